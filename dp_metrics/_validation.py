@@ -1,0 +1,233 @@
+"""One checker for each kind of input, with the errors that scikit-learn users expect.
+
+Privacy decides what may be checked: an invalid record is refused before anything is spent, and the
+refusal reveals that one exists. So each check looks at one record at a time, and no message holds a
+value, a count or a position from the data. What depends on several records at once
+(`type_of_target`, a single-class check, a warning about row sums) is never called.
+"""
+
+import math
+import numbers
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_array, check_consistent_length
+
+__all__ = [
+    "MAX_FLOAT",
+    "check_bounds",
+    "check_epsilon",
+    "check_labels",
+    "check_losses",
+    "check_max_loss",
+    "check_probabilities",
+    "check_targets",
+    "check_vector",
+    "encode_labels",
+]
+
+Floats = NDArray[np.float64]
+
+MAX_FLOAT = sys.float_info.max
+"""The largest finite float64: the public limit of a metric that has no other."""
+
+_NOT_NUMERIC = "dtype='numeric' is not compatible with {}. Convert your data to numeric values explicitly instead."
+
+
+def check_epsilon(epsilon: Any) -> float:
+    """Return epsilon as a float; it must be a finite, positive real number."""
+    if isinstance(epsilon, bool | np.bool_) or not isinstance(epsilon, numbers.Real):
+        raise ValueError("epsilon must be a positive, finite number.")
+    try:
+        value = float(epsilon)
+    except OverflowError:
+        value = math.inf
+    if not (math.isfinite(value) and value > 0):
+        raise ValueError("epsilon must be a positive, finite number.")
+    return value
+
+
+def check_bounds(bounds: Any) -> tuple[float, float] | None:
+    """Return public bounds as two floats, or None for unbounded data."""
+    if bounds is None:
+        return None
+    try:
+        lower, upper = (float(bound) for bound in bounds)
+    except (TypeError, ValueError, OverflowError):
+        lower = upper = math.nan
+    if not (math.isfinite(lower) and math.isfinite(upper) and lower < upper):
+        raise ValueError("bounds must be None or a pair (lower, upper) of finite numbers with lower < upper.")
+    return lower, upper
+
+
+def check_max_loss(max_loss: Any) -> float | None:
+    """Return the public cap of one record's loss as a float, or None for unbounded losses."""
+    if max_loss is None:
+        return None
+    try:
+        cap = float(max_loss)
+    except (TypeError, ValueError, OverflowError):
+        cap = math.nan
+    if not (math.isfinite(cap) and cap > 0):
+        raise ValueError("max_loss must be None or a positive, finite number.")
+    return cap
+
+
+def _as_float64(data: Any, name: str, *, allow_2d: bool) -> Floats:
+    """Run scikit-learn's `check_array`, replacing messages that would show a value of the data."""
+    failure: Exception
+    try:
+        dtype = data.dtype if hasattr(data, "dtype") else np.asarray(data).dtype
+        kind = getattr(dtype, "kind", "")
+        if kind in ("U", "S"):
+            raise ValueError(_NOT_NUMERIC.format("arrays of bytes/strings"))
+        if kind in ("M", "m", "V"):
+            raise TypeError(_NOT_NUMERIC.format("dates, time spans or records"))
+        array = check_array(
+            data, dtype=np.float64, ensure_2d=False, allow_nd=True, ensure_all_finite=False, input_name=name
+        )
+    except OverflowError:
+        failure = ValueError(f"Input {name} contains infinity or a value too large for dtype('float64').")
+    except (ValueError, TypeError) as error:
+        failure = _without_values(error)
+    else:
+        if array.ndim == 0 or array.ndim > (2 if allow_2d else 1):
+            shapes = "a 1d or 2d array" if allow_2d else "a 1d array"
+            raise ValueError(f"{name} should be {shapes}, got an array of shape {array.shape} instead.")
+        _check_finite(array, name)
+        return array
+    # raised here, not in the handler: the original, which may quote the data, is not chained to it
+    raise failure
+
+
+def _without_values(error: Exception) -> Exception:
+    text = str(error)
+    harmless = ("Found array with", "Complex data not supported", "Sparse data was passed", "dtype='numeric'")
+    if text.startswith(harmless):
+        return type(error)(text.split("\n")[0])  # the second line of some messages shows the array
+    if "inhomogeneous" in text or "sequence" in text:
+        return ValueError("Expected a rectangular array of numbers, got elements of different shapes instead.")
+    return ValueError(_NOT_NUMERIC.format("what was given"))
+
+
+def _check_finite(array: Floats, name: str) -> None:
+    # one pass in most cases: a sum is finite only if every element is (the reverse can overflow)
+    with np.errstate(all="ignore"):
+        if math.isfinite(float(np.sum(array))) or np.isfinite(array).all():
+            return
+    if np.isnan(array).any():
+        raise ValueError(f"Input {name} contains NaN.")
+    raise ValueError(f"Input {name} contains infinity or a value too large for dtype('float64').")
+
+
+def check_vector(data: ArrayLike, name: str) -> Floats:
+    """Return one number per record as a finite float64 array of shape (n_samples,).
+
+    A column vector of shape (n_samples, 1) is flattened.
+    """
+    array = _as_float64(data, name, allow_2d=True)
+    if array.ndim == 2:
+        if array.shape[1] != 1:
+            raise ValueError(f"{name} should be a 1d array, got an array of shape {array.shape} instead.")
+        array = array[:, 0]
+    return array
+
+
+def check_losses(losses: ArrayLike) -> Floats:
+    """Return per-record losses: a finite, non-negative array of shape (n_samples,)."""
+    array = check_vector(losses, "losses")
+    if (array < 0).any():
+        raise ValueError("Negative values in data passed to `losses`: every loss must be non-negative.")
+    return array
+
+
+def check_targets(y_true: ArrayLike, y_pred: ArrayLike) -> tuple[Floats, Floats]:
+    """Return true and predicted targets as finite arrays of one shape, (n_samples,) or (n_samples, n_outputs)."""
+    true = _as_float64(y_true, "y_true", allow_2d=True)
+    pred = _as_float64(y_pred, "y_pred", allow_2d=True)
+    check_consistent_length(true, pred)
+    true, pred = (a[:, 0] if a.ndim == 2 and a.shape[1] == 1 else a for a in (true, pred))
+    outputs = [1 if a.ndim == 1 else a.shape[1] for a in (true, pred)]
+    if outputs[0] != outputs[1]:
+        raise ValueError(f"y_true and y_pred have different number of output ({outputs[0]}!={outputs[1]})")
+    return true, pred
+
+
+def check_probabilities(y_proba: ArrayLike) -> tuple[Floats, float]:
+    """Return probabilities and the machine epsilon of the type they came in.
+
+    Returns
+    -------
+    probabilities : ndarray of shape (n_samples, n_columns), float64
+        One column holds the probability of the second label.
+    resolution : float
+        scikit-learn clips probabilities to [resolution, 1 - resolution].
+    """
+    dtype = getattr(y_proba, "dtype", None)
+    known = isinstance(dtype, np.dtype) and dtype in (np.float16, np.float32, np.float64)
+    resolution = float(np.finfo(dtype if known else np.float64).eps)
+    array = _as_float64(y_proba, "y_proba", allow_2d=True)
+    if ((array < 0) | (array > 1)).any():
+        raise ValueError("y_proba should contain values in [0, 1] only.")
+    return array if array.ndim == 2 else array[:, np.newaxis], resolution
+
+
+def check_labels(labels: Any, n_columns: int) -> NDArray[Any]:
+    """Return the sorted public label set, which must fit the number of probability columns.
+
+    None stands for {0, 1} with one column and for 0..K-1 with K columns: never for what y_true holds.
+    """
+    expected = max(n_columns, 2)
+    if labels is None:
+        return np.arange(expected)
+    if isinstance(labels, str | bytes) or not isinstance(labels, Sequence | np.ndarray) and not hasattr(labels, "__array__"):
+        raise ValueError("labels must be None or a 1d array of the public labels.")
+    array = np.asarray(labels)
+    if array.ndim != 1 or array.dtype.kind not in "biufUO":
+        raise ValueError("labels must be None or a 1d array of the public labels.")
+    try:
+        array = np.unique(array)
+    except TypeError:
+        raise ValueError("labels must be of one type, so that they can be sorted.") from None
+    if array.size < 2:
+        raise ValueError("The labels array needs to contain at least two labels for log_loss.")
+    if array.size != expected:
+        raise ValueError(
+            "The number of classes in labels is different from that in y_proba. "
+            f"Classes found in labels: {array.size}, columns of y_proba: {n_columns}."
+        )
+    return array
+
+
+def encode_labels(y_true: ArrayLike, labels: NDArray[Any]) -> NDArray[np.intp]:
+    """Return each record's position in the sorted label set."""
+    if labels.dtype.kind in "biuf":
+        y = check_vector(y_true, "y_true")
+        known = labels.astype(np.float64)
+        codes = np.minimum(np.searchsorted(known, y), known.size - 1)
+        found = known[codes] == y
+    else:
+        # through object, so that one record's type cannot change how another one is read
+        y = np.asarray(y_true, dtype=object)
+        if y.ndim == 2 and y.shape[1] == 1:
+            y = y[:, 0]
+        if y.ndim != 1:
+            raise ValueError(f"y_true should be a 1d array, got an array of shape {y.shape} instead.")
+        if y.size == 0:
+            raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
+        lookup = {label: position for position, label in enumerate(labels.tolist())}
+
+        def position(value: Any) -> int:
+            try:
+                return lookup.get(value, -1)
+            except TypeError:  # not hashable, so no label
+                return -1
+
+        codes = np.fromiter(map(position, y), dtype=np.intp, count=y.size)
+        found = codes >= 0
+    if not found.all():
+        raise ValueError("y_true contains a label that is not in labels.")
+    return codes

@@ -1,0 +1,52 @@
+"""Mechanisms: rules that turn output bounds into one private number."""
+
+from collections.abc import Callable
+from typing import Any
+
+from dp_metrics.mechanisms._base import Mechanism
+from dp_metrics.mechanisms._laws import OutputDistribution
+from dp_metrics.mechanisms.above_threshold import AboveThreshold
+from dp_metrics.mechanisms.hazard import Hazard
+from dp_metrics.mechanisms.inverse_sensitivity import InverseSensitivity
+from dp_metrics.mechanisms.laplace import Laplace
+from dp_metrics.mechanisms.piecewise_laplace import PiecewiseLaplace
+
+__all__ = [
+    "MECHANISMS",
+    "AboveThreshold",
+    "Hazard",
+    "InverseSensitivity",
+    "Laplace",
+    "Mechanism",
+    "OutputDistribution",
+    "PiecewiseLaplace",
+    "get_mechanism",
+]
+
+MECHANISMS: dict[str, Callable[[], Mechanism]] = {
+    "hazard": Hazard,
+    "above_threshold": AboveThreshold,
+    "inverse_sensitivity": InverseSensitivity,
+    "piecewise_laplace": PiecewiseLaplace,
+    "laplace": Laplace,
+}
+"""The mechanisms by the names that the metrics accept."""
+
+
+def get_mechanism(mechanism: Any) -> Mechanism:
+    """Return the mechanism with this name, or the mechanism object itself.
+
+    Raises
+    ------
+    ValueError
+        If there is no mechanism with this name.
+    TypeError
+        If it is neither a name nor a mechanism object.
+    """
+    if isinstance(mechanism, str):
+        if mechanism not in MECHANISMS:
+            raise ValueError(f"mechanism must be one of {sorted(MECHANISMS)} or a mechanism object, got {mechanism!r}.")
+        return MECHANISMS[mechanism]()
+    if isinstance(mechanism, type) or not isinstance(mechanism, Mechanism):
+        raise TypeError(f"mechanism must be one of {sorted(MECHANISMS)} or a mechanism object such as Hazard().")
+    return mechanism

@@ -1,0 +1,198 @@
+"""Public grids of candidate outputs, and the runs of candidates that share one score.
+
+The reflective inverse sensitivity s(x; t) is constant between consecutive output bounds, so a
+mechanism over millions of candidates needs only how many of them lie between each pair of bounds.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dp_metrics.bounds import OutputBounds
+
+__all__ = ["EvenGrid", "GeometricGrid", "Grid", "Runs"]
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+_LARGEST_EXPONENT = 709.0  # expm1 of more overflows
+_SMALLEST_STEP = 2.0**-40  # neighbours then differ by 4096 float spacings: the grid is strictly increasing
+_SMALLEST_SCALE = 1e-270  # far enough above the subnormals for the same reason
+
+
+class Grid(Protocol):
+    """An increasing sequence of public outputs, numbered from `first` to `last`."""
+
+    @property
+    def first(self) -> int:
+        """Number of the first output."""
+        ...
+
+    @property
+    def last(self) -> int:
+        """Number of the last output, which stands for "none of the others"."""
+        ...
+
+    def points(self, numbers: Integers) -> Floats:
+        """Return the outputs with these numbers."""
+        ...
+
+    def index_at_least(self, values: Floats) -> Integers:
+        """Return the number of the first output >= value, or last + 1."""
+        ...
+
+    def index_above(self, values: Floats) -> Integers:
+        """Return the number of the first output > value, or last + 1."""
+        ...
+
+
+class _SearchedGrid:
+    """Index functions that are exact, hence exactly monotone: an estimate, corrected on the floats."""
+
+    first: int
+    last: int
+
+    def points(self, numbers: Integers) -> Floats:
+        raise NotImplementedError
+
+    def _estimate(self, values: Floats) -> Floats:
+        raise NotImplementedError
+
+    def index_at_least(self, values: Floats) -> Integers:
+        return self._search(values, np.greater_equal)
+
+    def index_above(self, values: Floats) -> Integers:
+        return self._search(values, np.greater)
+
+    def _search(self, values: Floats, reaches: np.ufunc) -> Integers:
+        values = np.asarray(values, dtype=np.float64)
+        guess = np.clip(np.ceil(self._estimate(values)), self.first, self.last).astype(np.int64)
+        while True:
+            too_low = (guess <= self.last) & ~reaches(self.points(guess), values)
+            if not too_low.any():
+                break
+            guess += too_low
+        while True:
+            too_high = (guess > self.first) & reaches(self.points(guess - 1), values)
+            if not too_high.any():
+                return guess
+            guess -= too_high
+
+
+@dataclass(frozen=True)
+class GeometricGrid(_SearchedGrid):
+    """Outputs t_k = scale * expm1(k * step), the last of them `limit` if they get so far.
+
+    Parameters
+    ----------
+    scale : float
+        Size at which the grid turns from even to geometric.
+    step : float
+        Spacing of log1p(t / scale); at least 2**-40.
+    limit : float
+        Public largest output.
+    first : int, default=0
+        Number of the first output.
+    size : int or None, default=None
+        At most so many outputs.
+    """
+
+    scale: float
+    step: float
+    limit: float
+    first: int = 0
+    size: int | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scale", max(self.scale, _SMALLEST_SCALE))
+        object.__setattr__(self, "step", max(self.step, _SMALLEST_STEP))
+
+    @cached_property
+    def _end(self) -> int:
+        """The first k that reaches the limit or leaves the range of floats."""
+        with np.errstate(over="ignore"):
+            ratio = np.float64(self.limit) / self.scale
+        k = max(int(min(math.log1p(ratio), _LARGEST_EXPONENT) / self.step) - 2, self.first + 1)
+        while k * self.step <= _LARGEST_EXPONENT and self._raw(np.array([k]))[0] < self.limit:
+            k += 1
+        return k
+
+    @cached_property
+    def last(self) -> int:  # type: ignore[override]
+        """Number of the last output."""
+        return self._end if self.size is None else min(self._end, self.first + self.size - 1)
+
+    def _raw(self, numbers: Integers) -> Floats:
+        values: Floats = self.scale * np.expm1(np.minimum(numbers * self.step, _LARGEST_EXPONENT))
+        return values
+
+    def points(self, numbers: Integers) -> Floats:
+        """Return the outputs with these numbers."""
+        numbers = np.asarray(numbers)
+        return np.where(numbers >= self._end, self.limit, self._raw(numbers))
+
+    def _estimate(self, values: Floats) -> Floats:
+        with np.errstate(over="ignore"):
+            return np.log1p(np.maximum(values, 0.0) / self.scale) / self.step
+
+
+@dataclass(frozen=True)
+class EvenGrid(_SearchedGrid):
+    """Outputs spread evenly over [lower, upper], both included."""
+
+    lower: float
+    upper: float
+    size: int
+
+    first = 0
+
+    @property
+    def last(self) -> int:  # type: ignore[override]
+        """Number of the last output."""
+        return self.size - 1
+
+    def points(self, numbers: Integers) -> Floats:
+        """Return the outputs with these numbers."""
+        share = np.asarray(numbers) / self.last
+        return np.minimum(self.lower * (1.0 - share) + self.upper * share, self.upper)
+
+    def _estimate(self, values: Floats) -> Floats:
+        with np.errstate(over="ignore"):
+            return (values / 2 - self.lower / 2) / (self.upper / 2 - self.lower / 2) * self.last
+
+
+@dataclass(frozen=True)
+class Runs:
+    """Consecutive outputs with one score: run r holds the outputs edges[r] <= k < edges[r+1].
+
+    `last`, the end of the final run, belongs to none: it is released when no other output is.
+
+    Parameters
+    ----------
+    edges : ndarray of shape (2 * ranks + 3,)
+        Not decreasing, from the grid's first number to its last.
+    levels : ndarray of shape (2 * ranks + 2,)
+        s - 1/2 on each run: -(ranks+1), ..., -1 below the metric, 0, ..., ranks from it on.
+    """
+
+    edges: Integers
+    levels: Integers
+
+    @classmethod
+    def from_bounds(cls, grid: Grid, output_bounds: OutputBounds) -> "Runs":
+        """Count the outputs of a grid between consecutive output bounds."""
+        below = grid.index_at_least(np.append(output_bounds.lower[::-1], output_bounds.value))
+        above = grid.index_above(output_bounds.upper)
+        inner = np.minimum(np.concatenate([below, above]), grid.last)
+        edges = np.concatenate([[grid.first], inner, [grid.last]]).astype(np.int64)
+        ranks = output_bounds.ranks
+        return cls(edges, np.arange(-(ranks + 1), ranks + 1))
+
+    @property
+    def counts(self) -> Integers:
+        """Number of outputs in each run."""
+        return np.diff(self.edges)

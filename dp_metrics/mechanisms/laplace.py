@@ -1,0 +1,123 @@
+"""The Laplace mechanism with global sensitivity: the textbook baseline."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dp_metrics._random import RandomState, check_entropy, uniforms
+from dp_metrics._validation import check_epsilon
+from dp_metrics.bounds import OutputBounds
+from dp_metrics.mechanisms._base import require_bounded
+
+__all__ = ["Laplace", "LaplaceLaw"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Laplace:
+    """Add Laplace noise of scale sensitivity / epsilon, and clamp to the output range.
+
+    Notes
+    -----
+    **Guarantee.** Over the real numbers, a release is epsilon-differentially private for neighbouring data sets that
+    differ in one record: the metric differs by at most its global sensitivity between them. The metric must have a
+    public upper limit. The noise is a float64, whose low bits can give a record away (Mironov 2012): a
+    comparator without the exactness of the default mechanism.
+
+    References
+    ----------
+    C. Dwork, F. McSherry, K. Nissim and A. Smith, "Calibrating Noise to Sensitivity in Private Data Analysis",
+    TCC 2006, doi:10.1007/11681878_14.
+
+    Examples
+    --------
+    >>> from dp_metrics import private_mae
+    >>> 0 <= private_mae([3.0, 1.0], [2.0, 1.0], epsilon=1.0, bounds=(0, 5), mechanism=Laplace()) <= 5
+    True
+    """
+
+    def count_ranks(
+        self, epsilon: float, *, n: int | None, monotonic: bool, output_range: tuple[float, float]
+    ) -> int:
+        """Return 1: the mechanism reads no rank, only the metric and its global sensitivity."""
+        require_bounded(output_range, "laplace")
+        return 1
+
+    def release(self, output_bounds: OutputBounds, epsilon: float, rng: RandomState = None) -> float:
+        """Draw one epsilon-differentially private release within the output range."""
+        law = self.output_distribution(output_bounds, epsilon)
+        u, _ = uniforms(check_entropy(rng), 1)
+        return float(law.quantile(u)[0])
+
+    def output_distribution(self, output_bounds: OutputBounds, epsilon: float) -> "LaplaceLaw":
+        """Return the law of `release`: Laplace, with what lies outside the output range moved to its ends."""
+        epsilon = check_epsilon(epsilon)
+        require_bounded(output_bounds.output_range, "laplace")
+        if output_bounds.sensitivity is None:
+            raise ValueError("mechanism='laplace' needs a metric with a public global sensitivity.")
+        return LaplaceLaw(
+            output_bounds.value, output_bounds.sensitivity / epsilon, output_bounds.output_range
+        )
+
+
+class LaplaceLaw:
+    """A Laplace law clamped to an interval.
+
+    Parameters
+    ----------
+    centre, scale : float
+        Location and mean absolute deviation of the Laplace law.
+    output_range : tuple of float
+        Interval to which it is clamped.
+    """
+
+    def __init__(self, centre: float, scale: float, output_range: tuple[float, float]) -> None:
+        self.centre, self.scale, self.output_range = centre, scale, output_range
+
+    def _cdf(self, t: Floats) -> Floats:
+        with np.errstate(over="ignore"):
+            x = (t - self.centre) / self.scale
+        tail = 0.5 * np.exp(-np.abs(x))
+        return np.where(x < 0, tail, 1.0 - tail)
+
+    def cdf(self, t: ArrayLike) -> Floats:
+        """Return P(release <= t)."""
+        t = np.asarray(t, dtype=np.float64)
+        low, high = self.output_range
+        return np.where(t < low, 0.0, np.where(t >= high, 1.0, self._cdf(t)))
+
+    def quantile(self, p: ArrayLike) -> Floats:
+        """Return the smallest t with P(release <= t) >= p."""
+        p = np.asarray(p, dtype=np.float64)
+        if not ((p >= 0) & (p <= 1)).all():
+            raise ValueError("p must lie in [0, 1].")
+        with np.errstate(divide="ignore", over="ignore"):
+            noise = np.where(p < 0.5, np.log(2.0 * p), -np.log(2.0 * (1.0 - p)))
+            return np.clip(self.centre + self.scale * noise, *self.output_range)
+
+    def median(self) -> float:
+        """Return the quantile of 1/2."""
+        return float(self.quantile(0.5))
+
+    def mean_absolute_error(self, value: float, cap: float = math.inf) -> float:
+        """Return the expectation of min(\\|release - value\\|, cap), in closed form."""
+        low, high = self.output_range
+        # integrate P(release <= t) up to the value and P(release > t) from there on
+        left, middle = max(low, value - cap), min(value, high)
+        below = self._integral(middle) - self._integral(left) if middle > left else 0.0
+        middle, right = max(value, low), min(high, value + cap)
+        above = (
+            (right - middle) - (self._integral(right) - self._integral(middle)) if right > middle else 0.0
+        )
+        # the value itself may lie outside the output range, where the law has no mass
+        outside = max(0.0, min(low - value, cap)) + max(0.0, min(value - high, cap))
+        return float(below + above + outside)
+
+    def _integral(self, t: float) -> float:
+        """Return an antiderivative of the unclamped distribution function."""
+        x = (t - self.centre) / self.scale
+        tail = 0.5 * self.scale * math.exp(-abs(x))
+        return tail if x < 0 else (t - self.centre) + tail

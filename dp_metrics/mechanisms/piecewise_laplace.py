@@ -1,0 +1,62 @@
+"""The piecewise Laplace mechanism: inverse sensitivity with an interpolated distance."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dp_metrics._random import RandomState
+from dp_metrics._validation import check_epsilon
+from dp_metrics.bounds import OutputBounds
+from dp_metrics.mechanisms._base import require_bounded
+from dp_metrics.mechanisms._intervals import draw, intervals
+from dp_metrics.mechanisms._laws import IntervalLaw
+from dp_metrics.mechanisms.inverse_sensitivity import InverseSensitivity
+
+__all__ = ["PiecewiseLaplace"]
+
+
+@dataclass(frozen=True)
+class PiecewiseLaplace:
+    """Exponential mechanism on a distance that grows linearly between consecutive output bounds.
+
+    Between U^(l-1) and U^l the distance grows from l - 1 to l, and likewise below; the density is
+    proportional to exp(-epsilon * distance / 2).
+
+    Notes
+    -----
+    **Guarantee.** Over the real numbers, a release is epsilon-differentially private for neighbouring data sets that
+    differ in one record: U^l(x) <= U^(l+1)(x') holds for interpolated ranks too, so the distance of each
+    output changes by at most 1 between them. The metric must have a public lower and upper limit. The draw is a
+    float64, so this is a comparator without the exactness of the default mechanism.
+
+    References
+    ----------
+    D. Durfee, "Piecewise Laplace", arXiv:2505.02798.
+
+    Examples
+    --------
+    >>> from dp_metrics import private_mae
+    >>> y, p = [3.0, 1.0], [2.0, 1.0]
+    >>> 0 <= private_mae(y, p, epsilon=1.0, bounds=(0, 5), mechanism=PiecewiseLaplace()) <= 5
+    True
+    """
+
+    def count_ranks(
+        self, epsilon: float, *, n: int | None, monotonic: bool, output_range: tuple[float, float]
+    ) -> int:
+        """Return as many ranks as the inverse sensitivity mechanism uses."""
+        require_bounded(output_range, "piecewise_laplace")
+        return InverseSensitivity().count_ranks(epsilon, n=n, monotonic=monotonic, output_range=output_range)
+
+    def release(self, output_bounds: OutputBounds, epsilon: float, rng: RandomState = None) -> float:
+        """Draw one epsilon-differentially private release within the output range."""
+        return draw(self.output_distribution(output_bounds, epsilon), rng)
+
+    def output_distribution(self, output_bounds: OutputBounds, epsilon: float) -> IntervalLaw:
+        """Return the law of `release`: a truncated exponential on each interval."""
+        epsilon = check_epsilon(epsilon)
+        require_bounded(output_bounds.output_range, "piecewise_laplace")
+        edges, log_widths, ranks = intervals(output_bounds)
+        # the factor that integrates exp(-epsilon x / 2) over an interval is common to all, so it drops out
+        weights = log_widths - (np.abs(ranks) - 1.0) * (epsilon / 2)
+        return IntervalLaw(edges, weights, np.sign(ranks) * (epsilon / 2))
