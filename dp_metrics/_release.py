@@ -63,7 +63,9 @@ class Release:
 
     def of_variance(self, x: Floats, bounds: tuple[float, float] | None) -> float:
         """Release the population variance of x, clipped into the bounds."""
-        return self._draw(variance_output_bounds(x, bounds=bounds, mechanism=self.mechanism, epsilon=self.epsilon))
+        return self._draw(
+            variance_output_bounds(x, bounds=bounds, mechanism=self.mechanism, epsilon=self.epsilon)
+        )
 
     def _draw(self, output_bounds: OutputBounds) -> float:
         return self.mechanism.release(output_bounds, self.epsilon, self._entropy)

@@ -34,7 +34,9 @@ Floats = NDArray[np.float64]
 MAX_FLOAT = sys.float_info.max
 """The largest finite float64: the public limit of a metric that has no other."""
 
-_NOT_NUMERIC = "dtype='numeric' is not compatible with {}. Convert your data to numeric values explicitly instead."
+_NOT_NUMERIC = (
+    "dtype='numeric' is not compatible with {}. Convert your data to numeric values explicitly instead."
+)
 
 
 def check_epsilon(epsilon: Any) -> float:
@@ -86,7 +88,7 @@ def _as_float64(data: Any, name: str, *, allow_2d: bool) -> Floats:
             raise ValueError(_NOT_NUMERIC.format("arrays of bytes/strings"))
         if kind in ("M", "m", "V"):
             raise TypeError(_NOT_NUMERIC.format("dates, time spans or records"))
-        array = check_array(
+        array: Floats = check_array(
             data, dtype=np.float64, ensure_2d=False, allow_nd=True, ensure_all_finite=False, input_name=name
         )
     except OverflowError:
@@ -109,7 +111,9 @@ def _without_values(error: Exception) -> Exception:
     if text.startswith(harmless):
         return type(error)(text.split("\n")[0])  # the second line of some messages shows the array
     if "inhomogeneous" in text or "sequence" in text:
-        return ValueError("Expected a rectangular array of numbers, got elements of different shapes instead.")
+        return ValueError(
+            "Expected a rectangular array of numbers, got elements of different shapes instead."
+        )
     return ValueError(_NOT_NUMERIC.format("what was given"))
 
 
@@ -145,7 +149,7 @@ def check_losses(losses: ArrayLike) -> Floats:
 
 
 def check_targets(y_true: ArrayLike, y_pred: ArrayLike) -> tuple[Floats, Floats]:
-    """Return true and predicted targets as finite arrays of one shape, (n_samples,) or (n_samples, n_outputs)."""
+    """Return true and predicted targets, finite and of shape (n_samples,) or (n_samples, n_outputs)."""
     true = _as_float64(y_true, "y_true", allow_2d=True)
     pred = _as_float64(y_pred, "y_pred", allow_2d=True)
     check_consistent_length(true, pred)
@@ -183,7 +187,9 @@ def check_labels(labels: Any, n_columns: int) -> NDArray[Any]:
     expected = max(n_columns, 2)
     if labels is None:
         return np.arange(expected)
-    if isinstance(labels, str | bytes) or not isinstance(labels, Sequence | np.ndarray) and not hasattr(labels, "__array__"):
+    if isinstance(labels, str | bytes) or (
+        not isinstance(labels, Sequence | np.ndarray) and not hasattr(labels, "__array__")
+    ):
         raise ValueError("labels must be None or a 1d array of the public labels.")
     array = np.asarray(labels)
     if array.ndim != 1 or array.dtype.kind not in "biufUO":

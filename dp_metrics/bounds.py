@@ -142,7 +142,9 @@ def variance_bounds(summary: VarianceSummary) -> OutputBounds:
         width = (high - low) ** 2
         limit = rounded_quotient(width, 4 * unit)
         rise = width * (n - 1)
-        upper = np.array([rounded_quotient(spread + rank * rise, n * n * unit) for rank in range(1, ranks + 1)])
+        upper = np.array(
+            [rounded_quotient(spread + rank * rise, n * n * unit) for rank in range(1, ranks + 1)]
+        )
         upper = np.minimum(upper, limit)
         sensitivity = rounded_quotient(rise, n * n * unit)
     return OutputBounds(
@@ -225,7 +227,7 @@ class _Windows:
         self._kept_high = kept(self.high_sums, self.high_squares, keep_high)
 
     def screen(self, block: NDArray[np.intp]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Return which windows of each rank may have the least variance, and which ranks have a window of equal values.
+        """Return which windows of each rank may have the least variance, and which ranks have a constant one.
 
         Notes
         -----
@@ -263,6 +265,6 @@ def _prefix_sums(units: list[int]) -> tuple[list[int], list[int]]:
 def _reversed_rows(values: Floats, block: NDArray[np.intp]) -> Floats:
     """Return the matrix values[rank - j], one row per rank of the block, 0 where rank < j."""
     width = int(block[-1]) + 1
-    padded = np.concatenate([values[: width][::-1], np.zeros(width - 1)])
+    padded = np.concatenate([values[:width][::-1], np.zeros(width - 1)])
     rows: Floats = sliding_window_view(padded, width)[width - 1 - block]
     return rows

@@ -33,16 +33,17 @@ def private_log_loss(
         True labels, each one of `labels`.
     y_proba : array-like of shape (n_samples,), (n_samples, 1) or (n_samples, n_classes)
         Probabilities in [0, 1], one column per label in sorted order as `predict_proba` gives them; a single
-        column holds the probability of the second label. They are used as they are: rows need not sum to 1, and
-        no warning tells whether they do.
+        column holds the probability of the second label. They are used as they are: rows need not sum to 1,
+        and no warning tells whether they do.
     epsilon : float
         Privacy parameter, > 0: smaller is more private and less accurate.
     labels : array-like of shape (n_classes,) or None, default=None
-        The public label set. None: 0 and 1 for one column, 0 .. K-1 for K columns. Never inferred from `y_true`.
+        The public label set. None: 0 and 1 for one column, 0 .. K-1 for K columns. Never inferred from
+        `y_true`.
     max_loss : float or None, default=None
         Public cap of one record's loss, in nats. None: what scikit-learn's clipping of probabilities implies,
-        -log(eps) for the float type of `y_proba` (36.04 for float64, 15.94 for float32). A smaller one, such as
-        log(1 + exp(10)) for logits restricted to [-10, 10], gives a more accurate answer.
+        -log(eps) for the float type of `y_proba` (36.04 for float64, 15.94 for float32). A smaller one,
+        such as log(1 + exp(10)) for logits restricted to [-10, 10], gives a more accurate answer.
     normalize : bool, default=True
         If false, return the sum of the losses: the private mean times the public n.
     mechanism : str or mechanism object, default="hazard"
@@ -80,7 +81,8 @@ def private_log_loss(
     Examples
     --------
     >>> from dp_metrics import private_log_loss
-    >>> y_true, y_proba = ["ham", "spam", "spam", "ham"] * 250, [[0.9, 0.1], [0.1, 0.9], [0.2, 0.8], [0.65, 0.35]] * 250
+    >>> y_true = ["ham", "spam", "spam", "ham"] * 250
+    >>> y_proba = [[0.9, 0.1], [0.1, 0.9], [0.2, 0.8], [0.65, 0.35]] * 250
     >>> loss = private_log_loss(y_true, y_proba, epsilon=1.0, labels=["ham", "spam"])
     >>> 0.1 < loss < 0.5  # exactly 0.216
     True

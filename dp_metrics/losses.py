@@ -60,7 +60,8 @@ def log_loss(codes: NDArray[np.intp], probabilities: Floats, resolution: float) 
         of_true = np.where(codes == 1, column, 1.0 - column)
     else:
         of_true = np.take_along_axis(probabilities, codes[:, np.newaxis], axis=1)[:, 0]
-    return -np.log(np.clip(of_true, resolution, 1.0 - resolution))
+    losses: Floats = -np.log(np.clip(of_true, resolution, 1.0 - resolution))
+    return losses
 
 
 def log_loss_cap(resolution: float, max_loss: float | None) -> float:
@@ -74,10 +75,11 @@ def mean_over_outputs(losses: Floats) -> Floats:
     if losses.ndim == 1:
         return losses
     # column by column: the order of the additions must not depend on the size of the batch
-    total = losses[:, 0].copy()
+    total: Floats = losses[:, 0].copy()
     for column in range(1, losses.shape[1]):
         total += losses[:, column]
-    return total / losses.shape[1]
+    total /= losses.shape[1]
+    return total
 
 
 def clamp(losses: Floats, cap: float | None) -> Floats:

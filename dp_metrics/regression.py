@@ -82,7 +82,9 @@ def private_mse(
     >>> 0.2 < mse < 0.7  # exactly 0.375
     True
     """
-    return _mean_error(_losses.squared_error, y_true, y_pred, bounds, Release(epsilon, mechanism, random_state))
+    return _mean_error(
+        _losses.squared_error, y_true, y_pred, bounds, Release(epsilon, mechanism, random_state)
+    )
 
 
 def private_mae(
@@ -153,7 +155,9 @@ def private_mae(
     >>> 0.3 < mae < 0.8  # exactly 0.5
     True
     """
-    return _mean_error(_losses.absolute_error, y_true, y_pred, bounds, Release(epsilon, mechanism, random_state))
+    return _mean_error(
+        _losses.absolute_error, y_true, y_pred, bounds, Release(epsilon, mechanism, random_state)
+    )
 
 
 def private_mean_loss(
@@ -173,8 +177,8 @@ def private_mean_loss(
     epsilon : float
         Privacy parameter, > 0: smaller is more private and less accurate.
     max_loss : float or None, default=None
-        Public cap of one loss, in the units of the loss; larger losses are clipped to it. None: unbounded. Never
-        read it from the data.
+        Public cap of one loss, in the units of the loss; larger losses are clipped to it. None: unbounded.
+        Never read it from the data.
     mechanism : str or mechanism object, default="hazard"
         "hazard", "above_threshold", "inverse_sensitivity", "piecewise_laplace" or "laplace" (the last
         three need `max_loss`), or an object such as `AboveThreshold.paper()`.

@@ -30,11 +30,11 @@ def private_variance(
     epsilon : float
         Privacy parameter, > 0: smaller is more private and less accurate.
     bounds : tuple of float or None, default=None
-        Public range (lower, upper) of the values, in their units; values are clipped into it. None: unbounded.
-        Never read it from the data.
+        Public range (lower, upper) of the values, in their units; values are clipped into it. None:
+        unbounded. Never read it from the data.
     ddof : float, default=0
-        Delta degrees of freedom, as in `numpy.var`: the private population variance times n / (n - ddof). Must be
-        below the public n.
+        Delta degrees of freedom, as in `numpy.var`: the private population variance times n / (n - ddof).
+        Must be below the public n.
     mechanism : str or mechanism object, default="hazard"
         "hazard", "above_threshold", "inverse_sensitivity", "piecewise_laplace" or "laplace" (the last
         three need `bounds`), or an object such as `AboveThreshold.paper()`.

@@ -45,8 +45,12 @@ def get_mechanism(mechanism: Any) -> Mechanism:
     """
     if isinstance(mechanism, str):
         if mechanism not in MECHANISMS:
-            raise ValueError(f"mechanism must be one of {sorted(MECHANISMS)} or a mechanism object, got {mechanism!r}.")
+            raise ValueError(
+                f"mechanism must be one of {sorted(MECHANISMS)} or a mechanism object, got {mechanism!r}."
+            )
         return MECHANISMS[mechanism]()
     if isinstance(mechanism, type) or not isinstance(mechanism, Mechanism):
-        raise TypeError(f"mechanism must be one of {sorted(MECHANISMS)} or a mechanism object such as Hazard().")
+        raise TypeError(
+            f"mechanism must be one of {sorted(MECHANISMS)} or a mechanism object such as Hazard()."
+        )
     return mechanism

@@ -28,7 +28,7 @@ class OutputDistribution(Protocol):
         ...
 
     def mean_absolute_error(self, value: float, cap: float = np.inf) -> float:
-        """Return the expectation of min(\\|release - value\\|, cap)."""
+        """Return the expectation of min(abs(release - value), cap)."""
         ...
 
 
@@ -79,14 +79,16 @@ class GridLaw(_Law):
         return self.grid.points(self.index_quantile(p.ravel())).reshape(p.shape)
 
     def mean_absolute_error(self, value: float, cap: float = np.inf) -> float:
-        """Return the expectation of min(\\|release - value\\|, cap).
+        """Return the expectation of min(abs(release - value), cap).
 
         Notes
         -----
         Sets of consecutive grid points are halved until the error that comes from treating each as
         one is certainly below 1e-4 of the result, and far below it by the trapezoidal rule.
         """
-        landmarks = self.grid.index_at_least(np.array([value - cap, value, min(value + cap, np.finfo(float).max)]))
+        landmarks = self.grid.index_at_least(
+            np.array([value - cap, value, min(value + cap, np.finfo(float).max)])
+        )
         first, last = self.grid.first - 1, self.grid.last
         nodes = np.unique(np.clip(np.concatenate([[first, last], landmarks - 1, landmarks]), first, last))
         nodes = np.unique(np.concatenate([nodes, self.index_quantile(np.linspace(0.0, 1.0, 513))]))
@@ -143,11 +145,15 @@ class ReflectedLaw(_Law):
         above = self._positive.quantile(p)
         if self._again == 0.0:
             return above
-        return np.where(p > self._again, above, -self._negative.quantile(np.clip(1.0 - p / self._again, 0, 1)))
+        return np.where(
+            p > self._again, above, -self._negative.quantile(np.clip(1.0 - p / self._again, 0, 1))
+        )
 
     def mean_absolute_error(self, value: float, cap: float = np.inf) -> float:
-        """Return the expectation of min(\\|release - value\\|, cap)."""
-        first = self._positive.mean_absolute_error(value, cap) - self._again * min(abs(self._start - value), cap)
+        """Return the expectation of min(abs(release - value), cap)."""
+        first = self._positive.mean_absolute_error(value, cap) - self._again * min(
+            abs(self._start - value), cap
+        )
         return first + self._again * self._negative.mean_absolute_error(-value, cap)
 
 
@@ -202,7 +208,7 @@ class IntervalLaw(_Law):
         return np.clip(low + (high - low) * x, low, high)
 
     def mean_absolute_error(self, value: float, cap: float = np.inf) -> float:
-        """Return the expectation of min(\\|release - value\\|, cap), in closed form."""
+        """Return the expectation of min(abs(release - value), cap), in closed form."""
         cuts = np.clip(np.array([value - cap, value, value + cap]), self.edges[0], self.edges[-1])
         points = np.unique(np.concatenate([self.edges, cuts]))
         low, high = points[:-1], points[1:]

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Self
 
 import numpy as np
@@ -31,27 +32,29 @@ class AboveThreshold:
     beta : float, default=1.02
         Candidates are scale * (beta**i - 1): their ratio, and so a floor on the relative error.
     split : float or None, default=None
-        Share of epsilon for the threshold, eps1 / epsilon. None means eps1 = 2 eps2: 2/3 for a monotonic metric,
-        1/2 otherwise.
+        Share of epsilon for the threshold, eps1 / epsilon. None means eps1 = 2 eps2: 2/3 for a monotonic
+        metric, 1/2 otherwise.
     scale : float or None, default=1e-3
         Size of the candidates' unit; None for 1 in the units of the paper.
     spacing : {"geometric", "even"}, default="geometric"
-        "even" spreads the candidates evenly over the output range, which must then be bounded: for metrics that
-        are as likely near one end as near the other.
+        "even" spreads the candidates evenly over the output range, which must then be bounded: for metrics
+        that are as likely near one end as near the other.
     first : int, default=0
         Number i of the first candidate.
     max_candidates : int or None, default=None
-        At most so many candidates; None for as many as reach the public upper limit (10,000 if evenly spaced).
+        At most so many candidates; None for as many as reach the public upper limit (10,000 if evenly
+        spaced).
     ranks : int or None, default=None
         Number of ranks of output bounds; None for ceil(ln(1000 m) / eps2) with m candidates.
 
     Notes
     -----
-    **Guarantee.** Over the real numbers, a release is epsilon-differentially private for neighbouring data sets
-    that differ in one record, because \\|s(x;t) - s(x';t)\\| <= 1: with exponential noise AboveThreshold costs
-    eps1 + eps2 if the metric is monotonic and eps1 + 2 eps2 otherwise, and eps2 is chosen accordingly. Halting
-    nowhere releases the last candidate. The noise is a float64 transform of uniform bits, so unlike the
-    default mechanism this one is a comparator, not meant to be exact to the last bit.
+    **Guarantee.** Over the real numbers, a release is epsilon-differentially private for neighbouring data
+    sets that differ in one record, because s(x; t) and s(x'; t) differ by at most 1: with exponential noise
+    AboveThreshold costs eps1 + eps2 if the metric is monotonic and eps1 + 2 eps2 otherwise, and eps2 is
+    chosen accordingly. Halting nowhere releases the last candidate. The noise is a float64 transform of
+    uniform bits, so unlike the default mechanism this one is a comparator, not meant to be exact to the
+    last bit.
 
     A metric with no public limit on either side is searched twice, at epsilon/2 each: over the positive
     candidates and, if that halts at once, over the negative ones.
@@ -61,8 +64,8 @@ class AboveThreshold:
 
     References
     ----------
-    D. Durfee, "Instance-Specific Asymmetric Sensitivity in Differential Privacy", arXiv:2311.14681, Theorems 1 and 2,
-    Algorithms 1 and 2, Appendix A.2.
+    D. Durfee, "Instance-Specific Asymmetric Sensitivity in Differential Privacy", arXiv:2311.14681,
+    Theorems 1 and 2, Algorithms 1 and 2, Appendix A.2.
 
     Examples
     --------
@@ -209,10 +212,10 @@ class AboveThresholdLaw(GridLaw):
         keep = runs.counts > 0
         self._starts = runs.edges[:-1][keep]
         self._counts = runs.counts[keep]
-        self._scores = runs.levels[keep] + 0.5
+        self._scores: Floats = runs.levels[keep].astype(np.float64) + 0.5
         self._eps1, self._eps2 = eps1, eps2
 
-    def _miss(self, thresholds: Floats, scores: Floats) -> Floats:
+    def _miss(self, thresholds: float | Floats, scores: Floats) -> Floats:
         """Return the log probability that a candidate's noise stays below the threshold."""
         gap = self._eps2 * np.maximum(thresholds - scores, 0.0)
         with np.errstate(divide="ignore"):
@@ -244,7 +247,7 @@ class AboveThresholdLaw(GridLaw):
         numbers = np.asarray(numbers)
         if self._counts.size == 0:
             return np.where(numbers >= self.grid.last, 1.0, 0.0)
-        nodes, weights, miss, passed = self._quadrature()
+        weights, miss, passed = self._quadrature
         survival = np.empty(numbers.shape)
         run = np.clip(np.searchsorted(self._starts, numbers, side="right") - 1, 0, None)
         inside = np.minimum(numbers - self._starts[run] + 1, self._counts[run]).astype(np.float64)
@@ -257,19 +260,18 @@ class AboveThresholdLaw(GridLaw):
             numbers < self.grid.first, 0.0, np.where(numbers >= self.grid.last, 1.0, 1.0 - survival)
         )
 
-    def _quadrature(self) -> tuple[Floats, Floats, Floats, Floats]:
-        cached = self.__dict__.get("_cached")
-        if cached is None:
-            top = 60.0 / self._eps1
-            width = min(1.0 / self._eps2, 1.0 / self._eps1)
-            kinks = self._scores[(self._scores > 0) & (self._scores < top)][:64]
-            edges = np.unique(np.concatenate([np.linspace(0.0, top, math.ceil(top / width) + 1), kinks]))
-            x, w = np.polynomial.legendre.leggauss(16)
-            half = np.diff(edges)[:, np.newaxis] / 2
-            nodes = ((edges[:-1] + edges[1:])[:, np.newaxis] / 2 + half * x).ravel()
-            weights = (half * w).ravel() * self._eps1 * np.exp(-self._eps1 * nodes)
-            miss = self._miss(nodes, self._scores[:, np.newaxis])
-            passed = np.zeros_like(miss)
-            np.cumsum(self._counts[:-1, np.newaxis] * miss[:-1], axis=0, out=passed[1:])
-            cached = self.__dict__["_cached"] = (nodes, weights, miss, passed)
-        return cached
+    @cached_property
+    def _quadrature(self) -> tuple[Floats, Floats, Floats]:
+        """Weights over thresholds; log probability, given each, to pass one candidate, or all earlier runs."""
+        top = 60.0 / self._eps1
+        width = min(1.0 / self._eps2, 1.0 / self._eps1)
+        kinks = self._scores[(self._scores > 0) & (self._scores < top)][:64]
+        edges = np.unique(np.concatenate([np.linspace(0.0, top, math.ceil(top / width) + 1), kinks]))
+        x, w = np.polynomial.legendre.leggauss(16)
+        half = np.diff(edges)[:, np.newaxis] / 2
+        nodes = ((edges[:-1] + edges[1:])[:, np.newaxis] / 2 + half * x).ravel()
+        weights = (half * w).ravel() * self._eps1 * np.exp(-self._eps1 * nodes)
+        miss = self._miss(nodes, self._scores[:, np.newaxis])
+        passed = np.zeros_like(miss)
+        np.cumsum(self._counts[:-1, np.newaxis] * miss[:-1], axis=0, out=passed[1:])
+        return weights, miss, passed

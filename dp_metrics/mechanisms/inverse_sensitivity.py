@@ -18,20 +18,21 @@ __all__ = ["InverseSensitivity"]
 class InverseSensitivity:
     """Exponential mechanism on the number of records that must change to reach an output.
 
-    An output between U^(l-1) and U^l, or between L^l and L^(l-1), has density proportional to exp(-epsilon l / 2).
+    An output between U^(l-1) and U^l, or between L^l and L^(l-1), has density proportional to exp(-epsilon
+    l / 2).
 
     Notes
     -----
-    **Guarantee.** Over the real numbers, a release is epsilon-differentially private for neighbouring data sets that
-    differ in one record: the distance of each output changes by at most 1 between them, so its weight and
-    the normalising constant change by at most a factor exp(epsilon/2) each. The metric must have a public
-    lower and upper limit. The draw is a float64, so this is a comparator without the exactness of the
-    default mechanism.
+    **Guarantee.** Over the real numbers, a release is epsilon-differentially private for neighbouring data
+    sets that differ in one record: the distance of each output changes by at most 1 between them, so its
+    weight and the normalising constant change by at most a factor exp(epsilon/2) each. The metric must have
+    a public lower and upper limit. The draw is a float64, so this is a comparator without the exactness of
+    the default mechanism.
 
     References
     ----------
-    H. Asi and J. Duchi, "Near Instance-Optimality in Differential Privacy", arXiv:2005.10630; mechanism M.1 of
-    D. Durfee, arXiv:2311.14681.
+    H. Asi and J. Duchi, "Near Instance-Optimality in Differential Privacy", arXiv:2005.10630; mechanism M.1
+    of D. Durfee, arXiv:2311.14681.
 
     Examples
     --------

@@ -22,15 +22,15 @@ class Laplace:
 
     Notes
     -----
-    **Guarantee.** Over the real numbers, a release is epsilon-differentially private for neighbouring data sets that
-    differ in one record: the metric differs by at most its global sensitivity between them. The metric must have a
-    public upper limit. The noise is a float64, whose low bits can give a record away (Mironov 2012): a
-    comparator without the exactness of the default mechanism.
+    **Guarantee.** Over the real numbers, a release is epsilon-differentially private for neighbouring data
+    sets that differ in one record: the metric differs by at most its global sensitivity between them. The
+    metric must have a public upper limit. The noise is a float64, whose low bits can give a record away
+    (Mironov 2012): a comparator without the exactness of the default mechanism.
 
     References
     ----------
-    C. Dwork, F. McSherry, K. Nissim and A. Smith, "Calibrating Noise to Sensitivity in Private Data Analysis",
-    TCC 2006, doi:10.1007/11681878_14.
+    C. Dwork, F. McSherry, K. Nissim and A. Smith, "Calibrating Noise to Sensitivity in Private Data
+    Analysis", TCC 2006, doi:10.1007/11681878_14.
 
     Examples
     --------
@@ -103,15 +103,13 @@ class LaplaceLaw:
         return float(self.quantile(0.5))
 
     def mean_absolute_error(self, value: float, cap: float = math.inf) -> float:
-        """Return the expectation of min(\\|release - value\\|, cap), in closed form."""
+        """Return the expectation of min(abs(release - value), cap), in closed form."""
         low, high = self.output_range
         # integrate P(release <= t) up to the value and P(release > t) from there on
         left, middle = max(low, value - cap), min(value, high)
         below = self._integral(middle) - self._integral(left) if middle > left else 0.0
         middle, right = max(value, low), min(high, value + cap)
-        above = (
-            (right - middle) - (self._integral(right) - self._integral(middle)) if right > middle else 0.0
-        )
+        above = (right - middle) - (self._integral(right) - self._integral(middle)) if right > middle else 0.0
         # the value itself may lie outside the output range, where the law has no mass
         outside = max(0.0, min(low - value, cap)) + max(0.0, min(value - high, cap))
         return float(below + above + outside)

@@ -24,10 +24,10 @@ class PiecewiseLaplace:
 
     Notes
     -----
-    **Guarantee.** Over the real numbers, a release is epsilon-differentially private for neighbouring data sets that
-    differ in one record: U^l(x) <= U^(l+1)(x') holds for interpolated ranks too, so the distance of each
-    output changes by at most 1 between them. The metric must have a public lower and upper limit. The draw is a
-    float64, so this is a comparator without the exactness of the default mechanism.
+    **Guarantee.** Over the real numbers, a release is epsilon-differentially private for neighbouring data
+    sets that differ in one record: U^l(x) <= U^(l+1)(x') holds for interpolated ranks too, so the distance
+    of each output changes by at most 1 between them. The metric must have a public lower and upper limit.
+    The draw is a float64, so this is a comparator without the exactness of the default mechanism.
 
     References
     ----------
