@@ -262,7 +262,7 @@ class AboveThresholdLaw(GridLaw):
 
     @cached_property
     def _quadrature(self) -> tuple[Floats, Floats, Floats]:
-        """Weights over thresholds; log probability, given each, to pass one candidate, or all earlier runs."""
+        """Weights over thresholds; log probability, given each, to pass one candidate or all earlier runs."""
         top = 60.0 / self._eps1
         width = min(1.0 / self._eps2, 1.0 / self._eps1)
         kinks = self._scores[(self._scores > 0) & (self._scores < top)][:64]
