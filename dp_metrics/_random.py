@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from dp_metrics.exceptions import SeededReleaseWarning
 
-__all__ = ["Entropy", "OSEntropy", "RandomState", "SeededEntropy", "check_entropy", "uniforms"]
+__all__ = ["Entropy", "LazyUniform", "OSEntropy", "RandomState", "SeededEntropy", "check_entropy", "uniforms"]
 
 RandomState: TypeAlias = "int | np.integer | np.random.RandomState | np.random.Generator | Entropy | None"
 
@@ -86,6 +86,27 @@ def check_entropy(random_state: RandomState) -> Entropy:
     if hasattr(random_state, "words"):
         return random_state
     raise TypeError("random_state must be None, an int, a numpy RandomState or a numpy Generator.")
+
+
+class LazyUniform:
+    """A uniform number in [0, 1) whose bits are drawn when they are asked for.
+
+    Parameters
+    ----------
+    entropy : Entropy
+        Source of the bits.
+    """
+
+    def __init__(self, entropy: Entropy) -> None:
+        self._entropy = entropy
+        self._value = self._bits = 0
+
+    def prefix(self, bits: int) -> int:
+        """Return the first `bits` bits as an integer; the same ones however often it is called."""
+        while self._bits < bits:
+            self._value = (self._value << 64) | int(self._entropy.words(1)[0])
+            self._bits += 64
+        return self._value >> (self._bits - bits)
 
 
 def uniforms(entropy: Entropy, size: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
