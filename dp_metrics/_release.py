@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from dp_metrics._exact import BLOCK
 from dp_metrics._random import RandomState, check_entropy
 from dp_metrics._validation import MAX_FLOAT, check_epsilon
+from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.bounds import OutputBounds, mean_loss_bounds, variance_bounds
 from dp_metrics.losses import clamp, mean_over_outputs
 from dp_metrics.mechanisms import Mechanism, get_mechanism
@@ -31,10 +32,14 @@ class Release:
 
     Parameters
     ----------
+    label : str
+        What is released, for the accountant.
     epsilon : float
         Privacy parameter.
     mechanism : str or Mechanism
         Name or object.
+    accountant : PrivacyAccountant or None
+        Budget that pays for the release.
     random_state : None, int, RandomState or Generator
         Source of randomness.
 
@@ -44,9 +49,19 @@ class Release:
         If one of them is not what it should be.
     """
 
-    def __init__(self, epsilon: Any, mechanism: str | Mechanism, random_state: RandomState) -> None:
+    def __init__(
+        self,
+        label: str,
+        epsilon: Any,
+        mechanism: str | Mechanism,
+        accountant: PrivacyAccountant | None,
+        random_state: RandomState,
+    ) -> None:
         self.epsilon = check_epsilon(epsilon)
         self.mechanism = get_mechanism(mechanism)
+        if not (accountant is None or isinstance(accountant, PrivacyAccountant)):
+            raise TypeError("accountant must be None or a PrivacyAccountant.")
+        self._label, self._accountant = label, accountant
         self._entropy = check_entropy(random_state)
 
     def of_mean_loss(
@@ -68,6 +83,8 @@ class Release:
         )
 
     def _draw(self, output_bounds: OutputBounds) -> float:
+        if self._accountant is not None:
+            self._accountant.spend(self.epsilon, self._label, mechanism=repr(self.mechanism))
         return self.mechanism.release(output_bounds, self.epsilon, self._entropy)
 
 

@@ -9,6 +9,7 @@ from dp_metrics import losses as _losses
 from dp_metrics._random import RandomState
 from dp_metrics._release import Release
 from dp_metrics._validation import MAX_FLOAT, check_labels, check_max_loss, check_probabilities, encode_labels
+from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.mechanisms import Mechanism
 
 __all__ = ["private_log_loss"]
@@ -23,6 +24,7 @@ def private_log_loss(
     max_loss: float | None = None,
     normalize: bool = True,
     mechanism: str | Mechanism = "hazard",
+    accountant: PrivacyAccountant | None = None,
     random_state: RandomState = None,
 ) -> float:
     """Log loss (cross-entropy) with epsilon-differential privacy for the test records.
@@ -49,6 +51,8 @@ def private_log_loss(
     mechanism : str or mechanism object, default="hazard"
         "hazard", "above_threshold", "inverse_sensitivity", "piecewise_laplace" or "laplace", or an object
         such as `AboveThreshold.paper()`.
+    accountant : PrivacyAccountant or None, default=None
+        Budget that pays epsilon for this release, before it is drawn.
     random_state : None, int, RandomState or Generator, default=None
         None draws fresh randomness from the operating system. Anything else makes the release
         reproducible and therefore NOT private.
@@ -60,8 +64,10 @@ def private_log_loss(
 
     Raises
     ------
-    ValueError
+    ValueError, TypeError
         If an input is invalid, or epsilon, labels, max_loss or mechanism is.
+    PrivacyBudgetError
+        If the accountant has less than epsilon left; nothing is drawn.
 
     Warns
     -----
@@ -87,7 +93,7 @@ def private_log_loss(
     >>> 0.1 < loss < 0.5  # exactly 0.216
     True
     """
-    release = Release(epsilon, mechanism, random_state)
+    release = Release("private_log_loss", epsilon, mechanism, accountant, random_state)
     cap = check_max_loss(max_loss)
     probabilities, resolution = check_probabilities(y_proba)
     codes = encode_labels(y_true, check_labels(labels, probabilities.shape[1]))

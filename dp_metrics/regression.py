@@ -9,6 +9,7 @@ from dp_metrics import losses as _losses
 from dp_metrics._random import RandomState
 from dp_metrics._release import Release
 from dp_metrics._validation import check_bounds, check_losses, check_max_loss, check_targets
+from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.mechanisms import Mechanism
 
 __all__ = ["private_mae", "private_mean_loss", "private_mse"]
@@ -21,6 +22,7 @@ def private_mse(
     epsilon: float,
     bounds: tuple[float, float] | None = None,
     mechanism: str | Mechanism = "hazard",
+    accountant: PrivacyAccountant | None = None,
     random_state: RandomState = None,
 ) -> float:
     """Mean squared error with epsilon-differential privacy for the test records.
@@ -40,6 +42,8 @@ def private_mse(
     mechanism : str or mechanism object, default="hazard"
         "hazard", "above_threshold", "inverse_sensitivity", "piecewise_laplace" or "laplace" (the last
         three need `bounds`), or an object such as `AboveThreshold.paper()`.
+    accountant : PrivacyAccountant or None, default=None
+        Budget that pays epsilon for this release, before it is drawn.
     random_state : None, int, RandomState or Generator, default=None
         None draws fresh randomness from the operating system. Anything else makes the release
         reproducible and therefore NOT private.
@@ -51,8 +55,10 @@ def private_mse(
 
     Raises
     ------
-    ValueError
+    ValueError, TypeError
         If an input is invalid, as scikit-learn does, or epsilon, bounds or mechanism is.
+    PrivacyBudgetError
+        If the accountant has less than epsilon left; nothing is drawn.
 
     Warns
     -----
@@ -83,7 +89,11 @@ def private_mse(
     True
     """
     return _mean_error(
-        _losses.squared_error, y_true, y_pred, bounds, Release(epsilon, mechanism, random_state)
+        _losses.squared_error,
+        y_true,
+        y_pred,
+        bounds,
+        Release("private_mse", epsilon, mechanism, accountant, random_state),
     )
 
 
@@ -94,6 +104,7 @@ def private_mae(
     epsilon: float,
     bounds: tuple[float, float] | None = None,
     mechanism: str | Mechanism = "hazard",
+    accountant: PrivacyAccountant | None = None,
     random_state: RandomState = None,
 ) -> float:
     """Mean absolute error with epsilon-differential privacy for the test records.
@@ -113,6 +124,8 @@ def private_mae(
     mechanism : str or mechanism object, default="hazard"
         "hazard", "above_threshold", "inverse_sensitivity", "piecewise_laplace" or "laplace" (the last
         three need `bounds`), or an object such as `AboveThreshold.paper()`.
+    accountant : PrivacyAccountant or None, default=None
+        Budget that pays epsilon for this release, before it is drawn.
     random_state : None, int, RandomState or Generator, default=None
         None draws fresh randomness from the operating system. Anything else makes the release
         reproducible and therefore NOT private.
@@ -124,8 +137,10 @@ def private_mae(
 
     Raises
     ------
-    ValueError
+    ValueError, TypeError
         If an input is invalid, as scikit-learn does, or epsilon, bounds or mechanism is.
+    PrivacyBudgetError
+        If the accountant has less than epsilon left; nothing is drawn.
 
     Warns
     -----
@@ -156,7 +171,11 @@ def private_mae(
     True
     """
     return _mean_error(
-        _losses.absolute_error, y_true, y_pred, bounds, Release(epsilon, mechanism, random_state)
+        _losses.absolute_error,
+        y_true,
+        y_pred,
+        bounds,
+        Release("private_mae", epsilon, mechanism, accountant, random_state),
     )
 
 
@@ -166,6 +185,7 @@ def private_mean_loss(
     epsilon: float,
     max_loss: float | None = None,
     mechanism: str | Mechanism = "hazard",
+    accountant: PrivacyAccountant | None = None,
     random_state: RandomState = None,
 ) -> float:
     """Mean of any non-negative per-record loss with epsilon-differential privacy.
@@ -182,6 +202,8 @@ def private_mean_loss(
     mechanism : str or mechanism object, default="hazard"
         "hazard", "above_threshold", "inverse_sensitivity", "piecewise_laplace" or "laplace" (the last
         three need `max_loss`), or an object such as `AboveThreshold.paper()`.
+    accountant : PrivacyAccountant or None, default=None
+        Budget that pays epsilon for this release, before it is drawn.
     random_state : None, int, RandomState or Generator, default=None
         None draws fresh randomness from the operating system. Anything else makes the release
         reproducible and therefore NOT private.
@@ -193,8 +215,10 @@ def private_mean_loss(
 
     Raises
     ------
-    ValueError
+    ValueError, TypeError
         If a loss is negative or not finite, or epsilon, max_loss or mechanism is invalid.
+    PrivacyBudgetError
+        If the accountant has less than epsilon left; nothing is drawn.
 
     Warns
     -----
@@ -222,7 +246,7 @@ def private_mean_loss(
     >>> 0.8 < private_mean_loss(huber, epsilon=2.0) < 1.4  # exactly 1.06
     True
     """
-    release = Release(epsilon, mechanism, random_state)
+    release = Release("private_mean_loss", epsilon, mechanism, accountant, random_state)
     cap = check_max_loss(max_loss)
     return release.of_mean_loss(lambda block: block, (check_losses(losses),), cap=cap)
 

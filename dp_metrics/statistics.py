@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 from dp_metrics._random import RandomState
 from dp_metrics._release import Release
 from dp_metrics._validation import MAX_FLOAT, check_bounds, check_vector
+from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.mechanisms import Mechanism
 
 __all__ = ["private_variance"]
@@ -19,6 +20,7 @@ def private_variance(
     bounds: tuple[float, float] | None = None,
     ddof: float = 0,
     mechanism: str | Mechanism = "hazard",
+    accountant: PrivacyAccountant | None = None,
     random_state: RandomState = None,
 ) -> float:
     """Variance with epsilon-differential privacy.
@@ -38,6 +40,8 @@ def private_variance(
     mechanism : str or mechanism object, default="hazard"
         "hazard", "above_threshold", "inverse_sensitivity", "piecewise_laplace" or "laplace" (the last
         three need `bounds`), or an object such as `AboveThreshold.paper()`.
+    accountant : PrivacyAccountant or None, default=None
+        Budget that pays epsilon for this release, before it is drawn.
     random_state : None, int, RandomState or Generator, default=None
         None draws fresh randomness from the operating system. Anything else makes the release
         reproducible and therefore NOT private.
@@ -49,8 +53,10 @@ def private_variance(
 
     Raises
     ------
-    ValueError
+    ValueError, TypeError
         If the data, epsilon, bounds, ddof or mechanism is invalid.
+    PrivacyBudgetError
+        If the accountant has less than epsilon left; nothing is drawn.
 
     Warns
     -----
@@ -74,7 +80,7 @@ def private_variance(
     >>> 60_000 < variance < 120_000  # exactly 83,333.25
     True
     """
-    release = Release(epsilon, mechanism, random_state)
+    release = Release("private_variance", epsilon, mechanism, accountant, random_state)
     limits = check_bounds(bounds)
     if isinstance(ddof, bool) or not isinstance(ddof, numbers.Real) or not ddof == ddof:
         raise ValueError("ddof must be a number.")
