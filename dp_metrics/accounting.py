@@ -94,7 +94,7 @@ class PrivacyAccountant:
 
     Examples
     --------
-    >>> from dp_metrics.accounting import PrivacyAccountant
+    >>> from dp_metrics import PrivacyAccountant
     >>> accountant = PrivacyAccountant(1.0)
     >>> accountant.spend(0.9, "error of the first model")
     >>> accountant.remaining
@@ -331,9 +331,7 @@ class _FileLedger:
                     " time TEXT, label TEXT, epsilon TEXT, mechanism TEXT, neighboring TEXT)"
                 )
                 db.execute("INSERT INTO budget VALUES (?, ?, '0')", (secrets.token_hex(16), str(self._total)))
-            db.execute(
-                "UPDATE budget SET spent = spent"
-            )  # refuses a read-only file now, not at the first spend
+            db.execute("UPDATE budget SET spent = spent")  # a read-only file fails now, not when spending
             identity, spent = self._budget(db)
             with self._parsing():
                 recorded = sum(Fraction(text) for (text,) in db.execute("SELECT epsilon FROM history"))
@@ -404,8 +402,9 @@ class _FileLedger:
         if self.identity not in (None, identity):
             self._fail(ValueError, "was replaced: it is not the file that this accountant opened")
         if total != self._total:
-            was, now = float(total), float(self._total)
-            self._fail(ValueError, f"was created with a total of {was!r}, not {now!r}; pass the same total")
+            same = float(total) == float(self._total)  # then only the fractions tell them apart
+            was, now = (exact if same else float(exact) for exact in (total, self._total))
+            self._fail(ValueError, f"was created with a total of {was}, not {now}; pass the same total")
         if not 0 <= spent <= total:
             self._fail(ValueError, _DAMAGED)
         return identity, spent

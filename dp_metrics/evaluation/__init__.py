@@ -1,0 +1,1 @@
+"""Experiments, plots and the command line; needs the `evaluation` extra."""
