@@ -12,7 +12,10 @@ BLOCKS = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
 
 def test_both_commands_stand_in_the_readme():
     commands = re.findall(r"```console\n(.*?)\n```", README, flags=re.DOTALL)
-    assert commands == ['pip install ".[evaluation]" && dp-metrics evaluate', 'pip install ".[dev]" && pytest']
+    assert commands == [
+        'pip install ".[evaluation]" && dp-metrics evaluate',
+        'pip install ".[dev]" && pytest',
+    ]
 
 
 def test_ci_runs_what_the_readme_says():
