@@ -13,44 +13,22 @@ from dp_metrics import auditing
 from dp_metrics._exact import BLOCK
 from dp_metrics._release import loss_output_bounds, variance_output_bounds
 from dp_metrics.bounds import OutputBounds
+from dp_metrics.evaluation.audit import AUDITED, run_audit, to_table
+from dp_metrics.evaluation.cli import main
 from dp_metrics.mechanisms import AboveThreshold, Hazard
 from dp_metrics.mechanisms._grid import EvenGrid, Runs
 
 ONES = np.ones(10)
 ZEROS = np.zeros(10)
-# (metric, its arguments for an array of numbers in [0, 1], options, monotonic)
-METRICS = {
-    "mse": (dp.private_mse, lambda x: (ZEROS, x), {}, True),
-    "mse, bounded": (dp.private_mse, lambda x: (ZEROS, x), {"bounds": (0, 1)}, True),
-    "mae": (dp.private_mae, lambda x: (x, ZEROS), {}, True),
-    "mae, bounded": (dp.private_mae, lambda x: (x, ZEROS), {"bounds": (0, 1)}, True),
-    "log loss": (dp.private_log_loss, lambda x: (ONES, x), {}, True),
-    "log loss, two columns": (
-        dp.private_log_loss,
-        lambda x: (ONES, np.stack([1 - x, x], axis=1)),
-        {"max_loss": 10.0},
-        True,
-    ),
-    "mean loss": (dp.private_mean_loss, lambda x: (x,), {}, True),
-    "mean loss, bounded": (dp.private_mean_loss, lambda x: (x,), {"max_loss": 1.0}, True),
-    "variance": (dp.private_variance, lambda x: (x,), {}, False),
-    "variance, bounded": (dp.private_variance, lambda x: (x,), {"bounds": (0, 1)}, False),
-}
+BOUNDED = [name for name, audited in AUDITED.items() if audited.bounded]
 
 
 def loss_of(name, epsilon, mechanism):
-    metric, arguments, options, _ = METRICS[name]
-
-    def loss(a, b):
-        return auditing.metric_loss(
-            metric, arguments(a), arguments(b), epsilon=epsilon, mechanism=mechanism, **options
-        )
-
-    return loss
+    return AUDITED[name].loss(epsilon, mechanism)
 
 
 @pytest.mark.parametrize("epsilon", [0.3, 1.0])
-@pytest.mark.parametrize("name", METRICS)
+@pytest.mark.parametrize("name", AUDITED)
 def test_hazard_keeps_its_claim_exactly_and_attains_it(name, epsilon):
     result = auditing.audit(name, loss_of(name, epsilon, "hazard"), epsilon=epsilon, n=10, steps=40)
     assert result.worst <= epsilon
@@ -58,7 +36,7 @@ def test_hazard_keeps_its_claim_exactly_and_attains_it(name, epsilon):
 
 
 @pytest.mark.parametrize("mechanism", ["inverse_sensitivity", "piecewise_laplace", "laplace"])
-@pytest.mark.parametrize("name", [name for name in METRICS if "bounded" in name])
+@pytest.mark.parametrize("name", BOUNDED)
 def test_comparators_keep_their_claim(name, mechanism):
     result = auditing.audit(name, loss_of(name, 1.0, mechanism), epsilon=1.0, n=10, tolerance=1e-9)
     assert result.passed
@@ -66,7 +44,7 @@ def test_comparators_keep_their_claim(name, mechanism):
 
 
 @pytest.mark.parametrize("mechanism", [AboveThreshold(beta=1.5), AboveThreshold(beta=1.5, split=0.5)])
-@pytest.mark.parametrize("name", [name for name in METRICS if "bounded" in name])
+@pytest.mark.parametrize("name", BOUNDED)
 def test_above_threshold_keeps_its_claim(name, mechanism):
     result = auditing.audit(name, loss_of(name, 1.0, mechanism), epsilon=1.0, n=10, steps=40, tolerance=1e-9)
     assert result.passed
@@ -76,7 +54,7 @@ def test_above_threshold_keeps_its_claim(name, mechanism):
 @pytest.mark.slow
 @pytest.mark.parametrize("mechanism", [AboveThreshold(), AboveThreshold.paper()])
 def test_above_threshold_presets_keep_their_claim(mechanism):
-    name = "mean loss, bounded"
+    name = "private_mean_loss, max_loss"
     result = auditing.audit(name, loss_of(name, 1.0, mechanism), epsilon=1.0, n=10, steps=10, tolerance=1e-9)
     assert result.passed
 
@@ -359,3 +337,23 @@ def test_even_grids_and_whole_blocks_are_audited_too():
     y = np.r_[0.0, x[1:]]
     assert auditing.metric_loss(dp.private_mean_loss, [x], [y], epsilon=5.0, max_loss=1.0) <= 5.0
     assert isinstance(Runs, type)
+
+
+def test_table_of_the_audit_has_a_row_per_metric():
+    findings = run_audit([1.0], n=4, steps=0)
+    table = to_table(findings).splitlines()
+    assert len(table) == 2 + len(AUDITED)
+    assert all(finding.result.passed for finding in findings)
+
+
+@pytest.mark.slow
+def test_full_audit_of_the_command_line_passes(capsys):
+    assert main(["audit"]) == 0
+    report = capsys.readouterr().out
+    assert "FAIL" not in report
+    assert "PASS" in report
+
+
+def test_audit_command_prints_json(capsys):
+    assert main(["audit", "--epsilon", "1", "--records", "3", "--steps", "0", "--json"]) == 0
+    assert '"passed": true' in capsys.readouterr().out
