@@ -63,24 +63,25 @@ class _SearchedGrid:
         raise NotImplementedError
 
     def index_at_least(self, values: Floats) -> Integers:
-        return self._search(values, np.greater_equal)
+        values = np.asarray(values, dtype=np.float64)
+        first, last = self.first, self.last
+        guess = np.maximum(np.minimum(np.ceil(self._estimate(values)), last), first).astype(np.int64)
+        while True:
+            before, at = self.points(np.stack([guess - 1, guess]))
+            step = ((at < values) & (guess <= last)).astype(np.int64)
+            step -= (before >= values) & (guess > first)
+            if not step.any():
+                return guess
+            guess += step
 
     def index_above(self, values: Floats) -> Integers:
-        return self._search(values, np.greater)
+        return self.index_at_least(_next_floats(np.asarray(values, dtype=np.float64)))
 
-    def _search(self, values: Floats, reaches: np.ufunc) -> Integers:
-        values = np.asarray(values, dtype=np.float64)
-        guess = np.clip(np.ceil(self._estimate(values)), self.first, self.last).astype(np.int64)
-        while True:
-            too_low = (guess <= self.last) & ~reaches(self.points(guess), values)
-            if not too_low.any():
-                break
-            guess += too_low
-        while True:
-            too_high = (guess > self.first) & reaches(self.points(guess - 1), values)
-            if not too_high.any():
-                return guess
-            guess -= too_high
+
+def _next_floats(values: Floats) -> Floats:
+    """Return the next larger floats: an output is above a value if it is at least the float that follows."""
+    with np.errstate(over="ignore"):
+        return np.nextafter(values, np.inf)
 
 
 @dataclass(frozen=True)
@@ -185,14 +186,17 @@ class Runs:
     @classmethod
     def from_bounds(cls, grid: Grid, output_bounds: OutputBounds) -> "Runs":
         """Count the outputs of a grid between consecutive output bounds."""
-        below = grid.index_at_least(np.append(output_bounds.lower[::-1], output_bounds.value))
-        above = grid.index_above(output_bounds.upper)
-        inner = np.minimum(np.concatenate([below, above]), grid.last)
-        edges = np.concatenate([[grid.first], inner, [grid.last]]).astype(np.int64)
         ranks = output_bounds.ranks
+        values = np.empty(2 * ranks + 1)
+        values[:ranks] = output_bounds.lower[::-1]
+        values[ranks] = output_bounds.value
+        values[ranks + 1 :] = _next_floats(output_bounds.upper)
+        edges = np.empty(2 * ranks + 3, dtype=np.int64)
+        edges[0], edges[-1] = grid.first, grid.last
+        np.minimum(grid.index_at_least(values), grid.last, out=edges[1:-1])
         return cls(edges, np.arange(-(ranks + 1), ranks + 1))
 
-    @property
+    @cached_property
     def counts(self) -> Integers:
         """Number of outputs in each run."""
-        return np.diff(self.edges)
+        return self.edges[1:] - self.edges[:-1]

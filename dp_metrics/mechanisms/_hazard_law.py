@@ -7,6 +7,7 @@ their error cannot matter; otherwise integers do, with as many bits as it takes.
 """
 
 import math
+from bisect import bisect_left, bisect_right
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
@@ -84,11 +85,26 @@ class HazardLaw(GridLaw):
             Decide in integers even where floats could; the result is the same.
         """
         word = uniform.prefix(64)
-        u, one_minus_u = np.array([(word + 0.5) * 2.0**-64]), np.array([((1 << 64) - word - 0.5) * 2.0**-64])
-        guess = int(self.crossing(self.level(u, one_minus_u))[0])
+        guess = self._guess(word)
         if not exact and self._certain(guess, word):
             return guess
         return self._search(guess, uniform)
+
+    def _guess(self, word: int) -> int:
+        """Return what `crossing` does for one U that starts with this word; it need not be right."""
+        u, a = (word + 0.5) * 2.0**-64, float(self.below)
+        if u <= a:
+            level = PEAK * (u / a) ** (1.0 / self.power)
+        else:
+            level = PEAK * ((1.0 - a) / (((1 << 64) - word - 0.5) * 2.0**-64)) ** (1.0 / TAIL)
+        run = bisect_left(self._cumulative, level)
+        if run == self._cumulative.size:
+            return self.grid.last
+        start, end = int(self.runs.edges[run]), int(self.runs.edges[run + 1])
+        before, weight = (float(self._cumulative[run - 1]) if run else 0.0), float(self._weights[run])
+        if not 0.0 < weight < math.inf:
+            return start
+        return min(max(start + math.ceil((level - before) / weight) - 1, start), end - 1)
 
     def _certain(self, number: int, word: int) -> bool:
         """Return whether H(number - 1) <= U < H(number) for every U that starts with this word."""
@@ -106,7 +122,9 @@ class HazardLaw(GridLaw):
 
     def _parts(self, number: int) -> tuple[float, float]:
         """Return (H, nan) at the output if its Lambda is at most z0, and (nan, 1 - H) beyond."""
-        x = float(self._hazard(np.array([number]))[0]) / PEAK
+        run = bisect_right(self.runs.edges, number) - 1
+        before, weight = (float(self._cumulative[run - 1]) if run else 0.0), float(self._weights[run])
+        x = (before + (number - int(self.runs.edges[run]) + 1) * weight) / PEAK
         if x <= 1.0:
             h = float(self.below) * x * x * x * x
             return (h if self.monotonic else h * x), math.nan
