@@ -1,24 +1,81 @@
 """Differentially private drop-in replacements for `sklearn.metrics`, with no bounds on the data needed."""
 
 from dp_metrics.accounting import PrivacyAccountant
-from dp_metrics.classification import private_log_loss
+from dp_metrics.classification import (
+    private_accuracy_score,
+    private_brier_score_loss,
+    private_log_loss,
+    private_zero_one_loss,
+)
+from dp_metrics.error_planning import epsilon_for_error, expected_error
 from dp_metrics.exceptions import PrivacyBudgetError, SeededReleaseWarning
-from dp_metrics.mechanisms import AboveThreshold, Hazard, InverseSensitivity, Laplace, PiecewiseLaplace
-from dp_metrics.regression import private_mae, private_mean_loss, private_mse
-from dp_metrics.statistics import private_variance
+from dp_metrics.mechanisms import (
+    AboveThreshold,
+    Geometric,
+    Hazard,
+    InverseSensitivity,
+    Laplace,
+    PiecewiseLaplace,
+)
+from dp_metrics.planning import count_releases
+from dp_metrics.regression import (
+    private_mae,
+    private_mean_loss,
+    private_mse,
+    private_r2_score,
+    private_rmse,
+)
+from dp_metrics.regression_losses import (
+    private_mean_absolute_percentage_error,
+    private_mean_pinball_loss,
+    private_mean_poisson_deviance,
+    private_mean_squared_log_error,
+)
+from dp_metrics.reports import private_classification_report, private_regression_report
+from dp_metrics.scorers import (
+    PrivateScorer,
+    get_private_scorer,
+    get_private_scorer_names,
+    make_private_scorer,
+)
+from dp_metrics.selection import PrivateRandomizedSearch
+from dp_metrics.statistics import private_mean, private_quantile, private_std, private_variance
 
 __all__ = [
     "AboveThreshold",
+    "Geometric",
     "Hazard",
     "InverseSensitivity",
     "Laplace",
     "PiecewiseLaplace",
     "PrivacyAccountant",
     "PrivacyBudgetError",
+    "PrivateRandomizedSearch",
+    "PrivateScorer",
     "SeededReleaseWarning",
+    "count_releases",
+    "epsilon_for_error",
+    "expected_error",
+    "get_private_scorer",
+    "get_private_scorer_names",
+    "make_private_scorer",
+    "private_accuracy_score",
+    "private_brier_score_loss",
+    "private_classification_report",
     "private_log_loss",
     "private_mae",
+    "private_mean",
+    "private_mean_absolute_percentage_error",
     "private_mean_loss",
+    "private_mean_pinball_loss",
+    "private_mean_poisson_deviance",
+    "private_mean_squared_log_error",
     "private_mse",
+    "private_quantile",
+    "private_r2_score",
+    "private_regression_report",
+    "private_rmse",
+    "private_std",
     "private_variance",
+    "private_zero_one_loss",
 ]

@@ -7,7 +7,11 @@ which are by the same token not private; asking for one warns.
 """
 
 import os
+import random
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from fractions import Fraction
 from typing import Protocol, TypeAlias
 
 import numpy as np
@@ -15,7 +19,20 @@ from numpy.typing import NDArray
 
 from dp_metrics.exceptions import SeededReleaseWarning
 
-__all__ = ["Entropy", "LazyUniform", "OSEntropy", "RandomState", "SeededEntropy", "check_entropy", "uniforms"]
+__all__ = [
+    "Entropy",
+    "LazyUniform",
+    "OSEntropy",
+    "RandomState",
+    "SeededEntropy",
+    "check_entropy",
+    "discrete_laplace",
+    "fresh_random_state",
+    "geometric",
+    "preserved_global_generators",
+    "reseed_global_generators",
+    "uniforms",
+]
 
 RandomState: TypeAlias = "int | np.integer | np.random.RandomState | np.random.Generator | Entropy | None"
 
@@ -109,6 +126,83 @@ class LazyUniform:
         return self._value >> (self._bits - bits)
 
 
+def discrete_laplace(entropy: Entropy, rate: Fraction) -> int:
+    """Draw an integer k with probability proportional to exp(-rate |k|), exactly.
+
+    Parameters
+    ----------
+    entropy : Entropy
+        Source of the bits.
+    rate : Fraction
+        A positive rational number, s / t.
+
+    Notes
+    -----
+    Algorithm 2 of Canonne, Kamath and Steinke, "The Discrete Gaussian for Differential Privacy",
+    arXiv:2004.00010: only integers and fair bits, no float anywhere. With k = floor((u + t v) / s), the
+    remainder u < t is kept with probability exp(-u/t), and v counts successes of probability exp(-1).
+    """
+    s, t = rate.numerator, rate.denominator
+    while True:
+        u = _below(entropy, t)
+        if not _bernoulli_exp(entropy, u, t):
+            continue
+        v = 0
+        while _bernoulli_exp(entropy, 1, 1):
+            v += 1
+        size = (u + t * v) // s
+        if _below(entropy, 2):
+            return size
+        if size > 0:  # else zero would count twice
+            return -size
+
+
+def geometric(entropy: Entropy, success: Fraction) -> int:
+    """Draw the number of independent trials up to the first success, exactly.
+
+    Parameters
+    ----------
+    entropy : Entropy
+        Source of the bits.
+    success : Fraction
+        Probability p of a success, in (0, 1].
+
+    Returns
+    -------
+    int
+        j = 1, 2, ... with probability p (1 - p)^(j-1).
+    """
+    trials = 1
+    while _below(entropy, success.denominator) >= success.numerator:
+        trials += 1
+    return trials
+
+
+def _bernoulli_exp(entropy: Entropy, numerator: int, denominator: int) -> bool:
+    """Return True with probability exp(-numerator / denominator), for a quotient of at most 1.
+
+    The number of successes with probabilities x, x/2, x/3, ... before the first failure is even with
+    probability exp(-x).
+    """
+    tries = 1
+    while _below(entropy, denominator * tries) < numerator:
+        tries += 1
+    return tries % 2 == 1
+
+
+def _below(entropy: Entropy, limit: int) -> int:
+    """Return a uniform integer in [0, limit)."""
+    bits = (limit - 1).bit_length()
+    words = -(-bits // 64)
+    while True:
+        value = 0
+        for word in entropy.words(words).tolist() if words else ():
+            value = (value << 64) | word
+        value >>= 64 * words - bits
+        if value < limit:
+            return value
+
+
 def uniforms(entropy: Entropy, size: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Draw uniform numbers u in (0, 1), and 1 - u to the same relative precision.
 
@@ -126,3 +220,29 @@ def uniforms(entropy: Entropy, size: int) -> tuple[NDArray[np.float64], NDArray[
 def _unit(words: NDArray[np.uint64]) -> NDArray[np.float64]:
     # 2^64 - 1 would round up to exactly 1: keep the largest value one float below it.
     return np.minimum((words.astype(np.float64) + 0.5) * 2.0**-64, 1.0 - 2.0**-53)
+
+
+def fresh_random_state() -> np.random.RandomState:
+    """Return a NumPy generator for scikit-learn, seeded with 256 bits of the operating system."""
+    return np.random.RandomState(OSEntropy().words(4).view(np.uint32))
+
+
+def reseed_global_generators() -> None:
+    """Seed NumPy's and Python's global generators from the operating system.
+
+    What an estimator draws from them then depends neither on a seed that the user set nor on what was drawn
+    before.
+    """
+    np.random.seed(OSEntropy().words(4).view(np.uint32))  # noqa: NPY002
+    random.seed(OSEntropy().words(4).tobytes())
+
+
+@contextmanager
+def preserved_global_generators() -> Iterator[None]:
+    """Put NumPy's and Python's global generators back afterwards: no later draw tells what was drawn here."""
+    numpy_state, python_state = np.random.get_state(), random.getstate()  # noqa: NPY002
+    try:
+        yield
+    finally:
+        np.random.set_state(numpy_state)  # noqa: NPY002
+        random.setstate(python_state)

@@ -6,8 +6,10 @@ value, a count or a position from the data. What depends on several records at o
 (`type_of_target`, a single-class check, a warning about row sums) is never called.
 """
 
+import contextlib
 import math
 import numbers
+import re
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -18,15 +20,19 @@ from sklearn.utils import check_array, check_consistent_length
 
 __all__ = [
     "MAX_FLOAT",
+    "as_float64",
+    "as_objects",
     "check_bounds",
     "check_epsilon",
     "check_labels",
     "check_losses",
     "check_max_loss",
     "check_probabilities",
+    "check_same_length",
     "check_targets",
     "check_vector",
     "encode_labels",
+    "labels_differ",
 ]
 
 Floats = NDArray[np.float64]
@@ -37,6 +43,9 @@ MAX_FLOAT = sys.float_info.max
 _NOT_NUMERIC = (
     "dtype='numeric' is not compatible with {}. Convert your data to numeric values explicitly instead."
 )
+
+_TOO_LARGE = "Input {} contains infinity or a value too large for dtype('float64')."
+_CONTINUOUS = "Classification metrics can't handle continuous targets: {} holds numbers that are not whole."
 
 
 def check_epsilon(epsilon: Any) -> float:
@@ -56,10 +65,10 @@ def check_bounds(bounds: Any) -> tuple[float, float] | None:
     """Return public bounds as two floats, or None for unbounded data."""
     if bounds is None:
         return None
-    try:
-        lower, upper = (float(bound) for bound in bounds)
-    except (TypeError, ValueError, OverflowError):
-        lower = upper = math.nan
+    lower = upper = math.nan
+    if not isinstance(bounds, str | bytes):
+        with contextlib.suppress(TypeError, ValueError, OverflowError):
+            lower, upper = (float(bound) for bound in bounds)
     if not (math.isfinite(lower) and math.isfinite(upper) and lower < upper):
         raise ValueError("bounds must be None or a pair (lower, upper) of finite numbers with lower < upper.")
     return lower, upper
@@ -69,36 +78,44 @@ def check_max_loss(max_loss: Any) -> float | None:
     """Return the public cap of one record's loss as a float, or None for unbounded losses."""
     if max_loss is None:
         return None
-    try:
-        cap = float(max_loss)
-    except (TypeError, ValueError, OverflowError):
-        cap = math.nan
+    cap = math.nan
+    if isinstance(max_loss, numbers.Real) and not isinstance(max_loss, bool | np.bool_):
+        with contextlib.suppress(OverflowError):
+            cap = float(max_loss)
     if not (math.isfinite(cap) and cap > 0):
         raise ValueError("max_loss must be None or a positive, finite number.")
     return cap
 
 
-def _as_float64(data: Any, name: str, *, allow_2d: bool) -> Floats:
-    """Run scikit-learn's `check_array`, replacing messages that would show a value of the data."""
+def as_float64(data: Any, name: str, *, allow_2d: bool, private_n: bool) -> Floats:
+    """Run scikit-learn's `check_array`, replacing messages that would show a value or a number of records."""
     failure: Exception
     try:
         dtype = data.dtype if hasattr(data, "dtype") else np.asarray(data).dtype
         kind = getattr(dtype, "kind", "")
         if kind in ("U", "S"):
             raise ValueError(_NOT_NUMERIC.format("arrays of bytes/strings"))
+        if kind == "c":
+            raise ValueError("Complex data not supported")
         if kind in ("M", "m", "V"):
             raise TypeError(_NOT_NUMERIC.format("dates, time spans or records"))
         array: Floats = check_array(
-            data, dtype=np.float64, ensure_2d=False, allow_nd=True, ensure_all_finite=False, input_name=name
+            data,
+            dtype=np.float64,
+            ensure_2d=False,
+            allow_nd=True,
+            ensure_all_finite=False,
+            ensure_min_samples=0 if private_n else 1,
+            input_name=name,
         )
     except OverflowError:
-        failure = ValueError(f"Input {name} contains infinity or a value too large for dtype('float64').")
+        failure = ValueError(_TOO_LARGE.format(name))
     except (ValueError, TypeError) as error:
         failure = _without_values(error)
     else:
         if array.ndim == 0 or array.ndim > (2 if allow_2d else 1):
             shapes = "a 1d or 2d array" if allow_2d else "a 1d array"
-            raise ValueError(f"{name} should be {shapes}, got an array of shape {array.shape} instead.")
+            raise ValueError(f"{name} should be {shapes}, got a {array.ndim}d array instead.")
         _check_finite(array, name)
         return array
     # raised here, not in the handler: the original, which may quote the data, is not chained to it
@@ -109,7 +126,8 @@ def _without_values(error: Exception) -> Exception:
     text = str(error)
     harmless = ("Found array with", "Complex data not supported", "Sparse data was passed", "dtype='numeric'")
     if text.startswith(harmless):
-        return type(error)(text.split("\n")[0])  # the second line of some messages shows the array
+        # the second line of some messages shows the array, a shape the number of records
+        return type(error)(re.sub(r" \(shape=.*?\)", "", text.split("\n")[0]))
     if "inhomogeneous" in text or "sequence" in text:
         return ValueError(
             "Expected a rectangular array of numbers, got elements of different shapes instead."
@@ -124,35 +142,45 @@ def _check_finite(array: Floats, name: str) -> None:
             return
     if np.isnan(array).any():
         raise ValueError(f"Input {name} contains NaN.")
-    raise ValueError(f"Input {name} contains infinity or a value too large for dtype('float64').")
+    raise ValueError(_TOO_LARGE.format(name))
 
 
-def check_vector(data: ArrayLike, name: str) -> Floats:
+def check_vector(data: ArrayLike, name: str, *, private_n: bool = False) -> Floats:
     """Return one number per record as a finite float64 array of shape (n_samples,).
 
-    A column vector of shape (n_samples, 1) is flattened.
+    A column vector of shape (n_samples, 1) is flattened. With a private n, no record at all is legal.
     """
-    array = _as_float64(data, name, allow_2d=True)
+    array = as_float64(data, name, allow_2d=True, private_n=private_n)
     if array.ndim == 2:
         if array.shape[1] != 1:
-            raise ValueError(f"{name} should be a 1d array, got an array of shape {array.shape} instead.")
+            raise ValueError(
+                f"{name} should be a 1d array, got an array of {array.shape[1]} columns instead."
+            )
         array = array[:, 0]
     return array
 
 
-def check_losses(losses: ArrayLike) -> Floats:
+def check_losses(losses: ArrayLike, *, private_n: bool = False) -> Floats:
     """Return per-record losses: a finite, non-negative array of shape (n_samples,)."""
-    array = check_vector(losses, "losses")
+    array = check_vector(losses, "losses", private_n=private_n)
     if (array < 0).any():
         raise ValueError("Negative values in data passed to `losses`: every loss must be non-negative.")
     return array
 
 
-def check_targets(y_true: ArrayLike, y_pred: ArrayLike) -> tuple[Floats, Floats]:
+def check_same_length(*arrays: Any, private_n: bool = False) -> None:
+    """Raise unless all have one number of records, without saying which where n is private."""
+    if not private_n:
+        check_consistent_length(*arrays)
+    elif len({len(array) for array in arrays}) > 1:
+        raise ValueError("Found input variables with inconsistent numbers of samples.")
+
+
+def check_targets(y_true: ArrayLike, y_pred: ArrayLike, *, private_n: bool = False) -> tuple[Floats, Floats]:
     """Return true and predicted targets, finite and of shape (n_samples,) or (n_samples, n_outputs)."""
-    true = _as_float64(y_true, "y_true", allow_2d=True)
-    pred = _as_float64(y_pred, "y_pred", allow_2d=True)
-    check_consistent_length(true, pred)
+    true = as_float64(y_true, "y_true", allow_2d=True, private_n=private_n)
+    pred = as_float64(y_pred, "y_pred", allow_2d=True, private_n=private_n)
+    check_same_length(true, pred, private_n=private_n)
     true, pred = (a[:, 0] if a.ndim == 2 and a.shape[1] == 1 else a for a in (true, pred))
     outputs = [1 if a.ndim == 1 else a.shape[1] for a in (true, pred)]
     if outputs[0] != outputs[1]:
@@ -160,7 +188,7 @@ def check_targets(y_true: ArrayLike, y_pred: ArrayLike) -> tuple[Floats, Floats]
     return true, pred
 
 
-def check_probabilities(y_proba: ArrayLike) -> tuple[Floats, float]:
+def check_probabilities(y_proba: ArrayLike, *, private_n: bool = False) -> tuple[Floats, float]:
     """Return probabilities and the machine epsilon of the type they came in.
 
     Returns
@@ -173,7 +201,7 @@ def check_probabilities(y_proba: ArrayLike) -> tuple[Floats, float]:
     dtype = getattr(y_proba, "dtype", None)
     known = isinstance(dtype, np.dtype) and dtype in (np.float16, np.float32, np.float64)
     resolution = float(np.finfo(dtype if known else np.float64).eps)
-    array = _as_float64(y_proba, "y_proba", allow_2d=True)
+    array = as_float64(y_proba, "y_proba", allow_2d=True, private_n=private_n)
     if ((array < 0) | (array > 1)).any():
         raise ValueError("y_proba should contain values in [0, 1] only.")
     return array if array.ndim == 2 else array[:, np.newaxis], resolution
@@ -208,22 +236,34 @@ def check_labels(labels: Any, n_columns: int) -> NDArray[Any]:
     return array
 
 
-def encode_labels(y_true: ArrayLike, labels: NDArray[Any]) -> NDArray[np.intp]:
+def as_objects(data: Any, name: str, *, private_n: bool = False) -> NDArray[Any]:
+    """Return labels of any type as objects, so that one record's type cannot change how another is read."""
+    array = np.asarray(data, dtype=object)
+    if array.ndim not in (1, 2):
+        raise ValueError(f"{name} should be a 1d array, got a {array.ndim}d array instead.")
+    return _one_column(array, private_n)
+
+
+def _one_column(array: NDArray[Any], private_n: bool) -> NDArray[Any]:
+    """Flatten a column vector, and refuse an array without columns or, where n is public, without rows."""
+    if array.shape[0] == 0 and not private_n:
+        raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
+    if array.ndim == 2 and array.shape[1] == 0:
+        raise ValueError("Found array with 0 feature(s) while a minimum of 1 is required.")
+    return array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
+
+
+def encode_labels(y_true: ArrayLike, labels: NDArray[Any], *, private_n: bool = False) -> NDArray[np.intp]:
     """Return each record's position in the sorted label set."""
     if labels.dtype.kind in "biuf":
-        y = check_vector(y_true, "y_true")
+        y = check_vector(y_true, "y_true", private_n=private_n)
         known = labels.astype(np.float64)
         codes = np.minimum(np.searchsorted(known, y), known.size - 1)
         found = known[codes] == y
     else:
-        # through object, so that one record's type cannot change how another one is read
-        y = np.asarray(y_true, dtype=object)
-        if y.ndim == 2 and y.shape[1] == 1:
-            y = y[:, 0]
+        y = as_objects(y_true, "y_true", private_n=private_n)
         if y.ndim != 1:
-            raise ValueError(f"y_true should be a 1d array, got an array of shape {y.shape} instead.")
-        if y.size == 0:
-            raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
+            raise ValueError(f"y_true should be a 1d array, got an array of {y.shape[1]} columns instead.")
         lookup = {label: position for position, label in enumerate(labels.tolist())}
 
         def position(value: Any) -> int:
@@ -237,3 +277,76 @@ def encode_labels(y_true: ArrayLike, labels: NDArray[Any]) -> NDArray[np.intp]:
     if not found.all():
         raise ValueError("y_true contains a label that is not in labels.")
     return codes
+
+
+def labels_differ(y_true: Any, y_pred: Any, *, private_n: bool = False) -> NDArray[np.bool_]:
+    """Return for each record whether its predicted label, or one of several, is not the true one.
+
+    Parameters
+    ----------
+    y_true, y_pred : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        Labels of any type that can be compared.
+    """
+    true, pred = (
+        _as_labels(data, name, private_n) for data, name in ((y_true, "y_true"), (y_pred, "y_pred"))
+    )
+    check_same_length(true, pred, private_n=private_n)
+    if true.shape[1:] != pred.shape[1:]:
+        raise ValueError("Classification metrics can't handle a mix of targets with one and several outputs.")
+    if _is_text(true, pred).any():
+        raise ValueError("Mix of label input types (string and number)")
+    comparable = True
+    differs: NDArray[np.bool_] = np.zeros(true.shape, dtype=np.bool_)
+    try:
+        differs |= np.asarray(true != pred, dtype=np.bool_)
+    except (TypeError, ValueError):
+        comparable = False
+    if not comparable:
+        raise ValueError("y_true and y_pred contain labels that cannot be compared.")
+    for column in range(1, 1 if differs.ndim == 1 else differs.shape[1]):
+        differs[:, 0] |= differs[:, column]
+    return differs if differs.ndim == 1 else differs[:, 0]
+
+
+def _is_text(true: NDArray[Any], pred: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return where one label is a string and the other is not."""
+    text = [
+        np.vectorize(lambda label: isinstance(label, str), otypes=[bool])(array)
+        if array.dtype.kind == "O" and array.size
+        else np.full(array.shape, array.dtype.kind == "U")
+        for array in (true, pred)
+    ]
+    mixed: NDArray[np.bool_] = text[0] != text[1]
+    return mixed
+
+
+def _as_labels(data: Any, name: str, private_n: bool) -> NDArray[Any]:
+    # a list through object: one record's type must not change how another is read
+    array: NDArray[Any] | None = None
+    if hasattr(data, "dtype"):
+        array = np.asarray(data)
+    if array is None or array.dtype.kind not in "biufU" or array.ndim not in (1, 2):
+        array = as_objects(data, name, private_n=private_n)
+        _check_label_objects(array, name)
+        return array
+    array = _one_column(array, private_n)
+    if array.dtype.kind == "f":
+        _check_finite(array, name)
+        if (array != np.floor(array)).any():
+            raise ValueError(_CONTINUOUS.format(name))
+    return array
+
+
+def _check_label_objects(array: NDArray[Any], name: str) -> None:
+    for label in array.ravel():
+        if isinstance(label, float):
+            if math.isnan(label):
+                raise ValueError(f"Input {name} contains NaN.")
+            if math.isinf(label):
+                raise ValueError(_TOO_LARGE.format(name))
+            if not label.is_integer():
+                raise ValueError(_CONTINUOUS.format(name))
+        elif isinstance(label, list | tuple | set | dict | np.ndarray):
+            raise ValueError(
+                f"{name} should hold one label per record, or an array of one column per output."
+            )

@@ -5,20 +5,28 @@ of the (float) records and public constants, rounded once, so that the floats in
 of Definition 3.4 of the paper: U^l(x) <= U^(l+1)(x') and L^l(x) >= L^(l+1)(x') between neighbours.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Self
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from dp_metrics._exact import UNIT_BITS, rounded_quotient, to_units
 from dp_metrics._validation import MAX_FLOAT
-from dp_metrics.summaries import LossSummary, VarianceSummary
+from dp_metrics._windows import least_spreads
+from dp_metrics.summaries import LossSummary, OrderSummary, VarianceSummary, WeightedLossSummary
 
-__all__ = ["OutputBounds", "mean_loss_bounds", "variance_bounds"]
+__all__ = [
+    "OutputBounds",
+    "mean_loss_bounds",
+    "mean_loss_bounds_private_n",
+    "order_statistic_bounds",
+    "variance_bounds",
+    "variance_bounds_private_n",
+    "weighted_loss_bounds",
+]
 
 Floats = NDArray[np.float64]
 
@@ -41,11 +49,14 @@ class OutputBounds:
     monotonic : bool
         True if between neighbours L, f and U all move in one direction.
     n : int or None
-        Number of records (or groups); None if it is private.
+        Public number of records (or groups), or a private estimate of it; None if it is not to be known.
     sensitivity : float or None, default=None
         Global sensitivity of the metric; None if it has none.
     paper_scale : float, default=1.0
         Size of the paper's unit in units of the metric: 1/n where the paper takes a sum and we a mean.
+    steps : int or None, default=None
+        If the metric is a count, the number of equal steps from one end of the output range to the other:
+        the metric sits on a step and moves by at most one between neighbours.
 
     Raises
     ------
@@ -61,6 +72,7 @@ class OutputBounds:
     n: int | None
     sensitivity: float | None = None
     paper_scale: float = 1.0
+    steps: int | None = None
 
     def __post_init__(self) -> None:
         lower, upper = np.asarray(self.lower, dtype=np.float64), np.asarray(self.upper, dtype=np.float64)
@@ -84,7 +96,9 @@ class OutputBounds:
         return replace(self, lower=self.lower[:ranks], upper=self.upper[:ranks])
 
 
-def mean_loss_bounds(summary: LossSummary, *, paper_scale: float = 1.0) -> OutputBounds:
+def mean_loss_bounds(
+    summary: LossSummary, *, paper_scale: float = 1.0, steps: int | None = None
+) -> OutputBounds:
     """Return the output bounds of a mean of non-negative losses when records are replaced.
 
     L^l drops the l largest losses to 0, U^l raises the l smallest to the cap (to no limit without one).
@@ -116,6 +130,106 @@ def mean_loss_bounds(summary: LossSummary, *, paper_scale: float = 1.0) -> Outpu
         n=n,
         sensitivity=sensitivity,
         paper_scale=paper_scale,
+        steps=steps,
+    )
+
+
+def weighted_loss_bounds(summary: WeightedLossSummary, *, paper_scale: float = 1.0) -> OutputBounds:
+    """Return the output bounds of a weighted mean of losses when records, or groups of them, are replaced.
+
+    Each term has a public limit of its own. L^l drops the l largest terms to 0, U^l raises those l terms
+    to their limits that have most room. Monotonic as the plain mean is.
+
+    References
+    ----------
+    Appendix D.1 of the paper (linearly separable functions), with the weights public.
+    """
+    n, weight = summary.n, summary.weight
+    ranks = min(summary.capacity, n)
+    lower = [
+        rounded_quotient(summary.total - dropped, weight) for dropped in accumulate(to_units(summary.largest))
+    ]
+    if summary.limits is None:
+        upper, limit, sensitivity = np.full(ranks, MAX_FLOAT), MAX_FLOAT, None
+    else:
+        rooms = zip(to_units(summary.room), to_units(summary.room_rest), strict=True)
+        gains = accumulate(room + rest for room, rest in rooms)
+        upper = np.array([rounded_quotient(summary.total + gain, weight) for gain in gains])
+        limit = rounded_quotient(summary.limits, weight)
+        sensitivity = rounded_quotient(to_units(np.array([summary.largest_limit]))[0], weight)
+    return OutputBounds(
+        value=rounded_quotient(summary.total, weight),
+        lower=np.array(lower),
+        upper=upper,
+        output_range=(0.0, limit),
+        monotonic=True,
+        n=n,
+        sensitivity=sensitivity,
+        paper_scale=paper_scale,
+    )
+
+
+def mean_loss_bounds_private_n(summary: LossSummary) -> OutputBounds:
+    """Return the output bounds of a mean of non-negative losses when records are added or removed.
+
+    With a records removed and l - a added: L^l = min over a of (S - top_a) / (n + l - 2a) and U^l = max over
+    a of (S - bot_a + (l - a) cap) / (n + l - 2a); the empty set has the value 0. One more record
+    can raise some of these and lower others: not monotonic.
+
+    Notes
+    -----
+    Taking one step in a removes v and leaves out an added 0: it lowers the quotient r if and only if v > 2 r.
+    The next v is smaller and, once a step has raised r, so does every later one: the first a where a step
+    does not pay is the best. One more rank lowers every r, so the best a never falls as l grows, and all
+    ranks together take O(ranks) steps, in exact integers. The same holds, mirrored, for U.
+    """
+    n, total, ranks = summary.n, summary.total, summary.capacity
+    lower, rest, a = [], total, 0
+    largest = to_units(summary.largest)
+    for rank in range(1, min(ranks + 1, n)):
+        while a < rank and largest[a] * (n + rank - 2 * a) > 2 * rest:
+            rest -= largest[a]
+            a += 1
+        lower.append(rounded_quotient(rest, (n + rank - 2 * a) << UNIT_BITS))
+    limit = MAX_FLOAT if summary.cap is None else float(summary.cap)
+    upper = np.full(ranks, limit)
+    if summary.cap is not None:
+        (raised,) = to_units(np.array([summary.cap]))
+        smallest = to_units(summary.smallest)
+        rest, a = total, 0
+        for rank in range(1, ranks + 1):
+            rest += raised
+            while a < min(rank, n) and (smallest[a] + raised) * (n + rank - 2 * a) < 2 * rest:
+                rest -= smallest[a] + raised
+                a += 1
+            upper[rank - 1] = rounded_quotient(rest, (n + rank - 2 * a) << UNIT_BITS)
+    return OutputBounds(
+        value=rounded_quotient(total, n << UNIT_BITS) if n else 0.0,
+        lower=_padded(lower, ranks),
+        upper=upper,
+        output_range=(0.0, limit),
+        monotonic=False,
+        n=None,
+    )
+
+
+def order_statistic_bounds(summary: OrderSummary) -> OutputBounds:
+    """Return the output bounds of the k-th smallest value, at least 0, when records are replaced.
+
+    L^l is the (k-l)-th smallest value, or 0 below the first; U^l is the (k+l)-th, or the public limit above
+    the last. If a record grows, every order statistic grows or stays: the metric is monotonic.
+    """
+    ranks = min(summary.capacity, summary.n)
+    upper = np.full(ranks, summary.limit)
+    upper[: summary.above.size] = summary.above[:ranks]
+    return OutputBounds(
+        value=summary.value,
+        lower=_padded(summary.below.tolist(), ranks),
+        upper=upper,
+        output_range=(0.0, summary.limit),
+        monotonic=True,
+        n=summary.n,
+        sensitivity=None if summary.limit >= MAX_FLOAT else summary.limit,
     )
 
 
@@ -149,7 +263,9 @@ def variance_bounds(summary: VarianceSummary) -> OutputBounds:
         sensitivity = rounded_quotient(rise, n * n * unit)
     return OutputBounds(
         value=value,
-        lower=_variance_lower(summary, ranks),
+        lower=_padded(
+            (rounded_quotient(s, size * n * unit) for size, s in least_spreads(summary, ranks)), ranks
+        ),
         upper=upper,
         output_range=(0.0, limit),
         monotonic=False,
@@ -158,113 +274,67 @@ def variance_bounds(summary: VarianceSummary) -> OutputBounds:
     )
 
 
-def _variance_lower(summary: VarianceSummary, ranks: int) -> Floats:
-    """Return L^1..L^ranks of the variance, each correctly rounded.
+def variance_bounds_private_n(summary: VarianceSummary) -> OutputBounds:
+    """Return the output bounds of the population variance when records are added or removed.
 
-    A window drops j smallest and l - j largest values. Its sums are those of the core, which no
-    window near the centre drops, plus what it keeps of the two tails, all exact integers. Floats
-    screen the windows of one rank; those that rounding errors leave in question are compared exactly.
+    L^l = min over a of SS_a / (n + l - 2a), where SS_a is the least sum of squares about the mean of n - a
+    consecutive sorted values, to which l - a copies of their mean are added. U^l is the public limit.
     """
-    windows = _Windows(summary, ranks)
+    n, ranks = summary.n, summary.capacity
+    unit = 1 << (2 * UNIT_BITS)
+    limit = MAX_FLOAT
+    if summary.bounds is not None:
+        low, high = to_units(np.array(summary.bounds))
+        limit = rounded_quotient((high - low) ** 2, 4 * unit)
+    value, lower = 0.0, np.zeros(ranks)
+    if n > 0:
+        spreads = [(n, n * summary.squares - summary.total**2)]
+        spreads += least_spreads(summary, min(ranks, n))
+        value = rounded_quotient(spreads[0][1], n * n * unit)
+        lower = _least_diluted(spreads, n, ranks)
+    return OutputBounds(
+        value=value,
+        lower=lower,
+        upper=np.full(ranks, limit),
+        output_range=(0.0, limit),
+        monotonic=False,
+        n=None,
+    )
+
+
+def _least_diluted(spreads: list[tuple[int, int]], n: int, ranks: int) -> Floats:
+    """Return min over a of spread_a / (size_a (n + l - 2a)) for each rank l, correctly rounded.
+
+    Floats, off by at most 2^-51 relative to each quotient, screen the candidates. A rank that can drop as
+    many values as leave no spread is 0.
+    """
     lower = np.zeros(ranks)
-    for first in range(1, ranks + 1, 256):
-        block = np.arange(first, min(first + 256, ranks + 1))
-        candidates, zero = windows.screen(block)
-        for row, rank in enumerate(block.tolist()):
-            if zero[row] or rank >= summary.n - 1:
-                return lower  # and so are all later ranks: their windows lie inside this one
-            lower[rank - 1] = windows.least(rank, np.flatnonzero(candidates[row]).tolist())
+    if spreads[0][1] == 0:
+        return lower
+    unit = 1 << (2 * UNIT_BITS)
+    # all in units of the first, which is the largest up to a factor n: what underflows is far below the rest
+    scale = spreads[0][1].bit_length() - 512
+    shift = 1 << abs(scale)
+    sums = np.array([s / (size * shift) if scale > 0 else (s * shift) / size for size, s in spreads])
+    # the iteration over spreads ended before `ranks` where one more drop leaves none
+    for first in range(1, min(ranks, len(spreads) - 1) + 1, 256):
+        rank = np.arange(first, min(first + 256, len(spreads), ranks + 1))[:, np.newaxis]
+        a = np.arange(int(rank[-1, 0]) + 1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            quotient = np.where(a <= rank, sums[: a.size] / (n + rank - 2 * a), np.inf)
+        best = quotient.min(axis=1, keepdims=True)
+        for row, candidates in enumerate(quotient <= best * (1 + 2.0**-49) + 1e-290):
+            total = n + first + row
+            lower[first + row - 1] = min(
+                rounded_quotient(spreads[i][1], spreads[i][0] * (total - 2 * i) * unit)
+                for i in np.flatnonzero(candidates).tolist()
+            )
     return lower
 
 
-class _Windows:
-    """Sums over the sorted values without their j smallest and k largest."""
-
-    def __init__(self, summary: VarianceSummary, ranks: int) -> None:
-        self.n, self.ranks = summary.n, ranks
-        self.low, self.high = summary.smallest[:ranks], summary.largest[:ranks]
-        self.total, self.squares = summary.total, summary.squares
-        low, high = to_units(self.low), to_units(self.high)
-        self.low_sums, self.low_squares = _prefix_sums(low)
-        self.high_sums, self.high_squares = _prefix_sums(high)
-        self._screening_terms(low, high)
-
-    def least(self, rank: int, drops: Sequence[int]) -> float:
-        """Return the least variance over the windows that drop `rank` values, `drops` of them smallest."""
-        size = self.n - rank
-        spreads = []
-        for j in drops:
-            total = self.total - self.low_sums[j] - self.high_sums[rank - j]
-            squares = self.squares - self.low_squares[j] - self.high_squares[rank - j]
-            spreads.append(size * squares - total * total)
-        return rounded_quotient(min(spreads), (size * self.n) << (2 * UNIT_BITS))
-
-    def _screening_terms(self, low: list[int], high: list[int]) -> None:
-        """Round what each tail keeps, centred and scaled to magnitudes near 1, to floats."""
-        keep_low = min(self.ranks, self.n // 2)
-        keep_high = min(self.ranks, self.n - self.n // 2)
-        size = self.n - keep_low - keep_high
-        core = self.total - self.low_sums[keep_low] - self.high_sums[keep_high]
-        core_squares = self.squares - self.low_squares[keep_low] - self.high_squares[keep_high]
-        # any centre is exact here; one near the middle of the data keeps the floats accurate
-        centre = core // size if size else low[keep_low - 1]
-        scale = max(abs(low[0] - centre), abs(high[0] - centre), 1).bit_length()
-
-        def centred(count: int, sums: int, squares: int) -> tuple[float, float]:
-            shifted = squares - 2 * centre * sums + count * centre * centre
-            return (sums - count * centre) / (1 << scale), shifted / (1 << (2 * scale))
-
-        def kept(sums: list[int], squares: list[int], keep: int) -> Floats:
-            return np.array(
-                [
-                    centred(keep - j, sums[keep] - sums[j], squares[keep] - squares[j])
-                    for j in range(self.ranks + 1)
-                ]
-            ).T
-
-        self._core = centred(size, core, core_squares)
-        self._kept_low = kept(self.low_sums, self.low_squares, keep_low)
-        self._kept_high = kept(self.high_sums, self.high_squares, keep_high)
-
-    def screen(self, block: NDArray[np.intp]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Return which windows of each rank may have the least variance, and which ranks have a constant one.
-
-        Notes
-        -----
-        With values centred and scaled, a window of m values has sum T, sum of squares Q and m Var =
-        Q - T^2/m. Let Q+ be the sum of the absolute values of the three terms of Q, T+ likewise.
-        T and Q carry at most 4 roundings (2^-53 each) relative to T+ and Q+, and T+ <= sqrt(m' Q+)
-        with m' <= n terms, so the error of Q - T^2/m is below 2^-53 (8 Q+ + 16 |T| T+/m). The margin
-        doubles that, and adds more than what can be lost to underflow.
-        """
-        j = np.arange(int(block[-1]) + 1)
-        valid = j <= block[:, np.newaxis]
-        size = np.maximum(self.n - block, 1)[:, np.newaxis].astype(np.float64)
-
-        def pair(which: int) -> tuple[Floats, Floats]:
-            low = self._kept_low[which][j]
-            high = _reversed_rows(self._kept_high[which], block)
-            core = self._core[which]
-            return low + high + core, np.abs(low) + np.abs(high) + abs(core)
-
-        total, total_size = pair(0)
-        squares, squares_size = pair(1)
-        spread = squares - total * total / size
-        error = 2.0**-52 * (8.0 * squares_size + 16.0 * np.abs(total) * total_size / size) + 1e-290
-        best = np.min(np.where(valid, spread + error, np.inf), axis=1, keepdims=True)
-        # a window from value number j+1 to value number n-k is constant if its two ends are equal
-        first = np.append(self.low, np.nan)[j]
-        last = _reversed_rows(np.append(self.high, np.nan), block)
-        return valid & (spread - error <= best), (valid & (first == last)).any(axis=1)
-
-
-def _prefix_sums(units: list[int]) -> tuple[list[int], list[int]]:
-    return list(accumulate(units, initial=0)), list(accumulate((u * u for u in units), initial=0))
-
-
-def _reversed_rows(values: Floats, block: NDArray[np.intp]) -> Floats:
-    """Return the matrix values[rank - j], one row per rank of the block, 0 where rank < j."""
-    width = int(block[-1]) + 1
-    padded = np.concatenate([values[:width][::-1], np.zeros(width - 1)])
-    rows: Floats = sliding_window_view(padded, width)[width - 1 - block]
-    return rows
+def _padded(values: Iterable[float], ranks: int) -> Floats:
+    """Return lower bounds with zeros for the ranks that have none of their own."""
+    array = np.zeros(ranks)
+    for i, value in zip(range(ranks), values, strict=False):
+        array[i] = value
+    return array

@@ -6,6 +6,8 @@ change between neighbours. Every loss is clamped to [0, cap], so nothing overflo
 """
 
 from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,16 +16,28 @@ from dp_metrics._validation import MAX_FLOAT
 
 __all__ = [
     "absolute_error",
+    "absolute_percentage_error",
+    "averaged",
+    "brier_loss",
+    "brier_loss_cap",
     "clamp",
+    "identity",
     "largest_error",
     "log_loss",
     "log_loss_cap",
     "mean_over_outputs",
+    "pinball_loss",
+    "poisson_deviance",
     "squared_error",
+    "squared_log_error",
+    "within",
+    "zero_one_loss",
 ]
 
 Floats = NDArray[np.float64]
-Kernel = Callable[[Floats, Floats], Floats]
+Kernel = Callable[..., Floats]
+
+_TINY = float(np.finfo(np.float64).eps)
 
 
 def squared_error(y_true: Floats, y_pred: Floats) -> Floats:
@@ -37,10 +51,56 @@ def absolute_error(y_true: Floats, y_pred: Floats) -> Floats:
     return np.abs(y_pred - y_true)
 
 
+def pinball_loss(y_true: Floats, y_pred: Floats, *, alpha: float) -> Floats:
+    """Return alpha (y_true - y_pred) where that is positive, (1 - alpha) (y_pred - y_true) elsewhere."""
+    difference = y_true - y_pred
+    return np.where(difference >= 0, alpha * difference, (alpha - 1.0) * difference)
+
+
+def absolute_percentage_error(y_true: Floats, y_pred: Floats) -> Floats:
+    """Return |y_pred - y_true| / max(|y_true|, machine epsilon)."""
+    return np.abs(y_pred - y_true) / np.maximum(np.abs(y_true), _TINY)
+
+
+def squared_log_error(y_true: Floats, y_pred: Floats) -> Floats:
+    """Return (log(1 + y_pred) - log(1 + y_true))**2."""
+    return squared_error(np.log1p(y_true), np.log1p(y_pred))
+
+
+def poisson_deviance(y_true: Floats, y_pred: Floats) -> Floats:
+    """Return 2 (y_true log(y_true / y_pred) - y_true + y_pred), where 0 log 0 = 0."""
+    # a quotient that underflows stays positive, or its logarithm would drown y_pred
+    quotient = np.where(y_true > 0, np.maximum(y_true / y_pred, 5e-324), 1.0)
+    logarithm = np.log(quotient)
+    return 2.0 * (y_true * logarithm - y_true + y_pred)
+
+
+def identity(losses: Floats) -> Floats:
+    """Return losses as they are."""
+    return losses
+
+
+def zero_one_loss(differs: NDArray[np.bool_]) -> Floats:
+    """Return 1 where a prediction differs from the truth in any of its outputs."""
+    return differs.astype(np.float64)
+
+
 def largest_error(kernel: Kernel, bounds: tuple[float, float]) -> float:
-    """Return the public cap of a loss that grows with |y_pred - y_true|, both within the bounds."""
+    """Return the public cap of a loss that grows with the distance of two numbers within the bounds."""
+    low, high = (np.array([bound]) for bound in bounds)
     with np.errstate(over="ignore"):
-        return float(clamp(kernel(*(np.array([bound]) for bound in bounds)), None)[0])
+        return float(clamp(np.maximum(kernel(low, high), kernel(high, low)), None)[0])
+
+
+def within(kernel: Kernel, bounds: tuple[float, float] | None) -> Kernel:
+    """Return the loss of numbers that are clipped into the bounds first."""
+    if bounds is None:
+        return kernel
+    return partial(_clipped, kernel=kernel, bounds=bounds)
+
+
+def _clipped(y_true: Floats, y_pred: Floats, *, kernel: Kernel, bounds: tuple[float, float]) -> Floats:
+    return kernel(np.clip(y_true, *bounds), np.clip(y_pred, *bounds))
 
 
 def log_loss(codes: NDArray[np.intp], probabilities: Floats, resolution: float) -> Floats:
@@ -70,16 +130,62 @@ def log_loss_cap(resolution: float, max_loss: float | None) -> float:
     return implied if max_loss is None else min(implied, max_loss)
 
 
-def mean_over_outputs(losses: Floats) -> Floats:
+def brier_loss(codes: NDArray[np.intp], probabilities: Floats, half: bool) -> Floats:
+    """Return the squared distance between the probabilities and the true label, or half of it.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n,)
+        Position of the true label.
+    probabilities : ndarray of shape (n, n_columns)
+        One column holds the probability of position 1, and the other has the rest.
+    half : bool
+        Whether to halve the distance.
+    """
+    if probabilities.shape[1] == 1:
+        difference = probabilities[:, 0] - codes
+        squares = difference * difference
+        return squares if half else 2.0 * squares
+    total = np.zeros(len(codes))
+    for column in range(probabilities.shape[1]):
+        difference = probabilities[:, column] - (codes == column)
+        total += difference * difference
+    return total / 2.0 if half else total
+
+
+def brier_loss_cap(half: bool) -> float:
+    """Return the public cap of one record's Brier loss, for probabilities that sum to 1."""
+    return 1.0 if half else 2.0
+
+
+def mean_over_outputs(losses: Floats, weights: Floats | None = None) -> Floats:
     """Average the losses of several outputs of one record; shape (n, n_outputs) becomes (n,)."""
     if losses.ndim == 1:
         return losses
     # column by column: the order of the additions must not depend on the size of the batch
-    total: Floats = losses[:, 0].copy()
-    for column in range(1, losses.shape[1]):
-        total += losses[:, column]
-    total /= losses.shape[1]
+    columns = range(1, losses.shape[1])
+    total: Floats
+    if weights is None:
+        total = losses[:, 0].copy()
+        for column in columns:
+            total += losses[:, column]
+        total /= losses.shape[1]
+        return total
+    share = weights / sum(weights.tolist())
+    losses = np.minimum(losses, MAX_FLOAT)  # an infinite loss times a weight of 0 is 0
+    total = losses[:, 0] * share[0]
+    for column in columns:
+        total += losses[:, column] * share[column]
     return total
+
+
+def averaged(kernel: Kernel, weights: Floats | None) -> Kernel:
+    """Return the loss of several outputs of one record together."""
+
+    def loss(*records: NDArray[Any]) -> Floats:
+        return mean_over_outputs(kernel(*records), weights)
+
+    return loss
 
 
 def clamp(losses: Floats, cap: float | None) -> Floats:

@@ -1,84 +1,86 @@
 """Private regression metrics, drop-in replacements for those of `sklearn.metrics`."""
 
-from typing import Any
+from typing import Literal, Unpack, overload
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dp_metrics import losses as _losses
+from dp_metrics._docs import documented
+from dp_metrics._options import check_groups, check_sample_weight, check_share
+from dp_metrics._queries import MeanLoss
 from dp_metrics._random import RandomState
 from dp_metrics._release import Release
-from dp_metrics._validation import check_bounds, check_losses, check_max_loss, check_targets
+from dp_metrics._targets import mean_error, r2_score, root_mean_error
+from dp_metrics._typing import Average, BoundedOptions, Floats, R2Options
+from dp_metrics._validation import check_losses, check_max_loss
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.mechanisms import Mechanism
 
-__all__ = ["private_mae", "private_mean_loss", "private_mse"]
+__all__ = ["private_mae", "private_mean_loss", "private_mse", "private_r2_score", "private_rmse"]
 
 
+@overload
+def private_mse(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    multioutput: Literal["raw_values"],
+    **options: Unpack[BoundedOptions],
+) -> Floats: ...
+@overload
+def private_mse(
+    y_true: ArrayLike, y_pred: ArrayLike, *, multioutput: Average = ..., **options: Unpack[BoundedOptions]
+) -> float: ...
+@documented
 def private_mse(
     y_true: ArrayLike,
     y_pred: ArrayLike,
     *,
     epsilon: float,
     bounds: tuple[float, float] | None = None,
+    sample_weight: ArrayLike | None = None,
+    multioutput: Literal["raw_values"] | Average = "uniform_average",
+    groups: ArrayLike | None = None,
+    neighboring: str = "replace_one",
     mechanism: str | Mechanism = "hazard",
     accountant: PrivacyAccountant | None = None,
     random_state: RandomState = None,
-) -> float:
+) -> float | Floats:
     """Mean squared error with epsilon-differential privacy for the test records.
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,) or (n_samples, n_outputs)
-        True targets, finite.
-    y_pred : array-like of shape (n_samples,) or (n_samples, n_outputs)
-        Predictions of a model that was not trained on these records.
-    epsilon : float
-        Privacy parameter, > 0: smaller is more private and less accurate.
-    bounds : tuple of float or None, default=None
-        Public range (lower, upper) of targets and predictions, in their units. Both are clipped into it, so
-        with values outside it the answer differs from scikit-learn's. None: unbounded. Never read it from
-        the data.
-    mechanism : str or mechanism object, default="hazard"
-        "hazard", "above_threshold", "inverse_sensitivity", "piecewise_laplace" or "laplace" (the last
-        three need `bounds`), or an object such as `AboveThreshold.paper()`.
-    accountant : PrivacyAccountant or None, default=None
-        Budget that pays epsilon for this release, before it is drawn.
-    random_state : None, int, RandomState or Generator, default=None
-        None draws fresh randomness from the operating system. Anything else makes the release
-        reproducible and therefore NOT private.
+    {y_true}
+    {y_pred}
+    {epsilon}
+    {bounds}
+    {sample_weight}
+    {multioutput}
+    {groups}
+    {neighboring}
+    {mechanism: pass `bounds`}
+    {accountant}
+    {random_state}
 
     Returns
     -------
-    float
-        The private mean squared error, averaged uniformly over outputs; finite, at least 0.
+    float or ndarray of shape (n_outputs,)
+        The private mean squared error; finite, at least 0. An array for "raw_values" only.
 
-    Raises
-    ------
-    ValueError, TypeError
-        If an input is invalid, as scikit-learn does, or epsilon, bounds or mechanism is.
-    PrivacyBudgetError
-        If the accountant has less than epsilon left; nothing is drawn.
-
-    Warns
-    -----
-    SeededReleaseWarning
-        If `random_state` is given.
+    {raises}
 
     See Also
     --------
-    private_mae : Mean absolute error.
+    private_rmse : Its square root.
     private_mean_loss : Mean of any non-negative loss.
 
     Notes
     -----
-    Guarantee: replacing any one record changes the probability of any result by at most a factor
-    exp(epsilon), given the model, n and the arguments, which are public.
+    {guarantee_groups}
 
     References
     ----------
-    Section 5.2 and Appendix D of D. Durfee, "Instance-Specific Asymmetric Sensitivity in Differential
-    Privacy", arXiv:2311.14681.
+    {paper: Section 5.2 and Appendix D}
 
     Examples
     --------
@@ -88,64 +90,172 @@ def private_mse(
     >>> 0.2 < mse < 0.7  # exactly 0.375
     True
     """
-    return _mean_error(
+    release = Release(
+        "private_mse",
+        epsilon,
+        mechanism,
+        accountant,
+        random_state,
+        neighboring,
+        sample_weight=sample_weight,
+        groups=groups,
+    )
+    return mean_error(
+        release,
         _losses.squared_error,
         y_true,
         y_pred,
-        bounds,
-        Release("private_mse", epsilon, mechanism, accountant, random_state),
+        bounds=bounds,
+        sample_weight=sample_weight,
+        multioutput=multioutput,
+        groups=groups,
     )
 
 
+@overload
+def private_rmse(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    multioutput: Literal["raw_values"],
+    **options: Unpack[BoundedOptions],
+) -> Floats: ...
+@overload
+def private_rmse(
+    y_true: ArrayLike, y_pred: ArrayLike, *, multioutput: Average = ..., **options: Unpack[BoundedOptions]
+) -> float: ...
+@documented
+def private_rmse(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    epsilon: float,
+    bounds: tuple[float, float] | None = None,
+    sample_weight: ArrayLike | None = None,
+    multioutput: Literal["raw_values"] | Average = "uniform_average",
+    groups: ArrayLike | None = None,
+    neighboring: str = "replace_one",
+    mechanism: str | Mechanism = "hazard",
+    accountant: PrivacyAccountant | None = None,
+    random_state: RandomState = None,
+) -> float | Floats:
+    """Root mean squared error with epsilon-differential privacy for the test records.
+
+    The square root of a private mean squared error, which costs nothing more. scikit-learn averages the roots
+    of several outputs, so each output is released, at an equal part of epsilon.
+
+    Parameters
+    ----------
+    {y_true}
+    {y_pred}
+    {epsilon}
+    {bounds}
+    {sample_weight}
+    {multioutput}
+    {groups}
+    {neighboring}
+    {mechanism: pass `bounds`}
+    {accountant}
+    {random_state}
+
+    Returns
+    -------
+    float or ndarray of shape (n_outputs,)
+        The private root mean squared error; finite, at least 0. An array for "raw_values" only.
+
+    {raises}
+
+    See Also
+    --------
+    private_mse : The mean squared error itself.
+
+    Notes
+    -----
+    {guarantee_groups}
+
+    References
+    ----------
+    {paper: Section 5.2 and Appendix D}
+
+    Examples
+    --------
+    >>> from dp_metrics import private_rmse
+    >>> y_true, y_pred = [3, -0.5, 2, 7] * 250, [2.5, 0.0, 2, 8] * 250
+    >>> rmse = private_rmse(y_true, y_pred, epsilon=1.0)
+    >>> 0.4 < rmse < 0.85  # exactly 0.612
+    True
+    """
+    release = Release(
+        "private_rmse",
+        epsilon,
+        mechanism,
+        accountant,
+        random_state,
+        neighboring,
+        sample_weight=sample_weight,
+        groups=groups,
+    )
+    return root_mean_error(
+        release,
+        _losses.squared_error,
+        y_true,
+        y_pred,
+        bounds=bounds,
+        sample_weight=sample_weight,
+        multioutput=multioutput,
+        groups=groups,
+    )
+
+
+@overload
+def private_mae(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    multioutput: Literal["raw_values"],
+    **options: Unpack[BoundedOptions],
+) -> Floats: ...
+@overload
+def private_mae(
+    y_true: ArrayLike, y_pred: ArrayLike, *, multioutput: Average = ..., **options: Unpack[BoundedOptions]
+) -> float: ...
+@documented
 def private_mae(
     y_true: ArrayLike,
     y_pred: ArrayLike,
     *,
     epsilon: float,
     bounds: tuple[float, float] | None = None,
+    sample_weight: ArrayLike | None = None,
+    multioutput: Literal["raw_values"] | Average = "uniform_average",
+    groups: ArrayLike | None = None,
+    neighboring: str = "replace_one",
     mechanism: str | Mechanism = "hazard",
     accountant: PrivacyAccountant | None = None,
     random_state: RandomState = None,
-) -> float:
+) -> float | Floats:
     """Mean absolute error with epsilon-differential privacy for the test records.
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,) or (n_samples, n_outputs)
-        True targets, finite.
-    y_pred : array-like of shape (n_samples,) or (n_samples, n_outputs)
-        Predictions of a model that was not trained on these records.
-    epsilon : float
-        Privacy parameter, > 0: smaller is more private and less accurate.
-    bounds : tuple of float or None, default=None
-        Public range (lower, upper) of targets and predictions, in their units. Both are clipped into it, so
-        with values outside it the answer differs from scikit-learn's. None: unbounded. Never read it from
-        the data.
-    mechanism : str or mechanism object, default="hazard"
-        "hazard", "above_threshold", "inverse_sensitivity", "piecewise_laplace" or "laplace" (the last
-        three need `bounds`), or an object such as `AboveThreshold.paper()`.
-    accountant : PrivacyAccountant or None, default=None
-        Budget that pays epsilon for this release, before it is drawn.
-    random_state : None, int, RandomState or Generator, default=None
-        None draws fresh randomness from the operating system. Anything else makes the release
-        reproducible and therefore NOT private.
+    {y_true}
+    {y_pred}
+    {epsilon}
+    {bounds}
+    {sample_weight}
+    {multioutput}
+    {groups}
+    {neighboring}
+    {mechanism: pass `bounds`}
+    {accountant}
+    {random_state}
 
     Returns
     -------
-    float
-        The private mean absolute error, averaged uniformly over outputs; finite, at least 0.
+    float or ndarray of shape (n_outputs,)
+        The private mean absolute error; finite, at least 0. An array for "raw_values" only.
 
-    Raises
-    ------
-    ValueError, TypeError
-        If an input is invalid, as scikit-learn does, or epsilon, bounds or mechanism is.
-    PrivacyBudgetError
-        If the accountant has less than epsilon left; nothing is drawn.
-
-    Warns
-    -----
-    SeededReleaseWarning
-        If `random_state` is given.
+    {raises}
 
     See Also
     --------
@@ -154,13 +264,11 @@ def private_mae(
 
     Notes
     -----
-    Guarantee: replacing any one record changes the probability of any result by at most a factor
-    exp(epsilon), given the model, n and the arguments, which are public.
+    {guarantee_groups}
 
     References
     ----------
-    Section 5.2 and Appendix D of D. Durfee, "Instance-Specific Asymmetric Sensitivity in Differential
-    Privacy", arXiv:2311.14681.
+    {paper: Section 5.2 and Appendix D}
 
     Examples
     --------
@@ -170,20 +278,118 @@ def private_mae(
     >>> 0.3 < mae < 0.8  # exactly 0.5
     True
     """
-    return _mean_error(
+    release = Release(
+        "private_mae",
+        epsilon,
+        mechanism,
+        accountant,
+        random_state,
+        neighboring,
+        sample_weight=sample_weight,
+        groups=groups,
+    )
+    return mean_error(
+        release,
         _losses.absolute_error,
         y_true,
         y_pred,
-        bounds,
-        Release("private_mae", epsilon, mechanism, accountant, random_state),
+        bounds=bounds,
+        sample_weight=sample_weight,
+        multioutput=multioutput,
+        groups=groups,
     )
 
 
+@overload
+def private_r2_score(
+    y_true: ArrayLike, y_pred: ArrayLike, *, multioutput: Literal["raw_values"], **options: Unpack[R2Options]
+) -> Floats: ...
+@overload
+def private_r2_score(
+    y_true: ArrayLike, y_pred: ArrayLike, *, multioutput: Average = ..., **options: Unpack[R2Options]
+) -> float: ...
+@documented
+def private_r2_score(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    epsilon: float,
+    bounds: tuple[float, float] | None = None,
+    sample_weight: None = None,
+    multioutput: Literal["raw_values"] | Average = "uniform_average",
+    error_share: float = 0.5,
+    neighboring: str = "replace_one",
+    mechanism: str | Mechanism = "hazard",
+    accountant: PrivacyAccountant | None = None,
+    random_state: RandomState = None,
+) -> float | Floats:
+    """R^2, the coefficient of determination, with epsilon-differential privacy for the test records.
+
+    1 - MSE / Var from a private mean squared error and a private variance of the targets, which share
+    epsilon. With several outputs, each has an equal part of it.
+
+    Parameters
+    ----------
+    {y_true}
+    {y_pred}
+    {epsilon}
+    {bounds}
+    sample_weight : None
+        Refused: the variance of weighted targets has no output bounds here.
+    {multioutput}
+    error_share : float, default=0.5
+        Share of epsilon for the mean squared error; the variance has the rest.
+    {neighboring}
+    {mechanism: pass `bounds`}
+    {accountant}
+    {random_state}
+
+    Returns
+    -------
+    float or ndarray of shape (n_outputs,)
+        The private R^2: at most 1, finite. Where the private variance is 0, it is 1 if the private error is 0
+        too and 0 otherwise (scikit-learn's `force_finite`). An array for "raw_values" only.
+
+    {raises}
+
+    See Also
+    --------
+    private_mse : Mean squared error.
+    private_variance : Variance.
+
+    Notes
+    -----
+    {guarantee_no_groups}
+
+    References
+    ----------
+    {paper: Sections 4 and 5.2}
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dp_metrics import private_r2_score
+    >>> y_true = np.linspace(0, 10, 1000)
+    >>> r2 = private_r2_score(y_true, y_true + 1, epsilon=2.0, bounds=(0, 11))
+    >>> 0.6 < r2 < 1  # exactly 0.88
+    True
+    """
+    release = Release("private_r2_score", epsilon, mechanism, accountant, random_state, neighboring)
+    if sample_weight is not None:
+        raise ValueError("sample_weight cannot be used: a weighted variance has no private release here.")
+    share = check_share(error_share, "error_share")
+    return r2_score(release, y_true, y_pred, bounds=bounds, multioutput=multioutput, error_share=share)
+
+
+@documented
 def private_mean_loss(
     losses: ArrayLike,
     *,
     epsilon: float,
     max_loss: float | None = None,
+    sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    neighboring: str = "replace_one",
     mechanism: str | Mechanism = "hazard",
     accountant: PrivacyAccountant | None = None,
     random_state: RandomState = None,
@@ -194,46 +400,30 @@ def private_mean_loss(
     ----------
     losses : array-like of shape (n_samples,)
         One finite, non-negative loss per record, each computed from its own record and public numbers only.
-    epsilon : float
-        Privacy parameter, > 0: smaller is more private and less accurate.
-    max_loss : float or None, default=None
-        Public cap of one loss, in the units of the loss; larger losses are clipped to it. None: unbounded.
-        Never read it from the data.
-    mechanism : str or mechanism object, default="hazard"
-        "hazard", "above_threshold", "inverse_sensitivity", "piecewise_laplace" or "laplace" (the last
-        three need `max_loss`), or an object such as `AboveThreshold.paper()`.
-    accountant : PrivacyAccountant or None, default=None
-        Budget that pays epsilon for this release, before it is drawn.
-    random_state : None, int, RandomState or Generator, default=None
-        None draws fresh randomness from the operating system. Anything else makes the release
-        reproducible and therefore NOT private.
+    {epsilon}
+    {max_loss}
+    {sample_weight}
+    {groups}
+    {neighboring}
+    {mechanism: pass `max_loss`}
+    {accountant}
+    {random_state}
 
     Returns
     -------
     float
         The private mean loss; finite, at least 0.
 
-    Raises
-    ------
-    ValueError, TypeError
-        If a loss is negative or not finite, or epsilon, max_loss or mechanism is invalid.
-    PrivacyBudgetError
-        If the accountant has less than epsilon left; nothing is drawn.
-
-    Warns
-    -----
-    SeededReleaseWarning
-        If `random_state` is given.
+    {raises}
 
     Notes
     -----
-    Guarantee: replacing any one record changes the probability of any result by at most a factor
-    exp(epsilon), given n and the arguments, which are public, if each loss depends on its own record only.
+    {guarantee_groups}
+    It holds if each loss depends on its own record only.
 
     References
     ----------
-    Appendix D.1 (linearly separable functions) of D. Durfee, "Instance-Specific Asymmetric Sensitivity in
-    Differential Privacy", arXiv:2311.14681.
+    {paper: Appendix D.1 (linearly separable functions)}
 
     Examples
     --------
@@ -246,21 +436,17 @@ def private_mean_loss(
     >>> 0.8 < private_mean_loss(huber, epsilon=2.0) < 1.4  # exactly 1.06
     True
     """
-    release = Release("private_mean_loss", epsilon, mechanism, accountant, random_state)
+    release = Release(
+        "private_mean_loss",
+        epsilon,
+        mechanism,
+        accountant,
+        random_state,
+        neighboring,
+        sample_weight=sample_weight,
+        groups=groups,
+    )
     cap = check_max_loss(max_loss)
-    return release.of_mean_loss(lambda block: block, (check_losses(losses),), cap=cap)
-
-
-def _mean_error(
-    kernel: _losses.Kernel, y_true: ArrayLike, y_pred: ArrayLike, bounds: Any, release: Release
-) -> float:
-    limits = check_bounds(bounds)
-    true, pred = check_targets(y_true, y_pred)
-    if limits is None:
-        return release.of_mean_loss(kernel, (true, pred), cap=None)
-    low, high = limits
-
-    def clipped(y: NDArray[np.float64], p: NDArray[np.float64]) -> NDArray[np.float64]:
-        return kernel(np.clip(y, low, high), np.clip(p, low, high))
-
-    return release.of_mean_loss(clipped, (true, pred), cap=_losses.largest_error(kernel, limits))
+    values = check_losses(losses, private_n=release.private_n)
+    weights, codes = check_sample_weight(sample_weight, values), check_groups(groups, values)
+    return release.draw(MeanLoss(_losses.identity, (values,), cap, weights, codes))

@@ -1,24 +1,33 @@
 """Private statistics of one column, drop-in replacements for those of NumPy."""
 
+import math
 import numbers
+from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
+from dp_metrics import losses as _losses
+from dp_metrics._docs import documented
+from dp_metrics._options import check_ddof, check_groups, check_sample_weight, symmetric_mechanism
+from dp_metrics._queries import MeanLoss, OrderStatistic, Variance
 from dp_metrics._random import RandomState
 from dp_metrics._release import Release
 from dp_metrics._validation import MAX_FLOAT, check_bounds, check_vector
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.mechanisms import Mechanism
 
-__all__ = ["private_variance"]
+__all__ = ["private_mean", "private_quantile", "private_std", "private_variance"]
 
 
+@documented
 def private_variance(
     x: ArrayLike,
     *,
     epsilon: float,
     bounds: tuple[float, float] | None = None,
     ddof: float = 0,
+    neighboring: str = "replace_one",
     mechanism: str | Mechanism = "hazard",
     accountant: PrivacyAccountant | None = None,
     random_state: RandomState = None,
@@ -27,51 +36,33 @@ def private_variance(
 
     Parameters
     ----------
-    x : array-like of shape (n_samples,)
-        One finite number per record.
-    epsilon : float
-        Privacy parameter, > 0: smaller is more private and less accurate.
-    bounds : tuple of float or None, default=None
-        Public range (lower, upper) of the values, in their units; values are clipped into it. None:
-        unbounded. Never read it from the data.
-    ddof : float, default=0
-        Delta degrees of freedom, as in `numpy.var`: the private population variance times n / (n - ddof).
-        Must be below the public n.
-    mechanism : str or mechanism object, default="hazard"
-        "hazard", "above_threshold", "inverse_sensitivity", "piecewise_laplace" or "laplace" (the last
-        three need `bounds`), or an object such as `AboveThreshold.paper()`.
-    accountant : PrivacyAccountant or None, default=None
-        Budget that pays epsilon for this release, before it is drawn.
-    random_state : None, int, RandomState or Generator, default=None
-        None draws fresh randomness from the operating system. Anything else makes the release
-        reproducible and therefore NOT private.
+    {x}
+    {epsilon}
+    {x_bounds}
+    {ddof}
+    {neighboring}
+    {mechanism: pass `bounds`}
+    {accountant}
+    {random_state}
 
     Returns
     -------
     float
         The private variance; finite, at least 0.
 
-    Raises
-    ------
-    ValueError, TypeError
-        If the data, epsilon, bounds, ddof or mechanism is invalid.
-    PrivacyBudgetError
-        If the accountant has less than epsilon left; nothing is drawn.
+    {raises}
 
-    Warns
-    -----
-    SeededReleaseWarning
-        If `random_state` is given.
+    See Also
+    --------
+    private_std : Its square root.
 
     Notes
     -----
-    Guarantee: replacing any one record changes the probability of any result by at most a factor
-    exp(epsilon), given n and the arguments, which are public.
+    {guarantee_no_groups}
 
     References
     ----------
-    Section 4 and Appendix C of D. Durfee, "Instance-Specific Asymmetric Sensitivity in Differential Privacy",
-    arXiv:2311.14681.
+    {paper: Section 4 and Appendix C}
 
     Examples
     --------
@@ -80,13 +71,246 @@ def private_variance(
     >>> 60_000 < variance < 120_000  # exactly 83,333.25
     True
     """
-    release = Release("private_variance", epsilon, mechanism, accountant, random_state)
+    freedom = check_ddof(ddof)
+    release = Release(
+        "private_variance", epsilon, mechanism, accountant, random_state, neighboring, **_freedom(freedom)
+    )
+    return _variance(release, x, bounds, freedom)
+
+
+@documented
+def private_std(
+    x: ArrayLike,
+    *,
+    epsilon: float,
+    bounds: tuple[float, float] | None = None,
+    ddof: float = 0,
+    neighboring: str = "replace_one",
+    mechanism: str | Mechanism = "hazard",
+    accountant: PrivacyAccountant | None = None,
+    random_state: RandomState = None,
+) -> float:
+    """Return the standard deviation with epsilon-differential privacy: the root of a private variance.
+
+    Parameters
+    ----------
+    {x}
+    {epsilon}
+    {x_bounds}
+    {ddof}
+    {neighboring}
+    {mechanism: pass `bounds`}
+    {accountant}
+    {random_state}
+
+    Returns
+    -------
+    float
+        The private standard deviation; finite, at least 0.
+
+    {raises}
+
+    See Also
+    --------
+    private_variance : Its square.
+
+    Notes
+    -----
+    {guarantee_no_groups}
+
+    References
+    ----------
+    {paper: Section 4 and Appendix C}
+
+    Examples
+    --------
+    >>> from dp_metrics import private_std
+    >>> 240 < private_std(range(1000), epsilon=2.0) < 350  # exactly 288.7
+    True
+    """
+    freedom = check_ddof(ddof)
+    release = Release(
+        "private_std", epsilon, mechanism, accountant, random_state, neighboring, **_freedom(freedom)
+    )
+    return math.sqrt(_variance(release, x, bounds, freedom))
+
+
+@documented
+def private_mean(
+    x: ArrayLike,
+    *,
+    epsilon: float,
+    bounds: tuple[float, float],
+    sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    neighboring: str = "replace_one",
+    mechanism: str | Mechanism | None = None,
+    accountant: PrivacyAccountant | None = None,
+    random_state: RandomState = None,
+) -> float:
+    """Mean of numbers with public bounds, with epsilon-differential privacy.
+
+    Parameters
+    ----------
+    {x}
+    {epsilon}
+    bounds : tuple of float
+        Public range (lower, upper) of the values, in their units; values are clipped into it. Required: a
+        mean of numbers of both signs has no output bounds without it. Never read it from the data.
+    {sample_weight}
+    {groups}
+    {neighboring}
+    {count_mechanism}
+    {accountant}
+    {random_state}
+
+    Returns
+    -------
+    float
+        The private mean, within the bounds. With neighboring="add_or_remove_one" the mean of no records at
+        all is the lower bound.
+
+    {raises}
+
+    See Also
+    --------
+    private_mean_loss : Mean of non-negative numbers without a limit.
+
+    Notes
+    -----
+    {guarantee_groups}
+
+    References
+    ----------
+    {paper: Appendix D.1 (linearly separable functions)}
+
+    Examples
+    --------
+    >>> from dp_metrics import private_mean
+    >>> 39 < private_mean([38, 41, 43] * 200, epsilon=1.0, bounds=(0, 120)) < 42.5  # exactly 40.7
+    True
+    """
+    release = Release(
+        "private_mean",
+        epsilon,
+        symmetric_mechanism(mechanism, neighboring),
+        accountant,
+        random_state,
+        neighboring,
+        sample_weight=sample_weight,
+        groups=groups,
+    )
     limits = check_bounds(bounds)
-    if isinstance(ddof, bool) or not isinstance(ddof, numbers.Real) or not ddof == ddof:
-        raise ValueError("ddof must be a number.")
+    if limits is None:
+        raise ValueError("bounds must be given: a mean has no output bounds without them.")
+    values = check_vector(x, "x", private_n=release.private_n)
+    low, high = limits
+    above, width = _above(values, low, high)
+    mean = release.draw(
+        MeanLoss(
+            _losses.identity,
+            (above,),
+            width,
+            check_sample_weight(sample_weight, values),
+            check_groups(groups, values),
+        )
+    )
+    return min(low + mean, high)
+
+
+@documented
+def private_quantile(
+    x: ArrayLike,
+    q: float,
+    *,
+    epsilon: float,
+    bounds: tuple[float, float | None],
+    mechanism: str | Mechanism = "hazard",
+    accountant: PrivacyAccountant | None = None,
+    random_state: RandomState = None,
+) -> float:
+    """Quantile of numbers with a public lower bound, with epsilon-differential privacy.
+
+    The k-th smallest of n values, k = ceil(q n): `numpy.quantile` with ``method="inverted_cdf"``.
+
+    Parameters
+    ----------
+    {x}
+    q : float
+        Which quantile, in [0, 1].
+    {epsilon}
+    bounds : tuple of float
+        Public range (lower, upper) of the values, in their units; values are clipped into it. The upper one
+        may be None or infinite: unbounded above. Never read it from the data.
+    {mechanism: pass an upper bound}
+    {accountant}
+    {random_state}
+
+    Returns
+    -------
+    float
+        The private quantile; finite, within the bounds.
+
+    {raises}
+
+    Notes
+    -----
+    {guarantee}
+
+    The result is more precise near the lower bound than far above it. With q = 0 or 1 a single record
+    decides, so the result is hardly ever close.
+
+    References
+    ----------
+    {paper: Section 3}
+
+    Examples
+    --------
+    >>> from dp_metrics import private_quantile
+    >>> median = private_quantile(range(1001), 0.5, epsilon=2.0, bounds=(0, None))
+    >>> 440 < median < 560  # exactly 500
+    True
+    """
+    release = Release("private_quantile", epsilon, mechanism, accountant, random_state)
+    low, high = _half_open_bounds(bounds)
+    if isinstance(q, bool) or not isinstance(q, numbers.Real) or not 0 <= q <= 1:
+        raise ValueError("Quantiles must be in the range [0, 1].")
     values = check_vector(x, "x")
-    n = values.size
-    if not ddof < n:
+    k = max(math.ceil(values.size * float(q) - 1), 0) + 1  # as numpy rounds it
+    above, width = _above(values, low, high)
+    result = low + release.draw(OrderStatistic(above, k, width))
+    return min(result, high)
+
+
+def _freedom(ddof: float) -> dict[str, Any]:
+    return {f"ddof={ddof:g}": None if ddof == 0 else True}
+
+
+def _variance(release: Release, x: ArrayLike, bounds: Any, ddof: float) -> float:
+    limits = check_bounds(bounds)
+    values = check_vector(x, "x", private_n=release.private_n)
+    if not release.private_n and not ddof < values.size:
         raise ValueError("ddof must be smaller than the number of samples.")
-    variance = release.of_variance(values, limits)
-    return variance if ddof == 0 else min(variance * (n / (n - float(ddof))), MAX_FLOAT)
+    variance = release.draw(Variance(values, limits))
+    return variance if ddof == 0 else min(variance * (values.size / (values.size - ddof)), MAX_FLOAT)
+
+
+def _above(values: Any, low: float, high: float) -> tuple[Any, float]:
+    """Return how far each value lies above the lower bound, and the largest such number, both rounded."""
+    with np.errstate(over="ignore"):
+        return (
+            np.minimum(np.clip(values, low, high) - low, MAX_FLOAT),
+            float(min(np.float64(high) - low, MAX_FLOAT)),
+        )
+
+
+def _half_open_bounds(bounds: Any) -> tuple[float, float]:
+    try:
+        low, high = bounds
+    except (TypeError, ValueError):
+        low = high = math.nan
+    if high is None or (isinstance(high, numbers.Real) and high == math.inf):
+        high = MAX_FLOAT
+    limits = check_bounds((low, high))
+    assert limits is not None
+    return limits

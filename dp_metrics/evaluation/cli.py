@@ -14,6 +14,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NoReturn
 
+from dp_metrics.evaluation.audit import add_audit
 from dp_metrics.evaluation.datasets import (
     DATA_VARIABLE,
     DATASETS,
@@ -28,6 +29,8 @@ from dp_metrics.evaluation.datasets import (
 from dp_metrics.evaluation.experiment import ERROR_CAP, MECHANISM_LABELS, Row, run_experiment
 from dp_metrics.evaluation.models import evaluate_model
 from dp_metrics.evaluation.plots import METRIC_TITLES, plot_experiment
+from dp_metrics.evaluation.results import ResultsError
+from dp_metrics.evaluation.studies import StudyError
 
 __all__ = ["main"]
 
@@ -137,6 +140,16 @@ def _evaluate(options: argparse.Namespace) -> None:
         print(json.dumps(document, indent=2, allow_nan=False), flush=True)
 
 
+def _add_data_dir(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--data-dir",
+        type=Path,
+        metavar="DIR",
+        help=f"folder of the data files (default: the environment variable {DATA_VARIABLE}; without a file, "
+        "OpenML)",
+    )
+
+
 def _add_evaluate(commands: Any) -> None:
     parser = commands.add_parser(
         "evaluate",
@@ -151,12 +164,7 @@ def _add_evaluate(commands: Any) -> None:
         metavar="NAME",
         help=f"data sets, of {', '.join(DATASETS)} (default: {' '.join(EMBEDDED)})",
     )
-    parser.add_argument(
-        "--data-dir",
-        type=Path,
-        metavar="DIR",
-        help=f"folder of the data files (default: the environment variable {DATA_VARIABLE})",
-    )
+    _add_data_dir(parser)
     parser.add_argument(
         "--epsilon",
         nargs="+",
@@ -176,8 +184,75 @@ def _add_evaluate(commands: Any) -> None:
     parser.set_defaults(run=_evaluate)
 
 
+def _jobs(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= 1024:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of processes from 1 up")
+    return int(text)
+
+
+def _reproduce(options: argparse.Namespace) -> None:
+    from dp_metrics.evaluation.reproduce import reproduce
+
+    pictures = reproduce(
+        options.figure,
+        options.dataset,
+        options.mechanism,
+        data_dir=options.data_dir,
+        output=_writable_folder(options.output),
+        jobs=options.jobs,
+        quick=options.quick,
+    )
+    for path in pictures:
+        print(path)
+    print(f"for a page with findings: dp-metrics report {options.output}", file=sys.stderr)
+
+
+def _add_reproduce(commands: Any) -> None:
+    parser = commands.add_parser(
+        "reproduce",
+        help="run the experiments of the paper again, and draw its figures",
+        description="Run the experiments of Durfee, arXiv 2311.14681, on public data, and draw a figure of "
+        "each. Every release is a line of results.csv in the output folder; a run that was stopped goes on "
+        "from there. Releases are seeded, so that runs can be repeated: a study on public data, never a way "
+        "to publish.",
+    )
+    for option, text in (
+        ("--figure", "figures (default: all)"),
+        ("--dataset", "data sets (default: the paper's; CIFAR-10 only if torch is installed)"),
+        ("--mechanism", "mechanisms (default: all)"),
+    ):
+        parser.add_argument(option, nargs="+", action="extend", metavar="NAME", default=[], help=text)
+    _add_data_dir(parser)
+    parser.add_argument(
+        "--output",
+        type=Path,
+        default=_OUTPUT,
+        metavar="DIR",
+        help="folder of results (default: ./%(default)s)",
+    )
+    parser.add_argument("--jobs", type=_jobs, default=1, metavar="N", help="processes (default: 1)")
+    parser.add_argument("--quick", action="store_true", help="10 repeats, 3 epsilons, the five tables")
+    parser.set_defaults(run=_reproduce)
+
+
+def _report(options: argparse.Namespace) -> None:
+    from dp_metrics.evaluation.report import write_report
+
+    print(write_report(options.results))
+
+
+def _add_report(commands: Any) -> None:
+    parser = commands.add_parser(
+        "report",
+        help="write one HTML page about the results of `reproduce`",
+        description="Write report.html beside the results: figures, tables, settings, and what was found.",
+    )
+    parser.add_argument("results", type=Path, metavar="RESULTS", help="results.csv, or its folder")
+    parser.set_defaults(run=_report)
+
+
 # One function per subcommand: it adds a parser whose default `run` takes the parsed options.
-_COMMANDS = (_add_evaluate,)
+_COMMANDS = (_add_evaluate, _add_reproduce, _add_report, add_audit)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -210,7 +285,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         # The reader went away (`| head`); without this, flushing at exit would complain about it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    except (_CommandError, DatasetError, MissingExtraError, OSError) as error:
+    except (_CommandError, DatasetError, MissingExtraError, ResultsError, StudyError, OSError) as error:
         print("dp-metrics: error:", " ".join(str(error).split()), file=sys.stderr)
         return 2
     except KeyboardInterrupt:

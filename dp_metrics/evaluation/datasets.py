@@ -3,117 +3,38 @@
 They are public data, read for study; nothing here is private or needs to be.
 """
 
-import gzip
-import importlib
 import os
-import zlib
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from dp_metrics.evaluation.extras import MissingExtraError, import_extra
+from dp_metrics.evaluation.sources import (
+    DATA_VARIABLE,
+    Dataset,
+    DatasetError,
+    Loaded,
+    OpenML,
+    read_image_data,
+    read_table_data,
+    table_of,
+)
 
 __all__ = [
     "DATASETS",
     "DATA_VARIABLE",
     "EMBEDDED",
+    "TABULAR",
     "Dataset",
     "DatasetError",
     "MissingExtraError",
     "get_dataset",
     "import_extra",
     "load_dataset",
+    "read_column",
     "read_table",
 ]
-
-DATA_VARIABLE = "DP_METRICS_DATA"
-"""Environment variable that names the folder of the data files."""
-
-Loaded: TypeAlias = tuple[Any, NDArray[Any]]
-
-
-class DatasetError(Exception):
-    """A data set is unknown, missing, damaged or not the one that was expected."""
-
-
-class MissingExtraError(ImportError):
-    """A package of the `evaluation` extra is missing or can't be imported."""
-
-
-def import_extra(name: str) -> Any:
-    """Import a package of the `evaluation` extra, or say how to install it.
-
-    Parameters
-    ----------
-    name : str
-        Module name, such as ``"pandas"`` or ``"matplotlib.figure"``.
-
-    Returns
-    -------
-    module
-        The imported module.
-
-    Raises
-    ------
-    MissingExtraError
-        If it can't be imported.
-    """
-    try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        package = name.partition(".")[0]
-        raise MissingExtraError(
-            f'{package} is needed and can\'t be imported; run: pip install "dp_metrics[evaluation]"'
-        ) from error
-    except (OSError, ValueError) as error:
-        # Installed, but broken: xgboost without the OpenMP library, or built for another numpy.
-        raise MissingExtraError(f"{name} is installed but can't be imported: {error}") from error
-
-
-@dataclass(frozen=True)
-class Dataset:
-    """What is publicly known about a data set, and how to read it.
-
-    Attributes
-    ----------
-    name : str
-        Name typed by users.
-    task : {"regression", "binary", "multiclass"}
-        What a model predicts.
-    target : str
-        Name of the target (a column of the file, if there is one).
-    rows : int
-        Number of records; a file with another number is refused.
-    source, licence : str
-        Where it comes from and under which terms.
-    loader : callable
-        ``loader(dataset, data_dir) -> (features, target)``.
-    bounds : tuple of float or None
-        Public range of a regression target; None if there is none.
-    file_name : str or None
-        Name inside the data folder; None for embedded data.
-    drop : tuple of str
-        Columns that are not features, apart from the target.
-    classes : tuple of str or None
-        Spelling of class 0, class 1, ... in the file.
-    shift : float
-        Public constant added to a numeric target.
-    """
-
-    name: str
-    task: Literal["regression", "binary", "multiclass"]
-    target: str
-    rows: int
-    source: str
-    licence: str
-    loader: "Callable[[Dataset, Path | None], Loaded]"
-    bounds: tuple[float, float] | None = None
-    file_name: str | None = None
-    drop: tuple[str, ...] = ()
-    classes: tuple[str, ...] | None = None
-    shift: float = 0.0
 
 
 def _make_synthetic(dataset: Dataset, data_dir: Path | None) -> Loaded:
@@ -134,80 +55,35 @@ def _bundled_digits(dataset: Dataset, data_dir: Path | None) -> Loaded:
     return x, y.astype(np.int64)
 
 
-def _path_of(dataset: Dataset, data_dir: Path | None) -> Path:
-    if data_dir is None:
-        if not os.environ.get(DATA_VARIABLE):
-            raise DatasetError(
-                f"data set {dataset.name!r} is read from {dataset.file_name}: give the folder of that file "
-                f"with --data-dir or the environment variable {DATA_VARIABLE}"
-            )
-        data_dir = Path(os.environ[DATA_VARIABLE])
-    path = data_dir / str(dataset.file_name)
-    if not path.is_file():
-        raise DatasetError(f"data set {dataset.name!r}: there is no file {path}")
-    return path
-
-
-def read_table(name: str, data_dir: str | os.PathLike[str] | None = None) -> Any:
-    """Read the file of a data set, as it is, and check that it is the expected one.
-
-    Parameters
-    ----------
-    name : str
-        A name in `DATASETS` that has a file.
-    data_dir : path-like, default=None
-        Folder of the files; None: the environment variable ``DP_METRICS_DATA``.
-
-    Returns
-    -------
-    pandas.DataFrame
-        All columns, target included.
-
-    Raises
-    ------
-    DatasetError
-        If the file is missing, damaged, or lacks a column or rows.
-    """
-    dataset = get_dataset(name)
-    if dataset.file_name is None:
-        raise DatasetError(f"data set {name!r} is embedded and has no file")
-    path = _path_of(dataset, None if data_dir is None else Path(data_dir))
-    pandas = import_extra("pandas")
-    try:
-        with gzip.open(path, "rt", encoding="utf-8", newline="") as stream:
-            table = pandas.read_csv(stream)
-    # ValueError covers what pandas raises on text that is no table, and undecodable bytes.
-    except (OSError, EOFError, zlib.error, ValueError) as error:
-        raise DatasetError(f"data set {name!r}: {path} is damaged or unreadable ({error})") from error
-    missing = [column for column in (dataset.target, *dataset.drop) if column not in table.columns]
-    if missing:
-        raise DatasetError(f"data set {name!r}: {path} has no column {', '.join(missing)}")
-    if len(table) != dataset.rows:
-        raise DatasetError(f"data set {name!r}: {path} has {len(table)} rows, expected {dataset.rows}")
-    if table.isna().to_numpy().any():
-        raise DatasetError(f"data set {name!r}: {path} has empty cells")
-    return table
-
-
-def _read_csv(dataset: Dataset, data_dir: Path | None) -> Loaded:
-    pandas = import_extra("pandas")
-    table = read_table(dataset.name, data_dir)
-    column = table[dataset.target]
-    if dataset.classes is not None:
-        target = pandas.Index(dataset.classes).get_indexer(column.astype(str))
-        known = bool((target >= 0).all())
-    else:
-        known = bool(pandas.api.types.is_numeric_dtype(column))
-        target = column.to_numpy(dtype=np.float64) + dataset.shift if known else None
-    if not known:
-        raise DatasetError(f"data set {dataset.name!r}: column {dataset.target} holds unexpected values")
-    features = pandas.get_dummies(table.drop(columns=[dataset.target, *dataset.drop]), dtype=np.float64)
-    # xgboost refuses these three characters in feature names.
-    safe = str.maketrans({"[": "(", "]": ")", "<": "lt "})
-    features.columns = [str(column).translate(safe) for column in features.columns]
-    return features, target
-
-
+_YES = {"True": 1.0, "False": 0.0, "1": 1.0, "0": 0.0}
+_BIKE = OpenML(
+    {"name": "Bike_Sharing_Demand", "version": 2},
+    rename={
+        "year": "yr",
+        "month": "mnth",
+        "hour": "hr",
+        "weather": "weathersit",
+        "feel_temp": "atemp",
+        "humidity": "hum",
+        "count": "cnt",
+    },
+    codes={
+        "season": {"spring": 1.0, "summer": 2.0, "fall": 3.0, "winter": 4.0},
+        "weathersit": {"clear": 1.0, "misty": 2.0, "rain": 3.0, "heavy_rain": 4.0},
+        "holiday": _YES,
+        "workingday": _YES,
+    },
+)
+_ABALONE = OpenML(
+    {"data_id": 183},
+    rename={
+        "Whole_weight": "Whole weight",
+        "Shucked_weight": "Shucked weight",
+        "Viscera_weight": "Viscera weight",
+        "Shell_weight": "Shell weight",
+        "Class_number_of_rings": "Rings",
+    },
+)
 _ALL = (
     Dataset(
         "synthetic", "regression", "y", 20_000, "generated: smooth signal, Student-t noise", "BSD-3-Clause",
@@ -219,25 +95,42 @@ _ALL = (
     ),
     Dataset(
         "diamonds", "regression", "price", 53_940, "ggplot2 table `diamonds`", "MIT (of ggplot2)",
-        _read_csv, bounds=(0.0, 50_000.0), file_name="diamonds.csv.gz",
+        read_table_data, bounds=(0.0, 50_000.0), file_name="diamonds.csv.gz",
+        openml=OpenML({"data_id": 42225}), columns=(("price", (0.0, 50_000.0)),),
     ),
     Dataset(
         "abalone", "regression", "Rings", 4_177, "UCI no. 1, doi 10.24432/C55C7W", "CC BY 4.0",
-        _read_csv, bounds=(0.0, 50.0), file_name="abalone.csv.gz", shift=1.5,
+        read_table_data, bounds=(0.0, 50.0), file_name="abalone.csv.gz", shift=1.5, openml=_ABALONE,
+        columns=(("Rings", (0.0, 50.0)),),
     ),
     Dataset(
         "bike", "regression", "cnt", 17_379, "UCI no. 275, doi 10.24432/C5W894", "CC BY 4.0",
-        _read_csv, bounds=(0.0, 5_000.0), file_name="bike_hour.csv.gz",
+        read_table_data, bounds=(0.0, 5_000.0), file_name="bike_hour.csv.gz",
         # casual + registered == cnt in every row: keeping them would give the target away.
-        drop=("casual", "registered", "instant", "dteday"),
+        drop=("casual", "registered", "instant", "dteday"), openml=_BIKE,
+        columns=(("cnt", (0.0, 5_000.0)),),
     ),
     Dataset(
         "adult", "binary", "income", 48_842, "UCI no. 2, doi 10.24432/C5XW20", "CC BY 4.0",
-        _read_csv, file_name="adult.csv.gz", classes=("<=50K", ">50K"),
+        read_table_data, file_name="adult.csv.gz", classes=("<=50K", ">50K"),
+        openml=OpenML({"data_id": 1590}, rename={"class": "income"}, missing="?"),
+        columns=(("age", (0.0, 125.0)), ("hours-per-week", (0.0, 168.0))),
     ),
     Dataset(
-        "diabetes", "binary", "diabetes", 100_000, "Kaggle `Diabetes prediction dataset`", "not confirmed",
-        _read_csv, file_name="diabetes.csv.gz", classes=("0", "1"),
+        "diabetes", "binary", "diabetes", 100_000,
+        "Kaggle, `Diabetes prediction dataset` of iammustafatz (diabetes_prediction_dataset.csv, gzipped)",
+        "not confirmed", read_table_data, file_name="diabetes.csv.gz", classes=("0", "1"),
+    ),
+    Dataset(
+        "mnist", "multiclass", "class", 70_000, "yann.lecun.com/exdb/mnist (arrays x_train, y_train, ...)",
+        "CC BY-SA 3.0", read_image_data, file_name="mnist.npz", model="mlp", train_rows=60_000,
+        shape=(28, 28), openml=OpenML({"name": "mnist_784", "version": 1}),
+    ),
+    Dataset(
+        "cifar10", "multiclass", "class", 30_000,
+        "www.cs.toronto.edu/~kriz/cifar.html (batches 1 and 2 as x_train, y_train; 5 as x_test, y_test)",
+        "none stated; cite Krizhevsky 2009", read_image_data, file_name="cifar10_subset.npz", model="cnn",
+        train_rows=20_000, shape=(32, 32, 3),
     ),
 )  # fmt: skip
 
@@ -246,6 +139,9 @@ DATASETS: dict[str, Dataset] = {dataset.name: dataset for dataset in _ALL}
 
 EMBEDDED: tuple[str, ...] = tuple(dataset.name for dataset in _ALL if dataset.file_name is None)
 """Names of those that need no file."""
+
+TABULAR: tuple[str, ...] = tuple(d.name for d in _ALL if d.file_name and not d.shape)
+"""Names of the paper's five tables."""
 
 
 def get_dataset(name: str) -> Dataset:
@@ -272,6 +168,59 @@ def get_dataset(name: str) -> Dataset:
         raise DatasetError(f"unknown data set {name!r}; there are: {', '.join(DATASETS)}") from None
 
 
+def read_table(name: str, data_dir: str | os.PathLike[str] | None = None) -> Any:
+    """Read the table of a data set, from its file or OpenML, and check that it is the expected one.
+
+    Parameters
+    ----------
+    name : str
+        A name in `DATASETS` of a table that is not embedded.
+    data_dir : path-like, default=None
+        Folder of the files; None: the environment variable ``DP_METRICS_DATA``. Without the file, OpenML.
+
+    Returns
+    -------
+    pandas.DataFrame
+        All columns, target included.
+
+    Raises
+    ------
+    DatasetError
+        If the file is missing, damaged, or lacks a column or rows.
+    """
+    dataset = get_dataset(name)
+    if dataset.file_name is None or dataset.shape:
+        kind = "holds images" if dataset.shape else "is embedded"
+        raise DatasetError(f"data set {name!r} {kind} and has no table")
+    return table_of(dataset, None if data_dir is None else Path(data_dir))
+
+
+def read_column(name: str, column: str, data_dir: str | os.PathLike[str] | None = None) -> Any:
+    """Return one numeric column of a data set, with the public shift if it is the target.
+
+    Parameters
+    ----------
+    name : str
+        A name in `DATASETS`.
+    column : str
+        A column of the table, or the target of embedded data.
+    data_dir : path-like, default=None
+        As for `read_table`.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+        float64.
+    """
+    dataset = get_dataset(name)
+    if dataset.file_name is None:
+        return np.asarray(load_dataset(name)[1], dtype=np.float64)
+    values = read_table(name, data_dir)[column]
+    if not import_extra("pandas").api.types.is_numeric_dtype(values):
+        raise DatasetError(f"data set {name!r}: column {column} holds unexpected values")
+    return values.to_numpy(dtype=np.float64) + (dataset.shift if column == dataset.target else 0.0)
+
+
 def load_dataset(name: str, data_dir: str | os.PathLike[str] | None = None) -> Loaded:
     """Load features and target of a data set.
 
@@ -280,13 +229,13 @@ def load_dataset(name: str, data_dir: str | os.PathLike[str] | None = None) -> L
     name : str
         A name in `DATASETS`.
     data_dir : path-like, default=None
-        Folder of the data files; None: the environment variable ``DP_METRICS_DATA``.
-        Not used for embedded data.
+        Folder of the data files; None: the environment variable ``DP_METRICS_DATA``. Without the file,
+        OpenML. Not used for embedded data.
 
     Returns
     -------
     features : ndarray or pandas.DataFrame of shape (n_samples, n_features)
-        Numeric; categories are one-hot encoded.
+        Numeric; categories are one-hot encoded. Images: uint8, of shape (n_samples, height, width, ...).
     target : ndarray of shape (n_samples,)
         float64 for regression, class numbers from 0 otherwise.
 

@@ -7,7 +7,7 @@ from typing import Any
 from dp_metrics.evaluation.datasets import import_extra
 from dp_metrics.evaluation.experiment import ERROR_CAP, Row
 
-__all__ = ["MECHANISM_STYLES", "METRIC_TITLES", "plot_experiment"]
+__all__ = ["MECHANISM_NAMES", "MECHANISM_STYLES", "METRIC_TITLES", "plot_experiment"]
 
 MECHANISM_STYLES: dict[str, tuple[str, str, str]] = {
     "hazard": ("#D55E00", "o", "-"),
@@ -16,10 +16,23 @@ MECHANISM_STYLES: dict[str, tuple[str, str, str]] = {
     "inverse_sensitivity": ("#009E73", "^", "-"),
     "piecewise_laplace": ("#CC79A7", "v", ":"),
     "laplace": ("#E69F00", "X", "-"),
+    "clipped_mean": ("#7A7A7A", "P", "-"),
 }
-"""Colour (Okabe and Ito's palette, safe for the colour-blind), marker and line of a mechanism, in every plot.
+"""Colour (Okabe and Ito's palette and a grey, safe for the colour-blind), marker and line of a mechanism, in
+every plot.
 
 The dotted line lets inverse_sensitivity, almost the same on most data, show through."""
+
+MECHANISM_NAMES = {
+    "hazard": "hazard (our default)",
+    "above_threshold": "AboveThreshold (our settings)",
+    "paper": "AboveThreshold (paper preset)",
+    "inverse_sensitivity": "inverse sensitivity",
+    "piecewise_laplace": "piecewise Laplace",
+    "laplace": "Laplace",
+    "clipped_mean": "clipped mean",
+}
+"""Mechanisms in plain words, for legends."""
 
 METRIC_TITLES = {
     "private_mse": "Mean squared error",

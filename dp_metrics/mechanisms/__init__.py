@@ -3,9 +3,10 @@
 from collections.abc import Callable
 from typing import Any
 
-from dp_metrics.mechanisms._base import Mechanism
+from dp_metrics.mechanisms._base import Epsilon, Mechanism, exact_epsilon, needs_count
 from dp_metrics.mechanisms._laws import OutputDistribution
 from dp_metrics.mechanisms.above_threshold import AboveThreshold
+from dp_metrics.mechanisms.geometric import Geometric
 from dp_metrics.mechanisms.hazard import Hazard
 from dp_metrics.mechanisms.inverse_sensitivity import InverseSensitivity
 from dp_metrics.mechanisms.laplace import Laplace
@@ -14,13 +15,17 @@ from dp_metrics.mechanisms.piecewise_laplace import PiecewiseLaplace
 __all__ = [
     "MECHANISMS",
     "AboveThreshold",
+    "Epsilon",
+    "Geometric",
     "Hazard",
     "InverseSensitivity",
     "Laplace",
     "Mechanism",
     "OutputDistribution",
     "PiecewiseLaplace",
+    "exact_epsilon",
     "get_mechanism",
+    "needs_count",
 ]
 
 MECHANISMS: dict[str, Callable[[], Mechanism]] = {
@@ -29,6 +34,7 @@ MECHANISMS: dict[str, Callable[[], Mechanism]] = {
     "inverse_sensitivity": InverseSensitivity,
     "piecewise_laplace": PiecewiseLaplace,
     "laplace": Laplace,
+    "geometric": Geometric,
 }
 """The mechanisms by the names that the metrics accept."""
 

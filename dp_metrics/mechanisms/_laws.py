@@ -99,7 +99,7 @@ class GridLaw(_Law):
             # the set after node i starts one grid point later, where the cost may have jumped
             start = self._cost(np.minimum(nodes[:-1] + 1, last), value, cap)
             slack = share * np.abs(cost[1:] - start)
-            estimate = float(np.sum(share * (cost[1:] + start)) / 2)
+            estimate = float(np.sum(share * (cost[1:] / 2 + start / 2)))
             wide = np.diff(nodes) > 1
             if float(np.sum(slack[wide])) <= 2e-4 * estimate:
                 return estimate
@@ -172,8 +172,9 @@ class IntervalLaw(_Law):
 
     def __init__(self, edges: Floats, log_weights: Floats, rates: Floats) -> None:
         self.edges, self.rates = edges, rates
-        weights = np.exp(log_weights - log_weights.max())
-        self.weights = weights / weights.sum()
+        log_weights = log_weights - log_weights.max()
+        self.log_weights = log_weights - np.log(np.exp(log_weights).sum())
+        self.weights = np.exp(self.log_weights)
         self._cumulative = np.append(0.0, np.cumsum(self.weights))
         self._cumulative /= self._cumulative[-1]
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dp_metrics._random import Entropy, RandomState, check_entropy, uniforms
 from dp_metrics._validation import MAX_FLOAT, check_epsilon
 from dp_metrics.bounds import OutputBounds
-from dp_metrics.mechanisms._base import ceil_ranks, require_bounded
+from dp_metrics.mechanisms._base import Epsilon, ceil_ranks, require_bounded
 from dp_metrics.mechanisms._grid import EvenGrid, GeometricGrid, Grid, Integers, Runs
 from dp_metrics.mechanisms._laws import GridLaw, ReflectedLaw
 
@@ -107,19 +107,18 @@ class AboveThreshold:
         return cls(beta=1.005, split=0.5, scale=None, first=1, max_candidates=50_000, ranks=100)
 
     def count_ranks(
-        self, epsilon: float, *, n: int | None, monotonic: bool, output_range: tuple[float, float]
+        self, epsilon: Epsilon, *, n: int | None, monotonic: bool, output_range: tuple[float, float]
     ) -> int:
         """Return `ranks`, or ceil(ln(1000 m) / eps2) with m candidates."""
         grid = self._grid(output_range, 1.0)
         if self.ranks is not None:
             return ceil_ranks(self.ranks, n)
-        if output_range[0] == -math.inf:
-            epsilon = epsilon / 2
-        _, eps2 = self._shares(epsilon, monotonic)
+        share = check_epsilon(epsilon) / (2 if output_range[0] == -math.inf else 1)
+        _, eps2 = self._shares(share, monotonic)
         with np.errstate(divide="ignore", over="ignore"):
             return ceil_ranks(float(np.log(1e3 * (grid.last - grid.first + 1)) / np.float64(eps2)), n)
 
-    def release(self, output_bounds: OutputBounds, epsilon: float, rng: RandomState = None) -> float:
+    def release(self, output_bounds: OutputBounds, epsilon: Epsilon, rng: RandomState = None) -> float:
         """Draw one epsilon-differentially private release.
 
         Parameters
@@ -151,7 +150,7 @@ class AboveThreshold:
         return float(law.grid.points(np.array([law.draw(entropy)]))[0])
 
     def output_distribution(
-        self, output_bounds: OutputBounds, epsilon: float
+        self, output_bounds: OutputBounds, epsilon: Epsilon
     ) -> "AboveThresholdLaw | ReflectedLaw":
         """Return the law of `release`, by quadrature over the threshold."""
         epsilon = check_epsilon(epsilon)
@@ -210,30 +209,30 @@ class AboveThresholdLaw(GridLaw):
     def __init__(self, grid: Grid, runs: Runs, eps1: float, eps2: float) -> None:
         self.grid = grid
         keep = runs.counts > 0
-        self._starts = runs.edges[:-1][keep]
-        self._counts = runs.counts[keep]
-        self._scores: Floats = runs.levels[keep].astype(np.float64) + 0.5
-        self._eps1, self._eps2 = eps1, eps2
+        self.starts = runs.edges[:-1][keep]
+        self.counts = runs.counts[keep]
+        self.scores: Floats = runs.levels[keep].astype(np.float64) + 0.5
+        self.eps1, self.eps2 = eps1, eps2
 
     def _miss(self, thresholds: float | Floats, scores: Floats) -> Floats:
         """Return the log probability that a candidate's noise stays below the threshold."""
-        gap = self._eps2 * np.maximum(thresholds - scores, 0.0)
+        gap = self.eps2 * np.maximum(thresholds - scores, 0.0)
         with np.errstate(divide="ignore"):
             # log(1 - exp(-gap)), accurate at both ends; never +0, so that dividing by it keeps the sign
             return np.where(gap < 0.7, np.log(-np.expm1(-gap)), np.log1p(-np.exp(-gap)))
 
     def draw(self, entropy: Entropy) -> int:
         """Draw the number of the candidate at which the search halts."""
-        u, _ = uniforms(entropy, 1 + self._counts.size)
+        u, _ = uniforms(entropy, 1 + self.counts.size)
         with np.errstate(divide="ignore", over="ignore"):
             log_u = np.log(u)
-            threshold = -log_u[0] / self._eps1
+            threshold = -log_u[0] / self.eps1
             # candidates passed before the halt, if the run went on for ever: a geometric variable
-            passed = np.floor(log_u[1:] / self._miss(threshold, self._scores))
-        halts = np.flatnonzero(passed < self._counts)
+            passed = np.floor(log_u[1:] / self._miss(threshold, self.scores))
+        halts = np.flatnonzero(passed < self.counts)
         if halts.size == 0:
             return self.grid.last
-        return int(self._starts[halts[0]]) + int(passed[halts[0]])
+        return int(self.starts[halts[0]]) + int(passed[halts[0]])
 
     def index_cdf(self, numbers: Integers) -> Floats:
         """Return P(number of the release <= k).
@@ -245,12 +244,12 @@ class AboveThresholdLaw(GridLaw):
         above the metric, where the integrand has kinks, and no wider than 1/eps2 or 1/eps1.
         """
         numbers = np.asarray(numbers)
-        if self._counts.size == 0:
+        if self.counts.size == 0:
             return np.where(numbers >= self.grid.last, 1.0, 0.0)
         weights, miss, passed = self._quadrature
         survival = np.empty(numbers.shape)
-        run = np.clip(np.searchsorted(self._starts, numbers, side="right") - 1, 0, None)
-        inside = np.minimum(numbers - self._starts[run] + 1, self._counts[run]).astype(np.float64)
+        run = np.clip(np.searchsorted(self.starts, numbers, side="right") - 1, 0, None)
+        inside = np.minimum(numbers - self.starts[run] + 1, self.counts[run]).astype(np.float64)
         for start in range(0, numbers.size, 1024):
             part = slice(start, start + 1024)
             with np.errstate(invalid="ignore"):
@@ -263,15 +262,15 @@ class AboveThresholdLaw(GridLaw):
     @cached_property
     def _quadrature(self) -> tuple[Floats, Floats, Floats]:
         """Weights over thresholds; log probability, given each, to pass one candidate or all earlier runs."""
-        top = 60.0 / self._eps1
-        width = min(1.0 / self._eps2, 1.0 / self._eps1)
-        kinks = self._scores[(self._scores > 0) & (self._scores < top)][:64]
+        top = 60.0 / self.eps1
+        width = min(1.0 / self.eps2, 1.0 / self.eps1)
+        kinks = self.scores[(self.scores > 0) & (self.scores < top)][:64]
         edges = np.unique(np.concatenate([np.linspace(0.0, top, math.ceil(top / width) + 1), kinks]))
         x, w = np.polynomial.legendre.leggauss(16)
         half = np.diff(edges)[:, np.newaxis] / 2
         nodes = ((edges[:-1] + edges[1:])[:, np.newaxis] / 2 + half * x).ravel()
-        weights = (half * w).ravel() * self._eps1 * np.exp(-self._eps1 * nodes)
-        miss = self._miss(nodes, self._scores[:, np.newaxis])
+        weights = (half * w).ravel() * self.eps1 * np.exp(-self.eps1 * nodes)
+        miss = self._miss(nodes, self.scores[:, np.newaxis])
         passed = np.zeros_like(miss)
-        np.cumsum(self._counts[:-1, np.newaxis] * miss[:-1], axis=0, out=passed[1:])
+        np.cumsum(self.counts[:-1, np.newaxis] * miss[:-1], axis=0, out=passed[1:])
         return weights, miss, passed

@@ -7,13 +7,14 @@ from fractions import Fraction
 import numpy as np
 
 from dp_metrics._random import LazyUniform, RandomState, check_entropy
-from dp_metrics._validation import check_epsilon
 from dp_metrics.bounds import OutputBounds
-from dp_metrics.mechanisms._base import ceil_ranks, exact_epsilon
+from dp_metrics.mechanisms._base import Epsilon, ceil_ranks, exact_epsilon
 from dp_metrics.mechanisms._grid import GeometricGrid, Runs
 from dp_metrics.mechanisms._hazard_law import PEAK, TAIL, HazardLaw, largest_ratio
 
 __all__ = ["Hazard"]
+
+_MANY_RECORDS = 10**9
 
 
 @dataclass(frozen=True)
@@ -67,8 +68,13 @@ class Hazard:
         if self.resolution is not None and not (math.isfinite(self.resolution) and self.resolution > 0):
             raise ValueError("resolution must be None or a positive, finite number.")
 
+    @property
+    def needs_count(self) -> bool:
+        """True if the resolution is chosen from the number of records."""
+        return self.resolution is None
+
     def count_ranks(
-        self, epsilon: float, *, n: int | None, monotonic: bool, output_range: tuple[float, float]
+        self, epsilon: Epsilon, *, n: int | None, monotonic: bool, output_range: tuple[float, float]
     ) -> int:
         """Return ceil(ln(1e4 / resolution) / eps2): what lies beyond has a negligible hazard."""
         if output_range[0] != 0.0:
@@ -76,11 +82,12 @@ class Hazard:
                 "mechanism='hazard' needs a metric that is at least 0: shift it by its public lower limit."
             )
         eps2 = float(_share(epsilon, monotonic))
-        width = self._resolution(eps2, n)
+        # a private n is not asked for: more ranks than needed cost time only
+        width = max(self._resolution(eps2, _MANY_RECORDS if n is None else n), 2.0**-32)
         with np.errstate(divide="ignore", over="ignore"):
             return ceil_ranks(float(np.float64(max(math.log(1e4 / width), 1.0)) / eps2), n)
 
-    def release(self, output_bounds: OutputBounds, epsilon: float, rng: RandomState = None) -> float:
+    def release(self, output_bounds: OutputBounds, epsilon: Epsilon, rng: RandomState = None) -> float:
         """Draw one epsilon-differentially private release.
 
         Parameters
@@ -101,11 +108,11 @@ class Hazard:
         number = law.draw(LazyUniform(check_entropy(rng)))
         return float(law.grid.points(np.array([number]))[0])
 
-    def output_distribution(self, output_bounds: OutputBounds, epsilon: float) -> HazardLaw:
+    def output_distribution(self, output_bounds: OutputBounds, epsilon: Epsilon) -> HazardLaw:
         """Return the exact law of `release`."""
         if output_bounds.output_range[0] != 0.0:
             raise ValueError("Hazard needs a metric that is at least 0: shift it by its public lower limit.")
-        share = _share(check_epsilon(epsilon), output_bounds.monotonic)
+        share = _share(epsilon, output_bounds.monotonic)
         limit = output_bounds.output_range[1]
         grid = GeometricGrid(
             scale=min(1e-6, 1e-9 * limit),
@@ -124,6 +131,6 @@ class Hazard:
         return 1.0 / (n * eps2 / 10 + 2.5)
 
 
-def _share(epsilon: float, monotonic: bool) -> Fraction:
+def _share(epsilon: Epsilon, monotonic: bool) -> Fraction:
     """Return eps2 exactly; a float share would exceed epsilon for a quarter of all values."""
     return exact_epsilon(epsilon) / (1 + TAIL if monotonic else 2 + TAIL)

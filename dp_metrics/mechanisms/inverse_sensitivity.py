@@ -7,7 +7,7 @@ import numpy as np
 from dp_metrics._random import RandomState
 from dp_metrics._validation import check_epsilon
 from dp_metrics.bounds import OutputBounds
-from dp_metrics.mechanisms._base import ceil_ranks, require_bounded
+from dp_metrics.mechanisms._base import Epsilon, ceil_ranks, require_bounded
 from dp_metrics.mechanisms._intervals import draw, intervals
 from dp_metrics.mechanisms._laws import IntervalLaw
 
@@ -43,18 +43,18 @@ class InverseSensitivity:
     """
 
     def count_ranks(
-        self, epsilon: float, *, n: int | None, monotonic: bool, output_range: tuple[float, float]
+        self, epsilon: Epsilon, *, n: int | None, monotonic: bool, output_range: tuple[float, float]
     ) -> int:
         """Return 2 ln(1e12) / epsilon, where the weight of a rank has fallen to 1e-12."""
         require_bounded(output_range, "inverse_sensitivity")
         with np.errstate(divide="ignore", over="ignore"):
-            return ceil_ranks(float(2 * np.log(1e12) / np.float64(epsilon)), n)
+            return ceil_ranks(float(2 * np.log(1e12) / np.float64(check_epsilon(epsilon))), n)
 
-    def release(self, output_bounds: OutputBounds, epsilon: float, rng: RandomState = None) -> float:
+    def release(self, output_bounds: OutputBounds, epsilon: Epsilon, rng: RandomState = None) -> float:
         """Draw one epsilon-differentially private release within the output range."""
         return draw(self.output_distribution(output_bounds, epsilon), rng)
 
-    def output_distribution(self, output_bounds: OutputBounds, epsilon: float) -> IntervalLaw:
+    def output_distribution(self, output_bounds: OutputBounds, epsilon: Epsilon) -> IntervalLaw:
         """Return the law of `release`: a constant density on each interval."""
         epsilon = check_epsilon(epsilon)
         require_bounded(output_bounds.output_range, "inverse_sensitivity")

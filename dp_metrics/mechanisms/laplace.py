@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from dp_metrics._random import RandomState, check_entropy, uniforms
 from dp_metrics._validation import check_epsilon
 from dp_metrics.bounds import OutputBounds
-from dp_metrics.mechanisms._base import require_bounded
+from dp_metrics.mechanisms._base import Epsilon, require_bounded, require_public_n
 
 __all__ = ["Laplace", "LaplaceLaw"]
 
@@ -40,19 +40,20 @@ class Laplace:
     """
 
     def count_ranks(
-        self, epsilon: float, *, n: int | None, monotonic: bool, output_range: tuple[float, float]
+        self, epsilon: Epsilon, *, n: int | None, monotonic: bool, output_range: tuple[float, float]
     ) -> int:
         """Return 1: the mechanism reads no rank, only the metric and its global sensitivity."""
         require_bounded(output_range, "laplace")
+        require_public_n(n, "laplace")
         return 1
 
-    def release(self, output_bounds: OutputBounds, epsilon: float, rng: RandomState = None) -> float:
+    def release(self, output_bounds: OutputBounds, epsilon: Epsilon, rng: RandomState = None) -> float:
         """Draw one epsilon-differentially private release within the output range."""
         law = self.output_distribution(output_bounds, epsilon)
         u, _ = uniforms(check_entropy(rng), 1)
         return float(law.quantile(u)[0])
 
-    def output_distribution(self, output_bounds: OutputBounds, epsilon: float) -> "LaplaceLaw":
+    def output_distribution(self, output_bounds: OutputBounds, epsilon: Epsilon) -> "LaplaceLaw":
         """Return the law of `release`: Laplace, with what lies outside the output range moved to its ends."""
         epsilon = check_epsilon(epsilon)
         require_bounded(output_bounds.output_range, "laplace")

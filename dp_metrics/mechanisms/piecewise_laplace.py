@@ -7,7 +7,7 @@ import numpy as np
 from dp_metrics._random import RandomState
 from dp_metrics._validation import check_epsilon
 from dp_metrics.bounds import OutputBounds
-from dp_metrics.mechanisms._base import require_bounded
+from dp_metrics.mechanisms._base import Epsilon, require_bounded
 from dp_metrics.mechanisms._intervals import draw, intervals
 from dp_metrics.mechanisms._laws import IntervalLaw
 from dp_metrics.mechanisms.inverse_sensitivity import InverseSensitivity
@@ -42,17 +42,17 @@ class PiecewiseLaplace:
     """
 
     def count_ranks(
-        self, epsilon: float, *, n: int | None, monotonic: bool, output_range: tuple[float, float]
+        self, epsilon: Epsilon, *, n: int | None, monotonic: bool, output_range: tuple[float, float]
     ) -> int:
         """Return as many ranks as the inverse sensitivity mechanism uses."""
         require_bounded(output_range, "piecewise_laplace")
         return InverseSensitivity().count_ranks(epsilon, n=n, monotonic=monotonic, output_range=output_range)
 
-    def release(self, output_bounds: OutputBounds, epsilon: float, rng: RandomState = None) -> float:
+    def release(self, output_bounds: OutputBounds, epsilon: Epsilon, rng: RandomState = None) -> float:
         """Draw one epsilon-differentially private release within the output range."""
         return draw(self.output_distribution(output_bounds, epsilon), rng)
 
-    def output_distribution(self, output_bounds: OutputBounds, epsilon: float) -> IntervalLaw:
+    def output_distribution(self, output_bounds: OutputBounds, epsilon: Epsilon) -> IntervalLaw:
         """Return the law of `release`: a truncated exponential on each interval."""
         epsilon = check_epsilon(epsilon)
         require_bounded(output_bounds.output_range, "piecewise_laplace")

@@ -13,15 +13,18 @@ from dp_metrics.evaluation.datasets import (
     DATA_VARIABLE,
     DATASETS,
     EMBEDDED,
+    TABULAR,
     DatasetError,
     MissingExtraError,
     get_dataset,
     import_extra,
     load_dataset,
+    read_column,
     read_table,
 )
 
 FILES = [name for name in DATASETS if name not in EMBEDDED]
+IMAGES = ["mnist", "cifar10"]
 
 DIAMONDS = "carat,cut,price\n0.2,Ideal,300\n0.3,Good [x] <1,400\n0.4,Ideal,500\n"
 
@@ -37,7 +40,8 @@ def write(folder: Path, name: str, text: str, monkeypatch: pytest.MonkeyPatch, r
 
 def test_table_is_complete():
     assert EMBEDDED == ("synthetic", "digits")
-    assert FILES == ["diamonds", "abalone", "bike", "adult", "diabetes"]
+    assert TABULAR == ("diamonds", "abalone", "bike", "adult", "diabetes")
+    assert [*TABULAR, *IMAGES] == FILES
     for name, dataset in DATASETS.items():
         assert dataset.name == name
         assert dataset.rows > 0
@@ -65,13 +69,15 @@ def test_digits():
 def test_embedded_data_has_no_file():
     with pytest.raises(DatasetError, match="'digits' is embedded"):
         read_table("digits")
+    with pytest.raises(DatasetError, match="'mnist' holds images"):
+        read_table("mnist")
 
 
 def test_unknown_name_lists_those_that_exist():
     with pytest.raises(
-        DatasetError, match="unknown data set 'mnist'; there are: synthetic, digits, diamonds"
+        DatasetError, match=r"unknown data set 'iris'; there are: synthetic, digits, diamonds, .*, cifar10"
     ):
-        get_dataset("mnist")
+        get_dataset("iris")
 
 
 def test_reads_a_file(tmp_path, monkeypatch):
@@ -104,21 +110,44 @@ def test_bike_leaves_out_what_gives_the_target_away(tmp_path, monkeypatch):
 
 
 def test_adult_target_is_income_above_50k(tmp_path, monkeypatch):
-    write(tmp_path, "adult", "age,workclass,income\n39,?,<=50K\n50,Private,>50K\n", monkeypatch, rows=2)
+    text = "age,workclass,hours-per-week,income\n39,?,40,<=50K\n50,Private,13,>50K\n"
+    write(tmp_path, "adult", text, monkeypatch, rows=2)
     features, target = load_dataset("adult", tmp_path)
     assert target.tolist() == [0, 1]
-    assert features.columns.tolist() == ["age", "workclass_?", "workclass_Private"]
+    assert features.columns.tolist() == ["age", "hours-per-week", "workclass_?", "workclass_Private"]
+    assert read_column("adult", "hours-per-week", tmp_path).tolist() == [40.0, 13.0]
+    with pytest.raises(DatasetError, match="column workclass holds unexpected values"):
+        read_column("adult", "workclass", tmp_path)
 
 
-def test_no_folder_given(monkeypatch):
+def test_column_of_the_target_is_shifted_like_the_target(tmp_path, monkeypatch):
+    write(tmp_path, "abalone", "Sex,Length,Rings\nM,0.4,15\nF,0.5,7\nI,0.1,1\n", monkeypatch)
+    assert read_column("abalone", "Rings", tmp_path).tolist() == [16.5, 8.5, 2.5]
+    assert read_column("synthetic", "y").shape == (20_000,)
+
+
+def test_without_a_file_or_network_it_says_what_to_do(monkeypatch, capsys):
     monkeypatch.delenv(DATA_VARIABLE, raising=False)
-    with pytest.raises(DatasetError, match=r"is read from diamonds.csv.gz: .* --data-dir .* DP_METRICS_DATA"):
+    message = (
+        r"can't be fetched from OpenML \(no network.*save diamonds.csv.gz.* --data-dir .* DP_METRICS_DATA"
+    )
+    with pytest.raises(DatasetError, match=message):
         load_dataset("diamonds")
+    assert "asking OpenML" in capsys.readouterr().err
 
 
-def test_missing_file(tmp_path):
-    with pytest.raises(DatasetError, match=r"'diamonds': there is no file .*diamonds.csv.gz"):
-        load_dataset("diamonds", tmp_path)
+@pytest.mark.parametrize("name", ["diabetes", "cifar10"])
+def test_what_openml_has_not_got(tmp_path, monkeypatch, name):
+    monkeypatch.delenv(DATA_VARIABLE, raising=False)
+    message = f"'{name}': there is no file .*{DATASETS[name].file_name}; get it from .* --data-dir"
+    for folder in (None, tmp_path):
+        with pytest.raises(DatasetError, match=message):
+            load_dataset(name, folder)
+
+
+def test_a_folder_that_does_not_exist(tmp_path):
+    with pytest.raises(DatasetError, match=r"there is no data folder .*nowhere"):
+        load_dataset("diamonds", tmp_path / "nowhere")
 
 
 @pytest.mark.parametrize(
@@ -129,7 +158,11 @@ def test_missing_file(tmp_path):
         ("bike", "hr,cnt\n0,1\n1,2\n2,3\n", "has no column casual, registered, instant, dteday"),
         ("diamonds", "carat,price\n1,300\n2,\n3,500\n", "has empty cells"),
         ("diamonds", "carat,price\n1,300\n2,dear\n3,500\n", "column price holds unexpected values"),
-        ("adult", "age,income\n1,<=50K\n2,>50K.\n3,>50K\n", "column income holds unexpected values"),
+        (
+            "adult",
+            "age,hours-per-week,income\n1,2,<=50K\n2,2,>50K.\n3,2,>50K\n",
+            "column income holds unexpected values",
+        ),
         ("diabetes", "age,diabetes\n1,0\n2,1\n3,2\n", "column diabetes holds unexpected values"),
         ("diamonds", "", "damaged or unreadable"),
         ("diamonds", "a,b\n1,2,3,4\n1,2,3,4,5\n", "damaged or unreadable"),

@@ -47,7 +47,8 @@ CASES = [
 
 
 def test_all_mechanisms_of_the_package_are_compared():
-    assert set(MECHANISM_LABELS) == {*MECHANISMS, "paper"}
+    # for these metrics the geometric mechanism is Laplace's without its floats: the same curve
+    assert set(MECHANISM_LABELS) == {*MECHANISMS, "paper"} - {"geometric"}
 
 
 @pytest.mark.parametrize("name", ["unbounded", "bounded"])

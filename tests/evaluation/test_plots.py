@@ -8,7 +8,8 @@ import pytest
 from dp_metrics.evaluation import plots
 from dp_metrics.evaluation.datasets import MissingExtraError
 from dp_metrics.evaluation.experiment import MECHANISM_LABELS, Row
-from dp_metrics.evaluation.plots import MECHANISM_STYLES, plot_experiment
+from dp_metrics.evaluation.plots import MECHANISM_NAMES, MECHANISM_STYLES, plot_experiment
+from dp_metrics.evaluation.studies import CURVES
 
 
 def rows(
@@ -54,9 +55,14 @@ def figures(monkeypatch):
 
 
 def test_every_mechanism_has_a_style():
-    assert tuple(MECHANISM_STYLES) == MECHANISM_LABELS
+    assert (
+        tuple(MECHANISM_STYLES)
+        == (*MECHANISM_LABELS, "clipped_mean")
+        == tuple(CURVES)
+        == tuple(MECHANISM_NAMES)
+    )
     colours, markers, _ = zip(*MECHANISM_STYLES.values(), strict=True)
-    assert len(set(colours)) == len(set(markers)) == len(MECHANISM_LABELS)
+    assert len(set(colours)) == len(set(markers)) == len(MECHANISM_STYLES)
 
 
 @pytest.mark.parametrize(

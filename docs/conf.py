@@ -1,0 +1,82 @@
+"""Sphinx settings. Build with `python -m sphinx -W docs docs/_build/html`; nothing comes from the network."""
+
+from importlib import import_module
+from pathlib import Path
+
+import dp_metrics
+
+project = "dp_metrics"
+copyright = "the dp_metrics developers"
+author = "The dp_metrics developers"
+
+extensions = ["sphinx.ext.autodoc", "sphinx.ext.autosummary", "numpydoc"]
+templates_path = ["_templates"]
+exclude_patterns = ["_build"]
+html_theme = "alabaster"
+html_static_path = ["_static"]
+html_theme_options = {"description": dp_metrics.__doc__, "page_width": "1080px"}
+html_show_sourcelink = False
+
+default_role = "py:obj"  # a name in backquotes becomes a link if it is documented here
+add_module_names = False
+autodoc_member_order = "bysource"
+autodoc_typehints = "none"  # the numpydoc sections name the types
+autosummary_generate = True
+numpydoc_show_class_members = False  # the template of a class lists them
+
+TITLES = {
+    "regression": "Regression metrics",
+    "regression_losses": "More regression losses",
+    "classification": "Classification metrics",
+    "statistics": "Statistics of one column",
+    "reports": "Reports",
+    "planning": "Planning",
+    "accounting": "Budgets",
+    "scorers": "Scorers",
+    "selection": "Model selection",
+    "summaries": "Summaries",
+    "mechanisms": "Mechanisms",
+    "exceptions": "Exceptions and warnings",
+}
+"""Headings of the reference in order, by the module that defines a name; other modules come last."""
+
+FOR_EXPERTS = {
+    "dp_metrics.auditing": import_module("dp_metrics.auditing").__all__,
+    "dp_metrics.bounds": ["OutputBounds"],
+    "dp_metrics.mechanisms": ["Mechanism", "OutputDistribution"],
+    "dp_metrics.accounting": ["Spend"],
+}
+"""Public names beyond `dp_metrics.__all__`, for those who audit or extend the package."""
+
+
+def _section(title: str, underline: str, module: str, namespace: str, names: list[str]) -> str:
+    """Return a heading, the first sentence of a module, and a table of names with one page for each."""
+    intro = (import_module(module).__doc__ or "").strip().split("\n\n")[0]
+    rows = "\n".join(f"   {name}" for name in names)
+    return (
+        f"{title}\n{underline * len(title)}\n\n{intro}\n\n.. currentmodule:: {namespace}\n\n"
+        f".. autosummary::\n   :toctree: generated\n\n{rows}\n"
+    )
+
+
+def _reference() -> str:
+    """Return the page of the reference: every name of `dp_metrics.__all__` under its module's heading."""
+    groups: dict[str, list[str]] = {}
+    for name in dp_metrics.__all__:
+        module = getattr(dp_metrics, name).__module__.split(".")
+        groups.setdefault(module[1], []).append(name)
+    order = [*TITLES, *sorted(groups.keys() - TITLES.keys())]
+    sections = ["API reference\n=============\n\nOne page for each public name.\n"]
+    for part in order:
+        if part in groups:
+            title = TITLES.get(part, part.replace("_", " ").capitalize())
+            sections.append(_section(title, "-", f"dp_metrics.{part}", "dp_metrics", groups[part]))
+    sections.append("For auditors and contributors\n-----------------------------\n")
+    sections += [_section(module, "~", module, module, names) for module, names in FOR_EXPERTS.items()]
+    return "\n".join(sections)
+
+
+# Written before Sphinx looks for pages, so that a new public name has a page by itself.
+_path = Path(__file__).parent / "api" / "index.rst"
+_path.parent.mkdir(exist_ok=True)
+_path.write_text(_reference(), encoding="utf-8")

@@ -1,0 +1,54 @@
+"""Print the table of the questions page: the error to expect by number of records and epsilon.
+
+Run `python docs/error_table.py > docs/error_table.inc`. Losses are simulated with a fixed seed; errors are
+expectations under the exact output laws, capped at 10 times the true value, averaged over data sets.
+"""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "notebooks"))
+from output_laws import output_law
+
+from dp_metrics import private_mean_loss
+
+Floats = NDArray[np.float64]
+
+RECORDS = (100, 1_000, 10_000, 100_000)
+EPSILONS = (0.1, 0.5, 1.0, 2.0)
+LOSSES: dict[str, Callable[[np.random.Generator, int], Floats]] = {
+    "absolute error, normal": lambda rng, n: np.abs(rng.standard_normal(n)),
+    "squared error, normal": lambda rng, n: rng.standard_normal(n) ** 2,
+    "absolute error, heavy-tailed": lambda rng, n: np.abs(rng.standard_t(3, n)),
+    "squared error, heavy-tailed": lambda rng, n: rng.standard_t(3, n) ** 2,
+}
+
+
+def relative_errors(kind: str, n: int, epsilons: tuple[float, ...] = EPSILONS, sets: int = 5) -> list[float]:
+    """Return the error to expect at each epsilon, and last the sampling error, relative to the true value."""
+    errors = []
+    for seed in range(sets):
+        losses = LOSSES[kind](np.random.default_rng([seed, n]), n)
+        mean = float(losses.mean())
+        laws = [output_law(private_mean_loss, losses, epsilon=epsilon) for epsilon in epsilons]
+        privacy = [law.mean_absolute_error(mean, cap=10 * mean) / mean for law in laws]
+        errors.append([*privacy, float(losses.std()) / np.sqrt(n) / mean])
+    return np.mean(errors, axis=0).tolist()
+
+
+def main() -> None:
+    """Print the table in reStructuredText."""
+    print(".. list-table::\n   :header-rows: 1\n")
+    rows = [["errors of the model", "n", *(f"epsilon {epsilon:g}" for epsilon in EPSILONS), "sampling"]]
+    for kind in LOSSES:
+        rows += [[kind, f"{n:,}", *(f"{e:.2g}" for e in relative_errors(kind, n))] for n in RECORDS]
+    for row in rows:
+        print("\n".join(f"   {'* -' if i == 0 else '  -'} {cell}" for i, cell in enumerate(row)))
+
+
+if __name__ == "__main__":
+    main()

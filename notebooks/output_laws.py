@@ -1,0 +1,78 @@
+"""Exact output laws of private metrics, for studies on PUBLIC data: nothing here is private."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dp_metrics.bounds import OutputBounds
+from dp_metrics.mechanisms import Mechanism, OutputDistribution, get_mechanism
+from dp_metrics.mechanisms import needs_count as reads_count
+
+__all__ = ["bounds_seen", "density", "output_law", "success_rate"]
+
+Floats = NDArray[np.float64]
+
+
+class _Watcher:
+    """A mechanism that releases like another one, and keeps what it was shown."""
+
+    def __init__(self, inner: Mechanism) -> None:
+        self.inner = inner
+        self.needs_count = reads_count(inner)
+        self.shown: list[OutputBounds] = []
+
+    def count_ranks(self, epsilon: Any, **public: Any) -> int:
+        return self.inner.count_ranks(epsilon, **public)
+
+    def release(self, output_bounds: OutputBounds, epsilon: Any, rng: Any = None) -> float:
+        self.shown.append(output_bounds)
+        return self.inner.release(output_bounds, epsilon, rng)
+
+    def output_distribution(self, output_bounds: OutputBounds, epsilon: Any) -> OutputDistribution:
+        return self.inner.output_distribution(output_bounds, epsilon)
+
+
+def bounds_seen(
+    metric: Callable[..., float],
+    *data: Any,
+    epsilon: float,
+    mechanism: str | Mechanism = "hazard",
+    **options: Any,
+) -> OutputBounds:
+    """Return what the mechanism of a private metric sees of these data."""
+    watcher = _Watcher(get_mechanism(mechanism))
+    metric(*data, epsilon=epsilon, mechanism=watcher, **options)
+    [output_bounds] = watcher.shown
+    return output_bounds
+
+
+def output_law(
+    metric: Callable[..., float],
+    *data: Any,
+    epsilon: float,
+    mechanism: str | Mechanism = "hazard",
+    **options: Any,
+) -> OutputDistribution:
+    """Return the exact law of what a private metric that makes one release would release of these data."""
+    seen = bounds_seen(metric, *data, epsilon=epsilon, mechanism=mechanism, **options)
+    return get_mechanism(mechanism).output_distribution(seen, epsilon)
+
+
+def density(law: OutputDistribution, edges: Floats) -> Floats:
+    """Return the probability per unit between consecutive edges."""
+    return np.diff(law.cdf(edges)) / np.diff(edges)
+
+
+def success_rate(law_a: OutputDistribution, law_b: OutputDistribution, points: int = 20_000) -> float:
+    """Return how often the best attacker tells two equally likely data sets apart from one release.
+
+    It is 1/2 + TV/2, TV being the total variation distance of the laws, and at most
+    exp(epsilon) / (1 + exp(epsilon)) if they are those of neighbours. The outputs are cut at quantiles of both
+    laws; what the attacker could still learn inside a piece is far below the digits that are shown.
+    """
+    p = np.linspace(0.0, 1.0, points)
+    edges = np.unique(np.concatenate([law_a.quantile(p), law_b.quantile(p)]))
+    masses = [np.diff(law.cdf(edges), prepend=0.0, append=1.0) for law in (law_a, law_b)]
+    return 0.5 + 0.25 * float(np.abs(masses[0] - masses[1]).sum())

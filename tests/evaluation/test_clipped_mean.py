@@ -1,0 +1,85 @@
+"""The clipped mean: close with much epsilon, private by the exact laws of its two parts."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from dp_metrics import SeededReleaseWarning
+from dp_metrics._random import SeededEntropy
+from dp_metrics.auditing import privacy_loss
+from dp_metrics.evaluation.clipped_mean import (
+    clipped_mean,
+    clipped_variance,
+    order_statistic_bounds,
+    private_threshold,
+)
+from dp_metrics.mechanisms import AboveThreshold
+
+VALUES = np.random.default_rng(0).gamma(2.0, 3.0, size=1000)
+
+
+@pytest.mark.parametrize(
+    ("release", "truth"), [(clipped_mean, VALUES.mean()), (clipped_variance, VALUES.var())]
+)
+def test_much_epsilon_gives_the_true_value(release, truth):
+    assert release(VALUES, epsilon=1e3, limit=100.0) == pytest.approx(truth, rel=1e-2)
+
+
+def test_error_shrinks_with_epsilon():
+    errors = [
+        np.mean([abs(clipped_mean(VALUES, epsilon=e, limit=1e3, rng=SeededEntropy(i)) - VALUES.mean())
+                 for i in range(100)])
+        for e in (0.1, 1.0, 10.0)
+    ]  # fmt: skip
+    assert errors[0] > 3 * errors[1] > 9 * errors[2]
+
+
+def test_threshold_lies_near_the_top_of_the_records():
+    tops = [private_threshold(VALUES, epsilon=1.0, limit=1e3, rng=SeededEntropy(i)) for i in range(50)]
+    assert 0.9 < np.mean([(top >= VALUES).mean() for top in tops]) <= 1.0
+
+
+def test_a_seed_warns_once_and_repeats():
+    with pytest.warns(SeededReleaseWarning):
+        first = clipped_mean(VALUES, epsilon=1.0, rng=3)
+    assert first == clipped_mean(VALUES, epsilon=1.0, rng=SeededEntropy(3))
+    assert clipped_mean(VALUES, epsilon=1.0) != clipped_mean(VALUES, epsilon=1.0)
+
+
+def test_order_statistic_bounds_by_brute_force():
+    domain, limit = (0.0, 1.0, 3.0), 3.0
+    for x in itertools.combinations_with_replacement(domain, 4):
+        for position in range(4):
+            bounds = order_statistic_bounds(np.array(x), position, 4, limit)
+            for rank in range(1, 5):
+                reached = [
+                    sorted([*kept, *new])[position]
+                    for kept in itertools.combinations(x, 4 - rank)
+                    for new in itertools.product(domain, repeat=rank)
+                ]
+                assert bounds.lower[rank - 1] == min(reached)
+                assert bounds.upper[rank - 1] == max(reached)
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 2.0])
+def test_privacy_of_the_threshold(epsilon):
+    mechanism = AboveThreshold()
+    domain, limit, n = (0.0, 0.4, 1.0, 5.0), 5.0, 4
+    bounds = {
+        x: order_statistic_bounds(np.array(x), 2, n, limit)
+        for x in itertools.combinations_with_replacement(domain, n)
+    }
+    worst = max(
+        privacy_loss(mechanism, bounds[x], bounds[y], epsilon=epsilon)
+        for x in bounds
+        for y in bounds
+        if sum(np.abs([x.count(v) - y.count(v) for v in domain])) == 2  # one record replaced
+    )
+    assert 0.5 * epsilon < worst <= epsilon * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, -1.0, np.nan])
+def test_bad_epsilon(epsilon):
+    with pytest.raises(ValueError, match="epsilon"):
+        clipped_mean(VALUES, epsilon=epsilon)

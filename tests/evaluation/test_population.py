@@ -1,0 +1,131 @@
+"""Populations: losses are cached, and a cache that does not fit is not used."""
+
+import dataclasses
+import json
+import math
+
+import numpy as np
+import pytest
+
+from dp_metrics.evaluation import population
+from dp_metrics.evaluation.datasets import DATASETS
+from dp_metrics.evaluation.models import Evaluation, largest_log_loss
+from dp_metrics.evaluation.population import Population, Task, load_population, model_losses
+from dp_metrics.mechanisms import AboveThreshold, Hazard
+
+VALUES = np.random.default_rng(0).gamma(2.0, 3.0, size=500)
+MSE = Task("synthetic", "mse")
+
+
+@pytest.fixture
+def trained(monkeypatch):
+    """Count trainings, without doing any."""
+    calls = []
+
+    def evaluate(dataset, features, target, *, split_seed, progress):
+        calls.append((dataset.name, split_seed))
+        if dataset.task == "regression":
+            return Evaluation(dataset, np.array([1.0, 2.0, 70.0]), np.array([1.5, 2.0, 0.0]), 10)
+        proba = np.array([[1.0, 0.0], [0.25, 0.75], [0.5, 0.5]])
+        return Evaluation(dataset, np.array([0, 1, 0]), proba, 10, dataset.train_rows and 52.0)
+
+    monkeypatch.setattr(population, "evaluate_model", evaluate)
+    return calls
+
+
+def test_losses_are_cached(tmp_path, trained):
+    first = load_population(MSE, None, tmp_path)
+    assert first.values.tolist() == [0.25, 0.0, 4900.0]
+    assert first.bounds is None
+    assert load_population(Task("synthetic", "mae"), None, tmp_path).values.tolist() == [0.5, 0.0, 70.0]
+    assert trained == [("synthetic", 0)]
+    assert [path.name for path in tmp_path.iterdir()] == ["synthetic.npz"]
+    with np.load(tmp_path / "synthetic.npz") as arrays:
+        metadata = json.loads(str(arrays["metadata"]))
+    assert metadata["split_seed"] == metadata["model_seed"] == 0
+    assert {"dp_metrics", "numpy", "scikit-learn", "xgboost"} <= set(metadata["versions"])
+
+
+@pytest.mark.parametrize("change", ["version", "seed", "model seed", "format", "bounds", "damage", "empty"])
+def test_a_cache_that_does_not_fit_is_made_again(tmp_path, trained, monkeypatch, change):
+    load_population(MSE, None, tmp_path)
+    path = tmp_path / "synthetic.npz"
+    if change == "version":
+        monkeypatch.setattr(population, "version", lambda name: "0.0")
+    elif change == "seed":
+        monkeypatch.setattr(population, "SPLIT_SEED", 1)
+    elif change == "model seed":
+        monkeypatch.setattr(population, "MODEL_SEED", 1)
+    elif change == "format":
+        monkeypatch.setattr(population, "_FORMAT", 0)
+    elif change == "bounds":
+        bounded = dataclasses.replace(DATASETS["synthetic"], bounds=(0.0, 10.0))
+        monkeypatch.setitem(DATASETS, "synthetic", bounded)
+    else:
+        path.write_bytes(path.read_bytes()[: 100 if change == "damage" else 0])
+    for _ in range(2):
+        found = load_population(MSE, None, tmp_path)
+    assert len(trained) == 2
+    if change == "bounds":
+        assert found.values.tolist() == [0.25, 0.0, 100.0]
+        assert found.bounds == (0.0, 100.0)
+
+
+def test_data_that_changed_are_noticed(tmp_path, trained, monkeypatch):
+    monkeypatch.setitem(
+        DATASETS, "diamonds", dataclasses.replace(DATASETS["diamonds"], loader=lambda dataset, folder: (0, 0))
+    )
+    path = tmp_path / "diamonds.csv.gz"
+    for content in (b"a", b"a", b"b"):
+        path.write_bytes(content)
+        model_losses(DATASETS["diamonds"], tmp_path, tmp_path / "cache")
+    assert len(trained) == 2
+
+
+def test_log_loss_has_the_cap_of_its_logits(tmp_path, trained):
+    losses = model_losses(DATASETS["digits"], None, tmp_path)
+    assert losses["log_loss"] == pytest.approx([0.0, -math.log(0.75), math.log(2)], abs=1e-12)
+    assert losses["log_loss_cap"] == pytest.approx(
+        36.04, abs=0.01
+    )  # scikit-learn's clipping of probabilities
+    with_logits = dataclasses.replace(DATASETS["digits"], train_rows=1)
+    tiny = Evaluation(with_logits, np.array([1]), np.array([[1.0, 1e-22]]), 1, largest_log_loss(10, 25.0))
+    losses = population._losses_of(tiny)
+    assert losses["log_loss"] == pytest.approx([22 * math.log(10)])
+    assert losses["log_loss_cap"] == pytest.approx(math.log(1 + 9 * math.exp(50)))
+
+
+def test_a_column(tmp_path):
+    found = load_population(Task("synthetic", "variance", "y"), None, tmp_path)
+    assert found.values.shape == (20_000,)
+    assert found.bounds is None
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_draw_is_without_replacement_and_of_all_if_there_are_few():
+    source = Population("mse", np.arange(500.0), None)
+    rng = np.random.default_rng(0)
+    assert len(set(source.draw(100, rng))) == 100
+    assert sorted(source.draw(1000, rng)) == source.values.tolist()
+
+
+@pytest.mark.parametrize("metric", ["variance", "mse", "log_loss"])
+@pytest.mark.parametrize("bounds", [None, (0.0, 60.0)])
+def test_output_bounds_are_of_the_metric(metric, bounds):
+    source = Population(metric, VALUES, bounds)
+    true_value, sampling_error = source.truth(VALUES)
+    expected = np.var(VALUES) if metric == "variance" else np.mean(VALUES)
+    assert true_value == pytest.approx(expected, rel=1e-12)
+    terms = (VALUES - VALUES.mean()) ** 2 if metric == "variance" else VALUES
+    assert sampling_error == pytest.approx(terms.std() / np.sqrt(500))
+    seen = source.output_bounds(VALUES, Hazard(), 1.0)
+    assert seen.value == pytest.approx(true_value, rel=1e-12)
+    assert (seen.output_range[1] < 1e300) == (bounds is not None)
+    assert source.output_bounds(VALUES, Hazard(), 1.0, bounded=False).output_range[1] > 1e300
+
+
+def test_the_paper_sums_cross_entropy():
+    sample = VALUES[:100]
+    for metric, scale in (("log_loss", 0.01), ("mse", 1.0)):
+        bounds = Population(metric, VALUES, None).output_bounds(sample, AboveThreshold.paper(), 1.0)
+        assert bounds.paper_scale == scale

@@ -1,0 +1,165 @@
+"""Oracles written from the definitions, not from the package, and neighbouring data sets to try them on."""
+
+import itertools
+import math
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from fractions import Fraction
+
+import numpy as np
+from hypothesis import strategies as st
+
+from dp_metrics._random import SeededEntropy
+from dp_metrics.bounds import OutputBounds, mean_loss_bounds, variance_bounds
+from dp_metrics.summaries import LossSummary, VarianceSummary
+
+MAX = sys.float_info.max
+
+# Equal values, values one rounding apart, subnormals, values whose squares overflow or underflow.
+HOSTILE = [
+    0.0,
+    5e-324,
+    sys.float_info.min,
+    1e-200,
+    1e-16,
+    0.1,
+    0.2,
+    0.3,
+    1 / 3,
+    0.7,
+    1.0,
+    1 + 2**-52,
+    math.nextafter(3.0, 0.0),
+    3.0,
+    3.3,
+    1e16,
+    1e154,
+    1e308,
+    MAX,
+]
+hostile_losses = st.sampled_from(HOSTILE) | st.floats(0, MAX)
+hostile_values = st.sampled_from(HOSTILE + [-v for v in HOSTILE]) | st.floats(-MAX, MAX)
+
+
+def nearest(value: Fraction) -> float:
+    """Return a rational number rounded once, saturated at the largest float."""
+    try:
+        return float(value)
+    except OverflowError:
+        return MAX if value > 0 else -MAX
+
+
+def multisets(domain: Sequence[float], n: int) -> list[tuple[float, ...]]:
+    return list(itertools.combinations_with_replacement(domain, n))
+
+
+def distance(a: Sequence[float], b: Sequence[float]) -> int:
+    """Return how many records of a must be replaced to make b, in whatever order they come."""
+    return len(a) - sum((Counter(a) & Counter(b)).values())
+
+
+def neighbour_pairs(domain: Sequence[float], n: int) -> Iterator[tuple[tuple[float, ...], tuple[float, ...]]]:
+    """Yield all unordered pairs of data sets that differ in one record."""
+    for a, b in itertools.combinations(multisets(domain, n), 2):
+        if distance(a, b) == 1:
+            yield a, b
+
+
+def replaced(records: Sequence[float], position: int, record: float) -> list[float]:
+    other = list(records)
+    other[position % len(other)] = record
+    return other
+
+
+def loss_bounds(
+    losses: Iterable[float], *, capacity: int | None = None, cap: float | None = None
+) -> OutputBounds:
+    losses = np.array(losses, dtype=float)
+    return mean_loss_bounds(
+        LossSummary.from_data(losses, capacity=losses.size if capacity is None else capacity, cap=cap)
+    )
+
+
+def var_bounds(
+    x: Iterable[float], *, capacity: int | None = None, bounds: tuple[float, float] | None = None
+) -> OutputBounds:
+    x = np.array(x, dtype=float)
+    return variance_bounds(
+        VarianceSummary.from_data(x, capacity=x.size if capacity is None else capacity, bounds=bounds)
+    )
+
+
+def order_statistic_bounds(x: Sequence[float], k: int) -> OutputBounds:
+    """Return the output bounds of the k-th smallest of values in [0, 1] (k from 1): a monotonic metric."""
+    n = len(x)
+    ladder = [0.0] * n + sorted(x) + [1.0] * n
+    middle = n + k - 1
+    return OutputBounds(
+        value=ladder[middle],
+        lower=np.array([ladder[middle - rank] for rank in range(1, n + 1)]),
+        upper=np.array([ladder[middle + rank] for rank in range(1, n + 1)]),
+        output_range=(0.0, 1.0),
+        monotonic=True,
+        n=n,
+    )
+
+
+def scores(output_bounds: OutputBounds, t: np.ndarray) -> np.ndarray:
+    """Return the reflective inverse sensitivity s(x; t), from its definition."""
+    ladders = (np.append(output_bounds.value, rungs) for rungs in (output_bounds.lower, output_bounds.upper))
+    lower, upper = (ladder.reshape(-1, *[1] * np.ndim(t)) for ladder in ladders)
+    within = (lower <= t) & (t <= upper)
+    length = np.where(within.any(axis=0), within.argmax(axis=0), output_bounds.ranks + 1)
+    return np.where(t >= output_bounds.value, np.maximum(length, 1) - 0.5, 0.5 - length)
+
+
+def critical_points(*several: OutputBounds) -> np.ndarray:
+    """Return where any score can change, with the floats just below and above."""
+    edges = np.concatenate(
+        [np.concatenate([b.lower, [b.value], b.upper, b.output_range]) for b in several] + [[0.0]]
+    )
+    with np.errstate(over="ignore"):
+        low, high = np.nextafter(edges, -np.inf), np.nextafter(edges, np.inf)
+    return np.unique(np.concatenate([low, edges, high]))
+
+
+class Words:
+    """Entropy that hands out given words, and one filling word for ever after."""
+
+    def __init__(self, words: Sequence[int], filling: int = 0) -> None:
+        self._words, self._filling = list(words), filling
+
+    def words(self, size: int) -> np.ndarray:
+        taken, self._words = self._words[:size], self._words[size:]
+        return np.array(taken + [self._filling] * (size - len(taken)), dtype=np.uint64)
+
+
+class NoEntropy:
+    """Entropy that must not be used."""
+
+    class Drawn(Exception):
+        """Something was drawn."""
+
+    def words(self, size: int) -> np.ndarray:
+        raise NoEntropy.Drawn
+
+
+def draw_many(mechanism, output_bounds: OutputBounds, epsilon: float, size: int, seed: int) -> np.ndarray:
+    entropy = SeededEntropy(seed)
+    return np.array([mechanism.release(output_bounds, epsilon, entropy) for _ in range(size)])
+
+
+def assert_follows(samples: np.ndarray, law, false_alarm: float = 1e-6) -> None:
+    """Fail unless the samples follow the law; a right sampler fails with at most this probability.
+
+    Dvoretzky-Kiefer-Wolfowitz with Massart's constant, which holds for laws with atoms too.
+    """
+    samples = np.sort(samples)
+    size = samples.size
+    allowed = math.sqrt(math.log(2 / false_alarm) / (2 * size))
+    values, counts = np.unique(samples, return_counts=True)
+    up_to = np.cumsum(counts) / size
+    before = up_to - counts / size
+    assert np.abs(law.cdf(values) - up_to).max() <= allowed
+    assert np.abs(law.cdf(np.nextafter(values, -np.inf)) - before).max() <= allowed

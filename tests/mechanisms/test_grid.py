@@ -1,0 +1,177 @@
+import math
+
+import numpy as np
+import pytest
+from helpers import MAX, loss_bounds, scores, var_bounds
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dp_metrics.mechanisms import AboveThreshold, Hazard
+from dp_metrics.mechanisms._grid import EvenGrid, GeometricGrid, Runs
+
+SMALL = {
+    "geometric": GeometricGrid(scale=1e-3, step=0.05, limit=2.5),
+    "geometric from 1": GeometricGrid(scale=1.0, step=math.log(1.005), limit=100.0, first=1),
+    "geometric of some size": GeometricGrid(scale=1.0, step=0.5, limit=MAX, first=2, size=30),
+    "geometric to the largest float": GeometricGrid(scale=1e-6, step=1.7, limit=MAX),
+    "geometric of 2 points": GeometricGrid(scale=1.0, step=0.5, limit=0.1),
+    "geometric, limit a grid point": GeometricGrid(scale=1.0, step=math.log(2), limit=15.0),
+    "even": EvenGrid(-0.1, 0.7, 200),
+    "even, of 2 points": EvenGrid(0.0, 3.3, 2),
+    "even, huge": EvenGrid(-1e308, 1e308, 57),
+}
+# Too large to list: their ends and random points are looked at.
+LARGE = {
+    "finest step": GeometricGrid(scale=1e-6, step=0.0, limit=MAX),
+    "finest step, small scale": GeometricGrid(scale=0.0, step=2.0**-60, limit=1.0),
+    "hazard default": GeometricGrid(scale=1e-6, step=1.3e-5, limit=MAX),
+    "hazard bounded": GeometricGrid(scale=1e-9, step=1e-9, limit=1.0),
+}
+
+
+def all_points(grid):
+    return grid.points(np.arange(grid.first, grid.last + 1))
+
+
+def some_numbers(grid, seed=0):
+    rng = np.random.default_rng(seed)
+    size = grid.last - grid.first + 1
+    near_ends = np.concatenate([np.arange(min(size, 50)), size - 1 - np.arange(min(size, 50))])
+    small = np.exp(rng.uniform(0, math.log(size), 500)).astype(np.int64) - 1
+    return grid.first + np.unique(np.concatenate([near_ends, small, rng.integers(0, size, 500)]))
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_small_grids_increase_strictly_and_end_at_the_limit(name):
+    grid = SMALL[name]
+    points = all_points(grid)
+    assert (np.diff(points) > 0).all()
+    if isinstance(grid, EvenGrid):
+        assert (points[0], points[-1]) == (grid.lower, grid.upper)
+        np.testing.assert_allclose(np.diff(points / points[-1]), np.diff(points / points[-1])[0], rtol=1e-9)
+    elif grid.size is None:
+        assert points[-1] == grid.limit
+    else:
+        assert points.size == grid.size
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_large_grids_increase_strictly_and_end_at_the_limit(name):
+    grid = LARGE[name]
+    numbers = some_numbers(grid)
+    numbers = numbers[numbers < grid.last]
+    assert (grid.points(numbers) < grid.points(numbers + 1)).all()
+    assert grid.points(np.array([grid.first, grid.last])).tolist() == [0.0, grid.limit]
+    assert np.isfinite(grid.points(numbers)).all()
+
+
+@pytest.mark.parametrize("grid", [*SMALL.values(), *LARGE.values()], ids=[*SMALL, *LARGE])
+def test_a_point_has_the_same_bits_alone_and_in_an_array(grid):
+    numbers = some_numbers(grid)
+    together = grid.points(numbers)
+    alone = np.array([grid.points(np.array([number]))[0] for number in numbers])
+    np.testing.assert_array_equal(together, alone)
+    np.testing.assert_array_equal(grid.points(numbers[3:])[::-1], together[3:][::-1])
+    np.testing.assert_array_equal(grid.points(numbers[::-2]), together[::-2])
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_geometric_points_follow_their_formula(name):
+    grid = SMALL[name]
+    if isinstance(grid, GeometricGrid):
+        numbers = np.arange(grid.first, grid.last)
+        expected = [min(grid.scale * math.expm1(k * grid.step), grid.limit) for k in numbers.tolist()]
+        np.testing.assert_allclose(grid.points(numbers), expected, rtol=1e-13)
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_index_functions_equal_a_search_of_the_list(name):
+    grid = SMALL[name]
+    points = all_points(grid)
+    with np.errstate(over="ignore"):
+        values = np.concatenate(
+            [
+                points,
+                np.nextafter(points, -np.inf),
+                np.nextafter(points, np.inf),
+                (points[1:] / 2 + points[:-1] / 2),
+                [-np.inf, -1.0, -0.0, 5e-324, MAX, np.inf],
+            ]
+        )
+    at_least, above = grid.index_at_least(values), grid.index_above(values)
+    np.testing.assert_array_equal(at_least, grid.first + np.searchsorted(points, values, side="left"))
+    np.testing.assert_array_equal(above, grid.first + np.searchsorted(points, values, side="right"))
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_index_functions_of_large_grids_are_right_next_to_grid_points(name):
+    grid = LARGE[name]
+    numbers = some_numbers(grid, seed=1)
+    points = grid.points(numbers)
+    with np.errstate(over="ignore"):
+        low, high = np.nextafter(points, -np.inf), np.nextafter(points, np.inf)
+    np.testing.assert_array_equal(grid.index_at_least(points), numbers)
+    np.testing.assert_array_equal(grid.index_above(points), numbers + 1)
+    np.testing.assert_array_equal(grid.index_at_least(high), numbers + 1)
+    np.testing.assert_array_equal(grid.index_above(low), numbers)
+    np.testing.assert_array_equal(grid.index_at_least(low)[1:], numbers[1:])
+
+
+@given(
+    st.sampled_from([*SMALL.values(), *LARGE.values()]),
+    st.lists(st.floats(0, MAX) | st.floats(0, 3), min_size=2, max_size=20),
+)
+def test_index_functions_are_exactly_monotone_and_right(grid, values):
+    values = np.sort(values)
+    with np.errstate(over="ignore"):
+        values = np.unique(np.concatenate([values, np.nextafter(values, np.inf)]))
+    for index, reaches in ((grid.index_at_least, np.greater_equal), (grid.index_above, np.greater)):
+        numbers = index(values)
+        assert (np.diff(numbers) >= 0).all()
+        inside = numbers <= grid.last
+        assert reaches(grid.points(numbers[inside]), values[inside]).all()
+        before = numbers > grid.first
+        assert not reaches(grid.points(numbers[before] - 1), values[before]).any()
+        np.testing.assert_array_equal(index(values[-1:]), numbers[-1:])
+
+
+@pytest.mark.parametrize("limit", [5e-324, 1e-300, 1e-271, 1e-12, 1.0, 1e300, MAX])
+@pytest.mark.parametrize(
+    "mechanism", [Hazard(), Hazard(resolution=1e-300), Hazard(resolution=1e6), AboveThreshold()]
+)
+def test_grids_of_mechanisms_cover_zero_to_the_public_limit_and_nothing_else(mechanism, limit):
+    bounds = loss_bounds([0.0, limit / 2, limit], cap=limit)
+    grid = mechanism.output_distribution(bounds, 1.0).grid
+    ends = grid.points(np.array([grid.first, grid.last]))
+    assert ends.tolist() == [0.0, limit]
+    numbers = some_numbers(grid)
+    assert (np.diff(grid.points(numbers)) > 0).all()
+
+
+@pytest.mark.parametrize("limit", [1e-9, 0.001, 0.004, 0.005, 0.006, 1.0])
+def test_the_paper_preset_has_no_candidate_beyond_the_public_limit(limit):
+    grid = AboveThreshold.paper().output_distribution(loss_bounds([0.0, limit], cap=limit), 1.0).grid
+    points = all_points(grid)
+    assert points.max() <= limit
+    assert (np.diff(points) >= 0).all()
+
+
+@pytest.mark.parametrize("name", ["geometric", "geometric from 1", "even"])
+@pytest.mark.parametrize("capacity", [1, 4, 6])
+def test_runs_hold_the_outputs_with_each_score(name, capacity):
+    grid = SMALL[name]
+    numbers = np.arange(grid.first, grid.last)
+    points = grid.points(numbers)
+    on_grid = points[[3, 40, 40, 60]].tolist()  # bounds that coincide with outputs, and with each other
+    for bounds in (
+        loss_bounds([0.1, 0.2, 0.2, 0.65, 0.0], cap=0.7, capacity=capacity),
+        loss_bounds([0.1, 0.2, 0.2, 0.65, 0.0], capacity=capacity),
+        loss_bounds([0.0] * 5, cap=0.7, capacity=capacity),
+        loss_bounds(np.clip(on_grid, 0, 0.7), cap=0.7, capacity=capacity),
+        var_bounds([0.1, 0.2, 0.2, 0.65, 0.0], bounds=(0, 1), capacity=capacity),
+    ):
+        runs = Runs.from_bounds(grid, bounds)
+        assert (np.diff(runs.edges) >= 0).all()
+        assert (runs.edges[0], runs.edges[-1]) == (grid.first, grid.last)
+        levels = np.repeat(runs.levels, runs.counts)
+        np.testing.assert_array_equal(levels + 0.5, scores(bounds, points))

@@ -1,0 +1,406 @@
+"""Hazard selection: its privacy loss in exact arithmetic, and a sampler that agrees with it bit for bit."""
+
+import bisect
+import math
+from decimal import Context, Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from helpers import (
+    MAX,
+    Words,
+    assert_follows,
+    draw_many,
+    hostile_values,
+    loss_bounds,
+    neighbour_pairs,
+    order_statistic_bounds,
+    replaced,
+    scores,
+    var_bounds,
+)
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dp_metrics import Hazard
+from dp_metrics._random import SeededEntropy
+from dp_metrics.bounds import OutputBounds
+
+LAST_WORD = 2**64 - 1
+PRECISE = Context(prec=100, Emin=-(10**9))
+
+
+def power_of(bounds):
+    """Return how many times eps2 goes into epsilon, which is also the power of H at 0."""
+    return 4 if bounds.monotonic else 5
+
+
+class Exact:
+    """H(Lambda_k) as fractions of integers, from the definitions in units of 1."""
+
+    def __init__(self, bounds, grid, q):
+        numbers = np.arange(grid.first, grid.last)
+        levels = (scores(bounds, grid.points(numbers)) - 0.5).astype(int)
+        ranks = bounds.ranks
+        m, d = q.as_integer_ratio()
+        # a weight is q**-level: with the common factor q**-ranks left out, a whole number over d**width
+        width = 2 * ranks + 1
+        weights = {v: m ** (ranks - v) * d ** (width - ranks + v) for v in range(-ranks - 1, ranks + 1)}
+        self.peak = 256 * m**ranks * d ** (width - ranks)
+        self.power = power_of(bounds)
+        self.first, self.last = grid.first, grid.last
+        cuts = [0, *(np.flatnonzero(np.diff(levels)) + 1).tolist(), levels.size]
+        self.starts = cuts[:-1]
+        self.weights = [weights[int(levels[start])] for start in self.starts]
+        self.sums = [0]
+        for start, stop, weight in zip(cuts, cuts[1:], self.weights, strict=False):
+            self.sums.append(self.sums[-1] + (stop - start) * weight)
+
+    def cdf(self, number):
+        """Return numerator and denominator of P(number of the release <= number)."""
+        if number < self.first:
+            return 0, 1
+        if number >= self.last:
+            return 1, 1
+        cell = number - self.first
+        run = bisect.bisect_right(self.starts, cell) - 1
+        hazard = self.sums[run] + (cell - self.starts[run] + 1) * self.weights[run]
+        a, p = Fraction(3, 3 + self.power), self.power  # A = tail / (tail + kappa + 1), power = kappa + 1
+        if hazard <= self.peak:
+            return a.numerator * hazard**p, a.denominator * self.peak**p
+        denominator = a.denominator * hazard**3
+        return denominator - (a.denominator - a.numerator) * self.peak**3, denominator
+
+    def mass(self, number):
+        (n1, d1), (n0, d0) = self.cdf(number), self.cdf(number - 1)
+        return n1 * d0 - n0 * d1, d1 * d0
+
+    def first_above(self, u):
+        """Return the first number with u < P(number of the release <= number)."""
+        low, high = self.first - 1, self.last
+        while high - low > 1:
+            middle = (low + high) // 2
+            n, d = self.cdf(middle)
+            low, high = (low, middle) if u * d < n else (middle, high)
+        return high
+
+    def interesting(self):
+        """Return the outputs next to a change of score, and some others."""
+        cells = {start + step for start in self.starts for step in (-1, 0, 1)}
+        cells |= set(np.linspace(0, self.last - self.first, 40).astype(int).tolist())
+        return sorted(self.first + cell for cell in cells if 0 <= cell <= self.last - self.first)
+
+
+def largest_loss(a, b, mechanism, epsilon, *, everywhere=True):
+    """Return the largest log-ratio of the laws of two neighbours; fail if one exceeds epsilon, exactly."""
+    laws = [mechanism.output_distribution(bounds, epsilon) for bounds in (a, b)]
+    grid, q, power = laws[0].grid, laws[0].q, power_of(a)
+    assert laws[1].grid == grid
+    assert laws[1].q == q
+    # q >= exp(-epsilon / power), so a ratio of at most q**-power is at most exp(epsilon)
+    assert Decimal(q) >= PRECISE.exp(-Decimal(repr(epsilon)) / power)
+    m, d = q.as_integer_ratio()
+    exact = [Exact(bounds, grid, q) for bounds in (a, b)]
+    numbers = range(grid.first, grid.last + 1)
+    if not everywhere:
+        numbers = sorted({*exact[0].interesting(), *exact[1].interesting()})
+    largest = 0.0
+    for number in numbers:
+        (n0, d0), (n1, d1) = exact[0].mass(number), exact[1].mass(number)
+        assert min(n0, n1) > 0  # what is possible under one is possible under the other
+        assert n0 * d1 * m**power <= n1 * d0 * d**power
+        assert n1 * d0 * m**power <= n0 * d1 * d**power
+        largest = max(largest, abs(math.log(n0) + math.log(d1) - math.log(n1) - math.log(d0)))
+    return largest
+
+
+MEAN_PAIRS = list(neighbour_pairs((0.0, 0.1, 3.0), 3))
+VALUE_PAIRS = list(neighbour_pairs((0.0, 0.1, 3.0), 4))
+
+# bounded: some 200 outputs; unbounded: some 700. Large epsilons reach the upper branch of H.
+SETTINGS = [(3.0, Hazard(resolution=26)), (None, Hazard(resolution=256))]
+
+
+@pytest.mark.parametrize(("limit", "mechanism"), SETTINGS)
+@pytest.mark.parametrize("epsilon", [0.3, 4.0, 30.0])
+def test_privacy_loss_of_mean_losses_is_at_most_epsilon_and_attained(limit, mechanism, epsilon):
+    losses = [
+        largest_loss(*(loss_bounds(data, cap=limit, capacity=capacity) for data in pair), mechanism, epsilon)
+        for pair in MEAN_PAIRS
+        for capacity in (2, 3)
+    ]
+    assert max(losses) >= 0.99 * epsilon
+
+
+@pytest.mark.parametrize(("limit", "mechanism"), SETTINGS)
+@pytest.mark.parametrize("epsilon", [0.3, 4.0, 30.0])
+def test_privacy_loss_of_variances_is_at_most_epsilon_and_attained(limit, mechanism, epsilon):
+    limits = None if limit is None else (0.0, limit)
+    losses = [
+        largest_loss(*(var_bounds(data, bounds=limits, capacity=3) for data in pair), mechanism, epsilon)
+        for pair in VALUE_PAIRS
+    ]
+    assert max(losses) >= 0.99 * epsilon
+
+
+def test_privacy_loss_of_an_order_statistic_is_at_most_epsilon():
+    for pair in neighbour_pairs((0.0, 1e-3, 0.5, 1.0), 4):
+        a, b = (order_statistic_bounds(data, 2) for data in pair)
+        largest_loss(a, b, Hazard(resolution=26), 5.0)
+
+
+@settings(max_examples=60)
+@given(
+    data=st.lists(hostile_values, min_size=1, max_size=5),
+    record=hostile_values,
+    position=st.integers(0, 4),
+    epsilon=st.sampled_from([1e-12, 0.1, 1.0, 7.3, 60.0]),
+    bounded=st.booleans(),
+)
+def test_privacy_loss_on_hostile_floats_is_at_most_epsilon(data, record, position, epsilon, bounded):
+    pair = [np.array(data), np.array(replaced(data, position, record))]
+    if bounded:
+        pair = [np.clip(x, -0.3, 3.3) for x in pair]
+    mean = [loss_bounds(np.abs(x), cap=3.3 if bounded else None) for x in pair]
+    variance = [var_bounds(x, bounds=(-0.3, 3.3) if bounded else None) for x in pair]
+    with np.errstate(all="raise", under="ignore"):
+        for a, b in (mean, variance):
+            largest_loss(a, b, Hazard(resolution=0.5), epsilon, everywhere=False)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0])
+def test_privacy_loss_of_the_default_mechanism_is_at_most_epsilon(epsilon):
+    rng = np.random.default_rng(2)
+    x = np.exp(rng.normal(size=20))
+    for record in (0.0, 40.0):
+        y = replaced(x, 5, record)
+        ranks = Hazard().count_ranks(epsilon, n=20, monotonic=True, output_range=(0.0, MAX))
+        for a, b in (
+            (loss_bounds(x, capacity=ranks), loss_bounds(y, capacity=ranks)),
+            (loss_bounds(x, capacity=ranks, cap=50.0), loss_bounds(y, capacity=ranks, cap=50.0)),
+            (var_bounds(x, capacity=ranks), var_bounds(y, capacity=ranks)),
+        ):
+            largest_loss(a, b, Hazard(), epsilon, everywhere=False)
+
+
+EXAMPLES = {
+    "mean": loss_bounds([0.0, 0.3, 0.7, 1.1]),
+    "capped mean": loss_bounds([0.0, 0.3, 0.7, 1.1], cap=2.0),
+    "capped mean, few ranks": loss_bounds([0.0, 0.3, 0.7, 1.1], cap=2.0, capacity=1),
+    "zero": loss_bounds([0.0, 0.0, 0.0], cap=2.0),
+    "at the cap": loss_bounds([2.0, 2.0, 2.0], cap=2.0),
+    "saturated": loss_bounds([MAX, MAX]),
+    "variance": var_bounds([0.0, 0.3, 0.7, 1.1]),
+    "bounded variance": var_bounds([0.0, 0.3, 0.7, 1.1], bounds=(0.0, 2.0)),
+}
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+@pytest.mark.parametrize("epsilon", [1e-12, 0.5, 6.0, 300.0, 1e5])
+def test_the_law_is_the_exact_one(name, epsilon):
+    bounds, mechanism = EXAMPLES[name], Hazard(resolution=3.0)
+    law = mechanism.output_distribution(bounds, epsilon)
+    grid = law.grid
+    exact = Exact(bounds, grid, law.q)
+    points = grid.points(np.array(exact.interesting()))
+    expected = [Fraction(*exact.cdf(number)) for number in exact.interesting()]
+    np.testing.assert_allclose(law.cdf(points), [float(p) for p in expected], rtol=1e-12, atol=1e-300)
+    middle = (points[1:] / 2 + points[:-1] / 2)[np.diff(exact.interesting()) == 1]
+    before = law.cdf(points[:-1])[np.diff(exact.interesting()) == 1]
+    np.testing.assert_array_equal(law.cdf(middle), before)  # nothing lies between grid points
+    assert law.cdf(-1e-9) == 0
+    assert law.cdf(bounds.output_range[1]) == 1
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+@pytest.mark.parametrize("epsilon", [0.5, 6.0, 300.0])
+def test_a_release_is_decided_exactly_by_the_bits_of_its_uniform(name, epsilon):
+    """Feed uniforms that differ from a value of H by one unit in the 64th, 128th or 192nd bit."""
+    bounds, mechanism = EXAMPLES[name], Hazard(resolution=3.0)
+    law = mechanism.output_distribution(bounds, epsilon)
+    exact = Exact(bounds, law.grid, law.q)
+    for number in exact.interesting()[:-1]:
+        n, d = exact.cdf(number)
+        for bits in (64, 128, 192):
+            at = (n << bits) // d
+            for u in {max(at - 1, 0), at, min(at + 1, 2**bits - 1)}:
+                words = [(u >> shift) & LAST_WORD for shift in range(bits - 64, -1, -64)]
+                released = mechanism.release(bounds, epsilon, Words(words))
+                expected = exact.first_above(Fraction(u, 2**bits))
+                assert released == law.grid.points(np.array([expected]))[0]
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 2.0])
+def test_floats_and_integers_take_the_same_decisions(epsilon):
+    rng = np.random.default_rng(4)
+    x = np.exp(rng.normal(size=300))
+    for bounds in (loss_bounds(x, capacity=8, cap=60.0), var_bounds(x, capacity=8)):
+        law = Hazard().output_distribution(bounds, epsilon)
+        exact = Exact(bounds, law.grid, law.q)
+        for word in SeededEntropy(7).words(100).tolist():
+            released = Hazard().release(bounds, epsilon, Words([word]))
+            expected = exact.first_above(Fraction(word, 2**64))
+            assert released == law.grid.points(np.array([expected]))[0]
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_releases_follow_the_law_and_are_grid_points_within_the_range(name):
+    bounds, mechanism = EXAMPLES[name], Hazard(resolution=0.2)
+    for epsilon in (0.3, 5.0):
+        law = mechanism.output_distribution(bounds, epsilon)
+        samples = draw_many(mechanism, bounds, epsilon, 1500, seed=11)
+        assert_follows(samples, law)
+        np.testing.assert_array_equal(law.grid.points(law.grid.index_at_least(samples)), samples)
+        assert (samples >= 0).all()
+        assert (samples <= bounds.output_range[1]).all()
+
+
+@pytest.mark.parametrize("epsilon", [5e-324, 1e-300, 1e-12, 1.0, 1e4, 1e9, 1e300, 1e306, MAX])
+@pytest.mark.parametrize("mechanism", [Hazard(), Hazard(resolution=1e-300), Hazard(resolution=1e300)])
+def test_no_epsilon_and_no_random_bits_raise(mechanism, epsilon):
+    for bounds in EXAMPLES.values():
+        for word in (0, 1, 2**63, LAST_WORD):
+            released = mechanism.release(bounds, epsilon, Words([word], filling=word ^ 2**63))
+            assert isinstance(released, float)
+            assert 0 <= released <= bounds.output_range[1]
+    assert 1 <= mechanism.count_ranks(epsilon, n=10**9, monotonic=True, output_range=(0.0, MAX)) <= 10**9
+
+
+@pytest.mark.parametrize("n", [1, 10, 1000])
+@pytest.mark.parametrize("epsilon", [1e7, 1e8, 1e9])
+def test_a_huge_epsilon_returns_the_exact_metric(n, epsilon):
+    # the tail of Z reaches 1e-7 with probability below 1e-7 even at the coarsest of these resolutions
+    x = np.exp(np.random.default_rng(n).normal(size=n))
+    epsilon = epsilon * max(1, 1000 // n)
+    entropy = SeededEntropy(n)
+    for bounds in (
+        loss_bounds(x),
+        loss_bounds(x, cap=50.0),
+        var_bounds(x),
+        var_bounds(x, bounds=(0.0, 50.0)),
+    ):
+        for _ in range(5):
+            assert Hazard().release(bounds, epsilon, entropy) == pytest.approx(
+                bounds.value, rel=1e-7, abs=1e-12
+            )
+
+
+@pytest.mark.parametrize(
+    "epsilon",
+    [
+        5e-324,
+        1e-300,
+        1e-17,
+        1e-16,
+        4e-16,
+        1e-12,
+        0.1,
+        0.3,
+        0.7,
+        1.0,
+        1.1,
+        2.675,
+        8.0,
+        100.0,
+        2900.0,
+        2976.0,
+        3000.0,
+        3300.0,
+        4000.0,
+        100000.0,
+        1e300,
+        MAX,
+    ],
+)
+@pytest.mark.parametrize("name", ["mean", "variance"])
+def test_the_hazard_ratio_is_the_smallest_float_that_costs_no_more_than_epsilon(name, epsilon):
+    bounds = EXAMPLES[name]
+    q = Hazard(resolution=1.0).output_distribution(bounds, epsilon).q
+    share = Fraction(repr(epsilon)) / power_of(bounds)
+    assert share * power_of(bounds) == Fraction(repr(epsilon))
+    exponent = PRECISE.divide(Decimal(share.numerator), Decimal(share.denominator))
+    true = PRECISE.exp(-exponent) if exponent < 10**6 else Decimal("1e-400000")
+    assert true <= Decimal(q) <= 1
+    assert Decimal(math.nextafter(q, 0.0)) < true
+
+
+@given(st.floats(0, exclude_min=True, allow_infinity=False))
+def test_the_hazard_ratio_never_costs_more_than_the_epsilon_that_was_typed(epsilon):
+    for name in ("mean", "variance"):
+        q = Hazard(resolution=1.0).output_distribution(EXAMPLES[name], epsilon).q
+        share = Fraction(repr(epsilon)) / power_of(EXAMPLES[name])
+        if share < 700:
+            # ln q >= -share; 100 digits decide it
+            logarithm = PRECISE.ln(Decimal(q))
+            assert logarithm >= -PRECISE.divide(Decimal(share.numerator), Decimal(share.denominator))
+        assert 0 < q <= 1
+
+
+def test_what_is_possible_under_one_data_set_is_possible_under_its_neighbour_though_the_hazard_overflows():
+    # the hazards above the metric grow by exp(250) per rank: their sum overflows a float at rank 3
+    x, y = [0.0] * 5, [0.0] * 4 + [1.0]
+    a, b = (loss_bounds(data, cap=1.0) for data in (x, y))
+    mechanism, epsilon = Hazard(resolution=26), 1000.0
+    assert largest_loss(a, b, mechanism, epsilon) >= 0.99 * epsilon
+    for bounds in (a, b):
+        law = mechanism.output_distribution(bounds, epsilon)
+        assert law.cdf(bounds.output_range[1]) == 1
+        assert law.quantile(1.0) <= bounds.output_range[1]
+
+
+def test_permuting_the_records_changes_no_release():
+    x = np.exp(np.random.default_rng(0).normal(size=50))
+    y = np.random.default_rng(1).permutation(x)
+    for make in (loss_bounds, var_bounds):
+        a, b = (draw_many(Hazard(), make(data), 1.0, 20, seed=3) for data in (x, y))
+        np.testing.assert_array_equal(a, b)
+
+
+def test_the_default_grid_is_the_public_one_of_the_specification():
+    for name, epsilon in (("mean", 1.0), ("variance", 0.4), ("bounded variance", 2.0)):
+        bounds = EXAMPLES[name]
+        grid = Hazard().output_distribution(bounds, epsilon).grid
+        limit = bounds.output_range[1]
+        assert grid.scale == min(1e-6, 1e-9 * limit)
+        assert grid.step * 256 == pytest.approx(
+            1 / (bounds.n * epsilon / power_of(bounds) / 10 + 2.5), rel=1e-14
+        )
+        assert grid.limit == limit
+
+
+def test_the_grid_depends_on_nothing_private():
+    grids = {
+        Hazard().output_distribution(loss_bounds(x, cap=2.0, capacity=capacity), 1.0).grid
+        for x in ([0.0] * 4, [2.0] * 4, [0.1, 0.2, 0.3, 1.9])
+        for capacity in (1, 4)
+    }
+    assert len(grids) == 1
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "n", "monotonic"), [(1.0, 1000, True), (0.1, 100_000, False), (3.0, 10**6, True)]
+)
+def test_the_number_of_ranks_is_that_of_the_specification(epsilon, n, monotonic):
+    eps2 = epsilon / (4 if monotonic else 5)
+    resolution = 1 / (n * eps2 / 10 + 2.5)
+    ranks = Hazard().count_ranks(epsilon, n=n, monotonic=monotonic, output_range=(0.0, MAX))
+    assert ranks == math.ceil(math.log(1e4 / resolution) / eps2)
+    assert Hazard().count_ranks(epsilon, n=7, monotonic=monotonic, output_range=(0.0, MAX)) == 7
+
+
+@pytest.mark.parametrize("resolution", [0.0, -1.0, math.nan, math.inf])
+def test_a_resolution_is_positive_and_finite(resolution):
+    with pytest.raises(ValueError, match="resolution"):
+        Hazard(resolution=resolution)
+
+
+def test_a_metric_that_may_be_negative_or_has_a_private_n_is_refused():
+    signed = OutputBounds(0.0, np.array([-1.0]), np.array([1.0]), (-2.0, 2.0), True, 3)
+    private_n = OutputBounds(0.5, np.array([0.0]), np.array([1.0]), (0.0, 2.0), False, None)
+    for act in (Hazard().release, Hazard().output_distribution):
+        with pytest.raises(ValueError, match="at least 0"):
+            act(signed, 1.0)
+        with pytest.raises(ValueError, match="resolution"):
+            act(private_n, 1.0)
+    assert 0 <= Hazard(resolution=0.1).release(private_n, 1.0) <= 2

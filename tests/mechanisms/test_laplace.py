@@ -1,0 +1,66 @@
+import numpy as np
+import pytest
+from helpers import MAX, loss_bounds, neighbour_pairs, order_statistic_bounds, var_bounds
+from scipy import stats
+
+from dp_metrics import Laplace
+
+EXAMPLES = {
+    "mean": loss_bounds([0.0, 0.3, 0.7, 1.1], cap=2.0),
+    "zero": loss_bounds([0.0, 0.0, 0.0], cap=2.0),
+    "variance": var_bounds([0.0, 0.3, 0.7, 1.1], bounds=(0.0, 2.0)),
+}
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+@pytest.mark.parametrize("epsilon", [0.1, 3.0])
+def test_the_law_is_laplace_with_scale_sensitivity_over_epsilon_clamped_to_the_range(name, epsilon):
+    bounds = EXAMPLES[name]
+    limit = bounds.output_range[1]
+    sensitivity = limit / bounds.n if bounds.monotonic else 4 * limit * (bounds.n - 1) / bounds.n**2
+    law = Laplace().output_distribution(bounds, epsilon)
+    whole = stats.laplace(bounds.value, sensitivity / epsilon)
+    t = np.linspace(0, limit, 50)[:-1]
+    np.testing.assert_allclose(law.cdf(t), whole.cdf(t), rtol=1e-12)
+    assert law.cdf(limit) == 1
+    assert law.cdf(-1e-300) == 0
+    p = np.linspace(0.001, 0.999, 50)
+    np.testing.assert_allclose(law.quantile(p), np.clip(whole.ppf(p), 0, limit), rtol=1e-9, atol=1e-15)
+    assert law.quantile([0.0, 1.0]).tolist() == [0, limit]
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 4.0])
+def test_privacy_loss_of_all_small_neighbours_is_at_most_epsilon_and_attained(epsilon):
+    largest = 0.0
+    cuts = np.append(np.linspace(0, 3, 300)[:-1], 3.0)
+    for pair in neighbour_pairs((0.0, 0.1, 1.0, 3.0), 3):
+        for laws in (
+            [Laplace().output_distribution(loss_bounds(x, cap=3.0), epsilon) for x in pair],
+            [Laplace().output_distribution(var_bounds(x, bounds=(0.0, 3.0)), epsilon) for x in pair],
+        ):
+            # the atom at 0, small intervals, and what is left at the upper end
+            masses = [np.diff(np.minimum(law.cdf(cuts), 1.0), prepend=0.0) for law in laws]
+            solid = (masses[0] > 1e-5) & (masses[1] > 1e-5)
+            loss = np.abs(np.log(masses[0][solid] / masses[1][solid])).max()
+            assert loss <= epsilon + 1e-9
+            largest = max(largest, loss)
+    assert largest >= 0.99 * epsilon
+
+
+def test_a_metric_without_limit_or_sensitivity_is_refused():
+    for act in (Laplace().release, Laplace().output_distribution):
+        with pytest.raises(ValueError, match=r"bounds=.*max_loss"):
+            act(loss_bounds([1.0, 2.0]), 1.0)
+        with pytest.raises(ValueError, match="sensitivity"):
+            act(order_statistic_bounds([0.0, 1.0], 1), 1.0)
+    with pytest.raises(ValueError, match=r"bounds=.*max_loss"):
+        Laplace().count_ranks(1.0, n=2, monotonic=True, output_range=(0.0, MAX))
+
+
+def test_only_the_metric_is_read_and_no_rank():
+    assert Laplace().count_ranks(1.0, n=1000, monotonic=True, output_range=(0.0, 1.0)) == 1
+    few, many = (loss_bounds([0.0, 0.3, 0.7, 1.1], cap=2.0, capacity=c) for c in (1, 4))
+    t = np.linspace(0, 2, 9)
+    np.testing.assert_array_equal(
+        Laplace().output_distribution(few, 1.0).cdf(t), Laplace().output_distribution(many, 1.0).cdf(t)
+    )

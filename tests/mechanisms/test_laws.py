@@ -1,0 +1,225 @@
+"""What every mechanism and its output law have in common."""
+
+import math
+
+import numpy as np
+import pytest
+from helpers import MAX, NoEntropy, Words, assert_follows, draw_many, loss_bounds, var_bounds
+
+from dp_metrics import (
+    AboveThreshold,
+    Hazard,
+    InverseSensitivity,
+    Laplace,
+    PiecewiseLaplace,
+    SeededReleaseWarning,
+)
+from dp_metrics.mechanisms import MECHANISMS, Mechanism, get_mechanism
+
+LAST_WORD = 2**64 - 1
+
+CASES = {
+    "hazard": Hazard(),
+    "hazard, coarse": Hazard(resolution=1.0),
+    "above_threshold": AboveThreshold(),
+    "above_threshold, even": AboveThreshold(spacing="even", max_candidates=300),
+    "paper": AboveThreshold.paper(),
+    "inverse_sensitivity": InverseSensitivity(),
+    "piecewise_laplace": PiecewiseLaplace(),
+    "laplace": Laplace(),
+}
+NEEDS_LIMIT = {"above_threshold, even", "inverse_sensitivity", "piecewise_laplace", "laplace"}
+
+RNG = np.random.default_rng(0)
+DATA = RNG.exponential(size=30).round(2)
+BOUNDED = {
+    "mean": loss_bounds(np.minimum(DATA, 2.0), cap=2.0),
+    "zero": loss_bounds(np.zeros(3), cap=2.0),
+    "at the cap": loss_bounds(np.full(3, 2.0), cap=2.0),
+    "variance": var_bounds(np.minimum(DATA, 2.0), bounds=(0.0, 2.0)),
+    "one record": var_bounds([0.3], bounds=(0.0, 2.0)),
+}
+UNBOUNDED = {"unbounded mean": loss_bounds(DATA), "unbounded variance": var_bounds(DATA)}
+EPSILONS = [0.2, 3.0, 1e4]
+
+BOUNDED_CASES = [(kind, name) for kind in CASES for name in BOUNDED]
+ALL_CASES = BOUNDED_CASES + [(kind, name) for kind in CASES if kind not in NEEDS_LIMIT for name in UNBOUNDED]
+
+
+def law_of(kind, name, epsilon):
+    bounds = {**BOUNDED, **UNBOUNDED}[name]
+    return CASES[kind].output_distribution(bounds, epsilon), bounds
+
+
+@pytest.mark.parametrize(("kind", "name"), ALL_CASES)
+def test_releases_follow_the_law(kind, name):
+    law, bounds = law_of(kind, name, 1.0)
+    samples = draw_many(CASES[kind], bounds, 1.0, 800, seed=21)
+    assert_follows(samples, law)
+    assert (samples >= bounds.output_range[0]).all()
+    assert (samples <= bounds.output_range[1]).all()
+    # six standard errors: a right law fails with probability below 1e-8
+    error = np.minimum(np.abs(samples - bounds.value), 1.0)
+    exact = law.mean_absolute_error(bounds.value, 1.0)
+    assert abs(error.mean() - exact) <= 6 * math.sqrt(exact * 1.0 / samples.size) + 1e-4 * exact
+
+
+@pytest.mark.parametrize(("kind", "name"), ALL_CASES)
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_distribution_functions_rise_from_0_to_1_within_the_range(kind, name, epsilon):
+    law, bounds = law_of(kind, name, epsilon)
+    low, high = bounds.output_range
+    around = bounds.value * np.linspace(0.5, 1.5, 41)
+    t = np.sort(np.concatenate([around, bounds.lower, bounds.upper, np.linspace(0, 2, 21), [low, high]]))
+    cdf = law.cdf(t)
+    assert cdf.shape == t.shape
+    assert (np.diff(cdf) >= -1e-12).all()
+    assert ((cdf >= -1e-12) & (cdf <= 1)).all()
+    assert law.cdf(high) == law.cdf(math.inf) == 1
+    assert law.cdf(np.nextafter(low, -math.inf)) == law.cdf(-math.inf) == 0
+    assert law.cdf(t.reshape(-1, 1)).shape == (t.size, 1)
+    assert law.cdf([0.5, 0.7]).shape == (2,)
+
+
+@pytest.mark.parametrize(("kind", "name"), ALL_CASES)
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_quantiles_invert_the_distribution_function(kind, name, epsilon):
+    law, bounds = law_of(kind, name, epsilon)
+    p = np.array([1e-6, 0.01, 0.25, 0.5, 0.75, 0.99, 1 - 1e-6])
+    t = law.quantile(p)
+    assert (np.diff(t) >= 0).all()
+    slack = 1e-9  # rounding of p itself, and of the quadrature
+    assert (law.cdf(np.nextafter(t, math.inf)) >= p - slack).all()
+    assert (law.cdf(t * (1 - 1e-12) - 1e-300) <= p + slack).all() or kind.startswith("laplace")
+    assert law.median() == law.quantile(0.5)
+    assert isinstance(law.median(), float)
+    ends = law.quantile([0.0, 0.5, 1.0])
+    assert bounds.output_range[0] <= ends[0] <= ends[1] <= ends[2] <= bounds.output_range[1]
+    for wrong in (-0.1, 1.1, math.nan):
+        with pytest.raises(ValueError, match="p must"):
+            law.quantile(wrong)
+
+
+@pytest.mark.parametrize("kind", ["hazard", "inverse_sensitivity", "piecewise_laplace", "laplace"])
+@pytest.mark.parametrize("name", BOUNDED)
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_mean_absolute_errors_equal_an_integral_over_the_law(kind, name, epsilon):
+    law, bounds = law_of(kind, name, epsilon)
+    low, high = bounds.output_range
+    # E min(|T - v|, cap) = integral over a in (0, cap) of P(|T - v| > a)
+    for value, cap in (
+        (bounds.value, math.inf),
+        (bounds.value, 0.01),
+        (0.7 * high, 0.3),
+        (-0.5, math.inf),
+        (-0.5, 0.6),
+        (high + 0.5, math.inf),
+        (high + 0.5, 1.0),
+        (low, 5.0),
+    ):
+        top = min(cap, max(abs(value - low), abs(value - high)))
+        fine = top * np.unique(np.concatenate([np.linspace(0, 1, 2001), np.geomspace(1e-9, 1, 2001)]))
+        a = (fine[1:] + fine[:-1]) / 2
+        beyond = 1 - law.cdf(value + a) + law.cdf(np.nextafter(value - a, -math.inf))
+        expected = np.sum(np.diff(fine) * beyond)
+        # a law that is nearly a point mass is as coarse as these steps
+        assert law.mean_absolute_error(value, cap) == pytest.approx(expected, rel=2e-3, abs=1e-3 * top)
+        assert isinstance(law.mean_absolute_error(value, cap), float)
+
+
+GRID_CASES = [
+    (kind, name)
+    for kind, name in ALL_CASES
+    if kind in ("hazard, coarse", "above_threshold", "above_threshold, even", "paper")
+    if name in ("mean", "variance", "unbounded mean")
+]
+
+
+@pytest.mark.parametrize(("kind", "name"), GRID_CASES)
+def test_mean_absolute_errors_on_a_grid_equal_the_sum_over_its_points(kind, name):
+    law, bounds = law_of(kind, name, 1.0)
+    points = law.grid.points(np.arange(law.grid.first, min(law.grid.last, law.grid.first + 20_000) + 1))
+    masses = np.diff(law.cdf(points), prepend=0)
+    caps = [1e-3, 1.0] if name in UNBOUNDED else [1e-3, 1.0, math.inf]
+    for value in (bounds.value, 0.0, -1.0, 3.3):
+        for cap in caps:
+            beyond = (1 - masses.sum()) * min(cap, MAX)
+            expected = np.minimum(np.abs(points - value), cap) @ masses + beyond
+            assert law.mean_absolute_error(value, cap) == pytest.approx(expected, rel=1.01e-4)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in CASES if kind not in NEEDS_LIMIT])
+def test_an_uncapped_error_on_unbounded_data_is_a_number(kind):
+    law, bounds = law_of(kind, "unbounded mean", 1.0)
+    assert law.mean_absolute_error(bounds.value) > law.mean_absolute_error(bounds.value, 1.0)
+
+
+@pytest.mark.parametrize("kind", CASES)
+@pytest.mark.parametrize("epsilon", [5e-324, 1e-300, 1e-12, 1.0, 1e9, 1e300, MAX])
+def test_no_epsilon_and_no_random_bits_raise(kind, epsilon):
+    for bounds in [*BOUNDED.values()] + ([] if kind in NEEDS_LIMIT else [*UNBOUNDED.values()]):
+        for word in (0, 1, 2**63, LAST_WORD):
+            released = CASES[kind].release(bounds, epsilon, Words([word], filling=word ^ 2**63))
+            assert isinstance(released, float)
+            assert bounds.output_range[0] <= released <= bounds.output_range[1]
+
+
+@pytest.mark.parametrize("kind", CASES)
+@pytest.mark.parametrize("cap", [5e-324, 1e-300, 1e-12, 1e12, 1e300])
+def test_every_public_limit_is_served(kind, cap):
+    bounds = loss_bounds([0.0, cap / 4, cap / 2, cap], cap=cap)
+    law = CASES[kind].output_distribution(bounds, 1.0)
+    for word in (0, 2**63, LAST_WORD):
+        assert 0 <= CASES[kind].release(bounds, 1.0, Words([word], filling=word)) <= cap
+    assert law.cdf(cap) == 1
+
+
+@pytest.mark.parametrize("kind", CASES)
+@pytest.mark.parametrize("epsilon", [0.0, -1.0, math.nan, math.inf, "1", None, True])
+def test_a_bad_epsilon_is_refused_before_anything_is_drawn(kind, epsilon):
+    bounds = BOUNDED["mean"]
+    with pytest.raises(ValueError, match="epsilon"):
+        CASES[kind].release(bounds, epsilon, NoEntropy())
+    with pytest.raises(ValueError, match="epsilon"):
+        CASES[kind].output_distribution(bounds, epsilon)
+
+
+@pytest.mark.parametrize("kind", CASES)
+def test_mechanisms_are_frozen_reusable_and_equal_by_their_settings(kind):
+    mechanism = CASES[kind]
+    assert isinstance(mechanism, Mechanism)
+    assert mechanism == type(mechanism)(**vars(mechanism))
+    assert hash(mechanism) == hash(type(mechanism)(**vars(mechanism)))
+    assert "epsilon" not in vars(mechanism)
+    with pytest.raises(AttributeError):
+        mechanism.beta = 2.0
+    a, b = (draw_many(mechanism, BOUNDED["mean"], 1.0, 3, seed=1) for _ in range(2))
+    np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("kind", CASES)
+def test_a_seeded_release_warns_and_an_unseeded_one_is_fresh(kind):
+    with pytest.warns(SeededReleaseWarning):
+        CASES[kind].release(BOUNDED["mean"], 1.0, 3)
+    released = {CASES[kind].release(BOUNDED["mean"], 1e-3) for _ in range(40)}
+    # an atom of 3/4 at most (above_threshold, laplace): 40 equal draws have probability below 1e-4
+    assert len(released) > 1
+
+
+def test_mechanisms_are_found_by_name():
+    assert set(MECHANISMS) == {
+        "hazard",
+        "above_threshold",
+        "inverse_sensitivity",
+        "piecewise_laplace",
+        "laplace",
+    }
+    for name in MECHANISMS:
+        assert get_mechanism(name) == CASES[name]
+    paper = AboveThreshold.paper()
+    assert get_mechanism(paper) is paper
+    with pytest.raises(ValueError, match=r"hazard.*laplace.*'exponential'"):
+        get_mechanism("exponential")
+    for wrong in (None, 3, Hazard, object()):
+        with pytest.raises(TypeError, match="mechanism"):
+            get_mechanism(wrong)

@@ -1,0 +1,671 @@
+"""The private search: every condition of its claim, its budget, its errors, scikit-learn's conventions."""
+
+import inspect
+import logging
+import math
+import pickle
+import random
+import sys
+import threading
+import warnings
+from collections import Counter
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import sklearn
+from scipy import stats
+from sklearn.base import BaseEstimator, RegressorMixin, clone, is_classifier, is_regressor
+from sklearn.datasets import make_classification, make_regression
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.model_selection import KFold, ShuffleSplit, cross_val_score
+from sklearn.neighbors import KNeighborsRegressor
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+from sklearn.utils.estimator_checks import estimator_checks_generator
+
+from dp_metrics import (
+    PrivacyAccountant,
+    PrivacyBudgetError,
+    PrivateRandomizedSearch,
+    _trials,
+    get_private_scorer,
+    private_log_loss,
+    private_mae,
+    private_mean_loss,
+    private_mse,
+)
+
+NO_NOISE = 1e6
+X, Y = make_regression(n_samples=80, n_features=3, noise=1.0, random_state=0)
+X_CLASS, CODES = make_classification(n_samples=80, n_features=4, random_state=0)
+LABELS = np.array(["ham", "spam"])[CODES]
+ALPHAS = {"alpha": [0.1, 1.0, 10.0]}
+
+
+def split(x=X, y=Y):
+    return {"X": x[:40], "y": y[:40], "X_val": x[40:], "y_val": y[40:]}
+
+
+def make_search(estimator=None, distributions=None, **options):
+    options = {"metric": private_mse, "epsilon": 3.0, **options}
+    return PrivateRandomizedSearch(
+        Ridge() if estimator is None else estimator,
+        ALPHAS if distributions is None else distributions,
+        **options,
+    )
+
+
+@pytest.fixture
+def trials(monkeypatch):
+    """Fix the number of trials: ``trials(5)``."""
+
+    def fix(count):
+        monkeypatch.setattr(_trials, "geometric", lambda entropy, success: count)
+
+    return fix
+
+
+class Probe(RegressorMixin, BaseEstimator):
+    """A model that predicts `value` everywhere and reports each fit to a list."""
+
+    fits = []  # noqa: RUF012
+
+    def __init__(self, value=0.0, trouble=None):
+        self.value = value
+        self.trouble = trouble
+
+    def fit(self, X, y):
+        self.fits.append((self.value, len(X), np.random.rand(), random.random()))  # noqa: NPY002
+        if self.trouble == "fit":
+            raise RuntimeError(f"trouble with {self.value}")
+        if self.trouble == "noise":
+            warnings.warn("a warning", stacklevel=1)
+            print("a print")
+            print("an error", file=sys.stderr)
+            logging.getLogger("probe").error("a log")
+        self.n_features_in_ = X.shape[1]
+        return self
+
+    def predict(self, X):
+        if self.trouble == "predict":
+            raise RuntimeError("trouble")
+        if self.trouble == "nan":
+            return np.full(len(X), np.nan)
+        if self.trouble == "in place":
+            X += 1.0
+            return X[:, 0]
+        return np.full(len(X), self.value)
+
+
+@pytest.fixture
+def fits():
+    Probe.fits.clear()
+    return Probe.fits
+
+
+# What it is for
+
+
+def test_it_finds_the_best_candidate():
+    search = make_search(distributions={"alpha": [1e-3, 1e6]}, epsilon=NO_NOISE, expected_iter=1e6)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_trials, "geometric", lambda entropy, success: 60)  # misses one: 2 in 2^60
+        search.fit(**split())
+    best = Ridge(alpha=1e-3).fit(X[:40], Y[:40])
+    assert search.best_params_ == {"alpha": 1e-3}
+    assert search.best_score_ == pytest.approx(-np.square(best.predict(X[40:]) - Y[40:]).mean(), rel=0.01)
+    np.testing.assert_array_equal(search.predict(X), best.predict(X))
+    assert (search.n_features_in_, search.best_estimator_.alpha) == (3, 1e-3)
+    assert is_regressor(search)
+
+
+def test_a_classifier_in_a_pipeline():
+    model = make_pipeline(StandardScaler(), LogisticRegression())
+    grid = {"logisticregression__C": stats.loguniform(0.1, 10)}
+    search = make_search(model, grid, metric=private_log_loss, expected_iter=3).fit(**split(X_CLASS, LABELS))
+    assert is_classifier(search)
+    assert search.classes_.tolist() == ["ham", "spam"]
+    assert 0.1 <= search.best_params_["logisticregression__C"] <= 10
+    assert search.best_score_ < 0
+    assert set(search.predict(X_CLASS)) == {"ham", "spam"}
+    for name in ("predict_proba", "predict_log_proba"):
+        assert getattr(search, name)(X_CLASS).shape == (80, 2)
+    assert search.decision_function(X_CLASS).shape == (80,)
+
+
+def test_a_score_is_maximised_and_its_settings_reach_the_metric(trials):
+    def metric(y_true, y_pred, *, epsilon, accountant=None, factor=1.0):
+        return factor * float(y_pred[0])
+
+    grid = {"value": list(range(5))}
+    options = {"metric": metric, "metric_params": {"factor": 2.0}}
+    trials(100)  # misses a value: 5 * 0.8^100
+    search = make_search(Probe(), grid, greater_is_better=True, **options).fit(**split())
+    assert (search.best_score_, search.best_params_) == (8.0, {"value": 4})
+    search = make_search(Probe(), grid, greater_is_better=False, **options).fit(**split())
+    assert (search.best_score_, search.best_params_) == (0.0, {"value": 0})
+
+
+def test_weights_of_validation_records():
+    seen = []
+
+    def metric(y_true, y_pred, *, epsilon, accountant=None, sample_weight=None):
+        seen.append(sample_weight)
+        return 1.0
+
+    search = make_search(metric=metric, greater_is_better=True)
+    search.fit(**split(), sample_weight_val=np.arange(40.0))
+    assert len(seen) >= 2
+    for weights in seen:
+        np.testing.assert_array_equal(weights, np.arange(40.0))
+
+
+# The budget
+
+
+@pytest.mark.parametrize("count", [1, 7])
+def test_the_whole_search_costs_epsilon_however_many_are_tried(count, trials, fits):
+    trials(count)
+    accountant = PrivacyAccountant(1.0)
+    make_search(Probe(), {"value": [1.0, 2.0]}, epsilon=0.3, accountant=accountant).fit(**split())
+    assert len(fits) == count + 1
+    (spend,) = accountant.history
+    assert (spend.epsilon, spend.label) == (0.3, "PrivateRandomizedSearch of private_mse")
+    assert spend.neighboring == "replace_one"
+
+
+def test_it_is_charged_before_the_number_of_trials_is_drawn(monkeypatch, fits):
+    class Drawn(Exception):
+        pass
+
+    def geometric(entropy, success):
+        raise Drawn
+
+    monkeypatch.setattr(_trials, "geometric", geometric)
+    accountant = PrivacyAccountant(3.0)
+    with pytest.raises(Drawn):
+        make_search(Probe(), {"value": [1.0]}, accountant=accountant).fit(**split())
+    assert accountant.spent == 3.0
+
+
+def test_without_budget_nothing_is_fitted(fits):
+    accountant = PrivacyAccountant(1.0)
+    with pytest.raises(PrivacyBudgetError, match=r"epsilon=3\.0 was asked for"):
+        make_search(Probe(), {"value": [1.0]}, accountant=accountant).fit(**split())
+    assert fits == []
+    assert accountant.spent == 0.0
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 0.1, 0.7, 2, Fraction(1, 3), np.float64(0.3), 1e-5])
+def test_a_trial_costs_a_third_at_most_and_is_not_recorded(epsilon, trials):
+    seen = []
+
+    def metric(y_true, y_pred, *, epsilon, accountant):
+        seen.append((epsilon, accountant))
+        return 1.0
+
+    trials(3)
+    accountant = PrivacyAccountant(10)
+    make_search(metric=metric, greater_is_better=True, epsilon=epsilon, accountant=accountant).fit(**split())
+    assert len(seen) == 3 + 1  # once on public predictions, to see whether the records are valid
+    whole = Fraction(epsilon) if isinstance(epsilon, Fraction) else Fraction(str(epsilon))
+    for share, none in seen:
+        assert none is None
+        assert whole * Fraction(999_999, 1_000_000) < 3 * Fraction(repr(share)) <= whole
+
+
+# Candidates are independent and alike
+
+
+def draws(distributions, size):
+    candidates = _trials.Candidates(Probe(), distributions, ("predict",))
+    return [candidates.draw()["value"] for _ in range(size)]
+
+
+def test_lists_are_drawn_uniformly_with_replacement_and_without_warnings():
+    size, false_alarm = 3000, 1e-9
+    counts = Counter(draws({"value": ["a", "b", "c"]}, size))
+    assert set(counts) == {"a", "b", "c"}
+    statistic = sum((count - size / 3) ** 2 / (size / 3) for count in counts.values())
+    assert statistic < stats.chi2(2).isf(false_alarm)
+
+
+def test_several_dicts_as_in_scikit_learn():
+    lists = draws([{"value": ["a", "b", "c"]}, {"value": ["d"]}], 400)
+    assert Counter(lists).keys() == set(
+        "abcd"
+    )  # each setting alike: misses one with probability 4 * 0.75^400
+    mixed = draws([{"value": stats.uniform(0, 1)}, {"value": [5]}], 400)
+    assert {0.0 <= value <= 1.0 for value in mixed} == {True, False}  # each dict alike
+
+
+class Remembers:
+    """A distribution whose draws depend on those before."""
+
+    def __init__(self):
+        self.count = 0
+
+    def rvs(self, random_state=None):
+        self.count += 1
+        return self.count
+
+
+class DrawsGlobally:
+    """A distribution that ignores the generator it is given."""
+
+    def rvs(self, random_state=None):
+        return np.random.rand(), random.random()  # noqa: NPY002
+
+
+def test_no_draw_knows_of_another():
+    assert set(draws({"value": Remembers()}, 5)) == {1}
+
+
+@pytest.mark.parametrize("distribution", [DrawsGlobally(), stats.uniform(0, 1)])
+def test_a_global_seed_does_not_choose_the_candidates(distribution):
+    found = []
+    for _ in range(2):
+        np.random.seed(0)  # noqa: NPY002
+        random.seed(0)
+        found += draws({"value": distribution}, 3)
+    assert len(set(found)) == 6
+
+
+def test_a_global_seed_does_not_choose_what_candidates_draw_and_is_put_back(trials, fits):
+    trials(4)
+    np.random.seed(0)  # noqa: NPY002
+    random.seed(0)
+    make_search(Probe(), {"value": [1.0]}, refit=False).fit(**split())
+    numpys, pythons = ({fit[position] for fit in fits} for position in (2, 3))
+    assert len(numpys) == len(pythons) == 4
+    # how much the trials drew would tell how many they were
+    np.random.seed(0)  # noqa: NPY002
+    expected = np.random.rand(), random.Random(0).random()  # noqa: NPY002
+    np.random.seed(0)  # noqa: NPY002
+    random.seed(0)
+    make_search(Probe(), {"value": [1.0]}, refit=False).fit(**split())
+    assert (np.random.rand(), random.random()) == expected  # noqa: NPY002
+    assert expected[0] not in numpys
+    assert expected[1] not in pythons
+
+
+def test_there_is_no_random_state():
+    for function in (PrivateRandomizedSearch, PrivateRandomizedSearch.fit):
+        assert "random_state" not in inspect.signature(function).parameters
+    with pytest.raises(ValueError, match="random_state can't be fixed"):
+        make_search(metric_params={"random_state": 0}).fit(**split())
+
+
+def test_an_estimator_among_the_parameters_is_not_fitted_in_place(trials):
+    trials(3)
+    model = make_pipeline(StandardScaler(), Ridge())
+    ridge = Ridge(alpha=2.0)
+    search = make_search(model, {"ridge": [ridge], "ridge__alpha": [3.0]}).fit(**split())
+    assert not hasattr(ridge, "coef_")
+    assert ridge.alpha == 2.0
+    assert search.best_estimator_[-1].alpha == 3.0
+
+
+def test_what_a_candidate_does_to_the_records_is_not_seen_by_the_next(trials, fits):
+    trials(5)
+    scores = []
+
+    def metric(y_true, y_pred, *, epsilon, accountant=None):
+        scores.append(float(y_pred[0]))
+        return 1.0
+
+    data = split()
+    before = data["X_val"].copy()
+    search = make_search(Probe(trouble="in place"), {"value": [1.0]}, metric=metric, greater_is_better=True)
+    search.fit(**data)
+    np.testing.assert_array_equal(data["X_val"], before)
+    assert scores[1:] == [before[0, 0] + 1.0] * 5
+
+
+# Nothing else is exposed
+
+
+def test_nothing_else_is_exposed(trials, capfd, caplog, fits):
+    trials(6)
+    accountant = PrivacyAccountant(3.0)
+    search = make_search(Probe(trouble="noise"), {"value": [1.0, 2.0]}, accountant=accountant, refit=False)
+    parameters = set(vars(search))
+    assert search.fit(**split()) is search
+    assert set(vars(search)) - parameters == {"best_params_", "best_score_"}
+    assert len(fits) == 6
+    assert tuple(capfd.readouterr()) == ("", "")
+    assert caplog.records == []
+    assert len(accountant.history) == 1
+    assert not hasattr(search, "score")
+    assert logging.root.manager.disable == logging.NOTSET
+
+
+def test_the_refit_is_not_silenced(fits, trials, capsys):
+    trials(2)
+    with pytest.warns(UserWarning, match="a warning") as caught:
+        make_search(Probe(trouble="noise"), {"value": [1.0]}).fit(**split())
+    assert len(caught) == 1
+    assert capsys.readouterr().out == "a print\n"
+
+
+def test_searches_in_threads_leave_the_world_as_it_was(fits):
+    filters, stdout, stderr = list(warnings.filters), sys.stdout, sys.stderr
+
+    def run():
+        for _ in range(5):
+            make_search(Probe(), {"value": [1.0, 2.0]}, expected_iter=5).fit(**split())
+
+    threads = [threading.Thread(target=run) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (list(warnings.filters), sys.stdout, sys.stderr) == (filters, stdout, stderr)
+    assert logging.root.manager.disable == logging.NOTSET
+    assert len(fits) >= 4 * 5 * 2
+
+
+def test_the_refit_uses_the_training_records_only(fits, trials):
+    trials(1)
+    data = split()
+    make_search(Probe(), {"value": [1.0]}).fit(
+        data["X"][:10], data["y"][:10], X_val=data["X_val"], y_val=data["y_val"]
+    )
+    assert [fit[1] for fit in fits] == [10, 10]
+
+
+# Failures
+
+
+@pytest.mark.parametrize("trouble", ["fit", "predict", "nan"])
+def test_a_candidate_that_fails_ranks_last(trouble, trials):
+    trials(60)  # misses one of two: 2^-59
+    grid = [{"value": [1.0], "trouble": [trouble]}, {"value": [1e9]}]
+    search = make_search(Probe(), grid).fit(**split())
+    assert search.best_params_ == {"value": 1e9}
+    assert math.isfinite(search.best_score_)
+
+
+def test_a_score_that_is_no_number_ranks_last(trials):
+    def metric(y_true, y_pred, *, epsilon, accountant=None):
+        return math.nan if y_pred[0] == 1.0 else -1e300
+
+    trials(60)
+    search = make_search(Probe(), {"value": [1.0, 2.0]}, metric=metric, greater_is_better=True).fit(**split())
+    assert (search.best_params_, search.best_score_) == ({"value": 2.0}, -1e300)
+
+
+def test_if_all_fail_the_first_is_chosen_and_its_refit_says_why(trials, fits):
+    trials(5)
+    accountant = PrivacyAccountant(6.0)
+    search = make_search(Probe(trouble="fit"), {"value": [1, 2, 3, 4]}, accountant=accountant)
+    with pytest.raises(RuntimeError, match="trouble with"):
+        search.fit(**split())
+    assert search.best_score_ == -math.inf
+    assert search.best_params_ == {"value": fits[0][0]}
+    assert accountant.spent == 3.0
+    with pytest.raises(AttributeError):
+        _ = search.best_estimator_
+    search.set_params(refit=False).fit(**split())
+    assert search.best_score_ == -math.inf
+
+
+def test_after_the_spend_no_record_makes_it_fail(trials, fits):
+    # a model that cannot predict one of the records: it ranks last, and no message quotes the record
+    class Fragile(Probe):
+        def predict(self, X):
+            if np.isnan(X).any():
+                raise ValueError(f"{X} contains NaN")
+            return super().predict(X)
+
+    trials(3)
+    data = split()
+    data["X_val"] = data["X_val"].copy()
+    data["X_val"][3] = np.nan
+    search = make_search(Fragile(), {"value": [1.0]}).fit(**data)
+    assert search.best_score_ == -math.inf
+
+
+# Bad input: one clear sentence, and nothing spent
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"epsilon": 0.0}, ValueError, "epsilon must be a positive, finite number"),
+        ({"epsilon": 5e-324}, ValueError, "too small to be divided by 3"),
+        ({"metric": np.mean}, TypeError, "metric must be a private metric"),
+        ({"metric": private_mean_loss}, TypeError, "metric must be a private metric"),
+        ({"expected_iter": 0.5}, ValueError, "expected_iter must be a finite number, at least 1"),
+        ({"expected_iter": math.inf}, ValueError, "expected_iter"),
+        ({"expected_iter": math.nan}, ValueError, "expected_iter"),
+        ({"expected_iter": "20"}, ValueError, "expected_iter"),
+        ({"expected_iter": True}, ValueError, "expected_iter"),
+        ({"metric_params": {"accountant": None}}, ValueError, "accountant can't be fixed"),
+        ({"metric_params": {"epsilon": 2.0}}, ValueError, "epsilon can't be fixed"),
+        ({"metric_params": {"bound": 2.0}}, TypeError, "unexpected keyword argument 'bound'"),
+        ({"metric_params": {"bounds": (1, 0)}}, ValueError, "bounds must be"),
+        ({"metric_params": {"mechanism": "magic"}}, ValueError, "mechanism must be"),
+        ({"metric_params": {"mechanism": "laplace"}}, ValueError, "public upper limit"),
+        ({"response_method": "predict_log_proba"}, ValueError, "response_method must be"),
+        ({"response_method": "predict_proba"}, TypeError, "needs an estimator with predict_proba"),
+        ({"metric": private_log_loss, "estimator": LinearSVC()}, TypeError, "estimator with predict_proba"),
+        ({"distributions": {"beta": [1]}}, ValueError, "Invalid parameter 'beta'"),
+        ({"distributions": [ALPHAS, {"beta": [1]}]}, ValueError, "Invalid parameter 'beta'"),
+        ({"distributions": {"alpha": 1.0}}, TypeError, "not iterable or a distribution"),
+        ({"distributions": {"alpha": []}}, ValueError, "non-empty sequence"),
+        ({"distributions": []}, ValueError, "at least one dict"),
+        ({"distributions": "alpha"}, TypeError, "must be a dict or a list of dicts"),
+        ({"distributions": iter([ALPHAS])}, TypeError, "must be a dict or a list of dicts"),
+        ({"estimator": "ridge"}, TypeError, "estimator"),
+    ],
+)  # fmt: skip
+def test_bad_settings_cost_nothing(options, error, message):
+    accountant = PrivacyAccountant(10.0)
+    options = {"distributions": {} if "estimator" in options else ALPHAS, "accountant": accountant, **options}
+    with pytest.raises(error, match=message):
+        make_search(**options).fit(**split())
+    assert accountant.history == ()
+
+
+def test_no_accountant_but_a_number():
+    with pytest.raises(TypeError, match="accountant must be None or a PrivacyAccountant"):
+        make_search(accountant=3.0).fit(**split())
+
+
+NOT_A_NUMBER = np.where(np.arange(40) == 7, np.nan, Y[40:])
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"y_val": NOT_A_NUMBER}, ValueError, "Input y_true contains NaN"),
+        ({"y_val": ["a"] * 40}, ValueError, "numeric"),
+        ({"y_val": Y[:39]}, ValueError, "inconsistent numbers of samples"),
+        ({"y_val": None}, ValueError, "requires y_val to be passed, but the target y_val is None"),
+        ({"y": None}, ValueError, "requires y to be passed"),
+        ({"y": Y[:39]}, ValueError, "inconsistent numbers of samples"),
+        ({"X": X[:0], "y": Y[:0]}, ValueError, "0 sample"),
+        ({"X_val": X[:0], "y_val": Y[:0]}, ValueError, "0 sample"),
+        ({"X_val": X[40:, :2]}, ValueError, "X_val has 2 features, but X has 3 features"),
+        ({"sample_weight_val": np.ones(39)}, ValueError, "inconsistent numbers of samples"),
+    ],
+)
+def test_bad_records_cost_nothing(change, error, message, fits):
+    accountant = PrivacyAccountant(10.0)
+    with pytest.raises(error, match=message):
+        make_search(Probe(), {"value": [1.0]}, accountant=accountant).fit(**{**split(), **change})
+    assert accountant.history == ()
+    assert fits == []
+
+
+def test_weights_for_a_metric_without_cost_nothing():
+    def metric(y_true, y_pred, *, epsilon, accountant=None):
+        return 1.0
+
+    accountant = PrivacyAccountant(10.0)
+    search = make_search(metric=metric, greater_is_better=True, accountant=accountant)
+    with pytest.raises(TypeError, match="metric takes no sample_weight"):
+        search.fit(**split(), sample_weight_val=np.ones(40))
+    assert accountant.history == ()
+
+
+def test_a_metric_of_several_numbers_costs_nothing():
+    accountant = PrivacyAccountant(10.0)
+    several = {"metric": lambda y, p, *, epsilon, accountant=None: np.ones(2), "greater_is_better": True}
+    with pytest.raises(TypeError):
+        make_search(accountant=accountant, **several).fit(**split())
+    assert accountant.history == ()
+
+
+@pytest.mark.parametrize("wrong", ["eggs", 3])
+def test_a_label_that_the_training_records_lack_costs_nothing(wrong):
+    accountant = PrivacyAccountant(10.0)
+    labels = LABELS.astype(object)
+    labels[50] = wrong
+    search = make_search(LogisticRegression(), {"C": [1.0]}, metric=private_log_loss, accountant=accountant)
+    with pytest.raises(ValueError, match="label that is not in labels") as raised:
+        search.fit(X_CLASS[:40], LABELS[:40], X_val=X_CLASS[40:], y_val=labels[40:])
+    assert "eggs" not in str(raised.value)
+    assert accountant.history == ()
+
+
+def test_names_of_features_must_match():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(X, columns=["a", "b", "c"])
+    data = split(frame, Y)
+    search = make_search().fit(**data)
+    assert search.feature_names_in_.tolist() == ["a", "b", "c"]
+    data["X_val"] = data["X_val"][["b", "a", "c"]]
+    with pytest.raises(ValueError, match="feature names of X_val should match"):
+        make_search().fit(**data)
+
+
+def test_only_some_candidates_have_the_response(trials):
+    trials(60)
+    model = Pipeline([("model", LinearSVC())])
+    grid = {"model": [LinearSVC(), LogisticRegression(C=3.0)]}
+    search = make_search(model, grid, metric=private_log_loss).fit(**split(X_CLASS, LABELS))
+    assert search.best_params_["model"].C == 3.0
+
+
+# Conventions of scikit-learn
+
+
+class Holdout(PrivateRandomizedSearch):
+    """The search with fit(X, y), as the checks call it: for them only, the training records judge."""
+
+    def fit(self, X, y):
+        return super().fit(X, y, X_val=X, y_val=y)
+
+
+CHECKS = [
+    *estimator_checks_generator(
+        Holdout(Ridge(), {"alpha": [1.0]}, metric=private_mse, epsilon=1.0, expected_iter=2),
+        expected_failed_checks={"check_regressors_train": "asks for `score`, which would not be private"},
+        mark="xfail",
+    ),
+    *estimator_checks_generator(
+        Holdout(LogisticRegression(), {"C": [1.0]}, metric=private_log_loss, epsilon=1.0, expected_iter=2),
+        expected_failed_checks={"check_complex_data": "y is complex too, which the metric refuses first"},
+        mark="xfail",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("estimator", "check"), CHECKS, ids=lambda value: getattr(getattr(value, "func", None), "__name__", "")
+)
+@pytest.mark.filterwarnings("ignore")
+def test_estimator_checks(estimator, check):
+    check(estimator)
+
+
+def test_before_fit():
+    search = make_search()
+    for name in ("best_params_", "classes_", "n_features_in_", "best_estimator_"):
+        assert not hasattr(search, name)
+    assert hasattr(search, "predict")
+    assert not hasattr(search, "predict_proba")
+    with pytest.raises(NotFittedError):
+        search.predict(X)
+
+
+def test_without_refit():
+    search = make_search(refit=False).fit(**split())
+    assert not hasattr(search, "best_estimator_")
+    assert not hasattr(search, "predict")
+
+
+def test_clone_and_pickle(tmp_path):
+    accountant = PrivacyAccountant(100.0, tmp_path / "budget.sqlite")
+    search = make_search(accountant=accountant, metric_params={"bounds": (-500, 500)})
+    other = clone(search).fit(**split())
+    assert other.accountant is accountant
+    copy = pickle.loads(pickle.dumps(other))
+    np.testing.assert_array_equal(copy.predict(X), other.predict(X))
+    copy.fit(**split())
+    assert accountant.spent == 6.0
+    assert (
+        make_search(KNeighborsRegressor(), {"n_neighbors": [1, 2]}).get_params()["estimator__n_neighbors"]
+        == 5
+    )
+
+
+def test_inside_cross_validation_with_routing():
+    accountant = PrivacyAccountant(100.0)
+    with sklearn.config_context(enable_metadata_routing=True):
+        search = make_search(accountant=accountant).set_fit_request(X_val=True, y_val=True)
+        scorer = get_private_scorer("neg_private_mae", epsilon=1.0, accountant=accountant)
+        params = {"X_val": X[40:], "y_val": Y[40:]}
+        scores = cross_val_score(
+            search, X[:39], Y[:39], cv=3, scoring=scorer, params=params, error_score="raise"
+        )
+    assert np.isfinite(scores).all()
+    assert accountant.spent == 3 * 3.0 + 3 * 1.0
+
+
+def test_other_kinds_of_data(trials):
+    trials(2)
+    sparse = pytest.importorskip("scipy.sparse")
+    for kind in (sparse.csr_array, np.ndarray.tolist):
+        data = split()
+        data = {name: kind(value) if "X" in name else value.tolist() for name, value in data.items()}
+        search = make_search(metric=private_mae).fit(**data)
+        np.testing.assert_allclose(search.predict(data["X"]).shape, (40,))
+    two = np.column_stack([Y, -Y])
+    assert make_search(LinearRegression(), {}).fit(**split(y=two)).predict(X).shape == (80, 2)
+
+
+# What the total means
+
+
+def test_the_total_protects_validation_records_and_not_training_records():
+    """A validation record moves each score by a bounded amount; a training record moves the models."""
+    bounds = (-100.0, 100.0)
+    y_val = np.clip(Y[40:], *bounds)
+
+    def true_scores(y_train, y_val):
+        models = [Ridge(alpha=alpha).fit(X[:40], y_train) for alpha in ALPHAS["alpha"]]
+        return np.array(
+            [np.square(np.clip(model.predict(X[40:]), *bounds) - y_val).mean() for model in models]
+        )
+
+    before = true_scores(Y[:40], y_val)
+    other = y_val.copy()
+    other[0] = bounds[0]
+    one_record = (bounds[1] - bounds[0]) ** 2 / 40  # the sensitivity that epsilon is calibrated to
+    assert (np.abs(true_scores(Y[:40], other) - before) <= one_record).all()
+    poisoned = Y[:40].copy()
+    poisoned[0] = 1e6
+    assert (np.abs(true_scores(poisoned, y_val) - before) > 3 * one_record).all()
+
+
+def test_splitters_for_a_hold_out_are_public():
+    train, validation = next(ShuffleSplit(1, test_size=0.5, random_state=0).split(X))
+    search = make_search().fit(X[train], Y[train], X_val=X[validation], y_val=Y[validation])
+    assert KFold(2).get_n_splits() == 2
+    assert search.best_params_["alpha"] in ALPHAS["alpha"]

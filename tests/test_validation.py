@@ -1,0 +1,256 @@
+import math
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+from helpers import MAX
+
+from dp_metrics._validation import (
+    check_bounds,
+    check_epsilon,
+    check_labels,
+    check_losses,
+    check_max_loss,
+    check_probabilities,
+    check_targets,
+    check_vector,
+    encode_labels,
+)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "value"),
+    [
+        (1, 1.0),
+        (0.5, 0.5),
+        (np.float64(0.1), 0.1),
+        (np.float32(0.5), 0.5),
+        (np.int64(3), 3.0),
+        (Fraction(1, 4), 0.25),
+        (5e-324, 5e-324),
+        (MAX, MAX),
+    ],
+)
+def test_an_epsilon_is_any_positive_finite_real_number(epsilon, value):
+    assert check_epsilon(epsilon) == value
+    assert isinstance(check_epsilon(epsilon), float)
+
+
+@pytest.mark.parametrize(
+    "epsilon",
+    [
+        0,
+        -1,
+        0.0,
+        -0.0,
+        math.nan,
+        math.inf,
+        -math.inf,
+        "1",
+        None,
+        True,
+        np.True_,
+        [1],
+        np.array([1.0]),
+        1j,
+        10**400,
+        b"1",
+    ],
+)
+def test_nothing_else_is_an_epsilon(epsilon):
+    with pytest.raises(ValueError, match="epsilon must be a positive, finite number"):
+        check_epsilon(epsilon)
+
+
+@pytest.mark.parametrize("bounds", [(0, 1), [0, 1], np.array([0, 1]), (np.float32(0), np.int8(1))])
+def test_bounds_are_any_increasing_pair_of_finite_numbers(bounds):
+    assert check_bounds(bounds) == (0.0, 1.0)
+    assert all(type(bound) is float for bound in check_bounds(bounds))
+
+
+def test_no_bounds_and_no_cap_are_kept_as_none():
+    assert check_bounds(None) is None
+    assert check_max_loss(None) is None
+
+
+@pytest.mark.parametrize(
+    "bounds",
+    [
+        (1, 0),
+        (1, 1),
+        (0, math.nan),
+        (0, math.inf),
+        (-math.inf, 0),
+        (0,),
+        (0, 1, 2),
+        (),
+        3.0,
+        "01",
+        ("0", "1"),
+        b"01",
+        (None, 1),
+        (0, None),
+        (0, 1j),
+        [[0, 1]],
+        [[0], [1]],
+        {0: 1, 1: 2},
+        {0, 1},
+        object(),
+        (0, 10**400),
+        True,
+    ],
+)
+def test_nothing_else_are_bounds(bounds):
+    with pytest.raises(ValueError, match="bounds"):
+        check_bounds(bounds)
+
+
+@pytest.mark.parametrize("cap", [3, 3.0, np.float32(3), np.int64(3)])
+def test_a_cap_is_any_positive_finite_number(cap):
+    assert check_max_loss(cap) == 3.0
+    assert type(check_max_loss(cap)) is float
+
+
+@pytest.mark.parametrize("cap", [0, -1, math.nan, math.inf, "3", b"3", [3], 1j, 10**400, True, object()])
+def test_nothing_else_is_a_cap(cap):
+    with pytest.raises(ValueError, match="max_loss"):
+        check_max_loss(cap)
+
+
+@pytest.mark.parametrize(
+    ("labels", "columns", "expected"),
+    [
+        (None, 1, [0, 1]),
+        (None, 2, [0, 1]),
+        (None, 4, [0, 1, 2, 3]),
+        (["b", "a"], 1, ["a", "b"]),
+        ((3, 1, 2), 3, [1, 2, 3]),
+        (np.array([True, False]), 2, [False, True]),
+        (pd.Series(["x", "y"]), 2, ["x", "y"]),
+        (pd.Index([2.5, 0.5]), 1, [0.5, 2.5]),
+        (["a", "a", "b"], 1, ["a", "b"]),
+    ],
+)
+def test_labels_are_sorted_and_default_to_the_columns(labels, columns, expected):
+    assert check_labels(labels, columns).tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("labels", "columns"),
+    [
+        (["a"], 1),
+        (["a", "a"], 1),
+        ([], 1),
+        (["a", "b", "c"], 2),
+        (["a", "b"], 3),
+        ("ab", 2),
+        (b"ab", 2),
+        (3, 2),
+        ({"a", "b"}, 2),
+        ([["a", "b"]], 2),
+        (np.array([0, None], dtype=object), 2),
+        ([1j, 2j], 2),
+        (object(), 2),
+    ],
+)
+def test_labels_that_do_not_fit_are_refused(labels, columns):
+    with pytest.raises(ValueError, match="label"):
+        check_labels(labels, columns)
+
+
+@pytest.mark.parametrize(
+    ("y", "labels", "codes"),
+    [
+        ([0, 1, 1], [0, 1], [0, 1, 1]),
+        ([1.0, 0.0], [0, 1], [1, 0]),
+        ([True, False], [0, 1], [1, 0]),
+        (np.array([[2], [0]]), [0, 1, 2], [2, 0]),
+        (["spam", "ham"], ["ham", "spam"], [1, 0]),
+        (np.array(["spam", "ham"]), ["ham", "spam"], [1, 0]),
+        (pd.Series(["spam", "ham"], dtype="category"), ["ham", "spam"], [1, 0]),
+        ([["spam"], ["ham"]], ["ham", "spam"], [1, 0]),
+        ([0.5, 2.5], [0.5, 2.5], [0, 1]),
+    ],
+)
+def test_labels_are_encoded_by_their_position(y, labels, codes):
+    assert encode_labels(y, np.array(labels)).tolist() == codes
+
+
+@pytest.mark.parametrize(
+    ("y", "labels"),
+    [
+        ([0, 2], [0, 1]),
+        ([-1, 0], [0, 1]),
+        ([0.5, 0], [0, 1]),
+        (["egg", "ham"], ["ham", "spam"]),
+        ([None, "ham"], ["ham", "spam"]),
+        ([1, "ham"], ["ham", "spam"]),
+        ([["x"], {"y": 1}], ["ham", "spam"]),
+        ([math.nan, 0.0], [0, 1]),
+        (["0", "1"], [0, 1]),
+        ([0, 1], ["0", "1"]),
+        ([], [0, 1]),
+        ([], ["a", "b"]),
+        ([["a", "b"]], ["a", "b"]),
+        ("ab", ["a", "b"]),
+        (["a", "b"], [0, 1]),
+    ],
+)
+def test_labels_outside_the_public_set_are_refused(y, labels):
+    with pytest.raises(ValueError, match=r"label|NaN|0 sample|numeric|1d array"):
+        encode_labels(y, np.array(labels))
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("wrap", [np.asarray, pd.Series, lambda a: pd.DataFrame({"p": a})])
+def test_the_resolution_of_probabilities_is_that_of_their_type(dtype, wrap):
+    array, resolution = check_probabilities(wrap(np.array([0.25, 0.5], dtype=dtype)))
+    assert resolution == float(np.finfo(dtype).eps)
+    assert array.dtype == np.float64
+    assert array.tolist() == [[0.25], [0.5]]
+
+
+@pytest.mark.parametrize("given", [[0.25, 1.0], [0, 1], np.array([0, 1]), np.array([False, True])])
+def test_the_resolution_of_other_probabilities_is_that_of_float64(given):
+    assert check_probabilities(given)[1] == np.finfo(np.float64).eps
+
+
+@pytest.mark.parametrize("p", [-1e-300, 1 + 2**-52, -1.0, 2.0])
+def test_probabilities_lie_in_the_unit_interval(p):
+    with pytest.raises(ValueError, match="y_proba"):
+        check_probabilities([0.5, p])
+
+
+@pytest.mark.parametrize(
+    "data", [[1, 2.5], (1, 2.5), np.array([[1.0], [2.5]]), pd.Series([1, 2.5]), [Decimal("1"), 2.5]]
+)
+def test_a_vector_is_anything_of_one_number_per_record(data):
+    vector = check_vector(data, "x")
+    assert vector.dtype == np.float64
+    assert vector.tolist() == [1.0, 2.5]
+
+
+def test_one_record_does_not_change_how_another_is_read():
+    big = 2**53 + 1  # not a float64: must be rounded alike beside an int, a float, a bool or a huge int
+    for other in (1, 1.5, True, 2**63, 2**70, -1, np.float32(0.1), Fraction(1, 3)):
+        assert check_vector([big, other], "x")[0] == float(big)
+        assert check_vector([0.1, other], "x")[0] == 0.1
+
+
+def test_losses_are_not_negative():
+    assert check_losses([0.0, -0.0, 1.5]).tolist() == [0.0, 0.0, 1.5]
+    with pytest.raises(ValueError, match="Negative values in data passed to `losses`"):
+        check_losses([0.0, -5e-324])
+
+
+def test_targets_agree_in_shape():
+    y, p = check_targets([[1.0], [2.0]], [1.0, 2.0])
+    assert y.shape == p.shape == (2,)
+    y, p = check_targets([[1.0, 2.0]], [[1.0, 2.0]])
+    assert y.shape == p.shape == (1, 2)
+    with pytest.raises(ValueError, match=r"different number of output \(1!=2\)"):
+        check_targets([1.0, 2.0], [[1.0, 2.0], [3.0, 4.0]])
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        check_targets([1.0, 2.0], [1.0])
