@@ -2,6 +2,7 @@
 
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import dp_metrics
 
@@ -14,10 +15,15 @@ templates_path = ["_templates"]
 exclude_patterns = ["_build"]
 html_theme = "alabaster"
 html_static_path = ["_static"]
-html_theme_options = {"description": dp_metrics.__doc__, "page_width": "1080px"}
+html_theme_options = {
+    "description": dp_metrics.__doc__.replace("`", ""),
+    "page_width": "1240px",
+    "body_max_width": "none",
+}
 html_show_sourcelink = False
 
 default_role = "py:obj"  # a name in backquotes becomes a link if it is documented here
+highlight_language = "text"
 add_module_names = False
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # the numpydoc sections name the types
@@ -30,7 +36,8 @@ TITLES = {
     "classification": "Classification metrics",
     "statistics": "Statistics of one column",
     "reports": "Reports",
-    "planning": "Planning",
+    "error_planning": "Planning accuracy",
+    "planning": "Planning cost",
     "accounting": "Budgets",
     "scorers": "Scorers",
     "selection": "Model selection",
@@ -80,3 +87,17 @@ def _reference() -> str:
 _path = Path(__file__).parent / "api" / "index.rst"
 _path.parent.mkdir(exist_ok=True)
 _path.write_text(_reference(), encoding="utf-8")
+
+
+def link_to_public_name(app: Any, env: Any, node: Any, content: Any) -> Any:
+    """Resolve a name of `dp_metrics` on the page of a submodule."""
+    target = node.get("reftarget", "")
+    if node.get("reftype") != "obj" or target.split(".")[0] not in dp_metrics.__all__:
+        return None
+    python = env.get_domain("py")
+    return python.resolve_xref(env, node["refdoc"], app.builder, "obj", f"dp_metrics.{target}", node, content)
+
+
+def setup(app: Any) -> None:
+    """Register with Sphinx."""
+    app.connect("missing-reference", link_to_public_name)

@@ -14,6 +14,7 @@ from dp_metrics.mechanisms import OutputDistribution
 from dp_metrics.mechanisms._hazard_law import PEAK, TAIL, HazardLaw
 from dp_metrics.mechanisms._laws import IntervalLaw
 from dp_metrics.mechanisms.above_threshold import AboveThresholdLaw
+from dp_metrics.mechanisms.geometric import GeometricLaw
 from dp_metrics.mechanisms.laplace import LaplaceLaw
 
 __all__ = ["finite_loss", "law_loss"]
@@ -31,6 +32,9 @@ def law_loss(a: OutputDistribution, b: OutputDistribution) -> float:
         return _interval_loss(a, b)
     if isinstance(a, LaplaceLaw) and isinstance(b, LaplaceLaw):
         return _laplace_loss(a, b)
+    if isinstance(a, GeometricLaw) and isinstance(b, GeometricLaw):
+        # attained at every output beyond both centres, the clamped ends included
+        return math.inf if a.grid != b.grid or a.rate != b.rate else float(a.rate * abs(a.centre - b.centre))
     raise TypeError(f"No exact comparison of {type(a).__name__} with {type(b).__name__}.")
 
 

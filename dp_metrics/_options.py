@@ -1,5 +1,6 @@
 """Checkers of the public options of a call: weights, groups, outputs and neighbouring relation."""
 
+import contextlib
 import math
 import numbers
 from fractions import Fraction
@@ -119,9 +120,13 @@ def check_multioutput(multioutput: Any, n_outputs: int) -> Literal["raw_values"]
 
 def check_ddof(ddof: Any) -> float:
     """Return the delta degrees of freedom."""
-    if isinstance(ddof, bool) or not isinstance(ddof, numbers.Real) or not ddof == ddof:
-        raise ValueError("ddof must be a number.")
-    return float(ddof)
+    value = math.nan
+    if isinstance(ddof, numbers.Real) and not isinstance(ddof, bool | np.bool_):
+        with contextlib.suppress(OverflowError):
+            value = float(ddof)
+    if not math.isfinite(value):
+        raise ValueError("ddof must be a finite number.")
+    return value
 
 
 def check_share(share: Any, name: str) -> Fraction:

@@ -107,13 +107,13 @@ class Candidates:
             raise TypeError(f"The metric needs an estimator with {' or '.join(methods)}.")
 
     def draw(self) -> dict[str, Any]:
-        """Draw one candidate's parameters, independently of all others."""
+        """Draw one candidate's parameters, independently of all others, and let its fit draw so too."""
+        reseed_global_generators()
         return self._draw(self._distributions)
 
     def _draw(self, distributions: Any) -> dict[str, Any]:
         # A sampler of one setting: asked for several, it would draw from lists without replacement. The copy
         # keeps what a distribution may remember of this draw from the next one.
-        reseed_global_generators()
         sampler = ParameterSampler(copy.deepcopy(distributions), 1, random_state=fresh_random_state())
         params: dict[str, Any] = next(iter(sampler))
         return params
@@ -126,7 +126,6 @@ class Candidates:
     def score(self, params: dict[str, Any], scorer: PrivateScorer, data: tuple[Any, ...]) -> float:
         """Fit a candidate on X, y and return its private score on X_val, y_val, or -inf if it fails."""
         X, y, X_val, y_val, sample_weight_val = copy.deepcopy(data)  # a candidate may change them in place
-        reseed_global_generators()
         try:
             score = scorer(self.make(params).fit(X, y), X_val, y_val, sample_weight=sample_weight_val)
         except Exception:  # whatever it is: which candidates failed, and why, is secret

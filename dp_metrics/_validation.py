@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 from sklearn.utils import check_array, check_consistent_length
 
 __all__ = [
@@ -66,8 +67,9 @@ def check_bounds(bounds: Any) -> tuple[float, float] | None:
     if bounds is None:
         return None
     lower = upper = math.nan
-    if not isinstance(bounds, str | bytes):
-        with contextlib.suppress(TypeError, ValueError, OverflowError):
+    ordered = isinstance(bounds, tuple | list) or hasattr(bounds, "__array__")
+    if ordered and len(bounds) == 2 and all(isinstance(bound, numbers.Real) for bound in bounds):
+        with contextlib.suppress(OverflowError):
             lower, upper = (float(bound) for bound in bounds)
     if not (math.isfinite(lower) and math.isfinite(upper) and lower < upper):
         raise ValueError("bounds must be None or a pair (lower, upper) of finite numbers with lower < upper.")
@@ -199,6 +201,8 @@ def check_probabilities(y_proba: ArrayLike, *, private_n: bool = False) -> tuple
         scikit-learn clips probabilities to [resolution, 1 - resolution].
     """
     dtype = getattr(y_proba, "dtype", None)
+    if dtype is None and len(kinds := set(getattr(y_proba, "dtypes", ()))) == 1:
+        (dtype,) = kinds  # of a data frame
     known = isinstance(dtype, np.dtype) and dtype in (np.float16, np.float32, np.float64)
     resolution = float(np.finfo(dtype if known else np.float64).eps)
     array = as_float64(y_proba, "y_proba", allow_2d=True, private_n=private_n)
@@ -293,7 +297,7 @@ def labels_differ(y_true: Any, y_pred: Any, *, private_n: bool = False) -> NDArr
     check_same_length(true, pred, private_n=private_n)
     if true.shape[1:] != pred.shape[1:]:
         raise ValueError("Classification metrics can't handle a mix of targets with one and several outputs.")
-    if _is_text(true, pred).any():
+    if (_is_text(true) != _is_text(pred)).any():
         raise ValueError("Mix of label input types (string and number)")
     comparable = True
     differs: NDArray[np.bool_] = np.zeros(true.shape, dtype=np.bool_)
@@ -308,19 +312,19 @@ def labels_differ(y_true: Any, y_pred: Any, *, private_n: bool = False) -> NDArr
     return differs if differs.ndim == 1 else differs[:, 0]
 
 
-def _is_text(true: NDArray[Any], pred: NDArray[Any]) -> NDArray[np.bool_]:
-    """Return where one label is a string and the other is not."""
-    text = [
-        np.vectorize(lambda label: isinstance(label, str), otypes=[bool])(array)
-        if array.dtype.kind == "O" and array.size
-        else np.full(array.shape, array.dtype.kind == "U")
-        for array in (true, pred)
-    ]
-    mixed: NDArray[np.bool_] = text[0] != text[1]
-    return mixed
+def _is_text(array: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return which labels are strings."""
+    if array.dtype.kind == "O":
+        labels = array.ravel().tolist()
+        if len(kinds := set(map(type, labels))) > 1:
+            return np.array([isinstance(label, str) for label in labels]).reshape(array.shape)
+        return np.full(array.shape, any(issubclass(kind, str) for kind in kinds))
+    return np.full(array.shape, array.dtype.kind == "U")
 
 
 def _as_labels(data: Any, name: str, private_n: bool) -> NDArray[Any]:
+    if issparse(data):
+        raise TypeError("Sparse data was passed, but dense data is required.")
     # a list through object: one record's type must not change how another is read
     array: NDArray[Any] | None = None
     if hasattr(data, "dtype"):
@@ -338,14 +342,19 @@ def _as_labels(data: Any, name: str, private_n: bool) -> NDArray[Any]:
 
 
 def _check_label_objects(array: NDArray[Any], name: str) -> None:
-    for label in array.ravel():
-        if isinstance(label, float):
+    labels = array.ravel().tolist()
+    if set(map(type, labels)) <= {str, int, bool}:  # the usual case, at once
+        return
+    for label in labels:
+        if isinstance(label, float | np.floating):
             if math.isnan(label):
                 raise ValueError(f"Input {name} contains NaN.")
             if math.isinf(label):
                 raise ValueError(_TOO_LARGE.format(name))
             if not label.is_integer():
                 raise ValueError(_CONTINUOUS.format(name))
+        elif isinstance(label, complex | np.complexfloating):
+            raise ValueError("Complex data not supported")
         elif isinstance(label, list | tuple | set | dict | np.ndarray):
             raise ValueError(
                 f"{name} should hold one label per record, or an array of one column per output."

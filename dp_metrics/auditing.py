@@ -8,7 +8,7 @@ touches real records: it makes its own.
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,14 @@ from dp_metrics._audit_laws import finite_loss, law_loss
 from dp_metrics._random import RandomState
 from dp_metrics._validation import check_epsilon
 from dp_metrics.bounds import OutputBounds
-from dp_metrics.mechanisms import Mechanism, OutputDistribution, get_mechanism
+from dp_metrics.mechanisms import (
+    Epsilon,
+    Mechanism,
+    OutputDistribution,
+    exact_epsilon,
+    get_mechanism,
+    needs_count,
+)
 
 __all__ = [
     "AuditResult",
@@ -40,7 +47,7 @@ def privacy_loss(
     output_bounds_a: OutputBounds,
     output_bounds_b: OutputBounds,
     *,
-    epsilon: float,
+    epsilon: Epsilon,
 ) -> float:
     """Return the exact privacy loss of a release between two data sets: the largest log ratio of its laws.
 
@@ -96,14 +103,18 @@ class _Recorder:
     inner: Mechanism
     seen: list[tuple[OutputBounds, Any]] = field(default_factory=list)
 
-    def count_ranks(self, epsilon: float, **public: Any) -> int:
+    @property
+    def needs_count(self) -> bool:
+        return needs_count(self.inner)
+
+    def count_ranks(self, epsilon: Epsilon, **public: Any) -> int:
         return self.inner.count_ranks(epsilon, **public)
 
-    def release(self, output_bounds: OutputBounds, epsilon: float, rng: RandomState = None) -> float:
+    def release(self, output_bounds: OutputBounds, epsilon: Epsilon, rng: RandomState = None) -> float:
         self.seen.append((output_bounds, epsilon))
         return output_bounds.value
 
-    def output_distribution(self, output_bounds: OutputBounds, epsilon: float) -> OutputDistribution:
+    def output_distribution(self, output_bounds: OutputBounds, epsilon: Epsilon) -> OutputDistribution:
         return self.inner.output_distribution(output_bounds, epsilon)
 
 
@@ -135,16 +146,23 @@ def metric_loss(
     -------
     float
         The loss of its releases together: at most epsilon for neighbours if the metric keeps its promise.
+        With neighboring="add_or_remove_one" it includes what the noisy count costs.
     """
     seen = []
     for records in (records_a, records_b):
         recorder = _Recorder(get_mechanism(mechanism))
         metric(*records, epsilon=epsilon, mechanism=recorder, **options)
         seen.append(recorder.seen)
-    if [spent for _, spent in seen[0]] != [spent for _, spent in seen[1]]:
+    spent = [share for _, share in seen[0]]
+    if spent != [share for _, share in seen[1]]:
         return math.inf
-    return math.fsum(
-        privacy_loss(mechanism, a, b, epsilon=spent) for (a, spent), (b, _) in zip(*seen, strict=True)
+    total = 0.0
+    if options.get("neighboring") == "add_or_remove_one":
+        # what is left of epsilon pays for the noisy count; given that, both use the same resolution
+        total = float(exact_epsilon(epsilon) - sum(map(exact_epsilon, spent)))
+        seen[1] = [(replace(b, n=a.n), share) for (a, _), (b, share) in zip(*seen, strict=True)]
+    return total + math.fsum(
+        privacy_loss(mechanism, a, b, epsilon=share) for (a, share), (b, _) in zip(*seen, strict=True)
     )
 
 

@@ -220,7 +220,7 @@ class _Plan:
         law = self._mechanism.output_distribution(output_bounds, exact)
         value, limit = output_bounds.value, output_bounds.output_range[1]
         if value == 0 and limit >= MAX_FLOAT:
-            raise ValueError("The statistic of these data is 0, which is no measure of an error without a limit.")
+            raise ValueError("The statistic of these data is 0: without a limit, no error is large.")
         return law.mean_absolute_error(value, min(self._error_cap * value, MAX_FLOAT) or limit)
 
 

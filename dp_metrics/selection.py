@@ -112,9 +112,10 @@ class PrivateRandomizedSearch(MetaEstimatorMixin, BaseEstimator):
     - Candidates are drawn with replacement, from the operating system's generator, so trials are independent
       and alike. There is no `random_state`.
     - The number of candidates is never revealed. No table of candidates, no count, no timings and no warnings
-      are kept or shown; what candidates print or log from Python is discarded. Wall time, memory and energy
-      are outside the guarantee. So is what an estimator prints from compiled code or another process, or
-      writes to files (`verbose`, callbacks, a pipeline's `memory`): leave those off.
+      are kept or shown; while candidates run, what Python code in this process prints or logs is discarded.
+      Wall time, memory and energy are outside the guarantee. So is what an estimator prints from compiled
+      code or another process, or writes to files (`verbose`, callbacks, a pipeline's `memory`): leave those
+      off.
     - A candidate whose fit or score fails is no exception; it ranks last. If all fail, the first is chosen
       with the score -inf, and refitting it raises its own error.
     - There is no `score`: it would be an exact, not a private, number. Call a private metric, on new records.

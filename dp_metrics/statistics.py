@@ -305,12 +305,10 @@ def _above(values: Any, low: float, high: float) -> tuple[Any, float]:
 
 
 def _half_open_bounds(bounds: Any) -> tuple[float, float]:
-    try:
-        low, high = bounds
-    except (TypeError, ValueError):
-        low = high = math.nan
-    if high is None or (isinstance(high, numbers.Real) and high == math.inf):
-        high = MAX_FLOAT
-    limits = check_bounds((low, high))
-    assert limits is not None
+    """Return public bounds of which the upper one may be None or infinite."""
+    if isinstance(bounds, tuple | list) and len(bounds) == 2 and bounds[1] in (None, math.inf):
+        bounds = (bounds[0], MAX_FLOAT)
+    limits = check_bounds(bounds)
+    if limits is None:
+        raise ValueError("bounds must be given: a quantile needs a public lower bound.")
     return limits

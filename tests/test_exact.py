@@ -71,6 +71,16 @@ def test_a_full_block_of_one_extreme_value_loses_nothing(value, neighbour):
     assert exact_square_sum(block) == BLOCK * units([value], 2)
 
 
+@pytest.mark.parametrize("exponent", [-1073, -500, 0, 500, 1023])
+def test_a_full_block_of_nearly_equal_values_loses_no_bit(exponent):
+    # the sum of the leading parts is as long as it can be
+    rng = np.random.default_rng(exponent + 2000)
+    for _ in range(5):
+        block = np.ldexp(1 - rng.integers(0, 2**40, BLOCK) * 2.0**-53, exponent)
+        assert exact_sum(block) == units(block)
+        assert exact_square_sum(block) == units(block, 2)
+
+
 def test_order_and_pieces_change_nothing():
     values = mixed_array(3 * BLOCK, seed=0)
     rng = np.random.default_rng(1)

@@ -1,6 +1,8 @@
 """The metrics beyond the first four: bounds by brute force, exact privacy, agreement with the twins."""
 
+import inspect
 import math
+import re
 from fractions import Fraction
 
 import numpy as np
@@ -21,7 +23,7 @@ from dp_metrics.bounds import order_statistic_bounds
 from dp_metrics.mechanisms import get_mechanism
 from dp_metrics.summaries import OrderSummary
 
-# --- quantiles ---------------------------------------------------------------------------------------------
+# --- quantiles
 
 
 def order_bounds(x, k, limit=MAX, capacity=10):
@@ -100,7 +102,7 @@ def test_quantile_arguments():
     assert dp.private_quantile([1.0], 0.5, epsilon=1e9, bounds=(-MAX, MAX)) <= MAX
 
 
-# --- counts and the geometric mechanism --------------------------------------------------------------------
+# --- counts and the geometric mechanism
 
 
 @pytest.mark.parametrize("rate", [Fraction(1, 3), Fraction(2), Fraction(7, 5)])
@@ -177,8 +179,8 @@ def test_geometric_draws_follow_the_law():
 
 
 def test_the_geometric_mechanism_is_the_best_for_accuracy():
-    # mean absolute error in units of one record over epsilon: hazard, which aims at relative accuracy, is for
-    # other metrics; Laplace and piecewise Laplace come close, but not where epsilon exceeds 1, and not exactly
+    # mean absolute error in units of one record over epsilon: hazard aims at relative accuracy, for other
+    # metrics; Laplace and piecewise Laplace come close, but not where epsilon exceeds 1, and not exactly
     table = {}
     for n in (200, 1000, 5000):
         for accuracy in (0.55, 0.9, 0.99):
@@ -264,7 +266,7 @@ def test_labels_that_are_none_are_refused(y_true, y_pred):
     assert accountant.spent == 0
 
 
-# --- Brier score ---------------------------------------------------------------------------------------------
+# --- Brier score
 
 
 def test_brier_score_loss_agrees_with_scikit_learn():
@@ -291,7 +293,7 @@ def test_brier_score_loss_agrees_with_scikit_learn():
             dp.private_brier_score_loss(y, p, epsilon=1.0, random_state=NoEntropy(), **bad)
 
 
-# --- R^2, and losses with a domain -------------------------------------------------------------------------
+# --- R^2, and losses with a domain
 
 
 def test_r2_is_always_finite():
@@ -408,3 +410,17 @@ def test_what_an_output_law_says_of_a_mean_loss():
     # two-sided noise of scale 2 / (100 epsilon)
     assert law.mean_absolute_error(1.0) == pytest.approx(0.02, rel=0.01)
     assert law.median() == pytest.approx(1.0, rel=1e-5)
+
+
+PUBLIC = [getattr(dp, name) for name in dp.__all__ if name.startswith("private_")]
+
+
+@pytest.mark.parametrize("metric", PUBLIC, ids=lambda f: f.__name__)
+def test_docstrings_are_filled_in(metric):
+    text = metric.__doc__
+    assert not re.search(r"\{\w+(: [^}]*)?\}", re.sub(r"\{(\"\w+\"(, )?)+\}|\{\"hazard\".*?\}", "", text))
+    documented = set(re.findall(r"^(\w+) : ", text, re.MULTILINE))
+    assert documented >= set(inspect.signature(metric).parameters)
+    for section in ("Parameters", "Returns", "Raises", "Warns", "Notes", "References", "Examples"):
+        assert f"\n{section}\n{'-' * len(section)}\n" in text
+    assert "Guarantee: replacing any one record" in text

@@ -18,6 +18,7 @@ from dp_metrics.mechanisms import AboveThreshold, Mechanism, get_mechanism
 __all__ = ["AUDITED", "Audited", "Finding", "add_audit", "run_audit", "to_table"]
 
 Floats = NDArray[np.float64]
+_COMPARATORS = ("inverse_sensitivity", "piecewise_laplace", "laplace", "geometric")
 _COMPARATOR_TOLERANCE = 1e-9  # their losses are computed in float64, those of hazard in integers
 
 
@@ -35,24 +36,31 @@ class Audited:
         Further arguments.
     bounded : bool
         Whether the mechanisms that need a public upper limit apply.
+    adds : bool
+        Whether neighbours differ by a record that is there or not: the one that differs is left out.
+    per_record : callable or None
+        Makes public options that have an entry per record.
     """
 
     metric: Callable[..., Any]
     records: Callable[[Floats], Sequence[Any]]
     options: dict[str, Any] = field(default_factory=dict)
     bounded: bool = False
+    adds: bool = False
+    per_record: Callable[[Floats], dict[str, Any]] | None = None
 
     def loss(self, epsilon: float, mechanism: Mechanism) -> Callable[[Floats, Floats], float]:
         """Return the exact privacy loss of the metric between two arrays."""
 
         def between(a: Floats, b: Floats) -> float:
+            options = dict(self.options)
+            if self.adds:
+                b = a[a == b]
+                options["neighboring"] = "add_or_remove_one"
+            if self.per_record is not None:
+                options |= self.per_record(a)
             return auditing.metric_loss(
-                self.metric,
-                self.records(a),
-                self.records(b),
-                epsilon=epsilon,
-                mechanism=mechanism,
-                **self.options,
+                self.metric, self.records(a), self.records(b), epsilon=epsilon, mechanism=mechanism, **options
             )
 
         return between
@@ -62,27 +70,64 @@ def _two_columns(x: Floats) -> Floats:
     return np.stack([1.0 - x, x], axis=1)
 
 
+def _predictions(x: Floats) -> tuple[Any, ...]:
+    return np.zeros_like(x), x
+
+
+def _targets(x: Floats) -> tuple[Any, ...]:
+    return x, np.zeros_like(x)
+
+
+def _probabilities(x: Floats) -> tuple[Any, ...]:
+    return np.ones_like(x), x
+
+
+def _labels(x: Floats) -> tuple[Any, ...]:
+    return np.where(x > 0.5, "a", "b"), np.full(x.shape, "a")
+
+
+def _column(x: Floats) -> tuple[Any, ...]:
+    return (x,)
+
+
+def _weights(x: Floats) -> dict[str, Any]:
+    return {"sample_weight": 0.1 + np.arange(x.size) % 3}
+
+
+_UNIT: dict[str, Any] = {"bounds": (0, 1)}
+
 AUDITED: dict[str, Audited] = {
-    "private_mse": Audited(dp.private_mse, lambda x: (np.zeros_like(x), x)),
-    "private_mse, bounds": Audited(
-        dp.private_mse, lambda x: (np.zeros_like(x), x), {"bounds": (0, 1)}, bounded=True
+    "private_mse": Audited(dp.private_mse, _predictions),
+    "private_mse, bounds": Audited(dp.private_mse, _predictions, _UNIT, bounded=True),
+    "private_mse, weights": Audited(dp.private_mse, _predictions, _UNIT, bounded=True, per_record=_weights),
+    "private_mse, add or remove": Audited(dp.private_mse, _predictions, _UNIT, adds=True),
+    "private_rmse, bounds": Audited(dp.private_rmse, _predictions, _UNIT, bounded=True),
+    "private_r2_score, bounds": Audited(dp.private_r2_score, _targets, _UNIT, bounded=True),
+    "private_mae": Audited(dp.private_mae, _targets),
+    "private_mae, bounds": Audited(dp.private_mae, _targets, _UNIT, bounded=True),
+    "private_mean_pinball_loss": Audited(dp.private_mean_pinball_loss, _targets, {"alpha": 0.9}),
+    "private_mean_squared_log_error": Audited(dp.private_mean_squared_log_error, _targets),
+    "private_mean_poisson_deviance": Audited(
+        dp.private_mean_poisson_deviance, lambda x: (np.zeros_like(x), x + 1e-9)
     ),
-    "private_mae": Audited(dp.private_mae, lambda x: (x, np.zeros_like(x))),
-    "private_mae, bounds": Audited(
-        dp.private_mae, lambda x: (x, np.zeros_like(x)), {"bounds": (0, 1)}, bounded=True
+    "private_mean_absolute_percentage_error": Audited(
+        dp.private_mean_absolute_percentage_error, lambda x: (np.ones_like(x), x)
     ),
-    "private_log_loss": Audited(dp.private_log_loss, lambda x: (np.ones_like(x), x), bounded=True),
+    "private_log_loss": Audited(dp.private_log_loss, _probabilities, bounded=True),
     "private_log_loss, max_loss": Audited(
         dp.private_log_loss, lambda x: (np.ones_like(x), _two_columns(x)), {"max_loss": 10.0}, bounded=True
     ),
-    "private_mean_loss": Audited(dp.private_mean_loss, lambda x: (x,)),
-    "private_mean_loss, max_loss": Audited(
-        dp.private_mean_loss, lambda x: (x,), {"max_loss": 1.0}, bounded=True
-    ),
-    "private_variance": Audited(dp.private_variance, lambda x: (x,)),
-    "private_variance, bounds": Audited(
-        dp.private_variance, lambda x: (x,), {"bounds": (0, 1)}, bounded=True
-    ),
+    "private_brier_score_loss": Audited(dp.private_brier_score_loss, _probabilities, bounded=True),
+    "private_zero_one_loss": Audited(dp.private_zero_one_loss, _labels, bounded=True),
+    "private_accuracy_score": Audited(dp.private_accuracy_score, _labels, bounded=True),
+    "private_mean_loss": Audited(dp.private_mean_loss, _column),
+    "private_mean_loss, max_loss": Audited(dp.private_mean_loss, _column, {"max_loss": 1.0}, bounded=True),
+    "private_mean": Audited(dp.private_mean, _column, _UNIT, bounded=True),
+    "private_quantile": Audited(dp.private_quantile, lambda x: (x, 0.5), _UNIT, bounded=True),
+    "private_variance": Audited(dp.private_variance, _column),
+    "private_variance, bounds": Audited(dp.private_variance, _column, _UNIT, bounded=True),
+    "private_variance, add or remove": Audited(dp.private_variance, _column, adds=True),
+    "private_std, bounds": Audited(dp.private_std, _column, _UNIT, bounded=True),
 }
 """Every public metric, with and without public bounds."""
 
@@ -125,7 +170,7 @@ def run_audit(
     # a coarse beta keeps the exact comparison of all candidates quick; the mechanism is the same
     bounded_only: dict[str, Mechanism] = {
         "above_threshold": AboveThreshold(beta=1.2),
-        **{name: get_mechanism(name) for name in ("inverse_sensitivity", "piecewise_laplace", "laplace")},
+        **{name: get_mechanism(name) for name in _COMPARATORS},
     }
     plan = [
         (name, audited, label, mechanism, epsilon)
@@ -144,7 +189,7 @@ def run_audit(
             epsilon=epsilon,
             n=n,
             steps=steps,
-            tolerance=0.0 if label == "hazard" else _COMPARATOR_TOLERANCE,
+            tolerance=0.0 if label in ("hazard", "geometric") else _COMPARATOR_TOLERANCE,
         )
         findings.append(Finding(name, label, epsilon, result))
     return findings

@@ -207,7 +207,5 @@ def _sampling(lines: Any) -> Finding | None:
             "A metric of 1,000 records has a standard error anyway, because they are a sample. The mean "
             f"error that privacy adds with hazard is below it in {', '.join(counts)}.",
         ),
-        Table(
-            ("privacy error / sampling standard error", *(f"epsilon {e:g}" for e in epsilons)), tuple(rows)
-        ),
+        Table(("privacy error / sampling error, by epsilon", *(f"{e:g}" for e in epsilons)), tuple(rows)),
     )

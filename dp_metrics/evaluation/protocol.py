@@ -7,9 +7,11 @@ public data protects nobody and harms nobody.
 import hashlib
 import math
 import multiprocessing
+import signal
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from typing import Any
 
@@ -196,6 +198,9 @@ _shared: dict[str, Any] = {}
 
 
 def _start_worker(populations: Mapping[Task, Population], stamp: Mapping[str, str]) -> None:
+    signal.signal(
+        signal.SIGINT, signal.SIG_IGN
+    )  # the main process stops the others, without their tracebacks
     # The processes share the processor; threads of theirs would only wait for it.
     import_extra("threadpoolctl").threadpool_limits(1)
     _shared.update(populations=populations, stamp=stamp)
@@ -226,6 +231,10 @@ def run_chunks(
                     yield future.result()
                 for _, chunk in zip(finished, waiting, strict=False):  # this order: zip drops no chunk
                     running.add(pool.submit(_work, chunk))
+        except BrokenProcessPool as error:
+            raise ChildProcessError(
+                "a process was killed, perhaps for want of memory; the same command goes on from here"
+            ) from error
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise

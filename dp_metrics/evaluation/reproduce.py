@@ -12,6 +12,7 @@ from dp_metrics.evaluation.population import Population, Task, load_population, 
 from dp_metrics.evaluation.protocol import Chunk, plan, run_chunks
 from dp_metrics.evaluation.results import FILE_NAME, ResultsFile, git_revision
 from dp_metrics.evaluation.simulate import plan_simulations
+from dp_metrics.evaluation.sources import find_file
 from dp_metrics.evaluation.studies import (
     EPSILONS,
     QUICK_EPSILONS,
@@ -86,8 +87,11 @@ def reproduce(
     if not datasets:
         studies = select_studies(figures, default_datasets(quick), mechanisms)
     tasks = tasks_of(studies)
-    if any(get_dataset(task.dataset).model == "cnn" for task in tasks):
-        import_extra("torch")
+    for dataset in map(get_dataset, dict.fromkeys(task.dataset for task in tasks)):
+        if dataset.model == "cnn":
+            import_extra("torch")
+        if dataset.file_name is not None:
+            find_file(dataset, data_dir)
     results = ResultsFile(output / FILE_NAME)
     for problem in results.problems:
         _say(f"warning: {problem}")

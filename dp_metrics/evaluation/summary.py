@@ -43,8 +43,8 @@ def summarise(rows: Sequence[ResultRow]) -> Any:
     """
     pandas = import_extra("pandas")
     frame = pandas.DataFrame([[getattr(row, name) for name in _NAMES] for row in rows], columns=_NAMES)
-    exact = ["expected_error", "overshoot"]
-    frame[exact] = frame[exact].astype(float)
+    numeric = [name for name in _NAMES if name == "epsilon" or name not in _KEYS]
+    frame[numeric] = frame[numeric].astype(float)  # None becomes nan, and no rows are numbers too
     cap = np.where(frame["bounded"] == 1, np.inf, ERROR_CAP * frame["true_value"])
     frame["capped"] = np.minimum(frame["error"], cap)
     frame["signed"] = np.clip(frame["release"] - frame["true_value"], -cap, cap)
@@ -59,8 +59,8 @@ def summarise(rows: Sequence[ResultRow]) -> Any:
     summary = pandas.DataFrame(
         {
             "repeats": count,
-            "n": groups["n"].max(),
-            "bounded": groups["bounded"].max(),
+            "n": groups["n"].max().astype(int),
+            "bounded": groups["bounded"].max().astype(int),
             "mean": mean / scale,
             "low": (mean - half) / scale,
             "high": (mean + half) / scale,

@@ -70,7 +70,9 @@ class Geometric:
             raise ValueError("mechanism='geometric' needs a metric with a public global sensitivity.")
         low, high = (Fraction(end) for end in output_bounds.output_range)
         width, position = high - low, Fraction(output_bounds.value) - low
-        if output_bounds.steps is not None:
+        if width == 0:  # bounds so close that the metric underflows: there is but one output
+            steps, change, centre = 1, 1, 0
+        elif output_bounds.steps is not None:
             # a whole number of steps, but for the rounding of the metric to a float
             steps, change = output_bounds.steps, 1
             centre = round(position * steps / width)

@@ -142,7 +142,7 @@ def test_releases_follow_the_law_and_are_candidates(name):
         (MECHANISMS["even split"], 0.1),
     ):
         law = mechanism.output_distribution(bounds, epsilon)
-        samples = draw_many(mechanism, bounds, epsilon, 1000, seed=7)
+        samples = draw_many(mechanism, bounds, epsilon, 600, seed=7)
         assert_follows(samples, law)
         np.testing.assert_array_equal(law.grid.points(law.grid.index_at_least(samples)), samples)
 

@@ -6,6 +6,7 @@ from helpers import MAX, loss_bounds, scores, var_bounds
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dp_metrics.bounds import OutputBounds
 from dp_metrics.mechanisms import AboveThreshold, Hazard
 from dp_metrics.mechanisms._grid import EvenGrid, GeometricGrid, Runs
 
@@ -162,12 +163,19 @@ def test_runs_hold_the_outputs_with_each_score(name, capacity):
     grid = SMALL[name]
     numbers = np.arange(grid.first, grid.last)
     points = grid.points(numbers)
-    on_grid = points[[3, 40, 40, 60]].tolist()  # bounds that coincide with outputs, and with each other
+    on_grid = OutputBounds(  # bounds that are outputs, and that coincide
+        value=points[40],
+        lower=points[[30, 20, 20, 3, 3, 2]][:capacity],
+        upper=points[[40, 60, 61, 61, 90, 91]][:capacity],
+        output_range=(min(0.0, points[0]), grid.points(np.array([grid.last]))[0]),
+        monotonic=True,
+        n=6,
+    )
     for bounds in (
         loss_bounds([0.1, 0.2, 0.2, 0.65, 0.0], cap=0.7, capacity=capacity),
         loss_bounds([0.1, 0.2, 0.2, 0.65, 0.0], capacity=capacity),
         loss_bounds([0.0] * 5, cap=0.7, capacity=capacity),
-        loss_bounds(np.clip(on_grid, 0, 0.7), cap=0.7, capacity=capacity),
+        on_grid,
         var_bounds([0.1, 0.2, 0.2, 0.65, 0.0], bounds=(0, 1), capacity=capacity),
     ):
         runs = Runs.from_bounds(grid, bounds)

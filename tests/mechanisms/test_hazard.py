@@ -249,7 +249,7 @@ def test_releases_follow_the_law_and_are_grid_points_within_the_range(name):
     bounds, mechanism = EXAMPLES[name], Hazard(resolution=0.2)
     for epsilon in (0.3, 5.0):
         law = mechanism.output_distribution(bounds, epsilon)
-        samples = draw_many(mechanism, bounds, epsilon, 1500, seed=11)
+        samples = draw_many(mechanism, bounds, epsilon, 600, seed=11)
         assert_follows(samples, law)
         np.testing.assert_array_equal(law.grid.points(law.grid.index_at_least(samples)), samples)
         assert (samples >= 0).all()

@@ -1,0 +1,178 @@
+"""`dp-metrics reproduce` and `report`, from the command line to the pictures, on small data."""
+
+import dataclasses
+import os
+
+import numpy as np
+import pytest
+
+from dp_metrics.evaluation import cli, population, reproduce
+from dp_metrics.evaluation.cli import main
+from dp_metrics.evaluation.datasets import DATA_VARIABLE, DATASETS
+from dp_metrics.evaluation.models import Evaluation
+from dp_metrics.evaluation.results import ResultsFile
+from dp_metrics.evaluation.studies import CURVES
+
+
+@pytest.fixture
+def small(monkeypatch, tmp_path):
+    """Make `synthetic` small, the model quick, and the protocol short."""
+    rng = np.random.default_rng(0)
+
+    def load(dataset, data_dir):
+        x = rng.normal(size=(300, 3))
+        return x, 50.0 + 10.0 * x[:, 0]
+
+    def evaluate(dataset, features, target, *, split_seed, progress):
+        return Evaluation(dataset, target[:200], np.full(200, 50.0), 100)
+
+    bounded = dataclasses.replace(DATASETS["synthetic"], loader=load, bounds=(0.0, 100.0))
+    monkeypatch.setitem(DATASETS, "synthetic", bounded)
+    monkeypatch.setattr(population, "evaluate_model", evaluate)
+    monkeypatch.setattr(reproduce, "QUICK_REPEATS", 2)
+    monkeypatch.setattr(reproduce, "QUICK_EPSILONS", (1.0, 4.0))
+    monkeypatch.delenv(DATA_VARIABLE, raising=False)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(*argv):
+    return main(["reproduce", "--quick", "--dataset", "synthetic", "--output", "out", *argv])
+
+
+def failure(capsys, *argv):
+    assert run(*argv) == 2
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err.count("\n") == 1
+    return shown.err
+
+
+def test_from_data_to_pictures_and_a_page(small, capsys):
+    assert run("--figure", "mse", "asymmetry", "illustrations") == 0
+    shown = capsys.readouterr()
+    assert shown.out.split() == ["out/mse.png", "out/asymmetry.png", "out/illustrations.png"]
+    assert "dp-metrics report out" in shown.err
+    rows = ResultsFile(small / "out").rows
+    assert len([row for row in rows if row.figure == "mse"]) == len(CURVES) * 2 * 2
+    assert len([row for row in rows if row.figure == "asymmetry"]) == 3 * 2 * 3
+    assert {"dp_metrics", "numpy", "scikit-learn", "xgboost"} <= {
+        part.partition("=")[0] for part in rows[0].versions.split(";")
+    }
+    assert (small / "out" / "losses" / "synthetic.npz").exists()
+    assert main(["report", "out"]) == 0
+    assert capsys.readouterr().out == "out/report.html\n"
+
+
+def test_a_run_that_was_stopped_goes_on(small, capsys, monkeypatch):
+    run("--figure", "mse")
+    path = small / "out" / "results.csv"
+    whole = path.read_text()
+
+    def refuse(*args, **kwargs):
+        pytest.fail("a model was trained again")
+
+    monkeypatch.setattr(population, "evaluate_model", refuse)
+    for kept in (len(whole) - 7, len(whole) // 2, 300):
+        path.write_text(whole[:kept])
+        capsys.readouterr()
+        assert run("--figure", "mse") == 0
+        assert "is incomplete and was dropped" in capsys.readouterr().err
+        assert sorted(path.read_text().splitlines()) == sorted(whole.splitlines())
+    assert run("--figure", "mse") == 0
+    assert "0 are left to do" in capsys.readouterr().err
+    assert run("--figure", "mae", "--mechanism", "laplace") == 0
+    assert len(ResultsFile(path).rows) == len(whole.splitlines()) - 1 + 4
+
+
+def test_rows_of_another_revision_are_kept_and_said(small, capsys, monkeypatch):
+    run("--figure", "mse")
+    monkeypatch.setattr(reproduce, "git_revision", lambda: "another")
+    run("--figure", "mae")
+    assert "holds rows of other versions" in capsys.readouterr().err
+    assert len({row.revision for row in ResultsFile(small / "out").rows}) == 2
+
+
+def test_interrupted_from_the_keyboard(small, capsys, monkeypatch):
+    def interrupt(*args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(reproduce, "run_chunks", interrupt)
+    assert run("--figure", "mse") == 130
+
+
+def test_more_processes(small):
+    assert run("--figure", "mse", "--jobs", "2", "--mechanism", "laplace", "hazard") == 0
+    assert len(ResultsFile(small / "out").rows) == 2 * 2 * 2
+
+
+def test_unknown_names(small, capsys):
+    assert "unknown figure 'fig1'; there are: variance, cross-entropy" in failure(capsys, "--figure", "fig1")
+    assert "unknown mechanism 'gauss'; there are: hazard" in failure(capsys, "--mechanism", "gauss")
+    assert "unknown data set 'iris'; there are: synthetic" in failure(capsys, "--dataset", "iris")
+
+
+@pytest.mark.parametrize("jobs", ["0", "-1", "two", "1.5", "1000000"])
+def test_bad_number_of_processes(small, capsys, jobs):
+    assert "is not a number of processes" in failure(capsys, "--jobs", jobs)
+
+
+def test_output_is_looked_at_before_training(small, capsys, monkeypatch):
+    monkeypatch.setattr(population, "evaluate_model", lambda *a, **k: pytest.fail("trained"))
+    (small / "out").write_text("")
+    assert "can't write to the output folder out" in failure(capsys)
+    (small / "out").unlink()
+    (small / "out").mkdir()
+    (small / "out" / "results.csv").write_text("something else\n")
+    assert "line 1 is not the header" in failure(capsys)
+
+
+def test_cifar_is_left_out_without_torch(monkeypatch, capsys):
+    monkeypatch.setitem(reproduce.sys.modules, "torch", None)
+    names = reproduce.default_datasets(quick=False)
+    assert names == ["diamonds", "abalone", "bike", "adult", "diabetes", "mnist"]
+    assert (
+        'cifar10 is left out: torch is needed and can\'t be imported; run: pip install "dp_metrics[vision]"'
+        in (capsys.readouterr().err)
+    )
+    assert reproduce.default_datasets(quick=True) == names[:-1]
+
+
+def test_cifar_asked_for_without_torch(small, capsys, monkeypatch):
+    monkeypatch.setitem(reproduce.sys.modules, "torch", None)
+    assert 'pip install "dp_metrics[vision]"' in failure(capsys, "--dataset", "cifar10")
+
+
+def test_report_of_nothing(small, capsys):
+    for path in (".", "none.csv"):
+        assert main(["report", path]) == 2
+        assert "there are no results in" in capsys.readouterr().err
+
+
+def test_help_names_the_options(capsys):
+    for command, options in (
+        (
+            "reproduce",
+            ("--figure", "--dataset", "--mechanism", "--data-dir", "--output", "--jobs", "--quick"),
+        ),
+        ("report", ("RESULTS",)),
+    ):
+        with pytest.raises(SystemExit):
+            cli.main([command, "--help"])
+        shown = capsys.readouterr().out
+        for option in options:
+            assert option in shown
+
+
+@pytest.mark.slow
+def test_quick_run(tmp_path):
+    """The five tables where the data are, embedded data elsewhere."""
+    real = bool(os.environ.get(DATA_VARIABLE))
+    names = [] if real else ["--dataset", "synthetic", "digits"]
+    argv = ["reproduce", "--quick", "--jobs", "2", "--output", str(tmp_path), *names]
+    assert main(argv) == 0
+    assert main(["report", str(tmp_path)]) == 0
+    panels = {(row.figure, row.dataset, row.column, row.metric) for row in ResultsFile(tmp_path).rows}
+    assert len(panels) == (31 if real else 10)
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "What hazard gains" in page

@@ -1,0 +1,120 @@
+"""The notebooks run from beginning to end, and are kept without outputs; the attack that they show works."""
+
+import importlib.util
+import os
+import re
+import sys
+from pathlib import Path
+
+import nbclient
+import nbformat
+import numpy as np
+import pytest
+from sklearn.metrics import mean_squared_error
+
+from dp_metrics import Hazard, private_mse
+
+FOLDER = Path(__file__).parents[1] / "notebooks"
+NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
+each_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+
+
+def test_there_are_notebooks():
+    assert [path.stem for path in NOTEBOOKS][:4] == [
+        "01_quickstart",
+        "02_model_selection",
+        "03_reproduce_the_paper",
+        "04_hazard_mechanism",
+    ]
+
+
+@each_notebook
+def test_a_notebook_is_stored_without_outputs_and_says_first_what_it_is_good_for(path):
+    notebook = nbformat.read(path, as_version=4)
+    nbformat.validate(notebook)
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            assert cell.outputs == []
+            assert cell.execution_count is None
+    assert notebook.cells[0].cell_type == "markdown"
+    assert "you will be able to" in notebook.cells[0].source
+
+
+@each_notebook
+def test_no_cell_sets_a_seed_for_a_release(path):
+    source = "\n".join(cell.source for cell in nbformat.read(path, as_version=4).cells)
+    for call in re.findall(r"private_\w+\([^)]*\)", source):
+        assert "random_state" not in call
+
+
+@pytest.mark.slow
+@each_notebook
+def test_a_notebook_runs(path, monkeypatch):
+    monkeypatch.setenv("DP_METRICS_FAST", "1")
+    monkeypatch.setenv("PYTHONWARNINGS", "default")
+    # a kernel of this environment, whatever kernels are registered elsewhere
+    notebook = nbformat.read(path, as_version=4)
+    client = nbclient.NotebookClient(
+        notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(FOLDER)}}
+    )
+    client.execute()
+    for cell in notebook.cells:
+        for output in cell.get("outputs", []):
+            assert "Warning" not in output.get("text", "")
+
+
+def module(name):
+    """Import a module of the folder of notebooks."""
+    spec = importlib.util.spec_from_file_location(name, FOLDER / f"{name}.py")
+    loaded = importlib.util.module_from_spec(spec)
+    sys.modules[name] = loaded
+    spec.loader.exec_module(loaded)
+    return loaded
+
+
+@pytest.fixture(scope="module")
+def laws():
+    return module("output_laws")
+
+
+@pytest.fixture(scope="module")
+def attack(laws):
+    return module("membership_attack")
+
+
+def test_two_exact_errors_give_a_target_away(attack):
+    study = attack.make_study(37.0)
+    guesses = attack.learn_target(
+        mean_squared_error(study.target, study.prediction),
+        mean_squared_error(*study.without_ada()),
+        study.target.size,
+        study.prediction[study.ada],
+    )
+    assert min(abs(guess - study.target[study.ada]) for guess in guesses) < 1e-6
+
+
+def test_no_attacker_beats_the_limit_of_epsilon(attack):
+    epsilons = (0.1, 1.0, 8.0)
+    for percentile in (0.0, 50.0, 100.0):
+        rates = attack.success_rates(attack.make_study(percentile), epsilons)
+        assert all(0.5 <= rate <= best for rate, best in zip(rates, attack.best_rate(epsilons), strict=True))
+    assert rates[-1] > 0.9  # the largest error can't be hidden at epsilon 8
+
+
+def test_the_success_rate_is_that_of_all_grid_points(attack, laws):
+    study = attack.make_study()
+    pair = [
+        laws.output_law(private_mse, *data, epsilon=1.0, bounds=(0, 400), mechanism=Hazard(resolution=1.0))
+        for data in ((study.target, study.prediction), study.replaced())
+    ]
+    points = np.arange(pair[0].grid.first, pair[0].grid.last + 1)
+    masses = [np.diff(law.index_cdf(points), prepend=0.0) for law in pair]
+    exact = 0.5 + np.abs(masses[0] - masses[1]).sum() / 4
+    assert laws.success_rate(*pair) == pytest.approx(exact, abs=1e-4)
+    assert 0.5 < exact < 0.74
+
+
+def test_the_attack_prints_and_draws(attack, tmp_path, capsys):
+    attack.main(os.fspath(tmp_path / "picture.png"))
+    assert "in truth 52.0000" in capsys.readouterr().out
+    assert (tmp_path / "picture.png").stat().st_size > 10_000

@@ -1,0 +1,145 @@
+"""What is published builds, installs into an empty environment, runs, and is typed for its users."""
+
+import os
+import subprocess
+import sys
+import tarfile
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+CONSUMER = """
+import numpy as np
+from typing import assert_type
+
+from dp_metrics import Hazard, PrivacyAccountant, private_accuracy_score, private_mae, private_mse
+from numpy.typing import NDArray
+
+budget = PrivacyAccountant(1.0)
+y = np.linspace(0.0, 1.0, 10)
+assert_type(private_mse(y, y, epsilon=0.1, bounds=(0, 1), accountant=budget), float)
+assert_type(private_mae([1.0], [2.0], epsilon=0.1, mechanism=Hazard(resolution=0.1)), float)
+assert_type(private_mse(y, y, epsilon=0.1, multioutput="raw_values"), NDArray[np.float64])
+assert_type(private_accuracy_score(["a"], ["b"], epsilon=0.5), float)
+assert_type(budget.remaining, float)
+"""
+
+MISTAKES = """
+from dp_metrics import private_mse
+
+private_mse([1.0], [1.0])
+private_mse([1.0], [1.0], epsilon="1")
+private_mse([1.0], [1.0], epsilon=1.0, bound=(0, 1))
+"""
+
+
+def run(*command, **options):
+    done = subprocess.run([*map(str, command)], capture_output=True, text=True, **options)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def loaded_by(statement):
+    program = f"import sys; {statement}; print(*{{name.split('.')[0] for name in sys.modules}})"
+    return set(run(sys.executable, "-c", program).split())
+
+
+def test_importing_the_package_loads_nothing_that_scikit_learn_does_not():
+    # what else `import dp_metrics` takes time for is its own code, the standard library and scikit-learn's
+    extra = loaded_by("import dp_metrics") - loaded_by("import sklearn.metrics")
+    assert extra - sys.stdlib_module_names <= {"dp_metrics"}
+
+
+@pytest.mark.slow
+def test_the_benchmark_of_the_import_runs():
+    out = run(sys.executable, ROOT / "benchmarks" / "import_time.py", "--repeats", "1")
+    assert "ratio" in out
+
+
+@pytest.fixture(scope="module")
+def packages(tmp_path_factory):
+    """Build the source package, and the wheel from that."""
+    folder = tmp_path_factory.mktemp("dist")
+    run(sys.executable, "-m", "build", "--outdir", folder, ROOT)
+    [wheel], [sdist] = folder.glob("*.whl"), folder.glob("*.tar.gz")
+    return wheel, sdist
+
+
+@pytest.mark.slow
+def test_the_index_would_accept_the_packages(packages):
+    out = run(sys.executable, "-m", "twine", "--no-color", "check", "--strict", *packages)
+    assert out.count("PASSED") == 2
+
+
+@pytest.mark.slow
+def test_the_packages_hold_what_they_should(packages):
+    wheel, sdist = packages
+    with zipfile.ZipFile(wheel) as archive:
+        installed = {name for name in archive.namelist() if ".dist-info/" not in name}
+    modules = {
+        path.relative_to(ROOT).as_posix()
+        for path in (ROOT / "dp_metrics").rglob("*")
+        if path.suffix == ".py" or path.name == "py.typed"
+    }
+    assert "dp_metrics/py.typed" in installed
+    assert installed == modules
+    with tarfile.open(sdist) as archive:
+        sources = {name.partition("/")[2] for name in archive.getnames()}
+    for name in (
+        "README.md",
+        "LICENSE",
+        "CITATION.cff",
+        "tests/test_common.py",
+        "notebooks/01_quickstart.ipynb",
+    ):
+        assert name in sources
+    assert modules <= sources
+
+
+@pytest.fixture(scope="module")
+def python(packages, tmp_path_factory):
+    """Return the interpreter of an empty environment with nothing but the wheel and what it asks for."""
+    folder = tmp_path_factory.mktemp("empty")
+    venv.create(folder, with_pip=True, symlinks=os.name != "nt")
+    interpreter = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+    run(interpreter, "-m", "pip", "install", "--quiet", packages[0])
+    return interpreter
+
+
+@pytest.mark.slow
+def test_the_wheel_works_in_an_empty_environment(python, tmp_path):
+    program = "from dp_metrics import private_mae; print(private_mae([1.0], [2.0], epsilon=1.0) >= 0)"
+    assert run(python, "-I", "-c", program, cwd=tmp_path).strip() == "True"
+    command = python.with_name("dp-metrics")
+    done = subprocess.run([command, "evaluate"], capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1  # says in one line which extra to install
+    assert "evaluation" in done.stderr
+
+
+@pytest.mark.slow
+def test_with_its_extra_the_wheel_runs_the_main_job(python, packages, tmp_path):
+    run(python, "-m", "pip", "install", "--quiet", f"{packages[0]}[evaluation]")
+    out = run(python.with_name("dp-metrics"), "evaluate", "--output", "plots", cwd=tmp_path)
+    assert "private_mse" in out
+    assert list((tmp_path / "plots").glob("*.png"))
+
+
+@pytest.mark.slow
+def test_users_of_the_wheel_get_its_types(python, tmp_path):
+    settings = ["--strict", "--python-executable", python, "--no-incremental", "--no-error-summary"]
+    (tmp_path / "consumer.py").write_text(CONSUMER, encoding="utf-8")
+    run(sys.executable, "-m", "mypy", *settings, "consumer.py", cwd=tmp_path)
+    (tmp_path / "mistakes.py").write_text(MISTAKES, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", *map(str, settings), "mistakes.py"],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+    )
+    for line in (4, 5, 6):
+        assert f"mistakes.py:{line}: error" in done.stdout
