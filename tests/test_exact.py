@@ -75,8 +75,8 @@ def test_a_full_block_of_one_extreme_value_loses_nothing(value, neighbour):
 def test_a_full_block_of_nearly_equal_values_loses_no_bit(exponent):
     # the sum of the leading parts is as long as it can be
     rng = np.random.default_rng(exponent + 2000)
-    for _ in range(5):
-        block = np.ldexp(1 - rng.integers(0, 2**40, BLOCK) * 2.0**-53, exponent)
+    for sign in (1, -1, 1, -1):
+        block = sign * np.ldexp(1 - rng.integers(0, 2**40, BLOCK) * 2.0**-53, exponent)
         assert exact_sum(block) == units(block)
         assert exact_square_sum(block) == units(block, 2)
 

@@ -28,8 +28,11 @@ LAYERS = [
     {"_release"},
     {"_targets", "error_planning"},
     {"regression", "regression_losses", "classification", "statistics", "reports"},
+    {"_metric_facts"},
     {"scorers"},
+    {"_trials"},
     {"selection"},
+    {"planning"},
     {"distributed"},
     {"_audit_laws"},
     {"auditing"},
@@ -40,7 +43,7 @@ LEVEL = {name: level for level, layer in enumerate(LAYERS) for name in layer}
 OPTIONAL = {"xgboost", "pandas", "matplotlib", "torch", "dask", "tqdm"}
 MAY_IMPORT_OPTIONAL = {"evaluation", "distributed"}
 RANDOM = ("random", "secrets", "numpy.random", "np.random", "os.urandom", "uuid")
-MAY_BE_RANDOM = {("_random", "np.random"), ("_random", "os.urandom")}
+MAY_BE_RANDOM = {("_random", name) for name in RANDOM}
 # None of these draws a release: accounting names its files, auditing looks for pairs of data sets to try,
 # evaluation makes public data sets.
 MAY_BE_RANDOM |= {("accounting", "secrets"), ("auditing", "np.random")}

@@ -286,7 +286,7 @@ def test_a_global_seed_does_not_choose_what_candidates_draw_and_is_put_back(tria
     expected = np.random.rand(), random.Random(0).random()  # noqa: NPY002
     np.random.seed(0)  # noqa: NPY002
     random.seed(0)
-    make_search(Probe(), {"value": [1.0]}, refit=False).fit(**split())
+    make_search(Probe(), {"value": DrawsGlobally()}, refit=False).fit(**split())
     assert (np.random.rand(), random.random()) == expected  # noqa: NPY002
     assert expected[0] not in numpys
     assert expected[1] not in pythons
@@ -378,7 +378,8 @@ def test_a_search_inside_another_does_not_end_its_silence(trials, capfd, fits):
             return super().fit(X, y)
 
     trials(2)
-    make_search(Nested(trouble="noise"), {"value": [1.0]}, refit=False).fit(**split())
+    search = make_search(Nested(trouble="noise"), {"value": [1.0]}, refit=False).fit(**split())
+    assert math.isfinite(search.best_score_)
     assert len(fits) == 2 + 2 * 2
     assert tuple(capfd.readouterr()) == ("", "")
 

@@ -11,10 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dp_metrics import losses, private_log_loss, private_mae, private_mse, private_variance
+from dp_metrics import losses
 from dp_metrics._release import loss_output_bounds, variance_output_bounds
+from dp_metrics.classification import private_log_loss
 from dp_metrics.evaluation.models import Evaluation
 from dp_metrics.mechanisms import AboveThreshold, get_mechanism
+from dp_metrics.regression import private_mae, private_mse
+from dp_metrics.statistics import private_variance
 
 __all__ = ["ERROR_CAP", "MECHANISM_LABELS", "Row", "run_experiment"]
 
