@@ -134,7 +134,7 @@ class GeometricGrid(_SearchedGrid):
     def points(self, numbers: Integers) -> Floats:
         """Return the outputs with these numbers."""
         numbers = np.asarray(numbers)
-        return np.where(numbers >= self._end, self.limit, self._raw(numbers))
+        return np.where(numbers >= self._end, self.limit, np.minimum(self._raw(numbers), self.limit))
 
     def _estimate(self, values: Floats) -> Floats:
         with np.errstate(over="ignore"):
@@ -162,8 +162,9 @@ class EvenGrid(_SearchedGrid):
         return np.minimum(self.lower * (1.0 - share) + self.upper * share, self.upper)
 
     def _estimate(self, values: Floats) -> Floats:
+        width = max(self.upper / 2 - self.lower / 2, 5e-324)  # halves, so that it cannot overflow
         with np.errstate(over="ignore"):
-            return (values / 2 - self.lower / 2) / (self.upper / 2 - self.lower / 2) * self.last
+            return (values / 2 - self.lower / 2) / width * self.last
 
 
 @dataclass(frozen=True)

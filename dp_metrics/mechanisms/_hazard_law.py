@@ -104,7 +104,8 @@ class HazardLaw(GridLaw):
         before, weight = (float(self._cumulative[run - 1]) if run else 0.0), float(self._weights[run])
         if not 0.0 < weight < math.inf:
             return start
-        return min(max(start + math.ceil((level - before) / weight) - 1, start), end - 1)
+        cell: int = start + math.ceil((level - before) / weight) - 1
+        return min(max(cell, start), end - 1)
 
     def _certain(self, number: int, word: int) -> bool:
         """Return whether H(number - 1) <= U < H(number) for every U that starts with this word."""

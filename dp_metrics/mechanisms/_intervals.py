@@ -12,18 +12,25 @@ __all__ = ["draw", "intervals"]
 Floats = NDArray[np.float64]
 
 
-def intervals(output_bounds: OutputBounds) -> tuple[Floats, Floats, Floats]:
-    """Return the edges of the intervals, their log widths, and their ranks.
+def intervals(output_bounds: OutputBounds, epsilon: float) -> tuple[Floats, Floats, Floats]:
+    """Return the edges of the intervals, their log weights, and on which side of the metric they lie.
 
-    Ranks are negative below the metric: -(ranks+1), ..., -1, 1, ..., ranks+1.
+    The interval between U^(l-1) and U^l, or between L^l and L^(l-1), weighs its width times
+    exp(-epsilon l / 2), up to a common factor. Sides are -1 below the metric and 1 above.
     """
     low, high = output_bounds.output_range
     edges = np.concatenate(
         [[low], output_bounds.lower[::-1], [output_bounds.value], output_bounds.upper, [high]]
     )
     ranks = np.arange(1.0, output_bounds.ranks + 2)
-    with np.errstate(divide="ignore"):
-        return edges, np.log(np.diff(edges)), np.concatenate([-ranks[::-1], ranks])
+    widths, distances = np.diff(edges), np.concatenate([ranks[::-1], ranks])
+    # relative to the nearest interval that has a width, so that a large epsilon leaves a weight above zero;
+    # without any width there is one output only, and the weights do not matter
+    nearest = np.min(distances, where=widths > 0, initial=distances[0])
+    with np.errstate(divide="ignore", over="ignore"):
+        weights = np.log(widths) - (distances - nearest) * (epsilon / 2)
+    sides = np.repeat([-1.0, 1.0], ranks.size)
+    return edges, weights if widths.any() else np.zeros(widths.size), sides
 
 
 def draw(law: IntervalLaw, rng: RandomState) -> float:

@@ -62,7 +62,7 @@ class GridLaw(_Law):
         low = np.full(p.shape, self.grid.first - 1)
         high = np.full(p.shape, self.grid.last)
         while (high - low > 1).any():
-            middle = (low + high) // 2
+            middle = (low + high + 1) // 2  # of what is already found: itself
             reached = self.index_cdf(middle) >= p
             high, low = np.where(reached, middle, high), np.where(reached, low, middle)
         return high
@@ -242,6 +242,7 @@ def _inverse_share(p: Floats, rate: Floats) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore"):
         falling = np.where(rate < 0, 1.0 - p, p)
         x = -np.log1p(falling * np.expm1(-np.abs(rate))) / np.abs(rate)
+    x = np.clip(x, 0.0, 1.0)
     return np.where(np.abs(rate) < 1e-9, p, np.where(rate < 0, 1.0 - x, x))
 
 

@@ -32,9 +32,9 @@ class Geometric:
     -----
     **Guarantee.** The release is epsilon-differentially private for neighbouring data sets that differ in
     one record, given public n and bounds. On the lattice they differ by at most s steps, and a noise of k
-    steps has probability proportional to exp(-epsilon |k| / s). The position on the lattice is exact rational
-    arithmetic and the noise is drawn from fair bits without a float, so this holds for the program as
-    executed. The metric must have a public upper limit.
+    steps has probability proportional to ``exp(-epsilon |k| / s)``. The position on the lattice is exact
+    rational arithmetic and the noise is drawn from fair bits without a float, so this holds for the program
+    as executed. The metric must have a public upper limit.
 
     References
     ----------

@@ -58,5 +58,5 @@ class InverseSensitivity:
         """Return the law of `release`: a constant density on each interval."""
         epsilon = check_epsilon(epsilon)
         require_bounded(output_bounds.output_range, "inverse_sensitivity")
-        edges, log_widths, ranks = intervals(output_bounds)
-        return IntervalLaw(edges, log_widths - np.abs(ranks) * (epsilon / 2), np.zeros(ranks.size))
+        edges, log_weights, sides = intervals(output_bounds, epsilon)
+        return IntervalLaw(edges, log_weights, np.zeros(sides.size))

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dp_metrics._random import RandomState, check_entropy, uniforms
-from dp_metrics._validation import check_epsilon
+from dp_metrics._validation import MAX_FLOAT, check_epsilon
 from dp_metrics.bounds import OutputBounds
 from dp_metrics.mechanisms._base import Epsilon, require_bounded, require_public_n
 
@@ -59,9 +59,9 @@ class Laplace:
         require_bounded(output_bounds.output_range, "laplace")
         if output_bounds.sensitivity is None:
             raise ValueError("mechanism='laplace' needs a metric with a public global sensitivity.")
-        return LaplaceLaw(
-            output_bounds.value, output_bounds.sensitivity / epsilon, output_bounds.output_range
-        )
+        with np.errstate(over="ignore", under="ignore"):
+            scale = np.clip(np.float64(output_bounds.sensitivity) / epsilon, 5e-324, MAX_FLOAT)
+        return LaplaceLaw(output_bounds.value, float(scale), output_bounds.output_range)
 
 
 class LaplaceLaw:
@@ -81,6 +81,8 @@ class LaplaceLaw:
     def _cdf(self, t: Floats) -> Floats:
         with np.errstate(over="ignore"):
             x = (t - self.centre) / self.scale
+        if self.scale < 1e-300:  # no noise to speak of: all of it at the centre
+            x = np.where(t < self.centre, -np.inf, np.inf)
         tail = 0.5 * np.exp(-np.abs(x))
         return np.where(x < 0, tail, 1.0 - tail)
 

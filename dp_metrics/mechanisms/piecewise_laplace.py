@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from dp_metrics._random import RandomState
 from dp_metrics._validation import check_epsilon
 from dp_metrics.bounds import OutputBounds
@@ -56,7 +54,6 @@ class PiecewiseLaplace:
         """Return the law of `release`: a truncated exponential on each interval."""
         epsilon = check_epsilon(epsilon)
         require_bounded(output_bounds.output_range, "piecewise_laplace")
-        edges, log_widths, ranks = intervals(output_bounds)
         # the factor that integrates exp(-epsilon x / 2) over an interval is common to all, so it drops out
-        weights = log_widths - (np.abs(ranks) - 1.0) * (epsilon / 2)
-        return IntervalLaw(edges, weights, np.sign(ranks) * (epsilon / 2))
+        edges, log_weights, sides = intervals(output_bounds, epsilon)
+        return IntervalLaw(edges, log_weights, sides * (epsilon / 2))
