@@ -15,6 +15,8 @@ __all__ = ["Laplace", "LaplaceLaw"]
 
 Floats = NDArray[np.float64]
 
+_NO_NOISE = 1e-300  # a metric of one record may have sensitivity 0; and a float cannot hold less noise
+
 
 @dataclass(frozen=True)
 class Laplace:
@@ -81,7 +83,7 @@ class LaplaceLaw:
     def _cdf(self, t: Floats) -> Floats:
         with np.errstate(over="ignore"):
             x = (t - self.centre) / self.scale
-        if self.scale < 1e-300:  # no noise to speak of: all of it at the centre
+        if self.scale < _NO_NOISE:
             x = np.where(t < self.centre, -np.inf, np.inf)
         tail = 0.5 * np.exp(-np.abs(x))
         return np.where(x < 0, tail, 1.0 - tail)
@@ -99,6 +101,8 @@ class LaplaceLaw:
             raise ValueError("p must lie in [0, 1].")
         with np.errstate(divide="ignore", over="ignore"):
             noise = np.where(p < 0.5, np.log(2.0 * p), -np.log(2.0 * (1.0 - p)))
+            # below this scale all of the noise is rounding
+            noise = np.where(self.scale < _NO_NOISE, 0.0, noise)
             return np.clip(self.centre + self.scale * noise, *self.output_range)
 
     def median(self) -> float:
