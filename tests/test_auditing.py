@@ -343,7 +343,7 @@ def test_even_grids_and_whole_blocks_are_audited_too():
 
 
 def test_table_of_the_audit_has_a_row_per_metric():
-    findings = run_audit([1.0], n=4, steps=0)
+    findings = run_audit([4.0], n=4, steps=0)
     table = to_table(findings).splitlines()
     assert len(table) == 2 + len(AUDITED)
     assert all(finding.result.passed for finding in findings)
@@ -358,5 +358,5 @@ def test_full_audit_of_the_command_line_passes(capsys):
 
 
 def test_audit_command_prints_json(capsys):
-    assert main(["audit", "--epsilon", "1", "--records", "3", "--steps", "0", "--json"]) == 0
+    assert main(["audit", "--epsilon", "4", "--records", "3", "--steps", "0", "--json"]) == 0
     assert '"passed": true' in capsys.readouterr().out

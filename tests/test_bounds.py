@@ -25,6 +25,7 @@ from helpers import (
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from dp_metrics._windows import _Windows
 from dp_metrics.bounds import OutputBounds
 
 CAPS = [None, 0.1, 3.0, 1e308, MAX]
@@ -245,6 +246,17 @@ def test_screening_in_floats_never_loses_the_best_window(name, x):
         )
         assert bounds.lower[rank - 1] == nearest(least / n)
     assert (np.diff(bounds.lower) <= 0).all()
+
+
+@pytest.mark.parametrize("outliers", [[], [1e300], [1e300, -1e200, 1e30]])
+def test_far_outliers_do_not_leave_every_window_in_question(outliers, monkeypatch):
+    compared = []
+    least = _Windows.least
+    monkeypatch.setattr(
+        _Windows, "least", lambda self, r, drops: compared.append(len(drops)) or least(self, r, drops)
+    )
+    var_bounds([*np.random.default_rng(0).normal(size=3000), *outliers], capacity=1500)
+    assert sum(compared) < 60_000  # of more than a million
 
 
 class TestSeenElsewhere:

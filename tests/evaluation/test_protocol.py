@@ -97,6 +97,7 @@ def test_seeds_tell_names_apart():
     assert len({seed_of("a", 1), seed_of("a", 2), seed_of("a1"), seed_of("a", 1.0)}) == 4
 
 
+@pytest.mark.slow
 def test_simulations():
     study = STUDIES["asymmetry"]
     chunks = plan_simulations(study, 30, set())

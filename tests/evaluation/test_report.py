@@ -93,6 +93,7 @@ def test_no_results(tmp_path):
         write_report(tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(BROWSER is None, reason="no chromium or chrome here")
 @pytest.mark.parametrize("width", [390, 1200])
 def test_in_a_browser(tmp_path, rows, width):

@@ -101,6 +101,7 @@ def test_interrupted_from_the_keyboard(small, capsys, monkeypatch):
     assert run("--figure", "mse") == 130
 
 
+@pytest.mark.slow
 def test_more_processes(small):
     assert run("--figure", "mse", "--jobs", "2", "--mechanism", "laplace", "hazard") == 0
     assert len(ResultsFile(small / "out").rows) == 2 * 2 * 2

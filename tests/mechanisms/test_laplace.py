@@ -1,6 +1,14 @@
 import numpy as np
 import pytest
-from helpers import MAX, loss_bounds, neighbour_pairs, order_statistic_bounds, var_bounds
+from helpers import (
+    MAX,
+    assert_follows,
+    draw_many,
+    loss_bounds,
+    neighbour_pairs,
+    order_statistic_bounds,
+    var_bounds,
+)
 from scipy import stats
 
 from dp_metrics import Laplace
@@ -45,6 +53,28 @@ def test_privacy_loss_of_all_small_neighbours_is_at_most_epsilon_and_attained(ep
             assert loss <= epsilon + 1e-9
             largest = max(largest, loss)
     assert largest >= 0.99 * epsilon
+
+
+@pytest.mark.parametrize("cap", [1e-318, 1e-310, 1e-302, 1e-295, 1.0, 1e300])
+@pytest.mark.parametrize("epsilon", [0.5, 4.0])
+def test_no_size_of_the_data_is_too_small_for_noise(cap, epsilon):
+    a, b = (loss_bounds(x, cap=cap) for x in ([0.0] * 3, [cap, 0.0, 0.0]))
+    laws = [Laplace().output_distribution(bounds, epsilon) for bounds in (a, b)]
+    masses = [np.diff(law.cdf(np.linspace(0, cap, 9)), prepend=0.0) for law in laws]
+    assert min(masses[0].min(), masses[1].min()) > 0
+    assert np.abs(np.log(masses[0] / masses[1])).max() <= epsilon + 1e-3  # subnormal floats are coarse
+    samples = draw_many(Laplace(), b, epsilon, 300, seed=1)
+    assert_follows(samples, laws[1])
+    assert np.unique(samples).size > 50
+
+
+def test_a_sensitivity_that_underflows_is_not_taken_for_none():
+    a, b = (loss_bounds([cap, *[0.0] * 9], cap=5e-324) for cap in (0.0, 5e-324))
+    assert a.sensitivity > 0
+    assert b.sensitivity > 0
+    bounds = var_bounds([0.0, 5e-162, *[0.0] * 9], bounds=(0.0, 5e-162))
+    assert bounds.sensitivity > 0
+    assert var_bounds([0.3], bounds=(0.0, 2.0)).sensitivity == 0  # but one record never has a variance
 
 
 def test_a_metric_without_limit_or_sensitivity_is_refused():

@@ -174,6 +174,10 @@ def test_no_epsilon_and_no_random_bits_raise(kind, epsilon):
             released = CASES[kind].release(bounds, epsilon, entropy)
             assert isinstance(released, float)
             assert bounds.output_range[0] <= released <= bounds.output_range[1]
+        law = CASES[kind].output_distribution(bounds, epsilon)
+        cdf = law.cdf([0.0, bounds.value, 2.0])
+        assert 0 <= cdf[0] <= cdf[1] <= cdf[2] <= 1
+        assert 0 <= law.median() <= bounds.output_range[1]
 
 
 @pytest.mark.parametrize("kind", CASES)
