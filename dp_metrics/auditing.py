@@ -84,9 +84,10 @@ def privacy_loss(
     >>> import numpy as np
     >>> from dp_metrics import auditing
     >>> from dp_metrics.bounds import OutputBounds
-    >>> ranks = np.linspace(0.9, 0.0, 10)
-    >>> a = OutputBounds(1.0, ranks, 2 - ranks, (0.0, 2.0), monotonic=True, n=10)
-    >>> b = OutputBounds(0.9, ranks - 0.1 * (ranks > 0), 1.9 - ranks, (0.0, 2.0), monotonic=True, n=10)
+    >>> down, up = np.linspace(0.9, 0.0, 10), np.linspace(1.1, 2.0, 10)
+    >>> a = OutputBounds(1.0, down, up, (0.0, 2.0), monotonic=True, n=10)
+    >>> lower, higher = np.append(down[1:], 0.0), np.append(1.0, up[:-1])
+    >>> b = OutputBounds(0.9, lower, higher, (0.0, 2.0), monotonic=True, n=10)
     >>> auditing.privacy_loss("hazard", a, b, epsilon=1.0) <= 1.0
     True
     """

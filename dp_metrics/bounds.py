@@ -5,6 +5,7 @@ of the (float) records and public constants, rounded once, so that the floats in
 of Definition 3.4 of the paper: U^l(x) <= U^(l+1)(x') and L^l(x) >= L^(l+1)(x') between neighbours.
 """
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import accumulate
@@ -29,6 +30,8 @@ __all__ = [
 ]
 
 Floats = NDArray[np.float64]
+
+_TINY = math.ulp(0.0)  # a sensitivity must not be rounded down to none
 
 
 @dataclass(frozen=True, repr=False)
@@ -120,7 +123,7 @@ def mean_loss_bounds(
         (raised,) = to_units(np.array([cap]))
         gains = accumulate(raised - loss for loss in to_units(summary.smallest))
         upper = np.array([rounded_quotient(summary.total + gain, scale) for gain in gains])
-        limit, sensitivity = cap, cap / n
+        limit, sensitivity = cap, max(cap / n, _TINY)
     return OutputBounds(
         value=rounded_quotient(summary.total, scale),
         lower=np.array(lower),
@@ -156,7 +159,7 @@ def weighted_loss_bounds(summary: WeightedLossSummary, *, paper_scale: float = 1
         gains = accumulate(room + rest for room, rest in rooms)
         upper = np.array([rounded_quotient(summary.total + gain, weight) for gain in gains])
         limit = rounded_quotient(summary.limits, weight)
-        sensitivity = rounded_quotient(to_units(np.array([summary.largest_limit]))[0], weight)
+        sensitivity = max(rounded_quotient(to_units(np.array([summary.largest_limit]))[0], weight), _TINY)
     return OutputBounds(
         value=rounded_quotient(summary.total, weight),
         lower=np.array(lower),
@@ -260,7 +263,8 @@ def variance_bounds(summary: VarianceSummary) -> OutputBounds:
             [rounded_quotient(spread + rank * rise, n * n * unit) for rank in range(1, ranks + 1)]
         )
         upper = np.minimum(upper, limit)
-        sensitivity = rounded_quotient(rise, n * n * unit)
+        # the variance of one record is 0 whatever it is
+        sensitivity = max(rounded_quotient(rise, n * n * unit), _TINY) if n > 1 else 0.0
     return OutputBounds(
         value=value,
         lower=_padded(

@@ -216,9 +216,9 @@ class AboveThresholdLaw(GridLaw):
         self.eps1, self.eps2 = eps1, eps2
 
     def _miss(self, thresholds: float | Floats, scores: Floats) -> Floats:
-        """Return the log probability that a candidate's noise stays below the threshold."""
-        gap = self.eps2 * np.maximum(thresholds - scores, 0.0)
-        with np.errstate(divide="ignore"):
+        """Return the log probability that a candidate's noise stays below a threshold in units of 1/eps1."""
+        with np.errstate(divide="ignore", over="ignore"):
+            gap = np.maximum(self.eps2 / self.eps1 * thresholds - self.eps2 * scores, 0.0)
             # log(1 - exp(-gap)), accurate at both ends; never +0, so that dividing by it keeps the sign
             return np.where(gap < 0.7, np.log(-np.expm1(-gap)), np.log1p(-np.exp(-gap)))
 
@@ -227,9 +227,8 @@ class AboveThresholdLaw(GridLaw):
         u, _ = uniforms(entropy, 1 + self.counts.size)
         with np.errstate(divide="ignore", over="ignore"):
             log_u = np.log(u)
-            threshold = -log_u[0] / self.eps1
             # candidates passed before the halt, if the run went on for ever: a geometric variable
-            passed = np.floor(log_u[1:] / self._miss(threshold, self.scores))
+            passed = np.floor(log_u[1:] / self._miss(-log_u[0], self.scores))
         halts = np.flatnonzero(passed < self.counts)
         if halts.size == 0:
             return self.grid.last
@@ -263,14 +262,16 @@ class AboveThresholdLaw(GridLaw):
     @cached_property
     def _quadrature(self) -> tuple[Floats, Floats, Floats]:
         """Weights over thresholds; log probability, given each, to pass one candidate or all earlier runs."""
-        top = 60.0 / self.eps1
-        width = min(1.0 / self.eps2, 1.0 / self.eps1)
-        kinks = self.scores[(self.scores > 0) & (self.scores < top)][:64]
-        edges = np.unique(np.concatenate([np.linspace(0.0, top, math.ceil(top / width) + 1), kinks]))
+        # thresholds in units of 1/eps1, so that no epsilon is too small or too large
+        top, panels = 60.0, math.ceil(60.0 * max(self.eps2 / self.eps1, 1.0))
+        with np.errstate(over="ignore"):
+            kinks = self.eps1 * self.scores
+        kinks = kinks[(kinks > 0) & (kinks < top)][:64]
+        edges = np.unique(np.concatenate([np.linspace(0.0, top, panels + 1), kinks]))
         x, w = np.polynomial.legendre.leggauss(16)
         half = np.diff(edges)[:, np.newaxis] / 2
         nodes = ((edges[:-1] + edges[1:])[:, np.newaxis] / 2 + half * x).ravel()
-        weights = (half * w).ravel() * self.eps1 * np.exp(-self.eps1 * nodes)
+        weights = (half * w).ravel() * np.exp(-nodes)
         miss = self._miss(nodes, self.scores[:, np.newaxis])
         passed = np.zeros_like(miss)
         np.cumsum(self.counts[:-1, np.newaxis] * miss[:-1], axis=0, out=passed[1:])

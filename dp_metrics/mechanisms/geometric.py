@@ -109,7 +109,7 @@ class GeometricLaw(GridLaw):
         numbers = np.asarray(numbers)
         away = (numbers - self.centre).astype(np.float64)
         rate = float(self.rate)
-        with np.errstate(under="ignore"):
+        with np.errstate(under="ignore", over="ignore"):
             tail = np.exp(-rate * np.where(away < 0, -away, away + 1)) / (1.0 + math.exp(-rate))
         middle = np.where(away < 0, tail, 1.0 - tail)
         return np.where(numbers < self.grid.first, 0.0, np.where(numbers >= self.grid.last, 1.0, middle))

@@ -15,8 +15,6 @@ __all__ = ["Laplace", "LaplaceLaw"]
 
 Floats = NDArray[np.float64]
 
-_NO_NOISE = 1e-300  # a metric of one record may have sensitivity 0; and a float cannot hold less noise
-
 
 @dataclass(frozen=True)
 class Laplace:
@@ -62,8 +60,10 @@ class Laplace:
         if output_bounds.sensitivity is None:
             raise ValueError("mechanism='laplace' needs a metric with a public global sensitivity.")
         with np.errstate(over="ignore", under="ignore"):
-            scale = np.clip(np.float64(output_bounds.sensitivity) / epsilon, 5e-324, MAX_FLOAT)
-        return LaplaceLaw(output_bounds.value, float(scale), output_bounds.output_range)
+            scale = float(np.minimum(np.float64(output_bounds.sensitivity) / epsilon, MAX_FLOAT))
+        if output_bounds.sensitivity > 0:
+            scale = max(scale, math.ulp(0.0))
+        return LaplaceLaw(output_bounds.value, scale, output_bounds.output_range)
 
 
 class LaplaceLaw:
@@ -81,10 +81,10 @@ class LaplaceLaw:
         self.centre, self.scale, self.output_range = centre, scale, output_range
 
     def _cdf(self, t: Floats) -> Floats:
+        if self.scale == 0:  # a metric that never changes, as the variance of one record
+            return np.where(t < self.centre, 0.0, 1.0)
         with np.errstate(over="ignore"):
             x = (t - self.centre) / self.scale
-        if self.scale < _NO_NOISE:
-            x = np.where(t < self.centre, -np.inf, np.inf)
         tail = 0.5 * np.exp(-np.abs(x))
         return np.where(x < 0, tail, 1.0 - tail)
 
@@ -101,8 +101,7 @@ class LaplaceLaw:
             raise ValueError("p must lie in [0, 1].")
         with np.errstate(divide="ignore", over="ignore"):
             noise = np.where(p < 0.5, np.log(2.0 * p), -np.log(2.0 * (1.0 - p)))
-            # below this scale all of the noise is rounding
-            noise = np.where(self.scale < _NO_NOISE, 0.0, noise)
+            noise = np.clip(noise, -MAX_FLOAT, MAX_FLOAT)  # a scale of 0 times infinity would be nan
             return np.clip(self.centre + self.scale * noise, *self.output_range)
 
     def median(self) -> float:
@@ -123,6 +122,8 @@ class LaplaceLaw:
 
     def _integral(self, t: float) -> float:
         """Return an antiderivative of the unclamped distribution function."""
+        if self.scale == 0:
+            return max(t - self.centre, 0.0)
         x = (t - self.centre) / self.scale
         tail = 0.5 * self.scale * math.exp(-abs(x))
         return tail if x < 0 else (t - self.centre) + tail
