@@ -129,7 +129,7 @@ def _without_values(error: Exception) -> Exception:
     harmless = ("Found array with", "Complex data not supported", "Sparse data was passed", "dtype='numeric'")
     if text.startswith(harmless):
         # the second line of some messages shows the array, a shape the number of records
-        return type(error)(re.sub(r" \(shape=.*?\)", "", text.split("\n")[0]))
+        return type(error)(re.sub(r" \(shape=\(.*?\)\)", "", text.split("\n")[0]))
     if "inhomogeneous" in text or "sequence" in text:
         return ValueError(
             "Expected a rectangular array of numbers, got elements of different shapes instead."
