@@ -12,7 +12,7 @@ import sys
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["BLOCK", "UNIT_BITS", "exact_square_sum", "exact_sum", "rounded_quotient", "to_units"]
+__all__ = ["BLOCK", "MAX_FLOAT", "UNIT_BITS", "exact_square_sum", "exact_sum", "rounded_quotient", "to_units"]
 
 Floats = NDArray[np.float64]
 
@@ -24,7 +24,8 @@ BLOCK = 1 << 14
 
 _LOG2_BLOCK = 14
 _HUGE = 2.0**960
-_MAX_FLOAT = sys.float_info.max
+MAX_FLOAT = sys.float_info.max
+"""The largest finite float64: where sums saturate, and the public limit of a metric that has no other."""
 
 
 def rounded_quotient(numerator: int, denominator: int) -> float:
@@ -36,7 +37,7 @@ def rounded_quotient(numerator: int, denominator: int) -> float:
     try:
         return numerator / denominator
     except OverflowError:
-        return _MAX_FLOAT if (numerator > 0) == (denominator > 0) else -_MAX_FLOAT
+        return MAX_FLOAT if (numerator > 0) == (denominator > 0) else -MAX_FLOAT
 
 
 def to_units(values: Floats, power: int = 1) -> list[int]:

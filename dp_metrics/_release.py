@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from dp_metrics._options import check_neighboring
 from dp_metrics._queries import MeanLoss, Query, Variance
 from dp_metrics._random import RandomState, check_entropy, discrete_laplace
-from dp_metrics._validation import check_epsilon
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.bounds import OutputBounds
 from dp_metrics.mechanisms import Epsilon, Mechanism, exact_epsilon, get_mechanism, needs_count
@@ -72,7 +71,6 @@ class Release:
         neighboring: str = "replace_one",
         **revealing: Any,
     ) -> None:
-        check_epsilon(epsilon)
         self.epsilon = exact_epsilon(epsilon)
         self.private_n = check_neighboring(neighboring, **revealing)
         self.mechanism = get_mechanism(mechanism)

@@ -10,7 +10,6 @@ import contextlib
 import math
 import numbers
 import re
-import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,6 +17,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from sklearn.utils import check_array, check_consistent_length
+
+from dp_metrics._exact import MAX_FLOAT
 
 __all__ = [
     "MAX_FLOAT",
@@ -37,9 +38,6 @@ __all__ = [
 ]
 
 Floats = NDArray[np.float64]
-
-MAX_FLOAT = sys.float_info.max
-"""The largest finite float64: the public limit of a metric that has no other."""
 
 _NOT_NUMERIC = (
     "dtype='numeric' is not compatible with {}. Convert your data to numeric values explicitly instead."
