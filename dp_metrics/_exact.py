@@ -7,12 +7,26 @@ Every finite float is a whole number of units. Integers merge in any order witho
 and Python's integer division rounds correctly, once, to the nearest float.
 """
 
+import math
 import sys
+from collections.abc import Iterator
+from itertools import count
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["BLOCK", "MAX_FLOAT", "UNIT_BITS", "exact_square_sum", "exact_sum", "rounded_quotient", "to_units"]
+__all__ = [
+    "BLOCK",
+    "MAX_FLOAT",
+    "UNIT_BITS",
+    "BlockSums",
+    "exact_moments",
+    "exact_sum",
+    "in_blocks",
+    "rounded_quotient",
+    "to_units",
+]
 
 Floats = NDArray[np.float64]
 
@@ -22,7 +36,11 @@ UNIT_BITS = 1074
 BLOCK = 1 << 14
 """Records handled at once: small enough for the cache, large enough to hide the cost of a call."""
 
-_LOG2_BLOCK = 14
+_SUM_BITS = 38
+_SQUARE_BITS = 19
+_SQUARE_SLICES = 4
+_SAFE_EXPONENT = 400
+_ONE_THREAD = 1 << 13
 _HUGE = 2.0**960
 MAX_FLOAT = sys.float_info.max
 """The largest finite float64: where sums saturate, and the public limit of a metric that has no other."""
@@ -55,76 +73,158 @@ def exact_sum(values: Floats) -> int:
     Parameters
     ----------
     values : ndarray of shape (n,), float64, finite
+    """
+    blocks = BlockSums(values.size)
+    return sum(blocks.total(block, _largest_size(block)) for block in in_blocks(values))
+
+
+def exact_moments(values: Floats) -> tuple[int, int]:
+    """Return the exact sums of finite floats and of their squares, in units of 2**-1074 and 2**-2148.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n,), float64, finite
+    """
+    blocks = BlockSums(values.size)
+    total = squares = 0
+    for block in in_blocks(values):
+        of_block = blocks.moments(block, _largest_size(block))
+        total, squares = total + of_block[0], squares + of_block[1]
+    return total, squares
+
+
+def in_blocks(values: NDArray[Any], rows: int = BLOCK) -> Iterator[NDArray[Any]]:
+    """Yield views of so many records at a time."""
+    return (values[start : start + rows] for start in range(0, len(values), rows))
+
+
+class BlockSums:
+    """Exact sums of blocks of finite floats, with buffers that are used again for every block.
+
+    Parameters
+    ----------
+    n : int
+        No block will have more than this or `BLOCK` values.
 
     Notes
     -----
-    Error-free vector extraction (Rump, Ogita and Oishi 2008, doi:10.1137/050645671). Let every
-    |v| < 2^e in a block of at most 2^14 values and sigma = 2^(e+15). Then q = (v + sigma) - sigma is
-    a multiple of 2^(e-38) with |q| <= 2^e, so every partial sum of the q, in any order, is a multiple
-    of 2^(e-38) below 2^(e+14): at most 52 bits, exact. The remainder v - q is exact as well and is
-    below 2^(e-37): repeat until it is zero.
+    Error-free vector extraction (Rump, Ogita and Oishi 2008, doi:10.1137/050645671). Let every |v| <= 2^e in
+    a block of at most 2^14 values, and sigma = 2^(e + 53 - b) for slices of b bits. Then
+    q = (v + sigma) - sigma is a multiple of 2^(e-b) with |q| <= 2^e, and the rest v - q is exact and at most
+    2^(e-b) in size: repeat until it is zero.
+
+    For sums b = 38, so that every partial sum of the q, in any order, is a multiple of 2^(e-38) that is at
+    most 2^(e+14): 52 bits, exact. For squares b = 19: a product of two slices has 38 bits, and what holds for
+    those sums holds for the dot product of two slices, with or without fused multiplications.
     """
-    total = 0
-    for start in range(0, values.size, BLOCK):
-        total += _block_sum(values[start : start + BLOCK])
-    return total
+
+    def __init__(self, n: int) -> None:
+        size = min(n, BLOCK)
+        self._rest = np.empty(size)
+        self._slices = [np.empty(size)]
+
+    def total(self, block: Floats, largest: float) -> int:
+        """Return the sum of a block, in units of 2**-1074; `largest` is the size of its largest value."""
+        if block.size == 0 or largest == 0.0:
+            return 0
+        if largest >= _HUGE:  # sigma would overflow: take the huge values apart, scaled down exactly
+            huge, others = _split(block, np.abs(block) >= 2.0**500)
+            return (exact_sum(np.ldexp(huge, -500)) << 500) + exact_sum(others)
+        total = 0
+        exponent = _exponent(largest)
+        rest = block
+        extracted = self._slices[0][: block.size]
+        for extractions in count(1):
+            rest = self._extract(rest, exponent - _SUM_BITS, extracted)
+            total += _units(float(extracted.sum()))
+            if extractions == 1:
+                exponent -= _SUM_BITS
+            elif rest.any():
+                # few values are so much smaller than the largest that something is left of them
+                rest = rest[rest != 0.0]
+                extracted = extracted[: rest.size]
+                exponent = _exponent(_largest_size(rest))
+            else:
+                return total
+        raise AssertionError("unreachable")
+
+    def moments(self, block: Floats, largest: float) -> tuple[int, int]:
+        """Return the sum of a block and that of its squares, in units of 2**-1074 and 2**-2148."""
+        if block.size == 0 or largest == 0.0:
+            return 0, 0
+        if largest >= _HUGE:
+            huge, others = _split(block, np.abs(block) >= 2.0**500)
+            (a, a2), (b, b2) = exact_moments(np.ldexp(huge, -500)), exact_moments(others)
+            return (a << 500) + b, (a2 << 1000) + b2
+        exponent = _exponent(largest)
+        slices = self._slice(block, exponent)
+        # What is left after so many slices, of values far smaller than the largest, is summed apart.
+        left = self._rest[: block.size] != 0.0
+        total = squares = 0
+        if left.any():
+            for part in slices:
+                part[left] = 0.0
+            total, squares = exact_moments(block[left])
+        scale = 0
+        if abs(exponent) > _SAFE_EXPONENT:  # products could overflow, or lose bits to underflow
+            scale = -exponent
+            slices = [np.ldexp(part, scale) for part in slices]
+        unit = exponent + scale - _SQUARE_BITS * _SQUARE_SLICES  # every slice is a multiple of 2^unit
+        sums = products = 0
+        for i, part in enumerate(slices):
+            sums += _whole(float(part.sum()), unit)
+            products += _whole(_dot(part, part), 2 * unit)
+            products += 2 * sum([_whole(_dot(part, other), 2 * unit) for other in slices[:i]])
+        return (
+            total + _shifted(sums, UNIT_BITS + unit - scale),
+            squares + _shifted(products, 2 * (UNIT_BITS + unit - scale)),
+        )
+
+    def _slice(self, block: Floats, exponent: int) -> list[Floats]:
+        """Return slices of 19 bits that make up the values, but for what stays in the buffer of the rest."""
+        while len(self._slices) < _SQUARE_SLICES:
+            self._slices.append(np.empty_like(self._rest))
+        slices = [part[: block.size] for part in self._slices]
+        rest = block
+        for part in slices:
+            exponent -= _SQUARE_BITS
+            rest = self._extract(rest, exponent, part)
+        return slices
+
+    def _extract(self, values: Floats, exponent: int, out: Floats) -> Floats:
+        """Round values to multiples of 2^exponent, in `out`, and return the rest, in a buffer."""
+        sigma = math.ldexp(1.0, exponent + 53)
+        np.add(values, sigma, out=out)
+        np.subtract(out, sigma, out=out)
+        return np.subtract(values, out, out=self._rest[: values.size])
 
 
-def exact_square_sum(values: Floats) -> int:
-    """Return the exact sum of the squares of finite floats, in units of 2**-2148."""
-    total = 0
-    for start in range(0, values.size, BLOCK):
-        for part, exponent in _scaled_parts(values[start : start + BLOCK]):
-            # Dekker's product: part**2 = square + residue without error, because _scaled_parts
-            # leaves neither overflow nor a bit below 2^-1074.
-            high = part * 134217729.0
-            high = high - (high - part)
-            low = part - high
-            square = part * part
-            residue = ((high * high - square) + 2.0 * high * low) + low * low
-            units = _block_sum(square) + _block_sum(residue)
-            total += units << (UNIT_BITS - 2 * exponent)
-    return total
+def _largest_size(block: Floats) -> float:
+    return float(max(block.max(), -block.min())) if block.size else 0.0
 
 
-def _scaled_parts(block: Floats) -> list[tuple[Floats, int]]:
-    """Split a block into parts of safe size, each multiplied by a power of two, 2**exponent."""
-    size = np.abs(block)
-    huge = size >= 2.0**480
-    tiny = (size < 2.0**-480) & (size > 0.0)
-    if not huge.any() and not tiny.any():
-        return [(block, 0)]
-    parts = [(block[~(huge | tiny)], 0)]
-    if huge.any():
-        parts.append((np.ldexp(block[huge], -600), -600))
-    if tiny.any():
-        # 537 is enough to keep the square of the last bit, and leaves a whole number of units
-        parts.append((np.ldexp(block[tiny], 537), 537))
-    return parts
+def _exponent(value: float) -> int:
+    """Return the smallest e with value < 2^e."""
+    return math.frexp(value)[1]
 
 
-def _block_sum(block: Floats) -> int:
-    if block.size == 0:
-        return 0
-    largest = float(np.abs(block).max())
-    if largest == 0.0:
-        return 0
-    if largest >= _HUGE:  # sigma would overflow: take the huge values apart, scaled down exactly
-        huge = np.abs(block) >= 2.0**500
-        return (_block_sum(np.ldexp(block[huge], -500)) << 500) + _block_sum(block[~huge])
-    exponent = int(np.frexp(largest)[1])
-    total = 0
-    extracted = np.empty_like(block)
-    rest = block
-    while True:
-        sigma = np.ldexp(1.0, exponent + _LOG2_BLOCK + 1)
-        np.add(rest, sigma, out=extracted)
-        np.subtract(extracted, sigma, out=extracted)
-        total += _units(float(extracted.sum()))
-        rest = np.subtract(rest, extracted, out=None if rest is block else rest)
-        if not rest.any():
-            return total
-        exponent -= 53 - _LOG2_BLOCK - 2
+def _split(values: Floats, mask: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+    return values[mask], values[~mask]
+
+
+def _dot(a: Floats, b: Floats) -> float:
+    """Return the sum of the products, which is exact here, in pieces too short to be spread over threads."""
+    return float(sum([a[i : i + _ONE_THREAD] @ b[i : i + _ONE_THREAD] for i in range(0, a.size, _ONE_THREAD)]))
+
+
+def _whole(value: float, exponent: int) -> int:
+    """Return value / 2**exponent, which is whole."""
+    return int(math.ldexp(value, -exponent))
+
+
+def _shifted(number: int, bits: int) -> int:
+    """Return number * 2**bits, which must be whole."""
+    return number << bits if bits >= 0 else number >> -bits
 
 
 def _units(value: float) -> int:

@@ -90,7 +90,7 @@ def _is_ours(metric: Any) -> bool:
 def _ready_made() -> dict[str, Metric]:
     found = {}
     for module in (classification, regression, regression_losses):
-        for metric in (getattr(module, name) for name in module.__all__):
+        for metric in (getattr(module, name) for name in module.__all__ if name.startswith("private_")):
             if takes(metric, "y_true"):
                 found[metric.__name__ if is_better_if_greater(metric) else f"neg_{metric.__name__}"] = metric
     return found

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_consistent_length
 
-from dp_metrics._validation import as_float64, check_vector
+from dp_metrics._validation import check_numbers, check_vector
 
 __all__ = [
     "check_ddof",
@@ -55,7 +55,7 @@ def check_sample_weight(sample_weight: ArrayLike | None, *data: NDArray[Any]) ->
     """Return public weights, one finite, non-negative number per record of the data, not all zero."""
     if sample_weight is None:
         return None
-    weights = as_float64(sample_weight, "sample_weight", allow_2d=True, private_n=False)
+    weights = check_numbers(sample_weight, "sample_weight", allow_2d=True, private_n=False)
     if weights.ndim == 2 and weights.shape[1] == 1:
         weights = weights[:, 0]
     if weights.ndim != 1:

@@ -1,15 +1,16 @@
 """Queries: the records of one metric, and how they become the output bounds that a mechanism sees."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dp_metrics._exact import BLOCK, UNIT_BITS, exact_sum, rounded_quotient
-from dp_metrics._validation import MAX_FLOAT
+from dp_metrics._aggregates import LossAggregate, OrderAggregate, VarianceAggregate, WeightedLossAggregate
+from dp_metrics._exact import BLOCK, UNIT_BITS, exact_sum, in_blocks, rounded_quotient
+from dp_metrics._validation import MAX_FLOAT, float_block
 from dp_metrics.bounds import (
     OutputBounds,
     mean_loss_bounds,
@@ -21,9 +22,16 @@ from dp_metrics.bounds import (
 )
 from dp_metrics.losses import clamp, mean_over_outputs
 from dp_metrics.mechanisms import Epsilon, Mechanism
-from dp_metrics.summaries import LossSummary, OrderSummary, VarianceSummary, WeightedLossSummary
 
-__all__ = ["MeanLoss", "OrderStatistic", "Query", "Variance"]
+__all__ = [
+    "AggregatedLoss",
+    "AggregatedVariance",
+    "LossMetric",
+    "MeanLoss",
+    "OrderStatistic",
+    "Query",
+    "Variance",
+]
 
 Floats = NDArray[np.float64]
 
@@ -89,74 +97,176 @@ class MeanLoss:
 
     def output_bounds(self, mechanism: Mechanism, epsilon: Epsilon, *, private_n: bool) -> OutputBounds:
         """Return the output bounds of the mean."""
-        if self.sample_weight is not None or self.groups is not None:
-            return self._weighted(mechanism, epsilon)
-        capacity = mechanism.count_ranks(
-            epsilon,
-            n=None if private_n else self.n,
-            monotonic=not private_n,
-            output_range=(0.0, MAX_FLOAT if self.cap is None else self.cap),
-        )
-        summary = LossSummary.from_blocks(self._blocks(), capacity=capacity, cap=self.cap)
-        if private_n:
-            return mean_loss_bounds_private_n(summary)
-        return mean_loss_bounds(
-            summary,
-            paper_scale=1.0 / self.n if self.paper_sum else 1.0,
-            steps=self.n if self.counts else None,
-        )
+        n = self.n if self.groups is None else int(self.groups.max()) + 1
+        ranks = _count_ranks(mechanism, epsilon, n, self._limit, private_n)
+        return self.aggregate(ranks).output_bounds(mechanism, epsilon, private_n=private_n)
 
-    def _weighted(self, mechanism: Mechanism, epsilon: Epsilon) -> OutputBounds:
-        terms = np.concatenate(list(self._blocks()))
-        limits = None if self.cap is None else np.full(self.n, self.cap)
-        if self.sample_weight is not None:
-            terms = _product(self.sample_weight, terms)
-            limits = None if limits is None else _product(self.sample_weight, limits)
+    def aggregate(self, capacity: int) -> "AggregatedLoss":
+        """Return what a release needs to know of the records, if it asks for at most `capacity` ranks."""
+        aggregate: LossAggregate | WeightedLossAggregate
+        if self.sample_weight is None and self.groups is None:
+            aggregate = LossAggregate.from_blocks(self._losses(), capacity=capacity, cap=self.cap)
+        else:
+            aggregate = WeightedLossAggregate.from_blocks(
+                self._terms(), weight=self._weight, bounded=self.cap is not None, capacity=capacity
+            )
+        return AggregatedLoss(aggregate, paper_sum=self.paper_sum, counts=self.counts)
+
+    def _losses(self) -> Iterator[Floats]:
+        """Yield blocks of losses, not yet clipped."""
+        rows = max(BLOCK // max(math.prod(a.shape[1:]) for a in self.records), 1)
+        for blocks in zip(*(in_blocks(a, rows) for a in self.records), strict=True):
+            with np.errstate(all="ignore"):  # an overflow is clipped; a warning would tell of it
+                yield mean_over_outputs(self.kernel(*blocks))
+
+    def _terms(self) -> Iterator[tuple[Floats, Floats | None]]:
+        """Yield blocks of the weighted losses, or of their sums over groups, and of the limits of these."""
+        limits = self._limits()
+        losses = np.concatenate([np.empty(0), *(clamp(block, self.cap) for block in self._losses())])
+        terms = losses if self.sample_weight is None else _product(self.sample_weight, losses)
         if self.groups is not None:
             terms = _group_sums(terms, self.groups)
-            limits = None if limits is None else _group_sums(limits, self.groups)
-        weight = self._weight
-        capacity = mechanism.count_ranks(
-            epsilon,
-            n=terms.size,
-            monotonic=True,
-            output_range=(0.0, MAX_FLOAT if limits is None else rounded_quotient(exact_sum(limits), weight)),
-        )
-        summary = WeightedLossSummary.from_data(terms, limits, weight=weight, capacity=capacity)
-        paper_scale = rounded_quotient(1 << UNIT_BITS, weight) if self.paper_sum else 1.0
-        return weighted_loss_bounds(summary, paper_scale=paper_scale)
+        for start in range(0, terms.size, BLOCK):
+            end = start + BLOCK
+            yield terms[start:end], None if limits is None else limits[start:end]
 
-    def _blocks(self) -> Iterable[Floats]:
-        for start in range(0, self.n, BLOCK):
-            with np.errstate(all="ignore"):  # an overflow is clamped; a warning would tell of it
-                losses = self.kernel(*(a[start : start + BLOCK] for a in self.records))
-                yield clamp(mean_over_outputs(losses), self.cap)
+    def _limits(self) -> Floats | None:
+        """Return the public limit of each term, if losses are capped."""
+        if self.cap is None:
+            return None
+        limits = np.full(self.n, self.cap)
+        if self.sample_weight is not None:
+            limits = _product(self.sample_weight, limits)
+        return limits if self.groups is None else _group_sums(limits, self.groups)
+
+    @property
+    def _limit(self) -> float:
+        """Public limit of the mean."""
+        if self.cap is None or (self.sample_weight is None and self.groups is None):
+            return MAX_FLOAT if self.cap is None else self.cap
+        limits = self._limits()
+        assert limits is not None
+        return rounded_quotient(exact_sum(limits), self._weight)
+
+
+class LossMetric(NamedTuple):
+    r"""How a metric follows from a mean loss.
+
+    Parameters
+    ----------
+    query : callable
+        Query of (\*data, private_n, sample_weight, groups, \*\*options of the metric).
+    finish : callable
+        Metric from the released mean loss, the public total weight and the options. It may read nothing else.
+    """
+
+    query: Callable[..., MeanLoss]
+    finish: Callable[[float, float, Mapping[str, Any]], float] = lambda mean, total_weight, options: mean
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class AggregatedLoss:
+    """A mean loss of which only the aggregate is known.
+
+    Parameters
+    ----------
+    aggregate : LossAggregate or WeightedLossAggregate
+        Sums and extremes of the records.
+    paper_sum, counts : bool
+        As in `MeanLoss`.
+    """
+
+    aggregate: LossAggregate | WeightedLossAggregate
+    paper_sum: bool
+    counts: bool
+
+    @property
+    def n(self) -> int:
+        """Number of records."""
+        return self.aggregate.n
+
+    @property
+    def total_weight(self) -> float:
+        """What turns the mean into the sum."""
+        return rounded_quotient(self.aggregate.weight, 1 << UNIT_BITS)
+
+    def output_bounds(self, mechanism: Mechanism, epsilon: Epsilon, *, private_n: bool) -> OutputBounds:
+        """Return the output bounds of the mean, at as many ranks as the mechanism asks for and are known."""
+        ranks = _count_ranks(mechanism, epsilon, self.n, self.aggregate.limit, private_n)
+        known = self.aggregate.truncate(ranks)
+        paper_scale = rounded_quotient(1 << UNIT_BITS, known.weight) if self.paper_sum and self.n else 1.0
+        if isinstance(known, WeightedLossAggregate):
+            return weighted_loss_bounds(known, paper_scale=paper_scale)
+        if private_n:
+            return mean_loss_bounds_private_n(known)
+        return mean_loss_bounds(known, paper_scale=paper_scale, steps=self.n if self.counts else None)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Variance:
     """The population variance of x, clipped into the public bounds."""
 
-    x: Floats
+    x: NDArray[Any]
     bounds: tuple[float, float] | None
+    name: str = "x"
 
     @property
     def n(self) -> int:
         """Number of records."""
-        return self.x.size
+        return len(self.x)
 
     def output_bounds(self, mechanism: Mechanism, epsilon: Epsilon, *, private_n: bool) -> OutputBounds:
         """Return the output bounds of the variance."""
-        x, limit = self.x, MAX_FLOAT
-        if self.bounds is not None:
-            x = np.clip(x, *self.bounds)
-            with np.errstate(over="ignore"):
-                limit = float(np.minimum(np.square(np.float64(self.bounds[1]) - self.bounds[0]), MAX_FLOAT))
-        ranks = mechanism.count_ranks(
-            epsilon, n=None if private_n else self.n, monotonic=False, output_range=(0.0, limit)
+        ranks = _count_variance_ranks(mechanism, epsilon, self.n, self.bounds, private_n)
+        return self.aggregate(ranks).output_bounds(mechanism, epsilon, private_n=private_n)
+
+    def aggregate(self, capacity: int) -> "AggregatedVariance":
+        """Return what a release needs to know of the records, if it asks for at most `capacity` ranks."""
+        blocks = (float_block(block, self.name) for block in in_blocks(self.x))
+        return AggregatedVariance(
+            VarianceAggregate.from_blocks(blocks, capacity=capacity, bounds=self.bounds)
         )
-        summary = VarianceSummary.from_data(x, capacity=min(ranks, _MOST_VARIANCE_RANKS), bounds=self.bounds)
-        return variance_bounds_private_n(summary) if private_n else variance_bounds(summary)
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class AggregatedVariance:
+    """A population variance of which only the aggregate is known."""
+
+    aggregate: VarianceAggregate
+
+    @property
+    def n(self) -> int:
+        """Number of records."""
+        return self.aggregate.n
+
+    def output_bounds(self, mechanism: Mechanism, epsilon: Epsilon, *, private_n: bool) -> OutputBounds:
+        """Return the output bounds of the variance, at as many ranks as are asked for and known."""
+        known = self.aggregate
+        known = known.truncate(_count_variance_ranks(mechanism, epsilon, known.n, known.bounds, private_n))
+        return variance_bounds_private_n(known) if private_n else variance_bounds(known)
+
+
+def _count_ranks(mechanism: Mechanism, epsilon: Epsilon, n: int, limit: float, private_n: bool) -> int:
+    return mechanism.count_ranks(
+        epsilon, n=None if private_n else n, monotonic=not private_n, output_range=(0.0, limit)
+    )
+
+
+def _count_variance_ranks(
+    mechanism: Mechanism,
+    epsilon: Epsilon,
+    n: int,
+    bounds: tuple[float, float] | None,
+    private_n: bool,
+) -> int:
+    limit = MAX_FLOAT
+    if bounds is not None:
+        with np.errstate(over="ignore"):
+            limit = float(np.minimum(np.square(np.float64(bounds[1]) - bounds[0]), MAX_FLOAT))
+    ranks = mechanism.count_ranks(
+        epsilon, n=None if private_n else n, monotonic=False, output_range=(0.0, limit)
+    )
+    return min(ranks, _MOST_VARIANCE_RANKS)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -179,7 +289,9 @@ class OrderStatistic:
         output_range = (0.0, self.limit)
         capacity = mechanism.count_ranks(epsilon, n=self.n, monotonic=True, output_range=output_range)
         x = np.clip(self.x, 0.0, self.limit)
-        return order_statistic_bounds(OrderSummary.from_data(x, self.k, capacity=capacity, limit=self.limit))
+        return order_statistic_bounds(
+            OrderAggregate.from_data(x, self.k, capacity=capacity, limit=self.limit)
+        )
 
 
 def _product(weights: Floats, values: Floats) -> Floats:

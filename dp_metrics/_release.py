@@ -18,6 +18,7 @@ from dp_metrics._queries import MeanLoss, Query, Variance
 from dp_metrics._random import RandomState, check_entropy, discrete_laplace
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.bounds import OutputBounds
+from dp_metrics.losses import identity
 from dp_metrics.mechanisms import Epsilon, Mechanism, exact_epsilon, get_mechanism, needs_count
 
 __all__ = ["COUNT_SHARE", "Release", "loss_output_bounds", "variance_output_bounds"]
@@ -136,7 +137,7 @@ def loss_output_bounds(
     paper_scale: float = 1.0,
 ) -> OutputBounds:
     """Return what a mechanism sees of a mean loss; for studies of its output law on public data."""
-    query = MeanLoss(lambda block: block, (losses,), max_loss)
+    query = MeanLoss(identity, (losses,), max_loss)
     output_bounds = query.output_bounds(mechanism, epsilon, private_n=False)
     return replace(output_bounds, paper_scale=paper_scale)
 

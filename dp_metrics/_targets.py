@@ -11,14 +11,53 @@ from numpy.typing import ArrayLike, NDArray
 from dp_metrics._options import check_groups, check_multioutput, check_sample_weight
 from dp_metrics._queries import MeanLoss, Variance
 from dp_metrics._release import Release
-from dp_metrics._validation import MAX_FLOAT, check_bounds, check_max_loss, check_targets
+from dp_metrics._validation import MAX_FLOAT, as_targets, check_bounds, check_max_loss, float_block
 from dp_metrics.losses import Kernel, averaged, largest_error, squared_error, within
 
-__all__ = ["mean_error", "r2_from_parts", "r2_score", "root_mean_error"]
+__all__ = ["error_query", "mean_error", "r2_from_parts", "r2_score", "root_mean_error"]
 
 Floats = NDArray[np.float64]
 Rule = Literal["raw_values"] | Floats | None
-Check = Callable[[Floats, Floats, tuple[float, float] | None], None]
+Check = Callable[[Floats, Floats], None]
+
+
+def error_query(
+    kernel: Kernel,
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    private_n: bool,
+    bounds: Any = None,
+    max_loss: Any = None,
+    sample_weight: ArrayLike | None = None,
+    multioutput: Any = "uniform_average",
+    groups: ArrayLike | None = None,
+    check: Check | None = None,
+    several: bool = True,
+) -> MeanLoss:
+    """Return the mean of a loss of targets and predictions, averaged over the outputs, as a query.
+
+    Parameters
+    ----------
+    kernel : callable
+        Loss of blocks of targets and predictions, record by record and output by output.
+    y_true, y_pred, bounds, max_loss, sample_weight, multioutput, groups
+        As the caller got them.
+    private_n : bool
+        Whether the number of records is private.
+    check : callable or None, default=None
+        Raises for blocks of targets and predictions outside the loss's domain, one record at a time.
+    several : bool, default=True
+        Whether more than one output is allowed.
+    """
+    pairs = _Pairs(y_true, y_pred, private_n, bounds, multioutput, sample_weight, groups)
+    if pairs.outputs > 1 and not several:
+        raise ValueError("y_true and y_pred should be 1d arrays.")
+    if isinstance(pairs.rule, str):
+        raise ValueError("multioutput='raw_values' gives several numbers, and here is place for one.")
+    kernel, cap = pairs.capped(kernel, max_loss, check)
+    weights, codes = pairs.sample_weight, pairs.groups
+    return MeanLoss(averaged(kernel, pairs.rule), (pairs.true, pairs.pred), cap, weights, codes)
 
 
 def mean_error(
@@ -27,69 +66,43 @@ def mean_error(
     y_true: ArrayLike,
     y_pred: ArrayLike,
     *,
-    bounds: Any = None,
-    max_loss: Any = None,
-    sample_weight: ArrayLike | None = None,
     multioutput: Any = "uniform_average",
-    groups: ArrayLike | None = None,
+    max_loss: Any = None,
     check: Check | None = None,
-    several: bool = True,
+    **options: Any,
 ) -> float | Floats:
-    """Release the mean of a loss of targets and predictions.
+    """Release the mean of a loss of targets and predictions, or with "raw_values" that of each output.
 
     Parameters
     ----------
     release : Release
         Public settings of the call.
-    kernel : callable
-        Loss of blocks of targets and predictions, record by record and output by output.
-    y_true, y_pred, bounds, max_loss, sample_weight, multioutput, groups
-        As the caller got them.
-    check : callable or None, default=None
-        Raises for targets, predictions or bounds outside the loss's domain, one record at a time.
-    several : bool, default=True
-        Whether more than one output is allowed.
+    kernel, y_true, y_pred, multioutput, max_loss, check, **options
+        As for `error_query`.
     """
-    pairs = _Pairs(release, y_true, y_pred, bounds, multioutput, sample_weight, groups, check)
-    if pairs.outputs > 1 and not several:
-        raise ValueError("y_true and y_pred should be 1d arrays.")
-    kernel, cap = pairs.capped(kernel, max_loss)
-    if isinstance(pairs.rule, str):
-        return np.array(release.draw_all(pairs.each(kernel, cap)))
-    weights, codes = pairs.sample_weight, pairs.groups
-    return release.draw(MeanLoss(averaged(kernel, pairs.rule), (pairs.true, pairs.pred), cap, weights, codes))
+    if isinstance(multioutput, str) and multioutput == "raw_values":
+        pairs = _Pairs(y_true, y_pred, release.private_n, multioutput=multioutput, **options)
+        return np.array(release.draw_all(pairs.each(*pairs.capped(kernel, max_loss, check))))
+    options |= {"multioutput": multioutput, "max_loss": max_loss, "check": check}
+    return release.draw(error_query(kernel, y_true, y_pred, private_n=release.private_n, **options))
 
 
 def root_mean_error(
-    release: Release,
-    kernel: Kernel,
-    y_true: ArrayLike,
-    y_pred: ArrayLike,
-    *,
-    bounds: Any = None,
-    sample_weight: ArrayLike | None = None,
-    multioutput: Any = "uniform_average",
-    groups: ArrayLike | None = None,
+    release: Release, kernel: Kernel, y_true: ArrayLike, y_pred: ArrayLike, **options: Any
 ) -> float | Floats:
     """Release the root of the mean loss of each output, and average the roots."""
-    pairs = _Pairs(release, y_true, y_pred, bounds, multioutput, sample_weight, groups, None)
-    values = release.draw_all(pairs.each(*pairs.capped(kernel, None)))
+    pairs = _Pairs(y_true, y_pred, release.private_n, **options)
+    values = release.draw_all(pairs.each(*pairs.capped(kernel)))
     return _combine([math.sqrt(value) for value in values], pairs.rule)
 
 
 def r2_score(
-    release: Release,
-    y_true: ArrayLike,
-    y_pred: ArrayLike,
-    *,
-    bounds: Any,
-    multioutput: Any,
-    error_share: Fraction,
+    release: Release, y_true: ArrayLike, y_pred: ArrayLike, *, error_share: Fraction, **options: Any
 ) -> float | Floats:
     """Release R^2 of each output, from a mean squared error and a variance, and average them."""
-    pairs = _Pairs(release, y_true, y_pred, bounds, multioutput, None, None, None)
-    errors = pairs.each(*pairs.capped(squared_error, None))
-    variances = [Variance(column, pairs.bounds) for column in _columns(pairs.true)]
+    pairs = _Pairs(y_true, y_pred, release.private_n, **options)
+    errors = pairs.each(*pairs.capped(squared_error))
+    variances = [Variance(column, pairs.bounds, "y_true") for column in _columns(pairs.true)]
     k = pairs.outputs
     shares = [error_share / k] * k + [(1 - error_share) / k] * k
     values = release.draw_all([*errors, *variances], shares)
@@ -105,34 +118,33 @@ def r2_from_parts(error: float, variance: float) -> float:
 
 
 class _Pairs:
-    """Checked targets and predictions, and the checked options about them."""
+    """Targets and predictions, and the checked options about them."""
 
     def __init__(
         self,
-        release: Release,
         y_true: ArrayLike,
         y_pred: ArrayLike,
-        bounds: Any,
-        multioutput: Any,
-        sample_weight: ArrayLike | None,
-        groups: ArrayLike | None,
-        check: Check | None,
+        private_n: bool,
+        bounds: Any = None,
+        multioutput: Any = "uniform_average",
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
     ) -> None:
         self.bounds = check_bounds(bounds)
-        self.true, self.pred = check_targets(y_true, y_pred, private_n=release.private_n)
-        if check is not None:
-            check(self.true, self.pred, self.bounds)
+        self.true, self.pred = as_targets(y_true, y_pred, private_n=private_n)
         self.outputs = 1 if self.true.ndim == 1 else self.true.shape[1]
         self.rule: Rule = check_multioutput(multioutput, self.outputs)
         self.sample_weight = check_sample_weight(sample_weight, self.true, self.pred)
         self.groups = check_groups(groups, self.true, self.pred)
 
-    def capped(self, kernel: Kernel, max_loss: Any) -> tuple[Kernel, float | None]:
-        """Return the loss within the bounds, and its public cap."""
+    def capped(
+        self, kernel: Kernel, max_loss: Any = None, check: Check | None = None
+    ) -> tuple[Kernel, float | None]:
+        """Return the loss of checked records within the bounds, and its public cap."""
         cap = check_max_loss(max_loss)
         if self.bounds is not None:
             cap = largest_error(kernel, self.bounds)
-        return within(kernel, self.bounds), cap
+        return _target_loss(kernel, self.bounds, check), cap
 
     def each(self, kernel: Kernel, cap: float | None) -> list[MeanLoss]:
         """Return one query per output."""
@@ -142,7 +154,20 @@ class _Pairs:
         ]
 
 
-def _columns(array: Floats) -> list[Floats]:
+def _target_loss(kernel: Kernel, bounds: tuple[float, float] | None, check: Check | None) -> Kernel:
+    """Return the loss of blocks of targets and predictions, which it checks and clips into the bounds."""
+    inner = within(kernel, bounds)
+
+    def loss(true: NDArray[Any], pred: NDArray[Any]) -> Floats:
+        true, pred = float_block(true, "y_true"), float_block(pred, "y_pred")
+        if check is not None:
+            check(true, pred)
+        return inner(true, pred)
+
+    return loss
+
+
+def _columns(array: NDArray[Any]) -> list[NDArray[Any]]:
     return [array] if array.ndim == 1 else list(array.T)
 
 

@@ -4,6 +4,10 @@ Privacy decides what may be checked: an invalid record is refused before anythin
 refusal reveals that one exists. So each check looks at one record at a time, and no message holds a
 value, a count or a position from the data. What depends on several records at once
 (`type_of_target`, a single-class check, a warning about row sums) is never called.
+
+What concerns a whole array (its type, shape and length) is checked at once, by functions that return the
+array uncopied where they can; what concerns its contents is checked in blocks, as they are read, by functions
+that end in `_block`.
 """
 
 import contextlib
@@ -22,19 +26,24 @@ from dp_metrics._exact import MAX_FLOAT
 
 __all__ = [
     "MAX_FLOAT",
-    "as_float64",
-    "as_objects",
+    "as_label_pairs",
+    "as_labels",
+    "as_numbers",
+    "as_probabilities",
+    "as_targets",
+    "as_vector",
     "check_bounds",
     "check_epsilon",
     "check_labels",
-    "check_losses",
     "check_max_loss",
-    "check_probabilities",
+    "check_numbers",
     "check_same_length",
-    "check_targets",
     "check_vector",
-    "encode_labels",
-    "labels_differ",
+    "differing_block",
+    "encoded_block",
+    "float_block",
+    "loss_block",
+    "probability_block",
 ]
 
 Floats = NDArray[np.float64]
@@ -87,8 +96,31 @@ def check_max_loss(max_loss: Any) -> float | None:
     return cap
 
 
-def as_float64(data: Any, name: str, *, allow_2d: bool, private_n: bool) -> Floats:
-    """Run scikit-learn's `check_array`, replacing messages that would show a value or a number of records."""
+def as_numbers(data: Any, name: str, *, allow_2d: bool, private_n: bool) -> NDArray[Any]:
+    """Return real numbers as an array: their own, uncopied, if they have one; float64 otherwise.
+
+    It runs scikit-learn's `check_array`, and replaces messages that would show a value or a number of
+    records.
+    """
+    array = _own_array(data)
+    if array is None:
+        array = _checked_array(data, name, private_n)
+    if array.ndim == 0 or array.ndim > (2 if allow_2d else 1):
+        shapes = "a 1d or 2d array" if allow_2d else "a 1d array"
+        raise ValueError(f"{name} should be {shapes}, got a {array.ndim}d array instead.")
+    return array
+
+
+def _own_array(data: Any) -> NDArray[Any] | None:
+    """Return what an ndarray, or a column of a data frame, holds, if that is surely real numbers."""
+    is_column = hasattr(data, "to_numpy") and isinstance(getattr(data, "dtype", None), np.dtype)
+    if type(data) is not np.ndarray and not is_column:
+        return None
+    array = np.asarray(data)
+    return array if array.dtype.kind in "biuf" and array.itemsize <= 8 and array.size else None
+
+
+def _checked_array(data: Any, name: str, private_n: bool) -> Floats:
     failure: Exception
     try:
         dtype = data.dtype if hasattr(data, "dtype") else np.asarray(data).dtype
@@ -113,10 +145,6 @@ def as_float64(data: Any, name: str, *, allow_2d: bool, private_n: bool) -> Floa
     except (ValueError, TypeError) as error:
         failure = _without_values(error)
     else:
-        if array.ndim == 0 or array.ndim > (2 if allow_2d else 1):
-            shapes = "a 1d or 2d array" if allow_2d else "a 1d array"
-            raise ValueError(f"{name} should be {shapes}, got a {array.ndim}d array instead.")
-        _check_finite(array, name)
         return array
     # raised here, not in the handler: the original, which may quote the data, is not chained to it
     raise failure
@@ -135,22 +163,27 @@ def _without_values(error: Exception) -> Exception:
     return ValueError(_NOT_NUMERIC.format("what was given"))
 
 
-def _check_finite(array: Floats, name: str) -> None:
-    # one pass in most cases: a sum is finite only if every element is (the reverse can overflow)
-    with np.errstate(all="ignore"):
-        if math.isfinite(float(np.sum(array))) or np.isfinite(array).all():
-            return
-    if np.isnan(array).any():
-        raise ValueError(f"Input {name} contains NaN.")
-    raise ValueError(_TOO_LARGE.format(name))
+def float_block(block: NDArray[Any], name: str) -> Floats:
+    """Return numbers as contiguous float64, uncopied if they are; they must be finite."""
+    values: Floats = np.ascontiguousarray(block, dtype=np.float64)
+    if block.dtype.kind == "f" and not np.isfinite(values).all():
+        if np.isnan(values).any():
+            raise ValueError(f"Input {name} contains NaN.")
+        raise ValueError(_TOO_LARGE.format(name))
+    return values
 
 
-def check_vector(data: ArrayLike, name: str, *, private_n: bool = False) -> Floats:
-    """Return one number per record as a finite float64 array of shape (n_samples,).
+def check_numbers(data: Any, name: str, *, allow_2d: bool, private_n: bool) -> Floats:
+    """Return real, finite numbers as a float64 array."""
+    return float_block(as_numbers(data, name, allow_2d=allow_2d, private_n=private_n), name)
+
+
+def as_vector(data: ArrayLike, name: str, *, private_n: bool = False) -> NDArray[Any]:
+    """Return one number per record as an array of shape (n_samples,).
 
     A column vector of shape (n_samples, 1) is flattened. With a private n, no record at all is legal.
     """
-    array = as_float64(data, name, allow_2d=True, private_n=private_n)
+    array = as_numbers(data, name, allow_2d=True, private_n=private_n)
     if array.ndim == 2:
         if array.shape[1] != 1:
             raise ValueError(
@@ -160,12 +193,17 @@ def check_vector(data: ArrayLike, name: str, *, private_n: bool = False) -> Floa
     return array
 
 
-def check_losses(losses: ArrayLike, *, private_n: bool = False) -> Floats:
-    """Return per-record losses: a finite, non-negative array of shape (n_samples,)."""
-    array = check_vector(losses, "losses", private_n=private_n)
-    if (array < 0).any():
+def check_vector(data: ArrayLike, name: str) -> Floats:
+    """Return one number per record as a finite float64 array of shape (n_samples,)."""
+    return float_block(as_vector(data, name), name)
+
+
+def loss_block(losses: NDArray[Any]) -> Floats:
+    """Return per-record losses, which must be finite and non-negative, as float64."""
+    values = float_block(losses, "losses")
+    if (values < 0).any():
         raise ValueError("Negative values in data passed to `losses`: every loss must be non-negative.")
-    return array
+    return values
 
 
 def check_same_length(*arrays: Any, private_n: bool = False) -> None:
@@ -176,10 +214,12 @@ def check_same_length(*arrays: Any, private_n: bool = False) -> None:
         raise ValueError("Found input variables with inconsistent numbers of samples.")
 
 
-def check_targets(y_true: ArrayLike, y_pred: ArrayLike, *, private_n: bool = False) -> tuple[Floats, Floats]:
-    """Return true and predicted targets, finite and of shape (n_samples,) or (n_samples, n_outputs)."""
-    true = as_float64(y_true, "y_true", allow_2d=True, private_n=private_n)
-    pred = as_float64(y_pred, "y_pred", allow_2d=True, private_n=private_n)
+def as_targets(
+    y_true: ArrayLike, y_pred: ArrayLike, *, private_n: bool = False
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return true and predicted targets as arrays of shape (n_samples,) or (n_samples, n_outputs)."""
+    true = as_numbers(y_true, "y_true", allow_2d=True, private_n=private_n)
+    pred = as_numbers(y_pred, "y_pred", allow_2d=True, private_n=private_n)
     check_same_length(true, pred, private_n=private_n)
     true, pred = (a[:, 0] if a.ndim == 2 and a.shape[1] == 1 else a for a in (true, pred))
     outputs = [1 if a.ndim == 1 else a.shape[1] for a in (true, pred)]
@@ -188,12 +228,12 @@ def check_targets(y_true: ArrayLike, y_pred: ArrayLike, *, private_n: bool = Fal
     return true, pred
 
 
-def check_probabilities(y_proba: ArrayLike, *, private_n: bool = False) -> tuple[Floats, float]:
+def as_probabilities(y_proba: ArrayLike, *, private_n: bool = False) -> tuple[NDArray[Any], float]:
     """Return probabilities and the machine epsilon of the type they came in.
 
     Returns
     -------
-    probabilities : ndarray of shape (n_samples, n_columns), float64
+    probabilities : ndarray of shape (n_samples, n_columns)
         One column holds the probability of the second label.
     resolution : float
         scikit-learn clips probabilities to [resolution, 1 - resolution].
@@ -203,10 +243,16 @@ def check_probabilities(y_proba: ArrayLike, *, private_n: bool = False) -> tuple
         (dtype,) = kinds  # of a data frame
     known = isinstance(dtype, np.dtype) and dtype in (np.float16, np.float32, np.float64)
     resolution = float(np.finfo(dtype if known else np.float64).eps)
-    array = as_float64(y_proba, "y_proba", allow_2d=True, private_n=private_n)
-    if ((array < 0) | (array > 1)).any():
-        raise ValueError("y_proba should contain values in [0, 1] only.")
+    array = as_numbers(y_proba, "y_proba", allow_2d=True, private_n=private_n)
     return array if array.ndim == 2 else array[:, np.newaxis], resolution
+
+
+def probability_block(block: NDArray[Any]) -> Floats:
+    """Return probabilities as float64; they must lie in [0, 1]."""
+    values = float_block(block, "y_proba")
+    if values.size and not (values.min() >= 0 and values.max() <= 1):
+        raise ValueError("y_proba should contain values in [0, 1] only.")
+    return values
 
 
 def check_labels(labels: Any, n_columns: int) -> NDArray[Any]:
@@ -238,14 +284,6 @@ def check_labels(labels: Any, n_columns: int) -> NDArray[Any]:
     return array
 
 
-def as_objects(data: Any, name: str, *, private_n: bool = False) -> NDArray[Any]:
-    """Return labels of any type as objects, so that one record's type cannot change how another is read."""
-    array = np.asarray(data, dtype=object)
-    if array.ndim not in (1, 2):
-        raise ValueError(f"{name} should be a 1d array, got a {array.ndim}d array instead.")
-    return _one_column(array, private_n)
-
-
 def _one_column(array: NDArray[Any], private_n: bool) -> NDArray[Any]:
     """Flatten a column vector, and refuse an array without columns or, where n is public, without rows."""
     if array.shape[0] == 0 and not private_n:
@@ -255,17 +293,24 @@ def _one_column(array: NDArray[Any], private_n: bool) -> NDArray[Any]:
     return array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
 
 
-def encode_labels(y_true: ArrayLike, labels: NDArray[Any], *, private_n: bool = False) -> NDArray[np.intp]:
+def as_labels(y_true: ArrayLike, labels: NDArray[Any], *, private_n: bool = False) -> NDArray[Any]:
+    """Return each record's label, which should be one of the label set, as an array of shape (n_samples,)."""
+    if labels.dtype.kind in "biuf":
+        return as_vector(y_true, "y_true", private_n=private_n)
+    y = _as_any_labels(y_true, "y_true", private_n)
+    if y.ndim != 1:
+        raise ValueError(f"y_true should be a 1d array, got an array of {y.shape[1]} columns instead.")
+    return y
+
+
+def encoded_block(block: NDArray[Any], labels: NDArray[Any]) -> NDArray[np.intp]:
     """Return each record's position in the sorted label set."""
     if labels.dtype.kind in "biuf":
-        y = check_vector(y_true, "y_true", private_n=private_n)
+        y = float_block(block, "y_true")
         known = labels.astype(np.float64)
         codes = np.minimum(np.searchsorted(known, y), known.size - 1)
         found = known[codes] == y
     else:
-        y = as_objects(y_true, "y_true", private_n=private_n)
-        if y.ndim != 1:
-            raise ValueError(f"y_true should be a 1d array, got an array of {y.shape[1]} columns instead.")
         lookup = {label: position for position, label in enumerate(labels.tolist())}
 
         def position(value: Any) -> int:
@@ -274,27 +319,29 @@ def encode_labels(y_true: ArrayLike, labels: NDArray[Any], *, private_n: bool = 
             except TypeError:  # not hashable, so no label
                 return -1
 
-        codes = np.fromiter(map(position, y), dtype=np.intp, count=y.size)
+        codes = np.fromiter(map(position, block.astype(object)), dtype=np.intp, count=block.size)
         found = codes >= 0
     if not found.all():
         raise ValueError("y_true contains a label that is not in labels.")
     return codes
 
 
-def labels_differ(y_true: Any, y_pred: Any, *, private_n: bool = False) -> NDArray[np.bool_]:
-    """Return for each record whether its predicted label, or one of several, is not the true one.
-
-    Parameters
-    ----------
-    y_true, y_pred : array-like of shape (n_samples,) or (n_samples, n_outputs)
-        Labels of any type that can be compared.
-    """
-    true, pred = (
-        _as_labels(data, name, private_n) for data, name in ((y_true, "y_true"), (y_pred, "y_pred"))
-    )
+def as_label_pairs(y_true: Any, y_pred: Any, *, private_n: bool = False) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return true and predicted labels of any type as arrays of one shape, with one or two dimensions."""
+    for data in (y_true, y_pred):
+        if issparse(data):
+            raise TypeError("Sparse data was passed, but dense data is required.")
+    true, pred = _as_any_labels(y_true, "y_true", private_n), _as_any_labels(y_pred, "y_pred", private_n)
     check_same_length(true, pred, private_n=private_n)
     if true.shape[1:] != pred.shape[1:]:
         raise ValueError("Classification metrics can't handle a mix of targets with one and several outputs.")
+    return true, pred
+
+
+def differing_block(true: NDArray[Any], pred: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return for each record whether its predicted label, or one of several, is not the true one."""
+    _check_labels_of_block(true, "y_true")
+    _check_labels_of_block(pred, "y_pred")
     if (_is_text(true) != _is_text(pred)).any():
         raise ValueError("Mix of label input types (string and number)")
     comparable = True
@@ -320,23 +367,29 @@ def _is_text(array: NDArray[Any]) -> NDArray[np.bool_]:
     return np.full(array.shape, array.dtype.kind == "U")
 
 
-def _as_labels(data: Any, name: str, private_n: bool) -> NDArray[Any]:
-    if issparse(data):
-        raise TypeError("Sparse data was passed, but dense data is required.")
-    # a list through object: one record's type must not change how another is read
+def _as_any_labels(data: Any, name: str, private_n: bool) -> NDArray[Any]:
+    """Return labels of any type as an array of one or two dimensions, uncopied if they are in one.
+
+    What is not in one goes into an array of objects, so that one record's type cannot change how another is
+    read.
+    """
     array: NDArray[Any] | None = None
     if hasattr(data, "dtype"):
         array = np.asarray(data)
     if array is None or array.dtype.kind not in "biufU" or array.ndim not in (1, 2):
-        array = as_objects(data, name, private_n=private_n)
-        _check_label_objects(array, name)
-        return array
-    array = _one_column(array, private_n)
-    if array.dtype.kind == "f":
-        _check_finite(array, name)
-        if (array != np.floor(array)).any():
+        array = np.asarray(data, dtype=object)
+    if array.ndim not in (1, 2):
+        raise ValueError(f"{name} should be a 1d array, got a {array.ndim}d array instead.")
+    return _one_column(array, private_n)
+
+
+def _check_labels_of_block(block: NDArray[Any], name: str) -> None:
+    if block.dtype.kind == "f":
+        values = float_block(block, name)
+        if (values != np.floor(values)).any():
             raise ValueError(_CONTINUOUS.format(name))
-    return array
+    elif block.dtype.kind == "O":
+        _check_label_objects(block, name)
 
 
 def _check_label_objects(array: NDArray[Any], name: str) -> None:

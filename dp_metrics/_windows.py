@@ -8,16 +8,16 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
+from dp_metrics._aggregates import VarianceAggregate
 from dp_metrics._exact import UNIT_BITS, rounded_quotient, to_units
 from dp_metrics._validation import MAX_FLOAT
-from dp_metrics.summaries import VarianceSummary
 
 __all__ = ["least_spreads"]
 
 Floats = NDArray[np.float64]
 
 
-def least_spreads(summary: VarianceSummary, ranks: int) -> Iterator[tuple[int, int]]:
+def least_spreads(summary: VarianceAggregate, ranks: int) -> Iterator[tuple[int, int]]:
     """Yield, for 1, 2, ... dropped values, the size m of what remains and the least m^2 Var over the choices.
 
     The spread m^2 Var is in units of 2^-2148. After `ranks` pairs, or where it is 0 for ever, the iteration
@@ -43,7 +43,7 @@ def least_spreads(summary: VarianceSummary, ranks: int) -> Iterator[tuple[int, i
 class _Windows:
     """Sums over the sorted values without their j smallest and k largest."""
 
-    def __init__(self, summary: VarianceSummary, ranks: int) -> None:
+    def __init__(self, summary: VarianceAggregate, ranks: int) -> None:
         self.n, self.ranks = summary.n, ranks
         self.low, self.high = summary.smallest[:ranks], summary.largest[:ranks]
         self.total, self.squares = summary.total, summary.squares

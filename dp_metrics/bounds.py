@@ -14,10 +14,10 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from dp_metrics._aggregates import LossAggregate, OrderAggregate, VarianceAggregate, WeightedLossAggregate
 from dp_metrics._exact import UNIT_BITS, rounded_quotient, to_units
 from dp_metrics._validation import MAX_FLOAT
 from dp_metrics._windows import least_spreads
-from dp_metrics.summaries import LossSummary, OrderSummary, VarianceSummary, WeightedLossSummary
 
 __all__ = [
     "OutputBounds",
@@ -100,7 +100,7 @@ class OutputBounds:
 
 
 def mean_loss_bounds(
-    summary: LossSummary, *, paper_scale: float = 1.0, steps: int | None = None
+    summary: LossAggregate, *, paper_scale: float = 1.0, steps: int | None = None
 ) -> OutputBounds:
     """Return the output bounds of a mean of non-negative losses when records are replaced.
 
@@ -137,7 +137,7 @@ def mean_loss_bounds(
     )
 
 
-def weighted_loss_bounds(summary: WeightedLossSummary, *, paper_scale: float = 1.0) -> OutputBounds:
+def weighted_loss_bounds(summary: WeightedLossAggregate, *, paper_scale: float = 1.0) -> OutputBounds:
     """Return the output bounds of a weighted mean of losses when records, or groups of them, are replaced.
 
     Each term has a public limit of its own. L^l drops the l largest terms to 0, U^l raises those l terms
@@ -172,7 +172,7 @@ def weighted_loss_bounds(summary: WeightedLossSummary, *, paper_scale: float = 1
     )
 
 
-def mean_loss_bounds_private_n(summary: LossSummary) -> OutputBounds:
+def mean_loss_bounds_private_n(summary: LossAggregate) -> OutputBounds:
     """Return the output bounds of a mean of non-negative losses when records are added or removed.
 
     With a records removed and l - a added: L^l = min over a of (S - top_a) / (n + l - 2a) and U^l = max over
@@ -216,7 +216,7 @@ def mean_loss_bounds_private_n(summary: LossSummary) -> OutputBounds:
     )
 
 
-def order_statistic_bounds(summary: OrderSummary) -> OutputBounds:
+def order_statistic_bounds(summary: OrderAggregate) -> OutputBounds:
     """Return the output bounds of the k-th smallest value, at least 0, when records are replaced.
 
     L^l is the (k-l)-th smallest value, or 0 below the first; U^l is the (k+l)-th, or the public limit above
@@ -236,7 +236,7 @@ def order_statistic_bounds(summary: OrderSummary) -> OutputBounds:
     )
 
 
-def variance_bounds(summary: VarianceSummary) -> OutputBounds:
+def variance_bounds(summary: VarianceAggregate) -> OutputBounds:
     """Return the output bounds of the population variance when records are replaced.
 
     L^l = (n-l)/n times the least variance of n-l consecutive sorted values. With bounds [a, b],
@@ -278,7 +278,7 @@ def variance_bounds(summary: VarianceSummary) -> OutputBounds:
     )
 
 
-def variance_bounds_private_n(summary: VarianceSummary) -> OutputBounds:
+def variance_bounds_private_n(summary: VarianceAggregate) -> OutputBounds:
     """Return the output bounds of the population variance when records are added or removed.
 
     L^l = min over a of SS_a / (n + l - 2a), where SS_a is the least sum of squares about the mean of n - a

@@ -1,30 +1,42 @@
 """Private classification metrics, drop-in replacements for those of `sklearn.metrics`."""
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from dp_metrics import losses as _losses
 from dp_metrics._docs import documented
 from dp_metrics._options import check_groups, check_sample_weight, symmetric_mechanism
-from dp_metrics._queries import MeanLoss
+from dp_metrics._queries import LossMetric, MeanLoss
 from dp_metrics._random import RandomState
 from dp_metrics._release import Release
 from dp_metrics._validation import (
     MAX_FLOAT,
+    as_label_pairs,
+    as_labels,
+    as_probabilities,
     check_labels,
     check_max_loss,
-    check_probabilities,
     check_same_length,
-    encode_labels,
-    labels_differ,
+    differing_block,
+    encoded_block,
+    probability_block,
 )
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.mechanisms import Mechanism
 
-__all__ = ["private_accuracy_score", "private_brier_score_loss", "private_log_loss", "private_zero_one_loss"]
+__all__ = [
+    "LOSS_METRICS",
+    "private_accuracy_score",
+    "private_brier_score_loss",
+    "private_log_loss",
+    "private_zero_one_loss",
+]
+
+Floats = NDArray[np.float64]
 
 
 @documented
@@ -102,20 +114,16 @@ def private_log_loss(
         groups=groups,
         **_sums(normalize),
     )
-    cap = check_max_loss(max_loss)
-    probabilities, resolution = check_probabilities(y_proba, private_n=release.private_n)
-    public_labels = check_labels(labels, probabilities.shape[1])
-    codes = encode_labels(y_true, public_labels, private_n=release.private_n)
-    check_same_length(codes, probabilities, private_n=release.private_n)
-    query = MeanLoss(
-        partial(_losses.log_loss, resolution=resolution),
-        (codes, probabilities),
-        _losses.log_loss_cap(resolution, cap),
-        check_sample_weight(sample_weight, codes, probabilities),
-        check_groups(groups, codes, probabilities),
-        paper_sum=True,
+    query = _log_loss_query(
+        y_true,
+        y_proba,
+        private_n=release.private_n,
+        labels=labels,
+        max_loss=max_loss,
+        sample_weight=sample_weight,
+        groups=groups,
     )
-    return _mean_or_sum(release.draw(query), query, normalize)
+    return _mean_or_sum(release.draw(query), query.total_weight, normalize)
 
 
 @documented
@@ -193,28 +201,17 @@ def private_brier_score_loss(
         sample_weight=sample_weight,
         groups=groups,
     )
-    probabilities, _ = check_probabilities(y_proba, private_n=release.private_n)
-    columns = probabilities.shape[1]
-    public_labels = check_labels(labels, columns)
-    positive = public_labels.tolist()[1] if pos_label is None else pos_label
-    if positive not in public_labels.tolist():
-        raise ValueError("pos_label is not one of the public labels.")
-    codes = encode_labels(y_true, public_labels, private_n=release.private_n)
-    check_same_length(codes, probabilities, private_n=release.private_n)
-    if columns == 1:
-        codes = (codes == public_labels.tolist().index(positive)).astype(np.intp)
-    if scale_by_half != "auto" and not isinstance(scale_by_half, bool):
-        raise ValueError("scale_by_half must be True, False or 'auto'.")
-    half = columns <= 2 if scale_by_half == "auto" else bool(scale_by_half)
-    return release.draw(
-        MeanLoss(
-            partial(_losses.brier_loss, half=half),
-            (codes, probabilities),
-            _losses.brier_loss_cap(half),
-            check_sample_weight(sample_weight, codes, probabilities),
-            check_groups(groups, codes, probabilities),
-        )
+    query = _brier_query(
+        y_true,
+        y_proba,
+        private_n=release.private_n,
+        pos_label=pos_label,
+        labels=labels,
+        scale_by_half=scale_by_half,
+        sample_weight=sample_weight,
+        groups=groups,
     )
+    return release.draw(query)
 
 
 @documented
@@ -285,8 +282,10 @@ def private_zero_one_loss(
         groups=groups,
         **_sums(normalize),
     )
-    query = _wrong_labels(release, y_true, y_pred, sample_weight, groups)
-    return _mean_or_sum(release.draw(query), query, normalize)
+    query = _zero_one_query(
+        y_true, y_pred, private_n=release.private_n, sample_weight=sample_weight, groups=groups
+    )
+    return _mean_or_sum(release.draw(query), query.total_weight, normalize)
 
 
 @documented
@@ -357,28 +356,126 @@ def private_accuracy_score(
         groups=groups,
         **_sums(normalize),
     )
-    query = _wrong_labels(release, y_true, y_pred, sample_weight, groups)
-    return _mean_or_sum(1.0 - release.draw(query), query, normalize)
+    query = _zero_one_query(
+        y_true, y_pred, private_n=release.private_n, sample_weight=sample_weight, groups=groups
+    )
+    return _mean_or_sum(1.0 - release.draw(query), query.total_weight, normalize)
 
 
 def _sums(normalize: Any) -> dict[str, Any]:
     return {"normalize=False": None if normalize else True}
 
 
-def _mean_or_sum(mean: float, query: MeanLoss, normalize: Any) -> float:
+def _mean_or_sum(mean: float, total_weight: float, normalize: Any) -> float:
     """Return the mean, or the mean times the public total weight."""
-    return mean if normalize else min(mean * query.total_weight, MAX_FLOAT)
+    return mean if normalize else min(mean * total_weight, MAX_FLOAT)
 
 
-def _wrong_labels(
-    release: Release, y_true: Any, y_pred: Any, sample_weight: ArrayLike | None, groups: ArrayLike | None
+def _log_loss_query(
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    *,
+    private_n: bool,
+    sample_weight: ArrayLike | None,
+    groups: ArrayLike | None,
+    labels: ArrayLike | None = None,
+    max_loss: Any = None,
+    normalize: Any = True,
 ) -> MeanLoss:
-    differs = labels_differ(y_true, y_pred, private_n=release.private_n)
+    cap = check_max_loss(max_loss)
+    records, public_labels, resolution = _probability_records(y_true, y_proba, labels, private_n)
+    kernel = partial(_losses.log_loss, resolution=resolution)
     return MeanLoss(
-        _losses.zero_one_loss,
-        (differs,),
+        _losses.checked(kernel, partial(encoded_block, labels=public_labels), probability_block),
+        records,
+        _losses.log_loss_cap(resolution, cap),
+        check_sample_weight(sample_weight, *records),
+        check_groups(groups, *records),
+        paper_sum=True,
+    )
+
+
+def _brier_query(
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    *,
+    private_n: bool,
+    sample_weight: ArrayLike | None,
+    groups: ArrayLike | None,
+    pos_label: Any = None,
+    labels: ArrayLike | None = None,
+    scale_by_half: Any = "auto",
+) -> MeanLoss:
+    records, public_labels, _ = _probability_records(y_true, y_proba, labels, private_n)
+    columns = records[1].shape[1]
+    in_order = public_labels.tolist()
+    positive = in_order[1] if pos_label is None else pos_label
+    if positive not in in_order:
+        raise ValueError("pos_label is not one of the public labels.")
+    if scale_by_half != "auto" and not isinstance(scale_by_half, bool):
+        raise ValueError("scale_by_half must be True, False or 'auto'.")
+    half = columns <= 2 if scale_by_half == "auto" else bool(scale_by_half)
+
+    def codes(block: NDArray[Any]) -> NDArray[np.intp]:
+        of_labels = encoded_block(block, public_labels)
+        return of_labels if columns > 1 else (of_labels == in_order.index(positive)).astype(np.intp)
+
+    return MeanLoss(
+        _losses.checked(partial(_losses.brier_loss, half=half), codes, probability_block),
+        records,
+        _losses.brier_loss_cap(half),
+        check_sample_weight(sample_weight, *records),
+        check_groups(groups, *records),
+    )
+
+
+def _probability_records(
+    y_true: ArrayLike, y_proba: ArrayLike, labels: ArrayLike | None, private_n: bool
+) -> tuple[tuple[NDArray[Any], NDArray[Any]], NDArray[Any], float]:
+    """Return labels and probabilities, the public labels, and the resolution of the probabilities."""
+    probabilities, resolution = as_probabilities(y_proba, private_n=private_n)
+    public_labels = check_labels(labels, probabilities.shape[1])
+    true = as_labels(y_true, public_labels, private_n=private_n)
+    check_same_length(true, probabilities, private_n=private_n)
+    return (true, probabilities), public_labels, resolution
+
+
+def _zero_one_query(
+    y_true: Any,
+    y_pred: Any,
+    *,
+    private_n: bool,
+    sample_weight: ArrayLike | None,
+    groups: ArrayLike | None,
+    normalize: Any = True,
+) -> MeanLoss:
+    records = as_label_pairs(y_true, y_pred, private_n=private_n)
+    return MeanLoss(
+        _wrong,
+        records,
         1.0,
-        check_sample_weight(sample_weight, differs, differs),
-        check_groups(groups, differs, differs),
+        check_sample_weight(sample_weight, *records),
+        check_groups(groups, *records),
         counts=True,
     )
+
+
+def _wrong(true: NDArray[Any], pred: NDArray[Any]) -> Floats:
+    return _losses.zero_one_loss(differing_block(true, pred))
+
+
+def _loss(mean: float, total_weight: float, options: Mapping[str, Any]) -> float:
+    return _mean_or_sum(mean, total_weight, options.get("normalize", True))
+
+
+def _score(mean: float, total_weight: float, options: Mapping[str, Any]) -> float:
+    return _loss(1.0 - mean, total_weight, options)
+
+
+LOSS_METRICS = {
+    "private_log_loss": LossMetric(_log_loss_query, _loss),
+    "private_brier_score_loss": LossMetric(_brier_query),
+    "private_zero_one_loss": LossMetric(_zero_one_query, _loss),
+    "private_accuracy_score": LossMetric(_zero_one_query, _score),
+}
+"""How each metric follows from a mean loss, for summaries."""

@@ -2,7 +2,8 @@
 
 A loss is a function of its own record alone, made of elementwise ufuncs: a reduction or a matrix
 product may give other bits to the same record in another batch, and then more than one rank would
-change between neighbours. Every loss is clamped to [0, cap], so nothing overflows into an exception.
+change between neighbours. Finite records have a loss of at least 0, never NaN; one that overflows is
+infinite, and whoever sums the losses clips them to the cap.
 """
 
 from collections.abc import Callable
@@ -20,6 +21,7 @@ __all__ = [
     "averaged",
     "brier_loss",
     "brier_loss_cap",
+    "checked",
     "clamp",
     "identity",
     "largest_error",
@@ -53,7 +55,7 @@ def absolute_error(y_true: Floats, y_pred: Floats) -> Floats:
 
 def pinball_loss(y_true: Floats, y_pred: Floats, *, alpha: float) -> Floats:
     """Return alpha (y_true - y_pred) where that is positive, (1 - alpha) (y_pred - y_true) elsewhere."""
-    difference = y_true - y_pred
+    difference = np.clip(y_true - y_pred, -MAX_FLOAT, MAX_FLOAT)  # 0 times infinity would be NaN
     return np.where(difference >= 0, alpha * difference, (alpha - 1.0) * difference)
 
 
@@ -72,7 +74,7 @@ def poisson_deviance(y_true: Floats, y_pred: Floats) -> Floats:
     # a quotient that underflows stays positive, or its logarithm would drown y_pred
     quotient = np.where(y_true > 0, np.maximum(y_true / y_pred, 5e-324), 1.0)
     logarithm = np.log(quotient)
-    return 2.0 * (y_true * logarithm - y_true + y_pred)
+    return np.maximum(2.0 * (y_true * logarithm - y_true + y_pred), 0.0)  # rounding may give a little less
 
 
 def identity(losses: Floats) -> Floats:
@@ -83,6 +85,15 @@ def identity(losses: Floats) -> Floats:
 def zero_one_loss(differs: NDArray[np.bool_]) -> Floats:
     """Return 1 where a prediction differs from the truth in any of its outputs."""
     return differs.astype(np.float64)
+
+
+def checked(kernel: Kernel, *checks: Callable[[NDArray[Any]], NDArray[Any]]) -> Kernel:
+    """Return the loss of records whose contents are checked as they are read."""
+
+    def loss(*blocks: NDArray[Any]) -> Floats:
+        return kernel(*(check(block) for check, block in zip(checks, blocks, strict=True)))
+
+    return loss
 
 
 def largest_error(kernel: Kernel, bounds: tuple[float, float]) -> float:

@@ -1,22 +1,31 @@
 """Private regression metrics, drop-in replacements for those of `sklearn.metrics`."""
 
-from typing import Literal, Unpack, overload
+import math
+from functools import partial
+from typing import Any, Literal, Unpack, overload
 
 from numpy.typing import ArrayLike
 
 from dp_metrics import losses as _losses
 from dp_metrics._docs import documented
 from dp_metrics._options import check_groups, check_sample_weight, check_share
-from dp_metrics._queries import MeanLoss
+from dp_metrics._queries import LossMetric, MeanLoss
 from dp_metrics._random import RandomState
 from dp_metrics._release import Release
-from dp_metrics._targets import mean_error, r2_score, root_mean_error
+from dp_metrics._targets import error_query, mean_error, r2_score, root_mean_error
 from dp_metrics._typing import Average, BoundedOptions, Floats, R2Options
-from dp_metrics._validation import check_losses, check_max_loss
+from dp_metrics._validation import as_vector, check_max_loss, loss_block
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.mechanisms import Mechanism
 
-__all__ = ["private_mae", "private_mean_loss", "private_mse", "private_r2_score", "private_rmse"]
+__all__ = [
+    "LOSS_METRICS",
+    "private_mae",
+    "private_mean_loss",
+    "private_mse",
+    "private_r2_score",
+    "private_rmse",
+]
 
 
 @overload
@@ -446,7 +455,39 @@ def private_mean_loss(
         sample_weight=sample_weight,
         groups=groups,
     )
+    query = _mean_loss_query(
+        losses,
+        private_n=release.private_n,
+        max_loss=max_loss,
+        sample_weight=sample_weight,
+        groups=groups,
+    )
+    return release.draw(query)
+
+
+def _mean_loss_query(
+    losses: ArrayLike,
+    *,
+    private_n: bool,
+    sample_weight: ArrayLike | None,
+    groups: ArrayLike | None,
+    max_loss: Any = None,
+) -> MeanLoss:
     cap = check_max_loss(max_loss)
-    values = check_losses(losses, private_n=release.private_n)
+    values = as_vector(losses, "losses", private_n=private_n)
     weights, codes = check_sample_weight(sample_weight, values), check_groups(groups, values)
-    return release.draw(MeanLoss(_losses.identity, (values,), cap, weights, codes))
+    return MeanLoss(loss_block, (values,), cap, weights, codes)
+
+
+def _root_query(y_true: ArrayLike, y_pred: ArrayLike, **options: Any) -> MeanLoss:
+    # the mean of several roots is not the root of a mean
+    return error_query(_losses.squared_error, y_true, y_pred, several=False, **options)
+
+
+LOSS_METRICS = {
+    "private_mse": LossMetric(partial(error_query, _losses.squared_error)),
+    "private_mae": LossMetric(partial(error_query, _losses.absolute_error)),
+    "private_rmse": LossMetric(_root_query, lambda mean, total_weight, options: math.sqrt(mean)),
+    "private_mean_loss": LossMetric(_mean_loss_query),
+}
+"""How each metric follows from a mean loss, for summaries."""

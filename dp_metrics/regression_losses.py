@@ -8,14 +8,17 @@ from numpy.typing import ArrayLike
 
 from dp_metrics import losses as _losses
 from dp_metrics._docs import documented
+from dp_metrics._queries import LossMetric, MeanLoss
 from dp_metrics._random import RandomState
 from dp_metrics._release import Release
-from dp_metrics._targets import mean_error
+from dp_metrics._targets import error_query, mean_error
 from dp_metrics._typing import Average, BoundedOptions, CappedOptions, Floats, PinballOptions
+from dp_metrics._validation import check_bounds
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.mechanisms import Mechanism
 
 __all__ = [
+    "LOSS_METRICS",
     "private_mean_absolute_percentage_error",
     "private_mean_pinball_loss",
     "private_mean_poisson_deviance",
@@ -204,7 +207,7 @@ def private_mean_squared_log_error(
         _losses.squared_log_error,
         y_true,
         y_pred,
-        bounds=bounds,
+        bounds=_check_log_bounds(bounds),
         check=_check_above_minus_one,
         sample_weight=sample_weight,
         multioutput=multioutput,
@@ -389,17 +392,22 @@ def private_mean_poisson_deviance(
     return float(deviance)
 
 
-def _check_above_minus_one(y_true: Floats, y_pred: Floats, bounds: tuple[float, float] | None) -> None:
+def _check_above_minus_one(y_true: Floats, y_pred: Floats) -> None:
     if (y_true <= -1).any() or (y_pred <= -1).any():
         raise ValueError(
             "Mean Squared Logarithmic Error cannot be used when targets contain values less than or equal "
             "to -1."
         )
-    if bounds is not None and bounds[0] <= -1:
+
+
+def _check_log_bounds(bounds: Any) -> tuple[float, float] | None:
+    limits = check_bounds(bounds)
+    if limits is not None and limits[0] <= -1:
         raise ValueError("The lower one of bounds must be above -1.")
+    return limits
 
 
-def _check_counts(y_true: Floats, y_pred: Floats, bounds: tuple[float, float] | None) -> None:
+def _check_counts(y_true: Floats, y_pred: Floats) -> None:
     if (y_true < 0).any() or (y_pred <= 0).any():
         raise ValueError(
             "Mean Tweedie deviance error with power=1 can only be used on non-negative y and strictly "
@@ -412,3 +420,28 @@ def _check_alpha(alpha: Any) -> float:
     if not 0 <= value <= 1:
         raise ValueError("alpha must be a number in [0, 1].")
     return value
+
+
+def _squared_log_query(
+    y_true: ArrayLike, y_pred: ArrayLike, *, bounds: Any = None, **options: Any
+) -> MeanLoss:
+    options |= {"bounds": _check_log_bounds(bounds), "check": _check_above_minus_one}
+    return error_query(_losses.squared_log_error, y_true, y_pred, **options)
+
+
+def _pinball_query(y_true: ArrayLike, y_pred: ArrayLike, *, alpha: Any = 0.5, **options: Any) -> MeanLoss:
+    kernel = partial(_losses.pinball_loss, alpha=_check_alpha(alpha))
+    return error_query(kernel, y_true, y_pred, **options)
+
+
+LOSS_METRICS = {
+    "private_mean_absolute_percentage_error": LossMetric(
+        partial(error_query, _losses.absolute_percentage_error)
+    ),
+    "private_mean_squared_log_error": LossMetric(_squared_log_query),
+    "private_mean_pinball_loss": LossMetric(_pinball_query),
+    "private_mean_poisson_deviance": LossMetric(
+        partial(error_query, _losses.poisson_deviance, check=_check_counts, several=False)
+    ),
+}
+"""How each metric follows from a mean loss, for summaries."""

@@ -2,30 +2,23 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from dp_metrics import losses as _losses
+from dp_metrics import classification, regression
 from dp_metrics._docs import documented
-from dp_metrics._queries import MeanLoss, Query, Variance
+from dp_metrics._queries import Query, Variance
 from dp_metrics._random import RandomState
 from dp_metrics._release import Release
 from dp_metrics._targets import r2_from_parts
-from dp_metrics._validation import (
-    check_bounds,
-    check_labels,
-    check_max_loss,
-    check_probabilities,
-    check_same_length,
-    check_targets,
-    encode_labels,
-)
+from dp_metrics._validation import as_targets, check_bounds, check_labels, encoded_block, probability_block
 from dp_metrics.accounting import PrivacyAccountant
+from dp_metrics.losses import zero_one_loss
 from dp_metrics.mechanisms import Mechanism
 
 __all__ = ["private_classification_report", "private_regression_report"]
@@ -100,18 +93,14 @@ def private_regression_report(
     release = Release("private_regression_report", epsilon, mechanism, accountant, random_state, neighboring)
     shares = _shares(split, ("mse", "mae", "variance"))
     limits = check_bounds(bounds)
-    true, pred = check_targets(y_true, y_pred, private_n=release.private_n)
+    true, pred = as_targets(y_true, y_pred, private_n=release.private_n)
     if true.ndim != 1:
         raise ValueError("y_true and y_pred should be 1d arrays: make one report for each output.")
-
-    def error(kernel: _losses.Kernel) -> MeanLoss:
-        cap = None if limits is None else _losses.largest_error(kernel, limits)
-        return MeanLoss(_losses.within(kernel, limits), (true, pred), cap)
-
+    options = _no_weights(release) | {"bounds": limits}
     queries: dict[str, Query] = {
-        "mse": error(_losses.squared_error),
-        "mae": error(_losses.absolute_error),
-        "variance": Variance(true, limits),
+        "mse": regression.LOSS_METRICS["private_mse"].query(true, pred, **options),
+        "mae": regression.LOSS_METRICS["private_mae"].query(true, pred, **options),
+        "variance": Variance(true, limits, "y_true"),
     }
     values = _draw(release, queries, shares)
     mse, variance = values["mse"].value, values["variance"].value
@@ -201,31 +190,36 @@ def private_classification_report(
         random_state,
         neighboring,
     )
-    private_n = release.private_n
     shares = _shares(split, ("accuracy", "log_loss", "brier_score_loss"))
-    cap = check_max_loss(max_loss)
-    probabilities, resolution = check_probabilities(y_proba, private_n=private_n)
-    columns = probabilities.shape[1]
-    codes = encode_labels(y_true, check_labels(labels, columns), private_n=private_n)
-    check_same_length(codes, probabilities, private_n=private_n)
-    predicted = probabilities[:, 0] > 0.5 if columns == 1 else np.argmax(probabilities, axis=1)
-    records = (codes, probabilities)
+    options = _no_weights(release) | {"labels": labels}
+    metrics = classification.LOSS_METRICS
+    log_loss = metrics["private_log_loss"].query(y_true, y_proba, max_loss=max_loss, **options)
     queries: dict[str, Query] = {
-        "accuracy": MeanLoss(_losses.zero_one_loss, (predicted != codes,), 1.0, counts=True),
-        "log_loss": MeanLoss(
-            partial(_losses.log_loss, resolution=resolution),
-            records,
-            _losses.log_loss_cap(resolution, cap),
-            paper_sum=True,
+        "accuracy": replace(
+            log_loss,
+            kernel=partial(_wrong, labels=check_labels(labels, log_loss.records[1].shape[1])),
+            cap=1.0,
+            paper_sum=False,
+            counts=True,
         ),
-        "brier_score_loss": MeanLoss(
-            partial(_losses.brier_loss, half=columns <= 2), records, _losses.brier_loss_cap(columns <= 2)
-        ),
+        "log_loss": log_loss,
+        "brier_score_loss": metrics["private_brier_score_loss"].query(*log_loss.records, **options),
     }
-    own = {"accuracy": "geometric"} if mechanism is None and not private_n else {}
+    own = {"accuracy": "geometric"} if mechanism is None and not release.private_n else {}
     rows = _draw(release, queries, shares, own)
     rows["accuracy"] = _Row(1.0 - rows["accuracy"].value, rows["accuracy"].epsilon)
     return _finish(rows, release, digits, output_dict)
+
+
+def _wrong(true: NDArray[Any], probabilities: NDArray[Any], *, labels: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the loss of predicting the most probable label."""
+    codes, proba = encoded_block(true, labels), probability_block(probabilities)
+    predicted = proba[:, 0] > 0.5 if proba.shape[1] == 1 else np.argmax(proba, axis=1)
+    return zero_one_loss(predicted != codes)
+
+
+def _no_weights(release: Release) -> dict[str, Any]:
+    return {"private_n": release.private_n, "sample_weight": None, "groups": None}
 
 
 @dataclass(frozen=True)

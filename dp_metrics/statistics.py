@@ -5,19 +5,25 @@ import numbers
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from dp_metrics import losses as _losses
 from dp_metrics._docs import documented
 from dp_metrics._options import check_ddof, check_groups, check_sample_weight, symmetric_mechanism
-from dp_metrics._queries import MeanLoss, OrderStatistic, Variance
+from dp_metrics._queries import LossMetric, MeanLoss, OrderStatistic, Variance
 from dp_metrics._random import RandomState
 from dp_metrics._release import Release
-from dp_metrics._validation import MAX_FLOAT, check_bounds, check_vector
+from dp_metrics._validation import MAX_FLOAT, as_vector, check_bounds, check_vector, float_block
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.mechanisms import Mechanism
 
-__all__ = ["private_mean", "private_quantile", "private_std", "private_variance"]
+__all__ = [
+    "LOSS_METRICS",
+    "private_mean",
+    "private_quantile",
+    "private_std",
+    "private_variance",
+    "with_freedom",
+]
 
 
 @documented
@@ -200,22 +206,10 @@ def private_mean(
         sample_weight=sample_weight,
         groups=groups,
     )
-    limits = check_bounds(bounds)
-    if limits is None:
-        raise ValueError("bounds must be given: a mean has no output bounds without them.")
-    values = check_vector(x, "x", private_n=release.private_n)
-    low, high = limits
-    above, width = _above(values, low, high)
-    mean = release.draw(
-        MeanLoss(
-            _losses.identity,
-            (above,),
-            width,
-            check_sample_weight(sample_weight, values),
-            check_groups(groups, values),
-        )
+    query = _mean_query(
+        x, private_n=release.private_n, bounds=bounds, sample_weight=sample_weight, groups=groups
     )
-    return min(low + mean, high)
+    return _from_lower(release.draw(query), bounds)
 
 
 @documented
@@ -277,8 +271,7 @@ def private_quantile(
         raise ValueError("Quantiles must be in the range [0, 1].")
     values = check_vector(x, "x")
     k = max(math.ceil(values.size * float(q) - 1), 0) + 1  # as numpy rounds it
-    above, width = _above(values, low, high)
-    result = low + release.draw(OrderStatistic(above, k, width))
+    result = low + release.draw(OrderStatistic(_above(values, low, high), k, _width(low, high)))
     return min(result, high)
 
 
@@ -288,20 +281,52 @@ def _freedom(ddof: float) -> dict[str, Any]:
 
 def _variance(release: Release, x: ArrayLike, bounds: Any, ddof: float) -> float:
     limits = check_bounds(bounds)
-    values = check_vector(x, "x", private_n=release.private_n)
+    values = as_vector(x, "x", private_n=release.private_n)
     if not release.private_n and not ddof < values.size:
         raise ValueError("ddof must be smaller than the number of samples.")
-    variance = release.draw(Variance(values, limits))
-    return variance if ddof == 0 else min(variance * (values.size / (values.size - ddof)), MAX_FLOAT)
+    return with_freedom(release.draw(Variance(values, limits)), values.size, ddof)
 
 
-def _above(values: Any, low: float, high: float) -> tuple[Any, float]:
-    """Return how far each value lies above the lower bound, and the largest such number, both rounded."""
+def with_freedom(variance: float, n: int, ddof: float) -> float:
+    """Return the variance with these delta degrees of freedom; with any, n is public."""
+    return variance if ddof == 0 else min(variance * (n / (n - ddof)), MAX_FLOAT)
+
+
+def _mean_query(
+    x: ArrayLike,
+    *,
+    private_n: bool,
+    sample_weight: ArrayLike | None,
+    groups: ArrayLike | None,
+    bounds: Any = None,
+) -> MeanLoss:
+    limits = check_bounds(bounds)
+    if limits is None:
+        raise ValueError("bounds must be given: a mean has no output bounds without them.")
+    values = as_vector(x, "x", private_n=private_n)
+
+    def above(block: NDArray[Any]) -> NDArray[np.float64]:
+        return _above(float_block(block, "x"), *limits)
+
+    weights, codes = check_sample_weight(sample_weight, values), check_groups(groups, values)
+    return MeanLoss(above, (values,), _width(*limits), weights, codes)
+
+
+def _from_lower(mean: float, bounds: tuple[float, float]) -> float:
+    low, high = (float(bound) for bound in bounds)
+    return min(low + mean, high)
+
+
+def _above(values: NDArray[np.float64], low: float, high: float) -> NDArray[np.float64]:
+    """Return how far each value lies above the lower bound, rounded."""
     with np.errstate(over="ignore"):
-        return (
-            np.minimum(np.clip(values, low, high) - low, MAX_FLOAT),
-            float(min(np.float64(high) - low, MAX_FLOAT)),
-        )
+        return np.minimum(np.clip(values, low, high) - low, MAX_FLOAT)
+
+
+def _width(low: float, high: float) -> float:
+    """Return the largest number that `_above` gives."""
+    with np.errstate(over="ignore"):
+        return float(min(np.float64(high) - low, MAX_FLOAT))
 
 
 def _half_open_bounds(bounds: Any) -> tuple[float, float]:
@@ -312,3 +337,11 @@ def _half_open_bounds(bounds: Any) -> tuple[float, float]:
     if limits is None:
         raise ValueError("bounds must be given: a quantile needs a public lower bound.")
     return limits
+
+
+LOSS_METRICS = {
+    "private_mean": LossMetric(
+        _mean_query, lambda mean, total_weight, options: _from_lower(mean, options["bounds"])
+    )
+}
+"""How the mean follows from a mean loss, for summaries."""

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dp_metrics._random import SeededEntropy
 from dp_metrics.bounds import OutputBounds, mean_loss_bounds, variance_bounds
-from dp_metrics.summaries import LossSummary, VarianceSummary
+from dp_metrics._aggregates import LossAggregate, VarianceAggregate
 
 MAX = sys.float_info.max
 
@@ -77,7 +77,7 @@ def loss_bounds(
 ) -> OutputBounds:
     losses = np.array(losses, dtype=float)
     return mean_loss_bounds(
-        LossSummary.from_data(losses, capacity=losses.size if capacity is None else capacity, cap=cap)
+        LossAggregate.from_data(losses, capacity=losses.size if capacity is None else capacity, cap=cap)
     )
 
 
@@ -86,7 +86,7 @@ def var_bounds(
 ) -> OutputBounds:
     x = np.array(x, dtype=float)
     return variance_bounds(
-        VarianceSummary.from_data(x, capacity=x.size if capacity is None else capacity, bounds=bounds)
+        VarianceAggregate.from_data(x, capacity=x.size if capacity is None else capacity, bounds=bounds)
     )
 
 

@@ -26,7 +26,7 @@ from dp_metrics import _release
 from dp_metrics._random import OSEntropy, SeededEntropy
 from dp_metrics.auditing import metric_loss
 from dp_metrics.bounds import mean_loss_bounds_private_n, variance_bounds_private_n
-from dp_metrics.summaries import LossSummary, VarianceSummary
+from dp_metrics._aggregates import LossAggregate, VarianceAggregate
 
 RELATION = {"neighboring": "add_or_remove_one"}
 CAPACITY = 6
@@ -34,13 +34,13 @@ CAPACITY = 6
 
 def loss_bounds(x, cap=None, capacity=CAPACITY):
     return mean_loss_bounds_private_n(
-        LossSummary.from_data(np.array(x, dtype=float), capacity=capacity, cap=cap)
+        LossAggregate.from_data(np.array(x, dtype=float), capacity=capacity, cap=cap)
     )
 
 
 def var_bounds(x, bounds=None, capacity=CAPACITY):
     return variance_bounds_private_n(
-        VarianceSummary.from_data(np.array(x, dtype=float), capacity=capacity, bounds=bounds)
+        VarianceAggregate.from_data(np.array(x, dtype=float), capacity=capacity, bounds=bounds)
     )
 
 

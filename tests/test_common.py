@@ -564,7 +564,11 @@ BAD_RECORDS = {
     "infinity": (lambda v: first_row(v, math.inf), ValueError, "contains infinity"),
     "minus infinity": (lambda v: np.array(first_row(v, -math.inf)), ValueError, "contains infinity"),
     "too large an integer": (lambda v: first_row(v, 98765 * 10**400), ValueError, "contains infinity"),
-    "missing": (lambda v: pd.Series(first_row([9.5] * len(v), pd.NA), dtype="Float64"), ValueError, "NaN"),
+    "missing": (
+        lambda v: pd.DataFrame(first_row([[9.5] * np.size(row) for row in v], pd.NA), dtype="Float64"),
+        ValueError,
+        "NaN",
+    ),
     "None among records": (lambda v: first_row(v, None), (ValueError, TypeError), None),
     "complex": (lambda v: first_row(v, 98765 + 1j), ValueError, "Complex data not supported"),
     "complex array": (lambda v: np.array(v, dtype=complex), ValueError, "Complex data not supported"),

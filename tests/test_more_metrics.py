@@ -21,14 +21,14 @@ from dp_metrics._targets import r2_from_parts
 from dp_metrics.auditing import metric_loss
 from dp_metrics.bounds import order_statistic_bounds
 from dp_metrics.mechanisms import get_mechanism
-from dp_metrics.summaries import OrderSummary
+from dp_metrics._aggregates import OrderAggregate
 
 # --- quantiles
 
 
 def order_bounds(x, k, limit=MAX, capacity=10):
     return order_statistic_bounds(
-        OrderSummary.from_data(np.array(x, dtype=float), k, capacity=capacity, limit=limit)
+        OrderAggregate.from_data(np.array(x, dtype=float), k, capacity=capacity, limit=limit)
     )
 
 

@@ -12,7 +12,7 @@ from hypothesis.extra import numpy as hnp
 import dp_metrics as dp
 from dp_metrics._release import loss_output_bounds, variance_output_bounds
 from dp_metrics.mechanisms import MECHANISMS, Hazard
-from dp_metrics.summaries import LossSummary, VarianceSummary
+from dp_metrics._aggregates import LossAggregate, VarianceAggregate
 
 SENTINEL = 987654.25
 MAX = np.finfo(np.float64).max
@@ -135,7 +135,7 @@ def test_representations_and_pickles_of_public_objects_hold_no_value_of_the_data
         bounds = make(x, mechanism=Hazard(), epsilon=1.0)
         law = Hazard().output_distribution(bounds, 1.0)
         assert "987654" not in repr(bounds) + str(bounds) + repr(law) + repr(law.runs)
-    for summary in (LossSummary.from_data(x, capacity=2), VarianceSummary.from_data(x, capacity=2)):
+    for summary in (LossAggregate.from_data(x, capacity=2), VarianceAggregate.from_data(x, capacity=2)):
         assert "987654" not in repr(summary) + str(summary)
     budget = dp.PrivacyAccountant(1)
     dp.private_mse(x, x, epsilon=1.0, accountant=budget)

@@ -8,16 +8,29 @@ import pytest
 from helpers import MAX
 
 from dp_metrics._validation import (
+    as_labels,
+    as_numbers,
+    as_probabilities,
+    as_targets,
     check_bounds,
     check_epsilon,
     check_labels,
-    check_losses,
     check_max_loss,
-    check_probabilities,
-    check_targets,
     check_vector,
-    encode_labels,
+    encoded_block,
+    float_block,
+    loss_block,
+    probability_block,
 )
+
+
+def encode_labels(y, labels):
+    return encoded_block(as_labels(y, labels), labels)
+
+
+def check_probabilities(y_proba):
+    probabilities, resolution = as_probabilities(y_proba)
+    return probability_block(probabilities), resolution
 
 
 @pytest.mark.parametrize(
@@ -240,17 +253,30 @@ def test_one_record_does_not_change_how_another_is_read():
 
 
 def test_losses_are_not_negative():
-    assert check_losses([0.0, -0.0, 1.5]).tolist() == [0.0, 0.0, 1.5]
+    assert loss_block(np.array([0.0, -0.0, 1.5])).tolist() == [0.0, 0.0, 1.5]
     with pytest.raises(ValueError, match="Negative values in data passed to `losses`"):
-        check_losses([0.0, -5e-324])
+        loss_block(np.array([0.0, -5e-324]))
 
 
 def test_targets_agree_in_shape():
-    y, p = check_targets([[1.0], [2.0]], [1.0, 2.0])
+    y, p = as_targets([[1.0], [2.0]], [1.0, 2.0])
     assert y.shape == p.shape == (2,)
-    y, p = check_targets([[1.0, 2.0]], [[1.0, 2.0]])
+    y, p = as_targets([[1.0, 2.0]], [[1.0, 2.0]])
     assert y.shape == p.shape == (1, 2)
     with pytest.raises(ValueError, match=r"different number of output \(1!=2\)"):
-        check_targets([1.0, 2.0], [[1.0, 2.0], [3.0, 4.0]])
+        as_targets([1.0, 2.0], [[1.0, 2.0], [3.0, 4.0]])
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
-        check_targets([1.0, 2.0], [1.0])
+        as_targets([1.0, 2.0], [1.0])
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int64, np.uint8, bool])
+@pytest.mark.parametrize("wrap", [np.asarray, pd.Series])
+def test_arrays_of_numbers_are_never_copied_as_a_whole(dtype, wrap):
+    data = wrap(np.zeros(10, dtype=dtype))
+    assert np.shares_memory(as_numbers(data, "x", allow_2d=False, private_n=False), np.asarray(data))
+
+
+def test_blocks_of_float64_are_not_copied():
+    block = np.zeros(10)
+    assert float_block(block, "x") is block
+    assert float_block(block[::2], "x").flags.c_contiguous

@@ -17,7 +17,7 @@ from dp_metrics._random import SeededEntropy
 from dp_metrics.auditing import metric_loss
 from dp_metrics.bounds import weighted_loss_bounds
 from dp_metrics.losses import identity
-from dp_metrics.summaries import WeightedLossSummary
+from dp_metrics._aggregates import WeightedLossAggregate
 
 
 class AllRanks:
@@ -114,7 +114,7 @@ def test_the_room_above_a_loss_is_exact():
 def test_ties_of_the_rounded_room_are_broken_by_the_rest():
     # both differences round to 1, but only one of them is more than 1
     limits, terms = np.array([1 + 2**-52, 1.0]), np.array([2**-53, 0.0])
-    summary = WeightedLossSummary.from_data(terms, limits, weight=2 << 1074, capacity=1)
+    summary = WeightedLossAggregate.from_blocks([(terms, limits)], weight=2 << 1074, bounded=True, capacity=1)
     room = [Fraction(float(m)) - Fraction(float(p)) for m, p in zip(limits, terms, strict=True)]
     assert Fraction(float(summary.room[0])) + Fraction(float(summary.room_rest[0])) == max(room)
 
@@ -132,7 +132,9 @@ def test_permutations_and_chunks_change_no_bit():
     for part in np.array_split(np.arange(losses.size), 7):
         weight = sum((Fraction(float(w)) for w in weights[part]), Fraction(0)) * 2**1074
         summaries.append(
-            WeightedLossSummary.from_data(terms[part], limits[part], weight=int(weight), capacity=500)
+            WeightedLossAggregate.from_blocks(
+                [(terms[part], limits[part])], weight=int(weight), bounded=True, capacity=500
+            )
         )
     merged = summaries[0]
     for summary in summaries[1:]:
@@ -143,7 +145,9 @@ def test_permutations_and_chunks_change_no_bit():
         np.testing.assert_array_equal(other.upper, expected.upper)
         assert other.output_range == expected.output_range
     with pytest.raises(ValueError, match="limits"):
-        merged.merge(WeightedLossSummary.from_data(terms, None, weight=1, capacity=500))
+        merged.merge(
+            WeightedLossAggregate.from_blocks([(terms[:9], None)], weight=1, bounded=False, capacity=500)
+        )
 
 
 def test_equal_weights_are_no_weights():

@@ -9,20 +9,20 @@ from hypothesis import strategies as st
 
 from dp_metrics._exact import BLOCK, UNIT_BITS
 from dp_metrics.bounds import mean_loss_bounds, variance_bounds
-from dp_metrics.summaries import LossSummary, VarianceSummary
+from dp_metrics._aggregates import LossAggregate, VarianceAggregate
 
 UNIT = 1 << UNIT_BITS
 
 # The same questions for both kinds: how to make one from data, and what its bounds are.
 KINDS = {
-    "loss": (lambda x, c: LossSummary.from_data(abs(x), capacity=c), mean_loss_bounds),
+    "loss": (lambda x, c: LossAggregate.from_data(abs(x), capacity=c), mean_loss_bounds),
     "capped loss": (
-        lambda x, c: LossSummary.from_data(np.minimum(abs(x), 3.0), capacity=c, cap=3.0),
+        lambda x, c: LossAggregate.from_data(np.minimum(abs(x), 3.0), capacity=c, cap=3.0),
         mean_loss_bounds,
     ),
-    "variance": (lambda x, c: VarianceSummary.from_data(x, capacity=c), variance_bounds),
+    "variance": (lambda x, c: VarianceAggregate.from_data(x, capacity=c), variance_bounds),
     "bounded variance": (
-        lambda x, c: VarianceSummary.from_data(np.clip(x, -0.3, 3.3), capacity=c, bounds=(-0.3, 3.3)),
+        lambda x, c: VarianceAggregate.from_data(np.clip(x, -0.3, 3.3), capacity=c, bounds=(-0.3, 3.3)),
         variance_bounds,
     ),
 }
@@ -53,7 +53,7 @@ def assert_same_bits(a, b):
 @given(st.lists(hostile_losses, min_size=1, max_size=12), st.integers(0, 15), st.booleans())
 def test_a_loss_summary_holds_count_sum_and_extremes(losses, capacity, capped):
     losses = np.minimum(losses, 3.0) if capped else np.array(losses)
-    summary = LossSummary.from_data(losses, capacity=capacity, cap=3.0 if capped else None)
+    summary = LossAggregate.from_data(losses, capacity=capacity, cap=3.0 if capped else None)
     assert summary.n == losses.size
     assert Fraction(summary.total, UNIT) == sum(map(Fraction, losses.tolist()))
     np.testing.assert_array_equal(summary.largest, np.sort(losses)[::-1][:capacity])
@@ -62,7 +62,7 @@ def test_a_loss_summary_holds_count_sum_and_extremes(losses, capacity, capped):
 
 @given(st.lists(hostile_values, min_size=1, max_size=12), st.integers(0, 15))
 def test_a_variance_summary_holds_count_power_sums_and_extremes(values, capacity):
-    summary = VarianceSummary.from_data(np.array(values), capacity=capacity)
+    summary = VarianceAggregate.from_data(np.array(values), capacity=capacity)
     assert summary.n == len(values)
     assert Fraction(summary.total, UNIT) == sum(map(Fraction, values))
     assert Fraction(summary.squares, UNIT**2) == sum(Fraction(v) ** 2 for v in values)
@@ -110,28 +110,31 @@ def test_many_records_with_ties_are_selected_like_a_full_sort(kind, capacity):
 
 def test_pieces_of_a_stream_do_not_affect_the_result():
     losses = np.random.default_rng(0).exponential(size=2 * BLOCK + 5)
-    whole = LossSummary.from_data(losses, capacity=50, cap=2.0)
-    streamed = LossSummary.from_blocks(np.array_split(losses, 37), capacity=50, cap=2.0)
+    whole = LossAggregate.from_data(losses, capacity=50, cap=2.0)
+    streamed = LossAggregate.from_blocks(np.array_split(losses, 37), capacity=50, cap=2.0)
     assert_same(streamed, whole)
 
 
 @pytest.mark.parametrize(
     ("a", "b"),
     [
-        (LossSummary.from_data(np.ones(3), capacity=2), LossSummary.from_data(np.ones(3), capacity=3)),
+        (LossAggregate.from_data(np.ones(3), capacity=2), LossAggregate.from_data(np.ones(3), capacity=3)),
         (
-            LossSummary.from_data(np.ones(3), capacity=2),
-            LossSummary.from_data(np.ones(3), capacity=2, cap=1.0),
+            LossAggregate.from_data(np.ones(3), capacity=2),
+            LossAggregate.from_data(np.ones(3), capacity=2, cap=1.0),
         ),
         (
-            VarianceSummary.from_data(np.ones(3), capacity=2),
-            VarianceSummary.from_data(np.ones(3), capacity=3),
+            VarianceAggregate.from_data(np.ones(3), capacity=2),
+            VarianceAggregate.from_data(np.ones(3), capacity=3),
         ),
         (
-            VarianceSummary.from_data(np.ones(3), capacity=2, bounds=(0, 1)),
-            VarianceSummary.from_data(np.ones(3), capacity=2, bounds=(0, 2)),
+            VarianceAggregate.from_data(np.ones(3), capacity=2, bounds=(0, 1)),
+            VarianceAggregate.from_data(np.ones(3), capacity=2, bounds=(0, 2)),
         ),
-        (LossSummary.from_data(np.ones(3), capacity=2), VarianceSummary.from_data(np.ones(3), capacity=2)),
+        (
+            LossAggregate.from_data(np.ones(3), capacity=2),
+            VarianceAggregate.from_data(np.ones(3), capacity=2),
+        ),
     ],
 )
 def test_only_summaries_with_the_same_public_settings_merge(a, b):

@@ -1,42 +1,55 @@
 """What a metric needs from the data: exact sums and the extreme records, in O(capacity) memory.
 
-A summary is private data, as sensitive as the records themselves: never publish one. Summaries of
-disjoint parts of the data merge in any order into the same bits as one summary of the whole.
+An aggregate is private data, as sensitive as the records themselves: never publish one. Aggregates of
+disjoint parts of the data merge in any order into the same bits as one aggregate of the whole.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Self
+from dataclasses import dataclass, replace
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dp_metrics._exact import BLOCK, exact_square_sum, exact_sum
+from dp_metrics._exact import BLOCK, MAX_FLOAT, UNIT_BITS, BlockSums, in_blocks, rounded_quotient
 
-__all__ = ["LossSummary", "OrderSummary", "VarianceSummary", "WeightedLossSummary"]
+__all__ = ["LossAggregate", "OrderAggregate", "VarianceAggregate", "WeightedLossAggregate"]
 
 Floats = NDArray[np.float64]
 
+Aggregate = TypeVar("Aggregate", bound=Any)
 
-class _Largest:
-    """Keeps the `capacity` largest of the values it is shown, by partial selection."""
+_SLACK = 1024  # values to collect before the next partial selection, at least
 
-    def __init__(self, capacity: int) -> None:
-        self._capacity = capacity
+
+class _Extremes:
+    """Keeps the `capacity` largest, or smallest, of the values it is shown, by partial selection.
+
+    Parameters
+    ----------
+    capacity : int
+        How many to keep.
+    sign : {1, -1}
+        1 for the largest, -1 for the smallest.
+    """
+
+    def __init__(self, capacity: int, sign: int) -> None:
+        self._capacity, self._sign = capacity, sign
         self._parts: list[Floats] = []
         self._held = 0
         self._threshold = -np.inf
 
-    def add(self, values: Floats) -> None:
-        if self._capacity == 0:
-            return
-        if self._threshold > -np.inf:  # values at the threshold are already held `capacity` times over
+    def add(self, values: Floats, extreme: float) -> None:
+        """Look at values of which `extreme` is the largest, or the smallest."""
+        if self._capacity == 0 or not self._sign * extreme > self._threshold:
+            return  # values at the threshold are already held `capacity` times over
+        values = self._sign * values
+        if self._threshold > -np.inf:
             values = values[values > self._threshold]
-        if values.size:
-            self._parts.append(values)
-            self._held += values.size
-            if self._held >= self._capacity + BLOCK:
-                self._shrink()
+        self._parts.append(values)
+        self._held += values.size
+        if self._held >= 2 * self._capacity + _SLACK:
+            self._shrink()
 
     def _shrink(self) -> None:
         held = np.concatenate(self._parts)
@@ -45,20 +58,23 @@ class _Largest:
             self._threshold = held.min()
         self._parts, self._held = [held], held.size
 
-    def descending(self) -> Floats:
-        """Return what is kept, largest first."""
+    def in_order(self) -> Floats:
+        """Return what is kept, the most extreme first."""
         if not self._parts:
             return np.empty(0)
         self._shrink()
-        return np.sort(self._parts[0])[::-1]
+        return self._sign * np.sort(self._parts[0])[::-1] + 0.0  # one zero only, so that merges agree
 
 
 def _merge_largest(a: Floats, b: Floats, capacity: int) -> Floats:
     return np.sort(np.concatenate([a, b]))[::-1][:capacity]
 
 
-def _blocks(values: Floats) -> Iterable[Floats]:
-    return (values[start : start + BLOCK] for start in range(0, values.size, BLOCK))
+def _truncated(aggregate: Aggregate, capacity: int, *arrays: str) -> Aggregate:
+    if capacity >= aggregate.capacity:
+        return aggregate
+    kept = {name: getattr(aggregate, name)[:capacity] for name in arrays}
+    return replace(aggregate, capacity=capacity, **kept)
 
 
 def _check_mergeable(a: object, b: object, fields: tuple[str, ...]) -> None:
@@ -67,7 +83,7 @@ def _check_mergeable(a: object, b: object, fields: tuple[str, ...]) -> None:
 
 
 @dataclass(frozen=True, repr=False)
-class LossSummary:
+class LossAggregate:
     """Count, exact sum and extremes of non-negative per-record losses.
 
     Parameters
@@ -93,23 +109,47 @@ class LossSummary:
     capacity: int
     cap: float | None
 
+    @property
+    def weight(self) -> int:
+        """What the sum of the losses is divided by, in units of 2**-1074."""
+        return self.n << UNIT_BITS
+
+    @property
+    def limit(self) -> float:
+        """Public limit of the mean."""
+        return MAX_FLOAT if self.cap is None else self.cap
+
+    def truncate(self, capacity: int) -> Self:
+        """Return what aggregating with this capacity would have given, if it is less."""
+        return _truncated(self, capacity, "largest", "smallest")
+
     @classmethod
     def from_data(cls, losses: Floats, *, capacity: int, cap: float | None = None) -> Self:
-        """Summarise losses that lie in [0, cap]."""
-        return cls.from_blocks(_blocks(losses), capacity=capacity, cap=cap)
+        """Aggregate non-negative losses."""
+        return cls.from_blocks(in_blocks(losses), capacity=capacity, cap=cap)
 
     @classmethod
     def from_blocks(cls, blocks: Iterable[Floats], *, capacity: int, cap: float | None = None) -> Self:
-        """Summarise losses that come in pieces; the pieces do not affect the result."""
-        largest, smallest = _Largest(capacity), _Largest(0 if cap is None else capacity)
+        """Aggregate non-negative losses that come in blocks; the blocks do not affect the result.
+
+        Losses above the cap, and infinite ones, are clipped.
+        """
+        limit = MAX_FLOAT if cap is None else cap
+        largest, smallest = _Extremes(capacity, 1), _Extremes(0 if cap is None else capacity, -1)
+        sums = BlockSums(BLOCK)
         n = total = 0
         for block in blocks:
+            if block.size == 0:
+                continue
+            high = float(block.max())
+            if high > limit:
+                block, high = np.minimum(block, limit), limit
             n += block.size
-            total += exact_sum(block)
-            largest.add(block)
+            total += sums.total(block, high)
+            largest.add(block, high)
             if cap is not None:
-                smallest.add(-block)
-        return cls(n, total, largest.descending(), -smallest.descending(), capacity, cap)
+                smallest.add(block, float(block.min()))
+        return cls(n, total, largest.in_order(), smallest.in_order(), capacity, cap)
 
     def merge(self, other: Self) -> Self:
         """Return the summary of both sets of records together."""
@@ -125,7 +165,7 @@ class LossSummary:
 
 
 @dataclass(frozen=True, repr=False)
-class WeightedLossSummary:
+class WeightedLossAggregate:
     """Count, exact sums and extremes of non-negative terms, each with a public limit of its own.
 
     A term is a weighted loss, or the sum over one group.
@@ -161,24 +201,48 @@ class WeightedLossSummary:
     room_rest: Floats
     capacity: int
 
+    @property
+    def limit(self) -> float:
+        """Public limit of the mean."""
+        return MAX_FLOAT if self.limits is None else rounded_quotient(self.limits, self.weight)
+
+    def truncate(self, capacity: int) -> Self:
+        """Return what aggregating with this capacity would have given, if it is less."""
+        return _truncated(self, capacity, "largest", "room", "room_rest")
+
     @classmethod
-    def from_data(cls, terms: Floats, limits: Floats | None, *, weight: int, capacity: int) -> Self:
-        """Summarise terms that lie between 0 and their limits."""
-        largest = _Largest(capacity)
-        for block in _blocks(terms):
-            largest.add(block)
-        room, rest = np.empty(0), np.empty(0)
-        if limits is not None:
-            room, rest = _largest_pairs(*_exact_difference(limits, terms), capacity)
+    def from_blocks(
+        cls, blocks: Iterable[tuple[Floats, Floats | None]], *, weight: int, bounded: bool, capacity: int
+    ) -> Self:
+        """Aggregate blocks of terms and, if they are bounded, of the limits that they do not exceed.
+
+        The blocks do not affect the result.
+        """
+        largest, rooms = _Extremes(capacity, 1), _LargestPairs(capacity)
+        sums = BlockSums(BLOCK)
+        n = total = limits = 0
+        largest_limit = 0.0
+        for terms, limits_of_terms in blocks:
+            if terms.size == 0:
+                continue
+            n += terms.size
+            high = float(terms.max())
+            total += sums.total(terms, high)
+            largest.add(terms, high)
+            if limits_of_terms is not None:
+                high = float(limits_of_terms.max())
+                limits += sums.total(limits_of_terms, high)
+                largest_limit = max(largest_limit, high)
+                rooms.add(*_exact_difference(limits_of_terms, terms))
         return cls(
-            n=terms.size,
+            n=n,
             weight=weight,
-            total=exact_sum(terms),
-            limits=None if limits is None else exact_sum(limits),
-            largest_limit=0.0 if limits is None or limits.size == 0 else float(limits.max()),
-            largest=largest.descending(),
-            room=room,
-            room_rest=rest,
+            total=total,
+            limits=limits if bounded else None,
+            largest_limit=largest_limit,
+            largest=largest.in_order(),
+            room=rooms.values,
+            room_rest=rooms.rest,
             capacity=capacity,
         )
 
@@ -212,6 +276,23 @@ def _exact_difference(a: Floats, b: Floats) -> tuple[Floats, Floats]:
     return difference, (a - (difference - back)) - (b + back)
 
 
+class _LargestPairs:
+    """Keeps the `capacity` largest of exact sums value + rest, where the value is the sum rounded."""
+
+    def __init__(self, capacity: int) -> None:
+        self._capacity = capacity
+        self.values = self.rest = np.empty(0)
+
+    def add(self, values: Floats, rest: Floats) -> None:
+        """Look at more of them."""
+        if self.values.size == self._capacity and self._capacity > 0:
+            keep = values >= self.values[-1]
+            values, rest = values[keep], rest[keep]
+        self.values, self.rest = _largest_pairs(
+            np.concatenate([self.values, values]), np.concatenate([self.rest, rest]), self._capacity
+        )
+
+
 def _largest_pairs(values: Floats, rest: Floats, capacity: int) -> tuple[Floats, Floats]:
     """Return the largest exact sums value + rest, descending, where the value is the sum rounded.
 
@@ -226,7 +307,7 @@ def _largest_pairs(values: Floats, rest: Floats, capacity: int) -> tuple[Floats,
 
 
 @dataclass(frozen=True, repr=False)
-class VarianceSummary:
+class VarianceAggregate:
     """Count, exact power sums and extremes of the values of a column.
 
     Parameters
@@ -253,15 +334,38 @@ class VarianceSummary:
     capacity: int
     bounds: tuple[float, float] | None
 
+    def truncate(self, capacity: int) -> Self:
+        """Return what aggregating with this capacity would have given, if it is less."""
+        return _truncated(self, capacity, "largest", "smallest")
+
     @classmethod
     def from_data(cls, x: Floats, *, capacity: int, bounds: tuple[float, float] | None = None) -> Self:
-        """Summarise finite values that lie within the bounds."""
-        largest, smallest = _Largest(capacity), _Largest(capacity)
-        for block in _blocks(x):
-            largest.add(block)
-            smallest.add(-block)
-        total, squares = exact_sum(x), exact_square_sum(x)
-        return cls(x.size, total, squares, largest.descending(), -smallest.descending(), capacity, bounds)
+        """Aggregate finite values."""
+        return cls.from_blocks(in_blocks(x), capacity=capacity, bounds=bounds)
+
+    @classmethod
+    def from_blocks(
+        cls, blocks: Iterable[Floats], *, capacity: int, bounds: tuple[float, float] | None = None
+    ) -> Self:
+        """Aggregate finite values that come in blocks; the blocks do not affect the result.
+
+        Values outside the bounds are clipped.
+        """
+        largest, smallest = _Extremes(capacity, 1), _Extremes(capacity, -1)
+        sums = BlockSums(BLOCK)
+        n = total = squares = 0
+        for block in blocks:
+            if block.size == 0:
+                continue
+            if bounds is not None:
+                block = np.clip(block, *bounds)
+            low, high = float(block.min()), float(block.max())
+            n += block.size
+            moments = sums.moments(block, max(high, -low))
+            total, squares = total + moments[0], squares + moments[1]
+            largest.add(block, high)
+            smallest.add(block, low)
+        return cls(n, total, squares, largest.in_order(), smallest.in_order(), capacity, bounds)
 
     def merge(self, other: Self) -> Self:
         """Return the summary of both sets of records together."""
@@ -278,7 +382,7 @@ class VarianceSummary:
 
 
 @dataclass(frozen=True, repr=False)
-class OrderSummary:
+class OrderAggregate:
     """The k-th smallest of n values and its neighbours in sorted order.
 
     Two of these cannot be merged in O(capacity) memory: where the k-th value of the whole lies among the
