@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 
@@ -114,11 +115,8 @@ class Hazard:
             raise ValueError("Hazard needs a metric that is at least 0: shift it by its public lower limit.")
         share = _share(epsilon, output_bounds.monotonic)
         limit = output_bounds.output_range[1]
-        grid = GeometricGrid(
-            scale=min(1e-6, 1e-9 * limit),
-            step=self._resolution(float(share), output_bounds.n) / PEAK,
-            limit=limit,
-        )
+        step = self._resolution(float(share), output_bounds.n) / PEAK
+        grid = _grid(min(1e-6, 1e-9 * limit), step, limit)
         return HazardLaw(
             grid, Runs.from_bounds(grid, output_bounds), largest_ratio(share), output_bounds.monotonic
         )
@@ -129,6 +127,12 @@ class Hazard:
         if n is None:
             raise ValueError("resolution must be given where n is private.")
         return 1.0 / (n * eps2 / 10 + 2.5)
+
+
+@lru_cache(maxsize=256)
+def _grid(scale: float, step: float, limit: float) -> GeometricGrid:
+    """Return the public grid; its last output takes some searching."""
+    return GeometricGrid(scale=scale, step=step, limit=limit)
 
 
 def _share(epsilon: Epsilon, monotonic: bool) -> Fraction:
