@@ -81,7 +81,9 @@ def check_entropy(random_state: RandomState) -> Entropy:
     Raises
     ------
     TypeError
-        For anything else.
+        For anything else, among them a bool: true is no seed.
+    ValueError
+        For a negative int.
 
     Warns
     -----
@@ -90,19 +92,20 @@ def check_entropy(random_state: RandomState) -> Entropy:
     """
     if random_state is None:
         return OSEntropy()
-    if isinstance(random_state, int | np.integer | np.random.RandomState | np.random.Generator):
-        if isinstance(random_state, int | np.integer) and random_state < 0:
-            raise ValueError("random_state must be a non-negative integer.")
-        warnings.warn(
-            "random_state was given: the release is reproducible and therefore not private. "
-            "Use it for tests and studies only.",
-            SeededReleaseWarning,
-            stacklevel=4,
-        )
-        return SeededEntropy(random_state)
     if hasattr(random_state, "words"):
         return random_state
-    raise TypeError("random_state must be None, an int, a numpy RandomState or a numpy Generator.")
+    kinds = int | np.integer | np.random.RandomState | np.random.Generator
+    if isinstance(random_state, bool) or not isinstance(random_state, kinds):
+        raise TypeError("random_state must be None, an int, a numpy RandomState or a numpy Generator.")
+    if isinstance(random_state, int | np.integer) and random_state < 0:
+        raise ValueError("random_state must be a non-negative integer.")
+    warnings.warn(
+        "random_state was given: the release is reproducible and therefore not private. "
+        "Use it for tests and studies only.",
+        SeededReleaseWarning,
+        stacklevel=4,
+    )
+    return SeededEntropy(random_state)
 
 
 class LazyUniform:

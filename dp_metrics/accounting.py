@@ -1,58 +1,25 @@
-"""A budget of epsilon that is never overspent: in memory, or in a file that many processes share."""
+"""A budget of epsilon that is never overspent, and whose epsilons all mean the same."""
 
 import math
-import numbers
 import os
-import pathlib
-import secrets
-import sqlite3
-import threading
-import time
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from collections.abc import Set
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, NoReturn
+from typing import Any
 
+from dp_metrics._ledgers import FileLedger, Ledger, MemoryLedger, Spend
 from dp_metrics._validation import check_epsilon
 from dp_metrics.exceptions import PrivacyBudgetError
+from dp_metrics.mechanisms import exact_epsilon
 
 __all__ = ["PrivacyAccountant", "Spend"]
-
-_BUSY_SECONDS = 60.0
-_APPLICATION_ID = 0x64706D62  # "dpmb" in the header of every budget file
-_VERSION = 1
-_DAMAGED = "is damaged: its records do not add up"
-_FOREIGN = "is not a budget file of dp_metrics, or is damaged"
-_WITHOUT_PATH = (
-    "A PrivacyAccountant without a path cannot {}, because every process would spend the whole budget again; "
-    "pass path= to PrivacyAccountant to share one budget between processes."
-)
-
-# One lock for all accountants, held across every fork: a child never inherits a lock that nobody will
-# release, a half-written record or an open SQLite connection.
-_LOCK = threading.Lock()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_LOCK.acquire, after_in_parent=_LOCK.release, after_in_child=_LOCK.release)
-
-
-@dataclass(frozen=True, slots=True)
-class Spend:
-    """One entry of `PrivacyAccountant.history`; `time` is in UTC, `epsilon` rounded to a float."""
-
-    time: datetime
-    label: str
-    epsilon: float
-    mechanism: str | None
-    neighboring: str
 
 
 class PrivacyAccountant:
     """A total budget of epsilon from which every release is paid before it is drawn.
 
-    Guarantee: the epsilons of all recorded spends never add up, in exact arithmetic, to more than `epsilon`.
+    Guarantee: the epsilons of all recorded spends are under one neighbouring relation, and never add up, in
+    exact arithmetic, to more than `epsilon`.
 
     Parameters
     ----------
@@ -76,8 +43,11 @@ class PrivacyAccountant:
     -----
     A total of epsilon means that the probability of any outcome of all the releases together changes by at
     most a factor exp(epsilon) between neighbouring data sets. Pure epsilons simply add up (basic composition
-    [1]_), also when later releases, and their epsilons, depend on earlier answers [2]_. That needs spends on
-    the same records under one neighbouring relation; `history` shows which relation each release used.
+    [1]_), also when later releases, and their epsilons, depend on earlier answers [2]_.
+
+    That needs one neighbouring relation: the first spend chooses it, and a spend under another is refused.
+    Releases under both "replace_one" and "add_or_remove_one" need an accountant each. It also needs the same
+    records, which nobody can check for you.
 
     Spending is never undone, even if the release it paid for fails. Copies (`copy.copy`, `copy.deepcopy`,
     `sklearn.base.clone`) are the same object, because a copied budget could be spent twice. With `path`, a
@@ -103,6 +73,10 @@ class PrivacyAccountant:
     Traceback (most recent call last):
     dp_metrics.exceptions.PrivacyBudgetError: epsilon=0.2 was asked for, but 0.9 of the total of 1.0...
 
+    >>> accountant.spend(0.1, "its number too", neighboring="add_or_remove_one")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ValueError: neighboring='add_or_remove_one' was asked for, but this budget is kept under...
+
     A budget that other processes and later runs share:
 
     >>> import os, tempfile
@@ -115,13 +89,8 @@ class PrivacyAccountant:
     def __init__(
         self, epsilon: float | Fraction | Decimal, path: str | os.PathLike[str] | None = None
     ) -> None:
-        self._total = _exact_epsilon(epsilon)
-        self._ledger: _MemoryLedger | _FileLedger
-        if path is None:
-            self._ledger = _MemoryLedger(self._total)
-        else:
-            self._ledger = _FileLedger(self._total, _absolute(path))
-            self._ledger.create_or_continue()
+        self._total = _exact(epsilon)
+        self._ledger: Ledger = MemoryLedger() if path is None else FileLedger(self._total, path)
 
     def spend(
         self,
@@ -142,24 +111,32 @@ class PrivacyAccountant:
         mechanism : str, default=None
             The mechanism that will draw the release.
         neighboring : str, default="replace_one"
-            The neighbouring relation under which the release is epsilon-differentially private.
+            The neighbouring relation under which the release is epsilon-differentially private: one for the
+            whole budget.
 
         Raises
         ------
         PrivacyBudgetError
             If more is asked for than remains; nothing is recorded.
         ValueError, TypeError
-            If an argument is invalid, or if the budget file was replaced or damaged.
+            If an argument is invalid, if neighboring is not that of the spends before, or if the budget file
+            was replaced or damaged; nothing is recorded.
         OSError
             If the budget file is gone, cannot be written or stays locked for a minute (`TimeoutError`).
         RuntimeError
             If an accountant without `path` is used in a forked child.
         """
-        asked = _exact_epsilon(epsilon)
-        for name, text in {"label": label, "mechanism": mechanism or "", "neighboring": neighboring}.items():
+        asked = _exact(epsilon)
+        drawn_by = "" if mechanism is None else mechanism
+        for name, text in {"label": label, "mechanism": drawn_by, "neighboring": neighboring}.items():
             if not isinstance(text, str):
                 raise TypeError(f"{name} must be a str.")
-        self._ledger.add(asked, label, mechanism, neighboring)
+
+        def check(spent: Fraction, relations: Set[str]) -> None:
+            _refuse_another_relation(neighboring, relations)
+            _refuse_too_much(asked, spent, self._total)
+
+        self._ledger.record(asked, label, mechanism, neighboring, check)
 
     def require(self, epsilon: float | Fraction | Decimal) -> None:
         """Raise unless that much is left; nothing is recorded or reserved.
@@ -175,9 +152,9 @@ class PrivacyAccountant:
         PrivacyBudgetError
             If less than epsilon remains. Other errors are those of `spend`.
         """
-        asked = _exact_epsilon(epsilon)
+        asked = _exact(epsilon)
         self._ledger.refuse_if_forked()
-        _admit(asked, self._ledger.spent(), self._total)
+        _refuse_too_much(asked, self._ledger.spent(), self._total)
 
     @property
     def total(self) -> float:
@@ -214,30 +191,24 @@ class PrivacyAccountant:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        if isinstance(self._ledger, _MemoryLedger):
-            raise TypeError(_WITHOUT_PATH.format("be pickled"))
-        return _unpickled, (self._total, self._ledger.path, self._ledger.identity)
+        return _unpickled, (self._total, self._ledger)
 
     def __repr__(self) -> str:
         return f"PrivacyAccountant(epsilon={self.total!r}, path={self.path!r})"
 
 
-def _unpickled(total: Fraction, path: str, identity: str) -> PrivacyAccountant:
-    # Does not touch the file: it must not be created anew, which would be a second budget.
+def _unpickled(total: Fraction, ledger: Ledger) -> PrivacyAccountant:
     accountant = object.__new__(PrivacyAccountant)
     accountant._total = total
-    accountant._ledger = _FileLedger(total, path, identity)
+    accountant._ledger = ledger
     return accountant
 
 
-def _exact_epsilon(epsilon: Any) -> Fraction:
+def _exact(epsilon: Any) -> Fraction:
     if isinstance(epsilon, Decimal):
         check_epsilon(float(epsilon) if epsilon.is_finite() else math.nan)
         return Fraction(epsilon)
-    value = check_epsilon(epsilon)
-    if isinstance(epsilon, numbers.Rational):
-        return Fraction(int(epsilon.numerator), int(epsilon.denominator))
-    return Fraction(repr(value))
+    return exact_epsilon(epsilon)
 
 
 def _rounded_down(exact: Fraction) -> float:
@@ -247,7 +218,7 @@ def _rounded_down(exact: Fraction) -> float:
     return value
 
 
-def _admit(asked: Fraction, spent: Fraction, total: Fraction) -> None:
+def _refuse_too_much(asked: Fraction, spent: Fraction, total: Fraction) -> None:
     if spent + asked > total:
         raise PrivacyBudgetError(
             f"epsilon={float(asked)!r} was asked for, but {float(spent)!r} of the total of {float(total)!r} "
@@ -255,175 +226,10 @@ def _admit(asked: Fraction, spent: Fraction, total: Fraction) -> None:
         )
 
 
-def _absolute(path: str | os.PathLike[str]) -> str:
-    name = os.fsdecode(path)
-    if name in ("", ":memory:") or "\0" in name:
-        raise ValueError("path must name a file; leave it out to keep the budget in memory.")
-    return os.path.abspath(name)
-
-
-class _MemoryLedger:
-    path = None
-
-    def __init__(self, total: Fraction) -> None:
-        self._total = total
-        self._spent = Fraction(0)
-        self._history: list[Spend] = []
-        self._pid = os.getpid()
-
-    def refuse_if_forked(self) -> None:
-        if os.getpid() != self._pid:
-            raise RuntimeError(_WITHOUT_PATH.format("be used in a forked process"))
-
-    def add(self, asked: Fraction, label: str, mechanism: str | None, neighboring: str) -> None:
-        self.refuse_if_forked()
-        with _LOCK:
-            _admit(asked, self._spent, self._total)
-            self._spent += asked
-            self._history.append(Spend(datetime.now(UTC), label, float(asked), mechanism, neighboring))
-
-    def spent(self) -> Fraction:
-        with _LOCK:
-            return self._spent
-
-    def history(self) -> tuple[Spend, ...]:
-        with _LOCK:
-            return tuple(self._history)
-
-
-class _FileLedger:
-    """A budget in a SQLite file, whose random identity tells it from a file put in its place."""
-
-    def __init__(self, total: Fraction, path: str, identity: str | None = None) -> None:
-        self._total = total
-        self.path = path
-        self.identity = identity
-
-    def refuse_if_forked(self) -> None:
-        """Do nothing: with a connection per spend, any process may spend."""
-
-    def create_or_continue(self) -> None:
-        deadline = time.monotonic() + _BUSY_SECONDS
-        while True:
-            try:
-                return self._create_or_continue()
-            except TimeoutError:
-                # Where waiting could deadlock (two processes change the journal mode) SQLite fails at once.
-                if time.monotonic() >= deadline:
-                    raise
-                time.sleep(0.01)
-
-    def _create_or_continue(self) -> None:
-        with self._connection("rwc") as db:
-            db.execute("BEGIN")
-            self._is_empty(db)  # refuses somebody else's file before it is changed
-            db.execute("COMMIT")
-            if db.execute("PRAGMA journal_mode=WAL").fetchone() != ("wal",):
-                self._fail(OSError, "cannot have a write-ahead log; put it on a local disk")
-            db.execute("BEGIN IMMEDIATE")
-            if self._is_empty(db):
-                # One transaction: a process killed inside it leaves an empty file, which the next one fills.
-                db.execute(f"PRAGMA application_id={_APPLICATION_ID}")
-                db.execute(f"PRAGMA user_version={_VERSION}")
-                db.execute("CREATE TABLE budget (identity TEXT, total TEXT, spent TEXT)")
-                db.execute(
-                    "CREATE TABLE history (id INTEGER PRIMARY KEY,"
-                    " time TEXT, label TEXT, epsilon TEXT, mechanism TEXT, neighboring TEXT)"
-                )
-                db.execute("INSERT INTO budget VALUES (?, ?, '0')", (secrets.token_hex(16), str(self._total)))
-            db.execute("UPDATE budget SET spent = spent")  # a read-only file fails now, not when spending
-            identity, spent = self._budget(db)
-            with self._parsing():
-                recorded = sum(Fraction(text) for (text,) in db.execute("SELECT epsilon FROM history"))
-            if recorded != spent:
-                self._fail(ValueError, _DAMAGED)
-            db.execute("COMMIT")
-        self.identity = identity
-
-    def add(self, asked: Fraction, label: str, mechanism: str | None, neighboring: str) -> None:
-        with self._connection() as db:
-            db.execute("BEGIN IMMEDIATE")
-            spent = self._budget(db)[1]
-            _admit(asked, spent, self._total)
-            db.execute(
-                "INSERT INTO history (time, label, epsilon, mechanism, neighboring) VALUES (?, ?, ?, ?, ?)",
-                (datetime.now(UTC).isoformat(), label, str(asked), mechanism, neighboring),
-            )
-            db.execute("UPDATE budget SET spent = ?", (str(spent + asked),))
-            db.execute("COMMIT")
-
-    def spent(self) -> Fraction:
-        with self._connection() as db:
-            return self._budget(db)[1]
-
-    def history(self) -> tuple[Spend, ...]:
-        with self._connection() as db:
-            self._budget(db)
-            rows = db.execute("SELECT time, label, epsilon, mechanism, neighboring FROM history ORDER BY id")
-            with self._parsing():
-                return tuple(
-                    Spend(datetime.fromisoformat(when), label, float(Fraction(epsilon)), *rest)
-                    for when, label, epsilon, *rest in rows
-                )
-
-    @contextmanager
-    def _connection(self, mode: str = "rw") -> Iterator[sqlite3.Connection]:
-        uri = f"{pathlib.Path(self.path).as_uri()}?mode={mode}"
-        try:
-            with (
-                _LOCK,
-                closing(sqlite3.connect(uri, uri=True, timeout=_BUSY_SECONDS, isolation_level=None)) as db,
-            ):
-                db.execute("PRAGMA synchronous=FULL")
-                db.execute("PRAGMA fullfsync=ON")  # for macOS, whose fsync stops at the cache of the disk
-                yield db  # closing takes back what is not committed
-        except sqlite3.Error as error:
-            self._explain(error)
-
-    @contextmanager
-    def _parsing(self) -> Iterator[None]:
-        try:
-            yield
-        except (TypeError, ValueError, ZeroDivisionError):
-            self._fail(ValueError, _DAMAGED)
-
-    def _is_empty(self, db: sqlite3.Connection) -> bool:
-        mark = tuple(db.execute(f"PRAGMA {x}").fetchone()[0] for x in ("application_id", "user_version"))
-        if mark == (0, 0) and db.execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,):
-            return True
-        if mark != (_APPLICATION_ID, _VERSION):
-            self._fail(ValueError, _FOREIGN)
-        return False
-
-    def _budget(self, db: sqlite3.Connection) -> tuple[str, Fraction]:
-        with self._parsing():
-            [(identity, total_text, spent_text)] = db.execute("SELECT identity, total, spent FROM budget")
-            total, spent = Fraction(total_text), Fraction(spent_text)
-        if self.identity not in (None, identity):
-            self._fail(ValueError, "was replaced: it is not the file that this accountant opened")
-        if total != self._total:
-            same = float(total) == float(self._total)  # then only the fractions tell them apart
-            was, now = (exact if same else float(exact) for exact in (total, self._total))
-            self._fail(ValueError, f"was created with a total of {was}, not {now}; pass the same total")
-        if not 0 <= spent <= total:
-            self._fail(ValueError, _DAMAGED)
-        return identity, spent
-
-    def _explain(self, error: sqlite3.Error) -> NoReturn:
-        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF  # drops the extension
-        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL):
-            self._fail(TimeoutError, "stays locked by another process", error)
-        if code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_ERROR):
-            self._fail(ValueError, _FOREIGN, error)
-        if os.path.isdir(self.path):
-            self._fail(IsADirectoryError, "is a folder", error)
-        if not os.path.isdir(os.path.dirname(self.path)):
-            self._fail(FileNotFoundError, "is in a folder that does not exist", error)
-        if self.identity is not None and not os.path.exists(self.path):
-            self._fail(FileNotFoundError, "is gone, and with it the record of what was spent", error)
-        if code in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM):
-            self._fail(PermissionError, "cannot be written: it or its folder is read-only", error)
-        self._fail(OSError, f"cannot be used ({error})", error)
-
-    def _fail(self, kind: type[Exception], what: str, cause: Exception | None = None) -> NoReturn:
-        raise kind(f"The budget file {self.path!r} {what}; nothing was released.") from cause
+def _refuse_another_relation(asked: str, kept: Set[str]) -> None:
+    if not kept <= {asked}:
+        raise ValueError(
+            f"neighboring={asked!r} was asked for, but this budget is kept under "
+            f"neighboring={' and '.join(sorted(map(repr, kept)))}, and epsilons under different neighbouring "
+            "relations don't add up; use another PrivacyAccountant for it."
+        )

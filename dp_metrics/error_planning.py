@@ -1,4 +1,4 @@
-"""Never use this on private data: what error to expect at an epsilon, from public or synthetic data."""
+"""What error to expect of a release, from public or synthetic data: nothing here keeps the data private."""
 
 import math
 import numbers
@@ -12,7 +12,14 @@ from dp_metrics import losses as _losses
 from dp_metrics._options import check_neighboring
 from dp_metrics._queries import MeanLoss, Query, Variance
 from dp_metrics._release import COUNT_SHARE
-from dp_metrics._validation import MAX_FLOAT, check_bounds, check_losses, check_max_loss, check_vector
+from dp_metrics._validation import (
+    MAX_FLOAT,
+    as_vector,
+    check_bounds,
+    check_max_loss,
+    check_vector,
+    loss_block,
+)
 from dp_metrics.mechanisms import Mechanism, exact_epsilon, get_mechanism, needs_count
 
 __all__ = ["epsilon_for_error", "expected_error"]
@@ -33,10 +40,10 @@ def expected_error(
     neighboring: str = "replace_one",
     mechanism: str | Mechanism = "hazard",
 ) -> float:
-    """Never use this on private data. Return the mean absolute error of a release at an epsilon.
+    """Return, from public data only, the mean absolute error to expect of a release at an epsilon.
 
-    The result is computed from the exact law of the release and is not private: give it public data, older
-    data that may be shown, or synthetic data like the private ones.
+    Never use this on private data: the result is computed from the exact law of the release, and is not
+    private. Give it public data, older data that may be shown, or synthetic data like the private ones.
 
     Parameters
     ----------
@@ -60,7 +67,8 @@ def expected_error(
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
         The neighbouring relation of the release.
     mechanism : str or mechanism object, default="hazard"
-        As in the metric.
+        As in the metric. The default of `private_zero_one_loss` is "geometric" if the number of records is
+        public.
 
     Returns
     -------
@@ -105,10 +113,10 @@ def epsilon_for_error(
     neighboring: str = "replace_one",
     mechanism: str | Mechanism = "hazard",
 ) -> float:
-    """Never use this on private data. Return the epsilon at which a release has a wanted expected error.
+    """Return, from public data only, the epsilon at which a release has a wanted mean absolute error.
 
-    The result is computed from the exact law of the release and is not private: give it public data, older
-    data that may be shown, or synthetic data like the private ones.
+    Never use this on private data: the result is computed from the exact law of the release, and is not
+    private. Give it public data, older data that may be shown, or synthetic data like the private ones.
 
     Parameters
     ----------
@@ -185,7 +193,7 @@ class _Plan:
             raise ValueError(f"statistic must be one of {_STATISTICS}.")
         if n is not None and (isinstance(n, bool) or not isinstance(n, numbers.Integral) or n < 1):
             raise ValueError("n must be None or a positive integer.")
-        if not (isinstance(error_cap, numbers.Real) and float(error_cap) > 0):
+        if isinstance(error_cap, bool) or not isinstance(error_cap, numbers.Real) or not float(error_cap) > 0:
             raise ValueError("error_cap must be a positive number.")
         self._private_n = check_neighboring(neighboring)
         self._mechanism = get_mechanism(mechanism)
@@ -201,7 +209,7 @@ class _Plan:
         if statistic == "variance":
             values = check_vector(data, "data")
             return Variance(values if n is None else np.resize(values, n), limits)
-        losses = check_losses(data)
+        losses = loss_block(as_vector(data, "losses"))
         losses = losses if n is None else np.resize(losses, n)
         if statistic == "mean_loss":
             return MeanLoss(_losses.identity, (losses,), cap)
@@ -220,7 +228,7 @@ class _Plan:
         law = self._mechanism.output_distribution(output_bounds, exact)
         value, limit = output_bounds.value, output_bounds.output_range[1]
         if value == 0 and limit >= MAX_FLOAT:
-            raise ValueError("The statistic of these data is 0: without a limit, no error is large.")
+            raise ValueError("The statistic of these data is 0, and so is error_cap times it: pass a limit.")
         return law.mean_absolute_error(value, min(self._error_cap * value, MAX_FLOAT) or limit)
 
 

@@ -122,7 +122,7 @@ def count_releases(
             raise ValueError("The search has no private scorer; make one with make_private_scorer.")
         return releases
     scorers = 1 if scoring is None else _private_scorers(scoring)
-    if scorers == 0:
+    if scorers < 1:
         raise ValueError("scoring holds no private scorer; make one with make_private_scorer.")
     if n_repeats is not None:
         if search_or_cv is not None or train_sizes is not None or X is None:

@@ -3,7 +3,7 @@
 import copy
 import math
 import numbers
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -22,7 +22,8 @@ from dp_metrics._trials import (
     share_of_one_trial,
     unobserved,
 )
-from dp_metrics.accounting import PrivacyAccountant
+from dp_metrics._validation import MAX_FLOAT
+from dp_metrics.accounting import PrivacyAccountant, Spend
 from dp_metrics.mechanisms import exact_epsilon
 from dp_metrics.scorers import PrivateScorer
 
@@ -39,7 +40,7 @@ def _delegates(name: str) -> Callable[[Any], bool]:
     return check
 
 
-def _success(expected_iter: Any) -> Fraction:
+def _success_probability(expected_iter: Any) -> Fraction:
     valid = isinstance(expected_iter, numbers.Real) and not isinstance(expected_iter, bool)
     if not (valid and math.isfinite(expected_iter) and expected_iter >= 1):
         raise ValueError("expected_iter must be a finite number, at least 1.")
@@ -91,6 +92,8 @@ class PrivateRandomizedSearch(MetaEstimatorMixin, BaseEstimator):
         Those of `best_estimator_`, if it has them.
     n_features_in_ : int
         That of `best_estimator_`, if it has it.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Those of `best_estimator_`, if it has them.
 
     See Also
     --------
@@ -201,8 +204,11 @@ class PrivateRandomizedSearch(MetaEstimatorMixin, BaseEstimator):
         ValueError, TypeError
             If a setting or an input is invalid; nothing is spent.
         """
-        total, success = exact_epsilon(self.epsilon), _success(self.expected_iter)
-        scorer = self._scorer(total)
+        total, success = exact_epsilon(self.epsilon), _success_probability(self.expected_iter)
+        if not (self.accountant is None or isinstance(self.accountant, PrivacyAccountant)):
+            raise TypeError("accountant must be None or a PrivacyAccountant.")
+        # no accountant: the search is charged once, and a record of each trial would tell their number
+        scorer = self._scorer(total, accountant=None)
         methods = scorer.check()[0]
         with unobserved():
             candidates = Candidates(self.estimator, self.param_distributions, methods)
@@ -210,8 +216,11 @@ class PrivateRandomizedSearch(MetaEstimatorMixin, BaseEstimator):
         public_model = PublicModel(self.estimator, y, check_data(data), methods)
         # All that the metric can find wrong with the validation records it finds with a public model as well.
         # The number is not released, so it costs nothing; from here on no record makes anything fail.
-        scorer(public_model, X_val, y_val, sample_weight=sample_weight_val)
-        self._spend(total)
+        rehearsal = PrivacyAccountant(
+            MAX_FLOAT
+        )  # its history tells under which relation the metric is private
+        self._scorer(total, rehearsal)(public_model, X_val, y_val, sample_weight=sample_weight_val)
+        self._spend(total, rehearsal.history)
 
         def trial() -> tuple[float, dict[str, Any]]:
             params = candidates.draw()
@@ -224,31 +233,29 @@ class PrivateRandomizedSearch(MetaEstimatorMixin, BaseEstimator):
             self.best_estimator_ = candidates.make(self.best_params_).fit(X, y)
         return self
 
-    def _scorer(self, total: Fraction) -> PrivateScorer:
-        if not (self.accountant is None or isinstance(self.accountant, PrivacyAccountant)):
-            raise TypeError("accountant must be None or a PrivacyAccountant.")
+    def _scorer(self, total: Fraction, accountant: PrivacyAccountant | None) -> PrivateScorer:
         share = share_of_one_trial(total)
         if share == 0.0:
             raise ValueError("epsilon is too small to be divided by 3.")
-        # no accountant: the search is charged once, and a record of each trial would tell their number
         return PrivateScorer(
             self.metric,
             epsilon=share,
+            accountant=accountant,
             response_method=self.response_method,
             greater_is_better=self.greater_is_better,
             metric_params=self.metric_params,
         )
 
-    def _spend(self, total: Fraction) -> None:
+    def _spend(self, total: Fraction, rehearsed: Sequence[Spend]) -> None:
         if self.accountant is None:
             return
-        settings = self.metric_params or {}
-        mechanism = settings.get("mechanism")
+        relation = (self.metric_params or {}).get("neighboring", "replace_one")
+        drawn_by = dict.fromkeys(spend.mechanism for spend in rehearsed if spend.mechanism is not None)
         self.accountant.spend(
             total,
             f"PrivateRandomizedSearch of {name_of(self.metric)}",
-            mechanism="best of a geometric number" + ("" if mechanism is None else f", {mechanism}"),
-            neighboring=str(settings.get("neighboring", "replace_one")),
+            mechanism=", ".join(["best of a geometric number", *drawn_by]),
+            neighboring=rehearsed[0].neighboring if rehearsed else relation,
         )
 
     @property

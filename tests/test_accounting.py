@@ -1,77 +1,56 @@
-"""The budget: exact addition; one budget for all copies, threads and processes; nothing lost in a crash."""
+"""The rules of the budget: exact addition, one relation, and one budget for all copies and threads."""
 
 import contextlib
 import copy
 import dataclasses
 import math
 import os
-import pathlib
-import pickle
-import random
-import signal
-import sqlite3
-import subprocess
 import sys
 import tempfile
-import textwrap
 import threading
-import time
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
 
-import joblib
 import numpy as np
 import pytest
+from helpers import NoEntropy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import BaseEstimator, clone
 
-import dp_metrics
-from dp_metrics import accounting
+from dp_metrics import private_mean_loss
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.exceptions import PrivacyBudgetError
-
-needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
-needs_permissions = pytest.mark.skipif(os.name != "posix", reason="file permissions of POSIX")
-
-
-def run_script(script, *args):
-    """Run a script in a fresh interpreter: it is free of threads, which a forking process should be."""
-    root = str(pathlib.Path(dp_metrics.__file__).parents[1])
-    path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH", "")]))
-    with subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(script), *map(str, args)],
-        env={**os.environ, "PYTHONPATH": path},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    ) as process:
-        try:
-            output, errors = process.communicate(timeout=300)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)  # with its children, which would hold the pipes
-            raise
-    assert process.returncode == 0, errors
-    return output
-
-
-def sql(path, *statements):
-    """Change the file behind the accountant's back."""
-    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as db:
-        return [db.execute(statement).fetchall() for statement in statements]
-
-
-@pytest.fixture
-def path(tmp_path):
-    return str(tmp_path / "budget ?#%.sqlite")
 
 
 @pytest.fixture(params=["memory", "file"])
 def make(request, tmp_path):
     """A function that makes an accountant of either kind."""
     return lambda total: PrivacyAccountant(total, None if request.param == "memory" else tmp_path / "budget")
+
+
+def in_threads(work, arguments):
+    """Call ``work(argument)`` in a thread for each argument, all at once, changing threads all the time."""
+    errors = []
+
+    def run(argument):
+        try:
+            work(argument)
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=run, args=[argument]) for argument in arguments]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert errors == []
 
 
 # Exact addition
@@ -212,20 +191,16 @@ def test_require_records_and_reserves_nothing(make):
         accountant.require(1.5)
 
 
-def test_history(make):
+def test_history_holds_all_that_was_said_of_each_spend_in_order(make):
     accountant = make(1.0)
     start = datetime.now(UTC)
-    accountant.spend(0.25, "a", mechanism="hazard", neighboring="add_or_remove_one")
+    accountant.spend(0.25, "a", mechanism="hazard", neighboring="replace_one")
     accountant.spend(Fraction(1, 3), "b; DROP TABLE history --")
     first, second = accountant.history
-    assert (first.label, first.epsilon, first.mechanism, first.neighboring) == (
-        "a",
-        0.25,
-        "hazard",
-        "add_or_remove_one",
-    )
+    assert (first.label, first.epsilon, first.mechanism) == ("a", 0.25, "hazard")
     assert (second.label, second.epsilon) == ("b; DROP TABLE history --", 1 / 3)
-    assert (second.mechanism, second.neighboring) == (None, "replace_one")
+    assert (first.neighboring, second.neighboring) == ("replace_one", "replace_one")
+    assert second.mechanism is None
     assert start <= first.time <= second.time <= datetime.now(UTC)
     assert first.time.utcoffset() == timedelta(0)
     with pytest.raises(dataclasses.FrozenInstanceError):
@@ -234,7 +209,7 @@ def test_history(make):
 
 
 @pytest.mark.parametrize(
-    "bad", [{"label": 3}, {"label": None}, {"mechanism": 3}, {"neighboring": None}], ids=str
+    "bad", [{"label": 3}, {"label": None}, {"mechanism": 3}, {"mechanism": 0}, {"neighboring": None}], ids=str
 )
 def test_descriptions_must_be_text(make, bad):
     accountant = make(1.0)
@@ -250,11 +225,90 @@ def test_floats_only_leave(make):
     assert {type(number) for number in numbers} == {float}
 
 
-def test_repr_shows_total_and_path_even_if_the_file_is_gone(path):
+def test_repr_shows_total_and_path_even_if_the_file_is_gone(tmp_path):
+    path = str(tmp_path / "budget")
     assert repr(PrivacyAccountant(1)) == "PrivacyAccountant(epsilon=1.0, path=None)"
     accountant = PrivacyAccountant(1, path)
     os.remove(path)
     assert repr(accountant) == f"PrivacyAccountant(epsilon=1.0, path={path!r})"
+
+
+# One neighbouring relation: epsilons of two don't add up
+
+RELATIONS = ["replace_one", "add_or_remove_one"]
+OTHER = dict(zip(RELATIONS, reversed(RELATIONS), strict=True))
+
+
+@pytest.mark.parametrize("kept", RELATIONS)
+def test_another_relation_is_refused_and_nothing_is_recorded(make, kept):
+    accountant = make(1.0)
+    accountant.spend(0.25, "first", neighboring=kept)
+    before = accountant.history
+    with pytest.raises(ValueError, match="neighbouring relations") as refusal:
+        accountant.spend(0.25, "second", neighboring=OTHER[kept])
+    assert str(refusal.value) == (
+        f"neighboring={OTHER[kept]!r} was asked for, but this budget is kept under neighboring={kept!r}, and "
+        "epsilons under different neighbouring relations don't add up; use another PrivacyAccountant for it."
+    )
+    assert not isinstance(refusal.value, PrivacyBudgetError)  # more budget would not help
+    assert (accountant.history, accountant.spent) == (before, 0.25)
+    accountant.spend(0.75, "third", neighboring=kept)
+    assert [entry.neighboring for entry in accountant.history] == [kept, kept]
+
+
+def test_no_relation_given_is_replace_one(make):
+    accountant = make(1.0)
+    accountant.spend(0.25, "first")
+    accountant.spend(0.25, "second", neighboring="replace_one")
+    with pytest.raises(ValueError, match="kept under neighboring='replace_one'"):
+        accountant.spend(0.25, "third", neighboring="add_or_remove_one")
+
+
+def test_a_refused_spend_does_not_choose_the_relation(make):
+    accountant = make(1.0)
+    with pytest.raises(PrivacyBudgetError):
+        accountant.spend(2.0, "too much", neighboring="add_or_remove_one")
+    accountant.spend(1.0, "fits", neighboring="replace_one")
+
+
+def test_another_relation_is_refused_even_where_nothing_is_left(make):
+    accountant = make(1.0)
+    accountant.spend(1.0, "all")
+    with pytest.raises(ValueError, match="neighbouring relations"):
+        accountant.spend(0.5, "more", neighboring="add_or_remove_one")
+
+
+@pytest.mark.parametrize("neighboring", RELATIONS)
+def test_a_release_under_another_relation_draws_nothing(make, neighboring):
+    accountant = make(1.0)
+    losses = np.linspace(0, 1, 50)
+    private_mean_loss(losses, epsilon=0.5, accountant=accountant, neighboring=neighboring)
+    with pytest.raises(ValueError, match="neighbouring relations"):
+        private_mean_loss(
+            losses,
+            epsilon=0.5,
+            accountant=accountant,
+            neighboring=OTHER[neighboring],
+            random_state=NoEntropy(),
+        )
+    assert accountant.spent == 0.5
+
+
+@pytest.mark.parametrize("attempt", range(5))
+def test_threads_that_race_for_the_first_spend_agree_on_one_relation(make, attempt):
+    accountant, refused, barrier = make(1.0), [], threading.Barrier(8)
+
+    def work(relation):
+        barrier.wait()
+        try:
+            accountant.spend(0.01, "thread", neighboring=relation)
+        except ValueError:
+            refused.append(relation)
+
+    in_threads(work, RELATIONS * 4)
+    (kept,) = {entry.neighboring for entry in accountant.history}
+    assert len(accountant.history) == 4
+    assert refused == [OTHER[kept]] * 4
 
 
 # One budget: copies, threads
@@ -284,529 +338,14 @@ def test_clone_of_an_estimator_holds_the_same_accountant(make):
 
 
 def test_threads_spend_from_one_budget(make):
-    accountant, admitted, errors = make(1.0), [], []
+    accountant, admitted = make(1.0), []
 
-    def work():
-        try:
-            for _ in range(20):
-                with contextlib.suppress(PrivacyBudgetError):
-                    accountant.spend(0.01, "thread")
-                    admitted.append(1)
-        except Exception as error:
-            errors.append(error)
+    def work(_):
+        for _ in range(20):
+            with contextlib.suppress(PrivacyBudgetError):
+                accountant.spend(0.01, "thread")
+                admitted.append(1)
 
-    threads = [threading.Thread(target=work) for _ in range(8)]
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    try:
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    finally:
-        sys.setswitchinterval(interval)
-    assert errors == []
+    in_threads(work, range(8))
     assert len(admitted) == len(accountant.history) == 100
     assert accountant.spent == 1.0
-
-
-# Other processes, without a path
-
-
-def test_without_path_pickling_says_to_pass_one():
-    for thing in (PrivacyAccountant(1.0), Holder(PrivacyAccountant(1.0))):
-        with pytest.raises(TypeError, match=r"cannot be pickled.*pass path= to PrivacyAccountant"):
-            pickle.dumps(thing)
-
-
-def spend_a_tenth(accountant):
-    accountant.spend(0.1, f"process {os.getpid()}")
-    return os.getpid()
-
-
-def test_without_path_joblib_says_to_pass_one():
-    with pytest.raises(pickle.PicklingError) as refusal:
-        joblib.Parallel(n_jobs=2)(joblib.delayed(spend_a_tenth)(PrivacyAccountant(1.0)) for _ in range(2))
-    assert "pass path= to PrivacyAccountant" in str(refusal.value.__cause__)
-
-
-@needs_fork
-@pytest.mark.parametrize("method", ["fork", "spawn"])
-def test_without_path_multiprocessing_says_to_pass_one(method):
-    script = """
-        import multiprocessing, sys
-        from dp_metrics.accounting import PrivacyAccountant
-
-        if __name__ == "__main__":
-            with multiprocessing.get_context(sys.argv[1]).Pool(1) as pool:
-                try:
-                    pool.apply(print, (PrivacyAccountant(1.0),))
-                except TypeError as error:
-                    print(error)
-    """
-    assert "pass path= to PrivacyAccountant" in run_script(script, method)
-
-
-@needs_fork
-def test_without_path_a_forked_child_refuses():
-    script = """
-        import multiprocessing
-        from dp_metrics.accounting import PrivacyAccountant
-
-        accountant = PrivacyAccountant(1.0)
-        accountant.spend(0.5, "parent")
-
-        def attempt(name):
-            try:
-                getattr(accountant, name)(*{"spend": (0.1, "child"), "require": (0.1,)}[name])
-            except RuntimeError as error:
-                return str(error)
-
-        with multiprocessing.get_context("fork").Pool(1) as pool:
-            print(*pool.map(attempt, ["spend", "require"]), sep="\\n")
-        accountant.spend(0.5, "parent")
-        assert accountant.remaining == 0.0
-    """
-    lines = run_script(script).splitlines()
-    assert len(lines) == 2
-    for line in lines:
-        assert line.startswith("A PrivacyAccountant without a path cannot be used in a forked process")
-        assert "pass path= to PrivacyAccountant" in line
-
-
-# The file
-
-
-def test_reopening_continues(path):
-    PrivacyAccountant(1.0, path).spend(0.3, "first")
-    again = PrivacyAccountant(Decimal("1.0"), pathlib.Path(path))
-    again.spend(0.7, "second")
-    assert again.remaining == 0.0
-    assert [entry.label for entry in PrivacyAccountant(1, os.fsencode(path)).history] == ["first", "second"]
-    assert os.listdir(os.path.dirname(path)) == [os.path.basename(path)]
-
-
-def test_settings_of_the_file(path):
-    PrivacyAccountant(1.0, path)
-    assert sql(path, "PRAGMA journal_mode", "PRAGMA user_version") == [[("wal",)], [(1,)]]
-
-
-def test_relative_path_is_made_absolute(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    accountant = PrivacyAccountant(1.0, "budget")
-    monkeypatch.chdir("/")
-    accountant.spend(0.5, "elsewhere")
-    assert accountant.path == str(tmp_path / "budget")
-    assert PrivacyAccountant(1.0, tmp_path / "budget").spent == 0.5
-
-
-def test_pickle_with_path_is_the_same_budget(path):
-    accountant = PrivacyAccountant(Fraction(1, 3), path)
-    twin = pickle.loads(pickle.dumps(accountant))
-    twin.spend(Fraction(1, 6), "twin")
-    accountant.spend(Fraction(1, 6), "original")
-    assert accountant.remaining == twin.remaining == 0.0
-    assert twin.history == accountant.history
-    assert repr(twin) == repr(accountant)
-
-
-def test_joblib_workers_share_a_file(path):
-    accountant = PrivacyAccountant(1.0, path)
-    joblib.Parallel(n_jobs=2)(joblib.delayed(spend_a_tenth)(accountant) for _ in range(10))
-    assert accountant.remaining == 0.0
-    with pytest.raises(PrivacyBudgetError, match=r"epsilon=0\.1 was asked for"):
-        joblib.Parallel(n_jobs=2)(joblib.delayed(spend_a_tenth)(accountant) for _ in range(2))
-
-
-def test_a_spend_does_not_read_the_history(path):
-    accountant = PrivacyAccountant(1.0, path)
-    accountant.spend(0.1, "first")
-    sql(path, "UPDATE history SET epsilon = 'unreadable'")
-    accountant.spend(0.1, "second")
-
-
-@pytest.mark.parametrize("refused", ["", ":memory:", "nul\0"])
-def test_path_must_name_a_file(refused):
-    with pytest.raises(ValueError, match="path must name a file"):
-        PrivacyAccountant(1.0, refused)
-
-
-def test_path_of_another_type_is_refused():
-    with pytest.raises(TypeError):
-        PrivacyAccountant(1.0, 3)
-
-
-@pytest.mark.parametrize("total", [2.0, 0.5, Fraction(1, 3)])
-def test_another_total_is_refused(path, total):
-    PrivacyAccountant(1.0, path).spend(0.25, "x")
-    sentence = rf"was created with a total of 1\.0, not {float(total)}; pass the same total"
-    with pytest.raises(ValueError, match=sentence):
-        PrivacyAccountant(total, path)
-    assert PrivacyAccountant(1.0, path).spent == 0.25
-
-
-def test_totals_that_differ_by_less_than_a_float_are_told_apart(path):
-    PrivacyAccountant(Fraction(1, 3), path)
-    with pytest.raises(ValueError, match="total of 1/3, not 3333333333333333/10000000000000000;"):
-        PrivacyAccountant(1 / 3, path)
-
-
-def test_foreign_database_is_refused_and_left_alone(path):
-    sql(path, "CREATE TABLE theirs (x)")
-    before = pathlib.Path(path).read_bytes()
-    with pytest.raises(ValueError, match="is not a budget file of dp_metrics"):
-        PrivacyAccountant(1.0, path)
-    assert pathlib.Path(path).read_bytes() == before
-
-
-@pytest.mark.parametrize("pragma", ["application_id = 7", "user_version = 2"])
-def test_foreign_marks_are_refused(path, pragma):
-    PrivacyAccountant(1.0, path)
-    sql(path, f"PRAGMA {pragma}")
-    with pytest.raises(ValueError, match="is not a budget file of dp_metrics"):
-        PrivacyAccountant(1.0, path)
-
-
-@pytest.mark.parametrize(
-    "content", [b"hello", b"some,csv,file\n" * 1000, b"SQLite format 3\0" + b"\xff" * 5000]
-)
-def test_not_a_database_is_refused_and_left_alone(path, content):
-    pathlib.Path(path).write_bytes(content)
-    with pytest.raises(ValueError, match="is not a budget file of dp_metrics, or is damaged"):
-        PrivacyAccountant(1.0, path)
-    assert pathlib.Path(path).read_bytes() == content
-
-
-@pytest.mark.parametrize(
-    "damage",
-    [
-        "DELETE FROM budget",
-        "INSERT INTO budget SELECT * FROM budget",
-        "UPDATE budget SET spent = '0'",
-        "UPDATE budget SET spent = '-1'",
-        "UPDATE budget SET spent = '2'",
-        "UPDATE budget SET spent = 'many'",
-        "UPDATE budget SET total = NULL",
-        "UPDATE budget SET total = x'00'",
-        "DELETE FROM history",
-        "UPDATE history SET epsilon = '1/0'",
-        "UPDATE history SET epsilon = '-1/2'",
-        "DROP TABLE budget",
-        "DROP TABLE history",
-    ],
-)
-def test_damaged_records_are_refused(path, damage):
-    PrivacyAccountant(1.0, path).spend(0.5, "x")
-    sql(path, damage)
-    with pytest.raises(ValueError, match=r"damaged.*; nothing was released"):
-        PrivacyAccountant(1.0, path)
-
-
-@pytest.mark.parametrize("spent", ["-1", "2", "many", "1/0"])
-def test_records_damaged_while_in_use_are_refused(path, spent):
-    accountant = PrivacyAccountant(1.0, path)
-    sql(path, f"UPDATE budget SET spent = '{spent}'")
-    with pytest.raises(ValueError, match="is damaged: its records do not add up; nothing was released"):
-        accountant.spend(0.5, "x")
-
-
-def test_unreadable_history_is_one_sentence(path):
-    accountant = PrivacyAccountant(1.0, path)
-    accountant.spend(0.5, "x")
-    sql(path, "UPDATE history SET time = 'yesterday'")
-    with pytest.raises(ValueError, match="is damaged"):
-        _ = accountant.history
-
-
-@pytest.mark.parametrize("size", [0, 1, 100, 5000])
-def test_truncated_file_is_refused_while_in_use(path, size):
-    accountant = PrivacyAccountant(1.0, path)
-    accountant.spend(0.5, "x")
-    os.truncate(path, size)
-    with pytest.raises(ValueError, match="is not a budget file of dp_metrics, or is damaged"):
-        accountant.spend(0.5, "y")
-    if size > 1:  # SQLite takes a byte for an empty file
-        with pytest.raises(ValueError, match="is not a budget file of dp_metrics, or is damaged"):
-            PrivacyAccountant(1.0, path)
-
-
-def test_overwritten_pages_never_admit_too_much(path):
-    accountant = PrivacyAccountant(1.0, path)
-    accountant.spend(0.5, "x")
-    whole = pathlib.Path(path).read_bytes()
-    generator = random.Random(0)
-    for _ in range(60):
-        start = generator.randrange(0, len(whole), 256)
-        pathlib.Path(path).write_bytes(whole[:start] + generator.randbytes(256) + whole[start + 256 :])
-        with pytest.raises((ValueError, OSError)):  # PrivacyBudgetError, if it is still readable
-            PrivacyAccountant(1.0, path).spend(0.75, "y")
-
-
-def test_missing_folder_is_refused(tmp_path):
-    with pytest.raises(FileNotFoundError, match="is in a folder that does not exist"):
-        PrivacyAccountant(1.0, tmp_path / "no" / "budget")
-
-
-def test_folder_instead_of_a_file_is_refused(tmp_path):
-    with pytest.raises(IsADirectoryError, match="is a folder"):
-        PrivacyAccountant(1.0, tmp_path)
-
-
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no /dev/full")
-def test_device_is_refused():
-    with pytest.raises(OSError, match=r"The budget file '/dev/full' .*; nothing was released"):
-        PrivacyAccountant(1.0, "/dev/full")
-
-
-def test_vanished_file_is_not_created_again(path):
-    accountant = PrivacyAccountant(1.0, path)
-    accountant.spend(0.5, "x")
-    pickled = pickle.dumps(accountant)
-    os.remove(path)
-    for survivor in (accountant, pickle.loads(pickled)):
-        for use in (
-            lambda a: a.spend(0.5, "y"),
-            lambda a: a.require(0.5),
-            lambda a: a.spent,
-            lambda a: a.history,
-        ):
-            with pytest.raises(FileNotFoundError, match="is gone, and with it the record of what was spent"):
-                use(survivor)
-    assert not os.path.exists(path)
-
-
-def test_replaced_file_is_refused(path):
-    accountant = PrivacyAccountant(1.0, path)
-    accountant.spend(0.9, "x")
-    os.remove(path)
-    PrivacyAccountant(1.0, path)
-    with pytest.raises(ValueError, match="was replaced: it is not the file that this accountant opened"):
-        accountant.spend(0.9, "y")
-    assert PrivacyAccountant(1.0, path).spent == 0.0
-
-
-@pytest.fixture
-def unprivileged_folder():
-    """A folder of an ordinary user, as whom the test runs: nothing is read-only for root."""
-    with tempfile.TemporaryDirectory() as folder:
-        if os.geteuid():
-            yield pathlib.Path(folder)
-        else:
-            os.chown(folder, 65534, 65534)
-            os.seteuid(65534)
-            try:
-                yield pathlib.Path(folder)
-            finally:
-                os.seteuid(0)
-
-
-@needs_permissions
-def test_read_only_file_is_refused(unprivileged_folder):
-    path = unprivileged_folder / "budget"
-    accountant = PrivacyAccountant(1.0, path)
-    path.chmod(0o444)
-    for use in (lambda: accountant.spend(0.5, "x"), lambda: PrivacyAccountant(1.0, path)):
-        with pytest.raises(PermissionError, match="cannot be written: it or its folder is read-only"):
-            use()
-    path.chmod(0o644)
-    assert accountant.spent == 0.0
-
-
-@needs_permissions
-def test_read_only_folder_is_refused(unprivileged_folder):
-    path = unprivileged_folder / "budget"
-    accountant = PrivacyAccountant(1.0, path)
-    unprivileged_folder.chmod(0o555)
-    new = unprivileged_folder / "new"
-    for use in (lambda: accountant.spend(0.5, "x"), lambda: PrivacyAccountant(1.0, new)):
-        with pytest.raises(PermissionError, match="cannot be written: it or its folder is read-only"):
-            use()
-    unprivileged_folder.chmod(0o755)
-    assert accountant.spent == 0.0
-    assert not new.exists()
-
-
-def test_locked_file_is_refused_after_the_timeout(path, monkeypatch):
-    monkeypatch.setattr(accounting, "_BUSY_SECONDS", 0.2)
-    accountant = PrivacyAccountant(1.0, path)
-    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as db:
-        db.execute("BEGIN IMMEDIATE")
-        for use in (lambda: accountant.spend(0.5, "x"), lambda: PrivacyAccountant(1.0, path)):
-            start = time.monotonic()
-            with pytest.raises(TimeoutError, match="stays locked by another process; nothing was released"):
-                use()
-            assert time.monotonic() - start < 5
-        assert accountant.spent == 0.0  # readers do not wait
-    accountant.spend(0.5, "x")
-
-
-def test_spend_waits_for_a_lock(path):
-    accountant = PrivacyAccountant(1.0, path)
-    with contextlib.closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as db:
-        db.execute("BEGIN IMMEDIATE")
-        timer = threading.Timer(0.3, db.execute, ["COMMIT"])
-        timer.start()
-        accountant.spend(0.5, "x")
-        timer.join()
-    assert accountant.spent == 0.5
-
-
-def test_failed_write_spends_nothing(path):
-    accountant = PrivacyAccountant(1.0, path)
-    sql(path, "CREATE TRIGGER full BEFORE UPDATE ON budget BEGIN SELECT RAISE(ABORT, 'disk full'); END")
-    with pytest.raises(OSError, match=r"cannot be used \(disk full\)"):
-        accountant.spend(0.5, "x")
-    assert (accountant.spent, accountant.history) == (0.0, ())
-
-
-# Many processes and crashes. The scripts fork from an interpreter that has no other threads.
-
-STRESS = """
-    import os, random, sys, traceback
-    from dp_metrics.accounting import PrivacyAccountant
-    from dp_metrics.exceptions import PrivacyBudgetError
-
-    path, processes, spends, total = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
-
-    def work(i):
-        accountant = PrivacyAccountant(float(total), path)  # all race to create it
-        for j in range(spends):
-            try:
-                accountant.spend(0.001, f"{i} {j}")
-            except PrivacyBudgetError:
-                continue
-            os.write(1, f"{i} {j}\\n".encode())
-
-    children = []
-    for i in range(processes):
-        if pid := os.fork():
-            children.append(pid)
-        else:
-            try:
-                work(i)
-            except BaseException:
-                traceback.print_exc()
-                os._exit(1)
-            os._exit(0)
-    sys.exit(max(os.waitpid(pid, 0)[1] for pid in children) != 0)
-"""
-
-
-@needs_fork
-@pytest.mark.parametrize(
-    ("processes", "spends"), [(4, 20), pytest.param(8, 200, marks=pytest.mark.slow)], ids=["fast", "slow"]
-)
-@pytest.mark.parametrize("share", [1.0, 0.75], ids=["all fit", "a quarter does not"])
-def test_processes_neither_exceed_the_budget_nor_lose_a_spend(path, processes, spends, share):
-    fitting = round(share * processes * spends)
-    admitted = run_script(STRESS, path, processes, spends, fitting / 1000).splitlines()
-    accountant = PrivacyAccountant(fitting / 1000, path)
-    assert len(admitted) == fitting
-    assert sorted(admitted) == sorted(entry.label for entry in accountant.history)
-    assert accountant.remaining == 0.0
-
-
-CREATION = """
-    import os, sys, time, traceback
-    from dp_metrics.accounting import PrivacyAccountant
-
-    for round in range(int(sys.argv[2])):
-        path, children, start = f"{sys.argv[1]}{round}", [], time.monotonic() + 0.02
-        for i in range(6):
-            if pid := os.fork():
-                children.append(pid)
-                continue
-            try:
-                while time.monotonic() < start:
-                    pass
-                PrivacyAccountant(1.0, path).spend(0.1, str(i))
-                os._exit(0)
-            except BaseException:
-                traceback.print_exc()
-                os._exit(1)
-        assert [os.waitpid(pid, 0)[1] for pid in children] == [0] * 6
-        assert PrivacyAccountant(1.0, path).spent == 0.6
-"""
-
-
-@needs_fork
-@pytest.mark.parametrize("rounds", [5, pytest.param(200, marks=pytest.mark.slow)])
-def test_processes_that_create_together_share_one_file(path, rounds):
-    run_script(CREATION, path, rounds)
-
-
-CRASH = """
-    import os, random, select, signal, sys
-    from dp_metrics.accounting import PrivacyAccountant
-
-    generator, released, creations = random.Random(0), {}, 0
-    for round in range(int(sys.argv[2])):
-        # Every other round creates a file and is killed in the middle of that, or soon after.
-        path, patience = (sys.argv[1], 0.1) if round % 2 else (f"{sys.argv[1]}{round}", 0.01)
-        receive, send = os.pipe()
-        pid = os.fork()
-        if pid == 0:
-            accountant = PrivacyAccountant(1000, path)
-            for i in range(10**9):
-                accountant.spend(0.001, f"{round} {i}")
-                os.write(send, f"{round} {i}\\n".encode())
-        os.close(send)
-        select.select([], [], [], generator.random() * patience)
-        os.kill(pid, signal.SIGKILL)
-        os.waitpid(pid, 0)
-        with os.fdopen(receive) as pipe:
-            released.setdefault(path, []).extend(pipe.read().splitlines())
-        creations += os.path.exists(path)
-        accountant = PrivacyAccountant(1000, path)
-        recorded = [spend.label for spend in accountant.history]
-        assert set(released[path]) <= set(recorded), "released but not recorded"
-        assert len(recorded) == len(set(recorded)) <= len(released[path]) + round + 1
-        assert accountant.spent == len(recorded) / 1000
-    print(creations, sum(map(len, released.values())))
-"""
-
-
-@needs_fork
-@pytest.mark.parametrize("rounds", [10, pytest.param(400, marks=pytest.mark.slow)])
-def test_kill_at_any_moment_leaves_no_release_unrecorded(path, rounds):
-    creations, releases = map(int, run_script(CRASH, path, rounds).split())
-    assert creations > rounds / 2
-    assert releases > 0
-
-
-@needs_fork
-def test_fork_while_threads_spend(path):
-    """A child forked in the middle of another thread's spend inherits neither its lock nor its connection."""
-    script = """
-        import os, sys, threading, traceback, warnings
-        warnings.simplefilter("ignore", DeprecationWarning)
-        from dp_metrics.accounting import PrivacyAccountant
-
-        accountant, memory = PrivacyAccountant(1000, sys.argv[1]), PrivacyAccountant(1000)
-        stop = threading.Event()
-
-        def work():
-            while not stop.is_set():
-                accountant.spend(0.001, "thread")
-                memory.spend(0.001, "thread")
-
-        threads = [threading.Thread(target=work) for _ in range(3)]
-        for thread in threads:
-            thread.start()
-        for i in range(20):
-            pid = os.fork()
-            if pid == 0:
-                try:
-                    memory.spent
-                    accountant.spend(0.001, "child")
-                    os._exit(0)
-                except BaseException:
-                    traceback.print_exc()
-                    os._exit(1)
-            assert os.waitpid(pid, 0)[1] == 0
-        stop.set()
-        for thread in threads:
-            thread.join()
-        assert [spend.label for spend in accountant.history].count("child") == 20
-    """
-    run_script(script, path)

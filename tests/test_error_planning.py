@@ -41,7 +41,7 @@ def test_the_expected_error_is_that_of_releases(metric, data, options, release_o
     assert abs(errors.mean() - expected) < 5 * errors.std() / math.sqrt(size) + 0.05 * expected
 
 
-def test_the_zero_one_loss():
+def test_the_error_of_a_zero_one_loss_is_below_one_record():
     wrong = rng.random(1000) < 0.1
     expected = dp.expected_error(wrong, 1.0, statistic="zero_one_loss", mechanism="geometric")
     assert expected == pytest.approx(0.851 / 1000, rel=1e-2)
@@ -57,12 +57,12 @@ def test_epsilon_for_error_is_enough_and_hardly_more(error):
     assert float(f"{epsilon:.3g}") == epsilon
 
 
-def test_more_records_need_less():
+def test_more_records_need_a_smaller_epsilon_and_have_a_smaller_error():
     assert dp.epsilon_for_error(LOSSES, 0.05, n=8000) < dp.epsilon_for_error(LOSSES, 0.05)
     assert dp.expected_error(LOSSES, 1.0, n=100) > dp.expected_error(LOSSES, 1.0)
 
 
-def test_the_ends_of_what_is_searched():
+def test_beyond_the_ends_of_what_is_searched_there_is_an_end_or_an_error():
     assert dp.epsilon_for_error(LOSSES, 1e6) == 1e-4
     with pytest.raises(ValueError, match="No epsilon"):
         dp.epsilon_for_error(LOSSES, 1e-12)
@@ -72,8 +72,12 @@ def test_the_ends_of_what_is_searched():
 
 
 @pytest.mark.parametrize("function", [dp.expected_error, dp.epsilon_for_error])
-def test_the_first_words_warn(function):
-    assert function.__doc__.startswith("Never use this on private data.")
+def test_the_first_sentence_says_public_data_only_and_the_next_forbids_private_data(function):
+    first, second = function.__doc__.split("\n\n")[:2]
+    # tables of the documentation show the first sentence and nothing else
+    assert first.startswith("Return, from public data only, the ")
+    assert first.count(".") == 1
+    assert second.strip().startswith("Never use this on private data: ")
 
 
 @pytest.mark.parametrize(
@@ -85,6 +89,8 @@ def test_the_first_words_warn(function):
         {"n": True},
         {"error_cap": 0},
         {"error_cap": "a"},
+        {"error_cap": math.nan},
+        {"error_cap": True},
         {"bounds": (0, 1)},
         {"statistic": "variance", "max_loss": 1},
         {"mechanism": "laplace"},
@@ -92,7 +98,7 @@ def test_the_first_words_warn(function):
         {"neighboring": "swap"},
     ],
 )
-def test_bad_options(options):
+def test_bad_options_are_refused(options):
     for function in (dp.expected_error, dp.epsilon_for_error):
         with pytest.raises((ValueError, TypeError)):
             function(LOSSES, 1.0, **options)

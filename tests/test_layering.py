@@ -19,15 +19,17 @@ LAYERS = [
     {"_validation", "_docs"},
     {"_options"},
     {"losses"},
-    {"summaries"},
+    {"_aggregates"},
     {"_windows"},
     {"bounds"},
     {"mechanisms"},
+    {"_ledgers"},
     {"accounting"},
     {"_queries", "_typing"},
     {"_release"},
     {"_targets", "error_planning"},
-    {"regression", "regression_losses", "classification", "statistics", "reports"},
+    {"regression", "regression_losses", "classification", "statistics"},
+    {"reports"},
     {"_metric_facts"},
     {"scorers"},
     {"_trials"},
@@ -44,9 +46,9 @@ OPTIONAL = {"xgboost", "pandas", "matplotlib", "torch", "dask", "tqdm"}
 MAY_IMPORT_OPTIONAL = {"evaluation", "distributed"}
 RANDOM = ("random", "secrets", "numpy.random", "np.random", "os.urandom", "uuid")
 MAY_BE_RANDOM = {("_random", name) for name in RANDOM}
-# None of these draws a release: accounting names its files, auditing looks for pairs of data sets to try,
+# None of these draws a release: _ledgers names its files, auditing looks for pairs of data sets to try,
 # evaluation makes public data sets.
-MAY_BE_RANDOM |= {("accounting", "secrets"), ("auditing", "np.random")}
+MAY_BE_RANDOM |= {("_ledgers", "secrets"), ("auditing", "np.random")}
 MAY_BE_RANDOM |= {("evaluation", name) for name in RANDOM}
 
 

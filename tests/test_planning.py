@@ -87,7 +87,7 @@ SEARCHES = {
 
 @pytest.mark.parametrize("routing", [False, True], ids=["", "routing"])
 @pytest.mark.parametrize("kind", SEARCHES)
-def test_searches(kind, accountant, scorer, routing):
+def test_a_search_makes_as_many_releases_as_were_counted(kind, accountant, scorer, routing):
     search = SEARCHES[kind](Ridge(), scoring=scorer, error_score="raise")
     with sklearn.config_context(enable_metadata_routing=routing):
         expected = count_releases(search, X, Y)
@@ -135,7 +135,7 @@ def test_only_private_scorers_count(accountant, scorer):
 
 @pytest.mark.parametrize("routing", [False, True], ids=["", "routing"])
 @pytest.mark.parametrize("kind", [GridSearchCV, HalvingGridSearchCV])
-def test_grouped_searches(kind, accountant, scorer, routing):
+def test_a_grouped_search_makes_as_many_releases_as_were_counted(kind, accountant, scorer, routing):
     search = kind(Ridge(), ALPHAS, cv=GroupKFold(3), scoring=scorer, error_score="raise")
     with sklearn.config_context(enable_metadata_routing=routing):
         expected = count_releases(search, X, Y, groups=GROUPS)
@@ -149,7 +149,7 @@ def test_grouped_searches(kind, accountant, scorer, routing):
     [None, 3, KFold(4), LeaveOneOut(), LeaveOneGroupOut(), [(np.arange(30), np.arange(30, 60))]],
     ids=repr,
 )
-def test_cross_validation(cv, train, accountant, scorer):
+def test_cross_validation_makes_as_many_releases_as_were_counted(cv, train, accountant, scorer):
     scoring = {"a": scorer, "b": clone(scorer)}
     options = {"groups": GROUPS} if isinstance(cv, LeaveOneGroupOut) else {}
     options["return_train_score"] = train
@@ -159,7 +159,7 @@ def test_cross_validation(cv, train, accountant, scorer):
     assert len(accountant.history) == expected
 
 
-def test_cross_validation_without_data():
+def test_cross_validation_is_counted_without_data_where_these_do_not_matter():
     assert count_releases(7) == 7
     assert count_releases(KFold(4), scoring=3) == 12
     with pytest.raises(ValueError, match="X"):
@@ -170,14 +170,14 @@ def test_cross_validation_without_data():
     "sizes", [[10, 20, 30], [0.1, 0.5, 1.0], np.linspace(0.1, 1.0, 5), [0.5, 0.501, 1.0]]
 )
 @pytest.mark.filterwarnings("ignore:Removed duplicate entries:RuntimeWarning")
-def test_learning_curve(sizes, accountant, scorer):
+def test_a_learning_curve_makes_as_many_releases_as_were_counted(sizes, accountant, scorer):
     expected = count_releases(3, X, Y, estimator=Ridge(), scoring=scorer, train_sizes=sizes)
     learning_curve(Ridge(), X, Y, cv=3, scoring=scorer, train_sizes=sizes, error_score="raise")
     assert len(accountant.history) == expected
 
 
 @pytest.mark.parametrize("several", [False, True])
-def test_permutation_importance(several, accountant, scorer):
+def test_permutation_importance_makes_as_many_releases_as_were_counted(several, accountant, scorer):
     scoring = {"a": scorer, "b": clone(scorer)} if several else scorer
     expected = count_releases(None, X, scoring=scoring, n_repeats=4)
     assert expected == (1 + 3 * 4) * (1 + several)
@@ -186,7 +186,7 @@ def test_permutation_importance(several, accountant, scorer):
 
 
 @pytest.mark.parametrize("inner", ["grid", "grid, leave one out", "halving", "halving, slow"])
-def test_nested_cross_validation(inner, accountant, scorer):
+def test_nested_cross_validation_makes_as_many_releases_as_were_counted(inner, accountant, scorer):
     search = SEARCHES[inner](Ridge(), scoring=scorer, error_score="raise")
     cv = KFold(4)  # 60 = 4 * 15
     expected = count_releases(cv, X, Y, estimator=search, scoring=clone(scorer))
@@ -194,7 +194,7 @@ def test_nested_cross_validation(inner, accountant, scorer):
     assert len(accountant.history) == expected
 
 
-def test_nested_cross_validation_by_other_means(accountant, scorer):
+def test_nested_cross_validation_counts_private_scores_in_any_kind_of_data(accountant, scorer):
     plain = GridSearchCV(Ridge(), ALPHAS, scoring="r2", cv=2)
     assert count_releases(5, estimator=plain, scoring=scorer) == 5
     private = GridSearchCV(Ridge(), ALPHAS, scoring=scorer, cv=2)
@@ -278,6 +278,8 @@ def test_what_cannot_be_known_is_refused(make, message, scorer):
     ("options", "message"),
     [
         ({"scoring": "r2"}, "no private scorer"),
+        ({"scoring": 0}, "no private scorer"),
+        ({"scoring": -1}, "no private scorer"),
         ({"scoring": {"a": "r2"}}, "no private scorer"),
         ({"scoring": ["r2"]}, "no private scorer"),
         ({"scoring": private_mse}, "Only scorers of"),
@@ -289,7 +291,7 @@ def test_what_cannot_be_known_is_refused(make, message, scorer):
         ({"n_repeats": 5}, "pass X and n_repeats"),
     ],
 )
-def test_bad_plans(options, message):
+def test_bad_plans_are_refused(options, message):
     with pytest.raises(ValueError, match=message):
         count_releases(5, **options)
 
@@ -305,7 +307,7 @@ def test_a_search_has_its_own_scoring(scorer):
         count_releases(GridSearchCV(Ridge(), ALPHAS, scoring=scorer), scoring=scorer)
 
 
-def test_halving_over_trees(accountant):
+def test_halving_over_trees_makes_as_many_releases_as_were_counted(accountant):
     scorer = get_private_scorer("neg_private_log_loss", epsilon=0.1, accountant=accountant)
     search = HalvingGridSearchCV(
         RandomForestClassifier(random_state=0), {"max_depth": [1, 2, 3, None]}, scoring=scorer, cv=2,

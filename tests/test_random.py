@@ -56,7 +56,9 @@ def test_entropy_is_passed_through_without_a_second_warning():
     assert check_entropy(entropy) is entropy
 
 
-@pytest.mark.parametrize("bad", ["7", 7.0, [7], (1, 2), object(), np.random])
+@pytest.mark.parametrize(
+    "bad", ["7", 7.0, [7], (1, 2), object(), np.random, True, False, np.True_], ids=lambda bad: repr(bad)[:10]
+)
 def test_anything_else_is_no_random_state(bad):
     with pytest.raises(TypeError, match="random_state"):
         check_entropy(bad)

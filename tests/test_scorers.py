@@ -7,6 +7,7 @@ import os
 import pickle
 import sqlite3
 
+import joblib
 import numpy as np
 import pytest
 import sklearn
@@ -37,7 +38,7 @@ import dp_metrics
 from dp_metrics import (
     PrivacyAccountant,
     PrivacyBudgetError,
-    accounting,
+    _ledgers,
     get_private_scorer,
     get_private_scorer_names,
     make_private_scorer,
@@ -137,7 +138,7 @@ def test_settings_of_the_metric_reach_it(regression):
     assert partial(model, X, y) == pytest.approx(-exact, rel=0.01, abs=1e-3)
 
 
-def test_a_metric_of_your_own(regression):
+def test_of_a_metric_of_your_own_you_say_whether_greater_is_better(regression):
     model, X, y, _ = regression
     model = clone(model).fit(X, y)
     with pytest.raises(ValueError, match=r"greater_is_better must be given for weighted_error"):
@@ -165,7 +166,7 @@ def test_the_response_is_what_was_asked_for(classification):
         scorer(LinearRegression().fit(X, codes), X, codes)
 
 
-def test_names():
+def test_only_the_names_of_ready_made_scorers_are_known():
     names = get_private_scorer_names()
     assert names == sorted(names)
     assert set(names) >= {"neg_private_mse", "neg_private_mae", "neg_private_log_loss", "private_r2_score"}
@@ -263,7 +264,7 @@ def test_bad_settings_are_refused(metric, options, error, message):
         make_private_scorer(metric, **options)
 
 
-def test_raw_values_are_refused():
+def test_raw_values_are_refused_because_a_score_is_one_number():
     def metric(y_true, y_pred, *, epsilon, accountant=None, multioutput=None):
         raise AssertionError
 
@@ -417,7 +418,7 @@ TOOLS = {
 @pytest.mark.parametrize("routing", [False, True], ids=["", "routing"])
 @pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.parametrize("tool", TOOLS)
-def test_tools(problem, tool, n_jobs, routing, accountant):
+def test_every_tool_of_scikit_learn_pays_for_each_call(problem, tool, n_jobs, routing, accountant):
     model, X, y, name = problem
     scorer = get_private_scorer(name, epsilon=0.1, accountant=accountant)
     with sklearn.config_context(enable_metadata_routing=routing):
@@ -428,8 +429,6 @@ def test_tools(problem, tool, n_jobs, routing, accountant):
 
 
 def test_threads_share_an_accountant_in_memory(regression):
-    import joblib
-
     model, X, y, name = regression
     accountant = PrivacyAccountant(1.0)
     scorer = get_private_scorer(name, epsilon=0.1, accountant=accountant)
@@ -469,6 +468,17 @@ def test_an_exhausted_budget_is_known_before_the_first_fit(regression):
         scores = cross_val_score(model, X, y, cv=2, scoring=scorer)
     assert np.isnan(scores).all()
     assert accountant.spent == 0.4
+
+
+def test_scorers_of_two_relations_cannot_share_a_budget(regression, accountant):
+    model, X, y, name = regression
+    model = clone(model).fit(X, y)
+    options = {"epsilon": 0.1, "accountant": accountant}
+    get_private_scorer(name, **options)(model, X, y)
+    other = get_private_scorer(name, neighboring="add_or_remove_one", **options)
+    with pytest.raises(ValueError, match="different neighbouring relations don't add up"):
+        other(model, X, y)
+    assert [spend.neighboring for spend in accountant.history] == ["replace_one"]
 
 
 def test_no_noise_is_repeated_between_folds():
@@ -529,7 +539,7 @@ def test_an_accountant_in_memory_is_loud_under_two_processes(regression, tool, s
 
 def test_a_locked_budget_is_one_clear_sentence_and_nothing_is_spent(regression, accountant, monkeypatch):
     model, X, y, name = regression
-    monkeypatch.setattr(accounting, "_BUSY_SECONDS", 0.1)
+    monkeypatch.setattr(_ledgers, "_BUSY_SECONDS", 0.1)
     scorer = get_private_scorer(name, epsilon=0.1, accountant=accountant)
     other = sqlite3.connect(accountant.path, isolation_level=None)
     other.execute("BEGIN EXCLUSIVE")
@@ -584,7 +594,7 @@ def test_the_total_protects_evaluation_records_and_not_training_records():
     assert min(refitted[1:]) > 15  # every other fold's score tells of the record: no epsilon bounds that
 
 
-def test_grouped_splits(accountant, regression):
+def test_grouped_splits_pay_for_each_fold_and_candidate(accountant, regression):
     model, X, y, name = regression
     scorer = get_private_scorer(name, epsilon=0.1, accountant=accountant)
     groups = np.arange(60) // 6

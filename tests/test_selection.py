@@ -1,5 +1,6 @@
 """The private search: every condition of its claim, its budget, its errors, scikit-learn's conventions."""
 
+import functools
 import inspect
 import logging
 import math
@@ -19,7 +20,7 @@ from sklearn.base import BaseEstimator, RegressorMixin, clone, is_classifier, is
 from sklearn.datasets import make_classification, make_regression
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
-from sklearn.model_selection import KFold, ShuffleSplit, cross_val_score
+from sklearn.model_selection import ShuffleSplit, cross_val_score
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -27,6 +28,8 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from dp_metrics import (
+    Hazard,
+    Laplace,
     PrivacyAccountant,
     PrivacyBudgetError,
     PrivateRandomizedSearch,
@@ -122,7 +125,7 @@ def test_it_finds_the_best_candidate():
     assert is_regressor(search)
 
 
-def test_a_classifier_in_a_pipeline():
+def test_it_searches_a_classifier_in_a_pipeline():
     model = make_pipeline(StandardScaler(), LogisticRegression())
     grid = {"logisticregression__C": stats.loguniform(0.1, 10)}
     search = make_search(model, grid, metric=private_log_loss, expected_iter=3).fit(**split(X_CLASS, LABELS))
@@ -149,7 +152,7 @@ def test_a_score_is_maximised_and_its_settings_reach_the_metric(trials):
     assert (search.best_score_, search.best_params_) == (0.0, {"value": 0})
 
 
-def test_weights_of_validation_records():
+def test_weights_of_validation_records_reach_the_metric_in_every_trial():
     seen = []
 
     def metric(y_true, y_pred, *, epsilon, accountant=None, sample_weight=None):
@@ -175,6 +178,64 @@ def test_the_whole_search_costs_epsilon_however_many_are_tried(count, trials, fi
     (spend,) = accountant.history
     assert (spend.epsilon, spend.label) == (0.3, "PrivateRandomizedSearch of private_mse")
     assert spend.neighboring == "replace_one"
+
+
+def private_n_mse(y_true, y_pred, *, epsilon, accountant=None):
+    return private_mse(
+        y_true, y_pred, epsilon=epsilon, accountant=accountant, neighboring="add_or_remove_one"
+    )
+
+
+PRIVATE_N = {
+    "in metric_params": {"metric_params": {"neighboring": "add_or_remove_one"}},
+    "in a partial": {"metric": functools.partial(private_mse, neighboring="add_or_remove_one")},
+    "in the metric": {"metric": private_n_mse, "greater_is_better": False},
+}
+
+
+@pytest.mark.parametrize("options", PRIVATE_N.values(), ids=PRIVATE_N)
+def test_it_is_recorded_under_the_relation_of_its_metric(options):
+    accountant = PrivacyAccountant(3.0)
+    make_search(accountant=accountant, **options).fit(**split())
+    assert [spend.neighboring for spend in accountant.history] == ["add_or_remove_one"]
+
+
+@pytest.mark.parametrize("options", PRIVATE_N.values(), ids=PRIVATE_N)
+def test_in_a_budget_of_another_relation_nothing_is_fitted(options, fits):
+    accountant = PrivacyAccountant(10.0)
+    private_mae(Y, Y, epsilon=1.0, accountant=accountant)
+    with pytest.raises(ValueError, match="kept under neighboring='replace_one'"):
+        make_search(Probe(), {"value": [1.0]}, accountant=accountant, **options).fit(**split())
+    assert fits == []
+    assert accountant.spent == 1.0
+
+
+def test_a_metric_of_two_relations_costs_nothing(fits):
+    def metric(y_true, y_pred, *, epsilon, accountant=None):
+        given = {"epsilon": epsilon / 2, "accountant": accountant}
+        return private_mse(y_true, y_pred, **given) + private_n_mse(y_true, y_pred, **given)
+
+    accountant = PrivacyAccountant(10.0)
+    search = make_search(metric=metric, greater_is_better=False, accountant=accountant)
+    with pytest.raises(ValueError, match="different neighbouring relations"):
+        search.fit(**split())
+    assert accountant.history == ()
+
+
+@pytest.mark.parametrize(
+    ("options", "drawn_by"),
+    [
+        ({}, repr(Hazard())),
+        ({"metric_params": {"mechanism": "laplace", "bounds": (-500, 500)}}, repr(Laplace())),
+        ({"metric": lambda y, p, *, epsilon, accountant=None: 1.0, "greater_is_better": True}, None),
+    ],
+    ids=["default", "given", "unknown"],
+)
+def test_the_mechanism_of_its_metric_is_recorded(options, drawn_by):
+    accountant = PrivacyAccountant(3.0)
+    make_search(accountant=accountant, **options).fit(**split())
+    (spend,) = accountant.history
+    assert spend.mechanism == "best of a geometric number" + (f", {drawn_by}" if drawn_by else "")
 
 
 def test_it_is_charged_before_the_number_of_trials_is_drawn(monkeypatch, fits):
@@ -211,9 +272,11 @@ def test_a_trial_costs_a_third_at_most_and_is_not_recorded(epsilon, trials):
     accountant = PrivacyAccountant(10)
     make_search(metric=metric, greater_is_better=True, epsilon=epsilon, accountant=accountant).fit(**split())
     assert len(seen) == 3 + 1  # once on public predictions, to see whether the records are valid
+    assert seen[0][1] is not accountant
+    assert [payer for _, payer in seen[1:]] == [None] * 3
+    assert len(accountant.history) == 1
     whole = Fraction(epsilon) if isinstance(epsilon, Fraction) else Fraction(str(epsilon))
-    for share, none in seen:
-        assert none is None
+    for share, _ in seen:
         assert whole * Fraction(999_999, 1_000_000) < 3 * Fraction(repr(share)) <= whole
 
 
@@ -233,7 +296,7 @@ def test_lists_are_drawn_uniformly_with_replacement_and_without_warnings():
     assert statistic < stats.chi2(2).isf(false_alarm)
 
 
-def test_several_dicts_as_in_scikit_learn():
+def test_several_dicts_are_drawn_from_as_in_scikit_learn():
     lists = draws([{"value": ["a", "b", "c"]}, {"value": ["d"]}], 400)
     assert Counter(lists).keys() == set(
         "abcd"
@@ -489,7 +552,7 @@ def test_bad_settings_cost_nothing(options, error, message):
     assert accountant.history == ()
 
 
-def test_no_accountant_but_a_number():
+def test_a_number_is_no_accountant():
     with pytest.raises(TypeError, match="accountant must be None or a PrivacyAccountant"):
         make_search(accountant=3.0).fit(**split())
 
@@ -562,7 +625,7 @@ def test_names_of_features_must_match():
         make_search().fit(**data)
 
 
-def test_only_some_candidates_have_the_response(trials):
+def test_candidates_without_the_response_rank_last(trials):
     trials(60)
     model = Pipeline([("model", LinearSVC())])
     grid = {"model": [LinearSVC(), LogisticRegression(C=3.0)]}
@@ -602,7 +665,7 @@ def test_estimator_checks(estimator, check):
     check(estimator)
 
 
-def test_before_fit():
+def test_before_fit_there_is_no_result():
     search = make_search()
     for name in ("best_params_", "classes_", "n_features_in_", "best_estimator_"):
         assert not hasattr(search, name)
@@ -612,14 +675,14 @@ def test_before_fit():
         search.predict(X)
 
 
-def test_without_refit():
+def test_without_refit_there_is_no_best_estimator():
     search = make_search().fit(**split())
     search.set_params(refit=False).fit(**split())
     assert not hasattr(search, "best_estimator_")
     assert not hasattr(search, "predict")
 
 
-def test_clone_and_pickle(tmp_path):
+def test_clone_and_pickle_keep_everything_and_share_the_budget(tmp_path):
     accountant = PrivacyAccountant(100.0, tmp_path / "budget.sqlite")
     search = make_search(accountant=accountant, metric_params={"bounds": (-500, 500)})
     other = clone(search).fit(**split())
@@ -634,7 +697,7 @@ def test_clone_and_pickle(tmp_path):
     )
 
 
-def test_inside_cross_validation_with_routing():
+def test_inside_cross_validation_each_search_and_each_score_is_paid():
     accountant = PrivacyAccountant(100.0)
     with sklearn.config_context(enable_metadata_routing=True):
         search = make_search(accountant=accountant).set_fit_request(X_val=True, y_val=True)
@@ -647,7 +710,7 @@ def test_inside_cross_validation_with_routing():
     assert accountant.spent == 3 * 3.0 + 3 * 1.0
 
 
-def test_other_kinds_of_data(trials):
+def test_sparse_records_lists_and_several_outputs_are_taken(trials):
     trials(2)
     sparse = pytest.importorskip("scipy.sparse")
     for kind in (sparse.csr_array, np.ndarray.tolist):
@@ -683,8 +746,7 @@ def test_the_total_protects_validation_records_and_not_training_records():
     assert (np.abs(true_scores(poisoned, y_val) - before) > 3 * one_record).all()
 
 
-def test_splitters_for_a_hold_out_are_public():
+def test_a_splitter_of_scikit_learn_makes_the_hold_out():
     train, validation = next(ShuffleSplit(1, test_size=0.5, random_state=0).split(X))
     search = make_search().fit(X[train], Y[train], X_val=X[validation], y_val=Y[validation])
-    assert KFold(2).get_n_splits() == 2
     assert search.best_params_["alpha"] in ALPHAS["alpha"]
