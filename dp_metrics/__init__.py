@@ -40,6 +40,7 @@ from dp_metrics.scorers import (
 )
 from dp_metrics.selection import PrivateRandomizedSearch
 from dp_metrics.statistics import private_mean, private_quantile, private_std, private_variance
+from dp_metrics.summaries import LossSummary, VarianceSummary
 
 __all__ = [
     "AboveThreshold",
@@ -47,12 +48,14 @@ __all__ = [
     "Hazard",
     "InverseSensitivity",
     "Laplace",
+    "LossSummary",
     "PiecewiseLaplace",
     "PrivacyAccountant",
     "PrivacyBudgetError",
     "PrivateRandomizedSearch",
     "PrivateScorer",
     "SeededReleaseWarning",
+    "VarianceSummary",
     "count_releases",
     "epsilon_for_error",
     "expected_error",

@@ -9,7 +9,7 @@ and Python's integer division rounds correctly, once, to the nearest float.
 
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import count
 from typing import Any
 
@@ -25,6 +25,7 @@ __all__ = [
     "exact_sum",
     "in_blocks",
     "rounded_quotient",
+    "rounded_quotients",
     "to_units",
 ]
 
@@ -56,6 +57,15 @@ def rounded_quotient(numerator: int, denominator: int) -> float:
         return numerator / denominator
     except OverflowError:
         return MAX_FLOAT if (numerator > 0) == (denominator > 0) else -MAX_FLOAT
+
+
+def rounded_quotients(numerators: Iterable[int], denominator: int) -> Floats:
+    """Return what `rounded_quotient` gives for each numerator."""
+    numerators = list(numerators)
+    try:
+        return np.array([numerator / denominator for numerator in numerators], dtype=np.float64)
+    except OverflowError:
+        return np.array([rounded_quotient(numerator, denominator) for numerator in numerators])
 
 
 def to_units(values: Floats, power: int = 1) -> list[int]:
@@ -214,7 +224,9 @@ def _split(values: Floats, mask: NDArray[np.bool_]) -> tuple[Floats, Floats]:
 
 def _dot(a: Floats, b: Floats) -> float:
     """Return the sum of the products, which is exact here, in pieces too short to be spread over threads."""
-    return float(sum([a[i : i + _ONE_THREAD] @ b[i : i + _ONE_THREAD] for i in range(0, a.size, _ONE_THREAD)]))
+    return float(
+        sum([a[i : i + _ONE_THREAD] @ b[i : i + _ONE_THREAD] for i in range(0, a.size, _ONE_THREAD)])
+    )
 
 
 def _whole(value: float, exponent: int) -> int:

@@ -1,9 +1,10 @@
 """Queries: the records of one metric, and how they become the output bounds that a mechanism sees."""
 
 import math
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +35,7 @@ __all__ = [
 ]
 
 Floats = NDArray[np.float64]
+Aggregate = TypeVar("Aggregate", LossAggregate | WeightedLossAggregate, VarianceAggregate)
 
 _MOST_VARIANCE_RANKS = 4096  # the windows of c ranks number c^2 / 2
 
@@ -192,8 +194,9 @@ class AggregatedLoss:
 
     def output_bounds(self, mechanism: Mechanism, epsilon: Epsilon, *, private_n: bool) -> OutputBounds:
         """Return the output bounds of the mean, at as many ranks as the mechanism asks for and are known."""
-        ranks = _count_ranks(mechanism, epsilon, self.n, self.aggregate.limit, private_n)
-        known = self.aggregate.truncate(ranks)
+        known = _first_ranks(
+            self.aggregate, _count_ranks(mechanism, epsilon, self.n, self.aggregate.limit, private_n)
+        )
         paper_scale = rounded_quotient(1 << UNIT_BITS, known.weight) if self.paper_sum and self.n else 1.0
         if isinstance(known, WeightedLossAggregate):
             return weighted_loss_bounds(known, paper_scale=paper_scale)
@@ -241,9 +244,22 @@ class AggregatedVariance:
 
     def output_bounds(self, mechanism: Mechanism, epsilon: Epsilon, *, private_n: bool) -> OutputBounds:
         """Return the output bounds of the variance, at as many ranks as are asked for and known."""
-        known = self.aggregate
-        known = known.truncate(_count_variance_ranks(mechanism, epsilon, known.n, known.bounds, private_n))
+        known = _first_ranks(
+            self.aggregate,
+            _count_variance_ranks(mechanism, epsilon, self.n, self.aggregate.bounds, private_n),
+        )
         return variance_bounds_private_n(known) if private_n else variance_bounds(known)
+
+
+def _first_ranks(aggregate: Aggregate, ranks: int) -> Aggregate:
+    """Return an aggregate of so many ranks, or of all that it has."""
+    if ranks > aggregate.capacity:  # which depends on public numbers only
+        warnings.warn(
+            f"A release at this epsilon uses {ranks} ranks; the summary keeps {aggregate.capacity}: it is "
+            "as private, but less accurate. Make the summary with a larger capacity.",
+            stacklevel=2,
+        )
+    return aggregate.truncate(ranks)
 
 
 def _count_ranks(mechanism: Mechanism, epsilon: Epsilon, n: int, limit: float, private_n: bool) -> int:

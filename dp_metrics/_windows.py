@@ -161,7 +161,8 @@ class _Windows:
             return np.zeros(block.size, dtype=np.bool_)
         first = np.append(self.low, np.nan)[j]
         last = _reversed_rows(np.append(self.high, np.nan)[np.newaxis], block)[0]
-        return (valid & (first == last)).any(axis=1)
+        constant: NDArray[np.bool_] = (valid & (first == last)).any(axis=1)
+        return constant
 
 
 def _trailing_zeros(number: int) -> int:

@@ -6,16 +6,16 @@ of Definition 3.4 of the paper: U^l(x) <= U^(l+1)(x') and L^l(x) >= L^(l+1)(x') 
 """
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from itertools import accumulate
-from typing import Self
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import accumulate, islice
+from operator import sub
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dp_metrics._aggregates import LossAggregate, OrderAggregate, VarianceAggregate, WeightedLossAggregate
-from dp_metrics._exact import UNIT_BITS, rounded_quotient, to_units
+from dp_metrics._exact import UNIT_BITS, rounded_quotient, rounded_quotients, to_units
 from dp_metrics._validation import MAX_FLOAT
 from dp_metrics._windows import least_spreads
 
@@ -94,13 +94,9 @@ class OutputBounds:
         """Number of ranks with bounds of their own."""
         return int(self.lower.size)
 
-    def truncate(self, ranks: int) -> Self:
-        """Return the same bounds with at most `ranks` ranks."""
-        return replace(self, lower=self.lower[:ranks], upper=self.upper[:ranks])
-
 
 def mean_loss_bounds(
-    summary: LossAggregate, *, paper_scale: float = 1.0, steps: int | None = None
+    aggregate: LossAggregate, *, paper_scale: float = 1.0, steps: int | None = None
 ) -> OutputBounds:
     """Return the output bounds of a mean of non-negative losses when records are replaced.
 
@@ -111,22 +107,20 @@ def mean_loss_bounds(
     ----------
     Lemmas D.1 to D.5 of the paper (linearly separable functions), for the mean.
     """
-    n, cap = summary.n, summary.cap
+    n, cap = aggregate.n, aggregate.cap
     scale = n << UNIT_BITS
-    ranks = min(summary.capacity, n)
-    lower = [
-        rounded_quotient(summary.total - dropped, scale) for dropped in accumulate(to_units(summary.largest))
-    ]
+    ranks = min(aggregate.capacity, n)
+    lower = rounded_quotients(_falling(aggregate.total, to_units(aggregate.largest)), scale)
     if cap is None:
         upper, limit, sensitivity = np.full(ranks, MAX_FLOAT), MAX_FLOAT, None
     else:
         (raised,) = to_units(np.array([cap]))
-        gains = accumulate(raised - loss for loss in to_units(summary.smallest))
-        upper = np.array([rounded_quotient(summary.total + gain, scale) for gain in gains])
+        gains = accumulate(raised - loss for loss in to_units(aggregate.smallest))
+        upper = rounded_quotients((aggregate.total + gain for gain in gains), scale)
         limit, sensitivity = cap, max(cap / n, _TINY)
     return OutputBounds(
-        value=rounded_quotient(summary.total, scale),
-        lower=np.array(lower),
+        value=rounded_quotient(aggregate.total, scale),
+        lower=lower,
         upper=upper,
         output_range=(0.0, limit),
         monotonic=True,
@@ -137,7 +131,7 @@ def mean_loss_bounds(
     )
 
 
-def weighted_loss_bounds(summary: WeightedLossAggregate, *, paper_scale: float = 1.0) -> OutputBounds:
+def weighted_loss_bounds(aggregate: WeightedLossAggregate, *, paper_scale: float = 1.0) -> OutputBounds:
     """Return the output bounds of a weighted mean of losses when records, or groups of them, are replaced.
 
     Each term has a public limit of its own. L^l drops the l largest terms to 0, U^l raises those l terms
@@ -147,22 +141,20 @@ def weighted_loss_bounds(summary: WeightedLossAggregate, *, paper_scale: float =
     ----------
     Appendix D.1 of the paper (linearly separable functions), with the weights public.
     """
-    n, weight = summary.n, summary.weight
-    ranks = min(summary.capacity, n)
-    lower = [
-        rounded_quotient(summary.total - dropped, weight) for dropped in accumulate(to_units(summary.largest))
-    ]
-    if summary.limits is None:
+    n, weight = aggregate.n, aggregate.weight
+    ranks = min(aggregate.capacity, n)
+    lower = rounded_quotients(_falling(aggregate.total, to_units(aggregate.largest)), weight)
+    if aggregate.limits is None:
         upper, limit, sensitivity = np.full(ranks, MAX_FLOAT), MAX_FLOAT, None
     else:
-        rooms = zip(to_units(summary.room), to_units(summary.room_rest), strict=True)
+        rooms = zip(to_units(aggregate.room), to_units(aggregate.room_rest), strict=True)
         gains = accumulate(room + rest for room, rest in rooms)
-        upper = np.array([rounded_quotient(summary.total + gain, weight) for gain in gains])
-        limit = rounded_quotient(summary.limits, weight)
-        sensitivity = max(rounded_quotient(to_units(np.array([summary.largest_limit]))[0], weight), _TINY)
+        upper = rounded_quotients((aggregate.total + gain for gain in gains), weight)
+        limit = rounded_quotient(aggregate.limits, weight)
+        sensitivity = max(rounded_quotient(to_units(np.array([aggregate.largest_limit]))[0], weight), _TINY)
     return OutputBounds(
-        value=rounded_quotient(summary.total, weight),
-        lower=np.array(lower),
+        value=rounded_quotient(aggregate.total, weight),
+        lower=lower,
         upper=upper,
         output_range=(0.0, limit),
         monotonic=True,
@@ -172,7 +164,7 @@ def weighted_loss_bounds(summary: WeightedLossAggregate, *, paper_scale: float =
     )
 
 
-def mean_loss_bounds_private_n(summary: LossAggregate) -> OutputBounds:
+def mean_loss_bounds_private_n(aggregate: LossAggregate) -> OutputBounds:
     """Return the output bounds of a mean of non-negative losses when records are added or removed.
 
     With a records removed and l - a added: L^l = min over a of (S - top_a) / (n + l - 2a) and U^l = max over
@@ -186,19 +178,19 @@ def mean_loss_bounds_private_n(summary: LossAggregate) -> OutputBounds:
     does not pay is the best. One more rank lowers every r, so the best a never falls as l grows, and all
     ranks together take O(ranks) steps, in exact integers. The same holds, mirrored, for U.
     """
-    n, total, ranks = summary.n, summary.total, summary.capacity
+    n, total, ranks = aggregate.n, aggregate.total, aggregate.capacity
     lower, rest, a = [], total, 0
-    largest = to_units(summary.largest)
+    largest = to_units(aggregate.largest)
     for rank in range(1, min(ranks + 1, n)):
         while a < rank and largest[a] * (n + rank - 2 * a) > 2 * rest:
             rest -= largest[a]
             a += 1
         lower.append(rounded_quotient(rest, (n + rank - 2 * a) << UNIT_BITS))
-    limit = MAX_FLOAT if summary.cap is None else float(summary.cap)
+    limit = MAX_FLOAT if aggregate.cap is None else float(aggregate.cap)
     upper = np.full(ranks, limit)
-    if summary.cap is not None:
-        (raised,) = to_units(np.array([summary.cap]))
-        smallest = to_units(summary.smallest)
+    if aggregate.cap is not None:
+        (raised,) = to_units(np.array([aggregate.cap]))
+        smallest = to_units(aggregate.smallest)
         rest, a = total, 0
         for rank in range(1, ranks + 1):
             rest += raised
@@ -216,27 +208,27 @@ def mean_loss_bounds_private_n(summary: LossAggregate) -> OutputBounds:
     )
 
 
-def order_statistic_bounds(summary: OrderAggregate) -> OutputBounds:
+def order_statistic_bounds(aggregate: OrderAggregate) -> OutputBounds:
     """Return the output bounds of the k-th smallest value, at least 0, when records are replaced.
 
     L^l is the (k-l)-th smallest value, or 0 below the first; U^l is the (k+l)-th, or the public limit above
     the last. If a record grows, every order statistic grows or stays: the metric is monotonic.
     """
-    ranks = min(summary.capacity, summary.n)
-    upper = np.full(ranks, summary.limit)
-    upper[: summary.above.size] = summary.above[:ranks]
+    ranks = min(aggregate.capacity, aggregate.n)
+    upper = np.full(ranks, aggregate.limit)
+    upper[: aggregate.above.size] = aggregate.above[:ranks]
     return OutputBounds(
-        value=summary.value,
-        lower=_padded(summary.below.tolist(), ranks),
+        value=aggregate.value,
+        lower=_padded(aggregate.below.tolist(), ranks),
         upper=upper,
-        output_range=(0.0, summary.limit),
+        output_range=(0.0, aggregate.limit),
         monotonic=True,
-        n=summary.n,
-        sensitivity=None if summary.limit >= MAX_FLOAT else summary.limit,
+        n=aggregate.n,
+        sensitivity=None if aggregate.limit >= MAX_FLOAT else aggregate.limit,
     )
 
 
-def variance_bounds(summary: VarianceAggregate) -> OutputBounds:
+def variance_bounds(aggregate: VarianceAggregate) -> OutputBounds:
     """Return the output bounds of the population variance when records are replaced.
 
     L^l = (n-l)/n times the least variance of n-l consecutive sorted values. With bounds [a, b],
@@ -247,28 +239,26 @@ def variance_bounds(summary: VarianceAggregate) -> OutputBounds:
     ----------
     Lemmas 5.1 to 5.3 of the paper; the upper bound here is tighter.
     """
-    n = summary.n
-    ranks = min(summary.capacity, n)
-    spread = n * summary.squares - summary.total**2  # n^2 Var, in units of 2^-2148
+    n = aggregate.n
+    ranks = min(aggregate.capacity, n)
+    spread = n * aggregate.squares - aggregate.total**2  # n^2 Var, in units of 2^-2148
     unit = 1 << (2 * UNIT_BITS)
     value = rounded_quotient(spread, n * n * unit)
-    if summary.bounds is None:
+    if aggregate.bounds is None:
         upper, limit, sensitivity = np.full(ranks, MAX_FLOAT), MAX_FLOAT, None
     else:
-        low, high = to_units(np.array(summary.bounds))
+        low, high = to_units(np.array(aggregate.bounds))
         width = (high - low) ** 2
         limit = rounded_quotient(width, 4 * unit)
         rise = width * (n - 1)
-        upper = np.array(
-            [rounded_quotient(spread + rank * rise, n * n * unit) for rank in range(1, ranks + 1)]
-        )
+        upper = rounded_quotients((spread + rank * rise for rank in range(1, ranks + 1)), n * n * unit)
         upper = np.minimum(upper, limit)
         # the variance of one record is 0 whatever it is
         sensitivity = max(rounded_quotient(rise, n * n * unit), _TINY) if n > 1 else 0.0
     return OutputBounds(
         value=value,
         lower=_padded(
-            (rounded_quotient(s, size * n * unit) for size, s in least_spreads(summary, ranks)), ranks
+            (rounded_quotient(s, size * n * unit) for size, s in least_spreads(aggregate, ranks)), ranks
         ),
         upper=upper,
         output_range=(0.0, limit),
@@ -278,22 +268,22 @@ def variance_bounds(summary: VarianceAggregate) -> OutputBounds:
     )
 
 
-def variance_bounds_private_n(summary: VarianceAggregate) -> OutputBounds:
+def variance_bounds_private_n(aggregate: VarianceAggregate) -> OutputBounds:
     """Return the output bounds of the population variance when records are added or removed.
 
     L^l = min over a of SS_a / (n + l - 2a), where SS_a is the least sum of squares about the mean of n - a
     consecutive sorted values, to which l - a copies of their mean are added. U^l is the public limit.
     """
-    n, ranks = summary.n, summary.capacity
+    n, ranks = aggregate.n, aggregate.capacity
     unit = 1 << (2 * UNIT_BITS)
     limit = MAX_FLOAT
-    if summary.bounds is not None:
-        low, high = to_units(np.array(summary.bounds))
+    if aggregate.bounds is not None:
+        low, high = to_units(np.array(aggregate.bounds))
         limit = rounded_quotient((high - low) ** 2, 4 * unit)
     value, lower = 0.0, np.zeros(ranks)
     if n > 0:
-        spreads = [(n, n * summary.squares - summary.total**2)]
-        spreads += least_spreads(summary, min(ranks, n))
+        spreads = [(n, n * aggregate.squares - aggregate.total**2)]
+        spreads += least_spreads(aggregate, min(ranks, n))
         value = rounded_quotient(spreads[0][1], n * n * unit)
         lower = _least_diluted(spreads, n, ranks)
     return OutputBounds(
@@ -334,6 +324,11 @@ def _least_diluted(spreads: list[tuple[int, int]], n: int, ranks: int) -> Floats
                 for i in np.flatnonzero(candidates).tolist()
             )
     return lower
+
+
+def _falling(total: int, dropped: list[int]) -> Iterator[int]:
+    """Return what is left of the total as one after the other is dropped."""
+    return islice(accumulate(dropped, sub, initial=total), 1, None)
 
 
 def _padded(values: Iterable[float], ranks: int) -> Floats:

@@ -22,6 +22,7 @@ __all__ = [
     "private_quantile",
     "private_std",
     "private_variance",
+    "revealing_freedom",
     "with_freedom",
 ]
 
@@ -78,8 +79,9 @@ def private_variance(
     True
     """
     freedom = check_ddof(ddof)
+    revealing = revealing_freedom(freedom)
     release = Release(
-        "private_variance", epsilon, mechanism, accountant, random_state, neighboring, **_freedom(freedom)
+        "private_variance", epsilon, mechanism, accountant, random_state, neighboring, **revealing
     )
     return _variance(release, x, bounds, freedom)
 
@@ -136,7 +138,7 @@ def private_std(
     """
     freedom = check_ddof(ddof)
     release = Release(
-        "private_std", epsilon, mechanism, accountant, random_state, neighboring, **_freedom(freedom)
+        "private_std", epsilon, mechanism, accountant, random_state, neighboring, **revealing_freedom(freedom)
     )
     return math.sqrt(_variance(release, x, bounds, freedom))
 
@@ -275,7 +277,8 @@ def private_quantile(
     return min(result, high)
 
 
-def _freedom(ddof: float) -> dict[str, Any]:
+def revealing_freedom(ddof: float) -> dict[str, Any]:
+    """Return what would give a private number of records away."""
     return {f"ddof={ddof:g}": None if ddof == 0 else True}
 
 

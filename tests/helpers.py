@@ -10,9 +10,9 @@ from fractions import Fraction
 import numpy as np
 from hypothesis import strategies as st
 
+from dp_metrics._aggregates import LossAggregate, VarianceAggregate
 from dp_metrics._random import SeededEntropy
 from dp_metrics.bounds import OutputBounds, mean_loss_bounds, variance_bounds
-from dp_metrics._aggregates import LossAggregate, VarianceAggregate
 
 MAX = sys.float_info.max
 

@@ -23,10 +23,10 @@ from hypothesis import strategies as st
 
 import dp_metrics as dp
 from dp_metrics import _release
+from dp_metrics._aggregates import LossAggregate, VarianceAggregate
 from dp_metrics._random import OSEntropy, SeededEntropy
 from dp_metrics.auditing import metric_loss
 from dp_metrics.bounds import mean_loss_bounds_private_n, variance_bounds_private_n
-from dp_metrics._aggregates import LossAggregate, VarianceAggregate
 
 RELATION = {"neighboring": "add_or_remove_one"}
 CAPACITY = 6

@@ -7,9 +7,9 @@ from helpers import HOSTILE, hostile_losses, hostile_values
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dp_metrics._aggregates import LossAggregate, VarianceAggregate
 from dp_metrics._exact import BLOCK, UNIT_BITS
 from dp_metrics.bounds import mean_loss_bounds, variance_bounds
-from dp_metrics._aggregates import LossAggregate, VarianceAggregate
 
 UNIT = 1 << UNIT_BITS
 

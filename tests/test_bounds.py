@@ -316,15 +316,6 @@ def test_one_or_two_records_have_bounds_too(n):
     assert loss_bounds([0.5] * n, cap=1.0).upper[-1] == 1.0
 
 
-def test_truncating_keeps_the_first_ranks():
-    bounds = loss_bounds([1.0, 2.0, 3.0], cap=4.0)
-    shorter = bounds.truncate(2)
-    assert shorter.ranks == 2
-    np.testing.assert_array_equal(shorter.lower, bounds.lower[:2])
-    np.testing.assert_array_equal(shorter.upper, bounds.upper[:2])
-    assert bounds.truncate(10).ranks == 3
-
-
 @pytest.mark.parametrize(
     "wrong",
     [

@@ -14,6 +14,7 @@ from sklearn import metrics as sk
 
 import dp_metrics as dp
 from dp_metrics import losses
+from dp_metrics._aggregates import OrderAggregate
 from dp_metrics._queries import MeanLoss
 from dp_metrics._random import SeededEntropy, discrete_laplace
 from dp_metrics._release import loss_output_bounds
@@ -21,7 +22,6 @@ from dp_metrics._targets import r2_from_parts
 from dp_metrics.auditing import metric_loss
 from dp_metrics.bounds import order_statistic_bounds
 from dp_metrics.mechanisms import get_mechanism
-from dp_metrics._aggregates import OrderAggregate
 
 # --- quantiles
 

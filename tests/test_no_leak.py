@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import dp_metrics as dp
+from dp_metrics._aggregates import LossAggregate, VarianceAggregate
 from dp_metrics._release import loss_output_bounds, variance_output_bounds
 from dp_metrics.mechanisms import MECHANISMS, Hazard
-from dp_metrics._aggregates import LossAggregate, VarianceAggregate
 
 SENTINEL = 987654.25
 MAX = np.finfo(np.float64).max

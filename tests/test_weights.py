@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from sklearn import metrics as sk
 
 import dp_metrics as dp
+from dp_metrics._aggregates import WeightedLossAggregate
 from dp_metrics._queries import MeanLoss
 from dp_metrics._random import SeededEntropy
 from dp_metrics.auditing import metric_loss
 from dp_metrics.bounds import weighted_loss_bounds
 from dp_metrics.losses import identity
-from dp_metrics._aggregates import WeightedLossAggregate
 
 
 class AllRanks:

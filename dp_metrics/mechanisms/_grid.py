@@ -59,6 +59,10 @@ class _SearchedGrid:
     def points(self, numbers: Integers) -> Floats:
         raise NotImplementedError
 
+    @cached_property
+    def _highest(self) -> float:
+        return float(self.points(np.array([self.last]))[0])
+
     def _estimate(self, values: Floats) -> Floats:
         raise NotImplementedError
 
@@ -66,6 +70,7 @@ class _SearchedGrid:
         values = np.asarray(values, dtype=np.float64)
         first, last = self.first, self.last
         guess = np.maximum(np.minimum(np.ceil(self._estimate(values)), last), first).astype(np.int64)
+        guess[values > self._highest] = last + 1
         while True:
             before, at = self.points(np.stack([guess - 1, guess]))
             step = ((at < values) & (guess <= last)).astype(np.int64)

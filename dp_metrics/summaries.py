@@ -1,0 +1,487 @@
+"""Summaries: what a release needs to know of the records, gathered in chunks or on several machines.
+
+A summary holds sums and the most extreme records themselves. It is private data, as sensitive as the records:
+keep it where they are kept, and publish only what `release` returns.
+"""
+
+import inspect
+import math
+import numbers
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from copy import copy
+from functools import cache
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dp_metrics import classification, regression, regression_losses, statistics
+from dp_metrics._aggregates import WeightedLossAggregate
+from dp_metrics._docs import documented
+from dp_metrics._options import check_ddof, symmetric_mechanism
+from dp_metrics._queries import AggregatedLoss, AggregatedVariance, LossMetric, Variance
+from dp_metrics._random import RandomState
+from dp_metrics._release import Release
+from dp_metrics._summary_format import Aggregate, pack, unpack
+from dp_metrics._validation import as_vector, check_bounds
+from dp_metrics.accounting import PrivacyAccountant
+from dp_metrics.mechanisms import Mechanism
+
+__all__ = ["CAPACITY", "LossSummary", "VarianceSummary"]
+
+CAPACITY = 1024
+"""Ranks that a summary keeps unless it is told otherwise."""
+
+_MODULES = (regression, regression_losses, classification, statistics)
+_METRICS: dict[str, LossMetric] = {
+    name: how for module in _MODULES for name, how in module.LOSS_METRICS.items()
+}
+_FUNCTIONS = {name: getattr(module, name) for module in _MODULES for name in module.LOSS_METRICS}
+_PER_CALL = ("epsilon", "neighboring", "mechanism", "accountant", "random_state", "sample_weight", "groups")
+
+
+class _Summary(ABC):
+    """What both kinds of summary share: a public capacity, public settings, and a private aggregate."""
+
+    def __init__(self, capacity: int) -> None:
+        if isinstance(capacity, bool) or not isinstance(capacity, numbers.Integral) or capacity < 1:
+            raise ValueError("capacity must be a positive integer.")
+        self._capacity: int = int(capacity)
+        self._aggregate: Any = None
+        self._facts: dict[str, Any] = {}  # public, and the same for all chunks
+
+    @property
+    def capacity(self) -> int:
+        """Public number of ranks that the summary keeps."""
+        return self._capacity
+
+    @abstractmethod
+    def _settings(self) -> dict[str, Any]:
+        """Return what must be the same in summaries that merge, in types of JSON."""
+
+    def _known(self) -> Any:
+        if self._aggregate is None:
+            raise ValueError("The summary is empty: update it with data first.")
+        return self._aggregate
+
+    def merge(self, other: Self) -> Self:
+        """Return the summary of the records of both, which must be different ones.
+
+        Any order and nesting of merges gives the same bits.
+
+        Parameters
+        ----------
+        other : summary
+            Of the same type, metric, options and capacity.
+
+        Returns
+        -------
+        summary
+            A new one.
+
+        Raises
+        ------
+        ValueError
+            If the two do not fit together.
+        """
+        if type(other) is not type(self) or other._settings() != self._settings():
+            raise ValueError("Summaries merge only with the same type, metric, options and capacity.")
+        merged = copy(self)  # aggregates never change
+        return merged if other._aggregate is None else merged._add(other._aggregate, other._facts)
+
+    def _add(self, aggregate: Aggregate, facts: dict[str, Any]) -> Self:
+        if self._aggregate is None:
+            self._aggregate, self._facts = aggregate, facts
+            return self
+        if facts != self._facts:
+            raise ValueError("All records must have the same number of outputs or columns.")
+        self._aggregate = self._aggregate.merge(aggregate)
+        return self
+
+    def to_bytes(self) -> bytes:
+        """Return the summary in a versioned format that `from_bytes` reads; the bytes are private data too.
+
+        Returns
+        -------
+        bytes
+            Numbers only: about 16 bytes for each rank of the capacity, or 24 with weights.
+
+        Notes
+        -----
+        The format is documented on the page on large data. Reading it runs no code.
+        """
+        settings = {"summary": type(self).__name__, **self._settings(), "facts": self._facts}
+        return pack(settings, self._known())
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Self:
+        """Return the summary that was turned into these bytes.
+
+        Parameters
+        ----------
+        data : bytes
+            From `to_bytes`.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If the bytes are damaged, are no summary or one of another type, or are of an unknown version.
+        """
+        settings, aggregate = unpack(data)
+        facts = settings.pop("facts", None)
+        if settings.pop("summary", None) != cls.__name__ or settings.get("capacity") != aggregate.capacity:
+            raise ValueError(f"These bytes are not a {cls.__name__}.")
+        summary = cls._empty(settings)
+        if summary._settings() != settings or not isinstance(facts, dict):
+            raise ValueError("These bytes are not a consistent summary.")
+        return summary._add(aggregate, facts)
+
+    @classmethod
+    @abstractmethod
+    def _empty(cls, settings: dict[str, Any]) -> Self:
+        """Return an empty summary with these settings."""
+
+    def _release(self, release: Release, query: AggregatedLoss | AggregatedVariance) -> float:
+        if not release.private_n and query.n == 0:
+            raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
+        return release.draw(query)
+
+
+class LossSummary(_Summary):
+    """Private data: all that a private mean of losses needs to know of its records, in little memory.
+
+    Records come in chunks, in any order, or are summarised on different machines and merged: a release is the
+    same, to the bit, as from one call of the metric with all of them.
+
+    Parameters
+    ----------
+    metric : callable
+        The metric to release: `private_mse` or any other metric of this package that is a mean of one loss
+        per record: not `private_r2_score`, `private_variance`, `private_std` and `private_quantile`.
+    capacity : int, default=1024
+        Public number of ranks to keep. The default serves epsilon from 0.1 on for a billion records; below
+        that a release warns, stays as private, and is less accurate.
+    **options
+        Public options of the metric, such as bounds, max_loss or labels, as numbers, strings, lists or None.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the metric cannot be summarised, or does not take an option.
+
+    See Also
+    --------
+    VarianceSummary : The same for `private_variance`.
+
+    Notes
+    -----
+    A summary holds the largest losses themselves: never publish one. The guarantee is that of the metric, and
+    what it costs is epsilon for each release.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dp_metrics import LossSummary, private_mae
+    >>> summary = LossSummary(private_mae)
+    >>> rng = np.random.default_rng(0)
+    >>> for _ in range(10):  # batches of a data loader
+    ...     y = rng.normal(size=1000)
+    ...     summary = summary.update(y, y + 1)
+    >>> 0.9 < summary.release(epsilon=1.0) < 1.1  # exactly 1
+    True
+    """
+
+    def __init__(self, metric: Any, *, capacity: int = CAPACITY, **options: Any) -> None:
+        super().__init__(capacity)
+        self._name = _check_metric(metric, options)
+        self._options = {name: _plain(value, name) for name, value in options.items()}
+
+    def __repr__(self) -> str:
+        options = "".join(f", {name}={value!r}" for name, value in self._options.items())
+        return f"LossSummary({self._name}, capacity={self._capacity}{options})"
+
+    @classmethod
+    def from_data(
+        cls,
+        metric: Any,
+        *data: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        capacity: int = CAPACITY,
+        **options: Any,
+    ) -> Self:
+        """Return the summary of one chunk of records.
+
+        Parameters
+        ----------
+        metric, capacity, **options
+            As for the class.
+        *data, sample_weight : array-like
+            As for `update`.
+        """
+        return cls(metric, capacity=capacity, **options).update(*data, sample_weight=sample_weight)
+
+    def update(self, *data: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Add a chunk of records.
+
+        Parameters
+        ----------
+        *data : array-like
+            What the metric takes, such as y_true and y_pred; a chunk may be empty.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Public, non-negative weights; for all chunks or for none.
+
+        Returns
+        -------
+        LossSummary
+            This one.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If the chunk is invalid, as in the metric; the summary is as it was before.
+        """
+        # an empty chunk is nothing unusual; whether there is any record at all is asked by `release`
+        query = _METRICS[self._name].query(
+            *data, private_n=True, sample_weight=sample_weight, groups=None, **self._options
+        )
+        known = query.aggregate(self._capacity)
+        facts = {
+            "paper_sum": known.paper_sum,
+            "counts": known.counts,
+            "columns": [math.prod(array.shape[1:]) for array in query.records],
+        }
+        return self._add(known.aggregate, facts)
+
+    @documented
+    def release(
+        self,
+        epsilon: float,
+        *,
+        neighboring: str = "replace_one",
+        mechanism: str | Mechanism | None = None,
+        accountant: PrivacyAccountant | None = None,
+        random_state: RandomState = None,
+    ) -> float:
+        """Release the metric of all records with epsilon-differential privacy.
+
+        Parameters
+        ----------
+        {epsilon}
+        {neighboring}
+        mechanism : str, mechanism object or None, default=None
+            None: what the metric takes by default.
+        {accountant}
+        {random_state}
+
+        Returns
+        -------
+        float
+            The metric, as from one call of it.
+
+        {raises}
+        UserWarning
+            If the capacity is too small for the accuracy that is possible at this epsilon.
+
+        Notes
+        -----
+        {guarantee_no_groups}
+        """
+        aggregate = self._known()
+        query = AggregatedLoss(aggregate, self._facts["paper_sum"], self._facts["counts"])
+        release = Release(
+            self._name,
+            epsilon,
+            symmetric_mechanism(mechanism or _default_mechanism(self._name), neighboring),
+            accountant,
+            random_state,
+            neighboring,
+            sample_weight=True if isinstance(aggregate, WeightedLossAggregate) else None,
+            **{"normalize=False": None if self._options.get("normalize", True) else True},
+        )
+        mean = self._release(release, query)
+        # with a private n no option asks for the total weight
+        weight = math.nan if release.private_n else query.total_weight
+        return _METRICS[self._name].finish(mean, weight, self._options)
+
+    def _settings(self) -> dict[str, Any]:
+        return {"metric": self._name, "options": self._options, "capacity": self._capacity}
+
+    @classmethod
+    def _empty(cls, settings: dict[str, Any]) -> Self:
+        metric = _FUNCTIONS.get(settings["metric"])
+        return cls(metric, capacity=settings["capacity"], **settings["options"])
+
+
+class VarianceSummary(_Summary):
+    """Private data: all that a private variance needs to know of its records, in little memory.
+
+    Values come in chunks, in any order, or are summarised on different machines and merged: a release is the
+    same, to the bit, as from one call of `private_variance` with all of them. The root of a release is a
+    private standard deviation.
+
+    Parameters
+    ----------
+    bounds : tuple of float or None, default=None
+        Public range (lower, upper) of the values, in their units; values are clipped into it. None:
+        unbounded. Never read it from the data.
+    capacity : int, default=1024
+        Public number of ranks to keep, at most 4,096 of which are used. The default serves epsilon from 0.12
+        on for a billion records; below that a release warns, stays as private, and is less accurate.
+
+    Raises
+    ------
+    ValueError
+        If an argument is invalid.
+
+    See Also
+    --------
+    LossSummary : The same for means of losses.
+
+    Notes
+    -----
+    A summary holds the most extreme values themselves: never publish one. The guarantee is that of
+    `private_variance`, and what it costs is epsilon for each release.
+
+    Examples
+    --------
+    >>> from dp_metrics import VarianceSummary
+    >>> first, second = VarianceSummary().update(range(500)), VarianceSummary().update(range(500, 1000))
+    >>> 60_000 < first.merge(second).release(epsilon=2.0) < 120_000  # exactly 83,333.25
+    True
+    """
+
+    def __init__(self, *, bounds: tuple[float, float] | None = None, capacity: int = CAPACITY) -> None:
+        super().__init__(capacity)
+        self._bounds = check_bounds(bounds)
+
+    def __repr__(self) -> str:
+        return f"VarianceSummary(bounds={self._bounds}, capacity={self._capacity})"
+
+    @classmethod
+    def from_data(
+        cls, x: ArrayLike, *, bounds: tuple[float, float] | None = None, capacity: int = CAPACITY
+    ) -> Self:
+        """Return the summary of one chunk of values.
+
+        Parameters
+        ----------
+        x : array-like of shape (n_samples,)
+            As for `update`.
+        bounds, capacity
+            As for the class.
+        """
+        return cls(bounds=bounds, capacity=capacity).update(x)
+
+    def update(self, x: ArrayLike) -> Self:
+        """Add a chunk of values.
+
+        Parameters
+        ----------
+        x : array-like of shape (n_samples,)
+            One finite number per record; a chunk may be empty.
+
+        Returns
+        -------
+        VarianceSummary
+            This one.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If the chunk is invalid, as in `private_variance`; the summary is as it was before.
+        """
+        values = as_vector(x, "x", private_n=True)
+        return self._add(Variance(values, self._bounds).aggregate(self._capacity).aggregate, {})
+
+    @documented
+    def release(
+        self,
+        epsilon: float,
+        *,
+        ddof: float = 0,
+        neighboring: str = "replace_one",
+        mechanism: str | Mechanism = "hazard",
+        accountant: PrivacyAccountant | None = None,
+        random_state: RandomState = None,
+    ) -> float:
+        """Release the variance of all values with epsilon-differential privacy.
+
+        Parameters
+        ----------
+        {epsilon}
+        {ddof}
+        {neighboring}
+        {mechanism: pass `bounds`}
+        {accountant}
+        {random_state}
+
+        Returns
+        -------
+        float
+            The variance, as from one call of `private_variance`.
+
+        {raises}
+        UserWarning
+            If the capacity is too small for the accuracy that is possible at this epsilon.
+
+        Notes
+        -----
+        {guarantee_no_groups}
+        """
+        freedom = check_ddof(ddof)
+        query = AggregatedVariance(self._known())
+        release = Release(
+            "private_variance",
+            epsilon,
+            mechanism,
+            accountant,
+            random_state,
+            neighboring,
+            **statistics.revealing_freedom(freedom),
+        )
+        if not release.private_n and query.n and not freedom < query.n:
+            raise ValueError("ddof must be smaller than the number of samples.")
+        return statistics.with_freedom(self._release(release, query), query.n, freedom)
+
+    def _settings(self) -> dict[str, Any]:
+        return {
+            "bounds": None if self._bounds is None else list(self._bounds),
+            "capacity": self._capacity,
+        }
+
+    @classmethod
+    def _empty(cls, settings: dict[str, Any]) -> Self:
+        return cls(bounds=settings["bounds"], capacity=settings["capacity"])
+
+
+@cache
+def _default_mechanism(name: str) -> Any:
+    return inspect.signature(_FUNCTIONS[name]).parameters["mechanism"].default
+
+
+def _check_metric(metric: Any, options: Mapping[str, Any]) -> str:
+    """Return the name of a metric that is a mean of losses and takes these options."""
+    name = getattr(metric, "__name__", "")
+    if _FUNCTIONS.get(name) is not metric or metric is None:
+        raise TypeError(f"metric must be one of {', '.join(_FUNCTIONS)}: a mean of one loss per record.")
+    known = inspect.signature(metric).parameters
+    for option in options:
+        if option in _PER_CALL:
+            raise TypeError(
+                f"{option} is no option of a summary: pass it to `update` or `release`, if at all."
+            )
+        if option not in known or known[option].kind is not inspect.Parameter.KEYWORD_ONLY:
+            raise TypeError(f"{name}() got an unexpected keyword argument {option!r}.")
+    return name
+
+
+def _plain(value: Any, name: str) -> Any:
+    """Return a public option in types that JSON can hold."""
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        return [_plain(item, name) for item in value]
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    raise TypeError(f"{name} must be made of numbers, strings, lists and None.")
