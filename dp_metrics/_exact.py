@@ -10,7 +10,7 @@ and Python's integer division rounds correctly, once, to the nearest float.
 import math
 import sys
 from collections.abc import Iterable, Iterator
-from itertools import count
+from itertools import count, repeat
 from typing import Any
 
 import numpy as np
@@ -59,22 +59,27 @@ def rounded_quotient(numerator: int, denominator: int) -> float:
         return MAX_FLOAT if (numerator > 0) == (denominator > 0) else -MAX_FLOAT
 
 
-def rounded_quotients(numerators: Iterable[int], denominator: int) -> Floats:
-    """Return what `rounded_quotient` gives for each numerator."""
-    numerators = list(numerators)
+def rounded_quotients(numerators: Iterable[int], denominators: Iterable[int] | int) -> Floats:
+    """Return what `rounded_quotient` gives for each numerator, and its or the common denominator."""
+    if isinstance(denominators, int):
+        denominators = repeat(denominators)
+    pairs = list(zip(numerators, denominators, strict=False))
     try:
-        return np.array([numerator / denominator for numerator in numerators], dtype=np.float64)
+        return np.array([numerator / denominator for numerator, denominator in pairs], dtype=np.float64)
     except OverflowError:
-        return np.array([rounded_quotient(numerator, denominator) for numerator in numerators])
+        return np.array([rounded_quotient(*pair) for pair in pairs])
 
 
-def to_units(values: Floats, power: int = 1) -> list[int]:
-    """Return finite floats as exact integers, in units of 2**(-1074 * power)."""
+def to_units(values: Floats, bits: int = 0) -> list[int]:
+    """Return finite floats as exact integers, in units of 2**(bits - 1074), of which they are multiples."""
     mantissa, exponent = np.frexp(values)
+    whole = np.ldexp(mantissa, 53).astype(np.int64)
+    shift = exponent.astype(np.int64) + (UNIT_BITS - 53 - bits)
+    if values.size and shift.min() >= 0 and shift.max() < 10:  # they stay below 2^63
+        units: list[int] = (whole << shift).tolist()
+        return units
     # The 53-bit whole mantissa of a subnormal ends in zeros, so the right shift loses nothing.
-    whole = np.ldexp(mantissa, 53).astype(np.int64).tolist()
-    shift = (exponent - 53 + UNIT_BITS * power).tolist()
-    return [m << s if s >= 0 else m >> -s for m, s in zip(whole, shift, strict=True)]
+    return [m << s if s >= 0 else m >> -s for m, s in zip(whole.tolist(), shift.tolist(), strict=True)]
 
 
 def exact_sum(values: Floats) -> int:
@@ -224,6 +229,8 @@ def _split(values: Floats, mask: NDArray[np.bool_]) -> tuple[Floats, Floats]:
 
 def _dot(a: Floats, b: Floats) -> float:
     """Return the sum of the products, which is exact here, in pieces too short to be spread over threads."""
+    if a.size <= _ONE_THREAD:
+        return float(a @ b)
     return float(
         sum([a[i : i + _ONE_THREAD] @ b[i : i + _ONE_THREAD] for i in range(0, a.size, _ONE_THREAD)])
     )

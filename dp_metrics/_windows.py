@@ -1,10 +1,8 @@
 """The least variance of what remains of a column when its most extreme values are dropped, exactly."""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from functools import reduce
-from itertools import accumulate
-from operator import or_
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -19,11 +17,23 @@ __all__ = ["least_spreads"]
 Floats = NDArray[np.float64]
 
 
-def least_spreads(aggregate: VarianceAggregate, ranks: int) -> Iterator[tuple[int, int]]:
-    """Yield, for 1, 2, ... dropped values, the size m of what remains and the least m^2 Var over the choices.
+def least_spreads(aggregate: VarianceAggregate, ranks: int) -> tuple[int, list[int]]:
+    """Return least variances of what remains when 0, 1, ... values are dropped.
 
-    The spread m^2 Var is in units of 2^-2148. After `ranks` pairs, or where it is 0 for ever, the iteration
-    ends.
+    Parameters
+    ----------
+    aggregate : VarianceAggregate
+        Of at least one value.
+    ranks : int
+        How many values to drop at most.
+
+    Returns
+    -------
+    unit : int
+        What the spreads are divided by.
+    spreads : list of int
+        At place l the least m^2 Var of the m = n - l values that remain, over the choices of what is dropped,
+        times the unit. Where it is 0 for ever, the list ends.
 
     Notes
     -----
@@ -33,92 +43,103 @@ def least_spreads(aggregate: VarianceAggregate, ranks: int) -> Iterator[tuple[in
     are compared exactly.
     """
     windows = _Windows(aggregate, ranks)
-    for first in range(1, ranks + 1, 256):
-        block = np.arange(first, min(first + 256, ranks + 1))
-        candidates, zero = windows.screen(block)
+    spreads = windows.spreads([0], [0])
+    last = min(ranks, aggregate.n - 2)  # one value has no variance
+    for first in range(1, last + 1, 256):
+        block = np.arange(first, min(first + 256, last + 1))
+        candidates, constant = windows.screen(block)
         rows, drops = np.nonzero(candidates)
-        starts = np.searchsorted(rows, np.arange(block.size + 1)).tolist()
-        in_order: list[int] = drops.tolist()
-        for row, rank in enumerate(block.tolist()):
-            if zero[row] or rank >= aggregate.n - 1:
-                return  # all later windows lie inside this one
-            yield aggregate.n - rank, windows.least(rank, in_order[starts[row] : starts[row + 1]])
+        values = windows.spreads(block[rows].tolist(), drops.tolist())
+        if len(values) > block.size:
+            starts = np.searchsorted(rows, np.arange(block.size + 1)).tolist()
+            values = [min(values[start:end]) for start, end in pairwise(starts)]
+        if constant.any():  # and so are all later windows, which lie inside that one
+            return windows.unit, spreads + values[: int(constant.argmax())]
+        spreads += values
+    return windows.unit, spreads
 
 
 class _Windows:
     """Sums over the sorted values without their j smallest and k largest.
 
-    Values are integers here: multiples of 2^bits units, counted from a centre, which changes no variance. One
-    near the middle of the data keeps the floats that screen windows accurate.
+    Values are integers here: multiples of 2^bits units of 2^-1074, counted from a centre, which changes no
+    variance. One near the middle of the data keeps the floats that screen windows accurate.
     """
 
     def __init__(self, aggregate: VarianceAggregate, ranks: int) -> None:
         self.n, self.ranks = aggregate.n, ranks
         self.low, self.high = aggregate.smallest[:ranks], aggregate.largest[:ranks]
-        low, high = to_units(self.low), to_units(self.high)
         total, squares = aggregate.total, aggregate.squares
-        self._bits = min(_trailing_zeros(reduce(or_, low + high, total)), _trailing_zeros(squares) // 2)
-        low, high = ([value >> self._bits for value in side] for side in (low, high))
-        total, squares = total >> self._bits, squares >> 2 * self._bits
+        # Whatever divides the extremes, the sum and the sum of squares may be divided out.
+        ends = np.concatenate([self.low, self.high])
+        lowest_bit = int(np.frexp(ends)[1].min()) - 53 + UNIT_BITS if ranks else 0
+        self.bits = max(min(lowest_bit, _trailing_zeros(total), _trailing_zeros(squares) // 2, UNIT_BITS), 0)
+        both = to_units(ends, self.bits)
+        low, high = both[: self.low.size], both[self.low.size :]
+        total, squares = total >> self.bits, squares >> 2 * self.bits
         keep_low, keep_high = min(ranks, self.n // 2), min(ranks, self.n - self.n // 2)
-        self._core_size = self.n - keep_low - keep_high
+        core_size = self.n - keep_low - keep_high
         core = total - sum(low[:keep_low]) - sum(high[:keep_high])
-        centre = core // self._core_size if self._core_size else low[keep_low - 1]
-        self._centre = centre << self._bits
-        self.total = total - self.n * centre
-        self.squares = squares - centre * (2 * total - self.n * centre)
-        self.low_sums, self.low_squares = _prefix_sums(value - centre for value in low)
-        self.high_sums, self.high_squares = _prefix_sums(value - centre for value in high)
+        self._centre = core // core_size if core_size else low[keep_low - 1]
+        self.total = total - self.n * self._centre
+        self.squares = squares - self._centre * (2 * total - self.n * self._centre)
+        self.low_sums, self.low_squares = _prefix_sums(low, self._centre)
+        self.high_sums, self.high_squares = _prefix_sums(high, self._centre)
         self._keep = keep_low, keep_high
         self._scale: int | None = None
 
-    def least(self, rank: int, drops: Sequence[int]) -> int:
-        """Return the least spread of the windows that drop `rank` values, `drops` of them smallest."""
-        size = self.n - rank
-        spreads = []
-        for j in drops:
-            total = self.total - self.low_sums[j] - self.high_sums[rank - j]
-            squares = self.squares - self.low_squares[j] - self.high_squares[rank - j]
-            spreads.append(size * squares - total * total)
-        return min(spreads) << 2 * self._bits
+    @property
+    def unit(self) -> int:
+        """How many times a spread is larger here than it is."""
+        return 1 << 2 * (UNIT_BITS - self.bits)
+
+    def spreads(self, ranks: Sequence[int], drops: Sequence[int]) -> list[int]:
+        """Return m^2 Var of the windows that drop `ranks` values, `drops` of them smallest."""
+        n, total, squares = self.n, self.total, self.squares
+        low, low_squares, high, high_squares = (
+            self.low_sums,
+            self.low_squares,
+            self.high_sums,
+            self.high_squares,
+        )
+        return [
+            (n - rank) * (squares - low_squares[j] - high_squares[rank - j])
+            - (total - low[j] - high[rank - j]) ** 2
+            for rank, j in zip(ranks, drops, strict=True)
+        ]
 
     def _set_scale(self, rank: int) -> None:
         """Make the values of the narrowest window of this rank at most 1, if they are far from that."""
         last = self.ranks - 1
         j = np.arange(max(rank - last, 0), min(rank, last) + 1)
-        scale = 0
+        scale = self.bits
         if j.size:
-            centre = rounded_quotient(self._centre, 1 << UNIT_BITS)
+            centre = rounded_quotient(self._centre, 1 << (UNIT_BITS - self.bits))
             with np.errstate(over="ignore"):
-                ends = np.abs(np.stack([self.low[j], self.high[rank - j]]) - centre)
-            reach = min(float(ends.max(axis=0).min()), MAX_FLOAT)
+                ends = np.maximum(np.abs(self.low[j] - centre), np.abs(self.high[rank - j] - centre))
+            reach = min(float(ends.min()), MAX_FLOAT)
             scale = max(math.frexp(reach)[1] + UNIT_BITS, 0)
         # 2^400 times smaller squares are still far above what underflows
         if self._scale is None or abs(scale - self._scale) > 200:
             self._scale = scale
-            self._round(scale - self._bits)
+            self._round(scale - self.bits)
 
     def _round(self, scale: int) -> None:
         """Round what each tail keeps, and the core, divided by 2^scale, to floats, which may be infinite."""
         keep_low, keep_high = self._keep
-        core = [
-            self.total - self.low_sums[keep_low] - self.high_sums[keep_high],
-            self.squares - self.low_squares[keep_low] - self.high_squares[keep_high],
+        sums = self.total - self.low_sums[keep_low] - self.high_sums[keep_high]
+        squares = self.squares - self.low_squares[keep_low] - self.high_squares[keep_high]
+        self._core = [float(_floats([sums], scale)[0]), float(_floats([squares], 2 * scale)[0])]
+        self._kept_low = [
+            _floats([self.low_sums[keep_low] - value for value in self.low_sums], scale),
+            _floats([self.low_squares[keep_low] - value for value in self.low_squares], 2 * scale),
         ]
-        tails = [
-            [prefix[keep] - value for value in prefix]
-            for prefix, keep in (
-                (self.low_sums, keep_low),
-                (self.low_squares, keep_low),
-                (self.high_sums, keep_high),
-                (self.high_squares, keep_high),
-            )
-        ]
-        self._core = [float(_floats([core[i]], (i + 1) * scale)[0]) for i in (0, 1)]
-        low, low_squares, high, high_squares = (
-            _floats(tail, power * scale) for tail, power in zip(tails, (1, 2, 1, 2), strict=True)
+        self._kept_high = np.stack(
+            [
+                _floats([self.high_sums[keep_high] - value for value in self.high_sums], scale),
+                _floats([self.high_squares[keep_high] - value for value in self.high_squares], 2 * scale),
+            ]
         )
-        self._kept_low, self._kept_high = (low, low_squares), np.stack([high, high_squares])
 
     def screen(self, block: NDArray[np.intp]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Return which windows of each rank may have the least variance, and which ranks have a constant one.
@@ -126,30 +147,24 @@ class _Windows:
         Notes
         -----
         With values centred and scaled, a window of m values has sum T, sum of squares Q and m Var =
-        Q - T^2/m. Let Q+ be the sum of the absolute values of the three terms of Q, T+ likewise.
-        T and Q carry at most 4 roundings (2^-53 each) relative to T+ and Q+, and T+ <= sqrt(m' Q+)
-        with m' <= n terms, so the error of Q - T^2/m is below 2^-53 (8 Q+ + 16 |T| T+/m). The margin
-        doubles that, and adds more than what can be lost to underflow. The scale follows the narrowest
-        window of the first rank, so that far outliers, once dropped, do not blur the rest; a window whose
-        sums overflow stays in question.
+        Q - T^2/m. Q and T are sums of three floats, those of Q positive. Let T+ be the sum of the absolute
+        values of those of T: they are sums over parts of the window, so that T+ <= sqrt(m Q). With u = 2^-53,
+        T has an error of at most 4 u T+ and Q one of at most 4 u Q, so that of Q - T^2/m is below
+        u (4 Q + 8 T+^2/m + 4 T^2/m + Q) <= 17 u Q. The margin is more than twice that, and adds more than
+        what can be lost to underflow. The scale follows the narrowest window of the first rank, so that far
+        outliers, once dropped, do not blur the rest; a window whose sums overflow stays in question.
         """
         self._set_scale(int(block[0]))
         j = np.arange(int(block[-1]) + 1)
         valid = j <= block[:, np.newaxis]
         size = np.maximum(self.n - block, 1)[:, np.newaxis].astype(np.float64)
         kept_high = _reversed_rows(self._kept_high, block)
-
-        def pair(which: int) -> tuple[Floats, Floats]:
-            low, high, core = self._kept_low[which][j], kept_high[which], self._core[which]
-            return low + high + core, np.abs(low) + np.abs(high) + abs(core)
-
         with np.errstate(over="ignore", invalid="ignore"):
-            total, total_size = pair(0)
-            squares, squares_size = pair(1)
+            total = kept_high[0] + (self._kept_low[0][j] + self._core[0])
+            squares = kept_high[1] + (self._kept_low[1][j] + self._core[1])
             spread = squares - total * total / size
-            rounding = 8.0 * squares_size + 16.0 * np.abs(total) * total_size / size
-            error = 2.0**-52 * rounding + 1e-290
-            best = np.fmin.reduce(np.where(valid, spread + error, np.inf), axis=1, keepdims=True)
+            error = squares * (40 * 2.0**-53) + 1e-290
+            best = np.fmin.reduce(spread + error, axis=1, keepdims=True, where=valid, initial=np.inf)
             hopeless = spread - error > best
         return valid & ~hopeless, self._constant(j, valid, block)
 
@@ -186,9 +201,9 @@ def _quotient(number: int, bits: int) -> float:
         return math.inf if number > 0 else -math.inf
 
 
-def _prefix_sums(values: Iterable[int]) -> tuple[list[int], list[int]]:
-    kept = list(values)
-    return list(accumulate(kept, initial=0)), list(accumulate((v * v for v in kept), initial=0))
+def _prefix_sums(values: list[int], centre: int) -> tuple[list[int], list[int]]:
+    centred = [value - centre for value in values]
+    return list(accumulate(centred, initial=0)), list(accumulate([v * v for v in centred], initial=0))
 
 
 def _reversed_rows(values: Floats, block: NDArray[np.intp]) -> Floats:

@@ -6,7 +6,7 @@ of Definition 3.4 of the paper: U^l(x) <= U^(l+1)(x') and L^l(x) >= L^(l+1)(x') 
 """
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import accumulate, islice
 from operator import sub
@@ -200,7 +200,7 @@ def mean_loss_bounds_private_n(aggregate: LossAggregate) -> OutputBounds:
             upper[rank - 1] = rounded_quotient(rest, (n + rank - 2 * a) << UNIT_BITS)
     return OutputBounds(
         value=rounded_quotient(total, n << UNIT_BITS) if n else 0.0,
-        lower=_padded(lower, ranks),
+        lower=_padded(np.array(lower), ranks),
         upper=upper,
         output_range=(0.0, limit),
         monotonic=False,
@@ -219,7 +219,7 @@ def order_statistic_bounds(aggregate: OrderAggregate) -> OutputBounds:
     upper[: aggregate.above.size] = aggregate.above[:ranks]
     return OutputBounds(
         value=aggregate.value,
-        lower=_padded(aggregate.below.tolist(), ranks),
+        lower=_padded(aggregate.below, ranks),
         upper=upper,
         output_range=(0.0, aggregate.limit),
         monotonic=True,
@@ -241,25 +241,23 @@ def variance_bounds(aggregate: VarianceAggregate) -> OutputBounds:
     """
     n = aggregate.n
     ranks = min(aggregate.capacity, n)
-    spread = n * aggregate.squares - aggregate.total**2  # n^2 Var, in units of 2^-2148
-    unit = 1 << (2 * UNIT_BITS)
-    value = rounded_quotient(spread, n * n * unit)
+    unit, spreads = least_spreads(aggregate, ranks)
     if aggregate.bounds is None:
         upper, limit, sensitivity = np.full(ranks, MAX_FLOAT), MAX_FLOAT, None
     else:
+        spread, fine_unit = n * aggregate.squares - aggregate.total**2, 1 << (2 * UNIT_BITS)
         low, high = to_units(np.array(aggregate.bounds))
         width = (high - low) ** 2
-        limit = rounded_quotient(width, 4 * unit)
+        limit = rounded_quotient(width, 4 * fine_unit)
         rise = width * (n - 1)
-        upper = rounded_quotients((spread + rank * rise for rank in range(1, ranks + 1)), n * n * unit)
+        upper = rounded_quotients((spread + rank * rise for rank in range(1, ranks + 1)), n * n * fine_unit)
         upper = np.minimum(upper, limit)
         # the variance of one record is 0 whatever it is
-        sensitivity = max(rounded_quotient(rise, n * n * unit), _TINY) if n > 1 else 0.0
+        sensitivity = max(rounded_quotient(rise, n * n * fine_unit), _TINY) if n > 1 else 0.0
+    scale = n * unit
     return OutputBounds(
-        value=value,
-        lower=_padded(
-            (rounded_quotient(s, size * n * unit) for size, s in least_spreads(aggregate, ranks)), ranks
-        ),
+        value=rounded_quotient(spreads[0], n * scale),
+        lower=_padded(rounded_quotients(spreads[1:], range((n - 1) * scale, 0, -scale)), ranks),
         upper=upper,
         output_range=(0.0, limit),
         monotonic=False,
@@ -275,17 +273,15 @@ def variance_bounds_private_n(aggregate: VarianceAggregate) -> OutputBounds:
     consecutive sorted values, to which l - a copies of their mean are added. U^l is the public limit.
     """
     n, ranks = aggregate.n, aggregate.capacity
-    unit = 1 << (2 * UNIT_BITS)
     limit = MAX_FLOAT
     if aggregate.bounds is not None:
         low, high = to_units(np.array(aggregate.bounds))
-        limit = rounded_quotient((high - low) ** 2, 4 * unit)
+        limit = rounded_quotient((high - low) ** 2, 4 << (2 * UNIT_BITS))
     value, lower = 0.0, np.zeros(ranks)
     if n > 0:
-        spreads = [(n, n * aggregate.squares - aggregate.total**2)]
-        spreads += least_spreads(aggregate, min(ranks, n))
-        value = rounded_quotient(spreads[0][1], n * n * unit)
-        lower = _least_diluted(spreads, n, ranks)
+        unit, spreads = least_spreads(aggregate, min(ranks, n))
+        value = rounded_quotient(spreads[0], n * n * unit)
+        lower = _least_diluted(spreads, unit, n, ranks)
     return OutputBounds(
         value=value,
         lower=lower,
@@ -296,20 +292,25 @@ def variance_bounds_private_n(aggregate: VarianceAggregate) -> OutputBounds:
     )
 
 
-def _least_diluted(spreads: list[tuple[int, int]], n: int, ranks: int) -> Floats:
-    """Return min over a of spread_a / (size_a (n + l - 2a)) for each rank l, correctly rounded.
+def _least_diluted(spreads: list[int], unit: int, n: int, ranks: int) -> Floats:
+    """Return min over a of spread_a / (unit (n - a) (n + l - 2a)) for each rank l, correctly rounded.
 
     Floats, off by at most 2^-51 relative to each quotient, screen the candidates. A rank that can drop as
     many values as leave no spread is 0.
     """
     lower = np.zeros(ranks)
-    if spreads[0][1] == 0:
+    if spreads[0] == 0:
         return lower
-    unit = 1 << (2 * UNIT_BITS)
     # all in units of the first, which is the largest up to a factor n: what underflows is far below the rest
-    scale = spreads[0][1].bit_length() - 512
+    scale = spreads[0].bit_length() - 512
     shift = 1 << abs(scale)
-    sums = np.array([s / (size * shift) if scale > 0 else (s * shift) / size for size, s in spreads])
+    sizes = range(n, 0, -1)
+    sums = np.array(
+        [
+            s / (size * shift) if scale > 0 else (s * shift) / size
+            for size, s in zip(sizes, spreads, strict=False)
+        ]
+    )
     # the iteration over spreads ended before `ranks` where one more drop leaves none
     for first in range(1, min(ranks, len(spreads) - 1) + 1, 256):
         rank = np.arange(first, min(first + 256, len(spreads), ranks + 1))[:, np.newaxis]
@@ -320,7 +321,7 @@ def _least_diluted(spreads: list[tuple[int, int]], n: int, ranks: int) -> Floats
         for row, candidates in enumerate(quotient <= best * (1 + 2.0**-49) + 1e-290):
             total = n + first + row
             lower[first + row - 1] = min(
-                rounded_quotient(spreads[i][1], spreads[i][0] * (total - 2 * i) * unit)
+                rounded_quotient(spreads[i], (n - i) * (total - 2 * i) * unit)
                 for i in np.flatnonzero(candidates).tolist()
             )
     return lower
@@ -331,9 +332,8 @@ def _falling(total: int, dropped: list[int]) -> Iterator[int]:
     return islice(accumulate(dropped, sub, initial=total), 1, None)
 
 
-def _padded(values: Iterable[float], ranks: int) -> Floats:
+def _padded(values: Floats, ranks: int) -> Floats:
     """Return lower bounds with zeros for the ranks that have none of their own."""
     array = np.zeros(ranks)
-    for i, value in zip(range(ranks), values, strict=False):
-        array[i] = value
+    array[: len(values)] = values[:ranks]
     return array

@@ -104,7 +104,13 @@ def test_strided_and_empty_arrays_are_summed_too():
 @given(hostile_lists)
 def test_every_float_is_a_whole_number_of_units(values):
     assert [Fraction(unit, UNIT) for unit in to_units(np.array(values))] == [Fraction(v) for v in values]
-    assert to_units(np.array(values), 2) == [unit * UNIT for unit in to_units(np.array(values))]
+
+
+@pytest.mark.parametrize("bits", [0, 1000, UNIT_BITS - 52, UNIT_BITS - 10, UNIT_BITS])
+def test_larger_units_divide_what_is_a_multiple_of_them(bits):
+    values = np.ldexp(np.arange(-3.0, 4.0), np.array([0, 1, 5, 9, 11, 40, 900]))
+    assert to_units(values, bits) == [unit >> bits for unit in to_units(values)]
+    assert to_units(values[:3], bits) == [unit >> bits for unit in to_units(values[:3])]
 
 
 @given(st.integers(-(2**2200), 2**2200) | st.integers(-(2**60), 2**60), st.integers(1, 2**80) | st.just(UNIT))
