@@ -43,9 +43,12 @@ class _Extremes:
         """Look at values of which `extreme` is the largest, or the smallest."""
         if self._capacity == 0 or not self._sign * extreme > self._threshold:
             return  # values at the threshold are already held `capacity` times over
-        values = self._sign * values
-        if self._threshold > -np.inf:
+        if self._threshold == -np.inf:
+            values = self._sign * values
+        elif self._sign == 1:
             values = values[values > self._threshold]
+        else:
+            values = -values[values < -self._threshold]
         self._parts.append(values)
         self._held += values.size
         if self._held >= 2 * self._capacity + _SLACK:

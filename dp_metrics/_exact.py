@@ -136,6 +136,7 @@ class BlockSums:
     def __init__(self, n: int) -> None:
         size = min(n, BLOCK)
         self._rest = np.empty(size)
+        self._left = np.empty(size, dtype=np.bool_)
         self._slices = [np.empty(size)]
 
     def total(self, block: Floats, largest: float) -> int:
@@ -154,9 +155,9 @@ class BlockSums:
             total += _units(float(extracted.sum()))
             if extractions == 1:
                 exponent -= _SUM_BITS
-            elif rest.any():
+            elif (left := np.not_equal(rest, 0.0, out=self._left[: rest.size])).any():
                 # few values are so much smaller than the largest that something is left of them
-                rest = rest[rest != 0.0]
+                rest = rest[left]
                 extracted = extracted[: rest.size]
                 exponent = _exponent(_largest_size(rest))
             else:
@@ -174,7 +175,7 @@ class BlockSums:
         exponent = _exponent(largest)
         slices = self._slice(block, exponent)
         # What is left after so many slices, of values far smaller than the largest, is summed apart.
-        left = self._rest[: block.size] != 0.0
+        left = np.not_equal(self._rest[: block.size], 0.0, out=self._left[: block.size])
         total = squares = 0
         if left.any():
             for part in slices:

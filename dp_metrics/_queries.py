@@ -106,20 +106,20 @@ class MeanLoss:
     def aggregate(self, capacity: int) -> "AggregatedLoss":
         """Return what a release needs to know of the records, if it asks for at most `capacity` ranks."""
         aggregate: LossAggregate | WeightedLossAggregate
-        if self.sample_weight is None and self.groups is None:
-            aggregate = LossAggregate.from_blocks(self._losses(), capacity=capacity, cap=self.cap)
-        else:
-            aggregate = WeightedLossAggregate.from_blocks(
-                self._terms(), weight=self._weight, bounded=self.cap is not None, capacity=capacity
-            )
+        with np.errstate(all="ignore"):  # a loss that overflows is clipped; a warning would tell of it
+            if self.sample_weight is None and self.groups is None:
+                aggregate = LossAggregate.from_blocks(self._losses(), capacity=capacity, cap=self.cap)
+            else:
+                aggregate = WeightedLossAggregate.from_blocks(
+                    self._terms(), weight=self._weight, bounded=self.cap is not None, capacity=capacity
+                )
         return AggregatedLoss(aggregate, paper_sum=self.paper_sum, counts=self.counts)
 
     def _losses(self) -> Iterator[Floats]:
         """Yield blocks of losses, not yet clipped."""
         rows = max(BLOCK // max(math.prod(a.shape[1:]) for a in self.records), 1)
         for blocks in zip(*(in_blocks(a, rows) for a in self.records), strict=True):
-            with np.errstate(all="ignore"):  # an overflow is clipped; a warning would tell of it
-                yield mean_over_outputs(self.kernel(*blocks))
+            yield mean_over_outputs(self.kernel(*blocks))
 
     def _terms(self) -> Iterator[tuple[Floats, Floats | None]]:
         """Yield blocks of the weighted losses, or of their sums over groups, and of the limits of these."""

@@ -15,21 +15,36 @@ as long as that       header: JSON in UTF-8 with the public settings, the counts
 The checksum finds damage, not malice: whoever can write to where summaries are kept can forge them.
 """
 
+import contextlib
 import dataclasses
 import hashlib
 import json
 import struct
 import types
 import typing
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
 
 from dp_metrics._aggregates import LossAggregate, VarianceAggregate, WeightedLossAggregate
+from dp_metrics._exact import MAX_FLOAT, to_units
 
-__all__ = ["Aggregate", "pack", "unpack"]
+__all__ = ["INCONSISTENT", "MALFORMED", "Aggregate", "pack", "unpack"]
 
 Aggregate: typing.TypeAlias = LossAggregate | WeightedLossAggregate | VarianceAggregate
+
+INCONSISTENT = "These bytes are not a consistent summary."
+MALFORMED = (
+    ValueError,
+    TypeError,
+    KeyError,
+    AttributeError,
+    OverflowError,
+    RecursionError,
+    MemoryError,
+)
+"""What reading a header can raise that somebody has made up."""
 
 _MAGIC = b"DPMSUM\r\n"
 _VERSION = 1
@@ -83,26 +98,25 @@ def unpack(data: bytes) -> tuple[dict[str, Any], Aggregate]:
         raise ValueError("The bytes of this summary are damaged or incomplete.")
     if version != _VERSION:
         raise ValueError(f"This summary has version {version} of the format; known is {_VERSION}.")
-    try:
+    with contextlib.suppress(*MALFORMED):
         header = json.loads(content[_FRONT.size : _FRONT.size + length])
-        return header["settings"], _aggregate(header, content[_FRONT.size + length :])
-    except (ValueError, TypeError, KeyError, AttributeError):
-        pass
-    # raised here, not in the handler: the original, which may quote the data, is not chained to it
-    raise ValueError("These bytes are not a consistent summary.")
+        if isinstance(header["settings"], dict):
+            return header["settings"], _aggregate(header, content[_FRONT.size + length :])
+    # raised here, not in a handler: the original, which may quote the data, is not chained to it
+    raise ValueError(INCONSISTENT)
 
 
 def _aggregate(header: dict[str, Any], body: bytes) -> Aggregate:
     kind = _KINDS[header["aggregate"]]
-    sizes: dict[str, int] = header["arrays"]
-    numbers = np.frombuffer(body, dtype="<f8").astype(np.float64)
-    pieces = np.split(numbers, np.cumsum(list(sizes.values())))
-    if pieces.pop().size or not np.isfinite(numbers).all():
-        raise ValueError
-    values: dict[str, Any] = dict(zip(sizes, pieces, strict=True))
     hints = typing.get_type_hints(kind)
-    for name, value in header["numbers"].items():
-        values[name] = _number(value, hints[name])
+    sizes: dict[str, int] = header["arrays"]
+    numbers: dict[str, Any] = header["numbers"]
+    data = np.frombuffer(body, dtype="<f8").astype(np.float64)
+    if sum(sizes.values()) != data.size or min(sizes.values()) < 0 or not np.isfinite(data).all():
+        raise ValueError
+    ends = list(accumulate(sizes.values(), initial=0))
+    values: dict[str, Any] = {name: _number(value, hints[name]) for name, value in numbers.items()}
+    values |= {name: data[start:end] for name, (start, end) in zip(sizes, pairwise(ends), strict=True)}
     aggregate = kind(**values)
     _check_consistent(aggregate)
     return aggregate
@@ -121,23 +135,31 @@ def _number(value: Any, hint: Any) -> Any:
 
 
 def _check_consistent(aggregate: Aggregate) -> None:
-    """Raise unless the arrays are as long as the counts say, and in order."""
+    """Raise unless the arrays are as long as the counts say, in order, and within what the sums allow."""
     n, capacity = aggregate.n, aggregate.capacity
-    if n < 0 or capacity < 1:
-        raise ValueError
-    falling = [aggregate.largest]
     kept = min(n, capacity)
-    if isinstance(aggregate, WeightedLossAggregate):
-        falling.append(aggregate.room)
-        if aggregate.room.size != aggregate.room_rest.size or aggregate.weight < 0:
-            raise ValueError
-        kept_low = 0 if aggregate.limits is None else kept
-        low = aggregate.room
+    high, low = aggregate.largest, -aggregate.largest[:0]
+    total = aggregate.total
+    if isinstance(aggregate, VarianceAggregate):
+        low = -aggregate.smallest
+        sizes = (kept, kept)
+        limits = aggregate.bounds or (-MAX_FLOAT, MAX_FLOAT)
+        possible = n * aggregate.squares >= total**2
+    elif isinstance(aggregate, LossAggregate):
+        low = -aggregate.smallest
+        sizes = (kept, 0 if aggregate.cap is None else kept)
+        limits = (0.0, aggregate.limit)
+        possible = sum(to_units(high)) <= total <= n * to_units(np.array([aggregate.limit]))[0]
     else:
-        low = aggregate.smallest
-        falling.append(-low)
-        kept_low = 0 if isinstance(aggregate, LossAggregate) and aggregate.cap is None else kept
-    if aggregate.largest.size != kept or low.size != kept_low:
+        low = aggregate.room
+        sizes = (kept, 0 if aggregate.limits is None else kept)
+        limits = (0.0, MAX_FLOAT)
+        possible = sum(to_units(high)) <= total and aggregate.weight >= 0 and (low >= 0).all()
+        possible &= low.size == aggregate.room_rest.size
+        possible &= aggregate.limits is None or total <= aggregate.limits
+    if n < 0 or capacity < 1 or (high.size, low.size) != sizes or not possible:
         raise ValueError
-    if any((np.diff(array) > 0).any() for array in falling):
+    if any((np.diff(array) > 0).any() for array in (high, low)):
+        raise ValueError
+    if not ((high >= limits[0]) & (high <= limits[1])).all():
         raise ValueError

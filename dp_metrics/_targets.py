@@ -12,7 +12,14 @@ from dp_metrics._options import check_groups, check_multioutput, check_sample_we
 from dp_metrics._queries import MeanLoss, Variance
 from dp_metrics._release import Release
 from dp_metrics._validation import MAX_FLOAT, as_targets, check_bounds, check_max_loss, float_block
-from dp_metrics.losses import Kernel, averaged, largest_error, squared_error, within
+from dp_metrics.losses import (
+    FINITE_FOR_FINITE_ONLY,
+    Kernel,
+    averaged,
+    largest_error,
+    squared_error,
+    within,
+)
 
 __all__ = ["error_query", "mean_error", "r2_from_parts", "r2_score", "root_mean_error"]
 
@@ -157,8 +164,13 @@ class _Pairs:
 def _target_loss(kernel: Kernel, bounds: tuple[float, float] | None, check: Check | None) -> Kernel:
     """Return the loss of blocks of targets and predictions, which it checks and clips into the bounds."""
     inner = within(kernel, bounds)
+    tells = bounds is None and kernel in FINITE_FOR_FINITE_ONLY
 
     def loss(true: NDArray[Any], pred: NDArray[Any]) -> Floats:
+        if tells:
+            losses = kernel(np.ascontiguousarray(true, np.float64), np.ascontiguousarray(pred, np.float64))
+            if math.isfinite(losses.max(initial=0.0)):
+                return losses
         true, pred = float_block(true, "y_true"), float_block(pred, "y_pred")
         if check is not None:
             check(true, pred)

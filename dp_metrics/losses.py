@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from dp_metrics._validation import MAX_FLOAT
 
 __all__ = [
+    "FINITE_FOR_FINITE_ONLY",
     "absolute_error",
     "absolute_percentage_error",
     "averaged",
@@ -51,6 +52,10 @@ def squared_error(y_true: Floats, y_pred: Floats) -> Floats:
 def absolute_error(y_true: Floats, y_pred: Floats) -> Floats:
     """Return |y_pred - y_true|."""
     return np.abs(y_pred - y_true)
+
+
+FINITE_FOR_FINITE_ONLY: tuple[Kernel, ...] = (squared_error, absolute_error)
+"""Losses that are infinite or NaN wherever an argument is: if they are finite, so were the records."""
 
 
 def pinball_loss(y_true: Floats, y_pred: Floats, *, alpha: float) -> Floats:
