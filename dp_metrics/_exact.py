@@ -75,9 +75,10 @@ def to_units(values: Floats, bits: int = 0) -> list[int]:
     mantissa, exponent = np.frexp(values)
     whole = np.ldexp(mantissa, 53).astype(np.int64)
     shift = exponent.astype(np.int64) + (UNIT_BITS - 53 - bits)
-    if values.size and shift.min() >= 0 and shift.max() < 10:  # they stay below 2^63
-        units: list[int] = (whole << shift).tolist()
-        return units
+    least = int(shift.min()) if values.size else 0
+    if least >= 0 and (shift < least + 10).all():  # whole numbers below 2^63, all times 2^least
+        near: list[int] = (whole << (shift - least)).tolist()
+        return [m << least for m in near]
     # The 53-bit whole mantissa of a subnormal ends in zeros, so the right shift loses nothing.
     return [m << s if s >= 0 else m >> -s for m, s in zip(whole.tolist(), shift.tolist(), strict=True)]
 

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from itertools import accumulate, pairwise
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from dp_metrics._aggregates import VarianceAggregate
@@ -134,12 +133,10 @@ class _Windows:
             _floats([self.low_sums[keep_low] - value for value in self.low_sums], scale),
             _floats([self.low_squares[keep_low] - value for value in self.low_squares], 2 * scale),
         ]
-        self._kept_high = np.stack(
-            [
-                _floats([self.high_sums[keep_high] - value for value in self.high_sums], scale),
-                _floats([self.high_squares[keep_high] - value for value in self.high_squares], 2 * scale),
-            ]
-        )
+        self._kept_high = [
+            _floats([self.high_sums[keep_high] - value for value in self.high_sums], scale),
+            _floats([self.high_squares[keep_high] - value for value in self.high_squares], 2 * scale),
+        ]
 
     def screen(self, block: NDArray[np.intp]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Return which windows of each rank may have the least variance, and which ranks have a constant one.
@@ -156,27 +153,25 @@ class _Windows:
         """
         self._set_scale(int(block[0]))
         j = np.arange(int(block[-1]) + 1)
-        valid = j <= block[:, np.newaxis]
+        dropped_high = block[:, np.newaxis] - j
+        valid = dropped_high >= 0
         size = np.maximum(self.n - block, 1)[:, np.newaxis].astype(np.float64)
-        kept_high = _reversed_rows(self._kept_high, block)
         with np.errstate(over="ignore", invalid="ignore"):
-            total = kept_high[0] + (self._kept_low[0][j] + self._core[0])
-            squares = kept_high[1] + (self._kept_low[1][j] + self._core[1])
+            total = _at(self._kept_high[0], dropped_high) + (self._kept_low[0][j] + self._core[0])
+            squares = _at(self._kept_high[1], dropped_high) + (self._kept_low[1][j] + self._core[1])
             spread = squares - total * total / size
             error = squares * (40 * 2.0**-53) + 1e-290
             best = np.fmin.reduce(spread + error, axis=1, keepdims=True, where=valid, initial=np.inf)
             hopeless = spread - error > best
-        return valid & ~hopeless, self._constant(j, valid, block)
+        return valid & ~hopeless, self._constant(j, dropped_high)
 
-    def _constant(
-        self, j: NDArray[np.intp], valid: NDArray[np.bool_], block: NDArray[np.intp]
-    ) -> NDArray[np.bool_]:
+    def _constant(self, j: NDArray[np.intp], dropped_high: NDArray[np.intp]) -> NDArray[np.bool_]:
         """Return for which ranks a window has equal values at its two ends, numbers j+1 and n-k."""
         if self.low[-1] < self.high[-1]:
-            return np.zeros(block.size, dtype=np.bool_)
+            return np.zeros(len(dropped_high), dtype=np.bool_)
         first = np.append(self.low, np.nan)[j]
-        last = _reversed_rows(np.append(self.high, np.nan)[np.newaxis], block)[0]
-        constant: NDArray[np.bool_] = (valid & (first == last)).any(axis=1)
+        last = _at(np.append(self.high, np.nan), dropped_high)
+        constant: NDArray[np.bool_] = ((dropped_high >= 0) & (first == last)).any(axis=1)
         return constant
 
 
@@ -206,9 +201,7 @@ def _prefix_sums(values: list[int], centre: int) -> tuple[list[int], list[int]]:
     return list(accumulate(centred, initial=0)), list(accumulate([v * v for v in centred], initial=0))
 
 
-def _reversed_rows(values: Floats, block: NDArray[np.intp]) -> Floats:
-    """Return for each row of values the matrix row[rank - j], one row per rank, 0 where rank < j."""
-    width = int(block[-1]) + 1
-    padded = np.concatenate([values[:, :width][:, ::-1], np.zeros((len(values), width - 1))], axis=1)
-    rows: Floats = sliding_window_view(padded, width, axis=1)[:, width - 1 - block]
-    return rows
+def _at(values: Floats, number: NDArray[np.intp]) -> Floats:
+    """Return the values with these numbers, and anything where the number is negative."""
+    taken: Floats = np.take(values, number, mode="clip")
+    return taken
