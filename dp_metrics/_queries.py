@@ -3,7 +3,7 @@
 import math
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -181,6 +181,7 @@ class AggregatedLoss:
     aggregate: LossAggregate | WeightedLossAggregate
     paper_sum: bool
     counts: bool
+    _made: dict[tuple[int, bool], OutputBounds] = field(default_factory=dict, init=False)
 
     @property
     def n(self) -> int:
@@ -194,9 +195,13 @@ class AggregatedLoss:
 
     def output_bounds(self, mechanism: Mechanism, epsilon: Epsilon, *, private_n: bool) -> OutputBounds:
         """Return the output bounds of the mean, at as many ranks as the mechanism asks for and are known."""
-        known = _first_ranks(
-            self.aggregate, _count_ranks(mechanism, epsilon, self.n, self.aggregate.limit, private_n)
-        )
+        ranks = _count_ranks(mechanism, epsilon, self.n, self.aggregate.limit, private_n)
+        known = _first_ranks(self.aggregate, ranks)
+        if (made := self._made.get((known.capacity, private_n))) is None:
+            made = self._made[known.capacity, private_n] = self._bounds(known, private_n)
+        return made
+
+    def _bounds(self, known: LossAggregate | WeightedLossAggregate, private_n: bool) -> OutputBounds:
         paper_scale = rounded_quotient(1 << UNIT_BITS, known.weight) if self.paper_sum and self.n else 1.0
         if isinstance(known, WeightedLossAggregate):
             return weighted_loss_bounds(known, paper_scale=paper_scale)

@@ -3,6 +3,7 @@
 import math
 import re
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -10,10 +11,19 @@ import pytest
 import test_common
 from helpers import assert_follows, draw_many, loss_bounds, neighbour_pairs
 
-from dp_metrics import PrivacyAccountant, auditing, make_private_scorer, private_mae, private_mean_loss
+from dp_metrics import (
+    LossSummary,
+    PrivacyAccountant,
+    auditing,
+    make_private_scorer,
+    private_mae,
+    private_mean_loss,
+    summaries,
+)
+from dp_metrics._queries import LossMetric
 from dp_metrics._random import check_entropy, uniforms
 from dp_metrics._release import Release
-from dp_metrics._targets import mean_error
+from dp_metrics._targets import error_query, mean_error
 from dp_metrics.mechanisms._base import ceil_ranks, require_bounded
 
 ROOT = Path(__file__).parents[1]
@@ -51,6 +61,10 @@ def private_huber_loss(
         "private_huber_loss", epsilon, mechanism, accountant, random_state, neighboring, **options
     )
     return mean_error(release, huber_loss, y_true, y_pred, bounds=bounds, **options)
+
+
+# a row of LOSS_METRICS there, with LossMetric from _queries.py: for summaries, and so for Dask
+HUBER_LOSS = {"private_huber_loss": LossMetric(partial(error_query, huber_loss))}
 
 
 # [row]
@@ -172,6 +186,15 @@ def test_the_row_of_the_new_metric_passes_the_common_checks(check, arguments):
 def test_the_new_metric_can_be_a_scorer():
     scorer = make_private_scorer(private_huber_loss, epsilon=0.5, greater_is_better=False)
     assert "private_huber_loss" in repr(scorer)
+
+
+def test_the_new_metric_can_be_summarised(monkeypatch):
+    monkeypatch.setitem(summaries._FUNCTIONS, "private_huber_loss", private_huber_loss)
+    monkeypatch.setitem(summaries._METRICS, "private_huber_loss", HUBER_LOSS["private_huber_loss"])
+    error = np.linspace(-3, 3, 1000)
+    summary = LossSummary(private_huber_loss).update(error[:400], 0 * error[:400])
+    released = summary.update(error[400:], 0 * error[400:]).release(1e9)
+    assert released == pytest.approx(huber_loss(error, 0 * error).mean(), rel=1e-5)
 
 
 def test_a_new_metric_of_losses_needs_no_contribution():
