@@ -217,7 +217,7 @@ def _add_reproduce(commands: Any) -> None:
         "to publish.",
     )
     for option, text in (
-        ("--figure", "figures (default: all)"),
+        ("--figure", "figures (default: all; a wrong name lists them)"),
         ("--dataset", "data sets (default: the paper's; CIFAR-10 only if torch is installed)"),
         ("--mechanism", "mechanisms (default: all)"),
     ):

@@ -81,7 +81,7 @@ def reproduce(
     StudyError, DatasetError, ResultsError, MissingExtraError, OSError
         If it can't be done; known before any model is trained, wherever possible.
     """
-    studies = select_studies(figures, datasets, mechanisms)  # unknown names first
+    studies = select_studies(figures, datasets or list(DATASETS), mechanisms)  # unknown names first
     for package in ("pandas", "xgboost", "tqdm", "matplotlib"):
         import_extra(package)
     if not datasets:

@@ -128,6 +128,12 @@ def test_output_is_looked_at_before_training(small, capsys, monkeypatch):
     assert "line 1 is not the header" in failure(capsys)
 
 
+def test_a_figure_alone_is_made_of_the_default_data_sets(small, capsys, monkeypatch):
+    monkeypatch.setattr(reproduce, "default_datasets", lambda quick: ["synthetic"])
+    assert main(["reproduce", "--quick", "--figure", "mse", "--output", "out"]) == 0
+    assert {row.dataset for row in ResultsFile(small / "out").rows} == {"synthetic"}
+
+
 def test_cifar_is_left_out_without_torch(monkeypatch, capsys):
     monkeypatch.setitem(reproduce.sys.modules, "torch", None)
     names = reproduce.default_datasets(quick=False)
