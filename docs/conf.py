@@ -78,6 +78,8 @@ def _reference() -> str:
         if part in groups:
             title = TITLES.get(part, part.replace("_", " ").capitalize())
             sections.append(_section(title, "-", f"dp_metrics.{part}", "dp_metrics", groups[part]))
+    name = "dp_metrics.distributed"
+    sections.append(_section("Dask collections", "-", name, name, import_module(name).__all__))
     sections.append("For auditors and contributors\n-----------------------------\n")
     sections += [_section(module, "~", module, module, names) for module, names in FOR_EXPERTS.items()]
     return "\n".join(sections)

@@ -13,6 +13,7 @@ from sklearn.utils import check_consistent_length
 from dp_metrics._validation import check_numbers, check_vector
 
 __all__ = [
+    "NO_WEIGHT",
     "check_ddof",
     "check_groups",
     "check_multioutput",
@@ -24,6 +25,7 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 
+NO_WEIGHT = "Sample weights must contain at least one non-zero number."
 _RELATIONS = ("replace_one", "add_or_remove_one")
 _AVERAGES = ("raw_values", "uniform_average")
 
@@ -51,11 +53,16 @@ def check_neighboring(neighboring: Any, **revealing: Any) -> bool:
     return True
 
 
-def check_sample_weight(sample_weight: ArrayLike | None, *data: NDArray[Any]) -> Floats | None:
-    """Return public weights, one finite, non-negative number per record of the data, not all zero."""
+def check_sample_weight(
+    sample_weight: ArrayLike | None, *data: NDArray[Any], whole: bool = True
+) -> Floats | None:
+    """Return public weights, one finite, non-negative number per record of the data.
+
+    If these are all records, the whole data, one weight at least must be positive.
+    """
     if sample_weight is None:
         return None
-    weights = check_numbers(sample_weight, "sample_weight", allow_2d=True, private_n=False)
+    weights = check_numbers(sample_weight, "sample_weight", allow_2d=True, private_n=not whole)
     if weights.ndim == 2 and weights.shape[1] == 1:
         weights = weights[:, 0]
     if weights.ndim != 1:
@@ -63,8 +70,8 @@ def check_sample_weight(sample_weight: ArrayLike | None, *data: NDArray[Any]) ->
     check_consistent_length(*data, weights)
     if (weights < 0).any():
         raise ValueError("Negative values in data passed to `sample_weight`.")
-    if not weights.any():
-        raise ValueError("Sample weights must contain at least one non-zero number.")
+    if whole and not weights.any():
+        raise ValueError(NO_WEIGHT)
     return weights
 
 

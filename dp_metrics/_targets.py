@@ -141,7 +141,7 @@ class _Pairs:
         self.true, self.pred = as_targets(y_true, y_pred, private_n=private_n)
         self.outputs = 1 if self.true.ndim == 1 else self.true.shape[1]
         self.rule: Rule = check_multioutput(multioutput, self.outputs)
-        self.sample_weight = check_sample_weight(sample_weight, self.true, self.pred)
+        self.sample_weight = check_sample_weight(sample_weight, self.true, self.pred, whole=not private_n)
         self.groups = check_groups(groups, self.true, self.pred)
 
     def capped(

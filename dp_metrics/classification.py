@@ -389,7 +389,7 @@ def _log_loss_query(
         _losses.checked(kernel, partial(encoded_block, labels=public_labels), probability_block),
         records,
         _losses.log_loss_cap(resolution, cap),
-        check_sample_weight(sample_weight, *records),
+        check_sample_weight(sample_weight, *records, whole=not private_n),
         check_groups(groups, *records),
         paper_sum=True,
     )
@@ -424,7 +424,7 @@ def _brier_query(
         _losses.checked(partial(_losses.brier_loss, half=half), codes, probability_block),
         records,
         _losses.brier_loss_cap(half),
-        check_sample_weight(sample_weight, *records),
+        check_sample_weight(sample_weight, *records, whole=not private_n),
         check_groups(groups, *records),
     )
 
@@ -454,7 +454,7 @@ def _zero_one_query(
         _wrong,
         records,
         1.0,
-        check_sample_weight(sample_weight, *records),
+        check_sample_weight(sample_weight, *records, whole=not private_n),
         check_groups(groups, *records),
         counts=True,
     )

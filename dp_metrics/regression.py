@@ -475,7 +475,8 @@ def _mean_loss_query(
 ) -> MeanLoss:
     cap = check_max_loss(max_loss)
     values = as_vector(losses, "losses", private_n=private_n)
-    weights, codes = check_sample_weight(sample_weight, values), check_groups(groups, values)
+    weights = check_sample_weight(sample_weight, values, whole=not private_n)
+    codes = check_groups(groups, values)
     return MeanLoss(loss_block, (values,), cap, weights, codes)
 
 

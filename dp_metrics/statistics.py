@@ -311,7 +311,8 @@ def _mean_query(
     def above(block: NDArray[Any]) -> NDArray[np.float64]:
         return _above(float_block(block, "x"), *limits)
 
-    weights, codes = check_sample_weight(sample_weight, values), check_groups(groups, values)
+    weights = check_sample_weight(sample_weight, values, whole=not private_n)
+    codes = check_groups(groups, values)
     return MeanLoss(above, (values,), _width(*limits), weights, codes)
 
 

@@ -43,7 +43,7 @@ LAYERS = [
     {"__init__"},
 ]
 LEVEL = {name: level for level, layer in enumerate(LAYERS) for name in layer}
-OPTIONAL = {"xgboost", "pandas", "matplotlib", "torch", "dask", "tqdm"}
+OPTIONAL = {"xgboost", "pandas", "matplotlib", "torch", "dask", "distributed", "tqdm"}
 MAY_IMPORT_OPTIONAL = {"evaluation", "distributed"}
 RANDOM = ("random", "secrets", "numpy.random", "np.random", "os.urandom", "uuid")
 MAY_BE_RANDOM = {("_random", name) for name in RANDOM}
