@@ -241,6 +241,7 @@ class AggregatedVariance:
     """A population variance of which only the aggregate is known."""
 
     aggregate: VarianceAggregate
+    _made: dict[tuple[int, bool], OutputBounds] = field(default_factory=dict, init=False)
 
     @property
     def n(self) -> int:
@@ -249,11 +250,12 @@ class AggregatedVariance:
 
     def output_bounds(self, mechanism: Mechanism, epsilon: Epsilon, *, private_n: bool) -> OutputBounds:
         """Return the output bounds of the variance, at as many ranks as are asked for and known."""
-        known = _first_ranks(
-            self.aggregate,
-            _count_variance_ranks(mechanism, epsilon, self.n, self.aggregate.bounds, private_n),
-        )
-        return variance_bounds_private_n(known) if private_n else variance_bounds(known)
+        ranks = _count_variance_ranks(mechanism, epsilon, self.n, self.aggregate.bounds, private_n)
+        known = _first_ranks(self.aggregate, ranks)
+        if (made := self._made.get((known.capacity, private_n))) is None:
+            made = variance_bounds_private_n(known) if private_n else variance_bounds(known)
+            self._made[known.capacity, private_n] = made
+        return made
 
 
 def _first_ranks(aggregate: Aggregate, ranks: int) -> Aggregate:
@@ -261,7 +263,8 @@ def _first_ranks(aggregate: Aggregate, ranks: int) -> Aggregate:
     if ranks > aggregate.capacity:  # which depends on public numbers only
         warnings.warn(
             f"A release at this epsilon uses {ranks} ranks; the summary keeps {aggregate.capacity}: it is "
-            "as private, but less accurate. Make the summary with a larger capacity.",
+            "as private, but less accurate, and useless if it keeps less than half of them. Make the summary "
+            "with a larger capacity.",
             stacklevel=2,
         )
     return aggregate.truncate(ranks)

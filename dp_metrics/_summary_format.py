@@ -12,7 +12,8 @@ as long as that       header: JSON in UTF-8 with the public settings, the counts
 32                    SHA-256 of all that stands before
 ====================  =====================================================================================
 
-The checksum finds damage, not malice: whoever can write to where summaries are kept can forge them.
+Only the very bytes that the summary would be written as again are read. The checksum finds damage, not
+malice: whoever can write to where summaries are kept can forge them.
 """
 
 import contextlib
@@ -135,31 +136,29 @@ def _number(value: Any, hint: Any) -> Any:
 
 
 def _check_consistent(aggregate: Aggregate) -> None:
-    """Raise unless the arrays are as long as the counts say, in order, and within what the sums allow."""
-    n, capacity = aggregate.n, aggregate.capacity
-    kept = min(n, capacity)
-    high, low = aggregate.largest, -aggregate.largest[:0]
-    total = aggregate.total
-    if isinstance(aggregate, VarianceAggregate):
-        low = -aggregate.smallest
-        sizes = (kept, kept)
-        limits = aggregate.bounds or (-MAX_FLOAT, MAX_FLOAT)
-        possible = n * aggregate.squares >= total**2
-    elif isinstance(aggregate, LossAggregate):
-        low = -aggregate.smallest
-        sizes = (kept, 0 if aggregate.cap is None else kept)
-        limits = (0.0, aggregate.limit)
-        possible = sum(to_units(high)) <= total <= n * to_units(np.array([aggregate.limit]))[0]
+    """Raise unless the arrays are as long as the counts say, in order, in range, and fit the sums."""
+    n, total, largest = aggregate.n, aggregate.total, aggregate.largest
+    kept = min(n, aggregate.capacity)
+    low, high, least = 0.0, MAX_FLOAT, 0
+    if isinstance(aggregate, WeightedLossAggregate):
+        falling, bounded = aggregate.room, aggregate.limits is not None
+        fits = aggregate.room_rest.size == falling.size and bool((falling >= 0).all())
+        fits &= aggregate.weight >= 0 and (aggregate.limits is None or total <= aggregate.limits)
     else:
-        low = aggregate.room
-        sizes = (kept, 0 if aggregate.limits is None else kept)
-        limits = (0.0, MAX_FLOAT)
-        possible = sum(to_units(high)) <= total and aggregate.weight >= 0 and (low >= 0).all()
-        possible &= low.size == aggregate.room_rest.size
-        possible &= aggregate.limits is None or total <= aggregate.limits
-    if n < 0 or capacity < 1 or (high.size, low.size) != sizes or not possible:
-        raise ValueError
-    if any((np.diff(array) > 0).any() for array in (high, low)):
-        raise ValueError
-    if not ((high >= limits[0]) & (high <= limits[1])).all():
+        falling = -aggregate.smallest
+        if isinstance(aggregate, LossAggregate):
+            bounded, high, fits = aggregate.cap is not None, aggregate.limit, True
+        else:
+            low, high = aggregate.bounds or (-MAX_FLOAT, MAX_FLOAT)
+            least = sum(to_units(aggregate.smallest[:1]))
+            bounded, fits = True, total**2 <= n * aggregate.squares
+        fits &= bool(((aggregate.smallest >= low) & (aggregate.smallest <= high)).all())
+    fits &= n >= 0 and largest.size == kept and falling.size == (kept if bounded else 0)
+    fits &= bool(((largest >= low) & (largest <= high)).all())
+    # compared, not subtracted: a difference of finite floats can overflow
+    fits &= all(bool((array[1:] <= array[:-1]).all()) for array in (largest, falling))
+    units = to_units(largest)
+    # what is not kept lies between the least value and the last that is kept
+    fits &= (n - kept) * least <= total - sum(units) <= (n - kept) * sum(units[-1:])
+    if not fits:
         raise ValueError

@@ -1,0 +1,60 @@
+"""How much accuracy a summary loses at an epsilon that its capacity does not serve.
+
+Prints the expected absolute error of one release relative to the true value, each error counted as at most
+ten times the value, for data made here: normal errors and errors with heavy tails (Student's t with 3 degrees
+of freedom), their squares for the mean of losses. The laws of the releases are exact; nothing is sampled but
+the data. Run with `python benchmarks/capacity.py`; it takes seconds.
+"""
+
+import argparse
+import warnings
+
+import numpy as np
+
+from dp_metrics import Hazard
+from dp_metrics._queries import MeanLoss, Variance
+from dp_metrics.losses import identity
+from dp_metrics.summaries import CAPACITY
+
+EPSILONS = (0.1, 0.05, 0.02, 0.01)
+AT_MOST = 10.0  # times the value, for one error
+COARSE = 0.3  # a public resolution for a release that has too few ranks
+ENOUGH = 1 << 16  # ranks: more than any of these epsilons asks for
+
+
+def errors(n, seed=0):
+    rng = np.random.default_rng(seed)
+    return {"normal": rng.normal(size=n), "heavy tails": rng.standard_t(3, size=n)}
+
+
+def relative_error(query, capacity, epsilon, mechanism):
+    """Return the expected error of a release from a summary of this capacity, relative to the value."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # that the capacity is small is the point
+        bounds = query.aggregate(capacity).output_bounds(mechanism, epsilon, private_n=False)
+    law = mechanism.output_distribution(bounds, epsilon)
+    return law.mean_absolute_error(bounds.value, cap=AT_MOST * bounds.value) / bounds.value
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("-n", type=int, default=1_000_000, help="number of records")
+    n = parser.parse_args().n
+    cases = {
+        f"capacity {CAPACITY:,}": (CAPACITY, Hazard()),
+        "large enough": (ENOUGH, Hazard()),
+        f"{CAPACITY:,}, resolution {COARSE}": (CAPACITY, Hazard(resolution=COARSE)),
+    }
+    print(f"n = {n:,}; expected |error| / value")
+    print(f"{'':34}  {'epsilon':>7}", *(f"{name:>24}" for name in cases))
+    for metric in ("mean of squared errors", "variance"):
+        for tails, error in errors(n).items():
+            query = Variance(error, None) if metric == "variance" else MeanLoss(identity, (error**2,), None)
+            for epsilon in EPSILONS:
+                row = (relative_error(query, capacity, epsilon, rule) for capacity, rule in cases.values())
+                name = f"{metric}, {tails}"
+                print(f"{name:34}  {epsilon:7}", *(f"{error:24.2g}" for error in row), flush=True)
+
+
+if __name__ == "__main__":
+    main()
