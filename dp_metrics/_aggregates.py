@@ -306,7 +306,7 @@ def _largest_pairs(values: Floats, rest: Floats, capacity: int) -> tuple[Floats,
         keep = values >= threshold
         values, rest = values[keep], rest[keep]
     order = np.lexsort((rest, values))[::-1][:capacity]
-    return values[order], rest[order]
+    return values[order] + 0.0, rest[order] + 0.0  # one zero only, so that merges agree
 
 
 @dataclass(frozen=True, repr=False)

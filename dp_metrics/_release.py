@@ -101,10 +101,19 @@ class Release:
         mechanisms : sequence of (str or None) or None, default=None
             Mechanisms of those queries that have one of their own.
         """
+        # whoever made NumPy raise or warn of overflows would learn of the data, perhaps after the spend
+        with np.errstate(all="ignore"):
+            return self._draw_all(queries, shares, mechanisms or [None] * len(queries))
+
+    def _draw_all(
+        self,
+        queries: Sequence[Query],
+        shares: Sequence[Fraction] | None,
+        mechanisms: Sequence[str | None],
+    ) -> list[float]:
         if shares is None:
             shares = [Fraction(1, len(queries))] * len(queries)
-        own = mechanisms or [None] * len(queries)
-        rules = [self.mechanism if name is None else get_mechanism(name) for name in own]
+        rules = [self.mechanism if name is None else get_mechanism(name) for name in mechanisms]
         for_count = Fraction(0)
         if self.private_n and any(map(needs_count, rules)):
             for_count = self.epsilon * COUNT_SHARE

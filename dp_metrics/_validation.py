@@ -102,6 +102,8 @@ def as_numbers(data: Any, name: str, *, allow_2d: bool, private_n: bool) -> NDAr
     It runs scikit-learn's `check_array`, and replaces messages that would show a value or a number of
     records.
     """
+    if isinstance(data, np.ma.MaskedArray):
+        raise TypeError("Masked arrays are not supported: what the mask hides would be read.")
     array = _own_array(data)
     if array is None:
         array = _checked_array(data, name, private_n)

@@ -85,6 +85,7 @@ class _Windows:
         self.low_sums, self.low_squares = _prefix_sums(low, self._centre)
         self.high_sums, self.high_squares = _prefix_sums(high, self._centre)
         self._keep = keep_low, keep_high
+        self._core_is_kept = min(self._keep) == ranks
         self._scale: int | None = None
 
     @property
@@ -144,12 +145,14 @@ class _Windows:
         Notes
         -----
         With values centred and scaled, a window of m values has sum T, sum of squares Q and m Var =
-        Q - T^2/m. Q and T are sums of three floats, those of Q positive. Let T+ be the sum of the absolute
-        values of those of T: they are sums over parts of the window, so that T+ <= sqrt(m Q). With u = 2^-53,
-        T has an error of at most 4 u T+ and Q one of at most 4 u Q, so that of Q - T^2/m is below
-        u (4 Q + 8 T+^2/m + 4 T^2/m + Q) <= 17 u Q. The margin is more than twice that, and adds more than
-        what can be lost to underflow. The scale follows the narrowest window of the first rank, so that far
-        outliers, once dropped, do not blur the rest; a window whose sums overflow stays in question.
+        Q - T^2/m. T and Q are sums of three floats: of the core, and of what each tail keeps, which is
+        negative where a window drops some of the core as well. Let T+ and Q+ be the sums of their absolute
+        values; T+ <= sqrt(2 n Q+). With u = 2^-53, T and Q have errors of at most 4 u T+ and 4 u Q+, so that
+        of Q - T^2/m is below u (6 Q+ + 8 |T| T+/m + 5 T^2/m) + 16 u^2 T+^2/m, and for n < 2^47 below
+        u (8 Q+ + 16 |T| T+/m). The margin doubles that, and adds more than what can be lost to underflow.
+        If no window drops any of the core, then Q+ = Q and T+ <= sqrt(m Q): the margin is 48 u Q. The scale
+        follows the narrowest window of the first rank, so that far outliers, once dropped, do not blur the
+        rest; a window whose sums overflow stays in question.
         """
         self._set_scale(int(block[0]))
         j = np.arange(int(block[-1]) + 1)
@@ -157,13 +160,28 @@ class _Windows:
         valid = dropped_high >= 0
         size = np.maximum(self.n - block, 1)[:, np.newaxis].astype(np.float64)
         with np.errstate(over="ignore", invalid="ignore"):
-            total = _at(self._kept_high[0], dropped_high) + (self._kept_low[0][j] + self._core[0])
-            squares = _at(self._kept_high[1], dropped_high) + (self._kept_low[1][j] + self._core[1])
+            total, total_size = self._add_parts(0, j, dropped_high)
+            squares, squares_size = self._add_parts(1, j, dropped_high)
             spread = squares - total * total / size
-            error = squares * (40 * 2.0**-53) + 1e-290
+            if self._core_is_kept:
+                error = 2.0**-52 * 24.0 * squares + 1e-290
+            else:
+                rounding = 8.0 * squares_size + 16.0 * np.abs(total) * total_size / size
+                error = 2.0**-52 * rounding + 1e-290
             best = np.fmin.reduce(spread + error, axis=1, keepdims=True, where=valid, initial=np.inf)
             hopeless = spread - error > best
         return valid & ~hopeless, self._constant(j, dropped_high)
+
+    def _add_parts(
+        self, power: int, j: NDArray[np.intp], dropped_high: NDArray[np.intp]
+    ) -> tuple[Floats, Floats]:
+        """Return the sum of the three parts of each window, and that of their sizes."""
+        low, high = self._kept_low[power][j], _at(self._kept_high[power], dropped_high)
+        core = self._core[power]
+        total = high + (low + core)
+        if self._core_is_kept:
+            return total, total  # the second is not asked for
+        return total, np.abs(high) + (np.abs(low) + abs(core))
 
     def _constant(self, j: NDArray[np.intp], dropped_high: NDArray[np.intp]) -> NDArray[np.bool_]:
         """Return for which ranks a window has equal values at its two ends, numbers j+1 and n-k."""

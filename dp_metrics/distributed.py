@@ -3,7 +3,8 @@
 Each partition becomes a summary where it is, summaries are merged in a tree, and the client releases from the
 one that is left. Any scheduler will do, and the result is, to the bit, that of the metric of the same name
 with all records at once, however they are partitioned. A task that is lost with its worker is run again by
-Dask; the budget is spent and the release is drawn once, on the client, when all data have been read.
+Dask; the budget is spent and the release is drawn once, on the client, when all data have been read. Workers
+should be of one kind: the last bit of a logarithm may differ between kinds of processors.
 
 There are no `groups`, because the records of one person may lie in several partitions, and no
 `multioutput="raw_values"`; `private_rmse` takes one output. `private_quantile` is missing because a summary

@@ -6,6 +6,7 @@ keep it where they are kept, and publish only what `release` returns.
 
 import contextlib
 import inspect
+import json
 import math
 import numbers
 from abc import ABC, abstractmethod
@@ -21,7 +22,7 @@ from numpy.typing import ArrayLike
 from dp_metrics import classification, regression, regression_losses, statistics
 from dp_metrics._aggregates import WeightedLossAggregate
 from dp_metrics._docs import documented
-from dp_metrics._options import check_ddof, symmetric_mechanism
+from dp_metrics._options import NO_WEIGHT, check_ddof, symmetric_mechanism
 from dp_metrics._queries import AggregatedLoss, AggregatedVariance, LossMetric, MeanLoss, Variance
 from dp_metrics._random import RandomState
 from dp_metrics._release import Release
@@ -89,7 +90,9 @@ class _Summary(ABC):
         ValueError
             If the two do not fit together.
         """
-        if type(other) is not type(self) or other._settings() != self._settings():
+        if other is self:
+            raise ValueError("A summary cannot be merged with itself: each record would count twice.")
+        if type(other) is not type(self) or json.dumps(other._settings()) != json.dumps(self._settings()):
             raise ValueError("Summaries merge only with the same type, metric, options and capacity.")
         merged = copy(self)  # aggregates never change
         return merged if other._aggregate is None else merged._add(other._aggregate, other._facts)
@@ -154,7 +157,7 @@ class _Summary(ABC):
         if not release.private_n and query.n == 0:
             raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
         if getattr(query.aggregate, "weight", None) == 0 and not release.private_n:
-            raise ValueError("Sample weights must contain at least one non-zero number.")
+            raise ValueError(NO_WEIGHT)
         return release.draw(query)
 
 
@@ -225,7 +228,7 @@ class LossSummary(_Summary):
     def __init__(self, metric: Any, *, capacity: int = CAPACITY, **options: Any) -> None:
         super().__init__(capacity)
         self._name = _check_metric(metric, options)
-        self._options = {name: _plain(value, name) for name, value in options.items()}
+        self._options = {name: _plain(options[name], name) for name in sorted(options)}
 
     def __repr__(self) -> str:
         options = "".join(f", {name}={value!r}" for name, value in self._options.items())

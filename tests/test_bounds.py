@@ -25,6 +25,7 @@ from helpers import (
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from dp_metrics._exact import UNIT_BITS, rounded_quotient, to_units
 from dp_metrics._windows import _Windows
 from dp_metrics.bounds import OutputBounds
 
@@ -246,6 +247,42 @@ def test_screening_in_floats_never_loses_the_best_window(name, x):
         )
         assert bounds.lower[rank - 1] == nearest(least / n)
     assert (np.diff(bounds.lower) <= 0).all()
+
+
+@pytest.mark.parametrize(
+    "x",
+    [
+        lambda rng: np.exp(rng.normal(0, 10, 300)),
+        lambda rng: np.exp(rng.normal(0, 20, 300)),
+        lambda rng: rng.pareto(0.05, 300),
+        lambda rng: np.append(1e9 + rng.normal(size=299) * 1e-3, 0.0),
+        lambda rng: np.append(rng.normal(size=290) * 1e-6 + 7.0, np.exp(rng.normal(0, 20, 10))),
+    ],
+)
+@pytest.mark.parametrize("seed", range(3))
+def test_windows_of_few_values_far_from_the_middle_are_found(x, seed):
+    # the floats of these are what the tails keep less what the other tail drops: they cancel
+    x = np.sort(np.minimum(x(np.random.default_rng(seed)), 1e150))
+    n = x.size
+    sums = list(itertools.accumulate(to_units(x), initial=0))
+    squares = list(itertools.accumulate((unit**2 for unit in to_units(x)), initial=0))
+    bounds = var_bounds(x, capacity=n)
+    for rank in range(1, n - 1):
+        size = n - rank
+        least = min(
+            size * (squares[j + size] - squares[j]) - (sums[j + size] - sums[j]) ** 2 for j in range(rank + 1)
+        )
+        assert bounds.lower[rank - 1] == rounded_quotient(least, size * n << 2 * UNIT_BITS)
+
+
+@pytest.mark.parametrize("n", [150, 300])
+def test_neighbours_of_wide_data_agree_at_all_ranks(n):
+    rng = np.random.default_rng(1)
+    for _ in range(6):
+        x = np.sort(np.exp(rng.normal(0, 20, n))) * 1e60
+        bounds = var_bounds(x, capacity=n - 1)
+        for i, value in ((0, x[-1]), (3, x[0]), (n - 1, x[n // 2]), (5, x[7])):
+            check_neighbours(bounds, var_bounds(replaced(x.tolist(), i, value), capacity=n - 1))
 
 
 @pytest.mark.parametrize("outliers", [[], [1e300], [1e300, -1e200, 1e30]])

@@ -194,3 +194,27 @@ def test_spend_comes_after_validation_and_before_the_draw():
     with pytest.raises(dp.PrivacyBudgetError):
         dp.private_mse([1.0], [2.0], epsilon=2.0, accountant=Budget(1), random_state=Words())
     assert order == ["spend"]
+
+
+@pytest.mark.parametrize("setting", ["raise", "warn"])
+@pytest.mark.parametrize(
+    "release",
+    [
+        lambda a: dp.private_quantile([0, 0, 0, 0, 1, 2.0], 0.5, epsilon=1.0, bounds=(0, 10), accountant=a),
+        lambda a: dp.private_variance([0, 1e-300, 0, 0], epsilon=1.0, accountant=a),
+        lambda a: dp.private_variance(
+            [1e300, -1e300, 0, 0], epsilon=1.0, bounds=(-1e300, 1e300), accountant=a
+        ),
+        lambda a: dp.private_mse([1e-200, 0.0], [0.0, 1e300], epsilon=1.0, accountant=a),
+        lambda a: dp.private_mae([0.0, 5e-324], [0.0, 0.0], epsilon=1.0, bounds=(0, 1), accountant=a),
+        lambda a: dp.VarianceSummary().update([0, 1e-300, 0, 0]).release(1.0, accountant=a),
+        lambda a: (
+            dp.LossSummary(dp.private_mse).update([1e-200, 0.0], [0.0, 1e300]).release(1.0, accountant=a)
+        ),
+    ],
+)
+def test_a_caller_who_makes_numpy_complain_learns_nothing(release, setting):
+    accountant = dp.PrivacyAccountant(1.0)
+    with np.errstate(all=setting):
+        assert np.isfinite(release(accountant))
+    assert accountant.remaining == 0

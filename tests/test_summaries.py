@@ -358,6 +358,20 @@ def test_zeros_of_either_sign_as_weights_change_no_bit_in_any_order(records, cap
     assert made[0].to_bytes() == made[1].to_bytes()
 
 
+def test_a_summary_is_never_merged_with_itself():
+    summary = LossSummary.from_data(dp.private_mae, [1.0], [2.0])
+    with pytest.raises(ValueError, match="itself"):
+        summary.merge(summary.update([3.0], [4.0]))
+
+
+def test_the_order_of_options_does_not_matter_and_their_types_do():
+    a = LossSummary(dp.private_log_loss, labels=[0, 1], max_loss=2).update([0], [0.5])
+    b = LossSummary(dp.private_log_loss, max_loss=2, labels=[0, 1]).update([1], [0.5])
+    assert a.merge(b).to_bytes() == b.merge(a).to_bytes()
+    with pytest.raises(ValueError, match="options"):
+        a.merge(LossSummary(dp.private_log_loss, max_loss=2, labels=[False, True]).update([1], [0.5]))
+
+
 def test_chunks_without_records_or_without_weight_change_nothing_with_weights():
     weights = np.array([0, 0.5, 0, 0, 2, 0])
     for case in LOSSES.values():
@@ -522,7 +536,7 @@ def test_merging_and_copying_leave_the_originals_alone():
         with pytest.raises(ValueError, match="empty"):
             empty.to_bytes()
         with pytest.raises(ValueError, match="empty"):
-            empty.merge(empty).to_bytes()
+            empty.merge(case.empty()).to_bytes()
 
 
 @each_case
@@ -741,7 +755,7 @@ def test_the_default_capacity_serves_the_epsilons_that_the_docstrings_say(metric
     """Which depends on n, so a billion records are put into the summaries by hand."""
     summary = mean_loss([0.5] * 2000) if metric == "loss" else VarianceSummary.from_data([1.0, 2.0] * 1000)
     for _ in range(19):  # 2000 * 2^19 is more than a billion
-        summary = summary.merge(summary)
+        summary = summary.merge(copy.copy(summary))
     assert summary._aggregate.n > 1e9
     for mechanism in ("hazard", "above_threshold"):
         summary.release(least, mechanism=mechanism, **options)  # a warning is an error

@@ -88,7 +88,8 @@ def test_what_is_packed_is_read_again(summary):
         read = type(summary).from_bytes(form)
         assert read.to_bytes() == data
         assert repr(read) == repr(summary)
-    assert type(summary).from_bytes(data).merge(summary).to_bytes() == summary.merge(summary).to_bytes()
+    twin = type(summary).from_bytes(data)
+    assert twin.merge(summary).to_bytes() == summary.merge(twin).to_bytes()
 
 
 @each

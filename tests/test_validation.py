@@ -276,6 +276,11 @@ def test_arrays_of_numbers_are_never_copied_as_a_whole(dtype, wrap):
     assert np.shares_memory(as_numbers(data, "x", allow_2d=False, private_n=False), np.asarray(data))
 
 
+def test_masked_arrays_are_refused():
+    with pytest.raises(TypeError, match="Masked"):
+        as_numbers(np.ma.masked_all(3), "x", allow_2d=False, private_n=False)
+
+
 def test_blocks_of_float64_are_not_copied():
     block = np.zeros(10)
     assert float_block(block, "x") is block
