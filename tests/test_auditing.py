@@ -26,7 +26,7 @@ def loss_of(name, epsilon, mechanism):
     return AUDITED[name].loss(epsilon, mechanism)
 
 
-@pytest.mark.parametrize("epsilon", [0.3, 1.0])
+@pytest.mark.parametrize("epsilon", [pytest.param(0.3, marks=pytest.mark.slow), 1.0])
 @pytest.mark.parametrize("name", AUDITED)
 def test_hazard_keeps_its_claim_exactly_and_attains_it(name, epsilon):
     if AUDITED[name].adds:  # with a private n there are many more ranks to compare

@@ -95,7 +95,7 @@ def collected(form, data):
 
 @each_row
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("dtype", [np.float64, pytest.param(np.float32, marks=pytest.mark.slow)])
 def test_a_release_has_the_bits_of_the_metric_with_all_records_at_once(metric, form, dtype):
     data = [array.astype(dtype) for array in valid(metric)]
     collections = collected(form, data)

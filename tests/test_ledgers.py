@@ -531,7 +531,7 @@ RACE_OF_RELATIONS = """
 
 
 @needs_fork
-@pytest.mark.parametrize("rounds", [5, pytest.param(100, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("rounds", [2, pytest.param(100, marks=pytest.mark.slow)])
 def test_processes_that_race_for_the_first_spend_agree_on_one_relation(path, rounds):
     for attempt in range(rounds):
         refused = run_script(RACE_OF_RELATIONS, f"{path}{attempt}").splitlines()

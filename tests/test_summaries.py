@@ -807,7 +807,7 @@ def neighbours(n, relation):
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
-@pytest.mark.parametrize("capacity", [1, 2, 3])
+@pytest.mark.parametrize("capacity", [1, 2, pytest.param(3, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("mechanism", SMALL_MECHANISMS, ids=lambda m: type(m).__name__)
 @pytest.mark.parametrize(
     "case",
