@@ -97,7 +97,8 @@ random_state : None, int, RandomState or Generator, default=None
 Raises
 ------
 ValueError, TypeError
-    If an input is invalid, as in scikit-learn, or an option is.
+    If an input is invalid, as in scikit-learn, or an option is, or if the accountant counts releases under
+    another neighbouring relation.
 PrivacyBudgetError
     If the accountant has less than epsilon left; nothing is drawn.
 

@@ -167,6 +167,7 @@ def _without_values(error: Exception) -> Exception:
 
 def float_block(block: NDArray[Any], name: str) -> Floats:
     """Return numbers as contiguous float64, uncopied if they are; they must be finite."""
+    # contiguous: of strided data NumPy may compute a logarithm by other code, with another last bit
     values: Floats = np.ascontiguousarray(block, dtype=np.float64)
     if block.dtype.kind == "f" and not np.isfinite(values).all():
         if np.isnan(values).any():
