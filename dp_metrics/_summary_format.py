@@ -112,6 +112,8 @@ def _aggregate(header: dict[str, Any], body: bytes) -> Aggregate:
     hints = typing.get_type_hints(kind)
     sizes: dict[str, int] = header["arrays"]
     numbers: dict[str, Any] = header["numbers"]
+    if any(typing.get_origin(hints[name]) is not np.ndarray for name in sizes):
+        raise ValueError
     data = np.frombuffer(body, dtype="<f8").astype(np.float64)
     if sum(sizes.values()) != data.size or min(sizes.values()) < 0 or not np.isfinite(data).all():
         raise ValueError
