@@ -2,8 +2,10 @@
 
 import math
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -93,7 +95,7 @@ class MeanLoss:
         """What turns the mean into the sum: the public total weight, or the public n."""
         return rounded_quotient(self._weight, 1 << UNIT_BITS)
 
-    @property
+    @cached_property
     def _weight(self) -> int:
         return self.n << UNIT_BITS if self.sample_weight is None else exact_sum(self.sample_weight)
 
@@ -123,7 +125,7 @@ class MeanLoss:
 
     def _terms(self) -> Iterator[tuple[Floats, Floats | None]]:
         """Yield blocks of the weighted losses, or of their sums over groups, and of the limits of these."""
-        limits = self._limits()
+        limits = self._limits
         losses = np.concatenate([np.empty(0), *(clamp(block, self.cap) for block in self._losses())])
         terms = losses if self.sample_weight is None else _product(self.sample_weight, losses)
         if self.groups is not None:
@@ -132,6 +134,7 @@ class MeanLoss:
             end = start + BLOCK
             yield terms[start:end], None if limits is None else limits[start:end]
 
+    @cached_property
     def _limits(self) -> Floats | None:
         """Return the public limit of each term, if losses are capped."""
         if self.cap is None:
@@ -144,11 +147,11 @@ class MeanLoss:
     @property
     def _limit(self) -> float:
         """Public limit of the mean."""
-        if self.cap is None or (self.sample_weight is None and self.groups is None):
-            return MAX_FLOAT if self.cap is None else self.cap
-        limits = self._limits()
-        assert limits is not None
-        return rounded_quotient(exact_sum(limits), self._weight)
+        if self.cap is None:
+            return MAX_FLOAT
+        if (self.sample_weight is None and self.groups is None) or self._limits is None:
+            return self.cap
+        return rounded_quotient(exact_sum(self._limits), self._weight)
 
 
 class LossMetric(NamedTuple):
@@ -166,8 +169,35 @@ class LossMetric(NamedTuple):
     finish: Callable[[float, float, Mapping[str, Any]], float] = lambda mean, total_weight, options: mean
 
 
+class _Aggregated(ABC):
+    """A query of which only the aggregate is known; it remembers the output bounds that it was asked for."""
+
+    aggregate: Any
+    _made: dict[tuple[int, bool], OutputBounds]
+
+    @property
+    def n(self) -> int:
+        """Number of records."""
+        return int(self.aggregate.n)
+
+    def output_bounds(self, mechanism: Mechanism, epsilon: Epsilon, *, private_n: bool) -> OutputBounds:
+        """Return the output bounds at as many ranks as the mechanism asks for and are known."""
+        known = _first_ranks(self.aggregate, self._count_ranks(mechanism, epsilon, private_n))
+        if (made := self._made.get((known.capacity, private_n))) is None:
+            made = self._made[known.capacity, private_n] = self._bounds(known, private_n)
+        return made
+
+    @abstractmethod
+    def _count_ranks(self, mechanism: Mechanism, epsilon: Epsilon, private_n: bool) -> int:
+        """Return how many ranks the mechanism asks for."""
+
+    @abstractmethod
+    def _bounds(self, known: Any, private_n: bool) -> OutputBounds:
+        """Return the output bounds at the ranks of an aggregate."""
+
+
 @dataclass(frozen=True, repr=False, eq=False)
-class AggregatedLoss:
+class AggregatedLoss(_Aggregated):
     """A mean loss of which only the aggregate is known.
 
     Parameters
@@ -184,22 +214,12 @@ class AggregatedLoss:
     _made: dict[tuple[int, bool], OutputBounds] = field(default_factory=dict, init=False)
 
     @property
-    def n(self) -> int:
-        """Number of records."""
-        return self.aggregate.n
-
-    @property
     def total_weight(self) -> float:
         """What turns the mean into the sum."""
         return rounded_quotient(self.aggregate.weight, 1 << UNIT_BITS)
 
-    def output_bounds(self, mechanism: Mechanism, epsilon: Epsilon, *, private_n: bool) -> OutputBounds:
-        """Return the output bounds of the mean, at as many ranks as the mechanism asks for and are known."""
-        ranks = _count_ranks(mechanism, epsilon, self.n, self.aggregate.limit, private_n)
-        known = _first_ranks(self.aggregate, ranks)
-        if (made := self._made.get((known.capacity, private_n))) is None:
-            made = self._made[known.capacity, private_n] = self._bounds(known, private_n)
-        return made
+    def _count_ranks(self, mechanism: Mechanism, epsilon: Epsilon, private_n: bool) -> int:
+        return _count_ranks(mechanism, epsilon, self.n, self.aggregate.limit, private_n)
 
     def _bounds(self, known: LossAggregate | WeightedLossAggregate, private_n: bool) -> OutputBounds:
         paper_scale = rounded_quotient(1 << UNIT_BITS, known.weight) if self.paper_sum and self.n else 1.0
@@ -238,25 +258,17 @@ class Variance:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class AggregatedVariance:
+class AggregatedVariance(_Aggregated):
     """A population variance of which only the aggregate is known."""
 
     aggregate: VarianceAggregate
     _made: dict[tuple[int, bool], OutputBounds] = field(default_factory=dict, init=False)
 
-    @property
-    def n(self) -> int:
-        """Number of records."""
-        return self.aggregate.n
+    def _count_ranks(self, mechanism: Mechanism, epsilon: Epsilon, private_n: bool) -> int:
+        return _count_variance_ranks(mechanism, epsilon, self.n, self.aggregate.bounds, private_n)
 
-    def output_bounds(self, mechanism: Mechanism, epsilon: Epsilon, *, private_n: bool) -> OutputBounds:
-        """Return the output bounds of the variance, at as many ranks as are asked for and known."""
-        ranks = _count_variance_ranks(mechanism, epsilon, self.n, self.aggregate.bounds, private_n)
-        known = _first_ranks(self.aggregate, ranks)
-        if (made := self._made.get((known.capacity, private_n))) is None:
-            made = variance_bounds_private_n(known) if private_n else variance_bounds(known)
-            self._made[known.capacity, private_n] = made
-        return made
+    def _bounds(self, known: VarianceAggregate, private_n: bool) -> OutputBounds:
+        return variance_bounds_private_n(known) if private_n else variance_bounds(known)
 
 
 def _first_ranks(aggregate: Aggregate, ranks: int) -> Aggregate:

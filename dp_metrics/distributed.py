@@ -30,7 +30,7 @@ from dp_metrics._random import check_entropy
 from dp_metrics._release import Release
 from dp_metrics._validation import MAX_FLOAT, as_vector, check_same_length
 from dp_metrics.accounting import PrivacyAccountant
-from dp_metrics.summaries import CAPACITY, LossSummary, VarianceSummary
+from dp_metrics.summaries import CAPACITY, LOSS_METRICS, LossSummary, VarianceSummary
 
 try:
     import dask
@@ -60,12 +60,6 @@ Summary = TypeVar("Summary", LossSummary, VarianceSummary)
 Collections = dict[str, Any]  # Dask collections by the names of the arguments
 
 _FAN_IN = 8  # summaries that one task merges
-_LOSS_METRICS = {
-    **regression.LOSS_METRICS,
-    **regression_losses.LOSS_METRICS,
-    **classification.LOSS_METRICS,
-    **statistics.LOSS_METRICS,
-}
 
 
 def _mean_loss(
@@ -93,7 +87,7 @@ def _mean_loss(
     entropy = check_entropy(random_state)
     empty = LossSummary(twin, capacity=capacity, **options)
     # what is wrong with an option shows without any record, before hours of computing
-    query = _LOSS_METRICS[name].query(
+    query = LOSS_METRICS[name].query(
         *map(_no_records, data.values()), private_n=True, sample_weight=None, groups=None, **options
     )
     _check_release(release, accountant, query.cap, monotonic=not release.private_n)

@@ -31,13 +31,13 @@ from dp_metrics._validation import as_vector, check_bounds
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.mechanisms import Mechanism
 
-__all__ = ["CAPACITY", "LossSummary", "VarianceSummary"]
+__all__ = ["CAPACITY", "LOSS_METRICS", "LossSummary", "VarianceSummary"]
 
 CAPACITY = 1024
 """Ranks that a summary keeps unless it is told otherwise."""
 
 _MODULES = (regression, regression_losses, classification, statistics)
-_METRICS: dict[str, LossMetric] = {
+LOSS_METRICS: dict[str, LossMetric] = {
     name: how for module in _MODULES for name, how in module.LOSS_METRICS.items()
 }
 _FUNCTIONS = {name: getattr(module, name) for module in _MODULES for name in module.LOSS_METRICS}
@@ -278,7 +278,7 @@ class LossSummary(_Summary):
 
     def _query(self, data: Sequence[ArrayLike], sample_weight: ArrayLike | None = None) -> MeanLoss:
         # an empty chunk is nothing unusual; whether there is any record at all is asked by `release`
-        return _METRICS[self._name].query(
+        return LOSS_METRICS[self._name].query(
             *data, private_n=True, sample_weight=sample_weight, groups=None, **self._options
         )
 
@@ -345,7 +345,7 @@ class LossSummary(_Summary):
         mean = self._release(release, query)
         # with a private n no option asks for the total weight
         weight = math.nan if release.private_n else query.total_weight
-        return _METRICS[self._name].finish(mean, weight, self._options)
+        return LOSS_METRICS[self._name].finish(mean, weight, self._options)
 
     def _settings(self) -> dict[str, Any]:
         return {"metric": self._name, "options": self._options, "capacity": self._capacity}

@@ -190,7 +190,7 @@ def test_the_new_metric_can_be_a_scorer():
 
 def test_the_new_metric_can_be_summarised(monkeypatch):
     monkeypatch.setitem(summaries._FUNCTIONS, "private_huber_loss", private_huber_loss)
-    monkeypatch.setitem(summaries._METRICS, "private_huber_loss", HUBER_LOSS["private_huber_loss"])
+    monkeypatch.setitem(summaries.LOSS_METRICS, "private_huber_loss", HUBER_LOSS["private_huber_loss"])
     error = np.linspace(-3, 3, 1000)
     summary = LossSummary(private_huber_loss).update(error[:400], 0 * error[:400])
     released = summary.update(error[400:], 0 * error[400:]).release(1e9)
