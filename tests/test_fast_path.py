@@ -16,7 +16,7 @@ from dp_metrics._aggregates import LossAggregate, VarianceAggregate
 from dp_metrics._exact import BLOCK, UNIT_BITS, in_blocks
 from dp_metrics._random import SeededEntropy
 from dp_metrics._validation import float_block
-from dp_metrics.summaries import _METRICS
+from dp_metrics.summaries import LOSS_METRICS
 
 UNIT = 1 << UNIT_BITS
 MANY = 2_000_000
@@ -160,7 +160,7 @@ def test_contiguous_input_is_read_where_it_is(dtype, form):
     y, p = form(whole), form(whole.copy())
     options = {"private_n": True, "sample_weight": None, "groups": None}
     for name in ("private_mse", "private_log_loss", "private_zero_one_loss", "private_mean_pinball_loss"):
-        query = _METRICS[name].query(y, p, **options)
+        query = LOSS_METRICS[name].query(y, p, **options)
         for record, data in zip(query.records, (y, p), strict=True):
             assert np.shares_memory(record, np.asarray(data))
     for block in in_blocks(whole):
