@@ -1,13 +1,7 @@
-"""Differentially private drop-in replacements for `sklearn.metrics`, with no bounds on the data needed."""
+"""Differentially private drop-in replacements for `sklearn.metrics`; errors and losses need no bounds."""
 
 from dp_metrics.accounting import PrivacyAccountant
-from dp_metrics.classification import (
-    private_accuracy_score,
-    private_brier_score_loss,
-    private_log_loss,
-    private_zero_one_loss,
-)
-from dp_metrics.error_planning import epsilon_for_error, expected_error
+from dp_metrics.analysis.expected_error import ExpectedError, epsilon_for_error, expected_error
 from dp_metrics.exceptions import PrivacyBudgetError, SeededReleaseWarning
 from dp_metrics.mechanisms import (
     AboveThreshold,
@@ -17,33 +11,44 @@ from dp_metrics.mechanisms import (
     Laplace,
     PiecewiseLaplace,
 )
-from dp_metrics.planning import count_releases
-from dp_metrics.regression import (
+from dp_metrics.metrics.classification import (
+    private_accuracy_score,
+    private_brier_score_loss,
+    private_log_loss,
+    private_zero_one_loss,
+)
+from dp_metrics.metrics.regression import (
     private_mae,
+    private_mean_absolute_error,
     private_mean_loss,
+    private_mean_squared_error,
     private_mse,
     private_r2_score,
     private_rmse,
+    private_root_mean_squared_error,
 )
-from dp_metrics.regression_losses import (
+from dp_metrics.metrics.regression_losses import (
     private_mean_absolute_percentage_error,
     private_mean_pinball_loss,
     private_mean_poisson_deviance,
     private_mean_squared_log_error,
 )
-from dp_metrics.reports import private_classification_report, private_regression_report
-from dp_metrics.scorers import (
+from dp_metrics.metrics.reports import private_classification_report, private_regression_report
+from dp_metrics.metrics.statistics import private_mean, private_quantile, private_std, private_variance
+from dp_metrics.model_selection.release_count import count_releases
+from dp_metrics.model_selection.scorers import (
     PrivateScorer,
     get_private_scorer,
     get_private_scorer_names,
     make_private_scorer,
 )
-from dp_metrics.selection import PrivateRandomizedSearch
-from dp_metrics.statistics import private_mean, private_quantile, private_std, private_variance
-from dp_metrics.summaries import LossSummary, VarianceSummary
+from dp_metrics.model_selection.search import PrivateRandomizedSearch
+from dp_metrics.release.result import PrivateResult
+from dp_metrics.streaming.summaries import LossSummary, VarianceSummary
 
 __all__ = [
     "AboveThreshold",
+    "ExpectedError",
     "Geometric",
     "Hazard",
     "InverseSensitivity",
@@ -53,6 +58,7 @@ __all__ = [
     "PrivacyAccountant",
     "PrivacyBudgetError",
     "PrivateRandomizedSearch",
+    "PrivateResult",
     "PrivateScorer",
     "SeededReleaseWarning",
     "VarianceSummary",
@@ -68,16 +74,19 @@ __all__ = [
     "private_log_loss",
     "private_mae",
     "private_mean",
+    "private_mean_absolute_error",
     "private_mean_absolute_percentage_error",
     "private_mean_loss",
     "private_mean_pinball_loss",
     "private_mean_poisson_deviance",
+    "private_mean_squared_error",
     "private_mean_squared_log_error",
     "private_mse",
     "private_quantile",
     "private_r2_score",
     "private_regression_report",
     "private_rmse",
+    "private_root_mean_squared_error",
     "private_std",
     "private_variance",
     "private_zero_one_loss",

@@ -8,6 +8,7 @@ which are by the same token not private; asking for one warns.
 
 import os
 import random
+import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -103,9 +104,17 @@ def check_entropy(random_state: RandomState) -> Entropy:
         "random_state was given: the release is reproducible and therefore not private. "
         "Use it for tests and studies only.",
         SeededReleaseWarning,
-        stacklevel=4,
+        stacklevel=_levels_within_the_package(),
     )
     return SeededEntropy(random_state)
+
+
+def _levels_within_the_package() -> int:
+    """Return the stack level at which a warning of `check_entropy` names the line of the caller."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(f"{__package__}."):
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 class LazyUniform:

@@ -1,18 +1,26 @@
 """Oracles written from the definitions, not from the package, and neighbouring data sets to try them on."""
 
+import importlib.util
 import itertools
 import math
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
+from pathlib import Path
+from types import ModuleType
 
 import numpy as np
+import pytest
 from hypothesis import strategies as st
 
-from dp_metrics._aggregates import LossAggregate, VarianceAggregate
+from dp_metrics import PrivacyAccountant
 from dp_metrics._random import SeededEntropy
-from dp_metrics.bounds import OutputBounds, mean_loss_bounds, variance_bounds
+from dp_metrics.inputs.losses import RecordLoss, identity
+from dp_metrics.release.queries import MeanLoss
+from dp_metrics.sensitivity.aggregates import LossAggregate, VarianceAggregate
+from dp_metrics.sensitivity.output_bounds import OutputBounds, mean_loss_bounds, variance_bounds
 
 MAX = sys.float_info.max
 
@@ -90,6 +98,45 @@ def var_bounds(
     )
 
 
+def loss_query(values, cap=None, weights=None, groups=None, *, loss=identity, is_count=False) -> MeanLoss:
+    """Return the query of the mean of losses, one for each value."""
+    record_loss = RecordLoss(loss, reads=(np.asarray,), cap=cap, is_count=is_count)
+    return MeanLoss(record_loss, (np.asarray(values),), weights, groups)
+
+
+class AllRanks:
+    """A mechanism that asks for as many ranks as there are, up to a capacity."""
+
+    def __init__(self, capacity: int) -> None:
+        self._capacity = capacity
+
+    def count_ranks(self, epsilon, *, n, monotonic, output_range):
+        self.output_range = output_range
+        return min(n, self._capacity)
+
+
+def weighted_bounds(losses, weights, cap=None, groups=None, capacity: int = 10**6) -> OutputBounds:
+    """Return the output bounds of a mean of losses with weights, or of groups of records."""
+    losses = np.clip(np.array(losses, dtype=float), 0, MAX if cap is None else cap)
+    weights = None if weights is None else np.array(weights, dtype=float)
+    mechanism = AllRanks(capacity)
+    query = loss_query(losses, cap, weights, None if groups is None else np.array(groups))
+    output_bounds = query.output_bounds(mechanism, 1.0, private_n=False)
+    assert output_bounds.output_range == mechanism.output_range  # public: known before the data are seen
+    return output_bounds
+
+
+def check_neighbours(a: OutputBounds, b: OutputBounds) -> None:
+    """Check that the output bounds of neighbours are interleaved, and no score moves by more than 1."""
+    for one, other in ((a, b), (b, a)):
+        assert other.lower[0] <= one.value <= other.upper[0]
+        assert (one.upper[:-1] <= other.upper[1:]).all()
+        assert (one.lower[:-1] >= other.lower[1:]).all()
+    change = scores(b, t := critical_points(a, b)) - scores(a, t)
+    assert np.abs(change).max() <= 1
+    assert (change >= 0).all() or (change <= 0).all()
+
+
 def order_statistic_bounds(x: Sequence[float], k: int) -> OutputBounds:
     """Return the output bounds of the k-th smallest of values in [0, 1] (k from 1): a monotonic metric."""
     n = len(x)
@@ -145,6 +192,56 @@ class NoEntropy:
         raise NoEntropy.Drawn
 
 
+def seeded(seed: int = 5) -> SeededEntropy:
+    """Return reproducible entropy, which warns of nothing."""
+    return SeededEntropy(seed)
+
+
+def messages(error: BaseException | None) -> Iterator[str]:
+    """Yield everything that a traceback of this exception would print of it."""
+    while error is not None:
+        yield f"{error} {error.args!r}"
+        error = error.__cause__ or error.__context__
+
+
+def assert_refused(metric, data, expected=(ValueError, TypeError), match=None, **settings) -> None:
+    """Check that data raise, before anything is spent or drawn, without a word of the data."""
+    accountant = PrivacyAccountant(1.0)
+    with pytest.raises(expected, match=match) as caught:
+        metric(*data, **{"random_state": NoEntropy(), "accountant": accountant, **settings})
+    assert accountant.spent == 0
+    for message in messages(caught.value):
+        assert "98765" not in message
+
+
+BAD_OPTIONS = {
+    "epsilon": [0, math.nan, "1", -1, math.inf, None, True, [1], 10**400],
+    "bounds": [
+        (1, 0),
+        (0, math.nan),
+        3.0,
+        (0, 0),
+        (0, math.inf),
+        (-math.inf, 0),
+        (0,),
+        (0, 1, 2),
+        "01",
+        [[0, 1]],
+    ],
+    "max_loss": [0, math.nan, "3", -1, math.inf, [3], True],
+    "labels": [["a"], [0, 1, 2, 3], "ab", [0, 0], 3],
+}
+"""Values of public options that every metric with such an option refuses; three are tried on each metric."""
+
+
+def load_script(path: Path) -> ModuleType:
+    """Import a file that lies in no package, such as a script beside the notebooks."""
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    sys.modules[path.stem] = module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
 def draw_many(mechanism, output_bounds: OutputBounds, epsilon: float, size: int, seed: int) -> np.ndarray:
     entropy = SeededEntropy(seed)
     return np.array([mechanism.release(output_bounds, epsilon, entropy) for _ in range(size)])
@@ -163,3 +260,15 @@ def assert_follows(samples: np.ndarray, law, false_alarm: float = 1e-6) -> None:
     before = up_to - counts / size
     assert np.abs(law.cdf(values) - up_to).max() <= allowed
     assert np.abs(law.cdf(np.nextafter(values, -np.inf)) - before).max() <= allowed
+
+
+def list_table(path: Path) -> list[list[str]]:
+    """Return the cells of the list-table of a page."""
+    rows: list[list[str]] = []
+    for line in path.read_text(encoding="utf-8").splitlines():
+        found = re.match(r"   (\* -|  -) (.*)", line)
+        if found:
+            if found[1] == "* -":
+                rows.append([])
+            rows[-1].append(found[2])
+    return rows

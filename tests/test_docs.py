@@ -1,6 +1,8 @@
 """The documentation builds without a warning or the network, has a page per public name, and is true."""
 
+import csv
 import doctest
+import inspect
 import os
 import re
 import shutil
@@ -12,12 +14,19 @@ from importlib import import_module
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+import nbformat
 import numpy as np
 import pytest
-from test_notebooks import module
+from docutils.nodes import make_id
+from helpers import list_table, load_script
 
 import dp_metrics
-from dp_metrics import SeededReleaseWarning, private_mean_loss
+from dp_metrics import Geometric, Hazard, Laplace, SeededReleaseWarning, private_mean_loss
+from dp_metrics.analysis.audited import AUDITED
+from dp_metrics.analysis.studies import loss_output_bounds, variance_output_bounds
+from dp_metrics.inputs.epsilon import exact_epsilon
+from dp_metrics.mechanisms import MECHANISMS
+from dp_metrics.metrics import FUNCTIONS, METRICS
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -32,6 +41,7 @@ class Links(HTMLParser):
         self.targets: list[str] = []
         self.anchors = {""}
         self.unresolved: list[str] = []
+        self.python_blocks = 0
         self._open: list[tuple[str, bool]] = []
         self.feed(path.read_text(encoding="utf-8"))
 
@@ -39,6 +49,7 @@ class Links(HTMLParser):
         attributes = dict(attributes)
         self.targets += [attributes[name] for name in ("href", "src") if attributes.get(name)]
         self.anchors |= {attributes[name] for name in ("id", "name") if attributes.get(name)}
+        self.python_blocks += "highlight-python" in (attributes.get("class") or "")
         is_name = tag == "code" and "xref" in (attributes.get("class") or "")
         self._open.append((tag, is_name))
 
@@ -56,7 +67,8 @@ class Links(HTMLParser):
 def site(tmp_path_factory):
     """Build a copy of the documentation, so that nothing is left in the source tree."""
     source = tmp_path_factory.mktemp("docs") / "docs"
-    shutil.copytree(DOCS, source, ignore=shutil.ignore_patterns("api", "_build"))
+    shutil.copytree(DOCS, source, ignore=shutil.ignore_patterns("api", "notebooks", "_build"))
+    shutil.copytree(ROOT / "notebooks", source.parent / "notebooks")
     shutil.copytree(ROOT / "tests", source.parent / "tests", ignore=shutil.ignore_patterns("__pycache__"))
     output = source / "_build"
     done = subprocess.run(
@@ -80,6 +92,32 @@ def test_every_public_name_has_a_page(site):
     for name in names:
         page = site[f"api/generated/{name}.html"]
         assert any(anchor.endswith(name.rsplit(".")[-1]) for anchor in page.anchors)
+
+
+def test_the_reference_has_a_heading_for_each_kind_of_names(site):
+    anchors = site["api/index.html"].anchors
+    assert {"regression-metrics", "statistics-of-one-column", "planning-accuracy", "budgets"} <= anchors
+    assert not {"metrics", "analysis", "release", "streaming"} & anchors
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "notebooks").glob("*.ipynb")), ids=lambda path: path.stem)
+def test_every_notebook_has_a_page_with_its_headings_and_its_code(site, path):
+    assert f"notebooks/{path.stem}.html" in site["notebooks.html"].targets
+    page, cells = site[f"notebooks/{path.stem}.html"], nbformat.read(path, as_version=4).cells
+    text = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+    headings = re.findall(r"^#+ (.*)$", text, flags=re.MULTILINE)
+    assert headings
+    assert {make_id(heading) for heading in headings} <= page.anchors
+    assert page.python_blocks == sum(cell.cell_type == "code" for cell in cells) > 0
+
+
+def test_the_first_page_lists_the_questions_in_order():
+    first = (DOCS / "index.rst").read_text(encoding="utf-8")
+    listed = re.findall(r"^   (\w+)$", first, flags=re.MULTILINE)
+    questions = ["which_function", "for_whom", "how_sure", "which_is_better", "what_is_left"]
+    assert listed[: len(questions)] == questions
+    rest = [name for name in listed if name in ("guarantee", "theory", "large_data", "extending", "faq")]
+    assert rest == ["guarantee", "theory", "large_data", "extending", "faq"]
 
 
 def test_no_internal_link_is_dead_and_nothing_is_loaded_from_elsewhere(site):
@@ -125,32 +163,19 @@ def test_the_examples_of_a_page_run(page):
     assert failed == 0
 
 
-def test_every_metric_stands_in_the_table_of_functions():
+def test_the_page_of_functions_names_what_there_is():
     page = (DOCS / "which_function.rst").read_text(encoding="utf-8")
-    named = set(re.findall(r"`([\w.]+)`", page))
-    assert {name for name in dp_metrics.__all__ if name.startswith("private_")} <= named
+    named = set(re.findall(r"(?<!:doc:)`([\w.]+)`", page))
     assert {name.split(".")[0] for name in named if not name.startswith("numpy")} <= {
         *dp_metrics.__all__,
         *(text.split(".")[0] for text in re.findall(r"``([\w.]+)``", page)),
     }
 
 
-def table(path: Path) -> list[list[str]]:
-    """Return the cells of the list-table of a page."""
-    rows: list[list[str]] = []
-    for line in path.read_text(encoding="utf-8").splitlines():
-        found = re.match(r"   (\* -|  -) (.*)", line)
-        if found:
-            if found[1] == "* -":
-                rows.append([])
-            rows[-1].append(found[2])
-    return rows
-
-
 def test_the_rates_of_the_membership_attack_are_those_of_the_demonstration():
-    module("output_laws")
-    attack = module("membership_attack")
-    header, exact, limit, largest, median = table(DOCS / "membership.rst")
+    load_script(ROOT / "notebooks" / "output_laws.py")
+    attack = load_script(ROOT / "notebooks" / "membership_attack.py")
+    header, exact, limit, largest, median = list_table(DOCS / "membership.rst")
     assert [float(cell) for cell in header[1:]] == list(attack.EPSILONS)
     assert set(exact[1:]) == {"100.0%"}
     for row, rates in (
@@ -163,6 +188,59 @@ def test_the_rates_of_the_membership_attack_are_those_of_the_demonstration():
         )
 
 
+def test_the_table_of_metrics_is_what_its_script_prints():
+    script = [sys.executable, DOCS / "metric_table.py"]
+    printed = subprocess.run(script, capture_output=True, text=True, check=True).stdout
+    assert (DOCS / "metric_table.inc").read_text(encoding="utf-8") == printed
+    assert ".. include:: metric_table.inc\n" in (DOCS / "which_function.rst").read_text(encoding="utf-8")
+
+
+def test_the_table_of_metrics_is_true():
+    header, *rows = list_table(DOCS / "metric_table.inc")
+    assert len(rows) == len(METRICS)
+    described = {}
+    for row in rows:
+        names, cells = re.findall(r"`(\w+)`", row[0]), dict(zip(header, row, strict=True))
+        assert {getattr(dp_metrics, name) for name in names} == {FUNCTIONS[names[0]]}
+        described |= dict.fromkeys(names, cells)
+    assert described.keys() == {name for name in dp_metrics.__all__ if name.startswith("private_")}
+    distributed = import_module("dp_metrics.distributed")
+    for name, cells in described.items():
+        assert (cells["summary, Dask"] == "yes") == hasattr(distributed, name)
+        metric = getattr(dp_metrics, name)
+        try:
+            dp_metrics.make_private_scorer(metric, epsilon=1.0)
+        except TypeError:
+            assert cells["scorer"] == "no"
+        else:
+            assert cells["scorer"] == "yes"
+        takes_relation = "neighboring" in inspect.signature(metric).parameters
+        assert cells["relations"] == ("both" if takes_relation else "replace one")
+        module, _, twin = METRICS[metric.__name__].twin.rpartition(".")
+        assert cells["instead of"] in (f"``{twin}``", f"``{module}.{twin}``", "none")
+        assert not twin or callable(getattr(import_module(module), twin))
+    assert described["private_mae"]["public limit"] == "``bounds``"
+    assert described["private_mean"]["public limit"] == "``bounds``, required"
+    assert described["private_log_loss"]["public limit"] == "always"
+    assert described["private_accuracy_score"]["mechanism"] == "geometric / hazard"
+    assert described["private_log_loss"]["mechanism"] == "hazard"
+    assert described["private_classification_report"]["mechanism"] == "geometric, hazard"
+
+
+def test_the_table_of_the_audit_is_that_of_the_audited_metrics():
+    """Rows, columns and gaps: the numbers take the command minutes."""
+    lines = (DOCS / "audit.rst").read_text(encoding="utf-8").split(":header-rows: 1\n\n")[1].split("\n\n")[0]
+    header, *rows = csv.reader(lines.splitlines(), skipinitialspace=True)
+    named = {name.strip(): dict(zip(header[1:], cells, strict=True)) for name, *cells in rows}
+    assert set(header[1:]) == MECHANISMS.keys()
+    assert list(named) == [name for name in AUDITED if name in named]
+    assert len(named) > 30
+    for name, cells in named.items():
+        others = [cells[mechanism] for mechanism in header[2:]]
+        assert all(others) if AUDITED[name].bounded else not any(others)
+        assert all(0.5 < float(cell) <= 1 for cell in cells.values() if cell)
+
+
 @pytest.fixture
 def error_table(monkeypatch):
     monkeypatch.syspath_prepend(str(DOCS))
@@ -170,7 +248,7 @@ def error_table(monkeypatch):
 
 
 def test_the_table_of_errors_is_that_of_its_script(error_table):
-    rows = table(DOCS / "error_table.inc")
+    rows = list_table(DOCS / "error_table.inc")
     assert rows[0][2:-1] == [f"epsilon {epsilon:g}" for epsilon in error_table.EPSILONS]
     assert [row[0] for row in rows[1:]] == [kind for kind in error_table.LOSSES for _ in error_table.RECORDS]
     for row in rows[1:]:
@@ -180,6 +258,28 @@ def test_the_table_of_errors_is_that_of_its_script(error_table):
             assert [float(cell) for cell in row[2:]] == pytest.approx(expected, rel=0.06)
 
 
+def test_the_table_of_medians_is_what_its_script_prints(error_table, tmp_path, capsys):
+    import_module("median_table").main()
+    (tmp_path / "printed.inc").write_text(capsys.readouterr().out, encoding="utf-8")
+    printed, rows = list_table(tmp_path / "printed.inc"), list_table(DOCS / "median_table.inc")
+    assert [row[:2] for row in rows] == [row[:2] for row in printed]
+    assert rows[0] == printed[0]
+    for row, again in zip(rows[1:], printed[1:], strict=True):
+        assert [float(cell) for cell in row[2:]] == pytest.approx([float(c) for c in again[2:]], rel=0.06)
+
+
+def test_half_of_the_releases_lie_below_the_median_of_the_table(error_table):
+    medians = import_module("median_table")
+    for kind, below_truth in (("squared error, heavy-tailed", 0.9), ("absolute error, normal", 0.0)):
+        losses = error_table.LOSSES[kind](np.random.default_rng([0, 1000]), 1000)
+        median = losses.mean() * (1 + medians.signed_median(kind, 1000, 1.0, sets=1))
+        with pytest.warns(SeededReleaseWarning):
+            released = [private_mean_loss(losses, epsilon=1.0, random_state=seed) for seed in range(400)]
+        # 4 standard deviations of a share of 400: a false alarm in 16,000 for fresh seeds
+        assert np.mean(released < median) == pytest.approx(0.5, abs=0.1)
+        assert np.mean(released < losses.mean()) == pytest.approx(below_truth, abs=0.1)
+
+
 def test_releases_are_off_by_what_the_table_says(error_table):
     losses = error_table.LOSSES["squared error, normal"](np.random.default_rng([0, 1000]), 1000)
     with pytest.warns(SeededReleaseWarning):
@@ -187,3 +287,86 @@ def test_releases_are_off_by_what_the_table_says(error_table):
     measured = np.mean(np.abs(np.array(released) - losses.mean())) / losses.mean()
     expected = error_table.relative_errors("squared error, normal", 1000, (1.0,), sets=1)[0]
     assert measured == pytest.approx(expected, rel=0.3)
+
+
+@pytest.fixture(scope="module")
+def questions():
+    """Return the page on error bars, and the functions that its examples define."""
+    text = (DOCS / "how_sure.rst").read_text(encoding="utf-8")
+    examples = doctest.DocTestParser().get_doctest(text, {}, "how_sure.rst", None, 0)
+    doctest.DocTestRunner().run(examples, clear_globs=False)
+    return text, examples.globs
+
+
+LOSSES_TO_LIMIT = {
+    "all 0": np.zeros(300),
+    "all 1": np.ones(300),
+    "tiny": np.full(300, 1e-9),
+    "rare": (np.arange(300) < 15) * 1.0,
+    "heavy": np.random.default_rng(0).standard_t(3, 300) ** 2,
+}
+
+
+@pytest.mark.parametrize("losses", LOSSES_TO_LIMIT.values(), ids=LOSSES_TO_LIMIT)
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 10.0])
+@pytest.mark.parametrize("cap", [None, 1.0])
+def test_the_lower_limit_of_the_page_holds_in_95_percent_of_releases(questions, losses, epsilon, cap):
+    lower_limit, mechanism = questions[1]["lower_limit"], Hazard()
+    losses = losses if cap is None else np.minimum(losses, cap)
+    seen = loss_output_bounds(losses, max_loss=cap, mechanism=mechanism, epsilon=epsilon)
+    law = mechanism.output_distribution(seen, epsilon)
+    # the limit grows with the release: it holds for 95 % of them if it does for their 95 % quantile
+    assert lower_limit(float(law.quantile(0.95)), 300, epsilon) <= seen.value
+    if seen.value == 0 and cap is None:  # the least favourable losses: a limit much lower would waste
+        assert lower_limit(float(law.quantile(0.955)), 300, epsilon) > 0
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 10.0])
+def test_the_lower_limit_of_a_variance_holds_in_95_percent_of_releases(questions, epsilon):
+    found = re.search(r"epsilon / (\d+) \+ 2\.5\), and ([\d.]+) stands in place of 2\.26", questions[0])
+    share, factor = map(float, found.groups())
+    resolution = 1 / (300 * epsilon / share + 2.5)
+    mechanism = Hazard()
+    for values in LOSSES_TO_LIMIT.values():
+        seen = variance_output_bounds(values, mechanism=mechanism, epsilon=epsilon)
+        law = mechanism.output_distribution(seen, epsilon)
+
+        def limit(p, law=law):
+            return (float(law.quantile(p)) + 1e-6) * np.exp(-factor * resolution) - 1e-6
+
+        assert limit(0.95) <= seen.value
+        assert seen.value > 0 or limit(0.955) > 0
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 0.3, 1.0, 3.0])
+def test_the_limits_of_a_share_on_the_page_are_the_tightest_of_95_percent(questions, epsilon):
+    n, right = 1000, 500
+    answers = np.zeros(n), (np.arange(n) < n - right) * 1.0
+    [query] = METRICS["private_accuracy_score"].planned(answers, {}, private_n=False).queries
+    seen = query.output_bounds(Geometric(), exact_epsilon(epsilon), private_n=False)
+    law = Geometric().output_distribution(seen, epsilon)
+    within = [
+        float(law.cdf((right + j + 0.5) / n) - law.cdf((right - j - 0.5) / n)) for j in range(n - right)
+    ]
+    assert questions[1]["steps_off"](epsilon) == next(j for j, share in enumerate(within) if share >= 0.95)
+
+
+@pytest.mark.parametrize("mechanism", [Geometric(), Laplace()], ids=repr)
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 10.0])
+def test_the_limits_of_noise_on_the_page_hold_in_95_percent_of_releases(questions, mechanism, epsilon):
+    steps = float(re.search(r"within ([\d.]+) \* s / epsilon", questions[0])[1])
+    losses = np.random.default_rng(0).random(1000)
+    seen = loss_output_bounds(losses, max_loss=1.0, mechanism=mechanism, epsilon=epsilon)
+    law = mechanism.output_distribution(seen, epsilon)
+    away = steps / 1000 / epsilon
+    assert 0.95 <= law.cdf(seen.value + away) - law.cdf(seen.value - away) <= 0.951
+
+
+def test_advice_rests_on_what_the_benchmark_measures(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    advice = import_module("advice")
+    assert 0.3 < advice.resolution_ratio("squared error, heavy-tailed", 10_000, 1.0, sets=2)[1] < 0.6
+    assert 3 < advice.resolution_ratio("absolute error, normal", 1_000, 2.0, sets=2)[1] < 400
+    covered, deviation = advice.coverage("squared error, heavy-tailed", 1_000, 1.0, sets=10)
+    assert covered < 0.1
+    assert deviation < 0.6

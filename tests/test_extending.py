@@ -1,93 +1,182 @@
-"""The worked examples "add a metric" and "add a mechanism", which `docs/extending.rst` includes."""
+"""The worked examples of the guide for contributors: a metric in a copy of the project, and a mechanism."""
 
 import math
+import os
 import re
+import shutil
+import subprocess
+import sys
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
-import test_common
 from helpers import assert_follows, draw_many, loss_bounds, neighbour_pairs
 
-from dp_metrics import (
-    LossSummary,
-    PrivacyAccountant,
-    auditing,
-    make_private_scorer,
-    private_mae,
-    private_mean_loss,
-    summaries,
-)
-from dp_metrics._queries import LossMetric
+from dp_metrics import PrivacyAccountant, auditing, private_mae, private_mean_loss
 from dp_metrics._random import check_entropy, uniforms
-from dp_metrics._release import Release
-from dp_metrics._targets import error_query, mean_error
 from dp_metrics.mechanisms._base import ceil_ranks, require_bounded
 
 ROOT = Path(__file__).parents[1]
+BLOCKS = re.findall(r"```python\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text("utf-8"), flags=re.DOTALL)
 
-# [loss]
-# losses.py: elementwise ufuncs only, so that a record's loss never depends on the others
+# --- a metric --------------------------------------------------------------------------------
 
+COPIED = ("dp_metrics", "tests", "docs", "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "pyproject.toml")
+PLACES = {
+    "CHANGELOG.md",
+    "dp_metrics/__init__.py",
+    "dp_metrics/inputs/losses.py",
+    "dp_metrics/metrics/regression_losses.py",
+    "tests/catalogue.py",
+}
+# what docs/sources.py --write makes of them
+WRITTEN = {"README.md", "docs/metric_table.inc", "dp_metrics/streaming/dask.py"}
 
-def huber_loss(y_true, y_pred):
-    """Return half the squared error up to 1, and the absolute error less one half beyond."""
-    error = np.abs(y_pred - y_true)
-    return np.where(error <= 1.0, error * error / 2, error - 0.5)
+# what a release at a huge epsilon gives everywhere, what it costs, and the exact privacy loss
+PROGRAM = """
+import math
+import dask.array as da
+import numpy as np
+from sklearn.linear_model import LinearRegression
+from dp_metrics import LossSummary, PrivacyAccountant, distributed, get_private_scorer, private_huber_loss
+from dp_metrics.analysis.audited import AUDITED, run_audit
 
-
-# [metric]
-# regression.py, with Release from _release.py and mean_error from _targets.py
-
-
-def private_huber_loss(
-    y_true,
-    y_pred,
-    *,
-    epsilon,
-    bounds=None,
-    sample_weight=None,
-    groups=None,
-    neighboring="replace_one",
-    mechanism="hazard",
-    accountant=None,
-    random_state=None,
+y, p = np.linspace(-3, 3, 1000), np.zeros(1000)
+expected = np.where(abs(y) < 1, y * y / 2, abs(y) - 0.5).mean()
+summary = LossSummary(private_huber_loss).update(y[:400], p[:400]).update(y[400:], p[400:])
+chunks = da.from_array(y, chunks=300), da.from_array(p, chunks=300)
+model = LinearRegression().fit(p[:, np.newaxis], p)
+budget = PrivacyAccountant(1e9)
+scorer = get_private_scorer("neg_private_huber_loss", epsilon=1e9, accountant=budget)
+for released in (
+    private_huber_loss(y, p, epsilon=1e9),
+    summary.release(1e9),
+    distributed.private_huber_loss(*chunks, epsilon=1e9),
+    -scorer(model, p[:, np.newaxis], y),
 ):
-    """Mean Huber loss with epsilon-differential privacy for the test records."""
-    options = {"sample_weight": sample_weight, "groups": groups}
-    release = Release(
-        "private_huber_loss", epsilon, mechanism, accountant, random_state, neighboring, **options
+    assert math.isclose(released, expected, rel_tol=1e-5)
+assert budget.remaining == 0
+claims = [name for name in AUDITED if "huber" in name]
+found = run_audit([1.0], n=6, steps=5, progress=lambda plan: [claim for claim in plan if claim[0] in claims])
+assert claims == ["private_huber_loss", "private_huber_loss, bounds"]
+assert len(found) == 7  # hazard without bounds, and every mechanism with them
+assert all(finding.result.passed for finding in found)
+assert max(finding.result.worst for finding in found) > 0.99
+"""
+
+
+def block_of(file):
+    """Return the code of the guide for a file, without the comment that names the file."""
+    (block,) = [block for block in BLOCKS if f" {file}" in block.split("\n")[0]]
+    return block.split("\n", 1)[1]
+
+
+LOSS = block_of("dp_metrics/inputs/losses.py")
+METRIC = block_of("dp_metrics/metrics/regression_losses.py")
+CASE = block_of("tests/catalogue.py")
+
+
+def insert(path, after, text):
+    """Insert text behind the one place where a file says this."""
+    source = path.read_text(encoding="utf-8")
+    assert source.count(after) == 1
+    path.write_text(source.replace(after, after + text), encoding="utf-8")
+
+
+def add_huber_loss(folder):
+    """Add the metric of the guide to a copy of the project, at the places that the guide names."""
+    package = folder / "dp_metrics"
+    losses, metrics = (package / name for name in ("inputs/losses.py", "metrics/regression_losses.py"))
+    for path, block in ((losses, LOSS), (metrics, METRIC)):
+        path.write_text(f"{path.read_text('utf-8')}\n\n{block.strip()}\n", encoding="utf-8")
+    insert(losses, '    "clamp",\n', '    "huber_loss",\n')
+    insert(metrics, "__all__ = [\n", '    "private_huber_loss",\n')
+    insert(metrics, "    absolute_percentage_error,\n", "    huber_loss,\n")
+    insert(package / "__init__.py", '    "private_classification_report",\n', '    "private_huber_loss",\n')
+    insert(
+        package / "__init__.py",
+        "from dp_metrics.metrics.regression_losses import (\n",
+        "    private_huber_loss,\n",
     )
-    return mean_error(release, huber_loss, y_true, y_pred, bounds=bounds, **options)
+    insert(folder / "tests" / "catalogue.py", "CASES = {\n", CASE)
+    insert(folder / "CHANGELOG.md", "### Added\n\n", "- `private_huber_loss`.\n")
 
 
-# a row of LOSS_METRICS there, with LossMetric from _queries.py: for summaries, and so for Dask
-HUBER_LOSS = {"private_huber_loss": LossMetric(partial(error_query, huber_loss))}
+def contents(folder):
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in folder.rglob("*.*")
+        if path.is_file() and path.suffix != ".pyc"
+    }
 
 
-# [row]
-# tests/test_common.py: a row of the table of metrics, on which every check is tried
-HUBER = test_common.Metric(
-    private_huber_loss,
-    test_common.targets(),
-    lambda y_true, y_pred: huber_loss(y_true, y_pred).mean(),
-    bounded={"bounds": (-4.0, 4.0)},
-    limit=7.5,
-)
-# [privacy]
-# and the exact privacy test, which fails if the claim is false
+@pytest.fixture(scope="module")
+def copied(tmp_path_factory):
+    """Return a function that runs Python in a copy of the project, and a function that tells what changed."""
+    folder = tmp_path_factory.mktemp("project")
+    for name in COPIED:
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(ROOT / name, folder / name)
+    before = contents(folder)
+    add_huber_loss(folder)
+
+    def changed():
+        return {path for path, content in contents(folder).items() if content != before.get(path)}
+
+    def run(*arguments):
+        done = subprocess.run(
+            [sys.executable, "-B", *arguments],
+            cwd=folder,
+            env={**os.environ, "PYTHONPATH": str(folder)},
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    return run, changed
 
 
-def test_the_huber_loss_is_private():
-    def loss(a, b):
-        return auditing.metric_loss(private_huber_loss, [a, 0 * a], [b, 0 * b], epsilon=1.0, bounds=(0, 5))
+def test_a_new_loss_touches_five_places(copied):
+    run, changed = copied
+    assert changed() == PLACES
+    run("docs/sources.py", "--write")
+    assert changed() == PLACES | WRITTEN
+    run("-m", "ruff", "check", "dp_metrics", "tests")
+    run("-m", "ruff", "format", "--check", "dp_metrics", "tests")
+    run("-c", PROGRAM)
+    tests = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "huber or every_metric or every_file")
+    passed = int(re.search(r"^(\d+) passed", run(*tests), re.MULTILINE)[1])
+    # the table tries the new loss as often as another one that takes the same options
+    table = (
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "--collect-only",
+        "tests/metrics/test_common.py",
+        "-k",
+    )
+    of_new, of_other = (run(*table, name).count("::") for name in ("huber", "pinball"))
+    assert passed > of_new == of_other > 0
+    run(
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "--doctest-modules",
+        "-k",
+        "huber",
+        "dp_metrics/metrics",
+    )
 
-    found = auditing.audit("private_huber_loss", loss, epsilon=1.0, n=8, cap=5.0, steps=20)
-    assert found.passed
-    assert found.worst > 0.99
 
+# --- a mechanism -----------------------------------------------------------------------------
 
 # [mechanism]
 # mechanisms/evenly_spaced.py, with check_entropy and uniforms from _random.py
@@ -103,6 +192,7 @@ class EvenlySpaced:
     """
 
     steps: int = 200
+    needs_count = False
 
     def count_ranks(self, epsilon, *, n, monotonic, output_range):
         """Return 2 ln(1e12) / epsilon, where the weight of a rank has fallen to 1e-12."""
@@ -166,41 +256,10 @@ def test_evenly_spaced_outputs_are_private():
 # [end]
 
 
-@pytest.mark.parametrize(
-    ("check", "arguments"),
-    [
-        (test_common.test_the_data_are_left_alone, ()),
-        (test_common.test_the_order_of_the_records_does_not_matter, (40,)),
-        (test_common.test_a_huge_epsilon_approximates_the_metric_without_privacy, (300,)),
-        (test_common.test_zero_is_about_zero, ()),
-        (test_common.test_values_outside_the_bounds_are_clipped_to_them, ()),
-        (test_common.test_without_a_seed_releases_are_fresh_and_do_not_warn, ()),
-        (test_common.test_an_accountant_pays_for_each_release_and_refuses_when_it_cannot, ()),
-        (test_common.test_only_the_data_are_positional_and_epsilon_has_no_default, ()),
-    ],
-)
-def test_the_row_of_the_new_metric_passes_the_common_checks(check, arguments):
-    check(HUBER, *arguments)
-
-
-def test_the_new_metric_can_be_a_scorer():
-    scorer = make_private_scorer(private_huber_loss, epsilon=0.5, greater_is_better=False)
-    assert "private_huber_loss" in repr(scorer)
-
-
-def test_the_new_metric_can_be_summarised(monkeypatch):
-    monkeypatch.setitem(summaries._FUNCTIONS, "private_huber_loss", private_huber_loss)
-    monkeypatch.setitem(summaries.LOSS_METRICS, "private_huber_loss", HUBER_LOSS["private_huber_loss"])
-    error = np.linspace(-3, 3, 1000)
-    summary = LossSummary(private_huber_loss).update(error[:400], 0 * error[:400])
-    released = summary.update(error[400:], 0 * error[400:]).release(1e9)
-    assert released == pytest.approx(huber_loss(error, 0 * error).mean(), rel=1e-5)
-
-
 def test_a_new_metric_of_losses_needs_no_contribution():
     error = np.linspace(-3, 3, 1000)
-    released = private_mean_loss(huber_loss(error, 0 * error), epsilon=1e9)
-    assert released == pytest.approx(huber_loss(error, 0 * error).mean(), rel=1e-5)
+    losses = np.where(abs(error) <= 1, error**2 / 2, abs(error) - 0.5)
+    assert private_mean_loss(losses, epsilon=1e9) == pytest.approx(losses.mean(), rel=1e-5)
 
 
 def test_metrics_take_the_new_mechanism():
@@ -230,8 +289,7 @@ def test_a_mechanism_that_forgets_the_sum_of_the_weights_is_caught():
     assert max(losses_of_all_neighbours(Forgetful(), 1.0)) > 1.0
 
 
-def test_python_in_the_guide_for_contributors_stands_in_this_file():
+def test_python_in_the_guide_for_contributors_stands_in_this_file_or_runs_in_a_copy():
     source = Path(__file__).read_text(encoding="utf-8")
-    guide = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    for block in re.findall(r"```python\n(.*?)```", guide, flags=re.DOTALL):
-        assert block.strip() in source
+    for block in BLOCKS:
+        assert block.strip() in source or block.split("\n", 1)[1] in (LOSS, METRIC, CASE)

@@ -1,8 +1,10 @@
 """Imports go strictly downward, and randomness comes from one module only."""
 
 import ast
+import re
 import subprocess
 import sys
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -11,45 +13,32 @@ import dp_metrics
 
 PACKAGE = Path(dp_metrics.__file__).parent
 
-# Lowest first; modules of one layer know nothing of each other.
-LAYERS = [
-    {"exceptions"},
-    {"_random"},
-    {"_exact"},
-    {"_validation", "_docs"},
-    {"_options"},
-    {"losses"},
-    {"_aggregates"},
-    {"_windows"},
-    {"bounds"},
-    {"mechanisms"},
-    {"_ledgers"},
-    {"accounting"},
-    {"_queries", "_typing"},
-    {"_release"},
-    {"_targets", "error_planning"},
-    {"regression", "regression_losses", "classification", "statistics"},
-    {"_summary_format"},
-    {"reports", "summaries"},
-    {"_metric_facts"},
-    {"scorers"},
-    {"_trials"},
-    {"selection"},
-    {"planning"},
-    {"distributed"},
-    {"_audit_laws"},
-    {"auditing"},
-    {"evaluation"},
-    {"__init__"},
-]
-LEVEL = {name: level for level, layer in enumerate(LAYERS) for name in layer}
+BASE = {"exceptions", "_random", "inputs", "sensitivity", "mechanisms", "accounting", "release"}
+# What each folder, or module beside the folders, may import besides itself.
+ALLOWED = {
+    "exceptions": set(),
+    "_random": {"exceptions"},
+    "inputs": {"exceptions"},
+    "sensitivity": {"inputs"},
+    "mechanisms": {"_random", "inputs", "sensitivity"},
+    "accounting": {"exceptions", "inputs"},
+    "release": BASE,
+    "metrics": BASE,
+    "streaming": {*BASE, "metrics"},
+    "model_selection": {*BASE, "metrics"},
+    "analysis": {*BASE, "metrics"},  # exact laws: nothing that people call on private data imports them
+    "auditing": {"analysis"},
+    "distributed": {"streaming"},
+    "evaluation": {*BASE, "metrics", "streaming", "model_selection", "analysis", "auditing", "__init__"},
+    "__init__": {*BASE, "metrics", "streaming", "model_selection", "analysis"},
+}
 OPTIONAL = {"xgboost", "pandas", "matplotlib", "torch", "dask", "distributed", "tqdm"}
-MAY_IMPORT_OPTIONAL = {"evaluation", "distributed"}
+MAY_IMPORT_OPTIONAL = {"evaluation", "streaming"}
 RANDOM = ("random", "secrets", "numpy.random", "np.random", "os.urandom", "uuid")
 MAY_BE_RANDOM = {("_random", name) for name in RANDOM}
-# None of these draws a release: _ledgers names its files, auditing looks for pairs of data sets to try,
+# None of these draws a release: accounting names its files, the auditor looks for pairs of data sets to try,
 # evaluation makes public data sets.
-MAY_BE_RANDOM |= {("_ledgers", "secrets"), ("auditing", "np.random")}
+MAY_BE_RANDOM |= {("accounting", "secrets"), ("analysis", "np.random")}
 MAY_BE_RANDOM |= {("evaluation", name) for name in RANDOM}
 
 
@@ -72,7 +61,7 @@ def imported_names(tree: ast.AST, module: str) -> set[str]:
 def layer_of(name: str) -> str:
     """Return the layer of `dp_metrics...`; a public name belongs to the package itself."""
     second = name.split(".")[1] if "." in name else "__init__"
-    is_module = second in LEVEL or (PACKAGE / second).is_dir() or (PACKAGE / f"{second}.py").is_file()
+    is_module = second in ALLOWED or (PACKAGE / second).is_dir() or (PACKAGE / f"{second}.py").is_file()
     return second if is_module else "__init__"
 
 
@@ -80,16 +69,16 @@ def faults(module: str, source: str) -> list[str]:
     """Return what a module, such as `dp_metrics.mechanisms.hazard`, must not contain."""
     tree = ast.parse(source)
     own = module.split(".")[1]
-    if own not in LEVEL:
+    if own not in ALLOWED:
         return [f"{own} has no place among the layers"]
     found = []
     for name in sorted(imported_names(tree, module)):
         top = name.split(".")[0]
         if top == "dp_metrics":
             target = layer_of(name)
-            if target not in LEVEL:
+            if target not in ALLOWED:
                 found.append(f"{target} has no place among the layers")
-            elif target != own and LEVEL[target] >= LEVEL[own]:
+            elif target != own and target not in ALLOWED[own]:
                 found.append(f"{module} imports {name}, which is not below it")
         if top == "sklearn" and any(part.startswith("_") for part in name.split(".")):
             found.append(f"{module} imports the private {name}")
@@ -113,32 +102,93 @@ def test_imports_go_downward_and_randomness_has_one_source(path):
     assert faults(module, path.read_text(encoding="utf-8")) == []
 
 
+def modules_imported(path: Path) -> set[Path]:
+    """Return the files of the package that a file imports, those of `__init__` left out."""
+    module = ".".join(["dp_metrics", *path.relative_to(PACKAGE).with_suffix("").parts])
+    found = set()
+    for name in imported_names(ast.parse(path.read_text(encoding="utf-8")), module):
+        parts = name.split(".")
+        for end in (len(parts), len(parts) - 1):
+            target = PACKAGE.parent.joinpath(*parts[:end]).with_suffix(".py")
+            if parts[0] == "dp_metrics" and target.is_file():
+                found.add(target)
+    return found
+
+
+def test_no_file_imports_itself_by_way_of_others():
+    graph = {path: modules_imported(path) for path in PACKAGE.rglob("*.py")}
+    TopologicalSorter(graph).prepare()  # raises CycleError
+    circle = {Path("a"): {Path("b")}, Path("b"): {Path("a")}}
+    with pytest.raises(CycleError):
+        TopologicalSorter(circle).prepare()
+
+
+def test_folders_stay_small():
+    assert len(list(PACKAGE.glob("*.py"))) <= 6
+    for folder in {path.parent for path in PACKAGE.rglob("*.py")} - {PACKAGE, PACKAGE / "evaluation"}:
+        assert len(list(folder.glob("*.py"))) <= 13
+
+
+TESTS = Path(__file__).parent
+
+
+def test_tests_lie_in_the_folders_of_the_package_under_names_of_their_own():
+    folders = {path.name for path in PACKAGE.iterdir() if (path / "__init__.py").is_file()}
+    files = [path.relative_to(TESTS) for path in TESTS.rglob("test_*.py")]
+    assert {path.parent.as_posix() for path in files} == {".", *folders}
+    assert len({path.name for path in files}) == len(files)  # pytest imports them by these names
+
+
+def imported_tests(source: str) -> set[str]:
+    """Return what a test imports from other tests; `catalogue` and `helpers` hold what they share."""
+    return {name for name in imported_names(ast.parse(source), "test_x") if name.startswith("test_")}
+
+
+def test_no_test_imports_another_test():
+    found = {path.name: imported_tests(path.read_text(encoding="utf-8")) for path in TESTS.rglob("*.py")}
+    assert {name: names for name, names in found.items() if names} == {}
+    assert imported_tests("import test_common") == {"test_common"}
+    assert imported_tests("def f():\n    from test_common import valid") == {"test_common.valid"}
+
+
+def test_the_guide_for_contributors_shows_every_folder():
+    guide = (TESTS.parent / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    shown = re.findall(r"^  (\w+)/ ", guide, flags=re.MULTILINE)
+    assert sorted(shown) == sorted(path.parent.name for path in PACKAGE.glob("*/__init__.py"))
+    for place, name in enumerate(shown):
+        assert ALLOWED[name] & {*shown} <= {*shown[: place + 1]}
+
+
 @pytest.mark.parametrize(
     ("module", "source"),
     [
-        ("dp_metrics.bounds", "import dp_metrics.mechanisms"),
-        ("dp_metrics.bounds", "from dp_metrics.mechanisms.hazard import Hazard"),
-        ("dp_metrics.bounds", "from dp_metrics import regression"),
-        ("dp_metrics.bounds", "from . import mechanisms"),
-        ("dp_metrics.mechanisms.hazard", "from .. import _release"),
-        ("dp_metrics.mechanisms.__init__", "from ..scorers import PrivateScorer"),
-        ("dp_metrics.regression", "from dp_metrics.classification import private_log_loss"),
-        ("dp_metrics.regression", "from dp_metrics import private_log_loss"),
-        ("dp_metrics.auditing", "def f():\n    from dp_metrics.evaluation import experiment"),
+        ("dp_metrics.sensitivity.output_bounds", "import dp_metrics.mechanisms"),
+        ("dp_metrics.sensitivity.output_bounds", "from dp_metrics.mechanisms.hazard import Hazard"),
+        ("dp_metrics.sensitivity.output_bounds", "from dp_metrics import private_mse"),
+        ("dp_metrics.sensitivity.output_bounds", "from .. import mechanisms"),
+        ("dp_metrics.mechanisms.hazard", "from ..release import release"),
+        ("dp_metrics.mechanisms.__init__", "from ..model_selection.scorers import PrivateScorer"),
+        ("dp_metrics.accounting.accountant", "from dp_metrics.mechanisms import Hazard"),
+        ("dp_metrics.metrics.regression", "from dp_metrics import private_log_loss"),
+        ("dp_metrics.metrics.regression", "from dp_metrics.analysis import auditing"),
+        ("dp_metrics.streaming.summaries", "from dp_metrics.analysis.auditing import metric_loss"),
+        ("dp_metrics.model_selection.search", "from dp_metrics import auditing"),
+        ("dp_metrics.streaming.dask", "from dp_metrics.model_selection.scorers import PrivateScorer"),
+        ("dp_metrics.analysis.auditing", "def f():\n    from dp_metrics.evaluation import experiment"),
         ("dp_metrics.unheard_of", "import numpy"),
-        ("dp_metrics.losses", "from sklearn.utils._param_validation import validate_params"),
-        ("dp_metrics.losses", "from sklearn.metrics import _regression"),
-        ("dp_metrics.losses", "import sklearn.utils._tags"),
-        ("dp_metrics.losses", "import pandas as pd"),
-        ("dp_metrics.scorers", "from dask import array"),
+        ("dp_metrics.inputs.losses", "from sklearn.utils._param_validation import validate_params"),
+        ("dp_metrics.inputs.losses", "from sklearn.metrics import _regression"),
+        ("dp_metrics.inputs.losses", "import sklearn.utils._tags"),
+        ("dp_metrics.inputs.losses", "import pandas as pd"),
+        ("dp_metrics.model_selection.scorers", "from dask import array"),
         ("dp_metrics.mechanisms.hazard", "import numpy as np\nnp.random.default_rng().random()"),
         ("dp_metrics.mechanisms.hazard", "import numpy\nnumpy.random.default_rng()"),
         ("dp_metrics.mechanisms.hazard", "from numpy.random import default_rng"),
         ("dp_metrics.mechanisms.hazard", "from numpy import random"),
-        ("dp_metrics.selection", "import random"),
-        ("dp_metrics.selection", "import secrets"),
-        ("dp_metrics.selection", "import os\nos.urandom(8)"),
-        ("dp_metrics.selection", "from os import urandom"),
+        ("dp_metrics.model_selection.search", "import random"),
+        ("dp_metrics.model_selection.search", "import secrets"),
+        ("dp_metrics.model_selection.search", "import os\nos.urandom(8)"),
+        ("dp_metrics.model_selection.search", "from os import urandom"),
     ],
 )
 def test_each_fault_is_found(module, source):
@@ -150,13 +200,13 @@ def test_each_fault_is_found(module, source):
     [
         ("dp_metrics.mechanisms.hazard", "from dp_metrics.mechanisms._grid import Runs"),
         ("dp_metrics.mechanisms.hazard", "from ._grid import Runs"),
-        ("dp_metrics.regression", "from dp_metrics import losses"),
+        ("dp_metrics.metrics.regression", "from dp_metrics.inputs import losses"),
         (
             "dp_metrics.evaluation.plots",
             "import matplotlib.pyplot\nimport numpy as np\nnp.random.default_rng(0)",
         ),
-        ("dp_metrics.losses", "from sklearn.utils import check_array"),
-        ("dp_metrics.__init__", "from dp_metrics.regression import private_mse"),
+        ("dp_metrics.inputs.losses", "from sklearn.utils import check_array"),
+        ("dp_metrics.__init__", "from dp_metrics.metrics.regression import private_mse"),
     ],
 )
 def test_what_is_allowed_is_not_a_fault(module, source):

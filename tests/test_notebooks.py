@@ -1,15 +1,14 @@
 """The notebooks run from beginning to end, and are kept without outputs; the attack that they show works."""
 
-import importlib.util
 import os
 import re
-import sys
 from pathlib import Path
 
 import nbclient
 import nbformat
 import numpy as np
 import pytest
+from helpers import load_script
 from sklearn.metrics import mean_squared_error
 
 from dp_metrics import Hazard, private_mse
@@ -64,23 +63,14 @@ def test_a_notebook_runs(path, monkeypatch):
             assert "Warning" not in output.get("text", "")
 
 
-def module(name):
-    """Import a module of the folder of notebooks."""
-    spec = importlib.util.spec_from_file_location(name, FOLDER / f"{name}.py")
-    loaded = importlib.util.module_from_spec(spec)
-    sys.modules[name] = loaded
-    spec.loader.exec_module(loaded)
-    return loaded
-
-
 @pytest.fixture(scope="module")
 def laws():
-    return module("output_laws")
+    return load_script(FOLDER / "output_laws.py")
 
 
 @pytest.fixture(scope="module")
 def attack(laws):
-    return module("membership_attack")
+    return load_script(FOLDER / "membership_attack.py")
 
 
 def test_two_exact_errors_give_a_target_away(attack):

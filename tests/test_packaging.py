@@ -93,7 +93,7 @@ def test_the_packages_hold_what_they_should(packages):
         "README.md",
         "LICENSE",
         "CITATION.cff",
-        "tests/test_common.py",
+        "tests/catalogue.py",
         "notebooks/01_quickstart.ipynb",
     ):
         assert name in sources

@@ -3,8 +3,9 @@
 from collections.abc import Callable
 from typing import Any
 
-from dp_metrics.mechanisms._base import Epsilon, Mechanism, exact_epsilon, needs_count
-from dp_metrics.mechanisms._laws import OutputDistribution
+from dp_metrics.inputs.epsilon import Epsilon, exact_epsilon
+from dp_metrics.mechanisms._base import Mechanism
+from dp_metrics.mechanisms._laws import OutputLaw
 from dp_metrics.mechanisms.above_threshold import AboveThreshold
 from dp_metrics.mechanisms.geometric import Geometric
 from dp_metrics.mechanisms.hazard import Hazard
@@ -21,11 +22,10 @@ __all__ = [
     "InverseSensitivity",
     "Laplace",
     "Mechanism",
-    "OutputDistribution",
+    "OutputLaw",
     "PiecewiseLaplace",
     "exact_epsilon",
     "get_mechanism",
-    "needs_count",
 ]
 
 MECHANISMS: dict[str, Callable[[], Mechanism]] = {

@@ -1,31 +1,29 @@
 """What every mechanism offers, and what several of them share."""
 
 import math
-import numbers
-from fractions import Fraction
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from dp_metrics._random import RandomState
-from dp_metrics._validation import MAX_FLOAT, check_epsilon
-from dp_metrics.bounds import OutputBounds
-from dp_metrics.mechanisms._laws import OutputDistribution
+from dp_metrics.inputs.epsilon import Epsilon
+from dp_metrics.inputs.floats import MAX_FLOAT
+from dp_metrics.inputs.scalars import as_real, as_whole
+from dp_metrics.mechanisms._laws import OutputLaw
+from dp_metrics.sensitivity.output_bounds import OutputBounds
 
 __all__ = [
     "MOST_RANKS",
-    "Epsilon",
     "Mechanism",
     "ceil_ranks",
-    "exact_epsilon",
-    "needs_count",
+    "positive_number",
     "require_bounded",
     "require_public_n",
+    "whole_number",
 ]
-
-Epsilon: TypeAlias = "float | Fraction"
-"""A float stands for the decimal that people type; a share of it is an exact fraction."""
 
 MOST_RANKS = 1 << 16
 """Limit of the number of ranks where n, which otherwise limits it, is private; it only saves time."""
+
+_MOST = 1 << 31
 
 
 @runtime_checkable
@@ -33,9 +31,20 @@ class Mechanism(Protocol):
     """A rule that turns output bounds into one private number.
 
     Mechanisms are immutable and hold no epsilon. Whatever they need to know before they see the data
-    must be public. One that reads `OutputBounds.n` says so with a true attribute `needs_count`: where n is
-    private, part of epsilon then pays for an estimate.
+    must be public, and every member must be there: a mechanism that lacks one is refused before anything is
+    spent.
+
+    Attributes
+    ----------
+    needs_count : bool
+        Whether the mechanism reads `OutputBounds.n`. Where n is private, part of epsilon then pays for an
+        estimate; otherwise n is None.
     """
+
+    @property
+    def needs_count(self) -> bool:
+        """Whether the mechanism reads the number of records."""
+        ...
 
     def count_ranks(
         self, epsilon: Epsilon, *, n: int | None, monotonic: bool, output_range: tuple[float, float]
@@ -53,23 +62,9 @@ class Mechanism(Protocol):
         """Draw one epsilon-differentially private release."""
         ...
 
-    def output_distribution(self, output_bounds: OutputBounds, epsilon: Epsilon) -> OutputDistribution:
+    def output_distribution(self, output_bounds: OutputBounds, epsilon: Epsilon) -> OutputLaw:
         """Return the law of `release` on these output bounds."""
         ...
-
-
-def exact_epsilon(epsilon: Epsilon) -> Fraction:
-    """Return epsilon as the decimal number that people typed; a fraction stands for itself."""
-    value = check_epsilon(epsilon)
-    if isinstance(epsilon, numbers.Rational):
-        return Fraction(int(epsilon.numerator), int(epsilon.denominator))
-    return Fraction(repr(value))
-
-
-def needs_count(mechanism: Mechanism) -> bool:
-    """Return whether the mechanism reads the number of records, or an estimate of it."""
-    reads: Any = getattr(mechanism, "needs_count", False)
-    return bool(reads)
 
 
 def ceil_ranks(ranks: float, n: int | None) -> int:
@@ -78,6 +73,24 @@ def ceil_ranks(ranks: float, n: int | None) -> int:
     if ranks >= most:
         return most
     return max(1, math.ceil(ranks))
+
+
+def positive_number(value: Any, name: str) -> float:
+    """Return a parameter of a mechanism as a positive, finite float."""
+    number = as_real(value)
+    if not (math.isfinite(number) and number > 0):
+        raise ValueError(f"{name} must be a positive, finite number, or None where that is the default.")
+    return number
+
+
+def whole_number(value: Any, name: str, least: int) -> int:
+    """Return a parameter of a mechanism as an integer, at least `least` and small enough to count with."""
+    number = as_whole(value)
+    if number is None or not least <= number <= _MOST:
+        raise ValueError(
+            f"{name} must be an integer from {least} to 2**31, or None where that is the default."
+        )
+    return number
 
 
 def require_bounded(output_range: tuple[float, float], mechanism: str) -> None:

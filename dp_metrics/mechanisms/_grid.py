@@ -5,6 +5,7 @@ mechanism over millions of candidates needs only how many of them lie between ea
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
@@ -12,15 +13,16 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dp_metrics.bounds import OutputBounds
+from dp_metrics.inputs.floats import Floats
+from dp_metrics.sensitivity.output_bounds import OutputBounds
 
-__all__ = ["EvenGrid", "GeometricGrid", "Grid", "Runs"]
+__all__ = ["EvenGrid", "GeometricGrid", "Grid", "Runs", "bisected"]
 
-Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 _LARGEST_EXPONENT = 709.0  # expm1 of more overflows
 _SMALLEST_STEP = 2.0**-40  # neighbours then differ by 4096 float spacings: the grid is strictly increasing
+_CORRECTIONS = 8  # steps from an estimated number to the exact one; nearly always one or two
 _SMALLEST_SCALE = 1e-270  # far enough above the subnormals for the same reason
 
 
@@ -37,8 +39,8 @@ class Grid(Protocol):
         """Number of the last output, which stands for "none of the others"."""
         ...
 
-    def points(self, numbers: Integers) -> Floats:
-        """Return the outputs with these numbers."""
+    def points(self, indices: Integers) -> Floats:
+        """Return the outputs with these indices."""
         ...
 
     def index_at_least(self, values: Floats) -> Integers:
@@ -56,7 +58,7 @@ class _SearchedGrid:
     first: int
     last: int
 
-    def points(self, numbers: Integers) -> Floats:
+    def points(self, indices: Integers) -> Floats:
         raise NotImplementedError
 
     @cached_property
@@ -71,16 +73,34 @@ class _SearchedGrid:
         first, last = self.first, self.last
         guess = np.maximum(np.minimum(np.ceil(self._estimate(values)), last), first).astype(np.int64)
         guess[values > self._highest] = last + 1
-        while True:
+        for _ in range(_CORRECTIONS):
             before, at = self.points(np.stack([guess - 1, guess]))
             step = ((at < values) & (guess <= last)).astype(np.int64)
             step -= (before >= values) & (guess > first)
             if not step.any():
                 return guess
             guess += step
+        return self._bisected(values)
+
+    def _bisected(self, values: Floats) -> Integers:
+        """Return the same indices without an estimate, which is far off where outputs are subnormal."""
+        low, high = (np.full(values.shape, end) for end in (self.first - 1, self.last + 1))
+        return bisected(low, high, lambda at: (at > self.last) | (self.points(at) >= values))
 
     def index_above(self, values: Floats) -> Integers:
         return self.index_at_least(_next_floats(np.asarray(values, dtype=np.float64)))
+
+
+def bisected(low: Integers, high: Integers, reached: Callable[[Integers], NDArray[np.bool_]]) -> Integers:
+    """Return, for each pair low < high, the first index above low at which something is reached.
+
+    It must be reached at `high`, and above wherever it is reached.
+    """
+    while (high - low > 1).any():
+        middle = (low + high + 1) // 2  # of neighbours this is the higher one, which then stays
+        there = reached(middle)
+        high, low = np.where(there, middle, high), np.where(there, low, middle)
+    return high
 
 
 def _next_floats(values: Floats) -> Floats:
@@ -132,14 +152,14 @@ class GeometricGrid(_SearchedGrid):
         """Number of the last output."""
         return self._end if self.size is None else min(self._end, self.first + self.size - 1)
 
-    def _raw(self, numbers: Integers) -> Floats:
-        values: Floats = self.scale * np.expm1(np.minimum(numbers * self.step, _LARGEST_EXPONENT))
+    def _raw(self, indices: Integers) -> Floats:
+        values: Floats = self.scale * np.expm1(np.minimum(indices * self.step, _LARGEST_EXPONENT))
         return values
 
-    def points(self, numbers: Integers) -> Floats:
-        """Return the outputs with these numbers."""
-        numbers = np.asarray(numbers)
-        return np.where(numbers >= self._end, self.limit, np.minimum(self._raw(numbers), self.limit))
+    def points(self, indices: Integers) -> Floats:
+        """Return the outputs with these indices."""
+        indices = np.asarray(indices)
+        return np.where(indices >= self._end, self.limit, np.minimum(self._raw(indices), self.limit))
 
     def _estimate(self, values: Floats) -> Floats:
         with np.errstate(over="ignore"):
@@ -161,9 +181,9 @@ class EvenGrid(_SearchedGrid):
         """Number of the last output."""
         return self.size - 1
 
-    def points(self, numbers: Integers) -> Floats:
-        """Return the outputs with these numbers."""
-        share = np.asarray(numbers) / self.last
+    def points(self, indices: Integers) -> Floats:
+        """Return the outputs with these indices."""
+        share = np.asarray(indices) / self.last
         return np.minimum(self.lower * (1.0 - share) + self.upper * share, self.upper)
 
     def _estimate(self, values: Floats) -> Floats:

@@ -13,15 +13,13 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dp_metrics._random import LazyUniform
+from dp_metrics.inputs.floats import Floats
 from dp_metrics.mechanisms._grid import GeometricGrid, Integers, Runs
 from dp_metrics.mechanisms._laws import GridLaw
 
 __all__ = ["PEAK", "TAIL", "HazardLaw", "largest_ratio"]
-
-Floats = NDArray[np.float64]
 
 TAIL = 3
 """Index of the power law of the upper tail of H."""
@@ -174,25 +172,25 @@ class HazardLaw(GridLaw):
         first = self.runs.edges[inside] - 1
         return np.where(run == self._cumulative.size, self.grid.last, first + cells.astype(np.int64))
 
-    def _hazard(self, numbers: Integers) -> Floats:
+    def _hazard(self, indices: Integers) -> Floats:
         """Return Lambda_k."""
         edges = self.runs.edges
-        run = np.clip(np.searchsorted(edges, numbers, side="right") - 1, 0, self._weights.size - 1)
+        run = np.clip(np.searchsorted(edges, indices, side="right") - 1, 0, self._weights.size - 1)
         before = np.where(run > 0, self._cumulative[run - 1], 0.0)
         with np.errstate(over="ignore"):
-            hazard: Floats = before + (numbers - edges[run] + 1) * self._weights[run]
+            hazard: Floats = before + (indices - edges[run] + 1) * self._weights[run]
         return hazard
 
-    def index_cdf(self, numbers: Integers) -> Floats:
+    def index_cdf(self, indices: Integers) -> Floats:
         """Return P(number of the release <= k)."""
-        numbers = np.asarray(numbers)
-        inside = np.clip(numbers, self.grid.first, max(self.grid.last - 1, self.grid.first))
+        indices = np.asarray(indices)
+        inside = np.clip(indices, self.grid.first, max(self.grid.last - 1, self.grid.first))
         x = self._hazard(inside) / PEAK
         with np.errstate(over="ignore"):
             low = float(self.below) * np.minimum(x, 1.0) ** self.power
             high = 1.0 - float(1 - self.below) * np.maximum(x, 1.0) ** -TAIL
         middle = np.where(x <= 1.0, low, high)
-        return np.where(numbers < self.grid.first, 0.0, np.where(numbers >= self.grid.last, 1.0, middle))
+        return np.where(indices < self.grid.first, 0.0, np.where(indices >= self.grid.last, 1.0, middle))
 
     def index_quantile(self, p: Floats) -> Integers:
         """Return the smallest k with P(number <= k) >= p."""

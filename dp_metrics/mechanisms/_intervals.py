@@ -1,15 +1,13 @@
 """The intervals between consecutive output bounds, for mechanisms with a continuous output."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dp_metrics._random import RandomState, check_entropy, uniforms
-from dp_metrics.bounds import OutputBounds
+from dp_metrics.inputs.floats import Floats
 from dp_metrics.mechanisms._laws import IntervalLaw
+from dp_metrics.sensitivity.output_bounds import OutputBounds
 
 __all__ = ["draw", "intervals"]
-
-Floats = NDArray[np.float64]
 
 
 def intervals(output_bounds: OutputBounds, epsilon: float) -> tuple[Floats, Floats, Floats]:

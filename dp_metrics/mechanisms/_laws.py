@@ -3,16 +3,15 @@
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from dp_metrics.mechanisms._grid import Grid, Integers
+from dp_metrics.inputs.floats import Floats
+from dp_metrics.mechanisms._grid import Grid, Integers, bisected
 
-__all__ = ["GridLaw", "IntervalLaw", "OutputDistribution", "ReflectedLaw"]
-
-Floats = NDArray[np.float64]
+__all__ = ["GridLaw", "IntervalLaw", "OutputLaw", "ReflectedLaw"]
 
 
-class OutputDistribution(Protocol):
+class OutputLaw(Protocol):
     """The law of one release. It describes private data: use it in studies, never publish it."""
 
     def cdf(self, t: ArrayLike) -> Floats:
@@ -49,23 +48,18 @@ def _check_probability(p: ArrayLike) -> Floats:
 
 
 class GridLaw(_Law):
-    """A law on the points of a grid, given by its distribution function over their numbers."""
+    """A law on the points of a grid, given by its distribution function over their indices."""
 
     grid: Grid
 
-    def index_cdf(self, numbers: Integers) -> Floats:
+    def index_cdf(self, indices: Integers) -> Floats:
         """Return P(number of the release <= k)."""
         raise NotImplementedError
 
     def index_quantile(self, p: Floats) -> Integers:
         """Return the smallest k with P(number <= k) >= p, by bisection."""
-        low = np.full(p.shape, self.grid.first - 1)
-        high = np.full(p.shape, self.grid.last)
-        while (high - low > 1).any():
-            middle = (low + high + 1) // 2  # of what is already found: itself
-            reached = self.index_cdf(middle) >= p
-            high, low = np.where(reached, middle, high), np.where(reached, low, middle)
-        return high
+        low, high = (np.full(p.shape, end) for end in (self.grid.first - 1, self.grid.last))
+        return bisected(low, high, lambda at: self.index_cdf(at) >= p)
 
     def cdf(self, t: ArrayLike) -> Floats:
         """Return P(release <= t)."""
@@ -110,8 +104,8 @@ class GridLaw(_Law):
             cost = np.concatenate([cost, self._cost(middle, value, cap)])[order]
             nodes = np.concatenate([nodes, middle])[order]
 
-    def _cost(self, numbers: Integers, value: float, cap: float) -> Floats:
-        points = self.grid.points(np.maximum(numbers, self.grid.first))
+    def _cost(self, indices: Integers, value: float, cap: float) -> Floats:
+        points = self.grid.points(np.maximum(indices, self.grid.first))
         return np.minimum(np.abs(points - value), cap)
 
 

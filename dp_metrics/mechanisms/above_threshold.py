@@ -1,23 +1,22 @@
 """AboveThreshold with exponential noise: the paper's asymmetric sensitivity mechanism."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Self
+from functools import cached_property, partial
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dp_metrics._random import Entropy, RandomState, check_entropy, uniforms
-from dp_metrics._validation import MAX_FLOAT, check_epsilon
-from dp_metrics.bounds import OutputBounds
-from dp_metrics.mechanisms._base import Epsilon, ceil_ranks, require_bounded
+from dp_metrics.inputs.epsilon import Epsilon, check_epsilon
+from dp_metrics.inputs.floats import MAX_FLOAT, Floats
+from dp_metrics.mechanisms._base import ceil_ranks, positive_number, require_bounded, whole_number
 from dp_metrics.mechanisms._grid import EvenGrid, GeometricGrid, Grid, Integers, Runs
 from dp_metrics.mechanisms._laws import GridLaw, ReflectedLaw
+from dp_metrics.sensitivity.output_bounds import OutputBounds
 
 __all__ = ["AboveThreshold", "AboveThresholdLaw"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -34,8 +33,8 @@ class AboveThreshold:
     split : float or None, default=None
         Share of epsilon for the threshold, eps1 / epsilon. None means eps1 = 2 eps2: 2/3 for a monotonic
         metric, 1/2 otherwise.
-    scale : float or None, default=1e-3
-        Size of the candidates' unit; None for 1 in the units of the paper.
+    scale : float, default=1e-3
+        Size of the candidates' unit, in units of the metric.
     spacing : {"geometric", "even"}, default="geometric"
         "even" spreads the candidates evenly over the output range, which must then be bounded: for metrics
         that are as likely near one end as near the other.
@@ -76,41 +75,48 @@ class AboveThreshold:
 
     beta: float = 1.02
     split: float | None = None
-    scale: float | None = 1e-3
+    scale: float = 1e-3
     spacing: str = "geometric"
     first: int = 0
     max_candidates: int | None = None
     ranks: int | None = None
 
+    needs_count = False
+
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.beta) and self.beta > 1):
+        for name in ("beta", "split", "scale"):
+            self._set(name, positive_number)
+        for name, least in (("first", 0), ("max_candidates", 2), ("ranks", 1)):
+            self._set(name, partial(whole_number, least=least))
+        if not self.beta > 1:
             raise ValueError("beta must be a finite number above 1.")
-        if self.split is not None and not 0 < self.split < 1:
+        if self.split is not None and not self.split < 1:
             raise ValueError("split must be None or lie strictly between 0 and 1.")
-        if self.scale is not None and not (math.isfinite(self.scale) and self.scale > 0):
-            raise ValueError("scale must be None or a positive, finite number.")
         if self.spacing not in ("geometric", "even"):
             raise ValueError("spacing must be 'geometric' or 'even'.")
-        if self.first < 0:
-            raise ValueError("first must be a non-negative integer.")
-        for name, smallest in (("max_candidates", 2), ("ranks", 1)):
-            value = getattr(self, name)
-            if value is not None and value < smallest:
-                raise ValueError(f"{name} must be None or an integer of at least {smallest}.")
+
+    def _set(self, name: str, check: Callable[[Any, str], float]) -> None:
+        value = getattr(self, name)
+        if value is not None or name in ("beta", "scale", "first"):
+            object.__setattr__(self, name, check(value, name))
 
     @classmethod
-    def paper(cls) -> Self:
+    def paper(cls, unit: float = 1.0) -> Self:
         """Return the paper's settings: beta 1.005, half of epsilon for the threshold, 100 ranks, unit scale.
 
-        Cross-entropy is treated as the sum, as in the paper, so the unit is 1/n of the mean.
+        Parameters
+        ----------
+        unit : float, default=1.0
+            Size of the paper's unit in units of the metric: 1/n for cross-entropy, of which the paper takes
+            the sum and this package the mean.
         """
-        return cls(beta=1.005, split=0.5, scale=None, first=1, max_candidates=50_000, ranks=100)
+        return cls(beta=1.005, split=0.5, scale=unit, first=1, max_candidates=50_000, ranks=100)
 
     def count_ranks(
         self, epsilon: Epsilon, *, n: int | None, monotonic: bool, output_range: tuple[float, float]
     ) -> int:
         """Return `ranks`, or ceil(ln(1000 m) / eps2) with m candidates."""
-        grid = self._grid(output_range, 1.0)
+        grid = self._grid(output_range)
         if self.ranks is not None:
             return ceil_ranks(self.ranks, n)
         share = check_epsilon(epsilon) / (2 if output_range[0] == -math.inf else 1)
@@ -140,7 +146,7 @@ class AboveThreshold:
             return self._search(output_bounds, epsilon, entropy)
         upwards, downwards = _two_searches(output_bounds)
         result = self._search(upwards, epsilon / 2, entropy)
-        grid = self._grid(upwards.output_range, output_bounds.paper_scale)
+        grid = self._grid(upwards.output_range)
         if result > grid.points(np.array([grid.first]))[0]:
             return result
         return -self._search(downwards, epsilon / 2, entropy)
@@ -161,7 +167,7 @@ class AboveThreshold:
 
     def _law(self, output_bounds: OutputBounds, epsilon: float) -> "AboveThresholdLaw":
         eps1, eps2 = self._shares(epsilon, output_bounds.monotonic)
-        grid = self._grid(output_bounds.output_range, output_bounds.paper_scale)
+        grid = self._grid(output_bounds.output_range)
         return AboveThresholdLaw(grid, Runs.from_bounds(grid, output_bounds), eps1, eps2)
 
     def _shares(self, epsilon: float, monotonic: bool) -> tuple[float, float]:
@@ -169,7 +175,7 @@ class AboveThreshold:
         eps1, eps2 = epsilon * split, epsilon * (1 - split) / (1 if monotonic else 2)
         return max(eps1, 5e-324), max(eps2, 5e-324)  # not zero, where epsilon is as small as a float can be
 
-    def _grid(self, output_range: tuple[float, float], paper_scale: float) -> Grid:
+    def _grid(self, output_range: tuple[float, float]) -> Grid:
         low, high = output_range
         if self.spacing == "even":
             require_bounded(output_range, "above_threshold")
@@ -178,8 +184,7 @@ class AboveThreshold:
             raise ValueError(
                 "spacing='geometric' needs a metric that is at least 0 or has no lower limit: shift it."
             )
-        scale = paper_scale if self.scale is None else self.scale
-        return GeometricGrid(scale, math.log(self.beta), high, self.first, self.max_candidates)
+        return GeometricGrid(self.scale, math.log(self.beta), high, self.first, self.max_candidates)
 
 
 def _two_searches(output_bounds: OutputBounds) -> tuple[OutputBounds, OutputBounds]:
@@ -234,7 +239,7 @@ class AboveThresholdLaw(GridLaw):
             return self.grid.last
         return int(self.starts[halts[0]]) + int(passed[halts[0]])
 
-    def index_cdf(self, numbers: Integers) -> Floats:
+    def index_cdf(self, indices: Integers) -> Floats:
         """Return P(number of the release <= k).
 
         Notes
@@ -243,20 +248,20 @@ class AboveThresholdLaw(GridLaw):
         expectation over the threshold is taken with 16-point Gauss-Legendre panels, split at the scores
         above the metric, where the integrand has kinks, and no wider than 1/eps2 or 1/eps1.
         """
-        numbers = np.asarray(numbers)
+        indices = np.asarray(indices)
         if self.counts.size == 0:
-            return np.where(numbers >= self.grid.last, 1.0, 0.0)
+            return np.where(indices >= self.grid.last, 1.0, 0.0)
         weights, miss, passed = self._quadrature
-        survival = np.empty(numbers.shape)
-        run = np.clip(np.searchsorted(self.starts, numbers, side="right") - 1, 0, None)
-        inside = np.minimum(numbers - self.starts[run] + 1, self.counts[run]).astype(np.float64)
-        for start in range(0, numbers.size, 1024):
+        survival = np.empty(indices.shape)
+        run = np.clip(np.searchsorted(self.starts, indices, side="right") - 1, 0, None)
+        inside = np.minimum(indices - self.starts[run] + 1, self.counts[run]).astype(np.float64)
+        for start in range(0, indices.size, 1024):
             part = slice(start, start + 1024)
             with np.errstate(invalid="ignore"):
                 log_survival = passed[run[part]] + inside[part, np.newaxis] * miss[run[part]]
             survival[part] = np.exp(log_survival) @ weights
         return np.where(
-            numbers < self.grid.first, 0.0, np.where(numbers >= self.grid.last, 1.0, 1.0 - survival)
+            indices < self.grid.first, 0.0, np.where(indices >= self.grid.last, 1.0, 1.0 - survival)
         )
 
     @cached_property

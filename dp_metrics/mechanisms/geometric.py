@@ -5,17 +5,16 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dp_metrics._random import RandomState, check_entropy, discrete_laplace
-from dp_metrics.bounds import OutputBounds
-from dp_metrics.mechanisms._base import Epsilon, exact_epsilon, require_bounded, require_public_n
+from dp_metrics.inputs.epsilon import Epsilon, exact_epsilon
+from dp_metrics.inputs.floats import Floats
+from dp_metrics.mechanisms._base import require_bounded, require_public_n
 from dp_metrics.mechanisms._grid import EvenGrid, Integers
 from dp_metrics.mechanisms._laws import GridLaw
+from dp_metrics.sensitivity.output_bounds import OutputBounds
 
 __all__ = ["Geometric", "GeometricLaw"]
-
-Floats = NDArray[np.float64]
 
 _FINENESS = 1 << 20  # steps of the lattice in one sensitivity, for a metric that is not a count
 
@@ -48,6 +47,8 @@ class Geometric:
     True
     """
 
+    needs_count = False
+
     def count_ranks(
         self, epsilon: Epsilon, *, n: int | None, monotonic: bool, output_range: tuple[float, float]
     ) -> int:
@@ -77,14 +78,22 @@ class Geometric:
             steps, change = output_bounds.steps, 1
             centre = round(position * steps / width)
         else:
-            # the metric and its sensitivity were each rounded once: neighbours may differ by so much more
-            sensitivity = Fraction(output_bounds.sensitivity) + (abs(low) + abs(high)) / 2**50
+            sensitivity = Fraction(output_bounds.sensitivity) + _rounding(low, high)
             steps = min(max(math.ceil(_FINENESS * width / sensitivity), 1), 1 << 52)
             change = math.ceil(sensitivity * steps / width)
             centre = math.floor(position * steps / width + Fraction(1, 2))
         return GeometricLaw(
             EvenGrid(*output_bounds.output_range, steps + 1), centre, exact_epsilon(epsilon) / change
         )
+
+
+def _rounding(low: Fraction, high: Fraction) -> Fraction:
+    """Return how much more than the stated sensitivity a metric may move between neighbours.
+
+    The metric of either data set and the sensitivity were each rounded once to a float: by at most 2^-53 of
+    their size, or by half the smallest float, which is the larger part where the whole range is subnormal.
+    """
+    return (abs(low) + abs(high)) / 2**50 + 2 * Fraction(math.ulp(0.0))
 
 
 class GeometricLaw(GridLaw):
@@ -104,12 +113,12 @@ class GeometricLaw(GridLaw):
         self.grid: EvenGrid = grid
         self.centre, self.rate = centre, rate
 
-    def index_cdf(self, numbers: Integers) -> Floats:
+    def index_cdf(self, indices: Integers) -> Floats:
         """Return P(number of the release <= k)."""
-        numbers = np.asarray(numbers)
-        away = (numbers - self.centre).astype(np.float64)
+        indices = np.asarray(indices)
+        away = (indices - self.centre).astype(np.float64)
         rate = float(self.rate)
         with np.errstate(under="ignore", over="ignore"):
             tail = np.exp(-rate * np.where(away < 0, -away, away + 1)) / (1.0 + math.exp(-rate))
         middle = np.where(away < 0, tail, 1.0 - tail)
-        return np.where(numbers < self.grid.first, 0.0, np.where(numbers >= self.grid.last, 1.0, middle))
+        return np.where(indices < self.grid.first, 0.0, np.where(indices >= self.grid.last, 1.0, middle))

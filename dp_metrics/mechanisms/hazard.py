@@ -8,10 +8,11 @@ from functools import lru_cache
 import numpy as np
 
 from dp_metrics._random import LazyUniform, RandomState, check_entropy
-from dp_metrics.bounds import OutputBounds
-from dp_metrics.mechanisms._base import Epsilon, ceil_ranks, exact_epsilon
+from dp_metrics.inputs.epsilon import Epsilon, exact_epsilon
+from dp_metrics.mechanisms._base import ceil_ranks, positive_number
 from dp_metrics.mechanisms._grid import GeometricGrid, Runs
 from dp_metrics.mechanisms._hazard_law import PEAK, TAIL, HazardLaw, largest_ratio
+from dp_metrics.sensitivity.output_bounds import OutputBounds
 
 __all__ = ["Hazard"]
 
@@ -30,8 +31,9 @@ class Hazard:
     ----------
     resolution : float or None, default=None
         Public precision of the result relative to its size (in units of log1p(t / scale)). The default,
-        1 / (n eps2 / 10 + 2.5), suits most data; on very heavy tails with n * epsilon above 2,000 a coarser
-        one does better. It must not be computed from the data.
+        1 / (n eps2 / 10 + 2.5), suits most data. A coarser one helps on very heavy tails with n * epsilon
+        above 2,000, and makes the error many times larger on others: compare the two with `expected_error`
+        on public data. It must not be computed from the private data.
 
     Notes
     -----
@@ -66,8 +68,8 @@ class Hazard:
     resolution: float | None = None
 
     def __post_init__(self) -> None:
-        if self.resolution is not None and not (math.isfinite(self.resolution) and self.resolution > 0):
-            raise ValueError("resolution must be None or a positive, finite number.")
+        if self.resolution is not None:
+            object.__setattr__(self, "resolution", positive_number(self.resolution, "resolution"))
 
     @property
     def needs_count(self) -> bool:

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from dp_metrics._random import RandomState
-from dp_metrics._validation import check_epsilon
-from dp_metrics.bounds import OutputBounds
-from dp_metrics.mechanisms._base import Epsilon, ceil_ranks, require_bounded
+from dp_metrics.inputs.epsilon import Epsilon, check_epsilon
+from dp_metrics.mechanisms._base import ceil_ranks, require_bounded
 from dp_metrics.mechanisms._intervals import draw, intervals
 from dp_metrics.mechanisms._laws import IntervalLaw
+from dp_metrics.sensitivity.output_bounds import OutputBounds
 
 __all__ = ["InverseSensitivity"]
 
@@ -41,6 +41,8 @@ class InverseSensitivity:
     >>> 0 <= private_mae(y, p, epsilon=1.0, bounds=(0, 5), mechanism=InverseSensitivity()) <= 5
     True
     """
+
+    needs_count = False
 
     def count_ranks(
         self, epsilon: Epsilon, *, n: int | None, monotonic: bool, output_range: tuple[float, float]

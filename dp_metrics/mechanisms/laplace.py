@@ -4,16 +4,15 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dp_metrics._random import RandomState, check_entropy, uniforms
-from dp_metrics._validation import MAX_FLOAT, check_epsilon
-from dp_metrics.bounds import OutputBounds
-from dp_metrics.mechanisms._base import Epsilon, require_bounded, require_public_n
+from dp_metrics.inputs.epsilon import Epsilon, check_epsilon
+from dp_metrics.inputs.floats import MAX_FLOAT, Floats
+from dp_metrics.mechanisms._base import require_bounded, require_public_n
+from dp_metrics.sensitivity.output_bounds import OutputBounds
 
 __all__ = ["Laplace", "LaplaceLaw"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -38,6 +37,8 @@ class Laplace:
     >>> 0 <= private_mae([3.0, 1.0], [2.0, 1.0], epsilon=1.0, bounds=(0, 5), mechanism=Laplace()) <= 5
     True
     """
+
+    needs_count = False
 
     def count_ranks(
         self, epsilon: Epsilon, *, n: int | None, monotonic: bool, output_range: tuple[float, float]

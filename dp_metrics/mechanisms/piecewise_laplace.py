@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 
 from dp_metrics._random import RandomState
-from dp_metrics._validation import check_epsilon
-from dp_metrics.bounds import OutputBounds
-from dp_metrics.mechanisms._base import Epsilon, require_bounded
+from dp_metrics.inputs.epsilon import Epsilon, check_epsilon
+from dp_metrics.mechanisms._base import require_bounded
 from dp_metrics.mechanisms._intervals import draw, intervals
 from dp_metrics.mechanisms._laws import IntervalLaw
 from dp_metrics.mechanisms.inverse_sensitivity import InverseSensitivity
+from dp_metrics.sensitivity.output_bounds import OutputBounds
 
 __all__ = ["PiecewiseLaplace"]
 
@@ -38,6 +38,8 @@ class PiecewiseLaplace:
     >>> 0 <= private_mae(y, p, epsilon=1.0, bounds=(0, 5), mechanism=PiecewiseLaplace()) <= 5
     True
     """
+
+    needs_count = False
 
     def count_ranks(
         self, epsilon: Epsilon, *, n: int | None, monotonic: bool, output_range: tuple[float, float]

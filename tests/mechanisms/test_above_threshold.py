@@ -20,7 +20,7 @@ from scipy import special, stats
 
 from dp_metrics import AboveThreshold
 from dp_metrics._random import SeededEntropy
-from dp_metrics.bounds import OutputBounds
+from dp_metrics.sensitivity.output_bounds import OutputBounds
 
 LAST_WORD = 2**64 - 1
 COARSE = {"beta": 1.15, "scale": 0.05}
@@ -250,22 +250,23 @@ def test_default_shares_are_those_of_the_specification(name, cost):
 
 
 def test_the_paper_preset_is_that_of_the_paper():
-    paper = AboveThreshold.paper()
-    assert paper.ranks == 100
-    for bounds, eps in (
-        (EXAMPLES["mean"], (0.5, 0.5)),
-        (EXAMPLES["variance"], (0.5, 0.25)),  # eps1 = 2 eps2 = eps / 2
-        (replace(EXAMPLES["mean"], paper_scale=0.25), (0.5, 0.5)),
+    assert AboveThreshold.paper() == AboveThreshold.paper(unit=1.0)
+    for name, unit, eps in (
+        ("mean", 1.0, (0.5, 0.5)),
+        ("variance", 1.0, (0.5, 0.25)),  # eps1 = 2 eps2 = eps / 2
+        ("mean", 0.25, (0.5, 0.5)),
     ):
+        bounds, paper = EXAMPLES[name], AboveThreshold.paper(unit)
+        assert paper.ranks == 100
         law = paper.output_distribution(bounds, 1.0)
-        points = bounds.paper_scale * (1.005 ** np.arange(1, 1500) - 1)
+        points = unit * (1.005 ** np.arange(1, 1500) - 1)
         listed = law.grid.points(np.arange(1, 1500))
         np.testing.assert_allclose(listed, points, rtol=1e-11)
         expected = np.cumsum(naive_masses(scores(bounds, listed), *eps))[:-1]
         np.testing.assert_allclose(law.cdf(listed), expected, atol=1e-9)
         assert law.grid.first == 1
         assert law.grid.last == 50_000
-        assert law.quantile(1.0) == pytest.approx(bounds.paper_scale * math.expm1(50_000 * math.log(1.005)))
+        assert law.quantile(1.0) == pytest.approx(unit * math.expm1(50_000 * math.log(1.005)))
 
 
 def test_the_default_candidates_start_at_zero_and_grow_by_two_percent():

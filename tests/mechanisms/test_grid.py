@@ -6,9 +6,9 @@ from helpers import MAX, loss_bounds, scores, var_bounds
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dp_metrics.bounds import OutputBounds
 from dp_metrics.mechanisms import AboveThreshold, Hazard
 from dp_metrics.mechanisms._grid import EvenGrid, GeometricGrid, Runs
+from dp_metrics.sensitivity.output_bounds import OutputBounds
 
 SMALL = {
     "geometric": GeometricGrid(scale=1e-3, step=0.05, limit=2.5),

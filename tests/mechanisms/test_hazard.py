@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 
 from dp_metrics import Hazard
 from dp_metrics._random import SeededEntropy
-from dp_metrics.bounds import OutputBounds
+from dp_metrics.sensitivity.output_bounds import OutputBounds
 
 LAST_WORD = 2**64 - 1
 PRECISE = Context(prec=100, Emin=-(10**9))

@@ -68,66 +68,66 @@ def test_releases_follow_the_law(kind, name):
 
 
 @pytest.mark.parametrize(("kind", "name"), ALL_CASES)
-@pytest.mark.parametrize("epsilon", EPSILONS)
-def test_distribution_functions_rise_from_0_to_1_within_the_range(kind, name, epsilon):
-    law, bounds = law_of(kind, name, epsilon)
-    low, high = bounds.output_range
-    around = bounds.value * np.linspace(0.5, 1.5, 41)
-    t = np.sort(np.concatenate([around, bounds.lower, bounds.upper, np.linspace(0, 2, 21), [low, high]]))
-    cdf = law.cdf(t)
-    assert cdf.shape == t.shape
-    assert (np.diff(cdf) >= -1e-12).all()
-    assert ((cdf >= -1e-12) & (cdf <= 1)).all()
-    assert law.cdf(high) == law.cdf(math.inf) == 1
-    assert law.cdf(np.nextafter(low, -math.inf)) == law.cdf(-math.inf) == 0
-    assert law.cdf(t.reshape(-1, 1)).shape == (t.size, 1)
-    assert law.cdf([0.5, 0.7]).shape == (2,)
+def test_distribution_functions_rise_from_0_to_1_within_the_range(kind, name):
+    for epsilon in EPSILONS:
+        law, bounds = law_of(kind, name, epsilon)
+        low, high = bounds.output_range
+        around = bounds.value * np.linspace(0.5, 1.5, 41)
+        t = np.sort(np.concatenate([around, bounds.lower, bounds.upper, np.linspace(0, 2, 21), [low, high]]))
+        cdf = law.cdf(t)
+        assert cdf.shape == t.shape
+        assert (np.diff(cdf) >= -1e-12).all()
+        assert ((cdf >= -1e-12) & (cdf <= 1)).all()
+        assert law.cdf(high) == law.cdf(math.inf) == 1
+        assert law.cdf(np.nextafter(low, -math.inf)) == law.cdf(-math.inf) == 0
+        assert law.cdf(t.reshape(-1, 1)).shape == (t.size, 1)
+        assert law.cdf([0.5, 0.7]).shape == (2,)
 
 
 @pytest.mark.parametrize(("kind", "name"), ALL_CASES)
-@pytest.mark.parametrize("epsilon", EPSILONS)
-def test_quantiles_invert_the_distribution_function(kind, name, epsilon):
-    law, bounds = law_of(kind, name, epsilon)
-    p = np.array([1e-6, 0.01, 0.25, 0.5, 0.75, 0.99, 1 - 1e-6])
-    t = law.quantile(p)
-    assert (np.diff(t) >= 0).all()
-    slack = 1e-9  # rounding of p itself, and of the quadrature
-    assert (law.cdf(np.nextafter(t, math.inf)) >= p - slack).all()
-    assert (law.cdf(t * (1 - 1e-12) - 1e-300) <= p + slack).all() or kind.startswith("laplace")
-    assert law.median() == law.quantile(0.5)
-    assert isinstance(law.median(), float)
-    ends = law.quantile([0.0, 0.5, 1.0])
-    assert bounds.output_range[0] <= ends[0] <= ends[1] <= ends[2] <= bounds.output_range[1]
-    for wrong in (-0.1, 1.1, math.nan):
-        with pytest.raises(ValueError, match="p must"):
-            law.quantile(wrong)
+def test_quantiles_invert_the_distribution_function(kind, name):
+    for epsilon in EPSILONS:
+        law, bounds = law_of(kind, name, epsilon)
+        p = np.array([1e-6, 0.01, 0.25, 0.5, 0.75, 0.99, 1 - 1e-6])
+        t = law.quantile(p)
+        assert (np.diff(t) >= 0).all()
+        slack = 1e-9  # rounding of p itself, and of the quadrature
+        assert (law.cdf(np.nextafter(t, math.inf)) >= p - slack).all()
+        assert (law.cdf(t * (1 - 1e-12) - 1e-300) <= p + slack).all() or kind.startswith("laplace")
+        assert law.median() == law.quantile(0.5)
+        assert isinstance(law.median(), float)
+        ends = law.quantile([0.0, 0.5, 1.0])
+        assert bounds.output_range[0] <= ends[0] <= ends[1] <= ends[2] <= bounds.output_range[1]
+        for wrong in (-0.1, 1.1, math.nan):
+            with pytest.raises(ValueError, match="p must"):
+                law.quantile(wrong)
 
 
 @pytest.mark.parametrize("kind", ["hazard", "inverse_sensitivity", "piecewise_laplace", "laplace"])
 @pytest.mark.parametrize("name", BOUNDED)
-@pytest.mark.parametrize("epsilon", EPSILONS)
-def test_mean_absolute_errors_equal_an_integral_over_the_law(kind, name, epsilon):
-    law, bounds = law_of(kind, name, epsilon)
-    low, high = bounds.output_range
-    # E min(|T - v|, cap) = integral over a in (0, cap) of P(|T - v| > a)
-    for value, cap in (
-        (bounds.value, math.inf),
-        (bounds.value, 0.01),
-        (0.7 * high, 0.3),
-        (-0.5, math.inf),
-        (-0.5, 0.6),
-        (high + 0.5, math.inf),
-        (high + 0.5, 1.0),
-        (low, 5.0),
-    ):
-        top = min(cap, max(abs(value - low), abs(value - high)))
-        fine = top * np.unique(np.concatenate([np.linspace(0, 1, 2001), np.geomspace(1e-9, 1, 2001)]))
-        a = (fine[1:] + fine[:-1]) / 2
-        beyond = 1 - law.cdf(value + a) + law.cdf(np.nextafter(value - a, -math.inf))
-        expected = np.sum(np.diff(fine) * beyond)
-        # a law that is nearly a point mass is as coarse as these steps
-        assert law.mean_absolute_error(value, cap) == pytest.approx(expected, rel=2e-3, abs=1e-3 * top)
-        assert isinstance(law.mean_absolute_error(value, cap), float)
+def test_mean_absolute_errors_equal_an_integral_over_the_law(kind, name):
+    for epsilon in EPSILONS:
+        law, bounds = law_of(kind, name, epsilon)
+        low, high = bounds.output_range
+        # E min(|T - v|, cap) = integral over a in (0, cap) of P(|T - v| > a)
+        for value, cap in (
+            (bounds.value, math.inf),
+            (bounds.value, 0.01),
+            (0.7 * high, 0.3),
+            (-0.5, math.inf),
+            (-0.5, 0.6),
+            (high + 0.5, math.inf),
+            (high + 0.5, 1.0),
+            (low, 5.0),
+        ):
+            top = min(cap, max(abs(value - low), abs(value - high)))
+            fine = top * np.unique(np.concatenate([np.linspace(0, 1, 2001), np.geomspace(1e-9, 1, 2001)]))
+            a = (fine[1:] + fine[:-1]) / 2
+            beyond = 1 - law.cdf(value + a) + law.cdf(np.nextafter(value - a, -math.inf))
+            expected = np.sum(np.diff(fine) * beyond)
+            # a law that is nearly a point mass is as coarse as these steps
+            assert law.mean_absolute_error(value, cap) == pytest.approx(expected, rel=2e-3, abs=1e-3 * top)
+            assert isinstance(law.mean_absolute_error(value, cap), float)
 
 
 GRID_CASES = [
@@ -167,37 +167,37 @@ def entropies(kind):
 
 
 @pytest.mark.parametrize("kind", CASES)
-@pytest.mark.parametrize("epsilon", [5e-324, 1e-300, 1e-12, 1.0, 1e9, 1e300, MAX])
-def test_no_epsilon_and_no_random_bits_raise(kind, epsilon):
-    for bounds in [*BOUNDED.values()] + ([] if kind in NEEDS_LIMIT else [*UNBOUNDED.values()]):
+def test_no_epsilon_and_no_random_bits_raise(kind):
+    for epsilon in (5e-324, 1e-300, 1e-12, 1.0, 1e9, 1e300, MAX):
+        for bounds in [*BOUNDED.values()] + ([] if kind in NEEDS_LIMIT else [*UNBOUNDED.values()]):
+            for entropy in entropies(kind):
+                released = CASES[kind].release(bounds, epsilon, entropy)
+                assert isinstance(released, float)
+                assert bounds.output_range[0] <= released <= bounds.output_range[1]
+            law = CASES[kind].output_distribution(bounds, epsilon)
+            cdf = law.cdf([0.0, bounds.value, 2.0])
+            assert 0 <= cdf[0] <= cdf[1] <= cdf[2] <= 1
+            assert 0 <= law.median() <= bounds.output_range[1]
+
+
+@pytest.mark.parametrize("kind", CASES)
+def test_every_public_limit_is_served(kind):
+    for cap in (5e-324, 1e-300, 1e-12, 1e12, 1e300):
+        bounds = loss_bounds([0.0, cap / 4, cap / 2, cap], cap=cap)
+        law = CASES[kind].output_distribution(bounds, 1.0)
         for entropy in entropies(kind):
-            released = CASES[kind].release(bounds, epsilon, entropy)
-            assert isinstance(released, float)
-            assert bounds.output_range[0] <= released <= bounds.output_range[1]
-        law = CASES[kind].output_distribution(bounds, epsilon)
-        cdf = law.cdf([0.0, bounds.value, 2.0])
-        assert 0 <= cdf[0] <= cdf[1] <= cdf[2] <= 1
-        assert 0 <= law.median() <= bounds.output_range[1]
+            assert 0 <= CASES[kind].release(bounds, 1.0, entropy) <= cap
+        assert law.cdf(cap) == 1
 
 
 @pytest.mark.parametrize("kind", CASES)
-@pytest.mark.parametrize("cap", [5e-324, 1e-300, 1e-12, 1e12, 1e300])
-def test_every_public_limit_is_served(kind, cap):
-    bounds = loss_bounds([0.0, cap / 4, cap / 2, cap], cap=cap)
-    law = CASES[kind].output_distribution(bounds, 1.0)
-    for entropy in entropies(kind):
-        assert 0 <= CASES[kind].release(bounds, 1.0, entropy) <= cap
-    assert law.cdf(cap) == 1
-
-
-@pytest.mark.parametrize("kind", CASES)
-@pytest.mark.parametrize("epsilon", [0.0, -1.0, math.nan, math.inf, "1", None, True])
-def test_a_bad_epsilon_is_refused_before_anything_is_drawn(kind, epsilon):
-    bounds = BOUNDED["mean"]
-    with pytest.raises(ValueError, match="epsilon"):
-        CASES[kind].release(bounds, epsilon, NoEntropy())
-    with pytest.raises(ValueError, match="epsilon"):
-        CASES[kind].output_distribution(bounds, epsilon)
+def test_a_bad_epsilon_is_refused_before_anything_is_drawn(kind):
+    for epsilon in (0.0, -1.0, math.nan, math.inf, "1", None, True):
+        bounds = BOUNDED["mean"]
+        with pytest.raises(ValueError, match="epsilon"):
+            CASES[kind].release(bounds, epsilon, NoEntropy())
+        with pytest.raises(ValueError, match="epsilon"):
+            CASES[kind].output_distribution(bounds, epsilon)
 
 
 @pytest.mark.parametrize("kind", CASES)

@@ -1,0 +1,329 @@
+"""Where the spends of a budget are kept: in this process, or in a file that many processes share.
+
+A ledger records a spend in one step with a check of its caller: nobody else can spend in between. What is
+checked is the caller's business.
+"""
+
+import os
+import pathlib
+import secrets
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator, Set
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from fractions import Fraction
+from typing import Any, NoReturn, Protocol, TypeAlias
+
+__all__ = ["Check", "FileLedger", "Ledger", "MemoryLedger", "Spend"]
+
+_BUSY_SECONDS = 60.0
+_APPLICATION_ID = 0x64706D62  # "dpmb" in the header of every budget file
+_VERSION = 1
+_DAMAGED = "is damaged: its records do not add up"
+_GONE = "is gone, and with it the record of what was spent"
+_FOREIGN = "is not a budget file of dp_metrics, or is damaged"
+_NOTHING = ("0x0/0x1", Fraction(0))  # a sum as a budget file spells it, and as a number
+_WITHOUT_PATH = (
+    "A PrivacyAccountant without a path cannot {}, because every process would spend the whole budget again; "
+    "pass path= to PrivacyAccountant to share one budget between processes."
+)
+
+# One lock for all ledgers, held across every fork: a child never inherits a lock that nobody will release, a
+# half-written record or an open SQLite connection.
+_LOCK = threading.Lock()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_LOCK.acquire, after_in_parent=_LOCK.release, after_in_child=_LOCK.release)
+
+Check: TypeAlias = Callable[[Fraction, Set[str]], None]
+"""Takes what is spent so far, and under which neighbouring relations; raises unless one more spend fits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spend:
+    """One entry of `PrivacyAccountant.history`; `time` is in UTC, `epsilon` rounded to a float."""
+
+    time: datetime
+    label: str
+    epsilon: float
+    mechanism: str | None
+    neighboring: str
+
+
+class Ledger(Protocol):
+    """A record of spends that only grows."""
+
+    @property
+    def path(self) -> str | None:
+        """The file, if there is one."""
+        ...
+
+    def record(
+        self, epsilon: Fraction, label: str, mechanism: str | None, neighboring: str, check: Check
+    ) -> None:
+        """Record a spend for good, unless the check raises; to all who share the ledger this is one step."""
+        ...
+
+    def spent(self) -> Fraction:
+        """Return the exact sum of the recorded epsilons."""
+        ...
+
+    def history(self) -> tuple[Spend, ...]:
+        """Return all entries, oldest first."""
+        ...
+
+    def refuse_if_forked(self) -> None:
+        """Raise RuntimeError if this is a forked child that must not spend."""
+        ...
+
+
+class MemoryLedger:
+    """A ledger in this process: it cannot be pickled, and records nothing in a forked child."""
+
+    path = None
+
+    def __init__(self) -> None:
+        # The only record: one append is a whole spend, so an interrupt leaves all of it or nothing.
+        self._entries: list[tuple[Fraction, Spend]] = []
+        # Derived from the first entries: how many, their exact sum, their relations. Replaced in one step.
+        self._known: tuple[int, Fraction, frozenset[str]] = (0, Fraction(0), frozenset())
+        self._pid = os.getpid()
+
+    def refuse_if_forked(self) -> None:
+        """Raise RuntimeError in a forked child, which has a copy of the ledger."""
+        if os.getpid() != self._pid:
+            raise RuntimeError(_WITHOUT_PATH.format("be used in a forked process"))
+
+    def record(
+        self, epsilon: Fraction, label: str, mechanism: str | None, neighboring: str, check: Check
+    ) -> None:
+        """Record a spend, unless the check raises."""
+        self.refuse_if_forked()
+        with _LOCK:
+            check(*self._sum())
+            spend = Spend(datetime.now(UTC), label, float(epsilon), mechanism, neighboring)
+            self._entries.append((epsilon, spend))
+
+    def spent(self) -> Fraction:
+        """Return the exact sum of the recorded epsilons."""
+        with _LOCK:
+            return self._sum()[0]
+
+    def history(self) -> tuple[Spend, ...]:
+        """Return all entries, oldest first."""
+        with _LOCK:
+            return tuple(spend for _, spend in self._entries)
+
+    def _sum(self) -> tuple[Fraction, frozenset[str]]:
+        count, spent, relations = self._known
+        for epsilon, spend in self._entries[count:]:
+            count, spent, relations = count + 1, spent + epsilon, relations | {spend.neighboring}
+        self._known = count, spent, relations
+        return spent, relations
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise TypeError(_WITHOUT_PATH.format("be pickled"))
+
+
+class FileLedger:
+    """A ledger in a SQLite file, whose random identity tells it from a file put in its place.
+
+    The file is created if it does not exist, and else continued. Unpickling does neither: where the file has
+    gone, a new one would be a second budget.
+
+    Parameters
+    ----------
+    total : Fraction
+        The total of the budget, which the file must have been created with.
+    path : str or os.PathLike
+        The file.
+    """
+
+    def __init__(self, total: Fraction, path: str | os.PathLike[str]) -> None:
+        self.total = total
+        self.path = _resolved(path)
+        self._identity: str | None = None  # unknown until the file has been opened
+        self._known = _NOTHING
+        self._create_or_continue()
+
+    def refuse_if_forked(self) -> None:
+        """Do nothing: with a connection per spend, any process may spend."""
+
+    def record(
+        self, epsilon: Fraction, label: str, mechanism: str | None, neighboring: str, check: Check
+    ) -> None:
+        """Record a spend on the disk, unless the check raises, in one transaction."""
+        with self._connection() as db:
+            db.execute("BEGIN IMMEDIATE")
+            spent = self._budget(db)[1]
+            check(spent, {relation for (relation,) in db.execute("SELECT DISTINCT neighboring FROM history")})
+            db.execute(
+                "INSERT INTO history (time, label, epsilon, mechanism, neighboring) VALUES (?, ?, ?, ?, ?)",
+                (datetime.now(UTC).isoformat(), label, _spelled(epsilon), mechanism, neighboring),
+            )
+            spent += epsilon
+            self._known = (_spelled(spent), spent)
+            db.execute("UPDATE budget SET spent = ?", self._known[:1])
+            db.execute("COMMIT")
+
+    def spent(self) -> Fraction:
+        """Return the exact sum of the recorded epsilons."""
+        with self._connection() as db:
+            return self._budget(db)[1]
+
+    def history(self) -> tuple[Spend, ...]:
+        """Return all entries, oldest first."""
+        with self._connection() as db:
+            self._budget(db)
+            rows = db.execute("SELECT time, label, epsilon, mechanism, neighboring FROM history ORDER BY id")
+            with self._parsing():
+                return tuple(
+                    Spend(datetime.fromisoformat(when), label, float(_number(epsilon)), *rest)
+                    for when, label, epsilon, *rest in rows
+                )
+
+    def __getstate__(self) -> tuple[str, str, str | None]:
+        return _spelled(self.total), self.path, self._identity  # a Fraction would be pickled as a decimal
+
+    def __setstate__(self, state: tuple[str, str, str | None]) -> None:
+        total, self.path, self._identity = state
+        self.total = _number(total)
+        self._known = _NOTHING
+
+    def _create_or_continue(self) -> None:
+        deadline = time.monotonic() + _BUSY_SECONDS
+        while True:
+            try:
+                return self._open()
+            except TimeoutError:
+                # Where waiting could deadlock (two processes change the journal mode) SQLite fails at once.
+                if time.monotonic() >= deadline:
+                    raise
+                time.sleep(0.01)
+
+    def _open(self) -> None:
+        with self._connection("rwc") as db:
+            db.execute("BEGIN")
+            self._is_empty(db)  # refuses somebody else's file before it is changed
+            self._refuse_second_name()
+            db.execute("COMMIT")
+            if db.execute("PRAGMA journal_mode=WAL").fetchone() != ("wal",):
+                self._fail(OSError, "cannot have a write-ahead log; put it on a local disk")
+            db.execute("BEGIN IMMEDIATE")
+            if self._is_empty(db):
+                # One transaction: a process killed inside it leaves an empty file, which the next one fills.
+                db.execute(f"PRAGMA application_id={_APPLICATION_ID}")
+                db.execute(f"PRAGMA user_version={_VERSION}")
+                db.execute("CREATE TABLE budget (identity TEXT, total TEXT, spent TEXT)")
+                db.execute(
+                    "CREATE TABLE history (id INTEGER PRIMARY KEY,"
+                    " time TEXT, label TEXT, epsilon TEXT, mechanism TEXT, neighboring TEXT)"
+                )
+                first = (secrets.token_hex(16), _spelled(self.total), _NOTHING[0])
+                db.execute("INSERT INTO budget VALUES (?, ?, ?)", first)
+            db.execute("UPDATE budget SET spent = spent")  # a read-only file fails now, not when spending
+            identity, spent = self._budget(db)
+            with self._parsing():
+                recorded = sum(_number(text) for (text,) in db.execute("SELECT epsilon FROM history"))
+            if recorded != spent:
+                self._fail(ValueError, _DAMAGED)
+            db.execute("COMMIT")
+        self._identity = identity
+
+    @contextmanager
+    def _connection(self, mode: str = "rw") -> Iterator[sqlite3.Connection]:
+        uri = f"{pathlib.Path(self.path).as_uri()}?mode={mode}"
+        try:
+            with (
+                _LOCK,
+                closing(sqlite3.connect(uri, uri=True, timeout=_BUSY_SECONDS, isolation_level=None)) as db,
+            ):
+                db.execute("PRAGMA synchronous=FULL")
+                db.execute("PRAGMA fullfsync=ON")  # for macOS, whose fsync stops at the cache of the disk
+                yield db  # closing takes back what is not committed
+        except sqlite3.Error as error:
+            self._explain(error)
+
+    @contextmanager
+    def _parsing(self) -> Iterator[None]:
+        try:
+            yield
+        except (TypeError, ValueError, ZeroDivisionError):
+            self._fail(ValueError, _DAMAGED)
+
+    def _is_empty(self, db: sqlite3.Connection) -> bool:
+        mark = tuple(db.execute(f"PRAGMA {x}").fetchone()[0] for x in ("application_id", "user_version"))
+        if mark == (0, 0) and db.execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,):
+            return True
+        if mark != (_APPLICATION_ID, _VERSION):
+            self._fail(ValueError, _FOREIGN)
+        return False
+
+    def _budget(self, db: sqlite3.Connection) -> tuple[str, Fraction]:
+        self._refuse_second_name()
+        with self._parsing():
+            [(identity, total_text, spent_text)] = db.execute("SELECT identity, total, spent FROM budget")
+            total = _number(total_text)
+            known_text, spent = self._known  # a long sum parses slowly, and most often nobody else has spent
+            if spent_text != known_text:
+                spent = _number(spent_text)
+        if self._identity not in (None, identity):
+            self._fail(ValueError, "was replaced: it is not the file that this accountant opened")
+        if total != self.total:
+            was, now = float(total), float(self.total)
+            differs = f"of {was}, not {now}" if was != now else f"that equals {now} only as a float"
+            self._fail(ValueError, f"was created with a total {differs}; pass the same total")
+        if not 0 <= spent <= total:
+            self._fail(ValueError, _DAMAGED)
+        return identity, spent
+
+    def _refuse_second_name(self) -> None:
+        # SQLite's log of recent spends goes by the name: under a second name they are invisible. The path is
+        # asked, because closing a descriptor of the file would drop the locks that SQLite holds on it.
+        try:
+            links = os.stat(self.path).st_nlink
+        except FileNotFoundError as error:
+            self._fail(FileNotFoundError, _GONE, error)
+        if links != 1:
+            self._fail(
+                ValueError,
+                f"has {links} names (hard links), each of which could spend the whole budget; "
+                "remove all but the one that it was created under",
+            )
+
+    def _explain(self, error: sqlite3.Error) -> NoReturn:
+        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF  # drops the extension
+        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL):
+            self._fail(TimeoutError, "stays locked by another process", error)
+        if code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_ERROR):
+            self._fail(ValueError, _FOREIGN, error)
+        if os.path.isdir(self.path):
+            self._fail(IsADirectoryError, "is a folder", error)
+        if not os.path.isdir(os.path.dirname(self.path)):
+            self._fail(FileNotFoundError, "is in a folder that does not exist", error)
+        if self._identity is not None and not os.path.exists(self.path):
+            self._fail(FileNotFoundError, _GONE, error)
+        if code in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM):
+            self._fail(PermissionError, "cannot be written: it or its folder is read-only", error)
+        self._fail(OSError, f"cannot be used ({error})", error)
+
+    def _fail(self, kind: type[Exception], what: str, cause: Exception | None = None) -> NoReturn:
+        raise kind(f"The budget file {self.path!r} {what}; nothing was released.") from cause
+
+
+def _resolved(path: str | os.PathLike[str]) -> str:
+    name = os.fsdecode(path)
+    if name in ("", ":memory:") or "\0" in name:
+        raise ValueError("path must name a file; leave it out to keep the budget in memory.")
+    return os.path.realpath(name)  # a symbolic link and its target are one name, with one log beside it
+
+
+def _spelled(number: Fraction) -> str:
+    # Hexadecimal: Python refuses to convert long decimals, and a sum of fractions can need any length.
+    return f"{number.numerator:#x}/{number.denominator:#x}"
+
+
+def _number(text: str) -> Fraction:
+    return Fraction(*(int(part, 0) for part in str.split(text, "/")))  # base 0: decimals are read too

@@ -1,0 +1,1 @@
+"""Exact laws of releases, never private: the auditor and the planner."""

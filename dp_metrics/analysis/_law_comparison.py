@@ -1,0 +1,228 @@
+"""Exact comparison of two output laws of one mechanism."""
+
+import math
+from collections.abc import Iterator
+from decimal import Context, Decimal
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import roots_legendre  # scikit-learn depends on scipy
+
+from dp_metrics.inputs.floats import Floats
+from dp_metrics.mechanisms import OutputLaw
+from dp_metrics.mechanisms._hazard_law import PEAK, TAIL, HazardLaw
+from dp_metrics.mechanisms._laws import IntervalLaw
+from dp_metrics.mechanisms.above_threshold import AboveThresholdLaw
+from dp_metrics.mechanisms.geometric import GeometricLaw
+from dp_metrics.mechanisms.laplace import LaplaceLaw
+from dp_metrics.sensitivity.exact import rounded_quotient
+
+__all__ = ["finite_loss", "law_loss"]
+
+
+def law_loss(a: OutputLaw, b: OutputLaw) -> float:
+    """Return max over outputs of abs(log(P_a / P_b)); infinite if their supports differ."""
+    if isinstance(a, HazardLaw) and isinstance(b, HazardLaw):
+        return _hazard_loss(a, b)
+    if isinstance(a, AboveThresholdLaw) and isinstance(b, AboveThresholdLaw):
+        return _above_threshold_loss(a, b)
+    if isinstance(a, IntervalLaw) and isinstance(b, IntervalLaw):
+        return _interval_loss(a, b)
+    if isinstance(a, LaplaceLaw) and isinstance(b, LaplaceLaw):
+        return _laplace_loss(a, b)
+    if isinstance(a, GeometricLaw) and isinstance(b, GeometricLaw):
+        # attained at every output beyond both centres, the clamped ends included
+        return math.inf if a.grid != b.grid or a.rate != b.rate else float(a.rate * abs(a.centre - b.centre))
+    raise TypeError(f"No exact comparison of {type(a).__name__} with {type(b).__name__}.")
+
+
+class _Hazard:
+    """Lambda of one law as exact integers: multiples of an unnamed unit that both laws share.
+
+    With q = m / 2^s and at most `ranks` - 1 ranks, q^ranks times a weight is q^j with 0 <= j <= 2 ranks,
+    and so an integer over 2^(2 ranks s).
+    """
+
+    def __init__(self, law: HazardLaw, ranks: int) -> None:
+        m, denominator = law.q.as_integer_ratio()
+        s = denominator.bit_length() - 1
+        powers = [m**j << (s * (2 * ranks - j)) for j in range(2 * ranks + 1)]
+        keep = law.runs.counts > 0
+        self.edges: list[int] = law.runs.edges[:-1][keep].tolist()
+        self.weights = [powers[ranks - level] for level in law.runs.levels[keep].tolist()]
+        self.sums = [0]
+        for count, weight in zip(law.runs.counts[keep].tolist(), self.weights, strict=True):
+            self.sums.append(self.sums[-1] + count * weight)
+        self.one = powers[ranks]
+
+
+def _hazard_loss(a: HazardLaw, b: HazardLaw) -> float:
+    if a.grid != b.grid or a.q != b.q or a.monotonic != b.monotonic:
+        return math.inf
+    ranks = max(a.runs.counts.size, b.runs.counts.size) // 2
+    first, second = _Hazard(a, ranks), _Hazard(b, ranks)
+    peak = PEAK * first.one
+    worst, worst_ratio = 1.0, (1, 1)
+    for numerator, denominator in _hazard_ratios(first, second, a, peak):
+        ratio = rounded_quotient(max(numerator, denominator), min(numerator, denominator))
+        if ratio > worst:
+            worst, worst_ratio = ratio, (numerator, denominator)
+    numerator, denominator = max(worst_ratio), min(worst_ratio)
+    context = Context(prec=50)
+    return float(context.ln(context.divide(Decimal(numerator), Decimal(denominator))))
+
+
+def _hazard_ratios(first: _Hazard, second: _Hazard, law: HazardLaw, peak: int) -> Iterator[tuple[int, int]]:
+    """Yield the likelihood ratio wherever it can be largest, as a numerator and a denominator."""
+    edges = sorted({*first.edges, *second.edges, law.grid.last})
+    i = j = 0
+    for start, end in pairwise(edges):
+        while i + 1 < len(first.edges) and first.edges[i + 1] <= start:
+            i += 1
+        while j + 1 < len(second.edges) and second.edges[j + 1] <= start:
+            j += 1
+        w, v = first.weights[i], second.weights[j]
+        x = first.sums[i] + (start - first.edges[i]) * w
+        y = second.sums[j] + (start - second.edges[j]) * v
+        cells = end - start
+        if x == y == 0:  # the limit from the right
+            yield w**law.power, v**law.power
+        else:
+            yield _density_ratio(x, y, w, v, peak, law.power)
+        yield _density_ratio(x + cells * w, y + cells * v, w, v, peak, law.power)
+        # where Lambda, or the other one, passes z0; all scaled by the weight, to stay whole
+        if x < peak < x + cells * w:
+            yield _density_ratio(peak * w, y * w + (peak - x) * v, w, v, peak * w, law.power)
+        if y < peak < y + cells * v:
+            yield _density_ratio(x * v + (peak - y) * w, peak * v, w, v, peak * v, law.power)
+    # the last output is released for want of a crossing
+    tails = [_tail(hazard.sums[-1], peak, law) for hazard in (first, second)]
+    yield tails[0][0] * tails[1][1], tails[0][1] * tails[1][0]
+
+
+def _density_ratio(x: int, y: int, w: int, v: int, peak: int, power: int) -> tuple[int, int]:
+    """Return h(x) w / (h(y) v) as a numerator and a denominator."""
+    above, below = _density(x, peak, power)
+    other_above, other_below = _density(y, peak, power)
+    return w * above * other_below, v * below * other_above
+
+
+def _density(z: int, peak: int, power: int) -> tuple[int, int]:
+    """Return a multiple of h(z) as a numerator and a denominator."""
+    if z <= peak:
+        return z ** (power - 1), peak ** (power - 1)
+    return peak ** (TAIL + 1), z ** (TAIL + 1)
+
+
+def _tail(z: int, peak: int, law: HazardLaw) -> tuple[int, int]:
+    """Return 1 - H(z) as a numerator and a denominator."""
+    a = law.below
+    if z <= peak:
+        scale = a.denominator * peak**law.power
+        return scale - a.numerator * z**law.power, scale
+    return (a.denominator - a.numerator) * peak**TAIL, a.denominator * z**TAIL
+
+
+_MOST_CANDIDATES = 2000
+
+
+def _above_threshold_loss(a: AboveThresholdLaw, b: AboveThresholdLaw) -> float:
+    if a.grid != b.grid or (a.eps1, a.eps2) != (b.eps1, b.eps2):
+        return math.inf
+    return finite_loss(_candidate_probabilities(a), _candidate_probabilities(b))
+
+
+def finite_loss(p: ArrayLike, q: ArrayLike) -> float:
+    """Return the exact privacy loss between two laws on the same finitely many outcomes.
+
+    Parameters
+    ----------
+    p, q : array-like of shape (n_outcomes,)
+        Probability of each outcome under either data set.
+
+    Returns
+    -------
+    float
+        max abs(log(p / q)), infinite if an outcome is possible under one of them only.
+
+    Examples
+    --------
+    >>> from dp_metrics import auditing
+    >>> round(auditing.finite_loss([0.75, 0.25], [0.25, 0.75]), 4)
+    1.0986
+    """
+    p, q = np.asarray(p, dtype=np.float64), np.asarray(q, dtype=np.float64)
+    if ((p > 0) != (q > 0)).any():
+        return math.inf
+    keep = p > 0
+    return float(np.abs(np.log(p[keep]) - np.log(q[keep])).max())
+
+
+def _candidate_probabilities(law: AboveThresholdLaw) -> Floats:
+    """Return the probability of each candidate, the last one's including that of no halt.
+
+    With u = exp(-eps2 * threshold), which has density r u^(r-1) for r = eps1 / eps2, a candidate with score
+    s halts with probability min(1, u exp(eps2 s)). Between the values of u at which one of these reaches 1,
+    the probability to halt at a given candidate is the integral of a polynomial of degree at most r + m for
+    m candidates, which Gauss-Legendre quadrature with (r + m) / 2 + 1 nodes integrates exactly. All terms
+    are positive, so what remains is a rounding error of about m * 2^-52.
+    """
+    r = law.eps1 / law.eps2
+    candidates = law.grid.last - law.grid.first + 1
+    if abs(r - round(r)) > 1e-9 or candidates > _MOST_CANDIDATES:
+        raise TypeError(
+            f"AboveThreshold is compared exactly for at most {_MOST_CANDIDATES} candidates and with eps1 a "
+            "multiple of eps2: use a larger beta, bounds, or the default split."
+        )
+    ends = np.unique(np.concatenate([[0.0, 1.0], np.exp(-law.eps2 * law.scores[law.scores > 0])]))
+    x, w = roots_legendre((candidates + round(r)) // 2 + 1)
+    half = np.diff(ends)[:, np.newaxis] / 2
+    middle = (ends[1:] + ends[:-1])[:, np.newaxis] / 2
+    u = (middle + half * x).ravel()
+    passed = (half * w).ravel() * r * u ** (round(r) - 1)
+    probabilities = []
+    with np.errstate(divide="ignore", under="ignore"):
+        for score, count in zip(law.scores.tolist(), law.counts.tolist(), strict=True):
+            halt = np.minimum(u * np.exp(law.eps2 * score), 1.0)
+            misses = np.power(1.0 - halt, np.arange(count)[:, np.newaxis])
+            probabilities.append(misses @ (passed * halt))
+            passed = passed * (1.0 - halt) ** count
+    return np.append(np.concatenate([*probabilities, []]), passed.sum())
+
+
+def _interval_loss(a: IntervalLaw, b: IntervalLaw) -> float:
+    if a.edges[0] != b.edges[0] or a.edges[-1] != b.edges[-1]:
+        return math.inf
+    edges = np.unique(np.concatenate([a.edges, b.edges]))
+    # on each piece both log densities are linear, so its two ends decide
+    return float(np.abs(_log_density(a, edges) - _log_density(b, edges)).max())
+
+
+def _log_density(law: IntervalLaw, edges: Floats) -> Floats:
+    """Return the log density just inside both ends of each piece."""
+    i = np.searchsorted(law.edges, edges[:-1], side="right") - 1
+    start, width, rate = law.edges[i], law.edges[i + 1] - law.edges[i], law.rates[i]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        norm = np.where(rate == 0.0, 0.0, np.log(rate / -np.expm1(-rate)))
+    height = law.log_weights[i] - np.log(width) + norm
+    return np.stack([height - rate * (t - start) / width for t in (edges[:-1], edges[1:])])
+
+
+def _laplace_loss(a: LaplaceLaw, b: LaplaceLaw) -> float:
+    if a.output_range != b.output_range or a.scale != b.scale:
+        return math.inf
+    # inside, the log ratio is largest at and beyond the centres; the ends of the range are atoms
+    low, high = a.output_range
+    inside = [min(max(centre, low), high) for centre in (a.centre, b.centre)]
+    losses = [abs(abs(t - a.centre) - abs(t - b.centre)) / a.scale for t in inside]
+    atoms = [
+        abs(_log_tail((centre_a - end) / a.scale) - _log_tail((centre_b - end) / a.scale))
+        for end, centre_a, centre_b in ((low, a.centre, b.centre), (-high, -a.centre, -b.centre))
+    ]
+    return max(losses + atoms)
+
+
+def _log_tail(x: float) -> float:
+    """Return the log probability that a standard Laplace variable exceeds x."""
+    return math.log(0.5) - x if x > 0 else math.log1p(-0.5 * math.exp(x))

@@ -1,0 +1,174 @@
+"""The audited set: every metric of the catalogue, with and without public limits, on all that is public."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from dp_metrics.analysis.auditing import AuditResult, audit, metric_loss
+from dp_metrics.inputs.floats import Floats
+from dp_metrics.mechanisms import AboveThreshold, Mechanism, get_mechanism
+from dp_metrics.metrics import FUNCTIONS, METRICS
+
+__all__ = ["AUDITED", "Audited", "Finding", "run_audit", "to_table"]
+
+_COMPARATORS = ("inverse_sensitivity", "piecewise_laplace", "laplace", "geometric")
+_COMPARATOR_TOLERANCE = 1e-9  # their losses are computed in float64, those of hazard in integers
+
+
+@dataclass(frozen=True)
+class Audited:
+    """A metric with options, on data made of numbers from 0 to 1.
+
+    Parameters
+    ----------
+    metric : str
+        Name of the metric.
+    options : mapping, default={}
+        Options of the metric.
+    bounded : bool, default=False
+        Whether the mechanisms that need a public upper limit apply.
+    adds : bool, default=False
+        Whether neighbours differ by a record that is there or not: the record that differs is left out.
+    per_record : callable or None, default=None
+        Makes public options that have an entry per record.
+    records : callable or None, default=None
+        Maps the numbers to the data, record by record; None for what the catalogue says.
+    """
+
+    metric: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    bounded: bool = False
+    adds: bool = False
+    per_record: Callable[[Floats], dict[str, Any]] | None = None
+    records: Callable[[Floats], Sequence[Any]] | None = None
+
+    def loss(self, epsilon: float, mechanism: str | Mechanism) -> Callable[[Floats, Floats], float]:
+        """Return the exact privacy loss of the metric between two arrays."""
+        row, metric = METRICS[self.metric], FUNCTIONS[self.metric]
+        records = self.records or row.from_unit
+
+        def between(a: Floats, b: Floats) -> float:
+            options = {**row.required, **self.options}
+            if self.adds:
+                b = a[a == b]
+                options["neighboring"] = "add_or_remove_one"
+            if self.per_record is not None:
+                options |= self.per_record(a)
+            data = records(a), records(b)
+            return metric_loss(metric, *data, epsilon=epsilon, mechanism=mechanism, **options)
+
+        return between
+
+
+def _weights(x: Floats) -> dict[str, Any]:
+    return {"sample_weight": 0.1 + np.arange(x.size) % 3}
+
+
+def _two_columns(x: Floats) -> tuple[Any, ...]:
+    return np.ones_like(x), np.stack([1.0 - x, x], axis=1)
+
+
+def _rows() -> dict[str, Audited]:
+    """Return every metric of the catalogue: as it is, and with a public limit."""
+    found = {}
+    for name, row in METRICS.items():
+        found[name] = Audited(name, bounded=row.limit is None)
+        if row.limit is not None:
+            found[f"{name}, {', '.join(row.limit)}"] = Audited(name, row.limit, bounded=True)
+    return found
+
+
+AUDITED: dict[str, Audited] = {
+    **_rows(),
+    "private_mse, weights": Audited("private_mse", {"bounds": (0, 1)}, bounded=True, per_record=_weights),
+    "private_mse, add or remove": Audited("private_mse", {"bounds": (0, 1)}, adds=True),
+    "private_variance, add or remove": Audited("private_variance", adds=True),
+    "private_mean_pinball_loss, alpha": Audited("private_mean_pinball_loss", {"alpha": 0.9}),
+    "private_log_loss, two columns": Audited(
+        "private_log_loss", {"max_loss": 10.0}, bounded=True, records=_two_columns
+    ),
+}
+"""Every public metric, with and without public limits, and options that change what one person can do."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line of the audit."""
+
+    metric: str
+    mechanism: str
+    epsilon: float
+    result: AuditResult
+
+
+def run_audit(
+    epsilons: Sequence[float],
+    *,
+    n: int = 10,
+    steps: int = 100,
+    progress: Callable[[Sequence[Any]], Any] = lambda plan: plan,
+) -> list[Finding]:
+    """Audit every public metric with every mechanism that applies.
+
+    Parameters
+    ----------
+    epsilons : sequence of float
+        Claims to check.
+    n : int, default=10
+        Records of each made-up data set.
+    steps : int, default=100
+        Steps of hill climbing after the adversarial pairs.
+    progress : callable, default=no progress
+        Wraps the list of what there is to do, as tqdm does.
+
+    Returns
+    -------
+    list of Finding
+        The worst pair found for each.
+    """
+    # a coarse beta keeps the exact comparison of all candidates quick; the mechanism is the same
+    bounded_only: dict[str, Mechanism] = {
+        "above_threshold": AboveThreshold(beta=1.2),
+        **{name: get_mechanism(name) for name in _COMPARATORS},
+    }
+    plan = [
+        (name, audited, label, mechanism, epsilon)
+        for name, audited in AUDITED.items()
+        for label, mechanism in {
+            "hazard": get_mechanism("hazard"),
+            **(bounded_only if audited.bounded else {}),
+        }.items()
+        # with a private n the ranks are as many as any n could need, which makes small claims slow to check
+        for epsilon in epsilons
+        if epsilon >= 1 or not audited.adds
+    ]
+    findings = []
+    for name, audited, label, mechanism, epsilon in progress(plan):
+        result = audit(
+            f"{name} with {label}",
+            audited.loss(epsilon, mechanism),
+            epsilon=epsilon,
+            n=n,
+            steps=steps // 10 if audited.adds else steps,
+            tolerance=0.0 if label in ("hazard", "geometric") else _COMPARATOR_TOLERANCE,
+        )
+        findings.append(Finding(name, label, epsilon, result))
+    return findings
+
+
+def to_table(findings: Sequence[Finding]) -> str:
+    """Return the worst loss / epsilon over all epsilons as a Markdown table, a row per metric."""
+    mechanisms = list(dict.fromkeys(finding.mechanism for finding in findings))
+    lines = ["| metric | " + " | ".join(mechanisms) + " |", "|---" * (1 + len(mechanisms)) + "|"]
+    for metric in dict.fromkeys(finding.metric for finding in findings):
+        cells = []
+        for mechanism in mechanisms:
+            found = [f for f in findings if (f.metric, f.mechanism) == (metric, mechanism)]
+            worst = max((f.result.worst / f.epsilon for f in found), default=math.nan)
+            failed = not all(f.result.passed for f in found)
+            cells.append("" if not found else f"{worst:.6f}{' FAIL' if failed else ''}")
+        lines.append(f"| {metric} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)

@@ -1,0 +1,14 @@
+"""The numbers that everything is computed in."""
+
+import sys
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["MAX_FLOAT", "Floats"]
+
+Floats: TypeAlias = NDArray[np.float64]
+
+MAX_FLOAT = sys.float_info.max
+"""The largest finite float64: where sums saturate, and the public limit of a metric that has no other."""

@@ -1,0 +1,161 @@
+"""Checkers of the public options of a call: weights, groups, outputs and neighbouring relation."""
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_consistent_length
+
+from dp_metrics.inputs.floats import Floats
+from dp_metrics.inputs.records import check_numbers, check_vector, refuse_masked
+from dp_metrics.inputs.scalars import as_real, as_whole
+
+__all__ = [
+    "NO_WEIGHT",
+    "MultiOutput",
+    "check_ddof",
+    "check_digits",
+    "check_groups",
+    "check_label",
+    "check_multioutput",
+    "check_neighboring",
+    "check_sample_weight",
+    "check_share",
+]
+
+MultiOutput: TypeAlias = Literal["raw_values", "uniform_average"] | Sequence[float] | Floats
+"""How several outputs make one number, or "raw_values" for a number each."""
+
+NO_WEIGHT = "Sample weights must contain at least one non-zero number."
+_MOST_DIGITS = 17
+_RELATIONS = ("replace_one", "add_or_remove_one")
+_AVERAGES = ("raw_values", "uniform_average")
+
+
+def check_neighboring(neighboring: Any, disclosing: Sequence[str] = ()) -> bool:
+    """Return whether the number of records is private.
+
+    Parameters
+    ----------
+    neighboring : {"replace_one", "add_or_remove_one"}
+        The neighbouring relation.
+    disclosing : sequence of str
+        Options of the call that would give a private number of records away.
+    """
+    if not (isinstance(neighboring, str) and neighboring in _RELATIONS):
+        raise ValueError(f"neighboring must be one of {_RELATIONS}.")
+    if neighboring == "replace_one":
+        return False
+    if disclosing:
+        raise ValueError(
+            f"{' and '.join(disclosing)} cannot be used with neighboring='add_or_remove_one', which keeps "
+            "the number of records private: it would be given away."
+        )
+    return True
+
+
+def check_label(label: Any) -> str | None:
+    """Return the label of a spend, or None for the name of the metric."""
+    if label is None or isinstance(label, str):
+        return label
+    raise TypeError("label must be None or a string.")
+
+
+def check_sample_weight(
+    sample_weight: ArrayLike | None, *data: NDArray[Any], whole: bool = True
+) -> Floats | None:
+    """Return public weights, one finite, non-negative number per record of the data.
+
+    If these are all records, the whole data, one weight at least must be positive.
+    """
+    if sample_weight is None:
+        return None
+    weights = check_numbers(sample_weight, "sample_weight", allow_2d=True, private_n=not whole)
+    if weights.ndim == 2 and weights.shape[1] == 1:
+        weights = weights[:, 0]
+    if weights.ndim != 1:
+        raise ValueError("Sample weights must be 1D array or scalar")
+    check_consistent_length(*data, weights)
+    if (weights < 0).any():
+        raise ValueError("Negative values in data passed to `sample_weight`.")
+    if whole and not weights.any():
+        raise ValueError(NO_WEIGHT)
+    return weights
+
+
+def check_groups(groups: ArrayLike | None, *data: NDArray[Any]) -> NDArray[np.intp] | None:
+    """Return the number of each record's public group, counted from 0."""
+    if groups is None:
+        return None
+    refuse_masked(groups)
+    labels = np.asarray(groups)
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        labels = labels[:, 0]
+    if labels.ndim != 1:
+        raise ValueError("groups should be a 1d array, one label per record.")
+    check_consistent_length(*data, labels)
+    if labels.dtype.kind == "f" and np.isnan(labels).any():
+        raise ValueError("Input groups contains NaN.")
+    if labels.dtype.kind != "O":
+        return np.unique(labels, return_inverse=True)[1].reshape(-1)
+    numbers_of: dict[Any, int] = {}
+    try:
+        codes = [numbers_of.setdefault(label, len(numbers_of)) for label in labels]
+    except TypeError:
+        raise ValueError("groups must be hashable labels.") from None
+    return np.array(codes, dtype=np.intp)
+
+
+def check_multioutput(multioutput: Any, n_outputs: int) -> Literal["raw_values"] | Floats | None:
+    """Return "raw_values", public weights of the outputs, or None for their plain mean."""
+    if isinstance(multioutput, str):
+        if multioutput == "variance_weighted":
+            raise ValueError(
+                "multioutput='variance_weighted' weights the outputs by their variances, which are private: "
+                "pass weights that do not depend on the data."
+            )
+        if multioutput not in _AVERAGES:
+            raise ValueError(
+                f"Allowed 'multioutput' string values are {_AVERAGES}. You provided {multioutput=!r}"
+            )
+        return "raw_values" if multioutput == "raw_values" else None
+    if multioutput is None:
+        return None
+    weights = check_vector(multioutput, "multioutput")
+    if n_outputs == 1:
+        raise ValueError("Custom weights are useful only in multi-output cases.")
+    if weights.size != n_outputs:
+        raise ValueError(
+            f"There must be equally many custom weights ({weights.size}) as outputs ({n_outputs})."
+        )
+    if (weights < 0).any() or not weights.any():
+        raise ValueError("Custom weights must be non-negative, and at least one of them positive.")
+    scaled: Floats = weights / weights.max()  # so that their sum cannot overflow
+    return scaled
+
+
+def check_ddof(ddof: Any) -> float:
+    """Return the delta degrees of freedom."""
+    value = as_real(ddof)
+    if not math.isfinite(value):
+        raise ValueError("ddof must be a finite number.")
+    return value
+
+
+def check_digits(digits: Any) -> int:
+    """Return the number of significant digits to print; a float64 has 17."""
+    number = as_whole(digits)
+    if number is None or not 1 <= number <= _MOST_DIGITS:
+        raise ValueError(f"digits must be an integer from 1 to {_MOST_DIGITS}.")
+    return number
+
+
+def check_share(share: Any, name: str) -> Fraction:
+    """Return a share strictly between 0 and 1 as the decimal that people typed."""
+    value = as_real(share)
+    if not 0 < value < 1:
+        raise ValueError(f"{name} must lie strictly between 0 and 1.")
+    return share if isinstance(share, Fraction) else Fraction(repr(value))

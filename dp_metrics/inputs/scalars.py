@@ -1,0 +1,25 @@
+"""Numbers among the options: what counts as a real one and as a whole one, for all checkers alike."""
+
+import math
+import numbers
+from typing import Any
+
+import numpy as np
+
+__all__ = ["as_real", "as_whole"]
+
+
+def as_real(value: Any) -> float:
+    """Return a real number as a float; NaN for what is none (true and false are none) or too large."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return math.nan
+
+
+def as_whole(value: Any) -> int | None:
+    """Return a whole number as an int; None for what is none, true and false among it."""
+    is_whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    return int(value) if is_whole else None

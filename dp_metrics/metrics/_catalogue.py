@@ -1,0 +1,147 @@
+"""One row for each public metric: what everything that serves a metric is derived from."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dp_metrics.inputs.floats import Floats
+from dp_metrics.release.release import Plan, Release
+
+__all__ = ["OUTPUTS", "UNIT", "WEIGHTS", "Metric"]
+
+WEIGHTS: Mapping[str, Any] = {"sample_weight": None, "groups": None}
+"""Options, with their defaults, of every mean of a loss per record."""
+
+OUTPUTS: Mapping[str, Any] = {"multioutput": "uniform_average", **WEIGHTS}
+"""Options of a mean of losses that takes several outputs."""
+
+UNIT: Mapping[str, Any] = {"bounds": (0, 1)}
+"""The limit of a metric that takes bounds, for values from 0 to 1."""
+
+
+def _predictions(x: Floats) -> tuple[Any, ...]:
+    return np.zeros_like(x), x
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Metric:
+    r"""All that is public about a metric.
+
+    Parameters
+    ----------
+    name : str
+        Name of the public function.
+    twin : str
+        The function without privacy, of scikit-learn or NumPy.
+    plan : callable
+        The `Plan` of (\*data, private_n, \*\*options), from valid records; raises for others.
+    data : tuple of str
+        The arguments that hold a value per record.
+    options : mapping
+        The public options that the function takes, with their defaults; None for those of `required`.
+    required : mapping
+        The options without a default, for values from 0 to 1.
+    greater_is_better : bool or None
+        Whether the metric is a score (true) or a loss; None: it does not judge a model, or is no one number.
+    is_share : bool
+        Whether a result near one end of the range is as likely as near the other: "geometric" is the default
+        mechanism where the number of records is public.
+    is_mean_loss : bool
+        Whether one mean of a loss per record is released, so that a summary of bounded size knows it.
+    is_variance : bool
+        Whether a variance or a function of one is released, so that a summary of bounded size knows it.
+    discloses_n : mapping
+        Options that would disclose a private number of records, each with the truth value that does not.
+    limit : mapping or None
+        Options that give the metric a public upper limit, for values from 0 to 1; None: it has one anyway.
+    from_unit : callable
+        Valid data made from numbers from 0 to 1, a record each: what audits are made of.
+    lowest_prediction : float
+        The least prediction in the domain of the metric.
+    predicts_labels : bool
+        Whether the predictions are labels.
+    """
+
+    name: str
+    twin: str
+    plan: Callable[..., Plan]
+    data: tuple[str, ...] = ("y_true", "y_pred")
+    options: Mapping[str, Any]
+    required: Mapping[str, Any] = field(default_factory=dict)
+    greater_is_better: bool | None = None
+    is_share: bool = False
+    is_mean_loss: bool = False
+    is_variance: bool = False
+    discloses_n: Mapping[str, bool] = field(default_factory=dict)
+    limit: Mapping[str, Any] | None = None
+    from_unit: Callable[[Floats], tuple[Any, ...]] = _predictions
+    lowest_prediction: float = -np.inf
+    predicts_labels: bool = False
+
+    DEFAULT: ClassVar[str] = "hazard"
+
+    def default_mechanism(self, neighboring: str) -> str:
+        """Return the name of the mechanism that is used if none is chosen."""
+        return "geometric" if self.is_share and neighboring == "replace_one" else self.DEFAULT
+
+    def disclosing(self, options: Mapping[str, Any]) -> list[str]:
+        """Return the options that would give a private number of records away, as they were typed."""
+        found = [name for name in ("sample_weight", "groups") if options.get(name) is not None]
+        return found + [
+            f"{name}={options[name]!r}"
+            for name, harmless in self.discloses_n.items()
+            if name in options and bool(options[name]) != harmless
+        ]
+
+    def settings(
+        self,
+        *,
+        epsilon: Any,
+        mechanism: Any = None,
+        accountant: Any = None,
+        random_state: Any = None,
+        neighboring: Any = "replace_one",
+        label: Any = None,
+        options: Mapping[str, Any],
+    ) -> Release:
+        """Return the checked public settings of a call."""
+        return Release(
+            self.name,
+            epsilon=epsilon,
+            mechanism=mechanism,
+            default=self.default_mechanism(neighboring),
+            accountant=accountant,
+            random_state=random_state,
+            neighboring=neighboring,
+            label=label,
+            disclosing=self.disclosing(options),
+        )
+
+    def release(self, arguments: Mapping[str, Any]) -> Any:
+        """Check, spend and draw: what a call of the public function with these arguments does.
+
+        Parameters
+        ----------
+        arguments : mapping
+            All arguments of the function by name.
+
+        Returns
+        -------
+        float, ndarray, str, dict or PrivateResult
+            What the function returns.
+        """
+        settings = dict(arguments)
+        return_result = settings.pop("return_result")
+        data = [settings.pop(name) for name in self.data]
+        options = {name: settings.pop(name) for name in self.options}
+        release = self.settings(**settings, options=options)
+        result = release.run(self.planned(data, options, private_n=release.private_n))
+        return result if return_result else result.value
+
+    def planned(self, data: Sequence[Any], options: Mapping[str, Any], *, private_n: bool) -> Plan:
+        """Return what a call releases, or raise if the data or the options are invalid."""
+        # whoever made NumPy raise or warn of overflows would learn of the data
+        with np.errstate(all="ignore"):
+            return self.plan(*data, private_n=private_n, **{**self.options, **options})

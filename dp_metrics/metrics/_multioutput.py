@@ -1,0 +1,153 @@
+"""What the regression metrics share: from targets and predictions of one or several outputs to a plan."""
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dp_metrics.inputs.floats import MAX_FLOAT, Floats
+from dp_metrics.inputs.losses import Loss, RecordLoss, largest_error, squared_error
+from dp_metrics.inputs.options import check_groups, check_multioutput, check_sample_weight, check_share
+from dp_metrics.inputs.records import as_targets, check_bounds, check_max_loss, float_block
+from dp_metrics.release.queries import MeanLoss, Variance
+from dp_metrics.release.release import Plan, Released
+
+__all__ = ["error_plan", "r2_from_parts", "r2_plan", "root_plan"]
+
+OutputWeights: TypeAlias = Literal["raw_values"] | Floats | None
+Check: TypeAlias = Callable[[Floats, Floats], None]
+
+
+def error_plan(
+    loss: Loss,
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    max_loss: Any = None,
+    check: Check | None = None,
+    several: bool = True,
+    **options: Any,
+) -> Plan:
+    """Return the plan of the mean of a loss, averaged over the outputs, or with "raw_values" of each output.
+
+    Parameters
+    ----------
+    loss : callable
+        Loss of blocks of targets and predictions, record by record and output by output.
+    y_true, y_pred, max_loss
+        As the caller got them.
+    check : callable or None, default=None
+        Raises for blocks of targets and predictions outside the loss's domain, one record at a time.
+    several : bool, default=True
+        Whether more than one output is allowed.
+    **options
+        As for `_Pairs`.
+    """
+    pairs = _Pairs(y_true, y_pred, **options)
+    if pairs.outputs > 1 and not several:
+        raise ValueError("y_true and y_pred should be 1d arrays.")
+    record_loss = pairs.record_loss(loss, max_loss, check)
+    if isinstance(pairs.output_weights, str):
+        return Plan(pairs.each(record_loss), lambda released: np.array(released.values))
+    return Plan((pairs.query(record_loss, pairs.true, pairs.pred),))
+
+
+def root_plan(loss: Loss, y_true: ArrayLike, y_pred: ArrayLike, **options: Any) -> Plan:
+    """Return the plan of the root of the mean loss of each output, and of the average of the roots."""
+    pairs = _Pairs(y_true, y_pred, **options)
+
+    def roots(released: Released) -> Any:
+        return _combined([math.sqrt(value) for value in released.values], pairs.output_weights)
+
+    return Plan(pairs.each(pairs.record_loss(loss)), roots)
+
+
+def r2_plan(
+    y_true: ArrayLike, y_pred: ArrayLike, *, error_share: Any, sample_weight: Any, **options: Any
+) -> Plan:
+    """Return the plan of R^2 of each output, from a mean squared error and a variance, averaged."""
+    if sample_weight is not None:
+        raise ValueError("sample_weight cannot be used: a weighted variance has no private release here.")
+    share = check_share(error_share, "error_share")
+    pairs = _Pairs(y_true, y_pred, **options)
+    k = pairs.outputs
+    variances = [Variance(column, pairs.bounds, "y_true") for column in _columns(pairs.true)]
+
+    def scores(released: Released) -> Any:
+        parts = zip(released.values[:k], released.values[k:], strict=True)
+        return _combined([r2_from_parts(error, variance) for error, variance in parts], pairs.output_weights)
+
+    return Plan(
+        (*pairs.each(pairs.record_loss(squared_error)), *variances),
+        scores,
+        shares=(share / k,) * k + ((1 - share) / k,) * k,
+    )
+
+
+def r2_from_parts(error: float, variance: float) -> float:
+    """Return 1 - error / variance, always finite."""
+    if variance == 0:
+        return 1.0 if error == 0 else 0.0
+    # Python divides floats without a warning; what overflows is infinite
+    return max(1.0 - error / variance, -MAX_FLOAT)
+
+
+class _Pairs:
+    """Targets and predictions, and the checked options about them."""
+
+    def __init__(
+        self,
+        y_true: ArrayLike,
+        y_pred: ArrayLike,
+        *,
+        private_n: bool,
+        bounds: Any = None,
+        multioutput: Any = "uniform_average",
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> None:
+        self.bounds = check_bounds(bounds)
+        columns = 1 if isinstance(multioutput, str) else max(np.size(multioutput), 1)
+        self.true, self.pred = as_targets(y_true, y_pred, private_n=private_n, columns=columns)
+        self.outputs = 1 if self.true.ndim == 1 else self.true.shape[1]
+        self.output_weights: OutputWeights = check_multioutput(multioutput, self.outputs)
+        self.sample_weight = check_sample_weight(sample_weight, self.true, self.pred, whole=not private_n)
+        self.groups = check_groups(groups, self.true, self.pred)
+
+    def record_loss(self, loss: Loss, max_loss: Any = None, check: Check | None = None) -> RecordLoss:
+        """Return the loss of a record, within the public limits."""
+        cap = check_max_loss(max_loss)
+        return RecordLoss(
+            loss,
+            reads=(partial(float_block, name="y_true"), partial(float_block, name="y_pred")),
+            cap=cap if self.bounds is None else largest_error(loss, self.bounds),
+            bounds=self.bounds,
+            check=check,
+            output_weights=None if isinstance(self.output_weights, str) else self.output_weights,
+        )
+
+    def query(self, record_loss: RecordLoss, *records: NDArray[Any]) -> MeanLoss:
+        """Return the query of a mean loss of these records."""
+        return MeanLoss(record_loss, records, self.sample_weight, self.groups)
+
+    def each(self, record_loss: RecordLoss) -> tuple[MeanLoss, ...]:
+        """Return one query per output."""
+        columns = zip(_columns(self.true), _columns(self.pred), strict=True)
+        return tuple(self.query(record_loss, *pair) for pair in columns)
+
+
+def _columns(array: NDArray[Any]) -> list[NDArray[Any]]:
+    return [array] if array.ndim == 1 else list(array.T)
+
+
+def _combined(values: Sequence[float], output_weights: OutputWeights) -> float | Floats:
+    """Combine the released values of several outputs."""
+    if isinstance(output_weights, str):
+        return np.array(values)
+    weights: list[float] = [1.0] * len(values) if output_weights is None else output_weights.tolist()
+    total = sum(weights)
+    mean: float = sum(value * (weight / total) for value, weight in zip(values, weights, strict=True))
+    return min(max(mean, -MAX_FLOAT), MAX_FLOAT)

@@ -1,0 +1,631 @@
+"""Private classification metrics, drop-in replacements for those of `sklearn.metrics`."""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dp_metrics._random import RandomState
+from dp_metrics.accounting import PrivacyAccountant
+from dp_metrics.inputs.floats import MAX_FLOAT, Floats
+from dp_metrics.inputs.losses import (
+    RecordLoss,
+    brier_loss,
+    brier_loss_cap,
+    log_loss,
+    log_loss_cap,
+    zero_one_loss,
+)
+from dp_metrics.inputs.options import check_groups, check_sample_weight
+from dp_metrics.inputs.records import (
+    as_label_pairs,
+    as_labels,
+    as_probabilities,
+    check_labels,
+    check_max_loss,
+    check_same_length,
+    differing_block,
+    encoded_block,
+    probability_block,
+    public_labels,
+)
+from dp_metrics.mechanisms import Mechanism
+from dp_metrics.metrics._catalogue import WEIGHTS, Metric
+from dp_metrics.release.queries import MeanLoss
+from dp_metrics.release.release import Plan, Released
+
+__all__ = [
+    "private_accuracy_score",
+    "private_brier_score_loss",
+    "private_log_loss",
+    "private_zero_one_loss",
+]
+
+
+class LabelledProbabilities:
+    """Labels and predicted probabilities, with the public label set.
+
+    Parameters
+    ----------
+    y_true, y_proba, labels, sample_weight, groups
+        As the caller got them.
+    private_n : bool
+        Whether the number of records is private.
+    """
+
+    def __init__(
+        self,
+        y_true: ArrayLike,
+        y_proba: ArrayLike,
+        *,
+        labels: ArrayLike | None,
+        private_n: bool,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> None:
+        given = public_labels(labels)
+        columns = 1 if given is None or given.size == 2 else given.size
+        self.proba, self.resolution = as_probabilities(y_proba, private_n=private_n, columns=columns)
+        self.columns = self.proba.shape[1]
+        self.labels = check_labels(given, self.columns)
+        self.true = as_labels(y_true, self.labels, private_n=private_n)
+        check_same_length(self.true, self.proba, private_n=private_n)
+        records = (self.true, self.proba)
+        self.sample_weight = check_sample_weight(sample_weight, *records, whole=not private_n)
+        self.groups = check_groups(groups, *records)
+
+    def codes(self, block: NDArray[Any]) -> NDArray[np.intp]:
+        """Return the position of each label in the label set."""
+        return encoded_block(block, self.labels)
+
+    def query(self, loss: Any, cap: float, *, codes: Any = None, is_count: bool = False) -> MeanLoss:
+        """Return the query of the mean of a loss of codes and probabilities."""
+        reads = (codes or self.codes, probability_block)
+        record_loss = RecordLoss(loss, reads=reads, cap=cap, is_count=is_count)
+        return MeanLoss(record_loss, (self.true, self.proba), self.sample_weight, self.groups)
+
+    def log_loss(self, max_loss: Any) -> MeanLoss:
+        """Return the query of the log loss."""
+        cap = log_loss_cap(self.resolution, check_max_loss(max_loss))
+        return self.query(partial(log_loss, resolution=self.resolution), cap)
+
+    def brier_loss(self, pos_label: Any = None, scale_by_half: Any = "auto") -> MeanLoss:
+        """Return the query of the Brier score loss."""
+        in_order = self.labels.tolist()
+        positive = in_order[1] if pos_label is None else pos_label
+        if positive not in in_order:
+            raise ValueError("pos_label is not one of the public labels.")
+        if scale_by_half != "auto" and not isinstance(scale_by_half, bool):
+            raise ValueError("scale_by_half must be True, False or 'auto'.")
+        half = self.columns <= 2 if scale_by_half == "auto" else bool(scale_by_half)
+
+        def is_positive(block: NDArray[Any]) -> NDArray[np.intp]:
+            matches: NDArray[np.bool_] = self.codes(block) == in_order.index(positive)
+            return matches.astype(np.intp)
+
+        codes = is_positive if self.columns == 1 else self.codes
+        return self.query(partial(brier_loss, half=half), brier_loss_cap(half), codes=codes)
+
+    def wrong(self) -> MeanLoss:
+        """Return the query of the share of records whose most probable label is not the true one."""
+        return self.query(_is_not_most_probable, 1.0, is_count=True)
+
+
+def _is_not_most_probable(codes: NDArray[np.intp], proba: Floats) -> Floats:
+    predicted = proba[:, 0] > 0.5 if proba.shape[1] == 1 else np.argmax(proba, axis=1)
+    return zero_one_loss(predicted != codes)
+
+
+def _mean_plan(query: MeanLoss, normalize: Any, *, is_score: bool = False) -> Plan:
+    """Return the plan of a mean, or for a score of 1 minus the mean, or of n times that."""
+
+    def postprocess(released: Released) -> float:
+        mean = 1.0 - released.values[0] if is_score else released.values[0]
+        # the total weight is public; with a private n no option asks for the sum
+        return float(mean if normalize else min(mean * released.queries[0].total_weight, MAX_FLOAT))
+
+    return Plan((query,), postprocess)
+
+
+def _log_loss_plan(
+    y_true: ArrayLike, y_proba: ArrayLike, *, max_loss: Any, normalize: Any, **options: Any
+) -> Plan:
+    return _mean_plan(LabelledProbabilities(y_true, y_proba, **options).log_loss(max_loss), normalize)
+
+
+LOG_LOSS = Metric(
+    name="private_log_loss",
+    twin="sklearn.metrics.log_loss",
+    plan=_log_loss_plan,
+    data=("y_true", "y_proba"),
+    options={"labels": None, "max_loss": None, "normalize": True, **WEIGHTS},
+    greater_is_better=False,
+    is_mean_loss=True,
+    discloses_n={"normalize": True},
+    from_unit=lambda x: (np.ones_like(x), x),
+)
+
+
+def private_log_loss(
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    *,
+    epsilon: float,
+    labels: ArrayLike | None = None,
+    max_loss: float | None = None,
+    normalize: bool = True,
+    sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    neighboring: str = "replace_one",
+    mechanism: str | Mechanism = "hazard",
+    accountant: PrivacyAccountant | None = None,
+    random_state: RandomState = None,
+    label: str | None = None,
+    return_result: bool = False,
+) -> float | Any:
+    """Log loss (cross-entropy) with epsilon-differential privacy for the test records.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        True labels, each one of `labels`.
+    y_proba : array-like of shape (n_samples,), (n_samples, 1) or (n_samples, n_classes)
+        Probabilities in [0, 1], one column per label in sorted order as `predict_proba` gives them; a single
+        column holds the probability of the second label. They are used as they are: rows need not sum to 1,
+        and no warning tells whether they do.
+    epsilon : float
+        Privacy parameter, > 0: smaller is more private and less accurate.
+    labels : array-like of shape (n_classes,) or None, default=None
+        The public label set. None: 0 and 1 for one column, 0 .. K-1 for K columns. Never inferred from
+        `y_true`.
+    max_loss : float or None, default=None
+        Public cap of one record's loss, in nats. None: what scikit-learn's clipping of probabilities implies,
+        -log(eps) for the float type of `y_proba` (36.04 for float64, 15.94 for float32). A smaller one,
+        such as log(1 + exp(10)) for logits restricted to [-10, 10], gives a more accurate answer.
+    normalize : bool, default=True
+        If false, return the sum over the records: the private mean times the public total weight.
+    sample_weight : array-like of shape (n_samples,) or None, default=None
+        Public, non-negative weights. They must not be computed from these records: class weights, for
+        example, give labels away.
+    groups : array-like of shape (n_samples,) or None, default=None
+        Public label of the person (or other unit) that each record belongs to. The guarantee then covers all
+        records of one group together. None: each record is a person of its own.
+    neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
+        What one person can change: a record's contents, the number of records being public; or whether it is
+        there at all. The second costs accuracy, and takes neither weights nor groups.
+    mechanism : str or mechanism object, default="hazard"
+        "hazard", "above_threshold", or, for a metric with a public limit (this metric always has one),
+        "inverse_sensitivity", "piecewise_laplace", "laplace" or "geometric"; or an object such as
+        `AboveThreshold.paper()`.
+    accountant : PrivacyAccountant or None, default=None
+        Budget that pays epsilon for this release, before it is drawn.
+    random_state : None, int, RandomState or Generator, default=None
+        None draws fresh randomness from the operating system. Anything else makes the release reproducible
+        and therefore NOT private.
+    label : str or None, default=None
+        The name of this release in the accountant's history; None: the name of the metric.
+    return_result : bool, default=False
+        Whether to return a `PrivateResult`, which also holds what may be published about the release.
+
+    Returns
+    -------
+    float
+        The private log loss; finite, at least 0.
+        With ``return_result=True`` a `PrivateResult` with that value.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an input is invalid, as in scikit-learn, or an option is, or if the accountant counts releases
+        under another neighbouring relation.
+    PrivacyBudgetError
+        If the accountant has less than epsilon left; nothing is drawn.
+
+    Warns
+    -----
+    SeededReleaseWarning
+        If `random_state` is given.
+
+    See Also
+    --------
+    private_brier_score_loss : Squared error of the probabilities.
+
+    Notes
+    -----
+    Guarantee: replacing any one record, or with `groups` all records of any one group, changes the
+    probability of any result by at most a factor exp(epsilon), given the model, the number of records and the
+    arguments, which are public. With neighboring="add_or_remove_one" the same holds when any one record is
+    added or removed, and the number of records is not public.
+
+    References
+    ----------
+    D. Durfee, "Instance-Specific Asymmetric Sensitivity in Differential Privacy", arXiv:2311.14681,
+    Section 5.1 and Appendix D.2.
+
+    Examples
+    --------
+    >>> from dp_metrics import private_log_loss
+    >>> y_true = ["ham", "spam", "spam", "ham"] * 250
+    >>> y_proba = [[0.9, 0.1], [0.1, 0.9], [0.2, 0.8], [0.65, 0.35]] * 250
+    >>> loss = private_log_loss(y_true, y_proba, epsilon=1.0, labels=["ham", "spam"])
+    >>> 0.1 < loss < 0.5  # exactly 0.216
+    True
+    """
+    return LOG_LOSS.release(locals())
+
+
+def _brier_plan(
+    y_true: ArrayLike, y_proba: ArrayLike, *, pos_label: Any, scale_by_half: Any, **options: Any
+) -> Plan:
+    return Plan((LabelledProbabilities(y_true, y_proba, **options).brier_loss(pos_label, scale_by_half),))
+
+
+BRIER = Metric(
+    name="private_brier_score_loss",
+    twin="sklearn.metrics.brier_score_loss",
+    plan=_brier_plan,
+    data=("y_true", "y_proba"),
+    options={"pos_label": None, "labels": None, "scale_by_half": "auto", **WEIGHTS},
+    greater_is_better=False,
+    is_mean_loss=True,
+    from_unit=lambda x: (np.ones_like(x), x),
+)
+
+
+def private_brier_score_loss(
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    *,
+    epsilon: float,
+    sample_weight: ArrayLike | None = None,
+    pos_label: Any = None,
+    labels: ArrayLike | None = None,
+    scale_by_half: bool | str = "auto",
+    groups: ArrayLike | None = None,
+    neighboring: str = "replace_one",
+    mechanism: str | Mechanism = "hazard",
+    accountant: PrivacyAccountant | None = None,
+    random_state: RandomState = None,
+    label: str | None = None,
+    return_result: bool = False,
+) -> float | Any:
+    """Brier score loss with epsilon-differential privacy for the test records.
+
+    The mean squared distance between the probabilities and the true label. One record's distance is clipped
+    to what probabilities with the sum 1 can reach.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        True labels, each one of `labels`.
+    y_proba : array-like of shape (n_samples,), (n_samples, 1) or (n_samples, n_classes)
+        Probabilities in [0, 1], one column per label in sorted order as `predict_proba` gives them; a single
+        column holds the probability of the second label. They are used as they are: rows need not sum to 1,
+        and no warning tells whether they do.
+    epsilon : float
+        Privacy parameter, > 0: smaller is more private and less accurate.
+    sample_weight : array-like of shape (n_samples,) or None, default=None
+        Public, non-negative weights. They must not be computed from these records: class weights, for
+        example, give labels away.
+    pos_label : label or None, default=None
+        The label whose probability a single column holds; None for the second of `labels`.
+    labels : array-like of shape (n_classes,) or None, default=None
+        The public label set. None: 0 and 1 for one column, 0 .. K-1 for K columns. Never inferred from
+        `y_true`.
+    scale_by_half : bool or "auto", default="auto"
+        Whether to halve the distance; "auto" does so for two labels, so that the range is [0, 1].
+    groups : array-like of shape (n_samples,) or None, default=None
+        Public label of the person (or other unit) that each record belongs to. The guarantee then covers all
+        records of one group together. None: each record is a person of its own.
+    neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
+        What one person can change: a record's contents, the number of records being public; or whether it is
+        there at all. The second costs accuracy, and takes neither weights nor groups.
+    mechanism : str or mechanism object, default="hazard"
+        "hazard", "above_threshold", or, for a metric with a public limit (this metric always has one),
+        "inverse_sensitivity", "piecewise_laplace", "laplace" or "geometric"; or an object such as
+        `AboveThreshold.paper()`.
+    accountant : PrivacyAccountant or None, default=None
+        Budget that pays epsilon for this release, before it is drawn.
+    random_state : None, int, RandomState or Generator, default=None
+        None draws fresh randomness from the operating system. Anything else makes the release reproducible
+        and therefore NOT private.
+    label : str or None, default=None
+        The name of this release in the accountant's history; None: the name of the metric.
+    return_result : bool, default=False
+        Whether to return a `PrivateResult`, which also holds what may be published about the release.
+
+    Returns
+    -------
+    float
+        The private Brier score loss, in [0, 1], or [0, 2] if it is not halved.
+        With ``return_result=True`` a `PrivateResult` with that value.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an input is invalid, as in scikit-learn, or an option is, or if the accountant counts releases
+        under another neighbouring relation.
+    PrivacyBudgetError
+        If the accountant has less than epsilon left; nothing is drawn.
+
+    Warns
+    -----
+    SeededReleaseWarning
+        If `random_state` is given.
+
+    See Also
+    --------
+    private_log_loss : Logarithmic loss of the probabilities.
+
+    Notes
+    -----
+    Guarantee: replacing any one record, or with `groups` all records of any one group, changes the
+    probability of any result by at most a factor exp(epsilon), given the model, the number of records and the
+    arguments, which are public. With neighboring="add_or_remove_one" the same holds when any one record is
+    added or removed, and the number of records is not public.
+
+    References
+    ----------
+    D. Durfee, "Instance-Specific Asymmetric Sensitivity in Differential Privacy", arXiv:2311.14681,
+    Appendix D.
+
+    Examples
+    --------
+    >>> from dp_metrics import private_brier_score_loss
+    >>> y_true, y_proba = [0, 1, 1, 0] * 250, [0.1, 0.9, 0.8, 0.3] * 250
+    >>> loss = private_brier_score_loss(y_true, y_proba, epsilon=1.0)
+    >>> 0.02 < loss < 0.07  # exactly 0.0375
+    True
+    """
+    return BRIER.release(locals())
+
+
+def _wrong(true: NDArray[Any], pred: NDArray[Any]) -> Floats:
+    return zero_one_loss(differing_block(true, pred))
+
+
+def _as_they_are(block: NDArray[Any]) -> NDArray[Any]:
+    return block
+
+
+def _zero_one_plan(
+    y_true: Any,
+    y_pred: Any,
+    *,
+    private_n: bool,
+    normalize: Any,
+    sample_weight: ArrayLike | None,
+    groups: ArrayLike | None,
+    is_score: bool = False,
+) -> Plan:
+    records = as_label_pairs(y_true, y_pred, private_n=private_n)
+    # labels are checked as they are compared
+    record_loss = RecordLoss(_wrong, reads=(_as_they_are, _as_they_are), cap=1.0, is_count=True)
+    weights = check_sample_weight(sample_weight, *records, whole=not private_n)
+    query = MeanLoss(record_loss, records, weights, check_groups(groups, *records))
+    return _mean_plan(query, normalize, is_score=is_score)
+
+
+def _labels_from_unit(x: Floats) -> tuple[Any, ...]:
+    return np.where(x > 0.5, "a", "b"), np.full(x.shape, "a")
+
+
+ZERO_ONE = Metric(
+    name="private_zero_one_loss",
+    twin="sklearn.metrics.zero_one_loss",
+    plan=_zero_one_plan,
+    options={"normalize": True, **WEIGHTS},
+    greater_is_better=False,
+    is_share=True,
+    is_mean_loss=True,
+    discloses_n={"normalize": True},
+    from_unit=_labels_from_unit,
+    predicts_labels=True,
+)
+
+
+def private_zero_one_loss(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    epsilon: float,
+    normalize: bool = True,
+    sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    neighboring: str = "replace_one",
+    mechanism: str | Mechanism | None = None,
+    accountant: PrivacyAccountant | None = None,
+    random_state: RandomState = None,
+    label: str | None = None,
+    return_result: bool = False,
+) -> float | Any:
+    """Zero-one classification loss (share of wrong labels) with epsilon-differential privacy.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        True labels: whole numbers, strings or anything else that can be compared. With several outputs a
+        record is right if all of them are.
+    y_pred : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        Labels predicted by a model that was not trained on these records.
+    epsilon : float
+        Privacy parameter, > 0: smaller is more private and less accurate.
+    normalize : bool, default=True
+        If false, return the sum over the records: the private mean times the public total weight.
+    sample_weight : array-like of shape (n_samples,) or None, default=None
+        Public, non-negative weights. They must not be computed from these records: class weights, for
+        example, give labels away.
+    groups : array-like of shape (n_samples,) or None, default=None
+        Public label of the person (or other unit) that each record belongs to. The guarantee then covers all
+        records of one group together. None: each record is a person of its own.
+    neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
+        What one person can change: a record's contents, the number of records being public; or whether it is
+        there at all. The second costs accuracy, and takes neither weights nor groups.
+    mechanism : str, mechanism object or None, default=None
+        None: "geometric", the most accurate one for a result that is as likely near one end of its range as
+        near the other, or "hazard" where the number of records is private. Others as for `private_mae`.
+    accountant : PrivacyAccountant or None, default=None
+        Budget that pays epsilon for this release, before it is drawn.
+    random_state : None, int, RandomState or Generator, default=None
+        None draws fresh randomness from the operating system. Anything else makes the release reproducible
+        and therefore NOT private.
+    label : str or None, default=None
+        The name of this release in the accountant's history; None: the name of the metric.
+    return_result : bool, default=False
+        Whether to return a `PrivateResult`, which also holds what may be published about the release.
+
+    Returns
+    -------
+    float
+        The private share of wrong labels, in [0, 1], or their number (or total weight) if not normalized.
+        With ``return_result=True`` a `PrivateResult` with that value.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an input is invalid, as in scikit-learn, or an option is, or if the accountant counts releases
+        under another neighbouring relation.
+    PrivacyBudgetError
+        If the accountant has less than epsilon left; nothing is drawn.
+
+    Warns
+    -----
+    SeededReleaseWarning
+        If `random_state` is given.
+
+    See Also
+    --------
+    private_accuracy_score : The share of right labels.
+
+    Notes
+    -----
+    Guarantee: replacing any one record, or with `groups` all records of any one group, changes the
+    probability of any result by at most a factor exp(epsilon), given the model, the number of records and the
+    arguments, which are public. With neighboring="add_or_remove_one" the same holds when any one record is
+    added or removed, and the number of records is not public.
+
+    References
+    ----------
+    A. Ghosh, T. Roughgarden and M. Sundararajan, "Universally Utility-Maximizing Privacy Mechanisms", 2012,
+    doi:10.1137/09076828X.
+
+    Examples
+    --------
+    >>> from dp_metrics import private_zero_one_loss
+    >>> y_true, y_pred = ["a", "b", "c", "a"] * 250, ["a", "b", "b", "a"] * 250
+    >>> loss = private_zero_one_loss(y_true, y_pred, epsilon=1.0)
+    >>> 0.2 < loss < 0.3  # exactly 0.25
+    True
+    """
+    return ZERO_ONE.release(locals())
+
+
+ACCURACY = Metric(
+    name="private_accuracy_score",
+    twin="sklearn.metrics.accuracy_score",
+    plan=partial(_zero_one_plan, is_score=True),
+    options={"normalize": True, **WEIGHTS},
+    greater_is_better=True,
+    is_share=True,
+    is_mean_loss=True,
+    discloses_n={"normalize": True},
+    from_unit=_labels_from_unit,
+    predicts_labels=True,
+)
+
+
+def private_accuracy_score(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    epsilon: float,
+    normalize: bool = True,
+    sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    neighboring: str = "replace_one",
+    mechanism: str | Mechanism | None = None,
+    accountant: PrivacyAccountant | None = None,
+    random_state: RandomState = None,
+    label: str | None = None,
+    return_result: bool = False,
+) -> float | Any:
+    """Accuracy (share of right labels) with epsilon-differential privacy for the test records.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        True labels: whole numbers, strings or anything else that can be compared. With several outputs a
+        record is right if all of them are.
+    y_pred : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        Labels predicted by a model that was not trained on these records.
+    epsilon : float
+        Privacy parameter, > 0: smaller is more private and less accurate.
+    normalize : bool, default=True
+        If false, return the sum over the records: the private mean times the public total weight.
+    sample_weight : array-like of shape (n_samples,) or None, default=None
+        Public, non-negative weights. They must not be computed from these records: class weights, for
+        example, give labels away.
+    groups : array-like of shape (n_samples,) or None, default=None
+        Public label of the person (or other unit) that each record belongs to. The guarantee then covers all
+        records of one group together. None: each record is a person of its own.
+    neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
+        What one person can change: a record's contents, the number of records being public; or whether it is
+        there at all. The second costs accuracy, and takes neither weights nor groups.
+    mechanism : str, mechanism object or None, default=None
+        None: "geometric", the most accurate one for a result that is as likely near one end of its range as
+        near the other, or "hazard" where the number of records is private. Others as for `private_mae`.
+    accountant : PrivacyAccountant or None, default=None
+        Budget that pays epsilon for this release, before it is drawn.
+    random_state : None, int, RandomState or Generator, default=None
+        None draws fresh randomness from the operating system. Anything else makes the release reproducible
+        and therefore NOT private.
+    label : str or None, default=None
+        The name of this release in the accountant's history; None: the name of the metric.
+    return_result : bool, default=False
+        Whether to return a `PrivateResult`, which also holds what may be published about the release.
+
+    Returns
+    -------
+    float
+        The private accuracy, in [0, 1], or the number (or total weight) of right labels if not normalized.
+        With ``return_result=True`` a `PrivateResult` with that value.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an input is invalid, as in scikit-learn, or an option is, or if the accountant counts releases
+        under another neighbouring relation.
+    PrivacyBudgetError
+        If the accountant has less than epsilon left; nothing is drawn.
+
+    Warns
+    -----
+    SeededReleaseWarning
+        If `random_state` is given.
+
+    See Also
+    --------
+    private_zero_one_loss : The share of wrong labels, of which this is the rest.
+
+    Notes
+    -----
+    Guarantee: replacing any one record, or with `groups` all records of any one group, changes the
+    probability of any result by at most a factor exp(epsilon), given the model, the number of records and the
+    arguments, which are public. With neighboring="add_or_remove_one" the same holds when any one record is
+    added or removed, and the number of records is not public.
+
+    References
+    ----------
+    A. Ghosh, T. Roughgarden and M. Sundararajan, "Universally Utility-Maximizing Privacy Mechanisms", 2012,
+    doi:10.1137/09076828X.
+
+    Examples
+    --------
+    >>> from dp_metrics import private_accuracy_score
+    >>> y_true, y_pred = ["a", "b", "c", "a"] * 250, ["a", "b", "b", "a"] * 250
+    >>> accuracy = private_accuracy_score(y_true, y_pred, epsilon=1.0)
+    >>> 0.7 < accuracy < 0.8  # exactly 0.75
+    True
+    """
+    return ACCURACY.release(locals())

@@ -1,0 +1,527 @@
+"""More private regression losses, drop-in replacements for those of `sklearn.metrics`."""
+
+import math
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dp_metrics._random import RandomState
+from dp_metrics.accounting import PrivacyAccountant
+from dp_metrics.inputs.floats import Floats
+from dp_metrics.inputs.losses import (
+    absolute_percentage_error,
+    pinball_loss,
+    poisson_deviance,
+    squared_log_error,
+)
+from dp_metrics.inputs.options import MultiOutput
+from dp_metrics.inputs.records import check_bounds
+from dp_metrics.inputs.scalars import as_real
+from dp_metrics.mechanisms import Mechanism
+from dp_metrics.metrics._catalogue import OUTPUTS, UNIT, WEIGHTS, Metric
+from dp_metrics.metrics._multioutput import error_plan
+from dp_metrics.release.release import Plan
+
+__all__ = [
+    "private_mean_absolute_percentage_error",
+    "private_mean_pinball_loss",
+    "private_mean_poisson_deviance",
+    "private_mean_squared_log_error",
+]
+
+
+MAPE = Metric(
+    name="private_mean_absolute_percentage_error",
+    twin="sklearn.metrics.mean_absolute_percentage_error",
+    plan=partial(error_plan, absolute_percentage_error),
+    options={"max_loss": None, **OUTPUTS},
+    greater_is_better=False,
+    is_mean_loss=True,
+    limit={"max_loss": 1.0},
+    from_unit=lambda x: (np.ones_like(x), x),
+)
+
+
+def private_mean_absolute_percentage_error(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    epsilon: float,
+    max_loss: float | None = None,
+    sample_weight: ArrayLike | None = None,
+    multioutput: MultiOutput = "uniform_average",
+    groups: ArrayLike | None = None,
+    neighboring: str = "replace_one",
+    mechanism: str | Mechanism = "hazard",
+    accountant: PrivacyAccountant | None = None,
+    random_state: RandomState = None,
+    label: str | None = None,
+    return_result: bool = False,
+) -> float | Any:
+    """Mean absolute percentage error (MAPE) with epsilon-differential privacy for the test records.
+
+    As in scikit-learn, targets nearer to 0 than 2.2e-16 count as that far from it: one target of 0 gives an
+    enormous result. A public `max_loss`, such as 2 for 200 %, prevents that.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        True targets, finite.
+    y_pred : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        Predictions of a model that was not trained on these records.
+    epsilon : float
+        Privacy parameter, > 0: smaller is more private and less accurate.
+    max_loss : float or None, default=None
+        Public cap of one record's loss, in the units of the loss; larger losses are clipped to it. None:
+        unbounded. Never read it from the data.
+    sample_weight : array-like of shape (n_samples,) or None, default=None
+        Public, non-negative weights. They must not be computed from these records: class weights, for
+        example, give labels away.
+    multioutput : {"uniform_average", "raw_values"} or array-like, default="uniform_average"
+        How several outputs make one number: their mean, or a mean with public, non-negative weights, one for
+        each output. "raw_values" returns each of the k outputs at epsilon / k. scikit-learn's
+        "variance_weighted" is refused, because those weights are private. Where the number of records is
+        private, empty lists are one output: an array of shape (0, n_outputs) tells more.
+    groups : array-like of shape (n_samples,) or None, default=None
+        Public label of the person (or other unit) that each record belongs to. The guarantee then covers all
+        records of one group together. None: each record is a person of its own.
+    neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
+        What one person can change: a record's contents, the number of records being public; or whether it is
+        there at all. The second costs accuracy, and takes neither weights nor groups.
+    mechanism : str or mechanism object, default="hazard"
+        "hazard", "above_threshold", or, for a metric with a public limit (pass `max_loss`),
+        "inverse_sensitivity", "piecewise_laplace", "laplace" or "geometric"; or an object such as
+        `AboveThreshold.paper()`.
+    accountant : PrivacyAccountant or None, default=None
+        Budget that pays epsilon for this release, before it is drawn.
+    random_state : None, int, RandomState or Generator, default=None
+        None draws fresh randomness from the operating system. Anything else makes the release reproducible
+        and therefore NOT private.
+    label : str or None, default=None
+        The name of this release in the accountant's history; None: the name of the metric.
+    return_result : bool, default=False
+        Whether to return a `PrivateResult`, which also holds what may be published about the release.
+
+    Returns
+    -------
+    float or ndarray of shape (n_outputs,)
+        The private error as a share: 1 is 100 %; finite, at least 0. An array for "raw_values" only.
+        With ``return_result=True`` a `PrivateResult` with that value.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an input is invalid, as in scikit-learn, or an option is, or if the accountant counts releases
+        under another neighbouring relation.
+    PrivacyBudgetError
+        If the accountant has less than epsilon left; nothing is drawn.
+
+    Warns
+    -----
+    SeededReleaseWarning
+        If `random_state` is given.
+
+    See Also
+    --------
+    private_mae : Mean absolute error.
+
+    Notes
+    -----
+    Guarantee: replacing any one record, or with `groups` all records of any one group, changes the
+    probability of any result by at most a factor exp(epsilon), given the model, the number of records and the
+    arguments, which are public. With neighboring="add_or_remove_one" the same holds when any one record is
+    added or removed, and the number of records is not public.
+
+    References
+    ----------
+    D. Durfee, "Instance-Specific Asymmetric Sensitivity in Differential Privacy", arXiv:2311.14681,
+    Appendix D.
+
+    Examples
+    --------
+    >>> from dp_metrics import private_mean_absolute_percentage_error
+    >>> y_true, y_pred = [3, -0.5, 2, 7] * 250, [2.5, 0.0, 2, 8] * 250
+    >>> mape = private_mean_absolute_percentage_error(y_true, y_pred, epsilon=1.0, max_loss=2)
+    >>> 0.1 < mape < 0.6  # exactly 0.327
+    True
+    """
+    return MAPE.release(locals())
+
+
+def _check_above_minus_one(y_true: Floats, y_pred: Floats) -> None:
+    if (y_true <= -1).any() or (y_pred <= -1).any():
+        raise ValueError(
+            "Mean Squared Logarithmic Error cannot be used when targets contain values less than or equal "
+            "to -1."
+        )
+
+
+def _squared_log_plan(y_true: ArrayLike, y_pred: ArrayLike, *, bounds: Any, **options: Any) -> Plan:
+    limits = check_bounds(bounds)
+    if limits is not None and limits[0] <= -1:
+        raise ValueError("The lower one of bounds must be above -1.")
+    check = _check_above_minus_one
+    return error_plan(squared_log_error, y_true, y_pred, bounds=limits, check=check, **options)
+
+
+MSLE = Metric(
+    name="private_mean_squared_log_error",
+    twin="sklearn.metrics.mean_squared_log_error",
+    plan=_squared_log_plan,
+    options={"bounds": None, **OUTPUTS},
+    greater_is_better=False,
+    is_mean_loss=True,
+    limit=UNIT,
+    lowest_prediction=math.nextafter(-1.0, 0.0),
+)
+
+
+def private_mean_squared_log_error(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    epsilon: float,
+    bounds: tuple[float, float] | None = None,
+    sample_weight: ArrayLike | None = None,
+    multioutput: MultiOutput = "uniform_average",
+    groups: ArrayLike | None = None,
+    neighboring: str = "replace_one",
+    mechanism: str | Mechanism = "hazard",
+    accountant: PrivacyAccountant | None = None,
+    random_state: RandomState = None,
+    label: str | None = None,
+    return_result: bool = False,
+) -> float | Any:
+    """Mean squared logarithmic error with epsilon-differential privacy for the test records.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        True targets, finite.
+    y_pred : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        Predictions of a model that was not trained on these records.
+    epsilon : float
+        Privacy parameter, > 0: smaller is more private and less accurate.
+    bounds : tuple of float or None, default=None
+        Public range (lower, upper) of targets and predictions, in their units. Both are clipped into it, so
+        with values outside it the answer differs from scikit-learn's. None: unbounded. Never read it from
+        the data.
+        The lower one must be above -1.
+    sample_weight : array-like of shape (n_samples,) or None, default=None
+        Public, non-negative weights. They must not be computed from these records: class weights, for
+        example, give labels away.
+    multioutput : {"uniform_average", "raw_values"} or array-like, default="uniform_average"
+        How several outputs make one number: their mean, or a mean with public, non-negative weights, one for
+        each output. "raw_values" returns each of the k outputs at epsilon / k. scikit-learn's
+        "variance_weighted" is refused, because those weights are private. Where the number of records is
+        private, empty lists are one output: an array of shape (0, n_outputs) tells more.
+    groups : array-like of shape (n_samples,) or None, default=None
+        Public label of the person (or other unit) that each record belongs to. The guarantee then covers all
+        records of one group together. None: each record is a person of its own.
+    neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
+        What one person can change: a record's contents, the number of records being public; or whether it is
+        there at all. The second costs accuracy, and takes neither weights nor groups.
+    mechanism : str or mechanism object, default="hazard"
+        "hazard", "above_threshold", or, for a metric with a public limit (pass `bounds`),
+        "inverse_sensitivity", "piecewise_laplace", "laplace" or "geometric"; or an object such as
+        `AboveThreshold.paper()`.
+    accountant : PrivacyAccountant or None, default=None
+        Budget that pays epsilon for this release, before it is drawn.
+    random_state : None, int, RandomState or Generator, default=None
+        None draws fresh randomness from the operating system. Anything else makes the release reproducible
+        and therefore NOT private.
+    label : str or None, default=None
+        The name of this release in the accountant's history; None: the name of the metric.
+    return_result : bool, default=False
+        Whether to return a `PrivateResult`, which also holds what may be published about the release.
+
+    Returns
+    -------
+    float or ndarray of shape (n_outputs,)
+        The private mean squared logarithmic error; finite, at least 0. An array for "raw_values" only.
+        With ``return_result=True`` a `PrivateResult` with that value.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an input is invalid, as in scikit-learn, or an option is, or if the accountant counts releases
+        under another neighbouring relation.
+    PrivacyBudgetError
+        If the accountant has less than epsilon left; nothing is drawn.
+
+    Warns
+    -----
+    SeededReleaseWarning
+        If `random_state` is given.
+
+    See Also
+    --------
+    private_mse : Mean squared error.
+
+    Notes
+    -----
+    Guarantee: replacing any one record, or with `groups` all records of any one group, changes the
+    probability of any result by at most a factor exp(epsilon), given the model, the number of records and the
+    arguments, which are public. With neighboring="add_or_remove_one" the same holds when any one record is
+    added or removed, and the number of records is not public.
+
+    References
+    ----------
+    D. Durfee, "Instance-Specific Asymmetric Sensitivity in Differential Privacy", arXiv:2311.14681,
+    Appendix D.
+
+    Examples
+    --------
+    >>> from dp_metrics import private_mean_squared_log_error
+    >>> y_true, y_pred = [3, 5, 2.5, 7] * 250, [2.5, 5, 4, 8] * 250
+    >>> msle = private_mean_squared_log_error(y_true, y_pred, epsilon=1.0)
+    >>> 0.02 < msle < 0.08  # exactly 0.04
+    True
+    """
+    return MSLE.release(locals())
+
+
+def _pinball_plan(y_true: ArrayLike, y_pred: ArrayLike, *, alpha: Any, **options: Any) -> Plan:
+    share = as_real(alpha)
+    if not 0 <= share <= 1:
+        raise ValueError("alpha must be a number in [0, 1].")
+    return error_plan(partial(pinball_loss, alpha=share), y_true, y_pred, **options)
+
+
+PINBALL = Metric(
+    name="private_mean_pinball_loss",
+    twin="sklearn.metrics.mean_pinball_loss",
+    plan=_pinball_plan,
+    options={"bounds": None, "alpha": 0.5, **OUTPUTS},
+    greater_is_better=False,
+    is_mean_loss=True,
+    limit=UNIT,
+)
+
+
+def private_mean_pinball_loss(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    epsilon: float,
+    bounds: tuple[float, float] | None = None,
+    alpha: float = 0.5,
+    sample_weight: ArrayLike | None = None,
+    multioutput: MultiOutput = "uniform_average",
+    groups: ArrayLike | None = None,
+    neighboring: str = "replace_one",
+    mechanism: str | Mechanism = "hazard",
+    accountant: PrivacyAccountant | None = None,
+    random_state: RandomState = None,
+    label: str | None = None,
+    return_result: bool = False,
+) -> float | Any:
+    """Pinball (quantile) loss with epsilon-differential privacy for the test records.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        True targets, finite.
+    y_pred : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        Predictions of a model that was not trained on these records.
+    epsilon : float
+        Privacy parameter, > 0: smaller is more private and less accurate.
+    bounds : tuple of float or None, default=None
+        Public range (lower, upper) of targets and predictions, in their units. Both are clipped into it, so
+        with values outside it the answer differs from scikit-learn's. None: unbounded. Never read it from the
+        data.
+    alpha : float, default=0.5
+        The quantile that the predictions are meant for, in [0, 1]; 0.5 gives half the mean absolute error.
+    sample_weight : array-like of shape (n_samples,) or None, default=None
+        Public, non-negative weights. They must not be computed from these records: class weights, for
+        example, give labels away.
+    multioutput : {"uniform_average", "raw_values"} or array-like, default="uniform_average"
+        How several outputs make one number: their mean, or a mean with public, non-negative weights, one for
+        each output. "raw_values" returns each of the k outputs at epsilon / k. scikit-learn's
+        "variance_weighted" is refused, because those weights are private. Where the number of records is
+        private, empty lists are one output: an array of shape (0, n_outputs) tells more.
+    groups : array-like of shape (n_samples,) or None, default=None
+        Public label of the person (or other unit) that each record belongs to. The guarantee then covers all
+        records of one group together. None: each record is a person of its own.
+    neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
+        What one person can change: a record's contents, the number of records being public; or whether it is
+        there at all. The second costs accuracy, and takes neither weights nor groups.
+    mechanism : str or mechanism object, default="hazard"
+        "hazard", "above_threshold", or, for a metric with a public limit (pass `bounds`),
+        "inverse_sensitivity", "piecewise_laplace", "laplace" or "geometric"; or an object such as
+        `AboveThreshold.paper()`.
+    accountant : PrivacyAccountant or None, default=None
+        Budget that pays epsilon for this release, before it is drawn.
+    random_state : None, int, RandomState or Generator, default=None
+        None draws fresh randomness from the operating system. Anything else makes the release reproducible
+        and therefore NOT private.
+    label : str or None, default=None
+        The name of this release in the accountant's history; None: the name of the metric.
+    return_result : bool, default=False
+        Whether to return a `PrivateResult`, which also holds what may be published about the release.
+
+    Returns
+    -------
+    float or ndarray of shape (n_outputs,)
+        The private pinball loss; finite, at least 0. An array for "raw_values" only.
+        With ``return_result=True`` a `PrivateResult` with that value.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an input is invalid, as in scikit-learn, or an option is, or if the accountant counts releases
+        under another neighbouring relation.
+    PrivacyBudgetError
+        If the accountant has less than epsilon left; nothing is drawn.
+
+    Warns
+    -----
+    SeededReleaseWarning
+        If `random_state` is given.
+
+    See Also
+    --------
+    private_mae : Mean absolute error.
+
+    Notes
+    -----
+    Guarantee: replacing any one record, or with `groups` all records of any one group, changes the
+    probability of any result by at most a factor exp(epsilon), given the model, the number of records and the
+    arguments, which are public. With neighboring="add_or_remove_one" the same holds when any one record is
+    added or removed, and the number of records is not public.
+
+    References
+    ----------
+    D. Durfee, "Instance-Specific Asymmetric Sensitivity in Differential Privacy", arXiv:2311.14681,
+    Appendix D.
+
+    Examples
+    --------
+    >>> from dp_metrics import private_mean_pinball_loss
+    >>> y_true, y_pred = [3, -0.5, 2, 7] * 250, [2.5, 0.0, 2, 8] * 250
+    >>> loss = private_mean_pinball_loss(y_true, y_pred, epsilon=1.0, alpha=0.1)
+    >>> 0.2 < loss < 0.6  # exactly 0.35
+    True
+    """
+    return PINBALL.release(locals())
+
+
+def _check_counts(y_true: Floats, y_pred: Floats) -> None:
+    if (y_true < 0).any() or (y_pred <= 0).any():
+        raise ValueError(
+            "Mean Tweedie deviance error with power=1 can only be used on non-negative y and strictly "
+            "positive y_pred."
+        )
+
+
+POISSON = Metric(
+    name="private_mean_poisson_deviance",
+    twin="sklearn.metrics.mean_poisson_deviance",
+    plan=partial(error_plan, poisson_deviance, check=_check_counts, several=False),
+    options={"max_loss": None, **WEIGHTS},
+    greater_is_better=False,
+    is_mean_loss=True,
+    limit={"max_loss": 1.0},
+    from_unit=lambda x: (np.zeros_like(x), x + 1e-9),
+    # as small as the least probability of scikit-learn's log loss: the deviance of one record stays finite
+    lowest_prediction=float(np.finfo(np.float64).eps),
+)
+
+
+def private_mean_poisson_deviance(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    epsilon: float,
+    max_loss: float | None = None,
+    sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    neighboring: str = "replace_one",
+    mechanism: str | Mechanism = "hazard",
+    accountant: PrivacyAccountant | None = None,
+    random_state: RandomState = None,
+    label: str | None = None,
+    return_result: bool = False,
+) -> float | Any:
+    """Mean Poisson deviance with epsilon-differential privacy for the test records.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        True targets, at least 0.
+    y_pred : array-like of shape (n_samples,)
+        Predictions, above 0, of a model that was not trained on these records.
+    epsilon : float
+        Privacy parameter, > 0: smaller is more private and less accurate.
+    max_loss : float or None, default=None
+        Public cap of one record's loss, in the units of the loss; larger losses are clipped to it. None:
+        unbounded. Never read it from the data.
+    sample_weight : array-like of shape (n_samples,) or None, default=None
+        Public, non-negative weights. They must not be computed from these records: class weights, for
+        example, give labels away.
+    groups : array-like of shape (n_samples,) or None, default=None
+        Public label of the person (or other unit) that each record belongs to. The guarantee then covers all
+        records of one group together. None: each record is a person of its own.
+    neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
+        What one person can change: a record's contents, the number of records being public; or whether it is
+        there at all. The second costs accuracy, and takes neither weights nor groups.
+    mechanism : str or mechanism object, default="hazard"
+        "hazard", "above_threshold", or, for a metric with a public limit (pass `max_loss`),
+        "inverse_sensitivity", "piecewise_laplace", "laplace" or "geometric"; or an object such as
+        `AboveThreshold.paper()`.
+    accountant : PrivacyAccountant or None, default=None
+        Budget that pays epsilon for this release, before it is drawn.
+    random_state : None, int, RandomState or Generator, default=None
+        None draws fresh randomness from the operating system. Anything else makes the release reproducible
+        and therefore NOT private.
+    label : str or None, default=None
+        The name of this release in the accountant's history; None: the name of the metric.
+    return_result : bool, default=False
+        Whether to return a `PrivateResult`, which also holds what may be published about the release.
+
+    Returns
+    -------
+    float
+        The private mean Poisson deviance; finite, at least 0.
+        With ``return_result=True`` a `PrivateResult` with that value.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an input is invalid, as in scikit-learn, or an option is, or if the accountant counts releases
+        under another neighbouring relation.
+    PrivacyBudgetError
+        If the accountant has less than epsilon left; nothing is drawn.
+
+    Warns
+    -----
+    SeededReleaseWarning
+        If `random_state` is given.
+
+    See Also
+    --------
+    private_mse : Mean squared error.
+
+    Notes
+    -----
+    Guarantee: replacing any one record, or with `groups` all records of any one group, changes the
+    probability of any result by at most a factor exp(epsilon), given the model, the number of records and the
+    arguments, which are public. With neighboring="add_or_remove_one" the same holds when any one record is
+    added or removed, and the number of records is not public.
+
+    References
+    ----------
+    D. Durfee, "Instance-Specific Asymmetric Sensitivity in Differential Privacy", arXiv:2311.14681,
+    Appendix D.
+
+    Examples
+    --------
+    >>> from dp_metrics import private_mean_poisson_deviance
+    >>> y_true, y_pred = [2, 0, 1, 4] * 250, [0.5, 0.5, 2., 2.] * 250
+    >>> deviance = private_mean_poisson_deviance(y_true, y_pred, epsilon=1.0)
+    >>> 0.8 < deviance < 2.2  # exactly 1.4260
+    True
+    """
+    return POISSON.release(locals())

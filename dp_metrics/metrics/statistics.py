@@ -1,0 +1,500 @@
+"""Private statistics of one column of numbers, drop-in replacements for those of NumPy."""
+
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dp_metrics._random import RandomState
+from dp_metrics.accounting import PrivacyAccountant
+from dp_metrics.inputs.floats import MAX_FLOAT, Floats
+from dp_metrics.inputs.losses import RecordLoss
+from dp_metrics.inputs.options import check_ddof, check_groups, check_sample_weight
+from dp_metrics.inputs.records import as_vector, check_bounds, check_vector, float_block
+from dp_metrics.inputs.scalars import as_real
+from dp_metrics.mechanisms import Mechanism
+from dp_metrics.metrics._catalogue import UNIT, WEIGHTS, Metric
+from dp_metrics.release.queries import MeanLoss, OrderStatistic, Variance
+from dp_metrics.release.release import Plan, Released
+
+__all__ = ["private_mean", "private_quantile", "private_std", "private_variance"]
+
+
+def _column(x: Floats) -> tuple[Any, ...]:
+    return (x,)
+
+
+def _variance_plan(
+    x: ArrayLike, *, private_n: bool, bounds: Any, ddof: Any, of_variance: Callable[[float], float] = float
+) -> Plan:
+    freedom = check_ddof(ddof)
+    query = Variance(as_vector(x, "x", private_n=private_n), check_bounds(bounds))
+    if not private_n and not freedom < query.n:
+        raise ValueError("ddof must be smaller than the number of samples.")
+    return Plan((query,), partial(_with_freedom, ddof=freedom, of_variance=of_variance))
+
+
+def _with_freedom(released: Released, ddof: float, of_variance: Callable[[float], float]) -> float:
+    """Return the metric of the variance with these delta degrees of freedom; with any, n is public."""
+    variance, n = released.values[0], released.queries[0].n
+    return of_variance(variance if ddof == 0 else min(variance * (n / (n - ddof)), MAX_FLOAT))
+
+
+VARIANCE = Metric(
+    name="private_variance",
+    twin="numpy.var",
+    plan=_variance_plan,
+    data=("x",),
+    options={"bounds": None, "ddof": 0},
+    is_variance=True,
+    discloses_n={"ddof": False},
+    limit=UNIT,
+    from_unit=_column,
+)
+
+
+def private_variance(
+    x: ArrayLike,
+    *,
+    epsilon: float,
+    bounds: tuple[float, float] | None = None,
+    ddof: float = 0,
+    neighboring: str = "replace_one",
+    mechanism: str | Mechanism = "hazard",
+    accountant: PrivacyAccountant | None = None,
+    random_state: RandomState = None,
+    label: str | None = None,
+    return_result: bool = False,
+) -> float | Any:
+    """Variance with epsilon-differential privacy.
+
+    Parameters
+    ----------
+    x : array-like of shape (n_samples,)
+        One finite number per record.
+    epsilon : float
+        Privacy parameter, > 0: smaller is more private and less accurate.
+    bounds : tuple of float or None, default=None
+        Public range (lower, upper) of the values, in their units; values are clipped into it. None:
+        unbounded. Never read it from the data.
+    ddof : float, default=0
+        Delta degrees of freedom, as in `numpy.var`: the private population variance times n / (n - ddof).
+        Must be below the public n.
+    neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
+        What one person can change: a record's contents, the number of records being public; or whether it is
+        there at all. The second costs accuracy, and takes neither weights nor groups.
+    mechanism : str or mechanism object, default="hazard"
+        "hazard", "above_threshold", or, for a metric with a public limit (pass `bounds`),
+        "inverse_sensitivity", "piecewise_laplace", "laplace" or "geometric"; or an object such as
+        `AboveThreshold.paper()`.
+    accountant : PrivacyAccountant or None, default=None
+        Budget that pays epsilon for this release, before it is drawn.
+    random_state : None, int, RandomState or Generator, default=None
+        None draws fresh randomness from the operating system. Anything else makes the release reproducible
+        and therefore NOT private.
+    label : str or None, default=None
+        The name of this release in the accountant's history; None: the name of the metric.
+    return_result : bool, default=False
+        Whether to return a `PrivateResult`, which also holds what may be published about the release.
+
+    Returns
+    -------
+    float
+        The private variance; finite, at least 0.
+        With ``return_result=True`` a `PrivateResult` with that value.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an input is invalid, as in scikit-learn, or an option is, or if the accountant counts releases
+        under another neighbouring relation.
+    PrivacyBudgetError
+        If the accountant has less than epsilon left; nothing is drawn.
+
+    Warns
+    -----
+    SeededReleaseWarning
+        If `random_state` is given.
+
+    See Also
+    --------
+    private_std : Its square root.
+
+    Notes
+    -----
+    Guarantee: replacing any one record changes the probability of any result by at most a factor
+    exp(epsilon), given the model, the number of records and the arguments, which are public. With
+    neighboring="add_or_remove_one" the same holds when any one record is added or removed, and the number of
+    records is not public.
+
+    References
+    ----------
+    D. Durfee, "Instance-Specific Asymmetric Sensitivity in Differential Privacy", arXiv:2311.14681,
+    Section 4 and Appendix C.
+
+    Examples
+    --------
+    >>> from dp_metrics import private_variance
+    >>> variance = private_variance(range(1000), epsilon=2.0)
+    >>> 60_000 < variance < 120_000  # exactly 83,333.25
+    True
+    """
+    return VARIANCE.release(locals())
+
+
+STD = Metric(
+    name="private_std",
+    twin="numpy.std",
+    plan=partial(_variance_plan, of_variance=math.sqrt),
+    data=("x",),
+    options={"bounds": None, "ddof": 0},
+    is_variance=True,
+    discloses_n={"ddof": False},
+    limit=UNIT,
+    from_unit=_column,
+)
+
+
+def private_std(
+    x: ArrayLike,
+    *,
+    epsilon: float,
+    bounds: tuple[float, float] | None = None,
+    ddof: float = 0,
+    neighboring: str = "replace_one",
+    mechanism: str | Mechanism = "hazard",
+    accountant: PrivacyAccountant | None = None,
+    random_state: RandomState = None,
+    label: str | None = None,
+    return_result: bool = False,
+) -> float | Any:
+    """Return the standard deviation with epsilon-differential privacy: the root of a private variance.
+
+    Parameters
+    ----------
+    x : array-like of shape (n_samples,)
+        One finite number per record.
+    epsilon : float
+        Privacy parameter, > 0: smaller is more private and less accurate.
+    bounds : tuple of float or None, default=None
+        Public range (lower, upper) of the values, in their units; values are clipped into it. None:
+        unbounded. Never read it from the data.
+    ddof : float, default=0
+        Delta degrees of freedom, as in `numpy.var`: the private population variance times n / (n - ddof).
+        Must be below the public n.
+    neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
+        What one person can change: a record's contents, the number of records being public; or whether it is
+        there at all. The second costs accuracy, and takes neither weights nor groups.
+    mechanism : str or mechanism object, default="hazard"
+        "hazard", "above_threshold", or, for a metric with a public limit (pass `bounds`),
+        "inverse_sensitivity", "piecewise_laplace", "laplace" or "geometric"; or an object such as
+        `AboveThreshold.paper()`.
+    accountant : PrivacyAccountant or None, default=None
+        Budget that pays epsilon for this release, before it is drawn.
+    random_state : None, int, RandomState or Generator, default=None
+        None draws fresh randomness from the operating system. Anything else makes the release reproducible
+        and therefore NOT private.
+    label : str or None, default=None
+        The name of this release in the accountant's history; None: the name of the metric.
+    return_result : bool, default=False
+        Whether to return a `PrivateResult`, which also holds what may be published about the release.
+
+    Returns
+    -------
+    float
+        The private standard deviation; finite, at least 0.
+        With ``return_result=True`` a `PrivateResult` with that value.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an input is invalid, as in scikit-learn, or an option is, or if the accountant counts releases
+        under another neighbouring relation.
+    PrivacyBudgetError
+        If the accountant has less than epsilon left; nothing is drawn.
+
+    Warns
+    -----
+    SeededReleaseWarning
+        If `random_state` is given.
+
+    See Also
+    --------
+    private_variance : Its square.
+
+    Notes
+    -----
+    Guarantee: replacing any one record changes the probability of any result by at most a factor
+    exp(epsilon), given the model, the number of records and the arguments, which are public. With
+    neighboring="add_or_remove_one" the same holds when any one record is added or removed, and the number of
+    records is not public.
+
+    This is the spread of the values, not the standard error of their mean, which is that divided by the
+    square root of n. It is often too low, by much on heavy tails: do not build intervals from it.
+
+    References
+    ----------
+    D. Durfee, "Instance-Specific Asymmetric Sensitivity in Differential Privacy", arXiv:2311.14681,
+    Section 4 and Appendix C.
+
+    Examples
+    --------
+    >>> from dp_metrics import private_std
+    >>> 240 < private_std(range(1000), epsilon=2.0) < 350  # exactly 288.7
+    True
+    """
+    return STD.release(locals())
+
+
+def _mean_plan(
+    x: ArrayLike,
+    *,
+    private_n: bool,
+    bounds: Any,
+    sample_weight: ArrayLike | None,
+    groups: ArrayLike | None,
+) -> Plan:
+    limits = check_bounds(bounds)
+    if limits is None:
+        raise ValueError("bounds must be given: a mean has no output bounds without them.")
+    low, high = limits
+    values = as_vector(x, "x", private_n=private_n)
+    weights = check_sample_weight(sample_weight, values, whole=not private_n)
+    above = partial(_above, low=low, high=high)
+    record_loss = RecordLoss(above, reads=(partial(float_block, name="x"),), cap=_width(low, high))
+    query = MeanLoss(record_loss, (values,), weights, check_groups(groups, values))
+    return Plan((query,), lambda released: min(low + released.values[0], high))
+
+
+MEAN = Metric(
+    name="private_mean",
+    twin="numpy.average",
+    plan=_mean_plan,
+    data=("x",),
+    options={"bounds": None, **WEIGHTS},
+    required=UNIT,
+    is_share=True,
+    is_mean_loss=True,
+    from_unit=_column,
+)
+
+
+def private_mean(
+    x: ArrayLike,
+    *,
+    epsilon: float,
+    bounds: tuple[float, float],
+    sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    neighboring: str = "replace_one",
+    mechanism: str | Mechanism | None = None,
+    accountant: PrivacyAccountant | None = None,
+    random_state: RandomState = None,
+    label: str | None = None,
+    return_result: bool = False,
+) -> float | Any:
+    """Mean of numbers with public bounds, with epsilon-differential privacy.
+
+    Parameters
+    ----------
+    x : array-like of shape (n_samples,)
+        One finite number per record.
+    epsilon : float
+        Privacy parameter, > 0: smaller is more private and less accurate.
+    bounds : tuple of float
+        Public range (lower, upper) of the values, in their units; values are clipped into it. Required: a
+        mean of numbers of both signs has no output bounds without it. Never read it from the data.
+    sample_weight : array-like of shape (n_samples,) or None, default=None
+        Public, non-negative weights. They must not be computed from these records: class weights, for
+        example, give labels away.
+    groups : array-like of shape (n_samples,) or None, default=None
+        Public label of the person (or other unit) that each record belongs to. The guarantee then covers all
+        records of one group together. None: each record is a person of its own.
+    neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
+        What one person can change: a record's contents, the number of records being public; or whether it is
+        there at all. The second costs accuracy, and takes neither weights nor groups.
+    mechanism : str, mechanism object or None, default=None
+        None: "geometric", the most accurate one for a result that is as likely near one end of its range as
+        near the other, or "hazard" where the number of records is private. Others as for `private_mae`.
+    accountant : PrivacyAccountant or None, default=None
+        Budget that pays epsilon for this release, before it is drawn.
+    random_state : None, int, RandomState or Generator, default=None
+        None draws fresh randomness from the operating system. Anything else makes the release reproducible
+        and therefore NOT private.
+    label : str or None, default=None
+        The name of this release in the accountant's history; None: the name of the metric.
+    return_result : bool, default=False
+        Whether to return a `PrivateResult`, which also holds what may be published about the release.
+
+    Returns
+    -------
+    float
+        The private mean, within the bounds. With neighboring="add_or_remove_one" the mean of no records at
+        all is the lower bound.
+        With ``return_result=True`` a `PrivateResult` with that value.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an input is invalid, as in scikit-learn, or an option is, or if the accountant counts releases
+        under another neighbouring relation.
+    PrivacyBudgetError
+        If the accountant has less than epsilon left; nothing is drawn.
+
+    Warns
+    -----
+    SeededReleaseWarning
+        If `random_state` is given.
+
+    See Also
+    --------
+    private_mean_loss : Mean of non-negative numbers without a limit.
+
+    Notes
+    -----
+    Guarantee: replacing any one record, or with `groups` all records of any one group, changes the
+    probability of any result by at most a factor exp(epsilon), given the model, the number of records and the
+    arguments, which are public. With neighboring="add_or_remove_one" the same holds when any one record is
+    added or removed, and the number of records is not public.
+
+    References
+    ----------
+    D. Durfee, "Instance-Specific Asymmetric Sensitivity in Differential Privacy", arXiv:2311.14681,
+    Appendix D.1 (linearly separable functions).
+
+    Examples
+    --------
+    >>> from dp_metrics import private_mean
+    >>> 39 < private_mean([38, 41, 43] * 200, epsilon=1.0, bounds=(0, 120)) < 42.5  # exactly 40.7
+    True
+    """
+    return MEAN.release(locals())
+
+
+def _quantile_plan(x: ArrayLike, *, private_n: bool, q: Any, bounds: Any) -> Plan:
+    low, high = _half_open_bounds(bounds)
+    share = as_real(q)
+    if not 0 <= share <= 1:
+        raise ValueError("Quantiles must be in the range [0, 1].")
+    values = check_vector(x, "x")
+    k = max(math.ceil(values.size * share - 1), 0) + 1  # as numpy rounds it
+    query = OrderStatistic(_above(values, low, high), k, _width(low, high))
+    return Plan((query,), lambda released: min(low + released.values[0], high))
+
+
+QUANTILE = Metric(
+    name="private_quantile",
+    twin="numpy.quantile",
+    plan=_quantile_plan,
+    data=("x",),
+    options={"q": None, "bounds": None},
+    required={"q": 0.5, "bounds": (0, None)},
+    limit=UNIT,
+    from_unit=_column,
+)
+
+
+def private_quantile(
+    x: ArrayLike,
+    q: float,
+    *,
+    epsilon: float,
+    bounds: tuple[float, float | None],
+    mechanism: str | Mechanism = "hazard",
+    accountant: PrivacyAccountant | None = None,
+    random_state: RandomState = None,
+    label: str | None = None,
+    return_result: bool = False,
+) -> float | Any:
+    """Quantile of numbers with a public lower bound, with epsilon-differential privacy.
+
+    The k-th smallest of n values, k = ceil(q n): `numpy.quantile` with ``method="inverted_cdf"``.
+
+    Parameters
+    ----------
+    x : array-like of shape (n_samples,)
+        One finite number per record.
+    q : float
+        Which quantile, in [0, 1].
+    epsilon : float
+        Privacy parameter, > 0: smaller is more private and less accurate.
+    bounds : tuple of float
+        Public range (lower, upper) of the values, in their units; values are clipped into it. The upper one
+        may be None or infinite: unbounded above. Never read it from the data.
+    mechanism : str or mechanism object, default="hazard"
+        "hazard", "above_threshold", or, for a metric with a public limit (pass an upper bound),
+        "inverse_sensitivity", "piecewise_laplace", "laplace" or "geometric"; or an object such as
+        `AboveThreshold.paper()`.
+    accountant : PrivacyAccountant or None, default=None
+        Budget that pays epsilon for this release, before it is drawn.
+    random_state : None, int, RandomState or Generator, default=None
+        None draws fresh randomness from the operating system. Anything else makes the release reproducible
+        and therefore NOT private.
+    label : str or None, default=None
+        The name of this release in the accountant's history; None: the name of the metric.
+    return_result : bool, default=False
+        Whether to return a `PrivateResult`, which also holds what may be published about the release.
+
+    Returns
+    -------
+    float
+        The private quantile; finite, within the bounds.
+        With ``return_result=True`` a `PrivateResult` with that value.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an input is invalid, as in scikit-learn, or an option is, or if the accountant counts releases
+        under another neighbouring relation.
+    PrivacyBudgetError
+        If the accountant has less than epsilon left; nothing is drawn.
+
+    Warns
+    -----
+    SeededReleaseWarning
+        If `random_state` is given.
+
+    Notes
+    -----
+    Guarantee: replacing any one record changes the probability of any result by at most a factor
+    exp(epsilon), given the model, the number of records and the arguments, which are public.
+
+    The result is more precise near the lower bound than far above it. With q = 0 or 1 a single record
+    decides, so the result is hardly ever close.
+
+    References
+    ----------
+    D. Durfee, "Instance-Specific Asymmetric Sensitivity in Differential Privacy", arXiv:2311.14681,
+    Section 3.
+
+    Examples
+    --------
+    >>> from dp_metrics import private_quantile
+    >>> median = private_quantile(range(1001), 0.5, epsilon=2.0, bounds=(0, None))
+    >>> 440 < median < 560  # exactly 500
+    True
+    """
+    return QUANTILE.release(locals())
+
+
+def _above(values: NDArray[np.float64], low: float, high: float) -> Floats:
+    """Return how far each value lies above the lower bound, rounded."""
+    return np.minimum(np.clip(values, low, high) - low, MAX_FLOAT)
+
+
+def _width(low: float, high: float) -> float:
+    """Return the largest number that `_above` gives."""
+    return min(high - low, MAX_FLOAT)
+
+
+def _half_open_bounds(bounds: Any) -> tuple[float, float]:
+    """Return public bounds of which the upper one may be None or infinite."""
+    if isinstance(bounds, tuple | list) and len(bounds) == 2 and bounds[1] in (None, math.inf):
+        bounds = (bounds[0], MAX_FLOAT)
+    limits = check_bounds(bounds)
+    if limits is None:
+        raise ValueError("bounds must be given: a quantile needs a public lower bound.")
+    return limits

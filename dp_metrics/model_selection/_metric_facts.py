@@ -1,0 +1,168 @@
+"""What is publicly known of a metric that somebody wants to score with: is it private, and is more better."""
+
+import functools
+import inspect
+import reprlib
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+
+from dp_metrics.metrics import FUNCTIONS, METRICS, metric_of, unwrapped
+
+__all__ = [
+    "READY_MADE",
+    "Scored",
+    "as_float64",
+    "check_metric",
+    "is_better_if_greater",
+    "is_n_private",
+    "name_of",
+    "takes",
+    "valid_response",
+]
+
+Scored: TypeAlias = Callable[..., Any]
+"""A private metric: of this package, a partial of one, or somebody's own function."""
+
+_FAR = float(np.finfo(np.float32).max)  # whose square is finite, for metrics that are not of this package
+_NOT_FIXED = {
+    "random_state": "a seed would give every fold the same noise, and no privacy",
+    "accountant": "pass it as accountant",
+    "epsilon": "pass it as epsilon, for each call",
+    "sample_weight": "pass it with the records, in the call",
+}
+
+
+def check_metric(metric: Any, params: Mapping[str, Any]) -> None:
+    """Check that a metric is private, and that it takes these keywords.
+
+    Raises
+    ------
+    TypeError
+        If it is not a function of (y_true, y_pred, *, epsilon, accountant), or does not take a keyword.
+    ValueError
+        If a keyword cannot be the same in every call.
+    """
+    bound = metric.keywords if isinstance(metric, functools.partial) else {}
+    for name, reason in _NOT_FIXED.items():
+        if name in params or name in bound:
+            raise ValueError(f"{name} can't be fixed in a scorer: {reason}.")
+    multioutput = {**bound, **params}.get("multioutput")
+    if isinstance(multioutput, str) and multioutput == "raw_values":
+        raise ValueError("multioutput='raw_values' gives several numbers, but a score is one number.")
+    needed = {"epsilon": 1.0, "accountant": None}
+    try:
+        signature = inspect.signature(metric)  # somebody's own function has no row to ask
+        signature.bind(None, None, **needed)
+        is_private = needed.keys() <= signature.parameters.keys()
+    except (TypeError, ValueError):
+        is_private = False
+    row = metric_of(metric)
+    is_no_score = row is not None and row.greater_is_better is None  # a report, a quantile
+    if is_no_score or not is_private:
+        raise TypeError(
+            "metric must be a private metric, a function of (y_true, y_pred) with the keywords epsilon "
+            f"and accountant such as private_mse; got {name_of(metric)}."
+        )
+    try:
+        signature.bind(None, None, **needed, **params)
+    except TypeError as error:
+        raise TypeError(f"{name_of(metric)}: {error}.") from None
+
+
+def takes(metric: Scored, parameter: str) -> bool:
+    """Return whether a metric has this parameter."""
+    row = metric_of(metric)
+    if row is not None:
+        return parameter in (*row.data, *row.options)
+    return parameter in inspect.signature(metric).parameters
+
+
+def is_better_if_greater(metric: Any) -> bool | None:
+    """Return whether more of a metric of this package is better; None if unknown."""
+    row = metric_of(metric)
+    return None if row is None else row.greater_is_better
+
+
+def is_n_private(metric: Scored, params: Mapping[str, Any]) -> bool:
+    """Return whether the keywords of a metric say that the number of records is private."""
+    bound = metric.keywords if isinstance(metric, functools.partial) else {}
+    return bool({**bound, **params}.get("neighboring") == "add_or_remove_one")
+
+
+def as_float64(response: Any) -> Any:
+    """Return a response of floats of any size as float64, another one as it is."""
+    array = response if isinstance(response, np.ndarray) else None
+    if array is None and hasattr(response, "to_numpy"):
+        array = response.to_numpy()
+    return response if array is None or array.dtype.kind != "f" else array.astype(np.float64)
+
+
+def valid_response(metric: Scored, response: Any, y: Any) -> Any:
+    """Return a model's response to records with each that the metric would refuse made valid.
+
+    Each element is judged by itself. Numbers are moved to the nearest that the metric takes. NaN, which is
+    near to none, becomes a number that no target is near to, or the probability 0.
+
+    Parameters
+    ----------
+    metric : callable
+        A metric. Of a metric that is not of this package nothing is known but whether it takes `y_proba`; any
+        other gets finite numbers of any size, and what is not a float as it is.
+    response : array-like of shape (n_samples,) or (n_samples, n_columns)
+        What the model responded.
+    y : array-like
+        Public targets, which tell whether labels are text.
+    """
+    if issparse(response):
+        return response  # which every metric of this package refuses, whatever it holds
+    row = metric_of(metric)
+    array = np.asarray(response)
+    if takes(metric, "y_proba"):
+        return np.clip(np.nan_to_num(array, nan=0.0, posinf=1.0, neginf=0.0), 0.0, 1.0)
+    if row is not None and row.predicts_labels:
+        return _valid_labels(array, np.asarray(y))
+    if row is not None:
+        array = array.astype(np.float64) if array.dtype.kind in "biufO" else array
+    elif array.dtype.kind != "f":
+        return response
+    if array.dtype.kind != "f":
+        return array
+    array = array.astype(np.promote_types(array.dtype, np.float32))  # of which _FAR is one
+    array = np.nan_to_num(array, nan=_FAR, posinf=_FAR, neginf=-_FAR)
+    return array if row is None else np.maximum(array, row.lowest_prediction)
+
+
+def _valid_labels(labels: NDArray[Any], y: NDArray[Any]) -> NDArray[Any]:
+    is_text = y.dtype.kind == "U" or (y.dtype.kind == "O" and isinstance(y.ravel()[0], str))
+    if labels.dtype.kind in ("U" if is_text else "biu"):
+        return labels
+    if labels.dtype.kind == "f" and not is_text:
+        return np.where(labels == np.floor(np.nan_to_num(labels, nan=0.5, posinf=0.5)), labels, _FAR)
+    valid = np.empty(labels.shape, dtype=object)
+    valid.ravel()[:] = [_valid_label(label, is_text) for label in labels.ravel().tolist()]
+    return valid
+
+
+def _valid_label(label: Any, is_text: bool) -> Any:
+    if is_text:
+        return label if isinstance(label, str) else ""
+    whole = isinstance(label, int) or (isinstance(label, float) and label.is_integer())
+    return label if whole else _FAR
+
+
+def name_of(metric: Any) -> str:
+    """Return the name of a metric for people to read."""
+    plain = unwrapped(metric)
+    return str(getattr(plain, "__name__", None) or reprlib.repr(plain))
+
+
+READY_MADE: dict[str, Scored] = {
+    name if row.greater_is_better else f"neg_{name}": FUNCTIONS[name]
+    for name, row in METRICS.items()
+    if row.greater_is_better is not None
+}
+"""Every metric that judges a model, by the name of its scorer."""

@@ -1,0 +1,159 @@
+"""Are validation records of the kind that training records are: a question to each record by itself.
+
+The training records are public. A record that no model of them can predict, because it holds text where they
+hold numbers, or because something is missing, is refused before anything is spent. The refusal reveals that
+there is such a record, and no more.
+"""
+
+import math
+import numbers
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+
+__all__ = ["check_records", "first_records", "number_of_records"]
+
+_MISSING, _INFINITE = "missing", "infinite"
+_KINDS = {
+    "b": "number",
+    "i": "number",
+    "u": "number",
+    "f": "number",
+    "c": "number",
+    "U": "text",
+    "S": "bytes",
+}
+
+
+def number_of_records(records: Any) -> int:
+    """Return the length of an array, a data frame, a sparse matrix or a list.
+
+    Raises
+    ------
+    TypeError
+        If it has none.
+    """
+    if hasattr(records, "__array__") and not hasattr(records, "shape"):
+        records = np.asarray(records)
+    shape = getattr(records, "shape", None)
+    if shape or (shape is None and hasattr(records, "__len__")):
+        return int(shape[0]) if shape else len(records)
+    raise TypeError("Expected sequences or array-likes of one entry per record.")
+
+
+def first_records(records: Any, size: int) -> Any:
+    """Return the first so many records."""
+    if hasattr(records, "iloc"):
+        return records.iloc[:size]
+    if issparse(records):
+        return records.tocsr()[:size]
+    return (records if hasattr(records, "__getitem__") else np.asarray(records))[:size]
+
+
+def check_records(X: Any, X_val: Any, *, allow_nan: bool) -> None:
+    """Check that each validation record is of the kind of the training records.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, ...)
+        Training records, at least one; public.
+    X_val : array-like of shape (n_validation, ...)
+        Validation records.
+    allow_nan : bool
+        Whether missing values are allowed even if X has none.
+
+    Raises
+    ------
+    ValueError
+        If the columns differ, or a record holds what X holds nowhere in that column: text, numbers, other
+        objects; or something missing or infinite, though nothing is in X.
+    """
+    known, new = _as_table(X), _as_table(X_val)
+    if new.shape != (0,):  # a list of no records has no columns
+        _check_shapes(known.shape[1:], new.shape[1:])
+    if hasattr(X, "columns") and hasattr(X_val, "columns") and list(X.columns) != list(X_val.columns):
+        raise ValueError("The feature names of X_val should match those of X, in the same order.")
+    known_columns, new_columns = _columns(known), _columns(new)
+    width = max(len(known_columns), len(new_columns))
+    allowed, given = (_kinds(columns, width) for columns in (known_columns, new_columns))
+    if any(there and not here <= there for there, here in zip(allowed, given, strict=True)):
+        raise ValueError("X_val should hold what X holds in the same column: numbers, text or other objects.")
+    odd = _oddities(new_columns) - _oddities(known_columns)
+    if _MISSING in odd and not allow_nan:
+        raise ValueError("Input X_val contains NaN or something else that is missing, and X does not.")
+    if _INFINITE in odd:
+        raise ValueError("Input X_val contains infinity, and X does not.")
+
+
+def _check_shapes(known: tuple[int, ...], new: tuple[int, ...]) -> None:
+    if len(known) == len(new) == 1 and known != new:
+        raise ValueError(f"X_val has {new[0]} features, but X has {known[0]} features.")
+    if known != new:
+        raise ValueError("The records of X_val should have the shape of those of X.")
+
+
+def _as_table(records: Any) -> Any:
+    """Return records as a data frame, a sparse matrix or an array; of a list, each element as it is."""
+    if issparse(records):
+        return records.tocsr()
+    if hasattr(records, "columns") or hasattr(records, "dtype"):
+        return records if hasattr(records, "columns") else np.asarray(records)
+    try:
+        array = np.asarray(records)
+        if array.dtype.kind in "biuf":
+            return array
+        array = np.asarray(records, dtype=object)  # one string would make all other elements strings
+    except ValueError:  # records of several shapes
+        array = np.empty(len(records), dtype=object)
+        for i, record in enumerate(records):
+            array[i] = record
+    return array
+
+
+def _columns(table: Any) -> list[NDArray[Any]]:
+    """Return columns that may be of several kinds, or everything at once."""
+    if issparse(table):
+        return [table.data]
+    if hasattr(table, "iloc"):
+        return [table.iloc[:, column].to_numpy() for column in range(table.shape[1])]
+    if hasattr(table, "columns"):
+        return [table[column].to_numpy() for column in table.columns]
+    return list(table.T) if table.ndim == 2 and table.dtype.kind == "O" else [table]
+
+
+def _kinds(columns: list[NDArray[Any]], width: int) -> list[set[str]]:
+    kinds = [
+        {_kind(element) for element in column.ravel().tolist()} - {_MISSING}
+        if column.dtype.kind == "O"
+        else {_KINDS.get(column.dtype.kind, column.dtype.kind)}
+        for column in columns
+    ]
+    return kinds * width if len(kinds) == 1 else kinds
+
+
+def _oddities(columns: list[NDArray[Any]]) -> set[str]:
+    found = set()
+    for column in columns:
+        if column.dtype.kind == "O":
+            elements = column.ravel().tolist()
+            found |= {_MISSING for element in elements if _kind(element) == _MISSING}
+            found |= {_INFINITE for element in elements if isinstance(element, float) and math.isinf(element)}
+        elif column.dtype.kind in "fcmM":
+            found |= {_MISSING} if np.isnan(column).any() else set()
+            found |= {_INFINITE} if np.isinf(column).any() else set()
+    return found
+
+
+def _kind(element: Any) -> str:
+    if isinstance(element, str):
+        return "text"
+    try:
+        if element is None or element != element:
+            return _MISSING
+    except TypeError:  # pandas.NA is neither equal to itself nor not
+        return _MISSING
+    except (ValueError, ArithmeticError):  # an array; a signalling NaN
+        return type(element).__name__
+    return "number" if isinstance(element, numbers.Number | np.number | np.bool_) else type(element).__name__

@@ -1,0 +1,362 @@
+"""Scorers: private metrics in the form that scikit-learn's model-selection tools call."""
+
+import reprlib
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.metadata_routing import UNUSED
+
+from dp_metrics.accounting import PrivacyAccountant
+from dp_metrics.inputs.epsilon import check_epsilon
+from dp_metrics.model_selection._metric_facts import (
+    READY_MADE,
+    Scored,
+    as_float64,
+    check_metric,
+    is_better_if_greater,
+    is_n_private,
+    name_of,
+    takes,
+)
+from dp_metrics.model_selection._validation_set import number_of_records
+
+__all__ = ["PrivateScorer", "get_private_scorer", "get_private_scorer_names", "make_private_scorer"]
+
+_RESPONSES = ("predict", "predict_proba", "decision_function")
+
+
+class PrivateScorer(BaseEstimator):
+    """A scorer that releases one private number each time it is called; see `make_private_scorer`.
+
+    Parameters
+    ----------
+    metric : callable
+        A private metric of (y_true, y_pred) that takes `epsilon` and `accountant`.
+    epsilon : float
+        Cost of each call.
+    accountant : PrivacyAccountant or None, default=None
+        Budget that pays for each call.
+    response_method : str, sequence of str or None, default=None
+        What of the estimator is judged.
+    greater_is_better : bool or None, default=None
+        Whether the metric is a score (true) or a loss.
+    metric_params : dict or None, default=None
+        Other keywords of the metric.
+
+    Notes
+    -----
+    Guarantee: replacing any one of the records that a call scores changes the probability of any result by
+    at most a factor exp(epsilon), given the fitted estimator and the arguments, which are public.
+
+    Examples
+    --------
+    >>> from dp_metrics import private_mae
+    >>> from dp_metrics.model_selection.scorers import PrivateScorer
+    >>> PrivateScorer(private_mae, epsilon=0.5, metric_params={"bounds": (0, 10)})
+    PrivateScorer(private_mae, epsilon per call=0.5, bounds=(0, 10))
+    """
+
+    # Only what `score` itself takes can be requested through metadata routing; the metric's own keywords,
+    # epsilon above all, cannot.
+    __metadata_request__score: ClassVar[dict[str, str]] = {"estimator": UNUSED}
+
+    def __init__(
+        self,
+        metric: Scored,
+        *,
+        epsilon: float,
+        accountant: PrivacyAccountant | None = None,
+        response_method: str | Sequence[str] | None = None,
+        greater_is_better: bool | None = None,
+        metric_params: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.metric = metric
+        self.epsilon = epsilon
+        self.accountant = accountant
+        self.response_method = response_method
+        self.greater_is_better = greater_is_better
+        self.metric_params = metric_params
+
+    def __call__(self, estimator: Any, X: Any, y: Any, *, sample_weight: Any = None) -> float:
+        """Release a private score of a fitted estimator; see `score`."""
+        return self.score(estimator, X, y, sample_weight=sample_weight)
+
+    def score(self, estimator: Any, X: Any, y: Any, *, sample_weight: Any = None) -> float:
+        """Release a private score of a fitted estimator, at the cost of epsilon.
+
+        Parameters
+        ----------
+        estimator : object
+            A fitted estimator, which must not have been trained on these records.
+        X : array-like of shape (n_samples, n_features)
+            Evaluation records.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Their true targets.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Public weights of the records, for a metric that takes them.
+
+        Returns
+        -------
+        float
+            The private metric, negated if it is a loss: greater is better.
+
+        Raises
+        ------
+        PrivacyBudgetError
+            If the accountant has less than epsilon left; nothing is drawn.
+        ValueError, TypeError
+            If a setting or an input is invalid; nothing is spent.
+        """
+        method = response_method(estimator, self.check()[0])
+        if number_of_records(X) > 0:
+            response = getattr(estimator, method)(X)
+        else:  # which most estimators refuse; if n is public, so does the metric
+            response = _no_response(estimator, method, y)
+        return release_score(self, estimator, response, y, sample_weight)
+
+    def check(self) -> tuple[tuple[str, ...], int]:
+        """Check the settings, which scikit-learn lets people change after construction.
+
+        Returns
+        -------
+        methods : tuple of str
+            The responses of the estimator to look for, the best first.
+        sign : {1, -1}
+            Factor that makes greater better.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If a setting is not what it should be.
+        """
+        check_epsilon(self.epsilon)
+        if not (self.accountant is None or isinstance(self.accountant, PrivacyAccountant)):
+            raise TypeError("accountant must be None or a PrivacyAccountant.")
+        check_metric(self.metric, self.metric_params or {})
+        greater_is_better = is_better_if_greater(self.metric)
+        if self.greater_is_better is not None:
+            greater_is_better = bool(self.greater_is_better)
+        if greater_is_better is None:
+            raise ValueError(f"greater_is_better must be given for {name_of(self.metric)}: true or false.")
+        methods = self.response_method or ("predict_proba" if takes(self.metric, "y_proba") else "predict")
+        methods = (methods,) if isinstance(methods, str) else tuple(methods)
+        if not set(methods) <= set(_RESPONSES):
+            raise ValueError(f"response_method must be None, one of {_RESPONSES} or several of them.")
+        return methods, 1 if greater_is_better else -1
+
+    def _accept_sample_weight(self) -> bool:
+        # scikit-learn asks its scorers this before it passes weights on
+        return takes(self.metric, "sample_weight")
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        parts = [name_of(self.metric), f"epsilon per call={self.epsilon!r}"]
+        parts += [f"{name}={reprlib.repr(value)}" for name, value in (self.metric_params or {}).items()]
+        for name in ("response_method", "greater_is_better", "accountant"):
+            if getattr(self, name) is not None:
+                parts.append(f"{name}={getattr(self, name)!r}")
+        return f"{type(self).__name__}({', '.join(parts)})"
+
+
+def make_private_scorer(
+    metric: Scored,
+    *,
+    epsilon: float,
+    accountant: PrivacyAccountant | None = None,
+    response_method: str | Sequence[str] | None = None,
+    greater_is_better: bool | None = None,
+    **metric_kwargs: Any,
+) -> PrivateScorer:
+    """Make a scorer from a private metric, for scikit-learn's model-selection tools.
+
+    Parameters
+    ----------
+    metric : callable
+        A private metric such as `private_mse`, or your own function of (y_true, y_pred) that takes the
+        keywords `epsilon` and `accountant` and returns one number.
+    epsilon : float
+        Privacy parameter of each call, > 0. A cross-validation with k folds makes k calls; `count_releases`
+        tells how many a search makes.
+    accountant : PrivacyAccountant or None, default=None
+        Budget that pays epsilon for each call. With ``n_jobs`` > 1 it needs a path.
+    response_method : str, sequence of str or None, default=None
+        "predict", "predict_proba" or "decision_function": what of the estimator is judged; of several, the
+        first that it has. None: "predict_proba" if the metric has a parameter `y_proba`, else "predict".
+    greater_is_better : bool or None, default=None
+        Whether the metric is a score (true) or a loss (false: the scorer negates it). None: known for the
+        metrics of this package, required for a metric of your own.
+    **metric_kwargs : additional arguments
+        Public keywords of the metric, the same in every call: `bounds`, `labels`, `max_loss`, `mechanism` ...
+
+    Returns
+    -------
+    PrivateScorer
+        A scorer to be called as ``scorer(estimator, X, y, *, sample_weight=None)``.
+
+    Raises
+    ------
+    TypeError
+        If the metric is not private, or does not take a keyword.
+    ValueError
+        If a setting is invalid, among them a seed: with one, every fold would have the same noise.
+
+    See Also
+    --------
+    get_private_scorer : Ready-made scorers by name.
+    count_releases : The number of calls that a search or a cross-validation will make.
+
+    Notes
+    -----
+    Guarantee: replacing any one of the records that a call scores changes the probability of its result by
+    at most a factor exp(epsilon), given the fitted estimator and the arguments, which are public. Where the
+    metric takes `labels`, ``estimator.classes_`` is passed unless labels are given. With
+    ``neighboring="add_or_remove_one"`` the number of records is private, and may be 0: the estimator is not
+    asked then, and probabilities of every type are judged as float64, because an estimator that is not asked
+    has no type. A metric of your own that has a private number of records within itself should do so too.
+
+    **What a total means.** The total of an accountant after a cross-validation or a search protects people
+    in their role as *evaluation* records, given the fitted models. Who is also among the training records of
+    another fold gets no such protection: changing one record changes the models of all other folds, and with
+    them all their scores. Scores on training records (`return_train_score`, `learning_curve`) cost epsilon
+    and protect nobody. The clean claim is that of one fixed model scored on held-out records.
+
+    **An exhausted budget.** scikit-learn's tools turn an exception of a scorer into the score NaN and go
+    on, unless ``error_score="raise"``. Ask before the first fit whether the plan fits, as in the second
+    example below, and set ``error_score="raise"``.
+
+    Only `sample_weight` can be requested through metadata routing; an epsilon for one call is refused.
+
+    References
+    ----------
+    C. Dwork and A. Roth, "The Algorithmic Foundations of Differential Privacy", 2014, Theorem 3.16
+    (composition), doi:10.1561/0400000042.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_regression
+    >>> from sklearn.linear_model import Ridge
+    >>> from sklearn.model_selection import cross_val_score
+    >>> from dp_metrics import PrivacyAccountant, make_private_scorer, private_mse
+    >>> X, y = make_regression(n_samples=500, random_state=0)
+    >>> accountant = PrivacyAccountant(1.0)
+    >>> scorer = make_private_scorer(private_mse, epsilon=0.2, accountant=accountant)
+    >>> scores = cross_val_score(Ridge(), X, y, cv=5, scoring=scorer, error_score="raise")
+    >>> scores.shape, accountant.spent
+    ((5,), 1.0)
+
+    Nothing is fitted if the plan does not fit into the budget:
+
+    >>> from fractions import Fraction
+    >>> from dp_metrics import count_releases
+    >>> accountant.require(count_releases(5, scoring=scorer) * Fraction("0.2"))  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    dp_metrics.exceptions.PrivacyBudgetError: epsilon=1.0 was asked for, but 1.0 of the total...
+    """
+    scorer = PrivateScorer(
+        metric,
+        epsilon=epsilon,
+        accountant=accountant,
+        response_method=response_method,
+        greater_is_better=greater_is_better,
+        metric_params=metric_kwargs or None,
+    )
+    scorer.check()
+    return scorer
+
+
+def get_private_scorer(
+    name: str, *, epsilon: float, accountant: PrivacyAccountant | None = None, **metric_kwargs: Any
+) -> PrivateScorer:
+    """Return a ready-made private scorer.
+
+    Parameters
+    ----------
+    name : str
+        One of `get_private_scorer_names`. Greater is better for all; losses are negated.
+    epsilon : float
+        Privacy parameter of each call, > 0.
+    accountant : PrivacyAccountant or None, default=None
+        Budget that pays epsilon for each call.
+    **metric_kwargs : additional arguments
+        Public keywords of the metric, such as `bounds`.
+
+    Returns
+    -------
+    PrivateScorer
+        The scorer.
+
+    Raises
+    ------
+    ValueError
+        If there is no scorer with this name. Other errors are those of `make_private_scorer`.
+
+    Notes
+    -----
+    Guarantee and meaning of the total: see `make_private_scorer`.
+
+    Examples
+    --------
+    >>> from dp_metrics import get_private_scorer
+    >>> get_private_scorer("neg_private_mae", epsilon=0.5)
+    PrivateScorer(private_mae, epsilon per call=0.5)
+    """
+    metric = READY_MADE.get(name) if isinstance(name, str) else None
+    if metric is None:
+        raise ValueError(f"name must be one of {get_private_scorer_names()}, got {name!r}.")
+    return make_private_scorer(metric, epsilon=epsilon, accountant=accountant, **metric_kwargs)
+
+
+def get_private_scorer_names() -> list[str]:
+    """Return the names that `get_private_scorer` knows, sorted.
+
+    Returns
+    -------
+    list of str
+        The names.
+
+    Examples
+    --------
+    >>> from dp_metrics import get_private_scorer_names
+    >>> "neg_private_mse" in get_private_scorer_names()
+    True
+    """
+    return sorted(READY_MADE)
+
+
+def response_method(estimator: Any, methods: tuple[str, ...]) -> str:
+    """Return the first of these methods that an estimator has."""
+    for method in methods:
+        if hasattr(estimator, method):
+            return method
+    raise AttributeError(f"{type(estimator).__name__} has none of the attributes {', '.join(methods)}.")
+
+
+def release_score(
+    scorer: PrivateScorer, estimator: Any, response: Any, y: Any, sample_weight: Any = None
+) -> float:
+    """Release a private score of an estimator's response to the records."""
+    _, sign = scorer.check()
+    metric, keywords = scorer.metric, dict(scorer.metric_params or {})
+    if is_n_private(metric, keywords):
+        # the cap of a log loss depends on the type of the probabilities; that of no record is not known
+        response = as_float64(response)
+    if sample_weight is not None:
+        if not takes(metric, "sample_weight"):
+            raise TypeError(f"{name_of(metric)} takes no sample_weight; score the records without it.")
+        keywords["sample_weight"] = sample_weight
+    if keywords.get("labels") is None and takes(metric, "labels"):
+        # the classes that the model was trained on are public where the model is; those in y are not
+        keywords["labels"] = getattr(estimator, "classes_", None)
+    return sign * float(metric(y, response, epsilon=scorer.epsilon, accountant=scorer.accountant, **keywords))
+
+
+def _no_response(estimator: Any, method: str, y: Any) -> Any:
+    """Return the response to no record, with the columns that it has for any number of records."""
+    classes = getattr(estimator, "classes_", None)
+    if classes is None or isinstance(classes, list):  # numbers, or several outputs
+        return np.empty((0, *np.shape(y)[1:]))
+    if method == "predict":
+        return np.asarray(classes)[:0]
+    columns = () if method == "decision_function" and len(classes) == 2 else (len(classes),)
+    return np.empty((0, *columns))

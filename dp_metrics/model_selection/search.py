@@ -1,0 +1,330 @@
+"""Private choice among models: one epsilon for the whole search, however many candidates are tried."""
+
+import copy
+import math
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+from sklearn.base import BaseEstimator, MetaEstimatorMixin
+from sklearn.utils import get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from dp_metrics._random import OSEntropy
+from dp_metrics.accounting import PrivacyAccountant, Spend
+from dp_metrics.inputs.epsilon import exact_epsilon
+from dp_metrics.inputs.floats import MAX_FLOAT
+from dp_metrics.inputs.scalars import as_real
+from dp_metrics.model_selection._metric_facts import Scored, name_of
+from dp_metrics.model_selection._trials import (
+    COST,
+    Candidates,
+    PublicModel,
+    best_of_geometric,
+    check_data,
+    share_of_one_trial,
+    unobserved,
+)
+from dp_metrics.model_selection._validation_set import number_of_records
+from dp_metrics.model_selection.scorers import PrivateScorer
+
+__all__ = ["PrivateRandomizedSearch"]
+
+
+def _delegates(name: str) -> Callable[[Any], bool]:
+    def check(search: Any) -> bool:
+        if not search.refit:
+            raise AttributeError(f"{name} needs a search with refit=True.")
+        getattr(getattr(search, "best_estimator_", search.estimator), name)
+        return True
+
+    return check
+
+
+def _allows_nan(estimator: Any) -> bool:
+    try:
+        return bool(get_tags(estimator).input_tags.allow_nan)
+    except (AttributeError, TypeError):  # an estimator that scikit-learn knows nothing of
+        return False
+
+
+def _success_probability(expected_iter: Any) -> Fraction:
+    if not (math.isfinite(as_real(expected_iter)) and expected_iter >= 1):
+        raise ValueError("expected_iter must be a finite number, at least 1.")
+    return 1 / exact_epsilon(expected_iter)
+
+
+class PrivateRandomizedSearch(MetaEstimatorMixin, BaseEstimator):
+    """Randomized search whose choice, as a whole, is epsilon-differentially private.
+
+    A secret number of candidates is drawn, each independently of the others, fitted on X, y and scored with a
+    private metric on X_val, y_val. The best of them and its private score are the result.
+
+    Parameters
+    ----------
+    estimator : estimator object
+        What is searched. It must draw its random numbers from its `random_state` or from NumPy's or Python's
+        global generators; these are seeded anew for each candidate, and put back afterwards.
+    param_distributions : dict or list of dicts
+        Lists, or distributions with a method `rvs`, by name of parameter, as for `RandomizedSearchCV`.
+        Lists are sampled with replacement. Public: never made from the validation records.
+    metric : callable
+        A private metric such as `private_mse`; see `make_private_scorer` for your own.
+    epsilon : float
+        Privacy parameter of the whole search, > 0. Each candidate is scored at a third of it.
+    expected_iter : float, default=20
+        Expected number of candidates, at least 1; public. More cost time but no privacy. Their number is
+        geometric with this mean: for 20 it is 1 in 5 % of the searches, and above 59 in another 5 %.
+    accountant : PrivacyAccountant or None, default=None
+        Budget that pays epsilon, once, before the number of candidates is drawn.
+    response_method : str, sequence of str or None, default=None
+        What of a candidate is judged; see `make_private_scorer`.
+    greater_is_better : bool or None, default=None
+        Whether the metric is a score or a loss; known for the metrics of this package.
+    metric_params : dict or None, default=None
+        Other public keywords of the metric, such as ``{"bounds": (0, 100)}``.
+    refit : bool, default=True
+        Fit the chosen candidate once more, on X, y only, as `best_estimator_`.
+
+    Attributes
+    ----------
+    best_params_ : dict
+        Parameters of the chosen candidate.
+    best_score_ : float
+        Its private score, negated if the metric is a loss: greater is better. It is the best of several noisy
+        numbers, hence optimistic. -inf if every candidate failed.
+    best_estimator_ : estimator
+        Only with ``refit=True``.
+    classes_ : ndarray of shape (n_classes,)
+        Those of `best_estimator_`, if it has them.
+    n_features_in_ : int
+        That of `best_estimator_`, if it has it.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Those of `best_estimator_`, if it has them.
+
+    See Also
+    --------
+    make_private_scorer : For the searches of scikit-learn, where each candidate costs epsilon.
+
+    Notes
+    -----
+    Guarantee: replacing any one validation record (under the metric's neighbouring relation) changes the
+    probability of any result, (`best_params_`, `best_score_`) and all that follows from it, by at most a
+    factor exp(epsilon), given X, y and the settings, which are public, for validation sets in which every
+    record is valid for the metric and can be predicted by every candidate. With a private number of records,
+    ``metric_params={"neighboring": "add_or_remove_one"}``, that includes the empty set.
+
+    What is checked before anything is spent, record by record: targets, by the metric; records of X_val, by
+    what X holds. Text or numbers where X has none, infinity, and missing values, unless X has some or the
+    estimator's tags allow them, are refused. A word that an encoder refuses is not found: use
+    ``handle_unknown="ignore"``.
+
+    A prediction outside the metric's domain does not fail the candidate; each by itself is moved into it:
+    probabilities to [0, 1] (NaN to 0), predictions of a Poisson deviance to 2.2e-16 at least, those of a
+    squared logarithmic error above -1, and any other NaN or infinity to 3.4e38 with its sign. A predicted
+    label that is not whole, or not text where those of y are, counts as wrong. Of a metric of your own only
+    a parameter `y_proba` is known, which gets probabilities in [0, 1]; else it gets finite predictions, and
+    must return a number for all of them.
+
+    The total covers people in their role as validation records only: nothing is promised to those in X, y,
+    so no person should be in both.
+
+    The argument [1]_ [2]_: if one trial (draw a candidate, fit it, score it) is e-private, then the best of a
+    geometric number of independent trials is 3e-private, whatever the mean. It needs every one of these:
+
+    - Candidates are drawn with replacement, from the operating system's generator, so trials are independent
+      and alike. There is no `random_state`.
+    - The number of candidates is never revealed. No table of candidates, no count and no timings are kept.
+      While candidates run, three things are discarded in the whole process, of other threads too: warnings,
+      whatever filters an estimator sets; what is passed to a `logging.Logger`, at any level; and text
+      written to `sys.stdout` and `sys.stderr`, also by who kept these streams from before.
+      Nothing else is: output of compiled code or of another process, bytes written to a file descriptor
+      or a stream's `buffer`, other files and handlers (`verbose`, callbacks, a pipeline's `memory`), hooks
+      for uncaught exceptions in threads, and what an estimator counts in variables of its own. Switch
+      these off, or run the search where nobody keeps its output. Wall time, memory and energy are outside
+      the guarantee, and so is an interruption: who stops a search sees where it was.
+    - A candidate whose fit or score fails, or exits, is no exception; it ranks last. If all fail, the first
+      is chosen with the score -inf, and refitting it raises its own error.
+    - There is no `score`: it would be an exact, not a private, number. Call a private metric, on new records.
+
+    Fit parameters are not passed on, since an `eval_set` of validation records would evade the guarantee.
+
+    References
+    ----------
+    .. [1] J. Liu and K. Talwar, "Private Selection from Private Candidates", 2019, arXiv:1811.07971.
+    .. [2] N. Papernot and T. Steinke, "Hyperparameter Tuning with Renyi Differential Privacy", 2022,
+       arXiv:2110.03620.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_regression
+    >>> from sklearn.linear_model import Ridge
+    >>> from dp_metrics import PrivacyAccountant, PrivateRandomizedSearch, private_mse
+    >>> X, y = make_regression(n_samples=600, n_features=5, noise=10, random_state=0)
+    >>> accountant = PrivacyAccountant(3.0)
+    >>> search = PrivateRandomizedSearch(
+    ...     Ridge(), {"alpha": [0.1, 1.0, 10.0]}, metric=private_mse, epsilon=3.0, accountant=accountant
+    ... ).fit(X[:300], y[:300], X_val=X[300:], y_val=y[300:])
+    >>> accountant.spent
+    3.0
+    >>> search.best_params_["alpha"] in (0.1, 1.0, 10.0)
+    True
+    >>> search.predict(X[300:]).shape
+    (300,)
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        param_distributions: Any,
+        *,
+        metric: Scored,
+        epsilon: float,
+        expected_iter: float = 20,
+        accountant: PrivacyAccountant | None = None,
+        response_method: Any = None,
+        greater_is_better: bool | None = None,
+        metric_params: Mapping[str, Any] | None = None,
+        refit: bool = True,
+    ) -> None:
+        self.estimator = estimator
+        self.param_distributions = param_distributions
+        self.metric = metric
+        self.epsilon = epsilon
+        self.expected_iter = expected_iter
+        self.accountant = accountant
+        self.response_method = response_method
+        self.greater_is_better = greater_is_better
+        self.metric_params = metric_params
+        self.refit = refit
+
+    def fit(
+        self, X: Any, y: Any, *, X_val: Any, y_val: Any, sample_weight_val: Any = None
+    ) -> "PrivateRandomizedSearch":
+        """Search, at the cost of epsilon.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Training records.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Their targets.
+        X_val : array-like of shape (n_validation, n_features)
+            Validation records, which the search protects.
+        y_val : array-like of shape (n_validation,) or (n_validation, n_outputs)
+            Their targets.
+        sample_weight_val : array-like of shape (n_validation,) or None, default=None
+            Public weights of the validation records, for a metric that takes them.
+
+        Returns
+        -------
+        PrivateRandomizedSearch
+            The fitted search.
+
+        Raises
+        ------
+        PrivacyBudgetError
+            If the accountant has less than epsilon left; nothing is fitted.
+        ValueError, TypeError
+            If a setting or an input is invalid, or the metric spends more than it is given; nothing is spent.
+        """
+        total, success = exact_epsilon(self.epsilon), _success_probability(self.expected_iter)
+        if not (self.accountant is None or isinstance(self.accountant, PrivacyAccountant)):
+            raise TypeError("accountant must be None or a PrivacyAccountant.")
+        # no accountant: the search is charged once, and a record of each trial would tell their number
+        scorer = self._scorer(total, accountant=None)
+        methods = scorer.check()[0]
+        with unobserved():
+            candidates = Candidates(self.estimator, self.param_distributions, methods)
+        data = check_data(X, y, X_val, y_val, sample_weight_val, allow_nan=_allows_nan(self.estimator))
+        # All that the metric can find wrong with the validation records it finds with a public model as well.
+        # The number is not released, so it costs nothing; from here on no record makes anything fail.
+        public_model = PublicModel(self.estimator, y, number_of_records(data.y_val), methods)
+        # its history tells under which relation the metric is private, and what it costs
+        rehearsal = PrivacyAccountant(MAX_FLOAT)
+        self._scorer(total, rehearsal)(public_model, data.X_val, data.y_val, sample_weight=sample_weight_val)
+        self._spend(total, rehearsal.history)
+
+        def trial() -> tuple[float, dict[str, Any]]:
+            params = candidates.draw()
+            return candidates.score(params, scorer, data), params
+
+        with unobserved():
+            self.best_score_, self.best_params_ = best_of_geometric(trial, success, OSEntropy())
+        self.__dict__.pop("best_estimator_", None)
+        if self.refit:
+            self.best_estimator_ = candidates.make(self.best_params_).fit(X, y)
+        return self
+
+    def _scorer(self, total: Fraction, accountant: PrivacyAccountant | None) -> PrivateScorer:
+        share = share_of_one_trial(total)
+        if share == 0.0:
+            raise ValueError("epsilon is too small to be divided by 3.")
+        return PrivateScorer(
+            self.metric,
+            epsilon=share,
+            accountant=accountant,
+            response_method=self.response_method,
+            greater_is_better=self.greater_is_better,
+            metric_params=self.metric_params,
+        )
+
+    def _spend(self, total: Fraction, rehearsed: Sequence[Spend]) -> None:
+        if sum(exact_epsilon(spend.epsilon) for spend in rehearsed) * COST > total:
+            raise ValueError("The metric spends more than the epsilon that it is given.")
+        if self.accountant is None:
+            return
+        relation = (self.metric_params or {}).get("neighboring", "replace_one")
+        drawn_by = dict.fromkeys(spend.mechanism for spend in rehearsed if spend.mechanism is not None)
+        self.accountant.spend(
+            total,
+            f"PrivateRandomizedSearch of {name_of(self.metric)}",
+            mechanism=", ".join(["best of a geometric number", *drawn_by]),
+            neighboring=rehearsed[0].neighboring if rehearsed else relation,
+        )
+
+    @property
+    def classes_(self) -> Any:
+        """Class labels of `best_estimator_`."""
+        return self.best_estimator_.classes_
+
+    @property
+    def n_features_in_(self) -> Any:
+        """Number of features that `best_estimator_` was fitted on."""
+        return self.best_estimator_.n_features_in_
+
+    @property
+    def feature_names_in_(self) -> Any:
+        """Names of the features that `best_estimator_` was fitted on."""
+        return self.best_estimator_.feature_names_in_
+
+    @available_if(_delegates("predict"))
+    def predict(self, X: Any) -> Any:
+        """Predict with `best_estimator_`; X has the shape (n_samples, n_features)."""
+        return self._best().predict(X)
+
+    @available_if(_delegates("predict_proba"))
+    def predict_proba(self, X: Any) -> Any:
+        """Return the class probabilities of `best_estimator_`, of shape (n_samples, n_classes)."""
+        return self._best().predict_proba(X)
+
+    @available_if(_delegates("predict_log_proba"))
+    def predict_log_proba(self, X: Any) -> Any:
+        """Return the logarithms of the class probabilities of `best_estimator_`."""
+        return self._best().predict_log_proba(X)
+
+    @available_if(_delegates("decision_function"))
+    def decision_function(self, X: Any) -> Any:
+        """Return the decision function of `best_estimator_`."""
+        return self._best().decision_function(X)
+
+    def _best(self) -> Any:
+        check_is_fitted(self)
+        return self.best_estimator_
+
+    def __sklearn_tags__(self) -> Any:
+        tags, inner = super().__sklearn_tags__(), get_tags(self.estimator)
+        for name in ("estimator_type", "classifier_tags", "regressor_tags", "target_tags", "input_tags"):
+            setattr(tags, name, copy.deepcopy(getattr(inner, name)))
+        return tags

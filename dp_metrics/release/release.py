@@ -1,0 +1,210 @@
+"""The single path of a release: plan -> output bounds -> spend -> draw -> result.
+
+Everything that can fail for a reason in the data happens before the spend: the inputs are validated when the
+plan is made, and the output bounds are ready when epsilon is recorded. What follows is arithmetic that cannot
+raise.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from dp_metrics._random import RandomState, check_entropy, discrete_laplace
+from dp_metrics.accounting import PrivacyAccountant
+from dp_metrics.inputs.epsilon import exact_epsilon
+from dp_metrics.inputs.options import check_label, check_neighboring
+from dp_metrics.mechanisms import Mechanism, get_mechanism
+from dp_metrics.release.draws import Draw
+from dp_metrics.release.queries import Query
+from dp_metrics.release.result import PrivateResult
+
+__all__ = ["COUNT_SHARE", "Plan", "Release", "Released"]
+
+COUNT_SHARE = Fraction(1, 20)  # of epsilon, for the number of records where it is private and needed
+_LARGEST_COUNT = 1 << 53
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Released:
+    """What was released, and what is public about it: all that a result may be computed from.
+
+    Parameters
+    ----------
+    values : sequence
+        A number, or a tuple of whole numbers, for each query.
+    queries : sequence of Query
+        The queries, of which only public facts may be read, such as a public n.
+    epsilon : Fraction
+        What all of it cost.
+    neighboring : str
+        The neighbouring relation.
+    """
+
+    values: Sequence[Any]
+    queries: Sequence[Any]
+    epsilon: Fraction
+    neighboring: str
+
+
+def _only(released: Released) -> Any:
+    """Return what is released, where that is one number."""
+    return released.values[0]
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Plan:
+    """What one call releases, and how its result follows.
+
+    Parameters
+    ----------
+    queries : tuple of Query
+        What to release about the same records, at epsilon together.
+    postprocess : callable, default=the one number that is released
+        The result of a `Released`.
+    shares : tuple of Fraction or None, default=None
+        Positive parts of epsilon, with sum 1; None for equal ones.
+    mechanisms : tuple of (str or None), default=()
+        Mechanisms of those queries that have one of their own, unless the caller chooses.
+    """
+
+    queries: tuple[Query, ...]
+    postprocess: Callable[[Released], Any] = _only
+    shares: tuple[Fraction, ...] | None = None
+    mechanisms: tuple[str | None, ...] = ()
+
+    def epsilons(self, epsilon: Fraction) -> list[Fraction]:
+        """Return the part of epsilon of each query."""
+        shares = self.shares or (Fraction(1, len(self.queries)),) * len(self.queries)
+        return [epsilon * share for share in shares]
+
+
+class Release:
+    """The checked public settings of one call.
+
+    Parameters
+    ----------
+    metric : str
+        Name of what is released.
+    epsilon : float or Fraction
+        Privacy parameter of everything that the call releases, together.
+    mechanism : str, Mechanism or None
+        Name or object; None: what the plan says, or else the default.
+    default : str
+        Name of the default mechanism.
+    accountant : PrivacyAccountant or None
+        Budget that pays for the release.
+    random_state : None, int, RandomState or Generator
+        Source of randomness.
+    neighboring : {"replace_one", "add_or_remove_one"}
+        The neighbouring relation.
+    label : str or None
+        What the accountant's history shows; None for the name of the metric.
+    disclosing : sequence of str, default=()
+        Options of the call that would give a private number of records away.
+
+    Attributes
+    ----------
+    private_n : bool
+        Whether the number of records is private.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If one of them is not what it should be.
+    """
+
+    def __init__(
+        self,
+        metric: str,
+        *,
+        epsilon: Any,
+        mechanism: str | Mechanism | None,
+        default: str,
+        accountant: PrivacyAccountant | None,
+        random_state: RandomState,
+        neighboring: str,
+        label: str | None = None,
+        disclosing: Sequence[str] = (),
+    ) -> None:
+        self.epsilon = exact_epsilon(epsilon)
+        self.private_n = check_neighboring(neighboring, disclosing)
+        self.mechanism = get_mechanism(default if mechanism is None else mechanism)
+        if not (accountant is None or isinstance(accountant, PrivacyAccountant)):
+            raise TypeError("accountant must be None or a PrivacyAccountant.")
+        self._is_chosen = mechanism is not None
+        self._metric, self._label = metric, check_label(label)
+        self._accountant, self._neighboring = accountant, neighboring
+        self._entropy = check_entropy(random_state)
+
+    def run(self, plan: Plan) -> PrivateResult:
+        """Release what is planned.
+
+        Raises
+        ------
+        PrivacyBudgetError
+            If the budget is too small; nothing is drawn.
+        ValueError
+            If the plan cannot be carried out; nothing is spent.
+        """
+        # whoever made NumPy raise or warn of overflows would learn of the data, perhaps after the spend
+        with np.errstate(all="ignore"):
+            return self._run(plan)
+
+    def prepare(self, plan: Plan) -> tuple[list[Draw], list[Mechanism], Fraction]:
+        """Return what is left to draw, by which mechanisms, and the part of epsilon that pays for the count.
+
+        Nothing is spent and nothing drawn; what expects an error of a release starts here too.
+
+        Raises
+        ------
+        ValueError
+            If the plan cannot be carried out.
+        """
+        queries = plan.queries
+        own = (None,) * len(queries) if self._is_chosen or not plan.mechanisms else plan.mechanisms
+        rules = [self.mechanism if name is None else get_mechanism(name) for name in own]
+        for_count = Fraction(0)
+        if self.private_n and any(q.needs_count(rule) for q, rule in zip(queries, rules, strict=True)):
+            for_count = self.epsilon * COUNT_SHARE
+        epsilons = plan.epsilons(self.epsilon - for_count)
+        if 0.0 in map(float, epsilons):
+            raise ValueError("epsilon is too small to be divided among the releases of this call.")
+        draws = [
+            query.prepare(rule, epsilon, private_n=self.private_n)
+            for query, rule, epsilon in zip(queries, rules, epsilons, strict=True)
+        ]
+        for draw in draws:
+            draw.rehearse()
+        return draws, rules, for_count
+
+    def result(self, plan: Plan, values: Sequence[Any]) -> Any:
+        """Return what released numbers become."""
+        return plan.postprocess(Released(values, plan.queries, self.epsilon, self._neighboring))
+
+    def _run(self, plan: Plan) -> PrivateResult:
+        queries = plan.queries
+        draws, _, for_count = self.prepare(plan)
+        drawn_by = ", ".join(dict.fromkeys(draw.drawn_by for draw in draws))
+        if self._accountant is not None:
+            label = self._metric if self._label is None else self._label
+            self._accountant.spend(self.epsilon, label, mechanism=drawn_by, neighboring=self._neighboring)
+        drawn: dict[str, float] = {}
+        count = None
+        if for_count:
+            # the count sets nothing but the resolution; the clamps are post-processing
+            count = min(max(queries[0].n + discrete_laplace(self._entropy, for_count), 1), _LARGEST_COUNT)
+            drawn["count"] = count
+        values = [draw(self._entropy, count) for draw in draws]
+        return PrivateResult(
+            value=self.result(plan, values),
+            epsilon=float(self.epsilon),
+            n=None if self.private_n else queries[0].n,
+            neighboring=self._neighboring,
+            mechanism=drawn_by,
+            drawn=drawn,
+            metric=self._metric,
+            label=self._label,
+        )

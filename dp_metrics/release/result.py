@@ -1,0 +1,93 @@
+"""The result of a release, with all that may be published about it."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+__all__ = ["PrivateResult"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrivateResult:
+    """A private number and what is public about its release; all of it may be published.
+
+    Parameters
+    ----------
+    value : float, ndarray, str or dict
+        What the metric returns without ``return_result=True``.
+    epsilon : float
+        Cost of the release.
+    n : int or None
+        Number of records, where that is public.
+    neighboring : {"replace_one", "add_or_remove_one"}
+        The neighbouring relation of the guarantee.
+    mechanism : str
+        What drew the value, or the mechanisms that drew its parts.
+    drawn : mapping
+        What else was drawn, under the same epsilon: "count", the noisy number of records where the true one
+        is private.
+    metric : str
+        Name of the metric.
+    label : str or None
+        The label of the spend, if one was given.
+
+    Notes
+    -----
+    Guarantee: that of the metric. The fields together cost epsilon, not epsilon each.
+
+    Examples
+    --------
+    >>> from dp_metrics import private_mae
+    >>> result = private_mae([3.0, 1.0], [2.0, 1.0], epsilon=1.0, return_result=True)
+    >>> result.metric, result.epsilon, result.n
+    ('private_mae', 1.0, 2)
+    >>> float(result) == result.value >= 0
+    True
+    """
+
+    value: Any
+    epsilon: float
+    n: int | None
+    neighboring: str
+    mechanism: str
+    drawn: Mapping[str, float] = field(default_factory=dict)
+    metric: str
+    label: str | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "drawn", MappingProxyType(dict(self.drawn)))
+
+    def __float__(self) -> float:
+        """Return the value of a metric that is one number."""
+        return float(self.value)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (self.to_dict(),)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields by name.
+
+        Returns
+        -------
+        dict
+            The fields; the value as the metric gave it.
+        """
+        return {one.name: getattr(self, one.name) for one in fields(self)} | {"drawn": dict(self.drawn)}
+
+    def to_json(self) -> str:
+        """Return the fields as JSON.
+
+        Returns
+        -------
+        str
+            A JSON object; an array becomes a list.
+        """
+        return json.dumps(self.to_dict(), default=np.ndarray.tolist, allow_nan=False)
+
+
+def _restored(values: dict[str, Any]) -> PrivateResult:
+    return PrivateResult(**values)

@@ -1,0 +1,1 @@
+"""How far a metric can move: exact sums, extremes, and output bounds by rank."""

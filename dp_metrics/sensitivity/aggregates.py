@@ -1,0 +1,423 @@
+"""What a metric needs from the data: exact sums and the extreme records, in O(capacity) memory.
+
+An aggregate is private data, as sensitive as the records themselves: never publish one. Aggregates of
+disjoint parts of the data merge in any order into the same bits as one aggregate of the whole.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any, Self, TypeVar
+
+import numpy as np
+
+from dp_metrics.inputs.floats import MAX_FLOAT, Floats
+from dp_metrics.sensitivity.exact import BLOCK, UNIT_BITS, BlockSums, in_blocks, rounded_quotient
+
+__all__ = ["LossAggregate", "OrderAggregate", "VarianceAggregate", "WeightedLossAggregate"]
+
+Aggregate = TypeVar("Aggregate", bound=Any)
+
+_SLACK = 1024  # values to collect before the next partial selection, at least
+
+
+class _Extremes:
+    """Keeps the `capacity` largest, or smallest, of the values it is shown, by partial selection.
+
+    Parameters
+    ----------
+    capacity : int
+        How many to keep.
+    sign : {1, -1}
+        1 for the largest, -1 for the smallest.
+    """
+
+    def __init__(self, capacity: int, sign: int) -> None:
+        self._capacity, self._sign = capacity, sign
+        self._parts: list[Floats] = []
+        self._held = 0
+        self._threshold = -np.inf
+
+    def add(self, values: Floats, extreme: float) -> None:
+        """Look at values of which `extreme` is the largest, or the smallest."""
+        if self._capacity == 0 or not self._sign * extreme > self._threshold:
+            return  # values at the threshold are already held `capacity` times over
+        if self._threshold == -np.inf:
+            values = self._sign * values
+        elif self._sign == 1:
+            values = values[values > self._threshold]
+        else:
+            values = -values[values < -self._threshold]
+        self._parts.append(values)
+        self._held += values.size
+        if self._held >= 2 * self._capacity + _SLACK:
+            self._shrink()
+
+    def _shrink(self) -> None:
+        held = np.concatenate(self._parts)
+        if held.size > self._capacity:
+            held = np.partition(held, held.size - self._capacity)[-self._capacity :]
+            self._threshold = held.min()
+        self._parts, self._held = [held], held.size
+
+    def in_order(self) -> Floats:
+        """Return what is kept, the most extreme first."""
+        if not self._parts:
+            return np.empty(0)
+        self._shrink()
+        return (
+            self._sign * np.sort(self._parts[0])[::-1] + 0.0
+        )  # no negative zero, so that merges agree to the bit
+
+
+def _merge_largest(a: Floats, b: Floats, capacity: int) -> Floats:
+    return np.sort(np.concatenate([a, b]))[::-1][:capacity]
+
+
+def _truncated(aggregate: Aggregate, capacity: int, *arrays: str) -> Aggregate:
+    if capacity >= aggregate.capacity:
+        return aggregate
+    kept = {name: getattr(aggregate, name)[:capacity] for name in arrays}
+    return replace(aggregate, capacity=capacity, **kept)
+
+
+def _check_mergeable(a: object, b: object, fields: tuple[str, ...]) -> None:
+    if type(a) is not type(b) or any(getattr(a, f) != getattr(b, f) for f in fields):
+        raise ValueError(f"Summaries merge only with the same type, {' and '.join(fields)}.")
+
+
+@dataclass(frozen=True, repr=False)
+class LossAggregate:
+    """Count, exact sum and extremes of non-negative per-record losses.
+
+    Parameters
+    ----------
+    n : int
+        Number of records.
+    total : int
+        Exact sum of the losses, in units of 2**-1074.
+    largest : ndarray
+        The `capacity` largest losses, in descending order.
+    smallest : ndarray
+        The `capacity` smallest losses, in ascending order; empty without a cap, where they are not needed.
+    capacity : int
+        How many extremes are kept; public.
+    cap : float or None
+        Public cap of one loss.
+    """
+
+    n: int
+    total: int
+    largest: Floats
+    smallest: Floats
+    capacity: int
+    cap: float | None
+
+    @property
+    def weight(self) -> int:
+        """What the sum of the losses is divided by, in units of 2**-1074."""
+        return self.n << UNIT_BITS
+
+    @property
+    def limit(self) -> float:
+        """Public limit of the mean."""
+        return MAX_FLOAT if self.cap is None else self.cap
+
+    def truncate(self, capacity: int) -> Self:
+        """Return what aggregating with this capacity would have given, if it is less."""
+        return _truncated(self, capacity, "largest", "smallest")
+
+    @classmethod
+    def from_data(cls, losses: Floats, *, capacity: int, cap: float | None = None) -> Self:
+        """Aggregate non-negative losses."""
+        return cls.from_blocks(in_blocks(losses), capacity=capacity, cap=cap)
+
+    @classmethod
+    def from_blocks(cls, blocks: Iterable[Floats], *, capacity: int, cap: float | None = None) -> Self:
+        """Aggregate non-negative losses that come in blocks; the blocks do not affect the result.
+
+        Losses above the cap, and infinite ones, are clipped.
+        """
+        limit = MAX_FLOAT if cap is None else cap
+        largest, smallest = _Extremes(capacity, 1), _Extremes(0 if cap is None else capacity, -1)
+        sums = BlockSums(BLOCK)
+        n = total = 0
+        for block in blocks:
+            if block.size == 0:
+                continue
+            high = float(block.max())
+            if high > limit:
+                block, high = np.minimum(block, limit), limit
+            n += block.size
+            total += sums.total(block, high)
+            largest.add(block, high)
+            if cap is not None:
+                smallest.add(block, float(block.min()))
+        return cls(n, total, largest.in_order(), smallest.in_order(), capacity, cap)
+
+    def merge(self, other: Self) -> Self:
+        """Return the summary of both sets of records together."""
+        _check_mergeable(self, other, ("capacity", "cap"))
+        return type(self)(
+            self.n + other.n,
+            self.total + other.total,
+            _merge_largest(self.largest, other.largest, self.capacity),
+            -_merge_largest(-self.smallest, -other.smallest, self.capacity),
+            self.capacity,
+            self.cap,
+        )
+
+
+@dataclass(frozen=True, repr=False)
+class WeightedLossAggregate:
+    """Count, exact sums and extremes of non-negative terms, each with a public limit of its own.
+
+    A term is a weighted loss, or the sum over one group.
+
+    Parameters
+    ----------
+    n : int
+        Number of terms.
+    weight : int
+        What the sum of the terms is divided by, in units of 2**-1074: the public sum of the weights.
+    total : int
+        Exact sum of the terms, in units of 2**-1074.
+    limits : int or None
+        Exact sum of the public limits, likewise; None if the terms are unbounded.
+    largest_limit : float
+        The largest public limit; 0 if the terms are unbounded.
+    largest : ndarray
+        The `capacity` largest terms, in descending order.
+    headroom, headroom_rest : ndarray
+        The `capacity` largest differences of a limit and its term, in descending order, each as the exact sum
+        of two floats; empty if the terms are unbounded.
+    capacity : int
+        How many extremes are kept; public.
+    """
+
+    n: int
+    weight: int
+    total: int
+    limits: int | None
+    largest_limit: float
+    largest: Floats
+    headroom: Floats
+    headroom_rest: Floats
+    capacity: int
+
+    @property
+    def limit(self) -> float:
+        """Public limit of the mean."""
+        return MAX_FLOAT if self.limits is None else rounded_quotient(self.limits, self.weight)
+
+    def truncate(self, capacity: int) -> Self:
+        """Return what aggregating with this capacity would have given, if it is less."""
+        return _truncated(self, capacity, "largest", "headroom", "headroom_rest")
+
+    @classmethod
+    def from_blocks(
+        cls, blocks: Iterable[tuple[Floats, Floats | None]], *, weight: int, bounded: bool, capacity: int
+    ) -> Self:
+        """Aggregate blocks of terms and, if they are bounded, of the limits that they do not exceed.
+
+        The blocks do not affect the result.
+        """
+        largest, headrooms = _Extremes(capacity, 1), _LargestPairs(capacity)
+        sums = BlockSums(BLOCK)
+        n = total = limits = 0
+        largest_limit = 0.0
+        for terms, limits_of_terms in blocks:
+            if terms.size == 0:
+                continue
+            n += terms.size
+            high = float(terms.max())
+            total += sums.total(terms, high)
+            largest.add(terms, high)
+            if limits_of_terms is not None:
+                high = float(limits_of_terms.max())
+                limits += sums.total(limits_of_terms, high)
+                largest_limit = max(largest_limit, high)
+                headrooms.add(*_exact_difference(limits_of_terms, terms))
+        return cls(
+            n=n,
+            weight=weight,
+            total=total,
+            limits=limits if bounded else None,
+            largest_limit=largest_limit,
+            largest=largest.in_order(),
+            headroom=headrooms.values,
+            headroom_rest=headrooms.rest,
+            capacity=capacity,
+        )
+
+    def merge(self, other: Self) -> Self:
+        """Return the summary of both sets of terms together."""
+        _check_mergeable(self, other, ("capacity",))
+        if (self.limits is None) != (other.limits is None):
+            raise ValueError("Summaries merge only if both have limits or neither has.")
+        headroom, rest = _largest_pairs(
+            np.concatenate([self.headroom, other.headroom]),
+            np.concatenate([self.headroom_rest, other.headroom_rest]),
+            self.capacity,
+        )
+        return type(self)(
+            n=self.n + other.n,
+            weight=self.weight + other.weight,
+            total=self.total + other.total,
+            limits=None if self.limits is None or other.limits is None else self.limits + other.limits,
+            largest_limit=max(self.largest_limit, other.largest_limit),
+            largest=_merge_largest(self.largest, other.largest, self.capacity),
+            headroom=headroom,
+            headroom_rest=rest,
+            capacity=self.capacity,
+        )
+
+
+def _exact_difference(a: Floats, b: Floats) -> tuple[Floats, Floats]:
+    """Return d, the rounded a - b, and the exact rest a - b - d (Knuth's TwoSum), for a >= b >= 0."""
+    difference = a - b
+    back = difference - a
+    return difference, (a - (difference - back)) - (b + back)
+
+
+class _LargestPairs:
+    """Keeps the `capacity` largest of exact sums value + rest, where the value is the sum rounded."""
+
+    def __init__(self, capacity: int) -> None:
+        self._capacity = capacity
+        self.values = self.rest = np.empty(0)
+
+    def add(self, values: Floats, rest: Floats) -> None:
+        """Look at more of them."""
+        if self.values.size == self._capacity and self._capacity > 0:
+            keep = values >= self.values[-1]
+            values, rest = values[keep], rest[keep]
+        self.values, self.rest = _largest_pairs(
+            np.concatenate([self.values, values]), np.concatenate([self.rest, rest]), self._capacity
+        )
+
+
+def _largest_pairs(values: Floats, rest: Floats, capacity: int) -> tuple[Floats, Floats]:
+    """Return the largest exact sums value + rest, descending, where the value is the sum rounded.
+
+    Rounding never reverses an order, so comparing first the values and then the rests is exact.
+    """
+    if values.size > capacity > 0:
+        threshold = np.partition(values, values.size - capacity)[values.size - capacity]
+        keep = values >= threshold
+        values, rest = values[keep], rest[keep]
+    order = np.lexsort((rest, values))[::-1][:capacity]
+    return values[order] + 0.0, rest[order] + 0.0  # no negative zero, so that merges agree to the bit
+
+
+@dataclass(frozen=True, repr=False)
+class VarianceAggregate:
+    """Count, exact power sums and extremes of the values of a column.
+
+    Parameters
+    ----------
+    n : int
+        Number of records.
+    total : int
+        Exact sum of the values, in units of 2**-1074.
+    squares : int
+        Exact sum of their squares, in units of 2**-2148.
+    largest, smallest : ndarray
+        The `capacity` largest values in descending order, the `capacity` smallest in ascending order.
+    capacity : int
+        How many extremes are kept on each side; public.
+    bounds : tuple of float or None
+        Public bounds of the values.
+    """
+
+    n: int
+    total: int
+    squares: int
+    largest: Floats
+    smallest: Floats
+    capacity: int
+    bounds: tuple[float, float] | None
+
+    def truncate(self, capacity: int) -> Self:
+        """Return what aggregating with this capacity would have given, if it is less."""
+        return _truncated(self, capacity, "largest", "smallest")
+
+    @classmethod
+    def from_data(cls, x: Floats, *, capacity: int, bounds: tuple[float, float] | None = None) -> Self:
+        """Aggregate finite values."""
+        return cls.from_blocks(in_blocks(x), capacity=capacity, bounds=bounds)
+
+    @classmethod
+    def from_blocks(
+        cls, blocks: Iterable[Floats], *, capacity: int, bounds: tuple[float, float] | None = None
+    ) -> Self:
+        """Aggregate finite values that come in blocks; the blocks do not affect the result.
+
+        Values outside the bounds are clipped.
+        """
+        largest, smallest = _Extremes(capacity, 1), _Extremes(capacity, -1)
+        sums = BlockSums(BLOCK)
+        n = total = squares = 0
+        for block in blocks:
+            if block.size == 0:
+                continue
+            if bounds is not None:
+                block = np.clip(block, *bounds)
+            low, high = float(block.min()), float(block.max())
+            n += block.size
+            moments = sums.moments(block, max(high, -low))
+            total, squares = total + moments[0], squares + moments[1]
+            largest.add(block, high)
+            smallest.add(block, low)
+        return cls(n, total, squares, largest.in_order(), smallest.in_order(), capacity, bounds)
+
+    def merge(self, other: Self) -> Self:
+        """Return the summary of both sets of records together."""
+        _check_mergeable(self, other, ("capacity", "bounds"))
+        return type(self)(
+            self.n + other.n,
+            self.total + other.total,
+            self.squares + other.squares,
+            _merge_largest(self.largest, other.largest, self.capacity),
+            -_merge_largest(-self.smallest, -other.smallest, self.capacity),
+            self.capacity,
+            self.bounds,
+        )
+
+
+@dataclass(frozen=True, repr=False)
+class OrderAggregate:
+    """The k-th smallest of n values and its neighbours in sorted order.
+
+    Two of these cannot be merged in O(capacity) memory: where the k-th value of the whole lies among the
+    values of a part is not known beforehand.
+
+    Parameters
+    ----------
+    n : int
+        Number of records.
+    value : float
+        The k-th smallest value.
+    below, above : ndarray
+        The up to `capacity` values before it in descending order, and after it in ascending order.
+    capacity : int
+        How many neighbours are kept on each side; public.
+    limit : float
+        Public upper limit of the values.
+    """
+
+    n: int
+    value: float
+    below: Floats
+    above: Floats
+    capacity: int
+    limit: float
+
+    @classmethod
+    def from_data(cls, x: Floats, k: int, *, capacity: int, limit: float) -> Self:
+        """Summarise values in [0, limit]; k counts from 1."""
+        first, last = max(k - 1 - capacity, 0), min(k - 1 + capacity, x.size - 1)
+        window = np.sort(np.partition(x, (first, last))[first : last + 1])
+        middle = k - 1 - first
+        return cls(
+            x.size, float(window[middle]), window[:middle][::-1], window[middle + 1 :], capacity, limit
+        )

@@ -1,0 +1,334 @@
+"""Output bounds: the lowest and highest values that a metric can take when a few records change.
+
+One function for each row of the table of metrics. L^l, f and U^l are each one exact rational number
+of the (float) records and public constants, rounded once, so that the floats inherit every inequality
+of Definition 3.4 of the paper: U^l(x) <= U^(l+1)(x') and L^l(x) >= L^(l+1)(x') between neighbours.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import accumulate, islice
+from operator import sub
+
+import numpy as np
+
+from dp_metrics.inputs.floats import MAX_FLOAT, Floats
+from dp_metrics.sensitivity.aggregates import (
+    LossAggregate,
+    OrderAggregate,
+    VarianceAggregate,
+    WeightedLossAggregate,
+)
+from dp_metrics.sensitivity.exact import UNIT_BITS, rounded_quotient, rounded_quotients, to_units
+from dp_metrics.sensitivity.trimmed_variance import least_spreads
+
+__all__ = [
+    "OutputBounds",
+    "mean_loss_bounds",
+    "mean_loss_bounds_private_n",
+    "order_statistic_bounds",
+    "variance_bounds",
+    "variance_bounds_private_n",
+    "weighted_loss_bounds",
+]
+
+_TINY = math.ulp(0.0)  # a sensitivity must not be rounded down to none
+
+
+@dataclass(frozen=True, repr=False)
+class OutputBounds:
+    """All that a mechanism sees of the data: the metric and its bounds by rank.
+
+    The arrays and the value are private data; the other fields are public.
+
+    Parameters
+    ----------
+    value : float
+        The metric f(x).
+    lower, upper : ndarray of shape (ranks,)
+        L^1, L^2, ... (not increasing, at most `value`) and U^1, U^2, ... (not decreasing, at least `value`).
+        Beyond the last rank the bounds are those of `output_range`.
+    output_range : tuple of float
+        Public range of the metric: (0, largest finite float) for a non-negative, unbounded one.
+    monotonic : bool
+        True if between neighbours L, f and U all move in one direction.
+    n : int or None
+        Public number of records (or groups), or a private estimate of it; None if it is not to be known.
+    sensitivity : float or None, default=None
+        Global sensitivity of the metric; None if it has none.
+    steps : int or None, default=None
+        If the metric is a count, the number of equal steps from one end of the output range to the other:
+        the metric sits on a step and moves by at most one between neighbours.
+
+    Raises
+    ------
+    ValueError
+        If the bounds are not ordered as described.
+    """
+
+    value: float
+    lower: Floats
+    upper: Floats
+    output_range: tuple[float, float]
+    monotonic: bool
+    n: int | None
+    sensitivity: float | None = None
+    steps: int | None = None
+
+    def __post_init__(self) -> None:
+        lower, upper = np.asarray(self.lower, dtype=np.float64), np.asarray(self.upper, dtype=np.float64)
+        if lower.ndim != 1 or lower.shape != upper.shape:
+            raise ValueError("lower and upper must be 1d arrays of one length.")
+        ladder = np.concatenate(
+            [self.output_range[:1], lower[::-1], [self.value], upper, self.output_range[1:]]
+        )
+        if not (ladder[1:] >= ladder[:-1]).all():
+            raise ValueError("Output bounds must be ordered: range, lower ranks, value, upper ranks, range.")
+        object.__setattr__(self, "lower", lower)
+        object.__setattr__(self, "upper", upper)
+
+    @property
+    def ranks(self) -> int:
+        """Number of ranks with bounds of their own."""
+        return int(self.lower.size)
+
+
+def mean_loss_bounds(aggregate: LossAggregate, *, steps: int | None = None) -> OutputBounds:
+    """Return the output bounds of a mean of non-negative losses when records are replaced.
+
+    L^l drops the l largest losses to 0, U^l raises the l smallest to the cap (to no limit without one).
+    If a record's loss grows, every L^l, f and U^l grows or stays: the metric is monotonic.
+
+    References
+    ----------
+    Lemmas D.1 to D.5 of the paper (linearly separable functions), for the mean.
+    """
+    n, cap = aggregate.n, aggregate.cap
+    scale = n << UNIT_BITS
+    ranks = min(aggregate.capacity, n)
+    lower = rounded_quotients(_falling(aggregate.total, to_units(aggregate.largest)), scale)
+    if cap is None:
+        upper, limit, sensitivity = np.full(ranks, MAX_FLOAT), MAX_FLOAT, None
+    else:
+        (raised,) = to_units(np.array([cap]))
+        gains = accumulate(raised - loss for loss in to_units(aggregate.smallest))
+        upper = rounded_quotients((aggregate.total + gain for gain in gains), scale)
+        limit, sensitivity = cap, max(cap / n, _TINY)
+    return OutputBounds(
+        value=rounded_quotient(aggregate.total, scale),
+        lower=lower,
+        upper=upper,
+        output_range=(0.0, limit),
+        monotonic=True,
+        n=n,
+        sensitivity=sensitivity,
+        steps=steps,
+    )
+
+
+def weighted_loss_bounds(aggregate: WeightedLossAggregate) -> OutputBounds:
+    """Return the output bounds of a weighted mean of losses when records, or groups of them, are replaced.
+
+    Each term has a public limit of its own. L^l drops the l largest terms to 0, U^l raises those l terms
+    to their limits that have most headroom. Monotonic as the plain mean is.
+
+    References
+    ----------
+    Appendix D.1 of the paper (linearly separable functions), with the weights public.
+    """
+    n, weight = aggregate.n, aggregate.weight
+    ranks = min(aggregate.capacity, n)
+    lower = rounded_quotients(_falling(aggregate.total, to_units(aggregate.largest)), weight)
+    if aggregate.limits is None:
+        upper, limit, sensitivity = np.full(ranks, MAX_FLOAT), MAX_FLOAT, None
+    else:
+        headrooms = zip(to_units(aggregate.headroom), to_units(aggregate.headroom_rest), strict=True)
+        gains = accumulate(headroom + rest for headroom, rest in headrooms)
+        upper = rounded_quotients((aggregate.total + gain for gain in gains), weight)
+        limit = rounded_quotient(aggregate.limits, weight)
+        sensitivity = max(rounded_quotient(to_units(np.array([aggregate.largest_limit]))[0], weight), _TINY)
+    return OutputBounds(
+        value=rounded_quotient(aggregate.total, weight),
+        lower=lower,
+        upper=upper,
+        output_range=(0.0, limit),
+        monotonic=True,
+        n=n,
+        sensitivity=sensitivity,
+    )
+
+
+def mean_loss_bounds_private_n(aggregate: LossAggregate) -> OutputBounds:
+    """Return the output bounds of a mean of non-negative losses when records are added or removed.
+
+    With a records removed and l - a added: L^l = min over a of (S - top_a) / (n + l - 2a) and U^l = max over
+    a of (S - bot_a + (l - a) cap) / (n + l - 2a); the empty set has the value 0. One more record
+    can raise some of these and lower others: not monotonic.
+
+    Notes
+    -----
+    Taking one step in a removes v and leaves out an added 0: it lowers the quotient r if and only if v > 2 r.
+    The next v is smaller and, once a step has raised r, so does every later one: the first a where a step
+    does not pay is the best. One more rank lowers every r, so the best a never falls as l grows, and all
+    ranks together take O(ranks) steps, in exact integers. The same holds, mirrored, for U.
+    """
+    n, total, ranks = aggregate.n, aggregate.total, aggregate.capacity
+    lower, rest, a = [], total, 0
+    largest = to_units(aggregate.largest)
+    for rank in range(1, min(ranks + 1, n)):
+        while a < rank and largest[a] * (n + rank - 2 * a) > 2 * rest:
+            rest -= largest[a]
+            a += 1
+        lower.append(rounded_quotient(rest, (n + rank - 2 * a) << UNIT_BITS))
+    limit = MAX_FLOAT if aggregate.cap is None else float(aggregate.cap)
+    upper = np.full(ranks, limit)
+    if aggregate.cap is not None:
+        (raised,) = to_units(np.array([aggregate.cap]))
+        smallest = to_units(aggregate.smallest)
+        rest, a = total, 0
+        for rank in range(1, ranks + 1):
+            rest += raised
+            while a < min(rank, n) and (smallest[a] + raised) * (n + rank - 2 * a) < 2 * rest:
+                rest -= smallest[a] + raised
+                a += 1
+            upper[rank - 1] = rounded_quotient(rest, (n + rank - 2 * a) << UNIT_BITS)
+    return OutputBounds(
+        value=rounded_quotient(total, n << UNIT_BITS) if n else 0.0,
+        lower=_padded(np.array(lower), ranks),
+        upper=upper,
+        output_range=(0.0, limit),
+        monotonic=False,
+        n=None,
+    )
+
+
+def order_statistic_bounds(aggregate: OrderAggregate) -> OutputBounds:
+    """Return the output bounds of the k-th smallest value, at least 0, when records are replaced.
+
+    L^l is the (k-l)-th smallest value, or 0 below the first; U^l is the (k+l)-th, or the public limit above
+    the last. If a record grows, every order statistic grows or stays: the metric is monotonic.
+    """
+    ranks = min(aggregate.capacity, aggregate.n)
+    upper = np.full(ranks, aggregate.limit)
+    upper[: aggregate.above.size] = aggregate.above[:ranks]
+    return OutputBounds(
+        value=aggregate.value,
+        lower=_padded(aggregate.below, ranks),
+        upper=upper,
+        output_range=(0.0, aggregate.limit),
+        monotonic=True,
+        n=aggregate.n,
+        sensitivity=None if aggregate.limit >= MAX_FLOAT else aggregate.limit,
+    )
+
+
+def variance_bounds(aggregate: VarianceAggregate) -> OutputBounds:
+    """Return the output bounds of the population variance when records are replaced.
+
+    L^l = (n-l)/n times the least variance of n-l consecutive sorted values. With bounds [a, b],
+    U^l = min(Var + l (b-a)^2 (n-1)/n^2, (b-a)^2/4). L and U can move in opposite directions between
+    neighbours, so variance is not monotonic, whatever section 4.1 of the paper says.
+
+    References
+    ----------
+    Lemmas 5.1 to 5.3 of the paper; the upper bound here is tighter.
+    """
+    n = aggregate.n
+    ranks = min(aggregate.capacity, n)
+    unit, spreads = least_spreads(aggregate, ranks)
+    if aggregate.bounds is None:
+        upper, limit, sensitivity = np.full(ranks, MAX_FLOAT), MAX_FLOAT, None
+    else:
+        spread, fine_unit = n * aggregate.squares - aggregate.total**2, 1 << (2 * UNIT_BITS)
+        low, high = to_units(np.array(aggregate.bounds))
+        width = (high - low) ** 2
+        limit = rounded_quotient(width, 4 * fine_unit)
+        rise = width * (n - 1)
+        upper = rounded_quotients((spread + rank * rise for rank in range(1, ranks + 1)), n * n * fine_unit)
+        upper = np.minimum(upper, limit)
+        # the variance of one record is 0 whatever it is
+        sensitivity = max(rounded_quotient(rise, n * n * fine_unit), _TINY) if n > 1 else 0.0
+    scale = n * unit
+    return OutputBounds(
+        value=rounded_quotient(spreads[0], n * scale),
+        lower=_padded(rounded_quotients(spreads[1:], range((n - 1) * scale, 0, -scale)), ranks),
+        upper=upper,
+        output_range=(0.0, limit),
+        monotonic=False,
+        n=n,
+        sensitivity=sensitivity,
+    )
+
+
+def variance_bounds_private_n(aggregate: VarianceAggregate) -> OutputBounds:
+    """Return the output bounds of the population variance when records are added or removed.
+
+    L^l = min over a of SS_a / (n + l - 2a), where SS_a is the least sum of squares about the mean of n - a
+    consecutive sorted values, to which l - a copies of their mean are added. U^l is the public limit.
+    """
+    n, ranks = aggregate.n, aggregate.capacity
+    limit = MAX_FLOAT
+    if aggregate.bounds is not None:
+        low, high = to_units(np.array(aggregate.bounds))
+        limit = rounded_quotient((high - low) ** 2, 4 << (2 * UNIT_BITS))
+    value, lower = 0.0, np.zeros(ranks)
+    if n > 0:
+        unit, spreads = least_spreads(aggregate, min(ranks, n))
+        value = rounded_quotient(spreads[0], n * n * unit)
+        lower = _least_diluted(spreads, unit, n, ranks)
+    return OutputBounds(
+        value=value,
+        lower=lower,
+        upper=np.full(ranks, limit),
+        output_range=(0.0, limit),
+        monotonic=False,
+        n=None,
+    )
+
+
+def _least_diluted(spreads: list[int], unit: int, n: int, ranks: int) -> Floats:
+    """Return min over a of spread_a / (unit (n - a) (n + l - 2a)) for each rank l, correctly rounded.
+
+    Floats, off by at most 2^-51 relative to each quotient, screen the candidates. A rank that can drop as
+    many values as leave no spread is 0.
+    """
+    lower = np.zeros(ranks)
+    if spreads[0] == 0:
+        return lower
+    # all in units of the first, which is the largest up to a factor n: what underflows is far below the rest
+    scale = spreads[0].bit_length() - 512
+    shift = 1 << abs(scale)
+    sizes = range(n, 0, -1)
+    sums = np.array(
+        [
+            s / (size * shift) if scale > 0 else (s * shift) / size
+            for size, s in zip(sizes, spreads, strict=False)
+        ]
+    )
+    # the iteration over spreads ended before `ranks` where one more drop leaves none
+    for first in range(1, min(ranks, len(spreads) - 1) + 1, 256):
+        rank = np.arange(first, min(first + 256, len(spreads), ranks + 1))[:, np.newaxis]
+        a = np.arange(int(rank[-1, 0]) + 1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            quotient = np.where(a <= rank, sums[: a.size] / (n + rank - 2 * a), np.inf)
+        best = quotient.min(axis=1, keepdims=True)
+        for row, candidates in enumerate(quotient <= best * (1 + 2.0**-49) + 1e-290):
+            total = n + first + row
+            lower[first + row - 1] = min(
+                rounded_quotient(spreads[i], (n - i) * (total - 2 * i) * unit)
+                for i in np.flatnonzero(candidates).tolist()
+            )
+    return lower
+
+
+def _falling(total: int, dropped: list[int]) -> Iterator[int]:
+    """Return what is left of the total as one after the other is dropped."""
+    return islice(accumulate(dropped, sub, initial=total), 1, None)
+
+
+def _padded(values: Floats, ranks: int) -> Floats:
+    """Return lower bounds with zeros for the ranks that have none of their own."""
+    array = np.zeros(ranks)
+    array[: len(values)] = values[:ranks]
+    return array

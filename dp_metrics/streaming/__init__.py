@@ -1,0 +1,1 @@
+"""The metrics of records that come in pieces: summaries, and Dask collections."""

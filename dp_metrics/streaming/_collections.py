@@ -1,0 +1,176 @@
+"""Releases from Dask collections: partitions become summaries where they are, and one comes to the client."""
+
+import math
+from copy import copy
+from functools import reduce
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dp_metrics._random import check_entropy
+from dp_metrics.inputs.floats import MAX_FLOAT
+from dp_metrics.inputs.records import check_same_length
+from dp_metrics.metrics import FUNCTIONS, Metric
+from dp_metrics.release.queries import MeanLoss
+from dp_metrics.release.release import Plan, Release
+from dp_metrics.streaming.summaries import LossSummary, VarianceSummary
+
+try:
+    import dask
+    import dask.array as da
+except ImportError as error:
+    raise ImportError('dp_metrics.distributed needs Dask: pip install "dp_metrics[dask]"') from error
+
+__all__ = ["released"]
+
+Summary = TypeVar("Summary", LossSummary, VarianceSummary)
+Collections = dict[str, Any]  # Dask collections by the names of the arguments
+
+_FAN_IN = 8  # summaries that one task merges
+
+
+def released(metric: Metric, arguments: dict[str, Any]) -> Any:
+    """Release a metric of Dask collections.
+
+    Parameters
+    ----------
+    metric : Metric
+        A mean of losses, a variance or its root.
+    arguments : dict
+        All arguments of the public function by name.
+    """
+    settings = dict(arguments)
+    data = {name: settings.pop(name) for name in metric.data}
+    options = {name: settings.pop(name) for name in metric.options if name in settings}
+    weights = {
+        name: value for name, value in options.items() if name == "sample_weight" and value is not None
+    }
+    for name, value in {**data, **weights}.items():
+        if not _is_collection(value):
+            raise TypeError(
+                f"{name} must be a dask.array or a dask.dataframe collection; for data in memory use "
+                f"dp_metrics.{metric.name}."
+            )
+    capacity, return_result = settings.pop("capacity"), settings.pop("return_result")
+    settings["random_state"] = check_entropy(settings["random_state"])
+    release = metric.settings(**settings, options=options)
+    of_records = {name: value for name, value in options.items() if name != "sample_weight"}
+    empty: Any
+    if metric.is_mean_loss:
+        empty = LossSummary(FUNCTIONS[metric.name], capacity=capacity, **of_records)
+    else:
+        empty = VarianceSummary(bounds=options["bounds"], capacity=capacity)
+    # what is wrong with an option shows without any record, before hours of computing
+    no_records = [_no_records(collection) for collection in data.values()]
+    copy(empty).update(*no_records)
+    plan = metric.planned(no_records, of_records, private_n=True)
+    _check_release(release, plan, settings["accountant"])
+    summary = _reduced(empty, {**data, **weights})
+    return summary.released_as(metric, {**settings, **options, "return_result": return_result})
+
+
+def _check_release(release: Release, plan: Plan, accountant: Any) -> None:
+    """Raise if the release is bound to be refused: computing for it would be in vain."""
+    query: Any = plan.queries[0]
+    is_mean_loss = isinstance(query, MeanLoss)
+    cap = query.record_loss.cap if is_mean_loss else query.bounds and 1.0  # any limit of a variance will do
+    release.mechanism.count_ranks(
+        release.epsilon,
+        n=None if release.private_n else 1,
+        monotonic=is_mean_loss and not release.private_n,
+        output_range=(0.0, MAX_FLOAT if cap is None else cap),
+    )
+    if accountant is not None:
+        accountant.require(release.epsilon)
+
+
+def _no_records(collection: Any) -> NDArray[Any]:
+    """Return an array like the chunks of a collection, without any record."""
+    columns: tuple[int, ...] = ()
+    if collection.ndim > 1:
+        is_array = isinstance(collection, da.Array)
+        columns = collection.shape[1:] if is_array else (len(collection.columns),)
+    dtype = getattr(collection, "dtype", np.dtype(np.float64))  # a data frame has several
+    return np.empty((0, *columns), dtype if isinstance(dtype, np.dtype) else object)
+
+
+def _reduced(empty: Summary, data: Collections) -> Summary:
+    """Return the summary of all records of collections that belong together."""
+    chunks = zip(*map(_chunks, _aligned(data)), strict=True)
+    summarise, merge = dask.delayed(_summarise), dask.delayed(_merge)
+    parts = [summarise(empty, list(data), *several) for several in chunks]
+    while True:
+        parts = [merge(*parts[first : first + _FAN_IN]) for first in range(0, len(parts), _FAN_IN)]
+        if len(parts) == 1:
+            [summary] = dask.compute(parts[0])
+            return summary  # type: ignore[no-any-return]
+
+
+def _chunks(collection: Any) -> list[Any]:
+    """Return the delayed chunks of a collection.
+
+    Not optimised: what two collections share would be computed twice, and two frames could get different
+    partitions.
+    """
+    delayed = collection.to_delayed(optimize_graph=False)
+    return list(delayed.flat) if isinstance(delayed, np.ndarray) else list(delayed)
+
+
+def _aligned(data: Collections) -> list[Any]:
+    """Return collections whose partitions pair up, as far as is known without reading them."""
+    first = next(iter(data.values()))
+    rows = first.chunks[0] if _length(first) is not None else None
+    if len({_length(collection) for collection in data.values()} - {None}) > 1:
+        raise ValueError("Found input variables with inconsistent numbers of samples.")
+    aligned = []
+    for collection in data.values():
+        if isinstance(collection, da.Array) and collection.ndim > 1:
+            collection = collection.rechunk({1: -1})
+        if rows is not None and _length(collection) is not None:
+            collection = collection.rechunk({0: rows})
+        aligned.append(collection)
+    partitions = [c.numblocks[0] if isinstance(c, da.Array) else c.npartitions for c in aligned]
+    if len(set(partitions)) > 1:
+        raise ValueError(
+            f"{' and '.join(data)} must have the same partitions: derive them from one collection, or "
+            "repartition one like the other."
+        )
+    return aligned
+
+
+def _length(collection: Any) -> int | None:
+    """Return the number of records of an array, if it is known without computing."""
+    known = isinstance(collection, da.Array) and not math.isnan(collection.shape[0])
+    return collection.shape[0] if known else None
+
+
+def _summarise(empty: Summary, names: list[str], *chunks: Any) -> Summary | Exception:
+    """Return the summary of one chunk; or what is wrong with it, as a value.
+
+    Dask writes a task that raises into its log, where a chunk that is part of the graph would be legible.
+    """
+    data = dict(zip(names, chunks, strict=True))
+    weights = {name: data.pop(name) for name in names if name == "sample_weight"}
+    summary = copy(empty)  # tasks in threads share it, and `update` changes it
+    try:
+        check_same_length(*chunks, private_n=True)
+        summary.update(*data.values(), **weights)
+    except Exception as error:
+        error.__cause__ = error.__context__ = None
+        return error.with_traceback(None)  # whose frames hold the chunk
+    return summary
+
+
+def _merge(*parts: Any) -> Any:
+    """Return the summary of the records of all parts; this is where a chunk's error is raised."""
+    for part in parts:
+        if isinstance(part, Exception):
+            raise part
+    return reduce(lambda summary, other: summary.merge(other), parts)
+
+
+def _is_collection(value: Any) -> bool:
+    """Return whether this is an array, a series or a data frame of Dask."""
+    has_partitions = dask.is_dask_collection(value) and hasattr(value, "to_delayed")
+    return has_partitions and getattr(value, "ndim", 0) > 0

@@ -1,0 +1,414 @@
+"""The metrics on Dask collections, for data that do not fit into memory; needs the extra `dask`.
+
+Each partition becomes a summary where it is, summaries are merged in a tree, and the client releases from the
+one that is left. Any scheduler will do, and the result is, to the bit, that of the metric of the same name
+with all records at once, however they are partitioned. A task that is lost with its worker is run again by
+Dask; the budget is spent and the release is drawn once, on the client, when all data have been read. Workers
+should be of one kind: the last bit of a logarithm may differ between kinds of processors.
+
+There are no `groups`, because the records of one person may lie in several partitions, and no
+`multioutput="raw_values"`; `private_rmse` takes one output. `private_quantile` is missing because a summary
+of bounded size does not know a quantile, and `private_r2_score` and the reports because they release several
+numbers from one budget: release the parts instead, each at its share of epsilon.
+"""
+
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from dp_metrics._random import RandomState
+from dp_metrics.accounting import PrivacyAccountant
+from dp_metrics.inputs.options import MultiOutput
+from dp_metrics.mechanisms import Mechanism
+from dp_metrics.metrics import METRICS
+from dp_metrics.streaming._collections import released
+from dp_metrics.streaming.summaries import CAPACITY
+
+# from here on written by docs/sources.py from the metrics for data in memory
+__all__ = [
+    "private_accuracy_score",
+    "private_brier_score_loss",
+    "private_log_loss",
+    "private_mae",
+    "private_mean",
+    "private_mean_absolute_error",
+    "private_mean_absolute_percentage_error",
+    "private_mean_loss",
+    "private_mean_pinball_loss",
+    "private_mean_poisson_deviance",
+    "private_mean_squared_error",
+    "private_mean_squared_log_error",
+    "private_mse",
+    "private_rmse",
+    "private_root_mean_squared_error",
+    "private_std",
+    "private_variance",
+    "private_zero_one_loss",
+]
+
+
+def private_mse(
+    y_true: Any,
+    y_pred: Any,
+    *,
+    epsilon: float,
+    bounds: tuple[float, float] | None = None,
+    sample_weight: Any = None,
+    multioutput: MultiOutput = "uniform_average",
+    capacity: int = CAPACITY,
+    neighboring: str = "replace_one",
+    mechanism: str | Mechanism = "hazard",
+    accountant: PrivacyAccountant | None = None,
+    random_state: RandomState = None,
+    label: str | None = None,
+    return_result: bool = False,
+) -> float | Any:
+    """Mean squared error with epsilon-differential privacy for the test records.
+
+    As `dp_metrics.private_mse`, with its guarantee, for Dask collections. `capacity` is the public number of
+    ranks that a summary of records keeps. A person with several records is protected record by record only.
+    """
+    return released(METRICS["private_mse"], locals())
+
+
+def private_rmse(
+    y_true: Any,
+    y_pred: Any,
+    *,
+    epsilon: float,
+    bounds: tuple[float, float] | None = None,
+    sample_weight: Any = None,
+    multioutput: MultiOutput = "uniform_average",
+    capacity: int = CAPACITY,
+    neighboring: str = "replace_one",
+    mechanism: str | Mechanism = "hazard",
+    accountant: PrivacyAccountant | None = None,
+    random_state: RandomState = None,
+    label: str | None = None,
+    return_result: bool = False,
+) -> float | Any:
+    """Root mean squared error with epsilon-differential privacy for the test records.
+
+    As `dp_metrics.private_rmse`, with its guarantee, for Dask collections. `capacity` is the public number of
+    ranks that a summary of records keeps. A person with several records is protected record by record only.
+    """
+    return released(METRICS["private_rmse"], locals())
+
+
+def private_mae(
+    y_true: Any,
+    y_pred: Any,
+    *,
+    epsilon: float,
+    bounds: tuple[float, float] | None = None,
+    sample_weight: Any = None,
+    multioutput: MultiOutput = "uniform_average",
+    capacity: int = CAPACITY,
+    neighboring: str = "replace_one",
+    mechanism: str | Mechanism = "hazard",
+    accountant: PrivacyAccountant | None = None,
+    random_state: RandomState = None,
+    label: str | None = None,
+    return_result: bool = False,
+) -> float | Any:
+    """Mean absolute error with epsilon-differential privacy for the test records.
+
+    As `dp_metrics.private_mae`, with its guarantee, for Dask collections. `capacity` is the public number of
+    ranks that a summary of records keeps. A person with several records is protected record by record only.
+    """
+    return released(METRICS["private_mae"], locals())
+
+
+def private_mean_loss(
+    losses: Any,
+    *,
+    epsilon: float,
+    max_loss: float | None = None,
+    sample_weight: Any = None,
+    capacity: int = CAPACITY,
+    neighboring: str = "replace_one",
+    mechanism: str | Mechanism = "hazard",
+    accountant: PrivacyAccountant | None = None,
+    random_state: RandomState = None,
+    label: str | None = None,
+    return_result: bool = False,
+) -> float | Any:
+    """Mean of any non-negative per-record loss with epsilon-differential privacy.
+
+    As `dp_metrics.private_mean_loss`, with its guarantee, for Dask collections. `capacity` is the public
+    number of ranks that a summary of records keeps. A person with several records is protected record by
+    record only.
+    """
+    return released(METRICS["private_mean_loss"], locals())
+
+
+def private_mean_absolute_percentage_error(
+    y_true: Any,
+    y_pred: Any,
+    *,
+    epsilon: float,
+    max_loss: float | None = None,
+    sample_weight: Any = None,
+    multioutput: MultiOutput = "uniform_average",
+    capacity: int = CAPACITY,
+    neighboring: str = "replace_one",
+    mechanism: str | Mechanism = "hazard",
+    accountant: PrivacyAccountant | None = None,
+    random_state: RandomState = None,
+    label: str | None = None,
+    return_result: bool = False,
+) -> float | Any:
+    """Mean absolute percentage error (MAPE) with epsilon-differential privacy for the test records.
+
+    As `dp_metrics.private_mean_absolute_percentage_error`, with its guarantee, for Dask collections.
+    `capacity` is the public number of ranks that a summary of records keeps. A person with several records is
+    protected record by record only.
+    """
+    return released(METRICS["private_mean_absolute_percentage_error"], locals())
+
+
+def private_mean_squared_log_error(
+    y_true: Any,
+    y_pred: Any,
+    *,
+    epsilon: float,
+    bounds: tuple[float, float] | None = None,
+    sample_weight: Any = None,
+    multioutput: MultiOutput = "uniform_average",
+    capacity: int = CAPACITY,
+    neighboring: str = "replace_one",
+    mechanism: str | Mechanism = "hazard",
+    accountant: PrivacyAccountant | None = None,
+    random_state: RandomState = None,
+    label: str | None = None,
+    return_result: bool = False,
+) -> float | Any:
+    """Mean squared logarithmic error with epsilon-differential privacy for the test records.
+
+    As `dp_metrics.private_mean_squared_log_error`, with its guarantee, for Dask collections. `capacity` is
+    the public number of ranks that a summary of records keeps. A person with several records is protected
+    record by record only.
+    """
+    return released(METRICS["private_mean_squared_log_error"], locals())
+
+
+def private_mean_pinball_loss(
+    y_true: Any,
+    y_pred: Any,
+    *,
+    epsilon: float,
+    bounds: tuple[float, float] | None = None,
+    alpha: float = 0.5,
+    sample_weight: Any = None,
+    multioutput: MultiOutput = "uniform_average",
+    capacity: int = CAPACITY,
+    neighboring: str = "replace_one",
+    mechanism: str | Mechanism = "hazard",
+    accountant: PrivacyAccountant | None = None,
+    random_state: RandomState = None,
+    label: str | None = None,
+    return_result: bool = False,
+) -> float | Any:
+    """Pinball (quantile) loss with epsilon-differential privacy for the test records.
+
+    As `dp_metrics.private_mean_pinball_loss`, with its guarantee, for Dask collections. `capacity` is the
+    public number of ranks that a summary of records keeps. A person with several records is protected record
+    by record only.
+    """
+    return released(METRICS["private_mean_pinball_loss"], locals())
+
+
+def private_mean_poisson_deviance(
+    y_true: Any,
+    y_pred: Any,
+    *,
+    epsilon: float,
+    max_loss: float | None = None,
+    sample_weight: Any = None,
+    capacity: int = CAPACITY,
+    neighboring: str = "replace_one",
+    mechanism: str | Mechanism = "hazard",
+    accountant: PrivacyAccountant | None = None,
+    random_state: RandomState = None,
+    label: str | None = None,
+    return_result: bool = False,
+) -> float | Any:
+    """Mean Poisson deviance with epsilon-differential privacy for the test records.
+
+    As `dp_metrics.private_mean_poisson_deviance`, with its guarantee, for Dask collections. `capacity` is the
+    public number of ranks that a summary of records keeps. A person with several records is protected record
+    by record only.
+    """
+    return released(METRICS["private_mean_poisson_deviance"], locals())
+
+
+def private_log_loss(
+    y_true: Any,
+    y_proba: Any,
+    *,
+    epsilon: float,
+    labels: ArrayLike | None = None,
+    max_loss: float | None = None,
+    normalize: bool = True,
+    sample_weight: Any = None,
+    capacity: int = CAPACITY,
+    neighboring: str = "replace_one",
+    mechanism: str | Mechanism = "hazard",
+    accountant: PrivacyAccountant | None = None,
+    random_state: RandomState = None,
+    label: str | None = None,
+    return_result: bool = False,
+) -> float | Any:
+    """Log loss (cross-entropy) with epsilon-differential privacy for the test records.
+
+    As `dp_metrics.private_log_loss`, with its guarantee, for Dask collections. `capacity` is the public
+    number of ranks that a summary of records keeps. A person with several records is protected record by
+    record only.
+    """
+    return released(METRICS["private_log_loss"], locals())
+
+
+def private_brier_score_loss(
+    y_true: Any,
+    y_proba: Any,
+    *,
+    epsilon: float,
+    sample_weight: Any = None,
+    pos_label: Any = None,
+    labels: ArrayLike | None = None,
+    scale_by_half: bool | str = "auto",
+    capacity: int = CAPACITY,
+    neighboring: str = "replace_one",
+    mechanism: str | Mechanism = "hazard",
+    accountant: PrivacyAccountant | None = None,
+    random_state: RandomState = None,
+    label: str | None = None,
+    return_result: bool = False,
+) -> float | Any:
+    """Brier score loss with epsilon-differential privacy for the test records.
+
+    As `dp_metrics.private_brier_score_loss`, with its guarantee, for Dask collections. `capacity` is the
+    public number of ranks that a summary of records keeps. A person with several records is protected record
+    by record only.
+    """
+    return released(METRICS["private_brier_score_loss"], locals())
+
+
+def private_zero_one_loss(
+    y_true: Any,
+    y_pred: Any,
+    *,
+    epsilon: float,
+    normalize: bool = True,
+    sample_weight: Any = None,
+    capacity: int = CAPACITY,
+    neighboring: str = "replace_one",
+    mechanism: str | Mechanism | None = None,
+    accountant: PrivacyAccountant | None = None,
+    random_state: RandomState = None,
+    label: str | None = None,
+    return_result: bool = False,
+) -> float | Any:
+    """Zero-one classification loss (share of wrong labels) with epsilon-differential privacy.
+
+    As `dp_metrics.private_zero_one_loss`, with its guarantee, for Dask collections. `capacity` is the public
+    number of ranks that a summary of records keeps. A person with several records is protected record by
+    record only.
+    """
+    return released(METRICS["private_zero_one_loss"], locals())
+
+
+def private_accuracy_score(
+    y_true: Any,
+    y_pred: Any,
+    *,
+    epsilon: float,
+    normalize: bool = True,
+    sample_weight: Any = None,
+    capacity: int = CAPACITY,
+    neighboring: str = "replace_one",
+    mechanism: str | Mechanism | None = None,
+    accountant: PrivacyAccountant | None = None,
+    random_state: RandomState = None,
+    label: str | None = None,
+    return_result: bool = False,
+) -> float | Any:
+    """Accuracy (share of right labels) with epsilon-differential privacy for the test records.
+
+    As `dp_metrics.private_accuracy_score`, with its guarantee, for Dask collections. `capacity` is the public
+    number of ranks that a summary of records keeps. A person with several records is protected record by
+    record only.
+    """
+    return released(METRICS["private_accuracy_score"], locals())
+
+
+def private_variance(
+    x: Any,
+    *,
+    epsilon: float,
+    bounds: tuple[float, float] | None = None,
+    ddof: float = 0,
+    capacity: int = CAPACITY,
+    neighboring: str = "replace_one",
+    mechanism: str | Mechanism = "hazard",
+    accountant: PrivacyAccountant | None = None,
+    random_state: RandomState = None,
+    label: str | None = None,
+    return_result: bool = False,
+) -> float | Any:
+    """Variance with epsilon-differential privacy.
+
+    As `dp_metrics.private_variance`, with its guarantee, for Dask collections. `capacity` is the public
+    number of ranks that a summary of records keeps. A person with several records is protected record by
+    record only.
+    """
+    return released(METRICS["private_variance"], locals())
+
+
+def private_std(
+    x: Any,
+    *,
+    epsilon: float,
+    bounds: tuple[float, float] | None = None,
+    ddof: float = 0,
+    capacity: int = CAPACITY,
+    neighboring: str = "replace_one",
+    mechanism: str | Mechanism = "hazard",
+    accountant: PrivacyAccountant | None = None,
+    random_state: RandomState = None,
+    label: str | None = None,
+    return_result: bool = False,
+) -> float | Any:
+    """Return the standard deviation with epsilon-differential privacy: the root of a private variance.
+
+    As `dp_metrics.private_std`, with its guarantee, for Dask collections. `capacity` is the public number of
+    ranks that a summary of records keeps. A person with several records is protected record by record only.
+    """
+    return released(METRICS["private_std"], locals())
+
+
+def private_mean(
+    x: Any,
+    *,
+    epsilon: float,
+    bounds: tuple[float, float],
+    sample_weight: Any = None,
+    capacity: int = CAPACITY,
+    neighboring: str = "replace_one",
+    mechanism: str | Mechanism | None = None,
+    accountant: PrivacyAccountant | None = None,
+    random_state: RandomState = None,
+    label: str | None = None,
+    return_result: bool = False,
+) -> float | Any:
+    """Mean of numbers with public bounds, with epsilon-differential privacy.
+
+    As `dp_metrics.private_mean`, with its guarantee, for Dask collections. `capacity` is the public number of
+    ranks that a summary of records keeps. A person with several records is protected record by record only.
+    """
+    return released(METRICS["private_mean"], locals())
+
+
+private_mean_squared_error = private_mse
+private_root_mean_squared_error = private_rmse
+private_mean_absolute_error = private_mae

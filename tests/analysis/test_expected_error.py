@@ -1,0 +1,312 @@
+"""Planning from public data: the expected error of any metric, and the epsilon for a wanted one."""
+
+import functools
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sklearn import metrics as sklearn_metrics
+
+import dp_metrics as dp
+from dp_metrics._random import SeededEntropy
+from dp_metrics.analysis import expected_error as planning
+from dp_metrics.metrics import METRICS, Metric
+from dp_metrics.release.queries import IntegerVector
+from dp_metrics.release.release import Plan
+from dp_metrics.sensitivity.aggregates import LossAggregate, VarianceAggregate
+from dp_metrics.sensitivity.output_bounds import mean_loss_bounds_private_n, variance_bounds_private_n
+
+rng = np.random.default_rng(0)
+LOSSES = rng.exponential(size=800)
+N = 40
+TRUE = rng.standard_normal(N)
+PRED = TRUE + rng.standard_t(3, N) / 2
+TWO = (np.column_stack([TRUE, PRED]), np.column_stack([PRED, PRED[::-1]]))
+LABELS = (rng.integers(0, 3, N), rng.integers(0, 3, N))
+BINARY = (rng.integers(0, 2, N), rng.uniform(0.1, 0.9, N))
+WEIGHTS = rng.integers(0, 5, N) / 2
+WEIGHTED = {"sample_weight": WEIGHTS, "normalize": False}
+WITHIN = {"bounds": (-6, 6)}
+PRIVATE_N = {"neighboring": "add_or_remove_one"}
+CODED = {"mechanism": dp.AboveThreshold(beta=1.3)}
+
+SIMULATED = {
+    "mse": (dp.private_mse, (TRUE, PRED), {}, sklearn_metrics.mean_squared_error),
+    "mse, lattice": (
+        dp.private_mse,
+        (TRUE, PRED),
+        {**WITHIN, "mechanism": "geometric"},
+        sklearn_metrics.mean_squared_error,
+    ),
+    "mae, coarse": (dp.private_mae, (TRUE, PRED), CODED, sklearn_metrics.mean_absolute_error),
+    "mae, private n": (dp.private_mae, (TRUE, PRED), PRIVATE_N, sklearn_metrics.mean_absolute_error),
+    "rmse": (dp.private_rmse, (TRUE, PRED), {}, sklearn_metrics.root_mean_squared_error),
+    "rmse, private n": (
+        dp.private_rmse,
+        (TRUE, PRED),
+        {**WITHIN, **PRIVATE_N},
+        sklearn_metrics.root_mean_squared_error,
+    ),
+    "rmse, two outputs": (dp.private_rmse, TWO, {}, sklearn_metrics.root_mean_squared_error),
+    "r2": (dp.private_r2_score, (TRUE, PRED), {"error_share": 0.2, **WITHIN}, sklearn_metrics.r2_score),
+    "r2, private n": (dp.private_r2_score, (TRUE, PRED), {**WITHIN, **PRIVATE_N}, sklearn_metrics.r2_score),
+    "accuracy": (dp.private_accuracy_score, LABELS, {}, sklearn_metrics.accuracy_score),
+    "accuracy, private n": (dp.private_accuracy_score, LABELS, PRIVATE_N, sklearn_metrics.accuracy_score),
+    "weighted wrong": (
+        dp.private_zero_one_loss,
+        LABELS,
+        WEIGHTED,
+        functools.partial(sklearn_metrics.zero_one_loss, **WEIGHTED),
+    ),
+    "weighted log loss": (
+        dp.private_log_loss,
+        BINARY,
+        WEIGHTED,
+        functools.partial(sklearn_metrics.log_loss, labels=[0, 1], **WEIGHTED),
+    ),
+    "std": (dp.private_std, (PRED,), {"ddof": 1}, functools.partial(np.std, ddof=1)),
+    "variance, private n": (dp.private_variance, (PRED,), PRIVATE_N, np.var),
+    "mean": (dp.private_mean, (TRUE,), WITHIN, np.mean),
+    "quantile": (
+        dp.private_quantile,
+        (TRUE,),
+        {"q": 0.75, **WITHIN},
+        functools.partial(np.quantile, q=0.75, method="inverted_cdf"),
+    ),
+}
+
+
+FAST = {"mse", "rmse", "accuracy", "std", "r2", "weighted log loss", "mean", "quantile", "mae, private n"}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name in FAST else pytest.mark.slow) for name in SIMULATED]
+)
+def test_the_expected_error_is_that_of_releases(name):
+    """Of 2,000 releases: false alarms of the 12 comparisons at 4.5 standard errors: 7e-5 for each case."""
+    metric, data, options, twin = SIMULATED[name]
+    epsilon, size = 2.0, 2000
+    expected = dp.expected_error(metric, *data, epsilon=epsilon, **options)
+    entropy, truth = SeededEntropy(0), float(twin(*data))
+    errors = np.array([metric(*data, epsilon=epsilon, random_state=entropy, **options) for _ in range(size)])
+    errors -= truth
+    capped = np.clip(errors, -10 * abs(truth), 10 * abs(truth))
+    # two numbers are summed to within 1 %; a private n is estimated, which moves the error a little
+    slack = 0.01 if "r2" in name or "two" in name or "private n" in name else 0.001
+    for simulated, planned in ((capped, expected.bias), (np.abs(capped), expected.mean_absolute)):
+        margin = 4.5 * simulated.std() / math.sqrt(size) + slack * expected.mean_absolute
+        assert abs(simulated.mean() - planned) < margin
+    assert list(expected.quantiles) == [0.05, 0.25, 0.5, 0.75, 0.95]
+    for p, quantile in expected.quantiles.items():
+        margin = 4.5 * math.sqrt(p * (1 - p) / size) + slack
+        assert np.mean(errors <= quantile + 1e-9) > p - margin
+        assert np.mean(errors < quantile - 1e-9) < p + margin
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 1.0, 10.0, 50.0])
+@pytest.mark.parametrize("mechanism", ["geometric", "hazard", "laplace"])
+def test_a_result_that_moves_with_the_released_number_has_the_error_that_the_law_knows(mechanism, epsilon):
+    """The sum over quantiles beside the law's own method, for laws of one likely number to those of all."""
+    wrong = dp.expected_error(
+        "private_zero_one_loss", *LABELS, epsilon=epsilon, error_cap=math.inf, mechanism=mechanism
+    )
+    options = {"epsilon": epsilon, "error_cap": math.inf, "mechanism": mechanism}
+    right = dp.expected_error("private_accuracy_score", *LABELS, **options)
+    count = dp.expected_error("private_accuracy_score", *LABELS, normalize=False, **options)
+    assert right.mean_absolute == pytest.approx(wrong.mean_absolute, rel=1e-3)
+    assert count.mean_absolute == pytest.approx(N * wrong.mean_absolute, rel=1e-3)
+    assert right.bias == pytest.approx(-wrong.bias, abs=1e-9)
+    for p, quantile in right.quantiles.items():
+        mirrored = -wrong.quantiles[round(1 - p, 2)]
+        assert quantile == pytest.approx(mirrored, abs=0.02 * wrong.mean_absolute)
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_every_metric_has_an_expected_error_unless_it_gives_several_numbers(name):
+    row = METRICS[name]
+    data, options = row.from_unit(rng.uniform(0.2, 0.8, 40)), {**row.options, **row.required}
+    if "report" in name:
+        with pytest.raises(ValueError, match="one metric, at a time"):
+            dp.expected_error(name, *data, epsilon=1.0, **options)
+        return
+    expected = dp.expected_error(name, *data, epsilon=1.0, **{**options, **(row.limit or {})})
+    assert 0 <= abs(expected.bias) <= expected.mean_absolute < math.inf
+    assert sorted(expected.quantiles.values()) == list(expected.quantiles.values())
+
+
+def test_several_results_are_refused_and_two_released_numbers_are_the_most():
+    three = np.column_stack([TRUE, PRED, PRED])
+    for outputs, options in ((three, {}), (TWO[0], {"multioutput": "raw_values"})):
+        for function, wanted in ((dp.expected_error, {"epsilon": 1.0}), (dp.epsilon_for_error, {"error": 1})):
+            with pytest.raises(ValueError, match="one output, or one metric, at a time"):
+                function(dp.private_rmse, outputs, outputs + 1, **wanted, **options)
+    assert dp.expected_error(dp.private_mse, three, three + 1, epsilon=1.0).mean_absolute > 0
+
+
+@pytest.mark.parametrize("epsilon", [1e-3, 0.5, 30.0])
+def test_a_noisy_count_has_the_error_of_two_sided_geometric_noise(epsilon, monkeypatch):
+    def plan(x, *, private_n, per):
+        query = IntegerVector((int(np.sum(x)),) * per, 2, len(x))
+        return Plan((query,), lambda released: released.values[0][0] / 2)
+
+    row = Metric(name="private_half", twin="", plan=plan, data=("x",), options={"per": 1})
+    monkeypatch.setattr(planning, "METRICS", {"private_half": row})
+    q = math.exp(-epsilon / 2)
+    for x in (np.ones(50), np.zeros(50)):  # of nothing there is no multiple that caps an error
+        expected = dp.expected_error("private_half", x, epsilon=epsilon, error_cap=1e9)
+        assert expected.mean_absolute == pytest.approx(q / (1 - q * q), rel=1e-3)  # half of 2 q / (1 - q^2)
+        assert expected.bias == pytest.approx(0, abs=1e-4 * expected.mean_absolute)
+        assert expected.quantiles[0.5] == 0
+        steps = 2 * expected.quantiles[0.95]  # P(noise > k) = q^(k + 1) / (1 + q)
+        assert q ** (steps + 1) / (1 + q) <= 0.051
+        assert steps == 0 or q**steps / (1 + q) >= 0.049
+    with pytest.raises(ValueError, match="one number at a time"):
+        dp.expected_error("private_half", np.ones(50), epsilon=epsilon, per=2)
+
+
+@pytest.mark.parametrize("metric", [dp.private_mean_loss, dp.private_variance])
+@pytest.mark.parametrize("mechanism", [dp.Hazard(), dp.Hazard(resolution=0.02)])
+def test_where_the_number_of_records_is_private_its_estimate_is_paid_for(metric, mechanism):
+    """The law of the release, without the plan: at 0.95 epsilon if the mechanism reads the number."""
+    epsilon, x = 0.5, LOSSES
+    if metric is dp.private_mean_loss:
+        bounds = mean_loss_bounds_private_n(LossAggregate.from_data(x, capacity=x.size))
+    else:
+        bounds = variance_bounds_private_n(VarianceAggregate.from_data(x, capacity=x.size))
+    planned = dp.expected_error(metric, x, epsilon=epsilon, mechanism=mechanism, **PRIVATE_N).mean_absolute
+
+    def error(share):
+        law = mechanism.output_distribution(replace(bounds, n=x.size), share * epsilon)
+        return law.mean_absolute_error(bounds.value, 10 * bounds.value)
+
+    right, wrong = (0.95, 1.0) if mechanism.needs_count else (1.0, 0.95)
+    assert planned == pytest.approx(error(right), rel=5e-3)
+    assert planned != pytest.approx(error(wrong), rel=1e-2)
+
+
+def test_the_error_of_a_zero_one_loss_is_below_one_record():
+    wrong = rng.random(1000) < 0.1
+    for metric in (dp.private_zero_one_loss, dp.private_accuracy_score):  # the default is geometric
+        expected = dp.expected_error(metric, np.zeros(1000), wrong, epsilon=1.0)
+        assert expected.mean_absolute == pytest.approx(0.851 / 1000, rel=1e-2)
+
+
+def test_single_errors_are_capped_in_the_means_and_not_in_the_quantiles():
+    free = dp.expected_error(dp.private_mse, TRUE, PRED, epsilon=0.2)
+    capped = dp.expected_error(dp.private_mse, TRUE, PRED, epsilon=0.2, error_cap=0.01)
+    limit = 0.01 * sklearn_metrics.mean_squared_error(TRUE, PRED)
+    assert 0.9 * limit < capped.mean_absolute <= limit < free.mean_absolute
+    assert abs(capped.bias) <= limit
+    assert capped.quantiles == free.quantiles
+
+
+@pytest.mark.parametrize("error", [0.3, 0.1, 0.02])
+def test_epsilon_for_error_is_enough_and_hardly_more(error):
+    zeros = np.zeros_like(LOSSES)
+    for metric, data in ((dp.private_mean_loss, (LOSSES,)), (dp.private_rmse, (zeros, LOSSES))):
+        epsilon = dp.epsilon_for_error(metric, *data, error=error)
+        assert dp.expected_error(metric, *data, epsilon=epsilon).mean_absolute <= error
+        assert dp.expected_error(metric, *data, epsilon=epsilon * 0.97).mean_absolute > error
+        assert float(f"{epsilon:.3g}") == epsilon
+
+
+@pytest.mark.parametrize("n", [17, N, 150])
+def test_data_weights_and_groups_are_repeated_or_cut_to_n(n):
+    rows = np.arange(n) % N
+    metric, epsilon = dp.private_mse, 1.0
+    plain = dp.expected_error(metric, TRUE.tolist(), PRED, epsilon=epsilon, n=n)
+    assert plain == dp.expected_error(metric, TRUE[rows], PRED[rows], epsilon=epsilon)
+    weighted = dp.expected_error(metric, TRUE, PRED, epsilon=epsilon, n=n, sample_weight=WEIGHTS)
+    by_hand = {"sample_weight": WEIGHTS[rows]}
+    assert weighted == dp.expected_error(metric, TRUE[rows], PRED[rows], epsilon=epsilon, **by_hand) != plain
+    groups = np.arange(N) // 3
+    people = [f"{group} of copy {copy}" for group, copy in zip(groups[rows], np.arange(n) // N, strict=True)]
+    grouped = dp.expected_error(metric, TRUE, PRED, epsilon=epsilon, n=n, groups=groups)
+    assert grouped == dp.expected_error(metric, TRUE[rows], PRED[rows], epsilon=epsilon, groups=people)
+    assert grouped != plain
+    two = dp.expected_error(metric, *TWO, epsilon=epsilon, n=n)
+    assert two == dp.expected_error(metric, TWO[0][rows], TWO[1][rows], epsilon=epsilon)
+
+
+def test_more_records_need_a_smaller_epsilon_and_have_a_smaller_error():
+    metric = dp.private_mean_loss
+    few = dp.epsilon_for_error(metric, LOSSES, error=0.05)
+    assert dp.epsilon_for_error(metric, LOSSES, error=0.05, n=8000) < few
+    error = dp.expected_error(metric, LOSSES, epsilon=1.0).mean_absolute
+    assert dp.expected_error(metric, LOSSES, epsilon=1.0, n=100).mean_absolute > error
+
+
+def test_arrays_of_different_lengths_are_not_made_one_length_by_n():
+    with pytest.raises(ValueError, match="inconsistent"):
+        dp.expected_error(dp.private_mse, TRUE, PRED[1:], epsilon=1.0, n=100)
+    with pytest.raises(ValueError, match="inconsistent"):
+        dp.expected_error(dp.private_mse, TRUE, PRED, epsilon=1.0, n=100, sample_weight=WEIGHTS[1:])
+    with pytest.raises(ValueError, match="at least one record"):
+        dp.expected_error(dp.private_mse, [], [], epsilon=1.0, n=100, **PRIVATE_N)
+
+
+def test_beyond_the_ends_of_what_is_searched_there_is_an_end_or_an_error():
+    metric = dp.private_mean_loss
+    assert dp.epsilon_for_error(metric, LOSSES, error=1e6) == 1e-4
+    with pytest.raises(ValueError, match="No epsilon"):
+        dp.epsilon_for_error(metric, LOSSES, error=1e-12)
+    for nothing in (dp.private_mean_loss, dp.private_std):
+        with pytest.raises(ValueError, match="is 0"):
+            dp.expected_error(nothing, np.zeros(100), epsilon=1.0)
+    assert dp.expected_error(metric, np.zeros(100), epsilon=1.0, max_loss=1.0).mean_absolute < 1e-3
+    assert dp.expected_error(dp.private_std, np.zeros(100), epsilon=1.0, bounds=(0, 1)).mean_absolute < 0.2
+
+
+@pytest.mark.parametrize("function", [dp.expected_error, dp.epsilon_for_error])
+def test_the_first_sentence_says_public_data_only_and_the_next_forbids_private_data(function):
+    first, second = function.__doc__.split("\n\n")[:2]
+    # tables of the documentation show the first sentence and nothing else
+    assert first.startswith("Return, from public data only, the ")
+    assert first.count(".") == 1
+    assert second.strip().startswith("Never use this on private data: ")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"statistic": "median"},
+        {"random_state": 0},
+        {"accountant": None},
+        {"n": 0},
+        {"n": 2.5},
+        {"n": True},
+        {"error_cap": 0},
+        {"error_cap": "a"},
+        {"error_cap": math.nan},
+        {"error_cap": True},
+        {"bounds": (0, 1)},
+        {"max_loss": -1},
+        {"mechanism": "laplace"},
+        {"mechanism": "magic"},
+        {"neighboring": "swap"},
+        {"neighboring": "add_or_remove_one", "groups": np.arange(800)},
+    ],
+)
+def test_bad_options_are_refused(options):
+    for function, wanted in ((dp.expected_error, {"epsilon": 1.0}), (dp.epsilon_for_error, {"error": 1.0})):
+        with pytest.raises((ValueError, TypeError)):
+            function(dp.private_mean_loss, LOSSES, **wanted, **options)
+
+
+def test_what_is_no_metric_option_error_or_epsilon_is_refused():
+    with pytest.raises(TypeError, match="private_mean_loss has no option to plan with called q or split"):
+        dp.expected_error(dp.private_mean_loss, LOSSES, epsilon=1.0, split=1, q=0.5)
+    fixed = functools.partial(dp.private_mean_loss, max_loss=1.0)  # whose options would be lost
+    for metric in (np.mean, "mse", fixed, None):
+        with pytest.raises(TypeError, match="a metric of this package"):
+            dp.expected_error(metric, LOSSES, epsilon=1.0)
+    for data in ((), (LOSSES, LOSSES)):
+        with pytest.raises(TypeError, match="takes losses by position"):
+            dp.expected_error(dp.private_mean_loss, *data, epsilon=1.0)
+    for error in (0, -1, math.nan, math.inf, "1", True):
+        with pytest.raises(ValueError, match="error"):
+            dp.epsilon_for_error(dp.private_mean_loss, LOSSES, error=error)
+    for epsilon in (0, -1, math.nan):
+        with pytest.raises(ValueError, match="epsilon"):
+            dp.expected_error(dp.private_mean_loss, LOSSES, epsilon=epsilon)

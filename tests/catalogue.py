@@ -1,0 +1,303 @@
+"""One table of metrics, on which every check is tried: a new metric needs a row here.
+
+What the package knows of a metric comes from its own row; a case adds data, and what they should give.
+"""
+
+import inspect
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import date
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from helpers import MAX, assert_refused
+from scipy import sparse
+from sklearn import metrics as sklearn_metrics
+
+from dp_metrics.metrics import FUNCTIONS, METRICS, Metric
+
+
+@dataclass(frozen=True)
+class Case:
+    """A public metric and what is needed to try it.
+
+    `data` makes valid arguments, exact in float32; with `bounded` the metric has the public upper limit
+    `limit` on them. `options` are always passed. Of a report, `entry` is tried.
+    """
+
+    name: str
+    data: Callable[[np.random.Generator, int], tuple[np.ndarray, ...]]
+    limit: float
+    bounded: dict[str, Any] = field(default_factory=dict)
+    options: dict[str, Any] = field(default_factory=dict)
+    reference: Callable[..., float] | None = None  # the same without privacy; None: the twin of the metric
+    sentinels: tuple[float | None, ...] = (987654.25, 987654.25)  # valid values, to be looked for in messages
+    lowest: float = 0.0
+    zero: float | None = 0.0  # the result for zeros; None: not defined
+    tolerance: float = 1e-9
+    rooted: bool = False  # the result is the square root of a release
+    entry: str | None = None
+
+    @property
+    def row(self) -> Metric:
+        return METRICS[self.name]
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        return FUNCTIONS[self.name]
+
+    @property
+    def parameters(self) -> set[str]:
+        return {*inspect.signature(self.function).parameters}
+
+    @property
+    def always_bounded(self) -> bool:
+        return self.row.limit is None
+
+    @property
+    def twin(self) -> Callable[..., float]:
+        module, _, name = self.row.twin.rpartition(".")
+        return self.reference or getattr(import_module(module), name)
+
+    def __call__(self, *data: Any, epsilon: Any = 1.0, **settings: Any) -> float:
+        result = self.function(*data, epsilon=epsilon, **{**self.options, **settings})
+        return result if self.entry is None else result[self.entry]["value"]
+
+
+def quarters(rng, shape):
+    return rng.integers(-16, 17, shape) / 4
+
+
+def targets(*shape):
+    def make(rng, n):
+        y = quarters(rng, (n, *shape))
+        return y, np.clip(y + quarters(rng, (n, *shape)) / 4, -4, 4)
+
+    return make
+
+
+def column(rng, n):
+    return (quarters(rng, n),)
+
+
+def probabilities(rng, n, classes):
+    weights = rng.integers(1, 30, (n, classes)).astype(float)
+    weights[:, 0] = 128 - weights[:, 1:].sum(axis=1)
+    return weights / 128
+
+
+def binary(rng, n):
+    return rng.integers(0, 2, n).astype(float), probabilities(rng, n, 2)[:, 1]
+
+
+def multiclass(rng, n):
+    return rng.integers(0, 3, n).astype(float), probabilities(rng, n, 3)
+
+
+def binary_log_loss(y, p):
+    return sklearn_metrics.log_loss(y, np.column_stack([1 - p, p]), labels=[0, 1])
+
+
+def positive(rng, n):
+    y = rng.integers(1, 17, n) / 4
+    return y, np.clip(y + quarters(rng, n) / 16, 0.25, 4)
+
+
+def labels(rng, n):
+    y = rng.integers(0, 3, n).astype(float)
+    return y, np.where(rng.random(n) < 0.7, y, 1.0)
+
+
+def median(x):
+    return np.quantile(x, 0.5, method="inverted_cdf")
+
+
+def r2(y, p):
+    return 1 - np.mean((y - p) ** 2) / np.var(y) if np.var(y) > 0 else float((y == p).all())
+
+
+def brier_of_three(y, p):
+    return ((p - np.eye(3)[y.astype(int)]) ** 2).sum(axis=1).mean()
+
+
+WITHIN_4 = {"bounds": (-4.0, 4.0)}
+PROBABILITIES = {"sentinels": (None, 0.98765)}
+LABELS = {"sentinels": (987654.0, 987654.0)}
+# max_loss below what each float type implies: without it the type of the probabilities changes the limit
+LOG_LOSS = {"limit": 8.0, "options": {"max_loss": 8.0}, **PROBABILITIES}
+
+CASES = {
+    "mse": Case("private_mse", targets(), 64.0, WITHIN_4),
+    "mse, 3 outputs": Case("private_mse", targets(3), 64.0, WITHIN_4),
+    "mae": Case("private_mae", targets(), 8.0, WITHIN_4),
+    "mae, 2 outputs": Case("private_mae", targets(2), 8.0, WITHIN_4),
+    "log loss": Case("private_log_loss", binary, reference=binary_log_loss, **LOG_LOSS),
+    "log loss, 3 labels": Case(
+        "private_log_loss",
+        multiclass,
+        reference=lambda y, p: sklearn_metrics.log_loss(y, p, labels=[0, 1, 2]),
+        **LOG_LOSS,
+    ),
+    "variance": Case("private_variance", column, 16.0, WITHIN_4),
+    "rmse": Case("private_rmse", targets(), 8.0, WITHIN_4, tolerance=1e-6, rooted=True),
+    "rmse, 2 outputs": Case("private_rmse", targets(2), 8.0, WITHIN_4, rooted=True),
+    "r2": Case("private_r2_score", targets(), 1.0, WITHIN_4, reference=r2, lowest=-MAX, zero=None),
+    "mape": Case("private_mean_absolute_percentage_error", positive, 9.0, {"max_loss": 9.0}),
+    "msle": Case("private_mean_squared_log_error", positive, float(np.log1p(4) ** 2), {"bounds": (0.0, 4.0)}),
+    "pinball": Case(
+        "private_mean_pinball_loss",
+        targets(),
+        6.0,
+        WITHIN_4,
+        options={"alpha": 0.25},
+        reference=lambda y, p: sklearn_metrics.mean_pinball_loss(y, p, alpha=0.25),
+    ),
+    "poisson": Case("private_mean_poisson_deviance", positive, 9.0, {"max_loss": 9.0}, zero=None),
+    "brier": Case("private_brier_score_loss", binary, 1.0, **PROBABILITIES),
+    "brier, 3 labels": Case(
+        "private_brier_score_loss", multiclass, 2.0, reference=brier_of_three, **PROBABILITIES
+    ),
+    "zero-one": Case("private_zero_one_loss", labels, 1.0, **LABELS),
+    "accuracy": Case("private_accuracy_score", labels, 1.0, zero=1.0, **LABELS),
+    "mean": Case("private_mean", column, 4.0, options=WITHIN_4, lowest=-4.0, tolerance=1e-6, zero=None),
+    "quantile": Case(
+        "private_quantile",
+        column,
+        4.0,
+        WITHIN_4,
+        options={"q": 0.5, "bounds": (-4.0, None)},
+        reference=median,
+        lowest=-4.0,
+        tolerance=1e-4,
+        zero=None,
+    ),
+    "std": Case("private_std", column, 4.0, WITHIN_4, tolerance=1e-6, rooted=True),
+    "mean loss": Case("private_mean_loss", lambda rng, n: (abs(quarters(rng, n)),), 8.0, {"max_loss": 8.0}),
+    "regression report": Case(
+        "private_regression_report",
+        targets(),
+        64.0,
+        WITHIN_4,
+        options={"output_dict": True},
+        reference=sklearn_metrics.mean_squared_error,
+        entry="mse",
+    ),
+    "classification report": Case(
+        "private_classification_report",
+        binary,
+        8.0,
+        options={"output_dict": True, "max_loss": 8.0},
+        reference=binary_log_loss,
+        entry="log_loss",
+        **PROBABILITIES,
+    ),
+}
+
+each_case = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+
+
+def cases_where(condition: Callable[[Case], object]):
+    """Return the mark of a test of those cases for which the condition holds."""
+    return pytest.mark.parametrize(
+        "case", [pytest.param(case, id=name) for name, case in CASES.items() if condition(case)]
+    )
+
+
+def valid(case, n=40, seed=0):
+    """Return valid data of n records for a case."""
+    return case.data(np.random.default_rng(seed), n)
+
+
+def with_sentinel(case, position, n=6):
+    """Return valid data with the sentinel in one argument, as a list without numpy types."""
+    data = [*valid(case, n)]
+    if case.sentinels[position] is not None:
+        data[position][1] = case.sentinels[position]
+    return data
+
+
+def first_row(values, record):
+    """Replace the first record of a list."""
+    return [record if not isinstance(values[0], list) else [record, *values[0][1:]], *values[1:]]
+
+
+NOT_NUMBERS = "numeric|labels"
+# What is done to one argument, given as a list, and the exception with the start of its message.
+BAD_RECORDS = {
+    "NaN": (lambda v: first_row(v, math.nan), ValueError, "contains NaN"),
+    "NaN in an array": (lambda v: np.array(first_row(v, math.nan)), ValueError, "contains NaN"),
+    "NaN in float32": (
+        lambda v: np.array(first_row(v, math.nan), dtype=np.float32),
+        ValueError,
+        "contains NaN",
+    ),
+    "infinity": (lambda v: first_row(v, math.inf), ValueError, "contains infinity"),
+    "minus infinity": (lambda v: np.array(first_row(v, -math.inf)), ValueError, "contains infinity"),
+    "too large an integer": (lambda v: first_row(v, 98765 * 10**400), ValueError, "contains infinity"),
+    "missing": (
+        lambda v: pd.DataFrame(first_row([[9.5] * np.size(row) for row in v], pd.NA), dtype="Float64"),
+        ValueError,
+        "NaN",
+    ),
+    "None among records": (lambda v: first_row(v, None), (ValueError, TypeError), None),
+    "complex": (lambda v: first_row(v, 98765 + 1j), ValueError, "Complex data not supported"),
+    "complex array": (lambda v: np.array(v, dtype=complex), ValueError, "Complex data not supported"),
+    "string": (lambda v: first_row(v, "98765 Main Street"), ValueError, None),
+    "string object": (lambda v: np.array(first_row(v, "98765x"), dtype=object), ValueError, None),
+    "strings": (lambda v: np.array(v).astype(str), ValueError, NOT_NUMBERS),
+    "numeric strings": (lambda v: [str(x) for x in np.ravel(v)], ValueError, NOT_NUMBERS),
+    "bytes": (lambda v: [str(x).encode() for x in np.ravel(v)], ValueError, NOT_NUMBERS),
+    "dictionary": (lambda v: first_row(v, {"income": 987654.25}), (ValueError, TypeError), None),
+    "ragged": (lambda v: [[*np.ravel(x), 987654.25] if i else x for i, x in enumerate(v)], ValueError, None),
+    "date": (lambda v: [date(1987, 6, 5)] * len(v), (ValueError, TypeError), None),
+    "numpy dates": (
+        lambda v: np.array([98765] * len(v), "datetime64[s]"),
+        (ValueError, TypeError),
+        "numeric",
+    ),
+    "pandas dates": (
+        lambda v: pd.Series(pd.to_datetime([987654] * len(v))),
+        (ValueError, TypeError),
+        "numeric",
+    ),
+    "time spans": (
+        lambda v: np.array([98765] * len(v), "timedelta64[s]"),
+        (ValueError, TypeError),
+        "numeric",
+    ),
+    "records": (lambda v: np.array([(98765, 1.0)] * len(v), "i8,f8"), (ValueError, TypeError), None),
+    "sparse": (lambda v: sparse.csr_matrix(np.atleast_2d(v)), TypeError, "Sparse"),
+    "3-D": (lambda v: np.array(v)[..., np.newaxis, np.newaxis], ValueError, None),
+    "scalar": (lambda v: float(np.ravel(v)[1]), (ValueError, TypeError), None),
+    "one number as text": (lambda v: "987654.25", (ValueError, TypeError), None),
+    "None": (lambda v: None, (ValueError, TypeError), None),
+    "generator": (lambda v: (x for x in v), (ValueError, TypeError), None),
+    "set": (lambda v: {987654.25, 1.0}, (ValueError, TypeError), None),
+    "empty": (lambda v: [], ValueError, None),
+    "no columns": (lambda v: np.empty((len(v), 0)), ValueError, None),
+}
+
+LEGAL_LABELS = {
+    "None among records",
+    "too large an integer",
+    "bytes",
+    "date",
+    "numpy dates",
+    "pandas dates",
+    "time spans",
+}
+MIXED_LABELS = {"strings", "numeric strings"}
+
+
+def assert_bad_record_refused(case, position, kind):
+    """Check that data with a bad record in one argument are refused without a word of the data."""
+    spoil, expected, match = BAD_RECORDS[kind]
+    if case.row.predicts_labels and kind in MIXED_LABELS:
+        match = "Mix of label input types"
+    data = with_sentinel(case, position)
+    data[position] = spoil(data[position].tolist())
+    assert_refused(case, data, expected, match)

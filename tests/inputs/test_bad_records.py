@@ -1,0 +1,107 @@
+"""All that is no record, on each way by which records enter; test_common tries a little on every metric."""
+
+import math
+
+import numpy as np
+import pytest
+from catalogue import BAD_RECORDS, CASES, LEGAL_LABELS, assert_bad_record_refused, valid, with_sentinel
+from helpers import BAD_OPTIONS, NoEntropy, assert_refused
+
+# one metric for each reader of records, and which of its arguments
+ROUTES = [
+    ("mse", 0),
+    ("mse", 1),
+    ("variance", 0),
+    ("quantile", 0),
+    ("log loss", 0),
+    ("log loss", 1),
+    ("zero-one", 0),
+    ("zero-one", 1),
+    ("mean loss", 0),
+]
+BAD_ON_ROUTES = [
+    (name, position, kind)
+    for name, position in ROUTES
+    for kind in BAD_RECORDS
+    if not (CASES[name].row.predicts_labels and kind in LEGAL_LABELS)
+]
+
+
+@pytest.mark.parametrize(("name", "position", "kind"), BAD_ON_ROUTES)
+def test_bad_records_are_refused_without_a_word_of_the_data(name, position, kind):
+    assert_bad_record_refused(CASES[name], position, kind)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in BAD_RECORDS if kind != "None"])
+def test_bad_weights_are_refused_without_a_word_of_them(kind):
+    spoil, expected, _ = BAD_RECORDS[kind]
+    weights = spoil([1.0, 98765.25, 0.5, 2.0, 1.0, 1.0])
+    assert_refused(CASES["mse"], valid(CASES["mse"], 6), expected, sample_weight=weights)
+
+
+@pytest.mark.parametrize("parameter", ["sample_weight", "groups"])
+@pytest.mark.parametrize("size", [1, 5, 7])
+def test_weights_and_groups_of_another_length_are_refused(parameter, size):
+    message = "^Found input variables with inconsistent numbers of samples"
+    data = valid(CASES["mse"], 6)
+    assert_refused(CASES["mse"], data, ValueError, message, **{parameter: np.ones(size)})
+
+
+@pytest.mark.parametrize("kind", sorted(LEGAL_LABELS))
+def test_labels_are_of_any_kind_that_can_be_compared(kind):
+    data = with_sentinel(CASES["zero-one"], 0)
+    spoil, _, _ = BAD_RECORDS[kind]
+    same = spoil(data[0].tolist())
+    with pytest.raises(NoEntropy.Drawn):
+        CASES["zero-one"](same, same, random_state=NoEntropy())
+
+
+@pytest.mark.parametrize(
+    ("name", "parameter"),
+    [
+        ("mse", "epsilon"),
+        ("mse", "bounds"),
+        ("variance", "bounds"),
+        ("mean", "bounds"),
+        ("mean loss", "max_loss"),
+        ("mape", "max_loss"),
+        ("log loss", "max_loss"),
+        ("log loss", "labels"),
+        ("brier, 3 labels", "labels"),
+    ],
+)
+def test_every_bad_option_is_refused_by_name(name, parameter):
+    for value in BAD_OPTIONS[parameter]:
+        assert_refused(
+            CASES[name], with_sentinel(CASES[name], 0), ValueError, parameter, **{parameter: value}
+        )
+
+
+@pytest.mark.parametrize("name", ["log loss", "log loss, 3 labels"])
+@pytest.mark.parametrize("value", [-1e-9, 1.0000001, 98765.25, -98765.25])
+def test_probabilities_outside_the_unit_interval_are_refused(name, value):
+    y, p = valid(CASES[name])
+    p[(2,) * p.ndim] = value
+    assert_refused(CASES[name], (y, p), ValueError, "y_proba")
+
+
+@pytest.mark.parametrize("name", ["log loss", "log loss, 3 labels"])
+@pytest.mark.parametrize("value", [-1, 3, 0.5, 98765.25])
+def test_labels_outside_the_public_set_are_refused(name, value):
+    y, p = valid(CASES[name])
+    y[2] = value
+    assert_refused(CASES[name], (y, p), ValueError, "label")
+
+
+@pytest.mark.parametrize(
+    "label", ["987654.25", 987654.25, None, math.nan, ("98765",), ["98765"], b"98765", 98765j]
+)
+def test_labels_outside_a_public_set_of_strings_are_refused(label):
+    y = np.array(["no", "yes", None, "yes"], dtype=object)
+    y[2] = label
+    for labels in (y, y.tolist()):
+        assert_refused(CASES["log loss"], (labels, [0.1, 0.9, 0.8, 0.5]), labels=["no", "yes"])
+
+
+def test_negative_losses_are_refused():
+    assert_refused(CASES["mean loss"], ([1.0, -987654.25],), ValueError, "^Negative values in data")

@@ -1,0 +1,347 @@
+"""Every property is tried on each row of the table of metrics.
+
+What the metrics share is tried to the full on a few of them, in the folder where it lives: bad records and
+options in tests/inputs, layouts of arrays in test_layouts.
+"""
+
+import dataclasses
+import inspect
+import itertools
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from catalogue import CASES, assert_bad_record_refused, cases_where, each_case, valid, with_sentinel
+from helpers import BAD_OPTIONS, MAX, NoEntropy, assert_refused, seeded
+
+import dp_metrics as dp
+from dp_metrics import PrivacyAccountant, PrivacyBudgetError, SeededReleaseWarning
+from dp_metrics._random import OSEntropy
+from dp_metrics.mechanisms import MECHANISMS
+from dp_metrics.metrics import FUNCTIONS, METRICS
+
+# what every metric takes besides its data and its options
+SETTINGS = (
+    "epsilon",
+    "neighboring",
+    "mechanism",
+    "accountant",
+    "random_state",
+    "label",
+    "return_result",
+)
+NEED_A_LIMIT = ["inverse_sensitivity", "piecewise_laplace", "laplace", "geometric"]
+
+
+def test_every_metric_is_public_and_in_the_table():
+    assert {case.name for case in CASES.values()} == METRICS.keys() == FUNCTIONS.keys()
+    public = {getattr(dp, name) for name in dp.__all__ if name.startswith("private_")}
+    assert public == {getattr(dp, name) for name in METRICS} == set(FUNCTIONS.values())
+    for name in dp.__all__:
+        assert hasattr(dp, name)
+
+
+@each_case
+def test_the_row_of_the_catalogue_says_what_the_function_takes(case):
+    parameters = inspect.signature(case.function).parameters
+    own = {name: p.default for name, p in parameters.items() if name not in {*case.row.data, *SETTINGS}}
+    assert own == {**case.row.options, **dict.fromkeys(case.row.required, inspect.Parameter.empty)}
+    assert case.bounded.keys() == (case.row.limit or {}).keys()
+    assert len(valid(case)) == len(case.row.data) == len(case.row.from_unit(np.array([0.0, 1.0])))
+
+
+SAME_VALUES = {
+    "list": lambda a: a.tolist(),
+    "Series or DataFrame": lambda a: (pd.Series if a.ndim == 1 else pd.DataFrame)(
+        a, index=range(len(a), 0, -1)
+    ),
+    "float32": lambda a: a.astype(np.float32),
+    "reversed strides": lambda a: a[::-1].copy()[::-1],
+}
+
+
+@each_case
+@pytest.mark.parametrize("form", SAME_VALUES)
+def test_the_same_values_give_the_same_release_in_every_form(case, form):
+    data = valid(case)
+    convert = SAME_VALUES[form]
+    for settings in ({}, case.bounded):
+        expected = case(*data, random_state=seeded(), **settings)
+        assert case(*map(convert, data), random_state=seeded(), **settings) == expected
+
+
+@each_case
+def test_integers_and_booleans_are_numbers(case):
+    for dtype in (int, np.int8, np.uint64, np.int32, bool):
+        data = [np.maximum(np.abs(np.round(a)), case.zero is None).astype(dtype) for a in valid(case)]
+        expected = case(*(a.astype(float) for a in data), random_state=seeded())
+        assert case(*data, random_state=seeded()) == expected
+        assert case(*(a.tolist() for a in data), random_state=seeded()) == expected
+
+
+@each_case
+def test_the_data_are_left_alone(case):
+    data = valid(case)
+    copies = [a.copy() for a in data]
+    case(*data, random_state=seeded(), **case.bounded)
+    for array, copy in zip(data, copies, strict=True):
+        np.testing.assert_array_equal(array, copy)
+
+
+@each_case
+@pytest.mark.parametrize("n", [40, 20_000])
+def test_the_order_of_the_records_does_not_matter(case, n):
+    data = valid(case, n)
+    order = np.random.default_rng(1).permutation(n)
+    for settings in ({}, case.bounded):
+        shuffled = case(*(a[order] for a in data), random_state=seeded(), **settings)
+        assert shuffled == case(*data, random_state=seeded(), **settings)
+
+
+@each_case
+@pytest.mark.parametrize("epsilon", [1e-300, 1e-12, 0.1, 1e9, 1e300])
+def test_a_release_is_a_finite_float_within_the_public_range(case, epsilon):
+    data = valid(case)
+    for mechanism in (*MECHANISMS, dp.AboveThreshold.paper(), dp.Hazard(resolution=0.5)):
+        settings = {"epsilon": epsilon, "mechanism": mechanism, "random_state": seeded()}
+        released = case(*data, **settings, **case.bounded)
+        assert type(released) is float, mechanism
+        assert case.lowest <= released <= case.limit, mechanism
+        if mechanism not in NEED_A_LIMIT:
+            released = case(*data, **settings)
+            assert type(released) is float, mechanism
+            assert case.lowest <= released <= MAX, mechanism
+
+
+@each_case
+def test_a_huge_epsilon_approximates_the_metric_without_privacy(case):
+    # R^2 of one record is 0/0, in a limit that depends on the draws
+    for n in (2, 300) if case.name == "private_r2_score" else (1, 2, 300):
+        data = valid(case, n)
+        exact = case.twin(*data)
+        for settings in ({}, case.bounded):
+            released = case(*data, epsilon=1e11, random_state=seeded(), **settings)
+            assert released == pytest.approx(exact, rel=1e-6, abs=case.tolerance)
+
+
+@cases_where(lambda case: case.zero is not None)
+def test_zero_is_about_zero(case):
+    data = [np.zeros_like(a) for a in valid(case, 200)]
+    if case.always_bounded and data[-1].ndim == 2:
+        data[1][:, 0] = 1.0  # all probability on label 0
+    for settings in ({}, case.bounded):
+        released = case(*data, epsilon=1.0, random_state=seeded(), **settings)
+        # of 200 records, and a count is off by a few of them
+        assert abs(released - case.zero) < (
+            0.05 if case.row.predicts_labels else 0.02 if case.rooted else 1e-3
+        )
+
+
+MEANS = ("mse", "mse, 3 outputs", "mae", "mae, 2 outputs", "variance", "mean loss")
+
+
+@pytest.mark.parametrize("name", MEANS)
+@pytest.mark.parametrize("huge", [1e200, 1e308, MAX])
+@pytest.mark.parametrize("mechanism", ["hazard", "above_threshold"])
+def test_losses_that_overflow_saturate(name, huge, mechanism):
+    case = CASES[name]
+    data = [np.full_like(a, huge) for a in valid(case, 4)]
+    exact = huge
+    if name != "mean loss":
+        data[0][::2] *= -1  # every second error, or deviation from the mean, is huge
+        exact = MAX if name.startswith(("mse", "variance")) else min(huge, MAX / 2)
+    released = case(*data, epsilon=1e6, mechanism=mechanism, random_state=seeded())
+    assert released == MAX or released == pytest.approx(exact, rel=0.05)
+
+
+@each_case
+def test_huge_numbers_give_a_finite_result_or_are_refused(case):
+    for huge, mechanism in itertools.product((1e200, 1e308, MAX), ("hazard", "above_threshold")):
+        data = [np.full_like(a, huge / (1 + 3 * i)) for i, a in enumerate(valid(case, 5))]
+        if case.sentinels[-1] == 0.98765:
+            assert_refused(case, data, ValueError, mechanism=mechanism)
+        else:
+            released = case(*data, epsilon=1e6, mechanism=mechanism, random_state=seeded())
+            assert case.lowest <= released <= MAX
+
+
+@cases_where(lambda case: {"bounds", "max_loss"} & case.parameters)
+def test_values_outside_the_bounds_are_clipped_to_them(case):
+    if case.name == "private_mean":
+        case = dataclasses.replace(case, bounded=case.options)
+    if "bounds" not in case.bounded:
+        data = valid(case)
+        low = case(*data, epsilon=1e11, max_loss=0.5, random_state=seeded())
+        assert low <= 0.5
+        return
+    data = [a * 3 for a in valid(case)]
+    expected = case.twin(*(np.clip(a, *case.bounded["bounds"]) for a in data))
+    released = case(*data, epsilon=1e11, random_state=seeded(), **case.bounded)
+    assert released == pytest.approx(expected, rel=1e-6, abs=case.tolerance)
+
+
+@each_case
+def test_a_seed_reproduces_and_warns_at_the_line_of_the_caller(case):
+    data = valid(case)
+    for make in (lambda: 3, lambda: np.int64(3), lambda: np.random.RandomState(3), np.random.default_rng):
+        seeds = [make(), make()] if make is not np.random.default_rng else [make(3), make(3)]
+        with pytest.warns(SeededReleaseWarning, match="not private") as caught:
+            first = case.function(*data, epsilon=1.0, random_state=seeds[0], **case.options)
+        assert [warning.filename for warning in caught] == [__file__]
+        with pytest.warns(SeededReleaseWarning):
+            assert case.function(*data, epsilon=1.0, random_state=seeds[1], **case.options) == first
+
+
+@each_case
+def test_without_a_seed_releases_are_fresh_and_do_not_warn(case):
+    data = valid(case)
+    assert len({case(*data) for _ in range(6)}) > 1  # six equal ones have probability below 1e-6
+
+
+@each_case
+def test_entropy_is_taken_from_the_operating_system_once_all_is_checked_and_spent(case, monkeypatch):
+    def refuse(self, size):
+        raise NoEntropy.Drawn
+
+    monkeypatch.setattr(OSEntropy, "words", refuse)
+    accountant = PrivacyAccountant(1.0)
+    with pytest.raises(NoEntropy.Drawn):
+        case(*valid(case), epsilon=0.25, accountant=accountant)
+    assert accountant.spent == 0.25  # paid before the draw, and not refunded
+    with pytest.raises(ValueError, match="NaN"):
+        case(*(a * math.nan for a in valid(case)), epsilon=0.25, accountant=accountant)
+    assert accountant.spent == 0.25
+
+
+@each_case
+def test_an_accountant_pays_for_each_release_and_refuses_when_it_cannot(case):
+    accountant = PrivacyAccountant(0.3)
+    data = valid(case)
+    for _ in range(3):
+        case(*data, epsilon=0.1, accountant=accountant)
+    assert accountant.remaining == 0
+    assert [spend.epsilon for spend in accountant.history] == [0.1] * 3
+    with pytest.raises(PrivacyBudgetError):
+        case(*data, epsilon=0.1, accountant=accountant, random_state=NoEntropy())
+    with pytest.raises(TypeError, match="accountant"):
+        case(*data, accountant=1.0, random_state=NoEntropy())
+
+
+@each_case
+def test_only_the_data_are_positional_and_epsilon_has_no_default(case):
+    parameters = inspect.signature(case.function).parameters
+    keyword_only = {name for name, p in parameters.items() if p.kind is p.KEYWORD_ONLY}
+    positional = [name for name in parameters if name not in keyword_only]
+    assert positional == [*case.row.data, *(name for name in case.row.required if name not in keyword_only)]
+    assert {"epsilon", "mechanism", "random_state", "accountant"} <= keyword_only
+    assert parameters["epsilon"].default is inspect.Parameter.empty
+    assert parameters["mechanism"].default in (None, case.row.default_mechanism("replace_one"))
+    assert parameters["random_state"].default is None
+    with pytest.raises(TypeError, match="epsilon"):
+        case.function(*valid(case), random_state=NoEntropy(), **case.options)
+    with pytest.raises(TypeError):
+        case.function(*valid(case), *case.row.required.values(), 1.0, random_state=NoEntropy())
+
+
+@each_case
+def test_a_parameter_that_a_metric_does_not_have_is_not_ignored(case):
+    others = {"sample_weight", "multioutput", "groups", "neighboring", "max_loss", "bounds", "labels"}
+    for parameter in sorted({*others, "epsilom"} - case.parameters):
+        with pytest.raises(TypeError, match=parameter):
+            case(*valid(case), random_state=NoEntropy(), **{parameter: None})
+
+
+ARGUMENTS = [
+    pytest.param(case, position, id=f"{name}, argument {position}")
+    for name, case in CASES.items()
+    for position in range(len(case.row.data))
+]
+each_argument = pytest.mark.parametrize(("case", "position"), ARGUMENTS)
+each_argument_of_two = pytest.mark.parametrize(
+    ("case", "position"), [argument for argument in ARGUMENTS if len(argument.values[0].row.data) == 2]
+)
+
+
+@each_argument
+def test_invalid_data_are_refused_without_a_word_of_the_data(case, position):
+    for kind in ("NaN", "infinity", "string"):
+        assert_bad_record_refused(case, position, kind)
+
+
+@each_case
+def test_no_record_at_all_is_refused(case):
+    data = [a[:0] for a in valid(case, 3)]
+    assert_refused(case, data, ValueError, r"^Found array with 0 sample")
+
+
+@each_argument_of_two
+def test_lengths_that_differ_are_refused(case, position):
+    data = with_sentinel(case, position)
+    data[position] = data[position][:-1]
+    assert_refused(case, data, ValueError, "^Found input variables with inconsistent numbers of samples")
+
+
+@each_argument
+def test_more_columns_than_agree_are_refused(case, position):
+    data = with_sentinel(case, position)
+    columns = np.reshape(data[position], (len(data[position]), -1))
+    data[position] = np.column_stack([columns, columns, columns])
+    if case.row.predicts_labels:
+        assert_refused(case, data, ValueError, "^Classification metrics can't handle a mix")
+    elif case.always_bounded and position == 1:
+        labels = range(data[1].shape[1] // 3 + 1)
+        assert_refused(case, data, ValueError, "^The number of classes in labels is different", labels=labels)
+    elif len(data) == 2 and not case.always_bounded:
+        assert_refused(case, data, ValueError, "^y_true and y_pred have different number of output")
+    else:
+        assert_refused(case, data, ValueError, "should be a 1d array")
+
+
+@pytest.mark.parametrize(
+    ("case", "parameter"),
+    [
+        pytest.param(case, parameter, id=f"{name}, {parameter}")
+        for name, case in CASES.items()
+        for parameter in sorted(BAD_OPTIONS.keys() & case.parameters)
+    ],
+)
+def test_public_parameters_that_are_invalid_are_refused_by_name(case, parameter):
+    for value in BAD_OPTIONS[parameter][:3]:
+        assert_refused(case, with_sentinel(case, 0), ValueError, parameter, **{parameter: value})
+
+
+@each_case
+def test_no_mechanism_is_the_default_mechanism(case):
+    data = valid(case)
+    expected = case(*data, random_state=seeded())
+    assert case(*data, mechanism=None, random_state=seeded()) == expected
+    if case.entry is None:
+        mechanism = case.row.default_mechanism("replace_one")
+        assert case(*data, mechanism=mechanism, random_state=seeded()) == expected
+
+
+@each_case
+def test_an_unknown_mechanism_is_refused(case):
+    data = with_sentinel(case, 0)
+    assert_refused(case, data, ValueError, "mechanism must be one of", mechanism="gaussian")
+    for wrong in (3, dp.Hazard, object()):
+        assert_refused(case, data, TypeError, "mechanism", mechanism=wrong)
+
+
+@each_case
+def test_a_mechanism_that_needs_a_limit_says_which_argument_to_pass(case):
+    for mechanism in NEED_A_LIMIT:
+        if case.always_bounded:
+            assert case(*valid(case), mechanism=mechanism, random_state=seeded()) <= case.limit
+            continue
+        (argument,) = case.bounded
+        assert_refused(case, with_sentinel(case, 0), ValueError, argument, mechanism=mechanism)
+        with pytest.raises(NoEntropy.Drawn):
+            case(*valid(case), mechanism=mechanism, random_state=NoEntropy(), **case.bounded)
+
+
+@each_case
+def test_what_is_no_random_state_is_refused(case):
+    for seed in ("1", 1.5, [1], object()):
+        assert_refused(case, with_sentinel(case, 0), TypeError, "random_state", random_state=seed)

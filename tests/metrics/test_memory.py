@@ -1,0 +1,92 @@
+"""Memory beyond that of the inputs does not grow with them."""
+
+import tracemalloc
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dp_metrics as dp
+from dp_metrics import LossSummary, VarianceSummary
+
+MANY = 2_000_000
+MEGABYTE = 1_000_000
+
+
+@pytest.fixture(scope="module")
+def integers():
+    """Return whole numbers that every metric below takes: 0 and 1."""
+    rng = np.random.default_rng(0)
+    return rng.integers(0, 2, MANY), rng.integers(0, 2, MANY)
+
+
+METRICS = {
+    "mse": dp.private_mse,
+    "mae": dp.private_mae,
+    "rmse": dp.private_rmse,
+    "pinball": dp.private_mean_pinball_loss,
+    "log loss": dp.private_log_loss,
+    "brier": dp.private_brier_score_loss,
+    "zero-one": dp.private_zero_one_loss,
+    "mean loss": lambda y, p, **options: dp.private_mean_loss(p, **options),
+    "log loss, 2 columns": dp.private_log_loss,
+    "variance": lambda y, p, **options: dp.private_variance(p, **options),
+}
+FORMS = {
+    "float64": lambda a: a.astype(np.float64),
+    "float32": lambda a: a.astype(np.float32),
+    "int64": lambda a: a,
+    "Series": lambda a: pd.Series(a.astype(np.float64)),
+}
+
+
+def peak_of(call):
+    """Return the most memory that was in use at once during a call beyond that before it, in bytes."""
+    call()  # what is imported or cached by the first call is not of this one
+    tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        tracemalloc.reset_peak()
+        call()
+        return tracemalloc.get_traced_memory()[1] - before
+    finally:
+        tracemalloc.stop()
+
+
+def test_the_measurement_sees_an_array_of_the_size_of_the_input():
+    assert peak_of(lambda: np.ones(MANY)) >= 8 * MANY
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", METRICS)
+def test_peak_memory_beyond_the_inputs_does_not_grow_with_them(name, form, integers):
+    y, p = integers
+    if name == "log loss, 2 columns":
+        p = np.column_stack([1 - p[: MANY // 2], p[: MANY // 2]])
+        y = y[: MANY // 2]
+        if form == "Series":
+            y, p = pd.Series(y), p.astype(np.float64)
+    if not (name == "log loss, 2 columns" and form == "Series"):
+        y, p = FORMS[form](y), FORMS[form](p)
+    peak = peak_of(partial(METRICS[name], y, p, epsilon=1.0))
+    assert peak <= (3 if name == "variance" else 2) * MEGABYTE
+
+
+@pytest.mark.parametrize("kind", ["loss", "variance"])
+def test_peak_memory_of_an_update_does_not_grow_with_the_chunk(kind, integers):
+    y, p = (a.astype(np.float32) for a in integers)
+    for capacity in (1, 1024):
+        if kind == "loss":
+            peak = peak_of(lambda c=capacity: LossSummary(dp.private_mse, capacity=c).update(y, p))
+        else:
+            peak = peak_of(lambda c=capacity: VarianceSummary(capacity=c).update(p))
+        assert peak <= 2 * MEGABYTE
+
+
+@pytest.mark.parametrize("order", ["ascending", "descending", "constant"])
+def test_peak_memory_does_not_depend_on_the_order_of_the_records(order):
+    x = np.linspace(0, 1, MANY) if order != "constant" else np.ones(MANY)
+    x = x[::-1].copy() if order == "descending" else x
+    assert peak_of(lambda: dp.private_mean_loss(x, epsilon=1.0, max_loss=2.0)) <= 2 * MEGABYTE
+    assert peak_of(lambda: dp.private_variance(x, epsilon=1.0)) <= 3 * MEGABYTE

@@ -1,0 +1,256 @@
+"""The exact law of a private selection on toy problems, and of three selections that break the claim."""
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from helpers import Words, loss_bounds
+
+from dp_metrics._random import SeededEntropy, geometric
+from dp_metrics.mechanisms import Hazard
+from dp_metrics.model_selection import _trials
+from dp_metrics.model_selection._trials import best_of_geometric, share_of_one_trial
+
+EPSILON = 0.5
+CLAIM = 3 * EPSILON
+BINS = 30
+
+
+def log_ratio(p, q):
+    """Return the privacy loss between two laws on the same outcomes."""
+    possible = (p > 0) | (q > 0)
+    with np.errstate(divide="ignore"):
+        return float(np.abs(np.log(p[possible]) - np.log(q[possible])).max())
+
+
+# Laws of one trial. A toy is a pair of arrays of shape (candidates, scores), worst score first: the law of
+# each candidate's score on two neighbouring validation sets.
+
+
+def hazard_law(losses):
+    """Return the exact law of a negated private mean loss, on 30 bins of its grid."""
+    law = Hazard(resolution=0.5).output_distribution(loss_bounds(losses, cap=1.0), EPSILON)
+    ends = np.linspace(law.grid.first, law.grid.last, BINS + 1).astype(int)[1:]
+    return np.diff(law.index_cdf(ends), prepend=0.0)[::-1]
+
+
+def hazard_toys():
+    """Yield candidates whose losses on a record of kind 0 or 1 are 0 or 1, on all pairs of 1 to 3 records."""
+    kinds = [(0.0, 0.0), (0.0, 1.0), (1.0, 0.0), (1.0, 1.0)]
+    for candidates in itertools.combinations_with_replacement(kinds, 3):
+        for n in (1, 2, 3):
+            for others in itertools.combinations_with_replacement([0, 1], n - 1):
+                yield tuple(
+                    np.array([hazard_law([losses[r] for r in (*others, record)]) for losses in candidates])
+                    for record in (0, 1)
+                )
+
+
+def extreme_toy(candidates):
+    """Return candidates that all score low or high, with probabilities as different as epsilon allows."""
+    low = 1.0 / (1.0 + math.exp(EPSILON))
+    law = np.tile([low, 1.0 - low], (candidates, 1))
+    return law, law[:, ::-1]
+
+
+def tight_toy():
+    """Return the toy on which the three factors of the bound are extreme together."""
+    rare, high, e = 1e-9, 1e-3, math.exp(EPSILON)
+    one = [1.0 - rare - high, rare, high]
+    other = [1.0 - rare * e - high / e, rare * e, high / e]
+    return np.array([one]), np.array([other])
+
+
+TOYS = [*hazard_toys(), *map(extreme_toy, range(1, 7)), tight_toy()]
+
+
+# Laws of selections, of shape (candidates, scores) or more
+
+
+def law_of_best(p, success):
+    """Return the law that the package claims, from its closed form."""
+    q = p / len(p)
+    at_least = np.append(np.cumsum(q.sum(axis=0)[::-1])[::-1], 0.0)  # no cancellation: 1 - F is its own sum
+    factor = success + (1 - success) * at_least
+    return success * q / (factor[:-1] * factor[1:])
+
+
+def law_of_best_in_order(p, probability_of_count):
+    """Return the law of (number of the trial, score) if the candidates come in a known order."""
+    up_to = np.cumsum(p, axis=1)
+    below = np.column_stack([np.zeros(len(p)), up_to[:, :-1]])
+    law = np.zeros_like(p)
+    for count, probability in enumerate(probability_of_count, start=1):
+        for i in range(count):
+            law[i] += probability * below[:i].prod(axis=0) * p[i] * up_to[i + 1 : count].prod(axis=0)
+    return law
+
+
+def law_without_replacement(p, success):
+    """Return the law if all J candidates differ, so that J is capped: one `ParameterSampler` over lists."""
+    most = len(p)
+    counts = [success * (1 - success) ** (j - 1) for j in range(1, most)]
+    counts.append(1.0 - sum(counts))
+    law = np.zeros_like(p)
+    orders = list(itertools.permutations(range(most)))
+    for order in orders:
+        law[list(order)] += law_of_best_in_order(p[list(order)], counts) / len(orders)
+    return law
+
+
+def law_with_seeded_order(p, success, length):
+    """Return the law of (number of the trial, score) if everybody can repeat the order of the candidates."""
+    counts = [success * (1 - success) ** (j - 1) for j in range(1, length + 1)]
+    return law_of_best_in_order(p[np.arange(length) % len(p)], counts)
+
+
+def law_with_count_shown(p, success, length):
+    """Return the law of (J, candidate, score)."""
+    q = p / len(p)
+    up_to = np.cumsum(q.sum(axis=0))
+    below = np.append(0.0, up_to[:-1])
+    return np.array(
+        [
+            success
+            * (1 - success) ** (j - 1)
+            * sum(below ** (i - 1) * q * up_to ** (j - i) for i in range(1, j + 1))
+            for j in range(1, length + 1)
+        ]
+    )
+
+
+def test_one_trial_of_each_toy_is_private():
+    for p, q in TOYS:
+        np.testing.assert_allclose([p.sum(axis=1), q.sum(axis=1)], 1.0)
+        assert log_ratio(p, q) <= EPSILON * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("success", [1.0, 0.5, 0.05, 1e-3, 1e-9])
+def test_the_best_of_a_geometric_number_costs_three_epsilon_at_most(success):
+    for p, q in TOYS:
+        laws = law_of_best(p, success), law_of_best(q, success)
+        np.testing.assert_allclose([law.sum() for law in laws], 1.0)
+        assert log_ratio(*laws) <= CLAIM * (1 + 1e-9)
+
+
+def test_three_epsilon_is_needed():
+    p, q = tight_toy()
+    assert log_ratio(law_of_best(p, 1e-9), law_of_best(q, 1e-9)) > 0.999 * CLAIM
+
+
+def test_without_replacement_the_claim_is_false():
+    p, q = extreme_toy(6)
+    loss = log_ratio(law_without_replacement(p, 1e-4), law_without_replacement(q, 1e-4))
+    assert loss > 1.9 * CLAIM
+    # the same toy, as it should be
+    assert log_ratio(law_of_best(p, 1e-4), law_of_best(q, 1e-4)) <= CLAIM
+
+
+def test_with_a_seeded_order_the_claim_is_false():
+    p, q = extreme_toy(3)
+    loss = log_ratio(law_with_seeded_order(p, 0.05, 61), law_with_seeded_order(q, 0.05, 61))
+    assert loss == pytest.approx(59 * EPSILON)  # the 61st is high and the 60 before it are low
+
+
+def test_with_the_count_shown_the_claim_is_false():
+    p, q = extreme_toy(3)
+    for count in (4, 8):
+        loss = log_ratio(law_with_count_shown(p, 0.05, count), law_with_count_shown(q, 0.05, count))
+        assert loss == pytest.approx(count * EPSILON)
+    losses = [
+        log_ratio(law_with_count_shown(p, 0.05, 8), law_with_count_shown(q, 0.05, 8))
+        for p, q in hazard_toys()
+    ]
+    assert max(losses) > 1.9 * CLAIM
+
+
+# The code has that law
+
+
+def law_of_the_code(p, count, monkeypatch):
+    """Return the law of the code if J is `count`, by running it on every sequence of trials."""
+    monkeypatch.setattr(_trials, "geometric", lambda entropy, success: count)
+    q = p / len(p)
+    outcomes = [(score, candidate) for candidate in range(len(p)) for score in range(p.shape[1])]
+    law = np.zeros_like(p)
+    for sequence in itertools.product(outcomes, repeat=count):
+        score, candidate = best_of_geometric(iter(sequence).__next__, Fraction(1, 2), None)
+        law[candidate, score] += math.prod(q[c, s] for s, c in sequence)
+    return law
+
+
+def test_the_code_has_the_law_of_the_proof(monkeypatch):
+    p = np.array([[0.5, 0.3, 0.2], [0.1, 0.2, 0.7]])
+    success = 0.3
+    total = np.zeros_like(p)
+    by_count = law_with_count_shown(p, success, 200)
+    for count in range(1, 6):
+        law = law_of_the_code(p, count, monkeypatch) * success * (1 - success) ** (count - 1)
+        np.testing.assert_allclose(law, by_count[count - 1])
+        total += law
+    np.testing.assert_allclose(by_count.sum(axis=0), law_of_best(p, success))
+    assert (total < law_of_best(p, success)).all()
+
+
+def test_the_first_of_equals_is_kept():
+    trials = iter([(1.0, "first"), (3.0, "second"), (3.0, "third"), (2.0, "fourth")])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_trials, "geometric", lambda entropy, success: 4)
+        assert best_of_geometric(trials.__next__, Fraction(1, 2), None) == (3.0, "second")
+
+
+def test_failures_rank_last_and_the_first_of_them_is_kept(monkeypatch):
+    for scores, expected in (([-math.inf, -5.0], 1), ([-math.inf, -math.inf], 0)):
+        trials = iter([(score, number) for number, score in enumerate(scores)])
+        monkeypatch.setattr(_trials, "geometric", lambda entropy, success: 2)
+        assert best_of_geometric(trials.__next__, Fraction(1, 2), None)[1] == expected
+
+
+# The number of trials
+
+
+def test_the_geometric_draw_compares_integers():
+    # a uniform integer below 3 is made of the two highest bits of a word; 3 is thrown away, 0 is success
+    def word(bits):
+        return bits << 62
+
+    assert geometric(Words([word(0)]), Fraction(1, 3)) == 1
+    assert geometric(Words([word(1), word(2), word(3), word(0)]), Fraction(1, 3)) == 3
+    assert geometric(Words([word(1), word(2)]), Fraction(2, 3)) == 1
+    assert geometric(Words([word(2), word(1)]), Fraction(2, 3)) == 2
+    assert geometric(Words([]), Fraction(1)) == 1
+
+
+@pytest.mark.parametrize("success", [Fraction(1, 20), Fraction(1, 2), Fraction(2, 5)])
+def test_the_geometric_draw_has_its_law(success):
+    size, false_alarm = 5_000, 1e-6
+    entropy = SeededEntropy(1)
+    draws = np.array([geometric(entropy, success) for _ in range(size)])
+    values = np.arange(1, draws.max() + 1)
+    cdf = 1.0 - (1.0 - float(success)) ** values
+    empirical = np.searchsorted(np.sort(draws), values, side="right") / size
+    assert np.abs(cdf - empirical).max() <= math.sqrt(math.log(2 / false_alarm) / (2 * size))
+
+
+# The share
+
+
+def test_three_shares_are_at_most_the_whole():
+    rng = np.random.default_rng(0)
+    wholes = [Fraction(repr(float(x))) for x in 10.0 ** rng.uniform(-12, 6, 2000)]
+    wholes += [
+        Fraction(1),
+        Fraction("0.1"),
+        Fraction(3),
+        Fraction(1, 3),
+        Fraction(10**30),
+        Fraction("1e-300"),
+    ]
+    for whole in wholes:
+        share = share_of_one_trial(whole)
+        assert 3 * Fraction(repr(share)) <= whole
+        assert 3 * Fraction(repr(math.nextafter(share, math.inf))) > whole
+    assert any(float(whole / 3) != share_of_one_trial(whole) for whole in wholes)  # not for free
+    assert share_of_one_trial(Fraction("5e-324")) == 0.0

@@ -1,0 +1,169 @@
+"""Once epsilon is recorded nothing raises, whatever the settings were."""
+
+import math
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from helpers import MAX
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+import dp_metrics as dp
+from dp_metrics.mechanisms import MECHANISMS
+
+TINY = math.ulp(0.0)
+NUMBERS = [0, 1, 2, 7, -1, 10.5, 4.0, 0.3, 1e-320, TINY, 1e308, MAX, 10**30, math.nan, math.inf]
+TEXTS = ["x", "geometric", "even", b"1"]
+OTHERS = [None, True, Fraction(1, 20), Decimal("0.1"), np.float32(0.25), np.int64(3), 1j, np.array([0.5])]
+odd = st.sampled_from([*NUMBERS, *TEXTS, *OTHERS, [], (0, 1)])
+relations = st.sampled_from(["replace_one", "add_or_remove_one"])
+epsilons = st.sampled_from([TINY, 3 * TINY, 1e-300, 0.5, 1.0, 1e6, MAX])
+sizes = st.sampled_from([0, 1, 3])
+
+
+def attempt(function, *data, **options):
+    """Call a metric; if it raises, nothing may be spent."""
+    accountant = dp.PrivacyAccountant(MAX)
+    try:
+        function(*data, accountant=accountant, **options)
+    except Exception:
+        assert accountant.history == ()
+    else:
+        assert len(accountant.history) == 1
+
+
+def targets(n):
+    return np.linspace(0, 1, n), np.full(n, 0.5)
+
+
+@st.composite
+def mechanisms(draw):
+    """Return a mechanism with odd parameters; None where the constructor refuses them."""
+    kind, names = draw(
+        st.sampled_from(
+            [
+                (dp.Hazard, ["resolution"]),
+                (
+                    dp.AboveThreshold,
+                    ["beta", "split", "scale", "spacing", "first", "max_candidates", "ranks"],
+                ),
+            ]
+        )
+    )
+    chosen = draw(st.lists(st.sampled_from(names), min_size=1, max_size=2, unique=True))
+    parameters = {name: draw(odd) for name in chosen}
+    try:
+        return kind(**parameters)
+    except (TypeError, ValueError):
+        return None
+
+
+@given(mechanisms(), relations, sizes, st.sampled_from([None, (0, 1), (0, 1e-323)]), st.booleans())
+@example(dp.Hazard(resolution=Fraction(1, 20)), "replace_one", 3, None, False)
+@example(dp.AboveThreshold(scale=Fraction(1, 10)), "replace_one", 3, None, False)
+@settings(deadline=None, max_examples=150)
+def test_no_parameter_of_a_mechanism_raises_after_the_spend(mechanism, neighboring, n, bounds, variance):
+    if mechanism is not None:
+        options = {"epsilon": 1.0, "mechanism": mechanism, "neighboring": neighboring, "bounds": bounds}
+        y, p = targets(n)
+        if variance:
+            attempt(dp.private_variance, y, **options)
+        else:
+            attempt(dp.private_mae, y, p, **options)
+
+
+@pytest.mark.parametrize(
+    ("kind", "parameters"),
+    [
+        (dp.Hazard, {"resolution": True}),
+        (dp.Hazard, {"resolution": "0.1"}),
+        (dp.Hazard, {"resolution": 10**400}),
+        (dp.AboveThreshold, {"max_candidates": 10.5}),
+        (dp.AboveThreshold, {"first": 10**30}),
+        (dp.AboveThreshold, {"first": None}),
+        (dp.AboveThreshold, {"ranks": 0}),
+        (dp.AboveThreshold, {"beta": None}),
+    ],
+)
+def test_parameters_of_a_mechanism_are_checked_where_they_are_given(kind, parameters):
+    with pytest.raises(ValueError, match=next(iter(parameters))):
+        kind(**parameters)
+
+
+@given(epsilons, st.sampled_from(sorted(MECHANISMS)), st.sampled_from([None, (0, 1), (0, TINY), (-MAX, MAX)]))
+@settings(deadline=None, max_examples=150)
+def test_no_epsilon_raises_after_the_spend(epsilon, mechanism, bounds):
+    y = np.arange(6.0).reshape(3, 2)
+    options = {"epsilon": epsilon, "mechanism": mechanism, "bounds": bounds}
+    attempt(dp.private_mse, y, y + 1, multioutput="raw_values", **options)
+    attempt(dp.private_r2_score, y, y + 1, error_share=Fraction(1, 10**9), **options)
+
+
+@pytest.mark.parametrize("mechanism", ["laplace", "geometric", "above_threshold", "hazard"])
+def test_an_epsilon_too_small_to_be_shared_is_refused(mechanism):
+    y = np.ones((4, 3))
+    with pytest.raises(ValueError, match="too small"):
+        dp.private_mae(y, y, epsilon=TINY, multioutput="raw_values", bounds=(0, 1), mechanism=mechanism)
+
+
+@given(odd, odd, st.sampled_from([None, (0, 1), 3]), relations, sizes)
+@example(-1, None, None, "replace_one", 3)
+@example("x", None, None, "replace_one", 3)
+@example(4.0, None, None, "replace_one", 3)
+@example(None, None, None, "replace_one", 3)
+@example(10**30, None, None, "replace_one", 3)
+@settings(deadline=None, max_examples=100)
+def test_no_argument_of_a_report_raises_after_the_spend(digits, part, bounds, neighboring, n):
+    options = {"epsilon": 1.0, "neighboring": neighboring, "digits": digits}
+    split = None if part is None else {"mse": part, "mae": 1, "variance": 1}
+    attempt(dp.private_regression_report, *targets(n), bounds=bounds, split=split, **options)
+    split = None if part is None else {"accuracy": part, "log_loss": 1, "brier_score_loss": 1}
+    attempt(dp.private_classification_report, np.ones(n), np.full(n, 0.5), split=split, **options)
+
+
+@pytest.mark.parametrize("digits", [-1, 0, 18, None, 4.0, "x", True])
+def test_a_number_of_digits_that_is_none_is_refused(digits):
+    for report, data in (
+        (dp.private_regression_report, targets(3)),
+        (dp.private_classification_report, ([1, 0, 1], [0.5, 0.5, 0.5])),
+    ):
+        for output_dict in (False, True):
+            with pytest.raises(ValueError, match="digits"):
+                report(*data, epsilon=1.0, digits=digits, output_dict=output_dict)
+
+
+class ForgetsTheCount:
+    """A mechanism of somebody else's that reads n, and does not say whether it does."""
+
+    def count_ranks(self, epsilon, *, n, monotonic, output_range):
+        return 1
+
+    def release(self, output_bounds, epsilon, rng=None):
+        return min(1.0 / output_bounds.n, output_bounds.output_range[1])
+
+    def output_distribution(self, output_bounds, epsilon):
+        return 1.0 / output_bounds.n
+
+
+class ReadsTheCount(ForgetsTheCount):
+    needs_count = True
+
+
+class DeniesTheCount(ForgetsTheCount):
+    needs_count = False
+
+
+class HasNoHash(DeniesTheCount):
+    __hash__ = None
+
+
+def test_a_mechanism_gets_the_count_that_it_asks_for_and_fails_before_the_spend_without():
+    options = {"epsilon": 1.0, "neighboring": "add_or_remove_one", "bounds": (0, 1)}
+    assert 0 < dp.private_mae(*targets(3), mechanism=ReadsTheCount(), **options) <= 1
+    for mechanism in (ForgetsTheCount(), DeniesTheCount(), HasNoHash()):
+        accountant = dp.PrivacyAccountant(1)
+        with pytest.raises(TypeError):
+            dp.private_mae(*targets(3), mechanism=mechanism, accountant=accountant, **options)
+        assert accountant.history == ()

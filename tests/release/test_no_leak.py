@@ -1,0 +1,220 @@
+"""Nothing but the release tells of the data: a documented error before the spend, or a public number."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+import dp_metrics as dp
+from dp_metrics.analysis.studies import loss_output_bounds, variance_output_bounds
+from dp_metrics.mechanisms import MECHANISMS, Hazard
+from dp_metrics.sensitivity.aggregates import LossAggregate, VarianceAggregate
+
+SENTINEL = 987654.25
+MAX = np.finfo(np.float64).max
+
+floats = st.one_of(
+    st.floats(width=64),
+    st.sampled_from([0.0, -0.0, 5e-324, 2.2e-308, 1e308, MAX, -MAX, np.inf, -np.inf, np.nan, 0.1, 1.0]),
+)
+scalars = st.one_of(
+    floats,
+    st.integers(-(2**70), 2**70),
+    st.booleans(),
+    st.none(),
+    st.text(max_size=3),
+    st.complex_numbers(),
+    st.lists(floats, max_size=2),
+)
+dtypes = st.sampled_from(
+    [np.float64, np.float32, np.float16, np.longdouble, np.int8, np.int64, np.uint64, np.bool_, np.complex128]
+)
+
+
+@st.composite
+def nan_payloads(draw):
+    bits = draw(hnp.arrays(np.uint64, st.integers(0, 6)))
+    return bits.view(np.float64)
+
+
+def masked(array):
+    return np.ma.masked_array(array, mask=np.arange(array.size).reshape(array.shape) % 2 == 0)
+
+
+arrays = st.one_of(
+    hnp.arrays(np.float64, hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=5), elements=floats),
+    dtypes.flatmap(lambda dtype: hnp.arrays(dtype, hnp.array_shapes(max_dims=2, max_side=6))),
+    hnp.arrays(object, st.integers(0, 5), elements=scalars),
+    st.lists(scalars, max_size=6),
+    st.lists(st.floats(0, 1), min_size=1, max_size=8),
+    nan_payloads(),
+    hnp.arrays(np.float64, st.integers(1, 6), elements=st.floats(0, 1)).map(masked),
+    hnp.arrays("U3", st.integers(1, 4)),
+    hnp.arrays("datetime64[s]", st.integers(1, 4)),
+)
+
+CALLS = {
+    "mse": lambda a, b, **options: dp.private_mse(a, b, **options),
+    "mse, bounded": lambda a, b, **options: dp.private_mse(a, b, bounds=(0, 1), **options),
+    "mae": lambda a, b, **options: dp.private_mae(a, b, **options),
+    "log loss": lambda a, b, **options: dp.private_log_loss(a, b, **options),
+    "log loss, strings": lambda a, b, **options: dp.private_log_loss(a, b, labels=["a", "b"], **options),
+    "mean loss": lambda a, b, **options: dp.private_mean_loss(a, **options),
+    "mean loss, bounded": lambda a, b, **options: dp.private_mean_loss(a, max_loss=2.5, **options),
+    "variance": lambda a, b, **options: dp.private_variance(a, **options),
+    "variance, bounded": lambda a, b, **options: dp.private_variance(a, bounds=(-1, 2), **options),
+}
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(a=arrays, b=arrays, same=st.booleans(), epsilon=st.sampled_from([1e-12, 0.1, 1.0, 30.0, 1e9]))
+@pytest.mark.parametrize("name", CALLS)
+def test_documented_error_before_the_spend_or_a_finite_number(name, a, b, same, epsilon):
+    budget = dp.PrivacyAccountant(epsilon)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # a warning would tell of the data too
+        try:
+            result = CALLS[name](a, a if same else b, epsilon=epsilon, accountant=budget)
+        except (ValueError, TypeError):
+            assert budget.spent == 0
+            return
+    assert type(result) is float
+    assert 0 <= result <= MAX
+    assert budget.spent == epsilon
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    x=hnp.arrays(np.float64, st.integers(1, 40), elements=st.floats(0, MAX)),
+    epsilon=st.floats(1e-300, 1e300),
+    bounded=st.booleans(),
+    variance=st.booleans(),
+)
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_no_valid_data_makes_a_mechanism_raise_or_leave_its_range(name, x, epsilon, bounded, variance):
+    mechanism = MECHANISMS[name]()
+    limit = 1e300 if bounded or name not in ("hazard", "above_threshold") else None
+    options = {"mechanism": mechanism, "epsilon": epsilon}
+    if variance:
+        bounds = variance_output_bounds(x, bounds=None if limit is None else (0.0, 1e100), **options)
+    else:
+        x = x if limit is None else np.minimum(x, limit)
+        bounds = loss_output_bounds(x, max_loss=limit, **options)
+    low, high = bounds.output_range
+    assert low <= mechanism.release(bounds, epsilon) <= high
+
+
+@settings(max_examples=100, deadline=None)
+@given(x=hnp.arrays(np.float64, st.integers(1, 40), elements=st.floats(0, MAX)), bounded=st.booleans())
+def test_hazard_releases_points_of_the_public_grid(x, bounded):
+    mechanism = Hazard()
+    bounds = loss_output_bounds(
+        np.minimum(x, 7.0) if bounded else x,
+        max_loss=7.0 if bounded else None,
+        mechanism=mechanism,
+        epsilon=1.0,
+    )
+    grid = mechanism.output_distribution(bounds, 1.0).grid
+    value = np.array([mechanism.release(bounds, 1.0)])
+    assert grid.points(grid.index_at_least(value)) == value
+
+
+def test_memory_maps_are_read_as_they_are(tmp_path):
+    x = np.memmap(tmp_path / "x", dtype=np.float64, mode="w+", shape=1000)
+    x[:] = np.linspace(0, 1, 1000)
+    assert 0.2 < dp.private_mae(x, np.zeros(1000), epsilon=5.0) < 0.8
+
+
+def test_representations_and_pickles_of_public_objects_hold_no_value_of_the_data():
+    x = np.array([SENTINEL, 1.0, 2.0])
+    for make in (loss_output_bounds, variance_output_bounds):
+        bounds = make(x, mechanism=Hazard(), epsilon=1.0)
+        law = Hazard().output_distribution(bounds, 1.0)
+        assert "987654" not in repr(bounds) + str(bounds) + repr(law) + repr(law.runs)
+    for summary in (LossAggregate.from_data(x, capacity=2), VarianceAggregate.from_data(x, capacity=2)):
+        assert "987654" not in repr(summary) + str(summary)
+    budget = dp.PrivacyAccountant(1)
+    dp.private_mse(x, x, epsilon=1.0, accountant=budget)
+    assert "987654" not in repr(budget) + repr(budget.history)
+
+
+def test_public_objects_survive_pickle():
+    for mechanism in (Hazard(), dp.AboveThreshold.paper(), dp.Laplace()):
+        assert pickle.loads(pickle.dumps(mechanism)) == mechanism
+
+
+@pytest.mark.parametrize(
+    ("call", "kind"),
+    [
+        (lambda: dp.private_mse([SENTINEL, np.nan], [1, 2], epsilon=1), ValueError),
+        (lambda: dp.private_mse([SENTINEL, "987654.25"], [1, 2], epsilon=1), ValueError),
+        (lambda: dp.private_mse(np.array([SENTINEL, "x"], object), [1, 2], epsilon=1), ValueError),
+        (lambda: dp.private_mse([SENTINEL + 1j, 1], [1, 2], epsilon=1), ValueError),
+        (lambda: dp.private_mse([[SENTINEL], [1, 2]], [1, 2], epsilon=1), ValueError),
+        (lambda: dp.private_mse([10**400 * 987654, 1], [1, 2], epsilon=1), ValueError),
+        (lambda: dp.private_log_loss([987654, 0], [0.5, 0.5], epsilon=1), ValueError),
+        (lambda: dp.private_log_loss(["987654", "a"], [0.5, 0.5], labels=["a", "b"], epsilon=1), ValueError),
+        (lambda: dp.private_log_loss([1, 0], [SENTINEL, 0.5], epsilon=1), ValueError),
+        (lambda: dp.private_mean_loss([-SENTINEL, 0.5], epsilon=1), ValueError),
+        (lambda: dp.private_variance([SENTINEL, np.inf], epsilon=1), ValueError),
+    ],
+)
+def test_messages_and_their_chains_hold_no_value_of_the_data(call, kind):
+    with pytest.raises(kind) as caught:
+        call()
+    error = caught.value
+    while error is not None:
+        assert "987654" not in str(error)
+        error = error.__cause__ or error.__context__
+
+
+def test_spend_comes_after_validation_and_before_the_draw():
+    order = []
+
+    class Budget(dp.PrivacyAccountant):
+        def spend(self, *arguments, **options):
+            order.append("spend")
+            return super().spend(*arguments, **options)
+
+    class Words:
+        def words(self, size):
+            order.append("draw")
+            return np.zeros(size, np.uint64) + np.uint64(2**63)
+
+    dp.private_mse([1.0], [2.0], epsilon=1.0, accountant=Budget(1), random_state=Words())
+    assert order[0] == "spend"
+    assert set(order[1:]) == {"draw"}
+    order.clear()
+    with pytest.raises(ValueError, match="NaN"):
+        dp.private_mse([np.nan], [2.0], epsilon=1.0, accountant=Budget(1), random_state=Words())
+    with pytest.raises(dp.PrivacyBudgetError):
+        dp.private_mse([1.0], [2.0], epsilon=2.0, accountant=Budget(1), random_state=Words())
+    assert order == ["spend"]
+
+
+@pytest.mark.parametrize("setting", ["raise", "warn"])
+@pytest.mark.parametrize(
+    "release",
+    [
+        lambda a: dp.private_quantile([0, 0, 0, 0, 1, 2.0], 0.5, epsilon=1.0, bounds=(0, 10), accountant=a),
+        lambda a: dp.private_variance([0, 1e-300, 0, 0], epsilon=1.0, accountant=a),
+        lambda a: dp.private_variance(
+            [1e300, -1e300, 0, 0], epsilon=1.0, bounds=(-1e300, 1e300), accountant=a
+        ),
+        lambda a: dp.private_mse([1e-200, 0.0], [0.0, 1e300], epsilon=1.0, accountant=a),
+        lambda a: dp.private_mae([0.0, 5e-324], [0.0, 0.0], epsilon=1.0, bounds=(0, 1), accountant=a),
+        lambda a: dp.VarianceSummary().update([0, 1e-300, 0, 0]).release(1.0, accountant=a),
+        lambda a: (
+            dp.LossSummary(dp.private_mse).update([1e-200, 0.0], [0.0, 1e300]).release(1.0, accountant=a)
+        ),
+    ],
+)
+def test_a_caller_who_makes_numpy_complain_learns_nothing(release, setting):
+    accountant = dp.PrivacyAccountant(1.0)
+    with np.errstate(all=setting):
+        assert np.isfinite(release(accountant))
+    assert accountant.remaining == 0

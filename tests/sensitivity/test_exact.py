@@ -1,0 +1,137 @@
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from helpers import HOSTILE, MAX, hostile_values, nearest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dp_metrics.sensitivity.exact import (
+    BLOCK,
+    UNIT_BITS,
+    exact_moments,
+    exact_sum,
+    rounded_quotient,
+    to_units,
+)
+
+UNIT = 1 << UNIT_BITS
+
+hostile_lists = st.lists(hostile_values, max_size=30)
+
+
+def cancelling(values):
+    """Return values whose large parts cancel and leave the small ones."""
+    return [*values, *(-v for v in values[1:]), *values[:1]]
+
+
+def units(values, power=1):
+    """Return the exact sum of powers, in units of 2**(-1074 * power)."""
+    total = 0
+    for value in values:
+        numerator, denominator = float(value).as_integer_ratio()
+        total += numerator**power * (UNIT**power // denominator**power)
+    return total
+
+
+def mixed_array(size, seed):
+    """Return floats of every exponent, many of which cancel."""
+    rng = np.random.default_rng(seed)
+    values = np.ldexp(rng.uniform(-1, 1, size), rng.integers(-1074, 1025, size))
+    values[rng.integers(0, size, size // 4)] = rng.choice([0.0, -0.0, MAX, -MAX, 5e-324, 1e308], size // 4)
+    half = size // 3
+    values[half : 2 * half] = -values[:half]
+    return values
+
+
+@given(hostile_lists.map(cancelling) | hostile_lists)
+def test_sums_and_square_sums_are_exact(values):
+    array = np.array(values)
+    assert exact_sum(array) == units(values)
+    assert exact_moments(array) == (units(values), units(values, 2))
+    np.testing.assert_array_equal(array, np.array(values))  # the data are left alone
+
+
+@given(hostile_lists.map(cancelling) | hostile_lists)
+def test_a_rounded_sum_equals_fsum_wherever_that_is_finite(values):
+    ours = rounded_quotient(exact_sum(np.array(values)), UNIT)
+    try:
+        assert ours == math.fsum(values)
+    except OverflowError:
+        assert ours == nearest(sum(map(Fraction, values)))
+
+
+@pytest.mark.parametrize("size", [BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK + 7])
+def test_long_arrays_of_mixed_exponents_are_summed_exactly(size):
+    values = mixed_array(size, seed=size)
+    assert exact_sum(values) == units(values)
+    assert exact_moments(values) == (units(values), units(values, 2))
+
+
+@pytest.mark.parametrize("value", [MAX, -MAX, 5e-324, 1.0 - 2**-53, 2.0**480, 2.0**-480, 2.0**960, 2.0**500])
+@pytest.mark.parametrize("neighbour", [-math.inf, math.inf])
+def test_a_full_block_of_one_extreme_value_loses_nothing(value, neighbour):
+    value = min(max(math.nextafter(value, neighbour), -MAX), MAX)
+    block = np.full(BLOCK, value)
+    assert exact_sum(block) == BLOCK * units([value])
+    assert exact_moments(block) == (BLOCK * units([value]), BLOCK * units([value], 2))
+
+
+@pytest.mark.parametrize("exponent", [-1073, -500, 0, 500, 1023])
+def test_a_full_block_of_nearly_equal_values_loses_no_bit(exponent):
+    # the sum of the leading parts is as long as it can be
+    rng = np.random.default_rng(exponent + 2000)
+    for sign in (1, -1, 1, -1):
+        block = sign * np.ldexp(1 - rng.integers(0, 2**40, BLOCK) * 2.0**-53, exponent)
+        assert exact_sum(block) == units(block)
+        assert exact_moments(block) == (units(block), units(block, 2))
+
+
+def test_order_and_pieces_change_nothing():
+    values = mixed_array(3 * BLOCK, seed=0)
+    rng = np.random.default_rng(1)
+    total, squares = exact_moments(values)
+    assert exact_sum(values) == total
+    for _ in range(3):
+        pieces = np.array_split(rng.permutation(values), np.sort(rng.integers(0, values.size, 5)))
+        assert sum(exact_sum(piece) for piece in pieces) == total
+        moments = np.array([exact_moments(piece) for piece in pieces], dtype=object)
+        assert tuple(moments.sum(axis=0)) == (total, squares)
+
+
+def test_strided_and_empty_arrays_are_summed_too():
+    values = mixed_array(1000, seed=3)
+    assert exact_sum(values[::-3]) == units(values[::-3])
+    assert exact_moments(values[::-3]) == (units(values[::-3]), units(values[::-3], 2))
+    assert exact_sum(np.empty(0)) == 0
+    assert exact_moments(np.empty(0)) == (0, 0)
+
+
+@given(hostile_lists)
+def test_every_float_is_a_whole_number_of_units(values):
+    assert [Fraction(unit, UNIT) for unit in to_units(np.array(values))] == [Fraction(v) for v in values]
+
+
+@pytest.mark.parametrize("bits", [0, 1000, UNIT_BITS - 52, UNIT_BITS - 10, UNIT_BITS])
+def test_larger_units_divide_what_is_a_multiple_of_them(bits):
+    values = np.ldexp(np.arange(-3.0, 4.0), np.array([0, 1, 5, 9, 11, 40, 900]))
+    assert to_units(values, bits) == [unit >> bits for unit in to_units(values)]
+    assert to_units(values[:3], bits) == [unit >> bits for unit in to_units(values[:3])]
+
+
+@given(st.integers(-(2**2200), 2**2200) | st.integers(-(2**60), 2**60), st.integers(1, 2**80) | st.just(UNIT))
+def test_quotients_are_rounded_once_and_saturated(numerator, denominator):
+    assert rounded_quotient(numerator, denominator) == nearest(Fraction(numerator, denominator))
+
+
+def test_ties_between_subnormals_go_to_even():
+    half = 2 * UNIT
+    assert rounded_quotient(1, half) == 0.0
+    assert rounded_quotient(3, half) == 1e-323
+    assert rounded_quotient(1, half - 1) == 5e-324
+
+
+@pytest.mark.parametrize("value", HOSTILE)
+def test_a_single_value_comes_back(value):
+    assert rounded_quotient(exact_sum(np.array([value])), UNIT) == value

@@ -1,0 +1,574 @@
+"""The metrics on Dask collections: the same bits, one spend, and no word of the data."""
+
+import inspect
+import itertools
+import math
+import os
+import pickle
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from functools import partial
+
+import dask
+import dask.array as da
+import dask.bag
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import pytest
+from catalogue import CASES, valid
+from dask.distributed import Client, LocalCluster
+from helpers import BAD_OPTIONS, NoEntropy, assert_refused, messages, seeded
+
+import dp_metrics as dp
+from dp_metrics import LossSummary, PrivacyAccountant, PrivacyBudgetError, SeededReleaseWarning, distributed
+from dp_metrics._random import SeededEntropy
+from dp_metrics.metrics import FUNCTIONS, METRICS
+from dp_metrics.streaming import _collections
+from dp_metrics.streaming import dask as twins
+
+SERVED = [name for name in METRICS if name in distributed.__all__]
+# a root of several outputs is a mean of several roots, and a summary releases one number
+ROWS = {name: case for name, case in CASES.items() if case.name in SERVED and name != "rmse, 2 outputs"}
+each_case = pytest.mark.parametrize("case", ROWS.values(), ids=ROWS)
+each_name = pytest.mark.parametrize("name", SERVED)
+
+
+def of(case):
+    """Return the function of a case for Dask collections."""
+    return partial(getattr(distributed, case.name), **case.options)
+
+
+def chunked(*rows):
+    def form(position, array):
+        return da.from_array(array, chunks=(rows, *array.shape[1:]))
+
+    return form
+
+
+def columns_apart(position, array):
+    return da.from_array(array, chunks=(9, *[1] * (array.ndim - 1)))
+
+
+def own_chunks(position, array):
+    return da.from_array(array, chunks=(7 + 4 * position, *array.shape[1:]))
+
+
+def parts(array, sizes=(0, 13, 0, 20, 7, 0)):
+    """Return partitions of 40 records, some of them empty."""
+    frame = pd.Series(array) if array.ndim == 1 else pd.DataFrame(array)
+    ends = np.cumsum(sizes)
+    return [frame.iloc[end - size : end] for size, end in zip(sizes, ends, strict=True)]
+
+
+def frame(position, array):
+    pieces = parts(array)
+    return dd.from_delayed([dask.delayed(piece) for piece in pieces], meta=pieces[0])
+
+
+def unknown_chunks(position, array):
+    return frame(position, array).to_dask_array()
+
+
+def mixed(position, array):
+    return (chunked(0, 13, 0, 20, 7, 0) if position else frame)(position, array)
+
+
+FORMS = {
+    "one chunk": chunked(40),
+    "many chunks": chunked(*[4] * 10),
+    "single records": chunked(*[1] * 40),
+    "empty chunks": chunked(0, 13, 0, 20, 7, 0),
+    "columns in chunks": columns_apart,
+    "chunks that differ": own_chunks,
+    "data frame": frame,
+    "unknown chunks": unknown_chunks,
+    "array and series": mixed,
+}
+
+
+def collected(form, data):
+    return [FORMS[form](position, array) for position, array in enumerate(data)]
+
+
+EVERY_FORM = ["mse, 3 outputs", "log loss, 3 labels", "variance"]
+FEW_FORMS = ["chunks that differ", "array and series"]
+
+
+@pytest.mark.parametrize(
+    ("case", "form"),
+    [
+        pytest.param(case, form, id=f"{name}, {form}")
+        for name, case in ROWS.items()
+        for form in (FORMS if name in EVERY_FORM else FEW_FORMS)
+    ],
+)
+@pytest.mark.parametrize("dtype", [np.float64, pytest.param(np.float32, marks=pytest.mark.slow)])
+def test_a_release_has_the_bits_of_the_metric_with_all_records_at_once(case, form, dtype):
+    data = [array.astype(dtype) for array in valid(case)]
+    collections = collected(form, data)
+    for settings in ({}, case.bounded, {"neighboring": "add_or_remove_one"}, {"epsilon": 0.1}):
+        expected = case(*data, random_state=seeded(), **settings)
+        settings = {"epsilon": 1.0, **settings}
+        assert of(case)(*collections, random_state=seeded(), **settings) == expected
+
+
+@pytest.mark.parametrize(
+    ("case", "form"),
+    [
+        pytest.param(case, form, id=f"{name}, {form}")
+        for name, case in ROWS.items()
+        if "sample_weight" in case.parameters
+        for form in (FORMS if name in EVERY_FORM else FEW_FORMS)
+    ],
+)
+def test_weights_too(case, form):
+    data = valid(case)
+    weights = np.random.default_rng(2).integers(1, 8, 40) / 4
+    *collections, public = collected(form, [*data, weights])
+    for settings in ({}, case.bounded):
+        expected = case(*data, sample_weight=weights, random_state=seeded(), **settings)
+        released = of(case)(
+            *collections, epsilon=1.0, sample_weight=public, random_state=seeded(), **settings
+        )
+        assert released == expected
+
+
+def test_a_chunk_of_records_without_weight_changes_nothing():
+    data, weights = valid(CASES["mse"]), np.repeat([0.0, 1.0], 20)
+    expected = dp.private_mse(*data, epsilon=1.0, sample_weight=weights, random_state=seeded())
+    *collections, public = collected("many chunks", [*data, weights])
+    settings = {"epsilon": 1.0, "sample_weight": public, "random_state": seeded()}
+    assert distributed.private_mse(*collections, **settings) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("mse, 3 outputs", {"multioutput": [1, 0.5, 2]}),
+        ("mse", {"mechanism": "above_threshold"}),
+        ("mse", {"mechanism": dp.Hazard(resolution=0.5)}),
+        ("mse", {"mechanism": "laplace", "bounds": (-4, 4)}),
+        ("variance", {"ddof": 1}),
+        ("std", {"ddof": 1, "bounds": (-4, 4)}),
+        ("zero-one", {"normalize": False}),
+        ("accuracy", {"normalize": False, "mechanism": "hazard"}),
+        ("brier", {"pos_label": 0}),
+        ("brier, 3 labels", {"scale_by_half": True}),
+        ("log loss, 3 labels", {"labels": [0, 1, 2], "normalize": False}),
+    ],
+)
+def test_options_mean_the_same(name, options):
+    case, data = CASES[name], valid(CASES[name])
+    released = of(case)(*collected("chunks that differ", data), epsilon=1.0, random_state=seeded(), **options)
+    assert released == case(*data, random_state=seeded(), **options)
+
+
+@pytest.mark.parametrize("form", ["many chunks", "data frame", "array and series"])
+def test_labels_are_of_any_type(form):
+    y = np.array(["ham", "spam", "spam", "egg"] * 10, dtype=object)
+    _, proba = valid(CASES["log loss, 3 labels"])
+    pairs = {"private_log_loss": (y, proba), "private_accuracy_score": (y, np.roll(y, 1))}
+    for name, data in pairs.items():
+        options = {"labels": ["egg", "ham", "spam"]} if data[1] is proba else {}
+        expected = getattr(dp, name)(*data, epsilon=1.0, random_state=seeded(), **options)
+        metric = getattr(distributed, name)
+        assert metric(*collected(form, data), epsilon=1.0, random_state=seeded(), **options) == expected
+
+
+def test_columns_of_one_frame_belong_together():
+    table = pd.DataFrame({"y": np.arange(100.0), "p": np.arange(100.0) % 7, "keep": [True, False] * 50})
+    lazy = dd.from_pandas(table, npartitions=6)
+    lazy, kept = lazy[lazy.keep & (lazy.y > 30)], table[table.keep & (table.y > 30)]
+    expected = dp.private_mae(kept.y, kept.p, epsilon=1.0, random_state=seeded())
+    for y, p in ((lazy.y, lazy.p), (lazy.y.values, lazy.p), (lazy[["y"]], lazy[["p"]])):
+        assert distributed.private_mae(y, p, epsilon=1.0, random_state=seeded()) == expected
+
+
+def counting(calls, chunks=(10,) * 4):
+    """Return a lazy array that counts how often one of its chunks is computed."""
+
+    def make(block, block_info=None):
+        calls.append(1)
+        return block
+
+    return da.ones(sum(chunks), chunks=(chunks,)).map_blocks(make, dtype=float, meta=np.empty(0))
+
+
+def test_what_two_arguments_share_is_computed_once():
+    calls = []
+    x = counting(calls)
+    distributed.private_mse(x, x * 2, epsilon=1.0)
+    assert len(calls) == 4
+
+
+@each_name
+def test_the_signature_is_that_of_the_twin(name):
+    ours, twin = inspect.signature(getattr(distributed, name)), inspect.signature(getattr(dp, name))
+    parameters = [parameter for parameter in ours.parameters if parameter != "capacity"]
+    assert parameters == [parameter for parameter in twin.parameters if parameter != "groups"]
+    assert ours.parameters["capacity"].default == 1024
+    for parameter in parameters:
+        assert ours.parameters[parameter].default == twin.parameters[parameter].default
+        assert ours.parameters[parameter].kind == twin.parameters[parameter].kind
+
+
+def test_every_metric_that_a_summary_serves_is_there():
+    # the others need all records at once, or release several numbers from one epsilon
+    assert METRICS.keys() - SERVED == {
+        "private_r2_score",
+        "private_quantile",
+        "private_regression_report",
+        "private_classification_report",
+    }
+    functions = [FUNCTIONS[name] for name in SERVED]
+    names = [name for name in dp.__all__ if getattr(dp, name) in functions]
+    assert distributed.__all__ == names
+    for name in names:  # two names of a metric are two names of its twin
+        assert getattr(distributed, name) is getattr(distributed, getattr(dp, name).__name__)
+
+
+@each_name
+def test_the_docstring_points_to_the_twin(name):
+    ours, twin = getattr(distributed, name), getattr(dp, name)
+    assert ours.__doc__.split("\n")[0] == twin.__doc__.split("\n")[0]
+    assert f"`dp_metrics.{name}`" in ours.__doc__
+    assert "`capacity`" in ours.__doc__
+    assert (ours.__name__, ours.__module__) == (name, "dp_metrics.streaming.dask")
+    assert pickle.loads(pickle.dumps(ours)) is ours
+
+
+@each_name
+def test_what_is_no_collection_of_dask_is_refused_with_a_hint(name):
+    n_data = len([p for p in inspect.signature(getattr(dp, name)).parameters.values() if p.kind.value == 1])
+    values = [0.25, 98765.25]
+    bag = dask.bag.from_sequence(values)
+    every = [np.array(values), values, pd.Series(values), bag, da.ones(3, chunks=2).sum()]
+    options = {"bounds": (0, 1)} if name == "private_mean" else {}
+    for position, wrong in itertools.product(range(n_data), every):
+        data = [da.from_array(np.array(values), chunks=1)] * n_data
+        data[position] = wrong
+        with pytest.raises(TypeError, match=rf"for data in memory use dp_metrics\.{name}\.") as caught:
+            getattr(distributed, name)(*data, epsilon=1.0, **options)
+        assert "98765" not in str(caught.value)
+
+
+def test_weights_must_be_a_collection_too():
+    x = da.ones(4, chunks=2)
+    with pytest.raises(TypeError, match="sample_weight must be a dask"):
+        distributed.private_mse(x, x, epsilon=1.0, sample_weight=np.ones(4))
+
+
+def lazy_data(case, calls):
+    """Return valid lazy arguments that count what is computed of them."""
+
+    def make(block):
+        calls.append(1)
+        return block
+
+    return [
+        da.from_array(array, chunks=(9, *array.shape[1:])).map_blocks(make, dtype=array.dtype, meta=array[:0])
+        for array in valid(case)
+    ]
+
+
+BAD = {
+    **{name: values[:3] for name, values in BAD_OPTIONS.items()},
+    "neighboring": ["remove"],
+    "mechanism": ["gaussian", dp.Hazard],
+    "capacity": [0, 2.0],
+    "accountant": [1.0],
+    "random_state": ["1"],
+    "multioutput": ["raw_values", "variance_weighted", [1.0]],
+    "ddof": [math.nan],
+    "groups": [None],
+    "unheard_of": [1],
+}
+
+
+@each_case
+def test_options_are_refused_before_anything_is_computed(case):
+    calls = []
+    known = {*inspect.signature(of(case)).parameters, "groups", "unheard_of"}
+    for parameter, values in BAD.items():
+        for value in values if parameter in known else ():
+            options = {"accountant": PrivacyAccountant(1.0), "epsilon": 1.0, parameter: value}
+            with pytest.raises((ValueError, TypeError), match=f"{parameter}|ustom weights"):
+                of(case)(*lazy_data(case, calls), **options)
+            assert calls == [], parameter
+
+
+@each_case
+def test_what_would_be_refused_in_the_end_is_refused_in_the_beginning(case):
+    calls = []
+    data = lazy_data(case, calls)
+    with pytest.raises(PrivacyBudgetError):
+        of(case)(*data, epsilon=0.5, accountant=PrivacyAccountant(0.4), random_state=NoEntropy())
+    if not case.always_bounded:
+        for mechanism in ("laplace", "geometric", "inverse_sensitivity", "piecewise_laplace"):
+            with pytest.raises(ValueError, match="pass bounds"):
+                of(case)(*data, epsilon=0.5, mechanism=mechanism)
+    options = {"mechanism": "laplace", "neighboring": "add_or_remove_one", **case.bounded}
+    with pytest.raises(ValueError, match="public number of records"):
+        of(case)(*data, epsilon=0.5, **options)
+    assert calls == []
+
+
+@each_case
+def test_the_spend_comes_after_the_reduction_and_before_the_draw_and_once(case):
+    order = []
+
+    class Budget(PrivacyAccountant):
+        def spend(self, *arguments, **options):
+            order.append("spend")
+            return super().spend(*arguments, **options)
+
+    class Words(SeededEntropy):
+        def words(self, size):
+            order.append("draw")
+            return super().words(size)
+
+    budgets = Budget(1.0), PrivacyAccountant(1.0)
+    of(case)(*lazy_data(case, order), epsilon=0.5, accountant=budgets[0], random_state=Words(3))
+    computed = order.index("spend")
+    assert order[:computed] == [1] * (5 * len(valid(case)))
+    assert order[computed:].count("spend") == 1
+    assert set(order[computed + 1 :]) == {"draw"}
+    case(*valid(case), epsilon=0.5, accountant=budgets[1])
+    [ours], [twin] = (budget.history for budget in budgets)
+    assert ours.label == twin.label == case.name
+    assert (ours.epsilon, ours.mechanism, ours.neighboring) == (0.5, twin.mechanism, twin.neighboring)
+
+
+@each_case
+@pytest.mark.parametrize("form", ["columns in chunks", "data frame"])
+def test_an_invalid_record_raises_what_the_twin_raises_before_any_spend(case, form):
+    for position in range(len(valid(case))):
+        data = [array.copy() for array in valid(case)]
+        for array, sentinel in zip(data, case.sentinels, strict=False):
+            if sentinel is not None:
+                array[1] = sentinel
+        data[position][2] = math.nan
+        with pytest.raises(ValueError, match=r"contains NaN\.$") as twin:
+            case(*data)
+        collections = collected(form, data)
+        assert_refused(of(case), collections, ValueError, re.escape(str(twin.value)), epsilon=1.0)
+
+
+def locals_of(error):
+    """Return representations of whatever is alive in the frames of a traceback, here and in the package."""
+    found, frames = [], error.__traceback__
+    while frames is not None:
+        if frames.tb_frame.f_code.co_filename in (_collections.__file__, twins.__file__):
+            found += map(repr, frames.tb_frame.f_locals.values())
+        frames = frames.tb_next
+    return " ".join(found)
+
+
+def test_neither_keys_nor_summaries_nor_frames_show_a_value():
+    x = da.from_array(np.array([1.0, 2.0, math.nan, 987654.25]), chunks=2).persist(scheduler="threads")
+    with pytest.raises(ValueError, match="NaN") as caught:
+        distributed.private_mean_loss(x, epsilon=1.0)
+    assert "987654" not in " ".join(messages(caught.value))
+    assert "987654" not in locals_of(caught.value)
+
+
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize("relation", ["replace_one", "add_or_remove_one"])
+def test_lengths_that_differ_are_refused_without_numbers(known, relation):
+    data = np.ones(40), np.ones(40)
+    if known:
+        collections = [chunked(20, 20)(0, data[0]), chunked(20, 19)(1, data[1][:39])]
+    else:
+        collections = [frame(0, data[0]), chunked(1, 12, 0, 20, 7, 0)(1, data[1])]
+    message = r"^Found input variables with inconsistent numbers of samples\.$"
+    assert_refused(
+        distributed.private_mse, collections, ValueError, message, epsilon=1.0, neighboring=relation
+    )
+    if relation == "replace_one":
+        short = frame(0, data[0]), frame(0, data[0])
+        settings = {"epsilon": 1.0, "sample_weight": chunked(1, 12, 0, 20, 7, 0)(2, data[1])}
+        assert_refused(distributed.private_mse, short, ValueError, message, **settings)
+
+
+def test_numbers_of_partitions_that_differ_are_refused():
+    x = frame(0, np.ones(40))
+    with pytest.raises(ValueError, match="y_true and y_pred must have the same partitions"):
+        distributed.private_mse(x, chunked(20, 20)(0, np.ones(40)), epsilon=1.0)
+    with pytest.raises(ValueError, match="y_true and y_pred and sample_weight must have the same partitions"):
+        distributed.private_mse(x, x, epsilon=1.0, sample_weight=x.repartition(npartitions=2))
+
+
+@each_case
+def test_no_record_at_all(case):
+    data = [array[:0] for array in valid(case)]
+    for pieces in ([0], [0, 0, 0]):
+        collections = [chunked(*pieces)(position, array) for position, array in enumerate(data)]
+        budget = PrivacyAccountant(1.0)
+        with pytest.raises(ValueError, match=r"^Found array with 0 sample"):
+            of(case)(*collections, epsilon=1.0, accountant=budget)
+        assert budget.spent == 0
+        settings = {"neighboring": "add_or_remove_one", "epsilon": 1.0}
+        released = of(case)(*collections, random_state=seeded(), **settings)
+        assert released == case(*data, random_state=seeded(), **settings)
+
+
+def test_a_seed_warns_once_at_the_line_of_the_caller():
+    x = da.arange(100, chunks=10)
+    for call in (distributed.private_variance, distributed.private_mean_loss, distributed.private_std):
+        with pytest.warns(SeededReleaseWarning) as caught:
+            call(x, epsilon=1.0, random_state=3)
+        assert [warning.filename for warning in caught] == [__file__]
+        assert caught[0].lineno == inspect.currentframe().f_lineno - 2
+
+
+def test_without_a_seed_releases_are_fresh():
+    x = da.arange(100, chunks=10)
+    assert len({distributed.private_variance(x, epsilon=1.0) for _ in range(6)}) > 1
+
+
+def test_a_capacity_that_is_too_small_warns_and_a_larger_one_makes_up_for_it():
+    data = np.random.default_rng(0).standard_normal((2, 5000)) ** 2
+    collections = collected("chunks that differ", data)
+    expected = dp.private_mse(*data, epsilon=0.01, random_state=seeded())
+    with pytest.warns(UserWarning, match="larger capacity"):
+        distributed.private_mse(*collections, epsilon=0.01, capacity=100)
+    settings = {"epsilon": 0.01, "capacity": 5000, "random_state": seeded()}
+    assert distributed.private_mse(*collections, **settings) == expected
+
+
+def test_summaries_are_merged_in_a_tree_and_one_of_them_comes_to_the_client(monkeypatch):
+    merges, answers = [], []
+    merge, compute = _collections._merge, dask.compute
+
+    def recorded_merge(*summaries):
+        merges.append(len(summaries))
+        return merge(*summaries)
+
+    def recorded_compute(*arguments, **options):
+        answer = compute(*arguments, **options)
+        answers.append((type(answer[0]), len(pickle.dumps(answer))))
+        return answer
+
+    monkeypatch.setattr(_collections, "_merge", recorded_merge)
+    monkeypatch.setattr(dask, "compute", recorded_compute)
+    x = da.random.default_rng(0).random(200_000, chunks=1_000)
+    distributed.private_mse(x, x**2, epsilon=1.0)
+    assert sorted(merges) == [1, 4] + [8] * 28  # 200 -> 25 -> 4 -> 1
+    [(kind, size)] = answers
+    assert kind is LossSummary
+    assert size < 1024 * 8 + 2000  # the ranks, and a few numbers; the data are 3 MB
+
+
+@pytest.mark.parametrize("module", ["dask", "dask.array"])
+def test_without_dask_the_error_names_the_extra(module):
+    program = f"""
+import sys
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name == {module!r}:
+            raise ModuleNotFoundError(name)
+sys.meta_path.insert(0, Missing())
+import dp_metrics
+try:
+    import dp_metrics.distributed
+except ImportError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert 'pip install "dp_metrics[dask]"' in done.stdout
+
+
+@pytest.fixture(scope="module")
+def client():
+    """Return a client of two worker processes."""
+    settings = {"processes": True, "memory_limit": "600MB", "dashboard_address": None}
+    with LocalCluster(n_workers=2, threads_per_worker=1, **settings) as cluster, Client(cluster) as client:
+        yield client
+
+
+def test_worker_processes_give_the_same_bits_and_tell_nothing(client, capfd):
+    budget = PrivacyAccountant(2.0)
+    for name in ("mse", "log loss, 3 labels", "variance"):
+        case, data = CASES[name], valid(CASES[name])
+        for form in ("chunks that differ", "data frame"):
+            settings = {"epsilon": 0.25, "accountant": budget, "random_state": seeded()}
+            expected = case(*data, epsilon=0.25, random_state=seeded())
+            assert of(case)(*collected(form, data), **settings) == expected
+    assert len(budget.history) == 6
+    # the chunks stand in the graph, and one of them is invalid
+    x = np.array([987654.25, 2.0, math.nan, 987654.25])
+    for form in (lambda a: da.from_array(a, chunks=2), lambda a: dd.from_pandas(pd.Series(a), npartitions=2)):
+        assert_refused(distributed.private_mean_loss, [form(x)], ValueError, "contains NaN", epsilon=1.0)
+    logs = f"{client.get_worker_logs()} {client.get_scheduler_logs()} {capfd.readouterr()}"
+    assert "_merge" in logs  # something was logged, but
+    assert "987654" not in logs
+
+
+def ramp(block_id, rows):
+    """Return a chunk of data that can be made again."""
+    return np.modf(np.arange(block_id * rows, (block_id + 1) * rows) * 0.6180339887498949)[0]
+
+
+def generated(chunks, rows, make=ramp):
+    def block(block_info=None):
+        return make(block_info[None]["chunk-location"][0], rows)
+
+    return da.map_blocks(block, chunks=((rows,) * chunks,), dtype=float, meta=np.empty(0))
+
+
+def summarised(chunks, rows):
+    summary = LossSummary(dp.private_mse)
+    for number in range(chunks):
+        x = ramp(number, rows)
+        summary.update(x, x**2)
+    return summary
+
+
+def largest_memory():
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+@pytest.mark.slow
+def test_data_larger_than_the_memory_of_a_worker(client):
+    chunks, rows = 120, 2_000_000  # 16 bytes a record: 3.8 GB, more than both workers together
+    x = generated(chunks, rows)
+    released = distributed.private_mse(x, x**2, epsilon=1.0, random_state=seeded())
+    assert released == summarised(chunks, rows).release(1.0, random_state=seeded())
+    if sys.platform == "linux":
+        assert max(client.run(largest_memory).values()) < 600e6
+
+
+def slow_ramp(number, rows):
+    time.sleep(0.2)
+    return ramp(number, rows)
+
+
+@pytest.mark.slow
+def test_a_worker_that_is_killed_in_the_middle_loses_nothing_and_costs_nothing(client):
+    chunks, rows = 40, 1_000
+    x = generated(chunks, rows, slow_ramp)
+    before = client.run(os.getpid)
+    killed = []
+
+    def kill():
+        os.kill(next(iter(before.values())), signal.SIGKILL)
+        killed.append(time.monotonic())
+
+    budget = PrivacyAccountant(1.0)
+    timer = threading.Timer(2.0, kill)  # of at least 4 seconds
+    timer.start()
+    released = distributed.private_mse(x, x**2, epsilon=0.5, accountant=budget, random_state=seeded())
+    ended = time.monotonic()
+    timer.join()
+    assert killed[0] < ended - 0.5
+    assert released == summarised(chunks, rows).release(0.5, random_state=seeded())
+    assert [spend.epsilon for spend in budget.history] == [0.5]
+    client.wait_for_workers(2)
+    assert set(client.run(os.getpid).values()) != set(before.values())

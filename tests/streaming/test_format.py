@@ -1,0 +1,578 @@
+"""The byte format of summaries: what is not one is refused, whatever it is, and nothing of it is shown."""
+
+import dataclasses
+import hashlib
+import json
+import math
+import pickle
+import struct
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dp_metrics as dp
+from dp_metrics import LossSummary, VarianceSummary
+from dp_metrics._random import SeededEntropy
+from dp_metrics.streaming._format import pack
+
+FRONT, DIGEST = 16, 32
+UNIT = 1 << 1074
+
+LOSS = LossSummary.from_data(dp.private_mae, [0.5, 1.0, 2.0], [0.25, 3.0, 0.5], bounds=(0, 4), capacity=2)
+WEIGHTED = LossSummary.from_data(
+    dp.private_mean_loss, [0.5, 0.1, 2.0], sample_weight=[0.3, 2.0, 0.1], max_loss=1.5, capacity=2
+)
+UNBOUNDED = LossSummary.from_data(dp.private_mse, [0.5, 1.0], [1.0, 4.0], sample_weight=[1.0, 2.0])
+LOG = LossSummary.from_data(dp.private_log_loss, ["b"], np.float32([[0.2, 0.8]]), labels=["a", "b"])
+VARIANCE = VarianceSummary.from_data([0.5, -1.0, 2.0], capacity=2)
+CLIPPED = VarianceSummary.from_data([0.5, -1.0, 2.0], bounds=(-0.3, 3.3), capacity=9)
+SUMMARIES = {
+    "loss": LOSS,
+    "weighted": WEIGHTED,
+    "weighted, unbounded": UNBOUNDED,
+    "log loss": LOG,
+    "variance": VARIANCE,
+    "variance, bounds": CLIPPED,
+    "of no record": LossSummary.from_data(dp.private_mae, [], []),
+    "of no value": VarianceSummary.from_data([]),
+}
+each = pytest.mark.parametrize("summary", SUMMARIES.values(), ids=SUMMARIES)
+
+
+def sealed(front, header, body):
+    content = front + header + body
+    return content + hashlib.sha256(content).digest()
+
+
+def split(data):
+    """Return the front, the header and the arrays of the bytes of a summary."""
+    _, _, length = struct.unpack(">8sII", data[:FRONT])
+    return data[:FRONT], json.loads(data[FRONT : FRONT + length]), data[FRONT + length : -DIGEST]
+
+
+def forged(summary, change=None, body=None, version=1, magic=b"DPMSUM\r\n"):
+    """Return the bytes of a summary with a changed header and other arrays, and a digest that fits."""
+    _, header, old_body = split(summary.to_bytes())
+    if change is not None:
+        changed = change(header)
+        header = header if changed is None else changed
+    text = header if isinstance(header, bytes) else json.dumps(header).encode()
+    front = struct.pack(">8sII", magic, version, len(text))
+    return sealed(front, text, old_body if body is None else body)
+
+
+def doubles(*values):
+    return struct.pack(f"<{len(values)}d", *values)
+
+
+def assert_refused(data, match=None):
+    for kind in (LossSummary, VarianceSummary):
+        with pytest.raises(ValueError, match=match) as caught:
+            kind.from_bytes(data)
+        assert type(caught.value) is ValueError
+        error = caught.value
+        while error is not None:  # neither the message nor what it is chained to shows anything
+            assert str(error).startswith(("These bytes", "The bytes", "This summary has version"))
+            error = error.__cause__ or error.__context__
+
+
+# --- what is a summary -----------------------------------------------------------------------
+
+
+@each
+def test_what_is_packed_is_read_again(summary):
+    data = summary.to_bytes()
+    for form in (data, bytearray(data), memoryview(data), memoryview(bytearray(data))):
+        read = type(summary).from_bytes(form)
+        assert read.to_bytes() == data
+        assert repr(read) == repr(summary)
+    twin = type(summary).from_bytes(data)
+    assert twin.merge(summary).to_bytes() == summary.merge(twin).to_bytes()
+
+
+@each
+def test_bytes_of_the_other_type_are_refused(summary):
+    other = VarianceSummary if isinstance(summary, LossSummary) else LossSummary
+    with pytest.raises(ValueError, match=f"^These bytes are not a {other.__name__}"):
+        other.from_bytes(summary.to_bytes())
+
+
+def test_the_layout_is_what_the_module_says():
+    """An independent reader, from the table in the module's docstring."""
+    data = LOSS.to_bytes()
+    magic, version, length = struct.unpack(">8sII", data[:16])
+    assert (magic, version) == (b"DPMSUM\r\n", 1)
+    header = json.loads(data[16 : 16 + length].decode("utf-8"))
+    assert header["settings"] == {
+        "summary": "LossSummary",
+        "metric": "private_mae",
+        "options": {"bounds": [0, 4]},
+        "capacity": 2,
+        "facts": {"cap": 4.0, "is_count": False, "columns": [1, 1]},
+    }
+    assert header["aggregate"] == "LossAggregate"
+    numbers = header["numbers"]
+    assert int(numbers["n"], 16) == 3
+    assert int(numbers["total"], 16) == 15 * UNIT // 4
+    assert int(numbers["capacity"], 16) == 2
+    assert numbers["cap"] == 4.0
+    assert header["arrays"] == {"largest": 2, "smallest": 2}
+    assert struct.unpack("<4d", data[16 + length : -32]) == (2.0, 1.5, 0.25, 1.5)
+    assert data[-32:] == hashlib.sha256(data[:-32]).digest()
+
+
+GOLDEN = {
+    "loss": (
+        "44504d53554d0d0a00000001000002477b2273657474696e6773223a207b2273756d6d617279223a20224c6f73735375"
+        "6d6d617279222c20226d6574726963223a2022707269766174655f6d6165222c20226f7074696f6e73223a207b22626f"
+        "756e6473223a205b302c20345d7d2c20226361706163697479223a20322c20226661637473223a207b22636170223a20"
+        "342e302c202269735f636f756e74223a2066616c73652c2022636f6c756d6e73223a205b312c20315d7d7d2c20226167"
+        "67726567617465223a20224c6f7373416767726567617465222c20226e756d62657273223a207b226e223a2022307833"
+        "222c2022746f74616c223a20223078663030303030303030303030303030303030303030303030303030303030303030"
+        "303030303030303030303030303030303030303030303030303030303030303030303030303030303030303030303030"
+        "303030303030303030303030303030303030303030303030303030303030303030303030303030303030303030303030"
+        "303030303030303030303030303030303030303030303030303030303030303030303030303030303030303030303030"
+        "303030303030303030303030303030303030303030303030303030303030303030303030303030303030303030303030"
+        "3030303030303030303030303030303030303030303030303030303030303030303030303030303030303030222c2022"
+        "6361706163697479223a2022307832222c2022636170223a20342e307d2c2022617272617973223a207b226c61726765"
+        "7374223a20322c2022736d616c6c657374223a20327d7d0000000000000040000000000000f83f000000000000d03f00"
+        "0000000000f83f3bd2b1ff173bd5fb582cd3c23e9cc85755b2d5ff9feaa61a22559b85fe8b3202"
+    ),
+    "weighted": (
+        "44504d53554d0d0a00000001000004a97b2273657474696e6773223a207b2273756d6d617279223a20224c6f73735375"
+        "6d6d617279222c20226d6574726963223a2022707269766174655f6d65616e5f6c6f7373222c20226f7074696f6e7322"
+        "3a207b226d61785f6c6f7373223a20312e357d2c20226361706163697479223a20322c20226661637473223a207b2263"
+        "6170223a20312e352c202269735f636f756e74223a2066616c73652c2022636f6c756d6e73223a205b315d7d7d2c2022"
+        "616767726567617465223a202257656967687465644c6f7373416767726567617465222c20226e756d62657273223a20"
+        "7b226e223a2022307833222c2022776569676874223a2022307839393939393939393939393939393830303030303030"
+        "303030303030303030303030303030303030303030303030303030303030303030303030303030303030303030303030"
+        "303030303030303030303030303030303030303030303030303030303030303030303030303030303030303030303030"
+        "303030303030303030303030303030303030303030303030303030303030303030303030303030303030303030303030"
+        "303030303030303030303030303030303030303030303030303030303030303030303030303030303030303030303030"
+        "303030303030303030303030303030303030303030303030303030303030303030303030303030303030303030303030"
+        "30303030303030222c2022746f74616c223a202230783230303030303030303030303030383030303030303030303030"
+        "303030303030303030303030303030303030303030303030303030303030303030303030303030303030303030303030"
+        "303030303030303030303030303030303030303030303030303030303030303030303030303030303030303030303030"
+        "303030303030303030303030303030303030303030303030303030303030303030303030303030303030303030303030"
+        "303030303030303030303030303030303030303030303030303030303030303030303030303030303030303030303030"
+        "303030303030303030303030303030303030303030303030303030303030303030303030303030303030303030303030"
+        "303030222c20226c696d697473223a202230786536363636363636363636363636303030303030303030303030303030"
+        "303030303030303030303030303030303030303030303030303030303030303030303030303030303030303030303030"
+        "303030303030303030303030303030303030303030303030303030303030303030303030303030303030303030303030"
+        "303030303030303030303030303030303030303030303030303030303030303030303030303030303030303030303030"
+        "303030303030303030303030303030303030303030303030303030303030303030303030303030303030303030303030"
+        "303030303030303030303030303030303030303030303030303030303030303030303030303030303030303030303030"
+        "222c20226c6172676573745f6c696d6974223a20332e302c20226361706163697479223a2022307832227d2c20226172"
+        "72617973223a207b226c617267657374223a20322c202268656164726f6f6d223a20322c202268656164726f6f6d5f72"
+        "657374223a20327d7d9a9999999999c93f343333333333c33f6666666666660640323333333333d33f000000000000a8"
+        "3c000000000000803cac206f4084f686f5ee91f3b04d9d3040467230ea165e2d86ac3f49bf4a8c782e"
+    ),
+    "variance": (
+        "44504d53554d0d0a00000001000004267b2273657474696e6773223a207b2273756d6d617279223a202256617269616e"
+        "636553756d6d617279222c2022626f756e6473223a206e756c6c2c20226361706163697479223a20322c202266616374"
+        "73223a207b7d7d2c2022616767726567617465223a202256617269616e6365416767726567617465222c20226e756d62"
+        "657273223a207b226e223a2022307833222c2022746f74616c223a202230783630303030303030303030303030303030"
+        "303030303030303030303030303030303030303030303030303030303030303030303030303030303030303030303030"
+        "303030303030303030303030303030303030303030303030303030303030303030303030303030303030303030303030"
+        "303030303030303030303030303030303030303030303030303030303030303030303030303030303030303030303030"
+        "303030303030303030303030303030303030303030303030303030303030303030303030303030303030303030303030"
+        "303030303030303030303030303030303030303030303030303030303030303030303030303030303030303030303030"
+        "303030303030303030303030222c202273717561726573223a2022307835343030303030303030303030303030303030"
+        "303030303030303030303030303030303030303030303030303030303030303030303030303030303030303030303030"
+        "303030303030303030303030303030303030303030303030303030303030303030303030303030303030303030303030"
+        "303030303030303030303030303030303030303030303030303030303030303030303030303030303030303030303030"
+        "303030303030303030303030303030303030303030303030303030303030303030303030303030303030303030303030"
+        "303030303030303030303030303030303030303030303030303030303030303030303030303030303030303030303030"
+        "303030303030303030303030303030303030303030303030303030303030303030303030303030303030303030303030"
+        "303030303030303030303030303030303030303030303030303030303030303030303030303030303030303030303030"
+        "303030303030303030303030303030303030303030303030303030303030303030303030303030303030303030303030"
+        "303030303030303030303030303030303030303030303030303030303030303030303030303030303030303030303030"
+        "303030303030303030303030303030303030303030303030303030303030303030303030303030303030303030303030"
+        "303030303030303030303030303030303030303030303030303030303030303030303030303030222c20226361706163"
+        "697479223a2022307832222c2022626f756e6473223a206e756c6c7d2c2022617272617973223a207b226c6172676573"
+        "74223a20322c2022736d616c6c657374223a20327d7d0000000000000040000000000000e03f000000000000f0bf0000"
+        "00000000e03f7bb89a7c77766a9c5717b9d42b69bb0dab2ebb2170a54a28280c1f7d31b00ded"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", GOLDEN)
+def test_version_1_does_not_change(name):
+    """Files that people keep must be read by later versions; another format needs another number."""
+    golden = bytes.fromhex(GOLDEN[name])
+    assert SUMMARIES[name].to_bytes() == golden
+    read = type(SUMMARIES[name]).from_bytes(golden)
+    options = {"epsilon": 2.0, "mechanism": dp.Hazard(resolution=0.5), "random_state": SeededEntropy(1)}
+    with pytest.warns(UserWarning, match="the summary keeps 2"):
+        released = read.release(**options)
+    assert released >= 0
+
+
+def test_the_order_of_bytes_is_that_of_the_format_on_every_machine():
+    for summary in (LOSS, WEIGHTED, VARIANCE, CLIPPED):
+        data = summary.to_bytes()
+        _, header, _ = split(data)
+        aggregate = summary._aggregate
+        arrays = {name: getattr(aggregate, name) for name in header["arrays"]}
+        for order in "<>":
+            other = {name: array.astype(f"{order}f8") for name, array in arrays.items()}
+            assert pack(header["settings"], dataclasses.replace(aggregate, **other)) == data
+        # numbers that read the same forwards and backwards would hide a mistake
+        assert any(struct.pack("<d", v) != struct.pack(">d", v) for a in arrays.values() for v in a)
+    read = LossSummary.from_bytes(LOSS.to_bytes())._aggregate
+    assert read.largest.dtype == np.dtype("=f8")
+    assert read.largest.dtype.isnative
+
+
+def test_extremes_as_far_apart_as_floats_can_be_are_read_without_a_warning():
+    for x in ([-1.7e308, 1.7e308], [1.7e308] * 3 + [-1.7e308] * 3, [5e-324, -5e-324, -0.0]):
+        data = VarianceSummary.from_data(x).to_bytes()
+        assert VarianceSummary.from_bytes(data).to_bytes() == data
+
+
+# --- what is not -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("summary", [LOSS, VARIANCE], ids=["loss", "variance"])
+def test_every_flip_of_a_byte_and_every_truncation_is_refused(summary):
+    data = summary.to_bytes()
+    assert len(data) < 1200
+    for position in range(len(data)):
+        for flip in (1, 0x80, 0xFF, 0x20):
+            damaged = bytearray(data)
+            damaged[position] ^= flip
+            with pytest.raises(ValueError, match=r"^These bytes|^The bytes"):
+                type(summary).from_bytes(bytes(damaged))
+        for part in (data[:position], data[position + 1 :], data[:position] + data[position + 1 :]):
+            with pytest.raises(ValueError, match=r"^These bytes|^The bytes"):
+                type(summary).from_bytes(part)
+
+
+@each
+def test_appended_bytes_are_refused(summary):
+    data = summary.to_bytes()
+    for more in (b"\0", b"\n", data, data[-DIGEST:], bytes(8)):
+        assert_refused(data + more)
+        assert_refused(more + data)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"\0",
+        b"DPMSUM\r\n",
+        b"DPMSUM\n" + bytes(60),
+        bytes(500),
+        b"\xff" * 500,
+        b"DPMSUM\r\n" + b"\xff" * 500,
+        pickle.dumps([1.0, 2.0]),
+        pickle.dumps(LOSS),
+        b"a text of somebody else's, long enough to hold a digest and everything that stands before it",
+        json.dumps({"settings": {}, "aggregate": "LossAggregate"}).encode(),
+        LOSS.to_bytes().replace(b"\r\n", b"\n"),
+        LOSS.to_bytes().hex().encode(),
+    ],
+)
+def test_foreign_bytes_are_refused(data):
+    assert_refused(data)
+
+
+@pytest.mark.parametrize("data", [None, "DPMSUM", 3, [1], np.zeros(3), object()])
+def test_what_is_not_bytes_is_refused(data):
+    for kind in (LossSummary, VarianceSummary):
+        with pytest.raises(TypeError, match=r"^data must be bytes"):
+            kind.from_bytes(data)
+
+
+@pytest.mark.parametrize("version", [0, 2, 256, 2**32 - 1])
+def test_another_version_is_refused_by_its_number(version):
+    assert_refused(forged(LOSS, version=version), f"^This summary has version {version} of the format")
+
+
+def test_another_magic_is_refused():
+    assert_refused(forged(LOSS, magic=b"DPMSUM\n\n"), "not a summary of dp_metrics")
+
+
+@each
+def test_a_forgery_without_changes_is_a_summary(summary):
+    """So it is the change that the next tests see refused."""
+    data = summary.to_bytes()
+    assert forged(summary) == data
+    read = type(summary).from_bytes(forged(summary))
+    assert read.to_bytes() == data
+
+
+def put(value, *path):
+    def change(header):
+        place = header
+        for key in path[:-1]:
+            place = place[key]
+        place[path[-1]] = value
+
+    return change
+
+
+def drop(*path):
+    def change(header):
+        place = header
+        for key in path[:-1]:
+            place = place[key]
+        del place[path[-1]]
+
+    return change
+
+
+VALUES = [None, True, -1, 0, 1, 2, 3, 1.0, 0.5, 1e300, 10**30, 10**400, "x", "", "0x2", "-0x1", [], {}, [1]]
+PATHS = [
+    *[("settings", key) for key in ("summary", "metric", "options", "capacity", "facts")],
+    *[("settings", "facts", key) for key in ("cap", "is_count", "columns")],
+    ("settings", "options", "bounds"),
+    *[("numbers", key) for key in ("n", "total", "capacity", "cap")],
+    *[("arrays", key) for key in ("largest", "smallest")],
+    ("settings",),
+    ("aggregate",),
+    ("numbers",),
+    ("arrays",),
+]
+
+
+@pytest.mark.parametrize("path", PATHS, ids=".".join)
+def test_a_header_with_any_other_value_or_a_missing_field_is_refused(path):
+    _, header, _ = split(LOSS.to_bytes())
+    for value in VALUES:
+        place = header
+        for key in path:
+            place = place[key]
+        if value == place and type(value) is type(place):
+            continue
+        assert_refused(forged(LOSS, put(value, *path)))
+    assert_refused(forged(LOSS, drop(*path)))
+
+
+@pytest.mark.parametrize("name", ["weighted", "weighted, unbounded", "variance", "variance, bounds"])
+def test_a_header_of_the_other_kinds_with_any_other_value_or_a_missing_field_is_refused(name):
+    summary = SUMMARIES[name]
+    _, header, _ = split(summary.to_bytes())
+    free = {"n", "weight", "limits", "squares", "largest_limit", "total"}  # some values are possible
+    for part in ("numbers", "arrays", "settings"):
+        for key, old in header[part].items():
+            for value in VALUES:
+                if (value == old and type(value) is type(old)) or (
+                    key in free and value in ("0x2", 1.0, 0.5)
+                ):
+                    continue
+                if key == "largest_limit" and value in (0, 1, 2, 3, 1e300):
+                    continue
+                assert_refused(forged(summary, put(value, part, key)))
+            assert_refused(forged(summary, drop(part, key)))
+
+
+@pytest.mark.parametrize("text", ["NaN", "Infinity", "-Infinity", "1e999", "-1.0", "0.0", "4", '"4.0"'])
+def test_a_cap_that_no_public_option_makes_is_refused(text):
+    def change(header):
+        return json.dumps(header).replace('"cap": 4.0', f'"cap": {text}').encode()
+
+    data = forged(LOSS, change)
+    assert f'"cap": {text}'.encode() in data
+    assert_refused(data)
+
+
+HEADERS = {
+    "not JSON": lambda header: b"{",
+    "empty": lambda header: b"",
+    "no text": lambda header: b"\xff\xfe\xfa",
+    "a list": lambda header: b"[]",
+    "a number": lambda header: b"1",
+    "nested deeply": lambda header: b"[" * 100_000,
+    "nested settings": lambda header: (
+        json.dumps({**header, "settings": 0}).replace(": 0", ": " + "[" * 900 + "]" * 900).encode()
+    ),
+    "other spaces": lambda header: json.dumps(header, indent=1).encode(),
+    "a space more": lambda header: json.dumps(header).encode() + b" ",
+    "fields in another order": lambda header: dict(reversed(header.items())),
+    "settings in another order": lambda header: {
+        **header,
+        "settings": dict(reversed(header["settings"].items())),
+    },
+    "numbers in another order": lambda header: {
+        **header,
+        "numbers": dict(reversed(header["numbers"].items())),
+    },
+    "a field twice": lambda header: json.dumps(header).replace('{"settings"', '{"x": 1, "settings"').encode(),
+    "a field more": lambda header: {**header, "comment": "987654.25"},
+    "a setting more": lambda header: {**header, "settings": {**header["settings"], "comment": 1}},
+    "a number more": lambda header: {**header, "numbers": {**header["numbers"], "comment": "0x1"}},
+    "an array more": lambda header: {**header, "arrays": {**header["arrays"], "comment": 0}},
+    "an array named n": lambda header: {**header, "arrays": {**header["arrays"], "n": 0}},
+    "hexadecimal in capitals": lambda header: json.dumps(header).replace('"0x3"', '"0X3"').encode(),
+    "digits without 0x": lambda header: json.dumps(header).replace('"0x3"', '"3"').encode(),
+    "an unknown kind": put("OrderAggregate", "aggregate"),
+    "another kind": put("VarianceAggregate", "aggregate"),
+    "an unhashable kind": put(["LossAggregate"], "aggregate"),
+    "another capacity": put(3, "settings", "capacity"),
+    "the other capacity": put("0x3", "numbers", "capacity"),
+    "another metric with one more argument": put("private_mean_loss", "settings", "metric"),
+    "a metric that is none": put("private_variance", "settings", "metric"),
+    "an option for a call": put({"epsilon": 1}, "settings", "options"),
+    "an option of the class": put({"capacity": 1}, "settings", "options"),
+    "an option of another metric": put({"max_loss": 4}, "settings", "options"),
+    "options that the metric refuses": put({"bounds": [4, 0]}, "settings", "options"),
+    "options that give another cap": put({"bounds": [0, 5]}, "settings", "options"),
+    "no options, but a cap": put({}, "settings", "options"),
+    "options that are no numbers": put({"bounds": [0, 10**400]}, "settings", "options"),
+    "negative n": put("-0x3", "numbers", "n"),
+    "n less than the records": put("0x1", "numbers", "n"),
+    "sizes that do not fit n": put({"largest": 3, "smallest": 1}, "arrays"),
+    "a negative size": put({"largest": 5, "smallest": -1}, "arrays"),
+    "sizes that are too large": put({"largest": 10**18, "smallest": 2}, "arrays"),
+    "sizes that are no whole numbers": put({"largest": 2.0, "smallest": 2.0}, "arrays"),
+    "sizes that are true": put({"largest": True, "smallest": 3}, "arrays"),
+    "a sum below the largest": put(hex(UNIT), "numbers", "total"),
+    "a negative sum": put(hex(-UNIT), "numbers", "total"),
+    "columns of another shape": put([2, 2], "settings", "facts", "columns"),
+    "one column more": put([1, 1, 1], "settings", "facts", "columns"),
+    "columns without end": put([10**25, 10**25], "settings", "facts", "columns"),
+}
+
+
+@pytest.mark.parametrize("kind", HEADERS)
+def test_a_made_up_header_is_refused(kind):
+    data = forged(LOSS, HEADERS[kind])
+    if kind == "columns of another shape":  # of two outputs: possible for this metric
+        assert LossSummary.from_bytes(data).to_bytes() == data
+    else:
+        assert_refused(data)
+
+
+@pytest.mark.parametrize(
+    ("summary", "body"),
+    [
+        (LOSS, b""),
+        (LOSS, doubles(2.0, 1.5, 0.25)),
+        (LOSS, doubles(2.0, 1.5, 0.25, 1.5, 1.0)),
+        (LOSS, doubles(2.0, 1.5, 0.25, 1.5) + b"\0"),
+        (LOSS, doubles(1.5, 2.0, 0.25, 1.5)),
+        (LOSS, doubles(2.0, 1.5, 1.5, 0.25)),
+        (LOSS, doubles(math.nan, 1.5, 0.25, 1.5)),
+        (LOSS, doubles(math.inf, 1.5, 0.25, 1.5)),
+        (LOSS, doubles(2.0, 1.5, 0.25, math.nan)),
+        (LOSS, doubles(2.0, 1.5, -math.inf, 1.5)),
+        (LOSS, doubles(2.0, -1.5, 0.25, 1.5)),
+        (LOSS, doubles(4.5, 1.5, 0.25, 1.5)),
+        (LOSS, doubles(2.0, 1.875, 0.25, 1.5)),
+        (LOSS, doubles(2.0, 1.5, -0.25, 1.5)),
+        (LOSS, doubles(2.0, 1.5, 0.25, 4.5)),
+        (CLIPPED, doubles(2.0, 0.5, -0.3, -1.0, 0.5, 2.0)),
+        (WEIGHTED, doubles(*WEIGHTED._aggregate.largest, 2.8, -0.1, 0.0, 0.0)),
+        (VARIANCE, doubles(2.0, 0.5, -1.0)),
+        (VARIANCE, doubles(0.5, 2.0, -1.0, 0.5)),
+        (VARIANCE, doubles(2.0, 0.5, 0.5, -1.0)),
+        (VARIANCE, doubles(2.0, math.nan, -1.0, 0.5)),
+        (CLIPPED, doubles(5.0, 0.5, -0.3, -0.3, 0.5, 2.0)),
+        (CLIPPED, doubles(2.0, 0.5, -1.0, -0.3, 0.5, 2.0)),
+        (WEIGHTED, doubles(*range(6))),
+        (WEIGHTED, doubles(0.2, 0.15, 2.8, math.inf, 0.0, 0.0)),
+        (UNBOUNDED, doubles(-1.0, -2.0)),
+    ],
+)
+def test_arrays_that_are_no_extremes_are_refused(summary, body):
+    assert_refused(forged(summary, body=body))
+
+
+def test_an_aggregate_of_another_summary_is_refused():
+    # of one capacity, and the losses of both have a limit or neither's have: nothing tells them apart
+    possible = ({"of no record", "weighted, unbounded"}, {"loss", "weighted"})
+    for name, summary in SUMMARIES.items():
+        _, own, _ = split(summary.to_bytes())
+        for other, stranger in SUMMARIES.items():
+            if name != other and {name, other} not in possible:
+                assert_refused(forged(stranger, put(own["settings"], "settings")))
+
+
+def test_more_columns_than_memory_holds_are_refused():
+    summary = LossSummary.from_data(dp.private_log_loss, [1], [[0.2, 0.8]])
+    assert_refused(forged(summary, put([1, 10**17], "settings", "facts", "columns")))
+
+
+def test_a_log_loss_keeps_the_cap_of_its_float_type():
+    data = LOG.to_bytes()
+    read = LossSummary.from_bytes(data)
+    batch = np.float32([[0.5, 0.5]])
+    assert (
+        read.update(["a"], batch).to_bytes()
+        == LOG.merge(LossSummary.from_data(dp.private_log_loss, ["a"], batch, labels=["a", "b"])).to_bytes()
+    )
+    assert_refused(forged(LOG, put(17.5, "numbers", "cap")))
+
+
+def test_a_forged_summary_that_is_accepted_still_cannot_fail_after_the_spend():
+    """The checksum finds damage, not malice: sums may be made up, but not break a release."""
+    budget = dp.PrivacyAccountant(10)
+    for total in (15 * UNIT // 4, 4 * UNIT, 100 * UNIT, 12 * UNIT, UNIT << 900):
+        data = forged(LOSS, put(hex(total), "numbers", "total"))
+        try:
+            summary = LossSummary.from_bytes(data)
+            with pytest.warns(UserWarning, match="the summary keeps 2"):
+                released = summary.release(0.5, accountant=budget)
+        except ValueError:
+            continue
+        assert 0 <= released <= 4
+    assert budget.spent % 0.5 == 0
+
+
+# --- fuzz ------------------------------------------------------------------------------------
+
+
+@settings(max_examples=300)
+@given(st.binary(max_size=300))
+def test_any_bytes_are_refused_with_a_value_error(data):
+    for form in (data, b"DPMSUM\r\n" + data, sealed(b"DPMSUM\r\n\0\0\0\1", data[:4], data[4:])):
+        assert_refused(form)
+
+
+json_values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(10**6), 10**30)
+    | st.floats()
+    | st.text(max_size=4)
+    | st.sampled_from(["0x1", "-0x7", "0xffffffffffffffffff", "private_mse", "LossAggregate", "1e5", "nan"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+def paths(value, at=()):
+    yield at
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, inner in items:
+        yield from paths(inner, (*at, key))
+
+
+@settings(max_examples=600)
+@given(data=st.data(), name=st.sampled_from(list(SUMMARIES)))
+def test_any_change_of_a_header_is_refused_with_a_value_error_or_read_as_it_is(data, name):
+    summary = SUMMARIES[name]
+    _, header, body = split(summary.to_bytes())
+    for _ in range(data.draw(st.integers(1, 2))):
+        path = data.draw(st.sampled_from(list(paths(header))))
+        if path:
+            put(data.draw(json_values), *path)(header)
+        else:
+            header = data.draw(json_values)
+        if not isinstance(header, dict):
+            break
+    if data.draw(st.booleans()):
+        body = data.draw(
+            st.binary(max_size=40) | st.lists(st.floats(), max_size=4).map(lambda v: doubles(*v))
+        )
+    made = forged(summary, lambda _: json.dumps(header).encode(), body=body)
+    for kind in (LossSummary, VarianceSummary):
+        try:
+            read = kind.from_bytes(made).to_bytes()
+        except ValueError as error:
+            read = str(error)
+        assert read == made or read.startswith("These bytes")
