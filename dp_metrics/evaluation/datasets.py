@@ -9,32 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from dp_metrics.evaluation.extras import MissingExtraError, import_extra
 from dp_metrics.evaluation.sources import (
-    DATA_VARIABLE,
     Dataset,
     DatasetError,
     Loaded,
     OpenML,
+    import_extra,
     read_image_data,
     read_table_data,
     table_of,
 )
 
-__all__ = [
-    "DATASETS",
-    "DATA_VARIABLE",
-    "EMBEDDED",
-    "TABULAR",
-    "Dataset",
-    "DatasetError",
-    "MissingExtraError",
-    "get_dataset",
-    "import_extra",
-    "load_dataset",
-    "read_column",
-    "read_table",
-]
+__all__ = ["DATASETS", "EMBEDDED", "TABULAR", "get_dataset", "load_dataset", "read_column"]
 
 
 def _make_synthetic(dataset: Dataset, data_dir: Path | None) -> Loaded:
@@ -42,8 +28,7 @@ def _make_synthetic(dataset: Dataset, data_dir: Path | None) -> Loaded:
     rng = np.random.default_rng(20_231_114)
     x = rng.uniform(-1.0, 1.0, size=(dataset.rows, 8))
     signal = 10.0 * np.sin(np.pi * x[:, 0] * x[:, 1]) + 8.0 * x[:, 2] ** 2 + 5.0 * x[:, 3] + 3.0 * x[:, 4]
-    # Five degrees of freedom: heavy tails, yet a finite fourth moment, so that the sampling error of an
-    # MSE or a variance, which the table prints as the yardstick, exists.
+    # Five degrees of freedom: heavy tails, yet a finite fourth moment, so that an MSE has a sampling error.
     noise = 2.0 * rng.standard_t(5, size=dataset.rows)
     return x, signal + noise
 
@@ -59,13 +44,8 @@ _YES = {"True": 1.0, "False": 0.0, "1": 1.0, "0": 0.0}
 _BIKE = OpenML(
     {"name": "Bike_Sharing_Demand", "version": 2},
     rename={
-        "year": "yr",
-        "month": "mnth",
-        "hour": "hr",
-        "weather": "weathersit",
-        "feel_temp": "atemp",
-        "humidity": "hum",
-        "count": "cnt",
+        "year": "yr", "month": "mnth", "hour": "hr", "weather": "weathersit", "feel_temp": "atemp",
+        "humidity": "hum", "count": "cnt",
     },
     codes={
         "season": {"spring": 1.0, "summer": 2.0, "fall": 3.0, "winter": 4.0},
@@ -73,17 +53,14 @@ _BIKE = OpenML(
         "holiday": _YES,
         "workingday": _YES,
     },
-)
+)  # fmt: skip
 _ABALONE = OpenML(
     {"data_id": 183},
     rename={
-        "Whole_weight": "Whole weight",
-        "Shucked_weight": "Shucked weight",
-        "Viscera_weight": "Viscera weight",
-        "Shell_weight": "Shell weight",
-        "Class_number_of_rings": "Rings",
+        "Whole_weight": "Whole weight", "Shucked_weight": "Shucked weight",
+        "Viscera_weight": "Viscera weight", "Shell_weight": "Shell weight", "Class_number_of_rings": "Rings",
     },
-)
+)  # fmt: skip
 _ALL = (
     Dataset(
         "synthetic", "regression", "y", 20_000, "generated: smooth signal, Student-t noise", "BSD-3-Clause",
@@ -135,120 +112,42 @@ _ALL = (
 )  # fmt: skip
 
 DATASETS: dict[str, Dataset] = {dataset.name: dataset for dataset in _ALL}
-"""Every data set by name."""
-
-EMBEDDED: tuple[str, ...] = tuple(dataset.name for dataset in _ALL if dataset.file_name is None)
-"""Names of those that need no file."""
-
-TABULAR: tuple[str, ...] = tuple(d.name for d in _ALL if d.file_name and not d.shape)
-"""Names of the paper's five tables."""
+EMBEDDED: tuple[str, ...] = tuple(d.name for d in _ALL if d.file_name is None)  # those that need no file
+TABULAR: tuple[str, ...] = tuple(d.name for d in _ALL if d.file_name and not d.shape)  # the paper's tables
 
 
 def get_dataset(name: str) -> Dataset:
-    """Return the description of a data set.
-
-    Parameters
-    ----------
-    name : str
-        A name in `DATASETS`.
-
-    Returns
-    -------
-    Dataset
-        Its description.
-
-    Raises
-    ------
-    DatasetError
-        If there is none of that name; the message lists those that exist.
-    """
+    """Return the description of a data set; the error for an unknown name lists those that exist."""
     try:
         return DATASETS[name]
     except KeyError:
         raise DatasetError(f"unknown data set {name!r}; there are: {', '.join(DATASETS)}") from None
 
 
-def read_table(name: str, data_dir: str | os.PathLike[str] | None = None) -> Any:
-    """Read the table of a data set, from its file or OpenML, and check that it is the expected one.
-
-    Parameters
-    ----------
-    name : str
-        A name in `DATASETS` of a table that is not embedded.
-    data_dir : path-like, default=None
-        Folder of the files; None: the environment variable ``DP_METRICS_DATA``. Without the file, OpenML.
-
-    Returns
-    -------
-    pandas.DataFrame
-        All columns, target included.
-
-    Raises
-    ------
-    DatasetError
-        If the file is missing, damaged, or lacks a column or rows.
-    """
-    dataset = get_dataset(name)
-    if dataset.file_name is None or dataset.shape:
-        kind = "holds images" if dataset.shape else "is embedded"
-        raise DatasetError(f"data set {name!r} {kind} and has no table")
-    return table_of(dataset, None if data_dir is None else Path(data_dir))
-
-
 def read_column(name: str, column: str, data_dir: str | os.PathLike[str] | None = None) -> Any:
-    """Return one numeric column of a data set, with the public shift if it is the target.
+    """Return one numeric column, float64, with the public shift if it is the target.
 
-    Parameters
-    ----------
-    name : str
-        A name in `DATASETS`.
-    column : str
-        A column of the table, or the target of embedded data.
-    data_dir : path-like, default=None
-        As for `read_table`.
-
-    Returns
-    -------
-    ndarray of shape (n_samples,)
-        float64.
+    `column` is one of the table, or the target of embedded data.
     """
     dataset = get_dataset(name)
     if dataset.file_name is None:
         return np.asarray(load_dataset(name)[1], dtype=np.float64)
-    values = read_table(name, data_dir)[column]
+    values = table_of(dataset, None if data_dir is None else Path(data_dir))[column]
     if not import_extra("pandas").api.types.is_numeric_dtype(values):
-        raise DatasetError(f"data set {name!r}: column {column} holds unexpected values")
+        raise dataset.fault(f"column {column} holds unexpected values")
     return values.to_numpy(dtype=np.float64) + (dataset.shift if column == dataset.target else 0.0)
 
 
 def load_dataset(name: str, data_dir: str | os.PathLike[str] | None = None) -> Loaded:
     """Load features and target of a data set.
 
-    Parameters
-    ----------
-    name : str
-        A name in `DATASETS`.
-    data_dir : path-like, default=None
-        Folder of the data files; None: the environment variable ``DP_METRICS_DATA``. Without the file,
-        OpenML. Not used for embedded data.
-
-    Returns
-    -------
-    features : ndarray or pandas.DataFrame of shape (n_samples, n_features)
-        Numeric; categories are one-hot encoded. Images: uint8, of shape (n_samples, height, width, ...).
-    target : ndarray of shape (n_samples,)
-        float64 for regression, class numbers from 0 otherwise.
-
-    Raises
-    ------
-    DatasetError
-        If the data set is unknown, or its file is missing, damaged or not the expected one.
-    MissingExtraError
-        If pandas is needed and missing.
+    The folder of the data files is by default the environment variable ``DP_METRICS_DATA``; without the file,
+    OpenML is asked. Features are numeric, of shape (n_samples, n_features); categories are one-hot encoded;
+    images are uint8, of shape (n_samples, height, width, ...). The target is float64 for regression, class
+    numbers from 0 otherwise. A `DatasetError` says what is wrong with the name or the file.
 
     Examples
     --------
-    >>> from dp_metrics.evaluation.datasets import load_dataset
     >>> features, target = load_dataset("synthetic")
     >>> features.shape, target.shape
     ((20000, 8), (20000,))

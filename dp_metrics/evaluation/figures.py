@@ -1,4 +1,4 @@
-"""The figures of the study; everything but the illustrations is drawn from rows of results alone."""
+"""The figures of the studies; everything but the illustrations is drawn from rows of results alone."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -9,19 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from dp_metrics.evaluation.extras import import_extra
-from dp_metrics.evaluation.illustrations import illustration_panels
-from dp_metrics.evaluation.plots import MECHANISM_NAMES, MECHANISM_STYLES
-from dp_metrics.evaluation.population import Task
-from dp_metrics.evaluation.results import ResultRow
-from dp_metrics.evaluation.studies import BETAS, CURVES, STUDIES, Study
-from dp_metrics.evaluation.summary import summarise
+from dp_metrics.evaluation.compared import CURVES
+from dp_metrics.evaluation.results import ERROR_CAP, ResultRow, summarise
+from dp_metrics.evaluation.sources import import_extra
+from dp_metrics.evaluation.studies import STUDIES, Study
+from dp_metrics.mechanisms._laws import GridLaw
+from dp_metrics.sensitivity.output_bounds import OutputBounds
 
-__all__ = ["Panel", "draw_figures", "panels_of", "save_legend", "save_panel", "scatter_points"]
+__all__ = [
+    "Panel", "draw_evaluation", "draw_figure", "draw_figures", "illustration_bounds", "panels_of",
+    "scatter_points",
+]  # fmt: skip
 
-# Shades of the blue of the paper preset, dark to light, each with a marker of its own.
-_BETA_SHADES = ("#08306B", "#08519C", "#2171B5", "#56B4E9", "#9ECAE1", "#C2B5E0")
-_BETA_MARKERS = ("o", "s", "D", "^", "v", "X")
 _FONT = {"font.size": 8, "axes.titlesize": 9, "axes.labelsize": 8, "legend.fontsize": 8, "svg.hashsalt": "dp"}
 
 
@@ -34,79 +33,59 @@ class Panel:
 
 
 def panels_of(study: Study, rows: Sequence[ResultRow]) -> list[Panel]:
-    """Return the panels of a study for which there are rows.
-
-    Parameters
-    ----------
-    study : Study
-        What is shown; the order of its tasks is that of the panels.
-    rows : sequence of ResultRow
-        Results of any studies.
-    """
+    """Return the panels of a study for which there are rows, in the order of its tasks."""
     rows = [row for row in rows if row.figure == study.name]
     if study.kind == "illustration":
-        return [Panel(title, draw) for title, draw in illustration_panels()]
+        return [
+            Panel("distances of an output", _draw_distances),
+            Panel("symmetric sensitivities", partial(_draw_laws, step=(1.0, 1.0), window=(84.0, 116.0))),
+            Panel("asymmetric sensitivities", partial(_draw_laws, step=(0.2, 3.0), window=(90.0, 130.0))),
+        ]
     if not rows:
         return []
     if study.kind == "simulated":
-        return _scatter_panels(rows)
-    summary = summarise(rows)
-    panels = []
-    for task in study.tasks:
-        lines = summary[
-            (summary["dataset"] == task.dataset)
-            & (summary["metric"] == task.metric)
-            & (summary["column"] == task.column)
+        return [
+            Panel(f"against {CURVES[name].title}", partial(_draw_scatter, rows=rows, mechanism=name))
+            for name in ("paper", "hazard")
+            if any(scatter_points(rows, name, kind)[0].size for kind in ("uniform", "heavy-tailed"))
         ]
+    summary, panels = summarise(rows), []
+    for task in study.tasks:
+        where = zip(("dataset", "metric", "column"), (task.dataset, task.metric, task.column), strict=True)
+        lines = summary[np.all([summary[name] == value for name, value in where], axis=0)]
         if len(lines):
-            panels.append(Panel(task.title, partial(_draw_errors, study=study, task=task, lines=lines)))
+            panels.append(Panel(task.title, partial(_draw_errors, study=study, lines=lines)))
     return panels
 
 
-def _curve_style(study: str, mechanism: str, setting: str) -> tuple[str, dict[str, Any]]:
-    """Return the legend entry and the line style of a curve."""
-    colour, marker, line = MECHANISM_STYLES[mechanism]
-    style = {"color": colour, "marker": marker, "linestyle": line, "markersize": 4, "linewidth": 1.3}
-    if study == "beta":
-        position = [f"beta={beta:g}" for beta in BETAS].index(setting)
-        style |= {"color": _BETA_SHADES[position], "marker": _BETA_MARKERS[position]}
-        return setting.replace("=", " = "), style
-    name = MECHANISM_NAMES[mechanism]
-    if setting == "unbounded":
-        style |= {"linestyle": "--", "markerfacecolor": "white"}
-    return (f"{name}, {setting}" if setting else name), style
-
-
-def _draw_errors(axes: Any, *, study: Study, task: Task, lines: Any) -> None:
+def _draw_errors(axes: Any, *, study: Study, lines: Any) -> None:
+    value = "exact" if study.kind == "whole" else "mean"
     axes.set_xscale("log")
     axes.set_yscale("log")
-    for curve in STUDIES[study.name].curves:
+    for curve in study.curves:
         points = lines[(lines["mechanism"] == curve.mechanism) & (lines["setting"] == curve.setting)]
-        points = points[points["mean"] > 0].sort_values("epsilon")
+        points = points[points[value] > 0].sort_values("epsilon")  # a logarithmic axis has no place for 0
         if not len(points):
             continue
-        label, style = _curve_style(study.name, curve.mechanism, curve.setting)
-        axes.plot(points["epsilon"], points["mean"], label=label, **style)
-        low = np.maximum(
-            points["low"], points["mean"] / 10
-        )  # a logarithmic axis has no place for less than 0
-        axes.fill_between(
-            points["epsilon"], low, points["high"], color=style["color"], alpha=0.15, linewidth=0
-        )
+        x, y = points["epsilon"], points[value]
+        face = {"markerfacecolor": curve.face} if curve.face else {}
+        axes.plot(
+            x, y, label=curve.title, color=curve.colour, marker=curve.marker, linestyle=curve.line,
+            markersize=4, linewidth=1.3, **face,
+        )  # fmt: skip
+        if value == "mean":
+            low = np.maximum(points["low"], y / 10)
+            axes.fill_between(x, low, points["high"], color=curve.colour, alpha=0.15, linewidth=0)
     if (lines["sampling"] > 0).any():
-        axes.axhline(
-            float(lines["sampling"].mean()),
-            color="black",
-            linestyle=":",
-            linewidth=1,
-            label="sampling standard error",
-        )
+        style = {"color": "black", "linestyle": ":", "linewidth": 1}
+        axes.axhline(float(lines["sampling"].mean()), label="sampling standard error", **style)
     ticks = sorted(set(lines["epsilon"]))
-    axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
-    axes.set_xticks([], minor=True)
+    if len(ticks) <= 8:  # more would overlap
+        axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+        axes.set_xticks([], minor=True)
     _readable_decades(axes)
     axes.set_xlabel("epsilon")
-    axes.set_ylabel("mean |error| / true value")
+    axes.set_ylabel("mean |error| / true value" if value == "mean" else "expected |error| / true value")
     _tidy(axes)
 
 
@@ -120,48 +99,30 @@ def _readable_decades(axes: Any) -> None:
     axes.yaxis.set_minor_formatter(ticker.NullFormatter())
 
 
-def _tidy(axes: Any) -> None:
-    axes.grid(True, which="major", color="0.9", linewidth=0.6)
-    axes.set_axisbelow(True)
+def _tidy(axes: Any, *, grid: bool = True) -> None:
+    if grid:
+        axes.grid(True, which="major", color="0.9", linewidth=0.6)
+        axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def _scatter_panels(rows: Sequence[ResultRow]) -> list[Panel]:
-    errors: dict[int, dict[str, ResultRow]] = {}
-    for row in rows:
-        errors.setdefault(row.repeat, {})[row.mechanism] = row
-    panels = []
-    for mechanism in ("paper", "hazard"):
-        pairs = [
-            (found["inverse_sensitivity"], found[mechanism])
-            for found in errors.values()
-            if "inverse_sensitivity" in found and mechanism in found
-        ]
-        if pairs:
-            panels.append(
-                Panel(
-                    f"against {MECHANISM_NAMES[mechanism]}",
-                    partial(_draw_scatter, pairs=pairs, mechanism=mechanism),
-                )
-            )
-    return panels
-
-
-def scatter_points(pairs: Sequence[tuple[ResultRow, ResultRow]], kind: str) -> tuple[Any, Any]:
-    """Return asymmetries, and exact expected error of the first of each pair over that of the second."""
+def scatter_points(rows: Sequence[ResultRow], mechanism: str, kind: str = "") -> tuple[Any, Any]:
+    """Return the asymmetries of simulations, and expected errors of inverse sensitivity / of a mechanism."""
+    errors = {(row.repeat, row.mechanism): row.expected_error for row in rows}
     points = [
-        (float(one.setting.partition("=")[2]), one.expected_error / other.expected_error)
-        for one, other in pairs
-        if one.metric == kind and one.expected_error and other.expected_error
-    ]
+        (float(row.setting.partition("=")[2]), row.expected_error / other)
+        for row in rows
+        if row.mechanism == "inverse_sensitivity" and kind in ("", row.metric) and row.expected_error
+        and (other := errors.get((row.repeat, mechanism)))
+    ]  # fmt: skip
     x, y = np.array(points).reshape(-1, 2).T
     return x, y
 
 
-def _draw_scatter(axes: Any, *, pairs: Sequence[tuple[ResultRow, ResultRow]], mechanism: str) -> None:
-    colour = MECHANISM_STYLES[mechanism][0]
+def _draw_scatter(axes: Any, *, rows: Sequence[ResultRow], mechanism: str) -> None:
+    colour = CURVES[mechanism].colour
     for kind, marker, face in (("uniform", "o", colour), ("heavy-tailed", "^", "none")):
-        x, y = scatter_points(pairs, kind)
+        x, y = scatter_points(rows, mechanism, kind)
         axes.scatter(x, y, s=14, marker=marker, facecolors=face, edgecolors=colour, linewidths=0.8,
                      label=f"{kind} upper bounds")  # fmt: skip
     axes.axhline(1.0, color="black", linewidth=1, linestyle=":", label="equal errors")
@@ -174,98 +135,128 @@ def _draw_scatter(axes: Any, *, pairs: Sequence[tuple[ResultRow, ResultRow]], me
     _tidy(axes)
 
 
+_VALUE, _RANKS, _RECORDS, _EPSILON = 100.0, 80, 1000, 1.0  # of the illustrations, which are made up
+
+
+def illustration_bounds(step_down: float, step_up: float) -> OutputBounds:
+    """Return output bounds with equal steps on each side of 100."""
+    ranks = np.arange(1.0, _RANKS + 1)
+    upper = _VALUE + step_up * ranks
+    lower = np.maximum(_VALUE - step_down * ranks, 0.0)
+    return OutputBounds(_VALUE, lower, upper, (0.0, float(upper[-1]) + step_up), monotonic=True, n=_RECORDS)
+
+
+def _draw_distances(axes: Any) -> None:
+    # one rank per unit: an output at t is ceil(|t - f|) records away
+    t = np.linspace(-4.0, 4.0, 801)
+    length = np.ceil(np.abs(t))
+    reflective = np.where(t >= 0, np.maximum(length, 1.0) - 0.5, 0.5 - length)
+    for name, label, distance in (
+        ("inverse_sensitivity", CURVES["inverse_sensitivity"].title, length),
+        ("paper", "reflective inverse sensitivity (first picture)", reflective),
+    ):
+        axes.step(t, distance, where="mid", color=CURVES[name].colour, linewidth=1.5, label=label)
+    axes.axhline(0.0, color="0.6", linewidth=0.8)
+    axes.set_xticks(range(-4, 5), ["L4", "L3", "L2", "L1", "f", "U1", "U2", "U3", "U4"])
+    axes.set_xlabel("output")
+    axes.set_ylabel("distance in records")
+    axes.set_ylim(-4.0, 4.4)
+    _tidy(axes, grid=False)
+
+
+def _draw_laws(axes: Any, *, step: tuple[float, float], window: tuple[float, float]) -> None:
+    step_down, step_up = step
+    output_bounds = illustration_bounds(step_down, step_up)
+    for name, stride in (("inverse_sensitivity", 1), ("paper", 1), ("hazard", 24)):
+        make, style = CURVES[name].make, {"color": CURVES[name].colour, "label": CURVES[name].title}
+        assert make is not None
+        law: Any = make(1.0).output_distribution(output_bounds, _EPSILON)
+        if isinstance(law, GridLaw):
+            # the probability of each output (of each few, where they are dense) spread over the gap below it
+            first, last = law.grid.index_at_least(np.array(window))
+            numbers = np.arange(first, last, stride)
+            edges, cdf = law.grid.points(numbers), law.index_cdf(numbers)
+        else:
+            edges = np.linspace(*window, 321)
+            cdf = law.cdf(edges)
+        axes.stairs(np.diff(cdf) / np.diff(edges), edges, baseline=None, linewidth=1.3, **style)
+    axes.axvline(_VALUE, color="0.6", linewidth=0.8)
+    visible = [(f"L{i}" if step_down > 0.5 else "", _VALUE - step_down * i) for i in (4, 8, 12)]
+    visible += [("f", _VALUE), *((f"U{i}", _VALUE + step_up * i) for i in (4, 8, 12))]
+    axes.set_xticks([at for _, at in visible], [name for name, _ in visible])
+    axes.set_xlim(*window)
+    axes.set_ylim(bottom=0.0)
+    axes.set_xlabel(f"output, epsilon = {_EPSILON:g}")
+    axes.set_ylabel("density")
+    _tidy(axes, grid=False)
+
+
 def _entries(axes_list: Sequence[Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for axes in axes_list:
         handles, labels = axes.get_legend_handles_labels()
         found |= {label: handle for label, handle in zip(labels, handles, strict=True) if label not in found}
     # the order of the table of mechanisms, whichever panel an entry comes from
-    order = [MECHANISM_NAMES[name] for name in CURVES]
+    order = [curve.title for curve in CURVES.values()]
     return dict(
         sorted(found.items(), key=lambda item: order.index(item[0]) if item[0] in order else len(order))
     )
 
 
-def _figure(width: float, height: float) -> Any:
-    # A Figure of its own, without pyplot: no global state, and no window system is ever looked for.
-    return import_extra("matplotlib.figure").Figure(figsize=(width, height), dpi=200, layout="constrained")
+def draw_figure(study: Study, panels: Sequence[Panel], *streams: Any, title: str = "") -> None:
+    """Write all panels, three in a row, with one legend: as PNG to a path, as SVG to a path or stream."""
+    with import_extra("matplotlib").rc_context(_FONT):
+        figure = _laid_out(study, panels, title)
+        for stream in streams:
+            png = str(stream).endswith(".png")
+            figure.savefig(stream, **({} if png else {"format": "svg", "metadata": {"Date": None}}))
 
 
-def draw_figure(study: Study, panels: Sequence[Panel]) -> Any:
-    """Return a matplotlib figure of all panels, three in a row, with one legend."""
+def _laid_out(study: Study, panels: Sequence[Panel], title: str) -> Any:
     columns = min(3, len(panels))
     lines = -(-len(panels) // columns)
-    figure = _figure(7.2, 2.35 * lines)
+    height = 2.35 * lines + (0.17 * (1 + title.count("\n")) + 0.05 if title else 0.0)
+    # A Figure of its own, without pyplot: no global state, and no window system is ever looked for.
+    figure = import_extra("matplotlib.figure").Figure((7.2, height), dpi=200, layout="constrained")
     grid = figure.subplots(lines, columns, squeeze=False).ravel()
     for axes, panel in zip(grid, panels, strict=False):
         panel.draw(axes)
         axes.set_title(panel.title)
-        if len(panels) > 1 and axes.get_subplotspec().colspan.start and study.kind == "protocol":
+        if study.kind in ("drawn", "whole") and axes.get_subplotspec().colspan.start:
             axes.set_ylabel("")
-    empty = grid[len(panels) :]
-    for axes in empty:
+    for axes in grid[len(panels) :]:
         axes.set_axis_off()
-    if study.kind != "simulated":
-        entries = _entries(grid[: len(panels)])
-        long = max(map(len, entries)) > 30 or columns == 1
-        if len(empty):
-            figure.set_size_inches(7.2, 2.35 * lines)
-            empty[0].legend(entries.values(), entries.keys(), loc="center", frameon=False)
-        else:
-            rows_of_legend = -(-len(entries) // (2 if long else 3))
-            figure.set_size_inches(7.2, 2.35 * lines + 0.17 * rows_of_legend + 0.2)
-            figure.legend(
-                entries.values(), entries.keys(), loc="outside lower center", ncols=2 if long else 3,
-                frameon=False,
-            )  # fmt: skip
+    if title:
+        figure.suptitle(title, fontsize=9)
+    if study.kind == "simulated":
+        return figure  # each panel has a legend
+    entries = _entries(grid[: len(panels)])
+    if len(panels) < len(grid):
+        grid[len(panels)].legend(entries.values(), entries.keys(), loc="center", frameon=False)
+        return figure
+    per_line = 2 if max(map(len, entries), default=0) > 30 or columns == 1 else 3
+    figure.set_size_inches(7.2, height + 0.17 * -(-len(entries) // per_line) + 0.2)
+    place = {"loc": "outside lower center", "ncols": per_line, "frameon": False}
+    figure.legend(entries.values(), entries.keys(), **place)
     return figure
 
 
-def save_panel(panel: Panel, stream: Any) -> dict[str, Any]:
-    """Write one panel as SVG; return the entries of its legend."""
-    with import_extra("matplotlib").rc_context(_FONT):
-        figure = _figure(3.6, 2.7)
-        axes = figure.subplots()
-        panel.draw(axes)
-        axes.set_title(panel.title)
-        figure.savefig(stream, format="svg", metadata={"Date": None})
-        return _entries([axes])
-
-
-def save_legend(entries: dict[str, Any], stream: Any) -> None:
-    """Write a legend alone as SVG, of the size of a panel."""
-    with import_extra("matplotlib").rc_context(_FONT):
-        figure = _figure(3.6, max(0.24 * len(entries) + 0.2, 0.6))
-        figure.legend(entries.values(), entries.keys(), loc="center", frameon=False)
-        figure.savefig(stream, format="svg", metadata={"Date": None})
-
-
 def draw_figures(studies: Sequence[Study], rows: Sequence[ResultRow], output: Path) -> list[Path]:
-    """Write every figure as PNG and SVG.
-
-    Parameters
-    ----------
-    studies : sequence of Study
-        The figures.
-    rows : sequence of ResultRow
-        Results.
-    output : Path
-        Folder.
-
-    Returns
-    -------
-    list of Path
-        The PNG files.
-    """
+    """Write every figure for which there are rows as PNG and SVG; return the PNG files."""
     paths = []
-    for study in studies:
-        panels = panels_of(STUDIES[study.name], rows)
-        if not panels:
-            continue
-        with import_extra("matplotlib").rc_context(_FONT):
-            figure = draw_figure(study, panels)
-            path = output / f"{study.name}.png"
-            figure.savefig(path)
-            figure.savefig(path.with_suffix(".svg"), metadata={"Date": None})
-        paths.append(path)
+    for study in (STUDIES[study.name] for study in studies):  # whole, whatever was asked for in this run
+        if panels := panels_of(study, rows):
+            paths.append(output / f"{study.name}.png")
+            draw_figure(study, panels, paths[-1], paths[-1].with_suffix(".svg"))
     return paths
+
+
+def draw_evaluation(study: Study, rows: Sequence[ResultRow], path: Path) -> None:
+    """Write the plot of `dp-metrics evaluate`: the expected error of every metric of one data set."""
+    title = f"{study.title}: error that privacy adds, {rows[0].n:,} test records"
+    if not all(row.bounded for row in rows):
+        present = {row.mechanism for row in rows}
+        absent = ", ".join(curve.mechanism for curve in study.curves if curve.mechanism not in present)
+        title += f"; errors capped at {ERROR_CAP:g} x the true value"
+        title += f"\nleft out, since they need public bounds: {absent}" if absent else ""
+    draw_figure(study, panels_of(study, rows), path, title=title)

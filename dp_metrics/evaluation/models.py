@@ -1,100 +1,108 @@
 """Train the models of the experiments on public data and predict the held-out part.
 
 Tables: xgboost with default parameters on an 80/20 split. Images come with a split of their own: a
-perceptron for MNIST, a small convolutional network for CIFAR-10 (see `vision`).
+perceptron for MNIST, a small convolutional network for CIFAR-10, which needs the `vision` extra (torch).
 """
 
 import sys
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dp_metrics.evaluation.datasets import Dataset, import_extra
+from dp_metrics.evaluation.sources import Dataset, import_extra
+from dp_metrics.inputs.floats import Floats
 
-__all__ = [
-    "LOGIT_BOUND",
-    "MODEL_SEED",
-    "VISION_LOGIT_BOUND",
-    "Evaluation",
-    "evaluate_model",
-    "largest_log_loss",
-]
+__all__ = ["MODEL_SEED", "SPLIT_SEED", "Evaluation", "evaluate_model", "largest_log_loss"]
 
-LOGIT_BOUND = 10.0
-"""Margins of binary models are clipped to [-10, 10], as in the paper: a public cap on the log loss."""
-
-VISION_LOGIT_BOUND = 25.0
-"""Each logit of an image model is clipped to [-25, 25], as in the paper."""
-
-MODEL_SEED = 0
-"""Seed of the networks' weights and batches; xgboost's defaults draw nothing."""
+_LOGIT_BOUND = 10.0  # margins of binary models are clipped to [-10, 10], as in the paper: a public cap
+_IMAGE_LOGIT_BOUND = 25.0  # so is each logit of an image model, to [-25, 25]
+MODEL_SEED = 0  # of the networks' weights and batches; xgboost's defaults draw nothing
+SPLIT_SEED = 0  # of every 80/20 split, which is public and has nothing to do with the noise of a release
+_CNN_BATCH, _CNN_EPOCHS = 64, 10
 
 
 def largest_log_loss(classes: int, bound: float) -> float:
-    """Return the largest log loss of one record with this many logits in [-bound, bound].
-
-    One logit of a binary model stands for two, the other of them 0.
-    """
+    """Return the largest log loss of one record, with logits in [-bound, bound]; a binary model has one."""
     return float(np.log1p(np.exp(bound)) if classes == 2 else np.log1p((classes - 1) * np.exp(2.0 * bound)))
 
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """A trained model's view of its test split: all that the metrics need.
-
-    Attributes
-    ----------
-    dataset : Dataset
-        Description of the data.
-    y_test : ndarray of shape (n_test,)
-        Targets of the test split: floats, or class numbers from 0.
-    prediction : ndarray of shape (n_test,) or (n_test, n_classes)
-        Predicted values (regression), probabilities of class 1 (binary) or of
-        each class (multiclass), float64.
-    n_train : int
-        Number of training records.
-    max_loss : float or None
-        Public cap on one record's log loss that follows from clipped margins; None: the metric's default.
-    """
+    """A trained model's view of its test split: all that the metrics need."""
 
     dataset: Dataset
-    y_test: NDArray[Any]
-    prediction: NDArray[np.float64]
-    n_train: int
-    max_loss: float | None = None
+    y_test: NDArray[Any]  # floats, or class numbers from 0
+    prediction: Floats  # values (regression), probabilities of class 1 (binary) or of each class
+    max_loss: float | None = None  # public cap of a log loss, from clipped margins; None: the metric's own
 
 
-def _progress_callback(bar: Any) -> Any:
-    training_callback = import_extra("xgboost").callback.TrainingCallback
+def evaluate_model(
+    dataset: Dataset, features: Any, target: NDArray[Any], *, progress: bool = True
+) -> Evaluation:
+    """Train the model of a data set on its training part and predict the others.
 
-    def after_iteration(self: Any, model: Any, epoch: int, evals_log: Any) -> bool:
-        bar.update()
-        return False  # go on training
+    Regression predictions are clipped to the public bounds, if any; binary margins are clipped to [-10, 10],
+    logits of image models to [-25, 25]. Progress goes to standard error.
+    """
+    from sklearn.model_selection import train_test_split
 
-    # Made at run time, because its base class must not be imported before it is needed.
-    return type("ProgressCallback", (training_callback,), {"after_iteration": after_iteration})()
+    if (here := dataset.train_rows) is not None:
+        parts = features[:here], features[here:], target[:here], target[here:]
+    else:
+        parts = train_test_split(features, target, test_size=0.2, random_state=SPLIT_SEED)
+    x_train, x_test, y_train, y_test = parts
+    if dataset.model != "xgboost":
+        logits_of: Callable[..., Floats] = _mlp_logits if dataset.model == "mlp" else _cnn_logits
+        logits = logits_of(x_train, y_train, x_test, progress=progress)
+        proba = _softmax(np.clip(logits, -_IMAGE_LOGIT_BOUND, _IMAGE_LOGIT_BOUND))
+        return Evaluation(dataset, y_test, proba, largest_log_loss(proba.shape[1], _IMAGE_LOGIT_BOUND))
+    xgboost, regression = import_extra("xgboost"), dataset.task == "regression"
+    model_class = xgboost.XGBRegressor if regression else xgboost.XGBClassifier
+    model = _fit(model_class, x_train, y_train, label=dataset.name, progress=progress)
+    # Margins, not probabilities, of a classifier: xgboost's probabilities are float32 and reach 0 and 1.
+    prediction = np.asarray(
+        model.predict(x_test) if regression else model.predict(x_test, output_margin=True), dtype=np.float64
+    )
+    if regression:
+        clipped = prediction if dataset.bounds is None else np.clip(prediction, *dataset.bounds)
+        return Evaluation(dataset, y_test, clipped)
+    if dataset.task == "binary":
+        proba = 1.0 / (1.0 + np.exp(-np.clip(prediction, -_LOGIT_BOUND, _LOGIT_BOUND)))
+        return Evaluation(dataset, y_test, proba, largest_log_loss(2, _LOGIT_BOUND))
+    return Evaluation(dataset, y_test, _softmax(prediction))
 
 
 def _fit(model_class: Any, features: Any, target: NDArray[Any], *, label: str, progress: bool) -> Any:
     rounds = 100  # what xgboost's default n_estimators=None means; given here to size the progress bar
-    tqdm = import_extra("tqdm").tqdm
-    with tqdm(
-        total=rounds, desc=f"training on {label}", unit="round", file=sys.stderr, disable=not progress
-    ) as bar:
+    with _bar(rounds, f"training on {label}", "round", progress) as bar:
+
+        def after_iteration(self: Any, model: Any, epoch: int, evals_log: Any) -> bool:
+            bar.update()
+            return False  # go on training
+
+        # Made at run time, because its base class must not be imported before it is needed.
+        base = import_extra("xgboost").callback.TrainingCallback
+        callback = type("ProgressCallback", (base,), {"after_iteration": after_iteration})()
         # One thread: the data are small, and on a busy machine more of them only wait for each other.
-        model = model_class(n_estimators=rounds, n_jobs=1, device="cpu", callbacks=[_progress_callback(bar)])
+        model = model_class(n_estimators=rounds, n_jobs=1, device="cpu", callbacks=[callback])
         return model.fit(features, target)
 
 
-def _softmax(margin: NDArray[np.float64]) -> NDArray[np.float64]:
+def _bar(total: int, label: str, unit: str, progress: bool) -> Any:
+    tqdm = import_extra("tqdm").tqdm
+    return tqdm(total=total, desc=label, unit=unit, file=sys.stderr, disable=not progress)
+
+
+def _softmax(margin: Floats) -> Floats:
     weight = np.exp(margin - margin.max(axis=1, keepdims=True))
     return np.asarray(weight / weight.sum(axis=1, keepdims=True), dtype=np.float64)
 
 
-def _mlp_logits(x_train: Any, y_train: Any, x_test: Any, *, progress: bool) -> NDArray[np.float64]:
+def _mlp_logits(x_train: Any, y_train: Any, x_test: Any, *, progress: bool) -> Floats:
     """Train one hidden layer of 128 relu units for 5 epochs; return the logits of the test images.
 
     `predict_proba` rounds small probabilities to float32, so the logits are computed from the fitted
@@ -116,75 +124,37 @@ def _mlp_logits(x_train: Any, y_train: Any, x_test: Any, *, progress: bool) -> N
     return np.asarray(layer @ model.coefs_[-1].astype(np.float64) + model.intercepts_[-1])
 
 
-def _split(dataset: Dataset, features: Any, target: NDArray[Any], split_seed: int) -> tuple[Any, ...]:
-    from sklearn.model_selection import train_test_split
+def _cnn_logits(x_train: Any, y_train: Any, x_test: Any, *, progress: bool) -> Floats:
+    """Train three convolutions and three dense layers; results also depend on the version of torch."""
+    torch = import_extra("torch")
+    nn = torch.nn
 
-    if dataset.train_rows is not None:
-        here = dataset.train_rows
-        return features[:here], features[here:], target[:here], target[here:]
-    return tuple(train_test_split(features, target, test_size=0.2, random_state=split_seed))
+    def images(x: NDArray[np.uint8]) -> Any:
+        return torch.from_numpy(np.ascontiguousarray(x.transpose(0, 3, 1, 2))).float() / 127.5 - 1.0
 
-
-def evaluate_model(
-    dataset: Dataset, features: Any, target: NDArray[Any], *, split_seed: int = 0, progress: bool = True
-) -> Evaluation:
-    """Train the model of a data set on its training part and predict the others.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        Description of the data.
-    features : array-like or pandas.DataFrame of shape (n_samples, ...)
-        Numeric features.
-    target : ndarray of shape (n_samples,)
-        Target values, or class numbers from 0.
-    split_seed : int, default=0
-        Seed of the split. The split is public; it has nothing to do with the noise of a release.
-    progress : bool, default=True
-        Whether to show progress on standard error.
-
-    Returns
-    -------
-    Evaluation
-        Test targets and predictions. Regression predictions are clipped to the public bounds, if any;
-        binary margins are clipped to [-10, 10], logits of image models to [-25, 25].
-
-    Raises
-    ------
-    MissingExtraError
-        If a package that the model needs is missing.
-    """
-    x_train, x_test, y_train, y_test = _split(dataset, features, target, split_seed)
-    if dataset.model != "xgboost":
-        if dataset.model == "mlp":
-            logits = _mlp_logits(x_train, y_train, x_test, progress=progress)
-        else:
-            from dp_metrics.evaluation.vision import cnn_logits
-
-            logits = cnn_logits(x_train, y_train, x_test, seed=MODEL_SEED, progress=progress)
-        proba = _softmax(np.clip(logits, -VISION_LOGIT_BOUND, VISION_LOGIT_BOUND))
-        cap = largest_log_loss(proba.shape[1], VISION_LOGIT_BOUND)
-        return Evaluation(dataset, y_test, proba, len(y_train), cap)
-    xgboost = import_extra("xgboost")
-    regression = dataset.task == "regression"
-    model = _fit(
-        xgboost.XGBRegressor if regression else xgboost.XGBClassifier,
-        x_train,
-        y_train,
-        label=dataset.name,
-        progress=progress,
-    )
-    # Margins, not probabilities, of a classifier: xgboost's probabilities are float32 and reach 0 and 1.
-    prediction = np.asarray(
-        model.predict(x_test) if regression else model.predict(x_test, output_margin=True), dtype=np.float64
-    )
-    max_loss = None
-    if regression:
-        if dataset.bounds is not None:
-            prediction = np.clip(prediction, *dataset.bounds)
-    elif dataset.task == "binary":
-        prediction = 1.0 / (1.0 + np.exp(-np.clip(prediction, -LOGIT_BOUND, LOGIT_BOUND)))
-        max_loss = largest_log_loss(2, LOGIT_BOUND)
-    else:
-        prediction = _softmax(prediction)
-    return Evaluation(dataset, y_test, prediction, len(y_train), max_loss)
+    generator = torch.Generator().manual_seed(MODEL_SEED)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(MODEL_SEED)
+        model = nn.Sequential(
+            nn.Conv2d(3, 32, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
+            nn.Conv2d(32, 64, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
+            nn.Conv2d(64, 64, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
+            nn.Flatten(),
+            nn.Linear(64 * 4 * 4, 128), nn.ReLU(),
+            nn.Linear(128, 64), nn.ReLU(),
+            nn.Linear(64, int(y_train.max()) + 1),
+        )  # fmt: skip
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    inputs, labels = images(x_train), torch.from_numpy(np.asarray(y_train, dtype=np.int64))
+    steps = _CNN_EPOCHS * -(-len(x_train) // _CNN_BATCH)
+    with _bar(steps, "training the CNN", "batch", progress) as bar:
+        for _ in range(_CNN_EPOCHS):
+            for batch in torch.randperm(len(x_train), generator=generator).split(_CNN_BATCH):
+                optimizer.zero_grad()
+                nn.functional.cross_entropy(model(inputs[batch]), labels[batch]).backward()
+                optimizer.step()
+                bar.update()
+    model.eval()
+    with torch.no_grad():
+        parts = [model(part) for part in images(x_test).split(1000)]
+    return np.asarray(torch.cat(parts).double().numpy(), dtype=np.float64)

@@ -1,178 +1,230 @@
-"""`dp-metrics report`: the results as one HTML page that needs nothing else."""
+"""`dp-metrics report`: the results as tables, and all on one HTML page that needs nothing else."""
 
+import base64
 import html
 import io
-import re
+import math
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from dp_metrics.evaluation.claims import Finding, Table
+import numpy as np
+
+from dp_metrics.evaluation.compared import CURVES
 from dp_metrics.evaluation.datasets import get_dataset
-from dp_metrics.evaluation.experiment import ERROR_CAP
-from dp_metrics.evaluation.figures import Panel, panels_of, save_legend, save_panel
-from dp_metrics.evaluation.findings import find
-from dp_metrics.evaluation.plots import MECHANISM_NAMES
+from dp_metrics.evaluation.engine import EXACT_REPEATS, SAMPLE_SIZE
+from dp_metrics.evaluation.figures import draw_figure, panels_of, scatter_points
 from dp_metrics.evaluation.population import Task
-from dp_metrics.evaluation.protocol import EXACT_REPEATS, SAMPLE_SIZE
-from dp_metrics.evaluation.results import ResultRow, ResultsError, ResultsFile
+from dp_metrics.evaluation.results import ERROR_CAP, ResultRow, ResultsError, ResultsFile, summarise
+from dp_metrics.evaluation.sources import import_extra
 from dp_metrics.evaluation.studies import STUDIES, Study
-from dp_metrics.evaluation.summary import summarise
 
-__all__ = ["report_page", "write_report"]
+__all__ = ["overall_tables", "report_page", "tables_of", "write_report"]
 
+_COMPARED = ("variance", "cross-entropy", "mse", "mae")
+_RIVALS = ("above_threshold", "paper", "inverse_sensitivity", "laplace", "clipped_mean")
+_SEARCHES = ("paper", "above_threshold", "hazard")
+_PANEL = ["dataset", "metric", "column"]
+_ASYMMETRIES = {
+    "0 to 0.1": (0.0, 0.1),
+    "0.1 to 0.3": (0.1, 0.3),
+    "0.3 to 0.45": (0.3, 0.45),
+    "above": (0.45, 1),
+}
 _STYLE = """
-:root { color-scheme: light; --line: #d8d8d8; --soft: #f5f6f8; --ink: #1c1e21; --blue: #00558c; }
-* { box-sizing: border-box; }
-body { margin: 0 auto; max-width: 72rem; padding: 0 1rem 3rem; color: var(--ink); background: #fff;
-  font: 1rem/1.5 system-ui, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif; }
-h1 { font-size: 1.7rem; line-height: 1.2; margin: 1.6rem 0 0.4rem; }
-h2 { font-size: 1.3rem; margin: 2.4rem 0 0.4rem; border-top: 1px solid var(--line); padding-top: 1.2rem; }
-h3 { font-size: 1.05rem; margin: 1.4rem 0 0.3rem; }
-p, li { max-width: 46rem; overflow-wrap: anywhere; }
-a { color: var(--blue); }
-.panels { display: grid; gap: 0.5rem 1rem;
-  grid-template-columns: repeat(auto-fit, minmax(min(100%, 19rem), 1fr)); }
-.panels figure { margin: 0; max-width: 27rem; }
-svg { display: block; width: 100%; height: auto; }
-.verdict { display: inline-block; padding: 0.05rem 0.6rem; border-radius: 1rem;
-  background: var(--soft); border: 1px solid var(--line); font-size: 0.85rem; font-weight: 600; }
+body { margin: 0 auto; max-width: 72rem; padding: 0 1rem 3rem; font: 1rem/1.5 system-ui, Arial, sans-serif; }
+h1, h2, h3 { line-height: 1.2; margin: 2rem 0 0.4rem; }
+h2 { border-top: 1px solid #d8d8d8; padding-top: 1.2rem; }
+p { max-width: 46rem; overflow-wrap: anywhere; }
 .scroll { overflow-x: auto; margin: 0.5rem 0; }
+img { display: block; width: 100%; min-width: 42rem; }
 table { border-collapse: collapse; font-size: 0.85rem; font-variant-numeric: tabular-nums; }
-th, td { padding: 0.25rem 0.5rem; border-bottom: 1px solid var(--line); text-align: right; }
-th { background: var(--soft); }
-th:first-child, td:first-child { text-align: left; min-width: 7rem; }
-summary { cursor: pointer; color: var(--blue); padding: 0.4rem 0; }
-.note { background: var(--soft); border-left: 4px solid var(--blue); padding: 0.5rem 0.9rem;
-  max-width: 46rem; }
-nav a { display: inline-block; margin: 0 0.9rem 0.3rem 0; padding: 0.2rem 0; }
+th, td { padding: 0.25rem 0.5rem; border-bottom: 1px solid #d8d8d8; text-align: right; }
+tbody th { text-align: left; font-weight: normal; min-width: 7rem; }
+.note { background: #f5f6f8; border-left: 4px solid #00558c; padding: 0.5rem 0.9rem; }
+nav a, summary { display: inline-block; margin: 0 0.9rem 0.3rem 0; color: #00558c; }
 """
 
 
-def _table(table: Table) -> str:
-    head = "".join(f"<th>{html.escape(cell)}</th>" for cell in table.header)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in table.rows
-    )
-    return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if 100 <= abs(value) < 1e5 else f"{value:.2g}"
 
 
-def _inline(svg: str, prefix: str, label: str) -> str:
-    """Cut an SVG file down to its element, of any width, with names that no other picture has."""
-    svg = svg[svg.index("<svg") :]
-    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
-    svg = re.sub(r'\bid="', f'id="{prefix}-', svg)
-    svg = re.sub(r"url\(#", f"url(#{prefix}-", svg)
-    svg = re.sub(r'href="#', f'href="#{prefix}-', svg)
-    opening, _, rest = svg.partition(">")
-    opening = re.sub(r'\s(?:width|height)="[^"]*"', "", opening)
-    return f'{opening} role="img" aria-label="{html.escape(label, quote=True)}">{rest}'
+def _geometric_mean(values: Any) -> float:
+    values = np.asarray(values, dtype=np.float64)
+    values = values[np.isfinite(values) & (values > 0)]
+    return float(np.exp(np.log(values).mean())) if values.size else math.nan
 
 
-def _pictures(study: Study, panels: Sequence[Panel]) -> str:
-    cells: list[str] = []
-    entries: dict[str, Any] = {}
-    for number, panel in enumerate(panels):
-        stream = io.StringIO()
-        entries |= save_panel(panel, stream)
-        cells.append(_inline(stream.getvalue(), f"{study.name}-{number}", f"{study.title}: {panel.title}"))
-    if study.kind != "simulated":
-        stream = io.StringIO()
-        save_legend(entries, stream)
-        cells.append(_inline(stream.getvalue(), f"{study.name}-legend", "Legend"))
-    return '<div class="panels">' + "".join(f"<figure>{cell}</figure>" for cell in cells) + "</div>"
+def _frame(rows: Any, index: str) -> Any:
+    return import_extra("pandas").DataFrame.from_dict(rows, orient="index").rename_axis(columns=index)
+
+
+def _pivot(lines: Any, value: str, columns: str = "mechanism") -> Any:
+    """Return one line per panel and epsilon, with a column for each mechanism (or setting)."""
+    return lines.pivot_table(index=[*_PANEL, "epsilon"], columns=columns, values=value, sort=False)
+
+
+def _by_panel(values: Any) -> Any:
+    """Return a table of panels and epsilons, with the geometric means of its columns."""
+    wide = values.dropna().unstack("epsilon", sort=False)
+    wide = wide[sorted(wide.columns)]
+    wide.index = [Task(*panel).title for panel in wide.index]
+    wide.loc["geometric mean"] = wide.agg(_geometric_mean)
+    return wide
+
+
+def tables_of(study: Study, rows: Sequence[ResultRow]) -> dict[str, Any]:
+    """Return the tables of one study, for which there are rows: DataFrames by title."""
+    rows = [row for row in rows if row.figure == study.name]
+    if study.kind == "illustration" or not rows:
+        return {}
+    if study.kind == "simulated":
+        title = "Expected error of inverse sensitivity / that of a mechanism, medians by asymmetry"
+        return {title: _asymmetries(rows)}
+    lines = summarise(rows)
+    if "unbounded" in set(lines["setting"]):
+        return {"With and without bounds": _without_bounds(lines)}
+    wide = _pivot(lines, "mean", "setting" if study.name == "beta" else "mechanism")
+    if "beta=1.005" in wide.columns:
+        ratios = wide.div(wide["beta=1.005"], axis=0).groupby(level="epsilon").agg(_geometric_mean)
+        return {"Mean error / mean error with beta = 1.005, geometric means over panels": ratios.T}
+    if {"inverse_sensitivity", "paper"} <= set(wide.columns):
+        title = "Mean error of inverse sensitivity / mean error of the paper preset"
+        return {title: _by_panel(wide["inverse_sensitivity"] / wide["paper"])}
+    return {}
+
+
+def overall_tables(rows: Sequence[ResultRow]) -> dict[str, Any]:
+    """Return the tables over all panels of variance, cross-entropy, MSE and MAE: DataFrames by title."""
+    lines = summarise([row for row in rows if row.figure in _COMPARED])
+    if "hazard" not in set(lines["mechanism"]):
+        return {}
+    wide = _pivot(lines, "mean")
+    ratios = wide[[name for name in _RIVALS if name in wide.columns]].div(wide["hazard"], axis=0)
+    ratios = ratios.rename(columns={name: curve.title for name, curve in CURVES.items()})
+    groups = ratios.groupby(level="epsilon")
+    lines = lines.set_index([*_PANEL, "epsilon"])
+    hazard = lines[(lines["mechanism"] == "hazard") & (lines["sampling"] > 0)]
+    smallest = lines.index.get_level_values("epsilon").min()
+    stopped = _pivot(lines[lines.index.get_level_values("epsilon") == smallest].reset_index(), "stopped")
+    stopped = stopped[[name for name in _SEARCHES if name in stopped.columns]]
+    stopped.index = [Task(*panel[:3]).title for panel in stopped.index]
+    return {
+        "Mean error / mean error of hazard, geometric means over panels": groups.agg(_geometric_mean).T,
+        "Share of panels in which this is above 1": groups.agg(lambda part: (part.dropna() > 1).mean()).T,
+        "Mean error of hazard / sampling standard error": _by_panel(hazard["mean"] / hazard["sampling"]),
+        f"Share of releases below a tenth of the true value, at epsilon {smallest:g}": stopped,
+    }
+
+
+def _without_bounds(lines: Any) -> Any:
+    table = {}
+    for name in _SEARCHES:
+        part = lines[lines["mechanism"] == name]
+        if set(part["setting"]) == {"bounded", "unbounded"}:
+            median, mean = (_pivot(part, value, "setting") for value in ("median", "mean"))
+            free, ratio = part[part["setting"] == "unbounded"], mean["unbounded"] / mean["bounded"]
+            table[CURVES[name].title] = {
+                "medians, without / with": _geometric_mean(median["unbounded"] / median["bounded"]),
+                f"means, capped at {ERROR_CAP:g} x truth, without / with": _geometric_mean(ratio),
+                "the largest of these": ratio.max(),
+                "without: releases above 10 x truth": (free["overshot"] * free["repeats"]).sum(),
+                "of": free["repeats"].sum(),
+                "their exact chance": free["overshoot_chance"].mean(),
+                "largest mean / truth, not capped": free["raw_mean"].max(),
+            }
+    return _frame(table, "mechanism")
+
+
+def _asymmetries(rows: Sequence[ResultRow]) -> Any:
+    table = {}
+    for name in ("paper", "hazard"):
+        x, y = scatter_points(rows, name)
+        if len(x) > 1:
+            inside = {label: y[(x >= low) & (x < high)] for label, (low, high) in _ASYMMETRIES.items()}
+            medians = {label: np.median(part) if len(part) else math.nan for label, part in inside.items()}
+            ranks = np.corrcoef(np.argsort(np.argsort(x)), np.argsort(np.argsort(y)))[0, 1]
+            table[CURVES[name].title] = medians | {"rank correlation": ranks, "simulations": len(x)}
+    return _frame(table, "mechanism")
+
+
+def _html(frame: Any, **options: Any) -> str:
+    text = frame.to_html(float_format=_number, na_rep="", border=0, **options)
+    return f'<div class="scroll">{text}</div>'
+
+
+def _picture(study: Study, rows: Sequence[ResultRow]) -> str:
+    stream = io.BytesIO()
+    draw_figure(study, panels_of(study, rows), stream)
+    data = base64.b64encode(stream.getvalue()).decode()
+    image = f'<img alt="{html.escape(study.title)}" src="data:image/svg+xml;base64,{data}">'
+    return f'<div class="scroll">{image}</div>'
 
 
 def _numbers(study: Study, rows: Sequence[ResultRow]) -> str:
-    summary = summarise([row for row in rows if row.figure == study.name])
-    header = (
-        "panel", "mechanism", "epsilon", "repeats", "mean", "0.9 interval", "exact", "median", "95 %", "bias",
-    )  # fmt: skip
-
-    def number(value: float) -> str:
-        return "" if value != value else f"{value:.3g}"
-
-    lines = tuple(
-        (
-            Task(line.dataset, line.metric, line.column).title,
-            f"{MECHANISM_NAMES[line.mechanism]} {line.setting}".strip(),
-            f"{line.epsilon:g}",
-            str(line.repeats),
-            number(line.mean),
-            f"{number(line.low)}\u00a0..\u00a0{number(line.high)}",
-            *(number(value) for value in (line.exact, line.median, line.q95, line.bias)),
-        )
-        for line in summary.itertuples()
-    )
+    lines = summarise([row for row in rows if row.figure == study.name])
+    panels = [Task(*panel).title for panel in lines[_PANEL].itertuples(index=False)]
+    names = [
+        "mechanism",
+        "setting",
+        "epsilon",
+        "repeats",
+        "mean",
+        "low",
+        "high",
+        "exact",
+        "median",
+        "q95",
+        "bias",
+    ]
     return (
         "<details><summary>All numbers of this figure</summary><p>Errors divided by the true value. Means "
-        f"and bias of releases without bounds: errors capped at {ERROR_CAP:g} times the true value. Exact: "
-        f"the expected error from the output law, on the records of the first {EXACT_REPEATS} repeats.</p>"
-        f"{_table(Table(header, lines))}</details>"
-    )
-
-
-def _finding(finding: Finding) -> str:
-    verdict = f' <span class="verdict">{html.escape(finding.verdict)}</span>' if finding.verdict else ""
-    text = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in finding.sentences)
-    return f"<h3>{html.escape(finding.heading)}{verdict}</h3>{text}" + (
-        _table(finding.table) if finding.table else ""
+        f"and bias of releases without bounds: errors capped at {ERROR_CAP:g} times the true value. Low to "
+        "high: 0.9 confidence interval of the mean. Exact: the expected error from the output law, in the "
+        f"first {EXACT_REPEATS} repeats. q95: 0.95 quantile.</p>"
+        f"{_html(lines[names].set_axis(panels))}</details>"
     )
 
 
 def _settings(rows: Sequence[ResultRow]) -> str:
-    def several(values: Iterable[object]) -> str:
-        return ", ".join(sorted({str(value) for value in values}))
-
-    epsilons = ", ".join(f"{e:g}" for e in sorted({row.epsilon for row in rows if row.figure != "asymmetry"}))
-    repeats = max((row.repeat + 1 for row in rows if row.figure != "asymmetry"), default=0)
-    names = list(dict.fromkeys(row.dataset for row in rows if row.dataset != "simulated"))
-    table = Table(
-        ("setting", "value"),
-        (
-            ("releases", f"{len(rows):,}"),
-            ("epsilons", epsilons),
-            ("repeats", str(repeats)),
-            ("records per repeat", f"{SAMPLE_SIZE}, without replacement (all of them if there are fewer)"),
-            ("seeds of splits", several(row.split_seed for row in rows if row.split_seed >= 0) or "none"),
-            ("versions", several(row.versions.replace(";", "; ") for row in rows)),
-            ("git revision", several(row.revision for row in rows)),
-        ),
-    )
-    data = Table(
-        ("data set", "rows", "source", "licence"),
-        tuple((n, f"{get_dataset(n).rows:,}", get_dataset(n).source, get_dataset(n).licence) for n in names),
-    )
-    return _table(table) + _table(data)
+    drawn = [row for row in rows if row.dataset != "simulated"]
+    settings = {
+        "epsilons": {f"{row.epsilon:g}" for row in drawn},
+        "repeats": {str(max((row.repeat + 1 for row in drawn), default=0))},
+        "records per repeat": {f"{SAMPLE_SIZE} without replacement (all of them if there are fewer)"},
+        "seeds of splits": {str(row.split_seed) for row in rows if row.split_seed >= 0},
+        "versions": {row.versions.replace(";", "; ") for row in rows},
+        "git revision": {row.revision for row in rows},
+    }
+    data = [get_dataset(name) for name in dict.fromkeys(row.dataset for row in drawn)]
+    about = {d.name: {"rows": f"{d.rows:,}", "source": d.source, "licence": d.licence} for d in data}
+    values = {name: {"value": ", ".join(sorted(value))} for name, value in settings.items()}
+    with import_extra("pandas").option_context("display.max_colwidth", None):
+        return _html(_frame(values, "setting")) + _html(_frame(about, "data set"))
 
 
 def report_page(rows: Sequence[ResultRow]) -> str:
     """Return the HTML page about some results."""
-    findings = find(rows)
     parts = [
-        "<h1>Private metrics: the paper's experiments, run again</h1>",
+        "<h1>Private metrics: the experiments of the paper</h1>",
         "<p>D. Durfee, “Instance-Specific Asymmetric Sensitivity in Differential Privacy”, "
         '<a href="https://arxiv.org/abs/2311.14681">arXiv 2311.14681</a>, with the mechanisms of '
         "dp_metrics.</p>",
         '<p class="note">A study on public data. Its releases are seeded, so that they can be repeated, and '
         "true values stand beside them: nothing on this page is private, or has to be.</p>",
     ]
-    sections = [(study, panels_of(study, rows)) for study in STUDIES.values()]
-    sections = [(study, panels) for study, panels in sections if panels]
-    links = "".join(f'<a href="#{study.name}">{html.escape(study.name)}</a>' for study, _ in sections)
-    parts.append(f'<nav><a href="#found">What we found</a>{links}<a href="#settings">settings</a></nav>')
-    parts.append('<h2 id="found">What we found</h2>')
-    agreement = Table(("claim", "verdict"), tuple((f.heading, f.verdict) for f in findings if f.verdict))
-    parts.append(_table(agreement))
-    parts += [_finding(finding) for finding in findings if not finding.figure]
-    for study, panels in sections:
-        parts.append(f'<h2 id="{study.name}">{html.escape(study.title)}</h2>')
-        parts.append(f"<p>The paper: {html.escape(study.claim)}.</p>")
-        parts.append(_pictures(study, panels))
-        parts += [_finding(finding) for finding in findings if finding.figure == study.name]
-        if study.kind == "protocol":
+    shown = [study for study in STUDIES.values() if panels_of(study, rows)]
+    links = "".join(f'<a href="#{study.name}">{study.name}</a>' for study in shown)
+    parts.append(f'<nav>{links}<a href="#overall">all panels</a><a href="#settings">settings</a></nav>')
+    for study in shown:
+        parts.append(f'<h2 id="{study.name}">{html.escape(study.title)}</h2>{_picture(study, rows)}')
+        parts += [f"<h3>{title}</h3>{_html(table)}" for title, table in tables_of(study, rows).items()]
+        if study.kind == "drawn":
             parts.append(_numbers(study, rows))
+    parts.append('<h2 id="overall">Over all panels of variance, cross-entropy, MSE and MAE</h2>')
+    parts += [f"<h3>{title}</h3>{_html(table)}" for title, table in overall_tables(rows).items()]
     parts.append(f'<h2 id="settings">Settings</h2>{_settings(rows)}')
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
@@ -183,23 +235,7 @@ def report_page(rows: Sequence[ResultRow]) -> str:
 
 
 def write_report(results: Path) -> Path:
-    """Write ``report.html`` beside a file of results.
-
-    Parameters
-    ----------
-    results : Path
-        The file, or its folder.
-
-    Returns
-    -------
-    Path
-        The page.
-
-    Raises
-    ------
-    ResultsError
-        If there are no results.
-    """
+    """Write ``report.html`` beside a file of results, or into their folder; return its path."""
     stored = ResultsFile(results)
     for problem in stored.problems:
         print(f"warning: {problem}", file=sys.stderr)

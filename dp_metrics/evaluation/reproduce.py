@@ -1,37 +1,45 @@
-"""`dp-metrics reproduce`: from data sets to a file of results and pictures."""
+"""What `dp-metrics evaluate` and `dp-metrics reproduce` do: from data sets to rows and pictures."""
 
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from dp_metrics.evaluation.datasets import DATASETS, EMBEDDED, TABULAR, get_dataset, import_extra
-from dp_metrics.evaluation.extras import MissingExtraError
+from dp_metrics.evaluation.compared import MECHANISM_CURVES
+from dp_metrics.evaluation.datasets import DATASETS, EMBEDDED, TABULAR, get_dataset
+from dp_metrics.evaluation.engine import plan, run_chunks
 from dp_metrics.evaluation.figures import draw_figures
-from dp_metrics.evaluation.population import Population, Task, load_population, package_versions
-from dp_metrics.evaluation.protocol import Chunk, plan, run_chunks
-from dp_metrics.evaluation.results import FILE_NAME, ResultsFile, git_revision
-from dp_metrics.evaluation.simulate import plan_simulations
-from dp_metrics.evaluation.sources import find_file
-from dp_metrics.evaluation.studies import (
-    EPSILONS,
-    QUICK_EPSILONS,
-    QUICK_REPEATS,
-    REPEATS,
-    STUDIES,
-    Study,
-    select_studies,
-    tasks_of,
-)
+from dp_metrics.evaluation.models import evaluate_model
+from dp_metrics.evaluation.population import Task, load_population, package_versions, populations_of
+from dp_metrics.evaluation.results import FILE_NAME, ResultRow, ResultsFile, git_revision, key_of
+from dp_metrics.evaluation.sources import Dataset, Loaded, MissingExtraError, find_file, import_extra
+from dp_metrics.evaluation.studies import FULL, QUICK, Study, select_studies
 
-__all__ = ["CACHE_NAME", "default_datasets", "reproduce"]
+__all__ = ["check_extras", "default_datasets", "evaluate", "reproduce"]
 
-CACHE_NAME = "losses"
-"""Folder of the models' losses, inside the output folder."""
+_CACHE = "losses"  # folder of the models' losses, inside the output folder
 
 
 def _say(message: str) -> None:
     print(message, file=sys.stderr, flush=True)
+
+
+def check_extras() -> None:
+    """Import what every experiment needs, or say what is missing."""
+    for package in ("pandas", "xgboost", "tqdm", "matplotlib"):
+        import_extra(package)
+
+
+def evaluate(dataset: Dataset, loaded: Loaded, epsilons: Sequence[float]) -> tuple[Study, list[ResultRow]]:
+    """Train the model of a data set; release every metric of it once with every mechanism that can.
+
+    All test records are used, and the releases are drawn from the operating system's entropy.
+    """
+    populations = populations_of(evaluate_model(dataset, *loaded))
+    by_task = {Task(dataset.name, metric): population for metric, population in populations.items()}
+    study = Study("evaluate", dataset.name, tuple(by_task), MECHANISM_CURVES, "whole")
+    chunks = plan(study, by_task, epsilons, 1, set())
+    rows = run_chunks(chunks, by_task, {"versions": "", "revision": ""}, jobs=1)
+    return study, [row for part in rows for row in part]
 
 
 def default_datasets(quick: bool) -> list[str]:
@@ -58,35 +66,15 @@ def reproduce(
 ) -> list[Path]:
     """Run the experiments, going on where an earlier run stopped, and draw their figures.
 
-    Parameters
-    ----------
-    figures, datasets, mechanisms : sequence of str
-        What to do; empty: everything.
-    data_dir : Path or None
-        Folder of the data files; None: the environment variable, or OpenML.
-    output : Path
-        An existing folder, for the results, the models' losses and the pictures.
-    jobs : int, default=1
-        Number of processes.
-    quick : bool, default=False
-        10 repeats and 3 epsilons on the five tables, instead of 100, 6 and the images too.
-
-    Returns
-    -------
-    list of Path
-        The pictures.
-
-    Raises
-    ------
-    StudyError, DatasetError, ResultsError, MissingExtraError, OSError
-        If it can't be done; known before any model is trained, wherever possible.
+    Empty sequences: everything. `output` is an existing folder, for the results, the models' losses and the
+    pictures, whose paths are returned. `quick`: 10 repeats and 3 epsilons on the five tables, instead of 100
+    and 6, and no images. What can't be done is an error before any model is trained, wherever possible.
     """
     studies = select_studies(figures, datasets or list(DATASETS), mechanisms)  # unknown names first
-    for package in ("pandas", "xgboost", "tqdm", "matplotlib"):
-        import_extra(package)
+    check_extras()
     if not datasets:
         studies = select_studies(figures, default_datasets(quick), mechanisms)
-    tasks = tasks_of(studies)
+    tasks = list(dict.fromkeys(task for study in studies for task in study.tasks))
     for dataset in map(get_dataset, dict.fromkeys(task.dataset for task in tasks)):
         if dataset.model == "cnn":
             import_extra("torch")
@@ -96,43 +84,21 @@ def reproduce(
     for problem in results.problems:
         _say(f"warning: {problem}")
     results.prepare()
-    stamp = {
-        "versions": ";".join(f"{name}={version}" for name, version in package_versions().items()),
-        "revision": git_revision(),
-    }
-    others = {(row.versions, row.revision) for row in results.rows} - {(stamp["versions"], stamp["revision"])}
-    if others:
+    versions = ";".join(f"{name}={version}" for name, version in package_versions().items())
+    stamp = {"versions": versions, "revision": git_revision()}
+    if {(row.versions, row.revision) for row in results.rows} - {(versions, stamp["revision"])}:
         _say(f"note: {results.path} holds rows of other versions, which are kept; delete it to start afresh")
-    populations: dict[Task, Population] = {
-        task: load_population(task, data_dir, output / CACHE_NAME) for task in tasks
-    }
-    _run(studies, populations, results, stamp, jobs=jobs, quick=quick)
-    return draw_figures(studies, results.rows, output)
-
-
-def _run(
-    studies: Sequence[Study],
-    populations: dict[Task, Population],
-    results: ResultsFile,
-    stamp: dict[str, str],
-    *,
-    jobs: int,
-    quick: bool,
-) -> None:
-    epsilons, repeats = (QUICK_EPSILONS, QUICK_REPEATS) if quick else (EPSILONS, REPEATS)
-    done = results.keys()
-    chunks: list[Chunk] = []
-    for study in studies:
-        if study.kind == "simulated":
-            chunks += plan_simulations(study, 3 * repeats, done)
-        else:
-            chunks += plan(study, populations, epsilons, repeats, done)
+    populations = {task: load_population(task, data_dir, output / _CACHE) for task in tasks}
+    epsilons, repeats = QUICK if quick else FULL
+    done = {key_of(row) for row in results.rows}
+    chunks = [chunk for study in studies for chunk in plan(study, populations, epsilons, repeats, done)]
     total = sum(chunk.releases for chunk in chunks)
     if done:
         _say(f"{len(done)} releases are in {results.path} already; {total} are left to do")
-    tqdm: Any = import_extra("tqdm").tqdm
+    tqdm = import_extra("tqdm").tqdm
     with tqdm(total=total, desc="releases", unit="release", file=sys.stderr, disable=not total) as bar:
         for rows in run_chunks(chunks, populations, stamp, jobs):
             results.append(rows)
-            bar.set_postfix_str(STUDIES[rows[0].figure].name, refresh=False)
+            bar.set_postfix_str(rows[0].figure, refresh=False)
             bar.update(len(rows))
+    return draw_figures(studies, results.rows, output)

@@ -1,9 +1,10 @@
-"""Where the data come from: files in a folder, OpenML, or nowhere because they are embedded.
+"""Where things come from: optional packages, and data from files in a folder or from OpenML.
 
 Whatever is wrong with a file is one clear error; nothing is ever read short without one.
 """
 
 import gzip
+import importlib
 import os
 import sys
 import zipfile
@@ -16,19 +17,10 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dp_metrics.evaluation.extras import import_extra
-
 __all__ = [
-    "DATA_VARIABLE",
-    "Dataset",
-    "DatasetError",
-    "Loaded",
-    "OpenML",
-    "find_file",
-    "read_image_data",
-    "read_table_data",
-    "table_of",
-]
+    "DATA_VARIABLE", "Dataset", "DatasetError", "Loaded", "MissingExtraError", "OpenML", "find_file",
+    "import_extra", "read_image_data", "read_table_data", "table_of",
+]  # fmt: skip
 
 DATA_VARIABLE = "DP_METRICS_DATA"
 """Environment variable that names the folder of the data files."""
@@ -36,118 +28,89 @@ DATA_VARIABLE = "DP_METRICS_DATA"
 Loaded: TypeAlias = tuple[Any, NDArray[Any]]
 
 
+class MissingExtraError(ImportError):
+    """A package of the extras `evaluation` or `vision` is missing or can't be imported."""
+
+
 class DatasetError(Exception):
     """A data set is unknown, missing, damaged or not the one that was expected."""
 
 
-def _fault(dataset: "Dataset", message: str) -> DatasetError:
-    return DatasetError(f"data set {dataset.name!r}: {message}")
+def import_extra(name: str) -> Any:
+    """Import a module of the extras `evaluation` or `vision`, or say how to install it."""
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        package = name.partition(".")[0]
+        extra = "vision" if package == "torch" else "evaluation"
+        raise MissingExtraError(
+            f'{package} is needed and can\'t be imported; run: pip install "dp_metrics[{extra}]"'
+        ) from error
+    except (OSError, ValueError) as error:
+        # Installed, but broken: xgboost without the OpenMP library, or built for another numpy.
+        raise MissingExtraError(f"{name} is installed but can't be imported: {error}") from error
 
 
 @dataclass(frozen=True)
 class OpenML:
-    """How to get a data set from OpenML and turn it into the form of the file.
+    """How to get a data set from OpenML and turn it into the form of the file."""
 
-    Attributes
-    ----------
-    query : mapping
-        Arguments of `sklearn.datasets.fetch_openml`.
-    rename : mapping
-        The file's name of a column, by OpenML's name.
-    codes : mapping
-        The file's number for each value that OpenML spells out, by the file's name of the column.
-    missing : str or None
-        How the file writes a missing value.
-    """
-
-    query: Mapping[str, Any]
-    rename: Mapping[str, str] = field(default_factory=dict)
+    query: Mapping[str, Any]  # arguments of `sklearn.datasets.fetch_openml`
+    rename: Mapping[str, str] = field(default_factory=dict)  # the file's name of a column, by OpenML's
+    # the file's number for each value that OpenML spells out, by the file's name of the column
     codes: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    missing: str | None = None
+    missing: str | None = None  # how the file writes a missing value
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """What is publicly known about a data set, and how to read it.
+    """What is publicly known about a data set, and how to read it."""
 
-    Attributes
-    ----------
-    name : str
-        Name typed by users.
-    task : {"regression", "binary", "multiclass"}
-        What a model predicts.
-    target : str
-        Name of the target (a column of the file, if there is one).
-    rows : int
-        Number of records; a file with another number is refused.
-    source, licence : str
-        Where it comes from and under which terms.
-    loader : callable
-        ``loader(dataset, data_dir) -> (features, target)``.
-    bounds : tuple of float or None
-        Public range of a regression target; None if there is none.
-    file_name : str or None
-        Name inside the data folder; None for embedded data.
-    drop : tuple of str
-        Columns that are not features, apart from the target.
-    classes : tuple of str or None
-        Spelling of class 0, class 1, ... in the file.
-    shift : float
-        Public constant added to a numeric target.
-    model : {"xgboost", "mlp", "cnn"}
-        What is trained on it.
-    train_rows : int or None
-        The first so many records are the training part, the others the test part; None: a random split.
-    shape : tuple of int
-        Shape of one record of images; empty for a table.
-    openml : OpenML or None
-        Where to get it if there is no file.
-    columns : tuple of (str, (float, float))
-        Numeric columns whose variance is studied, with their public bounds.
-    """
-
-    name: str
-    task: Literal["regression", "binary", "multiclass"]
-    target: str
-    rows: int
+    name: str  # as typed by users
+    task: Literal["regression", "binary", "multiclass"]  # what a model predicts
+    target: str  # a column of the file, if there is one
+    rows: int  # a file with another number of records is refused
     source: str
     licence: str
-    loader: "Callable[[Dataset, Path | None], Loaded]"
-    bounds: tuple[float, float] | None = None
-    file_name: str | None = None
-    drop: tuple[str, ...] = ()
-    classes: tuple[str, ...] | None = None
-    shift: float = 0.0
-    model: Literal["xgboost", "mlp", "cnn"] = "xgboost"
-    train_rows: int | None = None
-    shape: tuple[int, ...] = ()
-    openml: OpenML | None = None
-    columns: tuple[tuple[str, tuple[float, float]], ...] = ()
+    loader: "Callable[[Dataset, Path | None], Loaded]"  # (dataset, folder) -> (features, target)
+    bounds: tuple[float, float] | None = None  # public range of a regression target
+    file_name: str | None = None  # inside the data folder; None for embedded data
+    drop: tuple[str, ...] = ()  # columns that are not features, apart from the target
+    classes: tuple[str, ...] | None = None  # spelling of class 0, class 1, ... in the file
+    shift: float = 0.0  # public constant added to a numeric target
+    model: Literal["xgboost", "mlp", "cnn"] = "xgboost"  # what is trained on it
+    train_rows: int | None = None  # so many first records are for training; None: a random split
+    shape: tuple[int, ...] = ()  # of one record of images; empty for a table
+    openml: OpenML | None = None  # where to get it if there is no file
+    columns: tuple[tuple[str, tuple[float, float]], ...] = ()  # variances studied, and public bounds
+
+    def fault(self, message: str) -> DatasetError:
+        """Return the error that says what is wrong with these data."""
+        return DatasetError(f"data set {self.name!r}: {message}")
 
 
 def find_file(dataset: Dataset, data_dir: Path | None) -> Path | None:
     """Return the path of the file of a data set, or None if OpenML must serve.
 
-    Raises
-    ------
-    DatasetError
-        If the folder does not exist, or there is no file and OpenML has not got the data either.
+    A `DatasetError` says that the folder does not exist, or that OpenML has not got the data either.
     """
     if data_dir is None and os.environ.get(DATA_VARIABLE):
         data_dir = Path(os.environ[DATA_VARIABLE])
+    name = str(dataset.file_name)
     if data_dir is not None:
         if not data_dir.is_dir():
             raise DatasetError(f"there is no data folder {data_dir}")
-        path = data_dir / str(dataset.file_name)
-        if path.is_file():
-            return path
+        if (data_dir / name).is_file():
+            return data_dir / name
     if dataset.openml is not None:
         return None
-    where = f"there is no file {path}" if data_dir is not None else f"there is no file {dataset.file_name}"
-    raise _fault(
-        dataset,
-        f"{where}; get it from {dataset.source}, save it as {dataset.file_name} in a folder, and name the "
-        f"folder with --data-dir or the environment variable {DATA_VARIABLE}",
+    raise dataset.fault(f"there is no file {name if data_dir is None else data_dir / name}{_advice(dataset)}")
+
+
+def _advice(dataset: Dataset) -> str:
+    return (
+        f"; get it from {dataset.source}, save it as {dataset.file_name} in a folder, and name the folder "
+        f"with --data-dir or the environment variable {DATA_VARIABLE}"
     )
 
 
@@ -161,13 +124,11 @@ def table_of(dataset: Dataset, data_dir: Path | None) -> Any:
     origin = "OpenML" if path is None else str(path)
     missing = [column for column in dict.fromkeys(needed) if column not in table.columns]
     if missing:
-        raise _fault(dataset, f"{origin} has no column {', '.join(missing)}")
+        raise dataset.fault(f"{origin} has no column {', '.join(missing)}")
     if len(table) != dataset.rows:
-        raise DatasetError(
-            f"data set {dataset.name!r}: {origin} has {len(table)} rows, expected {dataset.rows}"
-        )
+        raise dataset.fault(f"{origin} has {len(table)} rows, expected {dataset.rows}")
     if table.isna().to_numpy().any():
-        raise _fault(dataset, f"{origin} has empty cells")
+        raise dataset.fault(f"{origin} has empty cells")
     return table
 
 
@@ -178,7 +139,7 @@ def _read_csv(dataset: Dataset, path: Path) -> Any:
             return pandas.read_csv(stream)
     # ValueError covers what pandas raises on text that is no table, and undecodable bytes.
     except (OSError, EOFError, zlib.error, ValueError) as error:
-        raise _fault(dataset, f"{path} is damaged or unreadable ({error})") from error
+        raise dataset.fault(f"{path} is damaged or unreadable ({error})") from error
 
 
 def _frame(dataset: Dataset) -> Any:
@@ -191,11 +152,7 @@ def _frame(dataset: Dataset) -> Any:
     try:
         return datasets.fetch_openml(**dataset.openml.query, as_frame=True).frame
     except (OSError, EOFError, ValueError) as error:
-        raise _fault(
-            dataset,
-            f"can't be fetched from OpenML ({error}); save {dataset.file_name}, from {dataset.source}, in a "
-            f"folder, and name the folder with --data-dir or the environment variable {DATA_VARIABLE}",
-        ) from error
+        raise dataset.fault(f"can't be fetched from OpenML ({error}){_advice(dataset)}") from error
 
 
 def _fetched(dataset: Dataset) -> Any:
@@ -230,7 +187,7 @@ def read_table_data(dataset: Dataset, data_dir: Path | None) -> Loaded:
         known = bool(pandas.api.types.is_numeric_dtype(column))
         target = column.to_numpy(dtype=np.float64) + dataset.shift if known else None
     if not known:
-        raise _fault(dataset, f"column {dataset.target} holds unexpected values")
+        raise dataset.fault(f"column {dataset.target} holds unexpected values")
     dropped = [name for name in (dataset.target, *dataset.drop) if name in table.columns]
     features = pandas.get_dummies(table.drop(columns=dropped), dtype=np.float64)
     # xgboost refuses these three characters in feature names.
@@ -243,25 +200,22 @@ def read_image_data(dataset: Dataset, data_dir: Path | None) -> Loaded:
     """Load images and their labels, the training part first."""
     path = find_file(dataset, data_dir)
     if path is None:
-        frame = _frame(dataset)
-        origin = "OpenML"
+        origin, frame = "OpenML", _frame(dataset)
         if dataset.target not in frame.columns:
-            raise _fault(dataset, f"{origin} has no column {dataset.target}")
+            raise dataset.fault(f"{origin} has no column {dataset.target}")
         try:
             labels = frame[dataset.target].astype(np.int64).to_numpy()
             images = frame.drop(columns=[dataset.target]).to_numpy(dtype=np.uint8)
             images = images.reshape(len(frame), *dataset.shape)
         except ValueError as error:
-            raise _fault(dataset, f"{origin} holds unexpected values") from error
+            raise dataset.fault(f"{origin} holds unexpected values") from error
     else:
         origin = str(path)
         images, labels = _read_npz(dataset, path)
     if images.shape != (dataset.rows, *dataset.shape) or labels.shape != (dataset.rows,):
-        raise DatasetError(
-            f"data set {dataset.name!r}: {origin} has {len(labels)} rows, expected {dataset.rows}"
-        )
+        raise dataset.fault(f"{origin} has {len(labels)} rows, expected {dataset.rows}")
     if not ((labels >= 0) & (labels <= 9)).all():
-        raise _fault(dataset, f"{origin} holds unexpected labels")
+        raise dataset.fault(f"{origin} holds unexpected labels")
     return images, labels
 
 
@@ -271,9 +225,9 @@ def _read_npz(dataset: Dataset, path: Path) -> Loaded:
             x_train, y_train = arrays["x_train"], arrays["y_train"]
             x_test, y_test = arrays["x_test"], arrays["y_test"]
         if len(x_train) != dataset.train_rows or len(y_train) != dataset.train_rows:
-            raise _fault(dataset, f"{path} has {len(x_train)} training rows, expected {dataset.train_rows}")
+            raise dataset.fault(f"{path} has {len(x_train)} training rows, expected {dataset.train_rows}")
         return np.concatenate([x_train, x_test]), np.concatenate([y_train, y_test]).astype(np.int64)
     except KeyError as error:
-        raise _fault(dataset, f"{path} lacks an array: {error.args[0]}") from error
+        raise dataset.fault(f"{path} lacks an array: {error.args[0]}") from error
     except (OSError, EOFError, ValueError, TypeError, zlib.error, zipfile.BadZipFile) as error:
-        raise _fault(dataset, f"{path} is damaged or unreadable ({error})") from error
+        raise dataset.fault(f"{path} is damaged or unreadable ({error})") from error

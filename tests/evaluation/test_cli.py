@@ -9,10 +9,13 @@ import sys
 import numpy as np
 import pytest
 
-from dp_metrics.evaluation import cli
+from dp_metrics.evaluation import cli, figures, reproduce
 from dp_metrics.evaluation.cli import main
-from dp_metrics.evaluation.datasets import DATA_VARIABLE, DATASETS
-from dp_metrics.evaluation.experiment import MECHANISM_LABELS
+from dp_metrics.evaluation.compared import MECHANISM_CURVES
+from dp_metrics.evaluation.datasets import DATASETS
+from dp_metrics.evaluation.sources import DATA_VARIABLE
+
+MECHANISMS = [curve.mechanism for curve in MECHANISM_CURVES]
 
 
 def small_data(dataset, data_dir):
@@ -33,7 +36,7 @@ def no_training(monkeypatch):
     def refuse(*args, **kwargs):
         pytest.fail("a model was trained before the input was checked")
 
-    monkeypatch.setattr(cli, "evaluate_model", refuse)
+    monkeypatch.setattr(reproduce, "evaluate_model", refuse)
 
 
 def failure(capsys, *argv, command="evaluate"):
@@ -57,7 +60,7 @@ def test_prints_a_table_and_writes_a_plot(small, capsys):
     assert out.count("sampling standard error") == 3
     assert out.count("errors capped at 10 x the true value") == 3
     lines = out.splitlines()
-    headers = [i for i, line in enumerate(lines) if line.split() == ["epsilon", *MECHANISM_LABELS]]
+    headers = [i for i, line in enumerate(lines) if line.split() == ["epsilon", *MECHANISMS]]
     assert len(headers) == 3
     for i in headers:
         assert [line.split()[0] for line in lines[i + 1 : i + 3]] == ["0.5", "1"]
@@ -83,12 +86,18 @@ def test_json(small, capsys):
     assert main(["evaluate", "--dataset", "synthetic", "--epsilon", "1", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert set(document) == {"warning", "plots", "rows"}
-    assert len(document["rows"]) == 3 * len(MECHANISM_LABELS)
+    assert len(document["rows"]) == 3 * len(MECHANISMS)
     row = document["rows"][0]
     assert (row["dataset"], row["metric"], row["mechanism"]) == ("synthetic", "private_mse", "hazard")
     assert row["release"] >= 0
     assert row["true_value_not_private"] > 0
-    assert document["rows"][-1]["release"] is None
+    assert document["rows"][-1]["release"] is document["rows"][-1]["expected_error"] is None
+    assert list(row) == [
+        "dataset", "metric", "mechanism", "epsilon", "n_test", "bounded", "release", "expected_error",
+        "error_cap", "true_value_not_private", "sampling_error_not_private",
+    ]  # fmt: skip
+    assert row["error_cap"] == 10 * row["true_value_not_private"]
+    assert (row["bounded"], row["n_test"]) == (False, 50)
 
 
 def test_releases_differ_from_run_to_run(small, capsys):
@@ -153,10 +162,10 @@ class TestFailures:
 
 
 def test_plot_that_cannot_be_written(small, capsys, monkeypatch):
-    def disk_full(rows, path):
+    def disk_full(study, rows, path):
         raise OSError(28, "No space left on device", str(path))
 
-    monkeypatch.setattr(cli, "plot_experiment", disk_full)
+    monkeypatch.setattr(figures, "draw_evaluation", disk_full)
     assert main(["evaluate", "--dataset", "synthetic", "--epsilon", "1"]) == 2
     assert "No space left on device" in capsys.readouterr().err
 
@@ -165,7 +174,7 @@ def test_interrupt_is_quiet(small, capsys, monkeypatch):
     def interrupt(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cli, "evaluate_model", interrupt)
+    monkeypatch.setattr(reproduce, "evaluate_model", interrupt)
     assert main(["evaluate"]) == 130
     shown = capsys.readouterr()
     assert shown.out == shown.err == ""

@@ -10,18 +10,14 @@ import numpy as np
 import pytest
 
 from dp_metrics.evaluation.datasets import (
-    DATA_VARIABLE,
     DATASETS,
     EMBEDDED,
     TABULAR,
-    DatasetError,
-    MissingExtraError,
     get_dataset,
-    import_extra,
     load_dataset,
     read_column,
-    read_table,
 )
+from dp_metrics.evaluation.sources import DATA_VARIABLE, DatasetError, MissingExtraError, import_extra
 
 FILES = [name for name in DATASETS if name not in EMBEDDED]
 IMAGES = ["mnist", "cifar10"]
@@ -64,13 +60,6 @@ def test_digits():
     x, y = load_dataset("digits")
     assert x.shape == (1797, 64)
     assert set(y.tolist()) == set(range(10))
-
-
-def test_embedded_data_has_no_file():
-    with pytest.raises(DatasetError, match="'digits' is embedded"):
-        read_table("digits")
-    with pytest.raises(DatasetError, match="'mnist' holds images"):
-        read_table("mnist")
 
 
 def test_unknown_name_lists_those_that_exist():
@@ -128,9 +117,7 @@ def test_column_of_the_target_is_shifted_like_the_target(tmp_path, monkeypatch):
 
 def test_without_a_file_or_network_it_says_what_to_do(monkeypatch, capsys):
     monkeypatch.delenv(DATA_VARIABLE, raising=False)
-    message = (
-        r"can't be fetched from OpenML \(no network.*save diamonds.csv.gz.* --data-dir .* DP_METRICS_DATA"
-    )
+    message = r"can't be fetched from OpenML \(no network.*as diamonds.csv.gz.* --data-dir .* DP_METRICS_DATA"
     with pytest.raises(DatasetError, match=message):
         load_dataset("diamonds")
     assert "asking OpenML" in capsys.readouterr().err

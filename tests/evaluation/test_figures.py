@@ -1,17 +1,26 @@
 """Figures: a panel for every task, one colour for one mechanism, nothing on top of anything else."""
 
-import io
+import dataclasses
 import itertools
+import subprocess
+import sys
 
 import pytest
 from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
 
-from dp_metrics.evaluation import figures
-from dp_metrics.evaluation.figures import Panel, draw_figure, draw_figures, panels_of, save_panel
-from dp_metrics.evaluation.illustrations import illustration_bounds
-from dp_metrics.evaluation.plots import MECHANISM_NAMES, MECHANISM_STYLES
-from dp_metrics.evaluation.simulate import asymmetry_of
-from dp_metrics.evaluation.studies import STUDIES
+from dp_metrics.evaluation.compared import CURVES, MECHANISM_CURVES
+from dp_metrics.evaluation.engine import asymmetry_of
+from dp_metrics.evaluation.figures import (
+    draw_evaluation,
+    draw_figure,
+    draw_figures,
+    illustration_bounds,
+    panels_of,
+)
+from dp_metrics.evaluation.population import Task
+from dp_metrics.evaluation.sources import MissingExtraError
+from dp_metrics.evaluation.studies import STUDIES, Study
 
 
 @pytest.fixture
@@ -20,6 +29,8 @@ def study_rows(make_row):
 
     def rows(name, tasks=None):
         study = STUDIES[name]
+        if study.kind == "illustration":
+            return []
         if study.kind == "simulated":
             return [
                 make_row(figure=name, metric=("uniform", "heavy-tailed")[i % 2], mechanism=curve.mechanism,
@@ -42,93 +53,167 @@ def study_rows(make_row):
     return rows
 
 
-@pytest.mark.parametrize("tasks", [1, 2, 3, 4, 5, 6])
-@pytest.mark.parametrize("name", ["variance", "beta", "unbounded"])
-def test_nothing_overlaps(study_rows, name, tasks):
+@pytest.fixture
+def figures(monkeypatch):
+    """Collect the figures that are made."""
+    made = []
+
+    class Recorded(Figure):
+        def __init__(self, *args, **kwargs):
+            super().__init__(*args, **kwargs)
+            made.append(self)
+
+    monkeypatch.setattr("matplotlib.figure.Figure", Recorded)
+    return made
+
+
+def evaluation(make_row, bounded=True, true_value=2.0, epsilons=(0.1, 1.0), metrics=("mse", "mae")):
+    """Return the study of `dp-metrics evaluate`, and rows of it."""
+    study = Study("evaluate", "bike", tuple(Task("bike", m) for m in metrics), MECHANISM_CURVES, "whole")
+    rows = [
+        make_row(figure="evaluate", metric=metric, mechanism=curve.mechanism, epsilon=epsilon,
+                 bounded=int(bounded), true_value=true_value, expected_error=0.1 * (i + 1) / epsilon)
+        for metric in metrics
+        for epsilon in epsilons
+        for i, curve in enumerate(MECHANISM_CURVES)
+        if bounded or not curve.needs_bounds
+    ]  # fmt: skip
+    return study, rows
+
+
+def check_layout(figure, panels, *, legend=True):
+    figure.draw_without_rendering()
+    page = figure.bbox
+    shown = [axes for axes in figure.axes if axes.axison]
+    legends = [axes.get_legend() for axes in figure.axes if not axes.axison and axes.get_legend()]
+    boxes = [axes.get_tightbbox() for axes in shown]
+    boxes += [found.get_window_extent() for found in (*legends, *figure.legends)]
+    assert len(boxes) == panels + legend
+    if figure._suptitle:
+        boxes.append(figure._suptitle.get_window_extent())
+    for i, box in enumerate(boxes):
+        assert page.x0 - 1 <= box.x0 < box.x1 <= page.x1 + 1
+        assert page.y0 - 1 <= box.y0 < box.y1 <= page.y1 + 1
+        assert not any(box.overlaps(other) for other in boxes[i + 1 :])
+    for axes in shown:
+        assert axes.lines or axes.collections or axes.patches
+        labels = [text.get_window_extent() for text in axes.get_xticklabels() if text.get_text()]
+        assert not any(a.overlaps(b) for a, b in itertools.pairwise(labels))
+
+
+@pytest.mark.parametrize(
+    ("name", "tasks"),
+    [*(("variance", n) for n in range(1, 7)), ("beta", 3), ("beta", 5), ("unbounded", 1), ("unbounded", 3),
+     *((name, None) for name in ("cross-entropy", "mse", "unbounded-losses", "asymmetry", "illustrations"))],
+)  # fmt: skip
+def test_nothing_overlaps(study_rows, figures, name, tasks):
     study = STUDIES[name]
     panels = panels_of(study, study_rows(name, tasks))
-    assert [panel.title for panel in panels] == [task.title for task in study.tasks[:tasks]]
-    check_layout(study, panels)
+    if study.kind == "drawn":
+        assert [panel.title for panel in panels] == [task.title for task in study.tasks[:tasks]]
+    draw_figure(study, panels)  # written nowhere
+    check_layout(figures[0], len(panels), legend=study.kind != "simulated")
 
 
-@pytest.mark.parametrize("name", ["cross-entropy", "mse", "unbounded-losses", "asymmetry", "illustrations"])
-def test_nothing_overlaps_in_the_others(study_rows, name):
-    panels = panels_of(STUDIES[name], [] if name == "illustrations" else study_rows(name))
-    assert panels
-    check_layout(STUDIES[name], panels)
+@pytest.mark.parametrize("metrics", [("log_loss",), ("mse", "mae", "variance")])
+@pytest.mark.parametrize("bounded", [True, False])
+def test_nothing_overlaps_in_an_evaluation(make_row, figures, tmp_path, metrics, bounded):
+    study, rows = evaluation(make_row, bounded, metrics=metrics)
+    draw_evaluation(study, rows, tmp_path / "plot.png")
+    assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG")
+    check_layout(figures[0], len(metrics))
 
 
-def check_layout(study, panels):
-    import matplotlib
-
-    with matplotlib.rc_context(figures._FONT):
-        figure = draw_figure(study, panels)
-        figure.savefig(io.BytesIO(), format="png")
-        page = figure.bbox
-        boxes = [axes.get_tightbbox() for axes in figure.axes if axes.axison]
-        boxes += [
-            axes.get_legend().get_window_extent()
-            for axes in figure.axes
-            if not axes.axison and axes.get_legend()
-        ]
-        boxes += [legend.get_window_extent() for legend in figure.legends]
-        assert len(boxes) >= len(panels) + (study.kind != "simulated")
-        for i, box in enumerate(boxes):
-            assert page.x0 - 1 <= box.x0 < box.x1 <= page.x1 + 1
-            assert page.y0 - 1 <= box.y0 < box.y1 <= page.y1 + 1
-            assert not any(box.overlaps(other) for other in boxes[i + 1 :])
-        for axes in figure.axes:
-            if axes.axison:
-                assert axes.lines or axes.collections or axes.patches
-                labels = [text.get_window_extent() for text in axes.get_xticklabels() if text.get_text()]
-                assert not any(a.overlaps(b) for a, b in itertools.pairwise(labels))
+def test_an_evaluation_shows_expected_errors(make_row, figures, tmp_path):
+    draw_evaluation(*evaluation(make_row, bounded=False), tmp_path / "plot.png")
+    lines = {line.get_label(): line for line in figures[0].axes[0].lines}
+    assert list(lines) == [CURVES[n].title for n in ("hazard", "above_threshold", "paper")] + [
+        "sampling standard error"
+    ]
+    assert lines["hazard"].get_color() == CURVES["hazard"].colour
+    assert lines["hazard"].get_ydata().tolist() == pytest.approx([0.5, 0.05])
+    assert lines["sampling standard error"].get_ydata() == pytest.approx([0.05, 0.05])
+    assert "need public bounds: inverse_sensitivity, piecewise_laplace, laplace" in figures[0].get_suptitle()
+    assert "capped at 10 x the true value" in figures[0].get_suptitle()
+    assert figures[0].axes[0].get_ylabel() == "expected |error| / true value"
 
 
-def test_one_colour_for_one_mechanism(study_rows):
+@pytest.mark.parametrize(
+    "changes",
+    [{"epsilons": (1.0,)}, {"epsilons": tuple(0.1 * 1.5**i for i in range(12))}, {"true_value": 0.0}],
+)
+def test_unusual_evaluations(make_row, tmp_path, changes):
+    draw_evaluation(*evaluation(make_row, **changes), tmp_path / "plot.png")
+    assert (tmp_path / "plot.png").exists()
+
+
+def test_every_mechanism_has_a_style():
+    assert len({c.colour for c in CURVES.values()}) == len({c.marker for c in CURVES.values()}) == len(CURVES)
+
+
+def test_one_colour_for_one_mechanism(study_rows, figures):
     for name in ("variance", "mse", "unbounded", "illustrations"):
-        panels = panels_of(STUDIES[name], [] if name == "illustrations" else study_rows(name))
-        entries = {}
-        for panel in panels:
-            entries |= save_panel(panel, io.StringIO())
-        for label, handle in entries.items():
-            for mechanism, text in MECHANISM_NAMES.items():
-                if label.startswith(text):
-                    colour = handle.get_color() if hasattr(handle, "get_color") else handle.get_edgecolor()
-                    assert to_hex(colour) == MECHANISM_STYLES[mechanism][0].lower()
+        study = STUDIES[name]
+        draw_figure(study, panels_of(study, study_rows(name, 1)))
+        for axes in figures[-1].axes:
+            for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
+                for curve in CURVES.values():
+                    if label.startswith(curve.title):
+                        get = getattr(handle, "get_color", None) or handle.get_edgecolor
+                        assert to_hex(get()) == curve.colour.lower()
 
 
-def test_curves_show_the_capped_mean(study_rows, make_row):
+def lines_of(figures, rows):
+    draw_figure(STUDIES["mse"], panels_of(STUDIES["mse"], rows))
+    return {line.get_label(): line for line in figures[-1].axes[0].lines}
+
+
+def test_curves_show_the_capped_mean(make_row, figures):
     rows = [make_row(repeat=i, release=x, bounded=0) for i, x in enumerate((3.0, 1e300))]
-    (panel,) = panels_of(STUDIES["mse"], rows)
-    entries = save_panel(panel, io.StringIO())
-    assert list(entries) == ["hazard (our default)", "sampling standard error"]
-    assert entries["hazard (our default)"].get_ydata() == pytest.approx([(0.5 + 10) / 2])
+    lines = lines_of(figures, rows)
+    assert list(lines) == ["hazard", "sampling standard error"]
+    assert lines["hazard"].get_ydata() == pytest.approx([(0.5 + 10) / 2])
 
 
-def test_an_error_of_zero_is_left_out(make_row, tmp_path):
-    rows = [make_row(release=2.0), make_row(release=2.5, epsilon=2.0)]
-    (panel,) = panels_of(STUDIES["mse"], rows)
-    assert save_panel(panel, io.StringIO())["hazard (our default)"].get_xdata().tolist() == [2.0]
+def test_an_error_of_zero_is_left_out(make_row, figures):
+    lines = lines_of(figures, [make_row(release=2.0), make_row(release=2.5, epsilon=2.0)])
+    assert lines["hazard"].get_xdata().tolist() == [2.0]
 
 
 def test_files(study_rows, tmp_path):
     studies = [STUDIES[name] for name in ("mse", "asymmetry", "illustrations", "beta")]
-    paths = draw_figures(studies, study_rows("mse") + study_rows("asymmetry"), tmp_path)
+    # a run on a part of the curves draws all that there are
+    studies[0] = dataclasses.replace(studies[0], curves=(), tasks=())
+    rows = study_rows("mse", 1) + study_rows("asymmetry")
+    paths = draw_figures(studies, rows, tmp_path)
     assert [path.name for path in paths] == ["mse.png", "asymmetry.png", "illustrations.png"]
-    for path in paths:
+    written = [path.with_suffix(".svg").read_text() for path in paths]
+    for path, text in zip(paths, written, strict=True):
         assert path.read_bytes().startswith(b"\x89PNG")
-        assert path.with_suffix(".svg").read_text().startswith("<?xml")
-
-
-def test_the_same_rows_give_the_same_svg(study_rows):
-    (panel, *_) = panels_of(STUDIES["mse"], study_rows("mse", 1))
-    first, second = io.StringIO(), io.StringIO()
-    assert isinstance(panel, Panel)
-    save_panel(panel, first)
-    save_panel(panel, second)
-    assert first.getvalue() == second.getvalue()
+        assert text.startswith("<?xml")
+    assert len({len(text) for text in written}) == 3
+    draw_figures(studies[:1], rows, tmp_path)
+    assert paths[0].with_suffix(".svg").read_text() == written[0]  # the same rows, the same picture
 
 
 def test_illustrations_are_what_they_say():
     assert asymmetry_of(illustration_bounds(1.0, 1.0), 1.0) < 0.01
     assert asymmetry_of(illustration_bounds(0.2, 3.0), 1.0) > 0.4
+
+
+def test_no_pyplot(tmp_path):
+    # in a fresh interpreter: another test may have imported it
+    code = (
+        "import sys, dp_metrics.evaluation.figures as f\n"
+        # not pandas: scikit-learn imports it itself where it is installed
+        "assert not [m for m in sys.modules if m.partition('.')[0] in ('matplotlib', 'xgboost')]\n"
+        "f.draw_figures([f.STUDIES['illustrations']], [], __import__('pathlib').Path())\n"
+        "assert 'matplotlib.pyplot' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=tmp_path)
+
+
+def test_missing_extra(make_row, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(MissingExtraError, match="matplotlib"):
+        draw_evaluation(*evaluation(make_row), tmp_path / "plot.png")

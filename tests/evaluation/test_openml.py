@@ -9,7 +9,8 @@ import pytest
 import sklearn.datasets
 from sklearn.utils import Bunch
 
-from dp_metrics.evaluation.datasets import DATA_VARIABLE, DATASETS, DatasetError, load_dataset
+from dp_metrics.evaluation.datasets import DATASETS, load_dataset
+from dp_metrics.evaluation.sources import DATA_VARIABLE, DatasetError
 
 
 @pytest.fixture

@@ -10,8 +10,14 @@ import pytest
 from dp_metrics.evaluation import population
 from dp_metrics.evaluation.datasets import DATASETS
 from dp_metrics.evaluation.models import Evaluation, largest_log_loss
-from dp_metrics.evaluation.population import Population, Task, load_population, model_losses
-from dp_metrics.mechanisms import AboveThreshold, Hazard
+from dp_metrics.evaluation.population import (
+    Population,
+    Task,
+    load_population,
+    model_populations,
+    populations_of,
+)
+from dp_metrics.mechanisms import Hazard
 
 VALUES = np.random.default_rng(0).gamma(2.0, 3.0, size=500)
 MSE = Task("synthetic", "mse")
@@ -22,12 +28,12 @@ def trained(monkeypatch):
     """Count trainings, without doing any."""
     calls = []
 
-    def evaluate(dataset, features, target, *, split_seed, progress):
-        calls.append((dataset.name, split_seed))
+    def evaluate(dataset, features, target, *, progress):
+        calls.append(dataset.name)
         if dataset.task == "regression":
-            return Evaluation(dataset, np.array([1.0, 2.0, 70.0]), np.array([1.5, 2.0, 0.0]), 10)
+            return Evaluation(dataset, np.array([1.0, 2.0, 70.0]), np.array([1.5, 2.0, 0.0]))
         proba = np.array([[1.0, 0.0], [0.25, 0.75], [0.5, 0.5]])
-        return Evaluation(dataset, np.array([0, 1, 0]), proba, 10, dataset.train_rows and 52.0)
+        return Evaluation(dataset, np.array([0, 1, 0]), proba, dataset.train_rows and 52.0)
 
     monkeypatch.setattr(population, "evaluate_model", evaluate)
     return calls
@@ -38,12 +44,12 @@ def test_losses_are_cached(tmp_path, trained):
     assert first.values.tolist() == [0.25, 0.0, 4900.0]
     assert first.bounds is None
     assert load_population(Task("synthetic", "mae"), None, tmp_path).values.tolist() == [0.5, 0.0, 70.0]
-    assert trained == [("synthetic", 0)]
+    assert trained == ["synthetic"]
     assert [path.name for path in tmp_path.iterdir()] == ["synthetic.npz"]
     with np.load(tmp_path / "synthetic.npz") as arrays:
         metadata = json.loads(str(arrays["metadata"]))
-    assert metadata["split_seed"] == metadata["model_seed"] == 0
-    assert {"dp_metrics", "numpy", "scikit-learn", "xgboost"} <= set(metadata["versions"])
+    assert metadata["of"]["split_seed"] == metadata["of"]["model_seed"] == 0
+    assert {"dp_metrics", "numpy", "scikit-learn", "xgboost"} <= set(metadata["of"]["versions"])
 
 
 @pytest.mark.parametrize("change", ["version", "seed", "model seed", "format", "bounds", "damage", "empty"])
@@ -78,21 +84,18 @@ def test_data_that_changed_are_noticed(tmp_path, trained, monkeypatch):
     path = tmp_path / "diamonds.csv.gz"
     for content in (b"a", b"a", b"b"):
         path.write_bytes(content)
-        model_losses(DATASETS["diamonds"], tmp_path, tmp_path / "cache")
+        model_populations(DATASETS["diamonds"], tmp_path, tmp_path / "cache")
     assert len(trained) == 2
 
 
 def test_log_loss_has_the_cap_of_its_logits(tmp_path, trained):
-    losses = model_losses(DATASETS["digits"], None, tmp_path)
-    assert losses["log_loss"] == pytest.approx([0.0, -math.log(0.75), math.log(2)], abs=1e-12)
-    assert losses["log_loss_cap"] == pytest.approx(
-        36.04, abs=0.01
-    )  # scikit-learn's clipping of probabilities
-    with_logits = dataclasses.replace(DATASETS["digits"], train_rows=1)
-    tiny = Evaluation(with_logits, np.array([1]), np.array([[1.0, 1e-22]]), 1, largest_log_loss(10, 25.0))
-    losses = population._losses_of(tiny)
-    assert losses["log_loss"] == pytest.approx([22 * math.log(10)])
-    assert losses["log_loss_cap"] == pytest.approx(math.log(1 + 9 * math.exp(50)))
+    found = model_populations(DATASETS["digits"], None, tmp_path)["log_loss"]
+    assert found.values == pytest.approx([0.0, -math.log(0.75), math.log(2)], abs=1e-12)
+    assert found.bounds == (0.0, pytest.approx(36.04, abs=0.01))  # scikit-learn's clipping of probabilities
+    tiny = Evaluation(DATASETS["mnist"], np.array([1]), np.array([[1.0, 1e-22]]), largest_log_loss(10, 25.0))
+    found = populations_of(tiny)["log_loss"]
+    assert found.values == pytest.approx([22 * math.log(10)])
+    assert found.bounds == (0.0, pytest.approx(math.log(1 + 9 * math.exp(50))))
 
 
 def test_a_column(tmp_path):
@@ -125,7 +128,5 @@ def test_output_bounds_are_of_the_metric(metric, bounds):
 
 
 def test_the_paper_sums_cross_entropy():
-    sample = VALUES[:100]
-    for metric, scale in (("log_loss", 0.01), ("mse", 1.0)):
-        bounds = Population(metric, VALUES, None).output_bounds(sample, AboveThreshold.paper(), 1.0)
-        assert bounds.paper_scale == scale
+    units = {m: Population(m, VALUES, None).paper_unit(100) for m in ("log_loss", "mse", "mae", "variance")}
+    assert units == {"log_loss": 0.01, "mse": 1.0, "mae": 1.0, "variance": 1.0}

@@ -8,9 +8,10 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from dp_metrics.evaluation.report import report_page, write_report
+from dp_metrics.evaluation.compared import BETAS, CURVES
+from dp_metrics.evaluation.report import overall_tables, report_page, tables_of, write_report
 from dp_metrics.evaluation.results import ResultsError, ResultsFile
-from dp_metrics.evaluation.studies import CURVES
+from dp_metrics.evaluation.studies import STUDIES
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
@@ -51,9 +52,6 @@ class Balanced(HTMLParser):
         if tag not in self.VOID:
             self.open.append(tag)
 
-    def handle_startendtag(self, tag, attrs):
-        self.ids += [value for name, value in attrs if name == "id"]
-
     def handle_endtag(self, tag):
         assert self.open.pop() == tag
 
@@ -64,18 +62,109 @@ def test_page(rows):
     parser.feed(page)
     assert parser.open == []
     assert len(set(parser.ids)) == len(parser.ids)
-    # panels and legends of mse, variance, asymmetry (its legends are inside) and illustrations
-    assert parser.seen.count("svg") == (1 + 1) + (1 + 1) + 2 + (3 + 1)
+    assert parser.seen.count("img") == len(re.findall(r'src="data:image/svg', page)) == 4
     assert 'name="viewport" content="width=device-width, initial-scale=1"' in page
-    # nothing is fetched: no scripts, style sheets, images or fonts, and every reference is within the page
-    assert not {"script", "link", "img", "iframe"} & set(parser.seen)
-    assert not re.search(r"@import|url\((?!#)", page)
-    targets = set(re.findall(r'(?:href="|url\()#([^")]+)', page))
-    assert targets <= set(parser.ids)
-    for words in ("What we found", "agrees with the paper", "Does privacy cost anything", "git revision"):
-        assert words in page
+    # nothing is fetched: no scripts, style sheets or fonts, and every reference is within the page
+    assert not {"script", "link", "iframe"} & set(parser.seen)
+    assert not re.search(r"@import|url\(|src=\"(?!data:)", page)
+    assert set(re.findall(r'href="#([^"]+)', page)) <= set(parser.ids)
+    for title, table in (tables_of(STUDIES["mse"], rows) | overall_tables(rows)).items():
+        assert title in page
+        assert all(f"<th>{name}</th>" in page for name in table.index)
     for words in ("abc", "numpy=2", "All numbers of this figure", "CC BY 4.0", "seeded"):
         assert words in page
+
+
+ERRORS = {
+    "hazard": 0.1, "above_threshold": 0.2, "paper": 0.3, "inverse_sensitivity": 3.0, "laplace": 0.05,
+    "clipped_mean": 0.5,
+}  # fmt: skip
+
+
+def errors(make_row, **fields):
+    """Return rows in which each mechanism has one relative error, at epsilon 1 and half as much at 2."""
+    return [
+        make_row(mechanism=m, epsilon=e, repeat=i, release=2.0 - 2.0 * x / e, **fields)
+        for m, x in ERRORS.items()
+        for e in (1.0, 2.0)
+        for i in range(2)
+    ]
+
+
+def test_who_has_less_error(make_row):
+    rows = errors(make_row) + errors(make_row, dataset="abalone", sampling_error=0.4)
+    (against,) = tables_of(STUDIES["mse"], rows).values()
+    assert against.to_numpy() == pytest.approx(10.0)
+    assert against.index.tolist() == ["bike, MSE", "abalone, MSE", "geometric mean"]
+    ratios, shares, sampling, _ = overall_tables(rows).values()
+    assert ratios.loc["AboveThreshold (paper preset)"].tolist() == pytest.approx([3.0, 3.0])
+    assert ratios.loc["Laplace"].tolist() == pytest.approx([0.5, 0.5])
+    assert shares.loc["Laplace"].tolist() == [0, 0]
+    assert shares.loc["clipped mean"].tolist() == [1, 1]
+    assert sampling.loc["bike, MSE"].tolist() == pytest.approx([2.0, 1.0])
+    assert sampling.loc["abalone, MSE"].tolist() == pytest.approx([0.5, 0.25])
+    assert sampling.loc["geometric mean"].tolist() == pytest.approx([1.0, 0.5])
+
+
+def test_releases_near_zero(make_row):
+    rows = [make_row(mechanism=m, repeat=i, release=x) for m in ("paper", "hazard") for i, x in
+            enumerate((0.1, 1.9, 0.19, 0.21) if m == "paper" else (1.9, 2.0, 2.1, 1.0))]  # fmt: skip
+    stopped = list(overall_tables(rows).values())[-1]
+    assert stopped.to_dict() == {"paper": {"bike, MSE": 0.5}, "hazard": {"bike, MSE": 0.0}}
+
+
+def test_without_bounds(make_row):
+    rows = [
+        make_row(figure="unbounded-losses", bounded=bounded, setting=setting, mechanism=m, repeat=i,
+                 release=x, overshoot=chance)
+        for setting, bounded in (("bounded", 1), ("unbounded", 0))
+        for m, chance in (("paper", 1e-3), ("hazard", 1e-9))
+        for i, x in enumerate((2.1, 2.2, 2e9 if m == "paper" and not bounded else 2.1))
+    ]  # fmt: skip
+    (table,) = tables_of(STUDIES["unbounded-losses"], rows).values()
+    assert table.loc["hazard"].tolist() == pytest.approx([1, 1, 1, 0, 3, 1e-9, 0.4 / 6])
+    mean = (0.05 + 0.1 + 10) / (0.05 + 0.1 + 0.05)
+    plain = (0.1 + 0.2 + 2e9) / 6
+    found = table.loc["AboveThreshold (paper preset)"].tolist()
+    assert found == pytest.approx([2, mean, mean, 1, 3, 1e-3, plain])
+
+
+def test_beta(make_row):
+    rows = [
+        make_row(figure="beta", metric="variance", column="cnt", mechanism="paper", setting=curve.setting,
+                 repeat=i, release=2.0 + x)
+        for curve, x in zip(BETAS, (0.4, 0.3, 0.2, 0.1, 0.2, 0.3), strict=True)
+        for i in range(2)
+    ]  # fmt: skip
+    (table,) = tables_of(STUDIES["beta"], rows).values()
+    assert table[1.0].tolist() == pytest.approx([2, 1.5, 1, 0.5, 1, 1.5])
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_asymmetry(make_row, sign):
+    rows = [
+        make_row(figure="asymmetry", dataset="simulated", metric=("uniform", "heavy-tailed")[i % 2], repeat=i,
+                 mechanism=m, setting=f"asymmetry={i / 60:.6f}", expected_error=x)
+        for i in range(30)
+        for m, x in (("inverse_sensitivity", 2.0 ** (sign * i)), ("paper", 1.0), ("hazard", 0.5))
+    ]  # fmt: skip
+    (table,) = tables_of(STUDIES["asymmetry"], rows).values()
+    assert table["rank correlation"].tolist() == pytest.approx([sign, sign])
+    medians = 2.0 ** (sign * np.array([2.5, 11.5, 22, 28]))
+    if sign > 0:
+        medians[:2] = [(4 + 8) / 2, (2**11 + 2**12) / 2]
+    else:
+        medians[:2] = [(1 / 4 + 1 / 8) / 2, (2**-11 + 2**-12) / 2]
+    assert table.loc["AboveThreshold (paper preset)"].tolist()[:4] == pytest.approx(medians.tolist())
+    assert table.loc["hazard"].tolist()[:4] == pytest.approx((2 * medians).tolist())
+    assert table["simulations"].tolist() == [30, 30]
+
+
+def test_a_partial_run_has_partial_tables(make_row):
+    assert all(tables_of(study, [make_row(mechanism="laplace")]) == {} for study in STUDIES.values())
+    assert overall_tables([make_row(mechanism="laplace")]) == {}
+    assert "<img" in report_page([make_row(mechanism="laplace")])
+    assert "<img" in report_page([make_row()])
 
 
 def test_write(tmp_path, rows, capsys):
@@ -101,7 +190,7 @@ def test_in_a_browser(tmp_path, rows, width):
     # the page is wider than the window if the title says so once it is shown
     script = (
         "<script>document.title = 'width ' + document.documentElement.scrollWidth + ' of ' + "
-        "window.innerWidth + ', pictures ' + [...document.querySelectorAll('svg')].filter("
+        "window.innerWidth + ', pictures ' + [...document.querySelectorAll('img')].filter("
         "s => s.getBoundingClientRect().height > 20).length</script>"
     )
     path.write_text(report_page(rows).replace("</body>", f"{script}</body>"), encoding="utf-8")
@@ -117,7 +206,7 @@ def test_in_a_browser(tmp_path, rows, width):
     title = re.search(r"<title>width (\d+) of (\d+), pictures (\d+)</title>", browse("--dump-dom"))
     assert title is not None
     assert int(title[1]) <= int(title[2])
-    assert int(title[3]) == 10
+    assert int(title[3]) == 4
     browse(f"--screenshot={tmp_path / 'page.png'}")
     from matplotlib.image import imread
 

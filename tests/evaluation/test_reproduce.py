@@ -2,16 +2,18 @@
 
 import dataclasses
 import os
+import sys
 
 import numpy as np
 import pytest
 
 from dp_metrics.evaluation import cli, population, reproduce
 from dp_metrics.evaluation.cli import main
-from dp_metrics.evaluation.datasets import DATA_VARIABLE, DATASETS
+from dp_metrics.evaluation.compared import CURVES
+from dp_metrics.evaluation.datasets import DATASETS
 from dp_metrics.evaluation.models import Evaluation
 from dp_metrics.evaluation.results import ResultsFile
-from dp_metrics.evaluation.studies import CURVES
+from dp_metrics.evaluation.sources import DATA_VARIABLE
 
 
 @pytest.fixture
@@ -23,14 +25,14 @@ def small(monkeypatch, tmp_path):
         x = rng.normal(size=(300, 3))
         return x, 50.0 + 10.0 * x[:, 0]
 
-    def evaluate(dataset, features, target, *, split_seed, progress):
-        return Evaluation(dataset, target[:200], np.full(200, 50.0), 100)
+    def evaluate(dataset, features, target, *, progress):
+        return Evaluation(dataset, target[:200], np.full(200, 50.0))
 
     bounded = dataclasses.replace(DATASETS["synthetic"], loader=load, bounds=(0.0, 100.0))
     monkeypatch.setitem(DATASETS, "synthetic", bounded)
     monkeypatch.setattr(population, "evaluate_model", evaluate)
-    monkeypatch.setattr(reproduce, "QUICK_REPEATS", 2)
-    monkeypatch.setattr(reproduce, "QUICK_EPSILONS", (1.0, 4.0))
+    monkeypatch.setattr(reproduce, "QUICK", ((1.0, 4.0), 2))
+    monkeypatch.setattr(reproduce, "git_revision", lambda: "abc")  # whoever commits meanwhile
     monkeypatch.delenv(DATA_VARIABLE, raising=False)
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -135,7 +137,7 @@ def test_a_figure_alone_is_made_of_the_default_data_sets(small, capsys, monkeypa
 
 
 def test_cifar_is_left_out_without_torch(monkeypatch, capsys):
-    monkeypatch.setitem(reproduce.sys.modules, "torch", None)
+    monkeypatch.setitem(sys.modules, "torch", None)
     names = reproduce.default_datasets(quick=False)
     assert names == ["diamonds", "abalone", "bike", "adult", "diabetes", "mnist"]
     assert (
@@ -146,7 +148,7 @@ def test_cifar_is_left_out_without_torch(monkeypatch, capsys):
 
 
 def test_cifar_asked_for_without_torch(small, capsys, monkeypatch):
-    monkeypatch.setitem(reproduce.sys.modules, "torch", None)
+    monkeypatch.setitem(sys.modules, "torch", None)
     assert 'pip install "dp_metrics[vision]"' in failure(capsys, "--dataset", "cifar10")
 
 
@@ -182,4 +184,4 @@ def test_quick_run(tmp_path):
     panels = {(row.figure, row.dataset, row.column, row.metric) for row in ResultsFile(tmp_path).rows}
     assert len(panels) == (31 if real else 10)
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert "What hazard gains" in page
+    assert "Mean error / mean error of hazard" in page

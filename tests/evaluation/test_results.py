@@ -1,11 +1,12 @@
 """The file of results: nothing that is whole is ever lost, and what is not is named by its line."""
 
+import statistics
 import subprocess
 
 import pytest
 
 from dp_metrics.evaluation import results
-from dp_metrics.evaluation.results import ResultsError, ResultsFile, git_revision, key_of
+from dp_metrics.evaluation.results import ResultsError, ResultsFile, git_revision, summarise
 
 
 def written(path, rows):
@@ -26,7 +27,6 @@ def test_round_trip(tmp_path, make_row):
         again = ResultsFile(place)
         assert again.rows == rows
         assert again.problems == []
-        assert again.keys() == {key_of(row) for row in rows}
 
 
 def test_no_file_is_an_empty_one(tmp_path):
@@ -60,22 +60,12 @@ def test_damaged_line_in_the_middle(tmp_path, make_row, damage):
     assert stored.problems == [f"{path}: line 3 is damaged and was dropped"]
 
 
-def test_stopped_while_the_header_was_written(tmp_path, make_row):
-    path = written(tmp_path, [])
-    path.write_text(path.read_text()[:30])
-    stored = ResultsFile(path)
-    assert stored.problems == [f"{path}: line 1 is incomplete and was dropped"]
-    stored.prepare()
-    stored.append([make_row()])
-    assert len(ResultsFile(path).rows) == 1
-
-
 def test_repeated_lines_count_once(tmp_path, make_row):
     path = written(tmp_path, [make_row(), make_row(release=3.0)])
     assert ResultsFile(path).rows == [make_row()]
 
 
-@pytest.mark.parametrize("content", [b"a,b\n1,2\n", b"\x89PNG\r\n", b"{}"])
+@pytest.mark.parametrize("content", [b"a,b\n1,2\n", b"\x89PNG\r\n", b"{}", b"figure,data"])
 def test_something_else(tmp_path, content):
     path = tmp_path / "other"
     path.write_bytes(content)
@@ -93,7 +83,7 @@ def test_unreadable(tmp_path, monkeypatch):
 
 
 def test_a_field_that_would_break_the_format(tmp_path, make_row):
-    with pytest.raises(ValueError, match="can't be a field"):
+    with pytest.raises(ValueError, match="can't be a line"):
         written(tmp_path, [make_row(setting="a,b")])
 
 
@@ -106,3 +96,26 @@ def test_git_revision(monkeypatch):
 
         monkeypatch.setattr(results.subprocess, "run", run)
         assert git_revision() == "unknown"
+
+
+def test_summary_by_hand(make_row):
+    releases = (2.0, 3.0, 2.5, 0.1, 50.0)
+    (line,) = summarise([make_row(repeat=i, release=x) for i, x in enumerate(releases)]).itertuples()
+    assert (line.repeats, line.n, line.bounded) == (5, 1000, 1)
+    assert line.mean == line.raw_mean == pytest.approx((0 + 1 + 0.5 + 1.9 + 48) / 5 / 2)
+    assert line.median == pytest.approx(0.5)
+    assert line.bias == pytest.approx((0 + 1 + 0.5 - 1.9 + 48) / 5 / 2)
+    deviation = statistics.stdev([0, 1, 0.5, 1.9, 48]) / 2
+    assert line.high - line.mean == pytest.approx(1.6449 * deviation / 5**0.5, rel=1e-4)
+    assert line.high - line.mean == pytest.approx(line.mean - line.low)
+    assert (line.stopped, line.overshot) == (0.2, 0.2)
+    assert line.exact == pytest.approx(0.2)
+    assert line.sampling == pytest.approx(0.05)
+    assert line.overshoot_chance == pytest.approx(1e-9)
+
+
+def test_errors_without_bounds_are_capped(make_row):
+    rows = [make_row(bounded=0, repeat=i, release=x) for i, x in enumerate((3.0, 1e300))]
+    (line,) = summarise(rows).itertuples()
+    assert line.mean == line.bias == pytest.approx((0.5 + 10) / 2)
+    assert line.raw_mean > 1e299

@@ -1,0 +1,271 @@
+"""The engine of every study: draw records, release their metric with each curve, note the error; many times.
+
+The releases are seeded, so that a run can be repeated; they are therefore not private, which on public data
+protects nobody and harms nobody. Only `dp-metrics evaluate` takes all records, once, and draws its releases
+from the operating system.
+"""
+
+import hashlib
+import math
+import multiprocessing
+import signal
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from dp_metrics._random import OSEntropy, SeededEntropy
+from dp_metrics.evaluation.compared import Curve, clipped_mean
+from dp_metrics.evaluation.models import SPLIT_SEED
+from dp_metrics.evaluation.population import Population, Task
+from dp_metrics.evaluation.results import ERROR_CAP, Key, ResultRow
+from dp_metrics.evaluation.sources import import_extra
+from dp_metrics.evaluation.studies import Study
+from dp_metrics.inputs.floats import Floats
+from dp_metrics.mechanisms import InverseSensitivity, Mechanism
+from dp_metrics.sensitivity.output_bounds import OutputBounds
+
+__all__ = [
+    "EXACT_REPEATS", "SAMPLE_SIZE", "SIMULATIONS_PER_REPEAT", "Chunk", "asymmetry_of", "plan", "run_chunk",
+    "run_chunks", "seed_of", "simulate_bounds",
+]  # fmt: skip
+
+SAMPLE_SIZE = 1000  # records drawn in each repeat
+EXACT_REPEATS = 3  # exact expected errors, slow to compute, are computed in the first repeats only
+SIMULATIONS_PER_REPEAT = 3  # each is a single point: so many are made for each repeat of the other studies
+_CHUNK, _SIMULATED_CHUNK = 10, 20
+_VALUE, _RANKS = 1000.0, 100  # of the simulated output bounds
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """A piece of work: some repeats of a task at one epsilon, and the curves still to be computed in each."""
+
+    study: Study
+    task: Task | None  # None where output bounds are simulated
+    epsilon: float  # nan there
+    repeats: tuple[tuple[int, tuple[Curve, ...]], ...]
+
+    @property
+    def releases(self) -> int:
+        """Number of releases."""
+        return sum(len(curves) for _, curves in self.repeats)
+
+
+@dataclass(frozen=True, eq=False)
+class _Draw:
+    """What the curves of one repeat have in common: a row to be completed, and what mechanisms see."""
+
+    row: ResultRow
+    seen: Callable[[Mechanism, bool], OutputBounds]
+    seed_parts: Callable[[Curve], tuple[object, ...]] | None  # of a release; None: no seed
+    exact: bool
+    unit: float = 1.0
+    records: Floats | None = None
+    limit: float | None = None
+
+
+def seed_of(*parts: object) -> int:
+    """Return a seed that belongs to these names and numbers."""
+    return int.from_bytes(hashlib.blake2b("|".join(map(str, parts)).encode(), digest_size=7).digest(), "big")
+
+
+def plan(
+    study: Study,
+    populations: Mapping[Task, Population],
+    epsilons: Sequence[float],
+    repeats: int,
+    done: set[Key],
+) -> list[Chunk]:
+    """Return what is left to do of a study."""
+    if study.kind == "simulated":
+        known = {(key[5], key[7]) for key in done if key[0] == study.name}
+        count = SIMULATIONS_PER_REPEAT * repeats
+        todo = [(i, tuple(c for c in study.curves if (c.mechanism, i) not in known)) for i in range(count)]
+        return _chunks(study, None, math.nan, todo, _SIMULATED_CHUNK)
+    chunks = []
+    for task, epsilon in product(study.tasks, epsilons):
+        free = populations[task].bounds is None
+        keys = {
+            curve: (
+                study.name,
+                task.dataset,
+                task.column,
+                task.metric,
+                curve.setting,
+                curve.mechanism,
+                epsilon,
+            )
+            for curve in study.curves
+            if not free or not (curve.needs_bounds or curve.setting == "bounded")
+        }
+        todo = [(i, tuple(c for c, key in keys.items() if (*key, i) not in done)) for i in range(repeats)]
+        chunks += _chunks(study, task, epsilon, todo, _CHUNK)
+    return chunks
+
+
+def _chunks(
+    study: Study, task: Task | None, epsilon: float, todo: list[tuple[int, tuple[Curve, ...]]], size: int
+) -> list[Chunk]:
+    parts = (todo[first : first + size] for first in range(0, len(todo), size))
+    left = (tuple((repeat, curves) for repeat, curves in part if curves) for part in parts)
+    return [Chunk(study, task, epsilon, part) for part in left if part]
+
+
+def run_chunk(
+    chunk: Chunk, populations: Mapping[Task, Population], stamp: Mapping[str, Any]
+) -> list[ResultRow]:
+    """Return the rows of a chunk; `stamp` has the fields `versions` and `revision` of the rows."""
+    rows = []
+    for repeat, curves in chunk.repeats:
+        if chunk.task is None:
+            draw = _simulated(chunk.study, repeat, stamp)
+        else:
+            draw = _drawn(chunk, chunk.task, repeat, populations[chunk.task], stamp)
+        rows += [_released(draw, curve) for curve in curves]
+    return rows
+
+
+def _drawn(chunk: Chunk, task: Task, repeat: int, population: Population, stamp: Mapping[str, Any]) -> _Draw:
+    names = (chunk.study.name, task.dataset, task.column, task.metric, chunk.epsilon, repeat)
+    whole = chunk.study.kind == "whole"
+    draw_seed = -1 if whole else seed_of("draw", *names)
+    records = population.values
+    if not whole:
+        records = population.draw(SAMPLE_SIZE, np.random.default_rng(draw_seed))
+    true_value, sampling_error = population.truth(records)
+    row = ResultRow(
+        figure=chunk.study.name, dataset=task.dataset, column=task.column, metric=task.metric,
+        epsilon=chunk.epsilon, repeat=repeat, n=len(records), bounded=int(population.bounds is not None),
+        draw_seed=draw_seed, split_seed=-1 if task.metric == "variance" else SPLIT_SEED,
+        true_value=true_value, sampling_error=sampling_error, **stamp,
+    )  # fmt: skip
+
+    def seen(mechanism: Mechanism, bounded: bool) -> OutputBounds:
+        return population.output_bounds(records, mechanism, chunk.epsilon, bounded=bounded)
+
+    return _Draw(
+        row, seen, None if whole else lambda curve: ("release", *names, curve.mechanism, curve.setting),
+        exact=whole or repeat < EXACT_REPEATS, unit=population.paper_unit(len(records)), records=records,
+        limit=None if population.bounds is None else population.bounds[1],
+    )  # fmt: skip
+
+
+def _simulated(study: Study, number: int, stamp: Mapping[str, Any]) -> _Draw:
+    kind, epsilon, output_bounds = simulate_bounds(number)
+    row = ResultRow(
+        figure=study.name, dataset="simulated", metric=kind, epsilon=epsilon, repeat=number,
+        setting=f"asymmetry={asymmetry_of(output_bounds, epsilon):.6f}", n=SAMPLE_SIZE, bounded=1,
+        draw_seed=seed_of("simulated bounds", number), true_value=output_bounds.value, **stamp,
+    )  # fmt: skip
+
+    return _Draw(
+        row, lambda mechanism, bounded: output_bounds,
+        lambda curve: ("simulated release", number, curve.mechanism), exact=True,
+    )  # fmt: skip
+
+
+def _released(draw: _Draw, curve: Curve) -> ResultRow:
+    """Return the row of one release and, where asked for, of two numbers from its exact law."""
+    epsilon, true_value = draw.row.epsilon, draw.row.true_value
+    bounded = bool(draw.row.bounded) and curve.bounded
+    seed = -1 if draw.seed_parts is None else seed_of(*draw.seed_parts(curve))
+    entropy = OSEntropy() if draw.seed_parts is None else SeededEntropy(seed)
+    expected = overshoot = None
+    if curve.make is None:
+        assert draw.records is not None
+        limit, variance = draw.limit if bounded else None, draw.row.metric == "variance"
+        release = clipped_mean(draw.records, epsilon=epsilon, limit=limit, variance=variance, rng=entropy)
+    else:
+        mechanism = curve.make(draw.unit)
+        output_bounds = draw.seen(mechanism, bounded)
+        release = mechanism.release(output_bounds, epsilon, entropy)
+        if draw.exact:
+            law = mechanism.output_distribution(output_bounds, epsilon)
+            cap = math.inf if bounded else ERROR_CAP * true_value
+            expected = float(law.mean_absolute_error(true_value, cap=cap))
+            overshoot = 1.0 - float(law.cdf(ERROR_CAP * true_value))
+    return replace(
+        draw.row, setting=draw.row.setting or curve.setting, mechanism=curve.mechanism, bounded=int(bounded),
+        release_seed=seed, release=release, error=abs(release - true_value), expected_error=expected,
+        overshoot=overshoot,
+    )  # fmt: skip
+
+
+def simulate_bounds(number: int) -> tuple[str, float, OutputBounds]:
+    """Return the kind, the epsilon and the output bounds of one simulation (section 4.3 of the paper).
+
+    The lower bounds are uniform over [0, 1000], with 1000 the true value. The upper ones are uniform over a
+    range up to 300 times as wide, or have steps from a Pareto law, so that their last ranks reach far
+    out and a smaller epsilon means more asymmetry.
+    """
+    rng = np.random.default_rng(seed_of("simulated bounds", number))
+    kind = ("uniform", "heavy-tailed")[number % 2]
+    epsilon = float(np.exp(rng.uniform(np.log(0.1), np.log(4.0))))
+    width = _VALUE * float(np.exp(rng.uniform(0.0, np.log(300.0))))
+    lower = np.sort(rng.uniform(0.0, _VALUE, _RANKS))[::-1]
+    if kind == "uniform":
+        upper = _VALUE + np.sort(rng.uniform(0.0, width, _RANKS))
+    else:
+        # the nearest step is like one of the lower bounds; the l-th grows by a random power of l
+        steps = (1.0 + rng.pareto(2.0, _RANKS)) * np.arange(1, _RANKS + 1.0) ** rng.uniform(0.0, 3.0)
+        upper = _VALUE + np.cumsum(steps) * (_VALUE / _RANKS) / 2
+        width = float(upper[-1]) * 1.01 - _VALUE
+    bounds = OutputBounds(_VALUE, lower, upper, (0.0, _VALUE + width), monotonic=True, n=SAMPLE_SIZE)
+    return kind, epsilon, bounds
+
+
+def asymmetry_of(output_bounds: OutputBounds, epsilon: float) -> float:
+    """Return |P(inverse sensitivity > f) - 1/2|, the paper's measure (section 4.3)."""
+    law = InverseSensitivity().output_distribution(output_bounds, epsilon)
+    return abs(0.5 - float(law.cdf(output_bounds.value)))
+
+
+_shared: dict[str, Any] = {}
+
+
+def _start_worker(populations: Mapping[Task, Population], stamp: Mapping[str, Any]) -> None:
+    # the main process stops the others, without their tracebacks
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # The processes share the processor; threads of theirs would only wait for it.
+    import_extra("threadpoolctl").threadpool_limits(1)
+    _shared.update(populations=populations, stamp=stamp)
+
+
+def _work(chunk: Chunk) -> list[ResultRow]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        return run_chunk(chunk, _shared["populations"], _shared["stamp"])
+
+
+def run_chunks(
+    chunks: Sequence[Chunk], populations: Mapping[Task, Population], stamp: Mapping[str, Any], jobs: int
+) -> Iterator[list[ResultRow]]:
+    """Yield the rows of each chunk as it is done, in this process or in several others."""
+    if jobs == 1:
+        for chunk in chunks:
+            yield run_chunk(chunk, populations, stamp)
+        return
+    context = multiprocessing.get_context("spawn")  # a forked child would inherit locks of xgboost's threads
+    with ProcessPoolExecutor(jobs, context, _start_worker, (populations, stamp)) as pool:
+        waiting = iter(chunks)
+        running = {pool.submit(_work, chunk) for _, chunk in zip(range(2 * jobs), waiting, strict=False)}
+        try:
+            while running:
+                finished, running = wait(running, return_when=FIRST_COMPLETED)
+                for future in finished:
+                    yield future.result()
+                for _, chunk in zip(finished, waiting, strict=False):  # this order: zip drops no chunk
+                    running.add(pool.submit(_work, chunk))
+        except BrokenProcessPool as error:
+            raise ChildProcessError(
+                "a process was killed, perhaps for want of memory; the same command goes on from here"
+            ) from error
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise

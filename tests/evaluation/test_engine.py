@@ -1,0 +1,294 @@
+"""The engine: what is left to do, done once each, the same in one process or in several."""
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+from sklearn.metrics import log_loss, mean_absolute_error, mean_squared_error
+
+from dp_metrics import SeededReleaseWarning, private_log_loss, private_mae, private_mse, private_variance
+from dp_metrics._random import SeededEntropy
+from dp_metrics.evaluation import engine
+from dp_metrics.evaluation.compared import CURVES, MECHANISM_CURVES
+from dp_metrics.evaluation.datasets import DATASETS
+from dp_metrics.evaluation.engine import (
+    EXACT_REPEATS,
+    asymmetry_of,
+    plan,
+    run_chunk,
+    run_chunks,
+    seed_of,
+    simulate_bounds,
+)
+from dp_metrics.evaluation.models import Evaluation
+from dp_metrics.evaluation.population import Population, Task, populations_of
+from dp_metrics.evaluation.results import ERROR_CAP, key_of
+from dp_metrics.evaluation.sources import DatasetError
+from dp_metrics.evaluation.studies import STUDIES, Study, StudyError, select_studies
+from dp_metrics.mechanisms import MECHANISMS, AboveThreshold
+from dp_metrics.sensitivity.output_bounds import OutputBounds
+
+TASK = Task("bike", "mae")
+STUDY = dataclasses.replace(STUDIES["mae"], tasks=(TASK,))
+BOUNDED = {TASK: Population("mae", np.random.default_rng(0).gamma(2.0, 3.0, size=1500), (0.0, 100.0))}
+UNBOUNDED = {TASK: dataclasses.replace(BOUNDED[TASK], bounds=None)}
+STAMP = {"versions": "numpy=2", "revision": "abc"}
+FREE = ["hazard", "above_threshold", "paper"]  # serve a metric without bounds
+
+
+def rows_of(study=STUDY, populations=BOUNDED, epsilons=(1.0,), repeats=2, done=frozenset(), jobs=1):
+    chunks = plan(study, populations, epsilons, repeats, set(done))
+    return [row for rows in run_chunks(chunks, populations, STAMP, jobs) for row in rows]
+
+
+def test_one_row_for_each_mechanism_epsilon_and_repeat():
+    rows = rows_of(epsilons=(0.5, 2.0), repeats=12)
+    assert len(rows) == len({key_of(row) for row in rows}) == 2 * 12 * len(CURVES)
+    assert {row.mechanism for row in rows} == set(CURVES)
+    assert {row.n for row in rows} == {1000}
+    for row in rows:
+        assert row.error == abs(row.release - row.true_value)
+        exact = row.repeat < EXACT_REPEATS and row.mechanism != "clipped_mean"
+        assert (row.expected_error is not None) == (row.overshoot is not None) == exact
+        assert row.true_value == pytest.approx(6.0, rel=0.2)
+        assert (row.versions, row.revision) == ("numpy=2", "abc")
+    draws = {(row.epsilon, row.repeat): row.draw_seed for row in rows}
+    assert len(set(draws.values())) == 24
+    assert len({row.release_seed for row in rows}) == len(rows)
+
+
+def test_rows_do_not_depend_on_what_was_done_before():
+    rows = rows_of(repeats=3)
+    assert rows_of(repeats=3) == rows
+    assert rows_of(repeats=3, done={key_of(row) for row in rows[::2]}) == rows[1::2]
+    assert rows_of(repeats=3, done={key_of(row) for row in rows}) == []
+    only = dataclasses.replace(STUDY, curves=(CURVES["laplace"],))
+    assert rows_of(only, repeats=3) == [row for row in rows if row.mechanism == "laplace"]
+
+
+def test_several_processes_do_every_chunk_once():
+    arguments = {"epsilons": (0.5, 1.0, 2.0), "repeats": 41}
+    study = dataclasses.replace(STUDY, curves=(CURVES["laplace"], CURVES["clipped_mean"]))
+    alone, together = rows_of(study, **arguments), rows_of(study, jobs=2, **arguments)
+    assert len(alone) == 3 * 41 * 2
+    assert sorted(together, key=key_of) == sorted(alone, key=key_of)
+
+
+def test_a_fault_in_a_process_is_not_swallowed():
+    with pytest.raises(KeyError):
+        list(run_chunks(plan(STUDY, BOUNDED, (1.0,), 1, set()), {}, STAMP, 2))
+
+
+def test_without_bounds_only_what_can_do_without():
+    rows = rows_of(populations=UNBOUNDED, repeats=1)
+    assert [row.mechanism for row in rows] == FREE
+    assert {row.bounded for row in rows} == {0}
+    study = dataclasses.replace(STUDIES["unbounded-losses"], tasks=(TASK,))
+    assert {row.setting for row in rows_of(study, UNBOUNDED, repeats=1)} == {"unbounded"}
+    both = rows_of(study, BOUNDED, repeats=1)
+    assert [row.setting for row in both] == ["bounded", "unbounded"] * 3
+    assert [row.bounded for row in both] == [1, 0] * 3
+    assert len({row.draw_seed for row in both}) == 1
+
+
+def test_the_exact_error_is_that_of_the_releases():
+    study = dataclasses.replace(STUDIES["unbounded-losses"], tasks=(TASK,))
+    for row in rows_of(study, repeats=1):
+        sample = BOUNDED[TASK].draw(1000, np.random.default_rng(row.draw_seed))
+        mechanism = CURVES[row.mechanism].make(1.0)
+        bounds = BOUNDED[TASK].output_bounds(sample, mechanism, 1.0, bounded=bool(row.bounded))
+        law = mechanism.output_distribution(bounds, 1.0)
+        cap = math.inf if row.bounded else ERROR_CAP * bounds.value
+        assert row.expected_error == pytest.approx(law.mean_absolute_error(bounds.value, cap=cap), rel=1e-9)
+        assert row.overshoot == pytest.approx(1 - law.cdf(ERROR_CAP * bounds.value))
+        assert row.release == mechanism.release(bounds, 1.0, SeededEntropy(row.release_seed))
+        assert bounds.value == row.true_value
+
+
+def test_the_paper_searches_the_sum_of_cross_entropies():
+    task, n = Task("adult", "log_loss"), 700
+    losses = np.random.default_rng(0).gamma(2.0, 0.2, size=n)  # so few that every repeat draws them all
+    study = dataclasses.replace(STUDIES["cross-entropy"], tasks=(task,), curves=(CURVES["paper"],))
+    rows = rows_of(study, {task: Population("log_loss", losses, (0.0, 10.0))}, repeats=EXACT_REPEATS)
+    paper = AboveThreshold.paper()
+    sums = Population("mse", n * losses, (0.0, 10.0 * n)).output_bounds(n * losses, paper, 1.0)
+    expected = paper.output_distribution(sums, 1.0).mean_absolute_error(sums.value)
+    for row in rows:
+        power = math.log1p(n * row.release) / math.log(1.005)  # of the candidate, counted from 0
+        assert power == pytest.approx(round(power), abs=1e-6)
+        assert n * row.expected_error == pytest.approx(expected, rel=1e-9)
+
+
+def test_seeds_tell_names_apart():
+    assert seed_of("a", 1) == seed_of("a", 1) >= 0
+    assert len({seed_of("a", 1), seed_of("a", 2), seed_of("a1"), seed_of("a", 1.0)}) == 4
+
+
+@pytest.mark.slow
+def test_simulations():
+    study = STUDIES["asymmetry"]
+    chunks = plan(study, {}, (), 10, set())
+    rows = [row for chunk in chunks for row in run_chunk(chunk, {}, STAMP)]
+    assert [chunk.releases for chunk in chunks] == [60, 30]
+    assert len(rows) == len({key_of(row) for row in rows}) == 90
+    assert plan(study, {}, (), 10, {key_of(row) for row in rows}) == []
+    assert sum(c.releases for c in plan(study, {}, (), 10, {key_of(row) for row in rows[1:]})) == 1
+    assert {row.metric for row in rows} == {"uniform", "heavy-tailed"}
+    asymmetries = {float(row.setting.partition("=")[2]) for row in rows}
+    assert 0 <= min(asymmetries) < 0.2
+    assert 0.4 < max(asymmetries) <= 0.5
+    assert simulate_bounds(7)[2].upper.tolist() == simulate_bounds(7)[2].upper.tolist()
+
+
+def test_asymmetry_by_hand():
+    steps = np.arange(1.0, 11.0)
+    even = OutputBounds(10.0, 10.0 - steps, 10.0 + steps, (0.0, 20.0), monotonic=True, n=10)
+    assert asymmetry_of(even, 1.0) == pytest.approx(0.0, abs=1e-12)
+    one_sided = OutputBounds(10.0, 10.0 - steps, 10.0 + 1e9 * steps, (0.0, 2e10), monotonic=True, n=10)
+    assert asymmetry_of(one_sided, 1.0) == pytest.approx(0.5, abs=1e-6)
+    # two ranks only: widths 1 and 1 below, 3 and 7 above
+    two = OutputBounds(2.0, np.array([1.0]), np.array([5.0]), (0.0, 12.0), monotonic=True, n=2)
+    q = math.exp(-0.5)
+    above, below = 3 * q + 7 * q**2, q + q**2
+    assert asymmetry_of(two, 1.0) == pytest.approx(above / (above + below) - 0.5)
+
+
+def test_names_that_do_not_exist():
+    with pytest.raises(StudyError, match=r"unknown figure 'fig1'; there are: variance, cross-entropy, mse"):
+        select_studies(["fig1"], [], [])
+    with pytest.raises(StudyError, match=r"unknown mechanism 'gauss'; there are: hazard, above_threshold"):
+        select_studies([], [], ["gauss"])
+    with pytest.raises(DatasetError, match=r"unknown data set 'iris'; there are: synthetic"):
+        select_studies([], ["iris"], [])
+    with pytest.raises(StudyError, match="none of these figures"):
+        select_studies(["mse"], ["adult"], [])
+
+
+def test_what_the_studies_show():
+    studies = {study.name: study for study in select_studies([], [*DATASETS], [])}
+    assert list(studies) == list(STUDIES)
+    paper = [name for name in DATASETS if DATASETS[name].file_name]
+    panels = {name: len(s.tasks) for name, s in zip(STUDIES, select_studies([], paper, []), strict=True)}
+    assert panels == {
+        "variance": 5, "cross-entropy": 4, "mse": 3, "mae": 3, "unbounded": 5, "unbounded-losses": 6,
+        "beta": 5, "asymmetry": 0, "illustrations": 0,
+    }  # fmt: skip
+    assert [curve.mechanism for curve in STUDIES["variance"].curves] == list(CURVES)
+    assert engine.SAMPLE_SIZE == 1000
+    betas = [curve.make(1.0).beta for curve in STUDIES["beta"].curves]
+    assert [f"beta={beta:g}" for beta in betas] == [curve.setting for curve in STUDIES["beta"].curves]
+
+
+def test_all_mechanisms_of_the_package_are_compared():
+    # for these metrics the geometric mechanism is Laplace's without its floats: the same curve
+    assert {curve.mechanism for curve in MECHANISM_CURVES} == {*MECHANISMS, "paper"} - {"geometric"}
+
+
+# One repeat on all test records of a model, as `dp-metrics evaluate` runs it
+
+RNG = np.random.default_rng(0)
+Y = RNG.uniform(0.0, 10.0, size=200)
+PREDICTION = np.clip(Y + RNG.normal(size=200), 0.0, 10.0)
+LABELS = RNG.integers(0, 2, size=200)
+PROBA = 1.0 / (1.0 + np.exp(-np.clip(RNG.normal(4.0 * LABELS - 2.0, 2.0), -10.0, 10.0)))
+CLASSES = RNG.integers(0, 3, size=200)
+PROBAS = RNG.dirichlet([1.0, 1.0, 1.0], size=200)
+PROBAS[0] = [1.0, 0.0, 0.0]
+RANGE = (0.0, 10.0)
+IN_RANGE = dataclasses.replace(DATASETS["synthetic"], bounds=RANGE)
+CAP = math.log1p(math.exp(10.0))
+METRICS = {"mse": private_mse, "mae": private_mae, "variance": private_variance, "log_loss": private_log_loss}
+# evaluation, arguments and options of the public metrics
+CASES = {
+    "unbounded": (Evaluation(DATASETS["synthetic"], Y, PREDICTION), (Y, PREDICTION), {}),
+    "bounded": (Evaluation(IN_RANGE, Y, PREDICTION), (Y, PREDICTION), {"bounds": RANGE}),
+    "binary": (Evaluation(DATASETS["adult"], LABELS, PROBA, CAP), (LABELS, PROBA), {"max_loss": CAP}),
+    "multiclass": (Evaluation(DATASETS["digits"], CLASSES, PROBAS), (CLASSES, PROBAS), {}),
+}
+
+
+def evaluated(name, epsilons=(1.0,)):
+    populations = {Task(name, m): found for m, found in populations_of(CASES[name][0]).items()}
+    study = Study("evaluate", name, tuple(populations), MECHANISM_CURVES, "whole")
+    return rows_of(study, populations, epsilons, repeats=1)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_true_values_are_those_of_scikit_learn(name):
+    rows = evaluated(name, (0.5, 2.0))
+    free = name == "unbounded"
+    mechanisms = FREE if free else [curve.mechanism for curve in MECHANISM_CURVES]
+    expected = {
+        "mse": (mean_squared_error(Y, PREDICTION), np.std((Y - PREDICTION) ** 2)),
+        "mae": (mean_absolute_error(Y, PREDICTION), np.std(np.abs(Y - PREDICTION))),
+        "variance": (np.var(Y), np.std((Y - Y.mean()) ** 2)),
+    }
+    if name in ("binary", "multiclass"):
+        y, proba = CASES[name][1]
+        expected = {"log_loss": (log_loss(y, proba), None)}
+    assert [(r.metric, r.epsilon, r.mechanism) for r in rows] == [
+        (metric, epsilon, mechanism)
+        for metric in expected
+        for epsilon in (0.5, 2.0)
+        for mechanism in mechanisms
+    ]
+    for row in rows:
+        true_value, deviation = expected[row.metric]
+        assert (row.n, row.bounded, row.draw_seed, row.release_seed) == (200, not free, -1, -1)
+        assert row.true_value == pytest.approx(true_value, rel=1e-12)
+        if deviation is not None:
+            assert row.sampling_error == pytest.approx(deviation / math.sqrt(200), rel=1e-12)
+        assert 0 < row.expected_error <= (10 * true_value if free else math.inf)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_law_is_that_of_the_public_metric(name):
+    """The public metric and a study reach the mechanism by two paths, which must not differ in a bit."""
+    evaluation, data, options = CASES[name]
+    for metric, population in populations_of(evaluation).items():
+        arguments = data[:1] if metric == "variance" else data
+        for curve in MECHANISM_CURVES:
+            if population.bounds is None and curve.needs_bounds:
+                continue
+            mechanism = curve.make(population.paper_unit(200))
+            seen = population.output_bounds(population.values, mechanism, 1.0)
+            for seed in range(5):
+                with pytest.warns(SeededReleaseWarning):
+                    release = METRICS[metric](
+                        *arguments, **options, epsilon=1.0, mechanism=mechanism, random_state=seed
+                    )
+                assert release == mechanism.release(seen, 1.0, SeededEntropy(seed))
+
+
+@pytest.mark.parametrize("curve", MECHANISM_CURVES, ids=lambda curve: curve.mechanism)
+def test_expected_error_is_the_mean_error_of_releases(curve):
+    for name in CASES:
+        for population in populations_of(CASES[name][0]).values():
+            if population.bounds is None and curve.needs_bounds:
+                continue
+            mechanism = curve.make(population.paper_unit(200))
+            seen = population.output_bounds(population.values, mechanism, 1.0)
+            cap = math.inf if population.bounds is not None else 10 * seen.value
+            expected = mechanism.output_distribution(seen, 1.0).mean_absolute_error(seen.value, cap=cap)
+            entropy = SeededEntropy(5)
+            releases = np.array([mechanism.release(seen, 1.0, entropy) for _ in range(500)])
+            errors = np.minimum(np.abs(releases - seen.value), cap)
+            # the seed is fixed; for another one, 5 standard errors are left with a chance of about 1e-6
+            assert abs(errors.mean() - expected) < 5 * errors.std() / math.sqrt(errors.size) + 1e-4 * expected
+
+
+def test_targets_outside_the_public_bounds_are_clipped():
+    outside, inside = (
+        populations_of(Evaluation(IN_RANGE, np.append(Y, y), np.append(PREDICTION, 10.0)))
+        for y in (1e6, 10.0)
+    )
+    for metric in inside:
+        assert outside[metric].values.tolist() == inside[metric].values.tolist()
+
+
+def test_much_epsilon_gives_the_true_value_and_each_run_another_release():
+    first, second = ([r for r in evaluated("bounded", (1e3,)) if r.mechanism == "hazard"] for _ in range(2))
+    for row in first:
+        assert row.release == pytest.approx(row.true_value, rel=1e-3)
+    assert [row.release for row in first] != [row.release for row in second]
