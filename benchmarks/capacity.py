@@ -12,9 +12,9 @@ import warnings
 import numpy as np
 
 from dp_metrics import Hazard
-from dp_metrics._queries import MeanLoss, Variance
-from dp_metrics.losses import identity
-from dp_metrics.summaries import CAPACITY
+from dp_metrics.inputs.epsilon import exact_epsilon
+from dp_metrics.metrics import METRICS
+from dp_metrics.streaming.summaries import CAPACITY
 
 EPSILONS = (0.1, 0.05, 0.02, 0.01)
 AT_MOST = 10.0  # times the value, for one error
@@ -31,7 +31,8 @@ def relative_error(query, capacity, epsilon, mechanism):
     """Return the expected error of a release from a summary of this capacity, relative to the value."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # that the capacity is small is the point
-        bounds = query.aggregate(capacity).output_bounds(mechanism, epsilon, private_n=False)
+        summary = query.aggregate(capacity)
+        bounds = summary.output_bounds(mechanism, exact_epsilon(epsilon), private_n=False)
     law = mechanism.output_distribution(bounds, epsilon)
     return law.mean_absolute_error(bounds.value, cap=AT_MOST * bounds.value) / bounds.value
 
@@ -47,13 +48,17 @@ def main():
     }
     print(f"n = {n:,}; expected |error| / value")
     print(f"{'':34}  {'epsilon':>7}", *(f"{name:>24}" for name in cases))
-    for metric in ("mean of squared errors", "variance"):
+    for metric, row in (
+        ("mean of squared errors", METRICS["private_mean_loss"]),
+        ("variance", METRICS["private_variance"]),
+    ):
         for tails, error in errors(n).items():
-            query = Variance(error, None) if metric == "variance" else MeanLoss(identity, (error**2,), None)
+            data = error if metric == "variance" else error**2
+            (query,) = row.planned((data,), {}, private_n=False).queries
             for epsilon in EPSILONS:
-                row = (relative_error(query, capacity, epsilon, rule) for capacity, rule in cases.values())
+                found = (relative_error(query, capacity, epsilon, rule) for capacity, rule in cases.values())
                 name = f"{metric}, {tails}"
-                print(f"{name:34}  {epsilon:7}", *(f"{error:24.2g}" for error in row), flush=True)
+                print(f"{name:34}  {epsilon:7}", *(f"{error:24.2g}" for error in found), flush=True)
 
 
 if __name__ == "__main__":

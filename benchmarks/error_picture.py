@@ -12,7 +12,7 @@ rare and huge overshoots would rule the mean.
 import argparse
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,24 +25,16 @@ from peers import Worker, add_peers, start_peers
 from PIL import Image
 from tqdm import tqdm
 
-from dp_metrics import losses
-from dp_metrics._release import loss_output_bounds, variance_output_bounds
-from dp_metrics.bounds import OutputBounds
+from dp_metrics.evaluation.compared import CURVES
 from dp_metrics.evaluation.datasets import get_dataset, load_dataset, read_column
-from dp_metrics.evaluation.experiment import ERROR_CAP
 from dp_metrics.evaluation.models import evaluate_model
-from dp_metrics.evaluation.plots import MECHANISM_STYLES
-from dp_metrics.mechanisms import AboveThreshold, Hazard, InverseSensitivity, Laplace, Mechanism
+from dp_metrics.evaluation.population import Population, populations_of
+from dp_metrics.evaluation.results import ERROR_CAP
+from dp_metrics.inputs import losses
 
 EPSILONS = np.geomspace(0.1, 10.0, 13)
 RECORDS = 1_000
-MECHANISMS: dict[str, Mechanism] = {
-    "hazard": Hazard(),
-    "paper": AboveThreshold.paper(),
-    "inverse_sensitivity": InverseSensitivity(),
-    "laplace": Laplace(),
-}
-WITHOUT_BOUNDS = ("hazard", "paper")
+MECHANISMS = ("hazard", "paper", "inverse_sensitivity", "laplace")
 STANDARD_ERROR = "standard error of the metric itself"
 LABELS = {
     "hazard": "hazard, the default of dp_metrics",
@@ -72,27 +64,21 @@ class Panel:
     ----------
     title, subtitle : str
         What is released, and which bounds it is given.
-    values : ndarray of shape (n_samples,)
+    population : Population
         Losses, or the column whose variance is released; subsamples are drawn from them.
-    terms : callable
-        Returns the numbers of a subsample whose mean is the metric.
-    output_bounds : callable
-        Returns what a mechanism, named and given, sees of a subsample at an epsilon.
-    bounds : tuple of float or None
-        Public bounds of the column, for the peers' variance; None where they offer nothing.
+    without_bounds : tuple of str
+        The mechanisms that are not told the public bounds.
     """
 
     title: str
     subtitle: str
-    values: Floats
-    terms: Callable[[Floats], Floats]
-    output_bounds: Callable[[str, Mechanism, Floats, float], OutputBounds]
-    bounds: tuple[float, float] | None = None
+    population: Population
+    without_bounds: tuple[str, ...] = ()
 
     def subsamples(self, count: int) -> Iterator[Floats]:
         """Yield subsamples, the same in every call."""
         for seed in range(count):
-            yield np.random.default_rng(seed).choice(self.values, RECORDS, replace=False)
+            yield self.population.draw(RECORDS, np.random.default_rng(seed))
 
 
 def mse_of_bike_rentals() -> Panel:
@@ -101,55 +87,41 @@ def mse_of_bike_rentals() -> Panel:
     unbounded = replace(get_dataset("bike"), bounds=None)  # so that predictions are not clipped either
     evaluation = evaluate_model(unbounded, *load_dataset("bike"), progress=False)
     cap = losses.largest_error(losses.squared_error, bounds)
+    values = populations_of(evaluation)["mse"].values
     return Panel(
         "MSE of a model, bike rentals",
         "no bounds; dashed: public bounds (0, 5000)",
-        losses.squared_error(evaluation.y_test, evaluation.prediction),
-        lambda sample: sample,
-        lambda name, mechanism, sample, epsilon: loss_output_bounds(
-            sample, max_loss=None if name in WITHOUT_BOUNDS else cap, mechanism=mechanism, epsilon=epsilon
-        ),
+        Population("mse", values, (0.0, cap)),
+        without_bounds=("hazard", "paper"),
     )
 
 
 def log_loss_of_incomes() -> Panel:
     """Return the panel of a classifier."""
     evaluation = evaluate_model(get_dataset("adult"), *load_dataset("adult"), progress=False)
-    cap = evaluation.max_loss
-    resolution = float(np.finfo(np.float64).eps)
-    values = losses.log_loss(evaluation.y_test, evaluation.prediction[:, np.newaxis], resolution)
     return Panel(
         "Log loss of a model, adult incomes",
         "all: public cap of 10 on one loss",
-        np.minimum(values, cap),
-        lambda sample: sample,
-        lambda name, mechanism, sample, epsilon: loss_output_bounds(
-            sample, max_loss=cap, mechanism=mechanism, epsilon=epsilon, paper_scale=1.0 / RECORDS
-        ),
+        populations_of(evaluation)["log_loss"],
     )
 
 
 def variance_of_prices() -> Panel:
     """Return the panel of the statistic that the peers offer too."""
-    bounds = get_dataset("diamonds").bounds
     return Panel(
         "Variance of diamond prices",
         "all: public bounds (0, 50000)",
-        read_column("diamonds", "price"),
-        lambda sample: np.square(sample - np.mean(sample)),
-        lambda name, mechanism, sample, epsilon: variance_output_bounds(
-            sample, bounds=bounds, mechanism=mechanism, epsilon=epsilon
-        ),
-        bounds,
+        Population("variance", read_column("diamonds", "price"), get_dataset("diamonds").bounds),
     )
 
 
 def exact_errors(panel: Panel, name: str, subsamples: int) -> Floats:
     """Return a mechanism's expected relative error for each epsilon, the mean over the subsamples."""
-    mechanism, errors = MECHANISMS[name], np.zeros((subsamples, EPSILONS.size))
+    mechanism = CURVES[name].make(panel.population.paper_unit(RECORDS))
+    bounded, errors = name not in panel.without_bounds, np.zeros((subsamples, EPSILONS.size))
     for row, sample in zip(errors, panel.subsamples(subsamples), strict=True):
         for column, epsilon in enumerate(EPSILONS.tolist()):
-            bounds = panel.output_bounds(name, mechanism, sample, epsilon)
+            bounds = panel.population.output_bounds(sample, mechanism, epsilon, bounded=bounded)
             law = mechanism.output_distribution(bounds, epsilon)
             row[column] = law.mean_absolute_error(bounds.value, cap=ERROR_CAP * bounds.value) / bounds.value
     return errors.mean(axis=0)
@@ -160,7 +132,8 @@ def sampled_errors(panel: Panel, worker: Worker, subsamples: int, releases: int)
     errors = []
     for sample in panel.subsamples(subsamples):
         released = [
-            worker.releases("variance", sample, panel.bounds, EPSILONS.tolist()) for _ in range(releases)
+            worker.releases("variance", sample, panel.population.bounds, EPSILONS.tolist())
+            for _ in range(releases)
         ]
         errors.append(np.minimum(np.abs(np.array(released) / np.var(sample) - 1.0), ERROR_CAP))
     return np.mean(errors, axis=(0, 1))
@@ -168,17 +141,17 @@ def sampled_errors(panel: Panel, worker: Worker, subsamples: int, releases: int)
 
 def standard_error(panel: Panel, subsamples: int) -> float:
     """Return the relative standard error that the metric has anyway, because the records are a sample."""
-    terms = map(panel.terms, panel.subsamples(subsamples))
-    return float(np.mean([np.std(t) / np.sqrt(t.size) / np.mean(t) for t in terms]))
+    truths = map(panel.population.truth, panel.subsamples(subsamples))
+    return float(np.mean([sampling_error / true_value for true_value, sampling_error in truths]))
 
 
 def draw_lines(axes: Any, panel: Panel, workers: Sequence[Worker], subsamples: int, releases: int) -> None:
     """Draw the errors of one panel."""
     errors = {name: exact_errors(panel, name, subsamples) for name in MECHANISMS}
-    if panel.bounds:
+    if panel.population.metric == "variance":  # the peers offer no losses
         errors |= {w.library: sampled_errors(panel, w, subsamples, releases) for w in workers}
     for name, values in errors.items():
-        colour = {"color": MECHANISM_STYLES[name][0]} if name in MECHANISMS else {}
+        colour = {"color": CURVES[name].colour} if name in MECHANISMS else {}
         axes.plot(EPSILONS, values, label=LABELS[name], **colour, **STYLES[name])
     axes.axhline(
         standard_error(panel, subsamples), color="black", linestyle=":", linewidth=1.6, label=STANDARD_ERROR

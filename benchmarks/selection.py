@@ -30,8 +30,8 @@ from xgboost import XGBClassifier, XGBRegressor
 
 from dp_metrics import private_mean_loss
 from dp_metrics._random import OSEntropy, fresh_random_state
-from dp_metrics._trials import best_of_geometric, share_of_one_trial
 from dp_metrics.evaluation.datasets import get_dataset, load_dataset
+from dp_metrics.model_selection._trials import best_of_geometric, share_of_one_trial
 
 CANDIDATES = 50
 EXPECTED_ITER = 20

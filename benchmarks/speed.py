@@ -20,8 +20,7 @@ from sklearn import metrics
 from tqdm import tqdm
 
 import dp_metrics as dp
-from dp_metrics._queries import MeanLoss
-from dp_metrics.losses import squared_error
+from dp_metrics.analysis.studies import loss_output_bounds
 
 BOUNDS = (0.0, 50_000.0)
 LARGEST_FOR_PEERS = 1_000_000  # their data travel as text
@@ -127,7 +126,7 @@ def print_throughput(seconds: float) -> None:
     )
     summary = dp.LossSummary.from_data(dp.private_mse, y, prediction)
     law = hazard.output_distribution(
-        MeanLoss(squared_error, (y, prediction), None).output_bounds(hazard, epsilon, private_n=False),
+        loss_output_bounds(np.square(prediction - y), mechanism=hazard, epsilon=epsilon),
         epsilon,
     )
     uniform = rng.random(100_000)

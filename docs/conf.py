@@ -1,5 +1,6 @@
 """Sphinx settings. Build with `python -m sphinx -W docs docs/_build/html`; nothing comes from the network."""
 
+import json
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ project = "dp_metrics"
 copyright = "the dp_metrics developers"
 author = "The dp_metrics developers"
 
-extensions = ["sphinx.ext.autodoc", "sphinx.ext.autosummary", "numpydoc"]
+extensions = ["sphinx.ext.autodoc", "sphinx.ext.autosummary", "numpydoc", "myst_parser"]
 templates_path = ["_templates"]
 exclude_patterns = ["_build"]
 html_theme = "alabaster"
@@ -31,26 +32,27 @@ autosummary_generate = True
 numpydoc_show_class_members = False  # the template of a class lists them
 
 TITLES = {
-    "regression": "Regression metrics",
-    "regression_losses": "More regression losses",
-    "classification": "Classification metrics",
-    "statistics": "Statistics of one column",
-    "reports": "Reports",
-    "error_planning": "Planning accuracy",
-    "planning": "Planning cost",
+    "metrics.regression": "Regression metrics",
+    "metrics.regression_losses": "More regression losses",
+    "metrics.classification": "Classification metrics",
+    "metrics.statistics": "Statistics of one column",
+    "metrics.reports": "Reports",
+    "release.result": "Results",
+    "analysis.expected_error": "Planning accuracy",
+    "model_selection.release_count": "Planning cost",
     "accounting": "Budgets",
-    "scorers": "Scorers",
-    "selection": "Model selection",
-    "summaries": "Summaries",
+    "model_selection.scorers": "Scorers",
+    "model_selection.search": "Model selection",
+    "streaming.summaries": "Summaries",
     "mechanisms": "Mechanisms",
     "exceptions": "Exceptions and warnings",
 }
-"""Headings of the reference in order, by the module that defines a name; other modules come last."""
+"""Headings of the reference in order, by the module or folder that defines a name; others come last."""
 
 FOR_EXPERTS = {
     "dp_metrics.auditing": import_module("dp_metrics.auditing").__all__,
-    "dp_metrics.bounds": ["OutputBounds"],
-    "dp_metrics.mechanisms": ["Mechanism", "OutputDistribution"],
+    "dp_metrics.sensitivity.output_bounds": ["OutputBounds"],
+    "dp_metrics.mechanisms": ["Mechanism", "OutputLaw"],
     "dp_metrics.accounting": ["Spend"],
 }
 """Public names beyond `dp_metrics.__all__`, for those who audit or extend the package."""
@@ -70,8 +72,8 @@ def _reference() -> str:
     """Return the page of the reference: every name of `dp_metrics.__all__` under its module's heading."""
     groups: dict[str, list[str]] = {}
     for name in dp_metrics.__all__:
-        module = getattr(dp_metrics, name).__module__.split(".")
-        groups.setdefault(module[1], []).append(name)
+        module = getattr(dp_metrics, name).__module__.removeprefix("dp_metrics.")
+        groups.setdefault(module if module in TITLES else module.split(".")[0], []).append(name)
     order = [*TITLES, *sorted(groups.keys() - TITLES.keys())]
     sections = ["API reference\n=============\n\nOne page for each public name.\n"]
     for part in order:
@@ -85,10 +87,23 @@ def _reference() -> str:
     return "\n".join(sections)
 
 
-# Written before Sphinx looks for pages, so that a new public name has a page by itself.
-_path = Path(__file__).parent / "api" / "index.rst"
-_path.parent.mkdir(exist_ok=True)
-_path.write_text(_reference(), encoding="utf-8")
+def _notebook_page(notebook: Path) -> str:
+    """Return text and code of a notebook as a page in Markdown; notebooks are kept without outputs."""
+    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+    pages = [(cell["cell_type"], "".join(cell["source"])) for cell in cells]
+    return (
+        "\n\n".join(text if kind == "markdown" else f"```python\n{text}\n```" for kind, text in pages) + "\n"
+    )
+
+
+# Written before Sphinx looks for pages, so that new names and notebooks have a page by themselves.
+_docs = Path(__file__).parent
+for _folder in ("api", "notebooks"):
+    (_docs / _folder).mkdir(exist_ok=True)
+(_docs / "api" / "index.rst").write_text(_reference(), encoding="utf-8")
+for _notebook in (_docs.parent / "notebooks").glob("*.ipynb"):
+    _page = _docs / "notebooks" / f"{_notebook.stem}.md"
+    _page.write_text(_notebook_page(_notebook), encoding="utf-8")
 
 
 def link_to_public_name(app: Any, env: Any, node: Any, content: Any) -> Any:

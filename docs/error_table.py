@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from dp_metrics import expected_error
+from dp_metrics import expected_error, private_mean_loss
 
 Floats = NDArray[np.float64]
 
@@ -29,19 +29,25 @@ def relative_errors(kind: str, n: int, epsilons: tuple[float, ...] = EPSILONS, s
     for seed in range(sets):
         losses = LOSSES[kind](np.random.default_rng([seed, n]), n)
         mean = float(losses.mean())
-        privacy = [expected_error(losses, epsilon) / mean for epsilon in epsilons]
-        errors.append([*privacy, float(losses.std()) / np.sqrt(n) / mean])
+        privacy = [expected_error(private_mean_loss, losses, epsilon=e).mean_absolute for e in epsilons]
+        sampling = float(losses.std()) / np.sqrt(n)
+        errors.append([error / mean for error in (*privacy, sampling)])
     return np.mean(errors, axis=0).tolist()
+
+
+def print_table(rows: list[list[str]]) -> None:
+    """Print rows, the first of them the header, in reStructuredText."""
+    print(".. list-table::\n   :header-rows: 1\n")
+    for row in rows:
+        print("\n".join(f"   {'* -' if i == 0 else '  -'} {cell}" for i, cell in enumerate(row)))
 
 
 def main() -> None:
     """Print the table in reStructuredText."""
-    print(".. list-table::\n   :header-rows: 1\n")
     rows = [["errors of the model", "n", *(f"epsilon {epsilon:g}" for epsilon in EPSILONS), "sampling"]]
     for kind in LOSSES:
         rows += [[kind, f"{n:,}", *(f"{e:.2g}" for e in relative_errors(kind, n))] for n in RECORDS]
-    for row in rows:
-        print("\n".join(f"   {'* -' if i == 0 else '  -'} {cell}" for i, cell in enumerate(row)))
+    print_table(rows)
 
 
 if __name__ == "__main__":

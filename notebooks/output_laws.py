@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dp_metrics.bounds import OutputBounds
-from dp_metrics.mechanisms import Mechanism, OutputDistribution, get_mechanism
-from dp_metrics.mechanisms import needs_count as reads_count
+from dp_metrics.mechanisms import Mechanism, OutputLaw, get_mechanism
+from dp_metrics.sensitivity.output_bounds import OutputBounds
 
 __all__ = ["bounds_seen", "density", "output_law", "success_rate"]
 
@@ -20,7 +19,7 @@ class _Watcher:
 
     def __init__(self, inner: Mechanism) -> None:
         self.inner = inner
-        self.needs_count = reads_count(inner)
+        self.needs_count = inner.needs_count
         self.shown: list[OutputBounds] = []
 
     def count_ranks(self, epsilon: Any, **public: Any) -> int:
@@ -30,7 +29,7 @@ class _Watcher:
         self.shown.append(output_bounds)
         return self.inner.release(output_bounds, epsilon, rng)
 
-    def output_distribution(self, output_bounds: OutputBounds, epsilon: Any) -> OutputDistribution:
+    def output_distribution(self, output_bounds: OutputBounds, epsilon: Any) -> OutputLaw:
         return self.inner.output_distribution(output_bounds, epsilon)
 
 
@@ -54,18 +53,18 @@ def output_law(
     epsilon: float,
     mechanism: str | Mechanism = "hazard",
     **options: Any,
-) -> OutputDistribution:
+) -> OutputLaw:
     """Return the exact law of what a private metric that makes one release would release of these data."""
     seen = bounds_seen(metric, *data, epsilon=epsilon, mechanism=mechanism, **options)
     return get_mechanism(mechanism).output_distribution(seen, epsilon)
 
 
-def density(law: OutputDistribution, edges: Floats) -> Floats:
+def density(law: OutputLaw, edges: Floats) -> Floats:
     """Return the probability per unit between consecutive edges."""
     return np.diff(law.cdf(edges)) / np.diff(edges)
 
 
-def success_rate(law_a: OutputDistribution, law_b: OutputDistribution, points: int = 20_000) -> float:
+def success_rate(law_a: OutputLaw, law_b: OutputLaw, points: int = 20_000) -> float:
     """Return how often the best attacker tells two equally likely data sets apart from one release.
 
     It is 1/2 + TV/2, TV being the total variation distance of the laws, and at most

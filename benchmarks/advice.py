@@ -1,0 +1,122 @@
+"""Print measurements behind three pieces of advice in the documentation; exact output laws, nothing sampled.
+
+Run `python benchmarks/advice.py`; with `DP_METRICS_DATA=path/to/data` it prints the third table too.
+
+1. A coarser resolution: error with `Hazard(resolution=0.05)` / error of the default, for n * epsilon from
+   2,000 on, and in brackets the relative error of the default.
+2. Intervals built from `private_std`: how often release +- 1.96 * private_std(losses) / sqrt(n), half of
+   epsilon for each of the two numbers, covers the mean of the population; 95 % is meant. In brackets the
+   median of the private standard deviation / the exact one.
+3. The share of releases of the default below the truth, in the 13 tasks of `accuracy.py`.
+"""
+
+import math
+import os
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from dp_metrics import Hazard, expected_error, private_mean_loss
+from dp_metrics.analysis.studies import loss_output_bounds, variance_output_bounds
+from dp_metrics.evaluation.population import Population
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "docs"))
+from error_table import EPSILONS, LOSSES, RECORDS
+
+DEFAULT, COARSE = Hazard(), Hazard(resolution=0.05)
+MEANS = {
+    "absolute error, normal": math.sqrt(2 / math.pi),
+    "squared error, normal": 1.0,
+    "absolute error, heavy-tailed": 2 * math.sqrt(3) / math.pi,
+    "squared error, heavy-tailed": 3.0,
+}
+"""Means of the populations."""
+
+
+def sample(kind: str, n: int, seed: int) -> np.ndarray:
+    return LOSSES[kind](np.random.default_rng([seed, n]), n)
+
+
+def resolution_ratio(kind: str, n: int, epsilon: float, sets: int = 5) -> tuple[float, float]:
+    """Return (relative error of the default, error of the coarse resolution / error of the default)."""
+    errors = []
+    for seed in range(sets):
+        losses = sample(kind, n, seed)
+        planned = [
+            expected_error(private_mean_loss, losses, epsilon=epsilon, mechanism=m) for m in (DEFAULT, COARSE)
+        ]
+        errors.append([error.mean_absolute / losses.mean() for error in planned])
+    default, coarse = np.mean(errors, axis=0).tolist()
+    return default, coarse / default
+
+
+def coverage(kind: str, n: int, epsilon: float, sets: int = 60) -> tuple[float, float]:
+    """Return (coverage of the mean by the interval, median of the private / exact standard deviation)."""
+    covered, spread = [], []
+    for seed in range(sets):
+        losses, share = sample(kind, n, seed), epsilon / 2
+        mean = loss_output_bounds(losses, mechanism=DEFAULT, epsilon=share)
+        variance = variance_output_bounds(losses, mechanism=DEFAULT, epsilon=share)
+        released = DEFAULT.output_distribution(mean, share)
+        deviation = np.sqrt(DEFAULT.output_distribution(variance, share).quantile(np.arange(0.005, 1, 0.01)))
+        width = 1.96 * deviation / math.sqrt(n)
+        inside = released.cdf(MEANS[kind] + width) - released.cdf(MEANS[kind] - width)
+        covered.append(float(inside.mean()))
+        spread.append(float(np.median(deviation)) / math.sqrt(variance.value))
+    return float(np.mean(covered)), float(np.mean(spread))
+
+
+def share_below(population: Population, epsilon: float, sets: int = 6) -> float:
+    """Return the mean over subsamples of P(release < truth)."""
+    shares = []
+    for seed in range(sets):
+        values = population.draw(1000, np.random.default_rng(seed))
+        seen = population.output_bounds(values, DEFAULT, epsilon)
+        law = DEFAULT.output_distribution(seen, epsilon)
+        shares.append(float(law.cdf(np.nextafter(seen.value, 0.0))))
+    return float(np.mean(shares))
+
+
+def print_row(*cells: object) -> None:
+    print("| " + " | ".join(map(str, cells)) + " |", flush=True)
+
+
+def print_header(title: str, *cells: object) -> None:
+    print(f"\n{title}\n")
+    print_row(*cells)
+    print("|---" * len(cells) + "|")
+
+
+def print_real_tasks() -> None:
+    from accuracy import tasks
+
+    print_header("Share of releases of the default below the truth", "task", *EPSILONS)
+    table = []
+    for name, population in tasks():
+        table.append([share_below(population, epsilon) for epsilon in EPSILONS])
+        print_row(name, *(f"{share:.2f}" for share in table[-1]))
+    shares = np.array(table)
+    print_row("mean", *(f"{share:.2f}" for share in shares.mean(axis=0)))
+    print_row("tasks above one half", *(shares > 0.5).sum(axis=0))
+
+
+def main() -> None:
+    columns = ("errors of the model", "n", *(f"epsilon {epsilon:g}" for epsilon in EPSILONS))
+    print_header("Error with resolution 0.05 / error of the default (the latter / truth)", *columns)
+    for kind in LOSSES:
+        for n in RECORDS:
+            pairs = [resolution_ratio(kind, n, e) if n * e >= 2000 else None for e in EPSILONS]
+            if any(pairs):
+                print_row(kind, n, *("" if p is None else f"{p[1]:.2g} ({p[0]:.2g})" for p in pairs))
+    print_header("Coverage of the population's mean (private / exact standard deviation)", *columns)
+    for kind in LOSSES:
+        for n in RECORDS[:3]:
+            pairs = [coverage(kind, n, e) for e in EPSILONS]
+            print_row(kind, n, *(f"{100 * p[0]:.0f} % ({p[1]:.2f})" for p in pairs))
+    if "DP_METRICS_DATA" in os.environ:
+        print_real_tasks()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,99 @@
+"""Print the table of all metrics, from the rows of `dp_metrics.metrics.METRICS`.
+
+Run `python docs/metric_table.py > docs/metric_table.inc`; `python docs/sources.py --write` does this too, and
+writes the shorter table of the README.
+"""
+
+import inspect
+
+import numpy as np
+
+import dp_metrics
+from dp_metrics.metrics import FUNCTIONS, METRICS, Metric
+
+BEGIN, END = "<!-- metrics: written by docs/sources.py -->", "<!-- end of metrics -->"
+
+HEADER = ["call", "instead of", "public limit", "mechanism", "relations", "summary, Dask", "scorer"]
+
+IN_WORDS = {"always": "none needed"}
+"""How the README says it if a metric has a public limit anyway."""
+
+
+def public_names(name: str) -> list[str]:
+    """Return all names of the function of a metric, its own first."""
+    function = FUNCTIONS[name]
+    return [name, *(n for n in dp_metrics.__all__ if n != name and getattr(dp_metrics, n) is function)]
+
+
+def without_privacy(row: Metric) -> str:
+    """Return the function that a metric stands for, as it is usually called."""
+    return row.twin.removeprefix("sklearn.metrics.")
+
+
+def limit(row: Metric) -> str:
+    """Return the options that give a metric a public upper limit."""
+    options = row.limit or row.required
+    return ", ".join(f"``{name}``" + ", required" * (name in row.required) for name in options) or "always"
+
+
+def default_mechanism(row: Metric) -> str:
+    """Return the default mechanism, or that of each part; after a slash, the one where n is private."""
+    options = {**row.required, **(row.limit or {})}
+    plan = row.planned(row.from_unit(np.array([0.0, 1.0])), options, private_n=False)
+    usual, private_n = map(row.default_mechanism, ("replace_one", "add_or_remove_one"))
+    if plan.mechanisms:
+        return ", ".join(dict.fromkeys(part or usual for part in plan.mechanisms))
+    return " / ".join(dict.fromkeys([usual, private_n]))
+
+
+def cells(row: Metric) -> list[str]:
+    """Return the facts about one metric."""
+    both = "neighboring" in inspect.signature(FUNCTIONS[row.name]).parameters
+    return [
+        ", ".join(f"`{name}`" for name in public_names(row.name)),
+        f"``{without_privacy(row)}``" if row.twin else "none",
+        limit(row),
+        default_mechanism(row),
+        "both" if both else "replace one",
+        "yes" if row.is_mean_loss or row.is_variance else "no",
+        "no" if row.greater_is_better is None else "yes",
+    ]
+
+
+def rst() -> str:
+    """Return a row for each metric, in reStructuredText."""
+    lines = [".. list-table::", "   :header-rows: 1", ""]
+    for row in [HEADER, *map(cells, METRICS.values())]:
+        lines += [f"   {'* -' if i == 0 else '  -'} {cell}" for i, cell in enumerate(row)]
+    return "\n".join(lines) + "\n"
+
+
+def markdown() -> str:
+    """Return a row for all metrics of one file with one kind of limit, and the other names, in Markdown."""
+    rows: dict[tuple[str, str], list[Metric]] = {}
+    for row in METRICS.values():
+        rows.setdefault((FUNCTIONS[row.name].__module__, limit(row)), []).append(row)
+    table = [["call", "instead of", "public limits"], ["---"] * 3]
+    for (_, options), members in rows.items():
+        twins = [f"`{without_privacy(row)}`" for row in members if row.twin]
+        is_option = options not in IN_WORDS and "required" not in options
+        table.append(
+            [
+                ", ".join(f"`{row.name}`" for row in members),
+                ", ".join(twins) or "several at once",
+                IN_WORDS.get(options, options + ", optional" * is_option),
+            ]
+        )
+    others = [f"`{name}`" for row in METRICS for name in public_names(row)[1:]]
+    lines = [f"| {' | '.join(cells)} |\n" for cells in table]
+    return "".join(lines).replace("``", "`") + f"\nLong names work as well: {', '.join(others)}.\n"
+
+
+def readme(written: str) -> str:
+    """Return the README with its shorter table of metrics."""
+    before, _, rest = written.partition(BEGIN)
+    return f"{before}{BEGIN}\n{markdown()}{END}{rest.partition(END)[2]}"
+
+
+if __name__ == "__main__":
+    print(rst(), end="")

@@ -1,0 +1,305 @@
+"""Write the parts of the sources that follow from others, or check them.
+
+`python docs/sources.py --write` brings the files up to date; `--check` prints what that would change, and
+fails unless it is nothing. Written are:
+
+- the shared parts of the docstrings of the public metrics: parameters in `BLOCKS`, Raises, Warns, the
+  guarantee and the sentence on `return_result`. Whoever adds a metric writes the rest: the summary, its own
+  parameters, Returns, References and Examples;
+- the twins of the metrics for Dask collections: `dp_metrics/streaming/dask.py` from `__all__` on;
+- the tables of metrics: `docs/metric_table.inc`, and in `README.md`.
+"""
+
+import ast
+import difflib
+import inspect
+import re
+import sys
+import textwrap
+from pathlib import Path
+
+import metric_table
+
+from dp_metrics.metrics import METRICS
+
+ROOT = Path(__file__).parents[1]
+METRIC_FILES = sorted((ROOT / "dp_metrics" / "metrics").glob("[!_]*.py"))
+SUMMARIES = ROOT / "dp_metrics" / "streaming" / "summaries.py"
+TWINS = ROOT / "dp_metrics" / "streaming" / "dask.py"
+WIDTH = 110
+
+BLOCKS = {
+    "y_true": """array-like of shape (n_samples,) or (n_samples, n_outputs)
+        True targets, finite.""",
+    "y_pred": """array-like of shape (n_samples,) or (n_samples, n_outputs)
+        Predictions of a model that was not trained on these records.""",
+    "y_true, one label": """array-like of shape (n_samples,)
+        True labels, each one of `labels`.""",
+    "y_true, labels": """array-like of shape (n_samples,) or (n_samples, n_outputs)
+        True labels: whole numbers, strings or anything else that can be compared. With several outputs a
+        record is right if all of them are.""",
+    "y_pred, labels": """array-like of shape (n_samples,) or (n_samples, n_outputs)
+        Labels predicted by a model that was not trained on these records.""",
+    "y_proba": """array-like of shape (n_samples,), (n_samples, 1) or (n_samples, n_classes)
+        Probabilities in [0, 1], one column per label in sorted order as `predict_proba` gives them; a single
+        column holds the probability of the second label. They are used as they are: rows need not sum to 1,
+        and no warning tells whether they do.""",
+    "x": """array-like of shape (n_samples,)
+        One finite number per record.""",
+    "epsilon": """float
+        Privacy parameter, > 0: smaller is more private and less accurate.""",
+    "bounds": """tuple of float or None
+        Public range (lower, upper) of targets and predictions, in their units. Both are clipped into it, so
+        with values outside it the answer differs from scikit-learn's. None: unbounded. Never read it from
+        the data.""",
+    "bounds, column": """tuple of float or None
+        Public range (lower, upper) of the values, in their units; values are clipped into it. None:
+        unbounded. Never read it from the data.""",
+    "max_loss": """float or None
+        Public cap of one record's loss, in the units of the loss; larger losses are clipped to it. None:
+        unbounded. Never read it from the data.""",
+    "labels": """array-like of shape (n_classes,) or None
+        The public label set. None: 0 and 1 for one column, 0 .. K-1 for K columns. Never inferred from
+        `y_true`.""",
+    "normalize": """bool
+        If false, return the sum over the records: the private mean times the public total weight.""",
+    "ddof": """float
+        Delta degrees of freedom, as in `numpy.var`: the private population variance times n / (n - ddof).
+        Must be below the public n.""",
+    "sample_weight": """array-like of shape (n_samples,) or None
+        Public, non-negative weights. They must not be computed from these records: class weights, for
+        example, give labels away.""",
+    "multioutput": """{"uniform_average", "raw_values"} or array-like
+        How several outputs make one number: their mean, or a mean with public, non-negative weights, one
+        for each output.
+        "raw_values" returns each of the k outputs at epsilon / k. scikit-learn's "variance_weighted" is
+        refused, because those weights are private. Where the number of records is private, empty lists are
+        one output: an array of shape (0, n_outputs) tells more.""",
+    "groups": """array-like of shape (n_samples,) or None
+        Public label of the person (or other unit) that each record belongs to. The guarantee then covers
+        all records of one group together. None: each record is a person of its own.""",
+    "neighboring": """{"replace_one", "add_or_remove_one"}
+        What one person can change: a record's contents, the number of records being public; or whether it
+        is there at all. The second costs accuracy, and takes neither weights nor groups.""",
+    "mechanism": """str or mechanism object
+        "hazard", "above_threshold", or, for a metric with a public limit ({limit}), "inverse_sensitivity",
+        "piecewise_laplace", "laplace" or "geometric"; or an object such as `AboveThreshold.paper()`.""",
+    "mechanism, share": """str, mechanism object or None
+        None: "geometric", the most accurate one for a result that is as likely near one end of its range as
+        near the other, or "hazard" where the number of records is private. Others as for `private_mae`.""",
+    "accountant": """PrivacyAccountant or None
+        Budget that pays epsilon for this release, before it is drawn.""",
+    "random_state": """None, int, RandomState or Generator
+        None draws fresh randomness from the operating system. Anything else makes the release
+        reproducible and therefore NOT private.""",
+    "label": """str or None
+        The name of this release in the accountant's history; None: the name of the metric.""",
+    "return_result": """bool
+        Whether to return a `PrivateResult`, which also holds what may be published about the release.""",
+}
+"""Type and meaning of parameters by name; after a comma, of a variant that `VARIANTS` chooses."""
+
+ERRORS = {
+    "ValueError, TypeError": """If an input is invalid, as in scikit-learn, or an option is, or if the
+        accountant counts releases under another neighbouring relation.""",
+    "PrivacyBudgetError": "If the accountant has less than epsilon left; nothing is drawn.",
+}
+WARNINGS = {"SeededReleaseWarning": "If `random_state` is given."}
+RESULT = "With ``return_result=True`` a `PrivateResult` with that value."
+GUARANTEE = """Guarantee: replacing any one record{groups} changes the probability of any result by at most a
+    factor exp(epsilon), given the model, the number of records and the arguments, which are public."""
+OF_GROUPS = ", or with `groups` all records of any one group,"
+PRIVATE_N = """ With neighboring="add_or_remove_one" the same holds when any one record is added or removed,
+    and the number of records is not public."""
+
+OWN = ""  # the entry that stands in the docstring stays as it is
+_PROBABILITIES = {"y_true": "y_true, one label"}
+_LABELS = {"y_true": "y_true, labels", "y_pred": "y_pred, labels"}
+_COLUMN = {"bounds": "bounds, column"}
+
+VARIANTS: dict[str, dict[str, str]] = {
+    "private_r2_score": {"sample_weight": OWN},
+    "private_mean_squared_log_error": {"bounds": OWN},
+    "private_mean_poisson_deviance": {"y_true": OWN, "y_pred": OWN},
+    "private_log_loss": {**_PROBABILITIES, "max_loss": OWN},
+    "private_brier_score_loss": _PROBABILITIES,
+    "private_zero_one_loss": _LABELS,
+    "private_accuracy_score": _LABELS,
+    "private_variance": _COLUMN,
+    "private_std": _COLUMN,
+    "private_mean": {"bounds": OWN},
+    "private_quantile": {"bounds": OWN, "limit": "pass an upper bound"},
+    "private_regression_report": {"y_true": OWN, "y_pred": OWN},
+    "private_classification_report": {**_PROBABILITIES, "max_loss": OWN, "mechanism": OWN},
+    "LossSummary.release": {"mechanism": OWN, "Raises": OWN, "Warns": OWN},
+    "VarianceSummary.release": {"limit": "give the summary `bounds`", "Raises": OWN, "Warns": OWN},
+}
+"""What is not as usual: by function, the variant of a block, or the detail that a block names."""
+
+SECTIONS = ("Parameters", "Returns", "Raises", "Warns", "See Also", "Notes", "References", "Examples")
+
+TWIN = '''
+
+def {name}(
+    {parameters},
+) -> {returns}:
+    """{summary}
+
+{text}
+    """
+    return released(METRICS["{name}"], locals())
+'''
+TWIN_TEXT = """As `dp_metrics.{name}`, with its guarantee, for Dask collections. `capacity` is the public
+    number of ranks that a summary of records keeps. A person with several records is protected record by
+    record only."""
+
+
+def wrapped(text: str, width: int, indent: str = "") -> str:
+    """Return a paragraph in lines of at most this width."""
+    options = {"break_on_hyphens": False, "break_long_words": False}
+    return textwrap.fill(
+        " ".join(text.split()), width, initial_indent=indent, subsequent_indent=indent, **options
+    )
+
+
+def entry(head: str, text: str, width: int) -> str:
+    """Return an entry of a numpydoc section."""
+    return f"{head}\n{wrapped(text, width, '    ')}"
+
+
+def arguments_of(node: ast.FunctionDef) -> dict[str, tuple[ast.arg, str]]:
+    """Return all arguments by name, each with its default as in the source, "" for none."""
+    several = [*node.args.args, *node.args.kwonlyargs]
+    given = [*node.args.defaults, *node.args.kw_defaults]
+    defaults = [None] * (len(several) - len(given)) + given
+    return {
+        argument.arg: (argument, "" if default is None else ast.unparse(default).replace("'", '"'))
+        for argument, default in zip(several, defaults, strict=True)
+        if argument.arg != "self"
+    }
+
+
+def parameter(name: str, function: str, default: str, written: dict[str, str], width: int) -> str:
+    """Return the entry of a parameter: the shared one, or the one that is written."""
+    variants, row = VARIANTS.get(function, {}), METRICS.get(function)
+    is_share = name == "mechanism" and row is not None and row.is_share
+    block = BLOCKS.get(variants.get(name, "mechanism, share" if is_share else name))
+    if block is None:
+        if name not in written:
+            raise ValueError(f"{function} does not describe {name}.")
+        return written[name]
+    limit = f"pass `{next(iter(row.limit))}`" if row and row.limit else "this metric always has one"
+    kind, text = block.replace("{limit}", variants.get("limit", limit)).split("\n", 1)
+    return entry(f"{name} : {kind}" + (f", default={default}" if default else ""), text, width)
+
+
+def with_shared_parts(doc: str, function: str, defaults: dict[str, str], width: int) -> str:
+    """Return a docstring with its shared parts as they should be."""
+    head, *rest = re.split(r"^(\w[\w ]*)\n-+\n", doc, flags=re.MULTILINE)
+    parts = {title: body.strip("\n") for title, body in zip(rest[::2], rest[1::2], strict=True)}
+    written = {text.split(" :")[0]: text for text in re.split(r"\n(?=\S)", parts.get("Parameters", ""))}
+    parts["Parameters"] = "\n".join(
+        parameter(name, function, default, written, width) for name, default in defaults.items()
+    )
+    parts["Returns"] = parts["Returns"].split("\n    With ``return_result")[0] + f"\n    {RESULT}"
+    for title, block in (("Raises", ERRORS), ("Warns", WARNINGS)):
+        if title not in VARIANTS.get(function, {}):
+            parts[title] = "\n".join(entry(name, text, width) for name, text in block.items())
+    own = [text for text in parts.get("Notes", "").split("\n\n") if not text.startswith("Guarantee:")]
+    guarantee = GUARANTEE.replace("{groups}", OF_GROUPS if "groups" in defaults else "")
+    guarantee += PRIVATE_N if "neighboring" in defaults else ""
+    parts["Notes"] = "\n\n".join([wrapped(guarantee, width), *filter(None, own)])
+    if parts.keys() - SECTIONS:
+        raise ValueError(f"{function} has unknown sections: {parts.keys() - SECTIONS}")
+    body = [f"{title}\n{'-' * len(title)}\n{parts[title]}" for title in SECTIONS if title in parts]
+    return "\n\n".join([head.strip(), *body])
+
+
+def releases(source: str) -> dict[str, ast.FunctionDef]:
+    """Return the functions and methods of a module that return a release, by name."""
+    found = {}
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.FunctionDef) and node.name in METRICS:
+            found[node.name] = node
+        for method in node.body if isinstance(node, ast.ClassDef) else ():
+            if isinstance(method, ast.FunctionDef) and method.name == "release":
+                found[f"{node.name}.release"] = method
+    return found
+
+
+def documented(source: str) -> str:
+    """Return a module with the shared parts of all its docstrings as they should be."""
+    lines = source.split("\n")
+    for name, node in reversed(releases(source).items()):  # from the end: line numbers before stay true
+        place = slice(node.body[0].lineno - 1, node.body[0].end_lineno)
+        start, text, end = "\n".join(lines[place]).split('"""')
+        indent = " " * node.body[0].col_offset
+        defaults = {argument: default for argument, (_, default) in arguments_of(node).items()}
+        doc = with_shared_parts(inspect.cleandoc(text), name, defaults, WIDTH - len(indent))
+        lines[place] = f'{start}"""{textwrap.indent(doc, indent).lstrip()}\n{indent}"""{end}'.split("\n")
+    return "\n".join(lines)
+
+
+def twin(name: str, node: ast.FunctionDef) -> str:
+    """Return the function for Dask collections that belongs to a metric."""
+    data, parameters = METRICS[name].data, []
+    for argument, (typed, default) in arguments_of(node).items():
+        if argument == "epsilon":
+            parameters.append("*")
+        if argument == "neighboring":
+            parameters.append("capacity: int = CAPACITY")
+        if argument != "groups":
+            kind = "Any" if argument in (*data, "sample_weight") else ast.unparse(typed.annotation)
+            parameters.append(f"{argument}: {kind}" + (f" = {default}" if default else ""))
+    return TWIN.format(
+        name=name,
+        parameters=",\n    ".join(parameters),
+        returns=ast.unparse(node.returns),
+        summary=ast.get_docstring(node).split("\n")[0],
+        text=wrapped(TWIN_TEXT.format(name=name), WIDTH, "    "),
+    )
+
+
+def twins(written: str) -> str:
+    """Return the module of the metrics for Dask collections; what stands before `__all__` stays."""
+    nodes = {}
+    for path in METRIC_FILES:
+        nodes.update(releases(path.read_text(encoding="utf-8")))
+    names = [name for name, row in METRICS.items() if row.is_mean_loss or row.is_variance]
+    others = {long: name for name in names for long in metric_table.public_names(name) if long != name}
+    public = "".join(f'    "{name}",\n' for name in sorted([*names, *others]))
+    body = "".join(twin(name, nodes[name]) for name in names)
+    body += "\n\n" + "".join(f"{long} = {name}\n" for long, name in others.items())
+    return f"{written.split('__all__ = ')[0]}__all__ = [\n{public}]\n{body}"
+
+
+GENERATED = {
+    **dict.fromkeys([*METRIC_FILES, SUMMARIES], documented),
+    TWINS: twins,
+    ROOT / "README.md": metric_table.readme,
+    ROOT / "docs" / "metric_table.inc": lambda _: metric_table.rst(),
+}
+"""Files, and what makes of each what it should be."""
+
+
+def main(arguments: list[str]) -> int:
+    """Write or check all files; return the exit code."""
+    if arguments not in (["--write"], ["--check"]):
+        print(__doc__)
+        return 2
+    is_stale = False
+    for path, update in GENERATED.items():
+        written = path.read_text(encoding="utf-8") if path.exists() else ""
+        updated, name = update(written), str(path.relative_to(ROOT))
+        if updated == written:
+            continue
+        if arguments == ["--write"]:
+            path.write_text(updated, encoding="utf-8")
+        else:
+            is_stale = True
+            print(*difflib.unified_diff(written.splitlines(), updated.splitlines(), name, name), sep="\n")
+    return int(is_stale)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
