@@ -37,13 +37,10 @@ def limit(row: Metric) -> str:
 
 
 def default_mechanism(row: Metric) -> str:
-    """Return the default mechanism, or that of each part; after a slash, the one where n is private."""
+    """Return the default mechanism, or that of each part."""
     options = {**row.required, **(row.limit or {})}
     plan = row.planned(row.from_unit(np.array([0.0, 1.0])), options, private_n=False)
-    usual, private_n = map(row.default_mechanism, ("replace_one", "add_or_remove_one"))
-    if plan.mechanisms:
-        return ", ".join(dict.fromkeys(part or usual for part in plan.mechanisms))
-    return " / ".join(dict.fromkeys([usual, private_n]))
+    return ", ".join(dict.fromkeys(part or row.mechanism for part in plan.mechanisms or (None,)))
 
 
 def cells(row: Metric) -> list[str]:

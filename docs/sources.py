@@ -82,11 +82,16 @@ BLOCKS = {
         What one person can change: a record's contents, the number of records being public; or whether it
         is there at all. The second costs accuracy, and takes neither weights nor groups.""",
     "mechanism": """str or mechanism object
-        "hazard", "above_threshold", or, for a metric with a public limit ({limit}), "inverse_sensitivity",
-        "piecewise_laplace", "laplace" or "geometric"; or an object such as `AboveThreshold.paper()`.""",
-    "mechanism, share": """str, mechanism object or None
-        None: "geometric", the most accurate one for a result that is as likely near one end of its range as
-        near the other, or "hazard" where the number of records is private. Others as for `private_mae`.""",
+        "adaptive", which errs towards zero on heavy tails, "hazard", "above_threshold", or, for a metric with
+        a public limit ({limit}), "geometric", "inverse_sensitivity", "piecewise_laplace" or "laplace"; or an
+        object such as `AboveThreshold.paper()`.""",
+    "mechanism, geometric": """str or mechanism object
+        "geometric" is the most accurate one for a result that is as likely near one end of its range as near
+        the other. Others as for `private_mae`.""",
+    "mechanism, hazard": """str or mechanism object
+        "hazard", "above_threshold", or, for a metric with a public limit ({limit}), "geometric",
+        "inverse_sensitivity", "piecewise_laplace" or "laplace"; or an object such as
+        `AboveThreshold.paper()`.""",
     "accountant": """PrivacyAccountant or None
         Budget that pays epsilon for this release, before it is drawn.""",
     "random_state": """None, int, RandomState or Generator
@@ -182,8 +187,8 @@ def arguments_of(node: ast.FunctionDef) -> dict[str, tuple[ast.arg, str]]:
 def parameter(name: str, function: str, default: str, written: dict[str, str], width: int) -> str:
     """Return the entry of a parameter: the shared one, or the one that is written."""
     variants, row = VARIANTS.get(function, {}), METRICS.get(function)
-    is_share = name == "mechanism" and row is not None and row.is_share
-    block = BLOCKS.get(variants.get(name, "mechanism, share" if is_share else name))
+    own = f"{name}, {row.mechanism}" if name == "mechanism" and row is not None else name
+    block = BLOCKS.get(variants.get(name, own if own in BLOCKS else name))
     if block is None:
         if name not in written:
             raise ValueError(f"{function} does not describe {name}.")

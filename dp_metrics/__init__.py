@@ -2,7 +2,7 @@
 
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.analysis.expected_error import ExpectedError, epsilon_for_error, expected_error
-from dp_metrics.exceptions import PrivacyBudgetError, SeededReleaseWarning
+from dp_metrics.exceptions import NoisyReleaseWarning, PrivacyBudgetError, SeededReleaseWarning
 from dp_metrics.mechanisms import (
     AboveThreshold,
     Geometric,
@@ -54,6 +54,7 @@ __all__ = [
     "InverseSensitivity",
     "Laplace",
     "LossSummary",
+    "NoisyReleaseWarning",
     "PiecewiseLaplace",
     "PrivacyAccountant",
     "PrivacyBudgetError",

@@ -8,8 +8,6 @@ which are by the same token not private; asking for one warns.
 
 import os
 import random
-import sys
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from fractions import Fraction
@@ -18,7 +16,7 @@ from typing import Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dp_metrics.exceptions import SeededReleaseWarning
+from dp_metrics.exceptions import SeededReleaseWarning, warn_caller
 
 __all__ = [
     "Entropy",
@@ -100,21 +98,12 @@ def check_entropy(random_state: RandomState) -> Entropy:
         raise TypeError("random_state must be None, an int, a numpy RandomState or a numpy Generator.")
     if isinstance(random_state, int | np.integer) and random_state < 0:
         raise ValueError("random_state must be a non-negative integer.")
-    warnings.warn(
+    warn_caller(
         "random_state was given: the release is reproducible and therefore not private. "
         "Use it for tests and studies only.",
         SeededReleaseWarning,
-        stacklevel=_levels_within_the_package(),
     )
     return SeededEntropy(random_state)
-
-
-def _levels_within_the_package() -> int:
-    """Return the stack level at which a warning of `check_entropy` names the line of the caller."""
-    frame, level = sys._getframe(1), 1
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(f"{__package__}."):
-        frame, level = frame.f_back, level + 1
-    return level
 
 
 class LazyUniform:

@@ -1,6 +1,9 @@
 """Exceptions and warnings of the package."""
 
-__all__ = ["PrivacyBudgetError", "SeededReleaseWarning"]
+import sys
+import warnings
+
+__all__ = ["NoisyReleaseWarning", "PrivacyBudgetError", "SeededReleaseWarning", "warn_caller"]
 
 
 class PrivacyBudgetError(ValueError):
@@ -9,3 +12,15 @@ class PrivacyBudgetError(ValueError):
 
 class SeededReleaseWarning(UserWarning):
     """A release was drawn from a seed, so it is reproducible and therefore not private."""
+
+
+class NoisyReleaseWarning(UserWarning):
+    """A release of so few records at so small an epsilon is mostly noise, whatever the data."""
+
+
+def warn_caller(message: str, category: type[Warning]) -> None:
+    """Warn, naming the line that called the package."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(f"{__package__}."):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)

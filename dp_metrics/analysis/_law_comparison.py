@@ -1,8 +1,9 @@
 """Exact comparison of two output laws of one mechanism."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from decimal import Context, Decimal
+from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
@@ -11,14 +12,18 @@ from scipy.special import roots_legendre  # scikit-learn depends on scipy
 
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.mechanisms import OutputLaw
+from dp_metrics.mechanisms._adaptive_law import AdaptiveLaw
+from dp_metrics.mechanisms._grid import Integers
 from dp_metrics.mechanisms._hazard_law import PEAK, TAIL, HazardLaw
 from dp_metrics.mechanisms._laws import IntervalLaw
+from dp_metrics.mechanisms._noisy_sums import SumsLaw
 from dp_metrics.mechanisms.above_threshold import AboveThresholdLaw
 from dp_metrics.mechanisms.geometric import GeometricLaw
 from dp_metrics.mechanisms.laplace import LaplaceLaw
+from dp_metrics.release.draws import BoundsDraw, Draw, SumsDraw, VectorDraw
 from dp_metrics.sensitivity.exact import rounded_quotient
 
-__all__ = ["finite_loss", "law_loss"]
+__all__ = ["draw_law", "draw_loss", "finite_loss", "joint_losses", "law_loss"]
 
 
 def law_loss(a: OutputLaw, b: OutputLaw) -> float:
@@ -34,7 +39,62 @@ def law_loss(a: OutputLaw, b: OutputLaw) -> float:
     if isinstance(a, GeometricLaw) and isinstance(b, GeometricLaw):
         # attained at every output beyond both centres, the clamped ends included
         return math.inf if a.grid != b.grid or a.rate != b.rate else float(a.rate * abs(a.centre - b.centre))
+    if isinstance(a, SumsLaw) and isinstance(b, SumsLaw):
+        return _noise_loss(a.rate, b.rate, a.sums.values, b.sums.values)
+    if isinstance(a, AdaptiveLaw) and isinstance(b, AdaptiveLaw):
+        return _adaptive_loss(a, b)
     raise TypeError(f"No exact comparison of {type(a).__name__} with {type(b).__name__}.")
+
+
+def draw_loss(a: Draw, b: Draw, count: int) -> float:
+    """Return the loss of two prepared releases of one query, given a noisy count if they use one."""
+    if isinstance(a, VectorDraw) and isinstance(b, VectorDraw):
+        return _noise_loss(a.rate, b.rate, a.values, b.values)
+    return law_loss(draw_law(a, count), draw_law(b, count))
+
+
+def draw_law(draw: Draw, count: int) -> OutputLaw:
+    """Return the law of a prepared release of one number, given a noisy count if it uses one."""
+    if isinstance(draw, BoundsDraw):
+        return draw.mechanism.output_distribution(draw.with_count(count), draw.epsilon)
+    if isinstance(draw, SumsDraw):
+        return draw.sums_law
+    raise TypeError("Only a release of one number has a law here.")
+
+
+def _noise_loss(rate: Fraction, other_rate: Fraction, x: Sequence[int], y: Sequence[int]) -> float:
+    """Return the loss of whole numbers with noise: attained where all of them are far to one side."""
+    if rate != other_rate:
+        return math.inf
+    return float(rate * sum(abs(a - b) for a, b in zip(x, y, strict=True)))
+
+
+def _adaptive_loss(a: AdaptiveLaw, b: AdaptiveLaw) -> float:
+    """Return the loss of the drawn scale and the release together.
+
+    Between the ends of the runs of either first stage its ratio of probabilities is monotone, and so is, but
+    for rounding to the lattice, the difference of the clipped sums: outputs at and beside the ends of the
+    runs are compared, and some in between.
+    """
+    first, other = a.first, b.first
+    if first.grid != other.grid or first.q != other.q or a.epsilon != b.epsilon:
+        return math.inf
+    ends = np.concatenate([first.runs.edges, other.runs.edges])
+    numbers = np.concatenate(
+        [ends - 1, ends, ends + 1, np.linspace(0, first.grid.last, 129).astype(np.int64)]
+    )
+    return max(joint_losses(a, b, np.unique(np.clip(numbers, first.grid.first, first.grid.last))))
+
+
+def joint_losses(a: AdaptiveLaw, b: AdaptiveLaw, numbers: Integers) -> list[float]:
+    """Return the largest loss of (scale, release) for each of these outputs of the first stage."""
+    losses = np.abs(a.first.log_probabilities(numbers) - b.first.log_probabilities(numbers))
+    drawn = a.first.grid.points(numbers)
+    return [
+        loss + law_loss(a.given(size), b.given(size))
+        for loss, size in zip(losses.tolist(), drawn.tolist(), strict=True)
+        if math.isfinite(loss)  # else the probability of either is too small for a float
+    ]
 
 
 class _Hazard:

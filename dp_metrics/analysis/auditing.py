@@ -7,7 +7,7 @@ touches real records: it makes its own.
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,10 +16,11 @@ from numpy.typing import ArrayLike
 from scipy.special import betaincinv  # scikit-learn depends on scipy
 
 from dp_metrics._random import RandomState
-from dp_metrics.analysis._law_comparison import finite_loss, law_loss
+from dp_metrics.analysis._law_comparison import draw_loss, finite_loss, law_loss
 from dp_metrics.inputs.epsilon import Epsilon, check_epsilon, exact_epsilon
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.mechanisms import Mechanism, OutputLaw, get_mechanism
+from dp_metrics.metrics import Metric, metric_of
 from dp_metrics.sensitivity.output_bounds import OutputBounds
 
 __all__ = [
@@ -142,6 +143,8 @@ def metric_loss(
         The loss of its releases together: at most epsilon for neighbours if the metric keeps its promise.
         With neighboring="add_or_remove_one" it includes what the noisy count costs.
     """
+    if (row := metric_of(metric)) is not None:
+        return _planned_loss(row, records_a, records_b, epsilon, {"mechanism": mechanism, **options})
     seen = []
     for records in (records_a, records_b):
         recorder = _Recorder(get_mechanism(mechanism))
@@ -158,6 +161,27 @@ def metric_loss(
     return total + math.fsum(
         privacy_loss(mechanism, a, b, epsilon=share) for (a, share), (b, _) in zip(*seen, strict=True)
     )
+
+
+def _planned_loss(
+    row: Metric,
+    records_a: Sequence[ArrayLike],
+    records_b: Sequence[ArrayLike],
+    epsilon: float,
+    arguments: Mapping[str, Any],
+) -> float:
+    """Return the loss of what a metric of the catalogue releases, a noisy count included."""
+    options = {name: value for name, value in arguments.items() if name in row.options}
+    settings = {name: value for name, value in arguments.items() if name not in row.options}
+    sides = []
+    for records in (records_a, records_b):
+        release = row.settings(epsilon=epsilon, options=options, **settings)
+        plan = row.planned(records, options, private_n=release.private_n)
+        draws, _, for_count = release.prepare(plan)
+        sides.append(draws)
+    # given the noisy count, both are drawn with the same one
+    count = max(plan.queries[0].n, 1)
+    return float(for_count) + math.fsum(draw_loss(a, b, count) for a, b in zip(*sides, strict=True))
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,13 @@ import itertools
 import math
 import numbers
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dp_metrics.analysis._law_comparison import draw_law
 from dp_metrics.inputs.floats import MAX_FLOAT, Floats
 from dp_metrics.inputs.options import check_groups
 from dp_metrics.inputs.records import refuse_masked
@@ -19,7 +20,7 @@ from dp_metrics.mechanisms import Mechanism
 from dp_metrics.mechanisms._grid import EvenGrid
 from dp_metrics.mechanisms.geometric import GeometricLaw
 from dp_metrics.metrics import METRICS, Metric, metric_of
-from dp_metrics.release.draws import BoundsDraw, Draw, VectorDraw
+from dp_metrics.release.draws import BoundsDraw, Draw, SumsDraw, VectorDraw
 from dp_metrics.release.release import Plan, Release
 
 __all__ = ["ExpectedError", "epsilon_for_error", "expected_error"]
@@ -306,9 +307,12 @@ class _Number:
 def _number(draw: Draw, n: int) -> _Number:
     """Return the number that a draw releases, a private number of records taken to be known."""
     if isinstance(draw, BoundsDraw):
-        bounds = replace(draw.output_bounds, n=max(n, 1)) if draw.counted else draw.output_bounds
-        law = draw.mechanism.output_distribution(bounds, draw.epsilon)
-        return _Number(bounds.value, law, bounds.output_range)
+        bounds = draw.output_bounds
+        return _Number(bounds.value, draw_law(draw, max(n, 1)), bounds.output_range)
+    if isinstance(draw, SumsDraw):
+        sums = draw.sums_law.sums
+        exact = float(sums.combine(*map(np.float64, sums.values)))
+        return _Number(exact, draw.sums_law, (0.0, sums.limit))
     if isinstance(draw, VectorDraw) and len(draw.values) == 1:
         integer = _NoisyInteger(draw)
         return _Number(draw.values, integer, (-integer.FAR, integer.FAR), lambda x: (int(x),))

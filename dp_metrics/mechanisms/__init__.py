@@ -7,6 +7,7 @@ from dp_metrics.inputs.epsilon import Epsilon, exact_epsilon
 from dp_metrics.mechanisms._base import Mechanism
 from dp_metrics.mechanisms._laws import OutputLaw
 from dp_metrics.mechanisms.above_threshold import AboveThreshold
+from dp_metrics.mechanisms.adaptive import Adaptive
 from dp_metrics.mechanisms.geometric import Geometric
 from dp_metrics.mechanisms.hazard import Hazard
 from dp_metrics.mechanisms.inverse_sensitivity import InverseSensitivity
@@ -16,6 +17,7 @@ from dp_metrics.mechanisms.piecewise_laplace import PiecewiseLaplace
 __all__ = [
     "MECHANISMS",
     "AboveThreshold",
+    "Adaptive",
     "Epsilon",
     "Geometric",
     "Hazard",
@@ -29,6 +31,7 @@ __all__ = [
 ]
 
 MECHANISMS: dict[str, Callable[[], Mechanism]] = {
+    "adaptive": Adaptive,
     "hazard": Hazard,
     "above_threshold": AboveThreshold,
     "inverse_sensitivity": InverseSensitivity,

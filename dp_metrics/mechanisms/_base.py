@@ -12,6 +12,8 @@ from dp_metrics.sensitivity.output_bounds import OutputBounds
 
 __all__ = [
     "MOST_RANKS",
+    "NEEDS_LIMIT",
+    "BoundsOnly",
     "Mechanism",
     "ceil_ranks",
     "positive_number",
@@ -58,6 +60,10 @@ class Mechanism(Protocol):
         """
         ...
 
+    def count_extremes(self, epsilon: Epsilon, *, n: int | None, are_widths: bool) -> int:
+        """Return how many of `OutputBounds.extremes` a release at this epsilon can use."""
+        ...
+
     def release(self, output_bounds: OutputBounds, epsilon: Epsilon, rng: RandomState = None) -> float:
         """Draw one epsilon-differentially private release."""
         ...
@@ -65,6 +71,21 @@ class Mechanism(Protocol):
     def output_distribution(self, output_bounds: OutputBounds, epsilon: Epsilon) -> OutputLaw:
         """Return the law of `release` on these output bounds."""
         ...
+
+
+NEEDS_LIMIT = (
+    "mechanism={!r} needs a metric with a public upper limit: "
+    "pass bounds=(lower, upper), or max_loss=... to a metric of losses."
+)
+"""What to say where a public limit is missing."""
+
+
+class BoundsOnly:
+    """A mechanism that reads output bounds and no extremes."""
+
+    def count_extremes(self, epsilon: Epsilon, *, n: int | None, are_widths: bool) -> int:
+        """Return 0: the mechanism reads output bounds only."""
+        return 0
 
 
 def ceil_ranks(ranks: float, n: int | None) -> int:
@@ -96,10 +117,7 @@ def whole_number(value: Any, name: str, least: int) -> int:
 def require_bounded(output_range: tuple[float, float], mechanism: str) -> None:
     """Raise unless both ends of the output range are public and finite."""
     if output_range[0] == -math.inf or output_range[1] >= MAX_FLOAT:
-        raise ValueError(
-            f"mechanism={mechanism!r} needs a metric with a public upper limit: "
-            "pass bounds=(lower, upper), or max_loss=... to a metric of losses."
-        )
+        raise ValueError(NEEDS_LIMIT.format(mechanism))
 
 
 def require_public_n(n: int | None, mechanism: str) -> None:

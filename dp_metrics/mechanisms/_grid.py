@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.sensitivity.output_bounds import OutputBounds
 
-__all__ = ["EvenGrid", "GeometricGrid", "Grid", "Runs", "bisected"]
+__all__ = ["BoundedGrid", "EvenGrid", "GeometricGrid", "Grid", "Lattice", "Runs", "bisected"]
 
 Integers = NDArray[np.int64]
 
@@ -24,6 +24,7 @@ _LARGEST_EXPONENT = 709.0  # expm1 of more overflows
 _SMALLEST_STEP = 2.0**-40  # neighbours then differ by 4096 float spacings: the grid is strictly increasing
 _CORRECTIONS = 8  # steps from an estimated number to the exact one; nearly always one or two
 _SMALLEST_SCALE = 1e-270  # far enough above the subnormals for the same reason
+_LARGEST_INDEX = 1 << 52  # what floats can count
 
 
 class Grid(Protocol):
@@ -164,6 +165,77 @@ class GeometricGrid(_SearchedGrid):
     def _estimate(self, values: Floats) -> Floats:
         with np.errstate(over="ignore"):
             return np.log1p(np.maximum(values, 0.0) / self.scale) / self.step
+
+
+@dataclass(frozen=True)
+class BoundedGrid(_SearchedGrid):
+    """Outputs of a geometric grid up to a turning point, and evenly spaced ones from there to the limit.
+
+    Parameters
+    ----------
+    scale, step : float
+        Of the geometric part.
+    turn : float
+        Where it ends, below the limit; the outputs above are turn * step apart.
+    limit : float
+        Public largest output.
+    """
+
+    scale: float
+    step: float
+    turn: float
+    limit: float
+
+    first = 0
+
+    @cached_property
+    def _low(self) -> GeometricGrid:
+        return GeometricGrid(self.scale, self.step, self.turn)
+
+    @cached_property
+    def _spacing(self) -> float:
+        return self.turn * self._low.step
+
+    @cached_property
+    def last(self) -> int:  # type: ignore[override]
+        """Number of the last output."""
+        return self._low.last + max(math.ceil((self.limit - self.turn) / self._spacing), 1)
+
+    def points(self, indices: Integers) -> Floats:
+        """Return the outputs with these indices."""
+        indices = np.asarray(indices)
+        high = self.turn + (indices - self._low.last) * self._spacing
+        values = np.where(indices <= self._low.last, self._low.points(indices), np.minimum(high, self.limit))
+        return np.where(indices >= self.last, self.limit, values)
+
+    def _estimate(self, values: Floats) -> Floats:
+        with np.errstate(over="ignore"):
+            high = self._low.last + (values - self.turn) / self._spacing
+        return np.where(values <= self.turn, self._low._estimate(values), high)
+
+
+@dataclass(frozen=True)
+class Lattice(_SearchedGrid):
+    """Multiples of a public spacing from 0 to a limit, and the limit."""
+
+    spacing: float
+    limit: float
+
+    first = 0
+
+    @cached_property
+    def last(self) -> int:  # type: ignore[override]
+        """Number of the last output; there are no more than floats can count."""
+        return math.ceil(min(self.limit / self.spacing, _LARGEST_INDEX))
+
+    def points(self, indices: Integers) -> Floats:
+        """Return the outputs with these indices."""
+        values: Floats = np.minimum(np.asarray(indices) * self.spacing, self.limit)
+        return values
+
+    def _estimate(self, values: Floats) -> Floats:
+        with np.errstate(over="ignore"):
+            return np.maximum(values, 0.0) / self.spacing
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,9 @@ from functools import lru_cache
 
 import numpy as np
 
-from dp_metrics._random import LazyUniform
+from dp_metrics._random import Entropy, LazyUniform
 from dp_metrics.inputs.floats import Floats
-from dp_metrics.mechanisms._grid import GeometricGrid, Integers, Runs
+from dp_metrics.mechanisms._grid import Grid, Integers, Runs
 from dp_metrics.mechanisms._laws import GridLaw
 
 __all__ = ["PEAK", "TAIL", "HazardLaw", "largest_ratio"]
@@ -33,7 +33,7 @@ class HazardLaw(GridLaw):
 
     Parameters
     ----------
-    grid : GeometricGrid
+    grid : Grid
         Public outputs.
     runs : Runs
         Levels of the score along the grid.
@@ -57,8 +57,8 @@ class HazardLaw(GridLaw):
     covers the bits of U not yet drawn.
     """
 
-    def __init__(self, grid: GeometricGrid, runs: Runs, q: float, monotonic: bool) -> None:
-        self.grid: GeometricGrid = grid
+    def __init__(self, grid: Grid, runs: Runs, q: float, monotonic: bool) -> None:
+        self.grid = grid
         self.runs, self.q, self.monotonic = runs, q, monotonic
         self.power = TAIL + 1 if monotonic else TAIL + 2  # kappa + 1
         self.below = Fraction(TAIL, TAIL + self.power)  # A = H(z0)
@@ -71,6 +71,10 @@ class HazardLaw(GridLaw):
             # far above bounded data the hazard overflows to infinity: any level is reached there
             terms = np.where(runs.counts > 0, runs.counts * self._weights, 0.0)
             self._cumulative = np.add.accumulate(terms)
+
+    def release(self, entropy: Entropy) -> float:
+        """Draw an output."""
+        return float(self.grid.points(np.array([self.draw(LazyUniform(entropy))]))[0])
 
     def draw(self, uniform: LazyUniform, *, exact: bool = False) -> int:
         """Return the number of the first output with U < H(Lambda_k), or of the last if there is none.
@@ -172,20 +176,35 @@ class HazardLaw(GridLaw):
         first = self.runs.edges[inside] - 1
         return np.where(run == self._cumulative.size, self.grid.last, first + cells.astype(np.int64))
 
-    def _hazard(self, indices: Integers) -> Floats:
-        """Return Lambda_k."""
+    def _hazard(self, indices: Integers) -> tuple[Floats, Floats]:
+        """Return Lambda_k and its last term."""
         edges = self.runs.edges
         run = np.clip(np.searchsorted(edges, indices, side="right") - 1, 0, self._weights.size - 1)
         before = np.where(run > 0, self._cumulative[run - 1], 0.0)
         with np.errstate(over="ignore"):
             hazard: Floats = before + (indices - edges[run] + 1) * self._weights[run]
-        return hazard
+        return hazard, self._weights[run]
+
+    def log_probabilities(self, indices: Integers) -> Floats:
+        """Return the logarithm of the probability of each output, to nearly the precision of floats."""
+        inside = np.minimum(indices, self.grid.last - 1)
+        hazard, term = self._hazard(inside)
+        a, x = float(self.below), hazard / PEAK
+        with np.errstate(all="ignore"):
+            shrinking = np.log1p(-np.minimum(term / hazard, 1.0))  # log of Lambda_(k-1) / Lambda_k
+            low = math.log(a) + self.power * np.log(x) + np.log(-np.expm1(self.power * shrinking))
+            high = math.log(1 - a) - TAIL * np.log(x) + np.log(np.expm1(-TAIL * shrinking))
+            before = x * np.exp(shrinking)
+            across = np.log(1 - (1 - a) * x**-TAIL - a * before**self.power)
+            none = np.where(x <= 1, np.log1p(-a * x**self.power), math.log(1 - a) - TAIL * np.log(x))
+        logs = np.where(x <= 1, low, np.where(before >= 1, high, across))
+        return np.where(indices >= self.grid.last, none, logs)
 
     def index_cdf(self, indices: Integers) -> Floats:
         """Return P(number of the release <= k)."""
         indices = np.asarray(indices)
         inside = np.clip(indices, self.grid.first, max(self.grid.last - 1, self.grid.first))
-        x = self._hazard(inside) / PEAK
+        x = self._hazard(inside)[0] / PEAK
         with np.errstate(over="ignore"):
             low = float(self.below) * np.minimum(x, 1.0) ** self.power
             high = 1.0 - float(1 - self.below) * np.maximum(x, 1.0) ** -TAIL

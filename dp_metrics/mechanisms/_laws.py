@@ -8,7 +8,16 @@ from numpy.typing import ArrayLike
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.mechanisms._grid import Grid, Integers, bisected
 
-__all__ = ["GridLaw", "IntervalLaw", "OutputLaw", "ReflectedLaw"]
+__all__ = [
+    "GridLaw",
+    "IntervalLaw",
+    "OutcomesLaw",
+    "OutputLaw",
+    "ReflectedLaw",
+    "cells",
+    "check_probability",
+    "laplace_quantiles",
+]
 
 
 class OutputLaw(Protocol):
@@ -40,7 +49,8 @@ class _Law:
         return float(self.quantile(0.5))
 
 
-def _check_probability(p: ArrayLike) -> Floats:
+def check_probability(p: ArrayLike) -> Floats:
+    """Return probabilities as an array, or raise."""
     p = np.asarray(p, dtype=np.float64)
     if not ((p >= 0) & (p <= 1)).all():
         raise ValueError("p must lie in [0, 1].")
@@ -69,7 +79,7 @@ class GridLaw(_Law):
 
     def quantile(self, p: ArrayLike) -> Floats:
         """Return the smallest grid point t with P(release <= t) >= p."""
-        p = _check_probability(p)
+        p = check_probability(p)
         return self.grid.points(self.index_quantile(p.ravel())).reshape(p.shape)
 
     def mean_absolute_error(self, value: float, cap: float = np.inf) -> float:
@@ -109,6 +119,55 @@ class GridLaw(_Law):
         return np.minimum(np.abs(points - value), cap)
 
 
+class OutcomesLaw(_Law):
+    """A law on finitely many outcomes, or one of which so many outcomes stand for the whole.
+
+    Parameters
+    ----------
+    values, mass : ndarray
+        The outcomes, in any order, and the probability of each.
+    """
+
+    def __init__(self, values: Floats, mass: Floats) -> None:
+        order = np.argsort(values, kind="stable")
+        self._values, self._mass = values[order], mass[order] / mass.sum()
+        self._reached = np.minimum(np.cumsum(self._mass), 1.0)
+        self._reached[-1] = 1.0
+
+    def cdf(self, t: ArrayLike) -> Floats:
+        """Return P(release <= t)."""
+        return np.append(0.0, self._reached)[np.searchsorted(self._values, t, side="right")]
+
+    def quantile(self, p: ArrayLike) -> Floats:
+        """Return the smallest t with P(release <= t) >= p."""
+        values: Floats = self._values[np.searchsorted(self._reached, check_probability(p), side="left")]
+        return values
+
+    def mean_absolute_error(self, value: float, cap: float = np.inf) -> float:
+        """Return the expectation of min(abs(release - value), cap)."""
+        return float(np.sum(self._mass * np.minimum(np.abs(self._values - value), cap)))
+
+
+def cells(even: int, octaves: int, in_octave: int = 1) -> tuple[Floats, Floats]:
+    """Cut the probabilities from 0 to 1 into cells: even ones, and ever smaller ones towards both ends.
+
+    Returns
+    -------
+    middle, mass : ndarray
+        The middle of each cell, and its size.
+    """
+    tail = np.exp2(-np.arange(0, octaves, 1 / in_octave)) / even
+    edges = np.concatenate([[0.0], tail[::-1], np.arange(2, even - 1) / even, 1 - tail, [1.0]])
+    mass = np.diff(edges)
+    return edges[:-1] + mass / 2, mass
+
+
+def laplace_quantiles(p: Floats) -> Floats:
+    """Return quantiles of the standard Laplace law, for p strictly between 0 and 1."""
+    quantiles: Floats = np.where(p < 0.5, np.log(2 * np.minimum(p, 0.5)), -np.log(2 * np.minimum(1 - p, 0.5)))
+    return quantiles
+
+
 class ReflectedLaw(_Law):
     """A release above zero, or with the probability of the first output there, one at or below zero.
 
@@ -135,7 +194,7 @@ class ReflectedLaw(_Law):
 
     def quantile(self, p: ArrayLike) -> Floats:
         """Return the smallest t with P(release <= t) >= p."""
-        p = _check_probability(p)
+        p = check_probability(p)
         above = self._positive.quantile(p)
         if self._again == 0.0:
             return above
@@ -194,7 +253,7 @@ class IntervalLaw(_Law):
 
     def quantile(self, p: ArrayLike) -> Floats:
         """Return the smallest t with P(release <= t) >= p."""
-        p = _check_probability(p)
+        p = check_probability(p)
         i = np.clip(np.searchsorted(self._cumulative, p, side="left") - 1, 0, self.rates.size - 1)
         with np.errstate(divide="ignore", invalid="ignore"):
             inside = np.where(self.weights[i] > 0, (p - self._cumulative[i]) / self.weights[i], 0.0)

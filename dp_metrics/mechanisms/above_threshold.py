@@ -11,7 +11,7 @@ import numpy as np
 from dp_metrics._random import Entropy, RandomState, check_entropy, uniforms
 from dp_metrics.inputs.epsilon import Epsilon, check_epsilon
 from dp_metrics.inputs.floats import MAX_FLOAT, Floats
-from dp_metrics.mechanisms._base import ceil_ranks, positive_number, require_bounded, whole_number
+from dp_metrics.mechanisms._base import BoundsOnly, ceil_ranks, positive_number, require_bounded, whole_number
 from dp_metrics.mechanisms._grid import EvenGrid, GeometricGrid, Grid, Integers, Runs
 from dp_metrics.mechanisms._laws import GridLaw, ReflectedLaw
 from dp_metrics.sensitivity.output_bounds import OutputBounds
@@ -20,7 +20,7 @@ __all__ = ["AboveThreshold", "AboveThresholdLaw"]
 
 
 @dataclass(frozen=True)
-class AboveThreshold:
+class AboveThreshold(BoundsOnly):
     """Walk up a list of candidates and halt at the first whose noisy score passes a noisy threshold.
 
     The score of candidate t is the reflective inverse sensitivity s(x; t), the threshold noise is

@@ -6,21 +6,22 @@ from fractions import Fraction
 
 import numpy as np
 
-from dp_metrics._random import RandomState, check_entropy, discrete_laplace
+from dp_metrics._random import Entropy, RandomState, check_entropy, discrete_laplace
 from dp_metrics.inputs.epsilon import Epsilon, exact_epsilon
 from dp_metrics.inputs.floats import Floats
-from dp_metrics.mechanisms._base import require_bounded, require_public_n
-from dp_metrics.mechanisms._grid import EvenGrid, Integers
-from dp_metrics.mechanisms._laws import GridLaw
+from dp_metrics.mechanisms._base import BoundsOnly, require_bounded, require_public_n
+from dp_metrics.mechanisms._grid import EvenGrid, Grid, Integers
+from dp_metrics.mechanisms._laws import GridLaw, cells, laplace_quantiles
 from dp_metrics.sensitivity.output_bounds import OutputBounds
 
 __all__ = ["Geometric", "GeometricLaw"]
 
+_FARTHEST = 2.0**60  # noise in steps, so that the law of it can be computed
 _FINENESS = 1 << 20  # steps of the lattice in one sensitivity, for a metric that is not a count
 
 
 @dataclass(frozen=True)
-class Geometric:
+class Geometric(BoundsOnly):
     """Round to a public lattice, add two-sided geometric noise, and clamp to the output range.
 
     For a metric that is as likely near one end of its range as near the other, such as accuracy. A share of n
@@ -59,10 +60,7 @@ class Geometric:
 
     def release(self, output_bounds: OutputBounds, epsilon: Epsilon, rng: RandomState = None) -> float:
         """Draw one epsilon-differentially private release within the output range."""
-        law = self.output_distribution(output_bounds, epsilon)
-        number = law.centre + discrete_laplace(check_entropy(rng), law.rate)
-        number = min(max(number, law.grid.first), law.grid.last)
-        return float(law.grid.points(np.array([number]))[0])
+        return self.output_distribution(output_bounds, epsilon).release(check_entropy(rng))
 
     def output_distribution(self, output_bounds: OutputBounds, epsilon: Epsilon) -> "GeometricLaw":
         """Return the law of `release`."""
@@ -101,7 +99,7 @@ class GeometricLaw(GridLaw):
 
     Parameters
     ----------
-    grid : EvenGrid
+    grid : Grid
         Public outputs.
     centre : int
         Number of the metric's own place on the grid.
@@ -109,9 +107,20 @@ class GeometricLaw(GridLaw):
         A noise of k places has probability proportional to exp(-rate * abs(k)).
     """
 
-    def __init__(self, grid: EvenGrid, centre: int, rate: Fraction) -> None:
-        self.grid: EvenGrid = grid
-        self.centre, self.rate = centre, rate
+    def __init__(self, grid: Grid, centre: int, rate: Fraction) -> None:
+        self.grid, self.centre, self.rate = grid, centre, rate
+
+    def release(self, entropy: Entropy) -> float:
+        """Draw an output."""
+        number = self.centre + discrete_laplace(entropy, self.rate)
+        return float(self.grid.points(np.array([min(max(number, self.grid.first), self.grid.last)]))[0])
+
+    def outcomes(self) -> tuple[Floats, Floats]:
+        """Return outputs that stand for cells of probability, and the probability of each."""
+        middle, mass = cells(256, 36)
+        away = np.rint(np.clip(laplace_quantiles(middle) / float(self.rate), -_FARTHEST, _FARTHEST))
+        numbers = np.clip(self.centre + away.astype(np.int64), self.grid.first, self.grid.last)
+        return self.grid.points(numbers), mass
 
     def index_cdf(self, indices: Integers) -> Floats:
         """Return P(number of the release <= k)."""

@@ -1,4 +1,4 @@
-"""Hazard selection: the default mechanism."""
+"""Hazard selection: one search along a public grid."""
 
 import math
 from dataclasses import dataclass
@@ -7,20 +7,21 @@ from functools import lru_cache
 
 import numpy as np
 
-from dp_metrics._random import LazyUniform, RandomState, check_entropy
+from dp_metrics._random import RandomState, check_entropy
 from dp_metrics.inputs.epsilon import Epsilon, exact_epsilon
-from dp_metrics.mechanisms._base import ceil_ranks, positive_number
-from dp_metrics.mechanisms._grid import GeometricGrid, Runs
+from dp_metrics.mechanisms._base import BoundsOnly, ceil_ranks, positive_number
+from dp_metrics.mechanisms._grid import BoundedGrid, GeometricGrid, Grid, Runs
 from dp_metrics.mechanisms._hazard_law import PEAK, TAIL, HazardLaw, largest_ratio
 from dp_metrics.sensitivity.output_bounds import OutputBounds
 
 __all__ = ["Hazard"]
 
 _MANY_RECORDS = 10**9
+_EVEN_FROM = 10  # parts of the most that one record adds, times n
 
 
 @dataclass(frozen=True)
-class Hazard:
+class Hazard(BoundsOnly):
     """Release the first grid point at which a cumulative hazard passes a random level.
 
     Grid point t_k has hazard 1 just above the metric, exp(-eps2 l) at l ranks below it and
@@ -34,6 +35,11 @@ class Hazard:
         1 / (n eps2 / 10 + 2.5), suits most data. A coarser one helps on very heavy tails with n * epsilon
         above 2,000, and makes the error many times larger on others: compare the two with `expected_error`
         on public data. It must not be computed from the private data.
+    scale : float or None, default=None
+        Public size, in the units of the metric, at which the grid turns from even to geometric. Given, the
+        grid is geometric from there up to the limit. The default is the smaller of 1e-6 and 1e-9 of the
+        public limit; and where one record can move the metric by at most a public B / n, the grid is even
+        from B/10 on, because nothing finer helps there.
 
     Notes
     -----
@@ -66,10 +72,12 @@ class Hazard:
     """
 
     resolution: float | None = None
+    scale: float | None = None
 
     def __post_init__(self) -> None:
-        if self.resolution is not None:
-            object.__setattr__(self, "resolution", positive_number(self.resolution, "resolution"))
+        for name in ("resolution", "scale"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, positive_number(getattr(self, name), name))
 
     @property
     def needs_count(self) -> bool:
@@ -84,11 +92,7 @@ class Hazard:
             raise ValueError(
                 "mechanism='hazard' needs a metric that is at least 0: shift it by its public lower limit."
             )
-        eps2 = float(_share(epsilon, monotonic))
-        # a private n is not asked for: more ranks than needed cost time only
-        width = max(self._resolution(eps2, _MANY_RECORDS if n is None else n), 2.0**-32)
-        with np.errstate(divide="ignore", over="ignore"):
-            return ceil_ranks(float(np.float64(max(math.log(1e4 / width), 1.0)) / eps2), n)
+        return _count_ranks(self, exact_epsilon(epsilon), n, monotonic)
 
     def release(self, output_bounds: OutputBounds, epsilon: Epsilon, rng: RandomState = None) -> float:
         """Draw one epsilon-differentially private release.
@@ -107,9 +111,7 @@ class Hazard:
         float
             A point of the public grid, within the output range.
         """
-        law = self.output_distribution(output_bounds, epsilon)
-        number = law.draw(LazyUniform(check_entropy(rng)))
-        return float(law.grid.points(np.array([number]))[0])
+        return self.output_distribution(output_bounds, epsilon).release(check_entropy(rng))
 
     def output_distribution(self, output_bounds: OutputBounds, epsilon: Epsilon) -> HazardLaw:
         """Return the exact law of `release`."""
@@ -118,7 +120,10 @@ class Hazard:
         share = _share(epsilon, output_bounds.monotonic)
         limit = output_bounds.output_range[1]
         step = self._resolution(float(share), output_bounds.n) / PEAK
-        grid = _grid(min(1e-6, 1e-9 * limit), step, limit)
+        if self.scale is None:
+            grid = _grid(min(1e-6, 1e-9 * limit), step, limit, output_bounds.record_limit)
+        else:
+            grid = _grid(self.scale, step, limit, None)
         return HazardLaw(
             grid, Runs.from_bounds(grid, output_bounds), largest_ratio(share), output_bounds.monotonic
         )
@@ -132,9 +137,22 @@ class Hazard:
 
 
 @lru_cache(maxsize=256)
-def _grid(scale: float, step: float, limit: float) -> GeometricGrid:
+def _count_ranks(mechanism: Hazard, epsilon: Fraction, n: int | None, monotonic: bool) -> int:
+    eps2 = float(_share(epsilon, monotonic))
+    # a private n is not asked for: more ranks than needed cost time only
+    width = max(mechanism._resolution(eps2, _MANY_RECORDS if n is None else n), 2.0**-32)
+    with np.errstate(divide="ignore", over="ignore"):
+        return ceil_ranks(float(np.float64(max(math.log(1e4 / width), 1.0)) / eps2), n)
+
+
+@lru_cache(maxsize=256)
+def _grid(scale: float, step: float, limit: float, record_limit: float | None) -> Grid:
     """Return the public grid; its last output takes some searching."""
-    return GeometricGrid(scale=scale, step=step, limit=limit)
+    plain = GeometricGrid(scale=scale, step=step, limit=limit)
+    if record_limit is None or record_limit / _EVEN_FROM >= limit:
+        return plain
+    turn = record_limit / _EVEN_FROM
+    return BoundedGrid(scale, step, turn, limit) if turn > plain.scale else plain
 
 
 def _share(epsilon: Epsilon, monotonic: bool) -> Fraction:

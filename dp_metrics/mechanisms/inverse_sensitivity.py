@@ -6,7 +6,7 @@ import numpy as np
 
 from dp_metrics._random import RandomState
 from dp_metrics.inputs.epsilon import Epsilon, check_epsilon
-from dp_metrics.mechanisms._base import ceil_ranks, require_bounded
+from dp_metrics.mechanisms._base import BoundsOnly, ceil_ranks, require_bounded
 from dp_metrics.mechanisms._intervals import draw, intervals
 from dp_metrics.mechanisms._laws import IntervalLaw
 from dp_metrics.sensitivity.output_bounds import OutputBounds
@@ -15,7 +15,7 @@ __all__ = ["InverseSensitivity"]
 
 
 @dataclass(frozen=True)
-class InverseSensitivity:
+class InverseSensitivity(BoundsOnly):
     """Exponential mechanism on the number of records that must change to reach an output.
 
     An output between U^(l-1) and U^l, or between L^l and L^(l-1), has density proportional to exp(-epsilon

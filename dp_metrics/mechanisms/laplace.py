@@ -9,14 +9,14 @@ from numpy.typing import ArrayLike
 from dp_metrics._random import RandomState, check_entropy, uniforms
 from dp_metrics.inputs.epsilon import Epsilon, check_epsilon
 from dp_metrics.inputs.floats import MAX_FLOAT, Floats
-from dp_metrics.mechanisms._base import require_bounded, require_public_n
+from dp_metrics.mechanisms._base import BoundsOnly, require_bounded, require_public_n
 from dp_metrics.sensitivity.output_bounds import OutputBounds
 
 __all__ = ["Laplace", "LaplaceLaw"]
 
 
 @dataclass(frozen=True)
-class Laplace:
+class Laplace(BoundsOnly):
     """Add Laplace noise of scale sensitivity / epsilon, and clamp to the output range.
 
     Notes

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from dp_metrics._random import RandomState
 from dp_metrics.inputs.epsilon import Epsilon, check_epsilon
-from dp_metrics.mechanisms._base import require_bounded
+from dp_metrics.mechanisms._base import BoundsOnly, require_bounded
 from dp_metrics.mechanisms._intervals import draw, intervals
 from dp_metrics.mechanisms._laws import IntervalLaw
 from dp_metrics.mechanisms.inverse_sensitivity import InverseSensitivity
@@ -14,7 +14,7 @@ __all__ = ["PiecewiseLaplace"]
 
 
 @dataclass(frozen=True)
-class PiecewiseLaplace:
+class PiecewiseLaplace(BoundsOnly):
     """Exponential mechanism on a distance that grows linearly between consecutive output bounds.
 
     Between U^(l-1) and U^l the distance grows from l - 1 to l, and likewise below; the density is

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -45,9 +45,9 @@ class Metric:
         The options without a default, for values from 0 to 1.
     greater_is_better : bool or None
         Whether the metric is a score (true) or a loss; None: it does not judge a model, or is no one number.
-    is_share : bool
-        Whether a result near one end of the range is as likely as near the other: "geometric" is the default
-        mechanism where the number of records is public.
+    mechanism : str
+        Name of the default mechanism: "geometric" where a result near one end of the range is as likely as
+        near the other, "hazard" where there is no order statistic to draw the scale from.
     is_mean_loss : bool
         Whether one mean of a loss per record is released, so that a summary of bounded size knows it.
     is_variance : bool
@@ -71,7 +71,7 @@ class Metric:
     options: Mapping[str, Any]
     required: Mapping[str, Any] = field(default_factory=dict)
     greater_is_better: bool | None = None
-    is_share: bool = False
+    mechanism: str = "adaptive"
     is_mean_loss: bool = False
     is_variance: bool = False
     discloses_n: Mapping[str, bool] = field(default_factory=dict)
@@ -79,12 +79,6 @@ class Metric:
     from_unit: Callable[[Floats], tuple[Any, ...]] = _predictions
     lowest_prediction: float = -np.inf
     predicts_labels: bool = False
-
-    DEFAULT: ClassVar[str] = "hazard"
-
-    def default_mechanism(self, neighboring: str) -> str:
-        """Return the name of the mechanism that is used if none is chosen."""
-        return "geometric" if self.is_share and neighboring == "replace_one" else self.DEFAULT
 
     def disclosing(self, options: Mapping[str, Any]) -> list[str]:
         """Return the options that would give a private number of records away, as they were typed."""
@@ -111,7 +105,7 @@ class Metric:
             self.name,
             epsilon=epsilon,
             mechanism=mechanism,
-            default=self.default_mechanism(neighboring),
+            default=self.mechanism,
             accountant=accountant,
             random_state=random_state,
             neighboring=neighboring,

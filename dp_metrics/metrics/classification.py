@@ -158,7 +158,7 @@ def private_log_loss(
     sample_weight: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     neighboring: str = "replace_one",
-    mechanism: str | Mechanism = "hazard",
+    mechanism: str | Mechanism = "adaptive",
     accountant: PrivacyAccountant | None = None,
     random_state: RandomState = None,
     label: str | None = None,
@@ -194,10 +194,10 @@ def private_log_loss(
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
         What one person can change: a record's contents, the number of records being public; or whether it is
         there at all. The second costs accuracy, and takes neither weights nor groups.
-    mechanism : str or mechanism object, default="hazard"
-        "hazard", "above_threshold", or, for a metric with a public limit (this metric always has one),
-        "inverse_sensitivity", "piecewise_laplace", "laplace" or "geometric"; or an object such as
-        `AboveThreshold.paper()`.
+    mechanism : str or mechanism object, default="adaptive"
+        "adaptive", which errs towards zero on heavy tails, "hazard", "above_threshold", or, for a metric with
+        a public limit (this metric always has one), "geometric", "inverse_sensitivity", "piecewise_laplace"
+        or "laplace"; or an object such as `AboveThreshold.paper()`.
     accountant : PrivacyAccountant or None, default=None
         Budget that pays epsilon for this release, before it is drawn.
     random_state : None, int, RandomState or Generator, default=None
@@ -268,6 +268,7 @@ BRIER = Metric(
     data=("y_true", "y_proba"),
     options={"pos_label": None, "labels": None, "scale_by_half": "auto", **WEIGHTS},
     greater_is_better=False,
+    mechanism="geometric",
     is_mean_loss=True,
     from_unit=lambda x: (np.ones_like(x), x),
 )
@@ -284,7 +285,7 @@ def private_brier_score_loss(
     scale_by_half: bool | str = "auto",
     groups: ArrayLike | None = None,
     neighboring: str = "replace_one",
-    mechanism: str | Mechanism = "hazard",
+    mechanism: str | Mechanism = "geometric",
     accountant: PrivacyAccountant | None = None,
     random_state: RandomState = None,
     label: str | None = None,
@@ -321,10 +322,9 @@ def private_brier_score_loss(
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
         What one person can change: a record's contents, the number of records being public; or whether it is
         there at all. The second costs accuracy, and takes neither weights nor groups.
-    mechanism : str or mechanism object, default="hazard"
-        "hazard", "above_threshold", or, for a metric with a public limit (this metric always has one),
-        "inverse_sensitivity", "piecewise_laplace", "laplace" or "geometric"; or an object such as
-        `AboveThreshold.paper()`.
+    mechanism : str or mechanism object, default="geometric"
+        "geometric" is the most accurate one for a result that is as likely near one end of its range as near
+        the other. Others as for `private_mae`.
     accountant : PrivacyAccountant or None, default=None
         Budget that pays epsilon for this release, before it is drawn.
     random_state : None, int, RandomState or Generator, default=None
@@ -417,7 +417,7 @@ ZERO_ONE = Metric(
     plan=_zero_one_plan,
     options={"normalize": True, **WEIGHTS},
     greater_is_better=False,
-    is_share=True,
+    mechanism="geometric",
     is_mean_loss=True,
     discloses_n={"normalize": True},
     from_unit=_labels_from_unit,
@@ -434,7 +434,7 @@ def private_zero_one_loss(
     sample_weight: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     neighboring: str = "replace_one",
-    mechanism: str | Mechanism | None = None,
+    mechanism: str | Mechanism = "geometric",
     accountant: PrivacyAccountant | None = None,
     random_state: RandomState = None,
     label: str | None = None,
@@ -462,9 +462,9 @@ def private_zero_one_loss(
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
         What one person can change: a record's contents, the number of records being public; or whether it is
         there at all. The second costs accuracy, and takes neither weights nor groups.
-    mechanism : str, mechanism object or None, default=None
-        None: "geometric", the most accurate one for a result that is as likely near one end of its range as
-        near the other, or "hazard" where the number of records is private. Others as for `private_mae`.
+    mechanism : str or mechanism object, default="geometric"
+        "geometric" is the most accurate one for a result that is as likely near one end of its range as near
+        the other. Others as for `private_mae`.
     accountant : PrivacyAccountant or None, default=None
         Budget that pays epsilon for this release, before it is drawn.
     random_state : None, int, RandomState or Generator, default=None
@@ -527,7 +527,7 @@ ACCURACY = Metric(
     plan=partial(_zero_one_plan, is_score=True),
     options={"normalize": True, **WEIGHTS},
     greater_is_better=True,
-    is_share=True,
+    mechanism="geometric",
     is_mean_loss=True,
     discloses_n={"normalize": True},
     from_unit=_labels_from_unit,
@@ -544,7 +544,7 @@ def private_accuracy_score(
     sample_weight: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     neighboring: str = "replace_one",
-    mechanism: str | Mechanism | None = None,
+    mechanism: str | Mechanism = "geometric",
     accountant: PrivacyAccountant | None = None,
     random_state: RandomState = None,
     label: str | None = None,
@@ -572,9 +572,9 @@ def private_accuracy_score(
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
         What one person can change: a record's contents, the number of records being public; or whether it is
         there at all. The second costs accuracy, and takes neither weights nor groups.
-    mechanism : str, mechanism object or None, default=None
-        None: "geometric", the most accurate one for a result that is as likely near one end of its range as
-        near the other, or "hazard" where the number of records is private. Others as for `private_mae`.
+    mechanism : str or mechanism object, default="geometric"
+        "geometric" is the most accurate one for a result that is as likely near one end of its range as near
+        the other. Others as for `private_mae`.
     accountant : PrivacyAccountant or None, default=None
         Budget that pays epsilon for this release, before it is drawn.
     random_state : None, int, RandomState or Generator, default=None

@@ -49,7 +49,7 @@ def private_mse(
     multioutput: MultiOutput = "uniform_average",
     groups: ArrayLike | None = None,
     neighboring: str = "replace_one",
-    mechanism: str | Mechanism = "hazard",
+    mechanism: str | Mechanism = "adaptive",
     accountant: PrivacyAccountant | None = None,
     random_state: RandomState = None,
     label: str | None = None,
@@ -83,10 +83,10 @@ def private_mse(
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
         What one person can change: a record's contents, the number of records being public; or whether it is
         there at all. The second costs accuracy, and takes neither weights nor groups.
-    mechanism : str or mechanism object, default="hazard"
-        "hazard", "above_threshold", or, for a metric with a public limit (pass `bounds`),
-        "inverse_sensitivity", "piecewise_laplace", "laplace" or "geometric"; or an object such as
-        `AboveThreshold.paper()`.
+    mechanism : str or mechanism object, default="adaptive"
+        "adaptive", which errs towards zero on heavy tails, "hazard", "above_threshold", or, for a metric with
+        a public limit (pass `bounds`), "geometric", "inverse_sensitivity", "piecewise_laplace" or "laplace";
+        or an object such as `AboveThreshold.paper()`.
     accountant : PrivacyAccountant or None, default=None
         Budget that pays epsilon for this release, before it is drawn.
     random_state : None, int, RandomState or Generator, default=None
@@ -168,7 +168,7 @@ def private_rmse(
     multioutput: MultiOutput = "uniform_average",
     groups: ArrayLike | None = None,
     neighboring: str = "replace_one",
-    mechanism: str | Mechanism = "hazard",
+    mechanism: str | Mechanism = "adaptive",
     accountant: PrivacyAccountant | None = None,
     random_state: RandomState = None,
     label: str | None = None,
@@ -205,10 +205,10 @@ def private_rmse(
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
         What one person can change: a record's contents, the number of records being public; or whether it is
         there at all. The second costs accuracy, and takes neither weights nor groups.
-    mechanism : str or mechanism object, default="hazard"
-        "hazard", "above_threshold", or, for a metric with a public limit (pass `bounds`),
-        "inverse_sensitivity", "piecewise_laplace", "laplace" or "geometric"; or an object such as
-        `AboveThreshold.paper()`.
+    mechanism : str or mechanism object, default="adaptive"
+        "adaptive", which errs towards zero on heavy tails, "hazard", "above_threshold", or, for a metric with
+        a public limit (pass `bounds`), "geometric", "inverse_sensitivity", "piecewise_laplace" or "laplace";
+        or an object such as `AboveThreshold.paper()`.
     accountant : PrivacyAccountant or None, default=None
         Budget that pays epsilon for this release, before it is drawn.
     random_state : None, int, RandomState or Generator, default=None
@@ -289,7 +289,7 @@ def private_mae(
     multioutput: MultiOutput = "uniform_average",
     groups: ArrayLike | None = None,
     neighboring: str = "replace_one",
-    mechanism: str | Mechanism = "hazard",
+    mechanism: str | Mechanism = "adaptive",
     accountant: PrivacyAccountant | None = None,
     random_state: RandomState = None,
     label: str | None = None,
@@ -323,10 +323,10 @@ def private_mae(
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
         What one person can change: a record's contents, the number of records being public; or whether it is
         there at all. The second costs accuracy, and takes neither weights nor groups.
-    mechanism : str or mechanism object, default="hazard"
-        "hazard", "above_threshold", or, for a metric with a public limit (pass `bounds`),
-        "inverse_sensitivity", "piecewise_laplace", "laplace" or "geometric"; or an object such as
-        `AboveThreshold.paper()`.
+    mechanism : str or mechanism object, default="adaptive"
+        "adaptive", which errs towards zero on heavy tails, "hazard", "above_threshold", or, for a metric with
+        a public limit (pass `bounds`), "geometric", "inverse_sensitivity", "piecewise_laplace" or "laplace";
+        or an object such as `AboveThreshold.paper()`.
     accountant : PrivacyAccountant or None, default=None
         Budget that pays epsilon for this release, before it is drawn.
     random_state : None, int, RandomState or Generator, default=None
@@ -413,7 +413,7 @@ def private_r2_score(
     multioutput: MultiOutput = "uniform_average",
     error_share: float = 0.5,
     neighboring: str = "replace_one",
-    mechanism: str | Mechanism = "hazard",
+    mechanism: str | Mechanism = "adaptive",
     accountant: PrivacyAccountant | None = None,
     random_state: RandomState = None,
     label: str | None = None,
@@ -448,10 +448,10 @@ def private_r2_score(
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
         What one person can change: a record's contents, the number of records being public; or whether it is
         there at all. The second costs accuracy, and takes neither weights nor groups.
-    mechanism : str or mechanism object, default="hazard"
-        "hazard", "above_threshold", or, for a metric with a public limit (pass `bounds`),
-        "inverse_sensitivity", "piecewise_laplace", "laplace" or "geometric"; or an object such as
-        `AboveThreshold.paper()`.
+    mechanism : str or mechanism object, default="adaptive"
+        "adaptive", which errs towards zero on heavy tails, "hazard", "above_threshold", or, for a metric with
+        a public limit (pass `bounds`), "geometric", "inverse_sensitivity", "piecewise_laplace" or "laplace";
+        or an object such as `AboveThreshold.paper()`.
     accountant : PrivacyAccountant or None, default=None
         Budget that pays epsilon for this release, before it is drawn.
     random_state : None, int, RandomState or Generator, default=None
@@ -545,7 +545,7 @@ def private_mean_loss(
     sample_weight: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     neighboring: str = "replace_one",
-    mechanism: str | Mechanism = "hazard",
+    mechanism: str | Mechanism = "adaptive",
     accountant: PrivacyAccountant | None = None,
     random_state: RandomState = None,
     label: str | None = None,
@@ -571,10 +571,10 @@ def private_mean_loss(
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
         What one person can change: a record's contents, the number of records being public; or whether it is
         there at all. The second costs accuracy, and takes neither weights nor groups.
-    mechanism : str or mechanism object, default="hazard"
-        "hazard", "above_threshold", or, for a metric with a public limit (pass `max_loss`),
-        "inverse_sensitivity", "piecewise_laplace", "laplace" or "geometric"; or an object such as
-        `AboveThreshold.paper()`.
+    mechanism : str or mechanism object, default="adaptive"
+        "adaptive", which errs towards zero on heavy tails, "hazard", "above_threshold", or, for a metric with
+        a public limit (pass `max_loss`), "geometric", "inverse_sensitivity", "piecewise_laplace" or
+        "laplace"; or an object such as `AboveThreshold.paper()`.
     accountant : PrivacyAccountant or None, default=None
         Budget that pays epsilon for this release, before it is drawn.
     random_state : None, int, RandomState or Generator, default=None

@@ -54,7 +54,7 @@ def private_mean_absolute_percentage_error(
     multioutput: MultiOutput = "uniform_average",
     groups: ArrayLike | None = None,
     neighboring: str = "replace_one",
-    mechanism: str | Mechanism = "hazard",
+    mechanism: str | Mechanism = "adaptive",
     accountant: PrivacyAccountant | None = None,
     random_state: RandomState = None,
     label: str | None = None,
@@ -90,10 +90,10 @@ def private_mean_absolute_percentage_error(
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
         What one person can change: a record's contents, the number of records being public; or whether it is
         there at all. The second costs accuracy, and takes neither weights nor groups.
-    mechanism : str or mechanism object, default="hazard"
-        "hazard", "above_threshold", or, for a metric with a public limit (pass `max_loss`),
-        "inverse_sensitivity", "piecewise_laplace", "laplace" or "geometric"; or an object such as
-        `AboveThreshold.paper()`.
+    mechanism : str or mechanism object, default="adaptive"
+        "adaptive", which errs towards zero on heavy tails, "hazard", "above_threshold", or, for a metric with
+        a public limit (pass `max_loss`), "geometric", "inverse_sensitivity", "piecewise_laplace" or
+        "laplace"; or an object such as `AboveThreshold.paper()`.
     accountant : PrivacyAccountant or None, default=None
         Budget that pays epsilon for this release, before it is drawn.
     random_state : None, int, RandomState or Generator, default=None
@@ -188,7 +188,7 @@ def private_mean_squared_log_error(
     multioutput: MultiOutput = "uniform_average",
     groups: ArrayLike | None = None,
     neighboring: str = "replace_one",
-    mechanism: str | Mechanism = "hazard",
+    mechanism: str | Mechanism = "adaptive",
     accountant: PrivacyAccountant | None = None,
     random_state: RandomState = None,
     label: str | None = None,
@@ -223,10 +223,10 @@ def private_mean_squared_log_error(
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
         What one person can change: a record's contents, the number of records being public; or whether it is
         there at all. The second costs accuracy, and takes neither weights nor groups.
-    mechanism : str or mechanism object, default="hazard"
-        "hazard", "above_threshold", or, for a metric with a public limit (pass `bounds`),
-        "inverse_sensitivity", "piecewise_laplace", "laplace" or "geometric"; or an object such as
-        `AboveThreshold.paper()`.
+    mechanism : str or mechanism object, default="adaptive"
+        "adaptive", which errs towards zero on heavy tails, "hazard", "above_threshold", or, for a metric with
+        a public limit (pass `bounds`), "geometric", "inverse_sensitivity", "piecewise_laplace" or "laplace";
+        or an object such as `AboveThreshold.paper()`.
     accountant : PrivacyAccountant or None, default=None
         Budget that pays epsilon for this release, before it is drawn.
     random_state : None, int, RandomState or Generator, default=None
@@ -312,7 +312,7 @@ def private_mean_pinball_loss(
     multioutput: MultiOutput = "uniform_average",
     groups: ArrayLike | None = None,
     neighboring: str = "replace_one",
-    mechanism: str | Mechanism = "hazard",
+    mechanism: str | Mechanism = "adaptive",
     accountant: PrivacyAccountant | None = None,
     random_state: RandomState = None,
     label: str | None = None,
@@ -348,10 +348,10 @@ def private_mean_pinball_loss(
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
         What one person can change: a record's contents, the number of records being public; or whether it is
         there at all. The second costs accuracy, and takes neither weights nor groups.
-    mechanism : str or mechanism object, default="hazard"
-        "hazard", "above_threshold", or, for a metric with a public limit (pass `bounds`),
-        "inverse_sensitivity", "piecewise_laplace", "laplace" or "geometric"; or an object such as
-        `AboveThreshold.paper()`.
+    mechanism : str or mechanism object, default="adaptive"
+        "adaptive", which errs towards zero on heavy tails, "hazard", "above_threshold", or, for a metric with
+        a public limit (pass `bounds`), "geometric", "inverse_sensitivity", "piecewise_laplace" or "laplace";
+        or an object such as `AboveThreshold.paper()`.
     accountant : PrivacyAccountant or None, default=None
         Budget that pays epsilon for this release, before it is drawn.
     random_state : None, int, RandomState or Generator, default=None
@@ -439,7 +439,7 @@ def private_mean_poisson_deviance(
     sample_weight: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     neighboring: str = "replace_one",
-    mechanism: str | Mechanism = "hazard",
+    mechanism: str | Mechanism = "adaptive",
     accountant: PrivacyAccountant | None = None,
     random_state: RandomState = None,
     label: str | None = None,
@@ -467,10 +467,10 @@ def private_mean_poisson_deviance(
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
         What one person can change: a record's contents, the number of records being public; or whether it is
         there at all. The second costs accuracy, and takes neither weights nor groups.
-    mechanism : str or mechanism object, default="hazard"
-        "hazard", "above_threshold", or, for a metric with a public limit (pass `max_loss`),
-        "inverse_sensitivity", "piecewise_laplace", "laplace" or "geometric"; or an object such as
-        `AboveThreshold.paper()`.
+    mechanism : str or mechanism object, default="adaptive"
+        "adaptive", which errs towards zero on heavy tails, "hazard", "above_threshold", or, for a metric with
+        a public limit (pass `max_loss`), "geometric", "inverse_sensitivity", "piecewise_laplace" or
+        "laplace"; or an object such as `AboveThreshold.paper()`.
     accountant : PrivacyAccountant or None, default=None
         Budget that pays epsilon for this release, before it is drawn.
     random_state : None, int, RandomState or Generator, default=None

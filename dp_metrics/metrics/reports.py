@@ -71,7 +71,7 @@ def private_regression_report(
     digits: int = 4,
     output_dict: bool = False,
     neighboring: str = "replace_one",
-    mechanism: str | Mechanism = "hazard",
+    mechanism: str | Mechanism = "adaptive",
     accountant: PrivacyAccountant | None = None,
     random_state: RandomState = None,
     label: str | None = None,
@@ -103,10 +103,10 @@ def private_regression_report(
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
         What one person can change: a record's contents, the number of records being public; or whether it is
         there at all. The second costs accuracy, and takes neither weights nor groups.
-    mechanism : str or mechanism object, default="hazard"
-        "hazard", "above_threshold", or, for a metric with a public limit (pass `bounds`),
-        "inverse_sensitivity", "piecewise_laplace", "laplace" or "geometric"; or an object such as
-        `AboveThreshold.paper()`.
+    mechanism : str or mechanism object, default="adaptive"
+        "adaptive", which errs towards zero on heavy tails, "hazard", "above_threshold", or, for a metric with
+        a public limit (pass `bounds`), "geometric", "inverse_sensitivity", "piecewise_laplace" or "laplace";
+        or an object such as `AboveThreshold.paper()`.
     accountant : PrivacyAccountant or None, default=None
         Budget that pays epsilon for this release, before it is drawn.
     random_state : None, int, RandomState or Generator, default=None
@@ -179,7 +179,7 @@ def _classification_plan(
     def rows(wrong: float, log_loss: float, brier_loss: float) -> dict[str, float]:
         return {"accuracy": 1.0 - wrong, "log_loss": log_loss, "brier_score_loss": brier_loss}
 
-    return layout.plan(queries, rows, mechanisms=(None if private_n else "geometric", None, None))
+    return layout.plan(queries, rows, mechanisms=("geometric", None, "geometric"))
 
 
 CLASSIFICATION_REPORT = Metric(
@@ -242,7 +242,7 @@ def private_classification_report(
         What one person can change: a record's contents, the number of records being public; or whether it is
         there at all. The second costs accuracy, and takes neither weights nor groups.
     mechanism : str, mechanism object or None, default=None
-        None: "geometric" for accuracy where the number of records is public, and "hazard" for the rest.
+        None: "geometric" for accuracy and the Brier score loss, "adaptive" for log loss.
     accountant : PrivacyAccountant or None, default=None
         Budget that pays epsilon for this release, before it is drawn.
     random_state : None, int, RandomState or Generator, default=None

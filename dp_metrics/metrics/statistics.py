@@ -63,7 +63,7 @@ def private_variance(
     bounds: tuple[float, float] | None = None,
     ddof: float = 0,
     neighboring: str = "replace_one",
-    mechanism: str | Mechanism = "hazard",
+    mechanism: str | Mechanism = "adaptive",
     accountant: PrivacyAccountant | None = None,
     random_state: RandomState = None,
     label: str | None = None,
@@ -86,10 +86,10 @@ def private_variance(
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
         What one person can change: a record's contents, the number of records being public; or whether it is
         there at all. The second costs accuracy, and takes neither weights nor groups.
-    mechanism : str or mechanism object, default="hazard"
-        "hazard", "above_threshold", or, for a metric with a public limit (pass `bounds`),
-        "inverse_sensitivity", "piecewise_laplace", "laplace" or "geometric"; or an object such as
-        `AboveThreshold.paper()`.
+    mechanism : str or mechanism object, default="adaptive"
+        "adaptive", which errs towards zero on heavy tails, "hazard", "above_threshold", or, for a metric with
+        a public limit (pass `bounds`), "geometric", "inverse_sensitivity", "piecewise_laplace" or "laplace";
+        or an object such as `AboveThreshold.paper()`.
     accountant : PrivacyAccountant or None, default=None
         Budget that pays epsilon for this release, before it is drawn.
     random_state : None, int, RandomState or Generator, default=None
@@ -165,7 +165,7 @@ def private_std(
     bounds: tuple[float, float] | None = None,
     ddof: float = 0,
     neighboring: str = "replace_one",
-    mechanism: str | Mechanism = "hazard",
+    mechanism: str | Mechanism = "adaptive",
     accountant: PrivacyAccountant | None = None,
     random_state: RandomState = None,
     label: str | None = None,
@@ -188,10 +188,10 @@ def private_std(
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
         What one person can change: a record's contents, the number of records being public; or whether it is
         there at all. The second costs accuracy, and takes neither weights nor groups.
-    mechanism : str or mechanism object, default="hazard"
-        "hazard", "above_threshold", or, for a metric with a public limit (pass `bounds`),
-        "inverse_sensitivity", "piecewise_laplace", "laplace" or "geometric"; or an object such as
-        `AboveThreshold.paper()`.
+    mechanism : str or mechanism object, default="adaptive"
+        "adaptive", which errs towards zero on heavy tails, "hazard", "above_threshold", or, for a metric with
+        a public limit (pass `bounds`), "geometric", "inverse_sensitivity", "piecewise_laplace" or "laplace";
+        or an object such as `AboveThreshold.paper()`.
     accountant : PrivacyAccountant or None, default=None
         Budget that pays epsilon for this release, before it is drawn.
     random_state : None, int, RandomState or Generator, default=None
@@ -276,7 +276,7 @@ MEAN = Metric(
     data=("x",),
     options={"bounds": None, **WEIGHTS},
     required=UNIT,
-    is_share=True,
+    mechanism="geometric",
     is_mean_loss=True,
     from_unit=_column,
 )
@@ -290,7 +290,7 @@ def private_mean(
     sample_weight: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     neighboring: str = "replace_one",
-    mechanism: str | Mechanism | None = None,
+    mechanism: str | Mechanism = "geometric",
     accountant: PrivacyAccountant | None = None,
     random_state: RandomState = None,
     label: str | None = None,
@@ -316,9 +316,9 @@ def private_mean(
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
         What one person can change: a record's contents, the number of records being public; or whether it is
         there at all. The second costs accuracy, and takes neither weights nor groups.
-    mechanism : str, mechanism object or None, default=None
-        None: "geometric", the most accurate one for a result that is as likely near one end of its range as
-        near the other, or "hazard" where the number of records is private. Others as for `private_mae`.
+    mechanism : str or mechanism object, default="geometric"
+        "geometric" is the most accurate one for a result that is as likely near one end of its range as near
+        the other. Others as for `private_mae`.
     accountant : PrivacyAccountant or None, default=None
         Budget that pays epsilon for this release, before it is drawn.
     random_state : None, int, RandomState or Generator, default=None
@@ -392,6 +392,7 @@ QUANTILE = Metric(
     data=("x",),
     options={"q": None, "bounds": None},
     required={"q": 0.5, "bounds": (0, None)},
+    mechanism="hazard",
     limit=UNIT,
     from_unit=_column,
 )
@@ -425,8 +426,8 @@ def private_quantile(
         Public range (lower, upper) of the values, in their units; values are clipped into it. The upper one
         may be None or infinite: unbounded above. Never read it from the data.
     mechanism : str or mechanism object, default="hazard"
-        "hazard", "above_threshold", or, for a metric with a public limit (pass an upper bound),
-        "inverse_sensitivity", "piecewise_laplace", "laplace" or "geometric"; or an object such as
+        "hazard", "above_threshold", or, for a metric with a public limit (pass an upper bound), "geometric",
+        "inverse_sensitivity", "piecewise_laplace" or "laplace"; or an object such as
         `AboveThreshold.paper()`.
     accountant : PrivacyAccountant or None, default=None
         Budget that pays epsilon for this release, before it is drawn.

@@ -1,17 +1,16 @@
 """Draws: what is left of a release after the spend, and cannot fail."""
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Protocol
 
-import numpy as np
-
 from dp_metrics._random import Entropy, discrete_laplace
-from dp_metrics.mechanisms import Mechanism
+from dp_metrics.mechanisms import Adaptive, Mechanism
+from dp_metrics.mechanisms._noisy_sums import SumsLaw
 from dp_metrics.sensitivity.output_bounds import OutputBounds
 
-__all__ = ["BoundsDraw", "Draw", "VectorDraw"]
+__all__ = ["BoundsDraw", "Draw", "SumsDraw", "VectorDraw"]
 
 
 class Draw(Protocol):
@@ -26,8 +25,11 @@ class Draw(Protocol):
         """Raise for whatever a public setting makes impossible: called before the spend."""
         ...
 
-    def __call__(self, entropy: Entropy, count: int | None) -> Any:
-        """Draw, given an estimate of a private number of records if the query needs one."""
+    def __call__(self, entropy: Entropy, count: int | None) -> tuple[Any, float | None]:
+        """Draw, given an estimate of a private number of records if the query needs one.
+
+        Returns what is drawn, and the scale that was drawn for it, if any.
+        """
         ...
 
 
@@ -62,30 +64,51 @@ class BoundsDraw:
 
         Whatever a mechanism finds wrong with its settings, or misses, fails here, before the spend.
         """
-        output_bounds = replace(self.output_bounds, n=1) if self.counted else self.output_bounds
-        public = {
-            field.name: getattr(output_bounds, field.name)
-            for field in fields(output_bounds)
-            if field.name not in ("value", "lower", "upper")
-        }
+        facts = self.output_bounds.facts()
+        if self.counted:
+            facts["n"] = 1
         try:
             hash(self.mechanism)
         except TypeError:
-            _rehearsal.__wrapped__(self.mechanism, self.epsilon, **public)
+            _rehearsal.__wrapped__(self.mechanism, self.epsilon, **facts)
         else:
-            _rehearsal(self.mechanism, self.epsilon, **public)  # type: ignore[arg-type]
+            _rehearsal(self.mechanism, self.epsilon, **facts)  # type: ignore[arg-type]
 
-    def __call__(self, entropy: Entropy, count: int | None) -> float:
+    def __call__(self, entropy: Entropy, count: int | None) -> tuple[float, float | None]:
         """Draw one number."""
-        output_bounds = replace(self.output_bounds, n=count) if self.counted else self.output_bounds
-        return self.mechanism.release(output_bounds, self.epsilon, entropy)
+        output_bounds = self.with_count(count)
+        if isinstance(self.mechanism, Adaptive):
+            return self.mechanism.release_with_scale(output_bounds, self.epsilon, entropy)
+        return self.mechanism.release(output_bounds, self.epsilon, entropy), None
+
+    def with_count(self, count: int | None) -> OutputBounds:
+        """Return the output bounds, with an estimate of a private number of records if one is used."""
+        return replace(self.output_bounds, n=count) if self.counted else self.output_bounds
 
 
 @lru_cache(maxsize=256)
-def _rehearsal(mechanism: Any, epsilon: Fraction, **public: Any) -> None:
-    low, high = public["output_range"]
-    made_up = OutputBounds(value=low, lower=np.array([low]), upper=np.array([high]), **public)
-    mechanism.output_distribution(made_up, epsilon)
+def _rehearsal(mechanism: Any, epsilon: Fraction, **facts: Any) -> None:
+    mechanism.output_distribution(OutputBounds.of_nothing(**facts), epsilon)
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class SumsDraw:
+    """One number, by the geometric mechanism, from noisy sums over a private number of records."""
+
+    sums_law: SumsLaw
+    mechanism: Mechanism
+
+    @property
+    def drawn_by(self) -> str:
+        """The mechanism with its parameters."""
+        return repr(self.mechanism)
+
+    def rehearse(self) -> None:
+        """Do nothing: no public setting can fail."""
+
+    def __call__(self, entropy: Entropy, count: int | None) -> tuple[float, None]:
+        """Draw one number."""
+        return self.sums_law.release(entropy), None
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -105,6 +128,6 @@ class VectorDraw:
     def rehearse(self) -> None:
         """Do nothing: no public setting can fail."""
 
-    def __call__(self, entropy: Entropy, count: int | None) -> tuple[int, ...]:
+    def __call__(self, entropy: Entropy, count: int | None) -> tuple[tuple[int, ...], None]:
         """Draw the numbers."""
-        return tuple(value + discrete_laplace(entropy, self.rate) for value in self.values)
+        return tuple(value + discrete_laplace(entropy, self.rate) for value in self.values), None

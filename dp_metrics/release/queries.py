@@ -7,11 +7,11 @@ vector of whole numbers with a public sensitivity gets exact discrete noise inst
 import math
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property
-from typing import Any, Protocol, TypeVar
+from functools import cached_property, partial
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +19,10 @@ from numpy.typing import NDArray
 from dp_metrics.inputs.floats import MAX_FLOAT, Floats
 from dp_metrics.inputs.losses import RecordLoss, clamp
 from dp_metrics.inputs.records import float_block
-from dp_metrics.mechanisms import Mechanism
-from dp_metrics.release.draws import BoundsDraw, Draw, VectorDraw
+from dp_metrics.mechanisms import Geometric, Mechanism
+from dp_metrics.mechanisms._base import NEEDS_LIMIT
+from dp_metrics.mechanisms._noisy_sums import SumsLaw
+from dp_metrics.release.draws import BoundsDraw, Draw, SumsDraw, VectorDraw
 from dp_metrics.sensitivity.aggregates import (
     LossAggregate,
     OrderAggregate,
@@ -28,6 +30,8 @@ from dp_metrics.sensitivity.aggregates import (
     WeightedLossAggregate,
 )
 from dp_metrics.sensitivity.exact import BLOCK, UNIT_BITS, exact_sum, in_blocks, rounded_quotient
+from dp_metrics.sensitivity.extremes import SumsBelow, loss_extremes, spread_extremes, sums_below_level
+from dp_metrics.sensitivity.noisy_sums import Sums, mean_sums, variance_sums
 from dp_metrics.sensitivity.output_bounds import (
     OutputBounds,
     mean_loss_bounds,
@@ -37,6 +41,7 @@ from dp_metrics.sensitivity.output_bounds import (
     variance_bounds_private_n,
     weighted_loss_bounds,
 )
+from dp_metrics.sensitivity.trimmed_variance import least_spreads
 
 __all__ = [
     "AggregatedLoss",
@@ -48,8 +53,6 @@ __all__ = [
     "Variance",
 ]
 
-Aggregate = TypeVar("Aggregate", LossAggregate | WeightedLossAggregate, VarianceAggregate)
-
 _MOST_VARIANCE_RANKS = 4096  # the windows of c ranks number c^2 / 2
 
 
@@ -59,6 +62,11 @@ class Query(Protocol):
     @property
     def n(self) -> int:
         """Number of records."""
+        ...
+
+    @property
+    def size(self) -> int:
+        """Number of records, or of groups that change together."""
         ...
 
     def needs_count(self, mechanism: Mechanism) -> bool:
@@ -78,9 +86,18 @@ class BoundsQuery(ABC):
     def n(self) -> int:
         """Number of records."""
 
+    @property
+    def size(self) -> int:
+        """Number of records, or of groups that change together."""
+        return self.n
+
     @abstractmethod
     def output_bounds(self, mechanism: Mechanism, epsilon: Fraction, *, private_n: bool) -> OutputBounds:
         """Return what the mechanism sees; raise for whatever it cannot serve."""
+
+    @abstractmethod
+    def sums(self) -> Sums:
+        """Return the sums that serve the geometric mechanism where n is private; raise if there are none."""
 
     def needs_count(self, mechanism: Mechanism) -> bool:
         """Return whether the mechanism reads the number of records."""
@@ -88,6 +105,8 @@ class BoundsQuery(ABC):
 
     def prepare(self, mechanism: Mechanism, epsilon: Fraction, *, private_n: bool) -> Draw:
         """Return a draw by the mechanism."""
+        if private_n and isinstance(mechanism, Geometric):
+            return SumsDraw(SumsLaw(self.sums(), epsilon), mechanism)
         output_bounds = self.output_bounds(mechanism, epsilon, private_n=private_n)
         return BoundsDraw(output_bounds, mechanism, epsilon, counted=private_n and mechanism.needs_count)
 
@@ -109,6 +128,11 @@ class IntegerVector:
     values: tuple[int, ...]
     sensitivity: int
     n: int
+
+    @property
+    def size(self) -> int:
+        """Number of records."""
+        return self.n
 
     def needs_count(self, mechanism: Mechanism) -> bool:
         """Return False: the noise depends on the public sensitivity only."""
@@ -146,6 +170,11 @@ class MeanLoss(BoundsQuery):
         return len(self.records[0])
 
     @property
+    def size(self) -> int:
+        """Number of records, or of groups that change together."""
+        return self.n if self.groups is None else int(self.groups.max()) + 1
+
+    @property
     def total_weight(self) -> float:
         """What turns the mean into the sum: the public total weight, or the public n."""
         return rounded_quotient(self._weight, 1 << UNIT_BITS)
@@ -156,24 +185,40 @@ class MeanLoss(BoundsQuery):
 
     def output_bounds(self, mechanism: Mechanism, epsilon: Fraction, *, private_n: bool) -> OutputBounds:
         """Return the output bounds of the mean."""
-        n = self.n if self.groups is None else int(self.groups.max()) + 1
-        ranks = _count_ranks(mechanism, epsilon, n, self._limit, private_n)
-        aggregated = self.aggregate(ranks)
-        return aggregated.bounds(aggregated.aggregate, private_n)
+        needs = _needs_of_losses(mechanism, epsilon, self.size, self._limit, private_n)
+        return self.aggregate(max(needs)).bounds(needs, private_n)
 
-    def aggregate(self, capacity: int) -> "AggregatedLoss":
-        """Return what a release needs to know of the records, if it asks for at most `capacity` ranks."""
+    def sums(self) -> Sums:
+        """Return the sums of the losses and of what is left to the cap."""
+        return self.aggregate(0).sums()
+
+    def aggregate(self, capacity: int, *, forget: bool = False) -> "AggregatedLoss":
+        """Return what a release needs to know of the records, if it asks for at most `capacity` ranks.
+
+        With `forget` the records are not looked at again.
+        """
         aggregate: LossAggregate | WeightedLossAggregate
         with np.errstate(all="ignore"):  # a loss that overflows is clipped; a warning would tell of it
             if self.sample_weight is None and self.groups is None:
                 cap = self.record_loss.cap
-                aggregate = LossAggregate.from_blocks(self._losses(), capacity=capacity, cap=cap)
+                aggregate = LossAggregate.from_blocks(
+                    self._losses(), capacity=capacity, cap=cap, by_level=forget
+                )
             else:
                 bounded = self.record_loss.cap is not None
                 aggregate = WeightedLossAggregate.from_blocks(
-                    self._terms(), weight=self._weight, bounded=bounded, capacity=capacity
+                    self._terms(), weight=self._weight, bounded=bounded, capacity=capacity, by_level=forget
                 )
-        return AggregatedLoss(aggregate, self.record_loss.is_count)
+        return AggregatedLoss(aggregate, self.record_loss.is_count, None if forget else self._sums_below)
+
+    def _sums_below(self, level: float) -> tuple[int, int]:
+        """Return the sum of the losses, or terms, below a level, and how many are not."""
+        total = others = 0
+        for block in self._all_terms():
+            below = block[block < level]
+            total += exact_sum(below)
+            others += block.size - below.size
+        return total, others
 
     def _losses(self) -> Iterator[Floats]:
         """Yield blocks of losses, not yet clipped."""
@@ -191,6 +236,12 @@ class MeanLoss(BoundsQuery):
         for start in range(0, terms.size, BLOCK):
             end = start + BLOCK
             yield terms[start:end], None if limits is None else limits[start:end]
+
+    def _all_terms(self) -> Iterator[Floats]:
+        """Yield blocks of what is summed, clipped."""
+        if self.sample_weight is None and self.groups is None:
+            return (clamp(block, self.record_loss.cap) for block in self._losses())
+        return (terms for terms, _ in self._terms())
 
     @cached_property
     def _limits(self) -> Floats | None:
@@ -213,11 +264,18 @@ class MeanLoss(BoundsQuery):
         return rounded_quotient(exact_sum(self._limits), self._weight)
 
 
+class _Needs(NamedTuple):
+    """How much a mechanism needs to know of the data: public numbers."""
+
+    ranks: int
+    extremes: int
+
+
 class _Aggregated(BoundsQuery):
     """A query of which only the aggregate is known; it remembers the output bounds that it was asked for."""
 
     aggregate: Any
-    _made: dict[tuple[int, bool], OutputBounds]
+    _made: dict[tuple[_Needs, bool], OutputBounds]
 
     @property
     def n(self) -> int:
@@ -226,18 +284,29 @@ class _Aggregated(BoundsQuery):
 
     def output_bounds(self, mechanism: Mechanism, epsilon: Fraction, *, private_n: bool) -> OutputBounds:
         """Return the output bounds at as many ranks as the mechanism asks for and are known."""
-        known = _first_ranks(self.aggregate, self._count_ranks(mechanism, epsilon, private_n))
-        if (made := self._made.get((known.capacity, private_n))) is None:
-            made = self._made[known.capacity, private_n] = self.bounds(known, private_n)
+        needs = self._needs(mechanism, epsilon, private_n)
+        if max(needs) > self.aggregate.capacity:  # which depends on public numbers only
+            warnings.warn(
+                f"A release at this epsilon uses {max(needs)} ranks; the summary keeps "
+                f"{self.aggregate.capacity}: it is as private, but less accurate, and useless if it keeps "
+                "less than half of them. Make the summary with a larger capacity.",
+                stacklevel=2,
+            )
+        return self.bounds(needs, private_n)
+
+    def bounds(self, needs: _Needs, private_n: bool) -> OutputBounds:
+        """Return the output bounds at so many ranks, or all that are known, with the extremes asked for."""
+        if (made := self._made.get((needs, private_n))) is None:
+            made = self._made[needs, private_n] = self._bounds(needs, private_n)
         return made
 
     @abstractmethod
-    def _count_ranks(self, mechanism: Mechanism, epsilon: Fraction, private_n: bool) -> int:
-        """Return how many ranks the mechanism asks for."""
+    def _needs(self, mechanism: Mechanism, epsilon: Fraction, private_n: bool) -> _Needs:
+        """Return what the mechanism asks for."""
 
     @abstractmethod
-    def bounds(self, known: Any, private_n: bool) -> OutputBounds:
-        """Return the output bounds at the ranks of an aggregate."""
+    def _bounds(self, needs: _Needs, private_n: bool) -> OutputBounds:
+        """Return the output bounds, with the extremes asked for."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -250,27 +319,42 @@ class AggregatedLoss(_Aggregated):
         Sums and extremes of the records.
     is_count : bool
         As in `RecordLoss`.
+    sums_below : callable or None, default=None
+        What else is known of all records; None: what the aggregate knows by level.
     """
 
     aggregate: LossAggregate | WeightedLossAggregate
     is_count: bool
-    _made: dict[tuple[int, bool], OutputBounds] = field(default_factory=dict, init=False)
+    sums_below: SumsBelow | None = None
+    _made: dict[tuple[_Needs, bool], OutputBounds] = field(default_factory=dict, init=False)
 
     @property
     def total_weight(self) -> float:
         """What turns the mean into the sum."""
         return rounded_quotient(self.aggregate.weight, 1 << UNIT_BITS)
 
-    def _count_ranks(self, mechanism: Mechanism, epsilon: Fraction, private_n: bool) -> int:
-        return _count_ranks(mechanism, epsilon, self.n, self.aggregate.limit, private_n)
+    def sums(self) -> Sums:
+        """Return the sums of the losses and of what is left to the cap."""
+        if isinstance(self.aggregate, WeightedLossAggregate) or self.aggregate.cap is None:
+            raise ValueError(NEEDS_LIMIT.format("geometric"))
+        return mean_sums(self.aggregate)
 
-    def bounds(self, known: LossAggregate | WeightedLossAggregate, private_n: bool) -> OutputBounds:
-        """Return the output bounds at the ranks of an aggregate."""
+    def _needs(self, mechanism: Mechanism, epsilon: Fraction, private_n: bool) -> _Needs:
+        return _needs_of_losses(mechanism, epsilon, self.n, self.aggregate.limit, private_n)
+
+    def _bounds(self, needs: _Needs, private_n: bool) -> OutputBounds:
+        known = self.aggregate.truncate(needs.ranks)
         if isinstance(known, WeightedLossAggregate):
-            return weighted_loss_bounds(known)
-        if private_n:
-            return mean_loss_bounds_private_n(known)
-        return mean_loss_bounds(known, steps=self.n if self.is_count else None)
+            made = weighted_loss_bounds(known)
+        elif private_n:
+            made = mean_loss_bounds_private_n(known)
+        else:
+            made = mean_loss_bounds(known, steps=self.n if self.is_count else None)
+        if not needs.extremes:
+            return made
+        sums_below = self.sums_below or partial(sums_below_level, self.aggregate)
+        extremes = loss_extremes(self.aggregate, needs.extremes, sums_below, private_n=private_n)
+        return replace(made, extremes=extremes)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -288,67 +372,97 @@ class Variance(BoundsQuery):
 
     def output_bounds(self, mechanism: Mechanism, epsilon: Fraction, *, private_n: bool) -> OutputBounds:
         """Return the output bounds of the variance."""
-        ranks = _count_variance_ranks(mechanism, epsilon, self.n, self.bounds, private_n)
-        aggregated = self.aggregate(ranks)
-        return aggregated.bounds(aggregated.aggregate, private_n)
+        needs = _needs_of_variance(mechanism, epsilon, self.n, self.bounds, private_n)
+        return self.aggregate(max(needs)).bounds(needs, private_n)
 
     def aggregate(self, capacity: int) -> "AggregatedVariance":
         """Return what a release needs to know of the records, if it asks for at most `capacity` ranks."""
         blocks = (float_block(block, self.name) for block in in_blocks(self.x))
         with np.errstate(all="ignore"):  # a warning would tell of the data
             return AggregatedVariance(
-                VarianceAggregate.from_blocks(blocks, capacity=capacity, bounds=self.bounds)
+                VarianceAggregate.from_blocks(blocks, capacity=capacity, bounds=self.bounds), self._in_order
             )
+
+    def sums(self) -> Sums:
+        """Return the sums that tell a variance."""
+        return self.aggregate(0).sums()
+
+    def _in_order(self) -> Floats:
+        """Return all values, clipped, in ascending order."""
+        values = float_block(self.x, self.name)
+        return np.sort(values if self.bounds is None else np.clip(values, *self.bounds))
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class AggregatedVariance(_Aggregated):
-    """A population variance of which only the aggregate is known."""
+    """A population variance of which only the aggregate is known, and perhaps where to look for all values.
+
+    Parameters
+    ----------
+    aggregate : VarianceAggregate
+        Sums and extremes of the values.
+    in_order : callable or None, default=None
+        Returns all values in ascending order; None: the aggregate may or may not hold them all.
+    """
 
     aggregate: VarianceAggregate
-    _made: dict[tuple[int, bool], OutputBounds] = field(default_factory=dict, init=False)
+    in_order: Callable[[], Floats] | None = None
+    _made: dict[tuple[_Needs, bool], OutputBounds] = field(default_factory=dict, init=False)
 
-    def _count_ranks(self, mechanism: Mechanism, epsilon: Fraction, private_n: bool) -> int:
-        return _count_variance_ranks(mechanism, epsilon, self.n, self.aggregate.bounds, private_n)
+    def sums(self) -> Sums:
+        """Return the sums that tell a variance."""
+        if self.aggregate.bounds is None:
+            raise ValueError(NEEDS_LIMIT.format("geometric"))
+        return variance_sums(self.aggregate)
 
-    def bounds(self, known: VarianceAggregate, private_n: bool) -> OutputBounds:
-        """Return the output bounds at the ranks of an aggregate."""
-        return variance_bounds_private_n(known) if private_n else variance_bounds(known)
+    def _needs(self, mechanism: Mechanism, epsilon: Fraction, private_n: bool) -> _Needs:
+        needs = _needs_of_variance(mechanism, epsilon, self.n, self.aggregate.bounds, private_n)
+        # a clipped sum of squares may need every value; whether all are known must not depend on a private n
+        all_known = self.in_order is not None or (not private_n and self.n <= self.aggregate.capacity)
+        return needs if all_known else needs._replace(extremes=0)
 
-
-def _first_ranks(aggregate: Aggregate, ranks: int) -> Aggregate:
-    """Return an aggregate of so many ranks, or of all that it has."""
-    if ranks > aggregate.capacity:  # which depends on public numbers only
-        warnings.warn(
-            f"A release at this epsilon uses {ranks} ranks; the summary keeps {aggregate.capacity}: it is "
-            "as private, but less accurate, and useless if it keeps less than half of them. Make the summary "
-            "with a larger capacity.",
-            stacklevel=2,
+    def _bounds(self, needs: _Needs, private_n: bool) -> OutputBounds:
+        known = self.aggregate.truncate(needs.ranks)
+        least = least_spreads(known, min(needs.ranks, known.n))
+        made = (variance_bounds_private_n if private_n else variance_bounds)(known, least)
+        if not needs.extremes:
+            return made
+        in_order = self.in_order or self._all_in_order
+        return replace(
+            made,
+            extremes=spread_extremes(self.aggregate, needs.extremes, least, in_order, private_n=private_n),
         )
-    return aggregate.truncate(ranks)
+
+    def _all_in_order(self) -> Floats:
+        return self.aggregate.smallest  # which are all values
 
 
-def _count_ranks(mechanism: Mechanism, epsilon: Fraction, n: int, limit: float, private_n: bool) -> int:
-    return mechanism.count_ranks(
-        epsilon, n=None if private_n else n, monotonic=not private_n, output_range=(0.0, limit)
+def _needs_of_losses(
+    mechanism: Mechanism, epsilon: Fraction, n: int, limit: float, private_n: bool
+) -> _Needs:
+    public_n = None if private_n else n
+    return _Needs(
+        mechanism.count_ranks(epsilon, n=public_n, monotonic=not private_n, output_range=(0.0, limit)),
+        mechanism.count_extremes(epsilon, n=public_n, are_widths=False),
     )
 
 
-def _count_variance_ranks(
+def _needs_of_variance(
     mechanism: Mechanism,
     epsilon: Fraction,
     n: int,
     bounds: tuple[float, float] | None,
     private_n: bool,
-) -> int:
+) -> _Needs:
     limit = MAX_FLOAT
     if bounds is not None:
         with np.errstate(over="ignore"):
             limit = float(np.minimum(np.square(np.float64(bounds[1]) - bounds[0]), MAX_FLOAT))
-    ranks = mechanism.count_ranks(
-        epsilon, n=None if private_n else n, monotonic=False, output_range=(0.0, limit)
+    public_n = None if private_n else n
+    ranks = mechanism.count_ranks(epsilon, n=public_n, monotonic=False, output_range=(0.0, limit))
+    return _Needs(
+        min(ranks, _MOST_VARIANCE_RANKS), mechanism.count_extremes(epsilon, n=public_n, are_widths=True)
     )
-    return min(ranks, _MOST_VARIANCE_RANKS)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -374,6 +488,10 @@ class OrderStatistic(BoundsQuery):
         return order_statistic_bounds(
             OrderAggregate.from_data(x, self.k, capacity=capacity, limit=self.limit)
         )
+
+    def sums(self) -> Sums:
+        """Raise: an order statistic is no sum."""
+        raise ValueError("The rank k would give a private number of records away.")
 
 
 def _product(weights: Floats, values: Floats) -> Floats:

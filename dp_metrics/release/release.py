@@ -14,10 +14,11 @@ import numpy as np
 
 from dp_metrics._random import RandomState, check_entropy, discrete_laplace
 from dp_metrics.accounting import PrivacyAccountant
+from dp_metrics.exceptions import NoisyReleaseWarning, warn_caller
 from dp_metrics.inputs.epsilon import exact_epsilon
 from dp_metrics.inputs.options import check_label, check_neighboring
-from dp_metrics.mechanisms import Mechanism, get_mechanism
-from dp_metrics.release.draws import Draw
+from dp_metrics.mechanisms import Geometric, Laplace, Mechanism, get_mechanism
+from dp_metrics.release.draws import BoundsDraw, Draw
 from dp_metrics.release.queries import Query
 from dp_metrics.release.result import PrivateResult
 
@@ -25,6 +26,7 @@ __all__ = ["COUNT_SHARE", "Plan", "Release", "Released"]
 
 COUNT_SHARE = Fraction(1, 20)  # of epsilon, for the number of records where it is private and needed
 _LARGEST_COUNT = 1 << 53
+_MOSTLY_NOISE = 50  # n * epsilon of one number: see benchmarks/defaults.py
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -184,20 +186,39 @@ class Release:
         """Return what released numbers become."""
         return plan.postprocess(Released(values, plan.queries, self.epsilon, self._neighboring))
 
+    def _warn_of_noise(self, plan: Plan, draws: Sequence[Draw]) -> None:
+        """Warn before the spend if public numbers alone tell that a release will be mostly noise."""
+        for query, draw in zip(plan.queries, draws, strict=True):
+            # added noise has a size that the caller knows from the public limit
+            if not isinstance(draw, BoundsDraw) or isinstance(draw.mechanism, Geometric | Laplace):
+                continue
+            records = query.size * draw.epsilon
+            if records < _MOSTLY_NOISE:
+                warn_caller(
+                    f"{self._metric}: n * epsilon is {float(records):.3g} for one number. Below "
+                    f"{_MOSTLY_NOISE} a release is mostly noise: expect errors of half the value and more.",
+                    NoisyReleaseWarning,
+                )
+                return
+
     def _run(self, plan: Plan) -> PrivateResult:
         queries = plan.queries
         draws, _, for_count = self.prepare(plan)
+        if not self.private_n:
+            self._warn_of_noise(plan, draws)
         drawn_by = ", ".join(dict.fromkeys(draw.drawn_by for draw in draws))
         if self._accountant is not None:
             label = self._metric if self._label is None else self._label
             self._accountant.spend(self.epsilon, label, mechanism=drawn_by, neighboring=self._neighboring)
-        drawn: dict[str, float] = {}
+        drawn: dict[str, Any] = {}
         count = None
         if for_count:
             # the count sets nothing but the resolution; the clamps are post-processing
             count = min(max(queries[0].n + discrete_laplace(self._entropy, for_count), 1), _LARGEST_COUNT)
             drawn["count"] = count
-        values = [draw(self._entropy, count) for draw in draws]
+        values, scales = zip(*(draw(self._entropy, count) for draw in draws), strict=True)
+        if any(scale is not None for scale in scales):
+            drawn["scale"] = scales[0] if len(scales) == 1 else list(scales)
         return PrivateResult(
             value=self.result(plan, values),
             epsilon=float(self.epsilon),

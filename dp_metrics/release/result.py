@@ -29,7 +29,8 @@ class PrivateResult:
         What drew the value, or the mechanisms that drew its parts.
     drawn : mapping
         What else was drawn, under the same epsilon: "count", the noisy number of records where the true one
-        is private.
+        is private; "scale", the C1 of `Adaptive`, how much the largest records count for at most, or a list
+        of these, with None for parts that had one stage.
     metric : str
         Name of the metric.
     label : str or None
@@ -54,7 +55,7 @@ class PrivateResult:
     n: int | None
     neighboring: str
     mechanism: str
-    drawn: Mapping[str, float] = field(default_factory=dict)
+    drawn: Mapping[str, Any] = field(default_factory=dict)
     metric: str
     label: str | None = None
 

@@ -6,16 +6,26 @@ disjoint parts of the data merge in any order into the same bits as one aggregat
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeAlias, TypeVar
 
 import numpy as np
 
 from dp_metrics.inputs.floats import MAX_FLOAT, Floats
-from dp_metrics.sensitivity.exact import BLOCK, UNIT_BITS, BlockSums, in_blocks, rounded_quotient
+from dp_metrics.sensitivity.exact import (
+    BLOCK,
+    UNIT_BITS,
+    BlockSums,
+    in_blocks,
+    rounded_quotient,
+    sums_by_level,
+)
 
-__all__ = ["LossAggregate", "OrderAggregate", "VarianceAggregate", "WeightedLossAggregate"]
+__all__ = ["ByLevel", "LossAggregate", "OrderAggregate", "VarianceAggregate", "WeightedLossAggregate"]
 
 Aggregate = TypeVar("Aggregate", bound=Any)
+
+ByLevel: TypeAlias = dict[int, tuple[int, int]]
+"""Number of a level -> how many values lie from there up to the next, and their exact sum; ascending."""
 
 _SLACK = 1024  # values to collect before the next partial selection, at least
 
@@ -73,6 +83,16 @@ def _merge_largest(a: Floats, b: Floats, capacity: int) -> Floats:
     return np.sort(np.concatenate([a, b]))[::-1][:capacity]
 
 
+def _together(a: ByLevel | None, b: ByLevel | None) -> ByLevel | None:
+    if a is None or b is None:
+        return None
+    together = dict(a)
+    for number, (count, total) in b.items():
+        known = together.get(number, (0, 0))
+        together[number] = known[0] + count, known[1] + total
+    return dict(sorted(together.items()))
+
+
 def _truncated(aggregate: Aggregate, capacity: int, *arrays: str) -> Aggregate:
     if capacity >= aggregate.capacity:
         return aggregate
@@ -103,6 +123,8 @@ class LossAggregate:
         How many extremes are kept; public.
     cap : float or None
         Public cap of one loss.
+    by_level : dict or None, default=None
+        Counts and sums of all losses by their size, for those who will not see the records again.
     """
 
     n: int
@@ -111,6 +133,7 @@ class LossAggregate:
     smallest: Floats
     capacity: int
     cap: float | None
+    by_level: ByLevel | None = None
 
     @property
     def weight(self) -> int:
@@ -132,7 +155,9 @@ class LossAggregate:
         return cls.from_blocks(in_blocks(losses), capacity=capacity, cap=cap)
 
     @classmethod
-    def from_blocks(cls, blocks: Iterable[Floats], *, capacity: int, cap: float | None = None) -> Self:
+    def from_blocks(
+        cls, blocks: Iterable[Floats], *, capacity: int, cap: float | None = None, by_level: bool = False
+    ) -> Self:
         """Aggregate non-negative losses that come in blocks; the blocks do not affect the result.
 
         Losses above the cap, and infinite ones, are clipped.
@@ -141,6 +166,7 @@ class LossAggregate:
         largest, smallest = _Extremes(capacity, 1), _Extremes(0 if cap is None else capacity, -1)
         sums = BlockSums(BLOCK)
         n = total = 0
+        levels: ByLevel | None = {} if by_level else None
         for block in blocks:
             if block.size == 0:
                 continue
@@ -152,7 +178,9 @@ class LossAggregate:
             largest.add(block, high)
             if cap is not None:
                 smallest.add(block, float(block.min()))
-        return cls(n, total, largest.in_order(), smallest.in_order(), capacity, cap)
+            if by_level:
+                levels = _together(levels, sums_by_level(block + 0.0))  # a negative zero has other bits
+        return cls(n, total, largest.in_order(), smallest.in_order(), capacity, cap, levels)
 
     def merge(self, other: Self) -> Self:
         """Return the summary of both sets of records together."""
@@ -164,6 +192,7 @@ class LossAggregate:
             -_merge_largest(-self.smallest, -other.smallest, self.capacity),
             self.capacity,
             self.cap,
+            _together(self.by_level, other.by_level),
         )
 
 
@@ -192,6 +221,8 @@ class WeightedLossAggregate:
         of two floats; empty if the terms are unbounded.
     capacity : int
         How many extremes are kept; public.
+    by_level : dict or None, default=None
+        Counts and sums of all terms by their size, for those who will not see the records again.
     """
 
     n: int
@@ -203,6 +234,7 @@ class WeightedLossAggregate:
     headroom: Floats
     headroom_rest: Floats
     capacity: int
+    by_level: ByLevel | None = None
 
     @property
     def limit(self) -> float:
@@ -215,7 +247,13 @@ class WeightedLossAggregate:
 
     @classmethod
     def from_blocks(
-        cls, blocks: Iterable[tuple[Floats, Floats | None]], *, weight: int, bounded: bool, capacity: int
+        cls,
+        blocks: Iterable[tuple[Floats, Floats | None]],
+        *,
+        weight: int,
+        bounded: bool,
+        capacity: int,
+        by_level: bool = False,
     ) -> Self:
         """Aggregate blocks of terms and, if they are bounded, of the limits that they do not exceed.
 
@@ -225,6 +263,7 @@ class WeightedLossAggregate:
         sums = BlockSums(BLOCK)
         n = total = limits = 0
         largest_limit = 0.0
+        levels: ByLevel | None = {} if by_level else None
         for terms, limits_of_terms in blocks:
             if terms.size == 0:
                 continue
@@ -232,6 +271,8 @@ class WeightedLossAggregate:
             high = float(terms.max())
             total += sums.total(terms, high)
             largest.add(terms, high)
+            if by_level:
+                levels = _together(levels, sums_by_level(terms + 0.0))
             if limits_of_terms is not None:
                 high = float(limits_of_terms.max())
                 limits += sums.total(limits_of_terms, high)
@@ -247,6 +288,7 @@ class WeightedLossAggregate:
             headroom=headrooms.values,
             headroom_rest=headrooms.rest,
             capacity=capacity,
+            by_level=levels,
         )
 
     def merge(self, other: Self) -> Self:
@@ -269,6 +311,7 @@ class WeightedLossAggregate:
             headroom=headroom,
             headroom_rest=rest,
             capacity=self.capacity,
+            by_level=_together(self.by_level, other.by_level),
         )
 
 

@@ -19,13 +19,17 @@ from dp_metrics.inputs.floats import MAX_FLOAT, Floats
 
 __all__ = [
     "BLOCK",
+    "LEVELS",
     "UNIT_BITS",
     "BlockSums",
     "exact_moments",
     "exact_sum",
     "in_blocks",
+    "level_of",
+    "level_units",
     "rounded_quotient",
     "rounded_quotients",
+    "sums_by_level",
     "to_units",
 ]
 
@@ -77,6 +81,52 @@ def to_units(values: Floats, bits: int = 0) -> list[int]:
         return [m << least for m in near]
     # The 53-bit whole mantissa of a subnormal ends in zeros, so the right shift loses nothing.
     return [m << s if s >= 0 else m >> -s for m, s in zip(whole.tolist(), shift.tolist(), strict=True)]
+
+
+LEVEL_BITS = 50
+"""The levels 1, 1.25, 1.5 and 1.75, times powers of two: floats of which so many last bits are zeros."""
+
+LEVELS = 2047 << (52 - LEVEL_BITS)
+"""Number of the levels that are floats; the next one is 2^1024."""
+
+_HALF = 26  # bits of a mantissa in its lower half
+
+
+def sums_by_level(block: Floats) -> dict[int, tuple[int, int]]:
+    """Return how many non-negative floats lie from each level up to the next, and their exact sum in units.
+
+    The levels are numbered by the bits that they have. Values of one level share an exponent, so their sum is
+    that of whole mantissas, of which either half adds up without an error in float64.
+    """
+    if block.size > BLOCK:
+        raise ValueError("Longer blocks would lose bits.")
+    bits = block.view(np.int64)
+    numbers = bits >> LEVEL_BITS
+    first = int(numbers.min()) if block.size else 0
+    numbers = numbers - first
+    mantissas = bits & ((1 << 52) - 1)
+    mantissas[bits >> 52 > 0] |= 1 << 52
+    counts = np.bincount(numbers)
+    high = np.bincount(numbers, mantissas >> _HALF)
+    low = np.bincount(numbers, mantissas & ((1 << _HALF) - 1))
+    found = {}
+    for k in np.flatnonzero(counts).tolist():
+        number = first + k
+        whole = (int(high[k]) << _HALF) + int(low[k])
+        found[number] = int(counts[k]), whole << max((number >> (52 - LEVEL_BITS)) - 1, 0)
+    return found
+
+
+def level_of(value: float) -> int:
+    """Return the number of the highest level that is at most a non-negative float."""
+    return int(np.float64(value).view(np.int64)) >> LEVEL_BITS
+
+
+def level_units(number: int) -> int:
+    """Return a level in units; the one after the last is 2^1024."""
+    exponent, quarters = divmod(number, 1 << (52 - LEVEL_BITS))
+    parts = quarters + ((1 << (52 - LEVEL_BITS)) if exponent else 0)
+    return parts << (LEVEL_BITS + max(exponent - 1, 0))
 
 
 def exact_sum(values: Floats) -> int:

@@ -8,8 +8,9 @@ of Definition 3.4 of the paper: U^l(x) <= U^(l+1)(x') and L^l(x) >= L^(l+1)(x') 
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import accumulate, islice
+from itertools import accumulate, islice, repeat
 from operator import sub
+from typing import Any, Self
 
 import numpy as np
 
@@ -21,7 +22,8 @@ from dp_metrics.sensitivity.aggregates import (
     WeightedLossAggregate,
 )
 from dp_metrics.sensitivity.exact import UNIT_BITS, rounded_quotient, rounded_quotients, to_units
-from dp_metrics.sensitivity.trimmed_variance import least_spreads
+from dp_metrics.sensitivity.extremes import Extremes
+from dp_metrics.sensitivity.trimmed_variance import LeastSpreads, least_spreads
 
 __all__ = [
     "OutputBounds",
@@ -40,7 +42,7 @@ _TINY = math.ulp(0.0)  # a sensitivity must not be rounded down to none
 class OutputBounds:
     """All that a mechanism sees of the data: the metric and its bounds by rank.
 
-    The arrays and the value are private data; the other fields are public.
+    The value, the arrays and the extremes are private data; the other fields are public.
 
     Parameters
     ----------
@@ -60,6 +62,10 @@ class OutputBounds:
     steps : int or None, default=None
         If the metric is a count, the number of equal steps from one end of the output range to the other:
         the metric sits on a step and moves by at most one between neighbours.
+    record_limit : float or None, default=None
+        Public limit of n times what one record adds to the metric; None if there is none.
+    extremes : Extremes or None, default=None
+        The most extreme records, for a mechanism that asks for them.
 
     Raises
     ------
@@ -75,6 +81,8 @@ class OutputBounds:
     n: int | None
     sensitivity: float | None = None
     steps: int | None = None
+    record_limit: float | None = None
+    extremes: Extremes | None = None
 
     def __post_init__(self) -> None:
         lower, upper = np.asarray(self.lower, dtype=np.float64), np.asarray(self.upper, dtype=np.float64)
@@ -92,6 +100,21 @@ class OutputBounds:
     def ranks(self) -> int:
         """Number of ranks with bounds of their own."""
         return int(self.lower.size)
+
+    def facts(self) -> dict[str, Any]:
+        """Return all that is public, by name."""
+        public = {name: getattr(self, name) for name in _PUBLIC}
+        return public | {"extremes": None if self.extremes is None else self.extremes.facts()}
+
+    @classmethod
+    def of_nothing(cls, *, extremes: tuple[Any, ...] | None, **public: Any) -> Self:
+        """Return output bounds with these public facts and nothing of the data."""
+        low, high = public["output_range"]
+        made_up = None if extremes is None else Extremes.of_nothing(*extremes)
+        return cls(value=low, lower=np.array([low]), upper=np.array([high]), extremes=made_up, **public)
+
+
+_PUBLIC = ("output_range", "monotonic", "n", "sensitivity", "steps", "record_limit")
 
 
 def mean_loss_bounds(aggregate: LossAggregate, *, steps: int | None = None) -> OutputBounds:
@@ -124,6 +147,7 @@ def mean_loss_bounds(aggregate: LossAggregate, *, steps: int | None = None) -> O
         n=n,
         sensitivity=sensitivity,
         steps=steps,
+        record_limit=cap,
     )
 
 
@@ -140,6 +164,7 @@ def weighted_loss_bounds(aggregate: WeightedLossAggregate) -> OutputBounds:
     n, weight = aggregate.n, aggregate.weight
     ranks = min(aggregate.capacity, n)
     lower = rounded_quotients(_falling(aggregate.total, to_units(aggregate.largest)), weight)
+    record_limit = None
     if aggregate.limits is None:
         upper, limit, sensitivity = np.full(ranks, MAX_FLOAT), MAX_FLOAT, None
     else:
@@ -147,7 +172,9 @@ def weighted_loss_bounds(aggregate: WeightedLossAggregate) -> OutputBounds:
         gains = accumulate(headroom + rest for headroom, rest in headrooms)
         upper = rounded_quotients((aggregate.total + gain for gain in gains), weight)
         limit = rounded_quotient(aggregate.limits, weight)
-        sensitivity = max(rounded_quotient(to_units(np.array([aggregate.largest_limit]))[0], weight), _TINY)
+        (largest_limit,) = to_units(np.array([aggregate.largest_limit]))
+        sensitivity = max(rounded_quotient(largest_limit, weight), _TINY)
+        record_limit = rounded_quotient(n * largest_limit, weight)
     return OutputBounds(
         value=rounded_quotient(aggregate.total, weight),
         lower=lower,
@@ -156,6 +183,7 @@ def weighted_loss_bounds(aggregate: WeightedLossAggregate) -> OutputBounds:
         monotonic=True,
         n=n,
         sensitivity=sensitivity,
+        record_limit=record_limit,
     )
 
 
@@ -200,6 +228,7 @@ def mean_loss_bounds_private_n(aggregate: LossAggregate) -> OutputBounds:
         output_range=(0.0, limit),
         monotonic=False,
         n=None,
+        record_limit=aggregate.cap,
     )
 
 
@@ -223,7 +252,7 @@ def order_statistic_bounds(aggregate: OrderAggregate) -> OutputBounds:
     )
 
 
-def variance_bounds(aggregate: VarianceAggregate) -> OutputBounds:
+def variance_bounds(aggregate: VarianceAggregate, least: LeastSpreads | None = None) -> OutputBounds:
     """Return the output bounds of the population variance when records are replaced.
 
     L^l = (n-l)/n times the least variance of n-l consecutive sorted values. With bounds [a, b],
@@ -236,14 +265,15 @@ def variance_bounds(aggregate: VarianceAggregate) -> OutputBounds:
     """
     n = aggregate.n
     ranks = min(aggregate.capacity, n)
-    unit, spreads = least_spreads(aggregate, ranks)
+    unit, spreads = least_spreads(aggregate, ranks) if least is None else least
+    record_limit = None
     if aggregate.bounds is None:
         upper, limit, sensitivity = np.full(ranks, MAX_FLOAT), MAX_FLOAT, None
     else:
         spread, fine_unit = n * aggregate.squares - aggregate.total**2, 1 << (2 * UNIT_BITS)
         low, high = to_units(np.array(aggregate.bounds))
         width = (high - low) ** 2
-        limit = rounded_quotient(width, 4 * fine_unit)
+        limit, record_limit = rounded_quotient(width, 4 * fine_unit), rounded_quotient(width, fine_unit)
         rise = width * (n - 1)
         upper = rounded_quotients((spread + rank * rise for rank in range(1, ranks + 1)), n * n * fine_unit)
         upper = np.minimum(upper, limit)
@@ -258,32 +288,48 @@ def variance_bounds(aggregate: VarianceAggregate) -> OutputBounds:
         monotonic=False,
         n=n,
         sensitivity=sensitivity,
+        record_limit=record_limit,
     )
 
 
-def variance_bounds_private_n(aggregate: VarianceAggregate) -> OutputBounds:
+def variance_bounds_private_n(
+    aggregate: VarianceAggregate, least: LeastSpreads | None = None
+) -> OutputBounds:
     """Return the output bounds of the population variance when records are added or removed.
 
     L^l = min over a of SS_a / (n + l - 2a), where SS_a is the least sum of squares about the mean of n - a
-    consecutive sorted values, to which l - a copies of their mean are added. U^l is the public limit.
+    consecutive sorted values, to which l - a copies of their mean are added. With bounds [a, b], W = b - a
+    and SS the sum of squares about the mean, U^l = min(W^2/4, max((SS + l W^2)/(n + l), SS/(n - l))), and
+    W^2/4 from l = n on.
     """
     n, ranks = aggregate.n, aggregate.capacity
-    limit = MAX_FLOAT
-    if aggregate.bounds is not None:
-        low, high = to_units(np.array(aggregate.bounds))
-        limit = rounded_quotient((high - low) ** 2, 4 << (2 * UNIT_BITS))
-    value, lower = 0.0, np.zeros(ranks)
+    limit, record_limit = MAX_FLOAT, None
+    value, lower, upper = 0.0, np.zeros(ranks), np.full(ranks, MAX_FLOAT)
     if n > 0:
-        unit, spreads = least_spreads(aggregate, min(ranks, n))
+        unit, spreads = least_spreads(aggregate, min(ranks, n)) if least is None else least
         value = rounded_quotient(spreads[0], n * n * unit)
         lower = _least_diluted(spreads, unit, n, ranks)
+    if aggregate.bounds is not None:
+        fine_unit = 1 << (2 * UNIT_BITS)
+        low, high = to_units(np.array(aggregate.bounds))
+        width = (high - low) ** 2
+        limit, record_limit = rounded_quotient(width, 4 * fine_unit), rounded_quotient(width, fine_unit)
+        upper[:] = limit
+        spread = n * aggregate.squares - aggregate.total**2  # n SS
+        within = range(1, min(ranks + 1, n))
+        added = rounded_quotients(
+            (spread + n * rank * width for rank in within), (n * (n + rank) * fine_unit for rank in within)
+        )
+        removed = rounded_quotients(repeat(spread), (n * (n - rank) * fine_unit for rank in within))
+        upper[: len(within)] = np.minimum(np.maximum(added, removed), limit)
     return OutputBounds(
         value=value,
         lower=lower,
-        upper=np.full(ranks, limit),
+        upper=upper,
         output_range=(0.0, limit),
         monotonic=False,
         n=None,
+        record_limit=record_limit,
     )
 
 

@@ -1,26 +1,31 @@
 """The least variance of what remains of a column when its most extreme values are dropped, exactly."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from fractions import Fraction
 from itertools import accumulate, pairwise
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dp_metrics.inputs.floats import MAX_FLOAT, Floats
 from dp_metrics.sensitivity.aggregates import VarianceAggregate
-from dp_metrics.sensitivity.exact import UNIT_BITS, rounded_quotient, to_units
+from dp_metrics.sensitivity.exact import UNIT_BITS, rounded_quotient, rounded_quotients, to_units
 
-__all__ = ["least_spreads"]
+__all__ = ["LeastSpreads", "clipped_squares", "least_spreads"]
+
+LeastSpreads: TypeAlias = tuple[int, list[int]]
+"""What `least_spreads` returns."""
 
 
-def least_spreads(aggregate: VarianceAggregate, ranks: int) -> tuple[int, list[int]]:
+def least_spreads(aggregate: VarianceAggregate, ranks: int) -> LeastSpreads:
     """Return least variances of what remains when 0, 1, ... values are dropped.
 
     Parameters
     ----------
     aggregate : VarianceAggregate
-        Of at least one value.
+        Of any number of values.
     ranks : int
         How many values to drop at most.
 
@@ -39,6 +44,8 @@ def least_spreads(aggregate: VarianceAggregate, ranks: int) -> tuple[int, list[i
     all exact integers. Floats screen the windows of one rank; those that rounding errors leave in question
     are compared exactly.
     """
+    if aggregate.n == 0:
+        return 1, [0]
     windows = _Windows(aggregate, ranks)
     spreads = windows.spreads([0], [0])
     last = min(ranks, aggregate.n - 2)  # one value has no variance
@@ -54,6 +61,96 @@ def least_spreads(aggregate: VarianceAggregate, ranks: int) -> tuple[int, list[i
             return windows.unit, spreads + values[: int(constant.argmax())]
         spreads += values
     return windows.unit, spreads
+
+
+def clipped_squares(
+    aggregate: VarianceAggregate, least: LeastSpreads, width: Fraction, in_order: Callable[[], Floats]
+) -> Fraction:
+    """Return the least sum of min((x_i - m)^2, width^2) over all centres m, exactly.
+
+    Parameters
+    ----------
+    aggregate : VarianceAggregate
+        Of any number of values.
+    least : tuple
+        Least spreads of the values, at some ranks.
+    width : Fraction
+        From where on a distance counts as the width.
+    in_order : callable
+        All values in ascending order: asked for only if the aggregate does not tell the result.
+
+    Notes
+    -----
+    For each centre the sum grows by at most width^2 when a value is added, and so does the least of them.
+    Dropping what is farther than the width from the best centre shows that the result is the minimum of
+    SS_l + l width^2 over l, with SS_l the least sum of squares about the mean of n - l values. Ranks beyond
+    those of `least` cannot matter if no centre that is farther than the width from some value of the core,
+    the values without the ranks / 2 largest and smallest ones, does better: from such a centre even the core,
+    which lies on one side of it, adds at least what it adds from where the first value gets so far.
+    """
+    (unit, spreads), n = least, aggregate.n
+    if n == 0:
+        return Fraction(0)
+    best = _least_cost(spreads, range(n, n - len(spreads), -1), unit, n, width)
+    if best == 0 or _core_decides(aggregate, (len(spreads) - 1) // 2, width, best):
+        return best
+    return _clipped_squares_in_order(in_order(), width)
+
+
+def _least_cost(spreads: list[int], sizes: Sequence[int], unit: int, n: int, width: Fraction) -> Fraction:
+    """Return the least sum of squares of windows, given size^2 Var, and width^2 for each value outside."""
+    square = width * width
+    outside = n - np.array(sizes)
+    with np.errstate(over="ignore", under="ignore"):
+        costs = rounded_quotients(spreads, (size * unit for size in sizes))
+        costs = costs + outside * rounded_quotient(square.numerator, square.denominator)
+        near = np.flatnonzero(costs <= costs.min() * (1 + 2.0**-49)).tolist()
+    return min(Fraction(spreads[i], sizes[i] * unit) + int(outside[i]) * square for i in near)
+
+
+def _core_decides(aggregate: VarianceAggregate, dropped: int, width: Fraction, best: Fraction) -> bool:
+    """Return whether from the best centre no value of the core is farther than the width."""
+    size = aggregate.n - 2 * dropped
+    if size < 1:
+        return False
+    ends = to_units(np.concatenate([aggregate.smallest[: dropped + 1], aggregate.largest[: dropped + 1]]))
+    low, high = ends[dropped], ends[-1]
+    tails = ends[:dropped] + ends[dropped + 1 : -1]
+    total = aggregate.total - sum(tails)
+    squares = aggregate.squares - sum(value * value for value in tails)
+    reach = width * (1 << UNIT_BITS)
+    if reach < high - low:
+        return False
+    # of the centres from which a value of the core is too far, those nearest to the core
+    return all(
+        size * centre * centre - 2 * centre * total + squares >= best * (1 << 2 * UNIT_BITS)
+        for centre in (low + reach, high - reach)
+    )
+
+
+def _clipped_squares_in_order(x: Floats, width: Fraction) -> Fraction:
+    """Return the result of `clipped_squares` from all values in ascending order.
+
+    As the centre moves up, values come within reach and leave it again: each time what is within reach is one
+    more window to try.
+    """
+    units = to_units(x)
+    n, reach = len(units), 2 * width * (1 << UNIT_BITS)
+    sums, squares = ([0, *accumulate(values)] for values in (units, (value * value for value in units)))
+    windows, start = [], 0
+    for end, value in enumerate(units, 1):
+        while value - units[start] > reach:
+            start += 1
+            if start < end - 1:
+                windows.append((start, end - 1))
+        windows.append((start, end))
+    windows += [(start, n) for start in range(start + 1, n)]
+    sizes = [end - start for start, end in windows]
+    spreads = [
+        size * (squares[end] - squares[start]) - (sums[end] - sums[start]) ** 2
+        for size, (start, end) in zip(sizes, windows, strict=True)
+    ]
+    return _least_cost(spreads, sizes, 1 << 2 * UNIT_BITS, n, width)
 
 
 class _Windows:

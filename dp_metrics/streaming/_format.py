@@ -7,7 +7,8 @@ bytes                 content
 4                     version of the format, now 1, big-endian
 4                     length of the header, big-endian
 as long as that       header: JSON in UTF-8 with the public settings, the counts and sums of the aggregate
-                      (whole numbers as hexadecimal strings) and the length of each array
+                      (whole numbers as hexadecimal strings; by level as [level, count, sum] in ascending
+                      order) and the length of each array
 8 for each number     the arrays of the aggregate one after the other, float64, little-endian
 32                    SHA-256 of all that stands before
 ====================  =====================================================================================
@@ -29,8 +30,13 @@ from typing import Any
 import numpy as np
 
 from dp_metrics.inputs.floats import MAX_FLOAT
-from dp_metrics.sensitivity.aggregates import LossAggregate, VarianceAggregate, WeightedLossAggregate
-from dp_metrics.sensitivity.exact import to_units
+from dp_metrics.sensitivity.aggregates import (
+    ByLevel,
+    LossAggregate,
+    VarianceAggregate,
+    WeightedLossAggregate,
+)
+from dp_metrics.sensitivity.exact import LEVELS, level_units, to_units
 
 __all__ = ["INCONSISTENT", "MALFORMED", "Aggregate", "pack", "unpack"]
 
@@ -66,7 +72,7 @@ def pack(settings: dict[str, Any], aggregate: Aggregate) -> bytes:
         if isinstance(value, np.ndarray):
             arrays[field.name] = value
         else:
-            numbers[field.name] = hex(value) if isinstance(value, int) else value
+            numbers[field.name] = _written(value)
     header = json.dumps(
         {
             "settings": settings,
@@ -79,6 +85,13 @@ def pack(settings: dict[str, Any], aggregate: Aggregate) -> bytes:
     body = b"".join(array.astype("<f8").tobytes() for array in arrays.values())
     data = _FRONT.pack(_MAGIC, _VERSION, len(header)) + header + body
     return data + hashlib.sha256(data).digest()
+
+
+def _written(value: Any) -> Any:
+    """Return a field as types of JSON."""
+    if isinstance(value, dict):
+        return [[hex(level), hex(count), hex(total)] for level, (count, total) in value.items()]
+    return hex(value) if isinstance(value, int) else value
 
 
 def unpack(data: bytes) -> tuple[dict[str, Any], Aggregate]:
@@ -127,9 +140,11 @@ def _aggregate(header: dict[str, Any], body: bytes) -> Aggregate:
 
 
 def _number(value: Any, hint: Any) -> Any:
-    """Return a whole number, a float, None, or a pair of floats, whichever its field holds."""
+    """Return a whole number, a float, None, a pair of floats, or sums by level, whichever its field holds."""
     if value is None and types.NoneType in typing.get_args(hint):
         return None
+    if ByLevel in typing.get_args(hint):
+        return {int(level, 16): (int(count, 16), int(total, 16)) for level, count, total in value}
     if hint is int or int in typing.get_args(hint):
         return int(value, 16)
     if isinstance(value, list):
@@ -160,8 +175,25 @@ def _check_consistent(aggregate: Aggregate) -> None:
     fits &= bool(((largest >= low) & (largest <= high)).all())
     # compared, not subtracted: a difference of finite floats can overflow
     fits &= all(bool((array[1:] <= array[:-1]).all()) for array in (largest, falling))
+    if not isinstance(aggregate, VarianceAggregate):
+        fits &= aggregate.by_level is not None and _levels_fit(aggregate.by_level, n, total)
     units = to_units(largest)
     # what is not kept lies between the least value and the last that is kept
     fits &= (n - kept) * least <= total - sum(units) <= (n - kept) * sum(units[-1:])
     if not fits:
         raise ValueError
+
+
+def _levels_fit(by_level: ByLevel, n: int, total: int) -> bool:
+    """Return whether the sums by level are in order, add up, and lie between their levels."""
+    numbers = list(by_level)
+    return (
+        all(a < b for a, b in pairwise(numbers))
+        and all(0 <= number < LEVELS for number in numbers)
+        and sum(count for count, _ in by_level.values()) == n
+        and sum(part for _, part in by_level.values()) == total
+        and all(
+            count > 0 and count * level_units(number) <= part < count * level_units(number + 1)
+            for number, (count, part) in by_level.items()
+        )
+    )

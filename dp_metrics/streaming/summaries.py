@@ -30,7 +30,7 @@ from dp_metrics.streaming._format import INCONSISTENT, MALFORMED, Aggregate, pac
 
 __all__ = ["CAPACITY", "LossSummary", "VarianceSummary"]
 
-CAPACITY = 1024
+CAPACITY = 2048
 """Ranks that a summary keeps unless it is told otherwise."""
 
 _EXACT = 1 << 53
@@ -202,7 +202,7 @@ class LossSummary(_Summary):
     metric : callable
         The metric to release: `private_mse` or any other metric of this package that is a mean of one loss
         per record: not `private_r2_score`, `private_variance`, `private_std` and `private_quantile`.
-    capacity : int, default=1024
+    capacity : int, default=2048
         Public number of ranks to keep. The default serves epsilon from 0.1 on for a billion records, or from
         0.13 on where their number is private; below that a release warns, stays as private, and is less
         accurate, soon useless: see the notes.
@@ -323,7 +323,7 @@ class LossSummary(_Summary):
         return query
 
     def _add_query(self, query: MeanLoss) -> Self:
-        known = query.aggregate(self._capacity)
+        known = query.aggregate(self._capacity, forget=True)
         facts = {
             "cap": query.record_loss.cap,
             "is_count": known.is_count,
@@ -429,7 +429,7 @@ class VarianceSummary(_Summary):
     bounds : tuple of float or None, default=None
         Public range (lower, upper) of the values, in their units; values are clipped into it. None:
         unbounded. Never read it from the data.
-    capacity : int, default=1024
+    capacity : int, default=2048
         Public number of ranks to keep, at most 4,096 of which are used. The default serves epsilon from 0.12
         on for a billion records, or from 0.13 on where their number is private; below that a release warns,
         stays as private, and is less accurate, soon useless: see the notes.
@@ -511,7 +511,7 @@ class VarianceSummary(_Summary):
         *,
         ddof: float = 0,
         neighboring: str = "replace_one",
-        mechanism: str | Mechanism = "hazard",
+        mechanism: str | Mechanism = "adaptive",
         accountant: PrivacyAccountant | None = None,
         random_state: RandomState = None,
         label: str | None = None,
@@ -529,10 +529,10 @@ class VarianceSummary(_Summary):
         neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
             What one person can change: a record's contents, the number of records being public; or whether it
             is there at all. The second costs accuracy, and takes neither weights nor groups.
-        mechanism : str or mechanism object, default="hazard"
-            "hazard", "above_threshold", or, for a metric with a public limit (give the summary `bounds`),
-            "inverse_sensitivity", "piecewise_laplace", "laplace" or "geometric"; or an object such as
-            `AboveThreshold.paper()`.
+        mechanism : str or mechanism object, default="adaptive"
+            "adaptive", which errs towards zero on heavy tails, "hazard", "above_threshold", or, for a metric
+            with a public limit (give the summary `bounds`), "geometric", "inverse_sensitivity",
+            "piecewise_laplace" or "laplace"; or an object such as `AboveThreshold.paper()`.
         accountant : PrivacyAccountant or None, default=None
             Budget that pays epsilon for this release, before it is drawn.
         random_state : None, int, RandomState or Generator, default=None

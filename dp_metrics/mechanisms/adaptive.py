@@ -1,0 +1,225 @@
+"""The adaptive mechanism: a private scale first, then noise of that scale."""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from dp_metrics._random import Entropy, RandomState, check_entropy
+from dp_metrics.inputs.epsilon import Epsilon, exact_epsilon
+from dp_metrics.inputs.floats import MAX_FLOAT
+from dp_metrics.mechanisms._adaptive_law import AdaptiveLaw
+from dp_metrics.mechanisms._base import MOST_RANKS, positive_number
+from dp_metrics.mechanisms._hazard_law import HazardLaw
+from dp_metrics.mechanisms.hazard import Hazard
+from dp_metrics.sensitivity.extremes import Extremes
+from dp_metrics.sensitivity.output_bounds import OutputBounds
+
+__all__ = ["Adaptive"]
+
+
+@dataclass(frozen=True)
+class _Rule:
+    """Public constants for one kind of extremes."""
+
+    rank: int  # the order statistic is the one at rank / epsilon from the top
+    resolution: float  # of its release
+    threshold: int  # n * epsilon from which on there are two stages
+
+
+_LOSSES = _Rule(rank=2, resolution=0.4, threshold=300)
+_WIDTHS = _Rule(rank=6, resolution=0.2, threshold=3000)
+_MANY = 1000  # n * epsilon from which on the first stage takes a smaller share
+_SHARE, _SHARE_OF_FEW = Fraction(1, 4), Fraction(2, 5)
+
+
+@dataclass(frozen=True)
+class Adaptive:
+    """Draw how much a large record adds, then release the metric with noise of that size.
+
+    Where n * epsilon is below a public threshold, 300 for a mean of losses and 3,000 for a variance, and for
+    metrics without `OutputBounds.extremes`, this is `Hazard`. Above it there are two stages. The first
+    releases C1, an order statistic of the largest losses or of the widths of the data, by hazard selection.
+    The second takes Delta = C1 / n for the sensitivity, replaces the metric by the closest one that moves by
+    at most Delta between neighbours, and adds two-sided geometric noise.
+
+    Parameters
+    ----------
+    threshold : float or None, default=None
+        Public n * epsilon from which on there are two stages; None: as above.
+    share : float or None, default=None
+        Part of epsilon for the first stage, between 0 and 1; None: 1/4, or 2/5 where n * epsilon is below
+        1,000.
+
+    Notes
+    -----
+    **Guarantee.** The release is epsilon-differentially private for neighbouring data sets that differ in
+    one record, given public n and bounds, and so is (C1, release) together.
+
+    **Proof.** y_(k-l) and y_(k+l) are output bounds of the order statistic y_k, so the first stage is
+    (share * epsilon)-differentially private by the theorem of `Hazard`. C1 and with it Delta are public from
+    here on. For lower output bounds L^0 = f, L^1, ... of c ranks let ::
+
+        f_Delta = min(L^0, L^1 + Delta, ..., L^c + c Delta, (c+1) Delta).
+
+    Between neighbours x and x' the two differ by at most Delta: at the l where that of x is attained,
+    f_Delta(x') <= L^(l+1)(x') + (l+1) Delta <= L^l(x) + l Delta + Delta; for l = c, and for the last term,
+    L >= 0 gives the same; and x and x' may change places. On a lattice of Delta / 2^20 that is at most 2^20
+    steps, and noise of k steps has probability proportional to exp(-rate abs(k)) with rate 2^20 equal to the
+    rest of epsilon. The two stages add up to epsilon by basic composition.
+
+    **Exactness.** This holds for the program as executed: C1 is a point of a public grid, f_Delta is computed
+    in whole numbers from the rounded bounds and rounded once to the lattice, which commutes with shifts by
+    lattice points, and the noise is drawn from fair bits without a float.
+
+    **Error.** Records above C1 count as C1, so where the tail is heavy the release errs towards zero: 93 to
+    97 % of releases are below the truth there, and about half of them for light tails.
+
+    References
+    ----------
+    D. Durfee, "Instance-Specific Asymmetric Sensitivity in Differential Privacy", arXiv:2311.14681, defines
+    the output bounds; the rule in two stages is this package's own. f_Delta is a Lipschitz extension as in
+    S. Chen and S. Zhou, "Recursive Mechanism", 2013, doi:10.1145/2463676.2465304.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dp_metrics import private_mse
+    >>> errors = np.random.default_rng(0).normal(size=5000)
+    >>> 0.9 < private_mse(0 * errors, errors, epsilon=1.0, mechanism=Adaptive()) < 1.1  # exactly 1.02
+    True
+    """
+
+    threshold: float | None = None
+    share: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("threshold", "share"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, positive_number(getattr(self, name), name))
+        if self.share is not None and self.share >= 1:
+            raise ValueError("share must be below 1.")
+
+    needs_count = True
+
+    def count_ranks(
+        self, epsilon: Epsilon, *, n: int | None, monotonic: bool, output_range: tuple[float, float]
+    ) -> int:
+        """Return what `Hazard` asks for, which is enough for f_Delta at all likely C1."""
+        return Hazard().count_ranks(epsilon, n=n, monotonic=monotonic, output_range=output_range)
+
+    def count_extremes(self, epsilon: Epsilon, *, n: int | None, are_widths: bool) -> int:
+        """Return how many extremes the first stage can use, or 0 if it is certain that there is none."""
+        # where n is private, widths are monotonic and need fewer ranks than this
+        stages = _stages(self, n, exact_epsilon(epsilon), are_widths, not are_widths)
+        if stages is None:
+            return 0
+        wanted = stages.rank + stages.ranks
+        return wanted if n is None else min(wanted, n)
+
+    def release(self, output_bounds: OutputBounds, epsilon: Epsilon, rng: RandomState = None) -> float:
+        """Draw one epsilon-differentially private release.
+
+        Parameters
+        ----------
+        output_bounds : OutputBounds
+            Of a metric that is at least 0.
+        epsilon : float
+            Privacy parameter of this release.
+        rng : None, int, RandomState or Generator, default=None
+            None draws from the operating system; a seed gives a reproducible release that is not private.
+
+        Returns
+        -------
+        float
+            A point of a public grid, given C1, within the output range.
+        """
+        return self.release_with_scale(output_bounds, epsilon, check_entropy(rng))[0]
+
+    def release_with_scale(
+        self, output_bounds: OutputBounds, epsilon: Epsilon, entropy: Entropy
+    ) -> tuple[float, float | None]:
+        """Draw one release, and C1 with it, or None where there is one stage; together they cost epsilon."""
+        law = self.output_distribution(output_bounds, epsilon)
+        if isinstance(law, HazardLaw):
+            return law.release(entropy), None
+        drawn = law.first.release(entropy)
+        return law.given(drawn).release(entropy), law.scale(drawn)
+
+    def output_distribution(self, output_bounds: OutputBounds, epsilon: Epsilon) -> HazardLaw | AdaptiveLaw:
+        """Return the law of `release`: a `HazardLaw`, or a mixture over C1."""
+        n, extremes, exact = output_bounds.n, output_bounds.extremes, exact_epsilon(epsilon)
+        stages = None
+        if extremes is not None and n is not None:
+            stages = _stages(self, n, exact, extremes.are_widths, extremes.monotonic)
+        if extremes is None or n is None or stages is None:
+            return Hazard().output_distribution(output_bounds, epsilon)
+        order_statistic = _order_statistic(extremes, stages.rank, stages.ranks)
+        return AdaptiveLaw(
+            stages.selection.output_distribution(order_statistic, stages.epsilon),
+            extremes,
+            n,
+            output_bounds.output_range[1],
+            exact - stages.epsilon,
+        )
+
+
+class _Stages(NamedTuple):
+    """Public numbers of the first stage, where there are two."""
+
+    epsilon: Fraction
+    selection: Hazard
+    rank: int  # k: the order statistic is the k-th from the top
+    ranks: int  # of its output bounds
+
+
+@lru_cache(maxsize=256)
+def _stages(
+    mechanism: Adaptive, n: int | None, epsilon: Fraction, are_widths: bool, monotonic: bool
+) -> _Stages | None:
+    """Return the numbers of the first stage, or None if there is one stage only.
+
+    Parameters
+    ----------
+    mechanism : Adaptive
+        The settings.
+    n : int or None
+        Number of records, a noisy count, or None where that is not drawn yet: there may be two stages.
+    epsilon : Fraction
+        What both stages cost together.
+    are_widths, monotonic : bool
+        As in `Extremes`.
+    """
+    rule = _WIDTHS if are_widths else _LOSSES
+    threshold = rule.threshold if mechanism.threshold is None else mechanism.threshold
+    if n is not None and n * epsilon < threshold:
+        return None
+    if mechanism.share is not None:
+        share = exact_epsilon(mechanism.share)
+    else:
+        share = _SHARE if n is None or n * epsilon >= _MANY else _SHARE_OF_FEW
+    selection, first = Hazard(resolution=rule.resolution), share * epsilon
+    ranks = selection.count_ranks(first, n=None, monotonic=monotonic, output_range=(0.0, MAX_FLOAT))
+    most = MOST_RANKS if n is None else max(n // 2 if are_widths else n, 1)
+    return _Stages(first, selection, min(math.ceil(rule.rank / epsilon), most), ranks)
+
+
+def _order_statistic(extremes: Extremes, k: int, ranks: int) -> OutputBounds:
+    """Return the output bounds of y_k: L^l = y_(k+l), U^l = y_(k-l) and the public limit from l = k on."""
+    y = np.zeros(k + ranks)
+    known = extremes.values[: k + ranks]
+    y[: known.size] = known
+    upper = np.full(ranks, extremes.limit)
+    above = y[: k - 1][::-1][:ranks]
+    upper[: above.size] = above
+    return OutputBounds(
+        value=float(y[k - 1]),
+        lower=y[k:],
+        upper=upper,
+        output_range=(0.0, extremes.limit),
+        monotonic=extremes.monotonic,
+        n=None,
+    )

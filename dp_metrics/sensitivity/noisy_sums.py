@@ -1,0 +1,104 @@
+"""Whole numbers that a record moves by little, and the metric that follows from them.
+
+Where the number of records is private, so is the divisor of a mean. A record that counts for a part p of the
+limit adds p to one sum and 1 - p to another: together it moves them by 1, whatever it is, and their quotient
+is the mean. Likewise a record at t between 0 and 1 adds (1 - t)^2, 2 t (1 - t) and t^2, which are 1 together,
+and the sums tell the variance (the Bezier mechanism, arXiv:2509.04919).
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+
+import numpy as np
+
+from dp_metrics.inputs.floats import Floats
+from dp_metrics.sensitivity.aggregates import LossAggregate, VarianceAggregate
+from dp_metrics.sensitivity.exact import UNIT_BITS, rounded_quotient, to_units
+
+__all__ = ["FINENESS", "Sums", "mean_sums", "ratio_sums", "variance_sums"]
+
+FINENESS = 1 << 20
+"""Steps of the lattice in what one record adds."""
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Sums:
+    """Whole numbers with a public sensitivity, and what follows from them.
+
+    Parameters
+    ----------
+    values : tuple of int
+        Sums over the records in steps of the lattice: private.
+    sensitivity : int
+        By how much the values of neighbours differ at most, summed over their absolute differences: public.
+    combine : callable
+        The metric of as many arrays of noisy values, of any size and sign; public.
+    limit : float
+        Public limit of the metric.
+    """
+
+    values: tuple[int, ...]
+    sensitivity: int
+    combine: Callable[..., Floats]
+    limit: float
+
+
+def ratio_sums(steps: int, n: int, scale: float, limit: float, offset: int = 0) -> Sums:
+    """Return a sum of parts of at most FINENESS steps for each of n records, and what is left of these.
+
+    If a record comes or goes the first changes by a part p, the second by FINENESS - p.
+    """
+    combine = partial(_ratio, scale=scale, limit=limit)
+    return Sums((steps + offset, n * FINENESS - steps), FINENESS, combine, limit)
+
+
+def mean_sums(aggregate: LossAggregate) -> Sums:
+    """Return the two sums of a mean of capped losses."""
+    assert aggregate.cap is not None
+    (cap,) = to_units(np.array([aggregate.cap]))
+    # rounding to nearest commutes with shifts by whole steps, so a record still moves this by 0 to FINENESS
+    steps = math.floor(Fraction(aggregate.total * FINENESS, cap) + Fraction(1, 2)) if cap else 0
+    return ratio_sums(steps, aggregate.n, aggregate.cap, aggregate.cap)
+
+
+def variance_sums(aggregate: VarianceAggregate) -> Sums:
+    """Return the three sums of a variance of values with public bounds.
+
+    Rounding two of them down, and giving the rest to the third, moves each by less than a step: together a
+    record moves them by at most two steps more.
+    """
+    assert aggregate.bounds is not None
+    low, high = to_units(np.array(aggregate.bounds))
+    n, width = aggregate.n, high - low
+    total = aggregate.total - n * low
+    squares = aggregate.squares - low * (2 * aggregate.total - n * low)
+    last = squares * FINENESS // width**2
+    first = (squares - 2 * width * total + n * width**2) * FINENESS // width**2
+    span = rounded_quotient(width, 1 << UNIT_BITS)
+    return Sums(
+        (first, n * FINENESS - first - last, last),
+        FINENESS + 2,
+        partial(_bezier_variance, width=span),
+        rounded_quotient(width**2, 4 << 2 * UNIT_BITS),
+    )
+
+
+def _ratio(part: Floats, rest: Floats, *, scale: float, limit: float) -> Floats:
+    part, rest = np.maximum(part, 0.0), np.maximum(rest, 0.0)
+    whole = part + rest
+    share = np.divide(part, whole, out=np.zeros_like(whole), where=whole > 0)
+    mean: Floats = np.minimum(share * scale, limit)
+    return mean
+
+
+def _bezier_variance(first: Floats, middle: Floats, last: Floats, *, width: float) -> Floats:
+    whole = first + middle + last
+    mean = np.divide(middle / 2 + last, whole, out=np.zeros_like(whole), where=whole > 0)
+    mean = np.clip(mean, 0.0, 1.0)
+    square = np.divide(last, whole, out=np.zeros_like(whole), where=whole > 0)
+    # no distribution on [0, 1] with this mean has more variance than that on its ends
+    variance: Floats = np.clip(square - mean**2, 0.0, mean * (1.0 - mean)) * width**2
+    return variance

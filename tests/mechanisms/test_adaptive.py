@@ -1,0 +1,324 @@
+"""The adaptive mechanism: exact losses of both stages together, planted defects, laws and settings."""
+
+import itertools
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from helpers import assert_follows
+
+from dp_metrics import (
+    LossSummary,
+    NoisyReleaseWarning,
+    PrivacyAccountant,
+    SeededReleaseWarning,
+    auditing,
+    expected_error,
+    private_log_loss,
+    private_mae,
+    private_mean_loss,
+    private_mse,
+    private_quantile,
+    private_r2_score,
+    private_regression_report,
+    private_std,
+    private_variance,
+)
+from dp_metrics._random import SeededEntropy
+from dp_metrics.analysis._law_comparison import joint_losses
+from dp_metrics.analysis.studies import loss_output_bounds, variance_output_bounds
+from dp_metrics.mechanisms import Adaptive, adaptive
+from dp_metrics.mechanisms._adaptive_law import AdaptiveLaw
+from dp_metrics.release import queries
+
+ALWAYS = Adaptive(threshold=1e-9)  # two stages however few the records
+TOLERANCE = 1e-9  # probabilities of the drawn scale are computed in floats
+EPSILONS = (pytest.param(0.5, marks=pytest.mark.slow), 3.0, pytest.param(8.0, marks=pytest.mark.slow))
+
+
+def replaced(domain, n):
+    """Yield all neighbours of n records from a domain that differ in the last one."""
+    for rest in itertools.combinations_with_replacement(domain, n - 1):
+        for a, b in itertools.combinations(domain, 2):
+            yield np.array([*rest, a]), np.array([*rest, b])
+
+
+def added(domain, n):
+    """Yield all neighbours of which one has a record more, and less than n."""
+    for size in range(n - 1):
+        for rest in itertools.combinations_with_replacement(domain, size):
+            for more in domain:
+                yield np.array(rest), np.array([*rest, more])
+
+
+def worst_loss(metric, pairs, epsilon, mechanism=ALWAYS, **options):
+    losses = [
+        auditing.metric_loss(metric, [a], [b], epsilon=epsilon, mechanism=mechanism, **options)
+        for a, b in pairs
+    ]
+    assert len(losses) > 5
+    return max(losses) / epsilon
+
+
+CAPPED, FREE, SPREAD = [0.0, 0.3, 1.0], [0.0, 0.3, 1.0, 50.0], [-2.0, 0.3, 1.0, 7.0]
+ADD = {"neighboring": "add_or_remove_one"}
+CASES = {
+    "capped mean": (private_mean_loss, replaced, CAPPED, 4, {"max_loss": 1.0}),
+    "mean": (private_mean_loss, replaced, FREE, 3, {}),
+    "weighted mean": (
+        private_mean_loss, replaced, CAPPED, 3, {"max_loss": 1.0, "sample_weight": [1.0, 2.0, 5.0]},
+    ),
+    "mean of groups": (private_mean_loss, replaced, CAPPED, 3, {"max_loss": 1.0, "groups": [0, 0, 1]}),
+    "variance in bounds": (private_variance, replaced, CAPPED, 4, {"bounds": (0, 1)}),
+    "variance": (private_variance, replaced, SPREAD, 3, {}),
+    "capped mean, private n": (private_mean_loss, added, CAPPED, 5, {"max_loss": 1.0, **ADD}),
+    "mean, private n": (private_mean_loss, added, FREE, 4, ADD),
+    "variance in bounds, private n": (private_variance, added, CAPPED, 5, {"bounds": (0, 1), **ADD}),
+    "variance, private n": (private_variance, added, SPREAD, 4, ADD),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+@pytest.mark.parametrize("case", CASES)
+def test_scale_and_release_together_cost_epsilon_and_no_more(case, epsilon):
+    metric, neighbours, domain, n, options = CASES[case]
+    worst = worst_loss(metric, neighbours(domain, n), epsilon, **options)
+    assert 0.99 < worst <= 1 + TOLERANCE
+
+
+@pytest.mark.parametrize("share", [0.01, 0.9])
+def test_any_share_of_the_first_stage_is_private(share):
+    mechanism = Adaptive(threshold=1e-9, share=share)
+    for metric, domain in ((private_mean_loss, FREE), (private_variance, SPREAD)):
+        assert 0.99 < worst_loss(metric, replaced(domain, 3), 2.0, mechanism) <= 1 + TOLERANCE
+
+
+@pytest.mark.parametrize(
+    ("make", "a", "b"),
+    [
+        (loss_output_bounds, [0.3, 0.3, 0.3, 0.0], [0.3, 0.3, 0.3, 0.3]),
+        (loss_output_bounds, [0.0, 0.1, 0.3, 0.0], [0.0, 0.1, 0.3, 1.0]),
+        (variance_output_bounds, [0.0, 0.0, 0.3, 0.0], [0.0, 0.0, 0.3, 0.3]),
+        (variance_output_bounds, [0.0, 0.9, 0.3, 1.0], [0.0, 0.9, 0.3, 0.5]),
+    ],
+)
+def test_every_scale_that_can_be_drawn_keeps_the_claim(make, a, b):
+    limits = {"max_loss": 1.0} if make is loss_output_bounds else {"bounds": (0.0, 1.0)}
+    first, second = (
+        ALWAYS.output_distribution(make(np.array(x), mechanism=ALWAYS, epsilon=3.0, **limits), 3.0)
+        for x in (a, b)
+    )
+    numbers = np.arange(first.first.grid.first, first.first.grid.last + 1, 7)
+    assert numbers.size > 1000
+    assert max(joint_losses(first, second, numbers)) <= 3.0 * (1 + TOLERANCE)
+
+
+# Defects that the exact loss must find
+
+
+def test_a_rank_that_is_read_from_the_data_is_found(monkeypatch):
+    true = adaptive._order_statistic
+
+    def planted(extremes, k, ranks):
+        return true(extremes, 1 if extremes.values.max(initial=0.0) < 1.0 else 4, ranks)
+
+    monkeypatch.setattr(adaptive, "_order_statistic", planted)
+    assert worst_loss(private_mean_loss, replaced(CAPPED, 4), 3.0, max_loss=1.0) > 1.01
+
+
+@pytest.mark.parametrize("case", ["mean", "variance"])
+def test_an_upper_bound_that_stays_at_the_largest_record_is_found(monkeypatch, case):
+    true = adaptive._order_statistic
+
+    def planted(extremes, k, ranks):
+        bounds = true(extremes, k, ranks)
+        bounds.upper[max(k - 1, 0) :] = max(extremes.values[0], bounds.value) if extremes.values.size else 0.0
+        return bounds
+
+    monkeypatch.setattr(adaptive, "_order_statistic", planted)
+    metric, neighbours, domain, n, options = CASES[case]
+    assert worst_loss(metric, neighbours(domain, n), 3.0, **options) > 1.01
+
+
+def test_the_cap_of_one_loss_as_limit_of_weighted_terms_is_found(monkeypatch):
+    true = queries.loss_extremes
+
+    def planted(*arguments, **options):
+        found = true(*arguments, **options)
+        object.__setattr__(found, "limit", 3.0)
+        object.__setattr__(found, "values", np.minimum(found.values, 3.0))
+        return found
+
+    weights = {"max_loss": 3.0, "sample_weight": [1.0, 2.0, 5.0]}
+    pairs = list(replaced([0.0, 1.0, 3.0], 3))
+    assert worst_loss(private_mean_loss, pairs, 3.0, **weights) <= 1 + TOLERANCE
+    monkeypatch.setattr(queries, "loss_extremes", planted)
+    monkeypatch.setattr(AdaptiveLaw, "level", lambda self, drawn: Fraction(min(max(drawn, 1e-270), 3.0)))
+    true_sum = queries.loss_extremes
+
+    def clipped_to_the_cap(*arguments, **options):
+        found = true_sum(*arguments, **options)
+        # what the limit promises: no term counts for more
+        object.__setattr__(found, "clipped_sum", lambda level, exact=found.clipped_sum: exact(Fraction(100)))
+        return found
+
+    monkeypatch.setattr(queries, "loss_extremes", clipped_to_the_cap)
+    assert worst_loss(private_mean_loss, pairs, 3.0, **weights) > 1.01
+
+
+def test_a_clipped_sum_that_forgets_records_that_are_not_kept_is_found(monkeypatch):
+    def loss(a, b):
+        summaries = [LossSummary(private_mean_loss, capacity=1).update(x) for x in (a, b)]
+        laws = []
+        for summary in summaries:
+            bounds = summary._query_of(summary._known()).bounds(queries._Needs(1, 1), False)
+            laws.append(ALWAYS.output_distribution(bounds, 3.0))
+        return max(joint_losses(*laws, np.arange(0, laws[0].first.grid.last, 20_000)))
+
+    pairs = list(replaced(FREE, 4))
+    assert max(loss(a, b) for a, b in pairs) <= 3.0 * (1 + TOLERANCE)
+    # all that is not kept is taken to lie below every level
+    monkeypatch.setattr(queries, "sums_below_level", lambda aggregate, level: (aggregate.total, 0))
+    assert max(loss(a, b) for a, b in pairs) > 3.03
+
+
+def test_shares_that_add_up_to_more_than_epsilon_are_found(monkeypatch):
+    true = AdaptiveLaw.__init__
+    monkeypatch.setattr(
+        AdaptiveLaw, "__init__", lambda self, *a: true(self, *a[:-1], a[-1] * Fraction(11, 10))
+    )
+    assert worst_loss(private_mean_loss, replaced(FREE, 3), 3.0) > 1.01
+
+
+# Laws, settings and results
+
+
+@pytest.mark.parametrize(
+    ("metric", "options"),
+    [
+        (private_mean_loss, {}),
+        (private_mean_loss, ADD),
+        (private_variance, {}),
+        (private_variance, ADD),
+    ],
+)
+def test_releases_follow_the_law(metric, options):
+    x = np.random.default_rng(1).exponential(size=400)
+    plan = expected_error(metric, x, epsilon=10.0, mechanism=Adaptive(threshold=1.0), **options)
+    with pytest.warns(SeededReleaseWarning):
+        releases = [
+            metric(x, epsilon=10.0, mechanism=Adaptive(threshold=1.0), random_state=seed, **options)
+            for seed in range(400)
+        ]
+    truth = x.mean() if metric is private_mean_loss else x.var()
+    errors = np.array(releases) - truth
+    # a share of 400 releases has a standard error of at most 2.5 %
+    for probability, error in plan.quantiles.items():
+        assert abs(np.mean(errors <= error) - probability) < 0.1
+
+
+@pytest.mark.parametrize("make", [loss_output_bounds, variance_output_bounds])
+def test_draws_follow_the_law_given_the_scale(make):
+    x = np.random.default_rng(2).exponential(size=400)
+    law = ALWAYS.output_distribution(make(x, mechanism=ALWAYS, epsilon=2.0), 2.0).given(3.0)
+    entropy = SeededEntropy(0)
+    draws = np.array([law.release(entropy) for _ in range(4000)])
+    assert_follows(draws, law)
+
+
+def test_one_stage_below_the_threshold_and_two_from_there_on():
+    x = np.arange(600.0)
+    for metric, epsilon in ((private_mean_loss, 0.5), (private_variance, 5.0), (private_std, 5.0)):
+        below = metric(x, epsilon=epsilon - 0.01, return_result=True)
+        assert "scale" not in below.drawn
+        at = metric(x, epsilon=epsilon, return_result=True)
+        assert at.drawn["scale"] > 0
+        assert "scale" in at.to_json()
+    assert "scale" not in private_quantile(x, 0.5, epsilon=5.0, bounds=(0, None), return_result=True).drawn
+
+
+def test_parts_of_a_result_tell_their_scales():
+    y = np.arange(4000.0)
+    report = private_regression_report(y, y + 1, epsilon=6.0, output_dict=True, return_result=True)
+    assert len(report.drawn["scale"]) == 3
+    r2 = private_r2_score(y, y + 1, epsilon=1.0, return_result=True)
+    assert r2.drawn["scale"][0] > 0
+    assert r2.drawn["scale"][1] is None  # n * epsilon of the variance is 2,000
+
+
+def test_below_the_threshold_the_release_is_that_of_hazard():
+    x = np.random.default_rng(0).exponential(size=200)
+    for metric in (private_mean_loss, private_variance):
+        with pytest.warns(SeededReleaseWarning):
+            one, two = (metric(x, epsilon=1.0, mechanism=m, random_state=5) for m in ("hazard", "adaptive"))
+        assert one == two
+
+
+@pytest.mark.parametrize(
+    ("settings", "name"),
+    [
+        ({"threshold": 0}, "threshold"),
+        ({"threshold": "300"}, "threshold"),
+        ({"share": 1.0}, "share"),
+        ({"share": -0.1}, "share"),
+        ({"share": np.nan}, "share"),
+    ],
+)
+def test_bad_settings(settings, name):
+    with pytest.raises((ValueError, TypeError), match=name):
+        Adaptive(**settings)
+
+
+@pytest.mark.parametrize("value", [0.0, 5e-324, 1e-300, 1e300, 1.7e308])
+def test_extreme_records_give_finite_releases(value):
+    x = np.full(1000, value)
+    for options in ({}, ADD):
+        for metric in (private_mean_loss, private_variance):
+            assert np.isfinite(metric(x, epsilon=4.0, mechanism=ALWAYS, **options))
+        mixed = np.append(x, [0.0, 1.0, 1e308])
+        assert np.isfinite(private_mean_loss(mixed, epsilon=4.0, mechanism=ALWAYS, **options))
+        assert np.isfinite(private_variance(mixed, epsilon=4.0, mechanism=ALWAYS, **options))
+
+
+def test_no_records_at_all_where_their_number_is_private():
+    for metric in (private_mean_loss, private_variance):
+        assert metric([], epsilon=1.0, mechanism=ALWAYS, **ADD) >= 0.0
+
+
+def test_the_default_beats_hazard_and_laplace_noise_where_these_fail():
+    heavy = np.minimum(np.random.default_rng(0).pareto(1.5, 20_000), 1e4)
+    errors = {
+        mechanism: expected_error(
+            private_mean_loss, heavy, epsilon=1.0, max_loss=1e4, mechanism=mechanism
+        ).mean_absolute
+        for mechanism in ("adaptive", "hazard", "geometric")
+    }
+    assert errors["adaptive"] < 0.8 * min(errors["hazard"], errors["geometric"])
+
+
+# The warning about releases that are mostly noise
+
+
+def test_few_records_at_a_small_epsilon_warn_before_the_spend():
+    budget = PrivacyAccountant(10.0)
+    with pytest.warns(NoisyReleaseWarning, match="n \\* epsilon is 30"):
+        private_mse(np.zeros(30), np.ones(30), epsilon=1.0, accountant=budget)
+    with pytest.warns(NoisyReleaseWarning, match="is 40"):  # epsilon is halved
+        private_mse(
+            np.zeros((80, 2)), np.ones((80, 2)), epsilon=1.0, multioutput="raw_values", accountant=budget
+        )
+    with pytest.warns(NoisyReleaseWarning, match="is 20"):  # 20 people
+        private_mae(np.zeros(80), np.ones(80), epsilon=1.0, groups=np.arange(80) // 4, accountant=budget)
+    assert budget.spent == 3.0
+
+
+@pytest.mark.filterwarnings("error")
+def test_the_warning_as_an_error_spends_nothing_and_many_records_do_not_warn():
+    budget = PrivacyAccountant(10.0)
+    with pytest.raises(NoisyReleaseWarning):
+        private_mse(np.zeros(30), np.ones(30), epsilon=1.0, accountant=budget)
+    assert budget.spent == 0.0
+    private_mse(np.zeros(50), np.ones(50), epsilon=1.0)
+    private_mse(np.zeros(3), np.ones(3), epsilon=1.0, **ADD)  # n is private
+    private_mse(np.zeros(3), np.ones(3), epsilon=1.0, bounds=(0, 1), mechanism="geometric")
+    private_log_loss([0, 1] * 30, [0.5] * 60, epsilon=1.0)
