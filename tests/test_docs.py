@@ -156,7 +156,7 @@ def test_the_theme_and_the_settings_load_nothing_from_the_network():
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_the_examples_of_a_page_run(page):
+def test_the_examples_of_a_page_run(page, same_words):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         failed, _ = doctest.testfile(str(page), module_relative=False, encoding="utf-8")

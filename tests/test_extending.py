@@ -22,7 +22,16 @@ BLOCKS = re.findall(r"```python\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text
 
 # --- a metric --------------------------------------------------------------------------------
 
-COPIED = ("dp_metrics", "tests", "docs", "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "pyproject.toml")
+COPIED = (
+    "dp_metrics",
+    "tests",
+    "docs",
+    "README.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "pyproject.toml",
+    "conftest.py",
+)
 PLACES = {
     "CHANGELOG.md",
     "dp_metrics/__init__.py",

@@ -217,8 +217,8 @@ def test_mechanisms_are_frozen_reusable_and_equal_by_their_settings(kind):
 def test_a_seeded_release_warns_and_an_unseeded_one_is_fresh(kind):
     with pytest.warns(SeededReleaseWarning):
         CASES[kind].release(BOUNDED["mean"], 1.0, 3)
-    released = {CASES[kind].release(BOUNDED["mean"], 1e-3) for _ in range(40)}
-    # an atom of 3/4 at most (above_threshold, laplace): 40 equal draws have probability below 1e-4
+    released = {CASES[kind].release(BOUNDED["mean"], 1e-3) for _ in range(100)}
+    # an atom of 3/4 at most (above_threshold, laplace): 100 equal draws have probability below 1e-12
     assert len(released) > 1
 
 
