@@ -86,6 +86,7 @@ def without_network():
     return {**os.environ, **proxies}
 
 
+@pytest.mark.slow
 def test_every_public_name_has_a_page(site):
     names = [f"dp_metrics.{name}" for name in dp_metrics.__all__]
     names += [f"dp_metrics.auditing.{name}" for name in import_module("dp_metrics.auditing").__all__]
@@ -94,12 +95,14 @@ def test_every_public_name_has_a_page(site):
         assert any(anchor.endswith(name.rsplit(".")[-1]) for anchor in page.anchors)
 
 
+@pytest.mark.slow
 def test_the_reference_has_a_heading_for_each_kind_of_names(site):
     anchors = site["api/index.html"].anchors
     assert {"regression-metrics", "statistics-of-one-column", "planning-accuracy", "budgets"} <= anchors
     assert not {"metrics", "analysis", "release", "streaming"} & anchors
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", sorted((ROOT / "notebooks").glob("*.ipynb")), ids=lambda path: path.stem)
 def test_every_notebook_has_a_page_with_its_headings_and_its_code(site, path):
     assert f"notebooks/{path.stem}.html" in site["notebooks.html"].targets
@@ -120,6 +123,7 @@ def test_the_first_page_lists_the_questions_in_order():
     assert rest == ["guarantee", "theory", "large_data", "extending", "faq"]
 
 
+@pytest.mark.slow
 def test_no_internal_link_is_dead_and_nothing_is_loaded_from_elsewhere(site):
     dead = []
     for name, page in site.items():
@@ -139,6 +143,7 @@ def test_no_internal_link_is_dead_and_nothing_is_loaded_from_elsewhere(site):
     assert dead == []
 
 
+@pytest.mark.slow
 def test_public_names_in_backquotes_became_links(site):
     missed = {
         (name, text)

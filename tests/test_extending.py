@@ -149,6 +149,7 @@ def copied(tmp_path_factory):
     return run, changed
 
 
+@pytest.mark.slow
 def test_a_new_loss_touches_five_places(copied):
     run, changed = copied
     assert changed() == PLACES
@@ -157,13 +158,23 @@ def test_a_new_loss_touches_five_places(copied):
     run("-m", "ruff", "check", "dp_metrics", "tests")
     run("-m", "ruff", "format", "--check", "dp_metrics", "tests")
     run("-c", PROGRAM)
-    tests = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "huber or every_metric or every_file")
+    tests = (
+        "-m",
+        "pytest",
+        "-q",
+        "-n0",
+        "-p",
+        "no:cacheprovider",
+        "-k",
+        "huber or every_metric or every_file",
+    )
     passed = int(re.search(r"^(\d+) passed", run(*tests), re.MULTILINE)[1])
     # the table tries the new loss as often as another one that takes the same options
     table = (
         "-m",
         "pytest",
         "-q",
+        "-n0",
         "-p",
         "no:cacheprovider",
         "--collect-only",
@@ -176,6 +187,7 @@ def test_a_new_loss_touches_five_places(copied):
         "-m",
         "pytest",
         "-q",
+        "-n0",
         "-p",
         "no:cacheprovider",
         "--doctest-modules",

@@ -48,7 +48,7 @@ def test_hazard_keeps_its_claim_exactly_and_attains_it(name, epsilon):
 @pytest.mark.parametrize("mechanism", ["inverse_sensitivity", "piecewise_laplace", "laplace"])
 @pytest.mark.parametrize("name", BOUNDED)
 def test_comparators_keep_their_claim(name, mechanism):
-    result = auditing.audit(name, loss_of(name, 1.0, mechanism), epsilon=1.0, n=10, tolerance=1e-9)
+    result = auditing.audit(name, loss_of(name, 1.0, mechanism), epsilon=1.0, n=10, steps=20, tolerance=1e-9)
     assert result.passed
     assert result.worst >= 0.45
 
@@ -56,7 +56,7 @@ def test_comparators_keep_their_claim(name, mechanism):
 @pytest.mark.parametrize("mechanism", [AboveThreshold(beta=1.5), AboveThreshold(beta=1.5, split=0.5)])
 @pytest.mark.parametrize("name", BOUNDED)
 def test_above_threshold_keeps_its_claim(name, mechanism):
-    result = auditing.audit(name, loss_of(name, 1.0, mechanism), epsilon=1.0, n=10, steps=40, tolerance=1e-9)
+    result = auditing.audit(name, loss_of(name, 1.0, mechanism), epsilon=1.0, n=10, steps=10, tolerance=1e-9)
     assert result.passed
     assert result.worst >= 0.45
 
@@ -357,7 +357,11 @@ def test_evenly_spaced_candidates_keep_the_claim():
 
 
 def test_table_of_the_audit_has_a_row_per_metric():
-    findings = run_audit([4.0], n=4, steps=0)
+    # by the last mechanism of each, the geometric one where there is a limit: the others are audited above
+    findings = run_audit(
+        [4.0], n=4, steps=0, progress=lambda plan: {claim[0]: claim for claim in plan}.values()
+    )
+    assert {finding.mechanism for finding in findings} == {"hazard", "geometric"}
     table = to_table(findings).splitlines()
     assert len(table) == 2 + len(AUDITED)
     assert all(finding.result.passed for finding in findings)
@@ -371,6 +375,8 @@ def test_full_audit_of_the_command_line_passes(capsys):
     assert "PASS" in report
 
 
-def test_audit_command_prints_json(capsys):
+def test_audit_command_prints_json(capsys, monkeypatch):
+    few = ("private_mae", "private_mae, bounds")
+    monkeypatch.setattr("dp_metrics.analysis.audited.AUDITED", {name: AUDITED[name] for name in few})
     assert main(["audit", "--epsilon", "4", "--records", "3", "--steps", "0", "--json"]) == 0
     assert '"passed": true' in capsys.readouterr().out

@@ -77,7 +77,7 @@ SIMULATED = {
 }
 
 
-FAST = {"mse", "rmse", "accuracy", "std", "r2", "weighted log loss", "mean", "quantile", "mae, private n"}
+FAST = {"mse", "accuracy", "std", "r2", "mean", "quantile", "mae, private n"}
 
 
 @pytest.mark.parametrize(

@@ -103,7 +103,8 @@ def check_layout(figure, panels, *, legend=True):
 
 @pytest.mark.parametrize(
     ("name", "tasks"),
-    [*(("variance", n) for n in range(1, 7)), ("beta", 3), ("beta", 5), ("unbounded", 1), ("unbounded", 3),
+    [*(pytest.param("variance", n, marks=[] if n in (1, 5, 6) else pytest.mark.slow) for n in range(1, 7)),
+     pytest.param("beta", 3, marks=pytest.mark.slow), ("beta", 5), ("unbounded", 1), ("unbounded", 3),
      *((name, None) for name in ("cross-entropy", "mse", "unbounded-losses", "asymmetry", "illustrations"))],
 )  # fmt: skip
 def test_nothing_overlaps(study_rows, figures, name, tasks):

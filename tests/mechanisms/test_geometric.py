@@ -116,6 +116,15 @@ def test_the_exact_loss_of_the_geometric_mechanism_elsewhere():
     assert Fraction(99, 100) < worst <= 1
 
 
+def test_rounding_to_the_lattice_costs_one_step_more_and_no_epsilon():
+    # a lattice of 1.1 million steps has no whole number of them in the sensitivity, 10/11 of the range
+    weights, worst = np.array([1.0, 0.1]), Fraction(0)
+    for other in np.linspace(0, 1, 40):
+        a, b = (_law(loss_query(np.array([x, other]), 1.0, weights)) for x in (0.0, 1.0))
+        worst = max(worst, abs(a.centre - b.centre) * a.rate)
+    assert worst == 1
+
+
 def test_geometric_draws_follow_the_law():
     mechanism = get_mechanism("geometric")
     for query in (

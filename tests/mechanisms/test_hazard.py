@@ -134,7 +134,7 @@ def test_privacy_loss_of_mean_losses_is_at_most_epsilon_and_attained(limit, mech
 
 
 @pytest.mark.parametrize(("limit", "mechanism"), SETTINGS)
-@pytest.mark.parametrize("epsilon", [0.3, 4.0, 30.0])
+@pytest.mark.parametrize("epsilon", [0.3, 4.0, pytest.param(30.0, marks=pytest.mark.slow)])
 def test_privacy_loss_of_variances_is_at_most_epsilon_and_attained(limit, mechanism, epsilon):
     limits = None if limit is None else (0.0, limit)
     losses = [

@@ -53,6 +53,20 @@ def test_the_classification_report_agrees_with_scikit_learn_at_a_huge_epsilon(op
         assert report["brier_score_loss"]["value"] == pytest.approx(brier)
 
 
+@pytest.mark.parametrize(
+    ("options", "drawn_by"),
+    [
+        ({}, "Geometric(), Hazard(resolution=None)"),
+        ({"mechanism": "hazard"}, "Hazard(resolution=None)"),
+        ({"neighboring": "add_or_remove_one"}, "Hazard(resolution=None)"),
+    ],
+)
+def test_the_accuracy_of_a_report_is_drawn_by_a_mechanism_of_its_own_unless_one_is_chosen(options, drawn_by):
+    accountant = dp.PrivacyAccountant(1.0)
+    dp.private_classification_report(CODES, PROBA, epsilon=1.0, accountant=accountant, **options)
+    assert [spend.mechanism for spend in accountant.history] == [drawn_by]
+
+
 def test_costs_add_up_exactly_and_are_paid_once(monkeypatch):
     seen = []
 

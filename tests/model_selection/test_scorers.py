@@ -315,7 +315,7 @@ def test_clone_and_pickle_keep_everything_and_share_the_budget(regression, accou
         private_regression_report,
         lambda y_true, y_pred, **anything: 0.0,
     ],
-    ids=repr,
+    ids=lambda metric: getattr(metric, "__name__", repr(metric)),
 )
 def test_a_metric_that_is_not_private_is_refused(metric):
     with pytest.raises(
@@ -495,8 +495,15 @@ TOOLS = {
 }
 
 
-@pytest.mark.parametrize("routing", [False, True], ids=["", "routing"])
-@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize(
+    ("n_jobs", "routing"),
+    [
+        pytest.param(1, False, id="1"),
+        pytest.param(1, True, id="1-routing"),
+        pytest.param(2, False, id="2"),
+        pytest.param(2, True, id="2-routing", marks=pytest.mark.slow),
+    ],
+)
 @pytest.mark.parametrize("tool", TOOLS)
 def test_every_tool_of_scikit_learn_pays_for_each_call(problem, tool, n_jobs, routing, accountant):
     model, X, y, name = problem

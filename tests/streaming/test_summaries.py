@@ -871,7 +871,7 @@ def neighbours(n, relation):
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
-@pytest.mark.parametrize("capacity", [1, 2, pytest.param(3, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("capacity", [2, *(pytest.param(c, marks=pytest.mark.slow) for c in (1, 3))])
 @pytest.mark.parametrize("mechanism", SMALL_MECHANISMS, ids=lambda m: type(m).__name__)
 @pytest.mark.parametrize(
     "case",
@@ -897,7 +897,7 @@ def test_a_capacity_that_is_too_small_stays_private(case, mechanism, capacity, r
     assert 0.3 * epsilon < worst <= epsilon * (1 + (0 if isinstance(mechanism, dp.Hazard) else 1e-9))
 
 
-@pytest.mark.parametrize("capacity", [1, 2, 3])
+@pytest.mark.parametrize("capacity", [2, *(pytest.param(c, marks=pytest.mark.slow) for c in (1, 3))])
 @pytest.mark.parametrize("options", [{}, {"max_loss": 3.0}])
 def test_a_capacity_that_is_too_small_stays_private_with_weights(options, capacity):
     case = Case(dp.private_mean_loss, amounts, options, weighted=True)
