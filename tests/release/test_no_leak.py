@@ -70,7 +70,7 @@ CALLS = {
 }
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(a=arrays, b=arrays, same=st.booleans(), epsilon=st.sampled_from([1e-12, 0.1, 1.0, 30.0, 1e9]))
 @pytest.mark.parametrize("name", CALLS)
 def test_documented_error_before_the_spend_or_a_finite_number(name, a, b, same, epsilon):

@@ -4,7 +4,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from helpers import HOSTILE, hostile_losses, hostile_values
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dp_metrics.sensitivity.aggregates import LossAggregate, OrderAggregate, VarianceAggregate
@@ -71,6 +71,7 @@ def test_a_variance_summary_holds_count_power_sums_and_extremes(values, capacity
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=120)
 @given(
     values=st.lists(hostile_values, min_size=2, max_size=12), capacity=st.integers(1, 15), random=st.randoms()
 )
