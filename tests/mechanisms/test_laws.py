@@ -1,6 +1,7 @@
 """What every mechanism and its output law have in common."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -235,3 +236,16 @@ def test_mechanisms_are_found_by_name():
     for wrong in (None, 3, Hazard, object()):
         with pytest.raises(TypeError, match="mechanism"):
             get_mechanism(wrong)
+
+
+@pytest.mark.parametrize("mechanism", [Hazard(), AboveThreshold()])
+def test_a_metric_with_a_negative_lower_limit_is_refused_before_its_bounds_are_known(mechanism):
+    with pytest.raises(ValueError, match="at least 0"):
+        mechanism.count_ranks(1.0, n=10, monotonic=True, output_range=(-1.0, 1.0))
+
+
+@pytest.mark.parametrize("mechanism", [Laplace(), Geometric()])
+def test_noise_needs_a_public_sensitivity(mechanism):
+    bounds = replace(BOUNDED["mean"], sensitivity=None)
+    with pytest.raises(ValueError, match="needs a metric with a public global sensitivity"):
+        mechanism.release(bounds, 1.0, NoEntropy())

@@ -8,6 +8,7 @@ import dataclasses
 import inspect
 import itertools
 import math
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -345,3 +346,16 @@ def test_a_mechanism_that_needs_a_limit_says_which_argument_to_pass(case):
 def test_what_is_no_random_state_is_refused(case):
     for seed in ("1", 1.5, [1], object()):
         assert_refused(case, with_sentinel(case, 0), TypeError, "random_state", random_state=seed)
+
+
+@pytest.mark.parametrize("multioutput", ["raw_values", "uniform_average"])
+@each_case
+def test_the_parts_of_epsilon_of_a_call_are_positive_and_add_up_to_it_exactly(case, multioutput):
+    options = {name: value for name, value in case.options.items() if name in case.row.options}
+    if "multioutput" in case.row.options:
+        options["multioutput"] = multioutput
+    plan = case.row.planned(valid(case), options, private_n=False)
+    parts = plan.epsilons(Fraction(3, 10))
+    assert len(parts) == len(plan.queries)
+    assert min(parts) > 0
+    assert sum(parts) == Fraction(3, 10)

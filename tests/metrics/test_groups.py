@@ -152,3 +152,9 @@ def test_many_records_of_many_persons():
     losses, groups = rng.exponential(size=n), rng.integers(0, n // 5, n)
     released = dp.private_mean_loss(losses, epsilon=1.0, groups=groups)
     assert released == pytest.approx(losses.mean(), rel=0.2)
+
+
+def test_groups_that_cannot_be_told_apart_are_refused_without_a_word_of_them():
+    groups = [{"987654"}, {"987654"}, {"1"}]
+    with pytest.raises(ValueError, match=r"^groups must be hashable labels\.$"):
+        dp.private_mae(np.ones(3), np.ones(3), epsilon=1.0, groups=groups, random_state=NoEntropy())

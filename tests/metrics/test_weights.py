@@ -305,3 +305,12 @@ def test_a_weighted_variance_is_refused():
         dp.private_r2_score([1.0, 2], [1.0, 2], epsilon=1.0, sample_weight=[1, 1], random_state=NoEntropy())
     with pytest.raises(TypeError, match="sample_weight"):
         dp.private_variance([1.0, 2], epsilon=1.0, sample_weight=[1, 1], random_state=NoEntropy())
+
+
+def test_a_column_of_weights_counts_as_a_vector():
+    data = np.linspace(0, 1, 20), np.linspace(1, 3, 20)
+    flat, column = (
+        dp.private_mse(*data, epsilon=1.0, sample_weight=weights, random_state=SeededEntropy(0))
+        for weights in (np.arange(20.0), np.arange(20.0)[:, np.newaxis])
+    )
+    assert flat == column
