@@ -486,7 +486,8 @@ except ImportError as error:
 @pytest.fixture(scope="module")
 def client():
     """Return a client of two worker processes."""
-    settings = {"processes": True, "memory_limit": "600MB", "dashboard_address": None}
+    # any free port: with None it is 8787, and a second run of the tests on one machine would warn, hence fail
+    settings = {"processes": True, "memory_limit": "600MB", "dashboard_address": ":0"}
     with LocalCluster(n_workers=2, threads_per_worker=1, **settings) as cluster, Client(cluster) as client:
         yield client
 
