@@ -5,6 +5,7 @@ from dp_metrics.analysis.expected_error import ExpectedError, epsilon_for_error,
 from dp_metrics.exceptions import NoisyReleaseWarning, PrivacyBudgetError, SeededReleaseWarning
 from dp_metrics.mechanisms import (
     AboveThreshold,
+    Adaptive,
     Geometric,
     Hazard,
     InverseSensitivity,
@@ -48,6 +49,7 @@ from dp_metrics.streaming.summaries import LossSummary, VarianceSummary
 
 __all__ = [
     "AboveThreshold",
+    "Adaptive",
     "ExpectedError",
     "Geometric",
     "Hazard",

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from dp_metrics import PrivacyAccountant
 from dp_metrics._random import SeededEntropy
 from dp_metrics.inputs.losses import RecordLoss, identity
+from dp_metrics.mechanisms._base import BoundsOnly
 from dp_metrics.release.queries import MeanLoss
 from dp_metrics.sensitivity.aggregates import LossAggregate, VarianceAggregate
 from dp_metrics.sensitivity.output_bounds import OutputBounds, mean_loss_bounds, variance_bounds
@@ -104,7 +105,7 @@ def loss_query(values, cap=None, weights=None, groups=None, *, loss=identity, is
     return MeanLoss(record_loss, (np.asarray(values),), weights, groups)
 
 
-class AllRanks:
+class AllRanks(BoundsOnly):
     """A mechanism that asks for as many ranks as there are, up to a capacity."""
 
     def __init__(self, capacity: int) -> None:

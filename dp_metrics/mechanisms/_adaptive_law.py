@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dp_metrics._random import Entropy
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.mechanisms._grid import Lattice
 from dp_metrics.mechanisms._hazard_law import HazardLaw
@@ -14,7 +15,7 @@ from dp_metrics.mechanisms._laws import OutcomesLaw, cells
 from dp_metrics.mechanisms._noisy_sums import SumsLaw
 from dp_metrics.mechanisms.geometric import GeometricLaw
 from dp_metrics.sensitivity.exact import rounded_quotient
-from dp_metrics.sensitivity.extremes import Extremes
+from dp_metrics.sensitivity.extremes import Clipped, Extremes
 from dp_metrics.sensitivity.noisy_sums import FINENESS, ratio_sums
 
 __all__ = ["AdaptiveLaw"]
@@ -51,29 +52,29 @@ class AdaptiveLaw:
         # clipping lowers the metric: a quarter of the mean error upwards makes up for part of that
         self._offset = min(math.floor(FINENESS / (4 * epsilon)), _LARGEST_OFFSET)
 
-    def level(self, drawn: float) -> Fraction:
-        """Return the level of clipping for what the first stage has drawn, at least a tiny one."""
-        return Fraction(max(drawn, _SMALLEST_WIDTH if self._extremes.are_widths else _SMALLEST_LOSS))
-
-    def scale(self, drawn: float) -> float:
-        """Return C1, the most that a record adds to n times the metric at this level."""
-        most = self._most(self.level(drawn))
-        return rounded_quotient(most.numerator, most.denominator)
-
     def given(self, drawn: float) -> GeometricLaw | SumsLaw:
         """Return the exact law of the second stage, given what the first has drawn."""
-        level, scale = self.level(drawn), self.scale(drawn)
-        # the clipped sum in steps of C1 / FINENESS, rounded: one record moves it by at most FINENESS steps
-        total, most = self._extremes.clipped_sum(level), self._most(level)
-        unit = total.denominator * most.numerator
-        steps = (2 * FINENESS * total.numerator * most.denominator + unit) // (2 * unit)
-        if (n := self._extremes.private_n) is not None:
-            return SumsLaw(ratio_sums(steps, n, scale, self._limit, self._offset), self.epsilon)
-        lattice = Lattice(scale / self._n / FINENESS, self._limit)
-        return GeometricLaw(lattice, steps + self._offset, self.epsilon / FINENESS)
+        return self._given(self._clipped(drawn))
 
-    def _most(self, level: Fraction) -> Fraction:
-        return level * level if self._extremes.are_widths else level
+    def release(self, entropy: Entropy) -> tuple[float, float]:
+        """Draw a release, and C1 with it."""
+        clipped = self._clipped(self.first.release(entropy))
+        return self._given(clipped).release(entropy), _rounded(clipped.most * clipped.unit)
+
+    def _clipped(self, drawn: float) -> Clipped:
+        smallest = _SMALLEST_WIDTH if self._extremes.are_widths else _SMALLEST_LOSS
+        return self._extremes.clipped(max(drawn, smallest))
+
+    def _given(self, clipped: Clipped) -> GeometricLaw | SumsLaw:
+        total, most, unit = clipped
+        # in steps of C1 / FINENESS, rounded: one record moves this by at most FINENESS steps
+        steps = (2 * FINENESS * total + most) // (2 * most)
+        if (n := self._extremes.private_n) is not None:
+            sums = ratio_sums(steps, n, _rounded(most * unit), self._limit, self._offset)
+            return SumsLaw(sums, self.epsilon)
+        spacing = max(_rounded(most * unit / (self._n * FINENESS)), math.ulp(0.0))
+        lattice = Lattice(spacing, self._limit)
+        return GeometricLaw(lattice, steps + self._offset, self.epsilon / FINENESS)
 
     @cached_property
     def _law(self) -> OutcomesLaw:
@@ -99,3 +100,7 @@ class AdaptiveLaw:
     def mean_absolute_error(self, value: float, cap: float = np.inf) -> float:
         """Return the expectation of min(abs(release - value), cap)."""
         return self._law.mean_absolute_error(value, cap)
+
+
+def _rounded(number: Fraction) -> float:
+    return rounded_quotient(number.numerator, number.denominator)

@@ -146,8 +146,7 @@ class Adaptive:
         law = self.output_distribution(output_bounds, epsilon)
         if isinstance(law, HazardLaw):
             return law.release(entropy), None
-        drawn = law.first.release(entropy)
-        return law.given(drawn).release(entropy), law.scale(drawn)
+        return law.release(entropy)
 
     def output_distribution(self, output_bounds: OutputBounds, epsilon: Epsilon) -> HazardLaw | AdaptiveLaw:
         """Return the law of `release`: a `HazardLaw`, or a mixture over C1."""

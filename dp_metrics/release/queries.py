@@ -29,7 +29,14 @@ from dp_metrics.sensitivity.aggregates import (
     VarianceAggregate,
     WeightedLossAggregate,
 )
-from dp_metrics.sensitivity.exact import BLOCK, UNIT_BITS, exact_sum, in_blocks, rounded_quotient
+from dp_metrics.sensitivity.exact import (
+    BLOCK,
+    UNIT_BITS,
+    exact_sum,
+    in_blocks,
+    level_units,
+    rounded_quotient,
+)
 from dp_metrics.sensitivity.extremes import SumsBelow, loss_extremes, spread_extremes, sums_below_level
 from dp_metrics.sensitivity.noisy_sums import Sums, mean_sums, variance_sums
 from dp_metrics.sensitivity.output_bounds import (
@@ -211,8 +218,9 @@ class MeanLoss(BoundsQuery):
                 )
         return AggregatedLoss(aggregate, self.record_loss.is_count, None if forget else self._sums_below)
 
-    def _sums_below(self, level: float) -> tuple[int, int]:
-        """Return the sum of the losses, or terms, below a level, and how many are not."""
+    def _sums_below(self, number: int) -> tuple[int, int]:
+        """Return the sum of the losses, or terms, below a public level, and how many are not."""
+        level = rounded_quotient(level_units(number), 1 << UNIT_BITS)
         total = others = 0
         for block in self._all_terms():
             below = block[block < level]

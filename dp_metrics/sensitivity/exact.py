@@ -25,7 +25,7 @@ __all__ = [
     "exact_moments",
     "exact_sum",
     "in_blocks",
-    "level_of",
+    "level_from",
     "level_units",
     "rounded_quotient",
     "rounded_quotients",
@@ -83,8 +83,8 @@ def to_units(values: Floats, bits: int = 0) -> list[int]:
     return [m << s if s >= 0 else m >> -s for m, s in zip(whole.tolist(), shift.tolist(), strict=True)]
 
 
-LEVEL_BITS = 50
-"""The levels 1, 1.25, 1.5 and 1.75, times powers of two: floats of which so many last bits are zeros."""
+LEVEL_BITS = 48
+"""The levels 1, 17/16, ..., 31/16, times powers of two: floats of which so many last bits are zeros."""
 
 LEVELS = 2047 << (52 - LEVEL_BITS)
 """Number of the levels that are floats; the next one is 2^1024."""
@@ -117,15 +117,15 @@ def sums_by_level(block: Floats) -> dict[int, tuple[int, int]]:
     return found
 
 
-def level_of(value: float) -> int:
-    """Return the number of the highest level that is at most a non-negative float."""
-    return int(np.float64(value).view(np.int64)) >> LEVEL_BITS
+def level_from(value: float) -> int:
+    """Return the number of the lowest level that is at least a non-negative float."""
+    return -(-int(np.float64(value).view(np.int64)) >> LEVEL_BITS)
 
 
 def level_units(number: int) -> int:
     """Return a level in units; the one after the last is 2^1024."""
-    exponent, quarters = divmod(number, 1 << (52 - LEVEL_BITS))
-    parts = quarters + ((1 << (52 - LEVEL_BITS)) if exponent else 0)
+    exponent, parts = divmod(number, 1 << (52 - LEVEL_BITS))
+    parts += (1 << (52 - LEVEL_BITS)) if exponent else 0
     return parts << (LEVEL_BITS + max(exponent - 1, 0))
 
 

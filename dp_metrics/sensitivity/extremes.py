@@ -2,14 +2,14 @@
 
 Two facts let a mechanism draw the scale of its noise. Let y_1 >= y_2 >= ... >= 0 be the largest losses, or
 the distances between the j-th largest and the j-th smallest value. Between neighbours y'_j <= y_(j-1) and
-y'_j >= y_(j+1), so y_(k-l) and y_(k+l) are output bounds of y_k. And for each level C > 0 there is a *clipped
+y'_j >= y_(j+1), so y_(k-l) and y_(k+l) are output bounds of y_k. And for each public C there is a *clipped
 sum* T, at most n times the metric, that grows by 0 to C when a record is added.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Self, TypeAlias
+from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from dp_metrics.sensitivity.aggregates import ByLevel, LossAggregate, VarianceAg
 from dp_metrics.sensitivity.exact import (
     LEVELS,
     UNIT_BITS,
-    level_of,
+    level_from,
     level_units,
     rounded_quotient,
     rounded_quotients,
@@ -26,10 +26,18 @@ from dp_metrics.sensitivity.exact import (
 )
 from dp_metrics.sensitivity.trimmed_variance import LeastSpreads, clipped_squares
 
-__all__ = ["Extremes", "SumsBelow", "loss_extremes", "spread_extremes", "sums_below_level"]
+__all__ = ["Clipped", "Extremes", "SumsBelow", "loss_extremes", "spread_extremes", "sums_below_level"]
 
-SumsBelow: TypeAlias = Callable[[float], tuple[int, int]]
-"""Given a level, the exact sum of the values below it, in units of 2**-1074, and how many are not."""
+SumsBelow: TypeAlias = Callable[[int], tuple[int, int]]
+"""Given the number of a public level, the exact sum of the values below it, and how many are not."""
+
+
+class Clipped(NamedTuple):
+    """A clipped sum, and what a record adds to it at most: whole numbers of one unit."""
+
+    total: int  # T: private
+    most: int  # C: public, as the unit is
+    unit: Fraction
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -48,8 +56,8 @@ class Extremes:
         True if between neighbours all y_j move in one direction.
     are_widths : bool
         Whether the square of a value, not the value, is what such a record adds to n times the metric.
-    clipped_sum : callable
-        The clipped sum at a value of y, or its square if these are widths, as a Fraction.
+    clipped : callable
+        The clipped sum for a positive y: C is at least y, or the square of y if these are widths.
     private_n : int or None
         The number of records, where it is private.
     """
@@ -58,7 +66,7 @@ class Extremes:
     limit: float
     monotonic: bool
     are_widths: bool
-    clipped_sum: Callable[[Fraction], Fraction]
+    clipped: Callable[[float], Clipped]
     private_n: int | None
 
     def facts(self) -> tuple[Any, ...]:
@@ -69,7 +77,7 @@ class Extremes:
     def of_nothing(cls, limit: float, monotonic: bool, are_widths: bool, n_is_public: bool) -> Self:
         """Return extremes with these public facts and nothing of the data."""
         private_n = None if n_is_public else 0
-        return cls(np.zeros(1), limit, monotonic, are_widths, lambda level: Fraction(0), private_n)
+        return cls(np.zeros(1), limit, monotonic, are_widths, lambda y: Clipped(0, 1, Fraction(y)), private_n)
 
 
 def loss_extremes(
@@ -81,31 +89,62 @@ def loss_extremes(
     over n, as a loss moves the plain mean. The limit is that of the largest public limit of a term: the cap
     of one loss would be too low.
 
-    The clipped sum at a level between two public ones is interpolated between the sums of min(v, level) at
-    these, so that a summary can know it from a count and a sum for each public level.
+    Values are clipped at the next public level, or at the limit, so that a summary can know the clipped sum
+    from a count and a sum for each level.
     """
     n, weight = aggregate.n, aggregate.weight
-    values, limit = aggregate.largest[:count], aggregate.limit
+    largest_limit: float | None
     if isinstance(aggregate, WeightedLossAggregate):
-        values = rounded_quotients((n * term for term in to_units(values)), weight)
-        limit = MAX_FLOAT
-        if aggregate.limits is not None:
-            limit = rounded_quotient(n * to_units(np.array([aggregate.largest_limit]))[0], weight)
+        values = rounded_quotients((n * term for term in to_units(aggregate.largest[:count])), weight)
+        largest_limit = None if aggregate.limits is None else aggregate.largest_limit
+    else:
+        values, largest_limit = aggregate.largest[:count], aggregate.cap
+    highest, limit = level_units(LEVELS), MAX_FLOAT
+    if largest_limit is not None:
+        highest = max(to_units(np.array([largest_limit]))[0], 1)  # bounds may be so close that it is 0
+        limit = rounded_quotient(n * highest, weight) if n else largest_limit
+    # with no records at all no level is ever asked for but that of nothing
+    scale = Fraction(weight, n << UNIT_BITS) if n else Fraction(1)
 
-    def clipped_sum(level: Fraction) -> Fraction:
-        if weight == n << UNIT_BITS or n == 0:
-            return _interpolated(aggregate, level, sums_below)
-        ratio = Fraction(n << UNIT_BITS, weight)
-        return ratio * _interpolated(aggregate, level / ratio, sums_below)
+    def clipped(y: float) -> Clipped:
+        wanted = Fraction(y) * scale
+        at_least = rounded_quotient(wanted.numerator, wanted.denominator)
+        if at_least < wanted:
+            at_least = float(np.nextafter(at_least, np.inf))
+        number = min(level_from(at_least), LEVELS)
+        level = level_units(number)
+        if level >= highest:
+            return Clipped(aggregate.total, highest, 1 / (scale * (1 << UNIT_BITS)))
+        return Clipped(_sum_clipped_at(number, aggregate, sums_below), level, 1 / (scale * (1 << UNIT_BITS)))
 
     return Extremes(
         values,
         limit,
         monotonic=True,
         are_widths=False,
-        clipped_sum=clipped_sum,
+        clipped=clipped,
         private_n=n if private_n else None,
     )
+
+
+def _sum_clipped_at(
+    number: int, aggregate: LossAggregate | WeightedLossAggregate, sums_below: SumsBelow
+) -> int:
+    """Return the sum of min(v, level) in units of 2**-1074, from the largest values if they tell it."""
+    units, largest = level_units(number), aggregate.largest
+    level = rounded_quotient(units, 1 << UNIT_BITS)
+    if largest.size == aggregate.n or (largest.size and largest[-1] <= level):
+        above = to_units(largest[: np.searchsorted(-largest, -level)])
+        return aggregate.total - sum(above) + len(above) * units
+    total, others = sums_below(number)
+    return total + others * units
+
+
+def sums_below_level(aggregate: LossAggregate | WeightedLossAggregate, number: int) -> tuple[int, int]:
+    """Return the sum of the values below a public level, and how many are not, from the sums by level."""
+    by_level: ByLevel = aggregate.by_level or {}
+    total = sum(part for level, (_, part) in by_level.items() if level < number)
+    return total, sum(count for level, (count, _) in by_level.items() if level >= number)
 
 
 def spread_extremes(
@@ -128,49 +167,17 @@ def spread_extremes(
         # beyond the middle of the data the difference is negative
         values = np.clip(aggregate.largest[:count] - aggregate.smallest[:count], 0.0, limit)
 
-    def clipped_sum(width: Fraction) -> Fraction:
-        return clipped_squares(aggregate, least, width, in_order)
+    def clipped(width: float) -> Clipped:
+        exact = Fraction(width)
+        total, most = clipped_squares(aggregate, least, exact, in_order), exact * exact
+        unit = Fraction(1, total.denominator * most.denominator)
+        return Clipped(total.numerator * most.denominator, most.numerator * total.denominator, unit)
 
     return Extremes(
         values,
         limit,
         monotonic=private_n,
         are_widths=True,
-        clipped_sum=clipped_sum,
+        clipped=clipped,
         private_n=aggregate.n if private_n else None,
     )
-
-
-def sums_below_level(aggregate: LossAggregate | WeightedLossAggregate, level: float) -> tuple[int, int]:
-    """Return the sum of the values below a public level, and how many are not, from the sums by level."""
-    by_level: ByLevel = aggregate.by_level or {}
-    first = level_of(level)
-    total = sum(part for number, (_, part) in by_level.items() if number < first)
-    return total, sum(count for number, (count, _) in by_level.items() if number >= first)
-
-
-def _interpolated(
-    aggregate: LossAggregate | WeightedLossAggregate, level: Fraction, sums_below: SumsBelow
-) -> Fraction:
-    """Return the clipped sum of the values at a level of any kind."""
-    at_most = rounded_quotient(level.numerator, level.denominator)
-    if at_most > level:
-        at_most = float(np.nextafter(at_most, 0.0))
-    number = level_of(at_most)
-    low, high = level_units(number), level_units(number + 1)
-    below = _clipped(aggregate, low, sums_below)
-    above = _clipped(aggregate, high, sums_below) if number + 1 < LEVELS else aggregate.total
-    # below + (above - below) (level - low) / (high - low), as one fraction of whole numbers
-    away = (level.numerator << UNIT_BITS) - low * level.denominator
-    unit = (high - low) * level.denominator
-    return Fraction(below * unit + (above - below) * away, unit << UNIT_BITS)
-
-
-def _clipped(aggregate: LossAggregate | WeightedLossAggregate, units: int, sums_below: SumsBelow) -> int:
-    """Return the sum of min(v, level) in units of 2**-1074, from the largest values if they tell it."""
-    level, largest = rounded_quotient(units, 1 << UNIT_BITS), aggregate.largest
-    if largest.size == aggregate.n or (largest.size and largest[-1] <= level):
-        above = to_units(largest[: np.searchsorted(-largest, -level)])
-        return aggregate.total - sum(above) + len(above) * units
-    total, others = sums_below(level)
-    return total + others * units

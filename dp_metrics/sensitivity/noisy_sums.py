@@ -87,18 +87,16 @@ def variance_sums(aggregate: VarianceAggregate) -> Sums:
 
 
 def _ratio(part: Floats, rest: Floats, *, scale: float, limit: float) -> Floats:
-    part, rest = np.maximum(part, 0.0), np.maximum(rest, 0.0)
-    whole = part + rest
-    share = np.divide(part, whole, out=np.zeros_like(whole), where=whole > 0)
+    part = np.maximum(part, 0.0)
+    # one record at least: the mean of none is 0
+    share = part / np.maximum(part + np.maximum(rest, 0.0), FINENESS)
     mean: Floats = np.minimum(share * scale, limit)
     return mean
 
 
 def _bezier_variance(first: Floats, middle: Floats, last: Floats, *, width: float) -> Floats:
-    whole = first + middle + last
-    mean = np.divide(middle / 2 + last, whole, out=np.zeros_like(whole), where=whole > 0)
-    mean = np.clip(mean, 0.0, 1.0)
-    square = np.divide(last, whole, out=np.zeros_like(whole), where=whole > 0)
+    whole = np.maximum(first + middle + last, FINENESS)
+    mean, square = np.clip((middle / 2 + last) / whole, 0.0, 1.0), last / whole
     # no distribution on [0, 1] with this mean has more variance than that on its ends
     variance: Floats = np.clip(square - mean**2, 0.0, mean * (1.0 - mean)) * width**2
     return variance

@@ -1,6 +1,7 @@
 """The adaptive mechanism: exact losses of both stages together, planted defects, laws and settings."""
 
 import itertools
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -143,26 +144,20 @@ def test_an_upper_bound_that_stays_at_the_largest_record_is_found(monkeypatch, c
 def test_the_cap_of_one_loss_as_limit_of_weighted_terms_is_found(monkeypatch):
     true = queries.loss_extremes
 
-    def planted(*arguments, **options):
-        found = true(*arguments, **options)
-        object.__setattr__(found, "limit", 3.0)
-        object.__setattr__(found, "values", np.minimum(found.values, 3.0))
-        return found
+    def planted(aggregate, *others, **options):
+        # all terms are taken to be at most the cap: their clipped sum there is their sum
+        found = true(aggregate, *others, **options)
+        whole = found.clipped(1e9)
+
+        def clipped(y):
+            return found.clipped(y) if y < 3.0 else whole._replace(most=int(3 / whole.unit))
+
+        return replace(found, limit=3.0, values=np.minimum(found.values, 3.0), clipped=clipped)
 
     weights = {"max_loss": 3.0, "sample_weight": [1.0, 2.0, 5.0]}
     pairs = list(replaced([0.0, 1.0, 3.0], 3))
     assert worst_loss(private_mean_loss, pairs, 3.0, **weights) <= 1 + TOLERANCE
     monkeypatch.setattr(queries, "loss_extremes", planted)
-    monkeypatch.setattr(AdaptiveLaw, "level", lambda self, drawn: Fraction(min(max(drawn, 1e-270), 3.0)))
-    true_sum = queries.loss_extremes
-
-    def clipped_to_the_cap(*arguments, **options):
-        found = true_sum(*arguments, **options)
-        # what the limit promises: no term counts for more
-        object.__setattr__(found, "clipped_sum", lambda level, exact=found.clipped_sum: exact(Fraction(100)))
-        return found
-
-    monkeypatch.setattr(queries, "loss_extremes", clipped_to_the_cap)
     assert worst_loss(private_mean_loss, pairs, 3.0, **weights) > 1.01
 
 
@@ -178,7 +173,7 @@ def test_a_clipped_sum_that_forgets_records_that_are_not_kept_is_found(monkeypat
     pairs = list(replaced(FREE, 4))
     assert max(loss(a, b) for a, b in pairs) <= 3.0 * (1 + TOLERANCE)
     # all that is not kept is taken to lie below every level
-    monkeypatch.setattr(queries, "sums_below_level", lambda aggregate, level: (aggregate.total, 0))
+    monkeypatch.setattr(queries, "sums_below_level", lambda aggregate, number: (aggregate.total, 0))
     assert max(loss(a, b) for a, b in pairs) > 3.03
 
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import dp_metrics as dp
 from dp_metrics.mechanisms import MECHANISMS
+from dp_metrics.mechanisms._base import BoundsOnly
 
 TINY = math.ulp(0.0)
 NUMBERS = [0, 1, 2, 7, -1, 10.5, 4.0, 0.3, 1e-320, TINY, 1e308, MAX, 10**30, math.nan, math.inf]
@@ -44,7 +45,8 @@ def mechanisms(draw):
     kind, names = draw(
         st.sampled_from(
             [
-                (dp.Hazard, ["resolution"]),
+                (dp.Hazard, ["resolution", "scale"]),
+                (dp.Adaptive, ["threshold", "share"]),
                 (
                     dp.AboveThreshold,
                     ["beta", "split", "scale", "spacing", "first", "max_candidates", "ranks"],
@@ -62,6 +64,8 @@ def mechanisms(draw):
 
 @given(mechanisms(), relations, sizes, st.sampled_from([None, (0, 1), (0, 1e-323)]), st.booleans())
 @example(dp.Hazard(resolution=Fraction(1, 20)), "replace_one", 3, None, False)
+@example(dp.Hazard(scale=1e300), "add_or_remove_one", 3, (0, 1e-323), True)
+@example(dp.Adaptive(threshold=1e-9, share=1e-300), "add_or_remove_one", 3, None, True)
 @example(dp.AboveThreshold(scale=Fraction(1, 10)), "replace_one", 3, None, False)
 @settings(deadline=None, max_examples=150)
 def test_no_parameter_of_a_mechanism_raises_after_the_spend(mechanism, neighboring, n, bounds, variance):
@@ -134,7 +138,7 @@ def test_a_number_of_digits_that_is_none_is_refused(digits):
                 report(*data, epsilon=1.0, digits=digits, output_dict=output_dict)
 
 
-class ForgetsTheCount:
+class ForgetsTheCount(BoundsOnly):
     """A mechanism of somebody else's that reads n, and does not say whether it does."""
 
     def count_ranks(self, epsilon, *, n, monotonic, output_range):

@@ -18,7 +18,7 @@ from dp_metrics.sensitivity.exact import (
     LEVELS,
     UNIT_BITS,
     exact_sum,
-    level_of,
+    level_from,
     level_units,
     sums_by_level,
     to_units,
@@ -33,14 +33,21 @@ def exact_level(number):
     return Fraction(level_units(number), 1 << UNIT_BITS)
 
 
+def level_of(value):
+    """Return the number of the highest level that is at most a float."""
+    number = level_from(value)
+    return number if exact_level(number) <= value else number - 1
+
+
 # Levels
 
 
 @given(ANY_SIZE)
 def test_a_value_lies_between_its_level_and_the_next(value):
-    number = level_of(value)
-    assert 0 <= number < LEVELS
-    assert exact_level(number) <= Fraction(value) < exact_level(number + 1)
+    number = level_from(value)
+    assert 0 <= number <= LEVELS
+    assert Fraction(value) <= exact_level(number) == next_level(Fraction(value))
+    assert number == 0 or exact_level(number - 1) < Fraction(value)
 
 
 @given(st.lists(ANY_SIZE, max_size=50))
@@ -55,7 +62,7 @@ def test_sums_by_level_are_those_of_brute_force(values):
 
 
 def test_sums_by_level_of_a_whole_block_lose_no_bit():
-    x = np.nextafter(np.full(1 << 14, 1.25), 1.0)  # all mantissas nearly full, in one level
+    x = np.nextafter(np.full(1 << 14, 1.0625), 1.0)  # all mantissas nearly full, in one level
     ((count, total),) = sums_by_level(x).values()
     assert (count, total) == (x.size, x.size * to_units(x[:1])[0])
     with pytest.raises(ValueError, match="blocks"):
@@ -65,41 +72,59 @@ def test_sums_by_level_of_a_whole_block_lose_no_bit():
 # Clipped sums of losses
 
 
+def next_level(value):
+    """Return the first level that is at least a rational number, by hand: sixteen in an octave."""
+    if value < Fraction(2) ** -1022:
+        return Fraction(math.ceil(value * 2**1026), 2**1026)
+    octave = Fraction(2) ** (math.frexp(float(value))[1] - 1)
+    while octave > value:
+        octave /= 2
+    return octave * Fraction(math.ceil(value / octave * 16), 16)
+
+
 def clipped_by_hand(values, level):
-    """Return the sum of min(v, c), interpolated between the levels c around a level."""
-    numbers = range(level_of(float(level)) - 1, level_of(float(level)) + 2)
-    low = max(exact_level(number) for number in numbers if number >= 0 and exact_level(number) <= level)
-    high = min(exact_level(number) for number in numbers if exact_level(number) > level)
-    part = (level - low) / (high - low)
-    return sum((1 - part) * min(Fraction(v), low) + part * min(Fraction(v), high) for v in values)
+    return sum((min(Fraction(v), level) for v in values), Fraction(0))
 
 
-@given(st.lists(ANY_SIZE, min_size=1, max_size=12), ANY_SIZE.filter(lambda x: x > 1e-300), st.integers(1, 12))
-def test_clipped_sums_are_those_of_brute_force_however_little_is_kept(values, level, kept):
-    x, level = np.array(values), Fraction(level)
-    expected = clipped_by_hand(values, level)
+def as_fractions(clipped):
+    return clipped.total * clipped.unit, clipped.most * clipped.unit
+
+
+@given(
+    st.lists(ANY_SIZE, min_size=1, max_size=12),
+    ANY_SIZE.filter(lambda x: x > 1e-300),
+    st.integers(1, 12),
+    st.none() | st.floats(1e-3, 1e3),
+)
+def test_clipped_sums_are_those_of_brute_force_however_little_is_kept(values, y, kept, cap):
+    x = np.array(values)
+    level = next_level(Fraction(y))
+    if cap is not None:
+        x, level = np.minimum(x, cap), min(level, Fraction(cap))
+    expected = clipped_by_hand(x.tolist(), level)
     for forget in (False, True):
-        query = loss_query(x).aggregate(kept, forget=forget)
+        query = loss_query(x, cap).aggregate(kept, forget=forget)
         for private_n in (False, True):
             extremes = query.bounds(_Needs(1, kept), private_n).extremes
-            assert extremes.clipped_sum(level) == expected
+            assert as_fractions(extremes.clipped(y)) == (expected, level)
             assert extremes.private_n == (len(values) if private_n else None)
-    assert 0 <= expected <= min(sum(map(Fraction, values)), len(values) * level)
+    assert y <= level <= Fraction(y) * Fraction(17, 16) or cap is not None
 
 
 @given(
     st.lists(st.tuples(st.floats(0, 50), st.floats(0.125, 8)), min_size=2, max_size=8), st.floats(0.01, 60)
 )
-def test_clipped_sums_of_weighted_losses(rows, level):
+def test_clipped_sums_of_weighted_losses(rows, y):
     losses, weights = map(np.array, zip(*rows, strict=True))
     query = MeanLoss(loss_query(losses).record_loss, (losses,), weights)
     terms, total = (losses * weights).tolist(), sum(map(Fraction, weights.tolist()))
     ratio = len(rows) / total
-    expected = ratio * clipped_by_hand(terms, Fraction(level) / ratio)
+    level = next_level(Fraction(y) / ratio)
+    expected = ratio * clipped_by_hand(terms, level), ratio * level
     for kept in (1, 3, len(rows)):
         for forget in (False, True):
             extremes = query.aggregate(kept, forget=forget).bounds(_Needs(1, kept), False).extremes
-            assert extremes.clipped_sum(Fraction(level)) == expected
+            assert as_fractions(extremes.clipped(y)) == expected
 
 
 def test_merged_summaries_have_the_clipped_sums_of_all():
@@ -110,13 +135,6 @@ def test_merged_summaries_have_the_clipped_sums_of_all():
         merged = part.merge(merged)
     assert merged.by_level == LossAggregate.from_blocks([x], capacity=10, by_level=True).by_level
     assert list(merged.by_level) == sorted(merged.by_level)
-
-
-@given(st.lists(ANY_SIZE, max_size=8), ANY_SIZE, ANY_SIZE.filter(lambda x: x > 1e-300))
-def test_one_more_loss_adds_at_most_the_level(values, more, level):
-    level = Fraction(level)
-    less, all_ = clipped_by_hand(values, level), clipped_by_hand([*values, more], level)
-    assert less <= all_ <= less + min(level, Fraction(more))
 
 
 # Clipped sums of squares
@@ -145,7 +163,7 @@ def test_clipped_squares_are_those_of_brute_force_however_little_is_kept(values,
     least = least_spreads(aggregate, min(kept, x.size))
     assert clipped_squares(aggregate, least, width, lambda: np.sort(x)) == expected
     one = Variance(x, None).aggregate(kept).bounds(_Needs(kept, kept), True).extremes
-    assert one.clipped_sum(width) == expected
+    assert as_fractions(one.clipped(float(width))) == (expected, width**2)
 
 
 def test_the_core_decides_where_it_can(monkeypatch):
