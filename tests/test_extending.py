@@ -220,6 +220,10 @@ class EvenlySpaced:
         require_bounded(output_range, "evenly_spaced")
         return ceil_ranks(2 * math.log(1e12) / float(epsilon), n)
 
+    def count_extremes(self, epsilon, *, n, are_widths):
+        """Return 0: the mechanism reads output bounds only."""
+        return 0
+
     def release(self, output_bounds, epsilon, rng=None):
         """Draw one epsilon-differentially private release."""
         u, _ = uniforms(check_entropy(rng), 1)

@@ -12,13 +12,12 @@ from scipy.special import roots_legendre  # scikit-learn depends on scipy
 
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.mechanisms import OutputLaw
-from dp_metrics.mechanisms._adaptive_law import AdaptiveLaw
 from dp_metrics.mechanisms._grid import Integers
 from dp_metrics.mechanisms._hazard_law import PEAK, TAIL, HazardLaw
 from dp_metrics.mechanisms._laws import IntervalLaw
-from dp_metrics.mechanisms._noisy_sums import SumsLaw
 from dp_metrics.mechanisms.above_threshold import AboveThresholdLaw
-from dp_metrics.mechanisms.geometric import GeometricLaw
+from dp_metrics.mechanisms.adaptive import AdaptiveLaw
+from dp_metrics.mechanisms.geometric import GeometricLaw, SumsLaw
 from dp_metrics.mechanisms.laplace import LaplaceLaw
 from dp_metrics.release.draws import BoundsDraw, Draw, SumsDraw, VectorDraw
 from dp_metrics.sensitivity.exact import rounded_quotient

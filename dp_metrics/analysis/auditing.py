@@ -105,6 +105,9 @@ class _Recorder:
     def count_ranks(self, epsilon: Epsilon, **public: Any) -> int:
         return self.inner.count_ranks(epsilon, **public)
 
+    def count_extremes(self, epsilon: Epsilon, **public: Any) -> int:
+        return self.inner.count_extremes(epsilon, **public)
+
     def release(self, output_bounds: OutputBounds, epsilon: Epsilon, rng: RandomState = None) -> float:
         self.seen.append((output_bounds, epsilon))
         return output_bounds.value

@@ -176,19 +176,22 @@ class HazardLaw(GridLaw):
         first = self.runs.edges[inside] - 1
         return np.where(run == self._cumulative.size, self.grid.last, first + cells.astype(np.int64))
 
-    def _hazard(self, indices: Integers) -> tuple[Floats, Floats]:
-        """Return Lambda_k and its last term."""
-        edges = self.runs.edges
-        run = np.clip(np.searchsorted(edges, indices, side="right") - 1, 0, self._weights.size - 1)
+    def _hazard(self, indices: Integers) -> Floats:
+        """Return Lambda_k."""
+        run = self._run(indices)
         before = np.where(run > 0, self._cumulative[run - 1], 0.0)
         with np.errstate(over="ignore"):
-            hazard: Floats = before + (indices - edges[run] + 1) * self._weights[run]
-        return hazard, self._weights[run]
+            hazard: Floats = before + (indices - self.runs.edges[run] + 1) * self._weights[run]
+        return hazard
+
+    def _run(self, indices: Integers) -> Integers:
+        run = np.searchsorted(self.runs.edges, indices, side="right") - 1
+        return np.clip(run, 0, self._weights.size - 1)
 
     def log_probabilities(self, indices: Integers) -> Floats:
         """Return the logarithm of the probability of each output, to nearly the precision of floats."""
         inside = np.minimum(indices, self.grid.last - 1)
-        hazard, term = self._hazard(inside)
+        hazard, term = self._hazard(inside), self._weights[self._run(inside)]
         a, x = float(self.below), hazard / PEAK
         with np.errstate(all="ignore"):
             shrinking = np.log1p(-np.minimum(term / hazard, 1.0))  # log of Lambda_(k-1) / Lambda_k
@@ -204,7 +207,7 @@ class HazardLaw(GridLaw):
         """Return P(number of the release <= k)."""
         indices = np.asarray(indices)
         inside = np.clip(indices, self.grid.first, max(self.grid.last - 1, self.grid.first))
-        x = self._hazard(inside)[0] / PEAK
+        x = self._hazard(inside) / PEAK
         with np.errstate(over="ignore"):
             low = float(self.below) * np.minimum(x, 1.0) ** self.power
             high = 1.0 - float(1 - self.below) * np.maximum(x, 1.0) ** -TAIL

@@ -3,19 +3,24 @@
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from dp_metrics._random import Entropy, RandomState, check_entropy, discrete_laplace
 from dp_metrics.inputs.epsilon import Epsilon, exact_epsilon
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.mechanisms._base import BoundsOnly, require_bounded, require_public_n
 from dp_metrics.mechanisms._grid import EvenGrid, Grid, Integers
-from dp_metrics.mechanisms._laws import GridLaw, cells, laplace_quantiles
+from dp_metrics.mechanisms._laws import GridLaw, OutcomesLaw, cells, laplace_quantiles
+from dp_metrics.sensitivity.exact import rounded_quotient
+from dp_metrics.sensitivity.noisy_sums import Sums
 from dp_metrics.sensitivity.output_bounds import OutputBounds
 
-__all__ = ["Geometric", "GeometricLaw"]
+__all__ = ["Geometric", "GeometricLaw", "SumsLaw"]
 
+_CELLS = {1: (256, 36), 2: (32, 12), 3: (12, 6)}  # even ones and octaves, for each of so many noisy numbers
 _FARTHEST = 2.0**60  # noise in steps, so that the law of it can be computed
 _FINENESS = 1 << 20  # steps of the lattice in one sensitivity, for a metric that is not a count
 
@@ -131,3 +136,61 @@ class GeometricLaw(GridLaw):
             tail = np.exp(-rate * np.where(away < 0, -away, away + 1)) / (1.0 + math.exp(-rate))
         middle = np.where(away < 0, tail, 1.0 - tail)
         return np.where(indices < self.grid.first, 0.0, np.where(indices >= self.grid.last, 1.0, middle))
+
+
+class SumsLaw:
+    """The law of a number computed from whole numbers with two-sided geometric noise.
+
+    One record moves the whole numbers by at most `sums.sensitivity`, summed over the absolute differences,
+    and noise k_1, k_2, ... has probability proportional to exp(-rate (abs(k_1) + abs(k_2) + ...)) with
+    rate = epsilon / sensitivity: the noisy numbers are epsilon-differentially private, and exactly so as
+    executed. What is computed from them is post-processing.
+
+    Parameters
+    ----------
+    sums : Sums
+        The whole numbers: private.
+    epsilon : Fraction
+        What the release costs.
+
+    Notes
+    -----
+    `release` is exact. For the law, quantiles of the noise of each coordinate stand for cells of probability.
+    """
+
+    def __init__(self, sums: Sums, epsilon: Fraction) -> None:
+        self.sums, self.rate = sums, epsilon / sums.sensitivity
+
+    def release(self, entropy: Entropy) -> float:
+        """Draw an outcome."""
+        noisy = [value + discrete_laplace(entropy, self.rate) for value in self.sums.values]
+        # saturated: at the smallest epsilon noise may be larger than any float
+        return float(self.sums.combine(*(np.float64(rounded_quotient(value, 1)) for value in noisy)))
+
+    def outcomes(self) -> tuple[Floats, Floats]:
+        """Return outcomes that stand for the law, and the probability of each."""
+        middle, mass = cells(*_CELLS[len(self.sums.values)])
+        away = laplace_quantiles(middle) / float(self.rate)  # to within a step
+        noisy = np.meshgrid(*(float(value) + away for value in self.sums.values), indexing="ij")
+        shares = np.meshgrid(*(mass for _ in self.sums.values), indexing="ij")
+        return self.sums.combine(*noisy).ravel(), np.prod(shares, axis=0).ravel()
+
+    @cached_property
+    def _law(self) -> OutcomesLaw:
+        return OutcomesLaw(*self.outcomes())
+
+    def cdf(self, t: ArrayLike) -> Floats:
+        """Return P(release <= t)."""
+        return self._law.cdf(t)
+
+    def quantile(self, p: ArrayLike) -> Floats:
+        """Return the smallest t with P(release <= t) >= p."""
+        return self._law.quantile(p)
+
+    def median(self) -> float:
+        """Return the quantile of 1/2."""
+        return self._law.median()
+
+    def mean_absolute_error(self, value: float, cap: float = np.inf) -> float:
+        """Return the expectation of min(abs(release - value), cap)."""
+        return self._law.mean_absolute_error(value, cap)

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from dp_metrics._random import Entropy, discrete_laplace
 from dp_metrics.mechanisms import Adaptive, Mechanism
-from dp_metrics.mechanisms._noisy_sums import SumsLaw
+from dp_metrics.mechanisms.geometric import SumsLaw
 from dp_metrics.sensitivity.output_bounds import OutputBounds
 
 __all__ = ["BoundsDraw", "Draw", "SumsDraw", "VectorDraw"]

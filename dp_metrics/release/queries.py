@@ -21,7 +21,7 @@ from dp_metrics.inputs.losses import RecordLoss, clamp
 from dp_metrics.inputs.records import float_block
 from dp_metrics.mechanisms import Geometric, Mechanism
 from dp_metrics.mechanisms._base import NEEDS_LIMIT
-from dp_metrics.mechanisms._noisy_sums import SumsLaw
+from dp_metrics.mechanisms.geometric import SumsLaw
 from dp_metrics.release.draws import BoundsDraw, Draw, SumsDraw, VectorDraw
 from dp_metrics.sensitivity.aggregates import (
     LossAggregate,
@@ -431,7 +431,7 @@ class AggregatedVariance(_Aggregated):
 
     def _bounds(self, needs: _Needs, private_n: bool) -> OutputBounds:
         known = self.aggregate.truncate(needs.ranks)
-        least = least_spreads(known, min(needs.ranks, known.n))
+        least = least_spreads(known, min(known.capacity, known.n))
         made = (variance_bounds_private_n if private_n else variance_bounds)(known, least)
         if not needs.extremes:
             return made

@@ -25,7 +25,7 @@ __all__ = ["ByLevel", "LossAggregate", "OrderAggregate", "VarianceAggregate", "W
 Aggregate = TypeVar("Aggregate", bound=Any)
 
 ByLevel: TypeAlias = dict[int, tuple[int, int]]
-"""Number of a level -> how many values lie from there up to the next, and their exact sum; ascending."""
+"""Number of a level, ascending -> what `sums_by_level` tells of the values from there up to the next."""
 
 _SLACK = 1024  # values to collect before the next partial selection, at least
 

@@ -25,6 +25,7 @@ __all__ = [
     "exact_moments",
     "exact_sum",
     "in_blocks",
+    "in_units",
     "level_from",
     "level_units",
     "rounded_quotient",
@@ -93,10 +94,11 @@ _HALF = 26  # bits of a mantissa in its lower half
 
 
 def sums_by_level(block: Floats) -> dict[int, tuple[int, int]]:
-    """Return how many non-negative floats lie from each level up to the next, and their exact sum in units.
+    """Return how many non-negative floats lie from each level up to the next, and the sum of their mantissas.
 
-    The levels are numbered by the bits that they have. Values of one level share an exponent, so their sum is
-    that of whole mantissas, of which either half adds up without an error in float64.
+    The levels are numbered by the bits that they have. Values of one level share an exponent: their sum is
+    that of whole mantissas, of which either half adds up without an error in float64, shifted as `in_units`
+    does.
     """
     if block.size > BLOCK:
         raise ValueError("Longer blocks would lose bits.")
@@ -109,12 +111,15 @@ def sums_by_level(block: Floats) -> dict[int, tuple[int, int]]:
     counts = np.bincount(numbers)
     high = np.bincount(numbers, mantissas >> _HALF)
     low = np.bincount(numbers, mantissas & ((1 << _HALF) - 1))
-    found = {}
-    for k in np.flatnonzero(counts).tolist():
-        number = first + k
-        whole = (int(high[k]) << _HALF) + int(low[k])
-        found[number] = int(counts[k]), whole << max((number >> (52 - LEVEL_BITS)) - 1, 0)
-    return found
+    return {
+        first + k: (int(counts[k]), (int(high[k]) << _HALF) + int(low[k]))
+        for k in np.flatnonzero(counts).tolist()
+    }
+
+
+def in_units(number: int, mantissas: int) -> int:
+    """Return a sum of mantissas of the values from a level up to the next in units."""
+    return mantissas << max((number >> (52 - LEVEL_BITS)) - 1, 0)
 
 
 def level_from(value: float) -> int:

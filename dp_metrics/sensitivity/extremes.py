@@ -18,6 +18,7 @@ from dp_metrics.sensitivity.aggregates import ByLevel, LossAggregate, VarianceAg
 from dp_metrics.sensitivity.exact import (
     LEVELS,
     UNIT_BITS,
+    in_units,
     level_from,
     level_units,
     rounded_quotient,
@@ -143,7 +144,7 @@ def _sum_clipped_at(
 def sums_below_level(aggregate: LossAggregate | WeightedLossAggregate, number: int) -> tuple[int, int]:
     """Return the sum of the values below a public level, and how many are not, from the sums by level."""
     by_level: ByLevel = aggregate.by_level or {}
-    total = sum(part for level, (_, part) in by_level.items() if level < number)
+    total = sum(in_units(level, part) for level, (_, part) in by_level.items() if level < number)
     return total, sum(count for level, (count, _) in by_level.items() if level >= number)
 
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from dp_metrics._random import check_entropy
 from dp_metrics.inputs.floats import MAX_FLOAT
 from dp_metrics.inputs.records import check_same_length
+from dp_metrics.mechanisms import Geometric
 from dp_metrics.metrics import FUNCTIONS, Metric
 from dp_metrics.release.queries import MeanLoss
 from dp_metrics.release.release import Plan, Release
@@ -73,6 +74,11 @@ def released(metric: Metric, arguments: dict[str, Any]) -> Any:
 def _check_release(release: Release, plan: Plan, accountant: Any) -> None:
     """Raise if the release is bound to be refused: computing for it would be in vain."""
     query: Any = plan.queries[0]
+    if accountant is not None:
+        accountant.require(release.epsilon)
+    if release.private_n and isinstance(release.mechanism, Geometric):
+        query.sums()
+        return
     is_mean_loss = isinstance(query, MeanLoss)
     cap = query.record_loss.cap if is_mean_loss else query.bounds and 1.0  # any limit of a variance will do
     release.mechanism.count_ranks(
@@ -81,8 +87,6 @@ def _check_release(release: Release, plan: Plan, accountant: Any) -> None:
         monotonic=is_mean_loss and not release.private_n,
         output_range=(0.0, MAX_FLOAT if cap is None else cap),
     )
-    if accountant is not None:
-        accountant.require(release.epsilon)
 
 
 def _no_records(collection: Any) -> NDArray[Any]:

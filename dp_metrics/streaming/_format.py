@@ -7,8 +7,8 @@ bytes                 content
 4                     version of the format, now 1, big-endian
 4                     length of the header, big-endian
 as long as that       header: JSON in UTF-8 with the public settings, the counts and sums of the aggregate
-                      (whole numbers as hexadecimal strings; by level as [level, count, sum] in ascending
-                      order) and the length of each array
+                      (whole numbers as hexadecimal strings; by level as [level, count, mantissas], ascending
+                      ) and the length of each array
 8 for each number     the arrays of the aggregate one after the other, float64, little-endian
 32                    SHA-256 of all that stands before
 ====================  =====================================================================================
@@ -36,7 +36,7 @@ from dp_metrics.sensitivity.aggregates import (
     VarianceAggregate,
     WeightedLossAggregate,
 )
-from dp_metrics.sensitivity.exact import LEVELS, level_units, to_units
+from dp_metrics.sensitivity.exact import LEVELS, in_units, level_units, to_units
 
 __all__ = ["INCONSISTENT", "MALFORMED", "Aggregate", "pack", "unpack"]
 
@@ -191,9 +191,10 @@ def _levels_fit(by_level: ByLevel, n: int, total: int) -> bool:
         all(a < b for a, b in pairwise(numbers))
         and all(0 <= number < LEVELS for number in numbers)
         and sum(count for count, _ in by_level.values()) == n
-        and sum(part for _, part in by_level.values()) == total
+        and sum(in_units(number, part) for number, (_, part) in by_level.items()) == total
         and all(
-            count > 0 and count * level_units(number) <= part < count * level_units(number + 1)
+            count > 0
+            and count * level_units(number) <= in_units(number, part) < count * level_units(number + 1)
             for number, (count, part) in by_level.items()
         )
     )

@@ -132,6 +132,9 @@ class ChargedAsMonotonic:
     def count_ranks(self, epsilon, **public):
         return self.inner.count_ranks(epsilon, **public)
 
+    def count_extremes(self, epsilon, **public):
+        return 0
+
     def release(self, output_bounds, epsilon, rng=None):
         return self.inner.release(replace(output_bounds, monotonic=True), epsilon, rng)
 

@@ -29,7 +29,7 @@ from dp_metrics._random import SeededEntropy
 from dp_metrics.analysis._law_comparison import joint_losses
 from dp_metrics.analysis.studies import loss_output_bounds, variance_output_bounds
 from dp_metrics.mechanisms import Adaptive, adaptive
-from dp_metrics.mechanisms._adaptive_law import AdaptiveLaw
+from dp_metrics.mechanisms.adaptive import AdaptiveLaw
 from dp_metrics.release import queries
 
 ALWAYS = Adaptive(threshold=1e-9)  # two stages however few the records

@@ -211,7 +211,7 @@ def test_the_signature_is_that_of_the_twin(name):
     ours, twin = inspect.signature(getattr(distributed, name)), inspect.signature(getattr(dp, name))
     parameters = [parameter for parameter in ours.parameters if parameter != "capacity"]
     assert parameters == [parameter for parameter in twin.parameters if parameter != "groups"]
-    assert ours.parameters["capacity"].default == 1024
+    assert ours.parameters["capacity"].default == 2048
     for parameter in parameters:
         assert ours.parameters[parameter].default == twin.parameters[parameter].default
         assert ours.parameters[parameter].kind == twin.parameters[parameter].kind
@@ -461,7 +461,7 @@ def test_summaries_are_merged_in_a_tree_and_one_of_them_comes_to_the_client(monk
     assert sorted(merges) == [1, 4] + [8] * 28  # 200 -> 25 -> 4 -> 1
     [(kind, size)] = answers
     assert kind is LossSummary
-    assert size < 1024 * 8 + 2000  # the ranks, and a few numbers; the data are 3 MB
+    assert size < 2048 * 8 + 20_000  # the ranks, and a few numbers by level; the data are 3 MB
 
 
 @pytest.mark.parametrize("module", ["dask", "dask.array"])

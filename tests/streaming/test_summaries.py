@@ -681,7 +681,7 @@ def test_a_capacity_that_is_no_positive_whole_number_is_refused(capacity):
 
 
 def test_the_capacity_is_public():
-    assert LossSummary(dp.private_mse).capacity == VarianceSummary().capacity == CAPACITY == 1024
+    assert LossSummary(dp.private_mse).capacity == VarianceSummary().capacity == CAPACITY == 2048
     for made in (LossSummary(dp.private_mse, capacity=np.int8(7)), VarianceSummary(capacity=np.int64(7))):
         assert type(made.capacity) is int
         assert made.capacity == 7
@@ -852,6 +852,7 @@ def released_by(case):
 
 TINY = (0.0, 0.1, 0.3, 3.0)
 SMALL_MECHANISMS = [
+    dp.Adaptive(threshold=1e-9),
     dp.Hazard(resolution=1.0),
     dp.AboveThreshold(beta=4.0),
     dp.InverseSensitivity(),
@@ -886,7 +887,7 @@ def neighbours(n, relation):
 def test_a_capacity_that_is_too_small_stays_private(case, mechanism, capacity, relation):
     """The exact loss of every pair of neighbours, by brute force."""
     epsilon, n = 1.0, 4
-    limitless = isinstance(mechanism, dp.Hazard | dp.AboveThreshold)
+    limitless = isinstance(mechanism, dp.Adaptive | dp.Hazard | dp.AboveThreshold)
     if not limitless and (not case.options or relation == "add_or_remove_one"):
         return  # refused
     if isinstance(mechanism, dp.AboveThreshold) and not case.options:
@@ -942,7 +943,7 @@ def test_what_prints_a_summary_shows_public_settings_only():
         assert not hasattr(summary, "_repr_html_")
         assert not hasattr(summary, "__len__")
     assert repr(LossSummary(dp.private_mse, bounds=(0, 1.5))) == (
-        "LossSummary(private_mse, capacity=1024, bounds=[0, 1.5])"
+        "LossSummary(private_mse, capacity=2048, bounds=[0, 1.5])"
     )
     assert repr(VarianceSummary(capacity=3)) == "VarianceSummary(bounds=None, capacity=3)"
     for full in sentinel_summaries():
