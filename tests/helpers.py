@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 from dp_metrics import PrivacyAccountant
 from dp_metrics._random import SeededEntropy
 from dp_metrics.inputs.losses import RecordLoss, identity
-from dp_metrics.mechanisms._base import BoundsOnly
 from dp_metrics.release.queries import MeanLoss
 from dp_metrics.sensitivity.aggregates import LossAggregate, VarianceAggregate
 from dp_metrics.sensitivity.output_bounds import OutputBounds, mean_loss_bounds, variance_bounds
@@ -105,11 +104,14 @@ def loss_query(values, cap=None, weights=None, groups=None, *, loss=identity, is
     return MeanLoss(record_loss, (np.asarray(values),), weights, groups)
 
 
-class AllRanks(BoundsOnly):
+class AllRanks:
     """A mechanism that asks for as many ranks as there are, up to a capacity."""
 
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
+
+    def count_extremes(self, epsilon, *, n, are_widths):
+        return 0
 
     def count_ranks(self, epsilon, *, n, monotonic, output_range):
         self.output_range = output_range

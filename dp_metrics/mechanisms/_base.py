@@ -1,6 +1,7 @@
 """What every mechanism offers, and what several of them share."""
 
 import math
+from dataclasses import fields
 from typing import Any, Protocol, runtime_checkable
 
 from dp_metrics._random import RandomState
@@ -15,6 +16,7 @@ __all__ = [
     "NEEDS_LIMIT",
     "BoundsOnly",
     "Mechanism",
+    "Rule",
     "ceil_ranks",
     "positive_number",
     "require_bounded",
@@ -80,7 +82,17 @@ NEEDS_LIMIT = (
 """What to say where a public limit is missing."""
 
 
-class BoundsOnly:
+class Rule:
+    """A mechanism that is a frozen dataclass; its repr, which histories show, has what is not the default."""
+
+    def __repr__(self) -> str:
+        settings = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+        default = type(self)()
+        given = [f"{name}={value!r}" for name, value in settings.items() if value != getattr(default, name)]
+        return f"{type(self).__name__}({', '.join(given)})"
+
+
+class BoundsOnly(Rule):
     """A mechanism that reads output bounds and no extremes."""
 
     def count_extremes(self, epsilon: Epsilon, *, n: int | None, are_widths: bool) -> int:

@@ -13,7 +13,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dp_metrics.inputs.floats import Floats
+from dp_metrics.inputs.floats import MAX_FLOAT, Floats
 from dp_metrics.sensitivity.output_bounds import OutputBounds
 
 __all__ = ["BoundedGrid", "EvenGrid", "GeometricGrid", "Grid", "Lattice", "Runs", "bisected"]
@@ -194,7 +194,7 @@ class BoundedGrid(_SearchedGrid):
 
     @cached_property
     def _spacing(self) -> float:
-        return self.turn * self._low.step
+        return min(self.turn * self._low.step, MAX_FLOAT)
 
     @cached_property
     def last(self) -> int:  # type: ignore[override]
@@ -204,7 +204,8 @@ class BoundedGrid(_SearchedGrid):
     def points(self, indices: Integers) -> Floats:
         """Return the outputs with these indices."""
         indices = np.asarray(indices)
-        high = self.turn + (indices - self._low.last) * self._spacing
+        with np.errstate(over="ignore"):
+            high = self.turn + (indices - self._low.last) * self._spacing
         values = np.where(indices <= self._low.last, self._low.points(indices), np.minimum(high, self.limit))
         return np.where(indices >= self.last, self.limit, values)
 

@@ -19,7 +19,7 @@ from dp_metrics.sensitivity.output_bounds import OutputBounds
 __all__ = ["AboveThreshold", "AboveThresholdLaw"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class AboveThreshold(BoundsOnly):
     """Walk up a list of candidates and halt at the first whose noisy score passes a noisy threshold.
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from dp_metrics._random import Entropy, RandomState, check_entropy
 from dp_metrics.inputs.epsilon import Epsilon, exact_epsilon
 from dp_metrics.inputs.floats import MAX_FLOAT, Floats
-from dp_metrics.mechanisms._base import MOST_RANKS, positive_number
+from dp_metrics.mechanisms._base import MOST_RANKS, Rule, positive_number
 from dp_metrics.mechanisms._grid import Lattice
 from dp_metrics.mechanisms._hazard_law import HazardLaw
 from dp_metrics.mechanisms._laws import OutcomesLaw, cells
@@ -20,13 +20,15 @@ from dp_metrics.mechanisms.geometric import GeometricLaw, SumsLaw
 from dp_metrics.mechanisms.hazard import Hazard
 from dp_metrics.sensitivity.exact import rounded_quotient
 from dp_metrics.sensitivity.extremes import Clipped, Extremes
-from dp_metrics.sensitivity.noisy_sums import FINENESS, ratio_sums
+from dp_metrics.sensitivity.noisy_sums import ratio_sums
 from dp_metrics.sensitivity.output_bounds import OutputBounds
 
 __all__ = ["Adaptive", "AdaptiveLaw"]
 
 _SMALLEST_LOSS, _SMALLEST_WIDTH = 1e-270, 1e-130  # lattices of these are far above the subnormals
 _LARGEST_OFFSET = 1 << 50
+_BITS = 30  # of the steps of the lattice in C1, unless that makes more steps than a float can count
+_BITS_OF_INDEX = 51
 
 
 @dataclass(frozen=True)
@@ -44,15 +46,14 @@ _MANY = 1000  # n * epsilon from which on the first stage takes a smaller share
 _SHARE, _SHARE_OF_FEW = Fraction(1, 4), Fraction(2, 5)
 
 
-@dataclass(frozen=True)
-class Adaptive:
+@dataclass(frozen=True, repr=False)
+class Adaptive(Rule):
     """Draw how much a large record adds, then release the metric with noise of that size.
 
     Where n * epsilon is below a public threshold, 300 for a mean of losses and 3,000 for a variance, and for
     metrics without `OutputBounds.extremes`, this is `Hazard`. Above it there are two stages. The first
     releases C1, an order statistic of the largest losses or of the widths of the data, by hazard selection.
-    The second takes Delta = C1 / n for the sensitivity, replaces the metric by the closest one that moves by
-    at most Delta between neighbours, and adds two-sided geometric noise.
+    The second clips what each record adds at C1, and adds two-sided geometric noise of that size.
 
     Parameters
     ----------
@@ -68,20 +69,17 @@ class Adaptive:
     one record, given public n and bounds, and so is (C1, release) together.
 
     **Proof.** y_(k-l) and y_(k+l) are output bounds of the order statistic y_k, so the first stage is
-    (share * epsilon)-differentially private by the theorem of `Hazard`. C1 and with it Delta are public from
-    here on. For lower output bounds L^0 = f, L^1, ... of c ranks let ::
+    (share * epsilon)-differentially private by the theorem of `Hazard`. C1 is public from here on. The
+    clipped sum T is the sum of min(v, C1) over the losses v, or the least sum of min((x - m)^2, C1) over all
+    centres m of the values x. It grows by 0 to C1 when a record is added, for each m and so for the least of
+    them, and moves by at most C1 when a record is replaced. On a lattice of C1 / s that is at most s steps,
+    and noise of k steps has probability proportional to exp(-rate abs(k)) with s * rate equal to the rest of
+    epsilon. The release is T / n with n public. With a private n both T and n C1 - T get such noise: together
+    they move by C1 when a record comes or goes. The two stages add up by basic composition.
 
-        f_Delta = min(L^0, L^1 + Delta, ..., L^c + c Delta, (c+1) Delta).
-
-    Between neighbours x and x' the two differ by at most Delta: at the l where that of x is attained,
-    f_Delta(x') <= L^(l+1)(x') + (l+1) Delta <= L^l(x) + l Delta + Delta; for l = c, and for the last term,
-    L >= 0 gives the same; and x and x' may change places. On a lattice of Delta / 2^20 that is at most 2^20
-    steps, and noise of k steps has probability proportional to exp(-rate abs(k)) with rate 2^20 equal to the
-    rest of epsilon. The two stages add up to epsilon by basic composition.
-
-    **Exactness.** This holds for the program as executed: C1 is a point of a public grid, f_Delta is computed
-    in whole numbers from the rounded bounds and rounded once to the lattice, which commutes with shifts by
-    lattice points, and the noise is drawn from fair bits without a float.
+    **Exactness.** This holds for the program as executed: C1 is a point of a public grid, T an exact rational
+    number that is rounded once to the lattice, which commutes with shifts by lattice points, and the noise is
+    drawn from fair bits without a float.
 
     **Error.** Records above C1 count as C1, so where the tail is heavy the release errs towards zero: 93 to
     97 % of releases are below the truth there, and about half of them for light tails.
@@ -89,8 +87,8 @@ class Adaptive:
     References
     ----------
     D. Durfee, "Instance-Specific Asymmetric Sensitivity in Differential Privacy", arXiv:2311.14681, defines
-    the output bounds; the rule in two stages is this package's own. f_Delta is a Lipschitz extension as in
-    S. Chen and S. Zhou, "Recursive Mechanism", 2013, doi:10.1145/2463676.2465304.
+    the output bounds; the rule in two stages is this package's own. T / n is a Lipschitz extension of the
+    metric, as in S. Chen and S. Zhou, "Recursive Mechanism", 2013, doi:10.1145/2463676.2465304.
 
     Examples
     --------
@@ -257,8 +255,6 @@ class AdaptiveLaw:
     def __init__(self, first: HazardLaw, extremes: Extremes, n: int, limit: float, epsilon: Fraction) -> None:
         self.first, self.epsilon = first, epsilon
         self._extremes, self._n, self._limit = extremes, n, limit
-        # clipping lowers the metric: a quarter of the mean error upwards makes up for part of that
-        self._offset = min(math.floor(FINENESS / (4 * epsilon)), _LARGEST_OFFSET)
 
     def given(self, drawn: float) -> GeometricLaw | SumsLaw:
         """Return the exact law of the second stage, given what the first has drawn."""
@@ -275,14 +271,16 @@ class AdaptiveLaw:
 
     def _given(self, clipped: Clipped) -> GeometricLaw | SumsLaw:
         total, most, unit = clipped
-        # in steps of C1 / FINENESS, rounded: one record moves this by at most FINENESS steps
-        steps = (2 * FINENESS * total + most) // (2 * most)
         if (n := self._extremes.private_n) is not None:
-            sums = ratio_sums(steps, n, _rounded(most * unit), self._limit, self._offset)
+            sums = ratio_sums(total, most, n, _rounded(most * unit), self._limit)
             return SumsLaw(sums, self.epsilon)
-        spacing = max(_rounded(most * unit / (self._n * FINENESS)), math.ulp(0.0))
-        lattice = Lattice(spacing, self._limit)
-        return GeometricLaw(lattice, steps + self._offset, self.epsilon / FINENESS)
+        # in steps of C1 / fineness, rounded: one record moves this by at most so many steps
+        fineness = 1 << max(min(_BITS_OF_INDEX - self._n.bit_length(), _BITS), 0)
+        steps = (2 * fineness * total + most) // (2 * most)
+        # clipping lowers the metric: a quarter of the mean error upwards makes up for part of that
+        steps += min(math.floor(fineness / (4 * self.epsilon)), _LARGEST_OFFSET)
+        lattice = Lattice(max(_rounded(most * unit / (self._n * fineness)), math.ulp(0.0)), self._limit)
+        return GeometricLaw(lattice, steps, self.epsilon / fineness)
 
     @cached_property
     def _law(self) -> OutcomesLaw:

@@ -25,7 +25,7 @@ _FARTHEST = 2.0**60  # noise in steps, so that the law of it can be computed
 _FINENESS = 1 << 20  # steps of the lattice in one sensitivity, for a metric that is not a count
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Geometric(BoundsOnly):
     """Round to a public lattice, add two-sided geometric noise, and clamp to the output range.
 

@@ -20,7 +20,7 @@ _MANY_RECORDS = 10**9
 _EVEN_FROM = 10  # parts of the most that one record adds, times n
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Hazard(BoundsOnly):
     """Release the first grid point at which a cumulative hazard passes a random level.
 

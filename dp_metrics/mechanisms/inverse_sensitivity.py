@@ -14,7 +14,7 @@ from dp_metrics.sensitivity.output_bounds import OutputBounds
 __all__ = ["InverseSensitivity"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class InverseSensitivity(BoundsOnly):
     """Exponential mechanism on the number of records that must change to reach an output.
 

@@ -15,7 +15,7 @@ from dp_metrics.sensitivity.output_bounds import OutputBounds
 __all__ = ["Laplace", "LaplaceLaw"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Laplace(BoundsOnly):
     """Add Laplace noise of scale sensitivity / epsilon, and clamp to the output range.
 

@@ -13,7 +13,7 @@ from dp_metrics.sensitivity.output_bounds import OutputBounds
 __all__ = ["PiecewiseLaplace"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PiecewiseLaplace(BoundsOnly):
     """Exponential mechanism on a distance that grows linearly between consecutive output bounds.
 

@@ -6,10 +6,8 @@ is the mean. Likewise a record at t between 0 and 1 adds (1 - t)^2, 2 t (1 - t) 
 and the sums tell the variance (the Bezier mechanism, arXiv:2509.04919).
 """
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import partial
 
 import numpy as np
@@ -46,22 +44,32 @@ class Sums:
     limit: float
 
 
-def ratio_sums(steps: int, n: int, scale: float, limit: float, offset: int = 0) -> Sums:
-    """Return a sum of parts of at most FINENESS steps for each of n records, and what is left of these.
+def ratio_sums(total: int, most: int, n: int, scale: float, limit: float) -> Sums:
+    """Return a sum to which each of n records adds at most `most`, and what is left of n times that.
 
-    If a record comes or goes the first changes by a part p, the second by FINENESS - p.
+    Parameters
+    ----------
+    total, most : int
+        The sum, and what a record adds at most: whole numbers of any unit.
+    n : int
+        Number of records: private.
+    scale : float
+        What a record adds at most, in units of the metric.
+    limit : float
+        Public limit of the metric.
     """
+    # rounding to nearest commutes with shifts by whole steps: if a record comes or goes, the first changes by
+    # 0 to FINENESS, and the second by the rest of FINENESS
+    steps = (2 * FINENESS * total + most) // (2 * most)
     combine = partial(_ratio, scale=scale, limit=limit)
-    return Sums((steps + offset, n * FINENESS - steps), FINENESS, combine, limit)
+    return Sums((steps, n * FINENESS - steps), FINENESS, combine, limit)
 
 
 def mean_sums(aggregate: LossAggregate) -> Sums:
     """Return the two sums of a mean of capped losses."""
     assert aggregate.cap is not None
     (cap,) = to_units(np.array([aggregate.cap]))
-    # rounding to nearest commutes with shifts by whole steps, so a record still moves this by 0 to FINENESS
-    steps = math.floor(Fraction(aggregate.total * FINENESS, cap) + Fraction(1, 2)) if cap else 0
-    return ratio_sums(steps, aggregate.n, aggregate.cap, aggregate.cap)
+    return ratio_sums(aggregate.total, max(cap, 1), aggregate.n, aggregate.cap, aggregate.cap)
 
 
 def variance_sums(aggregate: VarianceAggregate) -> Sums:

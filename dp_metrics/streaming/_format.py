@@ -7,8 +7,8 @@ bytes                 content
 4                     version of the format, now 1, big-endian
 4                     length of the header, big-endian
 as long as that       header: JSON in UTF-8 with the public settings, the counts and sums of the aggregate
-                      (whole numbers as hexadecimal strings; by level as [level, count, mantissas], ascending
-                      ) and the length of each array
+                      (whole numbers as hexadecimal strings, those by level as [level, count, mantissas]) and
+                      the length of each array
 8 for each number     the arrays of the aggregate one after the other, float64, little-endian
 32                    SHA-256 of all that stands before
 ====================  =====================================================================================

@@ -214,7 +214,7 @@ def test_rejects_noise_drawn_once_for_all_queries():
 
 
 def test_rejects_a_fixed_cut_off_of_the_cumulative_hazard():
-    mechanism, epsilon, size = Hazard(), 1.0, 50_000
+    mechanism, epsilon, size = Hazard(scale=1e-9), 1.0, 50_000
     rng, outputs = np.random.default_rng(3), []
     for losses in (np.full(20, 0.5), np.r_[np.full(19, 0.5), 1.0]):
         bounds = loss_output_bounds(losses, max_loss=1.0, mechanism=mechanism, epsilon=epsilon)

@@ -9,6 +9,7 @@ from helpers import MAX, NoEntropy, Words, assert_follows, draw_many, loss_bound
 
 from dp_metrics import (
     AboveThreshold,
+    Adaptive,
     Geometric,
     Hazard,
     InverseSensitivity,
@@ -228,7 +229,7 @@ def test_mechanisms_are_found_by_name():
         MECHANISMS
     )
     for name in MECHANISMS:
-        assert get_mechanism(name) == CASES[name]
+        assert get_mechanism(name) == {**CASES, "adaptive": Adaptive()}[name]
     paper = AboveThreshold.paper()
     assert get_mechanism(paper) is paper
     with pytest.raises(ValueError, match=r"hazard.*laplace.*'exponential'"):

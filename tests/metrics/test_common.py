@@ -133,10 +133,9 @@ def test_zero_is_about_zero(case):
         data[1][:, 0] = 1.0  # all probability on label 0
     for settings in ({}, case.bounded):
         released = case(*data, epsilon=1.0, random_state=seeded(), **settings)
-        # of 200 records, and a count is off by a few of them
-        assert abs(released - case.zero) < (
-            0.05 if case.row.predicts_labels else 0.02 if case.rooted else 1e-3
-        )
+        # of 200 records, and added noise counts for a few of them
+        added = case.row.mechanism == "geometric"
+        assert abs(released - case.zero) < (0.05 if added else 0.02 if case.rooted else 1e-3)
 
 
 MEANS = ("mse", "mse, 3 outputs", "mae", "mae, 2 outputs", "variance", "mean loss")

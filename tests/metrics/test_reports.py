@@ -56,9 +56,9 @@ def test_the_classification_report_agrees_with_scikit_learn_at_a_huge_epsilon(op
 @pytest.mark.parametrize(
     ("options", "drawn_by"),
     [
-        ({}, "Geometric(), Hazard(resolution=None)"),
-        ({"mechanism": "hazard"}, "Hazard(resolution=None)"),
-        ({"neighboring": "add_or_remove_one"}, "Hazard(resolution=None)"),
+        ({}, "Geometric(), Adaptive()"),
+        ({"mechanism": dp.Hazard(scale=0.1)}, "Hazard(scale=0.1)"),
+        ({"neighboring": "add_or_remove_one"}, "Geometric(), Adaptive()"),
     ],
 )
 def test_the_accuracy_of_a_report_is_drawn_by_a_mechanism_of_its_own_unless_one_is_chosen(options, drawn_by):

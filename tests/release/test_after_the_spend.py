@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 import dp_metrics as dp
 from dp_metrics.mechanisms import MECHANISMS
-from dp_metrics.mechanisms._base import BoundsOnly
 
 TINY = math.ulp(0.0)
 NUMBERS = [0, 1, 2, 7, -1, 10.5, 4.0, 0.3, 1e-320, TINY, 1e308, MAX, 10**30, math.nan, math.inf]
@@ -138,11 +137,14 @@ def test_a_number_of_digits_that_is_none_is_refused(digits):
                 report(*data, epsilon=1.0, digits=digits, output_dict=output_dict)
 
 
-class ForgetsTheCount(BoundsOnly):
+class ForgetsTheCount:
     """A mechanism of somebody else's that reads n, and does not say whether it does."""
 
     def count_ranks(self, epsilon, *, n, monotonic, output_range):
         return 1
+
+    def count_extremes(self, epsilon, *, n, are_widths):
+        return 0
 
     def release(self, output_bounds, epsilon, rng=None):
         return min(1.0 / output_bounds.n, output_bounds.output_range[1])

@@ -768,7 +768,7 @@ def test_a_root_of_several_outputs_is_refused():
 
 @pytest.mark.parametrize(
     ("metric", "options", "least"),
-    [("loss", {}, 0.1), ("variance", {}, 0.12), ("loss", PRIVATE_N, 0.13), ("variance", PRIVATE_N, 0.13)],
+    [("loss", {}, 0.085), ("variance", {}, 0.06), ("loss", PRIVATE_N, 0.09), ("variance", PRIVATE_N, 0.06)],
 )
 def test_the_default_capacity_serves_the_epsilons_that_the_docstrings_say(metric, options, least):
     """Which depends on n, so a billion records are put into the summaries by hand."""
@@ -776,10 +776,10 @@ def test_the_default_capacity_serves_the_epsilons_that_the_docstrings_say(metric
     for _ in range(19):  # 2000 * 2^19 is more than a billion
         summary = summary.merge(copy.copy(summary))
     assert summary._aggregate.n > 1e9
-    for mechanism in ("hazard", "above_threshold"):
+    for mechanism in ("adaptive", "hazard", "above_threshold"):
         summary.release(least, mechanism=mechanism, **options)  # a warning is an error
-    with pytest.warns(UserWarning, match=r"uses \d+ ranks; the summary keeps 1024: .*as private.*capacity"):
-        summary.release(least - 0.03, **options)
+    with pytest.warns(UserWarning, match=r"uses \d+ ranks; the summary keeps 2048: .*as private.*capacity"):
+        summary.release(least - 0.01, **options)
 
 
 def test_the_warning_of_a_small_capacity_comes_before_the_spend_and_names_public_numbers_only():
