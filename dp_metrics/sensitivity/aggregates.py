@@ -15,9 +15,9 @@ from dp_metrics.sensitivity.exact import (
     BLOCK,
     UNIT_BITS,
     BlockSums,
+    LevelSums,
     in_blocks,
     rounded_quotient,
-    sums_by_level,
 )
 
 __all__ = ["ByLevel", "LossAggregate", "OrderAggregate", "VarianceAggregate", "WeightedLossAggregate"]
@@ -25,7 +25,7 @@ __all__ = ["ByLevel", "LossAggregate", "OrderAggregate", "VarianceAggregate", "W
 Aggregate = TypeVar("Aggregate", bound=Any)
 
 ByLevel: TypeAlias = dict[int, tuple[int, int]]
-"""Number of a level, ascending -> what `sums_by_level` tells of the values from there up to the next."""
+"""Number of a level, ascending -> what `LevelSums` tells of the values from there up to the next."""
 
 _SLACK = 1024  # values to collect before the next partial selection, at least
 
@@ -166,7 +166,7 @@ class LossAggregate:
         largest, smallest = _Extremes(capacity, 1), _Extremes(0 if cap is None else capacity, -1)
         sums = BlockSums(BLOCK)
         n = total = 0
-        levels: ByLevel | None = {} if by_level else None
+        levels = LevelSums() if by_level else None
         for block in blocks:
             if block.size == 0:
                 continue
@@ -178,9 +178,10 @@ class LossAggregate:
             largest.add(block, high)
             if cap is not None:
                 smallest.add(block, float(block.min()))
-            if by_level:
-                levels = _together(levels, sums_by_level(block + 0.0))  # a negative zero has other bits
-        return cls(n, total, largest.in_order(), smallest.in_order(), capacity, cap, levels)
+            if levels is not None:
+                levels.add(block)
+        found = None if levels is None else levels.found()
+        return cls(n, total, largest.in_order(), smallest.in_order(), capacity, cap, found)
 
     def merge(self, other: Self) -> Self:
         """Return the summary of both sets of records together."""
@@ -263,7 +264,7 @@ class WeightedLossAggregate:
         sums = BlockSums(BLOCK)
         n = total = limits = 0
         largest_limit = 0.0
-        levels: ByLevel | None = {} if by_level else None
+        levels = LevelSums() if by_level else None
         for terms, limits_of_terms in blocks:
             if terms.size == 0:
                 continue
@@ -271,8 +272,8 @@ class WeightedLossAggregate:
             high = float(terms.max())
             total += sums.total(terms, high)
             largest.add(terms, high)
-            if by_level:
-                levels = _together(levels, sums_by_level(terms + 0.0))
+            if levels is not None:
+                levels.add(terms)
             if limits_of_terms is not None:
                 high = float(limits_of_terms.max())
                 limits += sums.total(limits_of_terms, high)
@@ -288,7 +289,7 @@ class WeightedLossAggregate:
             headroom=headrooms.values,
             headroom_rest=headrooms.rest,
             capacity=capacity,
-            by_level=levels,
+            by_level=None if levels is None else levels.found(),
         )
 
     def merge(self, other: Self) -> Self:

@@ -22,6 +22,7 @@ __all__ = [
     "LEVELS",
     "UNIT_BITS",
     "BlockSums",
+    "LevelSums",
     "exact_moments",
     "exact_sum",
     "in_blocks",
@@ -30,7 +31,6 @@ __all__ = [
     "level_units",
     "rounded_quotient",
     "rounded_quotients",
-    "sums_by_level",
     "to_units",
 ]
 
@@ -93,28 +93,42 @@ LEVELS = 2047 << (52 - LEVEL_BITS)
 _HALF = 26  # bits of a mantissa in its lower half
 
 
-def sums_by_level(block: Floats) -> dict[int, tuple[int, int]]:
-    """Return how many non-negative floats lie from each level up to the next, and the sum of their mantissas.
+class LevelSums:
+    """Counts and exact sums of non-negative floats by level, for blocks of at most `BLOCK` of them.
 
     The levels are numbered by the bits that they have. Values of one level share an exponent: their sum is
-    that of whole mantissas, of which either half adds up without an error in float64, shifted as `in_units`
-    does.
+    that of whole mantissas, of which either half adds up without an error in the float64 of a block, and in
+    whole numbers of 64 bits for 2^36 records.
     """
-    if block.size > BLOCK:
-        raise ValueError("Longer blocks would lose bits.")
-    bits = block.view(np.int64)
-    numbers = bits >> LEVEL_BITS
-    first = int(numbers.min()) if block.size else 0
-    numbers = numbers - first
-    mantissas = bits & ((1 << 52) - 1)
-    mantissas[bits >> 52 > 0] |= 1 << 52
-    counts = np.bincount(numbers)
-    high = np.bincount(numbers, mantissas >> _HALF)
-    low = np.bincount(numbers, mantissas & ((1 << _HALF) - 1))
-    return {
-        first + k: (int(counts[k]), (int(high[k]) << _HALF) + int(low[k]))
-        for k in np.flatnonzero(counts).tolist()
-    }
+
+    def __init__(self) -> None:
+        self._counts, self._high, self._low = (np.zeros(LEVELS, dtype=np.int64) for _ in range(3))
+
+    def add(self, block: Floats) -> None:
+        """Count the values of one more block."""
+        if block.size > BLOCK:
+            raise ValueError("Longer blocks would lose bits.")
+        bits = (block + 0.0).view(np.int64)  # a negative zero has other bits
+        numbers = bits >> LEVEL_BITS
+        first = int(numbers.min())
+        numbers -= first
+        mantissas = bits & ((1 << 52) - 1)
+        low = np.bincount(numbers, mantissas & ((1 << _HALF) - 1))
+        mantissas >>= _HALF
+        here = slice(first, first + low.size)
+        self._counts[here] += np.bincount(numbers)
+        self._high[here] += np.bincount(numbers, mantissas).astype(np.int64)
+        self._low[here] += low.astype(np.int64)
+
+    def found(self) -> dict[int, tuple[int, int]]:
+        """Return the count and the sum of whole mantissas at the number of each level with a value."""
+        several = np.flatnonzero(self._counts)
+        columns = (a[several].tolist() for a in (self._counts, self._high, self._low))
+        # all but the subnormals have a leading bit that is not stored
+        return {
+            number: (count, (high << _HALF) + low + ((count << 52) if number >> (52 - LEVEL_BITS) else 0))
+            for number, count, high, low in zip(several.tolist(), *columns, strict=True)
+        }
 
 
 def in_units(number: int, mantissas: int) -> int:

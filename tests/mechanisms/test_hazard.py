@@ -25,6 +25,7 @@ from hypothesis import strategies as st
 
 from dp_metrics import Hazard
 from dp_metrics._random import SeededEntropy
+from dp_metrics.analysis.studies import loss_output_bounds
 from dp_metrics.sensitivity.output_bounds import OutputBounds
 
 LAST_WORD = 2**64 - 1
@@ -404,3 +405,25 @@ def test_a_metric_that_may_be_negative_or_has_a_private_n_is_refused():
         with pytest.raises(ValueError, match="resolution"):
             act(private_n, 1.0)
     assert 0 <= Hazard(resolution=0.1).release(private_n, 1.0) <= 2
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
+@pytest.mark.parametrize("tail", ["even", "squares", "lognormal", "at the limit"])
+def test_the_bounded_grid_is_never_much_worse_than_the_plain_one_and_better_where_tails_are_light(
+    tail, epsilon
+):
+    rng, n, cap = np.random.default_rng(0), 2000, 1e4
+    losses = {
+        "even": rng.uniform(0, cap, n),
+        "squares": rng.normal(size=n) ** 2,
+        "lognormal": np.minimum(rng.lognormal(0, 2, n), cap),
+        "at the limit": cap * (rng.random(n) < 0.05),
+    }[tail]
+    errors = []
+    for mechanism in (Hazard(), Hazard(scale=1e-9 * cap)):
+        bounds = loss_output_bounds(losses, max_loss=cap, mechanism=mechanism, epsilon=epsilon)
+        law = mechanism.output_distribution(bounds, epsilon)
+        errors.append(law.mean_absolute_error(bounds.value))
+    assert errors[0] <= 1.1 * errors[1]
+    if tail == "even":
+        assert errors[0] < 0.5 * errors[1]

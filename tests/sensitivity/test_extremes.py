@@ -17,11 +17,11 @@ from dp_metrics.sensitivity.aggregates import LossAggregate, VarianceAggregate
 from dp_metrics.sensitivity.exact import (
     LEVELS,
     UNIT_BITS,
+    LevelSums,
     exact_sum,
     in_units,
     level_from,
     level_units,
-    sums_by_level,
     to_units,
 )
 from dp_metrics.sensitivity.trimmed_variance import clipped_squares, least_spreads
@@ -51,10 +51,14 @@ def test_a_value_lies_between_its_level_and_the_next(value):
     assert number == 0 or exact_level(number - 1) < Fraction(value)
 
 
-@given(st.lists(ANY_SIZE, max_size=50))
-def test_sums_by_level_are_those_of_brute_force(values):
-    x = np.array(values)
-    found = sums_by_level(x)
+@given(st.lists(ANY_SIZE, min_size=1, max_size=50), st.integers(1, 3))
+def test_sums_by_level_are_those_of_brute_force(values, blocks):
+    sums = LevelSums()
+    for block in np.array_split(np.array(values), blocks):
+        if block.size:
+            sums.add(block)
+    found = sums.found()
+    assert list(found) == sorted(found)
     expected = {}
     for value in values:
         count, total = expected.get(level_of(value), (0, 0))
@@ -64,10 +68,12 @@ def test_sums_by_level_are_those_of_brute_force(values):
 
 def test_sums_by_level_of_a_whole_block_lose_no_bit():
     x = np.nextafter(np.full(1 << 14, 1.0625), 1.0)  # all mantissas nearly full, in one level
-    ((number, (count, mantissas)),) = sums_by_level(x).items()
+    sums = LevelSums()
+    sums.add(x)
+    ((number, (count, mantissas)),) = sums.found().items()
     assert (count, in_units(number, mantissas)) == (x.size, x.size * to_units(x[:1])[0])
     with pytest.raises(ValueError, match="blocks"):
-        sums_by_level(np.ones((1 << 14) + 1))
+        sums.add(np.ones((1 << 14) + 1))
 
 
 # Clipped sums of losses
