@@ -189,6 +189,16 @@ def test_the_core_decides_where_it_can(monkeypatch):
         clipped_squares(aggregate, least, Fraction(1), not_asked)  # most of the core is farther than that
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+def test_more_values_than_the_ranks_may_be_too_far_on_one_side(sign):
+    """Ten values at -8 pull the best centre so far below 0 that the 13 at 10 are out of reach."""
+    x = sign * np.repeat([-8.0, 0.0, 10.0, 1000.0], [10, 400, 13, 10])
+    aggregate = VarianceAggregate.from_data(x, capacity=20)
+    found = clipped_squares(aggregate, least_spreads(aggregate, 20), Fraction(10), lambda: np.sort(x))
+    spread = 10 * 64 - Fraction(80**2, 410)
+    assert found == spread + 23 * 100
+
+
 @given(st.lists(ORDINARY, max_size=7), ORDINARY, st.floats(1e-3, 300))
 def test_one_more_value_adds_at_most_the_square_of_the_width(values, more, width):
     width = Fraction(width)
