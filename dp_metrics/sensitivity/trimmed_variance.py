@@ -1,7 +1,7 @@
 """The least variance of what remains of a column when its most extreme values are dropped, exactly."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from itertools import accumulate, pairwise
 from typing import TypeAlias
@@ -17,6 +17,8 @@ __all__ = ["LeastSpreads", "clipped_squares", "least_spreads"]
 
 LeastSpreads: TypeAlias = tuple[int, list[int]]
 """What `least_spreads` returns."""
+
+_MOST_RANKS = 1024  # to look at before all values are
 
 
 def least_spreads(aggregate: VarianceAggregate, ranks: int) -> LeastSpreads:
@@ -88,13 +90,22 @@ def clipped_squares(
     the values without the ranks / 2 largest and smallest ones, does better: from such a centre even the core,
     which lies on one side of it, adds at least what it adds from where the first value gets so far.
     """
-    (unit, spreads), n = least, aggregate.n
+    n = aggregate.n
     if n == 0:
         return Fraction(0)
-    best = _least_cost(spreads, range(n, n - len(spreads), -1), unit, n, width)
-    if best == 0 or _core_decides(aggregate, (len(spreads) - 1) // 2, width, best):
-        return best
+    for unit, spreads in _more_and_more(aggregate, least):
+        best = _least_cost(spreads, range(n, n - len(spreads), -1), unit, n, width)
+        if best == 0 or _core_decides(aggregate, (len(spreads) - 1) // 2, width, best):
+            return best
     return _clipped_squares_in_order(in_order(), width)
+
+
+def _more_and_more(aggregate: VarianceAggregate, least: LeastSpreads) -> Iterator[LeastSpreads]:
+    """Yield the least spreads that are there, and those at all ranks that the aggregate knows."""
+    yield least
+    ranks = min(aggregate.capacity, aggregate.n, _MOST_RANKS)
+    if ranks >= len(least[1]):
+        yield least_spreads(aggregate, ranks)
 
 
 def _least_cost(spreads: list[int], sizes: Sequence[int], unit: int, n: int, width: Fraction) -> Fraction:

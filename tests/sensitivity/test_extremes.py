@@ -187,6 +187,13 @@ def test_the_core_decides_where_it_can(monkeypatch):
     assert clipped_squares(aggregate, least, width, lambda: np.sort(x)) == near
     with pytest.raises(AssertionError, match="again"):
         clipped_squares(aggregate, least, Fraction(1), not_asked)  # most of the core is farther than that
+    # what the aggregate knows beyond the ranks is asked first
+    more, narrow = VarianceAggregate.from_data(x, capacity=400), Fraction(9, 2)
+    assert clipped_squares(more, least, narrow, not_asked) == clipped_squares(
+        aggregate, least, narrow, lambda: np.sort(x)
+    )
+    with pytest.raises(AssertionError, match="again"):
+        clipped_squares(aggregate, least, narrow, not_asked)
 
 
 @pytest.mark.parametrize("sign", [1, -1])
