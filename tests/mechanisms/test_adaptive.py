@@ -87,7 +87,7 @@ def test_scale_and_release_together_cost_epsilon_and_no_more(case, epsilon):
     assert 0.99 < worst <= 1 + TOLERANCE
 
 
-@pytest.mark.parametrize("share", [0.01, 0.9])
+@pytest.mark.parametrize("share", [pytest.param(0.01, marks=pytest.mark.slow), 0.9])
 def test_any_share_of_the_first_stage_is_private(share):
     mechanism = Adaptive(threshold=1e-9, share=share)
     for metric, domain in ((private_mean_loss, FREE), (private_variance, SPREAD)):

@@ -81,7 +81,8 @@ def test_peak_memory_of_an_update_does_not_grow_with_the_chunk(kind, integers):
             peak = peak_of(lambda c=capacity: LossSummary(dp.private_mse, capacity=c).update(y, p))
         else:
             peak = peak_of(lambda c=capacity: VarianceSummary(capacity=c).update(p))
-        assert peak <= 2 * MEGABYTE
+        # sums by level take 0.8 MB while a chunk is read
+        assert peak <= (3 if kind == "loss" else 2) * MEGABYTE
 
 
 @pytest.mark.parametrize("order", ["ascending", "descending", "constant"])
