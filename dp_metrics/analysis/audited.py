@@ -9,13 +9,13 @@ import numpy as np
 
 from dp_metrics.analysis.auditing import AuditResult, audit, metric_loss
 from dp_metrics.inputs.floats import Floats
-from dp_metrics.mechanisms import AboveThreshold, Mechanism, get_mechanism
+from dp_metrics.mechanisms import AboveThreshold, Adaptive, Mechanism, get_mechanism
 from dp_metrics.metrics import FUNCTIONS, METRICS
 
 __all__ = ["AUDITED", "Audited", "Finding", "run_audit", "to_table"]
 
 _COMPARATORS = ("inverse_sensitivity", "piecewise_laplace", "laplace", "geometric")
-_COMPARATOR_TOLERANCE = 1e-9  # their losses are computed in float64, those of hazard in integers
+_TOLERANCE = 1e-9  # of losses that are computed in float64, as those of drawn scales and of comparators
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,8 @@ class Audited:
         Whether the mechanisms that need a public upper limit apply.
     adds : bool, default=False
         Whether neighbours differ by a record that is there or not: the record that differs is left out.
+    sums : bool, default=False
+        Whether noisy sums serve the metric where the number of records is private.
     per_record : callable or None, default=None
         Makes public options that have an entry per record.
     records : callable or None, default=None
@@ -42,6 +44,7 @@ class Audited:
     options: Mapping[str, Any] = field(default_factory=dict)
     bounded: bool = False
     adds: bool = False
+    sums: bool = False
     per_record: Callable[[Floats], dict[str, Any]] | None = None
     records: Callable[[Floats], Sequence[Any]] | None = None
 
@@ -84,8 +87,9 @@ def _rows() -> dict[str, Audited]:
 AUDITED: dict[str, Audited] = {
     **_rows(),
     "private_mse, weights": Audited("private_mse", {"bounds": (0, 1)}, bounded=True, per_record=_weights),
-    "private_mse, add or remove": Audited("private_mse", {"bounds": (0, 1)}, adds=True),
-    "private_variance, add or remove": Audited("private_variance", adds=True),
+    "private_mse, add or remove": Audited("private_mse", {"bounds": (0, 1)}, adds=True, sums=True),
+    "private_variance, add or remove": Audited("private_variance", {"bounds": (0, 1)}, adds=True, sums=True),
+    "private_mean, add or remove": Audited("private_mean", adds=True, sums=True),
     "private_mean_pinball_loss, alpha": Audited("private_mean_pinball_loss", {"alpha": 0.9}),
     "private_log_loss, two columns": Audited(
         "private_log_loss", {"max_loss": 10.0}, bounded=True, records=_two_columns
@@ -109,6 +113,7 @@ def run_audit(
     *,
     n: int = 10,
     steps: int = 100,
+    mechanisms: Sequence[str] = (),
     progress: Callable[[Sequence[Any]], Any] = lambda plan: plan,
 ) -> list[Finding]:
     """Audit every public metric with every mechanism that applies.
@@ -121,6 +126,8 @@ def run_audit(
         Records of each made-up data set.
     steps : int, default=100
         Steps of hill climbing after the adversarial pairs.
+    mechanisms : sequence of str, default=()
+        Names of the mechanisms to audit; none: all.
     progress : callable, default=no progress
         Wraps the list of what there is to do, as tqdm does.
 
@@ -129,21 +136,24 @@ def run_audit(
     list of Finding
         The worst pair found for each.
     """
+    # so small a threshold lets few records go through both stages
+    always: dict[str, Mechanism] = {"adaptive": Adaptive(threshold=1e-9), "hazard": get_mechanism("hazard")}
     # a coarse beta keeps the exact comparison of all candidates quick; the mechanism is the same
     bounded_only: dict[str, Mechanism] = {
         "above_threshold": AboveThreshold(beta=1.2),
         **{name: get_mechanism(name) for name in _COMPARATORS},
     }
+    sums_only = {"geometric": bounded_only["geometric"]}
     plan = [
         (name, audited, label, mechanism, epsilon)
         for name, audited in AUDITED.items()
         for label, mechanism in {
-            "hazard": get_mechanism("hazard"),
-            **(bounded_only if audited.bounded else {}),
+            **always,
+            **(bounded_only if audited.bounded else sums_only if audited.sums else {}),
         }.items()
         # with a private n the ranks are as many as any n could need, which makes small claims slow to check
         for epsilon in epsilons
-        if epsilon >= 1 or not audited.adds
+        if (epsilon >= 1 or not audited.adds) and (not mechanisms or label in mechanisms)
     ]
     findings = []
     for name, audited, label, mechanism, epsilon in progress(plan):
@@ -151,9 +161,10 @@ def run_audit(
             f"{name} with {label}",
             audited.loss(epsilon, mechanism),
             epsilon=epsilon,
-            n=n,
-            steps=steps // 10 if audited.adds else steps,
-            tolerance=0.0 if label in ("hazard", "geometric") else _COMPARATOR_TOLERANCE,
+            n=min(n, 5) if audited.adds else n,
+            # where a comparison takes long, most of the search is in the adversarial pairs
+            steps=steps // 10 if audited.adds else steps // 4 if label == "adaptive" else steps,
+            tolerance=0.0 if label in ("hazard", "geometric") else _TOLERANCE,
         )
         findings.append(Finding(name, label, epsilon, result))
     return findings

@@ -26,6 +26,7 @@ from dp_metrics.evaluation.sources import (
     import_extra,
 )
 from dp_metrics.evaluation.studies import Study, StudyError
+from dp_metrics.mechanisms import MECHANISMS
 
 __all__ = ["main"]
 
@@ -230,7 +231,10 @@ def _audit(options: argparse.Namespace) -> None:
     from tqdm import tqdm
 
     bar = partial(tqdm, desc="audit", unit="claim", file=sys.stderr)
-    findings = run_audit(options.epsilon, n=options.records, steps=options.steps, progress=bar)
+    if unknown := [name for name in options.mechanism if name not in MECHANISMS]:
+        raise _CommandError(f"unknown mechanism {unknown[0]!r}; there are: {', '.join(MECHANISMS)}")
+    sizes = {"n": options.records, "steps": options.steps}
+    findings = run_audit(options.epsilon, **sizes, mechanisms=options.mechanism, progress=bar)
     passed = all(finding.result.passed for finding in findings)
     if options.json:
         rows = [
@@ -259,6 +263,8 @@ def _add_audit(commands: Any) -> None:
     )
     claims = {"default": [0.1, 1.0, 4.0], "metavar": "E", "help": "claims to check (default: 0.1 1 4)"}
     parser.add_argument("--epsilon", nargs="+", type=float, **claims)
+    several: dict[str, Any] = {"nargs": "+", "action": "extend", "metavar": "NAME", "default": []}
+    parser.add_argument("--mechanism", **several, help="mechanisms (default: all)")
     for option, default, text in (
         ("--records", 10, "records of each data set"),
         ("--steps", 100, "steps of hill climbing"),

@@ -55,12 +55,13 @@ def _paper_with(beta: float, unit: float) -> Mechanism:
     return replace(AboveThreshold.paper(unit), beta=beta)
 
 
-# Okabe and Ito's palette and a grey, safe for the colour-blind. The dotted line lets inverse_sensitivity,
-# almost the same on most data, show through.
+# Okabe and Ito's palette and a grey, safe for the colour-blind. Dotted lines let what is almost or quite the
+# same below them show through: adaptive below hazard, inverse_sensitivity below piecewise_laplace.
 CURVES: dict[str, Curve] = {
     curve.mechanism: curve
     for curve in (
-        Curve("hazard", "hazard", partial(_named, "hazard"), "#D55E00", "o"),
+        Curve("adaptive", "adaptive (default)", partial(_named, "adaptive"), "#D55E00", "o"),
+        Curve("hazard", "hazard", partial(_named, "hazard"), "#000000", ".", line=":"),
         Curve(
             "above_threshold", "AboveThreshold (our settings)", partial(_named, "above_threshold"),
             "#0072B2", "s",

@@ -77,7 +77,7 @@ def _draw_errors(axes: Any, *, study: Study, lines: Any) -> None:
             low = np.maximum(points["low"], y / 10)
             axes.fill_between(x, low, points["high"], color=curve.colour, alpha=0.15, linewidth=0)
     if (lines["sampling"] > 0).any():
-        style = {"color": "black", "linestyle": ":", "linewidth": 1}
+        style = {"color": "0.35", "linestyle": "-.", "linewidth": 1}
         axes.axhline(float(lines["sampling"].mean()), label="sampling standard error", **style)
     ticks = sorted(set(lines["epsilon"]))
     if len(ticks) <= 8:  # more would overlap

@@ -23,8 +23,9 @@ from dp_metrics.evaluation.studies import STUDIES, Study
 __all__ = ["overall_tables", "report_page", "tables_of", "write_report"]
 
 _COMPARED = ("variance", "cross-entropy", "mse", "mae")
-_RIVALS = ("above_threshold", "paper", "inverse_sensitivity", "laplace", "clipped_mean")
-_SEARCHES = ("paper", "above_threshold", "hazard")
+_DEFAULT = "adaptive"
+_RIVALS = ("hazard", "above_threshold", "paper", "inverse_sensitivity", "laplace", "clipped_mean")
+_SEARCHES = ("paper", "above_threshold", "hazard", _DEFAULT)
 _PANEL = ["dataset", "metric", "column"]
 _ASYMMETRIES = {
     "0 to 0.1": (0.0, 0.1),
@@ -99,22 +100,22 @@ def tables_of(study: Study, rows: Sequence[ResultRow]) -> dict[str, Any]:
 def overall_tables(rows: Sequence[ResultRow]) -> dict[str, Any]:
     """Return the tables over all panels of variance, cross-entropy, MSE and MAE: DataFrames by title."""
     lines = summarise([row for row in rows if row.figure in _COMPARED])
-    if "hazard" not in set(lines["mechanism"]):
+    if _DEFAULT not in set(lines["mechanism"]):
         return {}
     wide = _pivot(lines, "mean")
-    ratios = wide[[name for name in _RIVALS if name in wide.columns]].div(wide["hazard"], axis=0)
+    ratios = wide[[name for name in _RIVALS if name in wide.columns]].div(wide[_DEFAULT], axis=0)
     ratios = ratios.rename(columns={name: curve.title for name, curve in CURVES.items()})
     groups = ratios.groupby(level="epsilon")
     lines = lines.set_index([*_PANEL, "epsilon"])
-    hazard = lines[(lines["mechanism"] == "hazard") & (lines["sampling"] > 0)]
+    own = lines[(lines["mechanism"] == _DEFAULT) & (lines["sampling"] > 0)]
     smallest = lines.index.get_level_values("epsilon").min()
     stopped = _pivot(lines[lines.index.get_level_values("epsilon") == smallest].reset_index(), "stopped")
     stopped = stopped[[name for name in _SEARCHES if name in stopped.columns]]
     stopped.index = [Task(*panel[:3]).title for panel in stopped.index]
     return {
-        "Mean error / mean error of hazard, geometric means over panels": groups.agg(_geometric_mean).T,
+        f"Mean error / mean error of {_DEFAULT}, geometric means over panels": groups.agg(_geometric_mean).T,
         "Share of panels in which this is above 1": groups.agg(lambda part: (part.dropna() > 1).mean()).T,
-        "Mean error of hazard / sampling standard error": _by_panel(hazard["mean"] / hazard["sampling"]),
+        f"Mean error of {_DEFAULT} / sampling standard error": _by_panel(own["mean"] / own["sampling"]),
         f"Share of releases below a tenth of the true value, at epsilon {smallest:g}": stopped,
     }
 

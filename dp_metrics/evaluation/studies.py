@@ -43,7 +43,7 @@ _MSE, _MAE = (tuple(Task(name, metric) for name in _REGRESSED) for metric in ("m
 _ALL = tuple(CURVES.values())
 _WITH_AND_WITHOUT = tuple(
     CURVES[name].told(bounded=bounded)
-    for name in ("hazard", "above_threshold", "paper")
+    for name in ("adaptive", "hazard", "above_threshold", "paper")
     for bounded in (True, False)
 )
 _ASYMMETRIC = tuple(CURVES[name] for name in ("inverse_sensitivity", "paper", "hazard"))

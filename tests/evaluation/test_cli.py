@@ -88,7 +88,7 @@ def test_json(small, capsys):
     assert set(document) == {"warning", "plots", "rows"}
     assert len(document["rows"]) == 3 * len(MECHANISMS)
     row = document["rows"][0]
-    assert (row["dataset"], row["metric"], row["mechanism"]) == ("synthetic", "private_mse", "hazard")
+    assert (row["dataset"], row["metric"], row["mechanism"]) == ("synthetic", "private_mse", "adaptive")
     assert row["release"] >= 0
     assert row["true_value_not_private"] > 0
     assert document["rows"][-1]["release"] is document["rows"][-1]["expected_error"] is None
@@ -225,10 +225,10 @@ def test_embedded_data_end_to_end(tmp_path):
         text=True,
     )
     document = json.loads(shown.stdout)
-    assert [row["dataset"] for row in document["rows"]].count("digits") == 4 * 6
-    assert [row["dataset"] for row in document["rows"]].count("synthetic") == 4 * 6 * 3
+    assert [row["dataset"] for row in document["rows"]].count("digits") == 4 * len(MECHANISM_CURVES)
+    assert [row["dataset"] for row in document["rows"]].count("synthetic") == 4 * len(MECHANISM_CURVES) * 3
     assert sorted(path.name for path in tmp_path.iterdir()) == ["digits.png", "synthetic.png"]
     assert "Traceback" not in shown.stderr
     for row in document["rows"]:
-        if row["mechanism"] == "hazard" and row["epsilon"] == 2:
+        if row["mechanism"] == "adaptive" and row["epsilon"] == 2:
             assert row["expected_error"] < row["true_value_not_private"]

@@ -34,7 +34,7 @@ STUDY = dataclasses.replace(STUDIES["mae"], tasks=(TASK,))
 BOUNDED = {TASK: Population("mae", np.random.default_rng(0).gamma(2.0, 3.0, size=1500), (0.0, 100.0))}
 UNBOUNDED = {TASK: dataclasses.replace(BOUNDED[TASK], bounds=None)}
 STAMP = {"versions": "numpy=2", "revision": "abc"}
-FREE = ["hazard", "above_threshold", "paper"]  # serve a metric without bounds
+FREE = ["adaptive", "hazard", "above_threshold", "paper"]  # serve a metric without bounds
 
 
 def rows_of(study=STUDY, populations=BOUNDED, epsilons=(1.0,), repeats=2, done=frozenset(), jobs=1):
@@ -87,8 +87,8 @@ def test_without_bounds_only_what_can_do_without():
     study = dataclasses.replace(STUDIES["unbounded-losses"], tasks=(TASK,))
     assert {row.setting for row in rows_of(study, UNBOUNDED, repeats=1)} == {"unbounded"}
     both = rows_of(study, BOUNDED, repeats=1)
-    assert [row.setting for row in both] == ["bounded", "unbounded"] * 3
-    assert [row.bounded for row in both] == [1, 0] * 3
+    assert [row.setting for row in both] == ["bounded", "unbounded"] * len(FREE)
+    assert [row.bounded for row in both] == [1, 0] * len(FREE)
     assert len({row.draw_seed for row in both}) == 1
 
 
@@ -157,7 +157,7 @@ def test_asymmetry_by_hand():
 def test_names_that_do_not_exist():
     with pytest.raises(StudyError, match=r"unknown figure 'fig1'; there are: variance, cross-entropy, mse"):
         select_studies(["fig1"], [], [])
-    with pytest.raises(StudyError, match=r"unknown mechanism 'gauss'; there are: hazard, above_threshold"):
+    with pytest.raises(StudyError, match=r"unknown mechanism 'gauss'; there are: adaptive, hazard"):
         select_studies([], [], ["gauss"])
     with pytest.raises(DatasetError, match=r"unknown data set 'iris'; there are: synthetic"):
         select_studies([], ["iris"], [])

@@ -136,11 +136,12 @@ def test_nothing_overlaps_in_an_evaluation(make_row, figures, tmp_path, metrics,
 def test_an_evaluation_shows_expected_errors(make_row, figures, tmp_path):
     draw_evaluation(*evaluation(make_row, bounded=False), tmp_path / "plot.png")
     lines = {line.get_label(): line for line in figures[0].axes[0].lines}
-    assert list(lines) == [CURVES[n].title for n in ("hazard", "above_threshold", "paper")] + [
+    assert list(lines) == [CURVES[n].title for n in ("adaptive", "hazard", "above_threshold", "paper")] + [
         "sampling standard error"
     ]
-    assert lines["hazard"].get_color() == CURVES["hazard"].colour
-    assert lines["hazard"].get_ydata().tolist() == pytest.approx([0.5, 0.05])
+    first = CURVES["adaptive"]
+    assert lines[first.title].get_color() == first.colour
+    assert lines[first.title].get_ydata().tolist() == pytest.approx([0.5, 0.05])
     assert lines["sampling standard error"].get_ydata() == pytest.approx([0.05, 0.05])
     assert "need public bounds: inverse_sensitivity, piecewise_laplace, laplace" in figures[0].get_suptitle()
     assert "capped at 10 x the true value" in figures[0].get_suptitle()

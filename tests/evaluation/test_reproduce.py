@@ -111,7 +111,7 @@ def test_more_processes(small):
 
 def test_unknown_names(small, capsys):
     assert "unknown figure 'fig1'; there are: variance, cross-entropy" in failure(capsys, "--figure", "fig1")
-    assert "unknown mechanism 'gauss'; there are: hazard" in failure(capsys, "--mechanism", "gauss")
+    assert "unknown mechanism 'gauss'; there are: adaptive, hazard" in failure(capsys, "--mechanism", "gauss")
     assert "unknown data set 'iris'; there are: synthetic" in failure(capsys, "--dataset", "iris")
 
 
@@ -184,4 +184,4 @@ def test_quick_run(tmp_path):
     panels = {(row.figure, row.dataset, row.column, row.metric) for row in ResultsFile(tmp_path).rows}
     assert len(panels) == (31 if real else 10)
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert "Mean error / mean error of hazard" in page
+    assert "Mean error / mean error of adaptive" in page
