@@ -13,7 +13,9 @@ which answers one line of JSON with another. So it needs nothing there but the l
 - Error: mean of |release - true value| / true value over random data sets, one release of each at each
   epsilon. The data sets are the same for all libraries: clip(lognormal(0, 1) * 1000, 0, 50000).
 
-Bounds are (0, 50000), n is public and neighbours differ in the value of one record, for all libraries.
+Bounds are (0, 50000) for all libraries. In the peers n is public and neighbours differ in the value of one
+record; this library is also shown with a private n, where a record may be added or removed. The last table
+has its error / that of the best peer.
 """
 
 import argparse
@@ -24,6 +26,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from statistics import median
@@ -41,17 +44,17 @@ Release = Callable[[], float]
 Prepare = Callable[[str, Floats, tuple[float, float], float], Release]
 
 
-def _by_functions(variance: Callable[..., float], mean: Callable[..., float]) -> Prepare:
+def _by_functions(variance: Callable[..., float], mean: Callable[..., float], **options: Any) -> Prepare:
     functions = {"variance": variance, "mean": mean}
     return lambda statistic, x, bounds, epsilon: (
-        lambda: functions[statistic](x, epsilon=epsilon, bounds=bounds)
+        lambda: functions[statistic](x, epsilon=epsilon, bounds=bounds, **options)
     )
 
 
-def _prepare_dp_metrics() -> Prepare:
+def _prepare_dp_metrics(**options: Any) -> Prepare:
     import dp_metrics
 
-    return _by_functions(dp_metrics.private_variance, dp_metrics.private_mean)
+    return _by_functions(dp_metrics.private_variance, dp_metrics.private_mean, **options)
 
 
 def _prepare_diffprivlib() -> Prepare:
@@ -76,13 +79,19 @@ def _prepare_opendp() -> Prepare:
     return prepare
 
 
+PRIVATE_N = "dp_metrics, add or remove"
 LIBRARIES = {
     "dp_metrics": _prepare_dp_metrics,
+    PRIVATE_N: partial(_prepare_dp_metrics, neighboring="add_or_remove_one"),
     "diffprivlib": _prepare_diffprivlib,
     "opendp": _prepare_opendp,
 }
 NAMES = {
     "dp_metrics": {"variance": "`private_variance`", "mean": "`private_mean`"},
+    PRIVATE_N: {
+        "variance": "`private_variance`, add or remove",
+        "mean": "`private_mean`, add or remove",
+    },
     "diffprivlib": {"variance": "diffprivlib `tools.var`", "mean": "diffprivlib `tools.mean`"},
     "opendp": {"variance": "OpenDP variance + Laplace", "mean": "OpenDP mean + Laplace"},
 }
@@ -122,7 +131,7 @@ def work(library: str) -> None:
     except ImportError as error:
         print(json.dumps({"missing": f"{type(error).__name__}: {error}"}), flush=True)
         return
-    versions = {name: version(name) for name in (library, "numpy")}
+    versions = {name: version(name) for name in (library.partition(",")[0], "numpy")}
     print(json.dumps({"versions": versions}), flush=True)
     for line in sys.stdin:
         print(json.dumps(answer(prepare, json.loads(line))), flush=True)
@@ -258,25 +267,51 @@ def print_accuracy(workers: Sequence[Worker], sizes: Sequence[int], repeats: int
     return rows
 
 
+def print_ratios(rows: Sequence[dict[str, Any]]) -> None:
+    """Print how this library's errors compare with the best peer's; nothing if there is no peer."""
+    errors = {
+        (row["statistic"], row["n"], row["library"], row["epsilon"]): row["mean_relative_error"]
+        for row in rows
+    }
+    peers = [library for library in HOW_TO_GET if library in {row["library"] for row in rows}]
+    if not peers:
+        return
+    print("\nError / error of the best peer:\n")
+    print_row("release", "n", *(f"eps {epsilon:g}" for epsilon in EPSILONS))
+    print("|---" * (2 + len(EPSILONS)) + "|")
+    for statistic, n in dict.fromkeys((row["statistic"], row["n"]) for row in rows):
+        for library in ("dp_metrics", PRIVATE_N):
+            ratios = [
+                errors[statistic, n, library, e] / min(errors[statistic, n, peer, e] for peer in peers)
+                for e in EPSILONS
+            ]
+            print_row(NAMES[library][statistic], f"{n:,}", *(f"{ratio:.2g}" for ratio in ratios))
+
+
 def main() -> None:
-    """Print both tables."""
+    """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     add_peers(parser)
     parser.add_argument("--sizes", type=int, nargs="+", default=[1_000, 10_000, 100_000, 1_000_000])
     parser.add_argument("--accuracy-sizes", type=int, nargs="+", default=[1_000, 100_000])
     parser.add_argument("--repeats", type=int, default=200, help="data sets of the table of errors")
-    parser.add_argument("--timings", type=int, default=51, help="calls of which the median time is taken")
+    parser.add_argument(
+        "--timings", type=int, default=51, help="calls of which the median time is taken; 0 for no times"
+    )
     parser.add_argument("--output", type=Path, help="folder of a CSV file of the errors")
     parser.add_argument("--worker", choices=LIBRARIES, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.worker:
         return work(arguments.worker)
     with ExitStack() as stack:
-        workers = [stack.enter_context(Worker("dp_metrics", sys.executable)), *start_peers(stack, arguments)]
-        for worker in workers:
+        own, private_n = (stack.enter_context(Worker(n, sys.executable)) for n in ("dp_metrics", PRIVATE_N))
+        peers = start_peers(stack, arguments)
+        for worker in (own, *peers):
             print(", ".join(f"{name} {number}" for name, number in worker.versions.items()))
-        print_speed(workers, arguments.sizes, arguments.timings)
-        rows = print_accuracy(workers, arguments.accuracy_sizes, arguments.repeats)
+        if arguments.timings:
+            print_speed([own, *peers], arguments.sizes, arguments.timings)
+        rows = print_accuracy([own, private_n, *peers], arguments.accuracy_sizes, arguments.repeats)
+        print_ratios(rows)
     if arguments.output:
         arguments.output.mkdir(parents=True, exist_ok=True)
         path = arguments.output / "peers.csv"
