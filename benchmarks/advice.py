@@ -1,13 +1,11 @@
-"""Print measurements behind three pieces of advice in the documentation; exact output laws, nothing sampled.
+"""Print measurements behind two pieces of advice in the documentation; exact output laws, nothing sampled.
 
-Run `python benchmarks/advice.py`; with `DP_METRICS_DATA=path/to/data` it prints the third table too.
+Run `python benchmarks/advice.py`; with `DP_METRICS_DATA=path/to/data` it prints the second table too.
 
-1. A coarser resolution: error with `Hazard(resolution=0.05)` / error of the default, for n * epsilon from
-   2,000 on, and in brackets the relative error of the default.
-2. Intervals built from `private_std`: how often release +- 1.96 * private_std(losses) / sqrt(n), half of
+1. Intervals built from `private_std`: how often release +- 1.96 * private_std(losses) / sqrt(n), half of
    epsilon for each of the two numbers, covers the mean of the population; 95 % is meant. In brackets the
    median of the private standard deviation / the exact one.
-3. The share of releases of the default below the truth, in the 13 tasks of `accuracy.py`.
+2. The share of releases of the default below the truth, in the 13 tasks of `accuracy.py`.
 """
 
 import math
@@ -17,14 +15,14 @@ from pathlib import Path
 
 import numpy as np
 
-from dp_metrics import Hazard, expected_error, private_mean_loss
 from dp_metrics.analysis.studies import loss_output_bounds, variance_output_bounds
 from dp_metrics.evaluation.population import Population
+from dp_metrics.mechanisms import Adaptive
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "docs"))
 from error_table import EPSILONS, LOSSES, RECORDS
 
-DEFAULT, COARSE = Hazard(), Hazard(resolution=0.05)
+DEFAULT = Adaptive()
 MEANS = {
     "absolute error, normal": math.sqrt(2 / math.pi),
     "squared error, normal": 1.0,
@@ -38,20 +36,7 @@ def sample(kind: str, n: int, seed: int) -> np.ndarray:
     return LOSSES[kind](np.random.default_rng([seed, n]), n)
 
 
-def resolution_ratio(kind: str, n: int, epsilon: float, sets: int = 5) -> tuple[float, float]:
-    """Return (relative error of the default, error of the coarse resolution / error of the default)."""
-    errors = []
-    for seed in range(sets):
-        losses = sample(kind, n, seed)
-        planned = [
-            expected_error(private_mean_loss, losses, epsilon=epsilon, mechanism=m) for m in (DEFAULT, COARSE)
-        ]
-        errors.append([error.mean_absolute / losses.mean() for error in planned])
-    default, coarse = np.mean(errors, axis=0).tolist()
-    return default, coarse / default
-
-
-def coverage(kind: str, n: int, epsilon: float, sets: int = 60) -> tuple[float, float]:
+def coverage(kind: str, n: int, epsilon: float, sets: int = 30) -> tuple[float, float]:
     """Return (coverage of the mean by the interval, median of the private / exact standard deviation)."""
     covered, spread = [], []
     for seed in range(sets):
@@ -103,12 +88,6 @@ def print_real_tasks() -> None:
 
 def main() -> None:
     columns = ("errors of the model", "n", *(f"epsilon {epsilon:g}" for epsilon in EPSILONS))
-    print_header("Error with resolution 0.05 / error of the default (the latter / truth)", *columns)
-    for kind in LOSSES:
-        for n in RECORDS:
-            pairs = [resolution_ratio(kind, n, e) if n * e >= 2000 else None for e in EPSILONS]
-            if any(pairs):
-                print_row(kind, n, *("" if p is None else f"{p[1]:.2g} ({p[0]:.2g})" for p in pairs))
     print_header("Coverage of the population's mean (private / exact standard deviation)", *columns)
     for kind in LOSSES:
         for n in RECORDS[:3]:

@@ -34,10 +34,10 @@ from dp_metrics.inputs import losses
 
 EPSILONS = np.geomspace(0.1, 10.0, 13)
 RECORDS = 1_000
-MECHANISMS = ("hazard", "paper", "inverse_sensitivity", "laplace")
+MECHANISMS = ("adaptive", "paper", "inverse_sensitivity", "laplace")
 STANDARD_ERROR = "standard error of the metric itself"
 LABELS = {
-    "hazard": "hazard, the default of dp_metrics",
+    "adaptive": "adaptive, the default of dp_metrics",
     "paper": "the paper's mechanism and settings",
     "inverse_sensitivity": "inverse sensitivity (needs bounds)",
     "laplace": "Laplace (needs bounds)",
@@ -45,7 +45,10 @@ LABELS = {
     "opendp": "OpenDP (no MSE, no log loss)",
 }
 STYLES = {
-    "hazard": {"linewidth": 4.0, "zorder": 1.9},  # broad and below the others, so that it hides none of them
+    "adaptive": {
+        "linewidth": 4.0,
+        "zorder": 1.9,
+    },  # broad and below the others, so that it hides none of them
     "paper": {"linewidth": 1.8},
     "inverse_sensitivity": {"linewidth": 1.8, "linestyle": "--"},
     "laplace": {"linewidth": 1.8, "linestyle": "--"},
@@ -92,7 +95,7 @@ def mse_of_bike_rentals() -> Panel:
         "MSE of a model, bike rentals",
         "no bounds; dashed: public bounds (0, 5000)",
         Population("mse", values, (0.0, cap)),
-        without_bounds=("hazard", "paper"),
+        without_bounds=("adaptive", "paper"),
     )
 
 
@@ -177,7 +180,7 @@ def decorate(figure: Figure, panels: Sequence[Panel]) -> None:
     handles, labels = figure.axes[-1].get_legend_handles_labels()
     legend = dict(zip(labels, handles, strict=True))
     # columns are filled from the top: those without bounds and the yardstick, those with bounds, the peers
-    first = [LABELS["hazard"], LABELS["paper"], STANDARD_ERROR]
+    first = [LABELS["adaptive"], LABELS["paper"], STANDARD_ERROR]
     order = [*first, *(label for label in labels if label not in first)]
     figure.legend(
         [legend[label] for label in order],
