@@ -263,7 +263,11 @@ class AdaptiveLaw:
     def release(self, entropy: Entropy) -> tuple[float, float]:
         """Draw a release, and C1 with it."""
         clipped = self._clipped(self.first.release(entropy))
-        return self._given(clipped).release(entropy), _rounded(clipped.most * clipped.unit)
+        return self._given(clipped).release(entropy), _scale(clipped)
+
+    def scale(self, drawn: float) -> float:
+        """Return C1 for what the first stage has drawn."""
+        return _scale(self._clipped(drawn))
 
     def _clipped(self, drawn: float) -> Clipped:
         smallest = _SMALLEST_WIDTH if self._extremes.are_widths else _SMALLEST_LOSS
@@ -272,7 +276,7 @@ class AdaptiveLaw:
     def _given(self, clipped: Clipped) -> GeometricLaw | SumsLaw:
         total, most, unit = clipped
         if (n := self._extremes.private_n) is not None:
-            sums = ratio_sums(total, most, n, _rounded(most * unit), self._limit)
+            sums = ratio_sums(total, most, n, _scale(clipped), self._limit)
             return SumsLaw(sums, self.epsilon)
         # in steps of C1 / fineness, rounded: one record moves this by at most so many steps
         fineness = 1 << max(min(_BITS_OF_INDEX - self._n.bit_length(), _BITS), 0)
@@ -310,3 +314,7 @@ class AdaptiveLaw:
 
 def _rounded(number: Fraction) -> float:
     return rounded_quotient(number.numerator, number.denominator)
+
+
+def _scale(clipped: Clipped) -> float:
+    return _rounded(clipped.most * clipped.unit)
