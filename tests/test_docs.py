@@ -278,7 +278,7 @@ def test_the_table_of_medians_is_what_its_script_prints(error_table, tmp_path, c
 
 def test_half_of_the_releases_lie_below_the_median_of_the_table(error_table):
     medians = import_module("median_table")
-    for kind, below_truth in (("squared error, heavy-tailed", 0.9), ("absolute error, normal", 0.0)):
+    for kind, below_truth in (("squared error, heavy-tailed", 0.9), ("absolute error, normal", 0.45)):
         losses = error_table.LOSSES[kind](np.random.default_rng([0, 1000]), 1000)
         median = losses.mean() * (1 + medians.signed_median(kind, 1000, 1.0, sets=1))
         with pytest.warns(SeededReleaseWarning):
