@@ -311,8 +311,7 @@ def _number(draw: Draw, n: int) -> _Number:
         return _Number(bounds.value, draw_law(draw, max(n, 1)), bounds.output_range)
     if isinstance(draw, SumsDraw):
         sums = draw.sums_law.sums
-        exact = float(sums.combine(*map(np.float64, sums.values)))
-        return _Number(exact, draw.sums_law, (0.0, sums.limit))
+        return _Number(sums.value, draw.sums_law, (0.0, sums.limit))
     if isinstance(draw, VectorDraw) and len(draw.values) == 1:
         integer = _NoisyInteger(draw)
         return _Number(draw.values, integer, (-integer.FAR, integer.FAR), lambda x: (int(x),))

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,6 +76,11 @@ class Query(Protocol):
         """Number of records, or of groups that change together."""
         ...
 
+    @property
+    def mostly_noise(self) -> int:
+        """The public n * epsilon below which a release is mostly noise."""
+        ...
+
     def needs_count(self, mechanism: Mechanism) -> bool:
         """Return whether the release uses the number of records, or an estimate of it."""
         ...
@@ -87,6 +92,9 @@ class Query(Protocol):
 
 class BoundsQuery(ABC):
     """A query that has output bounds: a mechanism releases one number."""
+
+    mostly_noise: ClassVar[int] = 50
+    """Below this n * epsilon a release is mostly noise: measured in ``benchmarks/defaults.py``."""
 
     @property
     @abstractmethod
@@ -135,6 +143,8 @@ class IntegerVector:
     values: tuple[int, ...]
     sensitivity: int
     n: int
+
+    mostly_noise: ClassVar[int] = 0
 
     @property
     def size(self) -> int:
@@ -373,6 +383,8 @@ class Variance(BoundsQuery):
     bounds: tuple[float, float] | None
     name: str = "x"
 
+    mostly_noise = 100
+
     @property
     def n(self) -> int:
         """Number of records."""
@@ -415,6 +427,8 @@ class AggregatedVariance(_Aggregated):
 
     aggregate: VarianceAggregate
     in_order: Callable[[], Floats] | None = None
+
+    mostly_noise = 100
     _made: dict[tuple[_Needs, bool], OutputBounds] = field(default_factory=dict, init=False)
 
     def sums(self) -> Sums:

@@ -26,7 +26,6 @@ __all__ = ["COUNT_SHARE", "Plan", "Release", "Released"]
 
 COUNT_SHARE = Fraction(1, 20)  # of epsilon, for the number of records where it is private and needed
 _LARGEST_COUNT = 1 << 53
-_MOSTLY_NOISE = 50  # n * epsilon of one number: see benchmarks/defaults.py
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -193,10 +192,11 @@ class Release:
             if not isinstance(draw, BoundsDraw) or isinstance(draw.mechanism, Geometric | Laplace):
                 continue
             records = query.size * draw.epsilon
-            if records < _MOSTLY_NOISE:
+            if records < query.mostly_noise:
                 warn_caller(
                     f"{self._metric}: n * epsilon is {float(records):.3g} for one number. Below "
-                    f"{_MOSTLY_NOISE} a release is mostly noise: expect errors of half the value and more.",
+                    f"{query.mostly_noise} a release is mostly noise: on heavy tails expect errors of half "
+                    "the value and more.",
                     NoisyReleaseWarning,
                 )
                 return

@@ -36,12 +36,15 @@ class Sums:
         The metric of as many arrays of noisy values, of any size and sign; public.
     limit : float
         Public limit of the metric.
+    value : float
+        The metric itself, without rounding to the lattice: private.
     """
 
     values: tuple[int, ...]
     sensitivity: int
     combine: Callable[..., Floats]
     limit: float
+    value: float
 
 
 def ratio_sums(total: int, most: int, n: int, scale: float, limit: float) -> Sums:
@@ -62,7 +65,8 @@ def ratio_sums(total: int, most: int, n: int, scale: float, limit: float) -> Sum
     # 0 to FINENESS, and the second by the rest of FINENESS
     steps = (2 * FINENESS * total + most) // (2 * most)
     combine = partial(_ratio, scale=scale, limit=limit)
-    return Sums((steps, n * FINENESS - steps), FINENESS, combine, limit)
+    value = scale * rounded_quotient(total, max(n, 1) * most)
+    return Sums((steps, n * FINENESS - steps), FINENESS, combine, limit, value)
 
 
 def mean_sums(aggregate: LossAggregate) -> Sums:
@@ -91,6 +95,7 @@ def variance_sums(aggregate: VarianceAggregate) -> Sums:
         FINENESS + 2,
         partial(_bezier_variance, width=span),
         rounded_quotient(width**2, 4 << 2 * UNIT_BITS),
+        rounded_quotient(n * squares - total**2, max(n, 1) ** 2 << 2 * UNIT_BITS),
     )
 
 

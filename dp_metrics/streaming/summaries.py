@@ -203,9 +203,8 @@ class LossSummary(_Summary):
         The metric to release: `private_mse` or any other metric of this package that is a mean of one loss
         per record: not `private_r2_score`, `private_variance`, `private_std` and `private_quantile`.
     capacity : int, default=2048
-        Public number of ranks to keep. The default serves epsilon from 0.1 on for a billion records, or from
-        0.13 on where their number is private; below that a release warns, stays as private, and is less
-        accurate, soon useless: see the notes.
+        Public number of ranks to keep. The default serves epsilon from 0.09 on; below that a release warns,
+        stays as private, and is less accurate, soon useless: see the notes.
     **options
         Public options of the metric, such as bounds, max_loss or labels, as numbers, strings, lists or None.
         Their values are checked with the first chunk.
@@ -230,17 +229,17 @@ class LossSummary(_Summary):
     freedom), from exact laws (``benchmarks/capacity.py``):
 
     =======  =============  ==============  =============  ==============
-    epsilon  normal, 1,024  normal, enough  heavy, 1,024   heavy, enough
+    epsilon  normal, 2,048  normal, enough  heavy, 2,048   heavy, enough
     =======  =============  ==============  =============  ==============
-    0.1      0.00039        0.00039         0.087          0.087
-    0.05     0.00072        0.00067         0.11           0.10
-    0.02     1.00           0.0013          1.00           0.13
-    0.01     1.00           0.0022          1.00           0.16
+    0.1      0.00053        0.00053         0.049          0.049
+    0.05     0.00083        0.00085         0.065          0.063
+    0.02     0.98           0.0016          0.98           0.085
+    0.01     1.00           0.0028          1.00           0.11
     =======  =============  ==============  =============  ==============
 
-    The warning says how many ranks are needed; 4,096 serve epsilon from 0.022 on. If a summary with too few
-    is all there is, ``mechanism=Hazard(resolution=0.3)`` is better than nothing: 0.35 and 0.23 instead of 1
-    at epsilon 0.02.
+    The warning says how many ranks are needed; 4,096 serve epsilon from 0.041 on, 8,192 from 0.021. If a
+    summary with too few is all there is, ``mechanism=Hazard(resolution=0.3)`` is better than nothing: 0.47 and
+    0.34 instead of 0.98 at epsilon 0.02.
 
     Examples
     --------
@@ -430,9 +429,10 @@ class VarianceSummary(_Summary):
         Public range (lower, upper) of the values, in their units; values are clipped into it. None:
         unbounded. Never read it from the data.
     capacity : int, default=2048
-        Public number of ranks to keep, at most 4,096 of which are used. The default serves epsilon from 0.12
-        on for a billion records, or from 0.13 on where their number is private; below that a release warns,
-        stays as private, and is less accurate, soon useless: see the notes.
+        Public number of ranks to keep, at most 4,096 of which are used. The default serves epsilon from 0.06
+        on; below that a release warns, stays as private, and is less accurate, soon useless: see the notes.
+        A summary of no more values than this has the adaptive mechanism in two stages, as `private_variance`
+        has; a larger one releases by `Hazard`, which is better on light tails and worse on heavy ones.
 
     Raises
     ------
@@ -449,8 +449,8 @@ class VarianceSummary(_Summary):
     `private_variance`, and what it costs is epsilon for each release.
 
     Expected error of a release relative to the value, as in `LossSummary`, for a million normal values:
-    0.00044, 0.0092, 1 and 1 at epsilon 0.1, 0.05, 0.02 and 0.01; with 4,096 ranks 0.00044, 0.00073, 0.0014
-    and 0.082. An error of 1 means that releases are near 0 whatever the data.
+    0.00044, 0.00073 and 0.77 at epsilon 0.1, 0.05 and 0.02, where a capacity that is large enough gives
+    0.0014. An error of 1 means that releases are near 0 whatever the data.
 
     Examples
     --------

@@ -304,7 +304,9 @@ def test_few_records_at_a_small_epsilon_warn_before_the_spend():
         )
     with pytest.warns(NoisyReleaseWarning, match="is 20"):  # 20 people
         private_mae(np.zeros(80), np.ones(80), epsilon=1.0, groups=np.arange(80) // 4, accountant=budget)
-    assert budget.spent == 3.0
+    with pytest.warns(NoisyReleaseWarning, match="is 80.*Below 100"):
+        private_variance(np.arange(80.0), epsilon=1.0, accountant=budget)
+    assert budget.spent == 4.0
 
 
 @pytest.mark.filterwarnings("error")
@@ -314,6 +316,7 @@ def test_the_warning_as_an_error_spends_nothing_and_many_records_do_not_warn():
         private_mse(np.zeros(30), np.ones(30), epsilon=1.0, accountant=budget)
     assert budget.spent == 0.0
     private_mse(np.zeros(50), np.ones(50), epsilon=1.0)
+    private_variance(np.arange(100.0), epsilon=1.0)
     private_mse(np.zeros(3), np.ones(3), epsilon=1.0, **ADD)  # n is private
     private_mse(np.zeros(3), np.ones(3), epsilon=1.0, bounds=(0, 1), mechanism="geometric")
     private_log_loss([0, 1] * 30, [0.5] * 60, epsilon=1.0)
