@@ -238,8 +238,8 @@ class LossSummary(_Summary):
     =======  =============  ==============  =============  ==============
 
     The warning says how many ranks are needed; 4,096 serve epsilon from 0.041 on, 8,192 from 0.021. If a
-    summary with too few is all there is, ``mechanism=Hazard(resolution=0.3)`` is better than nothing: 0.47 and
-    0.34 instead of 0.98 at epsilon 0.02.
+    summary with too few is all there is, ``mechanism=Hazard(resolution=0.3)`` is better than nothing: 0.47
+    and 0.34 instead of 0.98 at epsilon 0.02.
 
     Examples
     --------
