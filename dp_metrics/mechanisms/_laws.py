@@ -1,5 +1,6 @@
 """Output laws: the exact distribution of a release, computed rather than sampled."""
 
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -9,6 +10,7 @@ from dp_metrics.inputs.floats import Floats
 from dp_metrics.mechanisms._grid import Grid, Integers, bisected
 
 __all__ = [
+    "ApproximateLaw",
     "GridLaw",
     "IntervalLaw",
     "OutcomesLaw",
@@ -146,6 +148,34 @@ class OutcomesLaw(_Law):
     def mean_absolute_error(self, value: float, cap: float = np.inf) -> float:
         """Return the expectation of min(abs(release - value), cap)."""
         return float(np.sum(self._mass * np.minimum(np.abs(self._values - value), cap)))
+
+
+class ApproximateLaw:
+    """A law that outcomes stand for; its release is exact."""
+
+    def outcomes(self) -> tuple[Floats, Floats]:
+        """Return outcomes that stand for the law, and the probability of each."""
+        raise NotImplementedError
+
+    @cached_property
+    def _law(self) -> OutcomesLaw:
+        return OutcomesLaw(*self.outcomes())
+
+    def cdf(self, t: ArrayLike) -> Floats:
+        """Return P(release <= t)."""
+        return self._law.cdf(t)
+
+    def quantile(self, p: ArrayLike) -> Floats:
+        """Return the smallest t with P(release <= t) >= p."""
+        return self._law.quantile(p)
+
+    def median(self) -> float:
+        """Return the quantile of 1/2."""
+        return self._law.median()
+
+    def mean_absolute_error(self, value: float, cap: float = np.inf) -> float:
+        """Return the expectation of min(abs(release - value), cap)."""
+        return self._law.mean_absolute_error(value, cap)
 
 
 def cells(even: int, octaves: int, in_octave: int = 1) -> tuple[Floats, Floats]:

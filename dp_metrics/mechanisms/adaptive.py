@@ -3,11 +3,10 @@
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from dp_metrics._random import Entropy, RandomState, check_entropy
 from dp_metrics.inputs.epsilon import Epsilon, exact_epsilon
@@ -15,7 +14,7 @@ from dp_metrics.inputs.floats import MAX_FLOAT, Floats
 from dp_metrics.mechanisms._base import MOST_RANKS, Rule, positive_number
 from dp_metrics.mechanisms._grid import Lattice
 from dp_metrics.mechanisms._hazard_law import HazardLaw
-from dp_metrics.mechanisms._laws import OutcomesLaw, cells
+from dp_metrics.mechanisms._laws import ApproximateLaw, cells
 from dp_metrics.mechanisms.geometric import GeometricLaw, SumsLaw
 from dp_metrics.mechanisms.hazard import Hazard
 from dp_metrics.sensitivity.exact import rounded_quotient
@@ -230,7 +229,7 @@ def _order_statistic(extremes: Extremes, k: int, ranks: int) -> OutputBounds:
     )
 
 
-class AdaptiveLaw:
+class AdaptiveLaw(ApproximateLaw):
     """A mixture, over a drawn scale, of the laws of noise of that scale.
 
     Parameters
@@ -286,30 +285,14 @@ class AdaptiveLaw:
         lattice = Lattice(max(_rounded(most * unit / (self._n * fineness)), math.ulp(0.0)), self._limit)
         return GeometricLaw(lattice, steps, self.epsilon / fineness)
 
-    @cached_property
-    def _law(self) -> OutcomesLaw:
+    def outcomes(self) -> tuple[Floats, Floats]:
+        """Return outcomes that stand for the law, and the probability of each."""
         middle, mass = cells(128, 36)
         drawn = self.first.grid.points(self.first.index_quantile(middle)).tolist()
         laws = [self.given(size).outcomes() for size in drawn]
         values = [values for values, _ in laws]
         shares = [share * part for share, (_, part) in zip(mass.tolist(), laws, strict=True)]
-        return OutcomesLaw(np.concatenate(values), np.concatenate(shares))
-
-    def cdf(self, t: ArrayLike) -> Floats:
-        """Return P(release <= t)."""
-        return self._law.cdf(t)
-
-    def quantile(self, p: ArrayLike) -> Floats:
-        """Return the smallest t with P(release <= t) >= p."""
-        return self._law.quantile(p)
-
-    def median(self) -> float:
-        """Return the quantile of 1/2."""
-        return self._law.median()
-
-    def mean_absolute_error(self, value: float, cap: float = np.inf) -> float:
-        """Return the expectation of min(abs(release - value), cap)."""
-        return self._law.mean_absolute_error(value, cap)
+        return np.concatenate(values), np.concatenate(shares)
 
 
 def _rounded(number: Fraction) -> float:

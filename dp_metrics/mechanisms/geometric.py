@@ -3,17 +3,15 @@
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from dp_metrics._random import Entropy, RandomState, check_entropy, discrete_laplace
 from dp_metrics.inputs.epsilon import Epsilon, exact_epsilon
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.mechanisms._base import BoundsOnly, require_bounded, require_public_n
 from dp_metrics.mechanisms._grid import EvenGrid, Grid, Integers
-from dp_metrics.mechanisms._laws import GridLaw, OutcomesLaw, cells, laplace_quantiles
+from dp_metrics.mechanisms._laws import ApproximateLaw, GridLaw, cells, laplace_quantiles
 from dp_metrics.sensitivity.exact import rounded_quotient
 from dp_metrics.sensitivity.noisy_sums import Sums
 from dp_metrics.sensitivity.output_bounds import OutputBounds
@@ -138,7 +136,7 @@ class GeometricLaw(GridLaw):
         return np.where(indices < self.grid.first, 0.0, np.where(indices >= self.grid.last, 1.0, middle))
 
 
-class SumsLaw:
+class SumsLaw(ApproximateLaw):
     """The law of a number computed from whole numbers with two-sided geometric noise.
 
     One record moves the whole numbers by at most `sums.sensitivity`, summed over the absolute differences,
@@ -174,23 +172,3 @@ class SumsLaw:
         noisy = np.meshgrid(*(float(value) + away for value in self.sums.values), indexing="ij")
         shares = np.meshgrid(*(mass for _ in self.sums.values), indexing="ij")
         return self.sums.combine(*noisy).ravel(), np.prod(shares, axis=0).ravel()
-
-    @cached_property
-    def _law(self) -> OutcomesLaw:
-        return OutcomesLaw(*self.outcomes())
-
-    def cdf(self, t: ArrayLike) -> Floats:
-        """Return P(release <= t)."""
-        return self._law.cdf(t)
-
-    def quantile(self, p: ArrayLike) -> Floats:
-        """Return the smallest t with P(release <= t) >= p."""
-        return self._law.quantile(p)
-
-    def median(self) -> float:
-        """Return the quantile of 1/2."""
-        return self._law.median()
-
-    def mean_absolute_error(self, value: float, cap: float = np.inf) -> float:
-        """Return the expectation of min(abs(release - value), cap)."""
-        return self._law.mean_absolute_error(value, cap)
