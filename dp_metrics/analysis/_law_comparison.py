@@ -68,6 +68,9 @@ def _noise_loss(rate: Fraction, other_rate: Fraction, x: Sequence[int], y: Seque
     return float(rate * sum(abs(a - b) for a, b in zip(x, y, strict=True)))
 
 
+_UNDERFLOW = -600.0  # logarithm of a probability
+
+
 def _adaptive_loss(a: AdaptiveLaw, b: AdaptiveLaw) -> float:
     """Return the loss of the drawn scale and the release together.
 
@@ -76,7 +79,8 @@ def _adaptive_loss(a: AdaptiveLaw, b: AdaptiveLaw) -> float:
     runs are compared, and some in between.
     """
     first, other = a.first, b.first
-    if first.grid != other.grid or first.q != other.q or a.epsilon != b.epsilon:
+    laws = [(law.first.grid, law.first.q, law.first.monotonic, law.epsilon) for law in (a, b)]
+    if laws[0] != laws[1]:
         return math.inf
     ends = np.concatenate([first.runs.edges, other.runs.edges])
     numbers = np.concatenate([ends - 1, ends, ends + 1, np.linspace(0, first.grid.last, 17).astype(np.int64)])
@@ -85,12 +89,12 @@ def _adaptive_loss(a: AdaptiveLaw, b: AdaptiveLaw) -> float:
 
 def joint_losses(a: AdaptiveLaw, b: AdaptiveLaw, numbers: Integers) -> list[float]:
     """Return the largest loss of (scale, release) for each of these outputs of the first stage."""
-    losses = np.abs(a.first.log_probabilities(numbers) - b.first.log_probabilities(numbers))
-    drawn = a.first.grid.points(numbers)
+    logs = [law.first.log_probabilities(numbers) for law in (a, b)]
+    some = np.maximum(*logs) > _UNDERFLOW  # else the probabilities are too small for floats
+    losses, drawn = np.abs(logs[0][some] - logs[1][some]), a.first.grid.points(numbers[some])
     return [
         loss + law_loss(a.given(size), b.given(size))
         for loss, size in zip(losses.tolist(), drawn.tolist(), strict=True)
-        if math.isfinite(loss)  # else the probability of either is too small for a float
     ]
 
 

@@ -207,7 +207,8 @@ def _stages(
         share = _SHARE if n is None or n * epsilon >= _MANY else _SHARE_OF_FEW
     selection, first = Hazard(resolution=rule.resolution), share * epsilon
     ranks = selection.count_ranks(first, n=None, monotonic=monotonic, output_range=(0.0, MAX_FLOAT))
-    most = MOST_RANKS if n is None else max(n // 2 if are_widths else n, 1)
+    # a noisy count may be enormous, and what is made of it must fit into memory
+    most = MOST_RANKS if n is None else min(max(n // 2 if are_widths else n, 1), MOST_RANKS)
     return _Stages(first, selection, min(math.ceil(rule.rank / epsilon), most), ranks)
 
 

@@ -370,6 +370,7 @@ class AggregatedLoss(_Aggregated):
             made = mean_loss_bounds(known, steps=self.n if self.is_count else None)
         if not needs.extremes:
             return made
+        assert self.sums_below is not None or self.aggregate.by_level is not None
         sums_below = self.sums_below or partial(sums_below_level, self.aggregate)
         extremes = loss_extremes(self.aggregate, needs.extremes, sums_below, private_n=private_n)
         return replace(made, extremes=extremes)

@@ -103,7 +103,7 @@ def loss_extremes(
     highest, limit = level_units(LEVELS), MAX_FLOAT
     if largest_limit is not None:
         highest = max(to_units(np.array([largest_limit]))[0], 1)  # bounds may be so close that it is 0
-        limit = rounded_quotient(n * highest, weight) if n else largest_limit
+        limit = rounded_quotient(n * highest, weight) if n else rounded_quotient(highest, 1 << UNIT_BITS)
     # with no records at all no level is ever asked for but that of nothing
     scale = Fraction(weight, n << UNIT_BITS) if n else Fraction(1)
 
@@ -143,7 +143,8 @@ def _sum_clipped_at(
 
 def sums_below_level(aggregate: LossAggregate | WeightedLossAggregate, number: int) -> tuple[int, int]:
     """Return the sum of the values below a public level, and how many are not, from the sums by level."""
-    by_level: ByLevel = aggregate.by_level or {}
+    assert aggregate.by_level is not None
+    by_level: ByLevel = aggregate.by_level
     total = sum(in_units(level, part) for level, (_, part) in by_level.items() if level < number)
     return total, sum(count for level, (count, _) in by_level.items() if level >= number)
 

@@ -11,7 +11,13 @@ from numpy.typing import NDArray
 
 from dp_metrics.inputs.floats import MAX_FLOAT, Floats
 from dp_metrics.sensitivity.aggregates import VarianceAggregate
-from dp_metrics.sensitivity.exact import UNIT_BITS, rounded_quotient, rounded_quotients, to_units
+from dp_metrics.sensitivity.exact import (
+    UNIT_BITS,
+    in_blocks,
+    rounded_quotient,
+    rounded_quotients,
+    to_units,
+)
 
 __all__ = ["LeastSpreads", "clipped_squares", "least_spreads"]
 
@@ -143,25 +149,39 @@ def _clipped_squares_in_order(x: Floats, width: Fraction) -> Fraction:
     """Return the result of `clipped_squares` from all values in ascending order.
 
     As the centre moves up, values come within reach and leave it again: each time what is within reach is one
-    more window to try.
+    more window to try. Nothing but the sums of the window is kept.
     """
-    units = to_units(x)
-    n, reach = len(units), 2 * width * (1 << UNIT_BITS)
-    sums, squares = ([0, *accumulate(values)] for values in (units, (value * value for value in units)))
-    windows, start = [], 0
-    for end, value in enumerate(units, 1):
-        while value - units[start] > reach:
-            start += 1
-            if start < end - 1:
-                windows.append((start, end - 1))
-        windows.append((start, end))
-    windows += [(start, n) for start in range(start + 1, n)]
-    sizes = [end - start for start, end in windows]
-    spreads = [
-        size * (squares[end] - squares[start]) - (sums[end] - sums[start]) ** 2
-        for size, (start, end) in zip(sizes, windows, strict=True)
-    ]
-    return _least_cost(spreads, sizes, 1 << 2 * UNIT_BITS, n, width)
+    n, reach = len(x), int(width * (1 << UNIT_BITS))
+    size = total = squares = 0
+    best, best_size = -1, 1  # the least cost is best / best_size
+    leaving = _in_units(x)
+    first = next(leaving)
+
+    def look() -> None:
+        nonlocal best, best_size
+        cost = size * squares - total * total + size * (n - size) * reach * reach
+        if best < 0 or cost * best_size < best * size:
+            best, best_size = cost, size
+
+    for value in _in_units(x):
+        while size and value - first > 2 * reach:
+            size, total, squares = size - 1, total - first, squares - first * first
+            first = next(leaving)
+            if size:
+                look()
+        size, total, squares = size + 1, total + value, squares + value * value
+        look()
+    while size > 1:
+        size, total, squares = size - 1, total - first, squares - first * first
+        first = next(leaving)
+        look()
+    return Fraction(best, best_size << 2 * UNIT_BITS)
+
+
+def _in_units(x: Floats) -> Iterator[int]:
+    """Yield exact values one by one, without keeping them."""
+    for block in in_blocks(x):
+        yield from to_units(block)
 
 
 class _Windows:

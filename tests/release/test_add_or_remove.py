@@ -246,6 +246,23 @@ def test_whatever_the_count_nothing_raises_after_the_spend(monkeypatch, noise):
                 assert math.isfinite(result)
 
 
+@pytest.mark.parametrize("metric", [dp.private_mean_loss, dp.private_variance])
+def test_an_enormous_count_needs_no_enormous_memory(monkeypatch, metric):
+    """At a tiny epsilon the rank of the order statistic would be as large as the noisy count."""
+    monkeypatch.setattr(_release, "discrete_laplace", lambda entropy, rate: 10**400)
+    for mechanism in ("adaptive", dp.Adaptive(threshold=1e-9)):
+        result = metric(
+            [1.0, 2.0, 5.0], epsilon=1e-12, mechanism=mechanism, random_state=SeededEntropy(0), **RELATION
+        )
+        assert math.isfinite(result)
+
+
+def test_a_limit_that_underflows_is_the_same_for_no_records():
+    pair = [[1e-200], [0.0]], [[], []]
+    options = {"bounds": (0, 1e-200), "mechanism": dp.Adaptive(threshold=1e-9), **RELATION}
+    assert metric_loss(dp.private_mse, *pair, epsilon=1.0, **options) <= 1 + 1e-9
+
+
 rng = np.random.default_rng(0)
 Y, P = rng.normal(size=(2, 37)) * 3
 CALLS = {
