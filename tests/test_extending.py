@@ -69,7 +69,7 @@ assert budget.remaining == 0
 claims = [name for name in AUDITED if "huber" in name]
 found = run_audit([1.0], n=6, steps=5, progress=lambda plan: [claim for claim in plan if claim[0] in claims])
 assert claims == ["private_huber_loss", "private_huber_loss, bounds"]
-assert len(found) == 7  # hazard without bounds, and every mechanism with them
+assert len(found) == 9  # two mechanisms without bounds, and all of them with bounds
 assert all(finding.result.passed for finding in found)
 assert max(finding.result.worst for finding in found) > 0.99
 """
