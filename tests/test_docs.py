@@ -194,6 +194,7 @@ def test_the_rates_of_the_membership_attack_are_those_of_the_demonstration():
         )
 
 
+@pytest.mark.slow
 def test_the_table_of_metrics_is_what_its_script_prints():
     script = [sys.executable, DOCS / "metric_table.py"]
     printed = subprocess.run(script, capture_output=True, text=True, check=True).stdout
@@ -255,6 +256,7 @@ def error_table(monkeypatch):
     return import_module("error_table")
 
 
+@pytest.mark.slow
 def test_the_table_of_errors_is_that_of_its_script(error_table):
     rows = list_table(DOCS / "error_table.inc")
     assert rows[0][2:-1] == [f"epsilon {epsilon:g}" for epsilon in error_table.EPSILONS]
@@ -266,6 +268,7 @@ def test_the_table_of_errors_is_that_of_its_script(error_table):
             assert [float(cell) for cell in row[2:]] == pytest.approx(expected, rel=0.06)
 
 
+@pytest.mark.slow
 def test_the_table_of_medians_is_what_its_script_prints(error_table, tmp_path, capsys):
     import_module("median_table").main()
     (tmp_path / "printed.inc").write_text(capsys.readouterr().out, encoding="utf-8")
