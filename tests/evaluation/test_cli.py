@@ -199,6 +199,7 @@ def test_help_is_light(tmp_path):
         assert option in shown.stdout
 
 
+@pytest.mark.slow
 def test_reader_that_goes_away(tmp_path):
     code = (
         "import dataclasses, sys, numpy as np\n"

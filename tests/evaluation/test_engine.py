@@ -67,6 +67,7 @@ def test_rows_do_not_depend_on_what_was_done_before():
     assert rows_of(only, repeats=3) == [row for row in rows if row.mechanism == "laplace"]
 
 
+@pytest.mark.slow
 def test_several_processes_do_every_chunk_once():
     arguments = {"epsilons": (0.5, 1.0, 2.0), "repeats": 41}
     study = dataclasses.replace(STUDY, curves=(CURVES["laplace"], CURVES["clipped_mean"]))

@@ -211,6 +211,7 @@ def test_illustrations_are_what_they_say():
     assert asymmetry_of(illustration_bounds(0.2, 3.0), 1.0) > 0.4
 
 
+@pytest.mark.slow
 def test_no_pyplot(tmp_path):
     # in a fresh interpreter: another test may have imported it
     code = (

@@ -66,6 +66,7 @@ def test_from_data_to_pictures_and_a_page(small, capsys):
     assert capsys.readouterr().out == "out/report.html\n"
 
 
+@pytest.mark.slow
 def test_a_run_that_was_stopped_goes_on(small, capsys, monkeypatch):
     run("--figure", "mse")
     path = small / "out" / "results.csv"
@@ -87,6 +88,7 @@ def test_a_run_that_was_stopped_goes_on(small, capsys, monkeypatch):
     assert len(ResultsFile(path).rows) == len(whole.splitlines()) - 1 + 4
 
 
+@pytest.mark.slow
 def test_rows_of_another_revision_are_kept_and_said(small, capsys, monkeypatch):
     run("--figure", "mse")
     monkeypatch.setattr(reproduce, "git_revision", lambda: "another")
