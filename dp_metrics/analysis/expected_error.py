@@ -18,6 +18,7 @@ from dp_metrics.inputs.records import refuse_masked
 from dp_metrics.inputs.scalars import as_real, as_whole
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.mechanisms._grid import EvenGrid
+from dp_metrics.mechanisms._laws import cell_edges
 from dp_metrics.mechanisms.geometric import GeometricLaw
 from dp_metrics.metrics import METRICS, Metric, metric_of
 from dp_metrics.release.draws import BoundsDraw, Draw, SumsDraw, VectorDraw
@@ -406,8 +407,7 @@ def _outcomes(law: Any, cells: int, in_octave: int, *, jumps: bool) -> tuple[Flo
     a number that is released with more than the probability of a cell gets a cell of its own, so that the
     sums over a law of few likely numbers are exact.
     """
-    tail = np.exp2(-np.arange(0, _OCTAVES, 1 / in_octave)) / cells
-    edges = np.concatenate([[0.0], tail[::-1], np.arange(2, cells - 1) / cells, 1 - tail, [1.0]])
+    edges = cell_edges(cells, _OCTAVES, in_octave)
     if jumps:
         x = law.quantile(edges)
         edges = np.concatenate([edges, law.cdf(np.nextafter(x, -np.inf)), law.cdf(x)])

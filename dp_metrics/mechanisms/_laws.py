@@ -16,6 +16,7 @@ __all__ = [
     "OutcomesLaw",
     "OutputLaw",
     "ReflectedLaw",
+    "cell_edges",
     "cells",
     "check_probability",
     "laplace_quantiles",
@@ -178,16 +179,21 @@ class ApproximateLaw:
         return self._law.mean_absolute_error(value, cap)
 
 
-def cells(even: int, octaves: int, in_octave: int = 1) -> tuple[Floats, Floats]:
-    """Cut the probabilities from 0 to 1 into cells: even ones, and ever smaller ones towards both ends.
+def cell_edges(even: int, octaves: int, in_octave: int = 1) -> Floats:
+    """Cut the probabilities from 0 to 1 into cells: even ones, and ever smaller ones towards both ends."""
+    tail = np.exp2(-np.arange(0, octaves, 1 / in_octave)) / even
+    return np.concatenate([[0.0], tail[::-1], np.arange(2, even - 1) / even, 1 - tail, [1.0]])
+
+
+def cells(even: int, octaves: int) -> tuple[Floats, Floats]:
+    """Return the cells that `cell_edges` cuts.
 
     Returns
     -------
     middle, mass : ndarray
         The middle of each cell, and its size.
     """
-    tail = np.exp2(-np.arange(0, octaves, 1 / in_octave)) / even
-    edges = np.concatenate([[0.0], tail[::-1], np.arange(2, even - 1) / even, 1 - tail, [1.0]])
+    edges = cell_edges(even, octaves)
     mass = np.diff(edges)
     return edges[:-1] + mass / 2, mass
 

@@ -13,14 +13,13 @@ from dp_metrics.mechanisms._base import BoundsOnly, require_bounded, require_pub
 from dp_metrics.mechanisms._grid import EvenGrid, Grid, Integers
 from dp_metrics.mechanisms._laws import ApproximateLaw, GridLaw, cells, laplace_quantiles
 from dp_metrics.sensitivity.exact import rounded_quotient
-from dp_metrics.sensitivity.noisy_sums import Sums
+from dp_metrics.sensitivity.noisy_sums import FINENESS, Sums
 from dp_metrics.sensitivity.output_bounds import OutputBounds
 
 __all__ = ["Geometric", "GeometricLaw", "SumsLaw"]
 
 _CELLS = {1: (256, 36), 2: (32, 12), 3: (12, 6)}  # even ones and octaves, for each of so many noisy numbers
 _FARTHEST = 2.0**60  # noise in steps, so that the law of it can be computed
-_FINENESS = 1 << 20  # steps of the lattice in one sensitivity, for a metric that is not a count
 
 
 @dataclass(frozen=True, repr=False)
@@ -80,7 +79,7 @@ class Geometric(BoundsOnly):
             centre = round(position * steps / width)
         else:
             sensitivity = Fraction(output_bounds.sensitivity) + _rounding(low, high)
-            steps = min(max(math.ceil(_FINENESS * width / sensitivity), 1), 1 << 52)
+            steps = min(max(math.ceil(FINENESS * width / sensitivity), 1), 1 << 52)
             change = math.ceil(sensitivity * steps / width)
             centre = math.floor(position * steps / width + Fraction(1, 2))
         return GeometricLaw(

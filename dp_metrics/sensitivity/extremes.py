@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Self, TypeAlias
 import numpy as np
 
 from dp_metrics.inputs.floats import MAX_FLOAT, Floats
-from dp_metrics.sensitivity.aggregates import ByLevel, LossAggregate, VarianceAggregate, WeightedLossAggregate
+from dp_metrics.sensitivity.aggregates import LossAggregate, VarianceAggregate, WeightedLossAggregate
 from dp_metrics.sensitivity.exact import (
     LEVELS,
     UNIT_BITS,
@@ -106,6 +106,7 @@ def loss_extremes(
         limit = rounded_quotient(n * highest, weight) if n else rounded_quotient(highest, 1 << UNIT_BITS)
     # with no records at all no level is ever asked for but that of nothing
     scale = Fraction(weight, n << UNIT_BITS) if n else Fraction(1)
+    unit = 1 / (scale * (1 << UNIT_BITS))
 
     def clipped(y: float) -> Clipped:
         wanted = Fraction(y) * scale
@@ -115,8 +116,8 @@ def loss_extremes(
         number = min(level_from(at_least), LEVELS)
         level = level_units(number)
         if level >= highest:
-            return Clipped(aggregate.total, highest, 1 / (scale * (1 << UNIT_BITS)))
-        return Clipped(_sum_clipped_at(number, aggregate, sums_below), level, 1 / (scale * (1 << UNIT_BITS)))
+            return Clipped(aggregate.total, highest, unit)
+        return Clipped(_sum_clipped_at(number, aggregate, sums_below), level, unit)
 
     return Extremes(
         values,
@@ -143,8 +144,8 @@ def _sum_clipped_at(
 
 def sums_below_level(aggregate: LossAggregate | WeightedLossAggregate, number: int) -> tuple[int, int]:
     """Return the sum of the values below a public level, and how many are not, from the sums by level."""
-    assert aggregate.by_level is not None
-    by_level: ByLevel = aggregate.by_level
+    by_level = aggregate.by_level
+    assert by_level is not None
     total = sum(in_units(level, part) for level, (_, part) in by_level.items() if level < number)
     return total, sum(count for level, (count, _) in by_level.items() if level >= number)
 

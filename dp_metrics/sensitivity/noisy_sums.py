@@ -19,7 +19,7 @@ from dp_metrics.sensitivity.exact import UNIT_BITS, rounded_quotient, to_units
 __all__ = ["FINENESS", "Sums", "mean_sums", "ratio_sums", "variance_sums"]
 
 FINENESS = 1 << 20
-"""Steps of the lattice in what one record adds."""
+"""Steps of the lattice in the most that one record adds, or in one global sensitivity."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
