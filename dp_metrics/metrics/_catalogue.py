@@ -9,13 +9,19 @@ import numpy as np
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.release.release import Plan, Release
 
-__all__ = ["OUTPUTS", "UNIT", "WEIGHTS", "Metric"]
+__all__ = ["OUTPUTS", "UNIT", "UNWEIGHTED", "WEIGHTS", "Metric"]
 
 WEIGHTS: Mapping[str, Any] = {"sample_weight": None, "groups": None}
 """Options, with their defaults, of every mean of a loss per record."""
 
 OUTPUTS: Mapping[str, Any] = {"multioutput": "uniform_average", **WEIGHTS}
 """Options of a mean of losses that takes several outputs."""
+
+UNWEIGHTED: Mapping[str, str] = {
+    "sample_weight": "a weighted record would count for more than one, and need as much more noise",
+    "groups": "a person with several records would count for more than one, and need as much more noise",
+}
+"""Options that a metric made of counts takes as None only, each with the reason."""
 
 UNIT: Mapping[str, Any] = {"bounds": (0, 1)}
 """The limit of a metric that takes bounds, for values from 0 to 1."""
@@ -41,12 +47,15 @@ class Metric:
         The arguments that hold a value per record.
     options : mapping
         The public options that the function takes, with their defaults; None for those of `required`.
+    refused : mapping of str to str
+        Options of scikit-learn's twin or of other metrics that must be None, each with the reason.
     required : mapping
         The options without a default, for values from 0 to 1.
     greater_is_better : bool or None
         Whether the metric is a score (true) or a loss; None: it does not judge a model, or is no one number.
-    mechanism : str
-        Name of the default mechanism: "geometric" where a result near one end of the range is as likely as
+    mechanism : str or None
+        Name of the default mechanism; None: the metric has noise of its own, and the function takes no
+        mechanism. "geometric" where a result near one end of the range is as likely as
         near the other, "hazard" where there is no order statistic to draw the scale from.
     is_mean_loss : bool
         Whether one mean of a loss per record is released, so that a summary of bounded size knows it.
@@ -70,8 +79,9 @@ class Metric:
     data: tuple[str, ...] = ("y_true", "y_pred")
     options: Mapping[str, Any]
     required: Mapping[str, Any] = field(default_factory=dict)
+    refused: Mapping[str, str] = field(default_factory=dict)
     greater_is_better: bool | None = None
-    mechanism: str = "adaptive"
+    mechanism: str | None = "adaptive"
     is_mean_loss: bool = False
     is_variance: bool = False
     discloses_n: Mapping[str, bool] = field(default_factory=dict)
@@ -129,6 +139,9 @@ class Metric:
         settings = dict(arguments)
         return_result = settings.pop("return_result")
         data = [settings.pop(name) for name in self.data]
+        for name, reason in self.refused.items():
+            if settings.pop(name) is not None:
+                raise ValueError(f"{self.name} takes no {name}: {reason}.")
         options = {name: settings.pop(name) for name in self.options}
         release = self.settings(**settings, options=options)
         result = release.run(self.planned(data, options, private_n=release.private_n))

@@ -9,6 +9,14 @@ from numpy.typing import ArrayLike, NDArray
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.inputs.floats import MAX_FLOAT, Floats
+from dp_metrics.inputs.labels import (
+    as_label_pairs,
+    as_labels,
+    check_labels,
+    differing_block,
+    encoded_block,
+    public_labels,
+)
 from dp_metrics.inputs.losses import (
     RecordLoss,
     brier_loss,
@@ -18,18 +26,7 @@ from dp_metrics.inputs.losses import (
     zero_one_loss,
 )
 from dp_metrics.inputs.options import check_groups, check_sample_weight
-from dp_metrics.inputs.records import (
-    as_label_pairs,
-    as_labels,
-    as_probabilities,
-    check_labels,
-    check_max_loss,
-    check_same_length,
-    differing_block,
-    encoded_block,
-    probability_block,
-    public_labels,
-)
+from dp_metrics.inputs.records import as_probabilities, check_max_loss, check_same_length, probability_block
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.metrics._catalogue import WEIGHTS, Metric
 from dp_metrics.release.queries import MeanLoss

@@ -93,8 +93,8 @@ class Release:
         Privacy parameter of everything that the call releases, together.
     mechanism : str, Mechanism or None
         Name or object; None: what the plan says, or else the default.
-    default : str
-        Name of the default mechanism.
+    default : str or None
+        Name of the default mechanism; None: all that is released has noise of its own.
     accountant : PrivacyAccountant or None
         Budget that pays for the release.
     random_state : None, int, RandomState or Generator
@@ -123,7 +123,7 @@ class Release:
         *,
         epsilon: Any,
         mechanism: str | Mechanism | None,
-        default: str,
+        default: str | None,
         accountant: PrivacyAccountant | None,
         random_state: RandomState,
         neighboring: str,
@@ -132,7 +132,8 @@ class Release:
     ) -> None:
         self.epsilon = exact_epsilon(epsilon)
         self.private_n = check_neighboring(neighboring, disclosing)
-        self.mechanism = get_mechanism(default if mechanism is None else mechanism)
+        # a query with noise of its own asks no mechanism
+        self.mechanism = get_mechanism((default or "geometric") if mechanism is None else mechanism)
         if not (accountant is None or isinstance(accountant, PrivacyAccountant)):
             raise TypeError("accountant must be None or a PrivacyAccountant.")
         self._is_chosen = mechanism is not None

@@ -10,20 +10,17 @@ from sklearn.linear_model import Ridge
 
 import dp_metrics as dp
 from dp_metrics.inputs.epsilon import check_epsilon
+from dp_metrics.inputs.labels import as_labels, check_labels, encoded_block, public_labels
 from dp_metrics.inputs.records import (
-    as_labels,
     as_numbers,
     as_probabilities,
     as_targets,
     check_bounds,
-    check_labels,
     check_max_loss,
     check_vector,
-    encoded_block,
     float_block,
     loss_block,
     probability_block,
-    public_labels,
 )
 
 

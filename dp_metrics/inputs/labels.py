@@ -1,0 +1,271 @@
+"""Checkers of labels: the public label set, and the labels of records.
+
+As in `records`, what concerns a whole array is checked at once, its contents in blocks, one record at a time.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
+
+from dp_metrics.inputs.records import (
+    TOO_LARGE,
+    as_vector,
+    check_same_length,
+    float_block,
+    in_columns,
+    numbers_or,
+    refuse_masked,
+)
+
+__all__ = [
+    "LabelSet",
+    "as_label_pairs",
+    "as_labels",
+    "check_labels",
+    "differing_block",
+    "encoded_block",
+    "public_labels",
+]
+
+_EXACT_AS_FLOATS = 2**53
+_CONTINUOUS = "Classification metrics can't handle continuous targets: {} holds numbers that are not whole."
+
+
+def public_labels(labels: Any) -> NDArray[Any] | None:
+    """Return the sorted public label set, or None where it is to follow from the number of columns."""
+    if labels is None:
+        return None
+    refuse_masked(labels)
+    if isinstance(labels, str | bytes) or (
+        not isinstance(labels, Sequence | np.ndarray) and not hasattr(labels, "__array__")
+    ):
+        raise ValueError("labels must be None or a 1d array of the public labels.")
+    array = np.asarray(labels)
+    if array.ndim != 1 or array.dtype.kind not in "biufUO":
+        raise ValueError("labels must be None or a 1d array of the public labels.")
+    try:
+        array = np.unique(array)
+    except (TypeError, ArithmeticError):  # a signaling NaN of Decimal cannot be compared
+        raise ValueError("labels must be of one type, so that they can be sorted.") from None
+    if array.size < 2:
+        raise ValueError("The labels array needs to contain at least two labels for log_loss.")
+    if array.dtype.kind in "iu" and max(abs(int(array[0])), abs(int(array[-1]))) >= _EXACT_AS_FLOATS:
+        return array.astype(object)  # as floats, two of them could be one
+    return array
+
+
+@dataclass(frozen=True, eq=False)
+class LabelSet:
+    """The public labels, in the order in which results list them.
+
+    Parameters
+    ----------
+    in_order : ndarray of shape (n_classes,)
+        The labels, as the caller listed them.
+    known : ndarray of shape (n_classes,)
+        The labels, sorted.
+    places : ndarray of shape (n_classes,)
+        The place in `in_order` of each sorted label.
+    """
+
+    in_order: NDArray[Any]
+    known: NDArray[Any]
+    places: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, labels: Any) -> Self:
+        """Return the labels that a caller listed; None stands for 0 and 1."""
+        known = public_labels([0, 1] if labels is None else labels)
+        assert known is not None
+        listed = known.tolist() if labels is None else np.asarray(labels).tolist()
+        if len(listed) != known.size:
+            raise ValueError("labels must all be different.")
+        places = {label: place for place, label in enumerate(listed)}
+        order = np.array([places[label] for label in known.tolist()], dtype=np.intp)
+        in_order = np.empty_like(known)
+        in_order[order] = known
+        return cls(in_order, known, order)
+
+    @property
+    def size(self) -> int:
+        """Number of labels."""
+        return int(self.known.size)
+
+    def place(self, label: Any, name: str) -> int:
+        """Return the place of a label that an option names."""
+        listed = self.in_order.tolist()
+        if label not in listed:
+            raise ValueError(f"{name} is not one of the public labels.")
+        return listed.index(label)
+
+    def array(self, data: ArrayLike, name: str, *, private_n: bool) -> NDArray[Any]:
+        """Return each record's label, not yet looked at."""
+        return as_labels(data, self.known, name, private_n=private_n)
+
+    def codes(self, block: NDArray[Any], name: str) -> NDArray[np.intp]:
+        """Return the place of each label; all must be in the label set."""
+        return self.places[encoded_block(block, self.known, name)]
+
+
+def check_labels(labels: NDArray[Any] | None, n_columns: int) -> NDArray[Any]:
+    """Return the label set of `public_labels`, which must fit the number of probability columns.
+
+    None stands for {0, 1} with one column and for 0..K-1 with K columns: never for what y_true holds.
+    """
+    expected = max(n_columns, 2)
+    if labels is None:
+        return np.arange(expected)
+    if labels.size != expected:
+        raise ValueError(
+            "The number of classes in labels is different from that in y_proba. "
+            f"Classes found in labels: {labels.size}, columns of y_proba: {n_columns}."
+        )
+    return labels
+
+
+def _one_column(array: NDArray[Any], private_n: bool) -> NDArray[Any]:
+    """Flatten a column vector, and refuse an array without columns or, where n is public, without rows."""
+    if array.shape[0] == 0 and not private_n:
+        raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
+    if array.ndim == 2 and array.shape[1] == 0:
+        raise ValueError("Found array with 0 feature(s) while a minimum of 1 is required.")
+    return array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
+
+
+def as_labels(
+    data: ArrayLike, labels: NDArray[Any], name: str = "y_true", *, private_n: bool = False
+) -> NDArray[Any]:
+    """Return each record's label, which should be one of the label set, as an array of shape (n_samples,)."""
+    if labels.dtype.kind in "biuf":
+        return numbers_or(
+            f"{name} holds labels that are no numbers: pass labels=[...], the public label set.",
+            partial(as_vector, data, name, private_n=private_n),
+        )
+    y = _as_any_labels(data, name, private_n)
+    if y.ndim != 1:
+        raise ValueError(f"{name} should be a 1d array, got an array of several columns instead.")
+    return y
+
+
+def encoded_block(block: NDArray[Any], labels: NDArray[Any], name: str = "y_true") -> NDArray[np.intp]:
+    """Return each record's position in the sorted label set."""
+    if labels.dtype.kind in "biuf":
+        y = float_block(block, name)
+        known = labels.astype(np.float64)
+        codes = np.minimum(np.searchsorted(known, y), known.size - 1)
+        found = known[codes] == y
+    else:
+        lookup = {label: position for position, label in enumerate(labels.tolist())}
+
+        def position(value: Any) -> int:
+            try:
+                return lookup.get(value, -1)
+            except TypeError:  # not hashable, so no label
+                return -1
+
+        codes = np.fromiter(map(position, block.astype(object)), dtype=np.intp, count=block.size)
+        found = codes >= 0
+    if not found.all():
+        raise ValueError(f"{name} contains a label that is not in labels.")
+    return codes
+
+
+def as_label_pairs(y_true: Any, y_pred: Any, *, private_n: bool = False) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return true and predicted labels of any type as arrays of one shape, with one or two dimensions."""
+    for data in (y_true, y_pred):
+        if issparse(data):
+            raise TypeError("Sparse data was passed, but dense data is required.")
+    true, pred = _as_any_labels(y_true, "y_true", private_n), _as_any_labels(y_pred, "y_pred", private_n)
+    check_same_length(true, pred, private_n=private_n)
+    true, pred = in_columns(true, pred)
+    if true.shape[1:] != pred.shape[1:]:
+        raise ValueError("Classification metrics can't handle a mix of targets with one and several outputs.")
+    return true, pred
+
+
+def differing_block(true: NDArray[Any], pred: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return for each record whether its predicted label, or one of several, is not the true one."""
+    _check_labels_of_block(true, "y_true")
+    _check_labels_of_block(pred, "y_pred")
+    if (_is_text(true) != _is_text(pred)).any():
+        raise ValueError("Mix of label input types (string and number)")
+    comparable = True
+    differs: NDArray[np.bool_] = np.zeros(true.shape, dtype=np.bool_)
+    try:
+        differs |= np.asarray(true != pred, dtype=np.bool_)
+        if {true.dtype.kind, pred.dtype.kind} in ({"i", "f"}, {"u", "f"}):
+            # NumPy compares large integers with floats after rounding them
+            large = np.abs(true if true.dtype.kind == "f" else pred) >= _EXACT_AS_FLOATS
+            differs[large] = true[large].astype(object) != pred[large].astype(object)
+    except (TypeError, ValueError, ArithmeticError):
+        comparable = False
+    if not comparable:
+        raise ValueError("y_true and y_pred contain labels that cannot be compared.")
+    for column in range(1, 1 if differs.ndim == 1 else differs.shape[1]):
+        differs[:, 0] |= differs[:, column]
+    return differs if differs.ndim == 1 else differs[:, 0]
+
+
+def _is_text(array: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return which labels are strings."""
+    if array.dtype.kind == "O":
+        labels = array.ravel().tolist()
+        if len(kinds := set(map(type, labels))) > 1:
+            return np.array([isinstance(label, str) for label in labels]).reshape(array.shape)
+        return np.full(array.shape, any(issubclass(kind, str) for kind in kinds))
+    return np.full(array.shape, array.dtype.kind == "U")
+
+
+def _as_any_labels(data: Any, name: str, private_n: bool) -> NDArray[Any]:
+    """Return labels of any type as an array of one or two dimensions, uncopied if they are in one.
+
+    What is not in one goes into an array of objects, so that one record's type cannot change how another is
+    read.
+    """
+    refuse_masked(data)
+    array: NDArray[Any] | None = None
+    if hasattr(data, "dtype"):
+        array = np.asarray(data)
+    if array is None or array.dtype.kind not in "biufU" or array.ndim not in (1, 2):
+        array = np.asarray(data, dtype=object)
+    if array.ndim not in (1, 2):
+        raise ValueError(f"{name} should be a 1d array, got a {array.ndim}d array instead.")
+    return _one_column(array, private_n)
+
+
+def _check_labels_of_block(block: NDArray[Any], name: str) -> None:
+    if block.dtype.kind == "f":
+        values = float_block(block, name)
+        if (values != np.floor(values)).any():
+            raise ValueError(_CONTINUOUS.format(name))
+    elif block.dtype.kind == "O":
+        _check_label_objects(block, name)
+
+
+def _check_label_objects(array: NDArray[Any], name: str) -> None:
+    labels = array.ravel().tolist()
+    if set(map(type, labels)) <= {str, int, bool}:  # the usual case, at once
+        return
+    for label in labels:
+        if isinstance(label, float | np.floating):
+            if math.isnan(label):
+                raise ValueError(f"Input {name} contains NaN.")
+            if math.isinf(label):
+                raise ValueError(TOO_LARGE.format(name))
+            if not label.is_integer():
+                raise ValueError(_CONTINUOUS.format(name))
+        elif isinstance(label, Decimal) and label.is_nan():  # a signaling one cannot even be compared
+            raise ValueError(f"Input {name} contains NaN.")
+        elif isinstance(label, complex | np.complexfloating):
+            raise ValueError("Complex data not supported")
+        elif isinstance(label, list | tuple | set | dict | np.ndarray):
+            raise ValueError(
+                f"{name} should hold one label per record, or an array of one column per output."
+            )
