@@ -15,6 +15,8 @@ BEGIN, END = "<!-- metrics: written by docs/sources.py -->", "<!-- end of metric
 
 HEADER = ["call", "instead of", "public limit", "mechanism", "relations", "summary, Dask", "scorer"]
 
+NOISY_COUNTS = "noisy counts"
+
 IN_WORDS = {"always": "none needed"}
 """How the README says it if a metric has a public limit anyway."""
 
@@ -40,7 +42,9 @@ def default_mechanism(row: Metric) -> str:
     """Return the default mechanism, or that of each part."""
     options = {**row.required, **(row.limit or {})}
     plan = row.planned(row.from_unit(np.array([0.0, 1.0])), options, private_n=False)
-    return ", ".join(dict.fromkeys(part or row.mechanism for part in plan.mechanisms or (None,)))
+    return ", ".join(
+        dict.fromkeys(part or row.mechanism or NOISY_COUNTS for part in plan.mechanisms or (None,))
+    )
 
 
 def cells(row: Metric) -> list[str]:

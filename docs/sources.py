@@ -35,6 +35,10 @@ BLOCKS = {
         Predictions of a model that was not trained on these records.""",
     "y_true, one label": """array-like of shape (n_samples,)
         True labels, each one of `labels`.""",
+    "y_true, counts": """array-like of shape (n_samples,)
+        True labels, each one of `labels`.""",
+    "y_pred, counts": """array-like of shape (n_samples,)
+        Labels predicted by a model that was not trained on these records, each one of `labels`.""",
     "y_true, labels": """array-like of shape (n_samples,) or (n_samples, n_outputs)
         True labels: whole numbers, strings or anything else that can be compared. With several outputs a
         record is right if all of them are.""",
@@ -61,6 +65,22 @@ BLOCKS = {
     "labels": """array-like of shape (n_classes,) or None
         The public label set. None: 0 and 1 for one column, 0 .. K-1 for K columns. Never inferred from
         `y_true`.""",
+    "labels, counts": """array-like of shape (n_classes,) or None
+        The public label set, in the order of the results. None: 0 and 1. Every true and predicted label must
+        be one of them; they are never inferred from the data. scikit-learn's other use of this argument, to
+        average over some of the labels, is not served.""",
+    "pos_label": """label
+        The label that counts as positive for ``average="binary"``.""",
+    "average": """{"binary", "macro", "weighted", "micro"} or None
+        "binary": of `pos_label`, for two labels. "macro": the mean over all of `labels`; "weighted": weighted
+        by how often each is the true one; "micro": of all labels together. None: one for each label.""",
+    "zero_division": """float or "warn"
+        What 0/0 is, by the noisy counts: 0, 1, or for a mean NaN, to leave such labels out. "warn" is 0
+        without a warning, which would tell of the data.""",
+    "sample_weight, refused": """None
+        Must be None: {reason}.""",
+    "groups, refused": """None
+        Must be None: {reason}.""",
     "normalize": """bool
         If false, return the sum over the records: the private mean times the public total weight.""",
     "ddof": """float
@@ -188,13 +208,18 @@ def parameter(name: str, function: str, default: str, written: dict[str, str], w
     """Return the entry of a parameter: the shared one, or the one that is written."""
     variants, row = VARIANTS.get(function, {}), METRICS.get(function)
     own = f"{name}, {row.mechanism}" if name == "mechanism" and row is not None else name
+    if row is not None:
+        own = f"{name}, refused" if name in row.refused else f"{name}, counts" if row.is_confusion else own
     block = BLOCKS.get(variants.get(name, own if own in BLOCKS else name))
     if block is None:
         if name not in written:
             raise ValueError(f"{function} does not describe {name}.")
         return written[name]
     limit = f"pass `{next(iter(row.limit))}`" if row and row.limit else "this metric always has one"
-    kind, text = block.replace("{limit}", variants.get("limit", limit)).split("\n", 1)
+    reason = row.refused.get(name, "") if row else ""
+    kind, text = (
+        block.replace("{reason}", reason).replace("{limit}", variants.get("limit", limit)).split("\n", 1)
+    )
     return entry(f"{name} : {kind}" + (f", default={default}" if default else ""), text, width)
 
 
@@ -211,7 +236,8 @@ def with_shared_parts(doc: str, function: str, defaults: dict[str, str], width: 
         if title not in VARIANTS.get(function, {}):
             parts[title] = "\n".join(entry(name, text, width) for name, text in block.items())
     own = [text for text in parts.get("Notes", "").split("\n\n") if not text.startswith("Guarantee:")]
-    guarantee = GUARANTEE.replace("{groups}", OF_GROUPS if "groups" in defaults else "")
+    has_groups = "groups" in defaults and not (function in METRICS and METRICS[function].refused)
+    guarantee = GUARANTEE.replace("{groups}", OF_GROUPS if has_groups else "")
     guarantee += PRIVATE_N if "neighboring" in defaults else ""
     parts["Notes"] = "\n\n".join([wrapped(guarantee, width), *filter(None, own)])
     if parts.keys() - SECTIONS:

@@ -18,6 +18,18 @@ from dp_metrics.metrics.classification import (
     private_log_loss,
     private_zero_one_loss,
 )
+from dp_metrics.metrics.confusion import (
+    private_balanced_accuracy_score,
+    private_cohen_kappa_score,
+    private_confusion_matrix,
+    private_matthews_corrcoef,
+)
+from dp_metrics.metrics.precision_recall import (
+    private_f1_score,
+    private_jaccard_score,
+    private_precision_score,
+    private_recall_score,
+)
 from dp_metrics.metrics.regression import (
     private_mae,
     private_mean_absolute_error,
@@ -72,10 +84,16 @@ __all__ = [
     "get_private_scorer_names",
     "make_private_scorer",
     "private_accuracy_score",
+    "private_balanced_accuracy_score",
     "private_brier_score_loss",
     "private_classification_report",
+    "private_cohen_kappa_score",
+    "private_confusion_matrix",
+    "private_f1_score",
+    "private_jaccard_score",
     "private_log_loss",
     "private_mae",
+    "private_matthews_corrcoef",
     "private_mean",
     "private_mean_absolute_error",
     "private_mean_absolute_percentage_error",
@@ -85,8 +103,10 @@ __all__ = [
     "private_mean_squared_error",
     "private_mean_squared_log_error",
     "private_mse",
+    "private_precision_score",
     "private_quantile",
     "private_r2_score",
+    "private_recall_score",
     "private_regression_report",
     "private_rmse",
     "private_root_mean_squared_error",

@@ -26,14 +26,21 @@ __all__ = [
     "SeededEntropy",
     "check_entropy",
     "discrete_laplace",
+    "discrete_laplaces",
     "fresh_random_state",
     "geometric",
     "preserved_global_generators",
     "reseed_global_generators",
     "uniforms",
+    "zero_sum_laplaces",
 ]
 
 RandomState: TypeAlias = "int | np.integer | np.random.RandomState | np.random.Generator | Entropy | None"
+
+
+_FEW = 24  # integers, below which arrays cost more than they save
+_LARGEST_TERM = 1 << 55  # of a rate, so that 64 bits suffice
+_MOST_WHOLE = 127
 
 
 class Entropy(Protocol):
@@ -158,6 +165,72 @@ def discrete_laplace(entropy: Entropy, rate: Fraction) -> int:
             return -size
 
 
+def discrete_laplaces(entropy: Entropy, rate: Fraction, size: int) -> list[int]:
+    """Draw independent integers, each as `discrete_laplace` does, and as exactly.
+
+    Parameters
+    ----------
+    entropy : Entropy
+        Source of the bits.
+    rate : Fraction
+        A positive rational number.
+    size : int
+        How many.
+
+    Notes
+    -----
+    Many at once take the same algorithm on arrays of 64-bit integers; a rate of many digits, or only a few
+    integers, are drawn one after the other.
+    """
+    s, t = rate.numerator, rate.denominator
+    if size < _FEW or max(s, t) > _LARGEST_TERM:
+        return [discrete_laplace(entropy, rate) for _ in range(size)]
+    drawn: list[int] = []
+    while len(drawn) < size:
+        u = _belows(entropy, t, size - len(drawn))
+        u = u[_are_exp(entropy, u, t)]
+        v = np.zeros_like(u)
+        running = np.arange(v.size)
+        while running.size:
+            running = running[_are_exp(entropy, np.ones(running.size, dtype=np.uint64), 1)]
+            v[running] += 1
+        if v.max(initial=0) > _MOST_WHOLE:  # with probability exp(-128): beyond 64 bits
+            sizes = [(a + t * b) // s for a, b in zip(u.tolist(), v.tolist(), strict=True)]
+        else:
+            sizes = ((u + np.uint64(t) * v) // np.uint64(s)).tolist()
+        negative = _belows(entropy, 2, len(sizes)).tolist()
+        # a negative zero is drawn again, else zero would count twice
+        drawn += [-k if minus else k for k, minus in zip(sizes, negative, strict=True) if k or not minus]
+    return drawn
+
+
+def zero_sum_laplaces(entropy: Entropy, rate: Fraction, size: int) -> list[int]:
+    """Draw integers with sum 0 and probability proportional to exp(-rate (|z_1| + |z_2| + ...)), exactly.
+
+    Parameters
+    ----------
+    entropy : Entropy
+        Source of the bits.
+    rate : Fraction
+        A positive rational number.
+    size : int
+        How many, at least 2.
+
+    Notes
+    -----
+    All but the last are drawn independently, and kept with probability exp(-rate |their sum|): the last is
+    minus their sum. The number of tries, about 1.8 sqrt(size), does not depend on any data.
+    """
+    while True:
+        drawn = discrete_laplaces(entropy, rate, size - 1)
+        last = -sum(drawn)
+        whole, rest = divmod(abs(last) * rate.numerator, rate.denominator)
+        if all(_bernoulli_exp(entropy, 1, 1) for _ in range(whole)) and _bernoulli_exp(
+            entropy, rest, rate.denominator
+        ):
+            return [*drawn, last]
+
+
 def geometric(entropy: Entropy, success: Fraction) -> int:
     """Draw the number of independent trials up to the first success, exactly.
 
@@ -202,6 +275,33 @@ def _below(entropy: Entropy, limit: int) -> int:
         value >>= 64 * words - bits
         if value < limit:
             return value
+
+
+def _are_exp(entropy: Entropy, numerators: NDArray[np.uint64], denominator: int) -> NDArray[np.bool_]:
+    """Return for each numerator what `_bernoulli_exp` does.
+
+    A success has probability x / tries = (1 / tries) x: two draws, so that no product grows.
+    """
+    tries = np.ones(numerators.size, dtype=np.uint64)
+    running, number = np.arange(numerators.size), 1
+    while running.size:
+        running = running[_belows(entropy, number, running.size) == 0]
+        running = running[_belows(entropy, denominator, running.size) < numerators[running]]
+        tries[running] += np.uint64(1)
+        number += 1
+    odd: NDArray[np.bool_] = tries % 2 == 1
+    return odd
+
+
+def _belows(entropy: Entropy, limit: int, size: int) -> NDArray[np.uint64]:
+    """Return uniform integers in [0, limit), for a limit of at most 2^63."""
+    bits = (limit - 1).bit_length()
+    values = np.zeros(size, dtype=np.uint64)
+    missing = np.arange(size if bits else 0)
+    while missing.size:
+        values[missing] = entropy.words(missing.size) >> np.uint64(64 - bits)
+        missing = missing[values[missing] >= limit]
+    return values
 
 
 def uniforms(entropy: Entropy, size: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

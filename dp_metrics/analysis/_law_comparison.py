@@ -48,7 +48,7 @@ def law_loss(a: OutputLaw, b: OutputLaw) -> float:
 def draw_loss(a: Draw, b: Draw, count: int) -> float:
     """Return the loss of two prepared releases of one query, given a noisy count if they use one."""
     if isinstance(a, VectorDraw) and isinstance(b, VectorDraw):
-        return _noise_loss(a.rate, b.rate, a.values, b.values)
+        return _vector_loss(a, b)
     return law_loss(draw_law(a, count), draw_law(b, count))
 
 
@@ -59,6 +59,15 @@ def draw_law(draw: Draw, count: int) -> OutputLaw:
     if isinstance(draw, SumsDraw):
         return draw.sums_law
     raise TypeError("Only a release of one number has a law here.")
+
+
+def _vector_loss(a: VectorDraw, b: VectorDraw) -> float:
+    """Return the loss of whole numbers with noise: attained where each is far to the right side."""
+    if (a.rates, a.zero_sum) != (b.rates, b.zero_sum) or (a.zero_sum and sum(a.values) != sum(b.values)):
+        return math.inf
+    rates = [rate for size, rate in a.rates for _ in range(size)]
+    differences = zip(rates, a.values, b.values, strict=True)
+    return float(sum((rate * abs(x - y) for rate, x, y in differences), Fraction(0)))
 
 
 def _noise_loss(rate: Fraction, other_rate: Fraction, x: Sequence[int], y: Sequence[int]) -> float:

@@ -327,7 +327,7 @@ class _NoisyInteger:
     def __init__(self, draw: VectorDraw) -> None:
         self._value, self._far = draw.values[0], int(self.FAR)
         grid = EvenGrid(-self.FAR, self.FAR, 2 * self._far + 1)
-        self._noise = GeometricLaw(grid, self._far, draw.rate)
+        self._noise = GeometricLaw(grid, self._far, draw.rates[0][1])
 
     def cdf(self, t: Floats) -> Floats:
         """Return P(release <= t)."""

@@ -103,7 +103,8 @@ class LabelSet:
         listed = self.in_order.tolist()
         if label not in listed:
             raise ValueError(f"{name} is not one of the public labels.")
-        return listed.index(label)
+        place: int = listed.index(label)
+        return place
 
     def array(self, data: ArrayLike, name: str, *, private_n: bool) -> NDArray[Any]:
         """Return each record's label, not yet looked at."""

@@ -16,6 +16,8 @@ from dp_metrics.inputs.scalars import as_real, as_whole
 __all__ = [
     "NO_WEIGHT",
     "MultiOutput",
+    "check_average",
+    "check_choice",
     "check_ddof",
     "check_digits",
     "check_groups",
@@ -24,6 +26,7 @@ __all__ = [
     "check_neighboring",
     "check_sample_weight",
     "check_share",
+    "check_zero_division",
 ]
 
 MultiOutput: TypeAlias = Literal["raw_values", "uniform_average"] | Sequence[float] | Floats
@@ -135,6 +138,40 @@ def check_multioutput(multioutput: Any, n_outputs: int) -> Literal["raw_values"]
         raise ValueError("Custom weights must be non-negative, and at least one of them positive.")
     scaled: Floats = weights / weights.max()  # so that their sum cannot overflow
     return scaled
+
+
+def check_choice(value: Any, name: str, choices: Sequence[str | None]) -> None:
+    """Raise unless the value is one of these strings, or None where that is among them."""
+    if not ((value is None or isinstance(value, str)) and value in choices):
+        raise ValueError(f"{name} must be one of {tuple(choices)}.")
+
+
+def check_average(average: Any, labels: int) -> None:
+    """Raise unless this is a way to average over so many labels."""
+    if isinstance(average, str) and average == "samples":
+        raise ValueError("average='samples' is for several labels a record, which are not supported.")
+    check_choice(average, "average", ("binary", "micro", "macro", "weighted", None))
+    if average == "binary" and labels != 2:
+        raise ValueError(
+            "Target is multiclass but average='binary'. Please choose another average setting, one of "
+            "[None, 'micro', 'macro', 'weighted']."
+        )
+
+
+def check_zero_division(zero_division: Any, *, is_mean: bool) -> float:
+    """Return what 0/0 becomes; NaN, to be left out, only if the result is a mean."""
+    if isinstance(zero_division, str) and zero_division == "warn":
+        return 0.0  # as scikit-learn, but for the warning, which would tell of the data
+    value = as_real(zero_division)
+    if isinstance(zero_division, float) and math.isnan(zero_division):
+        if is_mean:
+            return math.nan
+        raise ValueError(
+            "zero_division can be NaN only for average='macro' or 'weighted': a result is finite."
+        )
+    if value not in (0.0, 1.0):
+        raise ValueError("zero_division must be 0, 1, 'warn' or NaN.")
+    return value
 
 
 def check_ddof(ddof: Any) -> float:

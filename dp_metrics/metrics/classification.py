@@ -306,8 +306,8 @@ def private_brier_score_loss(
     sample_weight : array-like of shape (n_samples,) or None, default=None
         Public, non-negative weights. They must not be computed from these records: class weights, for
         example, give labels away.
-    pos_label : label or None, default=None
-        The label whose probability a single column holds; None for the second of `labels`.
+    pos_label : label, default=None
+        The label that counts as positive for ``average="binary"``.
     labels : array-like of shape (n_classes,) or None, default=None
         The public label set. None: 0 and 1 for one column, 0 .. K-1 for K columns. Never inferred from
         `y_true`.

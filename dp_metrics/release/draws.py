@@ -5,7 +5,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Protocol
 
-from dp_metrics._random import Entropy, discrete_laplace
+from dp_metrics._random import Entropy, discrete_laplaces, zero_sum_laplaces
 from dp_metrics.mechanisms import Adaptive, Mechanism
 from dp_metrics.mechanisms.geometric import SumsLaw
 from dp_metrics.sensitivity.output_bounds import OutputBounds
@@ -113,21 +113,38 @@ class SumsDraw:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class VectorDraw:
-    """Whole numbers, each with two-sided geometric noise of this rate.
+    """Whole numbers, each with two-sided geometric noise.
 
-    Neighbours differ by at most sensitivity = epsilon / rate, summed over the absolute differences, and noise
-    k_1, k_2, ... has probability proportional to exp(-rate (abs(k_1) + abs(k_2) + ...)): the release is
-    epsilon-differentially private, and exactly so as executed.
+    Noise z_1, z_2, ... has probability proportional to exp(-(rate_1 abs(z_1) + rate_2 abs(z_2) + ...)).
+    Between neighbours the same sum over the differences of the numbers is at most epsilon: the release is
+    epsilon-differentially private, and exactly so as executed. The same holds if the noise is drawn under
+    the condition that its sum is 0, if neighbours have the same sum: their difference is then among the
+    values of the noise, which has one law for both.
+
+    Parameters
+    ----------
+    values : tuple of int
+        The numbers: private.
+    rates : tuple of (int, Fraction)
+        For how many numbers in a row, which rate: public.
+    zero_sum : bool, default=False
+        Whether the noise has the sum 0; all rates are one then.
     """
 
     values: tuple[int, ...]
-    rate: Fraction
+    rates: tuple[tuple[int, Fraction], ...]
+    zero_sum: bool = False
 
-    drawn_by = "two-sided geometric noise"
+    @property
+    def drawn_by(self) -> str:
+        """What draws, for the accountant's history."""
+        return "two-sided geometric noise" + " with sum 0" * self.zero_sum
 
     def rehearse(self) -> None:
         """Do nothing: no public setting can fail."""
 
     def __call__(self, entropy: Entropy, count: int | None) -> tuple[tuple[int, ...], None]:
         """Draw the numbers."""
-        return tuple(value + discrete_laplace(entropy, self.rate) for value in self.values), None
+        draw = zero_sum_laplaces if self.zero_sum else discrete_laplaces
+        noise = [z for size, rate in self.rates for z in draw(entropy, rate, size)]
+        return tuple(value + z for value, z in zip(self.values, noise, strict=True)), None

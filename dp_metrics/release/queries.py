@@ -157,7 +157,7 @@ class IntegerVector:
 
     def prepare(self, mechanism: Mechanism, epsilon: Fraction, *, private_n: bool) -> Draw:
         """Return a draw of noise, whatever the mechanism."""
-        return VectorDraw(self.values, epsilon / self.sensitivity)
+        return VectorDraw(self.values, ((len(self.values), epsilon / self.sensitivity),))
 
 
 @dataclass(frozen=True, repr=False, eq=False)

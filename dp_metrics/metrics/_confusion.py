@@ -1,0 +1,289 @@
+"""Confusion of labels: the fewest counts that determine a metric, and the metric of such counts.
+
+All metrics here are functions of how many records have which true and which predicted label. A `Layout` says
+which sums of these counts are released, `Counts` holds what they tell of each label, and a formula turns that
+into a number. A formula reads any layout that tells it enough.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dp_metrics.inputs.floats import Floats
+from dp_metrics.inputs.labels import LabelSet
+from dp_metrics.inputs.records import check_same_length
+from dp_metrics.metrics._catalogue import UNWEIGHTED, Metric
+from dp_metrics.release.release import Plan, Released
+from dp_metrics.release.tables import Cells, CountTable, plausible_counts
+from dp_metrics.sensitivity.exact import BLOCK, in_blocks
+
+__all__ = [
+    "MOST_MATRIX_LABELS",
+    "Confusion",
+    "Counts",
+    "Layout",
+    "confusion_of",
+    "confusion_plan",
+    "confusion_row",
+    "matrix_layout",
+    "of_each_label",
+    "of_one_label",
+    "right_or_wrong",
+    "whole",
+]
+
+MOST_MATRIX_LABELS = 3
+"""Labels up to which the matrix has no more cells than what else tells everything about each label."""
+
+_HALF = Fraction(1, 2)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counts:
+    """What a table tells of each label: numbers of records; None for what it does not tell.
+
+    Parameters
+    ----------
+    right : ndarray of shape (n_labels,)
+        True positives; of all labels together where only they are known.
+    missed, wrong : ndarray or None
+        False negatives and false positives.
+    either : ndarray or None
+        Their sum, where only that is known.
+    matrix : ndarray of shape (n_labels, n_labels) or None
+        The confusion matrix.
+    n : float
+        All records.
+    """
+
+    right: Floats
+    n: float
+    missed: Floats | None = None
+    wrong: Floats | None = None
+    either: Floats | None = None
+    matrix: Floats | None = None
+
+    def errors_of(self, kind: str) -> Floats:
+        """Return how often each label was "missed", was "wrong", or "either"."""
+        if kind == "missed":
+            return self.false_negatives
+        if kind == "wrong":
+            return self.false_positives
+        return self.either if self.either is not None else self.false_negatives + self.false_positives
+
+    @property
+    def false_negatives(self) -> Floats:
+        """Records with the label that were predicted to have another."""
+        assert self.missed is not None
+        return self.missed
+
+    @property
+    def false_positives(self) -> Floats:
+        """Records predicted to have the label that have another."""
+        assert self.wrong is not None
+        return self.wrong
+
+    @property
+    def true(self) -> Floats:
+        """Records with the label."""
+        return self.right + self.false_negatives
+
+    @property
+    def predicted(self) -> Floats:
+        """Records predicted to have the label."""
+        return self.right + self.false_positives
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Which counts are released.
+
+    Parameters
+    ----------
+    cells : tuple of (int, Fraction)
+        Weights of the counts, as in `CountTable`.
+    is_partition : bool
+        Whether each record is in exactly one count.
+    of : callable
+        The counts, from the confusion matrix.
+    read : callable
+        What noisy counts tell, from counts that are at least 0.
+    """
+
+    cells: Cells
+    is_partition: bool
+    of: Callable[[NDArray[np.int64]], NDArray[np.int64]]
+    read: Callable[[Floats], Counts]
+
+    def counts(self, noisy: Any, n: int | None) -> Counts:
+        """Return what noisy counts tell, given the number of records if that is public."""
+        return self.read(plausible_counts(noisy, self.cells, n))
+
+
+def right_or_wrong() -> Layout:
+    """Return the layout of the records predicted right, and the others."""
+    return Layout(
+        ((2, Fraction(1)),),
+        True,
+        lambda matrix: np.array([np.trace(matrix), matrix.sum() - np.trace(matrix)]),
+        lambda x: Counts(right=x[:1], missed=x[1:], wrong=x[1:], n=float(x.sum())),
+    )
+
+
+def whole(labels: int) -> Layout:
+    """Return the layout of the confusion matrix."""
+
+    def read(x: Floats) -> Counts:
+        matrix = x.reshape(labels, labels)
+        right = np.diag(matrix)
+        return Counts(
+            right=right,
+            missed=np.maximum(matrix.sum(axis=1) - right, 0.0),
+            wrong=np.maximum(matrix.sum(axis=0) - right, 0.0),
+            matrix=matrix,
+            n=float(x.sum()),
+        )
+
+    return Layout(((labels**2, Fraction(1)),), True, np.ravel, read)
+
+
+def matrix_layout(labels: int) -> Layout:
+    """Return the cheapest layout that tells everything about each label."""
+    return whole(labels) if labels <= MOST_MATRIX_LABELS else of_each_label(labels, "missed", "wrong")
+
+
+def of_each_label(labels: int, *errors: str) -> Layout:
+    """Return the layout of the right records of each label, and of its errors.
+
+    Parameters
+    ----------
+    labels : int
+        Number of labels.
+    *errors : {"missed", "wrong", "either"}
+        One of them; or "missed" and "wrong".
+
+    Notes
+    -----
+    A record that is right is in one count, of weight 1. One that is wrong is missed with one label and wrong
+    with another: of both together each has the weight 1/2, of one alone the weight 1.
+    """
+    alone = len(errors) == 1 and errors[0] != "either"
+    weight = Fraction(1) if alone else _HALF
+    cells = ((labels, Fraction(1)), (labels * len(errors), weight))
+    return Layout(
+        ((2 * labels, Fraction(1)),) if alone else cells,
+        alone,
+        lambda matrix: np.concatenate([np.diag(matrix), *(_errors(matrix, kind) for kind in errors)]),
+        lambda x: _read_labels(x.reshape(1 + len(errors), labels), errors, float(weight)),
+    )
+
+
+def _read_labels(x: Floats, errors: Sequence[str], weight: float) -> Counts:
+    named: dict[str, Any] = dict(zip(errors, x[1:], strict=True))
+    return Counts(right=x[0], n=float(x[0].sum() + weight * x[1:].sum()), **named)
+
+
+def of_one_label(place: int, errors: str) -> Layout:
+    """Return the layout of the right records of one label, of its errors of this kind, and of the others."""
+
+    def of(matrix: NDArray[np.int64]) -> NDArray[np.int64]:
+        two = np.array([matrix[place, place], _errors(matrix, errors)[place]])
+        return np.append(two, matrix.sum() - two.sum())
+
+    def read(x: Floats) -> Counts:
+        named: dict[str, Any] = {errors: x[1:2]}
+        return Counts(right=x[:1], n=float(x.sum()), **named)
+
+    return Layout(((3, Fraction(1)),), True, of, read)
+
+
+def _errors(matrix: NDArray[np.int64], kind: str) -> NDArray[np.int64]:
+    """Return how often each label was missed, was wrong, or either."""
+    missed, wrong = matrix.sum(axis=1) - np.diag(matrix), matrix.sum(axis=0) - np.diag(matrix)
+    of_kind: NDArray[np.int64] = {"missed": missed, "wrong": wrong, "either": missed + wrong}[kind]
+    return of_kind
+
+
+@dataclass(frozen=True, eq=False)
+class Confusion:
+    """What a plan releases of a confusion matrix, and what it makes of that.
+
+    A `Plan` calls it to make the result; tables of groups read the parts.
+
+    Parameters
+    ----------
+    layout : Layout
+        Which counts.
+    formula : callable
+        The metric of `Counts`.
+    labels : LabelSet
+        The public labels.
+    needs_matrix : bool
+        Whether no layout but the whole matrix tells enough.
+    """
+
+    layout: Layout
+    formula: Callable[[Counts], Any]
+    labels: LabelSet
+    needs_matrix: bool = False
+
+    def __call__(self, released: Released) -> Any:
+        """Return the metric of what is released."""
+        (noisy,), (query,) = released.values, released.queries
+        n = query.n if released.neighboring == "replace_one" else None
+        return self.formula(self.layout.counts(noisy, n))
+
+
+def confusion_of(y_true: Any, y_pred: Any, labels: LabelSet, *, private_n: bool) -> NDArray[np.int64]:
+    """Return the confusion matrix of valid records, a row for each true label.
+
+    Raises
+    ------
+    ValueError
+        If a record is invalid, or the shapes differ.
+    """
+    true, pred = (
+        labels.array(data, name, private_n=private_n)
+        for data, name in ((y_true, "y_true"), (y_pred, "y_pred"))
+    )
+    check_same_length(true, pred, private_n=private_n)
+    size = labels.size
+    matrix = np.zeros(size**2, dtype=np.int64)
+    rows = max(BLOCK, size**2)  # adding up the cells should not take longer than finding them
+    for block, other in zip(in_blocks(true, rows), in_blocks(pred, rows), strict=True):
+        codes = labels.codes(block, "y_true") * size + labels.codes(other, "y_pred")
+        matrix += np.bincount(codes, minlength=size**2)
+    return matrix.reshape(size, size)
+
+
+def confusion_plan(y_true: ArrayLike, y_pred: ArrayLike, confusion: Confusion, *, private_n: bool) -> Plan:
+    """Return the plan of a metric of the confusion of labels."""
+    matrix, layout = confusion_of(y_true, y_pred, confusion.labels, private_n=private_n), confusion.layout
+    table = CountTable(layout.of(matrix), int(matrix.sum()), layout.cells, layout.is_partition)
+    return Plan((table,), confusion)
+
+
+def _from_unit(x: Floats) -> tuple[Any, ...]:
+    """Return labels 0 and 1, all four pairs of them as x grows."""
+    quarter = np.minimum(np.floor(x * 4), 3).astype(np.int64)
+    return quarter // 2, quarter % 2
+
+
+def confusion_row(name: str, plan: Callable[..., Plan], options: dict[str, Any], **facts: Any) -> Metric:
+    """Return the row of a metric that judges predicted labels by counts of them."""
+    return Metric(
+        name=name,
+        twin=f"sklearn.metrics.{name.removeprefix('private_')}",
+        plan=plan,
+        options={"labels": None, **options},
+        refused=UNWEIGHTED,
+        mechanism=None,
+        is_confusion=True,
+        from_unit=_from_unit,
+        predicts_labels=True,
+        **facts,
+    )

@@ -1,0 +1,109 @@
+"""Formulas of the metrics of predicted labels, and the fewest counts that determine each."""
+
+import math
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from dp_metrics.inputs.floats import Floats
+from dp_metrics.metrics._confusion import (
+    MOST_MATRIX_LABELS,
+    Counts,
+    Layout,
+    matrix_layout,
+    of_each_label,
+    of_one_label,
+    right_or_wrong,
+    whole,
+)
+
+__all__ = ["Average", "balanced", "kappa", "matthews", "normalized", "ratio", "ratio_layout"]
+
+Average: TypeAlias = str | None
+
+
+def normalized(counts: Counts, *, normalize: str | None) -> Floats:
+    matrix = counts.matrix
+    assert matrix is not None
+    if normalize is None:
+        return matrix
+    axis = {"true": 1, "pred": 0, "all": None}[normalize]
+    total = matrix.sum(axis=axis, keepdims=True)
+    shares: Floats = np.divide(matrix, total, out=np.zeros_like(matrix), where=total > 0)
+    return shares
+
+
+_RATIOS = {"precision": (1, "wrong"), "recall": (1, "missed"), "f1": (2, "either"), "jaccard": (1, "either")}
+"""How often what is right counts, and the errors that it is compared with."""
+
+
+def ratio_layout(kind: str, average: Average, labels: int, place: int) -> Layout:
+    """Return the fewest counts that determine a ratio; see classification in the documentation's theory."""
+    errors = _RATIOS[kind][1]
+    if average == "binary":
+        return of_one_label(place, errors)
+    if average == "micro" or (average == "weighted" and kind == "recall"):  # accuracy, or a function of it
+        return right_or_wrong()
+    if average == "weighted":
+        return matrix_layout(labels)
+    if errors == "either" and labels <= MOST_MATRIX_LABELS:
+        return whole(labels)
+    return of_each_label(labels, errors)
+
+
+def ratio(
+    counts: Counts, *, kind: str, average: Average = "macro", place: int = 0, undefined: float = 0.0
+) -> Any:
+    """Return a ratio of the labels, one number unless `average` is None."""
+    factor, errors = _RATIOS[kind]
+    right, others = factor * counts.right, counts.errors_of(errors)
+    if average == "binary" and right.size > 1:
+        right, others = right[place : place + 1], others[place : place + 1]
+    elif average == "micro":
+        right, others = right.sum(keepdims=True), others.sum(keepdims=True)
+    elif average == "weighted" and kind == "recall":
+        right, others = right.sum(keepdims=True), counts.n - right.sum(keepdims=True)
+    ratios = _quotients(right, right + others, undefined)
+    if average is None:
+        return ratios
+    weights = counts.true if average == "weighted" and kind != "recall" else np.ones_like(ratios)
+    return _mean(ratios, weights)
+
+
+def _quotients(above: Floats, below: Floats, undefined: float) -> Floats:
+    """Return quotients between 0 and 1, and this number for 0 / 0."""
+    quotients: Floats = np.divide(above, below, out=np.full_like(above, undefined), where=below > 0)
+    return np.clip(quotients, 0.0, 1.0)  # but for rounding they are; NaN stays
+
+
+def _mean(values: Floats, weights: Floats) -> float:
+    """Return the weighted mean of the values that are not NaN; 0 if there is none."""
+    defined = ~np.isnan(values)
+    total = weights[defined].sum()
+    return float(weights[defined] @ values[defined] / total) if total > 0 else 0.0
+
+
+def balanced(counts: Counts, *, chance: float, undefined: float) -> float:
+    score = ratio(counts, kind="recall", average="macro", place=0, undefined=undefined)
+    return float((score - chance) / (1 - chance))
+
+
+def matthews(counts: Counts) -> float:
+    n, true, predicted = counts.n, counts.true, counts.predicted
+    above = counts.right.sum() * n - true @ predicted
+    below = float(np.maximum(n**2 - true @ true, 0.0) * np.maximum(n**2 - predicted @ predicted, 0.0))
+    return float(np.clip(above / math.sqrt(below), -1.0, 1.0)) if below > 0 else 0.0
+
+
+def kappa(counts: Counts, *, weights: str | None) -> float:
+    n, true, predicted = counts.n, counts.true, counts.predicted
+    if weights is None:
+        observed, expected = (n - counts.right.sum()) * n, n**2 - true @ predicted
+    else:
+        assert counts.matrix is not None
+        places = np.arange(true.size, dtype=np.float64)
+        costs = np.abs(places[:, np.newaxis] - places)
+        if weights == "quadratic":
+            costs = costs**2
+        observed, expected = (costs * counts.matrix).sum() * n, true @ costs @ predicted
+    return float(np.clip(1.0 - observed / expected, -1.0, 1.0)) if expected > 0 else 0.0

@@ -1,0 +1,119 @@
+"""Tables of counts: one query for each set of public cells, and what may be made of the noisy counts."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dp_metrics.inputs.floats import Floats
+from dp_metrics.mechanisms import Mechanism
+from dp_metrics.release.draws import VectorDraw
+
+__all__ = ["Cells", "CountTable", "plausible_counts"]
+
+_MOST_ZERO_SUM = 256  # cells: beyond, noise without a sum costs 0.2 % of accuracy and much less time
+_FARTHEST = 2.0**50  # a noisy count further away says no more, and is safe to add up
+
+Cells = tuple[tuple[int, Fraction], ...]
+"""For how many cells in a row, which weight."""
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class CountTable:
+    """How many records lie in each public cell, released together with noise.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (n_cells,), whole numbers
+        Private.
+    n : int
+        Number of records.
+    cells : tuple of (int, Fraction)
+        Public weights of the cells, in runs. Over the counts that one record adds, the sum of weight times
+        count is at most 1.
+    is_partition : bool
+        Whether each record lies in exactly one cell, of weight 1.
+
+    Notes
+    -----
+    **Privacy.** If a record is replaced, the sum over all cells of weight times change is at most 2: noise
+    of rate weight * epsilon / 2 in each cell is epsilon-differentially private (`VectorDraw`). If the cells
+    are a partition, the total is n before and after, and the noise may have the sum 0. If a record is added
+    or removed, the sum is at most 1, and the rate weight * epsilon.
+
+    References
+    ----------
+    M. Hardt and K. Talwar, "On the Geometry of Differential Privacy", 2010, doi:10.1145/1806689.1806786, for
+    noise in the norm of the sensitivity; C. Canonne, G. Kamath and T. Steinke, arXiv:2004.00010, for the
+    draw.
+    """
+
+    counts: NDArray[np.int64]
+    n: int
+    cells: Cells
+    is_partition: bool
+
+    mostly_noise: ClassVar[int] = 0
+
+    @property
+    def size(self) -> int:
+        """Number of records."""
+        return self.n
+
+    def needs_count(self, mechanism: Mechanism) -> bool:
+        """Return False: the noise depends on public weights only."""
+        return False
+
+    def prepare(self, mechanism: Mechanism, epsilon: Fraction, *, private_n: bool) -> VectorDraw:
+        """Return a draw of noise, whatever the mechanism."""
+        rate = epsilon if private_n else epsilon / 2
+        zero_sum = self.is_partition and not private_n and 2 <= self.counts.size <= _MOST_ZERO_SUM
+        rates = tuple((size, rate * weight) for size, weight in self.cells)
+        return VectorDraw(tuple(self.counts.tolist()), rates, zero_sum)
+
+
+def plausible_counts(noisy: Any, cells: Cells, n: int | None) -> Floats:
+    """Return the counts nearest to noisy ones that are at least 0 and, weighted, have the public sum n.
+
+    Near is meant in the units of the noise: in the sum of squares of weight times distance. Where n is
+    private, counts below 0 become 0.
+
+    Parameters
+    ----------
+    noisy : sequence of int
+        Released counts.
+    cells : tuple of (int, Fraction)
+        As in `CountTable`.
+    n : int or None
+        The public number of records.
+    """
+    counts = _as_floats(noisy)
+    if n is None:
+        return np.maximum(counts, 0.0)
+    weights = np.repeat([float(weight) for _, weight in cells], [size for size, _ in cells])
+    nearest: Floats = _projected(counts * weights, n) / weights
+    return nearest
+
+
+def _projected(x: Floats, total: int) -> Floats:
+    """Return the nearest point to x with coordinates of at least 0 and this sum: one number less for each.
+
+    References
+    ----------
+    J. Duchi, S. Shalev-Shwartz, Y. Singer and T. Chandra, "Efficient Projections onto the l1-Ball for
+    Learning in High Dimensions", 2008, doi:10.1145/1390156.1390191, Figure 1.
+    """
+    falling = np.sort(x)[::-1]
+    less = (np.cumsum(falling) - total) / np.arange(1, x.size + 1)
+    kept = int(np.flatnonzero(falling > less)[-1]) if total else 0
+    nearest: Floats = np.maximum(x - less[kept], 0.0)
+    reached = nearest.sum()  # not total, but for rounding
+    return nearest * (total / reached) if reached > 0 else nearest
+
+
+def _as_floats(noisy: Any) -> Floats:
+    numbers = noisy if isinstance(noisy, np.ndarray) else np.array(noisy, dtype=object)
+    counts: Floats = np.clip(numbers, -_FARTHEST, _FARTHEST).astype(np.float64)
+    return counts
