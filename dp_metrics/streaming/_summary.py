@@ -10,9 +10,12 @@ from typing import Any, Self
 from dp_metrics.inputs.options import NO_WEIGHT
 from dp_metrics.metrics import Metric
 from dp_metrics.release.release import Plan
+from dp_metrics.release.result import PrivateResult
 from dp_metrics.streaming._format import INCONSISTENT, MALFORMED, Aggregate, pack, unpack
 
-__all__ = ["Summary"]
+__all__ = ["Summary", "plain"]
+
+_EXACT = 1 << 53
 
 
 class Summary(ABC):
@@ -132,8 +135,12 @@ class Summary(ABC):
         return_result = settings.pop("return_result")
         own = {name: settings.pop(name) for name in metric.options if name in settings}
         plan, options = self._planned(metric, own)
-        release = metric.settings(**settings, options=options)
-        query: Any = plan.queries[0]
+        result = self.run(metric, plan, options, **settings)
+        return result if return_result else result.value
+
+    def run(self, metric: Metric, plan: Plan, options: Mapping[str, Any], **settings: Any) -> PrivateResult:
+        """Release what is planned, with the settings of a call of the metric."""
+        release, query = metric.settings(**settings, options=options), plan.queries[0]
         if not release.private_n:
             if query.n == 0:
                 raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
@@ -141,5 +148,17 @@ class Summary(ABC):
                 raise ValueError(NO_WEIGHT)
             if not options.get("ddof", 0) < query.n:
                 raise ValueError("ddof must be smaller than the number of samples.")
-        result = release.run(plan)
-        return result if return_result else result.value
+        return release.run(plan)
+
+
+def plain(value: Any, name: str) -> Any:
+    """Return a public option in types that JSON can hold."""
+    if hasattr(value, "tolist"):  # arrays and their scalars, an index of pandas
+        value = value.tolist()
+    if isinstance(value, list | tuple | range):
+        return [plain(item, name) for item in value]
+    if isinstance(value, float) and value.is_integer() and abs(value) < _EXACT:
+        return int(value)  # 1 and 1.0 are equal options, so the bytes of merges must agree
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    raise TypeError(f"{name} must be made of numbers, strings, lists and None.")

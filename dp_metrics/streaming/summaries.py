@@ -22,14 +22,13 @@ from dp_metrics.metrics import FUNCTIONS, METRICS, Metric, metric_of
 from dp_metrics.release.queries import AggregatedLoss, AggregatedVariance, MeanLoss
 from dp_metrics.release.release import Plan
 from dp_metrics.sensitivity.aggregates import WeightedLossAggregate
-from dp_metrics.streaming._summary import Summary
+from dp_metrics.streaming._summary import Summary, plain
 
 __all__ = ["CAPACITY", "LossSummary", "VarianceSummary"]
 
 CAPACITY = 2048
 """Ranks that a summary keeps unless it is told otherwise."""
 
-_EXACT = 1 << 53
 _PER_CALL = (
     "epsilon",
     "neighboring",
@@ -136,7 +135,7 @@ class LossSummary(_RankedSummary):
     def __init__(self, metric: Any, *, capacity: int = CAPACITY, **options: Any) -> None:
         super().__init__(capacity)
         self._name = _check_metric(metric, options).name
-        self._options = {name: _plain(options[name], name) for name in sorted(options)}
+        self._options = {name: plain(options[name], name) for name in sorted(options)}
 
     @property
     def _metric(self) -> Metric:
@@ -488,16 +487,3 @@ def _check_metric(metric: Any, options: Mapping[str, Any]) -> Metric:
         if option not in row.options:
             raise TypeError(f"{row.name}() got an unexpected keyword argument {option!r}.")
     return row
-
-
-def _plain(value: Any, name: str) -> Any:
-    """Return a public option in types that JSON can hold."""
-    if hasattr(value, "tolist"):  # arrays and their scalars, an index of pandas
-        value = value.tolist()
-    if isinstance(value, list | tuple | range):
-        return [_plain(item, name) for item in value]
-    if isinstance(value, float) and value.is_integer() and abs(value) < _EXACT:
-        return int(value)  # 1 and 1.0 are equal options, so the bytes of merges must agree
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    raise TypeError(f"{name} must be made of numbers, strings, lists and None.")
