@@ -290,11 +290,7 @@ def twin(name: str, node: ast.FunctionDef) -> str:
         parameters=",\n    ".join(parameters),
         returns=ast.unparse(node.returns),
         summary=ast.get_docstring(node).split("\n")[0],
-        text=wrapped(
-            TWIN_TEXT.format(name=name, capacity="" if METRICS[name].is_confusion else CAPACITY),
-            WIDTH,
-            "    ",
-        ),
+        text=wrapped(TWIN_TEXT.format(name=name, capacity=capacity), WIDTH, "    "),
     )
 
 

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
+from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.options import MultiOutput
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.metrics import METRICS
