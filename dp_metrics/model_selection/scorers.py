@@ -15,6 +15,7 @@ from dp_metrics.model_selection._metric_facts import (
     Scored,
     as_float64,
     check_metric,
+    fixed_keywords,
     is_better_if_greater,
     is_n_private,
     name_of,
@@ -345,10 +346,16 @@ def release_score(
         if not takes(metric, "sample_weight"):
             raise TypeError(f"{name_of(metric)} takes no sample_weight; score the records without it.")
         keywords["sample_weight"] = sample_weight
-    if keywords.get("labels") is None and takes(metric, "labels"):
-        # the classes that the model was trained on are public where the model is; those in y are not
-        keywords["labels"] = getattr(estimator, "classes_", None)
+    if takes(metric, "labels"):
+        keywords["labels"] = labels_for(scorer, estimator)
     return sign * float(metric(y, response, epsilon=scorer.epsilon, accountant=scorer.accountant, **keywords))
+
+
+def labels_for(scorer: PrivateScorer, estimator: Any) -> Any:
+    """Return the public labels that a scorer judges by: its own, or those that the model was trained on."""
+    given = fixed_keywords(scorer.metric, scorer.metric_params or {}).get("labels")
+    # the classes of a model are public where the model is; those in y are not
+    return getattr(estimator, "classes_", None) if given is None else given
 
 
 def _no_response(estimator: Any, method: str, y: Any) -> Any:

@@ -17,7 +17,6 @@ from dp_metrics.release.queries import MeanLoss
 from dp_metrics.release.release import Plan, Release
 from dp_metrics.streaming.summaries import LossSummary, VarianceSummary
 from dp_metrics.streaming.tables import ConfusionSummary
-from dp_metrics.streaming.tables import ConfusionSummary
 
 try:
     import dask
