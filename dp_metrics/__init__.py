@@ -18,6 +18,7 @@ from dp_metrics.metrics.classification import (
     private_log_loss,
     private_zero_one_loss,
 )
+from dp_metrics.metrics.ranking import private_roc_auc_score
 from dp_metrics.metrics.regression import (
     private_mae,
     private_mean_absolute_error,
@@ -89,6 +90,7 @@ __all__ = [
     "private_r2_score",
     "private_regression_report",
     "private_rmse",
+    "private_roc_auc_score",
     "private_root_mean_squared_error",
     "private_std",
     "private_variance",

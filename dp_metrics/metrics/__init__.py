@@ -5,12 +5,12 @@ from collections.abc import Callable
 from types import MappingProxyType
 from typing import Any
 
-from dp_metrics.metrics import classification, regression, regression_losses, reports, statistics
+from dp_metrics.metrics import classification, ranking, regression, regression_losses, reports, statistics
 from dp_metrics.metrics._catalogue import Metric
 
 __all__ = ["FUNCTIONS", "METRICS", "Metric", "metric_of", "unwrapped"]
 
-_MODULES = (regression, regression_losses, classification, statistics, reports)
+_MODULES = (regression, regression_losses, classification, ranking, statistics, reports)
 
 METRICS = MappingProxyType(
     {row.name: row for module in _MODULES for row in vars(module).values() if isinstance(row, Metric)}

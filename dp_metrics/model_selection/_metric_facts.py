@@ -21,6 +21,7 @@ __all__ = [
     "is_n_private",
     "name_of",
     "takes",
+    "usual_responses",
     "valid_response",
 ]
 
@@ -79,6 +80,13 @@ def takes(metric: Scored, parameter: str) -> bool:
     if row is not None:
         return parameter in (*row.data, *row.options)
     return parameter in inspect.signature(metric).parameters
+
+
+def usual_responses(metric: Scored) -> tuple[str, ...]:
+    """Return the responses of an estimator that a metric judges, as scikit-learn's scorers prefer them."""
+    if takes(metric, "y_score"):
+        return ("decision_function", "predict_proba")
+    return ("predict_proba",) if takes(metric, "y_proba") else ("predict",)
 
 
 def is_better_if_greater(metric: Any) -> bool | None:

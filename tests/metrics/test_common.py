@@ -47,7 +47,8 @@ def test_every_metric_is_public_and_in_the_table():
 def test_the_row_of_the_catalogue_says_what_the_function_takes(case):
     parameters = inspect.signature(case.function).parameters
     own = {name: p.default for name, p in parameters.items() if name not in {*case.row.data, *SETTINGS}}
-    assert own == {**case.row.options, **dict.fromkeys(case.row.required, inspect.Parameter.empty)}
+    required = dict.fromkeys(case.row.required, inspect.Parameter.empty)
+    assert own == {**case.row.options, **required, **dict.fromkeys(case.row.refused)}
     assert case.bounded.keys() == (case.row.limit or {}).keys()
     assert len(valid(case)) == len(case.row.data) == len(case.row.from_unit(np.array([0.0, 1.0])))
 
