@@ -100,8 +100,7 @@ def _logs_of_sizes(a: RankingDraw, b: RankingDraw) -> dict[int, list[int]]:
     if a.rule.n is not None:  # beyond 0 and n the ratio is constant
         tried = [np.unique(np.linspace(-1, a.rule.n + 1, 203).astype(int)).tolist()]
     else:
-        some = {1, 1 << 10, 1 << 20, 1 << 30}
-        tried = [sorted(some | {x - 1, x, y, y + 1}) for x, y in zip(a.sizes, b.sizes, strict=True)]
+        tried = [sorted({0, 1, 1 << 15, 1 << 30, x, y}) for x, y in zip(a.sizes, b.sizes, strict=True)]
     found: dict[int, list[int]] = {}
     for sizes in product(*tried):
         log = sum(abs(s - y) - abs(s - x) for s, x, y in zip(sizes, a.sizes, b.sizes, strict=True))

@@ -121,9 +121,9 @@ def private_roc_auc_score(
     labels : array-like of shape (n_classes,) or None, default=None
         The public label set; of two, the second in sorted order is the positive one. None: 0 and 1 for up to
         two columns, 0 .. K-1 for K columns. Never inferred from `y_true`.
-    sample_weight : None
+    sample_weight : None, default=None
         Refused: a weighted record would count for more than one in each of its pairs.
-    groups : None
+    groups : None, default=None
         Refused: a person with several records would change as many times as many pairs.
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
         What one person can change: a record's contents, the number of records being public; or whether it is

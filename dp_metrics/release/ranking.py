@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import product
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,7 +63,7 @@ class RankingLoss(BoundsQuery):
 
     def needs_count(self, mechanism: Mechanism) -> bool:
         """Return whether the mechanism reads the number of records; hazard reads the sizes of the classes."""
-        return mechanism.needs_count and not isinstance(mechanism, Hazard)
+        return mechanism.needs_count and not _follows_classes(mechanism)
 
     def output_bounds(self, mechanism: Mechanism, epsilon: Fraction, *, private_n: bool) -> OutputBounds:
         """Return the output bounds of the ranking loss."""
@@ -80,12 +80,17 @@ class RankingLoss(BoundsQuery):
 
     def prepare(self, mechanism: Mechanism, epsilon: Fraction, *, private_n: bool) -> Draw:
         """Return a draw by the mechanism; hazard without a resolution starts with the class sizes."""
-        if not isinstance(mechanism, Hazard) or mechanism.resolution is not None:
+        if not _follows_classes(mechanism):
             return super().prepare(mechanism, epsilon, private_n=private_n)
         rule = HazardByClass(mechanism.scale or _SCALE, epsilon, None if private_n else self.n)
         bounds = self.output_bounds(rule.finest, rule.hazard_epsilon, private_n=private_n)
         positives, negatives = self._ranked.counts
         return RankingDraw(bounds, rule, (positives, negatives) if private_n else (positives,))
+
+
+def _follows_classes(mechanism: Mechanism) -> TypeGuard[Hazard]:
+    """Return whether the mechanism is hazard selection that leaves its resolution to the data."""
+    return type(mechanism) is Hazard and mechanism.resolution is None
 
 
 @dataclass(frozen=True)

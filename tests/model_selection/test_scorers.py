@@ -154,7 +154,7 @@ class Single(LogisticRegression):
 def problems_of(name):
     """Return a fitted model and its data for a scorer by name."""
     X, y = make_classification(n_samples=60, n_features=4, random_state=0)
-    classes = READY_MADE[name].__module__.endswith("classification")
+    classes = READY_MADE[name].__module__.endswith(("classification", "ranking"))
     model = Single() if classes else LinearRegression()
     return model.fit(X, y), X, y
 
@@ -259,7 +259,7 @@ def test_only_the_names_of_ready_made_scorers_are_known():
 def test_every_ready_made_scorer_prefers_the_better_model(name):
     assert name.removeprefix("neg_") in dp_metrics.__all__
     scorer = get_private_scorer(name, epsilon=NO_NOISE)
-    if "y_proba" in inspect.signature(scorer.metric).parameters or name in OF_LABELS:
+    if {"y_proba", "y_score"} & {*inspect.signature(scorer.metric).parameters} or name in OF_LABELS:
         X, y = make_classification(n_samples=200, random_state=0)
         y = np.array(["ham", "spam"])[y]
         good, bad = (

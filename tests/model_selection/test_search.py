@@ -665,7 +665,9 @@ class SaysClass(ClassifierMixin, Says):
 
 HOSTILE = [math.nan, math.inf, -math.inf, -1e300, -5.0, -1.0, 0.0, 0.5, 2.0, 1e300]
 OF_CLASSES = [
-    name for name in get_private_scorer_names() if READY_MADE[name].__module__.endswith("classification")
+    name
+    for name in get_private_scorer_names()
+    if READY_MADE[name].__module__.endswith(("classification", "ranking"))
 ]
 
 
