@@ -75,9 +75,7 @@ def test_the_sizes_and_the_release_together_cost_epsilon():
 
 
 def test_where_n_is_private_too():
-    losses = [
-        loss_of(*pair, BOTH[1]) for pair in (*ADDED, (NOT_MONOTONIC[0], KINDS[:1] * 3))
-    ]
+    losses = [loss_of(*pair, BOTH[1]) for pair in (*ADDED, (NOT_MONOTONIC[0], KINDS[:1] * 3))]
     assert 0.99 < max(losses[:-1]) <= 1
     assert losses[-1] > 1  # three records differ
 
@@ -103,8 +101,8 @@ def test_the_loss_is_that_of_all_sizes_and_outputs_one_by_one():
             numbers = np.arange(laws[0].grid.first, laws[0].grid.last + 1)
             p, q = (np.diff(law.index_cdf(numbers), prepend=0.0) for law in laws)
             worst = max(worst, np.abs(logs[0] - logs[1] + np.log(p / q)).max())
-        assert 0.95 * worst < loss_of(*pair) + 1e-6
-        assert worst <= loss_of(*pair) + 1e-6
+        # a cell of the grid has the mean density of its points
+        assert worst - 1e-6 <= loss_of(*pair) <= worst + 0.03
 
 
 def some_records(n=200, share=0.2, seed=0):
