@@ -52,11 +52,6 @@ def is_summarised(row: Metric) -> bool:
     return row.is_mean_loss or row.is_variance or row.is_confusion
 
 
-def is_summarised(row: Metric) -> bool:
-    """Return whether a summary of bounded size knows the metric."""
-    return row.is_mean_loss or row.is_variance or row.is_confusion
-
-
 def cells(row: Metric) -> list[str]:
     """Return the facts about one metric."""
     both = "neighboring" in inspect.signature(FUNCTIONS[row.name]).parameters

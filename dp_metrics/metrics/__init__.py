@@ -9,6 +9,7 @@ from dp_metrics.metrics import (
     classification,
     confusion,
     precision_recall,
+    ranking,
     regression,
     regression_losses,
     reports,
@@ -26,6 +27,7 @@ _MODULES = (
     top_k,
     confusion,
     precision_recall,
+    ranking,
     statistics,
     reports,
 )

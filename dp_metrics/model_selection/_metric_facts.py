@@ -22,6 +22,7 @@ __all__ = [
     "is_n_private",
     "name_of",
     "takes",
+    "usual_responses",
     "valid_response",
 ]
 
@@ -82,6 +83,14 @@ def takes(metric: Scored, parameter: str) -> bool:
     if row is not None:
         return parameter in (*row.data, *row.options)
     return parameter in inspect.signature(metric).parameters
+
+
+def usual_responses(metric: Scored) -> tuple[str, ...]:
+    """Return the responses of an estimator that a metric judges, the best first."""
+    row = metric_of(metric)
+    if row is not None:
+        return row.responses
+    return ("predict_proba",) if takes(metric, "y_proba") else ("predict",)
 
 
 def is_better_if_greater(metric: Any) -> bool | None:

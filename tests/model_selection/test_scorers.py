@@ -265,8 +265,10 @@ def test_every_ready_made_scorer_prefers_the_better_model(name):
     assert name.removeprefix("neg_") in dp_metrics.__all__
     scorer = get_private_scorer(name, epsilon=NO_NOISE)
     row = metric_of(scorer.metric)
-    if "pos_label" in row.options and "y_proba" not in row.data:
+    if row.is_confusion and "pos_label" in row.options:
         scorer = get_private_scorer(name, epsilon=NO_NOISE, pos_label="spam")
+    if "k" in row.options:  # of two labels
+        scorer = get_private_scorer(name, epsilon=NO_NOISE, k=1)
     if row.predicts_labels or not {"y_proba", "y_score"}.isdisjoint(row.data):
         X, y = make_classification(n_samples=200, random_state=0)
         y = np.array(["ham", "spam"])[y]

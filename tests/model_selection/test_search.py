@@ -679,13 +679,9 @@ def test_a_response_outside_the_domain_of_the_metric_does_not_fail_the_candidate
     for first, kind in itertools.product(HOSTILE, kinds):
         y = np.tile([1, 0], 40) if kind != "labels" else np.tile(["ham", "spam"], 40)
         model = SaysClass(first, kind) if name in OF_CLASSES else Says(first, kind)
-        metric = READY_MADE[name]
-        if (
-            "pos_label" in metric_of(metric).options
-            and kind == "labels"
-            and "y_proba" not in metric_of(metric).data
-        ):
-            metric = partial(metric, pos_label="ham")
+        metric, row = READY_MADE[name], metric_of(READY_MADE[name])
+        if row.is_confusion and "pos_label" in row.options and kind == "labels":
+            metric = functools.partial(metric, pos_label="ham")
         search = make_search(model, {}, metric=metric, refit=False).fit(**split(y=y))
         assert math.isfinite(search.best_score_)
 
