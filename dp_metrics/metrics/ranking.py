@@ -132,7 +132,7 @@ def private_roc_auc_score(
         there at all. The second costs accuracy, and takes neither weights nor groups.
     mechanism : str or mechanism object, default="hazard"
         "hazard" spends a twentieth of epsilon on the sizes of the classes, which set the fineness of its
-        grid. Any other spends all of it on the area: `Hazard(resolution=0.01, scale=0.01)`,
+        grid. Any other spends all of it on the area: ``Hazard(resolution=0.01, scale=0.01)``,
         "above_threshold", "inverse_sensitivity" or "piecewise_laplace"; or "laplace" and "geometric", whose
         noise of size 1 / epsilon has to hide the record of a class of one.
     accountant : PrivacyAccountant or None, default=None
@@ -179,7 +179,7 @@ def private_roc_auc_score(
     biased towards 1**: below 20 it hides more than half of 1 - AUC, at 70 about a fifth, from 200 on less
     than a tenth (areas from 0.8 to 0.98; closer to 1 it may err to either side). The mean absolute error is
     about 8 / (epsilon sqrt(m)) standard deviations of the area over samples of that size. The noisy sizes of
-    the classes are in `PrivateResult.drawn`, at no further cost.
+    the classes are in the field ``drawn`` of `PrivateResult`, at no further cost.
 
     References
     ----------
