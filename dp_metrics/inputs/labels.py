@@ -115,8 +115,8 @@ class LabelSet:
         return self.places[encoded_block(block, self.known, name)]
 
 
-def check_labels(labels: NDArray[Any] | None, n_columns: int) -> NDArray[Any]:
-    """Return the label set of `public_labels`, which must fit the number of probability columns.
+def check_labels(labels: NDArray[Any] | None, n_columns: int, name: str = "y_proba") -> NDArray[Any]:
+    """Return the label set of `public_labels`, which must fit the number of columns, one for each label.
 
     None stands for {0, 1} with one column and for 0..K-1 with K columns: never for what y_true holds.
     """
@@ -125,8 +125,8 @@ def check_labels(labels: NDArray[Any] | None, n_columns: int) -> NDArray[Any]:
         return np.arange(expected)
     if labels.size != expected:
         raise ValueError(
-            "The number of classes in labels is different from that in y_proba. "
-            f"Classes found in labels: {labels.size}, columns of y_proba: {n_columns}."
+            f"The number of classes in labels is different from that in {name}. "
+            f"Classes found in labels: {labels.size}, columns of {name}: {n_columns}."
         )
     return labels
 

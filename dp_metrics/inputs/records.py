@@ -29,6 +29,7 @@ __all__ = [
     "TOO_LARGE",
     "as_numbers",
     "as_probabilities",
+    "as_scores",
     "as_targets",
     "as_vector",
     "check_bounds",
@@ -265,6 +266,25 @@ def probability_block(block: NDArray[Any]) -> Floats:
     if values.size and not (values.min() >= 0 and values.max() <= 1):
         raise ValueError(f"y_proba should contain values in [0, 1] only: probabilities, {_NO_LABELS}.")
     return values
+
+
+def as_scores(y_score: ArrayLike, *, private_n: bool = False, columns: int = 1) -> NDArray[Any]:
+    """Return scores, any numbers that grow with how likely a label is.
+
+    An empty list of scores has so many columns.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,) or (n_samples, n_columns)
+        For one column, or two as `predict_proba` gives them, the scores of the second label.
+    """
+    array = numbers_or(
+        "y_score should hold scores, as decision_function or predict_proba gives them, not labels.",
+        partial(as_numbers, y_score, "y_score", allow_2d=True, private_n=private_n),
+    )
+    if array.ndim == 1 and columns > 2 and not (array.size or hasattr(y_score, "shape")):
+        array = array.reshape(0, columns)
+    return array[:, -1] if array.ndim == 2 and array.shape[1] <= 2 else array
 
 
 def numbers_or(message: str, read: Callable[[], NDArray[Any]]) -> NDArray[Any]:

@@ -14,6 +14,7 @@ from dp_metrics.inputs.labels import as_labels, check_labels, encoded_block, pub
 from dp_metrics.inputs.records import (
     as_numbers,
     as_probabilities,
+    as_scores,
     as_targets,
     check_bounds,
     check_max_loss,
@@ -425,3 +426,26 @@ def test_a_validation_target_without_dimensions_is_refused_without_its_value():
     with pytest.raises((TypeError, ValueError)) as caught:
         search.fit(X, X[:, 0], X_val=X, y_val=np.array(987654.25))
     assert "987654" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("y_score", "expected"),
+    [
+        ([1, -2, 3], [1, -2, 3]),
+        ([[1], [-2], [3]], [1, -2, 3]),
+        ([[0.75, 0.25], [0.5, 0.5]], [0.25, 0.5]),
+        ([[1, 2, 3], [4, 5, 6]], [[1, 2, 3], [4, 5, 6]]),
+    ],
+)
+def test_of_two_columns_of_scores_the_second_counts(y_score, expected):
+    for data in (y_score, np.array(y_score, dtype=np.float32)):
+        np.testing.assert_array_equal(as_scores(data), expected)
+
+
+def test_no_score_at_all_is_legal_where_n_is_private():
+    assert as_scores([], private_n=True).shape == as_scores([], private_n=True, columns=2).shape == (0,)
+    assert as_scores([], private_n=True, columns=3).shape == (0, 3)
+    with pytest.raises(ValueError, match="0 sample"):
+        as_scores([])
+    with pytest.raises(ValueError, match="not labels"):
+        as_scores(["a", "b"])
