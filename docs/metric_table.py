@@ -47,6 +47,16 @@ def default_mechanism(row: Metric) -> str:
     )
 
 
+def is_summarised(row: Metric) -> bool:
+    """Return whether a summary of bounded size knows the metric."""
+    return row.is_mean_loss or row.is_variance or row.is_confusion
+
+
+def is_summarised(row: Metric) -> bool:
+    """Return whether a summary of bounded size knows the metric."""
+    return row.is_mean_loss or row.is_variance or row.is_confusion
+
+
 def cells(row: Metric) -> list[str]:
     """Return the facts about one metric."""
     both = "neighboring" in inspect.signature(FUNCTIONS[row.name]).parameters
@@ -56,7 +66,7 @@ def cells(row: Metric) -> list[str]:
         limit(row),
         default_mechanism(row),
         "both" if both else "replace one",
-        "yes" if row.is_mean_loss or row.is_variance else "no",
+        "yes" if is_summarised(row) else "no",
         "no" if row.greater_is_better is None else "yes",
     ]
 

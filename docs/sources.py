@@ -24,7 +24,7 @@ from dp_metrics.metrics import METRICS
 
 ROOT = Path(__file__).parents[1]
 METRIC_FILES = sorted((ROOT / "dp_metrics" / "metrics").glob("[!_]*.py"))
-SUMMARIES = ROOT / "dp_metrics" / "streaming" / "summaries.py"
+SUMMARIES = [ROOT / "dp_metrics" / "streaming" / f"{name}.py" for name in ("summaries", "tables")]
 TWINS = ROOT / "dp_metrics" / "streaming" / "dask.py"
 WIDTH = 110
 
@@ -148,6 +148,7 @@ VARIANTS: dict[str, dict[str, str]] = {
     "private_mean_poisson_deviance": {"y_true": OWN, "y_pred": OWN},
     "private_log_loss": {**_PROBABILITIES, "max_loss": OWN},
     "private_brier_score_loss": _PROBABILITIES,
+    "private_top_k_accuracy_score": {**_PROBABILITIES, "y_score": OWN},
     "private_zero_one_loss": _LABELS,
     "private_accuracy_score": _LABELS,
     "private_variance": _COLUMN,
@@ -155,7 +156,7 @@ VARIANTS: dict[str, dict[str, str]] = {
     "private_mean": {"bounds": OWN},
     "private_quantile": {"bounds": OWN, "limit": "pass an upper bound"},
     "private_regression_report": {"y_true": OWN, "y_pred": OWN},
-    "private_classification_report": {**_PROBABILITIES, "max_loss": OWN, "mechanism": OWN},
+    "private_probability_report": {**_PROBABILITIES, "max_loss": OWN, "mechanism": OWN},
     "LossSummary.release": {"mechanism": OWN, "Raises": OWN, "Warns": OWN},
     "VarianceSummary.release": {"limit": "give the summary `bounds`", "Raises": OWN, "Warns": OWN},
 }
@@ -174,9 +175,9 @@ def {name}(
     """
     return released(METRICS["{name}"], locals())
 '''
-TWIN_TEXT = """As `dp_metrics.{name}`, with its guarantee, for Dask collections. `capacity` is the public
-    number of ranks that a summary of records keeps. A person with several records is protected record by
-    record only."""
+TWIN_TEXT = """As `dp_metrics.{name}`, with its guarantee, for Dask collections.{capacity} A person with
+    several records is protected record by record only."""
+CAPACITY = " `capacity` is the public number of ranks that a summary of records keeps."
 
 
 def wrapped(text: str, width: int, indent: str = "") -> str:
@@ -231,7 +232,8 @@ def with_shared_parts(doc: str, function: str, defaults: dict[str, str], width: 
     parts["Parameters"] = "\n".join(
         parameter(name, function, default, written, width) for name, default in defaults.items()
     )
-    parts["Returns"] = parts["Returns"].split("\n    With ``return_result")[0] + f"\n    {RESULT}"
+    if "return_result" in defaults:
+        parts["Returns"] = parts["Returns"].split("\n    With ``return_result")[0] + f"\n    {RESULT}"
     for title, block in (("Raises", ERRORS), ("Warns", WARNINGS)):
         if title not in VARIANTS.get(function, {}):
             parts[title] = "\n".join(entry(name, text, width) for name, text in block.items())
@@ -274,12 +276,13 @@ def documented(source: str) -> str:
 def twin(name: str, node: ast.FunctionDef) -> str:
     """Return the function for Dask collections that belongs to a metric."""
     data, parameters = METRICS[name].data, []
+    capacity = "" if METRICS[name].is_confusion else CAPACITY
     for argument, (typed, default) in arguments_of(node).items():
         if argument == "epsilon":
             parameters.append("*")
-        if argument == "neighboring":
+        if argument == "neighboring" and not METRICS[name].is_confusion:
             parameters.append("capacity: int = CAPACITY")
-        if argument != "groups":
+        if argument != "groups" and argument not in METRICS[name].refused:
             kind = "Any" if argument in (*data, "sample_weight") else ast.unparse(typed.annotation)
             parameters.append(f"{argument}: {kind}" + (f" = {default}" if default else ""))
     return TWIN.format(
@@ -287,7 +290,7 @@ def twin(name: str, node: ast.FunctionDef) -> str:
         parameters=",\n    ".join(parameters),
         returns=ast.unparse(node.returns),
         summary=ast.get_docstring(node).split("\n")[0],
-        text=wrapped(TWIN_TEXT.format(name=name), WIDTH, "    "),
+        text=wrapped(TWIN_TEXT.format(name=name, capacity=capacity), WIDTH, "    "),
     )
 
 
@@ -296,7 +299,7 @@ def twins(written: str) -> str:
     nodes = {}
     for path in METRIC_FILES:
         nodes.update(releases(path.read_text(encoding="utf-8")))
-    names = [name for name, row in METRICS.items() if row.is_mean_loss or row.is_variance]
+    names = [name for name, row in METRICS.items() if metric_table.is_summarised(row)]
     others = {long: name for name in names for long in metric_table.public_names(name) if long != name}
     public = "".join(f'    "{name}",\n' for name in sorted([*names, *others]))
     body = "".join(twin(name, nodes[name]) for name in names)
@@ -305,7 +308,7 @@ def twins(written: str) -> str:
 
 
 GENERATED = {
-    **dict.fromkeys([*METRIC_FILES, SUMMARIES], documented),
+    **dict.fromkeys([*METRIC_FILES, *SUMMARIES], documented),
     TWINS: twins,
     ROOT / "README.md": metric_table.readme,
     ROOT / "docs" / "metric_table.inc": lambda _: metric_table.rst(),

@@ -46,8 +46,13 @@ from dp_metrics.metrics.regression_losses import (
     private_mean_poisson_deviance,
     private_mean_squared_log_error,
 )
-from dp_metrics.metrics.reports import private_classification_report, private_regression_report
+from dp_metrics.metrics.reports import (
+    private_classification_report,
+    private_probability_report,
+    private_regression_report,
+)
 from dp_metrics.metrics.statistics import private_mean, private_quantile, private_std, private_variance
+from dp_metrics.metrics.top_k import private_top_k_accuracy_score
 from dp_metrics.model_selection.release_count import count_releases
 from dp_metrics.model_selection.scorers import (
     PrivateScorer,
@@ -58,10 +63,12 @@ from dp_metrics.model_selection.scorers import (
 from dp_metrics.model_selection.search import PrivateRandomizedSearch
 from dp_metrics.release.result import PrivateResult
 from dp_metrics.streaming.summaries import LossSummary, VarianceSummary
+from dp_metrics.streaming.tables import ConfusionSummary, ReleasedConfusion
 
 __all__ = [
     "AboveThreshold",
     "Adaptive",
+    "ConfusionSummary",
     "ExpectedError",
     "Geometric",
     "Hazard",
@@ -75,6 +82,7 @@ __all__ = [
     "PrivateRandomizedSearch",
     "PrivateResult",
     "PrivateScorer",
+    "ReleasedConfusion",
     "SeededReleaseWarning",
     "VarianceSummary",
     "count_releases",
@@ -104,6 +112,7 @@ __all__ = [
     "private_mean_squared_log_error",
     "private_mse",
     "private_precision_score",
+    "private_probability_report",
     "private_quantile",
     "private_r2_score",
     "private_recall_score",
@@ -111,6 +120,7 @@ __all__ = [
     "private_rmse",
     "private_root_mean_squared_error",
     "private_std",
+    "private_top_k_accuracy_score",
     "private_variance",
     "private_zero_one_loss",
 ]

@@ -187,7 +187,7 @@ CASES = {
         entry="mse",
     ),
     "classification report": Case(
-        "private_classification_report",
+        "private_probability_report",
         binary,
         8.0,
         options={"output_dict": True, "max_loss": 8.0},

@@ -190,7 +190,7 @@ MECHANISMS: dict[str, Any] = {
 }
 NEED_A_COUNT = {"laplace", "geometric"}
 NEED_A_LIMIT = {"inverse_sensitivity", "piecewise_laplace", "laplace", "geometric", "AboveThreshold(even)"}
-OF_LOG_LOSS = {"private_log_loss", "private_classification_report"}
+OF_LOG_LOSS = {"private_log_loss", "private_probability_report"}
 
 
 @dataclass(frozen=True)
@@ -475,7 +475,7 @@ def paper_log_loss() -> Iterator[tuple[str, Case]]:
     for form, options in (("plain", {}), ("weights", {"sample_weight": weights})):
         yield f"dask/{form}", partial(_dask, replace(call, form=form, options=options))
     for epsilon in (1, 5):
-        report = Call("private_classification_report", "plain", "binary", {}, paper, epsilon=epsilon)
+        report = Call("private_probability_report", "plain", "binary", {}, paper, epsilon=epsilon)
         yield str(report), partial(_paper_report, report)
     yield "scorer", partial(_paper_scorer, call)
 
@@ -485,7 +485,7 @@ def _paper_report(call: Call, seed: int) -> Any:
     # unit, which is meant for it alone, changes what the accuracy draws.
     with seeded_urandom(seed, restart=True):
         settings = {**call.settings(seed), "random_state": None, "output_dict": True}
-        report: Any = dp.private_classification_report(*records(call.kind, call.n), **settings)
+        report: Any = dp.private_probability_report(*records(call.kind, call.n), **settings)
     return report["log_loss"]
 
 
@@ -637,7 +637,7 @@ REPORTS = {
     "private_regression_report": Row(
         "targets", {}, RANGE, {"split": (None, {"split": {"mse": 2, "mae": 1, "variance": 0.5}})}
     ),
-    "private_classification_report": Row(
+    "private_probability_report": Row(
         "binary",
         None,
         {},

@@ -13,12 +13,22 @@ from dp_metrics.metrics import (
     regression_losses,
     reports,
     statistics,
+    top_k,
 )
 from dp_metrics.metrics._catalogue import Metric
 
 __all__ = ["FUNCTIONS", "METRICS", "Metric", "metric_of", "unwrapped"]
 
-_MODULES = (regression, regression_losses, classification, confusion, precision_recall, statistics, reports)
+_MODULES = (
+    regression,
+    regression_losses,
+    classification,
+    top_k,
+    confusion,
+    precision_recall,
+    statistics,
+    reports,
+)
 
 METRICS = MappingProxyType(
     {row.name: row for module in _MODULES for row in vars(module).values() if isinstance(row, Metric)}

@@ -231,6 +231,11 @@ class Confusion:
     labels: LabelSet
     needs_matrix: bool = False
 
+    def table(self, matrix: NDArray[np.int64]) -> CountTable:
+        """Return the query of the counts, from a confusion matrix."""
+        layout = self.layout
+        return CountTable(layout.of(matrix), int(matrix.sum()), layout.cells, layout.is_partition)
+
     def __call__(self, released: Released) -> Any:
         """Return the metric of what is released."""
         (noisy,), (query,) = released.values, released.queries
@@ -262,9 +267,8 @@ def confusion_of(y_true: Any, y_pred: Any, labels: LabelSet, *, private_n: bool)
 
 def confusion_plan(y_true: ArrayLike, y_pred: ArrayLike, confusion: Confusion, *, private_n: bool) -> Plan:
     """Return the plan of a metric of the confusion of labels."""
-    matrix, layout = confusion_of(y_true, y_pred, confusion.labels, private_n=private_n), confusion.layout
-    table = CountTable(layout.of(matrix), int(matrix.sum()), layout.cells, layout.is_partition)
-    return Plan((table,), confusion)
+    matrix = confusion_of(y_true, y_pred, confusion.labels, private_n=private_n)
+    return Plan((confusion.table(matrix),), confusion)
 
 
 def _from_unit(x: Floats) -> tuple[Any, ...]:

@@ -33,6 +33,8 @@ from dp_metrics.release.queries import MeanLoss
 from dp_metrics.release.release import Plan, Released
 
 __all__ = [
+    "LabelledProbabilities",
+    "mean_plan",
     "private_accuracy_score",
     "private_brier_score_loss",
     "private_log_loss",
@@ -114,7 +116,7 @@ def _is_not_most_probable(codes: NDArray[np.intp], proba: Floats) -> Floats:
     return zero_one_loss(predicted != codes)
 
 
-def _mean_plan(query: MeanLoss, normalize: Any, *, is_score: bool = False) -> Plan:
+def mean_plan(query: MeanLoss, normalize: Any, *, is_score: bool = False) -> Plan:
     """Return the plan of a mean, or for a score of 1 minus the mean, or of n times that."""
 
     def postprocess(released: Released) -> float:
@@ -128,7 +130,7 @@ def _mean_plan(query: MeanLoss, normalize: Any, *, is_score: bool = False) -> Pl
 def _log_loss_plan(
     y_true: ArrayLike, y_proba: ArrayLike, *, max_loss: Any, normalize: Any, **options: Any
 ) -> Plan:
-    return _mean_plan(LabelledProbabilities(y_true, y_proba, **options).log_loss(max_loss), normalize)
+    return mean_plan(LabelledProbabilities(y_true, y_proba, **options).log_loss(max_loss), normalize)
 
 
 LOG_LOSS = Metric(
@@ -401,7 +403,7 @@ def _zero_one_plan(
     record_loss = RecordLoss(_wrong, reads=(_as_they_are, _as_they_are), cap=1.0, is_count=True)
     weights = check_sample_weight(sample_weight, *records, whole=not private_n)
     query = MeanLoss(record_loss, records, weights, check_groups(groups, *records))
-    return _mean_plan(query, normalize, is_score=is_score)
+    return mean_plan(query, normalize, is_score=is_score)
 
 
 def _labels_from_unit(x: Floats) -> tuple[Any, ...]:

@@ -3,11 +3,11 @@
 from functools import partial
 from typing import Any
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
+from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.options import check_choice, check_zero_division
 from dp_metrics.metrics._confusion import (
@@ -62,7 +62,7 @@ def private_confusion_matrix(
     random_state: RandomState = None,
     label: str | None = None,
     return_result: bool = False,
-) -> NDArray[np.float64] | Any:
+) -> Floats | Any:
     """Confusion matrix with epsilon-differential privacy for the test records.
 
     Parameters

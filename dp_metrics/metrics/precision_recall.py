@@ -15,7 +15,6 @@ from dp_metrics.metrics._confusion import (
     confusion_row,
 )
 from dp_metrics.metrics._label_scores import (
-    Average,
     ratio,
     ratio_layout,
 )
@@ -59,7 +58,7 @@ def private_precision_score(
     epsilon: float,
     labels: ArrayLike | None = None,
     pos_label: Any = 1,
-    average: Average = "binary",
+    average: str | None = "binary",
     zero_division: float | str = 0.0,
     sample_weight: None = None,
     groups: None = None,
@@ -177,7 +176,7 @@ def private_recall_score(
     epsilon: float,
     labels: ArrayLike | None = None,
     pos_label: Any = 1,
-    average: Average = "binary",
+    average: str | None = "binary",
     zero_division: float | str = 0.0,
     sample_weight: None = None,
     groups: None = None,
@@ -292,7 +291,7 @@ def private_f1_score(
     epsilon: float,
     labels: ArrayLike | None = None,
     pos_label: Any = 1,
-    average: Average = "binary",
+    average: str | None = "binary",
     zero_division: float | str = 0.0,
     sample_weight: None = None,
     groups: None = None,
@@ -410,7 +409,7 @@ def private_jaccard_score(
     epsilon: float,
     labels: ArrayLike | None = None,
     pos_label: Any = 1,
-    average: Average = "binary",
+    average: str | None = "binary",
     zero_division: float | str = 0.0,
     sample_weight: None = None,
     groups: None = None,

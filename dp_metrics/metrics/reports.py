@@ -1,7 +1,7 @@
 """Several private metrics in one call, from one budget."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from functools import partial
 from typing import Any, TypeAlias
@@ -11,17 +11,20 @@ from numpy.typing import ArrayLike
 
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
+from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.losses import absolute_error, squared_error
-from dp_metrics.inputs.options import check_digits
+from dp_metrics.inputs.options import check_digits, check_zero_division
 from dp_metrics.inputs.records import as_targets, check_bounds
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.metrics._catalogue import UNIT, Metric
+from dp_metrics.metrics._confusion import Confusion, Counts, confusion_plan, confusion_row, matrix_layout
+from dp_metrics.metrics._label_scores import ratio
 from dp_metrics.metrics._multioutput import error_plan, r2_from_parts
 from dp_metrics.metrics.classification import LabelledProbabilities
 from dp_metrics.release.queries import Query, Variance
 from dp_metrics.release.release import Plan, Released
 
-__all__ = ["private_classification_report", "private_regression_report"]
+__all__ = ["private_classification_report", "private_probability_report", "private_regression_report"]
 
 Table: TypeAlias = dict[str, dict[str, Any]]
 
@@ -161,7 +164,7 @@ def private_regression_report(
     return REGRESSION_REPORT.release(locals())
 
 
-def _classification_plan(
+def _probability_plan(
     y_true: ArrayLike,
     y_proba: ArrayLike,
     *,
@@ -182,17 +185,17 @@ def _classification_plan(
     return layout.plan(queries, rows, mechanisms=("geometric", None, "geometric"))
 
 
-CLASSIFICATION_REPORT = Metric(
-    name="private_classification_report",
+PROBABILITY_REPORT = Metric(
+    name="private_probability_report",
     twin="",
-    plan=_classification_plan,
+    plan=_probability_plan,
     data=("y_true", "y_proba"),
     options={"labels": None, "max_loss": None, "split": None, "digits": 4, "output_dict": False},
     from_unit=lambda x: (np.ones_like(x), x),
 )
 
 
-def private_classification_report(
+def private_probability_report(
     y_true: ArrayLike,
     y_proba: ArrayLike,
     *,
@@ -287,11 +290,208 @@ def private_classification_report(
 
     Examples
     --------
-    >>> from dp_metrics import private_classification_report
+    >>> from dp_metrics import private_probability_report
     >>> y_true, y_proba = [0, 1, 1, 0] * 250, [0.1, 0.9, 0.8, 0.65] * 250
-    >>> report = private_classification_report(y_true, y_proba, epsilon=3.0, output_dict=True)
+    >>> report = private_probability_report(y_true, y_proba, epsilon=3.0, output_dict=True)
     >>> report["accuracy"]["epsilon"], report["total"]["epsilon"]
     (1.0, 3.0)
+    """
+    return PROBABILITY_REPORT.release(locals())
+
+
+def _labels_plan(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    private_n: bool,
+    labels: Any,
+    target_names: Any,
+    digits: Any,
+    output_dict: bool,
+    zero_division: Any,
+) -> Plan:
+    known = LabelSet.of(labels)
+    names = [str(name) for name in (known.in_order if target_names is None else target_names)]
+    if len(names) != known.size:
+        raise ValueError(
+            f"Number of classes, {known.size}, does not match size of target_names, {len(names)}."
+        )
+    if len({*names, *_MEANS}) < known.size + len(_MEANS):
+        raise ValueError("The names of the labels must be different, and none that of another row.")
+    decimals = check_digits(digits)
+    undefined = check_zero_division(zero_division, is_mean=True)
+    if math.isnan(undefined):
+        raise ValueError("zero_division must be 0, 1 or 'warn' in a report.")
+
+    def formula(counts: Counts) -> dict[str, Any] | str:
+        table = _label_table(counts, names, undefined)
+        return table if output_dict else _label_text(table, names, decimals)
+
+    return confusion_plan(
+        y_true, y_pred, Confusion(matrix_layout(known.size), formula, known), private_n=private_n
+    )
+
+
+_MEANS = ("accuracy", "macro avg", "weighted avg")
+_COLUMNS = ("precision", "recall", "f1-score", "support")
+
+
+def _label_table(counts: Counts, names: Sequence[str], undefined: float) -> dict[str, Any]:
+    """Return the rows of scikit-learn's report, by name."""
+
+    def scores(average: str | None) -> list[Any]:
+        return [
+            ratio(counts, kind=kind, average=average, undefined=undefined)
+            for kind in ("precision", "recall", "f1")
+        ]
+
+    rows = zip(*(column.tolist() for column in [*scores(None), counts.true]), strict=True)
+    table: dict[str, Any] = {
+        name: dict(zip(_COLUMNS, row, strict=True)) for name, row in zip(names, rows, strict=True)
+    }
+    table["accuracy"] = ratio(counts, kind="recall", average="weighted", undefined=undefined)
+    for average in ("macro", "weighted"):
+        table[f"{average} avg"] = dict(zip(_COLUMNS, [*scores(average), counts.n], strict=True))
+    return table
+
+
+def _label_text(table: dict[str, Any], names: Sequence[str], digits: int) -> str:
+    """Return the rows laid out as scikit-learn's report; supports are rounded to whole records."""
+    width = max(len("weighted avg"), digits, *map(len, names))
+    lines = [f"{'':>{width}} " + "".join(f" {column:>9}" for column in _COLUMNS), ""]
+    for name in [*names, "", *_MEANS]:
+        row = table.get(name)
+        if name == "accuracy":
+            support = table["macro avg"]["support"]
+            lines.append(f"{name:>{width}} " + " " * 20 + f" {row:>9.{digits}f} {support:>9.0f}")
+        elif row is not None:
+            numbers = "".join(f" {row[column]:>9.{digits}f}" for column in _COLUMNS[:3])
+            lines.append(f"{name:>{width}} {numbers} {row['support']:>9.0f}")
+        else:
+            lines.append("")
+    return "\n".join(lines) + "\n"
+
+
+CLASSIFICATION_REPORT = confusion_row(
+    "private_classification_report",
+    _labels_plan,
+    {"target_names": None, "digits": 2, "output_dict": False, "zero_division": 0.0},
+)
+
+
+def private_classification_report(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    epsilon: float,
+    labels: ArrayLike | None = None,
+    target_names: Sequence[str] | None = None,
+    sample_weight: None = None,
+    digits: int = 2,
+    output_dict: bool = False,
+    zero_division: float | str = 0.0,
+    groups: None = None,
+    neighboring: str = "replace_one",
+    accountant: PrivacyAccountant | None = None,
+    random_state: RandomState = None,
+    label: str | None = None,
+    return_result: bool = False,
+) -> str | dict[str, Any] | Any:
+    """Report precision, recall, F1 and support of each label with epsilon-differential privacy for all.
+
+    One table of counts is released; all of the report follows from it.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        True labels, each one of `labels`.
+    y_pred : array-like of shape (n_samples,)
+        Labels predicted by a model that was not trained on these records, each one of `labels`.
+    epsilon : float
+        Privacy parameter, > 0: smaller is more private and less accurate.
+    labels : array-like of shape (n_classes,) or None, default=None
+        The public label set, in the order of the results. None: 0 and 1. Every true and predicted label must
+        be one of them; they are never inferred from the data. scikit-learn's other use of this argument, to
+        average over some of the labels, is not served.
+    target_names : sequence of str or None, default=None
+        Names to show, in the order of `labels`; None: the labels themselves.
+    sample_weight : None, default=None
+        Must be None: a weighted record would count for more than one, and need as much more noise.
+    digits : int, default=2
+        Decimals in the text, from 1 to 17.
+    output_dict : bool, default=False
+        Whether to return a dictionary rather than a text.
+    zero_division : float or "warn", default=0.0
+        What 0/0 is, by the noisy counts: 0, 1, or for a mean NaN, to leave such labels out. "warn" is 0
+        without a warning, which would tell of the data.
+    groups : None, default=None
+        Must be None: a person with several records would count for more than one, and need as much more
+        noise.
+    neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
+        What one person can change: a record's contents, the number of records being public; or whether it is
+        there at all. The second costs accuracy, and takes neither weights nor groups.
+    accountant : PrivacyAccountant or None, default=None
+        Budget that pays epsilon for this release, before it is drawn.
+    random_state : None, int, RandomState or Generator, default=None
+        None draws fresh randomness from the operating system. Anything else makes the release reproducible
+        and therefore NOT private.
+    label : str or None, default=None
+        The name of this release in the accountant's history; None: the name of the metric.
+    return_result : bool, default=False
+        Whether to return a `PrivateResult`, which also holds what may be published about the release.
+
+    Returns
+    -------
+    str or dict
+        The table, in the layout of scikit-learn; or a dictionary with "precision", "recall", "f1-score" and
+        "support" of each label, "accuracy", "macro avg" and "weighted avg". Supports are noisy too: fractions
+        in the dictionary, rounded in the text.
+        With ``return_result=True`` a `PrivateResult` with that value.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an input is invalid, as in scikit-learn, or an option is, or if the accountant counts releases
+        under another neighbouring relation.
+    PrivacyBudgetError
+        If the accountant has less than epsilon left; nothing is drawn.
+
+    Warns
+    -----
+    SeededReleaseWarning
+        If `random_state` is given.
+
+    See Also
+    --------
+    private_probability_report : Accuracy, log loss and Brier score loss of predicted probabilities.
+    private_f1_score : One number, more accurate than its place in a report.
+    ConfusionSummary : The same release from pieces.
+
+    Notes
+    -----
+    Guarantee: replacing any one record changes the probability of any result by at most a factor
+    exp(epsilon), given the model, the number of records and the arguments, which are public. With
+    neighboring="add_or_remove_one" the same holds when any one record is added or removed, and the number of
+    records is not public.
+
+    Released are the four or nine cells of the confusion matrix of two or three labels, else three counts for
+    each label. The recall of a label with m records has an error of about 2 / (epsilon m): with epsilon m
+    below 40 do not read it.
+
+    References
+    ----------
+    M. Hardt and K. Talwar, "On the Geometry of Differential Privacy", 2010, doi:10.1145/1806689.1806786, for
+    noise in the norm of the sensitivity.
+
+    Examples
+    --------
+    >>> from dp_metrics import private_classification_report
+    >>> y_true = ["ham"] * 900 + ["spam"] * 100
+    >>> y_pred = ["ham"] * 890 + ["spam"] * 90 + ["ham"] * 20
+    >>> labels = ["ham", "spam"]
+    >>> report = private_classification_report(y_true, y_pred, epsilon=1.0, labels=labels, output_dict=True)
+    >>> 0.6 < report["spam"]["recall"] < 1  # exactly 0.8
+    True
     """
     return CLASSIFICATION_REPORT.release(locals())
 

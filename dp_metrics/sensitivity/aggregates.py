@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Self, TypeAlias, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dp_metrics.inputs.floats import MAX_FLOAT, Floats
 from dp_metrics.sensitivity.exact import (
@@ -20,7 +21,14 @@ from dp_metrics.sensitivity.exact import (
     rounded_quotient,
 )
 
-__all__ = ["ByLevel", "LossAggregate", "OrderAggregate", "VarianceAggregate", "WeightedLossAggregate"]
+__all__ = [
+    "ByLevel",
+    "CountAggregate",
+    "LossAggregate",
+    "OrderAggregate",
+    "VarianceAggregate",
+    "WeightedLossAggregate",
+]
 
 Aggregate = TypeVar("Aggregate", bound=Any)
 
@@ -103,6 +111,36 @@ def _truncated(aggregate: Aggregate, capacity: int, *arrays: str) -> Aggregate:
 def _check_mergeable(a: object, b: object, fields: tuple[str, ...]) -> None:
     if type(a) is not type(b) or any(getattr(a, f) != getattr(b, f) for f in fields):
         raise ValueError(f"Summaries merge only with the same type, {' and '.join(fields)}.")
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class CountAggregate:
+    """How many records lie in each public cell.
+
+    Parameters
+    ----------
+    n : int
+        Number of records.
+    counts : ndarray of shape (n_cells,)
+        Whole numbers as floats, exact up to 2^53, with sum n.
+    """
+
+    n: int
+    counts: Floats
+
+    @classmethod
+    def of(cls, counts: NDArray[np.int64]) -> Self:
+        """Return the aggregate of records in these cells."""
+        return cls(int(counts.sum()), counts.astype(np.float64))
+
+    def merge(self, other: Self) -> Self:
+        """Return the aggregate of the records of both."""
+        return replace(self, n=self.n + other.n, counts=self.counts + other.counts)
+
+    @property
+    def table(self) -> NDArray[np.int64]:
+        """The counts as whole numbers."""
+        return self.counts.astype(np.int64)
 
 
 @dataclass(frozen=True, repr=False)

@@ -16,6 +16,8 @@ from dp_metrics.metrics import FUNCTIONS, Metric
 from dp_metrics.release.queries import MeanLoss
 from dp_metrics.release.release import Plan, Release
 from dp_metrics.streaming.summaries import LossSummary, VarianceSummary
+from dp_metrics.streaming.tables import ConfusionSummary
+from dp_metrics.streaming.tables import ConfusionSummary
 
 try:
     import dask
@@ -25,7 +27,7 @@ except ImportError as error:
 
 __all__ = ["released"]
 
-Summary = TypeVar("Summary", LossSummary, VarianceSummary)
+Summary = TypeVar("Summary", ConfusionSummary, LossSummary, VarianceSummary)
 Collections = dict[str, Any]  # Dask collections by the names of the arguments
 
 _FAN_IN = 8  # summaries that one task merges
@@ -37,7 +39,7 @@ def released(metric: Metric, arguments: dict[str, Any]) -> Any:
     Parameters
     ----------
     metric : Metric
-        A mean of losses, a variance or its root.
+        A mean of losses, a variance or its root, or a metric of labels.
     arguments : dict
         All arguments of the public function by name.
     """
@@ -53,12 +55,14 @@ def released(metric: Metric, arguments: dict[str, Any]) -> Any:
                 f"{name} must be a dask.array or a dask.dataframe collection; for data in memory use "
                 f"dp_metrics.{metric.name}."
             )
-    capacity, return_result = settings.pop("capacity"), settings.pop("return_result")
+    capacity, return_result = settings.pop("capacity", 0), settings.pop("return_result")
     settings["random_state"] = check_entropy(settings["random_state"])
     release = metric.settings(**settings, options=options)
     of_records = {name: value for name, value in options.items() if name != "sample_weight"}
     empty: Any
-    if metric.is_mean_loss:
+    if metric.is_confusion:
+        empty = ConfusionSummary(options["labels"])
+    elif metric.is_mean_loss:
         empty = LossSummary(FUNCTIONS[metric.name], capacity=capacity, **of_records)
     else:
         empty = VarianceSummary(bounds=options["bounds"], capacity=capacity)
@@ -66,16 +70,17 @@ def released(metric: Metric, arguments: dict[str, Any]) -> Any:
     no_records = [_no_records(collection) for collection in data.values()]
     copy(empty).update(*no_records)
     plan = metric.planned(no_records, of_records, private_n=True)
-    _check_release(release, plan, settings["accountant"])
+    if settings["accountant"] is not None:
+        settings["accountant"].require(release.epsilon)
+    if not metric.is_confusion:
+        _check_mechanism(release, plan)
     summary = _reduced(empty, {**data, **weights})
     return summary.released_as(metric, {**settings, **options, "return_result": return_result})
 
 
-def _check_release(release: Release, plan: Plan, accountant: Any) -> None:
-    """Raise if the release is bound to be refused: computing for it would be in vain."""
+def _check_mechanism(release: Release, plan: Plan) -> None:
+    """Raise if the mechanism is bound to refuse: computing for it would be in vain."""
     query: Any = plan.queries[0]
-    if accountant is not None:
-        accountant.require(release.epsilon)
     if release.private_n and isinstance(release.mechanism, Geometric):
         query.sums()
         return

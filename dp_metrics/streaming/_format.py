@@ -32,6 +32,7 @@ import numpy as np
 from dp_metrics.inputs.floats import MAX_FLOAT
 from dp_metrics.sensitivity.aggregates import (
     ByLevel,
+    CountAggregate,
     LossAggregate,
     VarianceAggregate,
     WeightedLossAggregate,
@@ -40,7 +41,7 @@ from dp_metrics.sensitivity.exact import LEVELS, in_units, level_units, to_units
 
 __all__ = ["INCONSISTENT", "MALFORMED", "Aggregate", "pack", "unpack"]
 
-Aggregate: typing.TypeAlias = LossAggregate | WeightedLossAggregate | VarianceAggregate
+Aggregate: typing.TypeAlias = CountAggregate | LossAggregate | WeightedLossAggregate | VarianceAggregate
 
 INCONSISTENT = "These bytes are not a consistent summary."
 MALFORMED = (
@@ -59,7 +60,7 @@ _VERSION = 1
 _FRONT = struct.Struct(">8sII")
 _DIGEST = 32
 _KINDS: dict[str, type[Aggregate]] = {
-    kind.__name__: kind for kind in (LossAggregate, WeightedLossAggregate, VarianceAggregate)
+    kind.__name__: kind for kind in (CountAggregate, LossAggregate, WeightedLossAggregate, VarianceAggregate)
 }
 
 
@@ -155,6 +156,11 @@ def _number(value: Any, hint: Any) -> Any:
 
 def _check_consistent(aggregate: Aggregate) -> None:
     """Raise unless the arrays are as long as the counts say, in order, in range, and fit the sums."""
+    if isinstance(aggregate, CountAggregate):
+        counts = aggregate.counts
+        if not (counts >= 0).all() or (counts % 1).any() or sum(map(int, counts.tolist())) != aggregate.n:
+            raise ValueError
+        return
     n, total, largest = aggregate.n, aggregate.total, aggregate.largest
     kept = min(n, aggregate.capacity)
     low, high, least = 0.0, MAX_FLOAT, 0

@@ -8,16 +8,18 @@ should be of one kind: the last bit of a logarithm may differ between kinds of p
 
 There are no `groups`, because the records of one person may lie in several partitions, and no
 `multioutput="raw_values"`; `private_rmse` takes one output. `private_quantile` is missing because a summary
-of bounded size does not know a quantile, and `private_r2_score` and the reports because they release several
+of bounded size does not know a quantile, and `private_r2_score` and two reports because they release several
 numbers from one budget: release the parts instead, each at its share of epsilon.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from numpy.typing import ArrayLike
 
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
+from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.options import MultiOutput
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.metrics import METRICS
@@ -27,9 +29,16 @@ from dp_metrics.streaming.summaries import CAPACITY
 # from here on written by docs/sources.py from the metrics for data in memory
 __all__ = [
     "private_accuracy_score",
+    "private_balanced_accuracy_score",
     "private_brier_score_loss",
+    "private_classification_report",
+    "private_cohen_kappa_score",
+    "private_confusion_matrix",
+    "private_f1_score",
+    "private_jaccard_score",
     "private_log_loss",
     "private_mae",
+    "private_matthews_corrcoef",
     "private_mean",
     "private_mean_absolute_error",
     "private_mean_absolute_percentage_error",
@@ -39,9 +48,12 @@ __all__ = [
     "private_mean_squared_error",
     "private_mean_squared_log_error",
     "private_mse",
+    "private_precision_score",
+    "private_recall_score",
     "private_rmse",
     "private_root_mean_squared_error",
     "private_std",
+    "private_top_k_accuracy_score",
     "private_variance",
     "private_zero_one_loss",
 ]
@@ -342,6 +354,208 @@ def private_accuracy_score(
     return released(METRICS["private_accuracy_score"], locals())
 
 
+def private_top_k_accuracy_score(
+    y_true: Any,
+    y_score: Any,
+    *,
+    epsilon: float,
+    k: int = 2,
+    normalize: bool = True,
+    sample_weight: Any = None,
+    labels: ArrayLike | None = None,
+    capacity: int = CAPACITY,
+    neighboring: str = "replace_one",
+    mechanism: str | Mechanism = "geometric",
+    accountant: PrivacyAccountant | None = None,
+    random_state: RandomState = None,
+    label: str | None = None,
+    return_result: bool = False,
+) -> float | Any:
+    """Top-k accuracy with epsilon-differential privacy for the test records.
+
+    As `dp_metrics.private_top_k_accuracy_score`, with its guarantee, for Dask collections. `capacity` is the
+    public number of ranks that a summary of records keeps. A person with several records is protected record
+    by record only.
+    """
+    return released(METRICS["private_top_k_accuracy_score"], locals())
+
+
+def private_confusion_matrix(
+    y_true: Any,
+    y_pred: Any,
+    *,
+    epsilon: float,
+    labels: ArrayLike | None = None,
+    normalize: str | None = None,
+    neighboring: str = "replace_one",
+    accountant: PrivacyAccountant | None = None,
+    random_state: RandomState = None,
+    label: str | None = None,
+    return_result: bool = False,
+) -> Floats | Any:
+    """Confusion matrix with epsilon-differential privacy for the test records.
+
+    As `dp_metrics.private_confusion_matrix`, with its guarantee, for Dask collections. A person with several
+    records is protected record by record only.
+    """
+    return released(METRICS["private_confusion_matrix"], locals())
+
+
+def private_balanced_accuracy_score(
+    y_true: Any,
+    y_pred: Any,
+    *,
+    epsilon: float,
+    labels: ArrayLike | None = None,
+    adjusted: bool = False,
+    zero_division: float | str = 0.0,
+    neighboring: str = "replace_one",
+    accountant: PrivacyAccountant | None = None,
+    random_state: RandomState = None,
+    label: str | None = None,
+    return_result: bool = False,
+) -> float | Any:
+    """Balanced accuracy (the mean recall of all labels) with epsilon-differential privacy.
+
+    As `dp_metrics.private_balanced_accuracy_score`, with its guarantee, for Dask collections. A person with
+    several records is protected record by record only.
+    """
+    return released(METRICS["private_balanced_accuracy_score"], locals())
+
+
+def private_matthews_corrcoef(
+    y_true: Any,
+    y_pred: Any,
+    *,
+    epsilon: float,
+    labels: ArrayLike | None = None,
+    neighboring: str = "replace_one",
+    accountant: PrivacyAccountant | None = None,
+    random_state: RandomState = None,
+    label: str | None = None,
+    return_result: bool = False,
+) -> float | Any:
+    """Matthews correlation coefficient with epsilon-differential privacy for the test records.
+
+    As `dp_metrics.private_matthews_corrcoef`, with its guarantee, for Dask collections. A person with several
+    records is protected record by record only.
+    """
+    return released(METRICS["private_matthews_corrcoef"], locals())
+
+
+def private_cohen_kappa_score(
+    y_true: Any,
+    y_pred: Any,
+    *,
+    epsilon: float,
+    labels: ArrayLike | None = None,
+    weights: str | None = None,
+    neighboring: str = "replace_one",
+    accountant: PrivacyAccountant | None = None,
+    random_state: RandomState = None,
+    label: str | None = None,
+    return_result: bool = False,
+) -> float | Any:
+    """Cohen's kappa (agreement beyond chance) with epsilon-differential privacy for the test records.
+
+    As `dp_metrics.private_cohen_kappa_score`, with its guarantee, for Dask collections. A person with several
+    records is protected record by record only.
+    """
+    return released(METRICS["private_cohen_kappa_score"], locals())
+
+
+def private_precision_score(
+    y_true: Any,
+    y_pred: Any,
+    *,
+    epsilon: float,
+    labels: ArrayLike | None = None,
+    pos_label: Any = 1,
+    average: str | None = "binary",
+    zero_division: float | str = 0.0,
+    neighboring: str = "replace_one",
+    accountant: PrivacyAccountant | None = None,
+    random_state: RandomState = None,
+    label: str | None = None,
+    return_result: bool = False,
+) -> float | Any:
+    """Precision (share of right ones among those predicted positive) with epsilon-differential privacy.
+
+    As `dp_metrics.private_precision_score`, with its guarantee, for Dask collections. A person with several
+    records is protected record by record only.
+    """
+    return released(METRICS["private_precision_score"], locals())
+
+
+def private_recall_score(
+    y_true: Any,
+    y_pred: Any,
+    *,
+    epsilon: float,
+    labels: ArrayLike | None = None,
+    pos_label: Any = 1,
+    average: str | None = "binary",
+    zero_division: float | str = 0.0,
+    neighboring: str = "replace_one",
+    accountant: PrivacyAccountant | None = None,
+    random_state: RandomState = None,
+    label: str | None = None,
+    return_result: bool = False,
+) -> float | Any:
+    """Recall (share of the positive ones that are found) with epsilon-differential privacy.
+
+    As `dp_metrics.private_recall_score`, with its guarantee, for Dask collections. A person with several
+    records is protected record by record only.
+    """
+    return released(METRICS["private_recall_score"], locals())
+
+
+def private_f1_score(
+    y_true: Any,
+    y_pred: Any,
+    *,
+    epsilon: float,
+    labels: ArrayLike | None = None,
+    pos_label: Any = 1,
+    average: str | None = "binary",
+    zero_division: float | str = 0.0,
+    neighboring: str = "replace_one",
+    accountant: PrivacyAccountant | None = None,
+    random_state: RandomState = None,
+    label: str | None = None,
+    return_result: bool = False,
+) -> float | Any:
+    """F1 score (harmonic mean of precision and recall) with epsilon-differential privacy.
+
+    As `dp_metrics.private_f1_score`, with its guarantee, for Dask collections. A person with several records
+    is protected record by record only.
+    """
+    return released(METRICS["private_f1_score"], locals())
+
+
+def private_jaccard_score(
+    y_true: Any,
+    y_pred: Any,
+    *,
+    epsilon: float,
+    labels: ArrayLike | None = None,
+    pos_label: Any = 1,
+    average: str | None = "binary",
+    zero_division: float | str = 0.0,
+    neighboring: str = "replace_one",
+    accountant: PrivacyAccountant | None = None,
+    random_state: RandomState = None,
+    label: str | None = None,
+    return_result: bool = False,
+) -> float | Any:
+    """Jaccard score (share of right ones among those that are or were predicted positive), privately.
+
+    As `dp_metrics.private_jaccard_score`, with its guarantee, for Dask collections. A person with several
+    records is protected record by record only.
+    """
+    return released(METRICS["private_jaccard_score"], locals())
+
+
 def private_variance(
     x: Any,
     *,
@@ -407,6 +621,30 @@ def private_mean(
     ranks that a summary of records keeps. A person with several records is protected record by record only.
     """
     return released(METRICS["private_mean"], locals())
+
+
+def private_classification_report(
+    y_true: Any,
+    y_pred: Any,
+    *,
+    epsilon: float,
+    labels: ArrayLike | None = None,
+    target_names: Sequence[str] | None = None,
+    digits: int = 2,
+    output_dict: bool = False,
+    zero_division: float | str = 0.0,
+    neighboring: str = "replace_one",
+    accountant: PrivacyAccountant | None = None,
+    random_state: RandomState = None,
+    label: str | None = None,
+    return_result: bool = False,
+) -> str | dict[str, Any] | Any:
+    """Report precision, recall, F1 and support of each label with epsilon-differential privacy for all.
+
+    As `dp_metrics.private_classification_report`, with its guarantee, for Dask collections. A person with
+    several records is protected record by record only.
+    """
+    return released(METRICS["private_classification_report"], locals())
 
 
 private_mean_squared_error = private_mse

@@ -4,12 +4,9 @@ A summary holds sums and the most extreme records themselves. It is private data
 keep it where they are kept, and publish only what `release` returns.
 """
 
-import contextlib
-import json
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from copy import copy
 from dataclasses import replace
 from typing import Any, Self
 
@@ -18,7 +15,6 @@ from numpy.typing import ArrayLike
 
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
-from dp_metrics.inputs.options import NO_WEIGHT
 from dp_metrics.inputs.records import check_bounds
 from dp_metrics.inputs.scalars import as_whole
 from dp_metrics.mechanisms import Mechanism
@@ -26,14 +22,13 @@ from dp_metrics.metrics import FUNCTIONS, METRICS, Metric, metric_of
 from dp_metrics.release.queries import AggregatedLoss, AggregatedVariance, MeanLoss
 from dp_metrics.release.release import Plan
 from dp_metrics.sensitivity.aggregates import WeightedLossAggregate
-from dp_metrics.streaming._format import INCONSISTENT, MALFORMED, Aggregate, pack, unpack
+from dp_metrics.streaming._summary import Summary, plain
 
 __all__ = ["CAPACITY", "LossSummary", "VarianceSummary"]
 
 CAPACITY = 2048
 """Ranks that a summary keeps unless it is told otherwise."""
 
-_EXACT = 1 << 53
 _PER_CALL = (
     "epsilon",
     "neighboring",
@@ -47,151 +42,34 @@ _PER_CALL = (
 )
 
 
-class _Summary(ABC):
-    """What both kinds of summary share: a public capacity, public settings, and a private aggregate."""
+class _RankedSummary(Summary):
+    """A summary that keeps the most extreme records, as many as its public capacity."""
 
     def __init__(self, capacity: int) -> None:
+        super().__init__()
         ranks = as_whole(capacity)
         if ranks is None or ranks < 1:
             raise ValueError("capacity must be a positive integer.")
         self._capacity = ranks
-        self._aggregate: Any = None
-        self._facts: dict[str, Any] = {}  # public, and the same for all chunks
-        self._prepared: Any = None  # the query about the present aggregate, which remembers its output bounds
 
     @property
     def capacity(self) -> int:
         """Public number of ranks that the summary keeps."""
         return self._capacity
 
-    @abstractmethod
-    def _settings(self) -> dict[str, Any]:
-        """Return what must be the same in summaries that merge, in types of JSON."""
-
-    def _known(self) -> Any:
-        if self._aggregate is None:
-            raise ValueError("The summary is empty: update it with data first.")
-        return self._aggregate
-
-    def merge(self, other: Self) -> Self:
-        """Return the summary of the records of both, which must be different ones.
-
-        Any order and nesting of merges gives the same bits.
-
-        Parameters
-        ----------
-        other : summary
-            Of the same type, metric, options and capacity.
-
-        Returns
-        -------
-        summary
-            A new one.
-
-        Raises
-        ------
-        ValueError
-            If the two do not fit together.
-        """
-        if other is self:
-            raise ValueError("A summary cannot be merged with itself: each record would count twice.")
-        if type(other) is not type(self) or json.dumps(other._settings()) != json.dumps(self._settings()):
-            raise ValueError("Summaries merge only with the same type, metric, options and capacity.")
-        merged = copy(self)  # aggregates never change
-        return merged if other._aggregate is None else merged._add(other._aggregate, other._facts)
-
-    def _add(self, aggregate: Aggregate, facts: dict[str, Any]) -> Self:
-        # an empty list does not tell the number of its columns or their type: that is no reason to fail
-        if self._aggregate is None or (self._aggregate.n == 0 < aggregate.n):
-            self._aggregate, self._facts, self._prepared = aggregate, facts, None
-            return self
-        if aggregate.n == 0 < self._aggregate.n:
-            return self
-        return self._merged(aggregate, facts)
-
-    def _merged(self, aggregate: Aggregate, facts: dict[str, Any]) -> Self:
-        assert self._aggregate is not None
-        if facts != self._facts:
-            raise ValueError(
-                "All records must have the same number of outputs or columns, and probabilities one type."
-            )
-        self._aggregate, self._prepared = self._aggregate.merge(aggregate), None
-        return self
-
-    def to_bytes(self) -> bytes:
-        """Return the summary in a versioned format that `from_bytes` reads; the bytes are private data too.
-
-        Returns
-        -------
-        bytes
-            Numbers only: about 16 bytes for each rank of the capacity, or 24 with weights.
-
-        Notes
-        -----
-        The format is documented on the page on large data. Reading it runs no code.
-        """
-        settings = {"summary": type(self).__name__, **self._settings(), "facts": self._facts}
-        return pack(settings, self._known())
-
-    @classmethod
-    def from_bytes(cls, data: bytes) -> Self:
-        """Return the summary that was turned into these bytes.
-
-        Parameters
-        ----------
-        data : bytes
-            From `to_bytes`.
-
-        Raises
-        ------
-        TypeError, ValueError
-            If the bytes are damaged, are no summary or one of another type, or are of an unknown version.
-        """
-        settings, aggregate = unpack(data)
-        if settings.get("summary") != cls.__name__:
-            raise ValueError(f"These bytes are not a {cls.__name__}.")
-        summary = None
-        with contextlib.suppress(*MALFORMED):
-            # added to no records at all, whose facts the metric tells, so that the two have to fit together
-            summary = cls._of_nothing(settings, aggregate)._merged(aggregate, settings["facts"])
-        if summary is None or summary.to_bytes() != data:
-            raise ValueError(INCONSISTENT)
-        return summary
-
-    @classmethod
-    @abstractmethod
-    def _of_nothing(cls, settings: dict[str, Any], aggregate: Any) -> Self:
-        """Return the summary of 0 records that has these settings and is of the kind of an aggregate."""
-
-    @abstractmethod
-    def _planned(self, metric: Metric, options: Mapping[str, Any]) -> tuple[Plan, dict[str, Any]]:
-        """Return how the result of a release follows, and all options of it."""
-
-    def released_as(self, metric: Metric, arguments: Mapping[str, Any]) -> Any:
-        """Release a metric of the records that are known, as a call with these arguments does."""
-        settings = dict(arguments)
+    def _query(self) -> AggregatedLoss | AggregatedVariance:
+        """Return the query about the present aggregate, always the same one."""
         if self._prepared is None:
             self._prepared = self._query_of(self._known())
-        query, return_result = self._prepared, settings.pop("return_result")
-        own = {name: settings.pop(name) for name in metric.options if name in settings}
-        plan, options = self._planned(metric, own)
-        release = metric.settings(**settings, options=options)
-        if not release.private_n:
-            if query.n == 0:
-                raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
-            if getattr(query.aggregate, "weight", None) == 0:
-                raise ValueError(NO_WEIGHT)
-            if not options.get("ddof", 0) < query.n:
-                raise ValueError("ddof must be smaller than the number of samples.")
-        result = release.run(replace(plan, queries=(query,)))
-        return result if return_result else result.value
+        query: AggregatedLoss | AggregatedVariance = self._prepared
+        return query
 
     @abstractmethod
     def _query_of(self, aggregate: Any) -> AggregatedLoss | AggregatedVariance:
         """Return the query about an aggregate."""
 
 
-class LossSummary(_Summary):
+class LossSummary(_RankedSummary):
     """Private data: all that a private mean of losses needs to know of its records, in little memory.
 
     Records come in chunks, in any order, or are summarised on different machines and merged: a release is the
@@ -257,7 +135,7 @@ class LossSummary(_Summary):
     def __init__(self, metric: Any, *, capacity: int = CAPACITY, **options: Any) -> None:
         super().__init__(capacity)
         self._name = _check_metric(metric, options).name
-        self._options = {name: _plain(options[name], name) for name in sorted(options)}
+        self._options = {name: plain(options[name], name) for name in sorted(options)}
 
     @property
     def _metric(self) -> Metric:
@@ -307,9 +185,9 @@ class LossSummary(_Summary):
         ValueError, TypeError
             If the chunk is invalid, as in the metric; the summary is as it was before.
         """
-        return self._add_query(self._query(data, sample_weight))
+        return self._add_query(self._query_of_chunk(data, sample_weight))
 
-    def _query(self, data: Sequence[ArrayLike], sample_weight: ArrayLike | None = None) -> MeanLoss:
+    def _query_of_chunk(self, data: Sequence[ArrayLike], sample_weight: ArrayLike | None = None) -> MeanLoss:
         # an empty chunk is nothing unusual; whether there is any record at all is asked by `release`
         options = {**self._options, "sample_weight": sample_weight}
         queries = self._metric.planned(data, options, private_n=True).queries
@@ -395,11 +273,12 @@ class LossSummary(_Summary):
         return AggregatedLoss(aggregate, self._facts["is_count"])
 
     def _planned(self, metric: Metric, options: Mapping[str, Any]) -> tuple[Plan, dict[str, Any]]:
+        query = self._query()
         # the result follows from what is released as it does for no records at all
         no_records = [np.empty((0, columns)) for columns in self._facts["columns"]]
         plan = metric.planned(no_records, self._options, private_n=True)
         weighted = isinstance(self._aggregate, WeightedLossAggregate)
-        return plan, {**self._options, "sample_weight": True if weighted else None}
+        return replace(plan, queries=(query,)), {**self._options, "sample_weight": True if weighted else None}
 
     def _settings(self) -> dict[str, Any]:
         return {"metric": self._name, "options": self._options, "capacity": self._capacity}
@@ -410,13 +289,13 @@ class LossSummary(_Summary):
         weights = np.empty(0) if isinstance(aggregate, WeightedLossAggregate) else None
         for dtype in (np.float64, np.float32, np.float16):  # the cap of a log loss depends on it
             data = [np.empty((0, columns), dtype) for columns in settings["facts"]["columns"]]
-            query = replace(summary._query(data), sample_weight=weights)
+            query = replace(summary._query_of_chunk(data), sample_weight=weights)
             if query.record_loss.cap == settings["facts"]["cap"]:
                 break
         return summary._add_query(query)
 
 
-class VarianceSummary(_Summary):
+class VarianceSummary(_RankedSummary):
     """Private data: all that a private variance needs to know of its records, in little memory.
 
     Values come in chunks, in any order, or are summarised on different machines and merged: a release is the
@@ -576,8 +455,8 @@ class VarianceSummary(_Summary):
         return AggregatedVariance(aggregate)
 
     def _planned(self, metric: Metric, options: Mapping[str, Any]) -> tuple[Plan, dict[str, Any]]:
-        given = {**options, "bounds": self._bounds}
-        return metric.planned(([],), given, private_n=True), given
+        query, given = self._query(), {**options, "bounds": self._bounds}
+        return replace(metric.planned(([],), given, private_n=True), queries=(query,)), given
 
     def _settings(self) -> dict[str, Any]:
         return {
@@ -608,16 +487,3 @@ def _check_metric(metric: Any, options: Mapping[str, Any]) -> Metric:
         if option not in row.options:
             raise TypeError(f"{row.name}() got an unexpected keyword argument {option!r}.")
     return row
-
-
-def _plain(value: Any, name: str) -> Any:
-    """Return a public option in types that JSON can hold."""
-    if hasattr(value, "tolist"):  # arrays and their scalars, an index of pandas
-        value = value.tolist()
-    if isinstance(value, list | tuple | range):
-        return [_plain(item, name) for item in value]
-    if isinstance(value, float) and value.is_integer() and abs(value) < _EXACT:
-        return int(value)  # 1 and 1.0 are equal options, so the bytes of merges must agree
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    raise TypeError(f"{name} must be made of numbers, strings, lists and None.")

@@ -295,7 +295,7 @@ PRIVATE_N = {"epsilon": 1.0, "neighboring": "add_or_remove_one"}
 def test_labels_tell_the_columns_of_an_empty_list(labels):
     for metric in (dp.private_log_loss, dp.private_brier_score_loss):
         assert 0 <= metric([], [], labels=labels, **PRIVATE_N) <= 37
-    dp.private_classification_report([], [], labels=labels, **PRIVATE_N)
+    dp.private_probability_report([], [], labels=labels, **PRIVATE_N)
 
 
 @pytest.mark.parametrize("metric", [dp.private_mse, dp.private_rmse, dp.private_r2_score, dp.private_mae])

@@ -45,7 +45,7 @@ def test_the_classification_report_agrees_with_scikit_learn_at_a_huge_epsilon(op
         (names[CODES], PROBA, ["a", "b", "c"]),
         (CODES > 0, PROBA[:, 0], None),
     ):
-        report = as_dict(dp.private_classification_report, y, p, labels=labels, **options)
+        report = as_dict(dp.private_probability_report, y, p, labels=labels, **options)
         predicted = p > 0.5 if p.ndim == 1 else np.unique(y)[p.argmax(axis=1)]
         assert report["accuracy"]["value"] == pytest.approx(sk.accuracy_score(y, predicted))
         assert report["log_loss"]["value"] == pytest.approx(sk.log_loss(y, p))
@@ -63,7 +63,7 @@ def test_the_classification_report_agrees_with_scikit_learn_at_a_huge_epsilon(op
 )
 def test_the_accuracy_of_a_report_is_drawn_by_a_mechanism_of_its_own_unless_one_is_chosen(options, drawn_by):
     accountant = dp.PrivacyAccountant(1.0)
-    dp.private_classification_report(CODES, PROBA, epsilon=1.0, accountant=accountant, **options)
+    dp.private_probability_report(CODES, PROBA, epsilon=1.0, accountant=accountant, **options)
     assert [spend.mechanism for spend in accountant.history] == [drawn_by]
 
 
@@ -102,7 +102,7 @@ def test_the_exact_privacy_loss_of_a_whole_report_is_at_most_epsilon(mechanism, 
             codes2, proba2 = codes.copy(), proba.copy()
             codes2[0], proba2[0] = 1 - codes[0], rng.choice([0.0, 1.0])
             pair = ([codes, proba], [codes2, proba2])
-            report = dp.private_classification_report
+            report = dp.private_probability_report
             worst = max(worst, metric_loss(report, *pair, mechanism=mechanism, epsilon=1.0))
     assert 0.5 < worst <= 1 + 1e-9
 
@@ -115,7 +115,7 @@ def test_the_table():
     assert [row[0] for row in rows[1:]] == list(report)
     assert rows[-1] == ["total", "1.5"]
     assert rows[1] == ["mse", f"{report['mse']['value']:.3g}", "0.5"]
-    text = dp.private_classification_report(CODES, PROBA, epsilon=1.5)
+    text = dp.private_probability_report(CODES, PROBA, epsilon=1.5)
     assert {"accuracy", "log_loss", "brier_score_loss", "total"} <= set(text.split())
 
 
@@ -140,7 +140,7 @@ def test_bad_data_are_refused_before_the_spend():
         with pytest.raises(ValueError, match=r"NaN|inconsistent|output|numeric"):
             dp.private_regression_report(bad, [1.0, 2.0], **options)
         with pytest.raises(ValueError, match=r"NaN|inconsistent|class|numeric|values in|probabilities"):
-            dp.private_classification_report([0, 1], bad, labels=[0, 1, 2], **options)
+            dp.private_probability_report([0, 1], bad, labels=[0, 1, 2], **options)
     with pytest.raises(ValueError, match="1d"):
         dp.private_regression_report(np.ones((3, 2)), np.ones((3, 2)), **options)
     with pytest.raises(dp.PrivacyBudgetError):
@@ -152,5 +152,5 @@ def test_no_records_where_their_number_is_private():
     relation = {"neighboring": "add_or_remove_one"}
     report = as_dict(dp.private_regression_report, [], [], epsilon=1.0, **relation)
     assert all(math.isfinite(row["value"]) for name, row in report.items() if name != "total")
-    assert dp.private_classification_report([], [], epsilon=1.0, **relation).split()[0] == "value"
-    assert reports.__all__ == ["private_classification_report", "private_regression_report"]
+    assert dp.private_probability_report([], [], epsilon=1.0, **relation).split()[0] == "value"
+    assert reports.__all__ == ["private_probability_report", "private_regression_report"]

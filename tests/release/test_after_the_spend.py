@@ -123,14 +123,14 @@ def test_no_argument_of_a_report_raises_after_the_spend(digits, part, bounds, ne
     split = None if part is None else {"mse": part, "mae": 1, "variance": 1}
     attempt(dp.private_regression_report, *targets(n), bounds=bounds, split=split, **options)
     split = None if part is None else {"accuracy": part, "log_loss": 1, "brier_score_loss": 1}
-    attempt(dp.private_classification_report, np.ones(n), np.full(n, 0.5), split=split, **options)
+    attempt(dp.private_probability_report, np.ones(n), np.full(n, 0.5), split=split, **options)
 
 
 @pytest.mark.parametrize("digits", [-1, 0, 18, None, 4.0, "x", True])
 def test_a_number_of_digits_that_is_none_is_refused(digits):
     for report, data in (
         (dp.private_regression_report, targets(3)),
-        (dp.private_classification_report, ([1, 0, 1], [0.5, 0.5, 0.5])),
+        (dp.private_probability_report, ([1, 0, 1], [0.5, 0.5, 0.5])),
     ):
         for output_dict in (False, True):
             with pytest.raises(ValueError, match="digits"):

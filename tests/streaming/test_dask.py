@@ -223,7 +223,7 @@ def test_every_metric_that_a_summary_serves_is_there():
         "private_r2_score",
         "private_quantile",
         "private_regression_report",
-        "private_classification_report",
+        "private_probability_report",
     }
     functions = [FUNCTIONS[name] for name in SERVED]
     names = [name for name in dp.__all__ if getattr(dp, name) in functions]

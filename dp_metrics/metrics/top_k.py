@@ -1,0 +1,183 @@
+"""Private top-k accuracy: is the true label among the k that a model thinks most likely."""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dp_metrics._random import RandomState
+from dp_metrics.accounting import PrivacyAccountant
+from dp_metrics.inputs.floats import Floats
+from dp_metrics.inputs.labels import as_labels, check_labels, encoded_block, public_labels
+from dp_metrics.inputs.losses import RecordLoss, zero_one_loss
+from dp_metrics.inputs.options import check_groups, check_sample_weight
+from dp_metrics.inputs.records import as_numbers, check_same_length, float_block
+from dp_metrics.inputs.scalars import as_whole
+from dp_metrics.mechanisms import Mechanism
+from dp_metrics.metrics._catalogue import WEIGHTS, Metric
+from dp_metrics.metrics.classification import mean_plan
+from dp_metrics.release.queries import MeanLoss
+from dp_metrics.release.release import Plan
+
+__all__ = ["private_top_k_accuracy_score"]
+
+
+def _plan(
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    *,
+    private_n: bool,
+    k: Any,
+    normalize: Any,
+    sample_weight: ArrayLike | None,
+    labels: Any,
+    groups: ArrayLike | None,
+) -> Plan:
+    number, given = as_whole(k), public_labels(labels)
+    if number is None or number < 1:
+        raise ValueError("k must be an integer of at least 1.")
+    scores = as_numbers(y_score, "y_score", allow_2d=True, private_n=private_n)
+    if not len(scores) and scores.ndim == 1 and given is not None:
+        scores = scores.reshape(0, given.size)
+    if scores.ndim == 1 or scores.shape[1] < 2:
+        raise ValueError(
+            "y_score should be a 2d array with a column for each label. For one column of scores of two "
+            "labels, compare them with a public threshold and use private_accuracy_score."
+        )
+    known = check_labels(given, scores.shape[1])
+    true = as_labels(y_true, known, private_n=private_n)
+    check_same_length(true, scores, private_n=private_n)
+    reads = (partial(encoded_block, labels=known), partial(float_block, name="y_score"))
+    loss = RecordLoss(partial(_misses, k=number), reads=reads, cap=1.0, is_count=True)
+    records = (true, scores)
+    weights = check_sample_weight(sample_weight, *records, whole=not private_n)
+    return mean_plan(
+        MeanLoss(loss, records, weights, check_groups(groups, *records)), normalize, is_score=True
+    )
+
+
+def _misses(codes: NDArray[np.intp], scores: Floats, *, k: int) -> Floats:
+    """Return 1 where the true label is not among the k first; of equal scores the later label is first."""
+    own = np.take_along_axis(scores, codes[:, np.newaxis], axis=1)
+    later = np.arange(scores.shape[1]) > codes[:, np.newaxis]
+    before = (scores > own) | ((scores == own) & later)
+    return zero_one_loss(np.count_nonzero(before, axis=1) >= k)
+
+
+TOP_K = Metric(
+    name="private_top_k_accuracy_score",
+    twin="sklearn.metrics.top_k_accuracy_score",
+    plan=_plan,
+    data=("y_true", "y_score"),
+    options={"k": 2, "normalize": True, "labels": None, **WEIGHTS},
+    greater_is_better=True,
+    mechanism="geometric",
+    is_mean_loss=True,
+    discloses_n={"normalize": True},
+    from_unit=lambda x: (np.zeros_like(x), np.stack([x, 1 - x, np.full_like(x, 0.5)], axis=1)),
+)
+
+
+def private_top_k_accuracy_score(
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    *,
+    epsilon: float,
+    k: int = 2,
+    normalize: bool = True,
+    sample_weight: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    neighboring: str = "replace_one",
+    mechanism: str | Mechanism = "geometric",
+    accountant: PrivacyAccountant | None = None,
+    random_state: RandomState = None,
+    label: str | None = None,
+    return_result: bool = False,
+) -> float | Any:
+    """Top-k accuracy with epsilon-differential privacy for the test records.
+
+    The share of records whose true label is among the k labels with the highest scores.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        True labels, each one of `labels`.
+    y_score : array-like of shape (n_samples, n_classes)
+        Scores, finite: probabilities or others, one column per label in sorted order. Of equal scores the one
+        of the later label counts as higher, as in scikit-learn.
+    epsilon : float
+        Privacy parameter, > 0: smaller is more private and less accurate.
+    k : int, default=2
+        How many labels count as predicted, at least 1.
+    normalize : bool, default=True
+        If false, return the sum over the records: the private mean times the public total weight.
+    sample_weight : array-like of shape (n_samples,) or None, default=None
+        Public, non-negative weights. They must not be computed from these records: class weights, for
+        example, give labels away.
+    labels : array-like of shape (n_classes,) or None, default=None
+        The public label set. None: 0 and 1 for one column, 0 .. K-1 for K columns. Never inferred from
+        `y_true`.
+    groups : array-like of shape (n_samples,) or None, default=None
+        Public label of the person (or other unit) that each record belongs to. The guarantee then covers all
+        records of one group together. None: each record is a person of its own.
+    neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
+        What one person can change: a record's contents, the number of records being public; or whether it is
+        there at all. The second costs accuracy, and takes neither weights nor groups.
+    mechanism : str or mechanism object, default="geometric"
+        "geometric" is the most accurate one for a result that is as likely near one end of its range as near
+        the other. Others as for `private_mae`.
+    accountant : PrivacyAccountant or None, default=None
+        Budget that pays epsilon for this release, before it is drawn.
+    random_state : None, int, RandomState or Generator, default=None
+        None draws fresh randomness from the operating system. Anything else makes the release reproducible
+        and therefore NOT private.
+    label : str or None, default=None
+        The name of this release in the accountant's history; None: the name of the metric.
+    return_result : bool, default=False
+        Whether to return a `PrivateResult`, which also holds what may be published about the release.
+
+    Returns
+    -------
+    float
+        The private share, in [0, 1], or the number (or total weight) of such records if not normalized.
+        With ``return_result=True`` a `PrivateResult` with that value.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an input is invalid, as in scikit-learn, or an option is, or if the accountant counts releases
+        under another neighbouring relation.
+    PrivacyBudgetError
+        If the accountant has less than epsilon left; nothing is drawn.
+
+    Warns
+    -----
+    SeededReleaseWarning
+        If `random_state` is given.
+
+    See Also
+    --------
+    private_accuracy_score : For predicted labels.
+
+    Notes
+    -----
+    Guarantee: replacing any one record, or with `groups` all records of any one group, changes the
+    probability of any result by at most a factor exp(epsilon), given the model, the number of records and the
+    arguments, which are public. With neighboring="add_or_remove_one" the same holds when any one record is
+    added or removed, and the number of records is not public.
+
+    References
+    ----------
+    A. Ghosh, T. Roughgarden and M. Sundararajan, "Universally Utility-Maximizing Privacy Mechanisms", 2012,
+    doi:10.1137/09076828X.
+
+    Examples
+    --------
+    >>> from dp_metrics import private_top_k_accuracy_score
+    >>> y_true, y_score = [0, 1, 2, 2] * 250, [[0.5, 0.2, 0.3]] * 1000
+    >>> 0.7 < private_top_k_accuracy_score(y_true, y_score, epsilon=1.0, k=2) < 0.8  # exactly 0.75
+    True
+    """
+    return TOP_K.release(locals())

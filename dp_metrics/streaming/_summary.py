@@ -1,0 +1,164 @@
+"""What all summaries share: chunks are added, summaries merged, written and read, and released."""
+
+import contextlib
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from copy import copy
+from typing import Any, Self
+
+from dp_metrics.inputs.options import NO_WEIGHT
+from dp_metrics.metrics import Metric
+from dp_metrics.release.release import Plan
+from dp_metrics.release.result import PrivateResult
+from dp_metrics.streaming._format import INCONSISTENT, MALFORMED, Aggregate, pack, unpack
+
+__all__ = ["Summary", "plain"]
+
+_EXACT = 1 << 53
+
+
+class Summary(ABC):
+    """What all kinds of summary share: public settings, and a private aggregate."""
+
+    def __init__(self) -> None:
+        self._aggregate: Any = None
+        self._facts: dict[str, Any] = {}  # public, and the same for all chunks
+        self._prepared: Any = None  # the query about the present aggregate, which remembers its output bounds
+
+    @abstractmethod
+    def _settings(self) -> dict[str, Any]:
+        """Return what must be the same in summaries that merge, in types of JSON."""
+
+    def _known(self) -> Any:
+        if self._aggregate is None:
+            raise ValueError("The summary is empty: update it with data first.")
+        return self._aggregate
+
+    def merge(self, other: Self) -> Self:
+        """Return the summary of the records of both, which must be different ones.
+
+        Any order and nesting of merges gives the same bits.
+
+        Parameters
+        ----------
+        other : summary
+            Of the same type, metric, options and capacity.
+
+        Returns
+        -------
+        summary
+            A new one.
+
+        Raises
+        ------
+        ValueError
+            If the two do not fit together.
+        """
+        if other is self:
+            raise ValueError("A summary cannot be merged with itself: each record would count twice.")
+        if type(other) is not type(self) or json.dumps(other._settings()) != json.dumps(self._settings()):
+            raise ValueError("Summaries merge only with the same type, metric, options and capacity.")
+        merged = copy(self)  # aggregates never change
+        return merged if other._aggregate is None else merged._add(other._aggregate, other._facts)
+
+    def _add(self, aggregate: Aggregate, facts: dict[str, Any]) -> Self:
+        # an empty list does not tell the number of its columns or their type: that is no reason to fail
+        if self._aggregate is None or (self._aggregate.n == 0 < aggregate.n):
+            self._aggregate, self._facts, self._prepared = aggregate, facts, None
+            return self
+        if aggregate.n == 0 < self._aggregate.n:
+            return self
+        return self._merged(aggregate, facts)
+
+    def _merged(self, aggregate: Aggregate, facts: dict[str, Any]) -> Self:
+        assert self._aggregate is not None
+        if facts != self._facts:
+            raise ValueError(
+                "All records must have the same number of outputs or columns, and probabilities one type."
+            )
+        self._aggregate, self._prepared = self._aggregate.merge(aggregate), None
+        return self
+
+    def to_bytes(self) -> bytes:
+        """Return the summary in a versioned format that `from_bytes` reads; the bytes are private data too.
+
+        Returns
+        -------
+        bytes
+            Numbers only: about 16 bytes for each rank of the capacity, or 24 with weights.
+
+        Notes
+        -----
+        The format is documented on the page on large data. Reading it runs no code.
+        """
+        settings = {"summary": type(self).__name__, **self._settings(), "facts": self._facts}
+        return pack(settings, self._known())
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Self:
+        """Return the summary that was turned into these bytes.
+
+        Parameters
+        ----------
+        data : bytes
+            From `to_bytes`.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If the bytes are damaged, are no summary or one of another type, or are of an unknown version.
+        """
+        settings, aggregate = unpack(data)
+        if settings.get("summary") != cls.__name__:
+            raise ValueError(f"These bytes are not a {cls.__name__}.")
+        summary = None
+        with contextlib.suppress(*MALFORMED):
+            # added to no records at all, whose facts the metric tells, so that the two have to fit together
+            summary = cls._of_nothing(settings, aggregate)._merged(aggregate, settings["facts"])
+        if summary is None or summary.to_bytes() != data:
+            raise ValueError(INCONSISTENT)
+        return summary
+
+    @classmethod
+    @abstractmethod
+    def _of_nothing(cls, settings: dict[str, Any], aggregate: Any) -> Self:
+        """Return the summary of 0 records that has these settings and is of the kind of an aggregate."""
+
+    @abstractmethod
+    def _planned(self, metric: Metric, options: Mapping[str, Any]) -> tuple[Plan, dict[str, Any]]:
+        """Return the plan of a release of the records that are known, and all options of it."""
+
+    def released_as(self, metric: Metric, arguments: Mapping[str, Any]) -> Any:
+        """Release a metric of the records that are known, as a call with these arguments does."""
+        settings = dict(arguments)
+        return_result = settings.pop("return_result")
+        own = {name: settings.pop(name) for name in metric.options if name in settings}
+        plan, options = self._planned(metric, own)
+        result = self.run(metric, plan, options, **settings)
+        return result if return_result else result.value
+
+    def run(self, metric: Metric, plan: Plan, options: Mapping[str, Any], **settings: Any) -> PrivateResult:
+        """Release what is planned, with the settings of a call of the metric."""
+        release, query = metric.settings(**settings, options=options), plan.queries[0]
+        if not release.private_n:
+            if query.n == 0:
+                raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
+            if getattr(self._aggregate, "weight", None) == 0:
+                raise ValueError(NO_WEIGHT)
+            if not options.get("ddof", 0) < query.n:
+                raise ValueError("ddof must be smaller than the number of samples.")
+        return release.run(plan)
+
+
+def plain(value: Any, name: str) -> Any:
+    """Return a public option in types that JSON can hold."""
+    if hasattr(value, "tolist"):  # arrays and their scalars, an index of pandas
+        value = value.tolist()
+    if isinstance(value, list | tuple | range):
+        return [plain(item, name) for item in value]
+    if isinstance(value, float) and value.is_integer() and abs(value) < _EXACT:
+        return int(value)  # 1 and 1.0 are equal options, so the bytes of merges must agree
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    raise TypeError(f"{name} must be made of numbers, strings, lists and None.")

@@ -1,0 +1,301 @@
+"""Summaries of labels: one release of one table, from which every metric of labels follows."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dp_metrics._random import RandomState
+from dp_metrics.accounting import PrivacyAccountant
+from dp_metrics.inputs.floats import Floats
+from dp_metrics.inputs.labels import LabelSet
+from dp_metrics.metrics import METRICS, Metric
+from dp_metrics.metrics._confusion import (
+    MOST_MATRIX_LABELS,
+    Confusion,
+    Counts,
+    confusion_of,
+    matrix_layout,
+    whole,
+)
+from dp_metrics.release.release import Plan, Released
+from dp_metrics.release.result import PrivateResult
+from dp_metrics.sensitivity.aggregates import CountAggregate
+from dp_metrics.streaming._summary import Summary, plain
+
+__all__ = ["ConfusionSummary", "ReleasedConfusion"]
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class ReleasedConfusion:
+    """What a release tells of true and predicted labels; public, and free to ask as often as one likes.
+
+    Parameters
+    ----------
+    result : PrivateResult
+        All that may be published: its value is the list of noisy counts, whole numbers without bias.
+    labels : ndarray of shape (n_classes,)
+        The public labels, in the order of the results.
+    counts : Counts
+        The plausible counts that the metrics are computed from.
+
+    Notes
+    -----
+    Guarantee: that of the release. All methods are post-processing: they cost nothing.
+
+    Examples
+    --------
+    >>> from dp_metrics import ConfusionSummary
+    >>> summary = ConfusionSummary(labels=["ham", "spam"])
+    >>> for _ in range(10):  # batches
+    ...     summary = summary.update(["ham"] * 90 + ["spam"] * 10, ["ham"] * 91 + ["spam"] * 9)
+    >>> released = summary.release(epsilon=1.0)
+    >>> released.confusion_matrix().shape, released.result.epsilon
+    ((2, 2), 1.0)
+    >>> 0.7 < released.recall_score(pos_label="spam") <= 1  # exactly 0.9
+    True
+    """
+
+    result: PrivateResult
+    labels: NDArray[Any]
+    counts: Counts
+
+    def __repr__(self) -> str:
+        return f"ReleasedConfusion(labels={self.labels.tolist()}, epsilon={self.result.epsilon:g})"
+
+    def accuracy_score(self) -> float:
+        """Return the accuracy that the release tells."""
+        return float(self.counts.right.sum() / self.counts.n) if self.counts.n > 0 else 0.0
+
+    def balanced_accuracy_score(self, **options: Any) -> float:
+        """Return what `private_balanced_accuracy_score` makes of the counts, with its options."""
+        return float(self._score("private_balanced_accuracy_score", options))
+
+    def classification_report(self, **options: Any) -> Any:
+        """Return what `private_classification_report` makes of the counts, with its options."""
+        return self._score("private_classification_report", options)
+
+    def cohen_kappa_score(self, **options: Any) -> float:
+        """Return what `private_cohen_kappa_score` makes of the counts, with its options."""
+        return float(self._score("private_cohen_kappa_score", options))
+
+    def confusion_matrix(self, **options: Any) -> Floats:
+        """Return what `private_confusion_matrix` makes of the counts, with its options."""
+        matrix: Floats = self._score("private_confusion_matrix", options)
+        return matrix
+
+    def f1_score(self, **options: Any) -> Any:
+        """Return what `private_f1_score` makes of the counts, with its options."""
+        return self._score("private_f1_score", options)
+
+    def jaccard_score(self, **options: Any) -> Any:
+        """Return what `private_jaccard_score` makes of the counts, with its options."""
+        return self._score("private_jaccard_score", options)
+
+    def matthews_corrcoef(self) -> float:
+        """Return what `private_matthews_corrcoef` makes of the counts."""
+        return float(self._score("private_matthews_corrcoef", {}))
+
+    def precision_score(self, **options: Any) -> Any:
+        """Return what `private_precision_score` makes of the counts, with its options."""
+        return self._score("private_precision_score", options)
+
+    def recall_score(self, **options: Any) -> Any:
+        """Return what `private_recall_score` makes of the counts, with its options."""
+        return self._score("private_recall_score", options)
+
+    def _score(self, name: str, options: Mapping[str, Any]) -> Any:
+        if unknown := sorted(options.keys() - METRICS[name].options.keys() | options.keys() & {"labels"}):
+            raise TypeError(f"{name} takes no {' or '.join(unknown)} here.")
+        confusion = _confusion(METRICS[name], {**options, "labels": self.labels})
+        if confusion.needs_matrix and self.counts.matrix is None:
+            raise ValueError(f"{name} needs the whole matrix: release the summary with matrix=True.")
+        with np.errstate(all="ignore"):
+            return confusion.formula(self.counts)
+
+
+class ConfusionSummary(Summary):
+    """Private data: how many records have which true and which predicted label.
+
+    Records come in chunks, in any order, or are summarised on different machines and merged. One release
+    tells all metrics of labels; they are the same, to the bit, however the records came.
+
+    Parameters
+    ----------
+    labels : array-like of shape (n_classes,) or None, default=None
+        The public label set, of numbers or strings, in the order of the results. None: 0 and 1. Every true
+        and predicted label must be one of them; they are never inferred from the data.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the labels are invalid.
+
+    See Also
+    --------
+    ScoreSummary : The same for scores: curves, and areas under them.
+    private_f1_score : One metric, from fewer counts and so more accurate.
+
+    Notes
+    -----
+    A summary is as sensitive as the records: publish only what `release` returns. Each release costs its
+    epsilon; what is computed from a release costs nothing.
+
+    Examples
+    --------
+    >>> from dp_metrics import ConfusionSummary
+    >>> monday = ConfusionSummary().update([0] * 90 + [1] * 10, [0] * 85 + [1] * 15)
+    >>> tuesday = ConfusionSummary().update([0] * 80 + [1] * 20, [0] * 85 + [1] * 15)
+    >>> released = monday.merge(tuesday).release(epsilon=2.0)
+    >>> 0.7 < released.accuracy_score() <= 1  # exactly 0.95
+    True
+    """
+
+    def __init__(self, labels: ArrayLike | None = None) -> None:
+        super().__init__()
+        self._labels = LabelSet.of(labels)
+        self._listed = plain(self._labels.in_order, "labels")
+
+    def __repr__(self) -> str:
+        return f"ConfusionSummary(labels={self._listed})"
+
+    @classmethod
+    def from_data(cls, y_true: ArrayLike, y_pred: ArrayLike, *, labels: ArrayLike | None = None) -> Self:
+        """Return the summary of one chunk of records.
+
+        Parameters
+        ----------
+        y_true, y_pred : array-like of shape (n_samples,)
+            As for `update`.
+        labels : array-like
+            As for the class.
+        """
+        return cls(labels).update(y_true, y_pred)
+
+    def update(self, y_true: ArrayLike, y_pred: ArrayLike) -> Self:
+        """Add a chunk of records.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_samples,)
+            True labels; a chunk may be empty.
+        y_pred : array-like of shape (n_samples,)
+            Predicted labels.
+
+        Returns
+        -------
+        ConfusionSummary
+            This one.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If the chunk is invalid; the summary is as it was before.
+        """
+        matrix = confusion_of(y_true, y_pred, self._labels, private_n=True)
+        return self._add(CountAggregate.of(matrix.ravel()), {})
+
+    def release(
+        self,
+        epsilon: float,
+        *,
+        matrix: bool | None = None,
+        neighboring: str = "replace_one",
+        accountant: PrivacyAccountant | None = None,
+        random_state: RandomState = None,
+        label: str | None = None,
+    ) -> ReleasedConfusion:
+        """Release a table of counts with epsilon-differential privacy.
+
+        Parameters
+        ----------
+        epsilon : float
+            Privacy parameter, > 0: smaller is more private and less accurate.
+        matrix : bool or None, default=None
+            Whether to release all n_classes^2 cells of the confusion matrix, rather than three counts for
+            each label: how often it was right, missed and wrong. These tell every metric but the matrix and
+            weighted kappas, and much better with many labels. None: the matrix for up to three labels.
+        neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
+            What one person can change: a record's contents, the number of records being public; or whether it
+            is there at all. The second costs accuracy, and takes neither weights nor groups.
+        accountant : PrivacyAccountant or None, default=None
+            Budget that pays epsilon for this release, before it is drawn.
+        random_state : None, int, RandomState or Generator, default=None
+            None draws fresh randomness from the operating system. Anything else makes the release
+            reproducible and therefore NOT private.
+        label : str or None, default=None
+            The name of this release in the accountant's history; None: the name of the metric.
+
+        Returns
+        -------
+        ReleasedConfusion
+            All metrics of labels.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If an input is invalid, as in scikit-learn, or an option is, or if the accountant counts releases
+            under another neighbouring relation.
+        PrivacyBudgetError
+            If the accountant has less than epsilon left; nothing is drawn.
+
+        Warns
+        -----
+        SeededReleaseWarning
+            If `random_state` is given.
+
+        Notes
+        -----
+        Guarantee: replacing any one record changes the probability of any result by at most a factor
+        exp(epsilon), given the model, the number of records and the arguments, which are public. With
+        neighboring="add_or_remove_one" the same holds when any one record is added or removed, and the number
+        of records is not public.
+        """
+        known = self._labels
+        if matrix is None:
+            matrix = known.size <= MOST_MATRIX_LABELS
+        layout = whole(known.size) if matrix else matrix_layout(known.size)
+        metric = METRICS["private_confusion_matrix" if matrix else "private_classification_report"]
+        confusion = Confusion(layout, lambda counts: counts, known)
+
+        def keep(released: Released) -> tuple[list[int], Counts]:
+            return list(released.values[0]), confusion(released)
+
+        query = confusion.table(self._matrix())
+        result = self.run(
+            metric,
+            Plan((query,), keep),
+            {},
+            epsilon=epsilon,
+            neighboring=neighboring,
+            accountant=accountant,
+            random_state=random_state,
+            label=label,
+        )
+        noisy, counts = result.value
+        return ReleasedConfusion(replace(result, value=noisy), known.in_order, counts)
+
+    def _matrix(self) -> NDArray[np.int64]:
+        table: NDArray[np.int64] = self._known().table
+        return table.reshape(self._labels.size, self._labels.size)
+
+    def _planned(self, metric: Metric, options: Mapping[str, Any]) -> tuple[Plan, dict[str, Any]]:
+        given = {**options, "labels": self._listed}
+        confusion = _confusion(metric, given)
+        return Plan((confusion.table(self._matrix()),), confusion), given
+
+    def _settings(self) -> dict[str, Any]:
+        return {"labels": self._listed}
+
+    @classmethod
+    def _of_nothing(cls, settings: dict[str, Any], aggregate: Any) -> Self:
+        return cls(settings["labels"]).update([], [])
+
+
+def _confusion(metric: Metric, options: Mapping[str, Any]) -> Confusion:
+    """Return what a metric releases of a confusion matrix, and how it follows."""
+    confusion = metric.planned(([], []), options, private_n=True).postprocess
+    assert isinstance(confusion, Confusion)
+    return confusion
