@@ -6,8 +6,10 @@ from types import MappingProxyType
 from typing import Any
 
 from dp_metrics.metrics import (
+    calibration,
     classification,
     confusion,
+    curves,
     precision_recall,
     regression,
     regression_losses,
@@ -26,6 +28,8 @@ _MODULES = (
     top_k,
     confusion,
     precision_recall,
+    curves,
+    calibration,
     statistics,
     reports,
 )
