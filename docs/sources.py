@@ -24,7 +24,7 @@ from dp_metrics.metrics import METRICS
 
 ROOT = Path(__file__).parents[1]
 METRIC_FILES = sorted((ROOT / "dp_metrics" / "metrics").glob("[!_]*.py"))
-SUMMARIES = [ROOT / "dp_metrics" / "streaming" / f"{name}.py" for name in ("summaries", "tables")]
+SUMMARIES = [ROOT / "dp_metrics" / "streaming" / f"{name}.py" for name in ("scores", "summaries", "tables")]
 TWINS = ROOT / "dp_metrics" / "streaming" / "dask.py"
 WIDTH = 110
 
@@ -308,11 +308,12 @@ def documented(source: str) -> str:
 def twin(name: str, node: ast.FunctionDef) -> str:
     """Return the function for Dask collections that belongs to a metric."""
     data, parameters = METRICS[name].data, []
-    capacity = "" if METRICS[name].is_confusion else CAPACITY
+    is_table = METRICS[name].is_confusion or METRICS[name].is_score_table
+    capacity = "" if is_table else CAPACITY
     for argument, (typed, default) in arguments_of(node).items():
         if argument == "epsilon":
             parameters.append("*")
-        if argument == "neighboring" and not METRICS[name].is_confusion:
+        if argument == "neighboring" and not is_table:
             parameters.append("capacity: int = CAPACITY")
         if argument != "groups" and argument not in METRICS[name].refused:
             kind = "Any" if argument in (*data, "sample_weight") else ast.unparse(typed.annotation)

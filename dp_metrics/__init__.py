@@ -68,6 +68,7 @@ from dp_metrics.model_selection.scorers import (
 )
 from dp_metrics.model_selection.search import PrivateRandomizedSearch
 from dp_metrics.release.result import PrivateResult
+from dp_metrics.streaming.scores import ReleasedScores, ScoreSummary
 from dp_metrics.streaming.summaries import LossSummary, VarianceSummary
 from dp_metrics.streaming.tables import ConfusionSummary, ReleasedConfusion
 
@@ -89,6 +90,8 @@ __all__ = [
     "PrivateResult",
     "PrivateScorer",
     "ReleasedConfusion",
+    "ReleasedScores",
+    "ScoreSummary",
     "SeededReleaseWarning",
     "VarianceSummary",
     "count_releases",

@@ -9,15 +9,15 @@ from numpy.typing import ArrayLike
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.metrics._catalogue import UNWEIGHTED, Metric
-from dp_metrics.metrics._score_curves import (
+from dp_metrics.metrics._scores.formulas import (
     PrecisionRecallCurve,
     RocCurve,
     average_precision,
     precision_recall,
     roc,
 )
-from dp_metrics.metrics._score_table import score_plan
-from dp_metrics.metrics._two_classes import two_classes_from_unit
+from dp_metrics.metrics._scores.table import score_plan
+from dp_metrics.metrics._scores.two_classes import two_classes_from_unit
 
 __all__ = [
     "private_average_precision_score",
@@ -148,7 +148,7 @@ def private_roc_curve(
     >>> from dp_metrics import private_roc_curve
     >>> y_true, y_score = [0, 0, 1, 1] * 250, [0.1, 0.4, 0.35, 0.8] * 250
     >>> fpr, tpr, thresholds = private_roc_curve(y_true, y_score, epsilon=1.0)
-    >>> 0.3 < tpr[thresholds >= 0.5][-1] < 0.7  # exactly 0.5
+    >>> bool(0.3 < tpr[thresholds >= 0.5][-1] < 0.7)  # exactly 0.5
     True
     """
     return ROC_CURVE.release(locals())

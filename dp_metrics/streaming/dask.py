@@ -23,6 +23,7 @@ from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.options import MultiOutput
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.metrics import METRICS
+from dp_metrics.metrics.curves import PrecisionRecallCurve, RocCurve
 from dp_metrics.streaming._collections import released
 from dp_metrics.streaming.summaries import CAPACITY
 
@@ -568,7 +569,6 @@ def private_roc_curve(
     pos_label: Any = None,
     edges: ArrayLike | None = None,
     bins: int | None = None,
-    capacity: int = CAPACITY,
     neighboring: str = "replace_one",
     accountant: PrivacyAccountant | None = None,
     random_state: RandomState = None,
@@ -577,9 +577,8 @@ def private_roc_curve(
 ) -> RocCurve | Any:
     """ROC curve (true against false positive rate) with epsilon-differential privacy for the test records.
 
-    As `dp_metrics.private_roc_curve`, with its guarantee, for Dask collections. `capacity` is the public
-    number of ranks that a summary of records keeps. A person with several records is protected record by
-    record only.
+    As `dp_metrics.private_roc_curve`, with its guarantee, for Dask collections. A person with several records
+    is protected record by record only.
     """
     return released(METRICS["private_roc_curve"], locals())
 
@@ -593,7 +592,6 @@ def private_precision_recall_curve(
     pos_label: Any = None,
     edges: ArrayLike | None = None,
     bins: int | None = None,
-    capacity: int = CAPACITY,
     neighboring: str = "replace_one",
     accountant: PrivacyAccountant | None = None,
     random_state: RandomState = None,
@@ -602,9 +600,8 @@ def private_precision_recall_curve(
 ) -> PrecisionRecallCurve | Any:
     """Precision-recall curve with epsilon-differential privacy for the test records.
 
-    As `dp_metrics.private_precision_recall_curve`, with its guarantee, for Dask collections. `capacity` is
-    the public number of ranks that a summary of records keeps. A person with several records is protected
-    record by record only.
+    As `dp_metrics.private_precision_recall_curve`, with its guarantee, for Dask collections. A person with
+    several records is protected record by record only.
     """
     return released(METRICS["private_precision_recall_curve"], locals())
 
@@ -618,7 +615,6 @@ def private_average_precision_score(
     pos_label: Any = None,
     edges: ArrayLike | None = None,
     bins: int | None = None,
-    capacity: int = CAPACITY,
     neighboring: str = "replace_one",
     accountant: PrivacyAccountant | None = None,
     random_state: RandomState = None,
@@ -627,9 +623,8 @@ def private_average_precision_score(
 ) -> float | Any:
     """Average precision (area under precision and recall) with epsilon-differential privacy.
 
-    As `dp_metrics.private_average_precision_score`, with its guarantee, for Dask collections. `capacity` is
-    the public number of ranks that a summary of records keeps. A person with several records is protected
-    record by record only.
+    As `dp_metrics.private_average_precision_score`, with its guarantee, for Dask collections. A person with
+    several records is protected record by record only.
     """
     return released(METRICS["private_average_precision_score"], locals())
 

@@ -65,6 +65,11 @@ class ScoreCounts:
     positive: Floats
 
     @property
+    def total(self) -> Floats:
+        """Records of both classes."""
+        return self.negative + self.positive
+
+    @property
     def middles(self) -> Floats:
         """The middle of each bin."""
         middles: Floats = self.edges[:-1] / 2 + self.edges[1:] / 2
@@ -127,10 +132,9 @@ def calibration(counts: ScoreCounts, n_bins: int) -> CalibrationCurve:
     """Return the share of positives and the mean score in even bins, as if scores lay mid-bin."""
     middles = counts.middles
     places = np.minimum((middles * n_bins).astype(np.intp), n_bins - 1)
-    total = counts.negative + counts.positive
     records, positives, scores = (
         np.bincount(places, weights, minlength=n_bins).astype(np.float64)
-        for weights in (total, counts.positive, total * middles)
+        for weights in (counts.total, counts.positive, counts.total * middles)
     )
     return shown(records, positives, scores)
 

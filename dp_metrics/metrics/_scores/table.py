@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.options import check_edges
 from dp_metrics.inputs.scalars import as_whole
-from dp_metrics.metrics._score_curves import ScoreCounts
-from dp_metrics.metrics._two_classes import TwoClasses, check_unit
+from dp_metrics.metrics._scores.formulas import ScoreCounts
+from dp_metrics.metrics._scores.two_classes import TwoClasses, check_unit
 from dp_metrics.release.nested import MOST_COLUMNS, NestedTable
 from dp_metrics.release.release import Plan, Released
-from dp_metrics.release.tables import plausible_counts
+from dp_metrics.release.tables import noisy_total, plausible_counts
 
 __all__ = ["ScoreBins", "ScoreTable", "counted", "score_plan"]
 
@@ -115,8 +115,9 @@ class ScoreTable:
 
     def counts(self, noisy: Any, n: int | None) -> ScoreCounts:
         """Return the plausible counts of released ones, given the number of records if that is public."""
-        columns = len(noisy) // 2
-        negative, positive = plausible_counts(noisy, ((2 * columns, Fraction(1)),), n).reshape(2, columns)
+        columns, cells = len(noisy) // 2, ((len(noisy), Fraction(1)),)
+        total = noisy_total(noisy, cells) if n is None else n
+        negative, positive = plausible_counts(noisy, cells, total).reshape(2, columns)
         return ScoreCounts(self.bins.merged(columns), negative, positive)
 
 
