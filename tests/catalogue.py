@@ -18,6 +18,7 @@ from helpers import MAX, assert_refused
 from scipy import sparse
 from sklearn import metrics as sklearn_metrics
 
+from dp_metrics.mechanisms import MECHANISMS, AboveThreshold, Hazard
 from dp_metrics.metrics import FUNCTIONS, METRICS, Metric
 
 
@@ -26,7 +27,7 @@ class Case:
     """A public metric and what is needed to try it.
 
     `data` makes valid arguments, exact in float32; with `bounded` the metric has the public upper limit
-    `limit` on them. `options` are always passed. Of a report, `entry` is tried.
+    `limit` on them. `options` are always passed.
     """
 
     name: str
@@ -40,7 +41,7 @@ class Case:
     zero: float | None = 0.0  # the result for zeros; None: not defined
     tolerance: float = 1e-9
     rooted: bool = False  # the result is the square root of a release
-    entry: str | None = None
+    pick: Callable[[Any], float] | None = None  # of a report or an array, the number that is tried
 
     @property
     def row(self) -> Metric:
@@ -55,6 +56,19 @@ class Case:
         return {*inspect.signature(self.function).parameters}
 
     @property
+    def mechanisms(self) -> tuple[Any, ...]:
+        """Mechanisms to try: None is the default, and all there is for a metric with noise of its own."""
+        return (
+            (None,)
+            if self.row.mechanism is None
+            else (*MECHANISMS, AboveThreshold.paper(), Hazard(resolution=0.5))
+        )
+
+    def by(self, mechanism: Any) -> dict[str, Any]:
+        """Return the setting of a mechanism, where the metric takes one."""
+        return {} if self.row.mechanism is None else {"mechanism": mechanism}
+
+    @property
     def always_bounded(self) -> bool:
         return self.row.limit is None
 
@@ -65,7 +79,7 @@ class Case:
 
     def __call__(self, *data: Any, epsilon: Any = 1.0, **settings: Any) -> float:
         result = self.function(*data, epsilon=epsilon, **{**self.options, **settings})
-        return result if self.entry is None else result[self.entry]["value"]
+        return result if self.pick is None else self.pick(result)
 
 
 def quarters(rng, shape):
@@ -112,6 +126,38 @@ def labels(rng, n):
     return y, np.where(rng.random(n) < 0.7, y, 1.0)
 
 
+def two_labels(rng, n):
+    y = rng.integers(0, 2, n).astype(float)
+    return y, np.where(rng.random(n) < 0.8, y, 1.0)
+
+
+def four_labels(rng, n):
+    y = rng.integers(0, 4, n).astype(float)
+    return y, np.where(rng.random(n) < 0.7, y, 1.0)
+
+
+def scores_of_three(rng, n):
+    return rng.integers(0, 3, n).astype(float), quarters(rng, (n, 3))
+
+
+def of_four(score, **options):
+    """Return scikit-learn's score over four labels, whichever occur."""
+    return lambda y, p: getattr(sklearn_metrics, score)(y, p, labels=[0, 1, 2, 3], **options)
+
+
+def ratio_of_two(score):
+    return lambda y, p: getattr(sklearn_metrics, score)(y, p, labels=[0, 1], zero_division=0)
+
+
+def matthews_of_two(y, p):
+    return 0.0 if len(np.unique([y, p])) == 1 else sklearn_metrics.matthews_corrcoef(y, p)
+
+
+def kappa_of_four(y, p):
+    one = len(np.unique([y, p])) == 1
+    return 0.0 if one else sklearn_metrics.cohen_kappa_score(y, p, labels=[0, 1, 2, 3])
+
+
 def median(x):
     return np.quantile(x, 0.5, method="inverted_cdf")
 
@@ -126,6 +172,7 @@ def brier_of_three(y, p):
 
 WITHIN_4 = {"bounds": (-4.0, 4.0)}
 PROBABILITIES = {"sentinels": (None, 0.98765)}
+COUNTS = {"sentinels": (None, None), "zero": None}
 LABELS = {"sentinels": (987654.0, 987654.0)}
 # max_loss below what each float type implies: without it the type of the probabilities changes the limit
 LOG_LOSS = {"limit": 8.0, "options": {"max_loss": 8.0}, **PROBABILITIES}
@@ -163,6 +210,67 @@ CASES = {
     ),
     "zero-one": Case("private_zero_one_loss", labels, 1.0, **LABELS),
     "accuracy": Case("private_accuracy_score", labels, 1.0, zero=1.0, **LABELS),
+    "top-k": Case(
+        "private_top_k_accuracy_score",
+        scores_of_three,
+        1.0,
+        zero=None,
+        reference=lambda y, s: sklearn_metrics.top_k_accuracy_score(y, s, labels=[0, 1, 2]),
+        sentinels=(None, 987654.25),
+    ),
+    "confusion matrix": Case(
+        "private_confusion_matrix",
+        two_labels,
+        MAX,
+        pick=lambda matrix: float(matrix[1, 0]),
+        reference=lambda y, p: sklearn_metrics.confusion_matrix(y, p, labels=[0, 1])[1, 0],
+        **COUNTS,
+    ),
+    "precision": Case(
+        "private_precision_score", two_labels, 1.0, reference=ratio_of_two("precision_score"), **COUNTS
+    ),
+    "recall": Case("private_recall_score", two_labels, 1.0, reference=ratio_of_two("recall_score"), **COUNTS),
+    "f1": Case("private_f1_score", two_labels, 1.0, reference=ratio_of_two("f1_score"), **COUNTS),
+    "macro f1": Case(
+        "private_f1_score",
+        four_labels,
+        1.0,
+        reference=of_four("f1_score", average="macro", zero_division=0),
+        options={"average": "macro", "labels": [0, 1, 2, 3]},
+        **COUNTS,
+    ),
+    "jaccard": Case(
+        "private_jaccard_score", two_labels, 1.0, reference=ratio_of_two("jaccard_score"), **COUNTS
+    ),
+    "balanced accuracy": Case(
+        "private_balanced_accuracy_score",
+        four_labels,
+        1.0,
+        reference=of_four("recall_score", average="macro", zero_division=0),
+        options={"labels": [0, 1, 2, 3]},
+        **COUNTS,
+    ),
+    "matthews": Case(
+        "private_matthews_corrcoef", two_labels, 1.0, lowest=-1.0, reference=matthews_of_two, **COUNTS
+    ),
+    "kappa": Case(
+        "private_cohen_kappa_score",
+        four_labels,
+        1.0,
+        lowest=-1.0,
+        reference=kappa_of_four,
+        options={"labels": [0, 1, 2, 3]},
+        **COUNTS,
+    ),
+    "classification report": Case(
+        "private_classification_report",
+        two_labels,
+        1.0,
+        reference=ratio_of_two("f1_score"),
+        options={"output_dict": True},
+        pick=lambda table: table["1"]["f1-score"],
+        **COUNTS,
+    ),
     "mean": Case("private_mean", column, 4.0, options=WITHIN_4, lowest=-4.0, tolerance=1e-6, zero=None),
     "quantile": Case(
         "private_quantile",
@@ -184,15 +292,15 @@ CASES = {
         WITHIN_4,
         options={"output_dict": True},
         reference=sklearn_metrics.mean_squared_error,
-        entry="mse",
+        pick=lambda table: table["mse"]["value"],
     ),
-    "classification report": Case(
+    "probability report": Case(
         "private_probability_report",
         binary,
         8.0,
         options={"output_dict": True, "max_loss": 8.0},
         reference=binary_log_loss,
-        entry="log_loss",
+        pick=lambda table: table["log_loss"]["value"],
         **PROBABILITIES,
     ),
 }

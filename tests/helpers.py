@@ -232,7 +232,7 @@ BAD_OPTIONS = {
         [[0, 1]],
     ],
     "max_loss": [0, math.nan, "3", -1, math.inf, [3], True],
-    "labels": [["a"], [0, 1, 2, 3], "ab", [0, 0], 3],
+    "labels": [["a"], "ab", [0, 0], 3, [0, 1, 2, 3]],
 }
 """Values of public options that every metric with such an option refuses; three are tried on each metric."""
 

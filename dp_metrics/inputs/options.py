@@ -156,7 +156,7 @@ def check_average(average: Any, labels: int) -> None:
     if average == "binary" and labels != 2:
         raise ValueError(
             "Target is multiclass but average='binary'. Please choose another average setting, one of "
-            "[None, 'micro', 'macro', 'weighted']."
+            f"[None, 'micro', 'macro', 'weighted']: labels has {labels} of them."
         )
 
 
