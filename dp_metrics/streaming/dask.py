@@ -23,7 +23,7 @@ from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.options import MultiOutput
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.metrics import METRICS
-from dp_metrics.metrics.curves import PrecisionRecallCurve, RocCurve
+from dp_metrics.metrics._scores.formulas import PrecisionRecallCurve, RocCurve
 from dp_metrics.streaming._collections import released
 from dp_metrics.streaming.summaries import CAPACITY
 
