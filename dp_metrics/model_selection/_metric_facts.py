@@ -22,6 +22,7 @@ __all__ = [
     "name_of",
     "takes",
     "valid_response",
+    "wants_probabilities",
 ]
 
 Scored: TypeAlias = Callable[..., Any]
@@ -81,6 +82,15 @@ def takes(metric: Scored, parameter: str) -> bool:
     return parameter in inspect.signature(metric).parameters
 
 
+def wants_probabilities(metric: Scored) -> bool:
+    """Return whether a metric judges probabilities: scores with public edges of their own need not be."""
+    row = metric_of(metric)
+    bound = metric.keywords if isinstance(metric, functools.partial) else {}
+    if row is not None and row.is_score_table:
+        return bound.get("edges") is None
+    return takes(metric, "y_proba")
+
+
 def is_better_if_greater(metric: Any) -> bool | None:
     """Return whether more of a metric of this package is better; None if unknown."""
     row = metric_of(metric)
@@ -121,7 +131,7 @@ def valid_response(metric: Scored, response: Any, y: Any) -> Any:
         return response  # which every metric of this package refuses, whatever it holds
     row = metric_of(metric)
     array = np.asarray(response)
-    if takes(metric, "y_proba"):
+    if wants_probabilities(metric):
         return np.clip(np.nan_to_num(array, nan=0.0, posinf=1.0, neginf=0.0), 0.0, 1.0)
     if row is not None and row.predicts_labels:
         return _valid_labels(array, np.asarray(y))

@@ -19,6 +19,7 @@ from dp_metrics.model_selection._metric_facts import (
     is_n_private,
     name_of,
     takes,
+    wants_probabilities,
 )
 from dp_metrics.model_selection._validation_set import number_of_records
 
@@ -140,7 +141,7 @@ class PrivateScorer(BaseEstimator):
             greater_is_better = bool(self.greater_is_better)
         if greater_is_better is None:
             raise ValueError(f"greater_is_better must be given for {name_of(self.metric)}: true or false.")
-        methods = self.response_method or ("predict_proba" if takes(self.metric, "y_proba") else "predict")
+        methods = self.response_method or ("predict_proba" if wants_probabilities(self.metric) else "predict")
         methods = (methods,) if isinstance(methods, str) else tuple(methods)
         if not set(methods) <= set(_RESPONSES):
             raise ValueError(f"response_method must be None, one of {_RESPONSES} or several of them.")
@@ -182,7 +183,7 @@ def make_private_scorer(
         Budget that pays epsilon for each call. With ``n_jobs`` > 1 it needs a path.
     response_method : str, sequence of str or None, default=None
         "predict", "predict_proba" or "decision_function": what of the estimator is judged; of several, the
-        first that it has. None: "predict_proba" if the metric has a parameter `y_proba`, else "predict".
+        first that it has. None: "predict_proba" if the metric judges probabilities, else "predict".
     greater_is_better : bool or None, default=None
         Whether the metric is a score (true) or a loss (false: the scorer negates it). None: known for the
         metrics of this package, required for a metric of your own.

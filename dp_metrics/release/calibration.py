@@ -41,7 +41,7 @@ class CalibrationError(BoundsQuery):
     def output_bounds(self, mechanism: Mechanism, epsilon: Fraction, *, private_n: bool) -> OutputBounds:
         """Return what the mechanism sees."""
         n = None if private_n else self.n
-        ranks = mechanism.count_ranks(epsilon, n=n, monotonic=False, output_range=(0.0, 1.0))
+        ranks = mechanism.count_ranks(epsilon, n=n, monotonic=not private_n, output_range=(0.0, 1.0))
         bounds = calibration_bounds_private_n if private_n else calibration_bounds
         return bounds(self.total, self.n, min(ranks, _MOST_RANKS))
 

@@ -46,7 +46,8 @@ def calibration_total(blocks: Iterable[tuple[NDArray[np.bool_], Floats]], edges:
 def calibration_bounds(total: int, n: int, ranks: int) -> OutputBounds:
     """Return the output bounds of T / n when records are replaced: (T -/+ 2 l) / n.
 
-    Between neighbours T moves by at most 2, so these interleave; rounded once each, as floats too.
+    Between neighbours T moves by at most 2, so these interleave; rounded once each, as floats too. All of
+    them grow with T: the metric is monotonic.
     """
     several, scale = range(2, 2 * min(ranks, n) + 1, 2), n << UNIT_BITS
     return OutputBounds(
@@ -54,7 +55,7 @@ def calibration_bounds(total: int, n: int, ranks: int) -> OutputBounds:
         lower=rounded_quotients((max(total - rise * _ONE, 0) for rise in several), scale),
         upper=rounded_quotients((min(total + rise * _ONE, scale) for rise in several), scale),
         output_range=(0.0, 1.0),
-        monotonic=False,
+        monotonic=True,
         n=n,
         sensitivity=min(2.0 / n, 1.0),
         record_limit=2.0,
