@@ -126,7 +126,9 @@ def expected_error(
     the metric is the released number itself, the mean absolute error is that of the law's own method. All
     else is summed over at least 1,000 quantiles of the law: means are within 0.1 % of the mean absolute
     error, and quantiles have their probabilities to within 0.001. A metric of two released numbers, such as
-    R^2, is summed over all pairs of some 270 quantiles each: to within 1 %, and 0.01.
+    R^2, is summed over all pairs of some 270 quantiles each: to within 1 %, and 0.01. A metric of a table of
+    counts is simulated 4,000 times with the same numbers in every call: the mean absolute error is within
+    5 %, and the quantiles have their probabilities to within 0.02.
 
     Examples
     --------
@@ -255,10 +257,12 @@ class _Setting:
     def _release(self, epsilon: float) -> Release:
         return self._row.settings(epsilon=epsilon, **self._public)
 
-    def noise(self, epsilon: float) -> "_Noise":
+    def noise(self, epsilon: float) -> "_Noise | _SimulatedNoise":
         """Return the law of the release at this epsilon."""
         release = self._release(epsilon)
         draws, _, _ = release.prepare(self._plan)
+        if len(draws) == 1 and isinstance(draws[0], VectorDraw) and len(draws[0].values) > 1:
+            return _SimulatedNoise(release, self._plan, draws[0], self._error_cap)
         if len(draws) > 2:
             raise ValueError(_ONE_AT_A_TIME.format(self._row.name))
         numbers_ = [_number(draw, self._plan.queries[0].n) for draw in draws]
@@ -350,13 +354,7 @@ class _Noise:
 
     def expected_error(self) -> ExpectedError:
         """Return all that is told of the error."""
-        errors, mass = self._errors
-        order = np.argsort(errors)
-        reached = np.cumsum(mass[order])
-        at = np.searchsorted(reached, np.array(_PROBABILITIES) * reached[-1])
-        quantiles = dict(zip(_PROBABILITIES, errors[order][at].tolist(), strict=True))
-        bias = float(np.sum(mass * np.clip(errors, -self._cap, self._cap)))
-        return ExpectedError(self.mean_absolute(), bias, quantiles)
+        return _told(*self._errors, self._cap, self.mean_absolute())
 
     def mean_absolute(self) -> float:
         """Return the mean absolute error, as the law itself knows it if the result is the released number."""
@@ -394,6 +392,57 @@ class _Noise:
             mass = np.multiply.outer(p, q).ravel()
             results = [self._result(x, y) for x in first.tolist() for y in second.tolist()]
         return np.array(results) - self._truth, mass
+
+
+class _SimulatedNoise:
+    """The same of what becomes of a table of noisy counts, from draws that are the same for every epsilon."""
+
+    def __init__(self, release: Release, plan: Plan, draw: VectorDraw, error_cap: float) -> None:
+        truth = release.result(plan, [draw.values])
+        if not isinstance(truth, numbers.Real):
+            raise ValueError(_ONE_AT_A_TIME.format(release.metric))
+        counts = np.array(draw.values, dtype=np.float64)
+        results = [release.result(plan, [noisy]) for noisy in counts + _simulated(draw)]
+        self._errors = np.array(results) - float(truth)
+        self._cap = error_cap * abs(float(truth)) or math.inf  # of such a metric any error is small
+
+    def expected_error(self) -> ExpectedError:
+        """Return all that is told of the error."""
+        mass = np.full(self._errors.size, 1.0 / self._errors.size)
+        return _told(self._errors, mass, self._cap, self.mean_absolute())
+
+    def mean_absolute(self) -> float:
+        """Return the mean absolute error."""
+        return float(np.minimum(np.abs(self._errors), self._cap).mean())
+
+
+_SIMULATIONS = 4000
+_FAR = 2.0**50  # no noisy count further away says more
+
+
+def _simulated(draw: VectorDraw) -> Floats:
+    """Return draws of the noise of a table, a row each; floats, so for studies only."""
+    rng = np.random.default_rng(0)
+    rates = np.repeat([float(rate) for _, rate in draw.rates], [size for size, _ in draw.rates])
+    kept: list[Floats] = []
+    while sum(map(len, kept)) < _SIMULATIONS:
+        # the difference of two geometric numbers has the two-sided law
+        sizes = np.floor(rng.exponential(size=(2, _SIMULATIONS, rates.size)) / rates)
+        noise = np.minimum(sizes[0], _FAR) - np.minimum(sizes[1], _FAR)
+        if draw.zero_sum:  # all but the last, which is what they lack to 0, as the release draws them
+            noise[:, -1] = -noise[:, :-1].sum(axis=1)
+            noise = noise[rng.exponential(size=_SIMULATIONS) > rates[-1] * np.abs(noise[:, -1])]
+        kept.append(noise)
+    return np.concatenate(kept)[:_SIMULATIONS]
+
+
+def _told(errors: Floats, mass: Floats, cap: float, mean_absolute: float) -> ExpectedError:
+    """Return what is told of errors that have these probabilities."""
+    order = np.argsort(errors)
+    reached = np.cumsum(mass[order])
+    at = np.searchsorted(reached, np.array(_PROBABILITIES) * reached[-1])
+    quantiles = dict(zip(_PROBABILITIES, errors[order][at].tolist(), strict=True))
+    return ExpectedError(mean_absolute, float(np.sum(mass * np.clip(errors, -cap, cap))), quantiles)
 
 
 _OCTAVES = 36

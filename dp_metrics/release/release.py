@@ -108,6 +108,8 @@ class Release:
 
     Attributes
     ----------
+    metric : str
+        Name of what is released.
     private_n : bool
         Whether the number of records is private.
 
@@ -137,7 +139,7 @@ class Release:
         if not (accountant is None or isinstance(accountant, PrivacyAccountant)):
             raise TypeError("accountant must be None or a PrivacyAccountant.")
         self._is_chosen = mechanism is not None
-        self._metric, self._label = metric, check_label(label)
+        self.metric, self._label = metric, check_label(label)
         self._accountant, self._neighboring = accountant, neighboring
         self._entropy = check_entropy(random_state)
 
@@ -195,7 +197,7 @@ class Release:
             records = query.size * draw.epsilon
             if records < query.mostly_noise:
                 warn_caller(
-                    f"{self._metric}: n * epsilon is {float(records):.3g} for one number. Below "
+                    f"{self.metric}: n * epsilon is {float(records):.3g} for one number. Below "
                     f"{query.mostly_noise} a release is mostly noise: on heavy tails expect errors of half "
                     "the value and more.",
                     NoisyReleaseWarning,
@@ -209,7 +211,7 @@ class Release:
             self._warn_of_noise(plan, draws)
         drawn_by = ", ".join(dict.fromkeys(draw.drawn_by for draw in draws))
         if self._accountant is not None:
-            label = self._metric if self._label is None else self._label
+            label = self.metric if self._label is None else self._label
             self._accountant.spend(self.epsilon, label, mechanism=drawn_by, neighboring=self._neighboring)
         drawn: dict[str, Any] = {}
         count = None
@@ -227,6 +229,6 @@ class Release:
             neighboring=self._neighboring,
             mechanism=drawn_by,
             drawn=drawn,
-            metric=self._metric,
+            metric=self.metric,
             label=self._label,
         )

@@ -23,10 +23,11 @@ def test_every_file_is_as_the_tool_writes_it(path):
     assert sources.GENERATED[path](written) == written, "run python docs/sources.py --write"
 
 
-def test_the_tool_reads_the_docstring_of_every_metric_and_of_both_summaries():
-    paths = [*sources.METRIC_FILES, sources.SUMMARIES]
+def test_the_tool_reads_the_docstring_of_every_metric_and_of_every_summary():
+    paths = [*sources.METRIC_FILES, *sources.SUMMARIES]
     found = [name for path in paths for name in sources.releases(path.read_text(encoding="utf-8"))]
-    assert sorted(found) == sorted([*METRICS, "LossSummary.release", "VarianceSummary.release"])
+    summaries = [f"{kind}Summary.release" for kind in ("Confusion", "Loss", "Variance")]
+    assert sorted(found) == sorted([*METRICS, *summaries])
     assert sources.VARIANTS.keys() <= set(found)
     assert sources.GENERATED.keys() > set(paths)
 

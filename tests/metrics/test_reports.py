@@ -153,4 +153,4 @@ def test_no_records_where_their_number_is_private():
     report = as_dict(dp.private_regression_report, [], [], epsilon=1.0, **relation)
     assert all(math.isfinite(row["value"]) for name, row in report.items() if name != "total")
     assert dp.private_probability_report([], [], epsilon=1.0, **relation).split()[0] == "value"
-    assert reports.__all__ == ["private_probability_report", "private_regression_report"]
+    assert dp.private_classification_report([], [], epsilon=1.0, **relation).split()[0] == "precision"

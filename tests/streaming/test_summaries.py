@@ -69,6 +69,10 @@ def probabilities(columns, dtype=np.float64, labels=None):
     return make
 
 
+def top_k(rng, n):
+    return rng.integers(0, 3, n), quarters(rng, (n, 3))
+
+
 def classes(values, *outputs):
     return lambda rng, n: tuple(np.array(values)[rng.integers(0, len(values), (n, *outputs))] for _ in "tp")
 
@@ -168,6 +172,9 @@ LOSSES = {
     "accuracy": Case(dp.private_accuracy_score, classes([1.0, 2.0, 5.0])),
     "accuracy, sum": Case(dp.private_accuracy_score, classes([1, 2, 5]), {"normalize": False}),
     "accuracy, weights": Case(dp.private_accuracy_score, classes(["x", "y"]), **W),
+    "top-k": Case(dp.private_top_k_accuracy_score, top_k, {"k": 1, "labels": [0, 1, 2]}),
+    "top-k, sum": Case(dp.private_top_k_accuracy_score, top_k, {"normalize": False}),
+    "top-k, weights": Case(dp.private_top_k_accuracy_score, top_k, **W),
     "mean": Case(dp.private_mean, lambda rng, n: (quarters(rng, n),), {"bounds": (-3, 3.5)}),
     "mean, weights": Case(dp.private_mean, lambda rng, n: (quarters(rng, n),), {"bounds": (-3, 3)}, **W),
 }
