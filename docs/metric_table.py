@@ -49,7 +49,7 @@ def default_mechanism(row: Metric) -> str:
 
 def is_summarised(row: Metric) -> bool:
     """Return whether a summary of bounded size knows the metric."""
-    return row.is_mean_loss or row.is_variance or row.is_confusion
+    return row.is_mean_loss or row.is_variance or row.is_confusion or row.is_score_table
 
 
 def cells(row: Metric) -> list[str]:

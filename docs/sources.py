@@ -24,7 +24,7 @@ from dp_metrics.metrics import METRICS
 
 ROOT = Path(__file__).parents[1]
 METRIC_FILES = sorted((ROOT / "dp_metrics" / "metrics").glob("[!_]*.py"))
-SUMMARIES = [ROOT / "dp_metrics" / "streaming" / f"{name}.py" for name in ("summaries", "tables")]
+SUMMARIES = [ROOT / "dp_metrics" / "streaming" / f"{name}.py" for name in ("scores", "summaries", "tables")]
 TWINS = ROOT / "dp_metrics" / "streaming" / "dask.py"
 WIDTH = 110
 
@@ -48,6 +48,12 @@ BLOCKS = {
         Probabilities in [0, 1], one column per label in sorted order as `predict_proba` gives them; a single
         column holds the probability of the second label. They are used as they are: rows need not sum to 1,
         and no warning tells whether they do.""",
+    "y_score, two classes": """array-like of shape (n_samples,), (n_samples, 1) or (n_samples, 2)
+        Scores of the positive class, by default probabilities in [0, 1]; of two columns, as `predict_proba`
+        gives them, that of the positive class counts. For other scores pass `edges`.""",
+    "y_proba, two classes": """array-like of shape (n_samples,), (n_samples, 1) or (n_samples, 2)
+        Probabilities of the positive class, in [0, 1]; of two columns, as `predict_proba` gives them, that of
+        the positive class counts.""",
     "x": """array-like of shape (n_samples,)
         One finite number per record.""",
     "epsilon": """float
@@ -69,6 +75,17 @@ BLOCKS = {
         The public label set, in the order of the results. None: 0 and 1. Every true and predicted label must
         be one of them; they are never inferred from the data. scikit-learn's other use of this argument, to
         average over some of the labels, is not served.""",
+    "labels, two classes": """array-like of shape (2,) or None
+        The two public labels. None: 0 and 1. Never inferred from `y_true`.""",
+    "pos_label, two classes": """label or None
+        The positive one of the labels; None: the second in sorted order.""",
+    "edges": """array-like of shape (n_bins + 1,) or None
+        Public edges of the bins of scores, strictly increasing; scores outside are counted in the first or
+        last bin. None: bins of [0, 1], narrower at both ends, and scores outside are refused. Never read them
+        from the data.""",
+    "bins": """{2, 4, 8, 16, 32, 64, 128} or None
+        Public number of bins of [0, 1]. None: the power of two next to 1.5 (n epsilon)^(1/3), from 8 to 128;
+        32 where n is private.""",
     "pos_label": """label
         The label that counts as positive for ``average="binary"``.""",
     "average": """{"binary", "macro", "weighted", "micro"} or None
@@ -139,6 +156,11 @@ PRIVATE_N = """ With neighboring="add_or_remove_one" the same holds when any one
 
 OWN = ""  # the entry that stands in the docstring stays as it is
 _PROBABILITIES = {"y_true": "y_true, one label"}
+_TWO_CLASSES = {
+    "y_true": "y_true, one label",
+    **{name: f"{name}, two classes" for name in ("y_score", "y_proba", "labels", "pos_label")},
+    "y_prob": "y_proba, two classes",
+}
 _LABELS = {"y_true": "y_true, labels", "y_pred": "y_pred, labels"}
 _COLUMN = {"bounds": "bounds, column"}
 
@@ -149,6 +171,16 @@ VARIANTS: dict[str, dict[str, str]] = {
     "private_log_loss": {**_PROBABILITIES, "max_loss": OWN},
     "private_brier_score_loss": _PROBABILITIES,
     "private_top_k_accuracy_score": {**_PROBABILITIES, "y_score": OWN},
+    **dict.fromkeys(
+        (
+            "private_average_precision_score",
+            "private_calibration_curve",
+            "private_expected_calibration_error",
+            "private_precision_recall_curve",
+            "private_roc_curve",
+        ),
+        _TWO_CLASSES,
+    ),
     "private_zero_one_loss": _LABELS,
     "private_accuracy_score": _LABELS,
     "private_roc_auc_score": {
@@ -281,11 +313,12 @@ def documented(source: str) -> str:
 def twin(name: str, node: ast.FunctionDef) -> str:
     """Return the function for Dask collections that belongs to a metric."""
     data, parameters = METRICS[name].data, []
-    capacity = "" if METRICS[name].is_confusion else CAPACITY
+    is_table = METRICS[name].is_confusion or METRICS[name].is_score_table
+    capacity = "" if is_table else CAPACITY
     for argument, (typed, default) in arguments_of(node).items():
         if argument == "epsilon":
             parameters.append("*")
-        if argument == "neighboring" and not METRICS[name].is_confusion:
+        if argument == "neighboring" and not is_table:
             parameters.append("capacity: int = CAPACITY")
         if argument != "groups" and argument not in METRICS[name].refused:
             kind = "Any" if argument in (*data, "sample_weight") else ast.unparse(typed.annotation)

@@ -13,6 +13,7 @@ from dp_metrics.mechanisms import (
     Laplace,
     PiecewiseLaplace,
 )
+from dp_metrics.metrics.calibration import private_calibration_curve, private_expected_calibration_error
 from dp_metrics.metrics.classification import (
     private_accuracy_score,
     private_brier_score_loss,
@@ -24,6 +25,11 @@ from dp_metrics.metrics.confusion import (
     private_cohen_kappa_score,
     private_confusion_matrix,
     private_matthews_corrcoef,
+)
+from dp_metrics.metrics.curves import (
+    private_average_precision_score,
+    private_precision_recall_curve,
+    private_roc_curve,
 )
 from dp_metrics.metrics.precision_recall import (
     private_f1_score,
@@ -64,6 +70,7 @@ from dp_metrics.model_selection.scorers import (
 )
 from dp_metrics.model_selection.search import PrivateRandomizedSearch
 from dp_metrics.release.result import PrivateResult
+from dp_metrics.streaming.scores import ReleasedScores, ScoreSummary
 from dp_metrics.streaming.summaries import LossSummary, VarianceSummary
 from dp_metrics.streaming.tables import ConfusionSummary, ReleasedConfusion
 
@@ -86,6 +93,8 @@ __all__ = [
     "PrivateResult",
     "PrivateScorer",
     "ReleasedConfusion",
+    "ReleasedScores",
+    "ScoreSummary",
     "SeededReleaseWarning",
     "VarianceSummary",
     "count_releases",
@@ -95,11 +104,14 @@ __all__ = [
     "get_private_scorer_names",
     "make_private_scorer",
     "private_accuracy_score",
+    "private_average_precision_score",
     "private_balanced_accuracy_score",
     "private_brier_score_loss",
+    "private_calibration_curve",
     "private_classification_report",
     "private_cohen_kappa_score",
     "private_confusion_matrix",
+    "private_expected_calibration_error",
     "private_f1_score",
     "private_jaccard_score",
     "private_log_loss",
@@ -114,6 +126,7 @@ __all__ = [
     "private_mean_squared_error",
     "private_mean_squared_log_error",
     "private_mse",
+    "private_precision_recall_curve",
     "private_precision_score",
     "private_probability_report",
     "private_quantile",
@@ -122,6 +135,7 @@ __all__ = [
     "private_regression_report",
     "private_rmse",
     "private_roc_auc_score",
+    "private_roc_curve",
     "private_root_mean_squared_error",
     "private_std",
     "private_top_k_accuracy_score",

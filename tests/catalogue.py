@@ -17,6 +17,7 @@ import pytest
 from helpers import MAX, assert_refused
 from scipy import sparse
 from sklearn import metrics as sklearn_metrics
+from sklearn.calibration import calibration_curve
 
 from dp_metrics.mechanisms import MECHANISMS, AboveThreshold, Hazard
 from dp_metrics.metrics import FUNCTIONS, METRICS, Metric
@@ -140,6 +141,38 @@ def scores_of_three(rng, n):
     return rng.integers(0, 3, n).astype(float), quarters(rng, (n, 3))
 
 
+def scored(rng, n):
+    y = rng.integers(0, 2, n).astype(float)
+    return y, np.clip(rng.integers(0, 49, n) + 16 * y, 0, 64) / 64
+
+
+def true_positive_rate_at_half(y, score):
+    positive = y == 1 if y.any() else y == 0  # without a class the curve is the diagonal
+    return np.mean(score[positive] >= 0.5)
+
+
+def precision_at_half(y, score):
+    found = score >= 0.5
+    return y[found].mean() if found.any() else float(y.any())
+
+
+def spread_average_precision(y, score):
+    """Return scikit-learn's average precision if the scores of each of the 128 bins are spread evenly."""
+    edges = (1 - np.cos(np.linspace(0, np.pi, 129))) / 2
+    bins = np.searchsorted(np.round(edges[1:-1], 9), score, side="right")
+    parts = np.add.outer(4 * bins, np.arange(4)).ravel()
+    return sklearn_metrics.average_precision_score(np.repeat(y, 4), parts) if y.any() else 0.0
+
+
+def share_of_positives_in_the_last_bin(y, score):
+    return calibration_curve(y, score, n_bins=5, pos_label=1)[0][-1]
+
+
+def calibration_error(y, score):
+    bins = np.clip(np.ceil(score * 10) - 1, 0, 9)
+    return sum(abs((y - score)[bins == number].sum()) for number in range(10)) / len(y)
+
+
 def of_four(score, **options):
     """Return scikit-learn's score over four labels, whichever occur."""
     return lambda y, p: getattr(sklearn_metrics, score)(y, p, labels=[0, 1, 2, 3], **options)
@@ -181,6 +214,7 @@ def brier_of_three(y, p):
 WITHIN_4 = {"bounds": (-4.0, 4.0)}
 PROBABILITIES = {"sentinels": (None, 0.98765)}
 COUNTS = {"sentinels": (None, None), "zero": None}
+SCORES = {**PROBABILITIES, "zero": None}
 LABELS = {"sentinels": (987654.0, 987654.0)}
 # max_loss below what each float type implies: without it the type of the probabilities changes the limit
 LOG_LOSS = {"limit": 8.0, "options": {"max_loss": 8.0}, **PROBABILITIES}
@@ -287,6 +321,40 @@ CASES = {
         options={"multi_class": "ovr"},
         reference=roc_auc_of_three,
         zero=None,
+        **PROBABILITIES,
+    ),
+    "roc curve": Case(
+        "private_roc_curve",
+        scored,
+        1.0,
+        pick=lambda curve: float(curve.tpr[curve.thresholds == 0.5][0]),
+        reference=true_positive_rate_at_half,
+        **SCORES,
+    ),
+    "precision-recall curve": Case(
+        "private_precision_recall_curve",
+        scored,
+        1.0,
+        pick=lambda curve: float(curve.precision[:-1][curve.thresholds == 0.5][0]),
+        reference=precision_at_half,
+        **SCORES,
+    ),
+    "average precision": Case(
+        "private_average_precision_score", scored, 1.0, reference=spread_average_precision, **SCORES
+    ),
+    "calibration curve": Case(
+        "private_calibration_curve",
+        scored,
+        1.0,
+        pick=lambda curve: float([0.0, *curve.prob_true][-1]),
+        reference=share_of_positives_in_the_last_bin,
+        **SCORES,
+    ),
+    "calibration error": Case(
+        "private_expected_calibration_error",
+        scored,
+        1.0,
+        reference=calibration_error,
         **PROBABILITIES,
     ),
     "mean": Case("private_mean", column, 4.0, options=WITHIN_4, lowest=-4.0, tolerance=1e-6, zero=None),

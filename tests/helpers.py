@@ -232,6 +232,9 @@ BAD_OPTIONS = {
         [[0, 1]],
     ],
     "max_loss": [0, math.nan, "3", -1, math.inf, [3], True],
+    "edges": [[0, 1], [0, 2, 1], [0, math.nan, 1], "abc", [0, 1, math.inf], [[0, 1, 2]], 3],
+    "bins": [0, 3, "8", 256, 8.5, True, -8],
+    "n_bins": [0, 1.5, True, 1001, None],
     "labels": [["a"], "ab", [0, 0], 3, [0, 1, 2, 3]],
 }
 """Values of public options that every metric with such an option refuses; three are tried on each metric."""

@@ -18,8 +18,10 @@ __all__ = [
     "MultiOutput",
     "check_average",
     "check_choice",
+    "check_count",
     "check_ddof",
     "check_digits",
+    "check_edges",
     "check_groups",
     "check_label",
     "check_multioutput",
@@ -188,6 +190,30 @@ def check_digits(digits: Any) -> int:
     if number is None or not 1 <= number <= _MOST_DIGITS:
         raise ValueError(f"digits must be an integer from 1 to {_MOST_DIGITS}.")
     return number
+
+
+def check_edges(edges: Any) -> Floats | None:
+    """Return the public edges of at least two bins, or None."""
+    if edges is None:
+        return None
+    wrong = ValueError("edges must be None or at least three finite numbers in strictly increasing order.")
+    if isinstance(edges, str | bytes):
+        raise wrong
+    try:
+        found = np.asarray(edges, dtype=np.float64) + 0.0  # no negative zero
+    except (TypeError, ValueError, OverflowError):
+        raise wrong from None
+    if found.ndim != 1 or found.size < 3 or not np.isfinite(found).all() or not (np.diff(found) > 0).all():
+        raise wrong
+    return found
+
+
+def check_count(number: Any, name: str, most: int) -> int:
+    """Return a public number of things from 1 up to a limit."""
+    count = as_whole(number)
+    if count is None or not 1 <= count <= most:
+        raise ValueError(f"{name} must be an integer from 1 to {most}.")
+    return count
 
 
 def check_share(share: Any, name: str) -> Fraction:

@@ -268,7 +268,9 @@ def probability_block(block: NDArray[Any]) -> Floats:
     return values
 
 
-def as_scores(y_score: ArrayLike, *, private_n: bool = False, columns: int = 1) -> NDArray[Any]:
+def as_scores(
+    y_score: ArrayLike, name: str = "y_score", *, private_n: bool = False, columns: int = 1
+) -> NDArray[Any]:
     """Return scores, any numbers that grow with how likely a label is.
 
     An empty list of scores has so many columns.
@@ -279,8 +281,8 @@ def as_scores(y_score: ArrayLike, *, private_n: bool = False, columns: int = 1) 
         For one column, or two as `predict_proba` gives them, the scores of the second label.
     """
     array = numbers_or(
-        "y_score should hold scores, as decision_function or predict_proba gives them, not labels.",
-        partial(as_numbers, y_score, "y_score", allow_2d=True, private_n=private_n),
+        f"{name} should hold scores, as decision_function or predict_proba gives them, not labels.",
+        partial(as_numbers, y_score, name, allow_2d=True, private_n=private_n),
     )
     if array.ndim == 1 and columns > 2 and not (array.size or hasattr(y_score, "shape")):
         array = array.reshape(0, columns)

@@ -6,8 +6,10 @@ from types import MappingProxyType
 from typing import Any
 
 from dp_metrics.metrics import (
+    calibration,
     classification,
     confusion,
+    curves,
     precision_recall,
     ranking,
     regression,
@@ -28,6 +30,8 @@ _MODULES = (
     confusion,
     precision_recall,
     ranking,
+    curves,
+    calibration,
     statistics,
     reports,
 )

@@ -63,6 +63,8 @@ class Metric:
         Whether a variance or a function of one is released, so that a summary of bounded size knows it.
     is_confusion : bool
         Whether counts of true and predicted labels are released, so that a `ConfusionSummary` knows it.
+    is_score_table : bool
+        Whether counts of labels and scores are released, so that a `ScoreSummary` knows it.
     discloses_n : mapping
         Options that would disclose a private number of records, each with the truth value that does not.
     limit : mapping or None
@@ -89,6 +91,7 @@ class Metric:
     is_mean_loss: bool = False
     is_variance: bool = False
     is_confusion: bool = False
+    is_score_table: bool = False
     discloses_n: Mapping[str, bool] = field(default_factory=dict)
     limit: Mapping[str, Any] | None = None
     from_unit: Callable[[Floats], tuple[Any, ...]] = _predictions

@@ -24,6 +24,7 @@ __all__ = [
     "takes",
     "usual_responses",
     "valid_response",
+    "wants_probabilities",
 ]
 
 Scored: TypeAlias = Callable[..., Any]
@@ -93,6 +94,15 @@ def usual_responses(metric: Scored) -> tuple[str, ...]:
     return ("predict_proba",) if takes(metric, "y_proba") else ("predict",)
 
 
+def wants_probabilities(metric: Scored) -> bool:
+    """Return whether a metric judges probabilities: scores with public edges of their own need not be."""
+    row = metric_of(metric)
+    bound = metric.keywords if isinstance(metric, functools.partial) else {}
+    if row is not None and row.is_score_table:
+        return bound.get("edges") is None
+    return takes(metric, "y_proba")
+
+
 def is_better_if_greater(metric: Any) -> bool | None:
     """Return whether more of a metric of this package is better; None if unknown."""
     row = metric_of(metric)
@@ -140,7 +150,7 @@ def valid_response(metric: Scored, response: Any, y: Any, labels: Any = None) ->
         return response  # which every metric of this package refuses, whatever it holds
     row = metric_of(metric)
     array = np.asarray(response)
-    if takes(metric, "y_proba"):
+    if wants_probabilities(metric):
         return np.clip(np.nan_to_num(array, nan=0.0, posinf=1.0, neginf=0.0), 0.0, 1.0)
     if row is not None and row.is_confusion:
         return _known_labels(array, [0, 1] if labels is None else np.asarray(labels).tolist())

@@ -87,9 +87,17 @@ class PrivateResult:
         Returns
         -------
         str
-            A JSON object; an array becomes a list.
+            A JSON object; an array becomes a list, in which null stands for an infinite threshold.
         """
-        return json.dumps(self.to_dict(), default=np.ndarray.tolist, allow_nan=False)
+        return json.dumps(self.to_dict(), default=_listed, allow_nan=False)
+
+
+def _listed(array: np.ndarray[Any, Any]) -> Any:
+    if array.dtype.kind != "f" or np.isfinite(array).all():
+        return array.tolist()
+    numbers = array.astype(object)
+    numbers[~np.isfinite(array)] = None
+    return numbers.tolist()
 
 
 def _restored(values: dict[str, Any]) -> PrivateResult:

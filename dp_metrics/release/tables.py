@@ -11,7 +11,7 @@ from dp_metrics.inputs.floats import Floats
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.release.draws import VectorDraw
 
-__all__ = ["Cells", "CountTable", "plausible_counts"]
+__all__ = ["Cells", "CountTable", "noisy_total", "plausible_counts"]
 
 _MOST_ZERO_SUM = 256  # cells: beyond, noise without a sum costs 0.2 % of accuracy and much less time
 _FARTHEST = 2.0**50  # a noisy count further away says no more, and is safe to add up
@@ -72,6 +72,17 @@ class CountTable:
         zero_sum = self.is_partition and not private_n and 2 <= self.counts.size <= _MOST_ZERO_SUM
         rates = tuple((size, rate * weight) for size, weight in self.cells)
         return VectorDraw(tuple(self.counts.tolist()), rates, zero_sum, shown=True)
+
+
+def noisy_total(noisy: Any, cells: Cells) -> int:
+    """Return the number of records that noisy counts of a partition tell, at least 0.
+
+    `plausible_counts` with this sum is better than without any: counts below 0 that become 0 make up for no
+    others.
+    """
+    weights = (weight for size, weight in cells for _ in range(size))
+    total = round(sum((weight * count for weight, count in zip(weights, noisy, strict=True)), Fraction(0)))
+    return min(max(total, 0), int(_FARTHEST))
 
 
 def plausible_counts(noisy: Any, cells: Cells, n: int | None) -> Floats:

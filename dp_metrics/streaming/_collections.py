@@ -15,6 +15,7 @@ from dp_metrics.mechanisms import Geometric
 from dp_metrics.metrics import FUNCTIONS, Metric
 from dp_metrics.release.queries import MeanLoss
 from dp_metrics.release.release import Plan, Release
+from dp_metrics.streaming.scores import ScoreSummary
 from dp_metrics.streaming.summaries import LossSummary, VarianceSummary
 from dp_metrics.streaming.tables import ConfusionSummary
 
@@ -26,7 +27,7 @@ except ImportError as error:
 
 __all__ = ["released"]
 
-Summary = TypeVar("Summary", ConfusionSummary, LossSummary, VarianceSummary)
+Summary = TypeVar("Summary", ConfusionSummary, LossSummary, ScoreSummary, VarianceSummary)
 Collections = dict[str, Any]  # Dask collections by the names of the arguments
 
 _FAN_IN = 8  # summaries that one task merges
@@ -38,7 +39,7 @@ def released(metric: Metric, arguments: dict[str, Any]) -> Any:
     Parameters
     ----------
     metric : Metric
-        A mean of losses, a variance or its root, or a metric of labels.
+        A mean of losses, a variance or its root, or a metric of labels or scores.
     arguments : dict
         All arguments of the public function by name.
     """
@@ -61,6 +62,8 @@ def released(metric: Metric, arguments: dict[str, Any]) -> Any:
     empty: Any
     if metric.is_confusion:
         empty = ConfusionSummary(options["labels"])
+    elif metric.is_score_table:
+        empty = ScoreSummary(**{name: options[name] for name in ("labels", "pos_label", "edges")})
     elif metric.is_mean_loss:
         empty = LossSummary(FUNCTIONS[metric.name], capacity=capacity, **of_records)
     else:
@@ -71,7 +74,7 @@ def released(metric: Metric, arguments: dict[str, Any]) -> Any:
     plan = metric.planned(no_records, of_records, private_n=True)
     if settings["accountant"] is not None:
         settings["accountant"].require(release.epsilon)
-    if not metric.is_confusion:
+    if not (metric.is_confusion or metric.is_score_table):
         _check_mechanism(release, plan)
     summary = _reduced(empty, {**data, **weights})
     return summary.released_as(metric, {**settings, **options, "return_result": return_result})

@@ -23,12 +23,14 @@ from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.options import MultiOutput
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.metrics import METRICS
+from dp_metrics.metrics._scores.formulas import PrecisionRecallCurve, RocCurve
 from dp_metrics.streaming._collections import released
 from dp_metrics.streaming.summaries import CAPACITY
 
 # from here on written by docs/sources.py from the metrics for data in memory
 __all__ = [
     "private_accuracy_score",
+    "private_average_precision_score",
     "private_balanced_accuracy_score",
     "private_brier_score_loss",
     "private_classification_report",
@@ -48,9 +50,11 @@ __all__ = [
     "private_mean_squared_error",
     "private_mean_squared_log_error",
     "private_mse",
+    "private_precision_recall_curve",
     "private_precision_score",
     "private_recall_score",
     "private_rmse",
+    "private_roc_curve",
     "private_root_mean_squared_error",
     "private_std",
     "private_top_k_accuracy_score",
@@ -554,6 +558,75 @@ def private_jaccard_score(
     records is protected record by record only.
     """
     return released(METRICS["private_jaccard_score"], locals())
+
+
+def private_roc_curve(
+    y_true: Any,
+    y_score: Any,
+    *,
+    epsilon: float,
+    labels: ArrayLike | None = None,
+    pos_label: Any = None,
+    edges: ArrayLike | None = None,
+    bins: int | None = None,
+    neighboring: str = "replace_one",
+    accountant: PrivacyAccountant | None = None,
+    random_state: RandomState = None,
+    label: str | None = None,
+    return_result: bool = False,
+) -> RocCurve | Any:
+    """ROC curve (true against false positive rate) with epsilon-differential privacy for the test records.
+
+    As `dp_metrics.private_roc_curve`, with its guarantee, for Dask collections. A person with several records
+    is protected record by record only.
+    """
+    return released(METRICS["private_roc_curve"], locals())
+
+
+def private_precision_recall_curve(
+    y_true: Any,
+    y_score: Any,
+    *,
+    epsilon: float,
+    labels: ArrayLike | None = None,
+    pos_label: Any = None,
+    edges: ArrayLike | None = None,
+    bins: int | None = None,
+    neighboring: str = "replace_one",
+    accountant: PrivacyAccountant | None = None,
+    random_state: RandomState = None,
+    label: str | None = None,
+    return_result: bool = False,
+) -> PrecisionRecallCurve | Any:
+    """Precision-recall curve with epsilon-differential privacy for the test records.
+
+    As `dp_metrics.private_precision_recall_curve`, with its guarantee, for Dask collections. A person with
+    several records is protected record by record only.
+    """
+    return released(METRICS["private_precision_recall_curve"], locals())
+
+
+def private_average_precision_score(
+    y_true: Any,
+    y_score: Any,
+    *,
+    epsilon: float,
+    labels: ArrayLike | None = None,
+    pos_label: Any = None,
+    edges: ArrayLike | None = None,
+    bins: int | None = None,
+    neighboring: str = "replace_one",
+    accountant: PrivacyAccountant | None = None,
+    random_state: RandomState = None,
+    label: str | None = None,
+    return_result: bool = False,
+) -> float | Any:
+    """Average precision (area under precision and recall) with epsilon-differential privacy.
+
+    As `dp_metrics.private_average_precision_score`, with its guarantee, for Dask collections. A person with
+    several records is protected record by record only.
+    """
+    return released(METRICS["private_average_precision_score"], locals())
 
 
 def private_variance(

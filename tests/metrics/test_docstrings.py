@@ -26,7 +26,7 @@ def test_every_file_is_as_the_tool_writes_it(path):
 def test_the_tool_reads_the_docstring_of_every_metric_and_of_every_summary():
     paths = [*sources.METRIC_FILES, *sources.SUMMARIES]
     found = [name for path in paths for name in sources.releases(path.read_text(encoding="utf-8"))]
-    summaries = [f"{kind}Summary.release" for kind in ("Confusion", "Loss", "Variance")]
+    summaries = [f"{kind}Summary.release" for kind in ("Confusion", "Loss", "Score", "Variance")]
     assert sorted(found) == sorted([*METRICS, *summaries])
     assert sources.VARIANTS.keys() <= set(found)
     assert sources.GENERATED.keys() > set(paths)

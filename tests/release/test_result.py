@@ -43,7 +43,11 @@ def test_a_result_holds_the_value_and_what_may_be_published(name):
     assert any(name in full.mechanism for name in known)
     if isinstance(plain, float):
         assert float(full) == plain
-    np.testing.assert_equal(json.loads(full.to_json())["value"], getattr(plain, "tolist", lambda: plain)())
+    written = json.loads(full.to_json())["value"]
+    if name == "private_roc_curve":
+        assert written[2][0] is None  # JSON has no infinity
+        written[2][0] = np.inf
+    np.testing.assert_equal(written, getattr(plain, "tolist", lambda: plain)())
     restored = pickle.loads(pickle.dumps(full))
     np.testing.assert_equal(restored.to_dict(), full.to_dict())
 

@@ -213,7 +213,8 @@ def test_the_signature_is_that_of_the_twin(name):
     row = METRICS[getattr(dp, name).__name__]
     parameters = [parameter for parameter in ours.parameters if parameter != "capacity"]
     assert parameters == [p for p in twin.parameters if p != "groups" and p not in row.refused]
-    assert row.is_confusion or ours.parameters["capacity"].default == 2048
+    is_table = row.is_confusion or row.is_score_table
+    assert is_table or ours.parameters["capacity"].default == 2048
     for parameter in parameters:
         assert ours.parameters[parameter].default == twin.parameters[parameter].default
         assert ours.parameters[parameter].kind == twin.parameters[parameter].kind
@@ -225,6 +226,8 @@ def test_every_metric_that_a_summary_serves_is_there():
         "private_r2_score",
         "private_quantile",
         "private_roc_auc_score",
+        "private_calibration_curve",
+        "private_expected_calibration_error",
         "private_regression_report",
         "private_probability_report",
     }
@@ -240,7 +243,8 @@ def test_the_docstring_points_to_the_twin(name):
     ours, twin = getattr(distributed, name), getattr(dp, name)
     assert ours.__doc__.split("\n")[0] == twin.__doc__.split("\n")[0]
     assert f"`dp_metrics.{name}`" in ours.__doc__
-    assert ("`capacity`" in ours.__doc__) != METRICS[twin.__name__].is_confusion
+    row = METRICS[twin.__name__]
+    assert ("`capacity`" in ours.__doc__) != (row.is_confusion or row.is_score_table)
     assert (ours.__name__, ours.__module__) == (name, "dp_metrics.streaming.dask")
     assert pickle.loads(pickle.dumps(ours)) is ours
 

@@ -1,0 +1,145 @@
+"""Curves and areas that follow from counts of scores, in the order and shape of scikit-learn."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dp_metrics.inputs.floats import Floats
+
+__all__ = [
+    "CalibrationCurve",
+    "PrecisionRecallCurve",
+    "RocCurve",
+    "ScoreCounts",
+    "area_under_roc",
+    "average_precision",
+    "calibration",
+    "precision_recall",
+    "roc",
+    "shown",
+]
+
+_PARTS = 4  # into which a bin is spread: as ties, the records of a bin would make an average precision low
+_LEAST = 0.5  # records: fewer are none, once rounded
+
+
+class RocCurve(NamedTuple):
+    """What `sklearn.metrics.roc_curve` returns."""
+
+    fpr: Floats
+    tpr: Floats
+    thresholds: Floats
+
+
+class PrecisionRecallCurve(NamedTuple):
+    """What `sklearn.metrics.precision_recall_curve` returns."""
+
+    precision: Floats
+    recall: Floats
+    thresholds: Floats
+
+
+class CalibrationCurve(NamedTuple):
+    """What `sklearn.calibration.calibration_curve` returns."""
+
+    prob_true: Floats
+    prob_pred: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreCounts:
+    """Plausible numbers of records by class and bin of the score: at least 0, and fractions.
+
+    Parameters
+    ----------
+    edges : ndarray of shape (n_bins + 1,)
+        Public edges of the bins.
+    negative, positive : ndarray of shape (n_bins,)
+        Records of either class.
+    """
+
+    edges: Floats
+    negative: Floats
+    positive: Floats
+
+    @property
+    def total(self) -> Floats:
+        """Records of both classes."""
+        return self.negative + self.positive
+
+    @property
+    def middles(self) -> Floats:
+        """The middle of each bin."""
+        middles: Floats = self.edges[:-1] / 2 + self.edges[1:] / 2
+        return middles
+
+
+def _from_above(counts: Floats) -> Floats:
+    """Return 0 and the sums over the last bin, the last two, and so on."""
+    return np.concatenate([[0.0], np.cumsum(counts[::-1])])
+
+
+def _shares(above: Floats, others: Floats) -> Floats:
+    """Return the shares of a class above each threshold; those of the other class if there is none.
+
+    If no class has any record, they grow evenly.
+    """
+    for sums in (above, others):
+        if sums[-1] > 0:
+            shares: Floats = sums / sums[-1]
+            return shares
+    return np.linspace(0.0, 1.0, above.size)
+
+
+def roc(counts: ScoreCounts) -> RocCurve:
+    """Return the ROC curve from (0, 0) to (1, 1); without one class it is the diagonal."""
+    false, true = _from_above(counts.negative), _from_above(counts.positive)
+    thresholds = np.concatenate([[np.inf], counts.edges[-2::-1]])
+    return RocCurve(_shares(false, true), _shares(true, false), thresholds)
+
+
+def area_under_roc(counts: ScoreCounts) -> float:
+    """Return the area under the ROC curve, in which a pair in one bin counts half."""
+    fpr, tpr, _ = roc(counts)
+    return float(np.clip(np.diff(fpr) @ (tpr[1:] + tpr[:-1]) / 2.0, 0.0, 1.0))
+
+
+def precision_recall(counts: ScoreCounts) -> PrecisionRecallCurve:
+    """Return precision and recall by rising threshold; at last (1, 0), as where no record is found.
+
+    Without a positive record all precisions before are 0 and all recalls 1.
+    """
+    false, true = _from_above(counts.negative), _from_above(counts.positive)
+    any_positive = true[-1] > 0
+    recall = true / true[-1] if any_positive else np.r_[0.0, np.ones(true.size - 1)]
+    found = false + true
+    precision = np.divide(true, found, out=np.full_like(true, float(any_positive)), where=found > 0)
+    precision[0] = 1.0
+    return PrecisionRecallCurve(precision[::-1], recall[::-1], counts.edges[:-1])
+
+
+def average_precision(counts: ScoreCounts) -> float:
+    """Return the average precision, if the records of a bin have evenly spread scores; 0 without any."""
+    spread = (np.repeat(each / _PARTS, _PARTS) for each in (counts.negative, counts.positive))
+    edges = np.linspace(0.0, 1.0, _PARTS * counts.negative.size + 1)  # which do not matter
+    precision, recall, _ = precision_recall(ScoreCounts(edges, *spread))
+    return float(np.clip(-(np.diff(recall) @ precision[:-1]), 0.0, 1.0))
+
+
+def calibration(counts: ScoreCounts, n_bins: int) -> CalibrationCurve:
+    """Return the share of positives and the mean score in even bins, as if scores lay mid-bin."""
+    middles = counts.middles
+    places = np.minimum((middles * n_bins).astype(np.intp), n_bins - 1)
+    records, positives, scores = (
+        np.bincount(places, weights, minlength=n_bins).astype(np.float64)
+        for weights in (counts.total, counts.positive, counts.total * middles)
+    )
+    return shown(records, positives, scores)
+
+
+def shown(records: Floats, positives: Floats, scores: Floats) -> CalibrationCurve:
+    """Return the curve of bins that are not empty, given sums over each bin."""
+    here: NDArray[np.bool_] = records > _LEAST
+    return CalibrationCurve(positives[here] / records[here], scores[here] / records[here])

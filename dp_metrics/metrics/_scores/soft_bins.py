@@ -1,0 +1,83 @@
+"""The table of a calibration curve: labels by bin of the score, and where in the bin the scores lie."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dp_metrics.inputs.floats import Floats
+from dp_metrics.metrics._scores.formulas import CalibrationCurve, shown
+from dp_metrics.metrics._scores.two_classes import TwoClasses, check_unit
+from dp_metrics.release.release import Plan, Released
+from dp_metrics.release.tables import Cells, CountTable, noisy_total, plausible_counts
+from dp_metrics.sensitivity.noisy_sums import FINENESS
+
+__all__ = ["MOST_BINS", "OUTSIDE", "SoftBins", "even_edges"]
+
+MOST_BINS = 1000
+OUTSIDE = "{} should contain values in [0, 1] only: probabilities, as predict_proba gives them, not labels."
+
+
+def even_edges(n_bins: int) -> Floats:
+    """Return the edges between even bins of [0, 1], as scikit-learn has them."""
+    edges: Floats = np.linspace(0.0, 1.0, n_bins + 1)[1:-1]
+    return edges
+
+
+@dataclass(frozen=True)
+class SoftBins:
+    """Even bins of [0, 1]: a record counts for a part t at the upper end of its bin, for 1 - t at the lower.
+
+    A `Plan` calls it to make the curve.
+
+    Parameters
+    ----------
+    n_bins : int
+        Public number of bins.
+
+    Notes
+    -----
+    The two ends tell the mean score of a bin, and together how many records are in it: 4 cells for each bin,
+    2 classes times 2 ends. **Privacy.** In steps of a lattice a record adds t and 1 - t to two cells, which
+    are 1 together: with that unit it is as if it were in one cell, and the table is a `CountTable` whose
+    noise may have the sum 0.
+
+    Middles of bins in place of mean scores would need half the cells, but they are wrong: most scores of a
+    bin lie near one end of it.
+    """
+
+    n_bins: int
+
+    @property
+    def cells(self) -> Cells:
+        """The weight of a step, for each cell."""
+        return ((4 * self.n_bins, Fraction(1, FINENESS)),)
+
+    def plan(self, y_true: ArrayLike, y_prob: ArrayLike, classes: TwoClasses, *, private_n: bool) -> Plan:
+        """Return the plan of a calibration curve."""
+        table = np.zeros((2, 2, self.n_bins), dtype=np.int64)  # end, class, bin
+        records = 0
+        for is_positive, scores in classes.blocks(y_true, y_prob, "y_prob", private_n=private_n):
+            check_unit(scores, OUTSIDE.format("y_prob"))
+            table += self._added(is_positive, scores)
+            records += scores.size
+        return Plan((CountTable(table.ravel(), records, self.cells, is_partition=True),), self)
+
+    def _added(self, is_positive: NDArray[np.bool_], scores: Floats) -> NDArray[np.int64]:
+        bins = np.searchsorted(even_edges(self.n_bins), scores)
+        part = np.clip(scores * self.n_bins - bins, 0.0, 1.0)
+        upper = np.rint(part * FINENESS)
+        rows, size = bins + self.n_bins * is_positive, 2 * self.n_bins
+        # of a block, the sums are whole numbers below 2^53
+        sums = [np.bincount(rows, steps, minlength=size) for steps in (FINENESS - upper, upper)]
+        return np.array(sums).astype(np.int64).reshape(2, 2, self.n_bins)
+
+    def __call__(self, released: Released) -> CalibrationCurve:
+        """Return the curve of what is released."""
+        (noisy,), (query,) = released.values, released.queries
+        n = query.n if released.neighboring == "replace_one" else noisy_total(noisy, self.cells)
+        low, high = plausible_counts(noisy, self.cells, n).reshape(2, 2, self.n_bins) / FINENESS
+        records, lower = (low + high).sum(axis=0), np.arange(self.n_bins) / self.n_bins
+        scores = records * lower + high.sum(axis=0) / self.n_bins
+        return shown(records, (low + high)[1], scores)

@@ -1,0 +1,138 @@
+"""Tables of scores: how many records of either class lie in each public bin, and what follows from that."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dp_metrics.inputs.floats import Floats
+from dp_metrics.inputs.options import check_edges
+from dp_metrics.inputs.scalars import as_whole
+from dp_metrics.metrics._scores.formulas import ScoreCounts
+from dp_metrics.metrics._scores.two_classes import TwoClasses, check_unit
+from dp_metrics.release.nested import MOST_COLUMNS, NestedTable
+from dp_metrics.release.release import Plan, Released
+from dp_metrics.release.tables import noisy_total, plausible_counts
+
+__all__ = ["ScoreBins", "ScoreTable", "counted", "score_plan"]
+
+_DIGITS = 2.0**30  # so that the edges are the same numbers whatever library computes the cosine
+_OUTSIDE = "y_score has values outside [0, 1]: pass edges=[...], public edges of bins for such scores."
+_POWERS = tuple(2**power for power in range(1, MOST_COLUMNS.bit_length()))
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreBins:
+    """Public bins of scores: a bin holds the scores from its lower edge up to below its upper one.
+
+    Parameters
+    ----------
+    edges : ndarray of shape (n_bins + 1,)
+        Strictly increasing: the finest bins. Outside of them scores are counted in the first or last bin.
+    is_unit : bool
+        Whether these are the usual bins of [0, 1], of which neighbours may be merged, and other scores are
+        refused.
+    """
+
+    edges: Floats
+    is_unit: bool
+
+    @classmethod
+    def of(cls, edges: Any) -> Self:
+        """Return the bins with the edges that a caller gives, or the usual ones.
+
+        Half of a turn of a cosine in even steps: between even in the probability and even in its logit.
+        """
+        given = check_edges(edges)
+        if given is not None:
+            return cls(given, False)
+        steps = (1.0 - np.cos(np.linspace(0.0, np.pi, MOST_COLUMNS + 1))) / 2.0
+        return cls(np.rint(steps * _DIGITS) / _DIGITS, True)
+
+    @property
+    def size(self) -> int:
+        """Number of the finest bins."""
+        return int(self.edges.size) - 1
+
+    def columns(self, bins: Any) -> int | None:
+        """Return the number of bins to release; None to choose by the public size and epsilon."""
+        if not self.is_unit:
+            if bins is not None:
+                raise ValueError("bins cannot be used with edges, which say how many there are.")
+            return self.size
+        if bins is not None and as_whole(bins) not in _POWERS:
+            raise ValueError(f"bins must be None or one of {_POWERS}, so that bins nest.")
+        return as_whole(bins)
+
+    def merged(self, columns: int) -> Floats:
+        """Return the edges of so many bins."""
+        return self.edges[:: self.size // columns]
+
+
+def counted(
+    y_true: ArrayLike, y_score: ArrayLike, classes: TwoClasses, bins: ScoreBins, *, private_n: bool
+) -> NDArray[np.int64]:
+    """Return how many records lie in each of the finest bins: the negative, then the positive class."""
+    table = np.zeros(2 * bins.size, dtype=np.int64)
+    inner = bins.edges[1:-1]
+    for is_positive, scores in classes.blocks(y_true, y_score, "y_score", private_n=private_n):
+        if bins.is_unit:
+            check_unit(scores, _OUTSIDE)
+        cells = np.searchsorted(inner, scores, side="right") + bins.size * is_positive
+        table += np.bincount(cells, minlength=table.size)
+    return table.reshape(2, bins.size)
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreTable:
+    """What a plan releases of a table of scores, and what it makes of that; a `Plan` calls it.
+
+    Parameters
+    ----------
+    bins : ScoreBins
+        The public bins.
+    columns : int or None
+        How many of them are released; None: as many as the public size and epsilon deserve.
+    formula : callable
+        The result, of `ScoreCounts`.
+    """
+
+    bins: ScoreBins
+    columns: int | None
+    formula: Callable[[ScoreCounts], Any]
+
+    def query(self, table: NDArray[np.int64]) -> NestedTable:
+        """Return the query of the finest table."""
+        return NestedTable(table, self.columns)
+
+    def __call__(self, released: Released) -> Any:
+        """Return the result of what is released."""
+        (noisy,), (query,) = released.values, released.queries
+        return self.formula(self.counts(noisy, query.n if released.neighboring == "replace_one" else None))
+
+    def counts(self, noisy: Any, n: int | None) -> ScoreCounts:
+        """Return the plausible counts of released ones, given the number of records if that is public."""
+        columns, cells = len(noisy) // 2, ((len(noisy), Fraction(1)),)
+        total = noisy_total(noisy, cells) if n is None else n
+        negative, positive = plausible_counts(noisy, cells, total).reshape(2, columns)
+        return ScoreCounts(self.bins.merged(columns), negative, positive)
+
+
+def score_plan(
+    formula: Callable[[ScoreCounts], Any],
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    *,
+    private_n: bool,
+    labels: Any,
+    pos_label: Any,
+    edges: Any,
+    bins: Any,
+) -> Plan:
+    """Return the plan of a result that follows from a table of scores."""
+    classes, known = TwoClasses.of(labels, pos_label), ScoreBins.of(edges)
+    table = ScoreTable(known, known.columns(bins), formula)
+    return Plan((table.query(counted(y_true, y_score, classes, known, private_n=private_n)),), table)

@@ -1,0 +1,76 @@
+"""Records of two classes with a score: how they are read."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dp_metrics.inputs.floats import Floats
+from dp_metrics.inputs.labels import as_labels, check_labels, encoded_block, public_labels
+from dp_metrics.inputs.records import as_scores, check_same_length, float_block
+from dp_metrics.sensitivity.exact import in_blocks
+
+__all__ = ["TwoClasses", "check_unit", "two_classes_from_unit"]
+
+
+@dataclass(frozen=True, eq=False)
+class TwoClasses:
+    """The public labels of two classes, and which of them is the positive one.
+
+    Parameters
+    ----------
+    known : ndarray of shape (2,)
+        The labels, sorted.
+    positive : int
+        The place of the positive one.
+    """
+
+    known: NDArray[Any]
+    positive: int
+
+    @classmethod
+    def of(cls, labels: Any, pos_label: Any) -> Self:
+        """Return the classes that a caller named: by default 0 and 1, and the second is positive."""
+        known = public_labels([0, 1] if labels is None else labels)
+        assert known is not None
+        if known.size != 2:
+            raise ValueError("labels must be two: scores tell one class from the other.")
+        in_order = known.tolist()
+        if pos_label is not None and pos_label not in in_order:
+            raise ValueError("pos_label is not one of the public labels.")
+        return cls(known, 1 if pos_label is None else in_order.index(pos_label))
+
+    def blocks(
+        self, y_true: ArrayLike, y_score: ArrayLike, name: str, *, private_n: bool
+    ) -> Iterator[tuple[NDArray[np.bool_], Floats]]:
+        """Return blocks of whether records are positive, and of their scores.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If an array is invalid; while the blocks are read, if a record is.
+        """
+        scores = as_scores(y_score, name, private_n=private_n)
+        if scores.ndim == 2:
+            check_labels(self.known, scores.shape[1], name)
+        if self.positive == 0 and np.ndim(y_score) == 2:  # of two columns, the one of the positive class
+            scores = as_scores(np.asarray(y_score)[:, ::-1], name, private_n=private_n)
+        true = as_labels(y_true, self.known, private_n=private_n)
+        check_same_length(true, scores, private_n=private_n)
+        return (
+            (encoded_block(codes, self.known) == self.positive, float_block(block, name))
+            for codes, block in zip(in_blocks(true), in_blocks(scores), strict=True)
+        )
+
+
+def check_unit(block: Floats, message: str) -> None:
+    """Raise unless all scores of a block lie in [0, 1]."""
+    if block.size and not (block.min() >= 0 and block.max() <= 1):
+        raise ValueError(message)
+
+
+def two_classes_from_unit(x: Floats) -> tuple[Any, ...]:
+    """Return negatives with scores from 0 up to 1, and positives with scores from 1 down to 0."""
+    return np.where(x > 0.5, 1, 0), np.where(x > 0.5, 2.0 - 2.0 * x, 2.0 * x)

@@ -1,0 +1,291 @@
+"""Private measures of calibration: are records with a probability of 0.8 positive 8 times out of 10."""
+
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from dp_metrics._random import RandomState
+from dp_metrics.accounting import PrivacyAccountant
+from dp_metrics.inputs.options import check_count
+from dp_metrics.mechanisms import Mechanism
+from dp_metrics.metrics._catalogue import UNWEIGHTED, Metric
+from dp_metrics.metrics._scores.formulas import CalibrationCurve
+from dp_metrics.metrics._scores.soft_bins import MOST_BINS, OUTSIDE, SoftBins, even_edges
+from dp_metrics.metrics._scores.two_classes import TwoClasses, check_unit, two_classes_from_unit
+from dp_metrics.release.calibration import CalibrationError
+from dp_metrics.release.release import Plan
+from dp_metrics.sensitivity.calibration import calibration_total
+
+__all__ = ["private_calibration_curve", "private_expected_calibration_error"]
+
+
+def _curve_plan(
+    y_true: ArrayLike,
+    y_prob: ArrayLike,
+    *,
+    private_n: bool,
+    pos_label: Any,
+    n_bins: Any,
+    strategy: Any,
+    labels: Any,
+) -> Plan:
+    if not (isinstance(strategy, str) and strategy == "uniform"):
+        raise ValueError("strategy must be 'uniform': quantiles of the scores are private.")
+    bins = SoftBins(check_count(n_bins, "n_bins", MOST_BINS))
+    return bins.plan(y_true, y_prob, TwoClasses.of(labels, pos_label), private_n=private_n)
+
+
+CALIBRATION_CURVE = Metric(
+    name="private_calibration_curve",
+    twin="sklearn.calibration.calibration_curve",
+    plan=_curve_plan,
+    data=("y_true", "y_prob"),
+    responses=("predict_proba",),
+    options={"pos_label": None, "n_bins": 5, "strategy": "uniform", "labels": None},
+    refused=UNWEIGHTED,
+    mechanism=None,
+    from_unit=two_classes_from_unit,
+)
+
+
+def private_calibration_curve(
+    y_true: ArrayLike,
+    y_prob: ArrayLike,
+    *,
+    epsilon: float,
+    pos_label: Any = None,
+    n_bins: int = 5,
+    strategy: str = "uniform",
+    labels: ArrayLike | None = None,
+    sample_weight: None = None,
+    groups: None = None,
+    neighboring: str = "replace_one",
+    accountant: PrivacyAccountant | None = None,
+    random_state: RandomState = None,
+    label: str | None = None,
+    return_result: bool = False,
+) -> CalibrationCurve | Any:
+    """Calibration curve (share of positives by probability) with epsilon-differential privacy.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        True labels, each one of `labels`.
+    y_prob : array-like of shape (n_samples,), (n_samples, 1) or (n_samples, 2)
+        Probabilities of the positive class, in [0, 1]; of two columns, as `predict_proba` gives them, that of
+        the positive class counts.
+    epsilon : float
+        Privacy parameter, > 0: smaller is more private and less accurate.
+    pos_label : label or None, default=None
+        The positive one of the labels; None: the second in sorted order.
+    n_bins : int, default=5
+        Public number of even bins of [0, 1], up to 1,000. The noise of each does not grow with their number,
+        but the records in each become fewer.
+    strategy : {"uniform"}, default="uniform"
+        scikit-learn's "quantile" is refused: quantiles of the scores are private.
+    labels : array-like of shape (2,) or None, default=None
+        The two public labels. None: 0 and 1. Never inferred from `y_true`.
+    sample_weight : None, default=None
+        Must be None: a weighted record would count for more than one, and need as much more noise.
+    groups : None, default=None
+        Must be None: a person with several records would count for more than one, and need as much more
+        noise.
+    neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
+        What one person can change: a record's contents, the number of records being public; or whether it is
+        there at all. The second costs accuracy, and takes neither weights nor groups.
+    accountant : PrivacyAccountant or None, default=None
+        Budget that pays epsilon for this release, before it is drawn.
+    random_state : None, int, RandomState or Generator, default=None
+        None draws fresh randomness from the operating system. Anything else makes the release reproducible
+        and therefore NOT private.
+    label : str or None, default=None
+        The name of this release in the accountant's history; None: the name of the metric.
+    return_result : bool, default=False
+        Whether to return a `PrivateResult`, which also holds what may be published about the release.
+
+    Returns
+    -------
+    CalibrationCurve
+        A named tuple (prob_true, prob_pred), as scikit-learn's: for each bin the share of positive records
+        and the mean probability. Bins with no record, by the noisy counts, are left out: those with fewer
+        than half a record.
+        With ``return_result=True`` a `PrivateResult` with that value.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an input is invalid, as in scikit-learn, or an option is, or if the accountant counts releases
+        under another neighbouring relation.
+    PrivacyBudgetError
+        If the accountant has less than epsilon left; nothing is drawn.
+
+    Warns
+    -----
+    SeededReleaseWarning
+        If `random_state` is given.
+
+    See Also
+    --------
+    private_expected_calibration_error : One number, far more accurate than what the curve tells.
+    ScoreSummary : One release from which all curves and areas follow, and from pieces.
+
+    Notes
+    -----
+    Guarantee: replacing any one record changes the probability of any result by at most a factor
+    exp(epsilon), given the model, the number of records and the arguments, which are public. With
+    neighboring="add_or_remove_one" the same holds when any one record is added or removed, and the number of
+    records is not public.
+
+    In its bin, each record counts for one part at the lower end and for the rest at the upper end, by where
+    its probability lies: four noisy counts for each bin tell both of its coordinates.
+    ``CalibrationDisplay(prob_true, prob_pred, None).plot()`` draws the curve.
+
+    References
+    ----------
+    M. Hardt and K. Talwar, "On the Geometry of Differential Privacy", 2010, doi:10.1145/1806689.1806786, for
+    noise in the norm of the sensitivity.
+
+    Examples
+    --------
+    >>> from dp_metrics import private_calibration_curve
+    >>> y_true, y_prob = [0] * 450 + [1] * 50 + [0] * 100 + [1] * 400, [0.1] * 500 + [0.8] * 500
+    >>> prob_true, prob_pred = private_calibration_curve(y_true, y_prob, epsilon=1.0, n_bins=2)
+    >>> bool((abs(prob_true - prob_pred) < 0.2).all())
+    True
+    """
+    return CALIBRATION_CURVE.release(locals())
+
+
+def _error_plan(
+    y_true: ArrayLike, y_proba: ArrayLike, *, private_n: bool, pos_label: Any, n_bins: Any, labels: Any
+) -> Plan:
+    edges = even_edges(check_count(n_bins, "n_bins", MOST_BINS))
+    blocks = TwoClasses.of(labels, pos_label).blocks(y_true, y_proba, "y_proba", private_n=private_n)
+
+    def checked() -> Any:
+        for is_positive, scores in blocks:
+            check_unit(scores, OUTSIDE.format("y_proba"))
+            yield is_positive, scores
+
+    return Plan((CalibrationError(*calibration_total(checked(), edges)),))
+
+
+EXPECTED_CALIBRATION_ERROR = Metric(
+    name="private_expected_calibration_error",
+    twin="",
+    plan=_error_plan,
+    data=("y_true", "y_proba"),
+    responses=("predict_proba",),
+    options={"pos_label": None, "n_bins": 10, "labels": None},
+    refused=UNWEIGHTED,
+    greater_is_better=False,
+    mechanism="geometric",
+    from_unit=two_classes_from_unit,
+)
+
+
+def private_expected_calibration_error(
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    *,
+    epsilon: float,
+    pos_label: Any = None,
+    n_bins: int = 10,
+    labels: ArrayLike | None = None,
+    sample_weight: None = None,
+    groups: None = None,
+    neighboring: str = "replace_one",
+    mechanism: str | Mechanism = "geometric",
+    accountant: PrivacyAccountant | None = None,
+    random_state: RandomState = None,
+    label: str | None = None,
+    return_result: bool = False,
+) -> float | Any:
+    """Calibration error (expected over bins) with epsilon-differential privacy for the test records.
+
+    The mean over all records of the distance, in the bin of each, of the share of positives from the mean
+    probability.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        True labels, each one of `labels`.
+    y_proba : array-like of shape (n_samples,), (n_samples, 1) or (n_samples, 2)
+        Probabilities of the positive class, in [0, 1]; of two columns, as `predict_proba` gives them, that of
+        the positive class counts.
+    epsilon : float
+        Privacy parameter, > 0: smaller is more private and less accurate.
+    pos_label : label or None, default=None
+        The positive one of the labels; None: the second in sorted order.
+    n_bins : int, default=10
+        Public number of even bins of [0, 1], up to 1,000. The noise does not depend on it.
+    labels : array-like of shape (2,) or None, default=None
+        The two public labels. None: 0 and 1. Never inferred from `y_true`.
+    sample_weight : None, default=None
+        Must be None: a weighted record would count for more than one, and need as much more noise.
+    groups : None, default=None
+        Must be None: a person with several records would count for more than one, and need as much more
+        noise.
+    neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
+        What one person can change: a record's contents, the number of records being public; or whether it is
+        there at all. The second costs accuracy, and takes neither weights nor groups.
+    mechanism : str or mechanism object, default="geometric"
+        "geometric" is the most accurate one for a result that is as likely near one end of its range as near
+        the other. Others as for `private_mae`.
+    accountant : PrivacyAccountant or None, default=None
+        Budget that pays epsilon for this release, before it is drawn.
+    random_state : None, int, RandomState or Generator, default=None
+        None draws fresh randomness from the operating system. Anything else makes the release reproducible
+        and therefore NOT private.
+    label : str or None, default=None
+        The name of this release in the accountant's history; None: the name of the metric.
+    return_result : bool, default=False
+        Whether to return a `PrivateResult`, which also holds what may be published about the release.
+
+    Returns
+    -------
+    float
+        The private error, in [0, 1].
+        With ``return_result=True`` a `PrivateResult` with that value.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an input is invalid, as in scikit-learn, or an option is, or if the accountant counts releases
+        under another neighbouring relation.
+    PrivacyBudgetError
+        If the accountant has less than epsilon left; nothing is drawn.
+
+    Warns
+    -----
+    SeededReleaseWarning
+        If `random_state` is given.
+
+    See Also
+    --------
+    private_calibration_curve : Where the error lies.
+    private_brier_score_loss : A proper loss: a model that knows nothing can have no calibration error.
+
+    Notes
+    -----
+    Guarantee: replacing any one record changes the probability of any result by at most a factor
+    exp(epsilon), given the model, the number of records and the arguments, which are public. With
+    neighboring="add_or_remove_one" the same holds when any one record is added or removed, and the number of
+    records is not public.
+
+    One record moves n times the error by at most 2, whatever the number of bins: noise of size
+    2 / (n epsilon), far less than that of a curve. The sums of all bins are exact.
+
+    References
+    ----------
+    M. P. Naeini, G. F. Cooper and M. Hauskrecht, "Obtaining Well Calibrated Probabilities Using Bayesian
+    Binning", 2015, doi:10.1609/aaai.v29i1.9602.
+
+    Examples
+    --------
+    >>> from dp_metrics import private_expected_calibration_error
+    >>> y_true, y_proba = [0] * 450 + [1] * 50 + [0] * 100 + [1] * 400, [0.15] * 500 + [0.75] * 500
+    >>> 0 <= private_expected_calibration_error(y_true, y_proba, epsilon=1.0) < 0.1  # exactly 0.05
+    True
+    """
+    return EXPECTED_CALIBRATION_ERROR.release(locals())

@@ -1,0 +1,375 @@
+"""Private curves of scores and areas under them, drop-in replacements for those of `sklearn.metrics`."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from dp_metrics._random import RandomState
+from dp_metrics.accounting import PrivacyAccountant
+from dp_metrics.metrics._catalogue import UNWEIGHTED, Metric
+from dp_metrics.metrics._scores.formulas import (
+    PrecisionRecallCurve,
+    RocCurve,
+    average_precision,
+    precision_recall,
+    roc,
+)
+from dp_metrics.metrics._scores.table import score_plan
+from dp_metrics.metrics._scores.two_classes import two_classes_from_unit
+
+__all__ = [
+    "private_average_precision_score",
+    "private_precision_recall_curve",
+    "private_roc_curve",
+]
+
+
+def _row(name: str, formula: Callable[..., Any], **facts: Any) -> Metric:
+    """Return the row of a metric that follows from a table of scores."""
+    return Metric(
+        name=name,
+        twin=f"sklearn.metrics.{name.removeprefix('private_')}",
+        plan=partial(score_plan, formula),
+        data=("y_true", "y_score"),
+        responses=("predict_proba",),
+        options={"labels": None, "pos_label": None, "edges": None, "bins": None},
+        refused=UNWEIGHTED,
+        mechanism=None,
+        is_score_table=True,
+        from_unit=two_classes_from_unit,
+        **facts,
+    )
+
+
+ROC_CURVE = _row("private_roc_curve", roc)
+
+
+def private_roc_curve(
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    *,
+    epsilon: float,
+    labels: ArrayLike | None = None,
+    pos_label: Any = None,
+    edges: ArrayLike | None = None,
+    bins: int | None = None,
+    sample_weight: None = None,
+    groups: None = None,
+    neighboring: str = "replace_one",
+    accountant: PrivacyAccountant | None = None,
+    random_state: RandomState = None,
+    label: str | None = None,
+    return_result: bool = False,
+) -> RocCurve | Any:
+    """ROC curve (true against false positive rate) with epsilon-differential privacy for the test records.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        True labels, each one of `labels`.
+    y_score : array-like of shape (n_samples,), (n_samples, 1) or (n_samples, 2)
+        Scores of the positive class, by default probabilities in [0, 1]; of two columns, as `predict_proba`
+        gives them, that of the positive class counts. For other scores pass `edges`.
+    epsilon : float
+        Privacy parameter, > 0: smaller is more private and less accurate.
+    labels : array-like of shape (2,) or None, default=None
+        The two public labels. None: 0 and 1. Never inferred from `y_true`.
+    pos_label : label or None, default=None
+        The positive one of the labels; None: the second in sorted order.
+    edges : array-like of shape (n_bins + 1,) or None, default=None
+        Public edges of the bins of scores, strictly increasing; scores outside are counted in the first or
+        last bin. None: bins of [0, 1], narrower at both ends, and scores outside are refused. Never read them
+        from the data.
+    bins : {2, 4, 8, 16, 32, 64, 128} or None, default=None
+        Public number of bins of [0, 1]. None: the power of two next to 1.5 (n epsilon)^(1/3), from 8 to 128;
+        32 where n is private.
+    sample_weight : None, default=None
+        Must be None: a weighted record would count for more than one, and need as much more noise.
+    groups : None, default=None
+        Must be None: a person with several records would count for more than one, and need as much more
+        noise.
+    neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
+        What one person can change: a record's contents, the number of records being public; or whether it is
+        there at all. The second costs accuracy, and takes neither weights nor groups.
+    accountant : PrivacyAccountant or None, default=None
+        Budget that pays epsilon for this release, before it is drawn.
+    random_state : None, int, RandomState or Generator, default=None
+        None draws fresh randomness from the operating system. Anything else makes the release reproducible
+        and therefore NOT private.
+    label : str or None, default=None
+        The name of this release in the accountant's history; None: the name of the metric.
+    return_result : bool, default=False
+        Whether to return a `PrivateResult`, which also holds what may be published about the release.
+
+    Returns
+    -------
+    RocCurve
+        A named tuple (fpr, tpr, thresholds) of arrays of shape (n_bins + 1,), as scikit-learn's with
+        ``drop_intermediate=False``: from (0, 0) at the threshold infinity to (1, 1) at the lowest edge, and
+        never falling. Without a record in one class, by the noisy counts, the diagonal.
+        With ``return_result=True`` a `PrivateResult` with that value.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an input is invalid, as in scikit-learn, or an option is, or if the accountant counts releases
+        under another neighbouring relation.
+    PrivacyBudgetError
+        If the accountant has less than epsilon left; nothing is drawn.
+
+    Warns
+    -----
+    SeededReleaseWarning
+        If `random_state` is given.
+
+    See Also
+    --------
+    ScoreSummary : One release from which all curves and areas follow, and from pieces.
+    private_roc_auc_score : The area under the curve, more accurate than what the curve tells.
+
+    Notes
+    -----
+    Guarantee: replacing any one record changes the probability of any result by at most a factor
+    exp(epsilon), given the model, the number of records and the arguments, which are public. With
+    neighboring="add_or_remove_one" the same holds when any one record is added or removed, and the number of
+    records is not public.
+
+    The thresholds are public edges, and the points in between are joined by lines, as records with one score
+    are in scikit-learn. ``RocCurveDisplay(fpr=fpr, tpr=tpr).plot()`` draws the curve.
+
+    References
+    ----------
+    M. Hardt and K. Talwar, "On the Geometry of Differential Privacy", 2010, doi:10.1145/1806689.1806786, for
+    noise in the norm of the sensitivity.
+
+    Examples
+    --------
+    >>> from dp_metrics import private_roc_curve
+    >>> y_true, y_score = [0, 0, 1, 1] * 250, [0.1, 0.4, 0.35, 0.8] * 250
+    >>> fpr, tpr, thresholds = private_roc_curve(y_true, y_score, epsilon=1.0)
+    >>> bool(0.3 < tpr[thresholds >= 0.5][-1] < 0.7)  # exactly 0.5
+    True
+    """
+    return ROC_CURVE.release(locals())
+
+
+PRECISION_RECALL_CURVE = _row("private_precision_recall_curve", precision_recall)
+
+
+def private_precision_recall_curve(
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    *,
+    epsilon: float,
+    labels: ArrayLike | None = None,
+    pos_label: Any = None,
+    edges: ArrayLike | None = None,
+    bins: int | None = None,
+    sample_weight: None = None,
+    groups: None = None,
+    neighboring: str = "replace_one",
+    accountant: PrivacyAccountant | None = None,
+    random_state: RandomState = None,
+    label: str | None = None,
+    return_result: bool = False,
+) -> PrecisionRecallCurve | Any:
+    """Precision-recall curve with epsilon-differential privacy for the test records.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        True labels, each one of `labels`.
+    y_score : array-like of shape (n_samples,), (n_samples, 1) or (n_samples, 2)
+        Scores of the positive class, by default probabilities in [0, 1]; of two columns, as `predict_proba`
+        gives them, that of the positive class counts. For other scores pass `edges`.
+    epsilon : float
+        Privacy parameter, > 0: smaller is more private and less accurate.
+    labels : array-like of shape (2,) or None, default=None
+        The two public labels. None: 0 and 1. Never inferred from `y_true`.
+    pos_label : label or None, default=None
+        The positive one of the labels; None: the second in sorted order.
+    edges : array-like of shape (n_bins + 1,) or None, default=None
+        Public edges of the bins of scores, strictly increasing; scores outside are counted in the first or
+        last bin. None: bins of [0, 1], narrower at both ends, and scores outside are refused. Never read them
+        from the data.
+    bins : {2, 4, 8, 16, 32, 64, 128} or None, default=None
+        Public number of bins of [0, 1]. None: the power of two next to 1.5 (n epsilon)^(1/3), from 8 to 128;
+        32 where n is private.
+    sample_weight : None, default=None
+        Must be None: a weighted record would count for more than one, and need as much more noise.
+    groups : None, default=None
+        Must be None: a person with several records would count for more than one, and need as much more
+        noise.
+    neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
+        What one person can change: a record's contents, the number of records being public; or whether it is
+        there at all. The second costs accuracy, and takes neither weights nor groups.
+    accountant : PrivacyAccountant or None, default=None
+        Budget that pays epsilon for this release, before it is drawn.
+    random_state : None, int, RandomState or Generator, default=None
+        None draws fresh randomness from the operating system. Anything else makes the release reproducible
+        and therefore NOT private.
+    label : str or None, default=None
+        The name of this release in the accountant's history; None: the name of the metric.
+    return_result : bool, default=False
+        Whether to return a `PrivateResult`, which also holds what may be published about the release.
+
+    Returns
+    -------
+    PrecisionRecallCurve
+        A named tuple (precision, recall, thresholds) as scikit-learn's: arrays of shape (n_bins + 1,), which
+        end with precision 1 and recall 0, and the lower edges of the bins, rising. Where no record is
+        predicted positive, by the noisy counts, the precision is 1; without any positive record all
+        precisions but the last are 0 and all recalls 1.
+        With ``return_result=True`` a `PrivateResult` with that value.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an input is invalid, as in scikit-learn, or an option is, or if the accountant counts releases
+        under another neighbouring relation.
+    PrivacyBudgetError
+        If the accountant has less than epsilon left; nothing is drawn.
+
+    Warns
+    -----
+    SeededReleaseWarning
+        If `random_state` is given.
+
+    See Also
+    --------
+    ScoreSummary : One release from which all curves and areas follow, and from pieces.
+    private_average_precision_score : One number.
+
+    Notes
+    -----
+    Guarantee: replacing any one record changes the probability of any result by at most a factor
+    exp(epsilon), given the model, the number of records and the arguments, which are public. With
+    neighboring="add_or_remove_one" the same holds when any one record is added or removed, and the number of
+    records is not public.
+
+    ``PrecisionRecallDisplay(precision=precision, recall=recall).plot()`` draws the curve.
+
+    References
+    ----------
+    M. Hardt and K. Talwar, "On the Geometry of Differential Privacy", 2010, doi:10.1145/1806689.1806786, for
+    noise in the norm of the sensitivity.
+
+    Examples
+    --------
+    >>> from dp_metrics import private_precision_recall_curve
+    >>> y_true, y_score = [0, 0, 1, 1] * 250, [0.1, 0.4, 0.35, 0.8] * 250
+    >>> precision, recall, thresholds = private_precision_recall_curve(y_true, y_score, epsilon=1.0)
+    >>> float(precision[-1]), float(recall[-1]), float(recall[0])
+    (1.0, 0.0, 1.0)
+    """
+    return PRECISION_RECALL_CURVE.release(locals())
+
+
+AVERAGE_PRECISION = _row("private_average_precision_score", average_precision, greater_is_better=True)
+
+
+def private_average_precision_score(
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    *,
+    epsilon: float,
+    labels: ArrayLike | None = None,
+    pos_label: Any = None,
+    edges: ArrayLike | None = None,
+    bins: int | None = None,
+    sample_weight: None = None,
+    groups: None = None,
+    neighboring: str = "replace_one",
+    accountant: PrivacyAccountant | None = None,
+    random_state: RandomState = None,
+    label: str | None = None,
+    return_result: bool = False,
+) -> float | Any:
+    """Average precision (area under precision and recall) with epsilon-differential privacy.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        True labels, each one of `labels`.
+    y_score : array-like of shape (n_samples,), (n_samples, 1) or (n_samples, 2)
+        Scores of the positive class, by default probabilities in [0, 1]; of two columns, as `predict_proba`
+        gives them, that of the positive class counts. For other scores pass `edges`.
+    epsilon : float
+        Privacy parameter, > 0: smaller is more private and less accurate.
+    labels : array-like of shape (2,) or None, default=None
+        The two public labels. None: 0 and 1. Never inferred from `y_true`.
+    pos_label : label or None, default=None
+        The positive one of the labels; None: the second in sorted order.
+    edges : array-like of shape (n_bins + 1,) or None, default=None
+        Public edges of the bins of scores, strictly increasing; scores outside are counted in the first or
+        last bin. None: bins of [0, 1], narrower at both ends, and scores outside are refused. Never read them
+        from the data.
+    bins : {2, 4, 8, 16, 32, 64, 128} or None, default=None
+        Public number of bins of [0, 1]. None: the power of two next to 1.5 (n epsilon)^(1/3), from 8 to 128;
+        32 where n is private.
+    sample_weight : None, default=None
+        Must be None: a weighted record would count for more than one, and need as much more noise.
+    groups : None, default=None
+        Must be None: a person with several records would count for more than one, and need as much more
+        noise.
+    neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
+        What one person can change: a record's contents, the number of records being public; or whether it is
+        there at all. The second costs accuracy, and takes neither weights nor groups.
+    accountant : PrivacyAccountant or None, default=None
+        Budget that pays epsilon for this release, before it is drawn.
+    random_state : None, int, RandomState or Generator, default=None
+        None draws fresh randomness from the operating system. Anything else makes the release reproducible
+        and therefore NOT private.
+    label : str or None, default=None
+        The name of this release in the accountant's history; None: the name of the metric.
+    return_result : bool, default=False
+        Whether to return a `PrivateResult`, which also holds what may be published about the release.
+
+    Returns
+    -------
+    float
+        The private average precision, in [0, 1]; 0 without a positive record, by the noisy counts.
+        With ``return_result=True`` a `PrivateResult` with that value.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an input is invalid, as in scikit-learn, or an option is, or if the accountant counts releases
+        under another neighbouring relation.
+    PrivacyBudgetError
+        If the accountant has less than epsilon left; nothing is drawn.
+
+    Warns
+    -----
+    SeededReleaseWarning
+        If `random_state` is given.
+
+    See Also
+    --------
+    ScoreSummary : One release from which all curves and areas follow, and from pieces.
+    private_roc_auc_score : Which does not depend on how many records are positive.
+
+    Notes
+    -----
+    Guarantee: replacing any one record changes the probability of any result by at most a factor
+    exp(epsilon), given the model, the number of records and the arguments, which are public. With
+    neighboring="add_or_remove_one" the same holds when any one record is added or removed, and the number of
+    records is not public.
+
+    Computed as if the scores within a bin were spread evenly: as ties they would make the result too low.
+
+    References
+    ----------
+    M. Hardt and K. Talwar, "On the Geometry of Differential Privacy", 2010, doi:10.1145/1806689.1806786, for
+    noise in the norm of the sensitivity.
+
+    Examples
+    --------
+    >>> from dp_metrics import private_average_precision_score
+    >>> y_true, y_score = [0, 0, 1, 1] * 250, [0.1, 0.4, 0.35, 0.8] * 250
+    >>> 0.6 < private_average_precision_score(y_true, y_score, epsilon=1.0) <= 1  # exactly 0.83
+    True
+    """
+    return AVERAGE_PRECISION.release(locals())

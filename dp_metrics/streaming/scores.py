@@ -1,0 +1,317 @@
+"""Summaries of scores: one release of one table, from which every curve and the areas under them follow."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dp_metrics._random import RandomState
+from dp_metrics.accounting import PrivacyAccountant
+from dp_metrics.inputs.options import check_count
+from dp_metrics.metrics import METRICS, Metric
+from dp_metrics.metrics._scores.formulas import (
+    CalibrationCurve,
+    PrecisionRecallCurve,
+    RocCurve,
+    ScoreCounts,
+    area_under_roc,
+    average_precision,
+    calibration,
+    precision_recall,
+    roc,
+)
+from dp_metrics.metrics._scores.soft_bins import MOST_BINS
+from dp_metrics.metrics._scores.table import ScoreBins, ScoreTable, counted
+from dp_metrics.metrics._scores.two_classes import TwoClasses
+from dp_metrics.release.release import Plan, Released
+from dp_metrics.release.result import PrivateResult
+from dp_metrics.sensitivity.aggregates import CountAggregate
+from dp_metrics.streaming._summary import Summary, plain
+
+__all__ = ["ReleasedScores", "ScoreSummary"]
+
+_UNIT_ONLY = "A calibration curve needs probabilities: the edges of the bins should lie in [0, 1]."
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class ReleasedScores:
+    """What a release tells of scores and labels; public, and free to ask or plot as often as one likes.
+
+    Parameters
+    ----------
+    result : PrivateResult
+        All that may be published: its value is the list of noisy counts, whole numbers without bias; of the
+        negative class by rising score, then of the positive one.
+    counts : ScoreCounts
+        The plausible counts that all else is computed from, with the public edges of the bins.
+
+    Notes
+    -----
+    Guarantee: that of the release. All methods are post-processing: they cost nothing.
+
+    Examples
+    --------
+    >>> from dp_metrics import ScoreSummary
+    >>> summary = ScoreSummary()
+    >>> for _ in range(10):  # batches
+    ...     summary = summary.update([0] * 50 + [1] * 50, [0.2] * 40 + [0.6] * 20 + [0.9] * 40)
+    >>> released = summary.release(epsilon=1.0)
+    >>> 0.8 < released.roc_auc_score() < 1  # exactly 0.98
+    True
+    >>> fpr, tpr, thresholds = released.roc_curve()
+    >>> precision, recall, _ = released.precision_recall_curve()
+    """
+
+    result: PrivateResult
+    counts: ScoreCounts
+
+    def __repr__(self) -> str:
+        return f"ReleasedScores({self.counts.negative.size} bins, epsilon={self.result.epsilon:g})"
+
+    def roc_curve(self) -> RocCurve:
+        """Return what `private_roc_curve` makes of the counts."""
+        return roc(self.counts)
+
+    def roc_auc_score(self) -> float:
+        """Return the area under the ROC curve, in which a pair of records in one bin counts half."""
+        return area_under_roc(self.counts)
+
+    def precision_recall_curve(self) -> PrecisionRecallCurve:
+        """Return what `private_precision_recall_curve` makes of the counts."""
+        return precision_recall(self.counts)
+
+    def average_precision_score(self) -> float:
+        """Return what `private_average_precision_score` makes of the counts."""
+        return average_precision(self.counts)
+
+    def calibration_curve(self, n_bins: int = 5) -> CalibrationCurve:
+        """Return the calibration curve, as if all scores lay in the middle of the released bins.
+
+        Parameters
+        ----------
+        n_bins : int, default=5
+            Number of even bins of [0, 1].
+
+        Raises
+        ------
+        ValueError
+            If the edges of the released bins are not those of probabilities.
+
+        Notes
+        -----
+        `private_calibration_curve` is more accurate: it releases the mean score of each bin.
+        """
+        self._check_unit()
+        return calibration(self.counts, check_count(n_bins, "n_bins", MOST_BINS))
+
+    def calibration_display(self, n_bins: int = 5) -> Any:
+        """Return a `sklearn.calibration.CalibrationDisplay`, to be plotted.
+
+        Its `y_prob`, which scikit-learn takes from the data, are the middles of the released bins, each as
+        often as there are records in it by the noisy counts.
+        """
+        from sklearn.calibration import CalibrationDisplay
+
+        curve = self.calibration_curve(n_bins)
+        many = np.rint(self.counts.total).astype(np.int64)
+        return CalibrationDisplay(*curve, np.repeat(self.counts.middles, many))
+
+    def _check_unit(self) -> None:
+        if self.counts.edges[0] < 0 or self.counts.edges[-1] > 1:
+            raise ValueError(_UNIT_ONLY)
+
+
+class ScoreSummary(Summary):
+    """Private data: how many records of either class have a score in each public bin.
+
+    Records come in chunks, in any order, or are summarised on different machines and merged. One release
+    tells all curves and the areas under them; they are the same, to the bit, however the records came.
+
+    Parameters
+    ----------
+    labels : array-like of shape (2,) or None, default=None
+        The two public labels, numbers or strings. None: 0 and 1. Never inferred from the data.
+    pos_label : label or None, default=None
+        The positive one of the labels; None: the second in sorted order.
+    edges : array-like of shape (n_bins + 1,) or None, default=None
+        Public edges of the bins of scores, strictly increasing; scores outside are counted in the first or
+        last bin. None: 128 bins of [0, 1], narrower at both ends, of which neighbours are merged before a
+        release, and scores outside are refused. Never read them from the data.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an argument is invalid.
+
+    See Also
+    --------
+    ConfusionSummary : The same for predicted labels.
+    private_roc_auc_score : The area under the ROC curve, usually much more accurate than what a table tells.
+
+    Notes
+    -----
+    A summary is as sensitive as the records: publish only what `release` returns. Each release costs its
+    epsilon; what is computed from a release costs nothing.
+
+    Examples
+    --------
+    >>> from dp_metrics import ScoreSummary
+    >>> y_true, y_score = [0] * 500 + [1] * 500, [0.2] * 400 + [0.6] * 200 + [0.9] * 400
+    >>> monday, tuesday = ScoreSummary().update(y_true, y_score), ScoreSummary().update(y_true, y_score)
+    >>> released = monday.merge(tuesday).release(epsilon=1.0)
+    >>> 0.8 < released.average_precision_score() <= 1
+    True
+    """
+
+    def __init__(
+        self, *, labels: ArrayLike | None = None, pos_label: Any = None, edges: ArrayLike | None = None
+    ) -> None:
+        super().__init__()
+        self._classes, self._bins = TwoClasses.of(labels, pos_label), ScoreBins.of(edges)
+        self._listed = plain(self._classes.known, "labels")
+
+    def __repr__(self) -> str:
+        positive = self._listed[self._classes.positive]
+        return f"ScoreSummary(labels={self._listed}, pos_label={positive!r}, bins={self._bins.size})"
+
+    @classmethod
+    def from_data(
+        cls,
+        y_true: ArrayLike,
+        y_score: ArrayLike,
+        *,
+        labels: ArrayLike | None = None,
+        pos_label: Any = None,
+        edges: ArrayLike | None = None,
+    ) -> Self:
+        """Return the summary of one chunk of records.
+
+        Parameters
+        ----------
+        y_true, y_score : array-like
+            As for `update`.
+        labels, pos_label, edges
+            As for the class.
+        """
+        return cls(labels=labels, pos_label=pos_label, edges=edges).update(y_true, y_score)
+
+    def update(self, y_true: ArrayLike, y_score: ArrayLike) -> Self:
+        """Add a chunk of records.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_samples,)
+            True labels; a chunk may be empty.
+        y_score : array-like of shape (n_samples,), (n_samples, 1) or (n_samples, 2)
+            Scores of the positive class; of two columns, as `predict_proba` gives them, that of the positive
+            class counts.
+
+        Returns
+        -------
+        ScoreSummary
+            This one.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If the chunk is invalid; the summary is as it was before.
+        """
+        table = counted(y_true, y_score, self._classes, self._bins, private_n=True)
+        return self._add(CountAggregate.of(table.ravel()), {})
+
+    def release(
+        self,
+        epsilon: float,
+        *,
+        bins: int | None = None,
+        neighboring: str = "replace_one",
+        accountant: PrivacyAccountant | None = None,
+        random_state: RandomState = None,
+        label: str | None = None,
+    ) -> ReleasedScores:
+        """Release a table of counts with epsilon-differential privacy.
+
+        Parameters
+        ----------
+        epsilon : float
+            Privacy parameter, > 0: smaller is more private and less accurate.
+        bins : {2, 4, 8, 16, 32, 64, 128} or None, default=None
+            Public number of bins of [0, 1]. None: the power of two next to 1.5 (n epsilon)^(1/3), from 8 to
+            128; 32 where n is private.
+        neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
+            What one person can change: a record's contents, the number of records being public; or whether it
+            is there at all. The second costs accuracy, and takes neither weights nor groups.
+        accountant : PrivacyAccountant or None, default=None
+            Budget that pays epsilon for this release, before it is drawn.
+        random_state : None, int, RandomState or Generator, default=None
+            None draws fresh randomness from the operating system. Anything else makes the release
+            reproducible and therefore NOT private.
+        label : str or None, default=None
+            The name of this release in the accountant's history; None: the name of the metric.
+
+        Returns
+        -------
+        ReleasedScores
+            All curves and areas.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If an input is invalid, as in scikit-learn, or an option is, or if the accountant counts releases
+            under another neighbouring relation.
+        PrivacyBudgetError
+            If the accountant has less than epsilon left; nothing is drawn.
+
+        Warns
+        -----
+        SeededReleaseWarning
+            If `random_state` is given.
+
+        Notes
+        -----
+        Guarantee: replacing any one record changes the probability of any result by at most a factor
+        exp(epsilon), given the model, the number of records and the arguments, which are public. With
+        neighboring="add_or_remove_one" the same holds when any one record is added or removed, and the number
+        of records is not public.
+        """
+        table = ScoreTable(self._bins, self._bins.columns(bins), lambda counts: counts)
+
+        def keep(released: Released) -> tuple[list[int], ScoreCounts]:
+            return list(released.values[0]), table(released)
+
+        result = self.run(
+            METRICS["private_roc_curve"],
+            Plan((table.query(self._table()),), keep),
+            {},
+            epsilon=epsilon,
+            neighboring=neighboring,
+            accountant=accountant,
+            random_state=random_state,
+            label=label,
+        )
+        noisy, counts = result.value
+        return ReleasedScores(replace(result, value=noisy), counts)
+
+    def _table(self) -> NDArray[np.int64]:
+        table: NDArray[np.int64] = self._known().table
+        return table.reshape(2, self._bins.size)
+
+    def _planned(self, metric: Metric, options: Mapping[str, Any]) -> tuple[Plan, dict[str, Any]]:
+        given = {**options, **self._settings()}
+        table = metric.planned(([], []), given, private_n=True).postprocess
+        assert isinstance(table, ScoreTable)
+        return Plan((table.query(self._table()),), table), given
+
+    def _settings(self) -> dict[str, Any]:
+        return {
+            "labels": self._listed,
+            "pos_label": self._listed[self._classes.positive],
+            "edges": None if self._bins.is_unit else plain(self._bins.edges, "edges"),
+        }
+
+    @classmethod
+    def _of_nothing(cls, settings: dict[str, Any], aggregate: Any) -> Self:
+        options = {name: settings[name] for name in ("labels", "pos_label", "edges")}
+        return cls(**options).update([], [])

@@ -1,0 +1,383 @@
+"""Curves of scores: as scikit-learn's where noise is negligible, else well formed, and always private."""
+
+import itertools
+import json
+import math
+import warnings
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+from catalogue import CASES, assert_bad_record_refused, scored
+from helpers import BAD_OPTIONS, NoEntropy, assert_refused, seeded
+from sklearn import metrics as sk
+from sklearn.calibration import CalibrationDisplay, calibration_curve
+
+import dp_metrics as dp
+from dp_metrics import auditing
+from dp_metrics.analysis.audited import AUDITED
+from dp_metrics.metrics import FUNCTIONS, METRICS
+from dp_metrics.metrics._scores.formulas import ScoreCounts, area_under_roc, average_precision, calibration
+from dp_metrics.metrics._scores.table import ScoreBins
+from dp_metrics.release.draws import VectorDraw
+
+CURVES = (dp.private_roc_curve, dp.private_precision_recall_curve, dp.private_average_precision_score)
+TABLES = (*CURVES, dp.private_calibration_curve)
+ALL = (*TABLES, dp.private_expected_calibration_error)
+each_function = pytest.mark.parametrize("function", ALL, ids=lambda function: function.__name__)
+HUGE = 1e11
+EDGES = ScoreBins.of(None).edges
+
+
+def exact(function, *data, **options):
+    return function(*data, epsilon=HUGE, random_state=seeded(), **options)
+
+
+def records(n=600, seed=0, bins=128):
+    """Return labels, and scores at the middles of the bins."""
+    rng = np.random.default_rng(seed)
+    edges = EDGES[:: 128 // bins]
+    y = rng.integers(0, 2, n)
+    place = np.clip(rng.normal(bins * (0.4 + 0.25 * y), bins / 6), 0, bins - 1).astype(int)
+    return y, ((edges[1:] + edges[:-1]) / 2)[place]
+
+
+def curve_at(thresholds, values, wanted):
+    return values[np.searchsorted(-thresholds, -wanted)]
+
+
+def test_the_edges_are_public_numbers_that_do_not_depend_on_the_library():
+    np.testing.assert_allclose(EDGES, np.sin(np.linspace(0, np.pi / 2, 129)) ** 2, atol=2**-30)
+    assert EDGES[[0, 64, 128]].tolist() == [0.0, 0.5, 1.0]
+    assert ((EDGES * 2**30) % 1 == 0).all()
+    np.testing.assert_array_equal(EDGES, 1 - EDGES[::-1])
+
+
+@pytest.mark.parametrize("bins", [None, 8, 32])
+@pytest.mark.parametrize("neighboring", ["replace_one", "add_or_remove_one"])
+def test_the_roc_curve_is_scikit_learns_if_scores_are_at_the_middles_of_bins(bins, neighboring):
+    columns = bins or (32 if neighboring == "add_or_remove_one" else 128)
+    y, score = records(bins=columns)
+    found = exact(dp.private_roc_curve, y, score, bins=bins, neighboring=neighboring)
+    fpr, tpr, thresholds = sk.roc_curve(y, score, drop_intermediate=False)
+    assert found.thresholds.size == columns + 1
+    assert (found.fpr[0], found.tpr[0], found.thresholds[0]) == (0, 0, math.inf)
+    assert (found.fpr[-1], found.tpr[-1], found.thresholds[-1]) == (1, 1, 0)
+    # at the lower edge of the bin of each score
+    lower = EDGES[
+        np.searchsorted(EDGES[:: 128 // columns], thresholds[1:]) * (128 // columns) - 128 // columns
+    ]
+    for ours, theirs in ((found.fpr, fpr), (found.tpr, tpr)):
+        np.testing.assert_allclose(curve_at(found.thresholds, ours, lower), theirs[1:])
+    assert sk.auc(found.fpr, found.tpr) == pytest.approx(sk.roc_auc_score(y, score))
+
+
+def test_the_precision_recall_curve_is_scikit_learns():
+    y, score = records()
+    found = exact(dp.private_precision_recall_curve, y, score)
+    precision, recall, thresholds = sk.precision_recall_curve(y, score)
+    assert (found.precision[-1], found.recall[-1]) == (1, 0) == (precision[-1], recall[-1])
+    assert found.thresholds.size == 128 == found.precision.size - 1 == found.recall.size - 1
+    places = np.searchsorted(found.thresholds, thresholds) - 1
+    np.testing.assert_allclose(found.precision[places], precision[:-1])
+    np.testing.assert_allclose(found.recall[places], recall[:-1])
+    assert (np.diff(found.thresholds) > 0).all()
+
+
+def test_average_precision_spreads_the_scores_of_a_bin():
+    y, score = records(2000)
+    area = sk.average_precision_score(y, np.searchsorted(EDGES, score))
+    found = exact(dp.private_average_precision_score, y, score)
+    assert found == pytest.approx(CASES["average precision"].reference(y, score))
+    assert area < found < area + 0.005  # ties count as the worst order
+    one_bin = ScoreCounts(np.array([0.0, 0.5, 1.0]), np.array([0.0, 3.0]), np.array([0.0, 1.0]))
+    assert average_precision(one_bin) == pytest.approx(0.25)
+
+
+@pytest.mark.parametrize("n_bins", [1, 5, 10, 64])
+def test_the_calibration_curve_is_scikit_learns_for_any_scores(n_bins):
+    rng = np.random.default_rng(1)
+    score = np.concatenate([rng.beta(0.3, 0.6, 500), np.linspace(0, 1, 21)])  # some on the edges
+    y = (rng.random(521) < score**1.3).astype(int)
+    for ours, theirs in zip(
+        exact(dp.private_calibration_curve, y, score, n_bins=n_bins),
+        calibration_curve(y, score, n_bins=n_bins),
+        strict=True,
+    ):
+        np.testing.assert_allclose(ours, theirs, atol=1e-5)
+
+
+def test_a_bin_without_a_record_is_left_out():
+    curve = exact(dp.private_calibration_curve, [0, 1, 1, 1], [0.1, 0.15, 0.9, 0.9])
+    np.testing.assert_allclose(curve, [[0.5, 1.0], [0.125, 0.9]], atol=1e-5)
+
+
+@pytest.mark.parametrize("n_bins", [1, 10, 1000])
+@pytest.mark.parametrize("neighboring", ["replace_one", "add_or_remove_one"])
+def test_the_expected_calibration_error(n_bins, neighboring):
+    y, score = scored(np.random.default_rng(2), 500)
+    bins = np.clip(np.ceil(score * n_bins) - 1, 0, n_bins - 1)
+    sums = [abs((y - score)[bins == number].sum()) for number in range(n_bins)]
+    found = exact(dp.private_expected_calibration_error, y, score, n_bins=n_bins, neighboring=neighboring)
+    assert found == pytest.approx(sum(sums) / 500, abs=1e-5)
+
+
+def test_a_record_at_an_edge_is_at_or_above_its_threshold():
+    curve = exact(dp.private_roc_curve, [0, 0, 1, 1], [0.25, 0.5, 0.5, 1.0], edges=[0, 0.5, 1])
+    np.testing.assert_allclose(curve.fpr, [0, 0.5, 1], atol=1e-9)
+    np.testing.assert_allclose(curve.tpr, [0, 1, 1], atol=1e-9)
+    assert curve.thresholds.tolist() == [math.inf, 0.5, 0.0]
+
+
+def test_edges_of_other_scores():
+    y, margin = [0, 0, 1, 1], [-3.0, 0.5, 0.2, 700.0]
+    edges = [-1, 0, 1, 2]
+    curve = exact(dp.private_roc_curve, y, margin, edges=edges)
+    assert curve.thresholds.tolist() == [math.inf, 1, 0, -1]
+    np.testing.assert_allclose([curve.fpr, curve.tpr], [[0, 0, 0.5, 1], [0, 0.5, 1, 1]], atol=1e-9)
+    for function in CURVES:
+        assert_refused(
+            function, (y, margin), ValueError, r"^y_score has values outside \[0, 1\]: pass edges=", epsilon=1
+        )
+        assert_refused(
+            function,
+            (y, margin),
+            ValueError,
+            "bins cannot be used with edges",
+            epsilon=1,
+            edges=edges,
+            bins=8,
+        )
+    for function in (dp.private_calibration_curve, dp.private_expected_calibration_error):
+        assert_refused(
+            function, (y, margin), ValueError, r"values in \[0, 1\] only: probabilities", epsilon=1
+        )
+
+
+@each_function
+def test_labels_and_columns(function):
+    y, score = records(60)
+    expected = exact(function, y, score)
+    names = np.array(["no", "yes"])
+    both = np.column_stack([1 - score, score])
+    for labels, data, options in (
+        (y, score[:, np.newaxis], {}),
+        (y, both, {}),
+        (y, pd.DataFrame(both), {}),
+        (y == 1, both.tolist(), {"labels": [False, True]}),
+        (names[y], both, {"labels": ["yes", "no"]}),
+        (1 - y, score, {"pos_label": 0}),
+        (1 - y, both[:, ::-1], {"pos_label": 0}),
+        (names[1 - y], pd.DataFrame(both[:, ::-1]), {"labels": names, "pos_label": "no"}),
+    ):
+        np.testing.assert_equal(exact(function, labels, data, **options), expected)
+
+
+@each_function
+def test_what_is_no_table_of_two_classes_is_refused(function):
+    y, score = records(6)
+    for options, match in (
+        ({"labels": [0, 1, 2]}, "labels must be two"),
+        ({"labels": ["no", "yes"]}, "label"),
+        ({"pos_label": 2}, "pos_label is not one of the public labels"),
+        ({"pos_label": "1"}, "pos_label"),
+    ):
+        assert_refused(function, (y, score), ValueError, match, epsilon=1.0, **options)
+    assert_refused(function, (y, score.astype(str)), ValueError, "not labels", epsilon=1.0)
+    three = np.column_stack([score / 2, score / 2, 1 - score])
+    assert_refused(function, (y, three), ValueError, "The number of classes in labels", epsilon=1.0)
+    for name in BAD_OPTIONS.keys() & METRICS[function.__name__].options.keys():
+        for value in BAD_OPTIONS[name]:
+            assert_refused(function, (y, score), ValueError, name, epsilon=1.0, **{name: value})
+
+
+def test_only_even_bins_are_public():
+    assert_refused(
+        dp.private_calibration_curve, records(6), ValueError, "quantile", epsilon=1.0, strategy="quantile"
+    )
+
+
+@pytest.mark.parametrize(
+    "kind", ["missing", "complex", "date", "ragged", "sparse", "3-D", "None", "no columns"]
+)
+@pytest.mark.parametrize("name", ["roc curve", "calibration curve", "calibration error"])
+def test_bad_records(name, kind):
+    for position in (0, 1):
+        assert_bad_record_refused(CASES[name], position, kind)
+
+
+def well_formed(function, result):
+    arrays = [result] if isinstance(result, float) else result
+    if function is dp.private_roc_curve:
+        fpr, tpr, thresholds = result
+        for rates in (fpr, tpr):
+            assert (rates[0], rates[-1]) == (0, 1)
+            assert (np.diff(rates) >= 0).all()
+        assert thresholds[0] == math.inf
+        assert (np.diff(thresholds) < 0).all()
+        arrays = [fpr, tpr, thresholds[1:]]
+    if function is dp.private_precision_recall_curve:
+        assert (result.precision[-1], result.recall[-1], result.recall[0]) == (1, 0, 1)
+        assert (np.diff(result.recall) <= 0).all()
+    for array in arrays:
+        assert np.isfinite(array).all()
+        assert np.min(array, initial=0.5) >= 0
+        assert np.max(array, initial=0.5) <= 1
+    return True
+
+
+@each_function
+@pytest.mark.parametrize("epsilon", [1e-300, 0.01, 1.0, 1e300])
+def test_results_are_well_formed_whatever_the_data_without_a_warning(function, epsilon):
+    n = 30
+    score = np.linspace(0, 1, n)
+    for y, relation in itertools.product(
+        (np.zeros(n), np.ones(n), score > 0.4), ("replace_one", "add_or_remove_one")
+    ):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            for seed in range(3):
+                result = function(y, score, epsilon=epsilon, neighboring=relation, random_state=seeded(seed))
+                assert well_formed(function, result)
+    for seed in range(3):
+        result = function([], [], epsilon=epsilon, neighboring="add_or_remove_one", random_state=seeded(seed))
+        assert well_formed(function, result)
+
+
+def test_the_values_without_a_class():
+    n, score = 8, np.linspace(0, 1, 8)
+    for y in (np.zeros(n), np.ones(n)):
+        fpr, tpr, _ = exact(dp.private_roc_curve, y, score)
+        np.testing.assert_allclose(fpr, tpr)
+        assert sk.auc(fpr, tpr) == pytest.approx(0.5)
+    precision, recall, _ = exact(dp.private_precision_recall_curve, np.zeros(n), score)
+    assert set(precision[:-1]) == {0.0}
+    assert set(recall[:-1]) == {1.0}
+    assert exact(dp.private_average_precision_score, np.zeros(n), score) == 0
+    assert exact(dp.private_average_precision_score, np.ones(n), score) == pytest.approx(1)
+    nobody = ScoreCounts(np.linspace(0, 1, 5), np.zeros(4), np.zeros(4))
+    assert area_under_roc(nobody) == 0.5
+    assert average_precision(nobody) == 0
+    assert [array.size for array in calibration(nobody, 5)] == [0, 0]
+
+
+def test_the_number_of_bins_follows_from_public_numbers():
+    y, score = records(3000)
+    sizes = {
+        epsilon: dp.private_roc_curve(y, score, epsilon=epsilon).fpr.size - 1
+        for epsilon in (0.01, 0.3, 3, 300)
+    }
+    assert sizes == {0.01: 8, 0.3: 16, 3: 32, 300: 128}
+    assert dp.private_roc_curve(y, score, epsilon=3, neighboring="add_or_remove_one").fpr.size - 1 == 32
+    assert dp.private_roc_curve(y, score, epsilon=3, bins=128).fpr.size - 1 == 128
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(function.__name__ for function in TABLES),
+        "private_roc_curve, add or remove",
+        "private_calibration_curve, add or remove",
+    ],
+)
+def test_the_exact_loss_of_a_table_is_epsilon(name):
+    found = auditing.audit(name, AUDITED[name].loss(0.7, "hazard"), epsilon=0.7, n=8, steps=30)
+    assert found.passed
+    assert 0.99 <= found.worst / 0.7 <= 1
+
+
+def test_every_pair_of_records_is_at_most_epsilon_apart():
+    domain = list(itertools.product((0, 1), (0.0, 0.3, 0.31, 1.0)))
+    common = [(0, 0.2), (1, 0.9)]
+    for function in TABLES:
+        losses = [
+            auditing.metric_loss(function, *(zip(*[*common, x], strict=True) for x in pair), epsilon=1.0)
+            for pair in itertools.permutations(domain, 2)
+        ]
+        assert max(losses) == pytest.approx(1.0, abs=1e-12)
+        assert max(losses) <= 1.0
+
+
+@pytest.mark.parametrize("mechanism", ["geometric", "hazard", "laplace"])
+def test_the_exact_loss_of_the_calibration_error(mechanism):
+    loss = AUDITED["private_expected_calibration_error"].loss(1.0, mechanism)
+    found = auditing.audit("error", loss, epsilon=1.0, n=6, steps=60, tolerance=1e-9)
+    assert found.passed
+    assert found.worst > 0.4
+    pair = ([0, 0, 0], [0.5, 0.5, 1.0]), ([0, 0, 1], [0.5, 0.5, 0.0])  # differs by 2, of n = 3
+    told = auditing.metric_loss(
+        dp.private_expected_calibration_error, *pair, epsilon=1.0, mechanism=mechanism, n_bins=2
+    )
+    assert 0.85 < told <= 1 + 1e-9
+
+
+def test_the_exact_loss_of_the_calibration_error_if_records_come_and_go():
+    pair = ([0, 1], [0.5, 1.0]), ([0], [0.5])
+    for mechanism in ("geometric", "hazard"):
+        told = auditing.metric_loss(
+            dp.private_expected_calibration_error,
+            *pair,
+            epsilon=1.0,
+            mechanism=mechanism,
+            neighboring="add_or_remove_one",
+        )
+        assert told <= 1
+    assert dp.private_expected_calibration_error([], [], epsilon=1.0, neighboring="add_or_remove_one") <= 1
+
+
+def test_the_error_of_the_calibration_error_is_2_over_n_epsilon():
+    y, score = scored(np.random.default_rng(3), 1000)
+    expected = dp.expected_error(dp.private_expected_calibration_error, y, score, epsilon=1.0)
+    assert expected.mean_absolute == pytest.approx(0.002, rel=0.05)
+
+
+def test_the_noise_of_a_table_has_the_sum_0_unless_n_is_private():
+    y, score = records(50)
+    for function in TABLES:
+        row = METRICS[function.__name__]
+        for private_n in (False, True):
+            plan = row.planned((y, score), {}, private_n=private_n)
+            release = row.settings(
+                epsilon=1.0, options={}, neighboring="add_or_remove_one" if private_n else "replace_one"
+            )
+            (draw,), _, _ = release.prepare(plan)
+            assert isinstance(draw, VectorDraw)
+            values, _ = draw(seeded(), None)
+            assert draw.zero_sum is not private_n
+            assert (sum(values) == sum(draw.values)) is not private_n
+
+
+def test_the_result_can_be_written_and_plotted(monkeypatch):
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    y, score = records(200)
+    roc = dp.private_roc_curve(y, score, epsilon=1.0, return_result=True)
+    assert json.loads(roc.to_json())["value"][2][:2] == [None, roc.value.thresholds[1]]
+    sk.RocCurveDisplay(fpr=roc.value.fpr, tpr=roc.value.tpr).plot()
+    curve = dp.private_precision_recall_curve(y, score, epsilon=1.0)
+    sk.PrecisionRecallDisplay(precision=curve.precision, recall=curve.recall).plot()
+    CalibrationDisplay(*dp.private_calibration_curve(y, score, epsilon=1.0), None).plot()
+    pyplot.close("all")
+
+
+def test_scorers_of_probabilities():
+    score = np.array([[0.8, 0.2], [0.1, 0.9]] * 50)
+    model = SimpleNamespace(classes_=np.array(["no", "yes"]), predict_proba=lambda X: score, fit=None)
+    y = np.array(["no", "yes"] * 50)
+    found = {
+        name: dp.make_private_scorer(FUNCTIONS[name], epsilon=100.0)(model, np.zeros((100, 1)), y)
+        for name in ("private_average_precision_score", "private_expected_calibration_error")
+    }
+    assert found["private_average_precision_score"] == pytest.approx(1, abs=0.01)
+    assert found["private_expected_calibration_error"] == pytest.approx(-0.15, abs=0.01)
+
+
+def test_nothing_is_drawn_for_an_edge_from_the_data():
+    # an option that scikit-learn has, and which would choose thresholds by the data
+    with pytest.raises(TypeError, match="drop_intermediate"):
+        dp.private_roc_curve(
+            [0, 1], [0.1, 0.9], epsilon=1.0, drop_intermediate=True, random_state=NoEntropy()
+        )
