@@ -23,7 +23,7 @@ import metric_table
 from dp_metrics.metrics import METRICS
 
 ROOT = Path(__file__).parents[1]
-METRIC_FILES = sorted((ROOT / "dp_metrics" / "metrics").glob("[!_]*.py"))
+METRIC_FILES = sorted((ROOT / "dp_metrics" / "metrics").rglob("[!_]*.py"))
 SUMMARIES = [ROOT / "dp_metrics" / "streaming" / f"{name}.py" for name in ("scores", "summaries", "tables")]
 TWINS = ROOT / "dp_metrics" / "streaming" / "dask.py"
 WIDTH = 110

@@ -13,31 +13,24 @@ from dp_metrics.mechanisms import (
     Laplace,
     PiecewiseLaplace,
 )
-from dp_metrics.metrics.calibration import private_calibration_curve, private_expected_calibration_error
 from dp_metrics.metrics.classification import (
     private_accuracy_score,
     private_brier_score_loss,
     private_log_loss,
     private_zero_one_loss,
 )
-from dp_metrics.metrics.confusion import (
+from dp_metrics.metrics.labels.confusion import (
     private_balanced_accuracy_score,
     private_cohen_kappa_score,
     private_confusion_matrix,
     private_matthews_corrcoef,
 )
-from dp_metrics.metrics.curves import (
-    private_average_precision_score,
-    private_precision_recall_curve,
-    private_roc_curve,
-)
-from dp_metrics.metrics.precision_recall import (
+from dp_metrics.metrics.labels.precision_recall import (
     private_f1_score,
     private_jaccard_score,
     private_precision_score,
     private_recall_score,
 )
-from dp_metrics.metrics.ranking import private_roc_auc_score
 from dp_metrics.metrics.regression import (
     private_mae,
     private_mean_absolute_error,
@@ -59,8 +52,18 @@ from dp_metrics.metrics.reports import (
     private_probability_report,
     private_regression_report,
 )
+from dp_metrics.metrics.scores.calibration import (
+    private_calibration_curve,
+    private_expected_calibration_error,
+)
+from dp_metrics.metrics.scores.curves import (
+    private_average_precision_score,
+    private_precision_recall_curve,
+    private_roc_curve,
+)
+from dp_metrics.metrics.scores.ranking import private_roc_auc_score
+from dp_metrics.metrics.scores.top_k import private_top_k_accuracy_score
 from dp_metrics.metrics.statistics import private_mean, private_quantile, private_std, private_variance
-from dp_metrics.metrics.top_k import private_top_k_accuracy_score
 from dp_metrics.model_selection.release_count import count_releases
 from dp_metrics.model_selection.scorers import (
     PrivateScorer,

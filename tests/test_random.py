@@ -1,4 +1,6 @@
+import math
 import os
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -6,7 +8,15 @@ from helpers import Words
 from scipy import stats
 
 from dp_metrics import SeededReleaseWarning
-from dp_metrics._random import LazyUniform, OSEntropy, SeededEntropy, check_entropy, uniforms
+from dp_metrics._random import (
+    LazyUniform,
+    OSEntropy,
+    SeededEntropy,
+    check_entropy,
+    discrete_laplaces,
+    uniforms,
+    zero_sum_laplaces,
+)
 
 LAST_WORD = 2**64 - 1
 
@@ -108,3 +118,87 @@ def test_a_lazy_uniform_draws_only_what_is_asked_for():
     uniform.prefix(64)
     uniform.prefix(20)
     assert entropy.drawn == 1
+
+
+def two_sided_law(rate, reach):
+    """Return P(k) of two-sided geometric noise for k from -reach to reach."""
+    q = math.exp(-rate)
+    return (1 - q) / (1 + q) * q ** np.abs(np.arange(-reach, reach + 1))
+
+
+def zero_sum_law(rate, size, reach):
+    """Return P(z_1 = k) of noise with the sum 0: the law of one times that of the sum of the others."""
+    one = two_sided_law(rate, reach)
+    others = np.ones(1)
+    for _ in range(size - 1):
+        others = np.convolve(others, one)
+    middle = others.size // 2
+    law = one * others[middle - reach : middle + reach + 1][::-1]
+    return law / law.sum()
+
+
+# classification.md, A: E|z_1| and sd, for epsilon 0.1, 1 and 3 at the rate epsilon / 2
+MOMENTS = {
+    2: [(9.983, 14.136), (0.8509, 1.3570), (0.0998, 0.3321)],
+    3: [(13.322, 18.253), (1.2215, 1.7785), (0.1831, 0.4598)],
+    4: [(14.990, 20.490), (1.4014, 2.0073), (0.2462, 0.5437)],
+    16: [(18.741, 26.147), (1.7912, 2.5825), (0.4192, 0.7767)],
+}
+
+
+@pytest.mark.parametrize("size", MOMENTS)
+def test_zero_sum_noise_has_its_exact_moments(size):
+    for epsilon, (mean, deviation) in zip((0.1, 1, 3), MOMENTS[size], strict=True):
+        reach = int(40 / epsilon)
+        law, k = zero_sum_law(epsilon / 2, size, reach), np.arange(-reach, reach + 1)
+        assert law @ np.abs(k) == pytest.approx(mean, rel=1e-3)
+        assert math.sqrt(law @ k**2) == pytest.approx(deviation, rel=1e-3)
+    if size == 2:  # that of a count
+        np.testing.assert_allclose(zero_sum_law(0.5, 2, 30), two_sided_law(1.0, 30), atol=1e-12)
+
+
+def chi_square(drawn, law, reach):
+    """Return the p-value of integers under a law on -reach .. reach, rare ones taken together."""
+    k = np.arange(-reach, reach + 1)
+    common = law * len(drawn) >= 8
+    observed = np.array([(drawn == value).sum() for value in k[common]])
+    expected = law[common] * len(drawn)
+    rest = [len(drawn) - observed.sum()], [len(drawn) - expected.sum()]
+    return stats.chisquare(np.append(observed, rest[0]), np.append(expected, rest[1])).pvalue
+
+
+@pytest.mark.parametrize(
+    "rate", [Fraction(1, 20), Fraction(1, 2), Fraction(3, 2), Fraction(333333333333, 10**12)]
+)
+def test_many_integers_at_once_have_the_law_of_one(rate):
+    """Fixed seeds; a p-value below 1e-4 by chance in one of 10,000 seeds."""
+    drawn = np.array(discrete_laplaces(SeededEntropy(5), rate, 20_000))
+    assert len(drawn) == 20_000
+    reach = int(12 / rate)
+    assert chi_square(drawn, two_sided_law(float(rate), reach), reach) > 1e-4
+    # and not that of a rate 10 % off
+    assert chi_square(drawn, two_sided_law(float(rate) * 1.1, reach), reach) < 1e-3
+
+
+@pytest.mark.parametrize("size", [2, 3, 4, 12])
+def test_integers_with_the_sum_0_have_their_law(size):
+    entropy, rate = SeededEntropy(6), Fraction(1, 2)
+    drawn = np.array([zero_sum_laplaces(entropy, rate, size) for _ in range(3000)])
+    assert not drawn.sum(axis=1).any()
+    law = zero_sum_law(0.5, size, 24)
+    for column in (0, size - 1):  # the last one is made of the others
+        assert chi_square(drawn[:, column], law, 24) > 1e-4
+    if size > 2:
+        independent = two_sided_law(0.5, 24)
+        assert size > 4 or chi_square(drawn[:, 0], independent, 24) < 1e-4
+
+
+@pytest.mark.parametrize(
+    "rate", [Fraction(1, 10**300), Fraction(10**300), Fraction(1, 1 << 55), Fraction(7, 1 << 54)]
+)
+def test_integers_of_any_rate(rate):
+    drawn = discrete_laplaces(SeededEntropy(7), rate, 40)
+    assert len(drawn) == 40
+    sizes = float(np.median([abs(k) * rate for k in drawn]))
+    assert sizes == 0 if rate > 1 else 0.2 < sizes < 2
+    assert sum(zero_sum_laplaces(SeededEntropy(8), rate, 40)) == 0

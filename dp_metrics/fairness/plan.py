@@ -12,7 +12,7 @@ from dp_metrics._random import Entropy
 from dp_metrics.fairness.groups import Groups
 from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.metrics import Metric, metric_of
-from dp_metrics.metrics._confusion import Confusion, Layout, confusion_of, matrix_layout, whole
+from dp_metrics.metrics.labels.counts import Confusion, Layout, confusion_of, matrix_layout, whole
 from dp_metrics.release.draws import Draw
 from dp_metrics.release.release import Plan, Release
 from dp_metrics.release.result import PrivateResult

@@ -5,20 +5,10 @@ from collections.abc import Callable
 from types import MappingProxyType
 from typing import Any
 
-from dp_metrics.metrics import (
-    calibration,
-    classification,
-    confusion,
-    curves,
-    precision_recall,
-    ranking,
-    regression,
-    regression_losses,
-    reports,
-    statistics,
-    top_k,
-)
+from dp_metrics.metrics import classification, regression, regression_losses, reports, statistics
 from dp_metrics.metrics._catalogue import Metric
+from dp_metrics.metrics.labels import confusion, precision_recall
+from dp_metrics.metrics.scores import calibration, curves, ranking, top_k
 
 __all__ = ["FUNCTIONS", "METRICS", "Metric", "metric_of", "unwrapped"]
 
@@ -26,12 +16,12 @@ _MODULES = (
     regression,
     regression_losses,
     classification,
-    top_k,
-    confusion,
     precision_recall,
+    confusion,
     ranking,
     curves,
     calibration,
+    top_k,
     statistics,
     reports,
 )

@@ -17,10 +17,10 @@ from dp_metrics.inputs.options import check_digits, check_zero_division
 from dp_metrics.inputs.records import as_targets, check_bounds
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.metrics._catalogue import UNIT, Metric
-from dp_metrics.metrics._confusion import Confusion, Counts, confusion_plan, confusion_row, matrix_layout
-from dp_metrics.metrics._label_scores import ratio
 from dp_metrics.metrics._multioutput import error_plan, r2_from_parts
 from dp_metrics.metrics.classification import LabelledProbabilities
+from dp_metrics.metrics.labels.counts import Confusion, Counts, confusion_plan, confusion_row, matrix_layout
+from dp_metrics.metrics.labels.formulas import ratio
 from dp_metrics.release.queries import Query, Variance
 from dp_metrics.release.release import Plan, Released
 

@@ -23,7 +23,7 @@ from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.options import MultiOutput
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.metrics import METRICS
-from dp_metrics.metrics._scores.formulas import PrecisionRecallCurve, RocCurve
+from dp_metrics.metrics.scores.formulas import PrecisionRecallCurve, RocCurve
 from dp_metrics.streaming._collections import released
 from dp_metrics.streaming.summaries import CAPACITY
 
@@ -358,116 +358,6 @@ def private_accuracy_score(
     return released(METRICS["private_accuracy_score"], locals())
 
 
-def private_top_k_accuracy_score(
-    y_true: Any,
-    y_score: Any,
-    *,
-    epsilon: float,
-    k: int = 2,
-    normalize: bool = True,
-    sample_weight: Any = None,
-    labels: ArrayLike | None = None,
-    capacity: int = CAPACITY,
-    neighboring: str = "replace_one",
-    mechanism: str | Mechanism = "geometric",
-    accountant: PrivacyAccountant | None = None,
-    random_state: RandomState = None,
-    label: str | None = None,
-    return_result: bool = False,
-) -> float | Any:
-    """Top-k accuracy with epsilon-differential privacy for the test records.
-
-    As `dp_metrics.private_top_k_accuracy_score`, with its guarantee, for Dask collections. `capacity` is the
-    public number of ranks that a summary of records keeps. A person with several records is protected record
-    by record only.
-    """
-    return released(METRICS["private_top_k_accuracy_score"], locals())
-
-
-def private_confusion_matrix(
-    y_true: Any,
-    y_pred: Any,
-    *,
-    epsilon: float,
-    labels: ArrayLike | None = None,
-    normalize: str | None = None,
-    neighboring: str = "replace_one",
-    accountant: PrivacyAccountant | None = None,
-    random_state: RandomState = None,
-    label: str | None = None,
-    return_result: bool = False,
-) -> Floats | Any:
-    """Confusion matrix with epsilon-differential privacy for the test records.
-
-    As `dp_metrics.private_confusion_matrix`, with its guarantee, for Dask collections. A person with several
-    records is protected record by record only.
-    """
-    return released(METRICS["private_confusion_matrix"], locals())
-
-
-def private_balanced_accuracy_score(
-    y_true: Any,
-    y_pred: Any,
-    *,
-    epsilon: float,
-    labels: ArrayLike | None = None,
-    adjusted: bool = False,
-    zero_division: float | str = 0.0,
-    neighboring: str = "replace_one",
-    accountant: PrivacyAccountant | None = None,
-    random_state: RandomState = None,
-    label: str | None = None,
-    return_result: bool = False,
-) -> float | Any:
-    """Balanced accuracy (the mean recall of all labels) with epsilon-differential privacy.
-
-    As `dp_metrics.private_balanced_accuracy_score`, with its guarantee, for Dask collections. A person with
-    several records is protected record by record only.
-    """
-    return released(METRICS["private_balanced_accuracy_score"], locals())
-
-
-def private_matthews_corrcoef(
-    y_true: Any,
-    y_pred: Any,
-    *,
-    epsilon: float,
-    labels: ArrayLike | None = None,
-    neighboring: str = "replace_one",
-    accountant: PrivacyAccountant | None = None,
-    random_state: RandomState = None,
-    label: str | None = None,
-    return_result: bool = False,
-) -> float | Any:
-    """Matthews correlation coefficient with epsilon-differential privacy for the test records.
-
-    As `dp_metrics.private_matthews_corrcoef`, with its guarantee, for Dask collections. A person with several
-    records is protected record by record only.
-    """
-    return released(METRICS["private_matthews_corrcoef"], locals())
-
-
-def private_cohen_kappa_score(
-    y_true: Any,
-    y_pred: Any,
-    *,
-    epsilon: float,
-    labels: ArrayLike | None = None,
-    weights: str | None = None,
-    neighboring: str = "replace_one",
-    accountant: PrivacyAccountant | None = None,
-    random_state: RandomState = None,
-    label: str | None = None,
-    return_result: bool = False,
-) -> float | Any:
-    """Cohen's kappa (agreement beyond chance) with epsilon-differential privacy for the test records.
-
-    As `dp_metrics.private_cohen_kappa_score`, with its guarantee, for Dask collections. A person with several
-    records is protected record by record only.
-    """
-    return released(METRICS["private_cohen_kappa_score"], locals())
-
-
 def private_precision_score(
     y_true: Any,
     y_pred: Any,
@@ -560,6 +450,90 @@ def private_jaccard_score(
     return released(METRICS["private_jaccard_score"], locals())
 
 
+def private_confusion_matrix(
+    y_true: Any,
+    y_pred: Any,
+    *,
+    epsilon: float,
+    labels: ArrayLike | None = None,
+    normalize: str | None = None,
+    neighboring: str = "replace_one",
+    accountant: PrivacyAccountant | None = None,
+    random_state: RandomState = None,
+    label: str | None = None,
+    return_result: bool = False,
+) -> Floats | Any:
+    """Confusion matrix with epsilon-differential privacy for the test records.
+
+    As `dp_metrics.private_confusion_matrix`, with its guarantee, for Dask collections. A person with several
+    records is protected record by record only.
+    """
+    return released(METRICS["private_confusion_matrix"], locals())
+
+
+def private_balanced_accuracy_score(
+    y_true: Any,
+    y_pred: Any,
+    *,
+    epsilon: float,
+    labels: ArrayLike | None = None,
+    adjusted: bool = False,
+    zero_division: float | str = 0.0,
+    neighboring: str = "replace_one",
+    accountant: PrivacyAccountant | None = None,
+    random_state: RandomState = None,
+    label: str | None = None,
+    return_result: bool = False,
+) -> float | Any:
+    """Balanced accuracy (the mean recall of all labels) with epsilon-differential privacy.
+
+    As `dp_metrics.private_balanced_accuracy_score`, with its guarantee, for Dask collections. A person with
+    several records is protected record by record only.
+    """
+    return released(METRICS["private_balanced_accuracy_score"], locals())
+
+
+def private_matthews_corrcoef(
+    y_true: Any,
+    y_pred: Any,
+    *,
+    epsilon: float,
+    labels: ArrayLike | None = None,
+    neighboring: str = "replace_one",
+    accountant: PrivacyAccountant | None = None,
+    random_state: RandomState = None,
+    label: str | None = None,
+    return_result: bool = False,
+) -> float | Any:
+    """Matthews correlation coefficient with epsilon-differential privacy for the test records.
+
+    As `dp_metrics.private_matthews_corrcoef`, with its guarantee, for Dask collections. A person with several
+    records is protected record by record only.
+    """
+    return released(METRICS["private_matthews_corrcoef"], locals())
+
+
+def private_cohen_kappa_score(
+    y_true: Any,
+    y_pred: Any,
+    *,
+    epsilon: float,
+    labels: ArrayLike | None = None,
+    weights: str | None = None,
+    neighboring: str = "replace_one",
+    accountant: PrivacyAccountant | None = None,
+    random_state: RandomState = None,
+    label: str | None = None,
+    return_result: bool = False,
+) -> float | Any:
+    """Cohen's kappa (agreement beyond chance) with epsilon-differential privacy for the test records.
+
+    As `dp_metrics.private_cohen_kappa_score`, with its guarantee, for Dask collections. A person with several
+    records is protected record by record only.
+    """
+    return released(METRICS["private_cohen_kappa_score"], locals())
+
+
 def private_roc_curve(
     y_true: Any,
     y_score: Any,
@@ -627,6 +601,32 @@ def private_average_precision_score(
     several records is protected record by record only.
     """
     return released(METRICS["private_average_precision_score"], locals())
+
+
+def private_top_k_accuracy_score(
+    y_true: Any,
+    y_score: Any,
+    *,
+    epsilon: float,
+    k: int = 2,
+    normalize: bool = True,
+    sample_weight: Any = None,
+    labels: ArrayLike | None = None,
+    capacity: int = CAPACITY,
+    neighboring: str = "replace_one",
+    mechanism: str | Mechanism = "geometric",
+    accountant: PrivacyAccountant | None = None,
+    random_state: RandomState = None,
+    label: str | None = None,
+    return_result: bool = False,
+) -> float | Any:
+    """Top-k accuracy with epsilon-differential privacy for the test records.
+
+    As `dp_metrics.private_top_k_accuracy_score`, with its guarantee, for Dask collections. `capacity` is the
+    public number of ranks that a summary of records keeps. A person with several records is protected record
+    by record only.
+    """
+    return released(METRICS["private_top_k_accuracy_score"], locals())
 
 
 def private_variance(

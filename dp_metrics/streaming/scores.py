@@ -11,7 +11,7 @@ from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.inputs.options import check_count
 from dp_metrics.metrics import METRICS, Metric
-from dp_metrics.metrics._scores.formulas import (
+from dp_metrics.metrics.scores.formulas import (
     CalibrationCurve,
     PrecisionRecallCurve,
     RocCurve,
@@ -22,9 +22,9 @@ from dp_metrics.metrics._scores.formulas import (
     precision_recall,
     roc,
 )
-from dp_metrics.metrics._scores.soft_bins import MOST_BINS
-from dp_metrics.metrics._scores.table import ScoreBins, ScoreTable, counted
-from dp_metrics.metrics._scores.two_classes import TwoClasses
+from dp_metrics.metrics.scores.soft_bins import MOST_BINS
+from dp_metrics.metrics.scores.table import ScoreBins, ScoreTable, counted
+from dp_metrics.metrics.scores.two_classes import TwoClasses
 from dp_metrics.release.release import Plan, Released
 from dp_metrics.release.result import PrivateResult
 from dp_metrics.sensitivity.aggregates import CountAggregate

@@ -12,7 +12,7 @@ from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.metrics import METRICS, Metric
-from dp_metrics.metrics._confusion import (
+from dp_metrics.metrics.labels.counts import (
     MOST_MATRIX_LABELS,
     Confusion,
     Counts,

@@ -9,15 +9,15 @@ from numpy.typing import ArrayLike
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.metrics._catalogue import UNWEIGHTED, Metric
-from dp_metrics.metrics._scores.formulas import (
+from dp_metrics.metrics.scores.formulas import (
     PrecisionRecallCurve,
     RocCurve,
     average_precision,
     precision_recall,
     roc,
 )
-from dp_metrics.metrics._scores.table import score_plan
-from dp_metrics.metrics._scores.two_classes import two_classes_from_unit
+from dp_metrics.metrics.scores.table import score_plan
+from dp_metrics.metrics.scores.two_classes import two_classes_from_unit
 
 __all__ = [
     "private_average_precision_score",

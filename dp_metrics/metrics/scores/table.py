@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.options import check_edges
 from dp_metrics.inputs.scalars import as_whole
-from dp_metrics.metrics._scores.formulas import ScoreCounts
-from dp_metrics.metrics._scores.two_classes import TwoClasses, check_unit
+from dp_metrics.metrics.scores.formulas import ScoreCounts
+from dp_metrics.metrics.scores.two_classes import TwoClasses, check_unit
 from dp_metrics.release.nested import MOST_COLUMNS, NestedTable
 from dp_metrics.release.release import Plan, Released
 from dp_metrics.release.tables import noisy_total, plausible_counts

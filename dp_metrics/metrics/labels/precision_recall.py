@@ -1,4 +1,4 @@
-"""The private confusion matrix, and scores that need all of a confusion matrix."""
+"""Private precision, recall and what is made of them: F1 and Jaccard scores."""
 
 from functools import partial
 from typing import Any
@@ -7,182 +7,58 @@ from numpy.typing import ArrayLike
 
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
-from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.labels import LabelSet
-from dp_metrics.inputs.options import check_choice, check_zero_division
-from dp_metrics.metrics._confusion import (
+from dp_metrics.inputs.options import check_average, check_zero_division
+from dp_metrics.metrics.labels.counts import (
     Confusion,
     confusion_plan,
     confusion_row,
-    matrix_layout,
-    of_each_label,
-    whole,
 )
-from dp_metrics.metrics._label_scores import (
-    balanced,
-    kappa,
-    matthews,
-    normalized,
+from dp_metrics.metrics.labels.formulas import (
+    ratio,
+    ratio_layout,
 )
 from dp_metrics.release.release import Plan
 
-__all__ = [
-    "private_balanced_accuracy_score",
-    "private_cohen_kappa_score",
-    "private_confusion_matrix",
-    "private_matthews_corrcoef",
-]
+__all__ = ["private_f1_score", "private_jaccard_score", "private_precision_score", "private_recall_score"]
 
 
-def _matrix_plan(
-    y_true: ArrayLike, y_pred: ArrayLike, *, private_n: bool, labels: Any, normalize: Any
-) -> Plan:
-    known = LabelSet.of(labels)
-    check_choice(normalize, "normalize", (None, "true", "pred", "all"))
-    formula = partial(normalized, normalize=normalize)
-    return confusion_plan(
-        y_true, y_pred, Confusion(whole(known.size), formula, known, needs_matrix=True), private_n=private_n
-    )
-
-
-CONFUSION_MATRIX = confusion_row("private_confusion_matrix", _matrix_plan, {"normalize": None})
-
-
-def private_confusion_matrix(
-    y_true: ArrayLike,
-    y_pred: ArrayLike,
-    *,
-    epsilon: float,
-    labels: ArrayLike | None = None,
-    normalize: str | None = None,
-    sample_weight: None = None,
-    groups: None = None,
-    neighboring: str = "replace_one",
-    accountant: PrivacyAccountant | None = None,
-    random_state: RandomState = None,
-    label: str | None = None,
-    return_result: bool = False,
-) -> Floats | Any:
-    """Confusion matrix with epsilon-differential privacy for the test records.
-
-    Parameters
-    ----------
-    y_true : array-like of shape (n_samples,)
-        True labels, each one of `labels`.
-    y_pred : array-like of shape (n_samples,)
-        Labels predicted by a model that was not trained on these records, each one of `labels`.
-    epsilon : float
-        Privacy parameter, > 0: smaller is more private and less accurate.
-    labels : array-like of shape (n_classes,) or None, default=None
-        The public label set, in the order of the results. None: 0 and 1. Every true and predicted label must
-        be one of them; they are never inferred from the data. scikit-learn's other use of this argument, to
-        average over some of the labels, is not served.
-    normalize : bool, default=None
-        If false, return the sum over the records: the private mean times the public total weight.
-    sample_weight : None, default=None
-        Must be None: a weighted record would count for more than one, and need as much more noise.
-    groups : None, default=None
-        Must be None: a person with several records would count for more than one, and need as much more
-        noise.
-    neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
-        What one person can change: a record's contents, the number of records being public; or whether it is
-        there at all. The second costs accuracy, and takes neither weights nor groups.
-    accountant : PrivacyAccountant or None, default=None
-        Budget that pays epsilon for this release, before it is drawn.
-    random_state : None, int, RandomState or Generator, default=None
-        None draws fresh randomness from the operating system. Anything else makes the release reproducible
-        and therefore NOT private.
-    label : str or None, default=None
-        The name of this release in the accountant's history; None: the name of the metric.
-    return_result : bool, default=False
-        Whether to return a `PrivateResult`, which also holds what may be published about the release.
-
-    Returns
-    -------
-    ndarray of shape (n_classes, n_classes)
-        Row i, column j: how many records of label i are predicted to have label j, at least 0; where n is
-        public their sum is n. They are fractions: the plausible counts nearest to the noisy ones. The noisy
-        counts themselves, whole numbers without bias, are ``drawn["counts"]`` of the `PrivateResult`.
-        With ``return_result=True`` a `PrivateResult` with that value.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If an input is invalid, as in scikit-learn, or an option is, or if the accountant counts releases
-        under another neighbouring relation.
-    PrivacyBudgetError
-        If the accountant has less than epsilon left; nothing is drawn.
-
-    Warns
-    -----
-    SeededReleaseWarning
-        If `random_state` is given.
-
-    See Also
-    --------
-    ConfusionSummary : One release from which all metrics of labels follow, and from pieces.
-    private_f1_score : One metric, more accurate than what the matrix tells.
-
-    Notes
-    -----
-    Guarantee: replacing any one record changes the probability of any result by at most a factor
-    exp(epsilon), given the model, the number of records and the arguments, which are public. With
-    neighboring="add_or_remove_one" the same holds when any one record is added or removed, and the number of
-    records is not public.
-
-    A record lies in one cell, so that two cells change by 1 if it is replaced. The noise of all cells is
-    drawn under the condition that its sum is 0 (up to 256 cells; independent beyond).
-    With K labels there are K^2 cells of noise: for macro averages over many labels ask for the metric itself.
-
-    References
-    ----------
-    M. Hardt and K. Talwar, "On the Geometry of Differential Privacy", 2010, doi:10.1145/1806689.1806786, for
-    noise in the norm of the sensitivity.
-
-    Examples
-    --------
-    >>> from dp_metrics import private_confusion_matrix
-    >>> y_true = ["ham"] * 900 + ["spam"] * 100
-    >>> y_pred = ["ham"] * 890 + ["spam"] * 90 + ["ham"] * 20
-    >>> labels = ["ham", "spam"]
-    >>> matrix = private_confusion_matrix(y_true, y_pred, epsilon=1.0, labels=labels)
-    >>> matrix.shape, bool(abs(matrix[1, 1] - 80) < 40)
-    ((2, 2), True)
-    """
-    return CONFUSION_MATRIX.release(locals())
-
-
-def _balanced_plan(
+def _ratio_plan(
+    kind: str,
     y_true: ArrayLike,
     y_pred: ArrayLike,
     *,
     private_n: bool,
     labels: Any,
-    adjusted: Any,
+    pos_label: Any,
+    average: Any,
     zero_division: Any,
 ) -> Plan:
     known = LabelSet.of(labels)
-    undefined = check_zero_division(zero_division, is_mean=True)
-    formula = partial(balanced, chance=1 / known.size if adjusted else 0.0, undefined=undefined)
-    confusion = Confusion(of_each_label(known.size, "missed"), formula, known)
+    check_average(average, known.size)
+    place = known.place(pos_label, "pos_label") if average == "binary" else 0
+    undefined = check_zero_division(zero_division, is_mean=average in ("macro", "weighted"))
+    formula = partial(ratio, kind=kind, average=average, place=place, undefined=undefined)
+    confusion = Confusion(ratio_layout(kind, average, known.size, place), formula, known)
     return confusion_plan(y_true, y_pred, confusion, private_n=private_n)
 
 
-BALANCED_ACCURACY = confusion_row(
-    "private_balanced_accuracy_score",
-    _balanced_plan,
-    {"adjusted": False, "zero_division": 0.0},
-    greater_is_better=True,
+_RATIO_OPTIONS = {"pos_label": 1, "average": "binary", "zero_division": 0.0}
+
+
+PRECISION = confusion_row(
+    "private_precision_score", partial(_ratio_plan, "precision"), _RATIO_OPTIONS, greater_is_better=True
 )
 
 
-def private_balanced_accuracy_score(
+def private_precision_score(
     y_true: ArrayLike,
     y_pred: ArrayLike,
     *,
     epsilon: float,
     labels: ArrayLike | None = None,
-    adjusted: bool = False,
+    pos_label: Any = 1,
+    average: str | None = "binary",
     zero_division: float | str = 0.0,
     sample_weight: None = None,
     groups: None = None,
@@ -192,7 +68,7 @@ def private_balanced_accuracy_score(
     label: str | None = None,
     return_result: bool = False,
 ) -> float | Any:
-    """Balanced accuracy (the mean recall of all labels) with epsilon-differential privacy.
+    """Precision (share of right ones among those predicted positive) with epsilon-differential privacy.
 
     Parameters
     ----------
@@ -206,8 +82,11 @@ def private_balanced_accuracy_score(
         The public label set, in the order of the results. None: 0 and 1. Every true and predicted label must
         be one of them; they are never inferred from the data. scikit-learn's other use of this argument, to
         average over some of the labels, is not served.
-    adjusted : bool, default=False
-        Whether chance, 1 / n_classes, becomes 0; 1 stays 1.
+    pos_label : label, default=1
+        The label that counts as positive for ``average="binary"``.
+    average : {"binary", "macro", "weighted", "micro"} or None, default="binary"
+        "binary": of `pos_label`, for two labels. "macro": the mean over all of `labels`; "weighted": weighted
+        by how often each is the true one; "micro": of all labels together. None: one for each label.
     zero_division : float or "warn", default=0.0
         What 0/0 is, by the noisy counts: 0, 1, or for a mean NaN, to leave such labels out. "warn" is 0
         without a warning, which would tell of the data.
@@ -231,8 +110,9 @@ def private_balanced_accuracy_score(
 
     Returns
     -------
-    float
-        The private balanced accuracy, in [0, 1]; with `adjusted` at least -1 / (n_classes - 1).
+    float or ndarray of shape (n_classes,)
+        True positives over all that are predicted to be positive; in [0, 1]. An array for ``average=None``
+        only.
         With ``return_result=True`` a `PrivateResult` with that value.
 
     Raises
@@ -250,8 +130,8 @@ def private_balanced_accuracy_score(
 
     See Also
     --------
-    private_recall_score : The recall of one label, or of each.
-    private_roc_auc_score : Without a threshold.
+    private_classification_report : Precision, recall and F1 of each label at once.
+    private_average_precision_score : Without a threshold.
 
     Notes
     -----
@@ -260,7 +140,10 @@ def private_balanced_accuracy_score(
     neighboring="add_or_remove_one" the same holds when any one record is added or removed, and the number of
     records is not public.
 
-    Released are two counts for each label, how often it was found and missed.
+    Noise is added to the fewest counts that determine the answer, not to the answer: true positives, the
+    errors that matter and the others for one label; for K labels the true positives and the errors of each.
+    Its size does not depend on the data, so the error of the answer is about 1 / (epsilon times the records
+    of the class). A label without records, by the noisy counts, is 0/0: `zero_division`, and no warning.
 
     References
     ----------
@@ -269,137 +152,32 @@ def private_balanced_accuracy_score(
 
     Examples
     --------
-    >>> from dp_metrics import private_balanced_accuracy_score
-    >>> y_true, y_pred = [0] * 900 + [1] * 100, [0] * 910 + [1] * 90
-    >>> 0.85 < private_balanced_accuracy_score(y_true, y_pred, epsilon=1.0) <= 1  # exactly 0.95
+    >>> from dp_metrics import private_precision_score
+    >>> y_true = ["ham"] * 900 + ["spam"] * 100
+    >>> y_pred = ["ham"] * 890 + ["spam"] * 90 + ["ham"] * 20
+    >>> score = private_precision_score(
+    ...     y_true, y_pred, epsilon=1.0, labels=["ham", "spam"], pos_label="spam"
+    ... )
+    >>> 0.77 < score < 1  # exactly 0.889
     True
     """
-    return BALANCED_ACCURACY.release(locals())
+    return PRECISION.release(locals())
 
 
-def _matthews_plan(y_true: ArrayLike, y_pred: ArrayLike, *, private_n: bool, labels: Any) -> Plan:
-    known = LabelSet.of(labels)
-    confusion = Confusion(matrix_layout(known.size), matthews, known)
-    return confusion_plan(y_true, y_pred, confusion, private_n=private_n)
-
-
-MATTHEWS = confusion_row("private_matthews_corrcoef", _matthews_plan, {}, greater_is_better=True)
-
-
-def private_matthews_corrcoef(
-    y_true: ArrayLike,
-    y_pred: ArrayLike,
-    *,
-    epsilon: float,
-    labels: ArrayLike | None = None,
-    sample_weight: None = None,
-    groups: None = None,
-    neighboring: str = "replace_one",
-    accountant: PrivacyAccountant | None = None,
-    random_state: RandomState = None,
-    label: str | None = None,
-    return_result: bool = False,
-) -> float | Any:
-    """Matthews correlation coefficient with epsilon-differential privacy for the test records.
-
-    Parameters
-    ----------
-    y_true : array-like of shape (n_samples,)
-        True labels, each one of `labels`.
-    y_pred : array-like of shape (n_samples,)
-        Labels predicted by a model that was not trained on these records, each one of `labels`.
-    epsilon : float
-        Privacy parameter, > 0: smaller is more private and less accurate.
-    labels : array-like of shape (n_classes,) or None, default=None
-        The public label set, in the order of the results. None: 0 and 1. Every true and predicted label must
-        be one of them; they are never inferred from the data. scikit-learn's other use of this argument, to
-        average over some of the labels, is not served.
-    sample_weight : None, default=None
-        Must be None: a weighted record would count for more than one, and need as much more noise.
-    groups : None, default=None
-        Must be None: a person with several records would count for more than one, and need as much more
-        noise.
-    neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
-        What one person can change: a record's contents, the number of records being public; or whether it is
-        there at all. The second costs accuracy, and takes neither weights nor groups.
-    accountant : PrivacyAccountant or None, default=None
-        Budget that pays epsilon for this release, before it is drawn.
-    random_state : None, int, RandomState or Generator, default=None
-        None draws fresh randomness from the operating system. Anything else makes the release reproducible
-        and therefore NOT private.
-    label : str or None, default=None
-        The name of this release in the accountant's history; None: the name of the metric.
-    return_result : bool, default=False
-        Whether to return a `PrivateResult`, which also holds what may be published about the release.
-
-    Returns
-    -------
-    float
-        The private coefficient, in [-1, 1]; 0 where it is 0/0.
-        With ``return_result=True`` a `PrivateResult` with that value.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If an input is invalid, as in scikit-learn, or an option is, or if the accountant counts releases
-        under another neighbouring relation.
-    PrivacyBudgetError
-        If the accountant has less than epsilon left; nothing is drawn.
-
-    Warns
-    -----
-    SeededReleaseWarning
-        If `random_state` is given.
-
-    See Also
-    --------
-    private_cohen_kappa_score : Agreement beyond chance.
-
-    Notes
-    -----
-    Guarantee: replacing any one record changes the probability of any result by at most a factor
-    exp(epsilon), given the model, the number of records and the arguments, which are public. With
-    neighboring="add_or_remove_one" the same holds when any one record is added or removed, and the number of
-    records is not public.
-
-    Released is the confusion matrix of up to three labels, else three counts for each label.
-
-    References
-    ----------
-    M. Hardt and K. Talwar, "On the Geometry of Differential Privacy", 2010, doi:10.1145/1806689.1806786, for
-    noise in the norm of the sensitivity.
-
-    Examples
-    --------
-    >>> from dp_metrics import private_matthews_corrcoef
-    >>> y_true, y_pred = [0] * 900 + [1] * 100, [0] * 910 + [1] * 90
-    >>> 0.8 < private_matthews_corrcoef(y_true, y_pred, epsilon=1.0) <= 1  # exactly 0.94
-    True
-    """
-    return MATTHEWS.release(locals())
-
-
-def _kappa_plan(y_true: ArrayLike, y_pred: ArrayLike, *, private_n: bool, labels: Any, weights: Any) -> Plan:
-    known = LabelSet.of(labels)
-    check_choice(weights, "weights", (None, "linear", "quadratic"))
-    formula = partial(kappa, weights=weights)
-    layout = matrix_layout(known.size) if weights is None else whole(known.size)
-    confusion = Confusion(layout, formula, known, needs_matrix=weights is not None)
-    return confusion_plan(y_true, y_pred, confusion, private_n=private_n)
-
-
-COHEN_KAPPA = confusion_row(
-    "private_cohen_kappa_score", _kappa_plan, {"weights": None}, greater_is_better=True
+RECALL = confusion_row(
+    "private_recall_score", partial(_ratio_plan, "recall"), _RATIO_OPTIONS, greater_is_better=True
 )
 
 
-def private_cohen_kappa_score(
+def private_recall_score(
     y_true: ArrayLike,
     y_pred: ArrayLike,
     *,
     epsilon: float,
     labels: ArrayLike | None = None,
-    weights: str | None = None,
+    pos_label: Any = 1,
+    average: str | None = "binary",
+    zero_division: float | str = 0.0,
     sample_weight: None = None,
     groups: None = None,
     neighboring: str = "replace_one",
@@ -408,7 +186,7 @@ def private_cohen_kappa_score(
     label: str | None = None,
     return_result: bool = False,
 ) -> float | Any:
-    """Cohen's kappa (agreement beyond chance) with epsilon-differential privacy for the test records.
+    """Recall (share of the positive ones that are found) with epsilon-differential privacy.
 
     Parameters
     ----------
@@ -422,9 +200,14 @@ def private_cohen_kappa_score(
         The public label set, in the order of the results. None: 0 and 1. Every true and predicted label must
         be one of them; they are never inferred from the data. scikit-learn's other use of this argument, to
         average over some of the labels, is not served.
-    weights : {"linear", "quadratic"} or None, default=None
-        Whether an error costs more the further its labels are apart, in the order of `labels`. That needs the
-        whole matrix, which is less accurate with many labels.
+    pos_label : label, default=1
+        The label that counts as positive for ``average="binary"``.
+    average : {"binary", "macro", "weighted", "micro"} or None, default="binary"
+        "binary": of `pos_label`, for two labels. "macro": the mean over all of `labels`; "weighted": weighted
+        by how often each is the true one; "micro": of all labels together. None: one for each label.
+    zero_division : float or "warn", default=0.0
+        What 0/0 is, by the noisy counts: 0, 1, or for a mean NaN, to leave such labels out. "warn" is 0
+        without a warning, which would tell of the data.
     sample_weight : None, default=None
         Must be None: a weighted record would count for more than one, and need as much more noise.
     groups : None, default=None
@@ -445,8 +228,8 @@ def private_cohen_kappa_score(
 
     Returns
     -------
-    float
-        The private kappa, in [-1, 1]; 0 where it is 0/0, for which scikit-learn has NaN.
+    float or ndarray of shape (n_classes,)
+        True positives over all that are positive; in [0, 1]. An array for ``average=None`` only.
         With ``return_result=True`` a `PrivateResult` with that value.
 
     Raises
@@ -464,7 +247,8 @@ def private_cohen_kappa_score(
 
     See Also
     --------
-    private_matthews_corrcoef : Another measure of agreement beyond chance.
+    private_classification_report : Precision, recall and F1 of each label at once.
+    private_average_precision_score : Without a threshold.
 
     Notes
     -----
@@ -473,7 +257,10 @@ def private_cohen_kappa_score(
     neighboring="add_or_remove_one" the same holds when any one record is added or removed, and the number of
     records is not public.
 
-    Released is the confusion matrix of up to three labels, else three counts for each label.
+    Noise is added to the fewest counts that determine the answer, not to the answer: true positives, the
+    errors that matter and the others for one label; for K labels the true positives and the errors of each.
+    Its size does not depend on the data, so the error of the answer is about 1 / (epsilon times the records
+    of the class). A label without records, by the noisy counts, is 0/0: `zero_division`, and no warning.
 
     References
     ----------
@@ -482,9 +269,247 @@ def private_cohen_kappa_score(
 
     Examples
     --------
-    >>> from dp_metrics import private_cohen_kappa_score
-    >>> y_true, y_pred = [0] * 900 + [1] * 100, [0] * 910 + [1] * 90
-    >>> 0.8 < private_cohen_kappa_score(y_true, y_pred, epsilon=1.0) <= 1  # exactly 0.94
+    >>> from dp_metrics import private_recall_score
+    >>> y_true = ["ham"] * 900 + ["spam"] * 100
+    >>> y_pred = ["ham"] * 890 + ["spam"] * 90 + ["ham"] * 20
+    >>> score = private_recall_score(
+    ...     y_true, y_pred, epsilon=1.0, labels=["ham", "spam"], pos_label="spam"
+    ... )
+    >>> 0.68 < score < 0.92  # exactly 0.800
     True
     """
-    return COHEN_KAPPA.release(locals())
+    return RECALL.release(locals())
+
+
+F1 = confusion_row("private_f1_score", partial(_ratio_plan, "f1"), _RATIO_OPTIONS, greater_is_better=True)
+
+
+def private_f1_score(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    epsilon: float,
+    labels: ArrayLike | None = None,
+    pos_label: Any = 1,
+    average: str | None = "binary",
+    zero_division: float | str = 0.0,
+    sample_weight: None = None,
+    groups: None = None,
+    neighboring: str = "replace_one",
+    accountant: PrivacyAccountant | None = None,
+    random_state: RandomState = None,
+    label: str | None = None,
+    return_result: bool = False,
+) -> float | Any:
+    """F1 score (harmonic mean of precision and recall) with epsilon-differential privacy.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        True labels, each one of `labels`.
+    y_pred : array-like of shape (n_samples,)
+        Labels predicted by a model that was not trained on these records, each one of `labels`.
+    epsilon : float
+        Privacy parameter, > 0: smaller is more private and less accurate.
+    labels : array-like of shape (n_classes,) or None, default=None
+        The public label set, in the order of the results. None: 0 and 1. Every true and predicted label must
+        be one of them; they are never inferred from the data. scikit-learn's other use of this argument, to
+        average over some of the labels, is not served.
+    pos_label : label, default=1
+        The label that counts as positive for ``average="binary"``.
+    average : {"binary", "macro", "weighted", "micro"} or None, default="binary"
+        "binary": of `pos_label`, for two labels. "macro": the mean over all of `labels`; "weighted": weighted
+        by how often each is the true one; "micro": of all labels together. None: one for each label.
+    zero_division : float or "warn", default=0.0
+        What 0/0 is, by the noisy counts: 0, 1, or for a mean NaN, to leave such labels out. "warn" is 0
+        without a warning, which would tell of the data.
+    sample_weight : None, default=None
+        Must be None: a weighted record would count for more than one, and need as much more noise.
+    groups : None, default=None
+        Must be None: a person with several records would count for more than one, and need as much more
+        noise.
+    neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
+        What one person can change: a record's contents, the number of records being public; or whether it is
+        there at all. The second costs accuracy, and takes neither weights nor groups.
+    accountant : PrivacyAccountant or None, default=None
+        Budget that pays epsilon for this release, before it is drawn.
+    random_state : None, int, RandomState or Generator, default=None
+        None draws fresh randomness from the operating system. Anything else makes the release reproducible
+        and therefore NOT private.
+    label : str or None, default=None
+        The name of this release in the accountant's history; None: the name of the metric.
+    return_result : bool, default=False
+        Whether to return a `PrivateResult`, which also holds what may be published about the release.
+
+    Returns
+    -------
+    float or ndarray of shape (n_classes,)
+        Twice the true positives over that and the errors of both kinds; in [0, 1]. An array for
+        ``average=None`` only.
+        With ``return_result=True`` a `PrivateResult` with that value.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an input is invalid, as in scikit-learn, or an option is, or if the accountant counts releases
+        under another neighbouring relation.
+    PrivacyBudgetError
+        If the accountant has less than epsilon left; nothing is drawn.
+
+    Warns
+    -----
+    SeededReleaseWarning
+        If `random_state` is given.
+
+    See Also
+    --------
+    private_classification_report : Precision, recall and F1 of each label at once.
+    private_average_precision_score : Without a threshold.
+
+    Notes
+    -----
+    Guarantee: replacing any one record changes the probability of any result by at most a factor
+    exp(epsilon), given the model, the number of records and the arguments, which are public. With
+    neighboring="add_or_remove_one" the same holds when any one record is added or removed, and the number of
+    records is not public.
+
+    Noise is added to the fewest counts that determine the answer, not to the answer: true positives, the
+    errors that matter and the others for one label; for K labels the true positives and the errors of each.
+    Its size does not depend on the data, so the error of the answer is about 1 / (epsilon times the records
+    of the class). A label without records, by the noisy counts, is 0/0: `zero_division`, and no warning.
+
+    References
+    ----------
+    M. Hardt and K. Talwar, "On the Geometry of Differential Privacy", 2010, doi:10.1145/1806689.1806786, for
+    noise in the norm of the sensitivity.
+
+    Examples
+    --------
+    >>> from dp_metrics import private_f1_score
+    >>> y_true = ["ham"] * 900 + ["spam"] * 100
+    >>> y_pred = ["ham"] * 890 + ["spam"] * 90 + ["ham"] * 20
+    >>> score = private_f1_score(
+    ...     y_true, y_pred, epsilon=1.0, labels=["ham", "spam"], pos_label="spam"
+    ... )
+    >>> 0.72 < score < 0.96  # exactly 0.842
+    True
+    """
+    return F1.release(locals())
+
+
+JACCARD = confusion_row(
+    "private_jaccard_score", partial(_ratio_plan, "jaccard"), _RATIO_OPTIONS, greater_is_better=True
+)
+
+
+def private_jaccard_score(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    epsilon: float,
+    labels: ArrayLike | None = None,
+    pos_label: Any = 1,
+    average: str | None = "binary",
+    zero_division: float | str = 0.0,
+    sample_weight: None = None,
+    groups: None = None,
+    neighboring: str = "replace_one",
+    accountant: PrivacyAccountant | None = None,
+    random_state: RandomState = None,
+    label: str | None = None,
+    return_result: bool = False,
+) -> float | Any:
+    """Jaccard score (share of right ones among those that are or were predicted positive), privately.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        True labels, each one of `labels`.
+    y_pred : array-like of shape (n_samples,)
+        Labels predicted by a model that was not trained on these records, each one of `labels`.
+    epsilon : float
+        Privacy parameter, > 0: smaller is more private and less accurate.
+    labels : array-like of shape (n_classes,) or None, default=None
+        The public label set, in the order of the results. None: 0 and 1. Every true and predicted label must
+        be one of them; they are never inferred from the data. scikit-learn's other use of this argument, to
+        average over some of the labels, is not served.
+    pos_label : label, default=1
+        The label that counts as positive for ``average="binary"``.
+    average : {"binary", "macro", "weighted", "micro"} or None, default="binary"
+        "binary": of `pos_label`, for two labels. "macro": the mean over all of `labels`; "weighted": weighted
+        by how often each is the true one; "micro": of all labels together. None: one for each label.
+    zero_division : float or "warn", default=0.0
+        What 0/0 is, by the noisy counts: 0, 1, or for a mean NaN, to leave such labels out. "warn" is 0
+        without a warning, which would tell of the data.
+    sample_weight : None, default=None
+        Must be None: a weighted record would count for more than one, and need as much more noise.
+    groups : None, default=None
+        Must be None: a person with several records would count for more than one, and need as much more
+        noise.
+    neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
+        What one person can change: a record's contents, the number of records being public; or whether it is
+        there at all. The second costs accuracy, and takes neither weights nor groups.
+    accountant : PrivacyAccountant or None, default=None
+        Budget that pays epsilon for this release, before it is drawn.
+    random_state : None, int, RandomState or Generator, default=None
+        None draws fresh randomness from the operating system. Anything else makes the release reproducible
+        and therefore NOT private.
+    label : str or None, default=None
+        The name of this release in the accountant's history; None: the name of the metric.
+    return_result : bool, default=False
+        Whether to return a `PrivateResult`, which also holds what may be published about the release.
+
+    Returns
+    -------
+    float or ndarray of shape (n_classes,)
+        True positives over these and the errors of both kinds; in [0, 1]. An array for ``average=None``
+        only.
+        With ``return_result=True`` a `PrivateResult` with that value.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an input is invalid, as in scikit-learn, or an option is, or if the accountant counts releases
+        under another neighbouring relation.
+    PrivacyBudgetError
+        If the accountant has less than epsilon left; nothing is drawn.
+
+    Warns
+    -----
+    SeededReleaseWarning
+        If `random_state` is given.
+
+    See Also
+    --------
+    private_classification_report : Precision, recall and F1 of each label at once.
+    private_average_precision_score : Without a threshold.
+
+    Notes
+    -----
+    Guarantee: replacing any one record changes the probability of any result by at most a factor
+    exp(epsilon), given the model, the number of records and the arguments, which are public. With
+    neighboring="add_or_remove_one" the same holds when any one record is added or removed, and the number of
+    records is not public.
+
+    Noise is added to the fewest counts that determine the answer, not to the answer: true positives, the
+    errors that matter and the others for one label; for K labels the true positives and the errors of each.
+    Its size does not depend on the data, so the error of the answer is about 1 / (epsilon times the records
+    of the class). A label without records, by the noisy counts, is 0/0: `zero_division`, and no warning.
+
+    References
+    ----------
+    M. Hardt and K. Talwar, "On the Geometry of Differential Privacy", 2010, doi:10.1145/1806689.1806786, for
+    noise in the norm of the sensitivity.
+
+    Examples
+    --------
+    >>> from dp_metrics import private_jaccard_score
+    >>> y_true = ["ham"] * 900 + ["spam"] * 100
+    >>> y_pred = ["ham"] * 890 + ["spam"] * 90 + ["ham"] * 20
+    >>> score = private_jaccard_score(
+    ...     y_true, y_pred, epsilon=1.0, labels=["ham", "spam"], pos_label="spam"
+    ... )
+    >>> 0.61 < score < 0.85  # exactly 0.727
+    True
+    """
+    return JACCARD.release(locals())

@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from dp_metrics.inputs.floats import Floats
-from dp_metrics.metrics._confusion import (
+from dp_metrics.metrics.labels.counts import (
     MOST_MATRIX_LABELS,
     Counts,
     Layout,
@@ -23,6 +23,7 @@ Average: TypeAlias = str | None
 
 
 def normalized(counts: Counts, *, normalize: str | None) -> Floats:
+    """Return the matrix, or shares of its rows, its columns or all of it."""
     matrix = counts.matrix
     assert matrix is not None
     if normalize is None:
@@ -84,11 +85,13 @@ def _mean(values: Floats, weights: Floats) -> float:
 
 
 def balanced(counts: Counts, *, chance: float, undefined: float) -> float:
+    """Return the mean recall, with this recall shifted to 0."""
     score = ratio(counts, kind="recall", average="macro", place=0, undefined=undefined)
     return float((score - chance) / (1 - chance))
 
 
 def matthews(counts: Counts) -> float:
+    """Return the correlation of true and predicted labels, 0 where it is 0/0."""
     n, true, predicted = counts.n, counts.true, counts.predicted
     above = counts.right.sum() * n - true @ predicted
     below = float(np.maximum(n**2 - true @ true, 0.0) * np.maximum(n**2 - predicted @ predicted, 0.0))
@@ -96,6 +99,7 @@ def matthews(counts: Counts) -> float:
 
 
 def kappa(counts: Counts, *, weights: str | None) -> float:
+    """Return the agreement beyond chance, with linear or quadratic costs of errors or equal ones."""
     n, true, predicted = counts.n, counts.true, counts.predicted
     if weights is None:
         observed, expected = (n - counts.right.sum()) * n, n**2 - true @ predicted

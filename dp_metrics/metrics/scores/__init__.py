@@ -1,0 +1,1 @@
+"""Metrics of scores: how well they order, and how well they are calibrated."""

@@ -1,0 +1,267 @@
+"""Metrics by group: values, the cost of private and public membership, and what is refused."""
+
+import functools
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+from helpers import NoEntropy, messages, seeded
+from sklearn import metrics as sk
+
+import dp_metrics as dp
+from dp_metrics import PrivateMetricFrame, auditing
+from dp_metrics.fairness.frame import WITHIN_GROUPS
+
+RNG = np.random.default_rng(0)
+N = 600
+Y = (RNG.random(N) < 0.4).astype(int)
+PRED = np.where(RNG.random(N) < 0.8, Y, 1 - Y)
+PROBA = np.clip(0.6 * Y + 0.4 * RNG.random(N), 0, 1)
+RACE = np.array(["a", "b", "c"])[RNG.choice(3, N, p=[0.6, 0.3, 0.1])]
+NO_NOISE = 1e7
+LABELS = ["a", "b", "c"]
+
+
+def frame(metrics, y=Y, p=PRED, by=RACE, **settings):
+    settings = {"group_labels": LABELS, "epsilon": NO_NOISE, **settings}
+    return PrivateMetricFrame(metrics=metrics, y_true=y, y_pred=p, sensitive_features=by, **settings)
+
+
+def exact(twin, p=PRED):
+    return {group: twin(Y[group == RACE], p[group == RACE]) for group in LABELS}
+
+
+EVERY = pytest.mark.parametrize(
+    "settings", [{}, {"membership": "public"}, {"neighboring": "add_or_remove_one"}], ids=str
+)
+
+
+@EVERY
+def test_values_are_those_of_each_group_and_of_all(settings):
+    several = {
+        "recall": dp.private_recall_score,
+        "true negatives": functools.partial(dp.private_recall_score, pos_label=0),
+        "f1": dp.private_f1_score,
+        "accuracy": dp.private_accuracy_score,
+    }
+    made = frame(several, **settings)
+    twins = {
+        "recall": sk.recall_score,
+        "true negatives": functools.partial(sk.recall_score, pos_label=0),
+        "f1": sk.f1_score,
+        "accuracy": sk.accuracy_score,
+    }
+    for name, twin in twins.items():
+        values = exact(twin)
+        assert {group: row[name] for group, row in made.by_group.items()} == pytest.approx(values)
+        assert made.overall[name] == pytest.approx(twin(Y, PRED))
+        low, high = min(values.values()), max(values.values())
+        assert made.group_max()[name] == pytest.approx(high)
+        assert made.group_min()[name] == pytest.approx(low)
+        assert made.difference()[name] == pytest.approx(high - low, abs=1e-7)
+        assert made.ratio()[name] == pytest.approx(low / high)
+        away = max(abs(value - twin(Y, PRED)) for value in values.values())
+        assert made.difference("to_overall")[name] == pytest.approx(away, abs=1e-7)
+    sizes = {group: int((group == RACE).sum()) for group in LABELS}
+    assert made.group_sizes == pytest.approx(sizes)
+    table = made.by_group.to_frame()
+    assert list(table.index) == LABELS
+    assert list(table.columns) == list(several)
+
+
+@EVERY
+@pytest.mark.parametrize(
+    ("metric", "twin", "p"),
+    [
+        (dp.private_brier_score_loss, sk.brier_score_loss, PROBA),
+        (dp.private_roc_auc_score, sk.roc_auc_score, PROBA),
+        (functools.partial(dp.private_mae, bounds=(0, 1)), sk.mean_absolute_error, PROBA),
+        (functools.partial(dp.private_mse, mechanism="hazard"), sk.mean_squared_error, PROBA),
+    ],
+)
+def test_any_other_metric_is_released_for_each_group(metric, twin, p, settings):
+    made = frame(metric, p=p, epsilon=1e9, **settings)
+    assert dict(made.by_group) == pytest.approx(exact(twin, p), rel=1e-3)
+    assert made.overall == pytest.approx(twin(Y, p), rel=1e-3)
+    assert (made.group_sizes is None) == (made.membership == "private")
+    none = frame(metric, p=p, overall_share=0, **settings)
+    assert none.overall is None
+    assert none.ratio() <= 1
+    with pytest.raises(ValueError, match="overall_share"):
+        none.difference("to_overall")
+
+
+def test_several_features_make_a_group_of_each_combination():
+    sex = np.where(RNG.random(N) < 0.5, "f", "m")
+    groups = list(itertools.product(LABELS, ["f", "m"]))
+    for features in (pd.DataFrame({"race": RACE, "sex": sex}), np.stack([RACE, sex], axis=1)):
+        made = frame(dp.private_recall_score, by=features, group_labels=[LABELS, ["f", "m"]])
+        assert list(made.by_group) == groups
+        for race, of_sex in groups:
+            rows = (race == RACE) & (sex == of_sex)
+            assert made.by_group[race, of_sex] == pytest.approx(sk.recall_score(Y[rows], PRED[rows]))
+        assert made.by_group.to_frame().index.nlevels == 2
+
+
+def test_data_of_any_form_and_groups_without_records():
+    settings = {"group_labels": ["c", "nobody", "a", "b"], "random_state": seeded()}
+    expected = frame(dp.private_recall_score, **settings)
+    assert list(expected.by_group) == ["c", "nobody", "a", "b"]
+    assert expected.by_group["nobody"] == 0
+    for convert in (list, lambda a: a.tolist(), lambda a: pd.Series(a, index=range(N, 0, -1))):
+        made = frame(*(dp.private_recall_score, *map(convert, (Y, PRED, RACE))), **settings)
+        assert dict(made.by_group) == dict(expected.by_group)
+    # a list of rows has columns in a group without records too
+    three = np.stack([PROBA / 2, 1 - PROBA, PROBA / 2], axis=1)
+    for proba in (three, three.tolist()):
+        made = frame(dp.private_brier_score_loss, p=proba, **{**settings, "epsilon": 1e9})
+        assert made.by_group["nobody"] == pytest.approx(0, abs=1e-6)
+
+
+def test_the_spend_comes_before_the_draw_under_a_relation_of_its_own():
+    budget = dp.PrivacyAccountant(1.0)
+    with pytest.raises(NoEntropy.Drawn):
+        frame(dp.private_recall_score, epsilon=0.25, accountant=budget, random_state=NoEntropy())
+    frame({"r": dp.private_recall_score, "b": dp.private_accuracy_score}, epsilon=0.25, accountant=budget)
+    with pytest.raises(dp.PrivacyBudgetError):
+        frame(dp.private_recall_score, epsilon=0.75, accountant=budget, random_state=NoEntropy())
+    assert [(s.epsilon, s.label, s.neighboring) for s in budget.history] == [
+        (0.25, "PrivateMetricFrame", "replace_one")
+    ] * 2
+    with pytest.raises(ValueError, match="kept under"):
+        frame(dp.private_recall_score, epsilon=0.1, accountant=budget, membership="public")
+    public = dp.PrivacyAccountant(1.0)
+    made = frame(
+        dp.private_recall_score, epsilon=0.5, accountant=public, membership="public", label="by race"
+    )
+    assert [(s.label, s.neighboring) for s in public.history] == [("by race", WITHIN_GROUPS)]
+    assert made.neighboring == WITHIN_GROUPS
+
+
+@pytest.mark.parametrize(
+    ("changed", "error", "match"),
+    [
+        ({"group_labels": None}, ValueError, "group_labels must be the public labels"),
+        (
+            {"group_labels": ["a", "b"]},
+            ValueError,
+            "sensitive_features contains a label that is not in labels",
+        ),
+        ({"group_labels": [LABELS, ["f", "m"]]}, ValueError, "each of the sensitive_features"),
+        ({"by": RACE[:-1]}, ValueError, "inconsistent numbers of samples"),
+        ({"membership": "secret"}, ValueError, "membership must be one of"),
+        ({"membership": "public", "neighboring": "add_or_remove_one"}, ValueError, "membership='public'"),
+        ({"overall_share": 1.0}, ValueError, "overall_share"),
+        ({"epsilon": 0}, ValueError, "epsilon"),
+        ({"accountant": 1.0}, TypeError, "accountant"),
+        ({"metrics": sk.recall_score}, TypeError, "private metrics of this package"),
+        ({"metrics": dp.private_variance}, TypeError, "private metrics of this package"),
+        ({"metrics": {}}, ValueError, "metrics must be"),
+        ({"metrics": functools.partial(dp.private_mae, epsilon=1.0)}, ValueError, "epsilon is no option"),
+        ({"metrics": functools.partial(dp.private_mae, color=1.0)}, TypeError, "unexpected keyword"),
+        ({"metrics": functools.partial(dp.private_f1_score, pos_label=7)}, ValueError, "pos_label"),
+    ],
+)
+def test_bad_arguments_are_refused_before_anything_is_spent(changed, error, match):
+    budget = dp.PrivacyAccountant(1.0)
+    settings = {"epsilon": 1.0, "accountant": budget, "random_state": NoEntropy(), **changed}
+    with pytest.raises(error, match=match):
+        frame(settings.pop("metrics", dp.private_recall_score), **settings)
+    assert budget.spent == 0
+
+
+def test_a_group_outside_the_public_ones_is_refused_without_being_named():
+    features = RACE.astype(object)
+    features[3] = "98765 Main Street"
+    with pytest.raises(ValueError, match="not in labels") as caught:
+        frame(dp.private_recall_score, by=features, random_state=NoEntropy())
+    assert not any("98765" in message for message in messages(caught.value))
+
+
+# One person moves to the other group: classification.md, D.6.
+BEFORE = [1, 1, 0, 1], [1, 0, 0, 1], [1, 1, 0, 0]
+AFTER = [1, 1, 0, 1], [1, 0, 0, 1], [1, 1, 1, 0]
+
+
+def filtered(records):
+    y, p, group = map(np.array, records)
+    return y[group == 1], p[group == 1]
+
+
+@pytest.mark.parametrize("mechanism", ["geometric", "hazard"])
+def test_rows_filtered_by_a_private_column_have_no_guarantee(mechanism):
+    data = filtered(BEFORE), filtered(AFTER)
+    loss = auditing.metric_loss(dp.private_accuracy_score, *data, epsilon=1.0, mechanism=mechanism)
+    assert loss == math.inf
+    together = auditing.frame_loss(
+        functools.partial(dp.private_accuracy_score, mechanism=mechanism),
+        BEFORE,
+        AFTER,
+        group_labels=[0, 1],
+        epsilon=1.0,
+    )
+    assert together <= 1.0
+
+
+FRAMED = {
+    "one table": dp.private_recall_score,
+    "a shared table": {"f1": dp.private_f1_score, "matrix": dp.private_confusion_matrix},
+    "two tables and a count": {
+        "macro f1 of five": functools.partial(dp.private_f1_score, labels=[0, 1, 2, 3, 4], average="macro"),
+        "recall": dp.private_recall_score,
+        "accuracy": dp.private_accuracy_score,
+    },
+    "areas": functools.partial(dp.private_roc_auc_score, mechanism=dp.Hazard(resolution=0.2)),
+    "areas with sizes": dp.private_roc_auc_score,
+    "losses": functools.partial(dp.private_mae, bounds=(0, 1)),
+}
+
+
+def neighbours(settings):
+    """Yield data sets of 4 records of two groups, and a neighbour of each."""
+    rng = np.random.default_rng(1)
+    within = settings.get("membership") == "public"
+    for _ in range(30):
+        y, p, g = rng.integers(0, 2, (3, 4))
+        other = [array.copy() for array in (y, p, g)]
+        other[0][0], other[1][0] = 1 - y[0], 1 - p[0]
+        if not within:
+            other[2][0] = 1 - g[0]
+        elif len({*g}) < 2:
+            continue
+        if settings.get("neighboring") == "add_or_remove_one":
+            yield (y, p, g), (y[1:], p[1:], g[1:])
+        else:
+            yield (y, p, g), tuple(other)
+
+
+@EVERY
+@pytest.mark.parametrize("name", FRAMED)
+@pytest.mark.filterwarnings("ignore:.*mostly noise")
+def test_the_exact_loss_of_a_frame_is_at_most_epsilon_and_attained(name, settings):
+    worst = 0.0
+    for epsilon in (1.0, 3.0):
+        for a, b in neighbours(settings):
+            loss = auditing.frame_loss(
+                FRAMED[name], a, b, group_labels=[0, 1], epsilon=epsilon, overall_share=0.0, **settings
+            )
+            assert loss <= epsilon * (1 + 1e-12)
+            worst = max(worst, loss / epsilon)
+    if "areas" not in name and name != "losses":  # counts attain it; four records rarely show it of a ranking
+        assert worst >= 0.99
+    assert worst >= 0.4
+
+
+def test_group_releases_at_the_whole_epsilon_are_rejected():
+    """The defect: a release for each group at epsilon under add_or_remove_one, not at a half of it."""
+    a, b = filtered(BEFORE), filtered(AFTER)
+    rest = [tuple(np.array(x)[np.array(side[2]) == 0] for x in side[:2]) for side in (BEFORE, AFTER)]
+    options = {"epsilon": 1.0, "neighboring": "add_or_remove_one", "mechanism": "geometric"}
+    loss = sum(auditing.metric_loss(dp.private_accuracy_score, *pair, **options) for pair in ((a, b), rest))
+    assert loss == 2.0
+    options["epsilon"] = Fraction(1, 2)
+    loss = sum(auditing.metric_loss(dp.private_accuracy_score, *pair, **options) for pair in ((a, b), rest))
+    assert loss == 1.0

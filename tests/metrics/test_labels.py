@@ -1,0 +1,199 @@
+"""Metrics of labels beside scikit-learn's at a huge epsilon, and what they refuse."""
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+from helpers import NoEntropy, assert_refused, seeded
+from sklearn import metrics as sk
+
+import dp_metrics as dp
+
+NO_NOISE = 1e6
+RATIOS = ("precision", "recall", "f1", "jaccard")
+# the last is in no order, so that rows and columns must follow it
+LABEL_SETS = [["no", "yes"], [3, 1, 2], ["egg", "ham", "spam", "tea", "jam"], list(range(12))]
+
+
+def made(labels, n=200, absent=False):
+    rng = np.random.default_rng(len(labels))
+    k = len(labels) - absent
+    true = rng.integers(0, k, n)
+    pred = np.where(rng.random(n) < 0.7, true, rng.integers(0, k, n))
+    return np.array(labels)[true], np.array(labels)[pred]
+
+
+@pytest.fixture(params=["replace_one", "add_or_remove_one"])
+def ask(request):
+    def without_noise(name, y, p, labels, **options):
+        function = getattr(dp, f"private_{name}")
+        settings = {"epsilon": NO_NOISE, "random_state": seeded(), "neighboring": request.param}
+        return function(y, p, labels=labels, **settings, **options)
+
+    return without_noise
+
+
+@pytest.mark.parametrize("labels", LABEL_SETS, ids=len)
+@pytest.mark.parametrize("n", [6, 200])
+def test_confusion_matrices(ask, labels, n):
+    y, p = made(labels, n)
+    for normalize in (None, "true", "pred", "all"):
+        ours = ask("confusion_matrix", y, p, labels, normalize=normalize)
+        np.testing.assert_allclose(ours, sk.confusion_matrix(y, p, labels=labels, normalize=normalize))
+
+
+@pytest.mark.parametrize("labels", LABEL_SETS, ids=len)
+@pytest.mark.parametrize("ratio", RATIOS)
+def test_ratios(ask, labels, ratio):
+    twin = getattr(sk, f"{ratio}_score")
+    for absent in (False, True):
+        y, p = made(labels, absent=absent)
+        for average in ("macro", "weighted", "micro", None):
+            for zero in (0.0, 1.0, math.nan):
+                if math.isnan(zero) and average in ("micro", None):
+                    continue
+                options = {"average": average, "zero_division": zero}
+                if ratio == "jaccard" and math.isnan(zero):  # scikit-learn has no NaN there
+                    continue
+                ours = ask(f"{ratio}_score", y, p, labels, **options)
+                np.testing.assert_allclose(ours, twin(y, p, labels=labels, **options), atol=1e-12)
+    if len(labels) == 2:
+        for positive in labels:
+            ours = ask(f"{ratio}_score", y, p, labels, pos_label=positive)
+            assert ours == pytest.approx(twin(y, p, labels=labels, pos_label=positive, zero_division=0))
+
+
+@pytest.mark.parametrize("labels", LABEL_SETS, ids=len)
+def test_scores_of_the_whole_matrix(ask, labels):
+    y, p = made(labels)
+    assert ask("matthews_corrcoef", y, p, labels) == pytest.approx(sk.matthews_corrcoef(y, p))
+    for weights in (None, "linear", "quadratic"):
+        ours = ask("cohen_kappa_score", y, p, labels, weights=weights)
+        assert ours == pytest.approx(sk.cohen_kappa_score(y, p, labels=labels, weights=weights))
+    for adjusted in (False, True):
+        ours = ask("balanced_accuracy_score", y, p, labels, adjusted=adjusted)
+        assert ours == pytest.approx(sk.balanced_accuracy_score(y, p, adjusted=adjusted))
+    # an absent label counts 0 unless it is left out
+    more = [*labels, type(labels[0])(99)]
+    share = len(labels) / len(more)
+    score = sk.balanced_accuracy_score(y, p)
+    assert ask("balanced_accuracy_score", y, p, more) == pytest.approx(share * score)
+    assert ask("balanced_accuracy_score", y, p, more, zero_division=math.nan) == pytest.approx(score)
+
+
+@pytest.mark.parametrize("labels", LABEL_SETS, ids=len)
+@pytest.mark.parametrize("digits", [2, 4])
+def test_the_report_is_laid_out_as_scikit_learns(ask, labels, digits):
+    y, p = made(labels)
+    text = ask("classification_report", y, p, labels, digits=digits)
+    assert text == sk.classification_report(y, p, labels=labels, digits=digits)
+    table = ask("classification_report", y, p, labels, output_dict=True)
+    twin = sk.classification_report(y, p, labels=labels, output_dict=True)
+    assert list(table) == list(twin)
+    for name, row in twin.items():
+        assert table[name] == pytest.approx(row)
+
+
+def test_names_in_a_report():
+    y, p = [0, 1, 1, 0], [0, 1, 0, 0]
+    names = ["healthy people", "sick"]
+    text = dp.private_classification_report(y, p, epsilon=NO_NOISE, target_names=names)
+    assert text == sk.classification_report(y, p, target_names=names)
+    for wrong in (["a"], ["a", "a"], ["a", "accuracy"]):
+        with pytest.raises(ValueError, match=r"target_names|names of the labels"):
+            dp.private_classification_report(y, p, epsilon=1.0, target_names=wrong, random_state=NoEntropy())
+
+
+NOTHING = [([0] * 50, [0] * 50), ([1] * 50, [0] * 50), ([0], [1])]
+
+
+@pytest.mark.parametrize("data", NOTHING)
+@pytest.mark.parametrize("epsilon", [1e-300, 1e-3, 1.0, 1e300])
+def test_one_class_only_is_no_reason_to_warn_or_fail(data, epsilon):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for ratio in RATIOS:
+            for options in ({}, {"average": "macro"}, {"average": "weighted"}, {"zero_division": 1}):
+                value = getattr(dp, f"private_{ratio}_score")(*data, epsilon=epsilon, **options)
+                assert 0 <= value <= 1
+        for name in ("matthews_corrcoef", "cohen_kappa_score"):
+            assert -1 <= getattr(dp, f"private_{name}")(*data, epsilon=epsilon) <= 1
+        assert 0 <= dp.private_balanced_accuracy_score(*data, epsilon=epsilon) <= 1
+        assert np.isfinite(dp.private_confusion_matrix(*data, epsilon=epsilon, normalize="true")).all()
+        assert dp.private_classification_report(*data, epsilon=epsilon).count("\n") == 8
+
+
+def test_zero_division_warn_is_zero_without_a_warning():
+    y = [0] * 1000
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert dp.private_recall_score(y, y, epsilon=NO_NOISE, zero_division="warn") == 0
+    assert dp.private_recall_score(y, y, epsilon=NO_NOISE, zero_division=1) == 1
+    assert dp.private_recall_score(y, y, epsilon=NO_NOISE, zero_division=math.nan, average="macro") == 1
+
+
+def test_averages_of_one_kind_are_accuracy():
+    y, p = made(LABEL_SETS[2])
+    for ratio, average in [
+        ("recall", "weighted"),
+        ("recall", "micro"),
+        ("precision", "micro"),
+        ("f1", "micro"),
+    ]:
+        metric = getattr(dp, f"private_{ratio}_score")
+        result = metric(y, p, epsilon=1.0, labels=LABEL_SETS[2], average=average, return_result=True)
+        right, wrong = result.drawn["counts"]  # two cells suffice
+        assert right + wrong == 200
+        assert result.value == pytest.approx(min(max(right, 0), 200) / 200)
+
+
+Y, P = ["no", "yes"] * 3, ["no", "no", "yes"] * 2
+PUBLIC = {"labels": ["no", "yes"], "pos_label": "yes"}
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({}, r"y_true holds labels that are no numbers: pass labels=\[...\]"),
+        ({"labels": ["no", "yes"]}, "pos_label is not one of the public labels"),
+        ({**PUBLIC, "labels": ["no", "maybe"]}, "not one of the public labels|not in labels"),
+        ({**PUBLIC, "labels": ["no", "yes", "no"]}, "must all be different"),
+        ({**PUBLIC, "labels": ["yes"]}, "at least two labels"),
+        ({**PUBLIC, "labels": ["no", "yes", "maybe"]}, "Target is multiclass but average='binary'"),
+        ({**PUBLIC, "average": "samples"}, "average='samples'"),
+        ({**PUBLIC, "average": "mean"}, "average must be one of"),
+        ({**PUBLIC, "zero_division": 0.5}, "zero_division must be"),
+        ({**PUBLIC, "zero_division": math.nan}, "a result is finite"),
+        ({**PUBLIC, "sample_weight": [1.0] * 6}, "takes no sample_weight: a weighted record"),
+        ({**PUBLIC, "groups": [1] * 6}, "takes no groups: a person with several records"),
+    ],
+)
+def test_bad_options_are_refused_before_anything_is_spent(options, match):
+    budget = dp.PrivacyAccountant(1.0)
+    with pytest.raises(ValueError, match=match):
+        dp.private_f1_score(Y, P, epsilon=1.0, accountant=budget, random_state=NoEntropy(), **options)
+    assert budget.spent == 0
+
+
+def test_labels_outside_the_public_set_are_refused_without_being_named():
+    labels = {"labels": ["no", "yes"], "epsilon": 1.0}
+    for data in ((["98765", *Y[1:]], P), (Y, ["98765", *P[1:]])):
+        assert_refused(dp.private_confusion_matrix, data, ValueError, "not in labels", **labels)
+    for bad in ([0, 1, 987654], [0, 1, math.nan], [0, 1, "98765"]):
+        assert_refused(dp.private_confusion_matrix, (bad, [0, 1, 1]), ValueError, epsilon=1.0)
+
+
+def test_a_thousand_labels():
+    labels = np.arange(1000)
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 1000, 100_000)
+    p = np.where(rng.random(100_000) < 0.8, y, rng.integers(0, 1000, 100_000))
+    settings = {"labels": labels, "epsilon": 1.0, "random_state": seeded()}
+    f1 = dp.private_f1_score(y, p, average="macro", **settings)
+    assert f1 == pytest.approx(sk.f1_score(y, p, average="macro"), abs=0.01)
+    recalls = dp.private_recall_score(y, p, average=None, **settings)
+    assert np.abs(recalls - sk.recall_score(y, p, average=None)).mean() < 0.03  # 2 / (epsilon n_k) is 0.02
+    matrix = dp.private_confusion_matrix(y, p, **settings)
+    assert matrix.shape == (1000, 1000)
+    assert matrix.sum() == pytest.approx(100_000)

@@ -1,0 +1,168 @@
+"""Tables of counts: their sensitivity by enumeration, the exact loss of their noise, and plausible counts."""
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dp_metrics as dp
+from dp_metrics._random import SeededEntropy
+from dp_metrics.analysis._law_comparison import draw_loss
+from dp_metrics.mechanisms import Geometric
+from dp_metrics.metrics.labels.counts import (
+    matrix_layout,
+    of_each_label,
+    of_one_label,
+    right_or_wrong,
+    whole,
+)
+from dp_metrics.release.draws import VectorDraw
+from dp_metrics.release.tables import CountTable, plausible_counts
+
+LAYOUTS = {
+    "right or wrong": lambda k: right_or_wrong(),
+    "matrix": whole,
+    "all of each label": lambda k: of_each_label(k, "missed", "wrong"),
+    "recall": lambda k: of_each_label(k, "missed"),
+    "precision": lambda k: of_each_label(k, "wrong"),
+    "errors of both kinds": lambda k: of_each_label(k, "either"),
+    "recall of one": lambda k: of_one_label(1, "missed"),
+    "precision of one": lambda k: of_one_label(1, "wrong"),
+    "f1 of one": lambda k: of_one_label(k - 1, "either"),
+    "usual": matrix_layout,
+}
+
+
+def counts_of(layout, labels, *records):
+    matrix = np.zeros((labels, labels), dtype=np.int64)
+    for record in records:
+        matrix[record] += 1
+    return layout.of(matrix)
+
+
+def weights_of(layout):
+    return [weight for size, weight in layout.cells for _ in range(size)]
+
+
+@pytest.mark.parametrize("labels", [2, 3, 4])
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_a_record_moves_the_weighted_counts_by_two_if_replaced_and_by_one_if_added(name, labels):
+    layout = LAYOUTS[name](labels)
+    weights = weights_of(layout)
+    records = list(itertools.product(range(labels), repeat=2))
+
+    def distance(x, y):
+        return sum(w * abs(int(a) - int(b)) for w, a, b in zip(weights, x, y, strict=True))
+
+    alone = [counts_of(layout, labels, record) for record in records]
+    assert max(distance(x, 0 * x) for x in alone) == 1
+    assert max(distance(x, y) for x, y in itertools.product(alone, repeat=2)) == 2
+    if layout.is_partition:
+        assert {int(x.sum()) for x in alone} == {1}
+        assert set(weights) == {1}
+    # what is read of exact counts is what the matrix says
+    several = [(0, 0), (1, 1), (0, 1), (labels - 1, 0), (1, 1)]
+    read = layout.read(counts_of(layout, labels, *several).astype(float))
+    assert read.n == len(several)
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(1), Fraction(3)])
+@pytest.mark.parametrize("private_n", [False, True])
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_the_exact_loss_of_a_table_is_epsilon_and_no_more(name, private_n, epsilon):
+    layout, labels = LAYOUTS[name](3), 3
+    records = list(itertools.product(range(labels), repeat=2))
+
+    def draw(*chosen):
+        counts = counts_of(layout, labels, (0, 0), (1, 2), *chosen)
+        table = CountTable(counts, 2 + len(chosen), layout.cells, layout.is_partition)
+        return table.prepare(Geometric(), epsilon, private_n=private_n)
+
+    pairs = [((a,), ()) for a in records] if private_n else itertools.combinations([(a,) for a in records], 2)
+    losses = [draw_loss(draw(*a), draw(*b), 1) for a, b in pairs]
+    assert 0.99 * float(epsilon) <= max(losses) <= float(epsilon)
+
+
+def test_independent_noise_at_the_whole_rate_is_rejected():
+    """Four cells, each with noise of rate epsilon: a replaced record costs twice what is claimed."""
+    a, b = ((3, 1, 0, 2), (2, 2, 0, 2))
+    claimed = ((4, Fraction(1)),)
+    assert draw_loss(VectorDraw(a, claimed), VectorDraw(b, claimed), 1) == 2
+    # with the sum 0, data sets of different size have different outputs
+    half = ((4, Fraction(1, 2)),)
+    assert draw_loss(VectorDraw(a, half, True), VectorDraw((3, 1, 0, 3), half, True), 1) == math.inf
+    assert draw_loss(VectorDraw(a, half, True), VectorDraw(b, half, True), 1) == 1
+    assert draw_loss(VectorDraw(a, half, True), VectorDraw(b, half, False), 1) == math.inf
+
+
+@pytest.mark.parametrize("cells", [2, 3, 4])
+def test_the_worst_ratio_of_zero_sum_noise_is_e_to_the_epsilon_over_all_outputs(cells):
+    """Over the lattice of outputs with the sum n, in exact rationals with q in place of exp(-epsilon / 2)."""
+    q, radius = Fraction(3, 5), 6
+    outputs = [z for z in itertools.product(range(-radius, radius + 1), repeat=cells) if sum(z) == 0]
+
+    def weight(z, x):
+        return q ** sum(abs(a - b) for a, b in zip(z, x, strict=True))
+
+    zero, moved = (0,) * cells, (1, -1, *(0,) * (cells - 2))
+    ratios = [weight(z, zero) / weight(z, moved) for z in outputs]
+    assert max(ratios) == q**-2
+    assert min(ratios) == q**2
+
+
+@pytest.mark.parametrize(("cells", "zero_sum"), [(256, True), (257, False)])
+def test_many_cells_have_independent_noise(cells, zero_sum):
+    table = CountTable(np.ones(cells, dtype=np.int64), cells, ((cells, Fraction(1)),), True)
+    draw = table.prepare(Geometric(), Fraction(1), private_n=False)
+    assert draw.zero_sum == zero_sum
+    (noisy, drawn), total = draw(SeededEntropy(0), None), cells
+    assert drawn == {"counts": list(noisy)}
+    assert (sum(noisy) == total) == zero_sum
+    assert not table.prepare(Geometric(), Fraction(1), private_n=True).zero_sum
+
+
+COUNTS = st.lists(st.integers(-40, 60), min_size=2, max_size=8)
+WEIGHTS = st.sampled_from([Fraction(1), Fraction(1, 2)])
+
+
+@given(COUNTS, st.integers(1, 80), WEIGHTS)
+@settings(max_examples=200, deadline=None)
+def test_plausible_counts_are_the_nearest_that_can_be(noisy, n, weight):
+    size = len(noisy)
+    cells = ((1, Fraction(1)), (size - 1, weight))
+    w = np.array([1.0] + [float(weight)] * (size - 1))
+    x = plausible_counts(noisy, cells, n)
+    assert (x >= 0).all()
+    assert w @ x == pytest.approx(n, rel=1e-12)
+    # the optimum: what is left at 0 would have to fall, and all others moved by one weighted amount
+    moved = w * (np.array(noisy) - x)
+    kept = x > 1e-9
+    assert np.ptp(moved[kept]) == pytest.approx(0, abs=1e-9)
+    assert (moved[~kept] <= moved[kept].max() + 1e-9).all()
+    np.testing.assert_array_equal(plausible_counts(noisy, cells, None), np.maximum(noisy, 0))
+
+
+def test_plausible_counts_of_no_record_and_of_any_size():
+    cells = ((3, Fraction(1)),)
+    np.testing.assert_array_equal(plausible_counts([5, -3, 0], cells, 0), np.zeros(3))
+    for noisy in ([10**400, -(10**400), 3], [2**52, 2**52, -(2**60)], [-(10**300)] * 3):
+        x = plausible_counts(noisy, cells, 7)
+        assert np.isfinite(x).all()
+        assert x.sum() == pytest.approx(7)
+    assert np.isfinite(plausible_counts([10**400, 1, -5], cells, None)).all()
+
+
+def test_the_noisy_counts_are_part_of_what_may_be_published():
+    y, p = [0, 1, 1, 0] * 50, [0, 1, 0, 0] * 50
+    result = dp.private_confusion_matrix(y, p, epsilon=1.0, return_result=True)
+    noisy = result.drawn["counts"]
+    assert sum(noisy) == 200
+    assert all(type(count) is int for count in noisy)
+    assert result.mechanism == "two-sided geometric noise with sum 0"
+    assert result.value.sum() == pytest.approx(200)
+    for metric in (dp.private_recall_score, dp.private_f1_score):
+        assert len(metric(y, p, epsilon=1.0, return_result=True).drawn["counts"]) == 3
