@@ -35,6 +35,7 @@ TITLES = {
     "metrics.regression": "Regression metrics",
     "metrics.regression_losses": "More regression losses",
     "metrics.classification": "Classification metrics",
+    "metrics.ranking": "Ranking metrics",
     "metrics.statistics": "Statistics of one column",
     "metrics.reports": "Reports",
     "release.result": "Results",

@@ -183,6 +183,10 @@ VARIANTS: dict[str, dict[str, str]] = {
     ),
     "private_zero_one_loss": _LABELS,
     "private_accuracy_score": _LABELS,
+    "private_roc_auc_score": {
+        "y_true": "y_true, one label",
+        **dict.fromkeys(("labels", "sample_weight", "groups", "mechanism"), OWN),
+    },
     "private_variance": _COLUMN,
     "private_std": _COLUMN,
     "private_mean": {"bounds": OWN},
@@ -270,8 +274,9 @@ def with_shared_parts(doc: str, function: str, defaults: dict[str, str], width: 
         if title not in VARIANTS.get(function, {}):
             parts[title] = "\n".join(entry(name, text, width) for name, text in block.items())
     own = [text for text in parts.get("Notes", "").split("\n\n") if not text.startswith("Guarantee:")]
-    has_groups = "groups" in defaults and not (function in METRICS and METRICS[function].refused)
-    guarantee = GUARANTEE.replace("{groups}", OF_GROUPS if has_groups else "")
+    refused = METRICS[function].refused if function in METRICS else {}
+    groups = "groups" in defaults and "groups" not in refused
+    guarantee = GUARANTEE.replace("{groups}", OF_GROUPS if groups else "")
     guarantee += PRIVATE_N if "neighboring" in defaults else ""
     parts["Notes"] = "\n\n".join([wrapped(guarantee, width), *filter(None, own)])
     if parts.keys() - SECTIONS:

@@ -36,6 +36,7 @@ from dp_metrics.metrics.precision_recall import (
     private_precision_score,
     private_recall_score,
 )
+from dp_metrics.metrics.ranking import private_roc_auc_score
 from dp_metrics.metrics.regression import (
     private_mae,
     private_mean_absolute_error,
@@ -131,6 +132,7 @@ __all__ = [
     "private_recall_score",
     "private_regression_report",
     "private_rmse",
+    "private_roc_auc_score",
     "private_roc_curve",
     "private_root_mean_squared_error",
     "private_std",

@@ -199,6 +199,14 @@ def r2(y, p):
     return 1 - np.mean((y - p) ** 2) / np.var(y) if np.var(y) > 0 else float((y == p).all())
 
 
+def roc_auc(y, score):
+    return sklearn_metrics.roc_auc_score(y, score) if 0 < np.mean(y) < 1 else 0.5
+
+
+def roc_auc_of_three(y, score):
+    return np.mean([roc_auc(y == k, score[:, k]) for k in range(3)])
+
+
 def brier_of_three(y, p):
     return ((p - np.eye(3)[y.astype(int)]) ** 2).sum(axis=1).mean()
 
@@ -337,6 +345,16 @@ CASES = {
         scored,
         1.0,
         reference=calibration_error,
+        **PROBABILITIES,
+    ),
+    "roc auc": Case("private_roc_auc_score", binary, 1.0, reference=roc_auc, zero=None, **PROBABILITIES),
+    "roc auc, 3 labels": Case(
+        "private_roc_auc_score",
+        multiclass,
+        1.0,
+        options={"multi_class": "ovr"},
+        reference=roc_auc_of_three,
+        zero=None,
         **PROBABILITIES,
     ),
     "mean": Case("private_mean", column, 4.0, options=WITHIN_4, lowest=-4.0, tolerance=1e-6, zero=None),

@@ -53,6 +53,7 @@ TWINS: dict[str, Callable[..., Any]] = {
     "unnormalized_zero_one_loss": at_a_large_epsilon(dp.private_zero_one_loss, normalize=False),
     "brier_score_loss": with_labels(dp.private_brier_score_loss),
     "log_loss": with_labels(dp.private_log_loss),
+    "roc_auc_score": with_labels(dp.private_roc_auc_score),
     "unnormalized_log_loss": lambda *a, **o: with_labels(dp.private_log_loss)(*a, normalize=False, **o),
 }
 
@@ -81,8 +82,10 @@ NOT_APPLICABLE: dict[str | tuple[str, str], str] = {
             "test_thresholded_multilabel_multioutput_permutations_invariance",
             "test_multilabel_sample_weight_invariance",
         )
-        for metric in ("brier_score_loss", "log_loss", "unnormalized_log_loss")
+        for metric in ("brier_score_loss", "log_loss", "unnormalized_log_loss", "roc_auc_score")
     },
+    ("test_averaging_multilabel", "roc_auc_score"): _NO_INDICATORS,
+    ("test_binary_sample_weight_invariance", "roc_auc_score"): "weights are refused, with the reason",
 }
 OLDER = hasattr(common, "test_thresholded_multilabel_multioutput_permutations_invariance")
 if OLDER:

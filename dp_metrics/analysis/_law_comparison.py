@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Sequence
 from decimal import Context, Decimal
 from fractions import Fraction
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,6 +20,7 @@ from dp_metrics.mechanisms.adaptive import AdaptiveLaw
 from dp_metrics.mechanisms.geometric import GeometricLaw, SumsLaw
 from dp_metrics.mechanisms.laplace import LaplaceLaw
 from dp_metrics.release.draws import BoundsDraw, Draw, SumsDraw, VectorDraw
+from dp_metrics.release.ranking import RankingDraw, RankingLaw
 from dp_metrics.sensitivity.exact import rounded_quotient
 
 __all__ = ["draw_law", "draw_loss", "finite_loss", "joint_losses", "law_loss"]
@@ -49,6 +50,8 @@ def draw_loss(a: Draw, b: Draw, count: int) -> float:
     """Return the loss of two prepared releases of one query, given a noisy count if they use one."""
     if isinstance(a, VectorDraw) and isinstance(b, VectorDraw):
         return _vector_loss(a, b)
+    if isinstance(a, RankingDraw) and isinstance(b, RankingDraw):
+        return _ranking_loss(a, b)
     return law_loss(draw_law(a, count), draw_law(b, count))
 
 
@@ -58,6 +61,8 @@ def draw_law(draw: Draw, count: int) -> OutputLaw:
         return draw.mechanism.output_distribution(draw.with_count(count), draw.epsilon)
     if isinstance(draw, SumsDraw):
         return draw.sums_law
+    if isinstance(draw, RankingDraw):
+        return RankingLaw(draw)
     raise TypeError("Only a release of one number has a law here.")
 
 
@@ -75,6 +80,41 @@ def _noise_loss(rate: Fraction, other_rate: Fraction, x: Sequence[int], y: Seque
     if rate != other_rate:
         return math.inf
     return float(rate * sum(abs(a - b) for a, b in zip(x, y, strict=True)))
+
+
+_DECIMALS = Context(prec=50)
+
+
+def _ranking_loss(a: RankingDraw, b: RankingDraw) -> float:
+    """Return the loss of the noisy sizes of the classes and the release together.
+
+    Given the noisy sizes, both are drawn by one rule; that depends on the smaller size only. So for each of
+    these the worst noisy sizes and the worst output are found apart, in either direction. With a
+    private number of records there are too many for all of them: a number of spread sizes is tried.
+    """
+    if a.rule != b.rule:
+        return math.inf
+    worst = Decimal(0)
+    for smaller, logs in _logs_of_sizes(a, b).items():
+        up, down = _hazard_logs(a.law_given(smaller), b.law_given(smaller))
+        for steps, log in ((max(logs), up), (-min(logs), down)):
+            rate = a.rule.rate * steps
+            size = _DECIMALS.divide(Decimal(rate.numerator), Decimal(rate.denominator))
+            worst = max(worst, _DECIMALS.add(size, log))
+    return float(worst)
+
+
+def _logs_of_sizes(a: RankingDraw, b: RankingDraw) -> dict[int, list[int]]:
+    """Return the log ratios of noisy sizes, in units of the rate, by the smaller size they lead to."""
+    if a.rule.n is not None:  # beyond 0 and n the ratio is constant
+        tried = [np.unique(np.linspace(-1, a.rule.n + 1, 203).astype(int)).tolist()]
+    else:
+        tried = [sorted({0, 1, 1 << 15, 1 << 30, x, y}) for x, y in zip(a.sizes, b.sizes, strict=True)]
+    found: dict[int, list[int]] = {}
+    for sizes in product(*tried):
+        log = sum(abs(s - y) - abs(s - x) for s, x, y in zip(sizes, a.sizes, b.sizes, strict=True))
+        found.setdefault(a.rule.smaller(sizes), []).append(log)
+    return found
 
 
 _UNDERFLOW = -600.0  # logarithm of a probability
@@ -128,19 +168,24 @@ class _Hazard:
 
 
 def _hazard_loss(a: HazardLaw, b: HazardLaw) -> float:
+    return float(max(_hazard_logs(a, b)))
+
+
+def _hazard_logs(a: HazardLaw, b: HazardLaw) -> tuple[Decimal, Decimal]:
+    """Return the largest log(P_a / P_b) over the outputs, and the largest log(P_b / P_a)."""
     if a.grid != b.grid or a.q != b.q or a.monotonic != b.monotonic:
-        return math.inf
+        return Decimal("Infinity"), Decimal("Infinity")
     ranks = max(a.runs.counts.size, b.runs.counts.size) // 2
     first, second = _Hazard(a, ranks), _Hazard(b, ranks)
     peak = PEAK * first.one
-    worst, worst_ratio = 1.0, (1, 1)
-    for numerator, denominator in _hazard_ratios(first, second, a, peak):
-        ratio = rounded_quotient(max(numerator, denominator), min(numerator, denominator))
-        if ratio > worst:
-            worst, worst_ratio = ratio, (numerator, denominator)
-    numerator, denominator = max(worst_ratio), min(worst_ratio)
-    context = Context(prec=50)
-    return float(context.ln(context.divide(Decimal(numerator), Decimal(denominator))))
+    worst, ratios = [1.0, 1.0], [(1, 1), (1, 1)]
+    for ratio in _hazard_ratios(first, second, a, peak):
+        direction = 0 if ratio[0] >= ratio[1] else 1
+        size = rounded_quotient(max(ratio), min(ratio))
+        if size > worst[direction]:
+            worst[direction], ratios[direction] = size, ratio
+    up, down = (_DECIMALS.ln(_DECIMALS.divide(Decimal(max(ratio)), Decimal(min(ratio)))) for ratio in ratios)
+    return up, down
 
 
 def _hazard_ratios(first: _Hazard, second: _Hazard, law: HazardLaw, peak: int) -> Iterator[tuple[int, int]]:

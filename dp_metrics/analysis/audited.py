@@ -95,6 +95,7 @@ AUDITED: dict[str, Audited] = {
     "private_expected_calibration_error, add or remove": Audited(
         "private_expected_calibration_error", adds=True, sums=True
     ),
+    "private_roc_auc_score, add or remove": Audited("private_roc_auc_score", adds=True),
     "private_mean_pinball_loss, alpha": Audited("private_mean_pinball_loss", {"alpha": 0.9}),
     "private_log_loss, two columns": Audited(
         "private_log_loss", {"max_loss": 10.0}, bounded=True, records=_two_columns

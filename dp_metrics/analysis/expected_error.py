@@ -22,6 +22,7 @@ from dp_metrics.mechanisms._laws import cell_edges
 from dp_metrics.mechanisms.geometric import GeometricLaw
 from dp_metrics.metrics import METRICS, Metric, metric_of
 from dp_metrics.release.draws import BoundsDraw, Draw, SumsDraw, VectorDraw
+from dp_metrics.release.ranking import RankingDraw
 from dp_metrics.release.release import Plan, Release
 
 __all__ = ["ExpectedError", "epsilon_for_error", "expected_error"]
@@ -311,7 +312,7 @@ class _Number:
 
 def _number(draw: Draw, n: int) -> _Number:
     """Return the number that a draw releases, a private number of records taken to be known."""
-    if isinstance(draw, BoundsDraw):
+    if isinstance(draw, BoundsDraw | RankingDraw):
         bounds = draw.output_bounds
         return _Number(bounds.value, draw_law(draw, max(n, 1)), bounds.output_range)
     if isinstance(draw, SumsDraw):

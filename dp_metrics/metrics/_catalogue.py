@@ -71,6 +71,8 @@ class Metric:
         Options that give the metric a public upper limit, for values from 0 to 1; None: it has one anyway.
     from_unit : callable
         Valid data made from numbers from 0 to 1, a record each: what audits are made of.
+    responses : tuple of str
+        Methods of an estimator whose response the metric judges, the best first.
     lowest_prediction : float
         The least prediction in the domain of the metric.
     predicts_labels : bool
@@ -93,6 +95,7 @@ class Metric:
     discloses_n: Mapping[str, bool] = field(default_factory=dict)
     limit: Mapping[str, Any] | None = None
     from_unit: Callable[[Floats], tuple[Any, ...]] = _predictions
+    responses: tuple[str, ...] = ("predict",)
     lowest_prediction: float = -np.inf
     predicts_labels: bool = False
 

@@ -190,6 +190,7 @@ PROBABILITY_REPORT = Metric(
     twin="",
     plan=_probability_plan,
     data=("y_true", "y_proba"),
+    responses=("predict_proba",),
     options={"labels": None, "max_loss": None, "split": None, "digits": 4, "output_dict": False},
     from_unit=lambda x: (np.ones_like(x), x),
 )

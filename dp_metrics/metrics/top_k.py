@@ -70,6 +70,7 @@ TOP_K = Metric(
     twin="sklearn.metrics.top_k_accuracy_score",
     plan=_plan,
     data=("y_true", "y_score"),
+    responses=("predict_proba",),
     options={"k": 2, "normalize": True, "labels": None, **WEIGHTS},
     greater_is_better=True,
     mechanism="geometric",

@@ -17,10 +17,12 @@ __all__ = [
     "Scored",
     "as_float64",
     "check_metric",
+    "fixed_keywords",
     "is_better_if_greater",
     "is_n_private",
     "name_of",
     "takes",
+    "usual_responses",
     "valid_response",
     "wants_probabilities",
 ]
@@ -47,13 +49,15 @@ def check_metric(metric: Any, params: Mapping[str, Any]) -> None:
     ValueError
         If a keyword cannot be the same in every call.
     """
-    bound = metric.keywords if isinstance(metric, functools.partial) else {}
+    fixed = fixed_keywords(metric, params)
     for name, reason in _NOT_FIXED.items():
-        if name in params or name in bound:
+        if name in fixed:
             raise ValueError(f"{name} can't be fixed in a scorer: {reason}.")
-    multioutput = {**bound, **params}.get("multioutput")
+    multioutput = fixed.get("multioutput")
     if isinstance(multioutput, str) and multioutput == "raw_values":
         raise ValueError("multioutput='raw_values' gives several numbers, but a score is one number.")
+    if fixed.get("average", "") is None:
+        raise ValueError("average=None gives several numbers, but a score is one number.")
     needed = {"epsilon": 1.0, "accountant": None}
     try:
         signature = inspect.signature(metric)  # somebody's own function has no row to ask
@@ -91,6 +95,14 @@ def wants_probabilities(metric: Scored) -> bool:
     return takes(metric, "y_proba")
 
 
+def usual_responses(metric: Scored) -> tuple[str, ...]:
+    """Return the responses of an estimator that a metric judges, the best first."""
+    row = metric_of(metric)
+    if row is not None:
+        return row.responses
+    return ("predict_proba",) if takes(metric, "y_proba") else ("predict",)
+
+
 def is_better_if_greater(metric: Any) -> bool | None:
     """Return whether more of a metric of this package is better; None if unknown."""
     row = metric_of(metric)
@@ -99,8 +111,13 @@ def is_better_if_greater(metric: Any) -> bool | None:
 
 def is_n_private(metric: Scored, params: Mapping[str, Any]) -> bool:
     """Return whether the keywords of a metric say that the number of records is private."""
+    return bool(fixed_keywords(metric, params).get("neighboring") == "add_or_remove_one")
+
+
+def fixed_keywords(metric: Scored, params: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the keywords of every call: of a partial, and those given besides."""
     bound = metric.keywords if isinstance(metric, functools.partial) else {}
-    return bool({**bound, **params}.get("neighboring") == "add_or_remove_one")
+    return {**bound, **params}
 
 
 def as_float64(response: Any) -> Any:
@@ -111,7 +128,7 @@ def as_float64(response: Any) -> Any:
     return response if array is None or array.dtype.kind != "f" else array.astype(np.float64)
 
 
-def valid_response(metric: Scored, response: Any, y: Any) -> Any:
+def valid_response(metric: Scored, response: Any, y: Any, labels: Any = None) -> Any:
     """Return a model's response to records with each that the metric would refuse made valid.
 
     Each element is judged by itself. Numbers are moved to the nearest that the metric takes. NaN, which is
@@ -126,6 +143,8 @@ def valid_response(metric: Scored, response: Any, y: Any) -> Any:
         What the model responded.
     y : array-like
         Public targets, which tell whether labels are text.
+    labels : array-like or None, default=None
+        The public label set, for a metric that takes no other labels: those become its first. None: 0 and 1.
     """
     if issparse(response):
         return response  # which every metric of this package refuses, whatever it holds
@@ -133,6 +152,8 @@ def valid_response(metric: Scored, response: Any, y: Any) -> Any:
     array = np.asarray(response)
     if wants_probabilities(metric):
         return np.clip(np.nan_to_num(array, nan=0.0, posinf=1.0, neginf=0.0), 0.0, 1.0)
+    if row is not None and row.is_confusion:
+        return _known_labels(array, [0, 1] if labels is None else np.asarray(labels).tolist())
     if row is not None and row.predicts_labels:
         return _valid_labels(array, np.asarray(y))
     if row is not None:
@@ -155,6 +176,25 @@ def _valid_labels(labels: NDArray[Any], y: NDArray[Any]) -> NDArray[Any]:
     valid = np.empty(labels.shape, dtype=object)
     valid.ravel()[:] = [_valid_label(label, is_text) for label in labels.ravel().tolist()]
     return valid
+
+
+def _known_labels(labels: NDArray[Any], known: list[Any]) -> NDArray[Any]:
+    """Return labels of one column of the type of the known ones, with the first of those for any other."""
+    found = set(known)
+    valid = [label if _is_among(label, found) else known[0] for label in labels.ravel().tolist()]
+    one_type = np.array(known)
+    if one_type.dtype.kind in "biufU":
+        return np.array(valid, dtype=one_type.dtype).reshape(labels.shape)
+    several = np.empty(labels.shape, dtype=object)
+    several.ravel()[:] = valid
+    return several
+
+
+def _is_among(label: Any, known: set[Any]) -> bool:
+    try:
+        return label in known
+    except TypeError:  # not hashable, so no label
+        return False
 
 
 def _valid_label(label: Any, is_text: bool) -> Any:

@@ -25,7 +25,7 @@ from dp_metrics._random import (
 )
 from dp_metrics.model_selection._metric_facts import valid_response
 from dp_metrics.model_selection._validation_set import check_records, first_records, number_of_records
-from dp_metrics.model_selection.scorers import PrivateScorer, release_score, response_method
+from dp_metrics.model_selection.scorers import PrivateScorer, labels_for, release_score, response_method
 
 __all__ = [
     "COST",
@@ -141,7 +141,7 @@ class Candidates:
                 own = copy.deepcopy(data)  # a candidate may change them in place
                 model = self.make(params).fit(own.X, own.y)
                 response = getattr(model, response_method(model, self._methods))(own.X_val)
-                response = valid_response(scorer.metric, response, data.y)
+                response = valid_response(scorer.metric, response, data.y, labels_for(scorer, model))
                 if data.is_empty:
                     # what the metric refuses of one record it would refuse of any
                     release_score(scorer, model, response, first_records(_sliceable(own.y), 1))

@@ -15,11 +15,12 @@ from dp_metrics.model_selection._metric_facts import (
     Scored,
     as_float64,
     check_metric,
+    fixed_keywords,
     is_better_if_greater,
     is_n_private,
     name_of,
     takes,
-    wants_probabilities,
+    usual_responses,
 )
 from dp_metrics.model_selection._validation_set import number_of_records
 
@@ -141,7 +142,7 @@ class PrivateScorer(BaseEstimator):
             greater_is_better = bool(self.greater_is_better)
         if greater_is_better is None:
             raise ValueError(f"greater_is_better must be given for {name_of(self.metric)}: true or false.")
-        methods = self.response_method or ("predict_proba" if wants_probabilities(self.metric) else "predict")
+        methods = self.response_method or usual_responses(self.metric)
         methods = (methods,) if isinstance(methods, str) else tuple(methods)
         if not set(methods) <= set(_RESPONSES):
             raise ValueError(f"response_method must be None, one of {_RESPONSES} or several of them.")
@@ -183,7 +184,8 @@ def make_private_scorer(
         Budget that pays epsilon for each call. With ``n_jobs`` > 1 it needs a path.
     response_method : str, sequence of str or None, default=None
         "predict", "predict_proba" or "decision_function": what of the estimator is judged; of several, the
-        first that it has. None: "predict_proba" if the metric judges probabilities, else "predict".
+        first that it has. None: what the metric judges; of your own metric "predict_proba" if it has a
+        parameter `y_proba`, else "predict".
     greater_is_better : bool or None, default=None
         Whether the metric is a score (true) or a loss (false: the scorer negates it). None: known for the
         metrics of this package, required for a metric of your own.
@@ -346,10 +348,16 @@ def release_score(
         if not takes(metric, "sample_weight"):
             raise TypeError(f"{name_of(metric)} takes no sample_weight; score the records without it.")
         keywords["sample_weight"] = sample_weight
-    if keywords.get("labels") is None and takes(metric, "labels"):
-        # the classes that the model was trained on are public where the model is; those in y are not
-        keywords["labels"] = getattr(estimator, "classes_", None)
+    if takes(metric, "labels"):
+        keywords["labels"] = labels_for(scorer, estimator)
     return sign * float(metric(y, response, epsilon=scorer.epsilon, accountant=scorer.accountant, **keywords))
+
+
+def labels_for(scorer: PrivateScorer, estimator: Any) -> Any:
+    """Return the public labels that a scorer judges by: its own, or those that the model was trained on."""
+    given = fixed_keywords(scorer.metric, scorer.metric_params or {}).get("labels")
+    # the classes of a model are public where the model is; those in y are not
+    return getattr(estimator, "classes_", None) if given is None else given
 
 
 def _no_response(estimator: Any, method: str, y: Any) -> Any:

@@ -1,5 +1,6 @@
 """Draws: what is left of a release after the spend, and cannot fail."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -10,7 +11,7 @@ from dp_metrics.mechanisms import Adaptive, Mechanism
 from dp_metrics.mechanisms.geometric import SumsLaw
 from dp_metrics.sensitivity.output_bounds import OutputBounds
 
-__all__ = ["BoundsDraw", "Draw", "SumsDraw", "VectorDraw"]
+__all__ = ["BoundsDraw", "Draw", "SumsDraw", "VectorDraw", "rehearse_law"]
 
 
 class Draw(Protocol):
@@ -25,10 +26,10 @@ class Draw(Protocol):
         """Raise for whatever a public setting makes impossible: called before the spend."""
         ...
 
-    def __call__(self, entropy: Entropy, count: int | None) -> tuple[Any, float | None]:
+    def __call__(self, entropy: Entropy, count: int | None) -> tuple[Any, Mapping[str, Any]]:
         """Draw, given an estimate of a private number of records if the query needs one.
 
-        Returns what is drawn, and the scale that was drawn for it, if any.
+        Returns what is released, and by name what else was drawn for it and may be published.
         """
         ...
 
@@ -67,23 +68,29 @@ class BoundsDraw:
         facts = self.output_bounds.facts()
         if self.counted:
             facts["n"] = 1
-        try:
-            hash(self.mechanism)
-        except TypeError:
-            _rehearsal.__wrapped__(self.mechanism, self.epsilon, **facts)
-        else:
-            _rehearsal(self.mechanism, self.epsilon, **facts)  # type: ignore[arg-type]
+        rehearse_law(self.mechanism, self.epsilon, facts)
 
-    def __call__(self, entropy: Entropy, count: int | None) -> tuple[float, float | None]:
+    def __call__(self, entropy: Entropy, count: int | None) -> tuple[float, Mapping[str, Any]]:
         """Draw one number."""
         output_bounds = self.with_count(count)
         if isinstance(self.mechanism, Adaptive):
-            return self.mechanism.release_with_scale(output_bounds, self.epsilon, entropy)
-        return self.mechanism.release(output_bounds, self.epsilon, entropy), None
+            value, scale = self.mechanism.release_with_scale(output_bounds, self.epsilon, entropy)
+            return value, {} if scale is None else {"scale": scale}
+        return self.mechanism.release(output_bounds, self.epsilon, entropy), {}
 
     def with_count(self, count: int | None) -> OutputBounds:
         """Return the output bounds, with an estimate of a private number of records if one is used."""
         return replace(self.output_bounds, n=count) if self.counted else self.output_bounds
+
+
+def rehearse_law(mechanism: Mechanism, epsilon: Fraction, facts: Mapping[str, Any]) -> None:
+    """Make the law of a made-up number with these public facts, or raise."""
+    try:
+        hash(mechanism)
+    except TypeError:
+        _rehearsal.__wrapped__(mechanism, epsilon, **facts)
+    else:
+        _rehearsal(mechanism, epsilon, **facts)  # type: ignore[arg-type]
 
 
 @lru_cache(maxsize=256)
@@ -106,9 +113,9 @@ class SumsDraw:
     def rehearse(self) -> None:
         """Do nothing: no public setting can fail."""
 
-    def __call__(self, entropy: Entropy, count: int | None) -> tuple[float, None]:
+    def __call__(self, entropy: Entropy, count: int | None) -> tuple[float, Mapping[str, Any]]:
         """Draw one number."""
-        return self.sums_law.release(entropy), None
+        return self.sums_law.release(entropy), {}
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -129,11 +136,14 @@ class VectorDraw:
         For how many numbers in a row, which rate: public.
     zero_sum : bool, default=False
         Whether the noise has the sum 0; all rates are one then.
+    shown : bool, default=False
+        Whether a result shows the noisy numbers too, as "counts" among what was drawn.
     """
 
     values: tuple[int, ...]
     rates: tuple[tuple[int, Fraction], ...]
     zero_sum: bool = False
+    shown: bool = False
 
     @property
     def drawn_by(self) -> str:
@@ -143,8 +153,9 @@ class VectorDraw:
     def rehearse(self) -> None:
         """Do nothing: no public setting can fail."""
 
-    def __call__(self, entropy: Entropy, count: int | None) -> tuple[tuple[int, ...], None]:
+    def __call__(self, entropy: Entropy, count: int | None) -> tuple[tuple[int, ...], Mapping[str, Any]]:
         """Draw the numbers."""
         draw = zero_sum_laplaces if self.zero_sum else discrete_laplaces
         noise = [z for size, rate in self.rates for z in draw(entropy, rate, size)]
-        return tuple(value + z for value, z in zip(self.values, noise, strict=True)), None
+        noisy = [value + z for value, z in zip(self.values, noise, strict=True)]
+        return tuple(noisy), {"counts": noisy} if self.shown else {}

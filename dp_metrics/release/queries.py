@@ -53,6 +53,7 @@ from dp_metrics.sensitivity.trimmed_variance import least_spreads
 __all__ = [
     "AggregatedLoss",
     "AggregatedVariance",
+    "BoundsQuery",
     "IntegerVector",
     "MeanLoss",
     "OrderStatistic",
@@ -95,6 +96,9 @@ class BoundsQuery(ABC):
 
     mostly_noise: ClassVar[int] = 50
     """Below this n * epsilon a release is mostly noise: measured in ``benchmarks/defaults.py``."""
+
+    noise_note: ClassVar[str] = "on heavy tails expect errors of half the value and more."
+    """What that means, for the warning."""
 
     @property
     @abstractmethod

@@ -8,6 +8,7 @@ raise.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,8 @@ from dp_metrics.inputs.epsilon import exact_epsilon
 from dp_metrics.inputs.options import check_label, check_neighboring
 from dp_metrics.mechanisms import Geometric, Laplace, Mechanism, get_mechanism
 from dp_metrics.release.draws import BoundsDraw, Draw
-from dp_metrics.release.queries import Query
+from dp_metrics.release.queries import BoundsQuery, Query
+from dp_metrics.release.ranking import RankingDraw
 from dp_metrics.release.result import PrivateResult
 
 __all__ = ["COUNT_SHARE", "Plan", "Release", "Released"]
@@ -191,15 +193,16 @@ class Release:
     def _warn_of_noise(self, plan: Plan, draws: Sequence[Draw]) -> None:
         """Warn before the spend if public numbers alone tell that a release will be mostly noise."""
         for query, draw in zip(plan.queries, draws, strict=True):
+            if not isinstance(draw, BoundsDraw | RankingDraw) or not isinstance(query, BoundsQuery):
+                continue
             # added noise has a size that the caller knows from the public limit
-            if not isinstance(draw, BoundsDraw) or isinstance(draw.mechanism, Geometric | Laplace):
+            if isinstance(draw, BoundsDraw) and isinstance(draw.mechanism, Geometric | Laplace):
                 continue
             records = query.size * draw.epsilon
             if records < query.mostly_noise:
                 warn_caller(
                     f"{self.metric}: n * epsilon is {float(records):.3g} for one number. Below "
-                    f"{query.mostly_noise} a release is mostly noise: on heavy tails expect errors of half "
-                    "the value and more.",
+                    f"{query.mostly_noise} a release is mostly noise: {query.noise_note}",
                     NoisyReleaseWarning,
                 )
                 return
@@ -219,9 +222,9 @@ class Release:
             # the count sets nothing but the resolution; the clamps are post-processing
             count = min(max(queries[0].n + discrete_laplace(self._entropy, for_count), 1), _LARGEST_COUNT)
             drawn["count"] = count
-        values, scales = zip(*(draw(self._entropy, count) for draw in draws), strict=True)
-        if any(scale is not None for scale in scales):
-            drawn["scale"] = scales[0] if len(scales) == 1 else list(scales)
+        values, others = zip(*(draw(self._entropy, count) for draw in draws), strict=True)
+        for name in dict.fromkeys(chain.from_iterable(others)):
+            drawn[name] = others[0][name] if len(others) == 1 else [other.get(name) for other in others]
         return PrivateResult(
             value=self.result(plan, values),
             epsilon=float(self.epsilon),

@@ -29,8 +29,10 @@ class PrivateResult:
         What drew the value, or the mechanisms that drew its parts.
     drawn : mapping
         What else was drawn, under the same epsilon: "count", the noisy number of records where the true one
-        is private; "scale", the C1 of `Adaptive`, how much the largest records count for at most, or a list
-        of these, with None for parts that had one stage.
+        is private; "scale", the C1 of `Adaptive`, how much the largest records count for at most; "counts",
+        the noisy counts, whole numbers without bias, of which the value is made; "positives" and, where the
+        number of records is private, "negatives", the noisy sizes of the two classes of an AUC, from which
+        its grid follows. If the value has several parts, lists of these, with None for parts that drew none.
     metric : str
         Name of the metric.
     label : str or None

@@ -71,7 +71,7 @@ class CountTable:
         rate = epsilon if private_n else epsilon / 2
         zero_sum = self.is_partition and not private_n and 2 <= self.counts.size <= _MOST_ZERO_SUM
         rates = tuple((size, rate * weight) for size, weight in self.cells)
-        return VectorDraw(tuple(self.counts.tolist()), rates, zero_sum)
+        return VectorDraw(tuple(self.counts.tolist()), rates, zero_sum, shown=True)
 
 
 def noisy_total(noisy: Any, cells: Cells) -> int:

@@ -11,7 +11,6 @@ from sklearn import metrics as sk
 import dp_metrics as dp
 from dp_metrics._random import SeededEntropy
 from dp_metrics.auditing import metric_loss
-from dp_metrics.metrics import reports
 
 rng = np.random.default_rng(0)
 Y = rng.normal(size=300)

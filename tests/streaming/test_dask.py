@@ -227,6 +227,7 @@ def test_every_metric_that_a_summary_serves_is_there():
         "private_quantile",
         "private_calibration_curve",
         "private_expected_calibration_error",
+        "private_roc_auc_score",
         "private_regression_report",
         "private_probability_report",
     }

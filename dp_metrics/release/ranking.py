@@ -1,0 +1,230 @@
+"""The ranking loss 1 - AUC: its query, and a draw whose grid suits the size of the smaller class."""
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import product
+from typing import Any, ClassVar, TypeGuard
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dp_metrics._random import Entropy, discrete_laplace
+from dp_metrics.inputs.floats import Floats
+from dp_metrics.mechanisms import Hazard, Mechanism
+from dp_metrics.mechanisms._laws import ApproximateLaw, cells, laplace_quantiles
+from dp_metrics.release.draws import Draw, rehearse_law
+from dp_metrics.release.queries import BoundsQuery
+from dp_metrics.sensitivity.noisy_sums import Sums
+from dp_metrics.sensitivity.output_bounds import OutputBounds
+from dp_metrics.sensitivity.ranking import RankedScores, ranking_bounds, ranking_bounds_private_n
+
+__all__ = ["RankingDraw", "RankingLaw", "RankingLoss"]
+
+CLASS_SHARE = Fraction(1, 20)  # of epsilon, for the size of the classes
+
+_MOST_RANKS = 4096  # the bounds of c ranks are the best of c^2 / 2 quotients
+_SCALE = 0.01  # public: the size of 1 - AUC at which the grid turns from even to geometric
+_FINEST = 2.0**-32  # resolution: no grid is finer
+_NUMBER_CELLS, _SIZE_CELLS = (512, 36), (16, 8)  # even ones and octaves, for a law
+_FARTHEST = 2.0**60  # noise of a size, in a law
+_MANY_RECORDS = 10**9  # of the smaller class: more ranks than needed cost time only
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class RankingLoss(BoundsQuery):
+    """1 - AUC of records of two classes.
+
+    Parameters
+    ----------
+    is_positive : ndarray of bool
+        Whether each record is of the positive class.
+    scores : ndarray
+        Finite scores, higher for records that are taken for positive ones.
+    """
+
+    is_positive: NDArray[np.bool_]
+    scores: Floats
+
+    mostly_noise: ClassVar[int] = 40
+    noise_note: ClassVar[str] = "an AUC comes out near 1, whatever it is."
+
+    @property
+    def n(self) -> int:
+        """Number of records."""
+        return self.scores.size
+
+    @cached_property
+    def _ranked(self) -> RankedScores:
+        return RankedScores.of(self.scores, self.is_positive)
+
+    def needs_count(self, mechanism: Mechanism) -> bool:
+        """Return whether the mechanism reads the number of records; hazard reads the sizes of the classes."""
+        return mechanism.needs_count and not _follows_classes(mechanism)
+
+    def output_bounds(self, mechanism: Mechanism, epsilon: Fraction, *, private_n: bool) -> OutputBounds:
+        """Return the output bounds of the ranking loss."""
+        n = None if private_n else self.n
+        ranks = mechanism.count_ranks(epsilon, n=n, monotonic=False, output_range=(0.0, 1.0))
+        make = ranking_bounds_private_n if private_n else ranking_bounds
+        return make(self._ranked, min(ranks, _MOST_RANKS))
+
+    def sums(self) -> Sums:
+        """Raise: a ranking loss is no quotient of sums over the records."""
+        raise ValueError(
+            "mechanism='geometric' needs a public number of records: an AUC is no quotient of sums."
+        )
+
+    def prepare(self, mechanism: Mechanism, epsilon: Fraction, *, private_n: bool) -> Draw:
+        """Return a draw by the mechanism; hazard without a resolution starts with the class sizes."""
+        if not _follows_classes(mechanism):
+            return super().prepare(mechanism, epsilon, private_n=private_n)
+        rule = HazardByClass(mechanism.scale or _SCALE, epsilon, None if private_n else self.n)
+        bounds = self.output_bounds(rule.finest, rule.hazard_epsilon, private_n=private_n)
+        positives, negatives = self._ranked.counts
+        return RankingDraw(bounds, rule, (positives, negatives) if private_n else (positives,))
+
+
+def _follows_classes(mechanism: Mechanism) -> TypeGuard[Hazard]:
+    """Return whether the mechanism is hazard selection that leaves its resolution to the data."""
+    return type(mechanism) is Hazard and mechanism.resolution is None
+
+
+@dataclass(frozen=True)
+class HazardByClass:
+    """Hazard selection with a resolution that follows from a noisy size of the smaller class: public facts.
+
+    Parameters
+    ----------
+    scale : float
+        Of the grid.
+    epsilon : Fraction
+        What the sizes and the release cost together.
+    n : int or None
+        Number of records, where it is public.
+
+    Notes
+    -----
+    One record changes the number of positives by at most 1 where it is replaced, and either it or the number
+    of negatives by 1 where it is added or removed: two-sided geometric noise of rate epsilon / 20 on one of
+    them, or on both, costs epsilon / 20. What follows from noisy sizes is post-processing.
+    """
+
+    scale: float
+    epsilon: Fraction
+    n: int | None
+
+    @property
+    def rate(self) -> Fraction:
+        """Rate of the noise of each size, and what the sizes cost."""
+        return self.epsilon * CLASS_SHARE
+
+    @property
+    def hazard_epsilon(self) -> Fraction:
+        """What is left for the release."""
+        return self.epsilon - self.rate
+
+    @property
+    def most(self) -> int:
+        """Largest size of the smaller class that is reckoned with."""
+        return _MANY_RECORDS if self.n is None else max(self.n // 2, 1)
+
+    @property
+    def finest(self) -> Hazard:
+        """The rule with the finest resolution, which asks for the most ranks."""
+        return self.given(self.most)
+
+    def smaller(self, sizes: tuple[int, ...]) -> int:
+        """Return a size of the smaller class, from noisy sizes of the first, or of both."""
+        other = sizes[1] if self.n is None else self.n - sizes[0]
+        return min(max(min(sizes[0], other), 1), self.most)
+
+    def given(self, smaller: int) -> Hazard:
+        """Return the rule for a size of the smaller class."""
+        resolution = 1.0 / (smaller * float(self.epsilon) / 30 + 2.5)
+        return Hazard(resolution=max(resolution, _FINEST), scale=self.scale)
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class RankingDraw:
+    """One number, by hazard selection with a resolution from noisy sizes of the classes.
+
+    Parameters
+    ----------
+    output_bounds : OutputBounds
+        What the mechanism sees of the data.
+    rule : HazardByClass
+        The rule.
+    sizes : tuple of int
+        Number of positives, and of negatives where n is private: private.
+    """
+
+    output_bounds: OutputBounds
+    rule: HazardByClass
+    sizes: tuple[int, ...]
+
+    @property
+    def drawn_by(self) -> str:
+        """The mechanism with its parameters."""
+        return f"two-sided geometric noise, {Hazard(scale=self.rule.scale)!r}"
+
+    @property
+    def epsilon(self) -> Fraction:
+        """Privacy parameter."""
+        return self.rule.epsilon
+
+    def rehearse(self) -> None:
+        """Make the laws of a made-up number at the coarsest and the finest resolution."""
+        for smaller in (1, self.rule.most):
+            rehearse_law(self.rule.given(smaller), self.rule.hazard_epsilon, self.output_bounds.facts())
+
+    def __call__(self, entropy: Entropy, count: int | None) -> tuple[float, Mapping[str, Any]]:
+        """Draw the sizes of the classes, and one number."""
+        sizes = tuple(size + discrete_laplace(entropy, self.rule.rate) for size in self.sizes)
+        mechanism = self.rule.given(self.rule.smaller(sizes))
+        value = mechanism.release(self.output_bounds, self.rule.hazard_epsilon, entropy)
+        return value, dict(zip(("positives", "negatives"), sizes, strict=False))
+
+    def law_given(self, smaller: int) -> Any:
+        """Return the exact law of the number, given a size of the smaller class."""
+        return self.rule.given(smaller).output_distribution(self.output_bounds, self.rule.hazard_epsilon)
+
+
+class RankingLaw(ApproximateLaw):
+    """The law of a ranking loss over the noise of the sizes of the classes.
+
+    Parameters
+    ----------
+    draw : RankingDraw
+        The release.
+
+    Notes
+    -----
+    Quantiles of the noise of each size stand for cells of probability, as do those of the number given these.
+    """
+
+    def __init__(self, draw: RankingDraw) -> None:
+        self._draw = draw
+
+    def outcomes(self) -> tuple[Floats, Floats]:
+        """Return outcomes that stand for the law, and the probability of each."""
+        middle, mass = cells(*_NUMBER_CELLS)
+        values, shares = [], []
+        for smaller, share in self._smaller().items():
+            values.append(self._draw.law_given(smaller).quantile(middle))
+            shares.append(share * mass)
+        return np.concatenate(values), np.concatenate(shares)
+
+    def _smaller(self) -> dict[int, float]:
+        """Return sizes of the smaller class, as drawn, and the probability of each."""
+        rule, found = self._draw.rule, defaultdict[int, float](float)
+        middle, mass = cells(*_SIZE_CELLS)
+        noise = np.clip(np.rint(laplace_quantiles(middle) / float(rule.rate)), -_FARTHEST, _FARTHEST)
+        noisy = [(int(away), share) for away, share in zip(noise.tolist(), mass.tolist(), strict=True)]
+        for parts in product(noisy, repeat=len(self._draw.sizes)):
+            sizes = tuple(size + away for size, (away, _) in zip(self._draw.sizes, parts, strict=True))
+            found[rule.smaller(sizes)] += math.prod(share for _, share in parts)
+        return found

@@ -1,0 +1,214 @@
+"""The release of a ranking loss: its privacy, exactly, on every pair of tiny data sets; its law; its grid."""
+
+import itertools
+import math
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from helpers import assert_follows, seeded
+
+import dp_metrics as dp
+from dp_metrics import Hazard, auditing, private_roc_auc_score
+from dp_metrics.mechanisms._laws import OutcomesLaw
+from dp_metrics.release.ranking import HazardByClass, RankingDraw, RankingLaw, RankingLoss
+
+EPSILON = Fraction(1)
+BOTH = ("replace_one", "add_or_remove_one")
+KINDS = list(itertools.product((0, 1), range(3)))
+
+
+def query(records):
+    labels, scores = np.array(records, dtype=float).reshape(-1, 2).T
+    return RankingLoss(labels == 1, scores)
+
+
+def draw_of(records, epsilon=EPSILON, *, private_n=False) -> RankingDraw:
+    return query(records).prepare(Hazard(), epsilon, private_n=private_n)
+
+
+def bounds_of(records, mechanism, epsilon=EPSILON):
+    return query(records).output_bounds(mechanism, epsilon, private_n=False)
+
+
+def neighbours(n):
+    """Yield all pairs of data sets of n records, among three scores, that differ in one record."""
+    for common in itertools.combinations_with_replacement(KINDS, n - 1):
+        for one, other in itertools.combinations(KINDS, 2):
+            yield (*common, one), (*common, other)
+
+
+def loss_of(a, b, relation="replace_one"):
+    data = [np.array(records, dtype=float).reshape(-1, 2).T for records in (a, b)]
+    return auditing.metric_loss(private_roc_auc_score, *data, epsilon=1.0, neighboring=relation)
+
+
+COARSE = Hazard(resolution=0.2, scale=0.01)
+ADDED = [(((0, 1), (1, 0), (1, 0), (1, 1), one), ((0, 1), (1, 0), (1, 0), (1, 1))) for one in KINDS[:4:3]]
+NOT_MONOTONIC = ((0, 0), (0, 0), (1, 0), (1, 0)), ((0, 0), (0, 0), (1, 0), (0, 1))
+
+
+@pytest.mark.parametrize("n", [2, 3, 4])
+def test_hazard_keeps_epsilon_on_all_pairs_and_attains_it(n):
+    made = {}
+    for pair in neighbours(n):
+        for records in pair:
+            made.setdefault(records, bounds_of(records, COARSE))
+    losses = [auditing.privacy_loss(COARSE, made[a], made[b], epsilon=EPSILON) for a, b in neighbours(n)]
+    assert 1 - 1e-9 < max(losses) <= 1
+
+
+@pytest.mark.parametrize(("scale", "loss"), [(None, 1.21), (0.01, 1.06)])
+def test_charged_as_if_it_were_monotonic_it_would_lose_more_than_epsilon(scale, loss):
+    mechanism = Hazard(resolution=0.1, scale=scale)
+    a, b = (bounds_of(records, mechanism) for records in NOT_MONOTONIC)
+    assert auditing.privacy_loss(mechanism, a, b, epsilon=EPSILON) <= 1
+    a, b = (replace(one, monotonic=True) for one in (a, b))
+    assert auditing.privacy_loss(mechanism, a, b, epsilon=EPSILON) == pytest.approx(loss, abs=0.01)
+
+
+def test_the_sizes_and_the_release_together_cost_epsilon():
+    losses = [loss_of(*pair) for pair in neighbours(3)]
+    assert 1 - 1e-9 < max(losses) <= 1
+    assert loss_of(*NOT_MONOTONIC) <= 1
+
+
+def test_where_n_is_private_too():
+    losses = [loss_of(*pair, BOTH[1]) for pair in (*ADDED, (NOT_MONOTONIC[0], KINDS[:1] * 3))]
+    assert 0.99 < max(losses[:-1]) <= 1
+    assert losses[-1] > 1  # three records differ
+
+
+@pytest.mark.parametrize("relation", BOTH)
+@pytest.mark.parametrize("defect", ["rate", "hazard_epsilon"])
+def test_a_part_that_is_charged_less_than_it_costs_is_found(relation, defect, monkeypatch):
+    epsilons = {"rate": Fraction(1, 20), "hazard_epsilon": Fraction(19, 20)}
+    epsilons[defect] += Fraction(1, 20)
+    for name, epsilon in epsilons.items():
+        monkeypatch.setattr(HazardByClass, name, epsilon)
+    pairs = neighbours(3) if relation == BOTH[0] else ADDED[:1]
+    assert max(loss_of(*pair, relation) for pair in pairs) > 1.02
+
+
+def test_the_loss_is_that_of_all_sizes_and_outputs_one_by_one():
+    for pair in (((0, 1), (1, 0), (1, 2)), ((0, 1), (1, 0), (0, 0))), (((1, 0), (1, 1)), ((1, 0), (0, 1))):
+        a, b = map(draw_of, pair)
+        worst = 0.0
+        for noisy in range(-3, len(pair[0]) + 4):
+            logs = [-float(a.rule.rate) * abs(noisy - draw.sizes[0]) for draw in (a, b)]
+            laws = [draw.law_given(a.rule.smaller((noisy,))) for draw in (a, b)]
+            numbers = np.arange(laws[0].grid.first, laws[0].grid.last + 1)
+            p, q = (np.diff(law.index_cdf(numbers), prepend=0.0) for law in laws)
+            worst = max(worst, np.abs(logs[0] - logs[1] + np.log(p / q)).max())
+        # a cell of the grid has the mean density of its points
+        assert worst - 1e-6 <= loss_of(*pair) <= worst + 0.03
+
+
+def some_records(n=200, share=0.2, seed=0):
+    rng = np.random.default_rng(seed)
+    labels = (np.arange(n) < share * n).astype(int)
+    return labels, rng.normal(labels * 1.5).round(2)
+
+
+@pytest.mark.parametrize("relation", BOTH)
+def test_releases_follow_the_law_and_the_sizes_are_noisy(relation):
+    labels, scores = some_records()
+    draw = RankingLoss(labels == 1, scores).prepare(
+        Hazard(), Fraction(1, 2), private_n=relation == "add_or_remove_one"
+    )
+    entropy = seeded()
+    values, drawn = zip(*(draw(entropy, None) for _ in range(1500)), strict=True)
+    assert_follows(np.array(values), RankingLaw(draw))
+    names = ["positives"] if relation == "replace_one" else ["positives", "negatives"]
+    assert all([*sizes] == names for sizes in drawn)
+    for name, size in zip(names, (40, 160), strict=False):
+        noise = np.array([sizes[name] for sizes in drawn], dtype=float) - size
+        q = math.exp(-1 / 40)  # of rate epsilon / 20
+        k = np.arange(-2000, 2001)
+        assert_follows(noise, OutcomesLaw(k.astype(float), (1 - q) / (1 + q) * q ** np.abs(k)))
+
+
+@pytest.mark.parametrize("relation", BOTH)
+def test_the_grid_follows_from_public_facts_and_noisy_sizes_alone(relation):
+    private_n = relation == "add_or_remove_one"
+    draws = [
+        RankingLoss(labels == 1, scores).prepare(Hazard(), EPSILON, private_n=private_n)
+        for labels, scores in (some_records(), some_records(share=0.5, seed=1), some_records(share=0.0))
+    ]
+    assert draws[0].rule == draws[1].rule == draws[2].rule
+    assert len({draw.output_bounds.ranks for draw in draws}) == 1
+    assert draws[0].output_bounds.facts() == draws[2].output_bounds.facts()
+    result = private_roc_auc_score(
+        *some_records(), epsilon=1.0, neighboring=relation, random_state=seeded(), return_result=True
+    )
+    rule = draws[0].rule
+    mechanism = rule.given(rule.smaller(tuple(result.drawn.values())))
+    grid = mechanism.output_distribution(draws[0].output_bounds, rule.hazard_epsilon).grid
+    outputs = 1.0 - grid.points(np.arange(grid.first, grid.last + 1))
+    assert result.value in outputs.tolist()
+
+
+def test_of_the_sizes_the_smaller_within_its_limits_counts():
+    public, private = HazardByClass(0.01, EPSILON, 101), HazardByClass(0.01, EPSILON, None)
+    assert [public.smaller((size,)) for size in (-(10**400), 0, 7, 60, 95, 10**400)] == [1, 1, 7, 41, 6, 1]
+    assert [private.smaller(sizes) for sizes in ((-4, 9), (7, 3), (10**400, 10**400))] == [1, 3, 10**9]
+    assert public.given(30).resolution == pytest.approx(1 / (30 / 30 + 2.5))
+    assert HazardByClass(0.01, EPSILON, 1).most == 1
+
+
+def test_hazard_without_a_resolution_draws_the_sizes_and_other_mechanisms_do_not():
+    data = some_records()
+    for relation in BOTH:
+        for mechanism, count, is_drawn in (
+            ("hazard", "positives", True),
+            (Hazard(scale=0.1), "positives", True),
+            (Hazard(resolution=0.1), "positives", False),
+            ("above_threshold", "positives", False),
+            ("adaptive", "count", relation == BOTH[1]),
+        ):
+            result = private_roc_auc_score(
+                *data, epsilon=1.0, mechanism=mechanism, neighboring=relation, return_result=True
+            )
+            assert (count in result.drawn) == is_drawn
+
+
+@pytest.mark.parametrize("relation", BOTH)
+@pytest.mark.parametrize("epsilon", [math.ulp(0.0), 1e-300, 1e-9, 1.0, 1e9, 1.7e308])
+def test_no_epsilon_and_no_data_raise_after_the_spend(relation, epsilon):
+    for labels, scores in (
+        some_records(20),
+        (np.ones(3), np.zeros(3)),
+        ([0], [1e308]),
+        ([0, 1], [-1e308, -0.0]),
+        *([([], [])] if relation == BOTH[1] else []),
+    ):
+        accountant = dp.PrivacyAccountant(1.75e308)
+        with np.errstate(all="raise"):
+            value = private_roc_auc_score(
+                labels, scores, epsilon=epsilon, neighboring=relation, accountant=accountant
+            )
+        assert 0 <= value <= 1
+        assert len(accountant.history) == 1
+
+
+def test_the_expected_error_knows_the_bias_of_a_small_class():
+    labels, scores = some_records(300, share=0.1)
+    few = dp.expected_error(private_roc_auc_score, labels, scores, epsilon=0.1)
+    many = dp.expected_error(private_roc_auc_score, labels, scores, epsilon=0.1, n=30_000)
+    assert few.bias > 0.05
+    assert few.bias == pytest.approx(few.mean_absolute, rel=0.05)
+    assert abs(many.bias) < many.mean_absolute < 0.01
+    private = dp.expected_error(
+        private_roc_auc_score, labels, scores, epsilon=0.1, n=30_000, neighboring=BOTH[1]
+    )
+    assert private.mean_absolute == pytest.approx(many.mean_absolute, rel=0.6)
+
+
+def test_the_expected_error_is_that_of_releases():
+    labels, scores = some_records()
+    expected = dp.expected_error(private_roc_auc_score, labels, scores, epsilon=1.0)
+    draw, entropy = RankingLoss(labels == 1, scores).prepare(Hazard(), EPSILON, private_n=False), seeded()
+    errors = draw.output_bounds.value - np.array([draw(entropy, None)[0] for _ in range(1500)])
+    assert np.abs(errors).mean() == pytest.approx(expected.mean_absolute, rel=0.1)
+    assert errors.mean() == pytest.approx(expected.bias, abs=0.1 * expected.mean_absolute)

@@ -1,0 +1,185 @@
+"""The output bounds of the ranking loss, against all data sets of tiny domains and on random floats."""
+
+import itertools
+import math
+import warnings
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from sklearn.metrics import roc_auc_score
+
+from dp_metrics.sensitivity import ranking
+from dp_metrics.sensitivity.ranking import RankedScores, ranking_bounds, ranking_bounds_private_n
+
+BOUNDS = {"replace_one": ranking_bounds, "add_or_remove_one": ranking_bounds_private_n}
+each_relation = pytest.mark.parametrize("relation", BOUNDS)
+
+
+def bounds_of(records, ranks, relation="replace_one"):
+    labels, scores = (np.array(column) for column in (zip(*records, strict=True) if records else ((), ())))
+    scores = RankedScores.of(scores.astype(float), labels.astype(bool))
+    return BOUNDS[relation](scores, ranks)
+
+
+def loss(records) -> Fraction:
+    """Return 1 - AUC from its definition."""
+    positives = [score for label, score in records if label]
+    negatives = [score for label, score in records if not label]
+    if not positives or not negatives:
+        return Fraction(1, 2)
+    twice = sum((n > p) + (n >= p) for p in positives for n in negatives)
+    return Fraction(int(twice), 2 * len(positives) * len(negatives))
+
+
+class Domain:
+    """All data sets of the given sizes whose scores are 0, 1, ..., `largest`."""
+
+    def __init__(self, largest, sizes):
+        self.kinds = list(itertools.product((0, 1), range(largest + 1)))
+        self.sets = [
+            records for size in sizes for records in itertools.combinations_with_replacement(self.kinds, size)
+        ]
+        self.losses = np.array([loss(records) for records in self.sets], dtype=float)
+        counts = [[records.count(kind) for kind in self.kinds] for records in self.sets]
+        self.counts = np.array(counts, dtype=np.int8)
+        self.largest = largest
+
+    def is_interior(self, records):
+        """Return whether the domain has scores below and above all of these."""
+        return all(0 < score < self.largest for _, score in records)
+
+    def distances(self, i, relation):
+        """Return how many steps lead from one data set to each."""
+        common = np.minimum(self.counts, self.counts[i]).sum(axis=1)
+        if relation == "replace_one":
+            return len(self.sets[i]) - common
+        return self.counts.sum(axis=1) + len(self.sets[i]) - 2 * common
+
+    def bounds(self, relation, ranks):
+        return [bounds_of(records, ranks, relation) for records in self.sets]
+
+
+@pytest.mark.parametrize(("largest", "n"), [(3, 2), (3, 3), (4, 4), (3, 5), (3, 6), (2, 7)])
+def test_when_records_are_replaced_the_bounds_are_the_extremes_over_all_data_sets(largest, n):
+    domain = Domain(largest, [n])
+    interior = 0
+    for i, (records, made) in enumerate(zip(domain.sets, domain.bounds("replace_one", n), strict=True)):
+        assert made.value == domain.losses[i]
+        distances = domain.distances(i, "replace_one")
+        for rank in range(1, n + 1):
+            within = domain.losses[distances <= rank]
+            ours = made.lower[rank - 1], made.upper[rank - 1]
+            if domain.is_interior(records):
+                interior += 1
+                assert ours == (within.min(), within.max())
+            else:
+                assert ours[0] <= within.min() <= within.max() <= ours[1]
+    assert interior >= n
+
+
+@pytest.mark.parametrize(("largest", "n"), [(2, 0), (2, 1), (2, 2), (2, 3), (1, 4)])
+def test_when_records_are_added_or_removed_no_data_set_lies_outside_the_bounds(largest, n):
+    domain = Domain(largest, range(n + 4))
+    for i, (records, made) in enumerate(zip(domain.sets, domain.bounds("add_or_remove_one", 3), strict=True)):
+        if len(records) == n:
+            distances = domain.distances(i, "add_or_remove_one")
+            for rank in range(1, 4):
+                within = domain.losses[distances <= rank]
+                assert made.lower[rank - 1] <= within.min() <= within.max() <= made.upper[rank - 1]
+
+
+def assert_interleaved(a, b):
+    """Definition 3.4, in floats and without tolerance."""
+    for one, other in ((a, b), (b, a)):
+        assert other.lower[0] <= one.value <= other.upper[0]
+        assert (one.upper[:-1] <= other.upper[1:]).all()
+        assert (one.lower[:-1] >= other.lower[1:]).all()
+
+
+@each_relation
+@pytest.mark.parametrize(("largest", "n"), [(1, 5), (2, 4), (3, 2)])
+def test_neighbours_of_tiny_domains_have_interleaved_bounds(relation, largest, n):
+    domain = Domain(largest, [n] if relation == "replace_one" else [n, n + 1])
+    made = domain.bounds(relation, n + 2)
+    for i in range(len(made)):
+        for j in np.flatnonzero(domain.distances(i, relation) == 1).tolist():
+            assert_interleaved(made[i], made[j])
+
+
+def random_records(rng, n):
+    """Return records with many ties, few positives now and then, and scores a rounding apart."""
+    few = [-1.5, -0.0, 0.0, 5e-324, 0.1, 1 / 3, math.nextafter(1 / 3, 1), 1e300]
+    scores = rng.choice(few, n) if rng.random() < 0.5 else rng.random(n).round(int(rng.integers(1, 4)))
+    return list(zip(rng.random(n) < rng.choice([0.05, 0.3, 0.5]), scores, strict=True))
+
+
+@each_relation
+def test_random_neighbours_have_interleaved_bounds(relation):
+    rng = np.random.default_rng(1)
+    for _ in range(600):
+        n = int(rng.integers(1, 40))
+        a = random_records(rng, n + 1)
+        b = a[1:] if relation == "replace_one" else a
+        assert_interleaved(*(bounds_of(x, n + 1, relation) for x in (a[:-1], b)))
+
+
+@each_relation
+def test_the_order_of_the_records_and_the_sign_of_zero_do_not_matter(relation):
+    rng = np.random.default_rng(2)
+    records = random_records(rng, 60)
+    made = bounds_of(records, 30, relation)
+    for other in (
+        [records[i] for i in rng.permutation(60)],
+        [(label, -score if score == 0 else score) for label, score in records],
+    ):
+        found = bounds_of(other, 30, relation)
+        assert found.value == made.value
+        np.testing.assert_array_equal(found.lower, made.lower)
+        np.testing.assert_array_equal(found.upper, made.upper)
+
+
+@each_relation
+@pytest.mark.parametrize("records", [[], [(1, 0.5)], [(0, 0.5)] * 3, [(1, 0.5)] * 3])
+def test_without_a_pair_the_loss_is_a_half_and_one_record_can_make_it_anything(relation, records):
+    if records or relation == "add_or_remove_one":
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            made = bounds_of(records, max(len(records), 1), relation)
+        assert (made.lower[0], made.value, made.upper[0]) == (0.0, 0.5, 1.0)
+
+
+def test_the_loss_is_that_of_the_twin():
+    rng = np.random.default_rng(3)
+    labels, scores = rng.random(5000) < 0.1, rng.random(5000).round(2)
+    made = ranking_bounds(RankedScores.of(scores, labels), 5)
+    assert 1 - made.value == pytest.approx(roc_auc_score(labels, scores), abs=1e-14)
+    assert made.sensitivity == 1.0
+    assert not made.monotonic
+
+
+@each_relation
+def test_of_a_small_class_few_ranks_are_not_trivial_and_of_many_ranks_few_are_computed(relation):
+    rng = np.random.default_rng(4)
+    labels, scores = np.arange(3000) < 3, rng.random(3000)
+    made = BOUNDS[relation](RankedScores.of(scores, labels), 100)
+    assert made.ranks == 100
+    assert made.lower[1] > 0
+    assert made.upper[1] < 1
+    assert not made.lower[2:].any()
+    assert (made.upper[2:] == 1).all()
+
+
+@each_relation
+@pytest.mark.parametrize("limit", ["_MOST_FOR_FLOATS", "_MOST_FOR_INT64"])
+def test_so_many_records_that_floats_or_int64_would_not_do_get_the_same_bounds(relation, limit, monkeypatch):
+    rng = np.random.default_rng(5)
+    several = [random_records(rng, 50) for _ in range(30)]
+    expected = [bounds_of(records, 20, relation) for records in several]
+    monkeypatch.setattr(ranking, "_MOST_FOR_FLOATS", 1)
+    monkeypatch.setattr(ranking, limit, 1)
+    for records, made in zip(several, expected, strict=True):
+        found = bounds_of(records, 20, relation)
+        assert found.value == made.value
+        np.testing.assert_array_equal(found.lower, made.lower)
+        np.testing.assert_array_equal(found.upper, made.upper)
