@@ -3,6 +3,7 @@
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.analysis.expected_error import ExpectedError, epsilon_for_error, expected_error
 from dp_metrics.exceptions import NoisyReleaseWarning, PrivacyBudgetError, SeededReleaseWarning
+from dp_metrics.fairness.frame import PrivateMetricFrame
 from dp_metrics.mechanisms import (
     AboveThreshold,
     Adaptive,
@@ -87,6 +88,7 @@ __all__ = [
     "PiecewiseLaplace",
     "PrivacyAccountant",
     "PrivacyBudgetError",
+    "PrivateMetricFrame",
     "PrivateRandomizedSearch",
     "PrivateResult",
     "PrivateScorer",

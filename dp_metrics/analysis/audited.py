@@ -90,12 +90,12 @@ AUDITED: dict[str, Audited] = {
     "private_mse, add or remove": Audited("private_mse", {"bounds": (0, 1)}, adds=True, sums=True),
     "private_variance, add or remove": Audited("private_variance", {"bounds": (0, 1)}, adds=True, sums=True),
     "private_mean, add or remove": Audited("private_mean", adds=True, sums=True),
+    "private_roc_auc_score, add or remove": Audited("private_roc_auc_score", adds=True),
     "private_roc_curve, add or remove": Audited("private_roc_curve", adds=True),
     "private_calibration_curve, add or remove": Audited("private_calibration_curve", adds=True),
     "private_expected_calibration_error, add or remove": Audited(
         "private_expected_calibration_error", adds=True, sums=True
     ),
-    "private_roc_auc_score, add or remove": Audited("private_roc_auc_score", adds=True),
     "private_mean_pinball_loss, alpha": Audited("private_mean_pinball_loss", {"alpha": 0.9}),
     "private_log_loss, two columns": Audited(
         "private_log_loss", {"max_loss": 10.0}, bounded=True, records=_two_columns

@@ -9,14 +9,17 @@ touches real records: it makes its own.
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import betaincinv  # scikit-learn depends on scipy
 
-from dp_metrics._random import RandomState
+from dp_metrics._random import RandomState, check_entropy
 from dp_metrics.analysis._law_comparison import draw_loss, finite_loss, law_loss
+from dp_metrics.fairness.groups import Groups
+from dp_metrics.fairness.plan import Part, asked_metrics, plan_frame
 from dp_metrics.inputs.epsilon import Epsilon, check_epsilon, exact_epsilon
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.mechanisms import Mechanism, OutputLaw, get_mechanism
@@ -27,6 +30,7 @@ __all__ = [
     "AuditResult",
     "audit",
     "finite_loss",
+    "frame_loss",
     "loss_lower_bound",
     "metric_loss",
     "privacy_loss",
@@ -164,6 +168,62 @@ def metric_loss(
     return total + math.fsum(
         privacy_loss(mechanism, a, b, epsilon=share) for (a, share), (b, _) in zip(*seen, strict=True)
     )
+
+
+def frame_loss(
+    metrics: Any,
+    records_a: Sequence[ArrayLike],
+    records_b: Sequence[ArrayLike],
+    *,
+    group_labels: Any,
+    epsilon: float,
+    membership: str = "private",
+    overall_share: float = 0.2,
+    neighboring: str = "replace_one",
+) -> float:
+    """Return the exact privacy loss of a `PrivateMetricFrame` on two data sets, summed over its releases.
+
+    Parameters
+    ----------
+    metrics, group_labels, epsilon, membership, overall_share, neighboring
+        As in `PrivateMetricFrame`.
+    records_a, records_b : sequence of array-like
+        y_true, y_pred and sensitive_features of either data set.
+
+    Returns
+    -------
+    float
+        The loss of its releases together: at most epsilon for neighbours if the frame keeps its promise.
+
+    Examples
+    --------
+    >>> from dp_metrics import auditing, private_recall_score
+    >>> a = [1, 1, 0, 1], [1, 0, 0, 1], [1, 1, 0, 0]
+    >>> b = [1, 1, 0, 1], [1, 0, 0, 1], [1, 1, 1, 0]  # one person is of another group
+    >>> auditing.frame_loss(private_recall_score, a, b, group_labels=[0, 1], epsilon=1.0)
+    1.0
+    """
+    private_n, sides = neighboring == "add_or_remove_one", []
+    for y_true, y_pred, features in (records_a, records_b):
+        sides.append(
+            plan_frame(
+                asked_metrics(metrics),
+                (y_true, y_pred),
+                Groups.of(features, group_labels, private_n=private_n),
+                epsilon=exact_epsilon(epsilon),
+                membership=membership,
+                neighboring=neighboring,
+                overall_share=Fraction(repr(overall_share)),
+                entropy=check_entropy(None),
+            ).parts
+        )
+    return math.fsum(_part_loss(a, b) for a, b in zip(*sides, strict=True))
+
+
+def _part_loss(a: Part, b: Part) -> float:
+    n, other = (part.plan.queries[0].n for part in (a, b))
+    for_count = float(a.for_count) if n != other else 0.0  # given the noisy count, both are drawn with one
+    return for_count + math.fsum(draw_loss(x, y, max(n, 1)) for x, y in zip(a.draws, b.draws, strict=True))
 
 
 def _planned_loss(

@@ -33,6 +33,7 @@ def _row(name: str, formula: Callable[..., Any], **facts: Any) -> Metric:
         twin=f"sklearn.metrics.{name.removeprefix('private_')}",
         plan=partial(score_plan, formula),
         data=("y_true", "y_score"),
+        responses=("predict_proba",),
         options={"labels": None, "pos_label": None, "edges": None, "bins": None},
         refused=UNWEIGHTED,
         mechanism=None,

@@ -86,6 +86,14 @@ def takes(metric: Scored, parameter: str) -> bool:
     return parameter in inspect.signature(metric).parameters
 
 
+def usual_responses(metric: Scored) -> tuple[str, ...]:
+    """Return the responses of an estimator that a metric judges, the best first."""
+    row = metric_of(metric)
+    if row is not None:
+        return row.responses
+    return ("predict_proba",) if takes(metric, "y_proba") else ("predict",)
+
+
 def wants_probabilities(metric: Scored) -> bool:
     """Return whether a metric judges probabilities: scores with public edges of their own need not be."""
     row = metric_of(metric)
@@ -93,14 +101,6 @@ def wants_probabilities(metric: Scored) -> bool:
     if row is not None and row.is_score_table:
         return bound.get("edges") is None
     return takes(metric, "y_proba")
-
-
-def usual_responses(metric: Scored) -> tuple[str, ...]:
-    """Return the responses of an estimator that a metric judges, the best first."""
-    row = metric_of(metric)
-    if row is not None:
-        return row.responses
-    return ("predict_proba",) if takes(metric, "y_proba") else ("predict",)
 
 
 def is_better_if_greater(metric: Any) -> bool | None:

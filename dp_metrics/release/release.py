@@ -5,7 +5,7 @@ plan is made, and the output bounds are ready when epsilon is recorded. What fol
 raise.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import chain
@@ -24,7 +24,7 @@ from dp_metrics.release.queries import BoundsQuery, Query
 from dp_metrics.release.ranking import RankingDraw
 from dp_metrics.release.result import PrivateResult
 
-__all__ = ["COUNT_SHARE", "Plan", "Release", "Released"]
+__all__ = ["COUNT_SHARE", "Plan", "Release", "Released", "drawn_by"]
 
 COUNT_SHARE = Fraction(1, 20)  # of epsilon, for the number of records where it is private and needed
 _LARGEST_COUNT = 1 << 53
@@ -82,6 +82,11 @@ class Plan:
         """Return the part of epsilon of each query."""
         shares = self.shares or (Fraction(1, len(self.queries)),) * len(self.queries)
         return [epsilon * share for share in shares]
+
+
+def drawn_by(draws: Iterable[Draw]) -> str:
+    """Return what draws a release, for the accountant's history."""
+    return ", ".join(dict.fromkeys(draw.drawn_by for draw in draws))
 
 
 class Release:
@@ -190,8 +195,10 @@ class Release:
         """Return what released numbers become."""
         return plan.postprocess(Released(values, plan.queries, self.epsilon, self._neighboring))
 
-    def _warn_of_noise(self, plan: Plan, draws: Sequence[Draw]) -> None:
+    def warn_of_noise(self, plan: Plan, draws: Sequence[Draw]) -> None:
         """Warn before the spend if public numbers alone tell that a release will be mostly noise."""
+        if self.private_n:
+            return
         for query, draw in zip(plan.queries, draws, strict=True):
             if not isinstance(draw, BoundsDraw | RankingDraw) or not isinstance(query, BoundsQuery):
                 continue
@@ -208,14 +215,18 @@ class Release:
                 return
 
     def _run(self, plan: Plan) -> PrivateResult:
-        queries = plan.queries
         draws, _, for_count = self.prepare(plan)
-        if not self.private_n:
-            self._warn_of_noise(plan, draws)
-        drawn_by = ", ".join(dict.fromkeys(draw.drawn_by for draw in draws))
+        self.warn_of_noise(plan, draws)
         if self._accountant is not None:
             label = self.metric if self._label is None else self._label
-            self._accountant.spend(self.epsilon, label, mechanism=drawn_by, neighboring=self._neighboring)
+            self._accountant.spend(
+                self.epsilon, label, mechanism=drawn_by(draws), neighboring=self._neighboring
+            )
+        return self.draw(plan, draws, for_count)
+
+    def draw(self, plan: Plan, draws: Sequence[Draw], for_count: Fraction) -> PrivateResult:
+        """Draw what has been prepared, after the spend; the rest is post-processing."""
+        queries = plan.queries
         drawn: dict[str, Any] = {}
         count = None
         if for_count:
@@ -230,7 +241,7 @@ class Release:
             epsilon=float(self.epsilon),
             n=None if self.private_n else queries[0].n,
             neighboring=self._neighboring,
-            mechanism=drawn_by,
+            mechanism=drawn_by(draws),
             drawn=drawn,
             metric=self.metric,
             label=self._label,

@@ -225,9 +225,9 @@ def test_every_metric_that_a_summary_serves_is_there():
     assert METRICS.keys() - SERVED == {
         "private_r2_score",
         "private_quantile",
+        "private_roc_auc_score",
         "private_calibration_curve",
         "private_expected_calibration_error",
-        "private_roc_auc_score",
         "private_regression_report",
         "private_probability_report",
     }

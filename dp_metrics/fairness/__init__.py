@@ -1,0 +1,1 @@
+"""The same metrics for each group of people."""

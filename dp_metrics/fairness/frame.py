@@ -1,0 +1,311 @@
+"""Private metrics by group, with the attributes of fairlearn's `MetricFrame`."""
+
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dp_metrics._random import RandomState, check_entropy
+from dp_metrics.accounting import PrivacyAccountant
+from dp_metrics.fairness.groups import Groups
+from dp_metrics.fairness.plan import asked_metrics, plan_frame
+from dp_metrics.inputs.epsilon import exact_epsilon
+from dp_metrics.inputs.options import check_choice, check_label, check_neighboring, check_share
+from dp_metrics.release.release import drawn_by
+
+__all__ = ["WITHIN_GROUPS", "ByGroup", "PrivateMetricFrame"]
+
+WITHIN_GROUPS = "replace_one_within_groups"
+"""Neighbouring relation of public membership: a record is replaced by another one of its group."""
+
+
+class ByGroup(Mapping[Hashable, Any]):
+    """Values by group: a plain, frozen mapping.
+
+    Parameters
+    ----------
+    values : mapping
+        A value, or a dict of one for each metric, for each group.
+    """
+
+    def __init__(self, values: Mapping[Hashable, Any]) -> None:
+        self._values = dict(values)
+
+    def __getitem__(self, group: Hashable) -> Any:
+        return self._values[group]
+
+    def __iter__(self) -> Iterator[Hashable]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __repr__(self) -> str:
+        return f"ByGroup({self._values!r})"
+
+    def to_frame(self) -> Any:
+        """Return the values as a data frame with a row for each group; this imports pandas.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A column for each metric, or one called "value".
+        """
+        import pandas as pd
+
+        rows = [value if isinstance(value, dict) else {"value": value} for value in self._values.values()]
+        names = list(self._values)
+        several = names and isinstance(names[0], tuple)
+        index = pd.MultiIndex.from_tuples(names) if several else pd.Index(names, name="group")
+        return pd.DataFrame(rows, index=index)
+
+
+class PrivateMetricFrame:
+    """Metrics of each group and overall, with epsilon-differential privacy for all of it together.
+
+    Parameters
+    ----------
+    metrics : callable or dict of callable
+        Private metrics of this package that take y_true and y_pred, such as `private_recall_score`, with
+        their options as ``functools.partial(private_recall_score, pos_label="yes", labels=["no", "yes"])``.
+        Several have equal parts of epsilon.
+    y_true, y_pred : array-like of shape (n_samples,) or as the metrics take them
+        The records. `y_pred` holds probabilities or scores for metrics that take these.
+    sensitive_features : array-like of shape (n_samples,), or data frame or array of several columns
+        The group of each record: private, unless `membership` says otherwise. Several columns make a group
+        of each combination.
+    group_labels : array-like, or list of array-like for several columns
+        The public labels of the groups; all of them appear in the results, whether or not they have records.
+        Never inferred from the data.
+    epsilon : float
+        Privacy parameter of everything together, > 0.
+    membership : {"private", "public"}, default="private"
+        Whether the group of each record is private. With "public" the groups and their sizes may be
+        published: neighbours keep their group, and each group has the whole epsilon. The accountant counts
+        that as a relation of its own, "replace_one_within_groups".
+    overall_share : float, default=0.2
+        Part of epsilon for the overall value of metrics that are not made of counts of labels, from 0 (no
+        overall value) to below 1. Metrics of labels have it for nothing.
+    neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
+        What one person can change: a record's contents, the number of records being public; or whether it is
+        there at all.
+    accountant : PrivacyAccountant or None, default=None
+        Budget that pays epsilon, before anything is drawn.
+    random_state : None, int, RandomState or Generator, default=None
+        None draws fresh randomness from the operating system. Anything else makes the release reproducible
+        and therefore NOT private.
+    label : str or None, default=None
+        The name in the accountant's history; None: "PrivateMetricFrame".
+
+    Attributes
+    ----------
+    overall : float or dict
+        The value for all records, or one for each metric.
+    by_group : ByGroup
+        A mapping from group to value, or to a dict of one for each metric, with ``to_frame()``.
+    group_sizes : dict or None
+        The number of records of each group: noisy, or exact where membership is public. None where nothing
+        that is released tells. Read the values of small groups with care: nothing hides them.
+    epsilon, neighboring, membership
+        As given; `neighboring` is the relation that the accountant counts.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an argument or a record is invalid; nothing is spent.
+    PrivacyBudgetError
+        If the accountant has less than epsilon left; nothing is drawn.
+
+    Warns
+    -----
+    SeededReleaseWarning
+        If `random_state` is given.
+    NoisyReleaseWarning
+        If public numbers alone tell that a release will be mostly noise.
+
+    See Also
+    --------
+    private_recall_score : Metrics to pass.
+
+    Notes
+    -----
+    Guarantee: replacing any one record, its group included, changes the probability of any result by at most
+    a factor exp(epsilon), given the models, the number of records, the group labels and the other arguments,
+    which are public. With neighboring="add_or_remove_one" the same holds when any one record is added or
+    removed. With membership="public" it holds when a record is replaced by one of the same group.
+
+    **How.** Metrics of labels come from one table, groups by counts, in which a replaced record changes two
+    cells, in one group or in two. Any other metric is released for each group under add_or_remove_one at
+    epsilon / 2: a replaced record is one less in one group and one more in the same or another one, which
+    costs epsilon in all, however many groups there are.
+
+    **Filtered rows have no such guarantee.** ``private_accuracy_score(y[g == 1], p[g == 1], epsilon=1)``
+    shows the exact number of records of the group, which one record can change: its loss is infinite.
+
+    **Gaps err upwards.** The largest difference between groups of noisy values is larger on average than
+    that of the exact ones, and the more so the smaller the smallest group is.
+
+    References
+    ----------
+    C. Dwork and A. Roth, "The Algorithmic Foundations of Differential Privacy", 2014, Theorem 3.16
+    (composition), doi:10.1561/0400000042; H. Weerts et al., "Fairlearn: Assessing and Improving Fairness of
+    AI Systems", JMLR 24 (2023), for the interface.
+
+    Examples
+    --------
+    >>> from dp_metrics import PrivateMetricFrame, private_recall_score
+    >>> y_true, y_pred = [1, 1, 0, 0] * 500, [1, 0, 0, 0, 1, 1, 0, 0] * 250
+    >>> sex = ["female", "female", "male", "male"] * 250 + ["male"] * 1000
+    >>> frame = PrivateMetricFrame(
+    ...     metrics=private_recall_score, y_true=y_true, y_pred=y_pred, sensitive_features=sex,
+    ...     group_labels=["female", "male"], epsilon=1.0,
+    ... )
+    >>> sorted(frame.by_group), 0 <= frame.difference() <= 1
+    (['female', 'male'], True)
+    """
+
+    def __init__(
+        self,
+        *,
+        metrics: Callable[..., Any] | Mapping[str, Callable[..., Any]],
+        y_true: ArrayLike,
+        y_pred: ArrayLike,
+        sensitive_features: Any,
+        group_labels: Any,
+        epsilon: float,
+        membership: str = "private",
+        overall_share: float = 0.2,
+        neighboring: str = "replace_one",
+        accountant: PrivacyAccountant | None = None,
+        random_state: RandomState = None,
+        label: str | None = None,
+    ) -> None:
+        exact, private_n = exact_epsilon(epsilon), check_neighboring(neighboring)
+        check_choice(membership, "membership", ("private", "public"))
+        if membership == "public" and private_n:
+            raise ValueError(
+                "membership='public' tells the number of records: use neighboring='replace_one'."
+            )
+        if not (accountant is None or isinstance(accountant, PrivacyAccountant)):
+            raise TypeError("accountant must be None or a PrivacyAccountant.")
+        name = check_label(label) or type(self).__name__
+        share = Fraction(0) if overall_share == 0 else check_share(overall_share, "overall_share")
+        asked = asked_metrics(metrics)
+        entropy = check_entropy(random_state)
+        # whoever made NumPy raise or warn of overflows would learn of the data
+        with np.errstate(all="ignore"):
+            groups = Groups.of(sensitive_features, group_labels, private_n=private_n)
+            plan = plan_frame(
+                asked,
+                (y_true, y_pred),
+                groups,
+                epsilon=exact,
+                membership=membership,
+                neighboring=neighboring,
+                overall_share=share,
+                entropy=entropy,
+            )
+            relation = WITHIN_GROUPS if membership == "public" else neighboring
+            if accountant is not None:
+                mechanism = drawn_by(draw for part in plan.parts for draw in part.draws)
+                accountant.spend(exact, name, mechanism=mechanism, neighboring=relation)
+            results = [part.draw() for part in plan.parts]
+            values: dict[str, tuple[list[Any], Any]] = {}
+            rest = results
+            for number, entries in plan.entries:
+                values.update(entries(rest[:number]))
+                rest = rest[number:]
+        self._is_single = not isinstance(metrics, Mapping)
+        self._values = {one.name: values[one.name] for one in asked}
+        self._groups = groups.labels
+        self.epsilon, self.neighboring, self.membership = float(exact), relation, membership
+        self.overall = self._each(lambda by_group, overall: overall)
+        self.by_group = ByGroup(
+            {
+                group: self._each(lambda by_group, overall, at=at: by_group[at])
+                for at, group in enumerate(self._groups)
+            }
+        )
+        self.group_sizes: dict[Hashable, float] | None = None
+        if membership == "public":
+            sizes = np.bincount(groups.codes, minlength=groups.size).tolist()
+            self.group_sizes = dict(zip(self._groups, sizes, strict=True))
+        elif plan.sizes is not None:
+            self.group_sizes = dict(zip(self._groups, plan.sizes(results), strict=True))
+
+    def __repr__(self) -> str:
+        return (
+            f"PrivateMetricFrame(overall={self.overall!r}, by_group={dict(self.by_group)!r}, "
+            f"epsilon={self.epsilon!r}, membership={self.membership!r})"
+        )
+
+    def _each(self, value: Callable[..., Any]) -> Any:
+        """Return a value for each metric, or the value of the only one."""
+        each = {name: value(*entry) for name, entry in self._values.items()}
+        return each[""] if self._is_single else each
+
+    def group_max(self) -> Any:
+        """Return the largest value of a group, for each metric; it errs upwards."""
+        return self._each(lambda by_group, overall: max(by_group))
+
+    def group_min(self) -> Any:
+        """Return the smallest value of a group, for each metric; it errs downwards."""
+        return self._each(lambda by_group, overall: min(by_group))
+
+    def difference(self, method: str = "between_groups") -> Any:
+        """Return the largest difference between groups, or of a group to the overall value.
+
+        Parameters
+        ----------
+        method : {"between_groups", "to_overall"}, default="between_groups"
+            What is compared.
+
+        Returns
+        -------
+        float or dict
+            At least 0. It errs upwards, the more the smaller a group is. Costs nothing.
+        """
+        check_choice(method, "method", ("between_groups", "to_overall"))
+
+        def of(by_group: list[float], overall: float | None) -> float:
+            if method == "between_groups":
+                return max(by_group) - min(by_group)
+            return max(abs(value - _known(overall)) for value in by_group)
+
+        return self._each(of)
+
+    def ratio(self, method: str = "between_groups") -> Any:
+        """Return the smallest ratio of two groups, or of a group and the overall value.
+
+        Parameters
+        ----------
+        method : {"between_groups", "to_overall"}, default="between_groups"
+            What is compared.
+
+        Returns
+        -------
+        float or dict
+            Between 0 and 1, for metrics that are at least 0; 1 where both are 0. It errs downwards. Costs
+            nothing.
+        """
+        check_choice(method, "method", ("between_groups", "to_overall"))
+
+        def of(by_group: list[float], overall: float | None) -> float:
+            if method == "between_groups":
+                return _ratio(min(by_group), max(by_group))
+            known = _known(overall)
+            return min(_ratio(*sorted((value, known))) for value in by_group)
+
+        return self._each(of)
+
+
+def _ratio(smaller: float, larger: float) -> float:
+    return smaller / larger if larger else 1.0
+
+
+def _known(overall: float | None) -> float:
+    if overall is None:
+        raise ValueError("There is no overall value: pass overall_share.")
+    return overall

@@ -1,0 +1,100 @@
+"""Which group each record belongs to: public groups, private or public membership."""
+
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dp_metrics.inputs.labels import LabelSet
+from dp_metrics.inputs.records import check_same_length
+
+__all__ = ["Groups"]
+
+_NAME = "sensitive_features"
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """The public groups, and the number of each record's group.
+
+    Parameters
+    ----------
+    labels : list
+        The groups, in the order of `group_labels`; tuples where there are several features.
+    codes : ndarray of shape (n_samples,)
+        The place of each record's group among them.
+    """
+
+    labels: list[Hashable]
+    codes: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, sensitive_features: Any, group_labels: Any, *, private_n: bool) -> "Groups":
+        """Return the groups of valid features.
+
+        Parameters
+        ----------
+        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
+            As the caller got them.
+        group_labels : array-like or sequence of array-like
+            The public labels of the one feature, or of each.
+        private_n : bool
+            Whether the number of records is private.
+        """
+        columns = _columns(sensitive_features)
+        if group_labels is None:
+            raise ValueError("group_labels must be the public labels of the groups: they are never inferred.")
+        listed = [group_labels] if len(columns) == 1 and not _is_nested(group_labels) else list(group_labels)
+        if len(listed) != len(columns):
+            raise ValueError("group_labels must hold the labels of each of the sensitive_features.")
+        sets = [LabelSet.of(labels) for labels in listed]
+        codes = np.zeros(len(columns[0]), dtype=np.intp)
+        names: list[tuple[Any, ...]] = [()]
+        for labels, column in zip(sets, columns, strict=True):
+            places = labels.codes(labels.array(column, _NAME, private_n=private_n), _NAME)
+            codes = codes * labels.size + places
+            names = [(*name, label) for name in names for label in labels.in_order.tolist()]
+        return cls([name[0] if len(name) == 1 else name for name in names], codes)
+
+    @property
+    def size(self) -> int:
+        """Number of groups."""
+        return len(self.labels)
+
+    def parts(self, *data: Any, private_n: bool) -> Iterator[list[Any]]:
+        """Yield the data of each group."""
+        # a group without records must look like any other: a list of no rows would not tell its columns
+        data = tuple(map(_with_columns, data))
+        check_same_length(*data, self.codes, private_n=private_n)
+        for group in range(self.size):
+            rows = np.flatnonzero(self.codes == group)
+            yield [_rows(array, rows) for array in data]
+
+
+def _columns(features: Any) -> Sequence[Any]:
+    """Return the columns of one feature or several."""
+    if hasattr(features, "iloc") and getattr(features, "ndim", 1) == 2:
+        return [features.iloc[:, i] for i in range(features.shape[1])]
+    if isinstance(features, np.ndarray) and features.ndim == 2:
+        return list(features.T)
+    return [features]
+
+
+def _is_nested(labels: Any) -> bool:
+    one = labels[0] if isinstance(labels, list | tuple) and labels else None
+    return isinstance(one, list | tuple | np.ndarray)
+
+
+def _with_columns(data: Any) -> Any:
+    """Return lists of rows as an array, and anything else as it is."""
+    nested = isinstance(data, list | tuple) and data and isinstance(data[0], list | tuple | np.ndarray)
+    return np.asarray(data) if nested else data
+
+
+def _rows(data: Any, rows: NDArray[np.intp]) -> Any:
+    """Return some of the records, in the form in which they came: lists may hold labels of several types."""
+    if hasattr(data, "iloc"):
+        return data.iloc[rows]
+    return np.asarray(data)[rows] if hasattr(data, "dtype") else [data[row] for row in rows]
