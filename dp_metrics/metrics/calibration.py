@@ -180,7 +180,6 @@ EXPECTED_CALIBRATION_ERROR = Metric(
     refused=UNWEIGHTED,
     greater_is_better=False,
     mechanism="geometric",
-    responses=("predict_proba",),
     from_unit=two_classes_from_unit,
 )
 

@@ -38,7 +38,6 @@ def _row(name: str, formula: Callable[..., Any], **facts: Any) -> Metric:
         refused=UNWEIGHTED,
         mechanism=None,
         is_score_table=True,
-        responses=("predict_proba",),
         from_unit=two_classes_from_unit,
         **facts,
     )
