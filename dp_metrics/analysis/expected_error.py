@@ -22,6 +22,7 @@ from dp_metrics.mechanisms._laws import cell_edges
 from dp_metrics.mechanisms.geometric import GeometricLaw
 from dp_metrics.metrics import METRICS, Metric, metric_of
 from dp_metrics.release.draws import BoundsDraw, Draw, SumsDraw, VectorDraw
+from dp_metrics.release.nested import NestedTable
 from dp_metrics.release.ranking import RankingDraw
 from dp_metrics.release.release import Plan, Release
 
@@ -399,7 +400,10 @@ class _SimulatedNoise:
     """The same of what becomes of a table of noisy counts, from draws that are the same for every epsilon."""
 
     def __init__(self, release: Release, plan: Plan, draw: VectorDraw, error_cap: float) -> None:
-        truth = release.result(plan, [draw.values])
+        (query,) = plan.queries
+        # against the finest table: what merging its columns costs is part of the error
+        known = query.table.ravel() if isinstance(query, NestedTable) else draw.values
+        truth = release.result(plan, [known])
         if not isinstance(truth, numbers.Real):
             raise ValueError(_ONE_AT_A_TIME.format(release.metric))
         counts = np.array(draw.values, dtype=np.float64)

@@ -126,13 +126,22 @@ def test_a_result_that_moves_with_the_released_number_has_the_error_that_the_law
 def test_every_metric_has_an_expected_error_unless_it_gives_several_numbers(name):
     row = METRICS[name]
     data, options = row.from_unit(rng.uniform(0.2, 0.8, 40)), {**row.options, **row.required}
-    if "report" in name or name == "private_confusion_matrix":
+    if "report" in name or "curve" in name or name == "private_confusion_matrix":
         with pytest.raises(ValueError, match="one metric, at a time"):
             dp.expected_error(name, *data, epsilon=1.0, **options)
         return
     expected = dp.expected_error(name, *data, epsilon=1.0, **{**options, **(row.limit or {})})
     assert 0 <= abs(expected.bias) <= expected.mean_absolute < math.inf
     assert sorted(expected.quantiles.values()) == list(expected.quantiles.values())
+
+
+def test_the_error_of_a_table_of_scores_includes_what_its_bins_hide():
+    y = np.array([0, 1] * 500)
+    score = np.where(y == 1, 0.60, 0.59)  # in one of 8 bins, and in two of 128
+    expected = dp.expected_error(dp.private_average_precision_score, y, score, epsilon=100.0, bins=8)
+    assert -0.52 < expected.bias < -0.3
+    fine = dp.expected_error(dp.private_average_precision_score, y, score, epsilon=100.0, bins=128)
+    assert abs(fine.bias) < 0.01
 
 
 def test_several_results_are_refused_and_two_released_numbers_are_the_most():

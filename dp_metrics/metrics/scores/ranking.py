@@ -13,6 +13,7 @@ from dp_metrics.inputs.labels import as_labels, check_labels, encoded_block, pub
 from dp_metrics.inputs.records import as_scores, check_same_length, float_block
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.metrics._catalogue import Metric
+from dp_metrics.metrics._scores.two_classes import two_classes_from_unit
 from dp_metrics.release.ranking import RankingLoss
 from dp_metrics.release.release import Plan, Released
 
@@ -61,11 +62,6 @@ def _check_averaging(average: Any, multi_class: Any) -> None:
         raise ValueError("multi_class must be 'raise' or 'ovr'.")
 
 
-def _two_classes_from_unit(x: Floats) -> tuple[Any, ...]:
-    """Return negatives with scores from 0 up to 1, and positives with scores from 1 down to 0."""
-    return np.where(x > 0.5, 1, 0), np.where(x > 0.5, 2.0 - 2.0 * x, 2.0 * x)
-
-
 ROC_AUC = Metric(
     name="private_roc_auc_score",
     twin="sklearn.metrics.roc_auc_score",
@@ -79,7 +75,7 @@ ROC_AUC = Metric(
     },
     greater_is_better=True,
     mechanism="hazard",
-    from_unit=_two_classes_from_unit,
+    from_unit=two_classes_from_unit,
 )
 
 
