@@ -181,11 +181,12 @@ VARIANTS: dict[str, dict[str, str]] = {
         ),
         _TWO_CLASSES,
     ),
+    "private_confusion_matrix": {"normalize": OWN},
     "private_zero_one_loss": _LABELS,
     "private_accuracy_score": _LABELS,
     "private_roc_auc_score": {
         "y_true": "y_true, one label",
-        **dict.fromkeys(("labels", "sample_weight", "groups", "mechanism"), OWN),
+        **dict.fromkeys(("average", "labels", "sample_weight", "groups", "mechanism"), OWN),
     },
     "private_variance": _COLUMN,
     "private_std": _COLUMN,
