@@ -192,6 +192,7 @@ VARIANTS: dict[str, dict[str, str]] = {
     "private_std": _COLUMN,
     "private_mean": {"bounds": OWN},
     "private_quantile": {"bounds": OWN, "limit": "pass an upper bound"},
+    "private_median_absolute_error": {"y_true": OWN, "y_pred": OWN},
     "private_regression_report": {"y_true": OWN, "y_pred": OWN},
     "private_probability_report": {**_PROBABILITIES, "max_loss": OWN, "mechanism": OWN},
     "LossSummary.release": {"mechanism": OWN, "Raises": OWN, "Warns": OWN},
