@@ -31,6 +31,18 @@ def with_labels(metric):
     return call
 
 
+def with_label_set(metric, **fixed):
+    """Pass all labels that occur, true or predicted."""
+
+    def call(y_true, y_pred, **options):
+        if options.get("labels") is None:
+            options["labels"] = np.unique(np.concatenate([np.ravel(y_true), np.ravel(y_pred)]))
+        settings = {"epsilon": EPSILON, "random_state": SeededEntropy(0), **fixed}
+        return metric(y_true, y_pred, **settings, **options)
+
+    return call
+
+
 def at_a_large_epsilon(metric, **fixed):
     def call(*data, **options):
         return metric(*data, epsilon=EPSILON, random_state=SeededEntropy(0), **fixed, **options)
@@ -54,6 +66,21 @@ TWINS: dict[str, Callable[..., Any]] = {
     "brier_score_loss": with_labels(dp.private_brier_score_loss),
     "log_loss": with_labels(dp.private_log_loss),
     "roc_auc_score": with_labels(dp.private_roc_auc_score),
+    "confusion_matrix": with_label_set(dp.private_confusion_matrix),
+    "normalized_confusion_matrix": with_label_set(dp.private_confusion_matrix, normalize="true"),
+    "balanced_accuracy_score": with_label_set(dp.private_balanced_accuracy_score, zero_division=np.nan),
+    "matthews_corrcoef_score": with_label_set(dp.private_matthews_corrcoef),
+    "cohen_kappa_score": with_label_set(dp.private_cohen_kappa_score),
+    **{
+        f"{average}_{name}_score": with_label_set(getattr(dp, f"private_{name}_score"), average=average)
+        for average in ("macro", "micro", "weighted")
+        for name in ("f1", "precision", "recall", "jaccard")
+    },
+    **{
+        f"{name}_score": with_label_set(getattr(dp, f"private_{name}_score"))
+        for name in ("f1", "precision", "recall", "jaccard")
+    },
+    "top_k_accuracy_score": with_labels(dp.private_top_k_accuracy_score),
     "unnormalized_log_loss": lambda *a, **o: with_labels(dp.private_log_loss)(*a, normalize=False, **o),
 }
 
