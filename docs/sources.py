@@ -341,7 +341,7 @@ def twins(written: str) -> str:
         nodes.update(releases(path.read_text(encoding="utf-8")))
     names = [name for name, row in METRICS.items() if metric_table.is_summarised(row)]
     others = {long: name for name in names for long in metric_table.public_names(name) if long != name}
-    public = "".join(f'    "{name}",\n' for name in sorted([*names, *others]))
+    public = "".join(f'    "{name}",\n' for name in sorted([*names, *others, "summarised"]))
     body = "".join(twin(name, nodes[name]) for name in names)
     body += "\n\n" + "".join(f"{long} = {name}\n" for long, name in others.items())
     return f"{written.split('__all__ = ')[0]}__all__ = [\n{public}]\n{body}"
