@@ -195,6 +195,7 @@ VARIANTS: dict[str, dict[str, str]] = {
     "private_median_absolute_error": {"y_true": OWN, "y_pred": OWN},
     "private_regression_report": {"y_true": OWN, "y_pred": OWN},
     "private_probability_report": {**_PROBABILITIES, "max_loss": OWN, "mechanism": OWN},
+    "private_classification_report": {"zero_division": OWN},
     "LossSummary.release": {"mechanism": OWN, "Raises": OWN, "Warns": OWN},
     "VarianceSummary.release": {"limit": "give the summary `bounds`", "Raises": OWN, "Warns": OWN},
 }
