@@ -14,6 +14,7 @@ from sklearn import metrics as sk
 import dp_metrics as dp
 from dp_metrics import PrivateMetricFrame, auditing
 from dp_metrics.fairness.frame import WITHIN_GROUPS
+from dp_metrics.metrics import FUNCTIONS, METRICS
 
 RNG = np.random.default_rng(0)
 N = 600
@@ -179,6 +180,23 @@ def test_a_group_outside_the_public_ones_is_refused_without_being_named():
     with pytest.raises(ValueError, match="not in labels") as caught:
         frame(dp.private_recall_score, by=features, random_state=NoEntropy())
     assert not any("98765" in message for message in messages(caught.value))
+
+
+@pytest.mark.parametrize("name", [name for name, row in METRICS.items() if len(row.data) == 2])
+@pytest.mark.filterwarnings("ignore:.*mostly noise")
+def test_no_private_membership_makes_a_release_fail(name):
+    """A refusal must not depend on who is in which group: on groups of no record, of one, or of all."""
+    row = METRICS[name]
+    data = row.from_unit(np.array([0.1, 0.4, 0.6, 0.9]))
+    metric = functools.partial(FUNCTIONS[name], **(row.limit or {}))
+    outcomes = set()
+    for by in ([0, 0, 0, 0], [1, 0, 0, 0], [0, 1, 2, 2], [2, 2, 1, 1]):
+        try:
+            frame(metric, *data, by=by, group_labels=[0, 1, 2], epsilon=1.0)
+            outcomes.add("released")
+        except ValueError as error:
+            outcomes.add(str(error))
+    assert len(outcomes) == 1
 
 
 # One person moves to the other group: classification.md, D.6.
