@@ -13,6 +13,7 @@ from sklearn import metrics as sk
 
 import dp_metrics as dp
 from dp_metrics import PrivateMetricFrame, auditing
+from dp_metrics._random import SeededEntropy
 from dp_metrics.fairness.frame import WITHIN_GROUPS
 from dp_metrics.metrics import FUNCTIONS, METRICS
 
@@ -197,6 +198,21 @@ def test_no_private_membership_makes_a_release_fail(name):
         except ValueError as error:
             outcomes.add(str(error))
     assert len(outcomes) == 1
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_group_sizes_are_noisy_where_membership_is_private(several):
+    metrics = {"recall": dp.private_recall_score, "precision": dp.private_precision_score}
+    drawn = [
+        tuple(
+            frame(
+                metrics if several else dp.private_recall_score, epsilon=1.0, random_state=SeededEntropy(seed)
+            ).group_sizes.values()
+        )
+        for seed in range(20)
+    ]
+    assert len(set(drawn)) > 10
+    assert all(sum(sizes) == pytest.approx(N) for sizes in drawn)
 
 
 # One person moves to the other group: classification.md, D.6.
