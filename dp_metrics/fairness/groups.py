@@ -49,7 +49,7 @@ class Groups:
         listed = [group_labels] if len(columns) == 1 and not _is_nested(group_labels) else list(group_labels)
         if len(listed) != len(columns):
             raise ValueError("group_labels must hold the labels of each of the sensitive_features.")
-        sets = [LabelSet.of(labels) for labels in listed]
+        sets = [LabelSet.of(labels, "group_labels") for labels in listed]
         codes = np.zeros(len(columns[0]), dtype=np.intp)
         names: list[tuple[Any, ...]] = [()]
         for labels, column in zip(sets, columns, strict=True):

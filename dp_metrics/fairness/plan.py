@@ -7,16 +7,27 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dp_metrics._random import Entropy
 from dp_metrics.fairness.groups import Groups
 from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.metrics import Metric, metric_of
-from dp_metrics.metrics.labels.counts import Confusion, Layout, confusion_of, matrix_layout, whole
+from dp_metrics.metrics.labels.counts import (
+    Confusion,
+    Counts,
+    Layout,
+    confusion_of,
+    matrix_layout,
+    right_or_wrong,
+    whole,
+)
 from dp_metrics.release.draws import Draw
-from dp_metrics.release.release import Plan, Release
+from dp_metrics.release.queries import MeanLoss
+from dp_metrics.release.release import Plan, Release, Released
 from dp_metrics.release.result import PrivateResult
 from dp_metrics.release.tables import CountTable, plausible_counts
+from dp_metrics.sensitivity.exact import UNIT_BITS
 
 __all__ = ["Asked", "FramePlan", "Part", "asked_metrics", "plan_frame"]
 
@@ -83,6 +94,44 @@ class Part:
     def draw(self) -> PrivateResult:
         """Draw, after the spend."""
         return self.release.draw(self.plan, self.draws, self.for_count)
+
+
+@dataclass(frozen=True, eq=False)
+class _Setting:
+    """What all parts of a frame have in common.
+
+    Parameters
+    ----------
+    public : mapping
+        Source of randomness and neighbouring relation of the frame.
+    membership : {"private", "public"}
+        Whether the group of each record is private.
+    sizes : list of int
+        Records in each group: private, unless membership and the number of records are public.
+    """
+
+    public: Mapping[str, Any]
+    membership: str
+    sizes: list[int]
+
+    @property
+    def private_n(self) -> bool:
+        """Whether the number of all records is private."""
+        return bool(self.public["neighboring"] == "add_or_remove_one")
+
+    @property
+    def hides_groups(self) -> bool:
+        """Whether the group of each record is private."""
+        return self.membership == "private"
+
+    @property
+    def hides_sizes(self) -> bool:
+        """Whether the number of records of a group is private."""
+        return self.hides_groups or self.private_n
+
+    def of_groups(self) -> dict[str, Any]:
+        """Return the setting of a release for one group."""
+        return {**self.public, "neighboring": "add_or_remove_one" if self.hides_sizes else "replace_one"}
 
 
 Entries = Callable[[Sequence[PrivateResult]], Mapping[str, tuple[list[Any], Any]]]
@@ -156,7 +205,8 @@ def plan_frame(
     Each metric has an equal part of epsilon; metrics of labels that have one label set put theirs together
     for one table of counts.
     """
-    public = {"random_state": entropy, "neighboring": neighboring}
+    sizes = np.bincount(groups.codes, minlength=groups.size).tolist()
+    setting = _Setting({"random_state": entropy, "neighboring": neighboring}, membership, sizes)
     frame, share = FramePlan(), epsilon / len(asked)
     tables: dict[str, list[tuple[Asked, Confusion]]] = {}
     for one in asked:
@@ -164,10 +214,15 @@ def plan_frame(
             confusion = _confusion(one)
             tables.setdefault(repr(confusion.labels.in_order.tolist()), []).append((one, confusion))
     for members in tables.values():
-        _add_table(frame, members, data, groups, share * len(members), membership, public)
+        _add_labels(frame, members, data, groups, share * len(members), setting)
     for one in asked:
-        if not one.row.is_confusion:
-            _add_releases(frame, one, data, groups, share, membership, public, overall_share)
+        if one.row.is_confusion:
+            continue
+        options = {**one.row.options, **one.options}
+        if not one.settings and _is_share(one.row.planned(data, options, private_n=setting.private_n)):
+            _add_shares(frame, one, data, groups, share, setting)
+        else:
+            _add_releases(frame, one, data, groups, share, setting, overall_share)
     return frame
 
 
@@ -184,50 +239,103 @@ def _shared_layout(confusions: Sequence[Confusion], labels: LabelSet) -> Layout:
     return whole(labels.size) if any(c.needs_matrix for c in confusions) else matrix_layout(labels.size)
 
 
-def _add_table(
+def _add_labels(
     frame: FramePlan,
     members: Sequence[tuple[Asked, Confusion]],
     data: tuple[Any, Any],
     groups: Groups,
     epsilon: Fraction,
-    membership: str,
-    public: Mapping[str, Any],
+    setting: "_Setting",
 ) -> None:
-    """Add one table of counts for all groups, or with public membership a table for each."""
+    """Add metrics of one set of labels."""
     labels = members[0][1].labels
     layout = _shared_layout([confusion for _, confusion in members], labels)
-    release = Release(
-        "PrivateMetricFrame", epsilon=epsilon, mechanism=None, default=None, accountant=None, **public
-    )
-    private_n = release.private_n
-    matrices = [
-        confusion_of(y_true, y_pred, labels, private_n=private_n or membership == "private")
-        for y_true, y_pred in groups.parts(*data, private_n=private_n)
+    counts = [
+        layout.of(confusion_of(y_true, y_pred, labels, private_n=setting.hides_sizes))
+        for y_true, y_pred in groups.parts(*data, private_n=setting.private_n)
     ]
-    n = None if private_n else len(groups.codes)
-    if membership == "private":
-        counts = np.concatenate([layout.of(matrix) for matrix in matrices])
-        cells = layout.cells * groups.size
-        tables = [CountTable(counts, len(groups.codes), cells, layout.is_partition)]
+    formulas = {asked.name: confusion.formula for asked, confusion in members}
+    _add_table(frame, formulas, counts, layout, epsilon, setting)
+
+
+def _add_shares(
+    frame: FramePlan,
+    asked: Asked,
+    data: tuple[Any, Any],
+    groups: Groups,
+    epsilon: Fraction,
+    setting: "_Setting",
+) -> None:
+    """Add a metric that is a share of the records: how many count, and how many do not."""
+    options = {**asked.row.options, **asked.options}
+    # the options must suit the sizes of the groups, be they private
+    asked.row.settings(epsilon=epsilon, options=options, **setting.of_groups())
+    plans = [
+        asked.row.planned(records, options, private_n=setting.hides_sizes)
+        for records in groups.parts(*data, private_n=setting.private_n)
+    ]
+    layout = right_or_wrong()
+
+    def formula(counts: Counts) -> Any:
+        wrong = float(counts.false_negatives[0] / counts.n) if counts.n > 0 else 0.0
+        return plans[0].postprocess(Released([wrong], (_Sized(counts.n),), epsilon, "replace_one"))
+
+    counts = []
+    for plan in plans:
+        query: Any = plan.queries[0]
+        wrong = query.aggregate(0).aggregate.total >> UNIT_BITS
+        counts.append(np.array([query.n - wrong, wrong]))
+    _add_table(frame, {asked.name: formula}, counts, layout, epsilon, setting)
+
+
+@dataclass(frozen=True)
+class _Sized:
+    """Stands for a query where a result asks for the number of records: as released, or public."""
+
+    total_weight: float
+
+
+def _is_share(plan: Plan) -> bool:
+    """Return whether what is released is one share of the records."""
+    (query, *others) = plan.queries
+    return not others and isinstance(query, MeanLoss) and query.record_loss.is_count
+
+
+def _add_table(
+    frame: FramePlan,
+    formulas: Mapping[str, Callable[[Counts], Any]],
+    counts: Sequence[NDArray[np.int64]],
+    layout: Layout,
+    epsilon: Fraction,
+    setting: "_Setting",
+) -> None:
+    """Add one table of counts for all groups, or with public membership a table for each."""
+    release = Release(
+        "PrivateMetricFrame", epsilon=epsilon, mechanism=None, default=None, accountant=None, **setting.public
+    )
+    if setting.hides_groups:
+        cells = layout.cells * len(counts)
+        tables = [CountTable(np.concatenate(counts), sum(setting.sizes), cells, layout.is_partition)]
     else:
         tables = [
-            CountTable(layout.of(matrix), int(matrix.sum()), layout.cells, layout.is_partition)
-            for matrix in matrices
+            CountTable(part, size, layout.cells, layout.is_partition)
+            for part, size in zip(counts, setting.sizes, strict=True)
         ]
 
     def plausible(results: Sequence[PrivateResult]) -> Any:
         noisy = [result.value for result in results]
-        if membership == "private":
-            return plausible_counts(noisy[0], cells, n).reshape(groups.size, -1)
-        sizes = [int(matrix.sum()) for matrix in matrices]  # public, as the membership is
-        return np.stack([plausible_counts(x, layout.cells, m) for x, m in zip(noisy, sizes, strict=True)])
+        if setting.hides_groups:
+            n = None if setting.private_n else sum(setting.sizes)
+            return plausible_counts(noisy[0], cells, n).reshape(len(counts), -1)
+        sizes = zip(noisy, setting.sizes, strict=True)  # public, as the membership is
+        return np.stack([plausible_counts(x, layout.cells, size) for x, size in sizes])
 
     def entries(results: Sequence[PrivateResult]) -> dict[str, tuple[list[Any], Any]]:
         table = plausible(results)
         by_group, overall = [layout.read(row) for row in table], layout.read(table.sum(axis=0))
         return {
-            asked.name: ([confusion.formula(counts) for counts in by_group], confusion.formula(overall))
-            for asked, confusion in members
+            name: ([formula(counts) for counts in by_group], formula(overall))
+            for name, formula in formulas.items()
         }
 
     start = len(frame.parts)
@@ -245,26 +353,25 @@ def _add_releases(
     data: tuple[Any, Any],
     groups: Groups,
     epsilon: Fraction,
-    membership: str,
-    public: Mapping[str, Any],
+    setting: "_Setting",
     overall_share: Fraction,
 ) -> None:
     """Add a release for each group, and one for all records."""
     row, options = asked.row, {**asked.row.options, **asked.options}
-    adds = public["neighboring"] == "add_or_remove_one"
-    for_groups = epsilon * (1 - overall_share)
-    # a record that is replaced may leave one group and enter another: two groups with a record more or less
-    by_group = {
-        "epsilon": for_groups if adds or membership == "public" else for_groups / 2,
-        "neighboring": "replace_one" if membership == "public" else "add_or_remove_one",
-    }
+    each = epsilon * (1 - overall_share)
+    if setting.hides_groups and not setting.private_n:
+        # a record that is replaced may leave one group and enter another: two with a record more or less
+        each /= 2
 
-    def part(records: Sequence[Any], **changed: Any) -> Part:
-        release = row.settings(**{**public, **asked.settings, **changed}, options=options)
+    def part(records: Sequence[Any], epsilon: Fraction, public: Mapping[str, Any]) -> Part:
+        release = row.settings(**{**public, **asked.settings}, epsilon=epsilon, options=options)
         return Part.of(release, row.planned(records, options, private_n=release.private_n))
 
-    parts = [part(data, epsilon=epsilon * overall_share)] if overall_share else []
-    parts += [part(records, **by_group) for records in groups.parts(*data, private_n=adds)]
+    parts = [part(data, epsilon * overall_share, setting.public)] if overall_share else []
+    parts += [
+        part(records, each, setting.of_groups())
+        for records in groups.parts(*data, private_n=setting.private_n)
+    ]
 
     def entries(results: Sequence[PrivateResult]) -> dict[str, tuple[list[Any], Any]]:
         values = [result.value for result in results]

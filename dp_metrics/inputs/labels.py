@@ -38,7 +38,7 @@ _EXACT_AS_FLOATS = 2**53
 _CONTINUOUS = "Classification metrics can't handle continuous targets: {} holds numbers that are not whole."
 
 
-def public_labels(labels: Any) -> NDArray[Any] | None:
+def public_labels(labels: Any, name: str = "labels") -> NDArray[Any] | None:
     """Return the sorted public label set, or None where it is to follow from the number of columns."""
     if labels is None:
         return None
@@ -46,16 +46,16 @@ def public_labels(labels: Any) -> NDArray[Any] | None:
     if isinstance(labels, str | bytes) or (
         not isinstance(labels, Sequence | np.ndarray) and not hasattr(labels, "__array__")
     ):
-        raise ValueError("labels must be None or a 1d array of the public labels.")
+        raise ValueError(f"{name} must be None or a 1d array of the public labels.")
     array = np.asarray(labels)
     if array.ndim != 1 or array.dtype.kind not in "biufUO":
-        raise ValueError("labels must be None or a 1d array of the public labels.")
+        raise ValueError(f"{name} must be None or a 1d array of the public labels.")
     try:
         array = np.unique(array)
     except (TypeError, ArithmeticError):  # a signaling NaN of Decimal cannot be compared
-        raise ValueError("labels must be of one type, so that they can be sorted.") from None
+        raise ValueError(f"{name} must be of one type, so that they can be sorted.") from None
     if array.size < 2:
-        raise ValueError("The labels array needs to contain at least two labels for log_loss.")
+        raise ValueError(f"The {name} array needs to contain at least two labels.")
     if array.dtype.kind in "iu" and max(abs(int(array[0])), abs(int(array[-1]))) >= _EXACT_AS_FLOATS:
         return array.astype(object)  # as floats, two of them could be one
     return array
@@ -73,25 +73,28 @@ class LabelSet:
         The labels, sorted.
     places : ndarray of shape (n_classes,)
         The place in `in_order` of each sorted label.
+    name : str, default="labels"
+        What the option is called.
     """
 
     in_order: NDArray[Any]
     known: NDArray[Any]
     places: NDArray[np.intp]
+    name: str = "labels"
 
     @classmethod
-    def of(cls, labels: Any) -> Self:
-        """Return the labels that a caller listed; None stands for 0 and 1."""
-        known = public_labels([0, 1] if labels is None else labels)
+    def of(cls, labels: Any, name: str = "labels") -> Self:
+        """Return the labels that a caller listed as an option of this name; None stands for 0 and 1."""
+        known = public_labels([0, 1] if labels is None else labels, name)
         assert known is not None
         listed = known.tolist() if labels is None else np.asarray(labels).tolist()
         if len(listed) != known.size:
-            raise ValueError("labels must all be different.")
+            raise ValueError(f"{name} must all be different.")
         places = {label: place for place, label in enumerate(listed)}
         order = np.array([places[label] for label in known.tolist()], dtype=np.intp)
         in_order = np.empty_like(known)
         in_order[order] = known
-        return cls(in_order, known, order)
+        return cls(in_order, known, order, name)
 
     @property
     def size(self) -> int:
@@ -102,7 +105,7 @@ class LabelSet:
         """Return the place of a label that an option names."""
         listed = self.in_order.tolist()
         if label not in listed:
-            raise ValueError(f"{name} is not one of the public labels.")
+            raise ValueError(f"{name}={label!r} is not one of the public labels: pass {name}.")
         place: int = listed.index(label)
         return place
 
@@ -112,7 +115,7 @@ class LabelSet:
 
     def codes(self, block: NDArray[Any], name: str) -> NDArray[np.intp]:
         """Return the place of each label; all must be in the label set."""
-        return self.places[encoded_block(block, self.known, name)]
+        return self.places[encoded_block(block, self.known, name, self.name)]
 
 
 def check_labels(labels: NDArray[Any] | None, n_columns: int, name: str = "y_proba") -> NDArray[Any]:
@@ -155,7 +158,9 @@ def as_labels(
     return y
 
 
-def encoded_block(block: NDArray[Any], labels: NDArray[Any], name: str = "y_true") -> NDArray[np.intp]:
+def encoded_block(
+    block: NDArray[Any], labels: NDArray[Any], name: str = "y_true", option: str = "labels"
+) -> NDArray[np.intp]:
     """Return each record's position in the sorted label set."""
     if labels.dtype.kind in "biuf":
         y = float_block(block, name)
@@ -174,7 +179,7 @@ def encoded_block(block: NDArray[Any], labels: NDArray[Any], name: str = "y_true
         codes = np.fromiter(map(position, block.astype(object)), dtype=np.intp, count=block.size)
         found = codes >= 0
     if not found.all():
-        raise ValueError(f"{name} contains a label that is not in labels.")
+        raise ValueError(f"{name} contains a label that is not in {option}.")
     return codes
 
 

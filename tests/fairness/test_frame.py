@@ -150,7 +150,7 @@ def test_the_spend_comes_before_the_draw_under_a_relation_of_its_own():
         (
             {"group_labels": ["a", "b"]},
             ValueError,
-            "sensitive_features contains a label that is not in labels",
+            "sensitive_features contains a label that is not in group_labels",
         ),
         ({"group_labels": [LABELS, ["f", "m"]]}, ValueError, "each of the sensitive_features"),
         ({"by": RACE[:-1]}, ValueError, "inconsistent numbers of samples"),
@@ -178,7 +178,7 @@ def test_bad_arguments_are_refused_before_anything_is_spent(changed, error, matc
 def test_a_group_outside_the_public_ones_is_refused_without_being_named():
     features = RACE.astype(object)
     features[3] = "98765 Main Street"
-    with pytest.raises(ValueError, match="not in labels") as caught:
+    with pytest.raises(ValueError, match="not in group_labels") as caught:
         frame(dp.private_recall_score, by=features, random_state=NoEntropy())
     assert not any("98765" in message for message in messages(caught.value))
 

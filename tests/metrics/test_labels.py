@@ -156,7 +156,7 @@ PUBLIC = {"labels": ["no", "yes"], "pos_label": "yes"}
     ("options", "match"),
     [
         ({}, r"y_true holds labels that are no numbers: pass labels=\[...\]"),
-        ({"labels": ["no", "yes"]}, "pos_label is not one of the public labels"),
+        ({"labels": ["no", "yes"]}, r"pos_label=.* is not one of the public labels"),
         ({**PUBLIC, "labels": ["no", "maybe"]}, "not one of the public labels|not in labels"),
         ({**PUBLIC, "labels": ["no", "yes", "no"]}, "must all be different"),
         ({**PUBLIC, "labels": ["yes"]}, "at least two labels"),

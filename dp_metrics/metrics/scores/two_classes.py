@@ -39,7 +39,7 @@ class TwoClasses:
             raise ValueError("labels must be two: scores tell one class from the other.")
         in_order = known.tolist()
         if pos_label is not None and pos_label not in in_order:
-            raise ValueError("pos_label is not one of the public labels.")
+            raise ValueError(f"pos_label={pos_label!r} is not one of the public labels.")
         return cls(known, 1 if pos_label is None else in_order.index(pos_label))
 
     def blocks(
