@@ -102,12 +102,14 @@ _REFERENCE_AT_ONE = {
 _MANY = {
     "macro F1": Design(_F1, {"labels": range(10), "average": "macro"}),
     "macro recall": Design("private_balanced_accuracy_score", {"labels": range(10)}),
+    "weighted precision": Design(_PRECISION, {"labels": range(10), "average": "weighted"}),
     "kappa": Design("private_cohen_kappa_score", {"labels": range(10)}),
     "accuracy": Design(_RECALL, {"labels": range(10), "average": "micro"}),
 }
 _MANY_REFERENCE = {
     "macro F1": (".024 .0064 .0022 .00070", ".073 .017 .0035 .00077"),
     "macro recall": (".016 .0046 .0018 .00052", ".069 .016 .0034 .00076"),
+    "weighted precision": ("- - - -", "- - - -"),
     "kappa": (".022 .0077 .0025 .00073", ".084 .019 .0040 .00086"),
     "accuracy": (".0029 .00082 .00027 .00009", "- .017 - -"),
     "macro F1, 30 % random": (".019 .0053 .0018 .00054", ".033 .0068 .0021 .00067"),

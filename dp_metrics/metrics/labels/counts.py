@@ -170,8 +170,8 @@ def of_each_label(labels: int, *errors: str) -> Layout:
     -----
     A record that is right is in one count, of weight 1. One that is wrong is missed with one label and wrong
     with another: of both together each has the weight 1/2, of one alone the weight 1. For the same reason
-    both have one sum, which noisy counts are given too: the error of mean recalls and precisions is then a
-    third to a half smaller, with 10 labels (``benchmarks/classifiers.py --only counts``).
+    both have one sum, which noisy counts are given too: of 10 labels that takes a third to a half off the
+    error of mean recalls and precisions.
     """
     alone = len(errors) == 1 and errors[0] != "either"
     weight = Fraction(1) if alone else _HALF
