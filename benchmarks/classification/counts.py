@@ -14,6 +14,7 @@ from dp_metrics.inputs.epsilon import exact_epsilon
 from dp_metrics.mechanisms import Hazard
 from dp_metrics.metrics import METRICS
 from dp_metrics.metrics.labels.counts import Confusion, whole
+from dp_metrics.release.tables import noisy_total
 
 from .tasks import compared, print_table, subsamples
 
@@ -38,12 +39,18 @@ class Design:
         Whether to read the metric off a noisy confusion matrix instead.
     is_obvious : bool
         Whether the cells of the matrix have independent noise, and those below 0 become 0.
+    private_n : bool
+        Whether the number of records is private.
+    has_noisy_total : bool
+        Whether the noisy counts are then given the sum that they tell; else those below 0 become 0.
     """
 
     metric: str
     options: dict[str, Any]
     is_matrix: bool = False
     is_obvious: bool = False
+    private_n: bool = False
+    has_noisy_total: bool = False
 
     def confusion(self) -> Confusion:
         """Return what is counted, and what is made of it."""
@@ -55,13 +62,15 @@ class Design:
         """Return errors of releases with simulated noise, from an exact confusion matrix."""
         confusion = self.confusion()
         table, layout = confusion.table(matrix), confusion.layout
-        draw = table.prepare(Hazard(), exact_epsilon(epsilon), private_n=False)
+        draw = table.prepare(Hazard(), exact_epsilon(epsilon), private_n=self.private_n)
         if self.is_obvious:
             draw = replace(draw, zero_sum=False)
-        n = None if self.is_obvious else table.n  # without a sum, counts below 0 become 0
+        n = None if self.is_obvious or self.private_n else table.n  # without a sum, what is below 0 becomes 0
         noisy = table.counts + simulated_noise(draw, times, seed)
+        totals = [noisy_total(x, layout.cells) if self.has_noisy_total else n for x in noisy]
         exact = confusion.formula(layout.read(table.counts.astype(np.float64)))
-        return np.array([confusion.formula(layout.counts(x, n)) for x in noisy]) - exact
+        values = [confusion.formula(layout.counts(*pair)) for pair in zip(noisy, totals, strict=True)]
+        return np.array(values) - exact
 
 
 def mean_error(
@@ -137,6 +146,7 @@ def counts() -> None:
     """Print errors of metrics of labels: of two classes, and of the ten digits."""
     _two_classes()
     _ten_classes()
+    _private_n()
 
 
 def _two_classes() -> None:
@@ -180,3 +190,24 @@ def _ten_classes() -> None:
         rows.append([name, *cells])
     title = f"MNIST, 10 digits, epsilon 1: errors with n = {', '.join(map(str, _SIZES))}"
     print_table(title, ["metric", "the metric itself", "read off the noisy matrix"], rows)
+
+
+def _private_n() -> None:
+    """Print errors where the number of records is private: of clamped counts, and with a noisy total."""
+    rows = []
+    designs = {
+        "adult, F1": _BINARY["F1"],
+        "adult, MCC": _BINARY["MCC"],
+        **{f"MNIST, {name}": _MANY[name] for name in ("macro F1", "macro recall", "kappa")},
+        "MNIST, kappa off the matrix": replace(_MANY["kappa"], is_matrix=True),
+    }
+    for name, design in tqdm(designs.items()):
+        several = [confusions(name.partition(",")[0], n) for n in _SIZES]
+        cells = []
+        for total in (False, True):
+            own = replace(design, private_n=True, has_noisy_total=total)
+            found = [mean_error(own, matrices, 1.0, 60) for matrices in several]
+            cells.append(" / ".join(f"{value:.2g}" for value in found))
+        rows.append([name, *cells])
+    title = f"A private number of records, epsilon 1: errors with n = {', '.join(map(str, _SIZES))}"
+    print_table(title, ["metric", "counts below 0 become 0, as released", "with the noisy total"], rows)
