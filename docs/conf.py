@@ -34,21 +34,23 @@ numpydoc_show_class_members = False  # the template of a class lists them
 TITLES = {
     "metrics.regression": "Regression metrics",
     "metrics.regression_losses": "More regression losses",
-    "metrics.classification": "Classification metrics",
-    "metrics.ranking": "Ranking metrics",
+    "metrics.classification": "Losses and accuracy of classifiers",
+    "metrics.labels": "Metrics of predicted labels",
+    "metrics.scores": "Metrics of scores: curves, areas, calibration",
     "metrics.statistics": "Statistics of one column",
     "metrics.reports": "Reports",
+    "fairness": "Groups of people",
     "release.result": "Results",
     "analysis.expected_error": "Planning accuracy",
     "model_selection.release_count": "Planning cost",
     "accounting": "Budgets",
     "model_selection.scorers": "Scorers",
     "model_selection.search": "Model selection",
-    "streaming.summaries": "Summaries",
+    "streaming": "Summaries",
     "mechanisms": "Mechanisms",
     "exceptions": "Exceptions and warnings",
 }
-"""Headings of the reference in order, by the module or folder that defines a name; others come last."""
+"""Headings of the reference in order, by the module or folder that defines names; others come last."""
 
 FOR_EXPERTS = {
     "dp_metrics.auditing": import_module("dp_metrics.auditing").__all__,
@@ -74,7 +76,8 @@ def _reference() -> str:
     groups: dict[str, list[str]] = {}
     for name in dp_metrics.__all__:
         module = getattr(dp_metrics, name).__module__.removeprefix("dp_metrics.")
-        groups.setdefault(module if module in TITLES else module.split(".")[0], []).append(name)
+        part = next((title for title in TITLES if f"{module}.".startswith(f"{title}.")), module.split(".")[0])
+        groups.setdefault(part, []).append(name)
     order = [*TITLES, *sorted(groups.keys() - TITLES.keys())]
     sections = ["API reference\n=============\n\nOne page for each public name.\n"]
     for part in order:

@@ -74,11 +74,19 @@ def rst() -> str:
     return "\n".join(lines) + "\n"
 
 
+def theme(row: Metric) -> str:
+    """Return what a metric judges: the metrics of one theme with one kind of limit share a row."""
+    if row.is_confusion:
+        return "labels"
+    _, folder, *parts = FUNCTIONS[row.name].__module__.split(".")
+    return parts[0].split("_")[0] if parts else folder
+
+
 def markdown() -> str:
-    """Return a row for all metrics of one file with one kind of limit, and the other names, in Markdown."""
+    """Return a row for all metrics of one theme with one kind of limit, and the other names, in Markdown."""
     rows: dict[tuple[str, str], list[Metric]] = {}
     for row in METRICS.values():
-        rows.setdefault((FUNCTIONS[row.name].__module__, limit(row)), []).append(row)
+        rows.setdefault((theme(row), limit(row)), []).append(row)
     table = [["call", "instead of", "public limits"], ["---"] * 3]
     for (_, options), members in rows.items():
         twins = [f"`{without_privacy(row)}`" for row in members if row.twin]

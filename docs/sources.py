@@ -181,18 +181,21 @@ VARIANTS: dict[str, dict[str, str]] = {
         ),
         _TWO_CLASSES,
     ),
+    "private_confusion_matrix": {"normalize": OWN},
     "private_zero_one_loss": _LABELS,
     "private_accuracy_score": _LABELS,
     "private_roc_auc_score": {
         "y_true": "y_true, one label",
-        **dict.fromkeys(("labels", "sample_weight", "groups", "mechanism"), OWN),
+        **dict.fromkeys(("average", "labels", "sample_weight", "groups", "mechanism"), OWN),
     },
     "private_variance": _COLUMN,
     "private_std": _COLUMN,
     "private_mean": {"bounds": OWN},
     "private_quantile": {"bounds": OWN, "limit": "pass an upper bound"},
+    "private_median_absolute_error": {"y_true": OWN, "y_pred": OWN},
     "private_regression_report": {"y_true": OWN, "y_pred": OWN},
     "private_probability_report": {**_PROBABILITIES, "max_loss": OWN, "mechanism": OWN},
+    "private_classification_report": {"zero_division": OWN},
     "LossSummary.release": {"mechanism": OWN, "Raises": OWN, "Warns": OWN},
     "VarianceSummary.release": {"limit": "give the summary `bounds`", "Raises": OWN, "Warns": OWN},
 }
@@ -339,7 +342,7 @@ def twins(written: str) -> str:
         nodes.update(releases(path.read_text(encoding="utf-8")))
     names = [name for name, row in METRICS.items() if metric_table.is_summarised(row)]
     others = {long: name for name in names for long in metric_table.public_names(name) if long != name}
-    public = "".join(f'    "{name}",\n' for name in sorted([*names, *others]))
+    public = "".join(f'    "{name}",\n' for name in sorted([*names, *others, "summarised"]))
     body = "".join(twin(name, nodes[name]) for name in names)
     body += "\n\n" + "".join(f"{long} = {name}\n" for long, name in others.items())
     return f"{written.split('__all__ = ')[0]}__all__ = [\n{public}]\n{body}"

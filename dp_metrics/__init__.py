@@ -46,6 +46,7 @@ from dp_metrics.metrics.regression_losses import (
     private_mean_pinball_loss,
     private_mean_poisson_deviance,
     private_mean_squared_log_error,
+    private_median_absolute_error,
 )
 from dp_metrics.metrics.reports import (
     private_classification_report,
@@ -128,6 +129,7 @@ __all__ = [
     "private_mean_poisson_deviance",
     "private_mean_squared_error",
     "private_mean_squared_log_error",
+    "private_median_absolute_error",
     "private_mse",
     "private_precision_recall_curve",
     "private_precision_score",

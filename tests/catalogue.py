@@ -246,6 +246,14 @@ CASES = {
         reference=lambda y, p: sklearn_metrics.mean_pinball_loss(y, p, alpha=0.25),
     ),
     "poisson": Case("private_mean_poisson_deviance", positive, 9.0, {"max_loss": 9.0}, zero=None),
+    "median error": Case(
+        "private_median_absolute_error",
+        targets(),
+        8.0,
+        WITHIN_4,
+        reference=lambda y, p: np.quantile(abs(y - p), 0.5, method="inverted_cdf"),
+        tolerance=1e-4,
+    ),
     "brier": Case("private_brier_score_loss", binary, 1.0, **PROBABILITIES),
     "brier, 3 labels": Case(
         "private_brier_score_loss", multiclass, 2.0, reference=brier_of_three, **PROBABILITIES

@@ -30,6 +30,7 @@ from sklearn.model_selection import GridSearchCV, KFold, RandomizedSearchCV, cro
 
 import dp_metrics as dp
 from dp_metrics import AboveThreshold, Hazard, LossSummary, PrivacyAccountant, VarianceSummary, auditing
+from dp_metrics.metrics import METRICS
 
 __all__ = ["GROUPS", "TABLE", "arithmetic", "evaluate", "read_table", "write_table"]
 
@@ -1072,6 +1073,54 @@ def _named(cases: Iterator[tuple[str, Case]]) -> dict[str, Case]:
     return found
 
 
+# ---- classifiers: whatever judges labels or scores, from the catalogue, and by group
+
+
+def classifiers() -> Iterator[tuple[str, Case]]:
+    rng = np.random.default_rng(16)
+    y, p, g = rng.integers(0, 2, (3, 200))
+    scores = rng.integers(0, 65, 200) / 64
+    several = rng.integers(0, 5, (2, 200))
+    for name, row in METRICS.items():
+        if row.mechanism is None or name in ("private_roc_auc_score", "private_top_k_accuracy_score"):
+            second = np.stack([1 - scores, scores], axis=1) if "top_k" in name else scores
+            data = (y, p if row.predicts_labels else second)
+            for relation, epsilon in itertools.product(BOTH, (0.3, 4)):
+                settings = {"epsilon": epsilon, "neighboring": relation}
+                if name == "private_classification_report":
+                    settings["output_dict"] = True
+                yield f"{name}/{relation}/eps={epsilon}", partial(_classifier, name, data, settings)
+        if "average" in row.options and row.is_confusion:
+            for average in ("macro", "weighted", "micro", None):
+                settings = {"epsilon": 2, "average": average, "labels": range(5)}
+                yield f"{name}/{average}", partial(_classifier, name, several, settings)
+    for membership, name in itertools.product(("private", "public"), ("f1", "accuracy", "brier")):
+        metric, second = {
+            "f1": (dp.private_f1_score, p),
+            "accuracy": (dp.private_accuracy_score, p),
+            "brier": (dp.private_brier_score_loss, scores),
+        }[name]
+        yield f"frame/{membership}/{name}", partial(_frame, metric, y, second, g, membership)
+
+
+def _classifier(name: str, data: Any, settings: Options, seed: int) -> Any:
+    return getattr(dp, name)(*data, random_state=seed, **settings)
+
+
+def _frame(metric: Any, y: Any, p: Any, g: Any, membership: str, seed: int) -> Any:
+    frame = dp.PrivateMetricFrame(
+        metrics=metric,
+        y_true=y,
+        y_pred=p,
+        sensitive_features=g,
+        group_labels=[0, 1],
+        epsilon=2,
+        membership=membership,
+        random_state=seed,
+    )
+    return [frame.overall, *frame.by_group.values()]
+
+
 GROUPS: dict[str, dict[str, Case]] = {
     "mechanisms": _named(_metric_cases(every_mechanism())),
     "sizes": _named(_metric_cases(every_size())),
@@ -1086,6 +1135,7 @@ GROUPS: dict[str, dict[str, Case]] = {
     "accountants": _named(accountants()),
     "planning": _named(planning()),
     "audits": _named(audits()),
+    "classifiers": _named(classifiers()),
 }
 """Every case, by its group and its name."""
 

@@ -31,6 +31,20 @@ def with_labels(metric):
     return call
 
 
+def with_label_set(metric, **fixed):
+    """Pass all labels that occur, true or predicted."""
+
+    def call(y_true, y_pred, **options):
+        if options.get("labels") is None:
+            both = np.concatenate([np.ravel(y_true), np.ravel(y_pred)])
+            found = np.unique(both[np.isfinite(both)] if both.dtype.kind in "biuf" else both)
+            options["labels"] = found if found.size > 1 else None
+        settings = {"epsilon": EPSILON, "random_state": SeededEntropy(0), **fixed}
+        return metric(y_true, y_pred, **settings, **options)
+
+    return call
+
+
 def at_a_large_epsilon(metric, **fixed):
     def call(*data, **options):
         return metric(*data, epsilon=EPSILON, random_state=SeededEntropy(0), **fixed, **options)
@@ -54,13 +68,31 @@ TWINS: dict[str, Callable[..., Any]] = {
     "brier_score_loss": with_labels(dp.private_brier_score_loss),
     "log_loss": with_labels(dp.private_log_loss),
     "roc_auc_score": with_labels(dp.private_roc_auc_score),
+    "confusion_matrix": with_label_set(dp.private_confusion_matrix),
+    "normalized_confusion_matrix": with_label_set(dp.private_confusion_matrix, normalize="true"),
+    "balanced_accuracy_score": with_label_set(dp.private_balanced_accuracy_score, zero_division=np.nan),
+    "matthews_corrcoef_score": with_label_set(dp.private_matthews_corrcoef),
+    "cohen_kappa_score": with_label_set(dp.private_cohen_kappa_score),
+    **{
+        f"{average}_{name}_score": with_label_set(getattr(dp, f"private_{name}_score"), average=average)
+        for average in ("macro", "micro", "weighted")
+        for name in ("f1", "precision", "recall", "jaccard")
+    },
+    **{
+        f"{name}_score": with_label_set(getattr(dp, f"private_{name}_score"))
+        for name in ("f1", "precision", "recall", "jaccard")
+    },
     "unnormalized_log_loss": lambda *a, **o: with_labels(dp.private_log_loss)(*a, normalize=False, **o),
 }
+
+OF_COUNTS = [name for name, twin in TWINS.items() if twin.__qualname__.startswith("with_label_set")]
 
 # What does not apply: a test, or a test of one metric, and why.
 _ARRAY_API = "private metrics convert what they get to NumPy arrays; other array namespaces are not kept"
 _NO_INDICATORS = "labels are encoded with the public label set, so indicator matrices are not accepted"
 _NO_WEIGHTED_VARIANCE = "a weighted variance has no output bounds"
+_NO_WEIGHTS = "weights of counts are refused, with the reason"
+_BY_THE_LABEL_SET = "refused too, because a label is not in the public set; tests/metrics/test_labels.py"
 _OTHER_SENTENCE = "refused too, but in the words that all private metrics share"
 _ONE_RECORD_AT_A_TIME = "refused too, but not by comparing the kinds of both arguments as a whole"
 NOT_APPLICABLE: dict[str | tuple[str, str], str] = {
@@ -78,6 +110,15 @@ NOT_APPLICABLE: dict[str | tuple[str, str], str] = {
     **{
         (test, metric): _NO_INDICATORS
         for test in (
+            "test_averaging_multilabel",
+            "test_averaging_multilabel_all_ones",
+            "test_averaging_multilabel_all_zeroes",
+        )
+        for metric in ("f1_score", "precision_score", "recall_score", "jaccard_score")
+    },
+    **{
+        (test, metric): _NO_INDICATORS
+        for test in (
             "test_continuous_multilabel_multioutput_permutations_invariance",
             "test_thresholded_multilabel_multioutput_permutations_invariance",
             "test_multilabel_sample_weight_invariance",
@@ -85,7 +126,24 @@ NOT_APPLICABLE: dict[str | tuple[str, str], str] = {
         for metric in ("brier_score_loss", "log_loss", "unnormalized_log_loss", "roc_auc_score")
     },
     ("test_averaging_multilabel", "roc_auc_score"): _NO_INDICATORS,
-    ("test_binary_sample_weight_invariance", "roc_auc_score"): "weights are refused, with the reason",
+    **{
+        (test, name): reason
+        for name in OF_COUNTS
+        for test, reason in {
+            "test_classification_with_invalid_sample_weight": _NO_WEIGHTS,
+            "test_metrics_consistent_type_error": _BY_THE_LABEL_SET,
+            "test_classification_inf_nan_input": _BY_THE_LABEL_SET,
+            "test_multilabel_representation_invariance": _NO_INDICATORS,
+            "test_multilabel_label_permutations_invariance": _NO_INDICATORS,
+            "test_raise_value_error_multilabel_sequences": _NO_INDICATORS,
+            "test_single_sample_multioutput": _NO_INDICATORS,
+        }.items()
+    },
+    **{
+        (f"test_{kind}_sample_weight_invariance", name): _NO_WEIGHTS
+        for kind in ("binary", "multiclass", "multilabel")
+        for name in ("roc_auc_score", *OF_COUNTS)
+    },
 }
 OLDER = hasattr(common, "test_thresholded_multilabel_multioutput_permutations_invariance")
 if OLDER:

@@ -25,6 +25,7 @@ def test_there_are_notebooks():
         "03_reproduce_the_paper",
         "04_hazard_mechanism",
         "05_beyond_one_machine",
+        "06_classifiers",
     ]
 
 

@@ -3,16 +3,17 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from dp_metrics.analysis.auditing import AuditResult, audit, metric_loss
+from dp_metrics.analysis.auditing import AuditResult, audit, frame_loss, metric_loss
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.mechanisms import AboveThreshold, Adaptive, Mechanism, get_mechanism
 from dp_metrics.metrics import FUNCTIONS, METRICS
 
-__all__ = ["AUDITED", "Audited", "Finding", "run_audit", "to_table"]
+__all__ = ["AUDITED", "FRAMES", "Audited", "AuditedFrame", "Finding", "run_audit", "to_table"]
 
 _COMPARATORS = ("inverse_sensitivity", "piecewise_laplace", "laplace", "geometric")
 _TOLERANCE = 1e-9  # of losses that are computed in float64, as those of drawn scales and of comparators
@@ -61,9 +62,55 @@ class Audited:
             if self.per_record is not None:
                 options |= self.per_record(a)
             data = records(a), records(b)
-            return metric_loss(metric, *data, epsilon=epsilon, mechanism=mechanism, **options)
+            if row.mechanism is not None:
+                options["mechanism"] = mechanism
+            return metric_loss(metric, *data, epsilon=epsilon, **options)
 
         return between
+
+    @property
+    def has_own_noise(self) -> bool:
+        """Whether the metric takes no mechanism."""
+        return METRICS[self.metric].mechanism is None
+
+
+@dataclass(frozen=True)
+class AuditedFrame:
+    """A table of metrics by group, on numbers from 0 to 1 whose halves are two groups.
+
+    Parameters
+    ----------
+    metrics : callable or mapping
+        As in `PrivateMetricFrame`.
+    settings : mapping, default={}
+        Its other settings.
+    adds : bool, default=False
+        As in `Audited`.
+    """
+
+    metrics: Any
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    adds: bool = False
+
+    bounded, sums, has_own_noise = False, False, True
+
+    def loss(self, epsilon: float, mechanism: str | Mechanism) -> Callable[[Floats, Floats], float]:
+        """Return the exact privacy loss of the table between two arrays."""
+        neighboring = "add_or_remove_one" if self.adds else "replace_one"
+
+        def between(a: Floats, b: Floats) -> float:
+            if self.adds:
+                b = a[a == b]
+            public = {"group_labels": [0, 1], "neighboring": neighboring, **self.settings}
+            return frame_loss(self.metrics, _by_half(a), _by_half(b), epsilon=epsilon, **public)
+
+        return between
+
+
+def _by_half(x: Floats) -> tuple[Any, ...]:
+    """Return labels, predictions and groups: all eight triples of 0 and 1 as x grows."""
+    eighth = np.minimum(np.floor(x * 8), 7).astype(np.int64)
+    return eighth // 2 % 2, eighth % 2, eighth // 4
 
 
 def _weights(x: Floats) -> dict[str, Any]:
@@ -84,6 +131,9 @@ def _rows() -> dict[str, Audited]:
     return found
 
 
+_FRAMED = {"recall": FUNCTIONS["private_recall_score"], "precision": FUNCTIONS["private_precision_score"]}
+_ACCURACY = partial(FUNCTIONS["private_accuracy_score"], mechanism="geometric")
+
 AUDITED: dict[str, Audited] = {
     **_rows(),
     "private_mse, weights": Audited("private_mse", {"bounds": (0, 1)}, bounded=True, per_record=_weights),
@@ -96,12 +146,21 @@ AUDITED: dict[str, Audited] = {
     "private_expected_calibration_error, add or remove": Audited(
         "private_expected_calibration_error", adds=True, sums=True
     ),
+    "private_f1_score, add or remove": Audited("private_f1_score", adds=True),
+    "private_f1_score, macro": Audited("private_f1_score", {"average": "macro", "labels": [0, 1, 2, 3]}),
     "private_mean_pinball_loss, alpha": Audited("private_mean_pinball_loss", {"alpha": 0.9}),
     "private_log_loss, two columns": Audited(
         "private_log_loss", {"max_loss": 10.0}, bounded=True, records=_two_columns
     ),
 }
 """Every public metric, with and without public limits, and options that change what one person can do."""
+
+FRAMES: dict[str, AuditedFrame] = {
+    "PrivateMetricFrame, one table": AuditedFrame(_FRAMED),
+    "PrivateMetricFrame, releases": AuditedFrame(_ACCURACY, {"overall_share": 0}),
+    "PrivateMetricFrame, add or remove": AuditedFrame({**_FRAMED, "accuracy": _ACCURACY}, adds=True),
+}
+"""Metrics by group."""
 
 
 @dataclass(frozen=True)
@@ -150,13 +209,16 @@ def run_audit(
         **{name: get_mechanism(name) for name in _COMPARATORS},
     }
     sums_only = {"geometric": bounded_only["geometric"]}
+    everything: dict[str, Audited | AuditedFrame] = {**AUDITED, **FRAMES}
+    own_noise = {"noisy counts": get_mechanism("geometric")}  # which is not asked
     plan = [
         (name, audited, label, mechanism, epsilon)
-        for name, audited in AUDITED.items()
-        for label, mechanism in {
-            **always,
-            **(bounded_only if audited.bounded else sums_only if audited.sums else {}),
-        }.items()
+        for name, audited in everything.items()
+        for label, mechanism in (
+            own_noise
+            if audited.has_own_noise
+            else {**always, **(bounded_only if audited.bounded else sums_only if audited.sums else {})}
+        ).items()
         # with a private n the ranks are as many as any n could need, which makes small claims slow to check
         for epsilon in epsilons
         if (epsilon >= 1 or not audited.adds) and (not mechanisms or label in mechanisms)
@@ -170,7 +232,7 @@ def run_audit(
             n=min(n, 5) if audited.adds else n,
             # where a comparison takes long, most of the search is in the adversarial pairs
             steps=steps // 10 if audited.adds else steps // 4 if label == "adaptive" else steps,
-            tolerance=0.0 if label in ("hazard", "geometric") else _TOLERANCE,
+            tolerance=0.0 if label in ("hazard", "geometric", "noisy counts") else _TOLERANCE,
         )
         findings.append(Finding(name, label, epsilon, result))
     return findings

@@ -608,6 +608,7 @@ def private_accuracy_score(
     See Also
     --------
     private_zero_one_loss : The share of wrong labels, of which this is the rest.
+    PrivateMetricFrame : For each group of people: never keep rows by a private column.
 
     Notes
     -----

@@ -9,19 +9,21 @@ from numpy.typing import ArrayLike
 
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
-from dp_metrics.inputs.floats import Floats
+from dp_metrics.inputs.floats import MAX_FLOAT, Floats
 from dp_metrics.inputs.losses import (
+    absolute_error,
     absolute_percentage_error,
     pinball_loss,
     poisson_deviance,
     squared_log_error,
 )
 from dp_metrics.inputs.options import MultiOutput
-from dp_metrics.inputs.records import check_bounds
+from dp_metrics.inputs.records import as_targets, check_bounds, float_block
 from dp_metrics.inputs.scalars import as_real
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.metrics._catalogue import OUTPUTS, UNIT, WEIGHTS, Metric
 from dp_metrics.metrics._multioutput import error_plan
+from dp_metrics.release.queries import OrderStatistic
 from dp_metrics.release.release import Plan
 
 __all__ = [
@@ -29,6 +31,7 @@ __all__ = [
     "private_mean_pinball_loss",
     "private_mean_poisson_deviance",
     "private_mean_squared_log_error",
+    "private_median_absolute_error",
 ]
 
 
@@ -525,3 +528,114 @@ def private_mean_poisson_deviance(
     True
     """
     return POISSON.release(locals())
+
+
+def _median_plan(y_true: ArrayLike, y_pred: ArrayLike, *, private_n: bool, bounds: Any) -> Plan:
+    limits = check_bounds(bounds)
+    true, pred = as_targets(y_true, y_pred, private_n=private_n)
+    if true.ndim != 1:
+        raise ValueError("y_true and y_pred should be 1d arrays: release one median for each output.")
+    read = [float_block(array, name) for array, name in ((true, "y_true"), (pred, "y_pred"))]
+    if limits is not None:
+        read = [np.clip(values, *limits) for values in read]
+    limit = MAX_FLOAT if limits is None else float(np.minimum(np.float64(limits[1]) - limits[0], MAX_FLOAT))
+    errors = np.minimum(absolute_error(*read), limit)
+    return Plan((OrderStatistic(errors, max((errors.size + 1) // 2, 1), limit),))
+
+
+MEDIAN_ABSOLUTE_ERROR = Metric(
+    name="private_median_absolute_error",
+    twin="sklearn.metrics.median_absolute_error",
+    plan=_median_plan,
+    options={"bounds": None},
+    greater_is_better=False,
+    mechanism="hazard",
+    limit=UNIT,
+)
+
+
+def private_median_absolute_error(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    epsilon: float,
+    bounds: tuple[float, float] | None = None,
+    mechanism: str | Mechanism = "hazard",
+    accountant: PrivacyAccountant | None = None,
+    random_state: RandomState = None,
+    label: str | None = None,
+    return_result: bool = False,
+) -> float | Any:
+    """Median absolute error with epsilon-differential privacy for the test records.
+
+    Few large errors do not move it, so heavy tails cost it no accuracy. Of an even number of errors it is the
+    smaller one of the two in the middle, where scikit-learn takes their mean.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        True targets, finite.
+    y_pred : array-like of shape (n_samples,)
+        Predictions of a model that was not trained on these records.
+    epsilon : float
+        Privacy parameter, > 0: smaller is more private and less accurate.
+    bounds : tuple of float or None, default=None
+        Public range (lower, upper) of targets and predictions, in their units. Both are clipped into it, so
+        with values outside it the answer differs from scikit-learn's. None: unbounded. Never read it from the
+        data.
+    mechanism : str or mechanism object, default="hazard"
+        "hazard", "above_threshold", or, for a metric with a public limit (pass `bounds`), "geometric",
+        "inverse_sensitivity", "piecewise_laplace" or "laplace"; or an object such as
+        `AboveThreshold.paper()`.
+    accountant : PrivacyAccountant or None, default=None
+        Budget that pays epsilon for this release, before it is drawn.
+    random_state : None, int, RandomState or Generator, default=None
+        None draws fresh randomness from the operating system. Anything else makes the release reproducible
+        and therefore NOT private.
+    label : str or None, default=None
+        The name of this release in the accountant's history; None: the name of the metric.
+    return_result : bool, default=False
+        Whether to return a `PrivateResult`, which also holds what may be published about the release.
+
+    Returns
+    -------
+    float
+        The private median absolute error; finite, at least 0, in the units of the targets.
+        With ``return_result=True`` a `PrivateResult` with that value.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an input is invalid, as in scikit-learn, or an option is, or if the accountant counts releases
+        under another neighbouring relation.
+    PrivacyBudgetError
+        If the accountant has less than epsilon left; nothing is drawn.
+
+    Warns
+    -----
+    SeededReleaseWarning
+        If `random_state` is given.
+
+    See Also
+    --------
+    private_quantile : Other quantiles, of any numbers.
+    private_mae : Their mean.
+
+    Notes
+    -----
+    Guarantee: replacing any one record changes the probability of any result by at most a factor
+    exp(epsilon), given the model, the number of records and the arguments, which are public.
+
+    References
+    ----------
+    A. Smith, "Privacy-Preserving Statistical Estimation with Optimal Convergence Rates", 2011,
+    doi:10.1145/1993636.1993743, for private medians.
+
+    Examples
+    --------
+    >>> from dp_metrics import private_median_absolute_error
+    >>> y_true, y_pred = [3, -0.5, 2, 7] * 250, [2.5, 0.0, 2, 8] * 250
+    >>> 0.4 < private_median_absolute_error(y_true, y_pred, epsilon=1.0) < 0.6  # exactly 0.5
+    True
+    """
+    return MEDIAN_ABSOLUTE_ERROR.release(locals())

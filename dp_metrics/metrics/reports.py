@@ -423,8 +423,7 @@ def private_classification_report(
     output_dict : bool, default=False
         Whether to return a dictionary rather than a text.
     zero_division : float or "warn", default=0.0
-        What 0/0 is, by the noisy counts: 0, 1, or for a mean NaN, to leave such labels out. "warn" is 0
-        without a warning, which would tell of the data.
+        What 0/0 is, by the noisy counts: 0 or 1. "warn" is 0 without a warning, which would tell of the data.
     groups : None, default=None
         Must be None: a person with several records would count for more than one, and need as much more
         noise.

@@ -155,7 +155,10 @@ class VectorDraw:
 
     def __call__(self, entropy: Entropy, count: int | None) -> tuple[tuple[int, ...], Mapping[str, Any]]:
         """Draw the numbers."""
-        draw = zero_sum_laplaces if self.zero_sum else discrete_laplaces
-        noise = [z for size, rate in self.rates for z in draw(entropy, rate, size)]
+        if self.zero_sum:  # over all numbers: a part whose noise had the sum 0 would show its exact total
+            (rate,) = {rate for _, rate in self.rates}
+            noise = zero_sum_laplaces(entropy, rate, len(self.values))
+        else:
+            noise = [z for size, rate in self.rates for z in discrete_laplaces(entropy, rate, size)]
         noisy = [value + z for value, z in zip(self.values, noise, strict=True)]
         return tuple(noisy), {"counts": noisy} if self.shown else {}

@@ -25,7 +25,7 @@ try:
 except ImportError as error:
     raise ImportError('dp_metrics.distributed needs Dask: pip install "dp_metrics[dask]"') from error
 
-__all__ = ["released"]
+__all__ = ["released", "summarised"]
 
 Summary = TypeVar("Summary", ConfusionSummary, LossSummary, ScoreSummary, VarianceSummary)
 Collections = dict[str, Any]  # Dask collections by the names of the arguments
@@ -78,6 +78,46 @@ def released(metric: Metric, arguments: dict[str, Any]) -> Any:
         _check_mechanism(release, plan)
     summary = _reduced(empty, {**data, **weights})
     return summary.released_as(metric, {**settings, **options, "return_result": return_result})
+
+
+def summarised(summary: Summary, *data: Any) -> Summary:
+    """Return the summary of all records of Dask collections, from which to release as often as one likes.
+
+    Parameters
+    ----------
+    summary : ConfusionSummary, ScoreSummary, LossSummary or VarianceSummary
+        An empty one, which says what to gather; it stays empty.
+    *data : dask.array or dask.dataframe collections
+        What its `update` takes, such as y_true and y_pred.
+
+    Returns
+    -------
+    summary
+        Of the same type: private data, which nothing has been released from.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a collection or a record is invalid, or the summary is not empty.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from dp_metrics import ConfusionSummary
+    >>> from dp_metrics.distributed import summarised
+    >>> y_true, y_pred = (da.from_array([0] * 90 + [1] * 10, chunks=20) for _ in range(2))
+    >>> released = summarised(ConfusionSummary(), y_true, y_pred).release(epsilon=2.0)
+    >>> 0.8 < released.accuracy_score() <= 1
+    True
+    """
+    if not summary.is_empty:
+        raise ValueError("summary must be empty: merge what there is with the result.")
+    collections = {f"argument {number}": array for number, array in enumerate(data, start=1)}
+    for name, value in collections.items():
+        if not _is_collection(value):
+            raise TypeError(f"{name} must be a dask.array or a dask.dataframe collection.")
+    copy(summary).update(*map(_no_records, data))  # what is wrong with an option shows before hours of work
+    return _reduced(summary, collections)
 
 
 def _check_mechanism(release: Release, plan: Plan) -> None:

@@ -26,6 +26,11 @@ class Summary(ABC):
         self._facts: dict[str, Any] = {}  # public, and the same for all chunks
         self._prepared: Any = None  # the query about the present aggregate, which remembers its output bounds
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing has been added yet, not even an empty chunk."""
+        return self._aggregate is None
+
     @abstractmethod
     def _settings(self) -> dict[str, Any]:
         """Return what must be the same in summaries that merge, in types of JSON."""

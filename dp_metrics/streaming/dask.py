@@ -9,7 +9,8 @@ should be of one kind: the last bit of a logarithm may differ between kinds of p
 There are no `groups`, because the records of one person may lie in several partitions, and no
 `multioutput="raw_values"`; `private_rmse` takes one output. `private_quantile` is missing because a summary
 of bounded size does not know a quantile, and `private_r2_score` and two reports because they release several
-numbers from one budget: release the parts instead, each at its share of epsilon.
+numbers from one budget: release the parts instead, each at its share of epsilon. `summarised` gives a
+summary, from which one release tells all metrics of labels, or all curves.
 """
 
 from collections.abc import Sequence
@@ -24,7 +25,7 @@ from dp_metrics.inputs.options import MultiOutput
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.metrics import METRICS
 from dp_metrics.metrics.scores.formulas import PrecisionRecallCurve, RocCurve
-from dp_metrics.streaming._collections import released
+from dp_metrics.streaming._collections import released, summarised
 from dp_metrics.streaming.summaries import CAPACITY
 
 # from here on written by docs/sources.py from the metrics for data in memory
@@ -60,6 +61,7 @@ __all__ = [
     "private_top_k_accuracy_score",
     "private_variance",
     "private_zero_one_loss",
+    "summarised",
 ]
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import dp_metrics as dp
 from dp_metrics import auditing
-from dp_metrics.analysis.audited import AUDITED, run_audit, to_table
+from dp_metrics.analysis.audited import AUDITED, FRAMES, run_audit, to_table
 from dp_metrics.analysis.studies import loss_output_bounds, variance_output_bounds
 from dp_metrics.evaluation.cli import main
 from dp_metrics.mechanisms import AboveThreshold, Hazard
@@ -32,6 +32,7 @@ def test_every_metric_is_audited_without_a_limit_and_with_every_mechanism():
     bounded = {audited.metric for audited in AUDITED.values() if audited.bounded}
     assert plain == {name for name, row in METRICS.items() if row.limit is not None}
     assert bounded == METRICS.keys()
+    assert any(audited.adds for audited in FRAMES.values())
 
 
 def loss_of(name, epsilon, mechanism):
@@ -39,7 +40,7 @@ def loss_of(name, epsilon, mechanism):
 
 
 @pytest.mark.parametrize("epsilon", [pytest.param(0.3, marks=pytest.mark.slow), 1.0])
-@pytest.mark.parametrize("name", AUDITED)
+@pytest.mark.parametrize("name", [name for name, audited in AUDITED.items() if not audited.has_own_noise])
 def test_hazard_keeps_its_claim_exactly_and_attains_it(name, epsilon):
     if AUDITED[name].adds:  # with a private n there are many more ranks to compare
         epsilon *= 4
@@ -368,9 +369,9 @@ def test_table_of_the_audit_has_a_row_per_metric():
     findings = run_audit(
         [4.0], n=4, steps=0, progress=lambda plan: {claim[0]: claim for claim in plan}.values()
     )
-    assert {finding.mechanism for finding in findings} == {"hazard", "geometric"}
+    assert {finding.mechanism for finding in findings} == {"hazard", "geometric", "noisy counts"}
     table = to_table(findings).splitlines()
-    assert len(table) == 2 + len(AUDITED)
+    assert len(table) == 2 + len(AUDITED) + len(FRAMES)
     assert all(finding.result.passed for finding in findings)
 
 
@@ -387,3 +388,11 @@ def test_audit_command_prints_json(capsys, monkeypatch):
     monkeypatch.setattr("dp_metrics.analysis.audited.AUDITED", {name: AUDITED[name] for name in few})
     assert main(["audit", "--epsilon", "4", "--records", "3", "--steps", "0", "--json"]) == 0
     assert '"passed": true' in capsys.readouterr().out
+
+
+def test_what_has_noise_of_its_own_costs_epsilon_and_no_more():
+    findings = run_audit([0.1, 1.0, 3.0], steps=30, mechanisms=["noisy counts"])
+    assert all(0.99 <= finding.result.worst / finding.epsilon <= 1 for finding in findings)
+    names = {finding.metric for finding in findings}
+    assert {name for name, row in METRICS.items() if row.mechanism is None} <= names
+    assert {name for name in names if name.startswith("PrivateMetricFrame")}

@@ -13,7 +13,9 @@ from sklearn import metrics as sk
 
 import dp_metrics as dp
 from dp_metrics import PrivateMetricFrame, auditing
+from dp_metrics._random import SeededEntropy
 from dp_metrics.fairness.frame import WITHIN_GROUPS
+from dp_metrics.metrics import FUNCTIONS, METRICS
 
 RNG = np.random.default_rng(0)
 N = 600
@@ -181,6 +183,38 @@ def test_a_group_outside_the_public_ones_is_refused_without_being_named():
     assert not any("98765" in message for message in messages(caught.value))
 
 
+@pytest.mark.parametrize("name", [name for name, row in METRICS.items() if len(row.data) == 2])
+@pytest.mark.filterwarnings("ignore:.*mostly noise")
+def test_no_private_membership_makes_a_release_fail(name):
+    """A refusal must not depend on who is in which group: on groups of no record, of one, or of all."""
+    row = METRICS[name]
+    data = row.from_unit(np.array([0.1, 0.4, 0.6, 0.9]))
+    metric = functools.partial(FUNCTIONS[name], **(row.limit or {}))
+    outcomes = set()
+    for by in ([0, 0, 0, 0], [1, 0, 0, 0], [0, 1, 2, 2], [2, 2, 1, 1]):
+        try:
+            frame(metric, *data, by=by, group_labels=[0, 1, 2], epsilon=1.0)
+            outcomes.add("released")
+        except ValueError as error:
+            outcomes.add(str(error))
+    assert len(outcomes) == 1
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_group_sizes_are_noisy_where_membership_is_private(several):
+    metrics = {"recall": dp.private_recall_score, "precision": dp.private_precision_score}
+    drawn = [
+        tuple(
+            frame(
+                metrics if several else dp.private_recall_score, epsilon=1.0, random_state=SeededEntropy(seed)
+            ).group_sizes.values()
+        )
+        for seed in range(20)
+    ]
+    assert len(set(drawn)) > 10
+    assert all(sum(sizes) == pytest.approx(N) for sizes in drawn)
+
+
 # One person moves to the other group: classification.md, D.6.
 BEFORE = [1, 1, 0, 1], [1, 0, 0, 1], [1, 1, 0, 0]
 AFTER = [1, 1, 0, 1], [1, 0, 0, 1], [1, 1, 1, 0]
@@ -224,10 +258,12 @@ def neighbours(settings):
     """Yield data sets of 4 records of two groups, and a neighbour of each."""
     rng = np.random.default_rng(1)
     within = settings.get("membership") == "public"
-    for _ in range(30):
+    for number in range(30):
         y, p, g = rng.integers(0, 2, (3, 4))
         other = [array.copy() for array in (y, p, g)]
-        other[0][0], other[1][0] = 1 - y[0], 1 - p[0]
+        other[1][0] = 1 - p[0]
+        if number % 2:
+            other[0][0] = 1 - y[0]
         if not within:
             other[2][0] = 1 - g[0]
         elif len({*g}) < 2:
@@ -238,21 +274,22 @@ def neighbours(settings):
             yield (y, p, g), tuple(other)
 
 
+RANKINGS = ("areas", "areas with sizes", "losses")  # for which a comparison takes long
+
+
 @EVERY
 @pytest.mark.parametrize("name", FRAMED)
 @pytest.mark.filterwarnings("ignore:.*mostly noise")
 def test_the_exact_loss_of_a_frame_is_at_most_epsilon_and_attained(name, settings):
-    worst = 0.0
-    for epsilon in (1.0, 3.0):
-        for a, b in neighbours(settings):
-            loss = auditing.frame_loss(
-                FRAMED[name], a, b, group_labels=[0, 1], epsilon=epsilon, overall_share=0.0, **settings
-            )
-            assert loss <= epsilon * (1 + 1e-12)
-            worst = max(worst, loss / epsilon)
-    if "areas" not in name and name != "losses":  # counts attain it; four records rarely show it of a ranking
-        assert worst >= 0.99
-    assert worst >= 0.4
+    losses = [
+        auditing.frame_loss(
+            FRAMED[name], a, b, group_labels=[0, 1], epsilon=3.0, overall_share=0.0, **settings
+        )
+        for a, b in itertools.islice(neighbours(settings), 3 if name in RANKINGS else 30)
+    ]
+    assert max(losses) <= 3.0 * (1 + 1e-12)
+    # counts attain it; a few pairs of four records do not show it of a ranking
+    assert max(losses) >= (0.15 if name in RANKINGS else 0.99) * 3.0
 
 
 def test_group_releases_at_the_whole_epsilon_are_rejected():

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import inspect
 import math
 import multiprocessing
 import os
@@ -70,6 +71,11 @@ class Observed(Hazard):
 
 
 OF_COUNTS = [FUNCTIONS[name] for name, row in METRICS.items() if row.mechanism is None]
+OF_PRIVATE_SIZE = [
+    name
+    for name in get_private_scorer_names()
+    if "neighboring" in inspect.signature(READY_MADE[name]).parameters
+]
 IN_MEMORY = "cannot be pickled, because every process would spend the whole budget again; pass path="
 
 
@@ -160,7 +166,10 @@ def problems_of(name):
     return model.fit(X, y), X, y
 
 
-@pytest.mark.parametrize("name", get_private_scorer_names())
+@pytest.mark.parametrize(
+    "name",
+    [n for n in get_private_scorer_names() if "neighboring" in inspect.signature(READY_MADE[n]).parameters],
+)
 def test_no_record_is_scored_like_any_other_set_where_their_number_is_private(name):
     model, X, y = problems_of(name)
     if isinstance(model, LinearRegression):

@@ -155,6 +155,39 @@ def test_many_cells_have_independent_noise(cells, zero_sum):
     assert not table.prepare(Geometric(), Fraction(1), private_n=True).zero_sum
 
 
+def noise_of_parts(draw, parts):
+    """Return the noise of many draws, summed over equal parts of the numbers."""
+    entropy = SeededEntropy(3)
+    noisy = np.array([draw(entropy, None)[0] for _ in range(300)])
+    return (noisy - np.array(draw.values)).reshape(300, parts, -1).sum(axis=2)
+
+
+def test_zero_sum_noise_goes_over_the_whole_table_however_its_cells_are_listed():
+    """Noise with the sum 0 in each run of cells would show the exact number of records of a group."""
+    rate = Fraction(1, 2)
+    draw = VectorDraw((3, 1, 2, 5, 0, 4), ((3, rate), (3, rate)), zero_sum=True)
+    sums = noise_of_parts(draw, 2)
+    assert not sums.sum(axis=1).any()
+    # the law of one run: P(sum of three of six = 0) is 0.13, and 0.99 < 1 - 0.13^300 of seeds show another
+    assert 0.05 < (sums[:, 0] == 0).mean() < 0.3
+    one_run = noise_of_parts(VectorDraw(draw.values, ((6, rate),), zero_sum=True), 2)
+    np.testing.assert_array_equal(sums, one_run)
+
+
+@pytest.mark.parametrize("cells", [((2, Fraction(1)),), ((1, Fraction(1)), (3, Fraction(1)))])
+def test_each_number_has_noise_of_its_own_law(cells):
+    """Beyond the auditor, which takes a draw at its word: every value that noise can have, it has."""
+    size = sum(number for number, _ in cells)
+    draw = CountTable(np.full(size, 9), 9 * size, cells, True).prepare(
+        Geometric(), Fraction(1), private_n=False
+    )
+    assert draw.zero_sum
+    entropy = SeededEntropy(4)
+    drawn = np.array([draw(entropy, None)[0] for _ in range(500)])
+    assert (drawn.sum(axis=1) == 9 * size).all()
+    assert np.linalg.matrix_rank(drawn - 9) == size - 1  # no other sum is fixed
+
+
 COUNTS = st.lists(st.integers(-40, 60), min_size=2, max_size=8)
 WEIGHTS = st.sampled_from([Fraction(1), Fraction(1, 2)])
 

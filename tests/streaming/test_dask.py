@@ -25,7 +25,15 @@ from dask.distributed import Client, LocalCluster
 from helpers import BAD_OPTIONS, NoEntropy, assert_refused, messages, seeded
 
 import dp_metrics as dp
-from dp_metrics import LossSummary, PrivacyAccountant, PrivacyBudgetError, SeededReleaseWarning, distributed
+from dp_metrics import (
+    ConfusionSummary,
+    LossSummary,
+    PrivacyAccountant,
+    PrivacyBudgetError,
+    ScoreSummary,
+    SeededReleaseWarning,
+    distributed,
+)
 from dp_metrics._random import SeededEntropy
 from dp_metrics.metrics import FUNCTIONS, METRICS
 from dp_metrics.streaming import _collections
@@ -181,6 +189,24 @@ def test_labels_are_of_any_type(form):
         assert metric(*collected(form, data), epsilon=1.0, random_state=seeded(), **options) == expected
 
 
+def test_a_summary_of_collections_is_that_of_all_records_and_serves_any_release():
+    y, p = valid(CASES["f1"])
+    made = distributed.summarised(ConfusionSummary(), *collected("chunks that differ", (y, p)))
+    assert made.to_bytes() == ConfusionSummary().update(y, p).to_bytes()
+    scores = valid(CASES["brier"])
+    made = distributed.summarised(ScoreSummary(), *collected("data frame", scores))
+    assert made.to_bytes() == ScoreSummary().update(*scores).to_bytes()
+    (x,) = valid(CASES["variance"])
+    made = distributed.summarised(dp.VarianceSummary(), *collected("data frame", (x,)))
+    assert made.to_bytes() == dp.VarianceSummary().update(x).to_bytes()
+    with pytest.raises(ValueError, match="must be empty"):
+        distributed.summarised(made, *collected("data frame", (x,)))
+    with pytest.raises(TypeError, match="argument 2 must be a dask"):
+        distributed.summarised(ConfusionSummary(), da.from_array(y), p)
+    with pytest.raises(ValueError, match="not in labels"):
+        distributed.summarised(ConfusionSummary(), *collected("data frame", (y + 7, p)))
+
+
 def test_columns_of_one_frame_belong_together():
     table = pd.DataFrame({"y": np.arange(100.0), "p": np.arange(100.0) % 7, "keep": [True, False] * 50})
     lazy = dd.from_pandas(table, npartitions=6)
@@ -223,6 +249,7 @@ def test_the_signature_is_that_of_the_twin(name):
 def test_every_metric_that_a_summary_serves_is_there():
     # the others need all records at once, or release several numbers from one epsilon
     assert METRICS.keys() - SERVED == {
+        "private_median_absolute_error",
         "private_r2_score",
         "private_quantile",
         "private_roc_auc_score",
@@ -233,7 +260,7 @@ def test_every_metric_that_a_summary_serves_is_there():
     }
     functions = [FUNCTIONS[name] for name in SERVED]
     names = [name for name in dp.__all__ if getattr(dp, name) in functions]
-    assert distributed.__all__ == names
+    assert distributed.__all__ == [*names, "summarised"]
     for name in names:  # two names of a metric are two names of its twin
         assert getattr(distributed, name) is getattr(distributed, getattr(dp, name).__name__)
 

@@ -77,8 +77,9 @@ def private_confusion_matrix(
         The public label set, in the order of the results. None: 0 and 1. Every true and predicted label must
         be one of them; they are never inferred from the data. scikit-learn's other use of this argument, to
         average over some of the labels, is not served.
-    normalize : bool, default=None
-        If false, return the sum over the records: the private mean times the public total weight.
+    normalize : {"true", "pred", "all"} or None, default=None
+        Whether to return shares of each true label (rows), of each predicted one (columns) or of all records,
+        all by the noisy counts; 0 where there are none. None: numbers of records.
     sample_weight : None, default=None
         Must be None: a weighted record would count for more than one, and need as much more noise.
     groups : None, default=None

@@ -39,7 +39,7 @@ _RATIOS = {"precision": (1, "wrong"), "recall": (1, "missed"), "f1": (2, "either
 
 
 def ratio_layout(kind: str, average: Average, labels: int, place: int) -> Layout:
-    """Return the fewest counts that determine a ratio; see classification in the documentation's theory."""
+    """Return the fewest counts that determine a ratio; see tables of counts in the documentation's theory."""
     errors = _RATIOS[kind][1]
     if average == "binary":
         return of_one_label(place, errors)

@@ -110,9 +110,9 @@ def private_roc_auc_score(
         second counts, the scores of the second label; of more each holds those of one label, in sorted order.
     epsilon : float
         Privacy parameter, > 0: smaller is more private and less accurate.
-    average : {"binary", "macro", "weighted", "micro"} or None, default="macro"
-        "binary": of `pos_label`, for two labels. "macro": the mean over all of `labels`; "weighted": weighted
-        by how often each is the true one; "micro": of all labels together. None: one for each label.
+    average : {"macro"} or None, default="macro"
+        Of more than two labels, "macro": the mean of the K areas; None: each of them. "weighted" would need
+        the private sizes of the classes.
     multi_class : {"raise", "ovr"}, default="raise"
         For more than two labels "ovr" is needed: K areas, each of one label against the rest, at
         epsilon / K each.
@@ -163,6 +163,7 @@ def private_roc_auc_score(
     See Also
     --------
     expected_error : The error and the bias to expect, from public data.
+    private_roc_curve : The curve; `ScoreSummary` gives it and a less accurate area in one release.
 
     Notes
     -----

@@ -82,7 +82,7 @@ def test_what_does_not_fit_is_refused():
         (one := summary()).merge(one)
     before = (kept := summary()).to_bytes()
     for bad in ((["egg", "98765"], ["egg", "egg"]), (["egg"], ["egg", "ham"]), ([math.nan], ["egg"])):
-        with pytest.raises(ValueError, match="not in labels|inconsistent"):
+        with pytest.raises(ValueError, match=r"not in labels|inconsistent"):
             kept.update(*bad)
     assert kept.to_bytes() == before
     with pytest.raises(ValueError, match="empty"):
@@ -92,7 +92,7 @@ def test_what_does_not_fit_is_refused():
     nobody = ConfusionSummary(LABELS).update([], []).release(1.0, neighboring="add_or_remove_one")
     assert 0 <= nobody.accuracy_score() <= 1
     for wrong in (VarianceSummary().update([1.0, 2.0]).to_bytes(), before[:-1], before[:40]):
-        with pytest.raises(ValueError, match="not a ConfusionSummary|damaged|not a summary"):
+        with pytest.raises(ValueError, match=r"not a ConfusionSummary|damaged|not a summary"):
             ConfusionSummary.from_bytes(wrong)
 
 
