@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dp_metrics.analysis._law_comparison import draw_law
+from dp_metrics.analysis.studies import simulated_noise
 from dp_metrics.inputs.floats import MAX_FLOAT, Floats
 from dp_metrics.inputs.options import check_groups
 from dp_metrics.inputs.records import refuse_masked
@@ -407,7 +408,7 @@ class _SimulatedNoise:
         if not isinstance(truth, numbers.Real):
             raise ValueError(_ONE_AT_A_TIME.format(release.metric))
         counts = np.array(draw.values, dtype=np.float64)
-        results = [release.result(plan, [noisy]) for noisy in counts + _simulated(draw)]
+        results = [release.result(plan, [noisy]) for noisy in counts + simulated_noise(draw, _SIMULATIONS)]
         self._errors = np.array(results) - float(truth)
         self._cap = error_cap * abs(float(truth)) or math.inf  # of such a metric any error is small
 
@@ -422,23 +423,6 @@ class _SimulatedNoise:
 
 
 _SIMULATIONS = 4000
-_FAR = 2.0**50  # no noisy count further away says more
-
-
-def _simulated(draw: VectorDraw) -> Floats:
-    """Return draws of the noise of a table, a row each; floats, so for studies only."""
-    rng = np.random.default_rng(0)
-    rates = np.repeat([float(rate) for _, rate in draw.rates], [size for size, _ in draw.rates])
-    kept: list[Floats] = []
-    while sum(map(len, kept)) < _SIMULATIONS:
-        # the difference of two geometric numbers has the two-sided law
-        sizes = np.floor(rng.exponential(size=(2, _SIMULATIONS, rates.size)) / rates)
-        noise = np.minimum(sizes[0], _FAR) - np.minimum(sizes[1], _FAR)
-        if draw.zero_sum:  # all but the last, which is what they lack to 0, as the release draws them
-            noise[:, -1] = -noise[:, :-1].sum(axis=1)
-            noise = noise[rng.exponential(size=_SIMULATIONS) > rates[-1] * np.abs(noise[:, -1])]
-        kept.append(noise)
-    return np.concatenate(kept)[:_SIMULATIONS]
 
 
 def _told(errors: Floats, mass: Floats, cap: float, mean_absolute: float) -> ExpectedError:

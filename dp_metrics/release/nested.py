@@ -22,7 +22,7 @@ def columns_for(n: int | None, epsilon: Fraction) -> int:
 
     More columns hold more noise, fewer hide more of the curve. On three tasks, n * epsilon from 90 to 30,000,
     errors are 0 to 2 % above those with the number of columns that is not rounded; with 16 or 32 whatever n
-    and epsilon they are 12 to 23 % larger, with 8 or 128 about twice (``benchmarks/score_tables.py``).
+    and epsilon they are 13 to 33 % larger, with 8 or 128 about twice (``benchmarks/classifiers.py``).
     """
     if n is None:
         return _OF_UNKNOWN_SIZE

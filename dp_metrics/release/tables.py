@@ -11,7 +11,7 @@ from dp_metrics.inputs.floats import Floats
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.release.draws import VectorDraw
 
-__all__ = ["Cells", "CountTable", "noisy_total", "plausible_counts"]
+__all__ = ["Cells", "CountTable", "nearest_with_sum", "noisy_total", "plausible_counts"]
 
 _MOST_ZERO_SUM = 256  # cells: beyond, noise without a sum costs 0.2 % of accuracy and much less time
 _FARTHEST = 2.0**50  # a noisy count further away says no more, and is safe to add up
@@ -104,11 +104,11 @@ def plausible_counts(noisy: Any, cells: Cells, n: int | None) -> Floats:
     if n is None:
         return np.maximum(counts, 0.0)
     weights = np.repeat([float(weight) for _, weight in cells], [size for size, _ in cells])
-    nearest: Floats = _projected(counts * weights, n) / weights
+    nearest: Floats = nearest_with_sum(counts * weights, n) / weights
     return nearest
 
 
-def _projected(x: Floats, total: int) -> Floats:
+def nearest_with_sum(x: Floats, total: float) -> Floats:
     """Return the nearest point to x with coordinates of at least 0 and this sum: one number less for each.
 
     References

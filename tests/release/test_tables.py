@@ -14,12 +14,14 @@ from dp_metrics._random import SeededEntropy
 from dp_metrics.analysis._law_comparison import draw_loss
 from dp_metrics.mechanisms import Geometric
 from dp_metrics.metrics.labels.counts import (
+    Counts,
     matrix_layout,
     of_each_label,
     of_one_label,
     right_or_wrong,
     whole,
 )
+from dp_metrics.metrics.labels.formulas import ratio
 from dp_metrics.release.draws import VectorDraw
 from dp_metrics.release.tables import CountTable, plausible_counts
 
@@ -68,6 +70,34 @@ def test_a_record_moves_the_weighted_counts_by_two_if_replaced_and_by_one_if_add
     several = [(0, 0), (1, 1), (0, 1), (labels - 1, 0), (1, 1)]
     read = layout.read(counts_of(layout, labels, *several).astype(float))
     assert read.n == len(several)
+
+
+@pytest.mark.parametrize("n", [0, 12, 500, None])
+def test_as_many_records_are_missed_as_are_wrong(n):
+    """A record that is wrong is both; where n is public, the supports of all labels add up to it."""
+    layout, rng = of_each_label(5, "missed", "wrong"), np.random.default_rng(0)
+    for spread in (1.0, 30.0, 1e15):
+        noisy = [int(z) for z in rng.normal(20, spread, 15)]
+        counts = layout.counts(noisy, n)
+        assert min(counts.right.min(), counts.missed.min(), counts.wrong.min()) >= 0
+        assert counts.missed.sum() == pytest.approx(counts.wrong.sum())
+        for of_labels in (counts.true, counts.predicted):
+            assert of_labels.sum() == pytest.approx(counts.n if n is None else n)
+
+
+def test_equal_sums_make_mean_recalls_more_accurate():
+    matrix = np.full((10, 10), 1) + np.diag(np.full(10, 90))
+    layout, rng = of_each_label(10, "missed", "wrong"), np.random.default_rng(0)
+    exact, n = layout.of(matrix), int(matrix.sum())
+    rates = np.repeat([0.5, 0.25], [10, 20])
+    errors = []
+    for z in np.rint(rng.laplace(scale=1 / rates, size=(500, 30))):
+        noisy = plausible_counts(exact + z, layout.cells, n).reshape(3, 10)
+        as_they_are = Counts(right=noisy[0], missed=noisy[1], wrong=noisy[2], n=n)
+        recalls = [ratio(c, kind="recall") for c in (layout.counts(exact + z, n), as_they_are)]
+        errors.append(np.abs(np.array(recalls) - 0.91))
+    ours, theirs = np.mean(errors, axis=0)
+    assert ours < 0.8 * theirs
 
 
 @pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(1), Fraction(3)])

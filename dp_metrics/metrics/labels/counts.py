@@ -18,7 +18,7 @@ from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.records import check_same_length
 from dp_metrics.metrics._catalogue import UNWEIGHTED, Metric
 from dp_metrics.release.release import Plan, Released
-from dp_metrics.release.tables import Cells, CountTable, plausible_counts
+from dp_metrics.release.tables import Cells, CountTable, nearest_with_sum, plausible_counts
 from dp_metrics.sensitivity.exact import BLOCK, in_blocks
 
 __all__ = [
@@ -169,7 +169,9 @@ def of_each_label(labels: int, *errors: str) -> Layout:
     Notes
     -----
     A record that is right is in one count, of weight 1. One that is wrong is missed with one label and wrong
-    with another: of both together each has the weight 1/2, of one alone the weight 1.
+    with another: of both together each has the weight 1/2, of one alone the weight 1. For the same reason
+    both have one sum, which noisy counts are given too: of 10 labels that takes a third to a half off the
+    error of mean recalls and precisions.
     """
     alone = len(errors) == 1 and errors[0] != "either"
     weight = Fraction(1) if alone else _HALF
@@ -183,8 +185,12 @@ def of_each_label(labels: int, *errors: str) -> Layout:
 
 
 def _read_labels(x: Floats, errors: Sequence[str], weight: float) -> Counts:
-    named: dict[str, Any] = dict(zip(errors, x[1:], strict=True))
-    return Counts(right=x[0], n=float(x[0].sum() + weight * x[1:].sum()), **named)
+    of_kinds = x[1:]
+    if len(errors) > 1:
+        each = float(of_kinds.sum() / len(errors))
+        of_kinds = np.stack([nearest_with_sum(counts, each) for counts in of_kinds])
+    named: dict[str, Any] = dict(zip(errors, of_kinds, strict=True))
+    return Counts(right=x[0], n=float(x[0].sum() + weight * of_kinds.sum()), **named)
 
 
 def of_one_label(place: int, errors: str) -> Layout:

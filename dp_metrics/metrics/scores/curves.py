@@ -139,7 +139,7 @@ def private_roc_curve(
     The thresholds are public edges, and the points in between are joined by lines, as records with one score
     are in scikit-learn. ``RocCurveDisplay(fpr=fpr, tpr=tpr).plot()`` draws the curve.
 
-    On models of three tasks (``benchmarks/score_tables.py``) the mean distance from the curve without privacy
+    On models of three tasks (``benchmarks/classifiers.py``) the mean distance from the curve without privacy
     is 0.02 to 0.04 at n * epsilon = 300, 0.01 to 0.02 at 1,000, 0.004 to 0.01 at 3,000 and 0.002 to 0.004
     at 10,000.
 
@@ -364,7 +364,7 @@ def private_average_precision_score(
 
     Computed as if the scores within a bin were spread evenly: as ties they would make the result too low.
 
-    On models of three tasks (``benchmarks/score_tables.py``) the mean absolute error is 0.05 to 0.08 at
+    On models of three tasks (``benchmarks/classifiers.py``) the mean absolute error is 0.05 to 0.08 at
     n * epsilon = 300, 0.02 to 0.05 at 1,000, 0.01 to 0.03 at 3,000 and 0.005 to 0.013 at 10,000: the fewer
     positives, the larger.
 

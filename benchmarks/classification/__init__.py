@@ -1,0 +1,1 @@
+"""Parts of `benchmarks/classifiers.py`: data and models, and a module for each table."""
