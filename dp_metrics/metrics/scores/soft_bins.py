@@ -10,7 +10,7 @@ from dp_metrics.inputs.floats import Floats
 from dp_metrics.metrics.scores.formulas import CalibrationCurve, shown
 from dp_metrics.metrics.scores.two_classes import TwoClasses, check_unit
 from dp_metrics.release.release import Plan, Released
-from dp_metrics.release.tables import Cells, CountTable, noisy_total, plausible_counts
+from dp_metrics.release.tables import Cells, CountTable, plausible_counts
 from dp_metrics.sensitivity.noisy_sums import FINENESS
 
 __all__ = ["MOST_BINS", "OUTSIDE", "SoftBins", "even_edges"]
@@ -76,7 +76,7 @@ class SoftBins:
     def __call__(self, released: Released) -> CalibrationCurve:
         """Return the curve of what is released."""
         (noisy,), (query,) = released.values, released.queries
-        n = query.n if released.neighboring == "replace_one" else noisy_total(noisy, self.cells)
+        n = query.n if released.neighboring == "replace_one" else None
         low, high = plausible_counts(noisy, self.cells, n).reshape(2, 2, self.n_bins) / FINENESS
         records, lower = (low + high).sum(axis=0), np.arange(self.n_bins) / self.n_bins
         scores = records * lower + high.sum(axis=0) / self.n_bins

@@ -15,7 +15,7 @@ from dp_metrics.metrics.scores.formulas import ScoreCounts
 from dp_metrics.metrics.scores.two_classes import TwoClasses, check_unit
 from dp_metrics.release.nested import MOST_COLUMNS, NestedTable
 from dp_metrics.release.release import Plan, Released
-from dp_metrics.release.tables import noisy_total, plausible_counts
+from dp_metrics.release.tables import plausible_counts
 
 __all__ = ["ScoreBins", "ScoreTable", "counted", "score_plan"]
 
@@ -116,8 +116,7 @@ class ScoreTable:
     def counts(self, noisy: Any, n: int | None) -> ScoreCounts:
         """Return the plausible counts of released ones, given the number of records if that is public."""
         columns, cells = len(noisy) // 2, ((len(noisy), Fraction(1)),)
-        total = noisy_total(noisy, cells) if n is None else n
-        negative, positive = plausible_counts(noisy, cells, total).reshape(2, columns)
+        negative, positive = plausible_counts(noisy, cells, n).reshape(2, columns)
         return ScoreCounts(self.bins.merged(columns), negative, positive)
 
 
