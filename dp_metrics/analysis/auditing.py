@@ -222,6 +222,8 @@ def frame_loss(
 
 def _part_loss(a: Part, b: Part) -> float:
     n, other = (part.plan.queries[0].n for part in (a, b))
+    if n != other and not a.release.private_n:
+        return math.inf  # a public number that differs
     for_count = float(a.for_count) if n != other else 0.0  # given the noisy count, both are drawn with one
     return for_count + math.fsum(draw_loss(x, y, max(n, 1)) for x, y in zip(a.draws, b.draws, strict=True))
 
@@ -236,12 +238,15 @@ def _planned_loss(
     """Return the loss of what a metric of the catalogue releases, a noisy count included."""
     options = {name: value for name, value in arguments.items() if name in row.options}
     settings = {name: value for name, value in arguments.items() if name not in row.options}
-    sides = []
+    sides, sizes = [], []
     for records in (records_a, records_b):
         release = row.settings(epsilon=epsilon, options=options, **settings)
         plan = row.planned(records, options, private_n=release.private_n)
         draws, _, for_count = release.prepare(plan)
         sides.append(draws)
+        sizes.append(plan.queries[0].n)
+    if not release.private_n and len(set(sizes)) > 1:
+        return math.inf  # a public number that differs
     # given the noisy count, both are drawn with the same one
     count = max(plan.queries[0].n, 1)
     return float(for_count) + math.fsum(draw_loss(a, b, count) for a, b in zip(*sides, strict=True))

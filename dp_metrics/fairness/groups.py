@@ -1,5 +1,6 @@
 """Which group each record belongs to: public groups, private or public membership."""
 
+import contextlib
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -90,7 +91,12 @@ def _is_nested(labels: Any) -> bool:
 def _with_columns(data: Any) -> Any:
     """Return lists of rows as an array, and anything else as it is."""
     nested = isinstance(data, list | tuple) and data and isinstance(data[0], list | tuple | np.ndarray)
-    return np.asarray(data) if nested else data
+    if not nested:
+        return data
+    with contextlib.suppress(ValueError):
+        return np.asarray(data)
+    # raised here, not in a handler: NumPy's message, which tells the number of rows, is not chained to it
+    raise ValueError("Expected a rectangular array, got rows of different lengths instead.")
 
 
 def _rows(data: Any, rows: NDArray[np.intp]) -> Any:

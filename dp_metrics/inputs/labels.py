@@ -54,6 +54,8 @@ def public_labels(labels: Any, name: str = "labels") -> NDArray[Any] | None:
         array = np.unique(array)
     except (TypeError, ArithmeticError):  # a signaling NaN of Decimal cannot be compared
         raise ValueError(f"{name} must be of one type, so that they can be sorted.") from None
+    if array.dtype.kind == "f" and np.isnan(array).any():
+        raise ValueError(f"{name} must not hold NaN.")
     if array.size < 2:
         raise ValueError(f"The {name} array needs to contain at least two labels.")
     if array.dtype.kind in "iu" and max(abs(int(array[0])), abs(int(array[-1]))) >= _EXACT_AS_FLOATS:

@@ -25,6 +25,7 @@ __all__ = [
     "usual_responses",
     "valid_response",
     "wants_probabilities",
+    "with_all_classes",
 ]
 
 Scored: TypeAlias = Callable[..., Any]
@@ -101,6 +102,33 @@ def wants_probabilities(metric: Scored) -> bool:
     if row is not None and row.is_score_table:
         return bound.get("edges") is None
     return takes(metric, "y_proba")
+
+
+def with_all_classes(response: Any, method: str, model: Any, public_model: Any) -> Any:
+    """Return a model's response with a column for each public class: those that the model lacks come last.
+
+    Parameters
+    ----------
+    response : array-like
+        What the model responded.
+    method : str
+        By which of its methods.
+    model, public_model : object
+        Their `classes_` are compared, if both have some.
+    """
+    own, known = (getattr(one, "classes_", None) for one in (model, public_model))
+    if method == "predict" or not isinstance(own, np.ndarray) or not isinstance(known, np.ndarray):
+        return response
+    array, present = np.asarray(response), np.isin(known, own)
+    if present.all() or present.sum() < len(own):  # nothing is missing, or the metric will refuse the others
+        return response
+    if array.ndim == 1 and len(own) == 2:
+        array = np.stack([-array, array], axis=1)
+    kind = array.dtype if array.dtype.kind == "f" else np.float64
+    least = 0.0 if method == "predict_proba" else -_FAR
+    several = np.full((len(array), len(known)), least, dtype=kind)
+    several[:, present] = array.reshape(len(array), -1)
+    return several
 
 
 def is_better_if_greater(metric: Any) -> bool | None:

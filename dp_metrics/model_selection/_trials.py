@@ -9,6 +9,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
+from functools import partial
 from itertools import chain
 from typing import Any, NamedTuple, TypeVar
 
@@ -23,7 +24,7 @@ from dp_metrics._random import (
     preserved_global_generators,
     reseed_global_generators,
 )
-from dp_metrics.model_selection._metric_facts import valid_response
+from dp_metrics.model_selection._metric_facts import valid_response, with_all_classes
 from dp_metrics.model_selection._validation_set import check_records, first_records, number_of_records
 from dp_metrics.model_selection.scorers import PrivateScorer, labels_for, release_score, response_method
 
@@ -134,19 +135,28 @@ class Candidates:
         # cloned too: an estimator among the parameters would be fitted in place
         return clone(self._estimator).set_params(**clone(params, safe=False))
 
-    def score(self, params: dict[str, Any], scorer: PrivateScorer, data: "Data") -> float:
-        """Fit a candidate on X, y and return its private score on X_val, y_val, or -inf if it fails."""
+    def score(
+        self, params: dict[str, Any], scorer: PrivateScorer, data: "Data", public_model: "PublicModel"
+    ) -> float:
+        """Fit a candidate on X, y and return its private score on X_val, y_val, or -inf if it fails.
+
+        The classes are those of the public model, which has been scored before the spend: a candidate may
+        know fewer, and then one validation record of another class would decide whether it fails.
+        """
         try:
             with _settings_kept():
                 own = copy.deepcopy(data)  # a candidate may change them in place
                 model = self.make(params).fit(own.X, own.y)
-                response = getattr(model, response_method(model, self._methods))(own.X_val)
-                response = valid_response(scorer.metric, response, data.y, labels_for(scorer, model))
+                method = response_method(model, self._methods)
+                response = getattr(model, method)(own.X_val)
+                response = with_all_classes(response, method, model, public_model)
+                metric = partial(scorer.metric, **(scorer.metric_params or {}))
+                response = valid_response(metric, response, data.y, labels_for(scorer, public_model))
                 if data.is_empty:
                     # what the metric refuses of one record it would refuse of any
-                    release_score(scorer, model, response, first_records(_sliceable(own.y), 1))
+                    release_score(scorer, public_model, response, first_records(_sliceable(own.y), 1))
                     response = response[1:]
-                score = release_score(scorer, model, response, own.y_val, own.sample_weight_val)
+                score = release_score(scorer, public_model, response, own.y_val, own.sample_weight_val)
         except (Exception, SystemExit):  # whatever it is: which candidates failed, and why, is secret
             return -math.inf
         return -math.inf if math.isnan(score) else score
@@ -165,6 +175,8 @@ class PublicModel:
         Number of validation records.
     methods : tuple of str
         Responses that the metric takes.
+    labels : array-like or None, default=None
+        The public labels that the metric is given; None for those in y.
 
     Raises
     ------
@@ -172,11 +184,13 @@ class PublicModel:
         If the metric needs several classes and y has one.
     """
 
-    def __init__(self, estimator: Any, y: Any, n_validation: int, methods: tuple[str, ...]) -> None:
+    def __init__(
+        self, estimator: Any, y: Any, n_validation: int, methods: tuple[str, ...], labels: Any = None
+    ) -> None:
         y = np.asarray(y)
         self._shape = (n_validation, *y.shape[1:])
         if is_classifier(estimator) or "predict" not in methods:
-            self.classes_ = np.unique(y)
+            self.classes_ = np.unique(y if labels is None else np.asarray(labels))
             if self.classes_.size < 2 and "predict" not in methods:
                 raise ValueError("The metric needs a y with at least two classes, but y has 1 class.")
 

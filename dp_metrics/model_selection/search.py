@@ -16,7 +16,7 @@ from dp_metrics.accounting import PrivacyAccountant, Spend
 from dp_metrics.inputs.epsilon import exact_epsilon
 from dp_metrics.inputs.floats import MAX_FLOAT
 from dp_metrics.inputs.scalars import as_real
-from dp_metrics.model_selection._metric_facts import Scored, name_of
+from dp_metrics.model_selection._metric_facts import Scored, fixed_keywords, name_of
 from dp_metrics.model_selection._trials import (
     COST,
     Candidates,
@@ -240,7 +240,8 @@ class PrivateRandomizedSearch(MetaEstimatorMixin, BaseEstimator):
         data = check_data(X, y, X_val, y_val, sample_weight_val, allow_nan=_allows_nan(self.estimator))
         # All that the metric can find wrong with the validation records it finds with a public model as well.
         # The number is not released, so it costs nothing; from here on no record makes anything fail.
-        public_model = PublicModel(self.estimator, y, number_of_records(data.y_val), methods)
+        labels = fixed_keywords(self.metric, self.metric_params or {}).get("labels")
+        public_model = PublicModel(self.estimator, y, number_of_records(data.y_val), methods, labels)
         # its history tells under which relation the metric is private, and what it costs
         rehearsal = PrivacyAccountant(MAX_FLOAT)
         self._scorer(total, rehearsal)(public_model, data.X_val, data.y_val, sample_weight=sample_weight_val)
@@ -248,7 +249,7 @@ class PrivateRandomizedSearch(MetaEstimatorMixin, BaseEstimator):
 
         def trial() -> tuple[float, dict[str, Any]]:
             params = candidates.draw()
-            return candidates.score(params, scorer, data), params
+            return candidates.score(params, scorer, data, public_model), params
 
         with unobserved():
             self.best_score_, self.best_params_ = best_of_geometric(trial, success, OSEntropy())

@@ -492,6 +492,12 @@ def _needs_of_variance(
     )
 
 
+_RANK = (
+    "A median or another quantile needs a public number of records: its rank among them would tell a private "
+    "one."
+)
+
+
 @dataclass(frozen=True, repr=False, eq=False)
 class OrderStatistic(BoundsQuery):
     """The k-th smallest of values that are at least 0, clipped to the public limit; k counts from 1."""
@@ -508,7 +514,7 @@ class OrderStatistic(BoundsQuery):
     def output_bounds(self, mechanism: Mechanism, epsilon: Fraction, *, private_n: bool) -> OutputBounds:
         """Return the output bounds of the order statistic."""
         if private_n:
-            raise ValueError("The rank k would give a private number of records away.")
+            raise ValueError(_RANK)
         output_range = (0.0, self.limit)
         capacity = mechanism.count_ranks(epsilon, n=self.n, monotonic=True, output_range=output_range)
         x = np.clip(self.x, 0.0, self.limit)
@@ -518,7 +524,7 @@ class OrderStatistic(BoundsQuery):
 
     def sums(self) -> Sums:
         """Raise: an order statistic is no sum."""
-        raise ValueError("The rank k would give a private number of records away.")
+        raise ValueError(_RANK)
 
 
 def _product(weights: Floats, values: Floats) -> Floats:

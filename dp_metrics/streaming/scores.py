@@ -32,6 +32,7 @@ from dp_metrics.streaming._summary import Summary, plain
 
 __all__ = ["ReleasedScores", "ScoreSummary"]
 
+_MOST_SHOWN = 100_000  # records of a histogram
 _UNIT_ONLY = "A calibration curve needs probabilities: the edges of the bins should lie in [0, 1]."
 
 
@@ -115,7 +116,8 @@ class ReleasedScores:
         from sklearn.calibration import CalibrationDisplay
 
         curve = self.calibration_curve(n_bins)
-        many = np.rint(self.counts.total).astype(np.int64)
+        total = self.counts.total
+        many = np.rint(total * min(1.0, _MOST_SHOWN / max(total.sum(), 1.0))).astype(np.int64)
         return CalibrationDisplay(*curve, np.repeat(self.counts.middles, many))
 
     def _check_unit(self) -> None:

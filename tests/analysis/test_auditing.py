@@ -396,3 +396,14 @@ def test_what_has_noise_of_its_own_costs_epsilon_and_no_more():
     names = {finding.metric for finding in findings}
     assert {name for name, row in METRICS.items() if row.mechanism is None} <= names
     assert {name for name in names if name.startswith("PrivateMetricFrame")}
+
+
+@pytest.mark.parametrize("labels", [2, 4])
+def test_public_sizes_that_differ_are_an_infinite_loss(labels):
+    """Rows filtered by a private column, whatever the noise: independent, or with sum 0."""
+    options = {"labels": range(labels), "average": "macro", "epsilon": 1.0}
+    rows = ([0, 1], [0, 1]), ([0, 1, 1], [0, 1, 1])
+    assert auditing.metric_loss(dp.private_f1_score, *rows, **options) == math.inf
+    moved = ([0, 1, 1], [0, 1, 1], [0, 0, 1]), ([0, 1, 1], [0, 1, 1], [0, 1, 1])
+    public = {"group_labels": [0, 1], "epsilon": 1.0, "membership": "public"}
+    assert auditing.frame_loss(dp.private_f1_score, *moved, **public) == math.inf

@@ -302,3 +302,17 @@ def test_group_releases_at_the_whole_epsilon_are_rejected():
     options["epsilon"] = Fraction(1, 2)
     loss = sum(auditing.metric_loss(dp.private_accuracy_score, *pair, **options) for pair in ((a, b), rest))
     assert loss == 1.0
+
+
+def test_a_refusal_does_not_tell_the_private_number_of_rows():
+    rows = [[1], [1, 0], [0]]
+    with pytest.raises(ValueError, match="rectangular") as caught:
+        frame(
+            dp.private_f1_score,
+            [0, 1, 1],
+            rows,
+            by=["a", "b", "b"],
+            neighboring="add_or_remove_one",
+            epsilon=1.0,
+        )
+    assert not any("3" in message for message in messages(caught.value))

@@ -33,6 +33,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
+import dp_metrics as dp
 from dp_metrics import (
     Adaptive,
     Hazard,
@@ -1197,3 +1198,79 @@ def test_a_splitter_of_scikit_learn_makes_the_hold_out():
     train, validation = next(ShuffleSplit(1, test_size=0.5, random_state=0).split(X))
     search = make_search().fit(X[train], Y[train], X_val=X[validation], y_val=Y[validation])
     assert search.best_params_["alpha"] in ALPHAS["alpha"]
+
+
+class DropsRareClasses(ClassifierMixin, BaseEstimator):
+    """A model that learns fewer classes than there are in y, as some of scikit-learn's do."""
+
+    def __init__(self, method="predict_proba"):
+        self.method = method
+
+    def fit(self, X, y):
+        common = np.isin(y, [0, 1])
+        self.model_ = LogisticRegression().fit(X[common], y[common])
+        self.classes_ = self.model_.classes_
+        return self
+
+    def predict(self, X):
+        return self.model_.predict(X)
+
+    def predict_proba(self, X):
+        return self.model_.predict_proba(X)
+
+
+@pytest.mark.parametrize(
+    "metric",
+    [
+        dp.private_matthews_corrcoef,
+        functools.partial(dp.private_f1_score, average="macro"),
+        dp.private_log_loss,
+        dp.private_brier_score_loss,
+        functools.partial(dp.private_roc_auc_score, multi_class="ovr"),
+        functools.partial(dp.private_top_k_accuracy_score, k=1),
+    ],
+)
+def test_a_validation_record_of_a_class_that_a_candidate_lacks_fails_no_trial(metric, trials):
+    trials(1)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 3))
+    y = (X[:, 0] > 0).astype(int)
+    y[:20] = -1
+    scores = []
+    for rare in (0, 1):
+        y_val = (X[200:, 0] > 0).astype(int)
+        y_val[:rare] = -1
+        search = PrivateRandomizedSearch(
+            DropsRareClasses(), {}, metric=metric, epsilon=NO_NOISE, expected_iter=1
+        )
+        scores.append(search.fit(X[:200], y[:200], X_val=X[200:], y_val=y_val).best_score_)
+    assert all(map(math.isfinite, scores))
+    # its own labels say what the classes are
+    labels = {"labels": [0, 1, -1]}
+    search = make_search(DropsRareClasses(), {}, metric=metric, epsilon=NO_NOISE, metric_params=labels)
+    assert math.isfinite(search.fit(X[:200], y[:200], X_val=X[200:], y_val=y_val).best_score_)
+
+
+def test_edges_of_scores_count_wherever_they_are_given(trials):
+    trials(2)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 2))
+    y = (X[:, 0] + rng.normal(size=400) > 0).astype(int)
+    edges = np.linspace(-4, 4, 33).tolist()
+    found = []
+    for metric, params in (
+        (functools.partial(dp.private_average_precision_score, edges=edges), {}),
+        (dp.private_average_precision_score, {"edges": edges}),
+    ):
+        search = PrivateRandomizedSearch(
+            LogisticRegression(),
+            {},
+            metric=metric,
+            metric_params=params,
+            response_method="decision_function",
+            epsilon=NO_NOISE,
+            expected_iter=1,
+            refit=False,
+        )
+        found.append(search.fit(X[:200], y[:200], X_val=X[200:], y_val=y[200:]).best_score_)
+    assert found[0] == pytest.approx(found[1], abs=1e-6)

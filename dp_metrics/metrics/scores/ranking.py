@@ -35,6 +35,8 @@ def _roc_auc_plan(
 ) -> Plan:
     _check_averaging(average, multi_class)
     given = public_labels(labels)
+    if private_n and given is None and multi_class == "ovr":
+        raise ValueError("multi_class='ovr' needs labels where the number of records is private.")
     scores = as_scores(y_score, private_n=private_n, columns=1 if given is None else given.size)
     columns = 1 if scores.ndim == 1 else scores.shape[1]
     known = check_labels(given, columns, "y_score")

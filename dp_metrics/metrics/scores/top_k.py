@@ -38,8 +38,8 @@ def _plan(
     if number is None or number < 1:
         raise ValueError("k must be an integer of at least 1.")
     scores = as_numbers(y_score, "y_score", allow_2d=True, private_n=private_n)
-    if not len(scores) and scores.ndim == 1 and given is not None:
-        scores = scores.reshape(0, given.size)
+    if not len(scores) and scores.ndim == 1:  # of no record nothing follows from the number of labels
+        scores = scores.reshape(0, 2 if given is None else given.size)
     if scores.ndim == 1 or scores.shape[1] < 2:
         raise ValueError(
             "y_score should be a 2d array with a column for each label. For one column of scores of two "
