@@ -14,7 +14,6 @@ from dp_metrics.inputs.epsilon import exact_epsilon
 from dp_metrics.mechanisms import Hazard
 from dp_metrics.metrics import METRICS
 from dp_metrics.metrics.labels.counts import Confusion, whole
-from dp_metrics.release.tables import noisy_total
 
 from .tasks import compared, print_table, subsamples
 
@@ -41,8 +40,6 @@ class Design:
         Whether the cells of the matrix have independent noise, and those below 0 become 0.
     private_n : bool
         Whether the number of records is private.
-    has_noisy_total : bool
-        Whether the noisy counts are then given the sum that they tell; else those below 0 become 0.
     """
 
     metric: str
@@ -50,7 +47,6 @@ class Design:
     is_matrix: bool = False
     is_obvious: bool = False
     private_n: bool = False
-    has_noisy_total: bool = False
 
     def confusion(self) -> Confusion:
         """Return what is counted, and what is made of it."""
@@ -65,11 +61,10 @@ class Design:
         draw = table.prepare(Hazard(), exact_epsilon(epsilon), private_n=self.private_n)
         if self.is_obvious:
             draw = replace(draw, zero_sum=False)
-        n = None if self.is_obvious or self.private_n else table.n  # without a sum, what is below 0 becomes 0
+        n = None if self.is_obvious or self.private_n else table.n  # of four cells, those below 0 become 0
         noisy = table.counts + simulated_noise(draw, times, seed)
-        totals = [noisy_total(x, layout.cells) if self.has_noisy_total else n for x in noisy]
         exact = confusion.formula(layout.read(table.counts.astype(np.float64)))
-        values = [confusion.formula(layout.counts(*pair)) for pair in zip(noisy, totals, strict=True)]
+        values = [confusion.formula(layout.counts(x, n)) for x in noisy]
         return np.array(values) - exact
 
 
@@ -203,11 +198,8 @@ def _private_n() -> None:
     }
     for name, design in tqdm(designs.items()):
         several = [confusions(name.partition(",")[0], n) for n in _SIZES]
-        cells = []
-        for total in (False, True):
-            own = replace(design, private_n=True, has_noisy_total=total)
-            found = [mean_error(own, matrices, 1.0, 60) for matrices in several]
-            cells.append(" / ".join(f"{value:.2g}" for value in found))
-        rows.append([name, *cells])
+        own = replace(design, private_n=True)
+        found = [mean_error(own, matrices, 1.0, 60) for matrices in several]
+        rows.append([name, " / ".join(f"{value:.2g}" for value in found)])
     title = f"A private number of records, epsilon 1: errors with n = {', '.join(map(str, _SIZES))}"
-    print_table(title, ["metric", "counts below 0 become 0, as released", "with the noisy total"], rows)
+    print_table(title, ["metric", "error"], rows)
