@@ -41,7 +41,7 @@ RandomState: TypeAlias = "int | np.integer | np.random.RandomState | np.random.G
 
 _FEW_CELLS = 8
 _FEW = 24  # integers, below which arrays cost more than they save
-_LARGEST_TERM = 1 << 55  # of a rate, so that 64 bits suffice
+_LARGEST_TERM = 1 << 55  # denominator of a rate, so that 64 bits suffice
 _MOST_WHOLE = 127
 
 
@@ -185,7 +185,7 @@ def discrete_laplaces(entropy: Entropy, rate: Fraction, size: int) -> list[int]:
     integers, are drawn one after the other.
     """
     s, t = rate.numerator, rate.denominator
-    if size < _FEW or max(s, t) > _LARGEST_TERM:
+    if size < _FEW or t > _LARGEST_TERM:
         return [discrete_laplace(entropy, rate) for _ in range(size)]
     drawn: list[int] = []
     while len(drawn) < size:
@@ -199,7 +199,8 @@ def discrete_laplaces(entropy: Entropy, rate: Fraction, size: int) -> list[int]:
         if v.max(initial=0) > _MOST_WHOLE:  # with probability exp(-128): beyond 64 bits
             sizes = [(a + t * b) // s for a, b in zip(u.tolist(), v.tolist(), strict=True)]
         else:
-            sizes = ((u + np.uint64(t) * v) // np.uint64(s)).tolist()
+            # what is divided is below 2^63, so that any larger divisor gives 0 as well
+            sizes = ((u + np.uint64(t) * v) // np.uint64(min(s, 1 << 63))).tolist()
         negative = _belows(entropy, 2, len(sizes)).tolist()
         # a negative zero is drawn again, else zero would count twice
         drawn += [-k if minus else k for k, minus in zip(sizes, negative, strict=True) if k or not minus]

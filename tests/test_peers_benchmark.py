@@ -17,6 +17,8 @@ def mean(x, *, epsilon, bounds):
     return (1 + epsilon) * np.mean(x)
 """
 
+pytestmark = pytest.mark.slow  # each run starts interpreters of its own
+
 
 def run(folder: Path, *options: object) -> str:
     """Return what the script prints where the modules in a folder can be imported too."""

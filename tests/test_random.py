@@ -180,7 +180,7 @@ def test_many_integers_at_once_have_the_law_of_one(rate):
     assert chi_square(drawn, two_sided_law(float(rate) * 1.1, reach), reach) < 1e-3
 
 
-@pytest.mark.parametrize("size", [2, 3, 4, 12])
+@pytest.mark.parametrize("size", [2, 3, 4, pytest.param(12, marks=pytest.mark.slow)])
 def test_integers_with_the_sum_0_have_their_law(size):
     entropy, rate = SeededEntropy(6), Fraction(1, 2)
     drawn = np.array([zero_sum_laplaces(entropy, rate, size) for _ in range(3000)])

@@ -728,7 +728,7 @@ RACE_OF_RELATIONS = """
 
 
 @needs_fork
-@pytest.mark.parametrize("rounds", [2, pytest.param(100, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("rounds", [1, pytest.param(100, marks=pytest.mark.slow)])
 def test_processes_that_race_for_the_first_spend_agree_on_one_relation(path, rounds):
     for attempt in range(rounds):
         refused = run_script(RACE_OF_RELATIONS, f"{path}{attempt}").splitlines()
@@ -778,7 +778,7 @@ CREATION = """
 
 
 @needs_fork
-@pytest.mark.parametrize("rounds", [5, pytest.param(200, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("rounds", [2, pytest.param(200, marks=pytest.mark.slow)])
 def test_processes_that_create_together_share_one_file(path, rounds):
     run_script(CREATION, path, rounds)
 
@@ -815,7 +815,7 @@ CRASH = """
 
 
 @needs_fork
-@pytest.mark.parametrize("rounds", [10, pytest.param(400, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("rounds", [5, pytest.param(400, marks=pytest.mark.slow)])
 def test_kill_at_any_moment_leaves_no_release_unrecorded(path, rounds):
     creations, releases = map(int, run_script(CRASH, path, rounds).split())
     assert creations > rounds / 2

@@ -180,6 +180,7 @@ def test_interrupt_is_quiet(small, capsys, monkeypatch):
     assert shown.out == shown.err == ""
 
 
+@pytest.mark.slow
 def test_help_is_light(tmp_path):
     code = (
         "import sys\n"

@@ -58,6 +58,7 @@ def test_the_measurement_sees_an_array_of_the_size_of_the_input():
     assert peak_of(lambda: np.ones(MANY)) >= 8 * MANY
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", METRICS)
 def test_peak_memory_beyond_the_inputs_does_not_grow_with_them(name, form, integers):

@@ -105,6 +105,7 @@ def test_a_random_search_on_a_small_grid_tries_fewer(accountant, scorer):
     assert len(accountant.history) == 3 * 2
 
 
+@pytest.mark.slow
 def test_halving_of_a_classifier_counts_its_classes(accountant):
     scorer = get_private_scorer("neg_private_log_loss", epsilon=0.1, accountant=accountant)
     model = make_pipeline(StandardScaler(), LogisticRegression())

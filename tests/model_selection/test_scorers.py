@@ -546,7 +546,7 @@ def test_threads_share_an_accountant_in_memory(regression):
 # Mistakes of others
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("n_jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_no_spend_is_lost_in_a_copy(regression, accountant, n_jobs):
     # a peer records 0 after five folds, because clone copied its accountant
     model, X, y, name = regression

@@ -1106,6 +1106,7 @@ CHECKS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("estimator", "check"), CHECKS, ids=lambda value: getattr(getattr(value, "func", None), "__name__", "")
 )

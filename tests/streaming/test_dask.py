@@ -499,7 +499,7 @@ def test_summaries_are_merged_in_a_tree_and_one_of_them_comes_to_the_client(monk
     assert size < 2048 * 8 + 20_000  # the ranks, and a few numbers by level; the data are 3 MB
 
 
-@pytest.mark.parametrize("module", ["dask", "dask.array"])
+@pytest.mark.parametrize("module", [pytest.param("dask", marks=pytest.mark.slow), "dask.array"])
 def test_without_dask_the_error_names_the_extra(module):
     program = f"""
 import sys
