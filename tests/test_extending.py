@@ -102,7 +102,7 @@ def add_huber_loss(folder):
     insert(losses, '    "clamp",\n', '    "huber_loss",\n')
     insert(metrics, "__all__ = [\n", '    "private_huber_loss",\n')
     insert(metrics, "    absolute_percentage_error,\n", "    huber_loss,\n")
-    insert(package / "__init__.py", '    "private_probability_report",\n', '    "private_huber_loss",\n')
+    insert(package / "__init__.py", '    "private_f1_score",\n', '    "private_huber_loss",\n')
     insert(
         package / "__init__.py",
         "from dp_metrics.metrics.regression_losses import (\n",
