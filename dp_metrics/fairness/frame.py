@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from fractions import Fraction
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -248,11 +249,11 @@ class PrivateMetricFrame:
 
     def group_max(self) -> Any:
         """Return the largest value of a group, for each metric; it errs upwards."""
-        return self._each(lambda by_group, overall: max(by_group))
+        return self._each(lambda by_group, overall: max(_numbers(by_group)))
 
     def group_min(self) -> Any:
         """Return the smallest value of a group, for each metric; it errs downwards."""
-        return self._each(lambda by_group, overall: min(by_group))
+        return self._each(lambda by_group, overall: min(_numbers(by_group)))
 
     def difference(self, method: str = "between_groups") -> Any:
         """Return the largest difference between groups, or of a group to the overall value.
@@ -271,8 +272,8 @@ class PrivateMetricFrame:
 
         def of(by_group: list[float], overall: float | None) -> float:
             if method == "between_groups":
-                return max(by_group) - min(by_group)
-            return max(abs(value - _known(overall)) for value in by_group)
+                return max(_numbers(by_group)) - min(by_group)
+            return max(abs(value - _known(overall)) for value in _numbers(by_group))
 
         return self._each(of)
 
@@ -294,15 +295,22 @@ class PrivateMetricFrame:
 
         def of(by_group: list[float], overall: float | None) -> float:
             if method == "between_groups":
-                return _ratio(min(by_group), max(by_group))
+                return _ratio(min(_numbers(by_group)), max(by_group))
             known = _known(overall)
-            return min(_ratio(*sorted((value, known))) for value in by_group)
+            return min(_ratio(*sorted((value, known))) for value in _numbers(by_group))
 
         return self._each(of)
 
 
 def _ratio(smaller: float, larger: float) -> float:
     return smaller / larger if larger else 1.0
+
+
+def _numbers(by_group: list[Any]) -> list[float]:
+    """Return the values, if they can be compared; whether they can follows from the metric alone."""
+    if not all(isinstance(value, Real) for value in by_group):
+        raise TypeError("Groups can be compared by a metric that is one number: see by_group.")
+    return by_group
 
 
 def _known(overall: float | None) -> float:

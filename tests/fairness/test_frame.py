@@ -96,6 +96,15 @@ def test_any_other_metric_is_released_for_each_group(metric, twin, p, settings):
         none.difference("to_overall")
 
 
+def test_what_is_not_one_number_has_values_by_group_and_no_gap():
+    made = frame(dp.private_confusion_matrix)
+    np.testing.assert_allclose(made.by_group["a"], sk.confusion_matrix(Y[RACE == "a"], PRED[RACE == "a"]))
+    np.testing.assert_allclose(made.overall, sk.confusion_matrix(Y, PRED))
+    for ask in (made.difference, made.ratio, made.group_max, made.group_min):
+        with pytest.raises(TypeError, match="one number"):
+            ask()
+
+
 def test_several_features_make_a_group_of_each_combination():
     sex = np.where(RNG.random(N) < 0.5, "f", "m")
     groups = list(itertools.product(LABELS, ["f", "m"]))
