@@ -48,6 +48,7 @@ def loaded_by(statement):
     return set(run(sys.executable, "-c", program).split())
 
 
+@pytest.mark.slow  # tests/test_layering.py asks nearly the same
 def test_importing_the_package_loads_nothing_that_scikit_learn_does_not():
     # what else `import dp_metrics` takes time for is its own code, the standard library and scikit-learn's
     extra = loaded_by("import dp_metrics") - loaded_by("import sklearn.metrics")

@@ -112,7 +112,8 @@ LIKE_ANOTHER = [
 @pytest.mark.parametrize(
     ("name", "tasks"),
     [("variance", 1), ("variance", 6), ("beta", 5), ("unbounded", 3),
-     *((name, None) for name in ("mse", "unbounded-losses", "asymmetry", "illustrations")),
+     *((name, None) for name in ("mse", "unbounded-losses")),
+     *(pytest.param(name, None, marks=pytest.mark.slow) for name in ("asymmetry", "illustrations")),
      *(pytest.param(*figure, marks=pytest.mark.slow) for figure in LIKE_ANOTHER)],
 )  # fmt: skip
 def test_nothing_overlaps(study_rows, figures, name, tasks):

@@ -518,7 +518,7 @@ TOOLS = {
     ("n_jobs", "routing"),
     [
         pytest.param(1, False, id="1"),
-        pytest.param(1, True, id="1-routing"),
+        pytest.param(1, True, id="1-routing", marks=pytest.mark.slow),
         pytest.param(2, False, id="2", marks=pytest.mark.slow),
         pytest.param(2, True, id="2-routing", marks=pytest.mark.slow),
     ],

@@ -82,7 +82,8 @@ def test_a_private_number_of_records_is_not_in_the_result_but_its_noisy_count_is
     result = dp.private_mae(X, X, epsilon=1.0, neighboring="add_or_remove_one", return_result=True)
     assert result.n is None
     assert result.drawn["count"] >= 1
-    assert "40" not in repr(result).replace(str(result.drawn["count"]), "").replace(repr(result.value), "")
+    # what was drawn may have these digits by chance
+    assert "40" not in repr(result).replace(repr(result.value), "").replace(str(result.drawn["count"]), "")
     counts = {
         dp.private_mae(X, X, epsilon=1.0, neighboring="add_or_remove_one", return_result=True).drawn["count"]
         for _ in range(20)

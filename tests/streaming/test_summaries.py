@@ -319,7 +319,7 @@ def test_many_records_in_batches_give_the_bits_of_the_one_shot_call():
         (dp.private_mae, {"bounds": (-1e308, 3.3)}),
     ],
 )
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(st.data())
 def test_hostile_floats_give_the_same_bits(function, options, weight, data):
     n = data.draw(st.integers(1, 9))
