@@ -42,7 +42,16 @@ from dp_metrics.streaming import dask as twins
 SERVED = [name for name in METRICS if name in distributed.__all__]
 # a root of several outputs is a mean of several roots, and a summary releases one number
 ROWS = {name: case for name, case in CASES.items() if case.name in SERVED and name != "rmse, 2 outputs"}
-each_case = pytest.mark.parametrize("case", ROWS.values(), ids=ROWS)
+# one summary serves them all: two of labels and one of scores are tried each time
+ALIKE = {
+    name
+    for name, case in ROWS.items()
+    if (case.row.is_confusion or case.row.is_score_table) and name not in ("f1", "kappa", "roc curve")
+}
+MARKS = {name: [pytest.mark.slow] if name in ALIKE else [] for name in ROWS}
+each_case = pytest.mark.parametrize(
+    "case", [pytest.param(case, id=name, marks=MARKS[name]) for name, case in ROWS.items()]
+)
 each_name = pytest.mark.parametrize("name", SERVED)
 
 
@@ -111,7 +120,7 @@ FEW_FORMS = ["chunks that differ", "array and series"]
 @pytest.mark.parametrize(
     ("case", "form"),
     [
-        pytest.param(case, form, id=f"{name}, {form}")
+        pytest.param(case, form, id=f"{name}, {form}", marks=MARKS[name])
         for name, case in ROWS.items()
         for form in (FORMS if name in EVERY_FORM else FEW_FORMS)
     ],
@@ -129,7 +138,7 @@ def test_a_release_has_the_bits_of_the_metric_with_all_records_at_once(case, for
 @pytest.mark.parametrize(
     ("case", "form"),
     [
-        pytest.param(case, form, id=f"{name}, {form}")
+        pytest.param(case, form, id=f"{name}, {form}", marks=MARKS[name])
         for name, case in ROWS.items()
         if "sample_weight" in case.row.options
         for form in (FORMS if name in EVERY_FORM else FEW_FORMS)
