@@ -222,6 +222,10 @@ def test_group_sizes_are_noisy_where_membership_is_private(several):
     ]
     assert len(set(drawn)) > 10
     assert all(sum(sizes) == pytest.approx(N) for sizes in drawn)
+    adds = {"neighboring": "add_or_remove_one", "epsilon": 1.0}
+    frames = (frame(dp.private_recall_score, random_state=SeededEntropy(seed), **adds) for seed in range(20))
+    totals = {round(sum(made.group_sizes.values())) for made in frames}
+    assert len(totals) > 5
 
 
 # One person moves to the other group: classification.md, D.6.

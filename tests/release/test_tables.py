@@ -13,6 +13,7 @@ import dp_metrics as dp
 from dp_metrics._random import SeededEntropy
 from dp_metrics.analysis._law_comparison import draw_loss
 from dp_metrics.mechanisms import Geometric
+from dp_metrics.metrics import METRICS
 from dp_metrics.metrics.labels.counts import (
     Counts,
     matrix_layout,
@@ -23,6 +24,7 @@ from dp_metrics.metrics.labels.counts import (
 )
 from dp_metrics.metrics.labels.formulas import ratio
 from dp_metrics.release.draws import VectorDraw
+from dp_metrics.release.release import Released
 from dp_metrics.release.tables import CountTable, plausible_counts
 
 LAYOUTS = {
@@ -233,3 +235,25 @@ def test_the_noisy_counts_are_part_of_what_may_be_published():
     assert result.value.sum() == pytest.approx(200)
     for metric in (dp.private_recall_score, dp.private_f1_score):
         assert len(metric(y, p, epsilon=1.0, return_result=True).drawn["counts"]) == 3
+
+
+@pytest.mark.parametrize("name", [name for name, row in METRICS.items() if row.mechanism is None])
+def test_what_follows_from_noisy_counts_does_not_know_a_private_number_of_records(name):
+    """The same noisy counts give the same result, whatever the true number was."""
+    row, results = METRICS[name], []
+    for n in (40, 90):
+        plan = row.planned(row.from_unit(np.linspace(0, 1, n)), {}, private_n=True)
+        draw = plan.queries[0].prepare(Geometric(), Fraction(1), private_n=True)
+        noisy = tuple(range(5, 5 + len(draw.values)))
+        results.append(plan.postprocess(Released([noisy], plan.queries, Fraction(1), "add_or_remove_one")))
+    np.testing.assert_equal(*results)
+
+
+def test_the_sum_of_released_counts_is_noisy_where_the_number_of_records_is_private():
+    y, p = [0, 1, 1, 0, 2] * 8, [0, 1, 0, 0, 2] * 8
+    private = {"epsilon": 1.0, "labels": [0, 1, 2], "neighboring": "add_or_remove_one"}
+    sums = {
+        round(dp.private_confusion_matrix(y, p, **private, random_state=SeededEntropy(seed)).sum())
+        for seed in range(20)
+    }
+    assert len(sums) > 5
