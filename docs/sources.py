@@ -120,7 +120,7 @@ BLOCKS = {
         is there at all. The second costs accuracy, and takes neither weights nor groups.""",
     "neighboring, counts": """{"replace_one", "add_or_remove_one"}
         What one person can change: a record's contents, the number of records being public; or whether it
-        is there at all. The second has less noise, because a record is then in one data set only.""",
+        is there at all. The second has less noise, because one record then changes one count, not two.""",
     "mechanism": """str or mechanism object
         "adaptive", which errs towards zero on heavy tails, "hazard", "above_threshold", or, for a metric with
         a public limit ({limit}), "geometric", "inverse_sensitivity", "piecewise_laplace" or "laplace"; or an
@@ -199,6 +199,8 @@ VARIANTS: dict[str, dict[str, str]] = {
     "private_regression_report": {"y_true": OWN, "y_pred": OWN},
     "private_probability_report": {**_PROBABILITIES, "max_loss": OWN, "mechanism": OWN},
     "private_classification_report": {"zero_division": OWN},
+    "ConfusionSummary.release": {"neighboring": "neighboring, counts"},
+    "ScoreSummary.release": {"neighboring": "neighboring, counts"},
     "LossSummary.release": {"mechanism": OWN, "Raises": OWN, "Warns": OWN},
     "VarianceSummary.release": {"limit": "give the summary `bounds`", "Raises": OWN, "Warns": OWN},
 }
@@ -252,9 +254,10 @@ def parameter(name: str, function: str, default: str, written: dict[str, str], w
     variants, row = VARIANTS.get(function, {}), METRICS.get(function)
     own = f"{name}, {row.mechanism}" if name == "mechanism" and row is not None else name
     if row is not None:
-        own = f"{name}, refused" if name in row.refused else own
-        if row.is_confusion or (row.mechanism is None and name == "neighboring"):
-            own = f"{name}, refused" if name in row.refused else f"{name}, counts"
+        if name in row.refused:
+            own = f"{name}, refused"
+        elif row.is_confusion or (row.mechanism is None and name == "neighboring"):
+            own = f"{name}, counts"
     block = BLOCKS.get(variants.get(name, own if own in BLOCKS else name))
     if block is None:
         if name not in written:

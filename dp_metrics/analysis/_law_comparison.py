@@ -1,7 +1,7 @@
 """Exact comparison of two output laws of one mechanism."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from decimal import Context, Decimal
 from fractions import Fraction
 from itertools import pairwise, product
@@ -40,7 +40,7 @@ def law_loss(a: OutputLaw, b: OutputLaw) -> float:
         # attained at every output beyond both centres, the clamped ends included
         return math.inf if a.grid != b.grid or a.rate != b.rate else float(a.rate * abs(a.centre - b.centre))
     if isinstance(a, SumsLaw) and isinstance(b, SumsLaw):
-        return _noise_loss(a.rate, b.rate, a.sums.values, b.sums.values)
+        return _vector_loss(*(VectorDraw(x.sums.values, ((len(x.sums.values), x.rate),)) for x in (a, b)))
     if isinstance(a, AdaptiveLaw) and isinstance(b, AdaptiveLaw):
         return _adaptive_loss(a, b)
     raise TypeError(f"No exact comparison of {type(a).__name__} with {type(b).__name__}.")
@@ -73,13 +73,6 @@ def _vector_loss(a: VectorDraw, b: VectorDraw) -> float:
     rates = [rate for size, rate in a.rates for _ in range(size)]
     differences = zip(rates, a.values, b.values, strict=True)
     return float(sum((rate * abs(x - y) for rate, x, y in differences), Fraction(0)))
-
-
-def _noise_loss(rate: Fraction, other_rate: Fraction, x: Sequence[int], y: Sequence[int]) -> float:
-    """Return the loss of whole numbers with noise: attained where all of them are far to one side."""
-    if rate != other_rate:
-        return math.inf
-    return float(rate * sum(abs(a - b) for a, b in zip(x, y, strict=True)))
 
 
 _DECIMALS = Context(prec=50)

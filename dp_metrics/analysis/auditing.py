@@ -205,18 +205,17 @@ def frame_loss(
     """
     private_n, sides = neighboring == "add_or_remove_one", []
     for y_true, y_pred, features in (records_a, records_b):
-        sides.append(
-            plan_frame(
-                asked_metrics(metrics),
-                (y_true, y_pred),
-                Groups.of(features, group_labels, private_n=private_n),
-                epsilon=exact_epsilon(epsilon),
-                membership=membership,
-                neighboring=neighboring,
-                overall_share=Fraction(repr(overall_share)),
-                entropy=check_entropy(None),
-            ).parts
+        blocks = plan_frame(
+            asked_metrics(metrics),
+            (y_true, y_pred),
+            Groups.of(features, group_labels, private_n=private_n),
+            epsilon=exact_epsilon(epsilon),
+            membership=membership,
+            neighboring=neighboring,
+            overall_share=Fraction(repr(overall_share)),
+            entropy=check_entropy(None),
         )
+        sides.append([part for block in blocks for part in block.parts])
     return math.fsum(_part_loss(a, b) for a, b in zip(*sides, strict=True))
 
 

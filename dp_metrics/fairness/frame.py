@@ -198,7 +198,7 @@ class PrivateMetricFrame:
         # whoever made NumPy raise or warn of overflows would learn of the data
         with np.errstate(all="ignore"):
             groups = Groups.of(sensitive_features, group_labels, private_n=private_n)
-            plan = plan_frame(
+            blocks = plan_frame(
                 asked,
                 (y_true, y_pred),
                 groups,
@@ -210,14 +210,10 @@ class PrivateMetricFrame:
             )
             relation = WITHIN_GROUPS if membership == "public" else neighboring
             if accountant is not None:
-                mechanism = drawn_by(draw for part in plan.parts for draw in part.draws)
+                mechanism = drawn_by(draw for block in blocks for part in block.parts for draw in part.draws)
                 accountant.spend(exact, name, mechanism=mechanism, neighboring=relation)
-            results = [part.draw() for part in plan.parts]
-            values: dict[str, tuple[list[Any], Any]] = {}
-            rest = results
-            for number, entries in plan.entries:
-                values.update(entries(rest[:number]))
-                rest = rest[number:]
+            made = [block.draw() for block in blocks]
+        values = {name: value for one in made for name, value in one.values.items()}
         self._is_single = not isinstance(metrics, Mapping)
         self._values = {one.name: values[one.name] for one in asked}
         self._groups = groups.labels
@@ -229,12 +225,12 @@ class PrivateMetricFrame:
                 for at, group in enumerate(self._groups)
             }
         )
-        self.group_sizes: dict[Hashable, float] | None = None
+        told = [one.sizes for one in made if one.sizes is not None]
         if membership == "public":
-            sizes = np.bincount(groups.codes, minlength=groups.size).tolist()
-            self.group_sizes = dict(zip(self._groups, sizes, strict=True))
-        elif plan.sizes is not None:
-            self.group_sizes = dict(zip(self._groups, plan.sizes(results), strict=True))
+            told = [np.bincount(groups.codes, minlength=groups.size).tolist()]
+        self.group_sizes: dict[Hashable, float] | None = (
+            dict(zip(self._groups, told[0], strict=True)) if told else None
+        )
 
     def __repr__(self) -> str:
         return (

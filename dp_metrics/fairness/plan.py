@@ -2,9 +2,9 @@
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from dp_metrics.metrics.labels.counts import (
     Confusion,
     Counts,
     Layout,
+    confusion_for,
     confusion_of,
     matrix_layout,
     right_or_wrong,
@@ -29,7 +30,7 @@ from dp_metrics.release.result import PrivateResult
 from dp_metrics.release.tables import CountTable, plausible_counts
 from dp_metrics.sensitivity.exact import UNIT_BITS
 
-__all__ = ["Asked", "FramePlan", "Part", "asked_metrics", "plan_frame"]
+__all__ = ["Asked", "Block", "Made", "Part", "asked_metrics", "plan_frame"]
 
 _REFUSED = (
     "epsilon",
@@ -134,32 +135,39 @@ class _Setting:
         return {**self.public, "neighboring": "add_or_remove_one" if self.hides_sizes else "replace_one"}
 
 
-Entries = Callable[[Sequence[PrivateResult]], Mapping[str, tuple[list[Any], Any]]]
-"""From the results of some parts, for each metric its value by group and its overall value."""
+class Made(NamedTuple):
+    """What is made of the results of a block.
+
+    Parameters
+    ----------
+    values : mapping
+        For each metric its value by group, and its overall value.
+    sizes : list of float or None
+        The number of records of each group, where the block tells it.
+    """
+
+    values: Mapping[str, tuple[list[Any], Any]]
+    sizes: list[float] | None = None
 
 
-@dataclass(eq=False)
-class FramePlan:
-    """All that a frame releases.
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Some of the releases of a frame, and what is made of their results.
 
     Parameters
     ----------
     parts : list of Part
-        Releases that cost epsilon together.
-    entries : list of (int, Entries)
-        How many parts in a row make which entries of the table.
-    sizes : callable or None
-        The number of records of each group, from all results, where something tells it.
+        The releases.
+    made : callable
+        `Made` of their results.
     """
 
-    parts: list[Part] = field(default_factory=list)
-    entries: list[tuple[int, Entries]] = field(default_factory=list)
-    sizes: Callable[[Sequence[PrivateResult]], list[float]] | None = None
+    parts: list[Part]
+    made: Callable[[Sequence[PrivateResult]], Made]
 
-    def add(self, parts: Sequence[Part], entries: Entries) -> None:
-        """Add parts, and what is made of them."""
-        self.parts += parts
-        self.entries.append((len(parts), entries))
+    def draw(self) -> Made:
+        """Draw all parts, after the spend."""
+        return self.made([part.draw() for part in self.parts])
 
 
 def asked_metrics(metrics: Any) -> list[Asked]:
@@ -199,7 +207,7 @@ def plan_frame(
     neighboring: str,
     overall_share: Fraction,
     entropy: Entropy,
-) -> FramePlan:
+) -> list[Block]:
     """Return what a frame releases at epsilon together, with all checks done.
 
     Each metric has an equal part of epsilon; metrics of labels that have one label set put theirs together
@@ -207,29 +215,19 @@ def plan_frame(
     """
     sizes = np.bincount(groups.codes, minlength=groups.size).tolist()
     setting = _Setting({"random_state": entropy, "neighboring": neighboring}, membership, sizes)
-    frame, share = FramePlan(), epsilon / len(asked)
+    share, blocks = epsilon / len(asked), []
+    records = list(groups.parts(*data, private_n=setting.private_n))
     tables: dict[str, list[tuple[Asked, Confusion]]] = {}
     for one in asked:
         if one.row.is_confusion:
-            confusion = _confusion(one)
+            confusion = confusion_for(one.row, one.options)
             tables.setdefault(repr(confusion.labels.in_order.tolist()), []).append((one, confusion))
     for members in tables.values():
-        _add_labels(frame, members, data, groups, share * len(members), setting)
+        blocks.append(_labels(members, records, share * len(members), setting))
     for one in asked:
-        if one.row.is_confusion:
-            continue
-        options = {**one.row.options, **one.options}
-        if not one.settings and _is_share(one.row.planned(data, options, private_n=setting.private_n)):
-            _add_shares(frame, one, data, groups, share, setting)
-        else:
-            _add_releases(frame, one, data, groups, share, setting, overall_share)
-    return frame
-
-
-def _confusion(asked: Asked) -> Confusion:
-    confusion = asked.row.planned(([], []), asked.options, private_n=True).postprocess
-    assert isinstance(confusion, Confusion)
-    return confusion
+        if not one.row.is_confusion:
+            blocks.append(_other(one, data, records, share, setting, overall_share))
+    return blocks
 
 
 def _shared_layout(confusions: Sequence[Confusion], labels: LabelSet) -> Layout:
@@ -239,42 +237,67 @@ def _shared_layout(confusions: Sequence[Confusion], labels: LabelSet) -> Layout:
     return whole(labels.size) if any(c.needs_matrix for c in confusions) else matrix_layout(labels.size)
 
 
-def _add_labels(
-    frame: FramePlan,
+def _labels(
     members: Sequence[tuple[Asked, Confusion]],
-    data: tuple[Any, Any],
-    groups: Groups,
+    records: Sequence[Sequence[Any]],
     epsilon: Fraction,
-    setting: "_Setting",
-) -> None:
-    """Add metrics of one set of labels."""
+    setting: _Setting,
+) -> Block:
+    """Return the release of metrics of one set of labels."""
     labels = members[0][1].labels
     layout = _shared_layout([confusion for _, confusion in members], labels)
     counts = [
         layout.of(confusion_of(y_true, y_pred, labels, private_n=setting.hides_sizes))
-        for y_true, y_pred in groups.parts(*data, private_n=setting.private_n)
+        for y_true, y_pred in records
     ]
     formulas = {asked.name: confusion.formula for asked, confusion in members}
-    _add_table(frame, formulas, counts, layout, epsilon, setting)
+    return _table(formulas, counts, layout, epsilon, setting)
 
 
-def _add_shares(
-    frame: FramePlan,
+def _other(
     asked: Asked,
     data: tuple[Any, Any],
-    groups: Groups,
+    records: Sequence[Sequence[Any]],
     epsilon: Fraction,
-    setting: "_Setting",
-) -> None:
-    """Add a metric that is a share of the records: how many count, and how many do not."""
-    options = {**asked.row.options, **asked.options}
+    setting: _Setting,
+    overall_share: Fraction,
+) -> Block:
+    """Return the releases of any other metric: one table if it is a share of the records."""
+    row, options = asked.row, {**asked.row.options, **asked.options}
+    each = epsilon * (1 - overall_share)
+    if setting.hides_groups and not setting.private_n:
+        # a record that is replaced may leave one group and enter another: two with a record more or less
+        each /= 2
+
+    def released(epsilon: Fraction, public: Mapping[str, Any]) -> Release:
+        return row.settings(**{**public, **asked.settings}, epsilon=epsilon, options=options)
+
     # the options must suit the sizes of the groups, be they private
-    asked.row.settings(epsilon=epsilon, options=options, **setting.of_groups())
-    plans = [
-        asked.row.planned(records, options, private_n=setting.hides_sizes)
-        for records in groups.parts(*data, private_n=setting.private_n)
-    ]
-    layout = right_or_wrong()
+    releases = [released(each, setting.of_groups()) for _ in records]
+    plans = [row.planned(part, options, private_n=setting.hides_sizes) for part in records]
+    if not asked.settings and _is_share(plans[0]):
+        return _share(asked, plans, epsilon, setting)
+    parts = [Part.of(release, plan) for release, plan in zip(releases, plans, strict=True)]
+    if overall_share:
+        whole_plan = row.planned(data, options, private_n=setting.private_n)
+        parts.insert(0, Part.of(released(epsilon * overall_share, setting.public), whole_plan))
+
+    def made(results: Sequence[PrivateResult]) -> Made:
+        values = [result.value for result in results]
+        overall = values.pop(0) if overall_share else None
+        return Made({asked.name: (values, overall)})
+
+    return Block(parts, made)
+
+
+def _is_share(plan: Plan) -> bool:
+    """Return whether what is released is one share of the records."""
+    (query, *others) = plan.queries
+    return not others and isinstance(query, MeanLoss) and query.record_loss.is_count
+
+
+def _share(asked: Asked, plans: Sequence[Plan], epsilon: Fraction, setting: _Setting) -> Block:
+    """Return the release of a share of the records: how many count, and how many do not."""
 
     def formula(counts: Counts) -> Any:
         wrong = float(counts.false_negatives[0] / counts.n) if counts.n > 0 else 0.0
@@ -285,7 +308,7 @@ def _add_shares(
         query: Any = plan.queries[0]
         wrong = query.aggregate(0).aggregate.total >> UNIT_BITS
         counts.append(np.array([query.n - wrong, wrong]))
-    _add_table(frame, {asked.name: formula}, counts, layout, epsilon, setting)
+    return _table({asked.name: formula}, counts, right_or_wrong(), epsilon, setting)
 
 
 @dataclass(frozen=True)
@@ -295,21 +318,14 @@ class _Sized:
     total_weight: float
 
 
-def _is_share(plan: Plan) -> bool:
-    """Return whether what is released is one share of the records."""
-    (query, *others) = plan.queries
-    return not others and isinstance(query, MeanLoss) and query.record_loss.is_count
-
-
-def _add_table(
-    frame: FramePlan,
+def _table(
     formulas: Mapping[str, Callable[[Counts], Any]],
     counts: Sequence[NDArray[np.int64]],
     layout: Layout,
     epsilon: Fraction,
-    setting: "_Setting",
-) -> None:
-    """Add one table of counts for all groups, or with public membership a table for each."""
+    setting: _Setting,
+) -> Block:
+    """Return one table of counts for all groups, or with public membership a table for each."""
     release = Release(
         "PrivateMetricFrame", epsilon=epsilon, mechanism=None, default=None, accountant=None, **setting.public
     )
@@ -330,52 +346,13 @@ def _add_table(
         sizes = zip(noisy, setting.sizes, strict=True)  # public, as the membership is
         return np.stack([plausible_counts(x, layout.cells, size) for x, size in sizes])
 
-    def entries(results: Sequence[PrivateResult]) -> dict[str, tuple[list[Any], Any]]:
+    def made(results: Sequence[PrivateResult]) -> Made:
         table = plausible(results)
         by_group, overall = [layout.read(row) for row in table], layout.read(table.sum(axis=0))
-        return {
+        values = {
             name: ([formula(counts) for counts in by_group], formula(overall))
             for name, formula in formulas.items()
         }
+        return Made(values, [counts.n for counts in by_group])
 
-    start = len(frame.parts)
-    parts = [Part.of(release, Plan((table,))) for table in tables]
-    frame.add(parts, entries)
-    if frame.sizes is None:
-        frame.sizes = lambda results: [
-            layout.read(row).n for row in plausible(results[start : start + len(parts)])
-        ]
-
-
-def _add_releases(
-    frame: FramePlan,
-    asked: Asked,
-    data: tuple[Any, Any],
-    groups: Groups,
-    epsilon: Fraction,
-    setting: "_Setting",
-    overall_share: Fraction,
-) -> None:
-    """Add a release for each group, and one for all records."""
-    row, options = asked.row, {**asked.row.options, **asked.options}
-    each = epsilon * (1 - overall_share)
-    if setting.hides_groups and not setting.private_n:
-        # a record that is replaced may leave one group and enter another: two with a record more or less
-        each /= 2
-
-    def part(records: Sequence[Any], epsilon: Fraction, public: Mapping[str, Any]) -> Part:
-        release = row.settings(**{**public, **asked.settings}, epsilon=epsilon, options=options)
-        return Part.of(release, row.planned(records, options, private_n=release.private_n))
-
-    parts = [part(data, epsilon * overall_share, setting.public)] if overall_share else []
-    parts += [
-        part(records, each, setting.of_groups())
-        for records in groups.parts(*data, private_n=setting.private_n)
-    ]
-
-    def entries(results: Sequence[PrivateResult]) -> dict[str, tuple[list[Any], Any]]:
-        values = [result.value for result in results]
-        overall = values.pop(0) if overall_share else None
-        return {asked.name: (values, overall)}
-
-    frame.add(parts, entries)
+    return Block([Part.of(release, Plan((table,))) for table in tables], made)

@@ -186,10 +186,7 @@ def check_ddof(ddof: Any) -> float:
 
 def check_digits(digits: Any) -> int:
     """Return the number of significant digits to print; a float64 has 17."""
-    number = as_whole(digits)
-    if number is None or not 1 <= number <= _MOST_DIGITS:
-        raise ValueError(f"digits must be an integer from 1 to {_MOST_DIGITS}.")
-    return number
+    return check_count(digits, "digits", _MOST_DIGITS)
 
 
 def check_edges(edges: Any) -> Floats | None:

@@ -429,7 +429,7 @@ def private_classification_report(
         noise.
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
         What one person can change: a record's contents, the number of records being public; or whether it is
-        there at all. The second has less noise, because a record is then in one data set only.
+        there at all. The second has less noise, because one record then changes one count, not two.
     accountant : PrivacyAccountant or None, default=None
         Budget that pays epsilon for this release, before it is drawn.
     random_state : None, int, RandomState or Generator, default=None

@@ -51,6 +51,11 @@ class Released:
     epsilon: Fraction
     neighboring: str
 
+    @property
+    def public_n(self) -> int | None:
+        """Number of records, where that is public: nothing else may be made of the true one."""
+        return self.queries[0].n if self.neighboring == "replace_one" else None
+
 
 def _only(released: Released) -> Any:
     """Return what is released, where that is one number."""

@@ -3,17 +3,19 @@
 import contextlib
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from copy import copy
+from dataclasses import replace
 from typing import Any, Self
 
 from dp_metrics.inputs.options import NO_WEIGHT
 from dp_metrics.metrics import Metric
-from dp_metrics.release.release import Plan
+from dp_metrics.release.queries import Query
+from dp_metrics.release.release import Plan, Released
 from dp_metrics.release.result import PrivateResult
 from dp_metrics.streaming._format import INCONSISTENT, MALFORMED, Aggregate, pack, unpack
 
-__all__ = ["Summary", "plain"]
+__all__ = ["Summary", "TableSummary", "plain"]
 
 _EXACT = 1 << 53
 
@@ -154,6 +156,22 @@ class Summary(ABC):
             if not options.get("ddof", 0) < query.n:
                 raise ValueError("ddof must be smaller than the number of samples.")
         return release.run(plan)
+
+
+class TableSummary(Summary):
+    """A summary that holds one table of counts."""
+
+    def run_table(
+        self, metric: Metric, query: Query, reading: Callable[[Released], Any], **settings: Any
+    ) -> tuple[PrivateResult, Any]:
+        """Release the table as a call of the metric would: return its noisy counts, and a reading of them."""
+
+        def keep(released: Released) -> tuple[list[int], Any]:
+            return list(released.values[0]), reading(released)
+
+        result = self.run(metric, Plan((query,), keep), {}, **settings)
+        noisy, read = result.value
+        return replace(result, value=noisy), read
 
 
 def plain(value: Any, name: str) -> Any:

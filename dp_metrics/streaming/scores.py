@@ -1,7 +1,7 @@
 """Summaries of scores: one release of one table, from which every curve and the areas under them follow."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -25,10 +25,10 @@ from dp_metrics.metrics.scores.formulas import (
 from dp_metrics.metrics.scores.soft_bins import MOST_BINS
 from dp_metrics.metrics.scores.table import ScoreBins, ScoreTable, counted
 from dp_metrics.metrics.scores.two_classes import TwoClasses
-from dp_metrics.release.release import Plan, Released
+from dp_metrics.release.release import Plan
 from dp_metrics.release.result import PrivateResult
 from dp_metrics.sensitivity.aggregates import CountAggregate
-from dp_metrics.streaming._summary import Summary, plain
+from dp_metrics.streaming._summary import TableSummary, plain
 
 __all__ = ["ReleasedScores", "ScoreSummary"]
 
@@ -125,7 +125,7 @@ class ReleasedScores:
             raise ValueError(_UNIT_ONLY)
 
 
-class ScoreSummary(Summary):
+class ScoreSummary(TableSummary):
     """Private data: how many records of either class have a score in each public bin.
 
     Records come in chunks, in any order, or are summarised on different machines and merged. One release
@@ -244,7 +244,7 @@ class ScoreSummary(Summary):
             128; 32 where n is private.
         neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
             What one person can change: a record's contents, the number of records being public; or whether it
-            is there at all. The second costs accuracy, and takes neither weights nor groups.
+            is there at all. The second has less noise, because one record then changes one count, not two.
         accountant : PrivacyAccountant or None, default=None
             Budget that pays epsilon for this release, before it is drawn.
         random_state : None, int, RandomState or Generator, default=None
@@ -280,21 +280,17 @@ class ScoreSummary(Summary):
         """
         table = ScoreTable(self._bins, self._bins.columns(bins), lambda counts: counts)
 
-        def keep(released: Released) -> tuple[list[int], ScoreCounts]:
-            return list(released.values[0]), table(released)
-
-        result = self.run(
+        result, counts = self.run_table(
             METRICS["private_roc_curve"],
-            Plan((table.query(self._table()),), keep),
-            {},
+            table.query(self._table()),
+            table,
             epsilon=epsilon,
             neighboring=neighboring,
             accountant=accountant,
             random_state=random_state,
             label=label,
         )
-        noisy, counts = result.value
-        return ReleasedScores(replace(result, value=noisy), counts)
+        return ReleasedScores(result, counts)
 
     def _table(self) -> NDArray[np.int64]:
         table: NDArray[np.int64] = self._known().table

@@ -1,7 +1,7 @@
 """Summaries of labels: one release of one table, from which every metric of labels follows."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -16,14 +16,15 @@ from dp_metrics.metrics.labels.counts import (
     MOST_MATRIX_LABELS,
     Confusion,
     Counts,
+    confusion_for,
     confusion_of,
     matrix_layout,
     whole,
 )
-from dp_metrics.release.release import Plan, Released
+from dp_metrics.release.release import Plan
 from dp_metrics.release.result import PrivateResult
 from dp_metrics.sensitivity.aggregates import CountAggregate
-from dp_metrics.streaming._summary import Summary, plain
+from dp_metrics.streaming._summary import TableSummary, plain
 
 __all__ = ["ConfusionSummary", "ReleasedConfusion"]
 
@@ -109,14 +110,14 @@ class ReleasedConfusion:
     def _score(self, name: str, options: Mapping[str, Any]) -> Any:
         if unknown := sorted(options.keys() - METRICS[name].options.keys() | options.keys() & {"labels"}):
             raise TypeError(f"{name} takes no {' or '.join(unknown)} here.")
-        confusion = _confusion(METRICS[name], {**options, "labels": self.labels})
+        confusion = confusion_for(METRICS[name], {**options, "labels": self.labels})
         if confusion.needs_matrix and self.counts.matrix is None:
             raise ValueError(f"{name} needs the whole matrix: release the summary with matrix=True.")
         with np.errstate(all="ignore"):
             return confusion.formula(self.counts)
 
 
-class ConfusionSummary(Summary):
+class ConfusionSummary(TableSummary):
     """Private data: how many records have which true and which predicted label.
 
     Records come in chunks, in any order, or are summarised on different machines and merged. One release
@@ -219,7 +220,7 @@ class ConfusionSummary(Summary):
             weighted kappas, and much better with many labels. None: the matrix for up to three labels.
         neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
             What one person can change: a record's contents, the number of records being public; or whether it
-            is there at all. The second costs accuracy, and takes neither weights nor groups.
+            is there at all. The second has less noise, because one record then changes one count, not two.
         accountant : PrivacyAccountant or None, default=None
             Budget that pays epsilon for this release, before it is drawn.
         random_state : None, int, RandomState or Generator, default=None
@@ -260,22 +261,17 @@ class ConfusionSummary(Summary):
         metric = METRICS["private_confusion_matrix" if matrix else "private_classification_report"]
         confusion = Confusion(layout, lambda counts: counts, known)
 
-        def keep(released: Released) -> tuple[list[int], Counts]:
-            return list(released.values[0]), confusion(released)
-
-        query = confusion.table(self._matrix())
-        result = self.run(
+        result, counts = self.run_table(
             metric,
-            Plan((query,), keep),
-            {},
+            confusion.table(self._matrix()),
+            confusion,
             epsilon=epsilon,
             neighboring=neighboring,
             accountant=accountant,
             random_state=random_state,
             label=label,
         )
-        noisy, counts = result.value
-        return ReleasedConfusion(replace(result, value=noisy), known.in_order, counts)
+        return ReleasedConfusion(result, known.in_order, counts)
 
     def _matrix(self) -> NDArray[np.int64]:
         table: NDArray[np.int64] = self._known().table
@@ -283,7 +279,7 @@ class ConfusionSummary(Summary):
 
     def _planned(self, metric: Metric, options: Mapping[str, Any]) -> tuple[Plan, dict[str, Any]]:
         given = {**options, "labels": self._listed}
-        confusion = _confusion(metric, given)
+        confusion = confusion_for(metric, given)
         return Plan((confusion.table(self._matrix()),), confusion), given
 
     def _settings(self) -> dict[str, Any]:
@@ -292,10 +288,3 @@ class ConfusionSummary(Summary):
     @classmethod
     def _of_nothing(cls, settings: dict[str, Any], aggregate: Any) -> Self:
         return cls(settings["labels"]).update([], [])
-
-
-def _confusion(metric: Metric, options: Mapping[str, Any]) -> Confusion:
-    """Return what a metric releases of a confusion matrix, and how it follows."""
-    confusion = metric.planned(([], []), options, private_n=True).postprocess
-    assert isinstance(confusion, Confusion)
-    return confusion

@@ -5,7 +5,7 @@ which sums of these counts are released, `Counts` holds what they tell of each l
 into a number. A formula reads any layout that tells it enough.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -26,6 +26,7 @@ __all__ = [
     "Confusion",
     "Counts",
     "Layout",
+    "confusion_for",
     "confusion_of",
     "confusion_plan",
     "confusion_row",
@@ -244,9 +245,7 @@ class Confusion:
 
     def __call__(self, released: Released) -> Any:
         """Return the metric of what is released."""
-        (noisy,), (query,) = released.values, released.queries
-        n = query.n if released.neighboring == "replace_one" else None
-        return self.formula(self.layout.counts(noisy, n))
+        return self.formula(self.layout.counts(released.values[0], released.public_n))
 
 
 def confusion_of(y_true: Any, y_pred: Any, labels: LabelSet, *, private_n: bool) -> NDArray[np.int64]:
@@ -269,6 +268,13 @@ def confusion_of(y_true: Any, y_pred: Any, labels: LabelSet, *, private_n: bool)
         codes = labels.codes(block, "y_true") * size + labels.codes(other, "y_pred")
         matrix += np.bincount(codes, minlength=size**2)
     return matrix.reshape(size, size)
+
+
+def confusion_for(metric: Metric, options: Mapping[str, Any]) -> Confusion:
+    """Return what a metric of labels releases of a confusion matrix, and what it makes of that."""
+    confusion = metric.planned(([], []), options, private_n=True).postprocess
+    assert isinstance(confusion, Confusion)
+    return confusion
 
 
 def confusion_plan(y_true: ArrayLike, y_pred: ArrayLike, confusion: Confusion, *, private_n: bool) -> Plan:

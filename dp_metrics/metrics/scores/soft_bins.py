@@ -75,9 +75,8 @@ class SoftBins:
 
     def __call__(self, released: Released) -> CalibrationCurve:
         """Return the curve of what is released."""
-        (noisy,), (query,) = released.values, released.queries
-        n = query.n if released.neighboring == "replace_one" else None
-        low, high = plausible_counts(noisy, self.cells, n).reshape(2, 2, self.n_bins) / FINENESS
+        counts = plausible_counts(released.values[0], self.cells, released.public_n)
+        low, high = counts.reshape(2, 2, self.n_bins) / FINENESS
         records, lower = (low + high).sum(axis=0), np.arange(self.n_bins) / self.n_bins
         scores = records * lower + high.sum(axis=0) / self.n_bins
         return shown(records, (low + high)[1], scores)

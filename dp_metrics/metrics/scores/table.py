@@ -110,8 +110,7 @@ class ScoreTable:
 
     def __call__(self, released: Released) -> Any:
         """Return the result of what is released."""
-        (noisy,), (query,) = released.values, released.queries
-        return self.formula(self.counts(noisy, query.n if released.neighboring == "replace_one" else None))
+        return self.formula(self.counts(released.values[0], released.public_n))
 
     def counts(self, noisy: Any, n: int | None) -> ScoreCounts:
         """Return the plausible counts of released ones, given the number of records if that is public."""
