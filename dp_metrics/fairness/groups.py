@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dp_metrics.inputs.labels import LabelSet
-from dp_metrics.inputs.records import check_same_length
+from dp_metrics.inputs.records import check_same_length, rows_of
 
 __all__ = ["Groups"]
 
@@ -71,7 +71,7 @@ class Groups:
         check_same_length(*data, self.codes, private_n=private_n)
         for group in range(self.size):
             rows = np.flatnonzero(self.codes == group)
-            yield [_rows(array, rows) for array in data]
+            yield [rows_of(array, rows) for array in data]
 
 
 def _columns(features: Any) -> Sequence[Any]:
@@ -97,10 +97,3 @@ def _with_columns(data: Any) -> Any:
         return np.asarray(data)
     # raised here, not in a handler: NumPy's message, which tells the number of rows, is not chained to it
     raise ValueError("Expected a rectangular array, got rows of different lengths instead.")
-
-
-def _rows(data: Any, rows: NDArray[np.intp]) -> Any:
-    """Return some of the records, in the form in which they came: lists may hold labels of several types."""
-    if hasattr(data, "iloc"):
-        return data.iloc[rows]
-    return np.asarray(data)[rows] if hasattr(data, "dtype") else [data[row] for row in rows]

@@ -43,6 +43,7 @@ __all__ = [
     "numbers_or",
     "probability_block",
     "refuse_masked",
+    "rows_of",
 ]
 
 _NOT_NUMERIC = (
@@ -160,6 +161,13 @@ def float_block(block: NDArray[Any], name: str) -> Floats:
             raise ValueError(f"Input {name} contains NaN.")
         raise ValueError(TOO_LARGE.format(name))
     return values
+
+
+def rows_of(data: Any, rows: NDArray[np.intp]) -> Any:
+    """Return some of the records, in the form in which they came: lists may hold labels of several types."""
+    if hasattr(data, "iloc"):
+        return data.iloc[rows]
+    return data[rows] if hasattr(data, "shape") else [data[row] for row in rows]
 
 
 def check_numbers(data: Any, name: str, *, allow_2d: bool, private_n: bool) -> Floats:

@@ -15,6 +15,7 @@ from sklearn.model_selection import (
 from sklearn.utils import get_tags
 
 from dp_metrics._random import preserved_global_generators
+from dp_metrics.inputs.records import rows_of
 from dp_metrics.model_selection.scorers import PrivateScorer
 from dp_metrics.model_selection.search import PrivateRandomizedSearch
 
@@ -258,11 +259,7 @@ def _refuse_iterator(cv: Any) -> None:
 
 
 def _rows(data: Any, rows: Any) -> Any:
-    if data is None:
-        return None
-    if hasattr(data, "iloc"):
-        return data.iloc[rows]
-    return data[rows] if hasattr(data, "shape") else [data[row] for row in rows]
+    return None if data is None else rows_of(data, rows)
 
 
 def _nothing(estimator: Any, X: Any, y: Any = None) -> float:
