@@ -40,6 +40,7 @@ TITLES = {
     "metrics.statistics": "Statistics of one column",
     "metrics.reports": "Reports",
     "fairness": "Groups of people",
+    "inference": "How sure: intervals and comparisons",
     "release.result": "Results",
     "analysis.expected_error": "Planning accuracy",
     "model_selection.release_count": "Planning cost",

@@ -24,18 +24,20 @@ ALLOWED = {
     "accounting": {"exceptions", "inputs"},
     "release": BASE,
     "metrics": BASE,
+    "inference": {*BASE, "metrics"},
     "streaming": {*BASE, "metrics"},
     "model_selection": {*BASE, "metrics"},
     "analysis": {
         *BASE,
         "metrics",
         "fairness",
+        "inference",
     },  # exact laws: nothing that people call on private data imports them
     "auditing": {"analysis"},
     "fairness": {*BASE, "metrics"},
     "distributed": {"streaming"},
     "evaluation": {*BASE, "metrics", "streaming", "model_selection", "analysis", "auditing", "__init__"},
-    "__init__": {*BASE, "metrics", "fairness", "streaming", "model_selection", "analysis"},
+    "__init__": {*BASE, "metrics", "fairness", "inference", "streaming", "model_selection", "analysis"},
 }
 OPTIONAL = {"xgboost", "pandas", "matplotlib", "torch", "dask", "distributed", "tqdm"}
 MAY_IMPORT_OPTIONAL = {"evaluation", "streaming", "fairness"}

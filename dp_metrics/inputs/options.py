@@ -18,6 +18,7 @@ __all__ = [
     "MultiOutput",
     "check_average",
     "check_choice",
+    "check_confidence",
     "check_count",
     "check_ddof",
     "check_digits",
@@ -203,6 +204,14 @@ def check_edges(edges: Any) -> Floats | None:
     if found.ndim != 1 or found.size < 3 or not np.isfinite(found).all() or not (np.diff(found) > 0).all():
         raise wrong
     return found
+
+
+def check_confidence(confidence: Any) -> float:
+    """Return the confidence of an interval, strictly between 0 and 1."""
+    number = as_real(confidence)
+    if not 0 < number < 1:
+        raise ValueError("confidence must lie strictly between 0 and 1.")
+    return number
 
 
 def check_count(number: Any, name: str, most: int) -> int:

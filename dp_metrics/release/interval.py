@@ -1,0 +1,51 @@
+"""Two limits of one number, and what they are limits of."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+__all__ = ["Interval"]
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Two limits of one number, or of several; unpacks as ``lower, upper``.
+
+    Parameters
+    ----------
+    lower, upper : float or ndarray
+        The limits. An end of the public range, or infinity, where nothing better is true.
+    confidence : float
+        Least probability with which both limits hold at once, for each number.
+    about : str
+        What the limits are limits of, in one sentence.
+    note : str, default=""
+        Why a limit is missing, or what else has to be known.
+    estimate : float or None, default=None
+        The released number that goes with the limits, if there is one; it need not lie in the middle.
+
+    Examples
+    --------
+    >>> from dp_metrics.release.interval import Interval
+    >>> lower, upper = Interval(0.84, 0.9, 0.95, "The accuracy over all people.")
+    >>> lower
+    0.84
+    """
+
+    lower: Any
+    upper: Any
+    confidence: float
+    about: str
+    note: str = ""
+    estimate: float | None = None
+
+    def __iter__(self) -> Iterator[Any]:
+        """Return the limits one after the other."""
+        return iter((self.lower, self.upper))
+
+    def __str__(self) -> str:
+        ends = ", ".join(np.array2string(np.asarray(end), precision=6) for end in self)
+        text = f"[{ends}] with confidence {100 * self.confidence:g} %. {self.about}"
+        return f"{text} {self.note}" if self.note else text

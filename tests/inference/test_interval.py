@@ -1,0 +1,23 @@
+"""What an interval shows of itself."""
+
+import pytest
+
+from dp_metrics.inputs.options import check_confidence
+from dp_metrics.release.interval import Interval
+
+
+def test_an_interval_unpacks_and_says_what_it_is_about():
+    interval = Interval(
+        0.25, float("inf"), 0.95, "The exact mean of these records.", "No upper limit exists."
+    )
+    assert tuple(interval) == (0.25, float("inf"))
+    assert str(interval) == (
+        "[0.25, inf] with confidence 95 %. The exact mean of these records. No upper limit exists."
+    )
+
+
+@pytest.mark.parametrize("confidence", [0, 1, -0.1, 95, float("nan"), "0.95", None])
+def test_a_confidence_lies_between_0_and_1(confidence):
+    with pytest.raises((ValueError, TypeError)):
+        check_confidence(confidence)
+    assert check_confidence(0.5) == 0.5
