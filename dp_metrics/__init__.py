@@ -4,6 +4,7 @@ from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.analysis.expected_error import ExpectedError, epsilon_for_error, expected_error
 from dp_metrics.exceptions import NoisyReleaseWarning, PrivacyBudgetError, SeededReleaseWarning
 from dp_metrics.fairness.frame import PrivateMetricFrame
+from dp_metrics.inference.noise import noise_interval
 from dp_metrics.mechanisms import (
     AboveThreshold,
     Adaptive,
@@ -107,6 +108,7 @@ __all__ = [
     "get_private_scorer",
     "get_private_scorer_names",
     "make_private_scorer",
+    "noise_interval",
     "private_accuracy_score",
     "private_average_precision_score",
     "private_balanced_accuracy_score",

@@ -107,7 +107,7 @@ def bisected(low: Integers, high: Integers, reached: Callable[[Integers], NDArra
     It must be reached at `high`, and above wherever it is reached.
     """
     while (high - low > 1).any():
-        middle = (low + high + 1) // 2  # of neighbours this is the higher one, which then stays
+        middle = low + (high - low + 1) // 2  # of neighbours this is the higher one, which then stays
         there = reached(middle)
         high, low = np.where(there, middle, high), np.where(there, low, middle)
     return high

@@ -40,6 +40,10 @@ class Released:
     epsilon: Fraction
     neighboring: str
 
+    def of(self, values: Sequence[Any]) -> Self:
+        """Return other released numbers, about which the same is public."""
+        return replace(self, values=values)
+
 
 def only(released: Released) -> Any:
     """Return what is released, where that is one number."""
@@ -98,7 +102,7 @@ class Monotone:
 
     def _at(self, values: Sequence[float], released: Released) -> Any:
         with np.errstate(all="ignore"):
-            result = np.asarray(self.result(replace(released, values=values)), dtype=np.float64)
+            result = np.asarray(self.result(released.of(values)), dtype=np.float64)
         result = np.where(np.abs(result) >= MAX_FLOAT, np.copysign(np.inf, result), result)
         return result if result.ndim else float(result)
 
@@ -145,5 +149,5 @@ class ResultNoise:
         if self.result is None:
             raise ValueError(_NO_LIMITS.format(metric))
         limits = self.result.limits(self.parts, self.released, miss)
-        about = f"Of {metric} without noise, of these records: not of people at large."
+        about = f"Limits of the exact {metric} of these records, not of people at large."
         return Interval(limits.lower, limits.upper, confidence, about, limits.note)
