@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import metrics as sk
 
@@ -52,16 +52,16 @@ CASES = [(name, relation) for name in WITH for relation in relations(name)]
 
 
 @pytest.mark.parametrize(("name", "relation"), CASES)
-@pytest.mark.parametrize("n", [40, 1500])
+@pytest.mark.parametrize("n", [40, pytest.param(1500, marks=pytest.mark.slow)])
 def test_the_exact_metric_lies_between_the_limits_as_often_as_promised(name, relation, n):
-    """100 releases at a confidence of 80 %: more than 45 misses have a probability below 1e-8."""
+    """40 releases at a confidence of 80 %: more than 24 misses have a probability below 1e-8."""
     row = METRICS[name]
     options = {} if relation == "replace_one" else {"neighboring": relation}
     data = row.from_unit(np.random.default_rng(0).random(n) ** 2)
     exact = released(name, n, epsilon=1e9, random_state=SeededEntropy(0), **options).value
     tolerance = 1e-5 * np.abs(exact) + 1e-9  # of the release that stands for the exact metric
     misses = 0
-    for seed in range(100):
+    for seed in range(40):
         result = FUNCTIONS[name](
             *data,
             epsilon=1.0,
@@ -73,7 +73,7 @@ def test_the_exact_metric_lies_between_the_limits_as_often_as_promised(name, rel
         lower, upper = result.noise_interval(0.8)
         assert np.all(np.asarray(lower) <= upper)
         misses += not (np.all(lower <= exact + tolerance) and np.all(exact - tolerance <= upper))
-    assert misses <= 45
+    assert misses <= 24
 
 
 @pytest.mark.parametrize("name", sorted(WITHOUT))
@@ -128,6 +128,7 @@ def test_a_number_by_any_mechanism_and_with_any_options_tells_the_same():
         np.testing.assert_allclose([*alone], [*result.noise_interval()], rtol=1e-6)
 
 
+@settings(max_examples=60)
 @given(st.integers(2, 3), st.data())
 def test_metrics_of_labels_lie_in_the_box_whatever_the_noise_within_it(size, data):
     """The limits contain scikit-learn's metric of any table that noise within its limits leads here from."""
@@ -156,6 +157,7 @@ def test_metrics_of_labels_lie_in_the_box_whatever_the_noise_within_it(size, dat
         assert np.all(exact <= np.asarray(upper) + 1e-12)
 
 
+@settings(max_examples=30)
 @given(st.data())
 def test_shares_of_a_matrix_lie_between_their_limits(data):
     cells = data.draw(st.lists(st.integers(0, 9), min_size=9, max_size=9).filter(any))

@@ -203,7 +203,9 @@ def test_a_lower_limit_is_wrong_exactly_as_often_for_zeros():
         assert misses[0] == pytest.approx(0.05, rel=0.01)
 
 
-@pytest.mark.parametrize("n", [50, pytest.param(200, marks=pytest.mark.slow), 1000])
+@pytest.mark.parametrize(
+    "n", [pytest.param(50, marks=pytest.mark.slow), pytest.param(200, marks=pytest.mark.slow), 1000]
+)
 @pytest.mark.parametrize("epsilon", [0.1, 1.0])
 def test_an_upper_limit_is_wrong_almost_as_often_as_allowed(n, epsilon):
     """Losses of 0 and the cap, 5 % of them at the cap."""
