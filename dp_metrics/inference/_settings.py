@@ -1,0 +1,44 @@
+"""The settings that functions share which speak of all people like the records."""
+
+from typing import Any
+
+from dp_metrics._random import RandomState
+from dp_metrics.accounting import PrivacyAccountant
+from dp_metrics.inputs.options import check_neighboring
+from dp_metrics.release.release import Release
+
+__all__ = ["population_release"]
+
+_ONE_PERSON = "the records must be independent draws from one population, one person each"
+
+
+def population_release(
+    name: str,
+    *,
+    epsilon: Any,
+    sample_weight: Any,
+    groups: Any,
+    neighboring: Any,
+    accountant: PrivacyAccountant | None,
+    random_state: RandomState,
+    label: str | None,
+) -> Release:
+    """Return the checked public settings of a call; raise for those of which nothing is known."""
+    if sample_weight is not None:
+        raise ValueError(f"{name} takes no sample_weight: {_ONE_PERSON}, and each counts alike.")
+    if groups is not None:
+        raise ValueError(f"{name} takes no groups: {_ONE_PERSON}.")
+    if check_neighboring(neighboring):
+        raise ValueError(
+            f"{name} needs neighboring='replace_one': the width depends on the number of records."
+        )
+    return Release(
+        name,
+        epsilon=epsilon,
+        mechanism=None,
+        default=None,
+        accountant=accountant,
+        random_state=random_state,
+        neighboring=neighboring,
+        label=label,
+    )

@@ -1,0 +1,112 @@
+"""What is released for an interval for a mean, and how the interval follows."""
+
+from functools import partial
+
+import numpy as np
+
+from dp_metrics.inference.means import mean_half_width
+from dp_metrics.inference.noisy_binomial import noisy_binomial_limits
+from dp_metrics.inputs.floats import Floats
+from dp_metrics.inputs.options import check_choice, check_confidence
+from dp_metrics.release.interval import Interval
+from dp_metrics.release.queries import IntegerVector
+from dp_metrics.release.release import Plan, Released
+from dp_metrics.release.rounding import RoundedCount
+from dp_metrics.sensitivity.aggregates import VarianceAggregate
+from dp_metrics.sensitivity.exact import rounded_quotient, to_units
+from dp_metrics.sensitivity.noisy_sums import FINENESS
+
+__all__ = ["mean_plan"]
+
+_NORMAL = (
+    "The normal approximation makes the confidence approximate: it is lower where the mean rests on a few "
+    "records with large values."
+)
+
+
+def mean_plan(
+    values: Floats,
+    *,
+    method: str,
+    confidence: float,
+    about: str,
+    limit: float = 1.0,
+    low: float = 0.0,
+    high: float = 1.0,
+) -> Plan:
+    """Return the plan of an interval for the mean, in all people, of numbers from 0 to a limit.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n,)
+        Numbers from 0 to the limit, one per person: private.
+    method : {"normal", "exact"}
+        As in `private_mean_interval`.
+    confidence : float
+        Of the interval.
+    about : str
+        What the interval is about.
+    limit : float, default=1.0
+        Public and positive.
+    low, high : float, default=0.0, 1.0
+        What a mean of 0, and a mean at the limit, is called in the interval.
+    """
+    check_choice(method, "method", ("normal", "exact"))
+    scale = {"miss": 1 - check_confidence(confidence), "about": about, "low": low, "high": high}
+    if method == "exact":
+        return Plan((RoundedCount(values, limit),), partial(_exact_interval, **scale))
+    total, spread = _sums(values, limit)
+    return Plan(
+        (IntegerVector((total, spread), FINENESS + 1, len(values)),), partial(_normal_interval, **scale)
+    )
+
+
+def _sums(values: Floats, limit: float) -> tuple[int, int]:
+    """Return the sums of v and of v (1 - v), for v = value / limit, in steps of the lattice.
+
+    Notes
+    -----
+    A record moves the two sums by at most 1 together: |u - w| + |u (1-u) - w (1-w)| is |u - w| times
+    1 + |1 - u - w|, which is |(1-u)^2 - (1-w)^2| or |u^2 - w^2|. In steps that is at most FINENESS; rounding
+    either sum to the nearest step, from the exact sums, adds less than 1 to its change. So the whole numbers
+    move by less than FINENESS + 2, which is at most FINENESS + 1.
+    """
+    aggregate = VarianceAggregate.from_data(values, capacity=0, bounds=(0.0, limit))
+    (cap,) = to_units(np.array([limit]))
+    rest = cap * aggregate.total - aggregate.squares
+    return _in_steps(aggregate.total, cap), _in_steps(rest, cap * cap)
+
+
+def _in_steps(total: int, unit: int) -> int:
+    return (2 * FINENESS * total + unit) // (2 * unit)
+
+
+def _normal_interval(released: Released, *, miss: float, about: str, low: float, high: float) -> Interval:
+    n = released.queries[0].n
+    m, d = (rounded_quotient(number, n * FINENESS) for number in released.values[0])
+    m = min(max(m, 0.0), 1.0)
+    half = mean_half_width(m, d, n, float(released.epsilon), miss)
+    return _scaled(m - half, m + half, m, miss, about, low, high, note=_NORMAL)
+
+
+def _exact_interval(released: Released, *, miss: float, about: str, low: float, high: float) -> Interval:
+    n, count = released.queries[0].n, released.values[0]
+    lower, upper = noisy_binomial_limits(
+        count, n, float(released.epsilon), miss_low=miss / 2, miss_high=miss / 2
+    )
+    return _scaled(lower, upper, min(max(count, 0), n) / n, miss, about, low, high)
+
+
+def _scaled(
+    lower: float,
+    upper: float,
+    middle: float,
+    miss: float,
+    about: str,
+    low: float,
+    high: float,
+    note: str = "",
+) -> Interval:
+    """Return an interval for a number from 0 to 1 on the scale that the caller asked for."""
+    lower, upper, middle = (low * (1 - x) + high * x for x in (max(lower, 0.0), min(upper, 1.0), middle))
+    return Interval(lower, upper, 1 - miss, about, note, middle)
