@@ -1,5 +1,6 @@
 """What is released for an interval for a mean, and how the interval follows."""
 
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -52,13 +53,30 @@ def mean_plan(
         What a mean of 0, and a mean at the limit, is called in the interval.
     """
     check_choice(method, "method", ("normal", "exact"))
-    scale = {"miss": 1 - check_confidence(confidence), "about": about, "low": low, "high": high}
+    scale = _Scale(check_confidence(confidence), about, low, high)
     if method == "exact":
-        return Plan((RoundedCount(values, limit),), partial(_exact_interval, **scale))
-    total, spread = _sums(values, limit)
-    return Plan(
-        (IntegerVector((total, spread), FINENESS + 1, len(values)),), partial(_normal_interval, **scale)
-    )
+        return Plan((RoundedCount(values, limit),), partial(_exact_interval, scale=scale))
+    query = IntegerVector(_sums(values, limit), FINENESS + 1, len(values))
+    return Plan((query,), partial(_normal_interval, scale=scale))
+
+
+@dataclass(frozen=True)
+class _Scale:
+    """How sure an interval is to be, what it is about, and what a mean of 0 or 1 is called there."""
+
+    confidence: float
+    about: str
+    low: float
+    high: float
+
+    @property
+    def miss(self) -> float:
+        return 1 - self.confidence
+
+    def interval(self, lower: float, upper: float, middle: float, note: str = "") -> Interval:
+        """Return the interval, given its limits on the scale from 0 to 1."""
+        ends = [self.low * (1 - x) + self.high * x for x in (max(lower, 0.0), min(upper, 1.0), middle)]
+        return Interval(ends[0], ends[1], self.confidence, self.about, note, ends[2])
 
 
 def _sums(values: Floats, limit: float) -> tuple[int, int]:
@@ -81,32 +99,16 @@ def _in_steps(total: int, unit: int) -> int:
     return (2 * FINENESS * total + unit) // (2 * unit)
 
 
-def _normal_interval(released: Released, *, miss: float, about: str, low: float, high: float) -> Interval:
+def _normal_interval(released: Released, *, scale: _Scale) -> Interval:
     n = released.queries[0].n
     m, d = (rounded_quotient(number, n * FINENESS) for number in released.values[0])
     m = min(max(m, 0.0), 1.0)
-    half = mean_half_width(m, d, n, float(released.epsilon), miss)
-    return _scaled(m - half, m + half, m, miss, about, low, high, note=_NORMAL)
+    half = mean_half_width(m, d, n, float(released.epsilon), scale.miss)
+    return scale.interval(m - half, m + half, m, _NORMAL)
 
 
-def _exact_interval(released: Released, *, miss: float, about: str, low: float, high: float) -> Interval:
+def _exact_interval(released: Released, *, scale: _Scale) -> Interval:
     n, count = released.queries[0].n, released.values[0]
-    lower, upper = noisy_binomial_limits(
-        count, n, float(released.epsilon), miss_low=miss / 2, miss_high=miss / 2
-    )
-    return _scaled(lower, upper, min(max(count, 0), n) / n, miss, about, low, high)
-
-
-def _scaled(
-    lower: float,
-    upper: float,
-    middle: float,
-    miss: float,
-    about: str,
-    low: float,
-    high: float,
-    note: str = "",
-) -> Interval:
-    """Return an interval for a number from 0 to 1 on the scale that the caller asked for."""
-    lower, upper, middle = (low * (1 - x) + high * x for x in (max(lower, 0.0), min(upper, 1.0), middle))
-    return Interval(lower, upper, 1 - miss, about, note, middle)
+    miss = scale.miss / 2
+    lower, upper = noisy_binomial_limits(count, n, float(released.epsilon), miss_low=miss, miss_high=miss)
+    return scale.interval(lower, upper, min(max(count, 0), n) / n)
