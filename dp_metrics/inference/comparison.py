@@ -31,8 +31,8 @@ _LEAST_RATE = 5e-324
 _ZERO_ONE = METRICS["private_zero_one_loss"].name.removeprefix("private_")
 _WINS = "The share of people for whom A is better less the share for whom B is, among all like these records."
 _MEANS = (
-    "The mean {} of A less that of B among all people like these records, each person's difference clipped "
-    "to [-{:g}, {:g}]."
+    "The mean loss ({}) of A less that of B, among all people like these records, each person's difference "
+    "clipped to [-{:g}, {:g}]."
 )
 _VERDICTS = {
     "wins": ("A is better on more records than B", "B is better on more records than A"),

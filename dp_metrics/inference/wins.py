@@ -22,6 +22,7 @@ LEAST_P = 0.001
 _LARGEST_MISS = 0.2  # of one tail: only tails up to this grow with the share of decided records
 _LEFT_OUT = 1e-15  # probability of sums that are not looked at
 _ROUNDING = 1e-12  # more than that and than what floats do to the sum of a law
+_NOTHING = -60.0  # logarithm of what does not show in a sum of floats
 _FARTHEST = 1 << 53  # whole numbers up to this are exact as floats
 _PRECISION = 1e-10  # of theta
 _FEW = 4.0  # expected undecided records, below which the parity of D is not quite forgotten
@@ -125,7 +126,8 @@ def wins_interval(
     counted = min(max(decided, 0), n)
     _, most = noisy_binomial_limits(counted, n, rate, miss_low=0.0, miss_high=for_share)
     miss = min((allowed - for_share) / 2.0, _LARGEST_MISS)
-    noisy = max(-_FARTHEST, min(difference, _FARTHEST))
+    # clamped, like a count: whatever the noise, the interval is not empty, and its tails are the same
+    noisy = max(-n, min(difference, n))
     return _lower_limit(noisy, n, rate, most, miss), -_lower_limit(-noisy, n, rate, most, miss)
 
 
@@ -167,9 +169,11 @@ def _laws_of_difference(n: int, theta: float, shares: Floats) -> tuple[int, Floa
     # log1p and the polar form: the n-th power of a float near 1 would keep few digits
     less = -2.0 * shares[:, np.newaxis] * np.sin(angles / 2.0) ** 2
     turned = theta * np.sin(angles)
-    with np.errstate(divide="ignore", under="ignore"):
+    with np.errstate(divide="ignore"):
         log_modulus = 0.5 * n * np.log1p(np.maximum(less * (2.0 + less) + turned**2, -1.0))
-        modulus = np.exp(log_modulus)
-    phase = n * np.arctan2(turned, 1.0 + less) - middle * angles
-    law = np.fft.irfft(modulus * np.exp(-1j * phase), length, axis=1)
+    row, at = np.nonzero(log_modulus > _NOTHING)  # few of them, if n is large
+    phase = n * np.arctan2(turned[at], 1.0 + less[row, at]) - middle * angles[at]
+    transform = np.zeros(less.shape, dtype=np.complex128)
+    transform[row, at] = np.exp(log_modulus[row, at] - 1j * phase)
+    law = np.fft.irfft(transform, length, axis=1)
     return middle - length // 2, np.fft.fftshift(np.maximum(law, 0.0), axes=1)
