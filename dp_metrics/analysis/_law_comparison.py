@@ -19,6 +19,7 @@ from dp_metrics.mechanisms.above_threshold import AboveThresholdLaw
 from dp_metrics.mechanisms.adaptive import AdaptiveLaw
 from dp_metrics.mechanisms.geometric import GeometricLaw, SumsLaw
 from dp_metrics.mechanisms.laplace import LaplaceLaw
+from dp_metrics.mechanisms.order_search import DownwardLaw
 from dp_metrics.release.draws import BoundsDraw, Draw, SumsDraw, VectorDraw
 from dp_metrics.release.ranking import RankingDraw, RankingLaw
 from dp_metrics.release.rounding import RoundedDraw
@@ -31,6 +32,8 @@ def law_loss(a: OutputLaw, b: OutputLaw) -> float:
     """Return max over outputs of abs(log(P_a / P_b)); infinite if their supports differ."""
     if isinstance(a, HazardLaw) and isinstance(b, HazardLaw):
         return _hazard_loss(a, b)
+    if isinstance(a, DownwardLaw) and isinstance(b, DownwardLaw):
+        return _hazard_loss(a.upward, b.upward)
     if isinstance(a, AboveThresholdLaw) and isinstance(b, AboveThresholdLaw):
         return _above_threshold_loss(a, b)
     if isinstance(a, IntervalLaw) and isinstance(b, IntervalLaw):

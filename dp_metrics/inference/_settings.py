@@ -1,13 +1,19 @@
 """The settings that functions share which speak of all people like the records."""
 
+from collections.abc import Callable
 from typing import Any
+
+import numpy as np
 
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.inputs.options import check_neighboring
-from dp_metrics.release.release import Release
+from dp_metrics.release.release import Plan, Release
 
-__all__ = ["population_release"]
+__all__ = ["PEOPLE", "population_release", "run_planned"]
+
+PEOPLE = "among all people like these, from whom the records were drawn independently: not these records."
+"""What an interval for a population is about."""
 
 _ONE_PERSON = "the records must be independent draws from one population, one person each"
 
@@ -42,3 +48,11 @@ def population_release(
         neighboring=neighboring,
         label=label,
     )
+
+
+def run_planned(release: Release, make_plan: Callable[[], Plan]) -> Any:
+    """Make a plan from the data, which raises if they are invalid; then spend, draw and return the result."""
+    # whoever made NumPy raise or warn of overflows would learn of the data
+    with np.errstate(all="ignore"):
+        plan = make_plan()
+    return release.run(plan).value

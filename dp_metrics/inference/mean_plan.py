@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 
-from dp_metrics.inference.means import mean_half_width
+from dp_metrics.inference.half_width import mean_half_width
 from dp_metrics.inference.noisy_binomial import noisy_binomial_limits
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.options import check_choice, check_confidence

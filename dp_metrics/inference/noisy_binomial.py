@@ -1,18 +1,41 @@
 """Exact limits of a probability from a binomial count with two-sided geometric noise."""
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 
 from dp_metrics.inputs.floats import Floats
 
-__all__ = ["noisy_binomial_cdf", "noisy_binomial_limits"]
+__all__ = ["at_most", "binomial_law", "noisy_binomial_cdf", "noisy_binomial_limits"]
 
 _EXPONENT = 40.0
 _CUT_OFF = 2 * math.exp(-_EXPONENT)  # probability of the counts that a sum leaves out
-_RELATIVE = 1e-9  # far above the rounding of a sum
+_RELATIVE = 1e-8  # above the rounding of a sum, for up to 1e9 trials
 _HALVINGS = 60
+
+
+def at_most(probability: float) -> float:
+    """Return what a probability that was computed from `binomial_law` certainly does not exceed."""
+    return probability * (1 + _RELATIVE) + _CUT_OFF
+
+
+def binomial_law(n: int, p: float) -> tuple[Floats, Floats]:
+    """Return the likely counts of n trials, and their probabilities.
+
+    Notes
+    -----
+    By Bernstein's inequality the count is farther than t = L/3 + sqrt(L^2/9 + 2 L n p (1-p)) from n p with
+    probability at most 2 exp(-L). The probabilities of what is nearer follow, up to a common factor, from
+    those of their neighbours.
+    """
+    if p in (0.0, 1.0):
+        return np.array([n * p]), np.ones(1)
+    far = _EXPONENT / 3 + math.sqrt(_EXPONENT**2 / 9 + 2 * _EXPONENT * n * p * (1 - p))
+    x = np.arange(max(math.floor(n * p - far), 0), min(math.ceil(n * p + far), n) + 1.0)
+    growth = np.log((n - x[:-1]) / (x[:-1] + 1.0)) + (math.log(p) - math.log1p(-p))
+    logs = np.cumsum(np.append(0.0, growth))
+    weights = np.exp(logs - logs.max())
+    return x, weights / weights.sum()
 
 
 def noisy_binomial_limits(
@@ -49,38 +72,20 @@ def noisy_binomial_limits(
     return 1.0 - _upper_limit(n - count, n, rate, miss_low), _upper_limit(count, n, rate, miss_high)
 
 
-def noisy_binomial_cdf(count: int, n: int, rate: float) -> Callable[[float], float]:
-    """Return P(X + N <= count) as a function of p, with an error below 1e-9 of it and 1e-17.
-
-    Notes
-    -----
-    By Bernstein's inequality X is farther than t = L/3 + sqrt(L^2/9 + 2 L n p (1-p)) from n p with
-    probability at most 2 exp(-L). The probabilities of what is nearer follow, up to a common factor, from
-    those of their neighbours.
-    """
-
-    def cdf(p: float) -> float:
-        if p in (0.0, 1.0):
-            return float(_noise_cdf(np.array([count - n * p]), rate)[0])
-        far = _EXPONENT / 3 + math.sqrt(_EXPONENT**2 / 9 + 2 * _EXPONENT * n * p * (1 - p))
-        x = np.arange(max(math.floor(n * p - far), 0), min(math.ceil(n * p + far), n) + 1.0)
-        growth = np.log((n - x[:-1]) / (x[:-1] + 1.0)) + (math.log(p) - math.log1p(-p))
-        logs = np.cumsum(np.append(0.0, growth))
-        weights = np.exp(logs - logs.max())
-        return float(weights @ _noise_cdf(count - x, rate) / weights.sum())
-
-    return cdf
+def noisy_binomial_cdf(count: int, n: int, p: float, rate: float) -> float:
+    """Return P(X + N <= count), with an error below 1e-8 of it and 1e-17."""
+    x, probabilities = binomial_law(n, p)
+    return float(probabilities @ _noise_cdf(count - x, rate))
 
 
 def _upper_limit(count: int, n: int, rate: float, miss: float) -> float:
     """Return the largest p with P(X + N <= count) >= miss, rounded up."""
     if count == n or miss == 0:
         return 1.0
-    cdf = noisy_binomial_cdf(count, n, rate)
 
     def is_likely(p: float) -> bool:
         """Return whether the count is not too low for p, or may not be."""
-        return cdf(p) * (1 + _RELATIVE) + _CUT_OFF >= miss
+        return at_most(noisy_binomial_cdf(count, n, p, rate)) >= miss
 
     if is_likely(1.0):
         return 1.0
