@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
-from dp_metrics.inference._settings import population_release
+from dp_metrics.inference._settings import PEOPLE, population_release, run_planned
 from dp_metrics.inference.mean_plan import mean_plan
 from dp_metrics.inference.paired_losses import PairedLosses, paired_losses
 from dp_metrics.inference.wins import noise_reach, wins_interval, wins_p_value
@@ -29,10 +29,10 @@ __all__ = ["Comparison", "comparison_plan", "private_compare"]
 _SENSITIVITY = 2  # of D and m together
 _LEAST_RATE = 5e-324
 _ZERO_ONE = METRICS["private_zero_one_loss"].name.removeprefix("private_")
-_WINS = "The share of people for whom A is better less the share for whom B is, among all like these records."
+_WINS = f"The share for whom A is better less the share for whom B is, {PEOPLE}"
+_ACCURACIES = "For this loss that is the accuracy of A less that of B."
 _MEANS = (
-    "The mean loss ({}) of A less that of B, among all people like these records, each person's difference "
-    "clipped to [-{:g}, {:g}]."
+    "The mean loss ({}) of A less that of B, each person's difference clipped to [-{:g}, {:g}], " + PEOPLE
 )
 _VERDICTS = {
     "wins": ("A is better on more records than B", "B is better on more records than A"),
@@ -155,8 +155,7 @@ class Comparison:
     @property
     def _about(self) -> str:
         if self.max_difference is None:
-            equal = " For this loss that is the accuracy of A less that of B." * (self.loss == _ZERO_ONE)
-            return _WINS + equal
+            return f"{_WINS} {_ACCURACIES}" if self.loss == _ZERO_ONE else _WINS
         return _MEANS.format(self.loss, self.max_difference, self.max_difference)
 
     def __str__(self) -> str:
@@ -179,27 +178,25 @@ def comparison_plan(
         As in `private_compare`.
     """
     public: dict[str, Any] = {"loss": losses.name, "n": losses.n, "confidence": check_confidence(confidence)}
-    with np.errstate(all="ignore"):  # whoever made NumPy warn of overflows would learn of the data
-        if max_difference is None:
-            query = IntegerVector(_wins(losses), _SENSITIVITY, losses.n)
-            return Plan((query,), partial(_compared_wins, **public))
-        limit = _check_max_difference(max_difference)
-        limit = limit if losses.cap is None else min(limit, losses.cap)  # no difference is beyond the cap
-        # of two halves, so that the largest limit does not overflow
-        parts = [np.clip(a - b, -limit, limit) / limit / 2.0 + 0.5 for a, b in losses.blocks()]
-        about = _MEANS.format(losses.name, limit, limit)
-        means = mean_plan(
-            np.concatenate(parts),
-            method="normal",
-            confidence=public["confidence"],
-            about=about,
-            low=-limit,
-            high=limit,
-        )
-        return Plan(
-            means.queries,
-            partial(_compared_means, as_interval=means.postprocess, max_difference=limit, **public),
-        )
+    if max_difference is None:
+        query = IntegerVector(_wins(losses), _SENSITIVITY, losses.n)
+        return Plan((query,), partial(_compared_wins, **public))
+    limit = _check_max_difference(max_difference)
+    limit = limit if losses.cap is None else min(limit, losses.cap)  # no difference is beyond the cap
+    # from halves, so that the largest limit does not overflow
+    parts = [np.clip(a - b, -limit, limit) / limit / 2.0 + 0.5 for a, b in losses.blocks()]
+    means = mean_plan(
+        np.concatenate(parts),
+        method="normal",
+        confidence=public["confidence"],
+        about=_MEANS.format(losses.name, limit, limit),
+        low=-limit,
+        high=limit,
+    )
+    as_interval = means.postprocess
+    return Plan(
+        means.queries, partial(_compared_means, as_interval=as_interval, max_difference=limit, **public)
+    )
 
 
 def _wins(losses: PairedLosses) -> tuple[int, int]:
@@ -303,9 +300,11 @@ def private_compare(
     ----------
     y_true : array-like of shape (n_samples,) or (n_samples, n_outputs)
         What is true, as the metric of the loss takes it.
-    pred_a, pred_b : array-like of shape (n_samples,) or (n_samples, n_columns)
-        What either model says, as the metric of the loss takes it: labels, targets or probabilities. Neither
-        model was trained on these records. In messages both are called y_pred, or as the metric calls them.
+    pred_a : array-like of shape (n_samples,) or (n_samples, n_columns)
+        What model A says, as the metric of the loss takes it: labels, targets or probabilities. The model was
+        not trained on these records. Messages call it y_pred, or as the metric does.
+    pred_b : array-like of shape (n_samples,) or (n_samples, n_columns)
+        The same of model B.
     loss : str, callable or RecordLoss, default="zero_one"
         The loss of one record. The name of a metric that is its plain mean, with or without "private" before
         and "loss" behind it: "zero_one", "mae", "mse", "log_loss", "brier_score", "mean_pinball_loss", ...
@@ -331,7 +330,7 @@ def private_compare(
         and therefore NOT private.
     label : str or None, default=None
         The name of this release in the accountant's history; None: "private_compare".
-    **options
+    **options : Any
         Public options of the metric that shape the loss of a record, such as `bounds`, `max_loss`, `labels`,
         `alpha`, or weights of the outputs as `multioutput`. Losses are clipped to their cap before they are
         compared; equal losses are a tie.
@@ -414,7 +413,10 @@ def private_compare(
         random_state=random_state,
         label=label,
     )
-    losses = paired_losses(loss, y_true, pred_a, pred_b, options)
-    plan = comparison_plan(losses, max_difference=max_difference, confidence=confidence)
-    found: Comparison = release.run(plan).value
+
+    def make_plan() -> Plan:
+        losses = paired_losses(loss, y_true, pred_a, pred_b, options)
+        return comparison_plan(losses, max_difference=max_difference, confidence=confidence)
+
+    found: Comparison = run_planned(release, make_plan)
     return found
