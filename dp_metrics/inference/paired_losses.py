@@ -144,7 +144,7 @@ def _row(loss: Any) -> Metric:
         raise ValueError(
             f"loss must be one of {', '.join(COMPARABLE)}, the function of one, or a RecordLoss."
         )
-    (row,) = found
+    row = found[0]
     if row not in COMPARABLE.values():
         reason = _REFUSED.get(row.name, "it is not the mean of one loss per record")
         raise ValueError(f"{row.name} cannot be compared record by record: {reason}.")
