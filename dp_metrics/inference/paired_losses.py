@@ -63,10 +63,9 @@ class PairedLosses:
 
     @property
     def cap(self) -> float | None:
-        """Public limit of both losses, if there is one."""
-        caps = [query.record_loss.cap for query in (self.a, self.b)]
-        known = [cap for cap in caps if cap is not None]
-        return max(known) if len(known) == 2 else None
+        """Public limit of both losses, if there is one; the type of probabilities may make two of it."""
+        a, b = self.a.record_loss.cap, self.b.record_loss.cap
+        return None if a is None or b is None else max(a, b)
 
     def blocks(self) -> Iterator[tuple[Floats, Floats]]:
         """Yield both losses of blocks of the records, clipped to their caps; raise for invalid records."""

@@ -375,6 +375,9 @@ def test_no_difference_of_losses_is_beyond_the_cap():
     assert found.max_difference == 2.0
     found = private_compare([0.0], [1.0], [0.0], loss="mae", max_difference=50, epsilon=1.0)
     assert found.max_difference == 50.0
+    several = np.array([0.5], dtype=np.float32), np.array([0.5])
+    found = private_compare([1], *several, loss="log_loss", max_difference=50, epsilon=1.0)
+    assert found.max_difference == pytest.approx(36.04, abs=0.01)  # 15.94 is the cap of float32
 
 
 def test_a_seed_warns():

@@ -252,6 +252,17 @@ def test_more_noise_and_more_confidence_make_a_wider_interval():
     assert (np.diff(widths) > 0).all()
 
 
+def test_tails_above_a_fifth_are_not_used():
+    assert wins_interval(30, 100, 1000, 0.5, 0.5) == wins_interval(30, 100, 1000, 0.5, 0.1)
+    assert wins_interval(30, 100, 1000, 0.5, 0.5) != wins_interval(30, 100, 1000, 0.5, 0.7)
+
+
+def test_noise_beyond_all_records_leaves_no_empty_interval():
+    assert wins_interval(-(10**9), 10**9, 1000, 1e-9, 0.95) == (-1.0, 1.0)
+    lower, upper = wins_interval(1100, 1000, 1000, 0.05, 0.95)
+    assert 0.8 < lower < 1.0 == upper
+
+
 def test_the_other_model_has_the_same_interval_upside_down():
     lower, upper = wins_interval(30, 100, 1000, 0.5, 0.95)
     assert wins_interval(-30, 100, 1000, 0.5, 0.95) == (-upper, -lower)
