@@ -21,7 +21,8 @@ from dp_metrics.mechanisms._hazard_law import TAIL, largest_ratio
 from dp_metrics.mechanisms.order_search import OrderSearch, hazard_miss
 from dp_metrics.release.interval import Interval
 from dp_metrics.release.queries import OrderStatistic
-from dp_metrics.release.release import Plan, Released
+from dp_metrics.release.release import Plan
+from dp_metrics.release.released import Released
 
 __all__ = ["RankSearch", "private_quantile_interval", "quantile_plan", "rank_searches"]
 
