@@ -6,6 +6,7 @@ from dp_metrics.exceptions import NoisyReleaseWarning, PrivacyBudgetError, Seede
 from dp_metrics.fairness.frame import PrivateMetricFrame
 from dp_metrics.inference.comparison import Comparison, private_compare
 from dp_metrics.inference.means import private_mean_interval
+from dp_metrics.inference.noise import noise_interval
 from dp_metrics.inference.proportions import accuracy_interval
 from dp_metrics.inference.quantiles import private_quantile_interval
 from dp_metrics.mechanisms import (
@@ -113,6 +114,7 @@ __all__ = [
     "get_private_scorer",
     "get_private_scorer_names",
     "make_private_scorer",
+    "noise_interval",
     "private_accuracy_score",
     "private_average_precision_score",
     "private_balanced_accuracy_score",

@@ -25,7 +25,8 @@ from dp_metrics.metrics.labels.counts import (
 )
 from dp_metrics.release.draws import Draw
 from dp_metrics.release.queries import MeanLoss
-from dp_metrics.release.release import Plan, Release, Released
+from dp_metrics.release.release import Plan, Release
+from dp_metrics.release.released import Released
 from dp_metrics.release.result import PrivateResult
 from dp_metrics.release.tables import CountTable, plausible_counts
 from dp_metrics.sensitivity.exact import UNIT_BITS
@@ -301,7 +302,7 @@ def _share(asked: Asked, plans: Sequence[Plan], epsilon: Fraction, setting: _Set
 
     def formula(counts: Counts) -> Any:
         wrong = float(counts.false_negatives[0] / counts.n) if counts.n > 0 else 0.0
-        return plans[0].postprocess(Released([wrong], (_Sized(counts.n),), epsilon, "replace_one"))
+        return plans[0].postprocess(Released([wrong], None, counts.n, epsilon, "replace_one"))
 
     counts = []
     for plan in plans:
@@ -309,13 +310,6 @@ def _share(asked: Asked, plans: Sequence[Plan], epsilon: Fraction, setting: _Set
         wrong = query.aggregate(0).aggregate.total >> UNIT_BITS
         counts.append(np.array([query.n - wrong, wrong]))
     return _table({asked.name: formula}, counts, right_or_wrong(), epsilon, setting)
-
-
-@dataclass(frozen=True)
-class _Sized:
-    """Stands for a query where a result asks for the number of records: as released, or public."""
-
-    total_weight: float
 
 
 def _table(

@@ -11,7 +11,8 @@ from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.options import check_choice, check_confidence
 from dp_metrics.release.interval import Interval
 from dp_metrics.release.queries import IntegerVector
-from dp_metrics.release.release import Plan, Released
+from dp_metrics.release.release import Plan
+from dp_metrics.release.released import Released
 from dp_metrics.release.rounding import RoundedCount
 from dp_metrics.sensitivity.aggregates import VarianceAggregate
 from dp_metrics.sensitivity.exact import rounded_quotient, to_units
@@ -100,7 +101,7 @@ def _in_steps(total: int, unit: int) -> int:
 
 
 def _normal_interval(released: Released, *, scale: _Scale) -> Interval:
-    n = released.queries[0].n
+    n = _records(released)
     m, d = (rounded_quotient(number, n * FINENESS) for number in released.values[0])
     m = min(max(m, 0.0), 1.0)
     half = mean_half_width(m, d, n, float(released.epsilon), scale.miss)
@@ -108,7 +109,13 @@ def _normal_interval(released: Released, *, scale: _Scale) -> Interval:
 
 
 def _exact_interval(released: Released, *, scale: _Scale) -> Interval:
-    n, count = released.queries[0].n, released.values[0]
+    n, count = _records(released), released.values[0]
     miss = scale.miss / 2
     lower, upper = noisy_binomial_limits(count, n, float(released.epsilon), miss_low=miss, miss_high=miss)
     return scale.interval(lower, upper, min(max(count, 0), n) / n)
+
+
+def _records(released: Released) -> int:
+    """Return the number of records, which is public wherever such a plan is carried out."""
+    assert released.public_n is not None
+    return released.public_n

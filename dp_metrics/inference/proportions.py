@@ -5,7 +5,10 @@ from dp_metrics.inference.noisy_binomial import noisy_binomial_limits
 from dp_metrics.inputs.epsilon import exact_epsilon
 from dp_metrics.inputs.options import check_confidence, check_count
 from dp_metrics.inputs.scalars import as_real
+from dp_metrics.mechanisms import Geometric
+from dp_metrics.metrics import METRICS
 from dp_metrics.release.interval import Interval
+from dp_metrics.release.noise import BoundsNoise
 from dp_metrics.release.result import PrivateResult
 
 __all__ = ["accuracy_interval"]
@@ -38,8 +41,7 @@ def accuracy_interval(
     result_or_share : PrivateResult or float
         What `private_accuracy_score`, `private_zero_one_loss` or `private_top_k_accuracy_score` returned,
         with or without ``return_result=True``, by the default mechanism "geometric", with a public number of
-        records and without weights or groups. Weights and groups do not show in a result: do not pass one
-        that had them.
+        records and without weights or groups.
     n : int or None, default=None
         Number of records, for a bare share; a `PrivateResult` knows its own.
     epsilon : float or None, default=None
@@ -51,8 +53,7 @@ def accuracy_interval(
     -------
     Interval
         The limits, within [0, 1]; it unpacks as ``lower, upper``. They are limits of a share also if the
-        result is a number of records (``normalize=False``), which a result greater than 1 is taken for. Its
-        `estimate` is the released share.
+        result is a number of records (``normalize=False``). Its `estimate` is the released share.
 
     Raises
     ------
@@ -92,25 +93,23 @@ def accuracy_interval(
     >>> round(accuracy_interval(0.872, n=1000, epsilon=1.0).lower, 5)
     0.84952
     """
-    of_what = "what was counted"
     if isinstance(result_or_share, PrivateResult):
         if n is not None or epsilon is not None:
             raise ValueError("A PrivateResult knows its own n and epsilon: pass neither.")
-        n, epsilon = _public_facts(result_or_share)
-        value, of_what = float(result_or_share), SHARES[result_or_share.metric]
-        share = value / n if value > 1 else value  # more than 1 is a number of records
+        records, rate, share = _public_facts(result_or_share)
+        of_what = SHARES[result_or_share.metric]
     else:
         if n is None or epsilon is None:
             raise ValueError("Of a bare share pass the number of records, n, and its epsilon.")
-        n, share = check_count(n, "n", _MOST_RECORDS), as_real(result_or_share)
-    rate, miss = float(exact_epsilon(epsilon)), (1 - check_confidence(confidence)) / 2
-    count = _count(share, n)
-    lower, upper = noisy_binomial_limits(count, n, rate, miss_low=miss, miss_high=miss)
-    return Interval(lower, upper, confidence, f"The share of {of_what} {PEOPLE}", estimate=count / n)
+        records, rate = check_count(n, "n", _MOST_RECORDS), float(exact_epsilon(epsilon))
+        share, of_what = as_real(result_or_share), "what was counted"
+    miss, count = (1 - check_confidence(confidence)) / 2, _count(share, records)
+    lower, upper = noisy_binomial_limits(count, records, rate, miss_low=miss, miss_high=miss)
+    return Interval(lower, upper, confidence, f"The share of {of_what} {PEOPLE}", estimate=count / records)
 
 
-def _public_facts(result: PrivateResult) -> tuple[int, float]:
-    """Return n and epsilon of a result, or raise if its law is not that of a noisy count."""
+def _public_facts(result: PrivateResult) -> tuple[int, float, float]:
+    """Return n, the rate of the noise and the share; raise if that is not the share of a noisy count."""
     if result.metric not in SHARES:
         raise ValueError(f"accuracy_interval is for {', '.join(SHARES)}, not for {result.metric}.")
     if result.n is None:
@@ -118,12 +117,24 @@ def _public_facts(result: PrivateResult) -> tuple[int, float]:
             "accuracy_interval needs a public number of records: with neighboring='add_or_remove_one' the "
             "share is a quotient of two noisy numbers."
         )
-    if result.mechanism != "Geometric()":
+    if result.noise is None:
+        raise ValueError(
+            "This result does not tell what is public about its noise: pass share, n and epsilon."
+        )
+    (part,) = result.noise.parts
+    if not (isinstance(part, BoundsNoise) and isinstance(part.mechanism, Geometric)):
         raise ValueError(
             "accuracy_interval needs a release by mechanism='geometric', the default of these metrics: no "
             "other adds noise of a known size to the number of records."
         )
-    return result.n, result.epsilon
+    if part.facts["steps"] != result.n:
+        raise ValueError(
+            "accuracy_interval takes no result with weights or groups: the records must be independent draws "
+            "from one population, one person each, that count alike."
+        )
+    # what was released is the share of wrong labels, whatever the metric makes of it
+    is_score = METRICS[result.metric].greater_is_better
+    return result.n, float(part.epsilon), 1 - part.released if is_score else part.released
 
 
 def _count(share: float, n: int) -> int:

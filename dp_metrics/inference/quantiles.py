@@ -21,7 +21,8 @@ from dp_metrics.mechanisms._hazard_law import TAIL, largest_ratio
 from dp_metrics.mechanisms.order_search import OrderSearch, hazard_miss
 from dp_metrics.release.interval import Interval
 from dp_metrics.release.queries import OrderStatistic
-from dp_metrics.release.release import Plan, Released
+from dp_metrics.release.release import Plan
+from dp_metrics.release.released import Released
 
 __all__ = ["RankSearch", "private_quantile_interval", "quantile_plan", "rank_searches"]
 
@@ -60,7 +61,8 @@ def private_quantile_interval(
         Privacy parameter, > 0: smaller is more private and makes a wider interval.
     max_loss : float or None, default=None
         Public cap of one record's loss, in the units of the loss; larger losses are clipped to it. None:
-        unbounded, which below n * epsilon = 300 makes the upper limit useless. Never read it from the data.
+        unbounded, which makes the upper limit useless where n (1 - q) epsilon is below 150, as it is for the
+        median where n * epsilon is below 300. Never read it from the data.
     confidence : float, default=0.95
         Least probability, strictly between 0 and 1, with which the interval covers the quantile.
     sample_weight : None, default=None
@@ -119,7 +121,9 @@ def private_quantile_interval(
     because at least R records are at or below the quantile, so that each point above it adds r^(k1 - R) or
     more to the hazard of the first search; likewise at most R are below it, for the second. k1 is the largest
     rank, and k2 the smallest, for which the bound is at most half of 1 - confidence. Neither ties nor the
-    fineness of the grid matter. Where n is too small for one of the two, the other has all of epsilon.
+    fineness of the grid matter for that. Without `max_loss` the search from above starts at the largest float,
+    and halts early, at a useless limit that holds all the same, unless some 150 / epsilon records lie above
+    k2. Where n is too small for one of the two ranks, the other has all of epsilon.
 
     References
     ----------

@@ -1,8 +1,9 @@
 """What every mechanism offers, and what several of them share."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import fields
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from dp_metrics._random import RandomState
 from dp_metrics.inputs.epsilon import Epsilon
@@ -15,6 +16,7 @@ __all__ = [
     "MOST_RANKS",
     "NEEDS_LIMIT",
     "BoundsOnly",
+    "Limits",
     "Mechanism",
     "Rule",
     "ceil_ranks",
@@ -82,8 +84,51 @@ NEEDS_LIMIT = (
 """What to say where a public limit is missing."""
 
 
+class Limits(NamedTuple):
+    """Limits of the metric itself, given what was released; they hold together with the asked probability."""
+
+    lower: Any
+    upper: Any
+    note: str = ""  # why one of them is no better than the public range
+
+
 class Rule:
     """A mechanism that is a frozen dataclass; its repr, which histories show, has what is not the default."""
+
+    def noise_limits(
+        self,
+        released: float,
+        public: OutputBounds,
+        epsilon: Epsilon,
+        *,
+        miss: float,
+        drawn: Mapping[str, Any],
+    ) -> Limits:
+        """Return what the noise may have done to a release: limits of the metric of the same records.
+
+        Parameters
+        ----------
+        released : float
+            What was released.
+        public : OutputBounds
+            The public facts of the output bounds, with an estimate of a private number of records if the
+            release used one; nothing else of them is read.
+        epsilon : float
+            Privacy parameter of the release.
+        miss : float
+            Probability, over the noise, with which a limit may be wrong; whatever the records are.
+        drawn : mapping
+            What else was drawn, by name, as in `PrivateResult`.
+
+        Raises
+        ------
+        ValueError
+            If the mechanism has no such limits, or something that was drawn is missing.
+        """
+        raise ValueError(
+            f"{type(self).__name__} has no limits of its noise: its law depends on more than public facts. "
+            "Use 'adaptive', 'hazard', 'geometric' or 'laplace'."
+        )
 
     def __repr__(self) -> str:
         settings = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]

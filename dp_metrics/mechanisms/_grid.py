@@ -16,7 +16,16 @@ from numpy.typing import NDArray
 from dp_metrics.inputs.floats import MAX_FLOAT, Floats
 from dp_metrics.sensitivity.output_bounds import OutputBounds
 
-__all__ = ["BoundedGrid", "EvenGrid", "GeometricGrid", "Grid", "Lattice", "Runs", "bisected"]
+__all__ = [
+    "BoundedGrid",
+    "EvenGrid",
+    "GeometricGrid",
+    "Grid",
+    "Lattice",
+    "Runs",
+    "bisected",
+    "nearest_index",
+]
 
 Integers = NDArray[np.int64]
 
@@ -98,10 +107,18 @@ def bisected(low: Integers, high: Integers, reached: Callable[[Integers], NDArra
     It must be reached at `high`, and above wherever it is reached.
     """
     while (high - low > 1).any():
-        middle = (low + high + 1) // 2  # of neighbours this is the higher one, which then stays
+        middle = low + (high - low + 1) // 2  # of neighbours this is the higher one, which then stays
         there = reached(middle)
         high, low = np.where(there, middle, high), np.where(there, low, middle)
     return high
+
+
+def nearest_index(grid: Grid, value: float) -> int:
+    """Return the number of the output nearest to a value: of an output that was printed and read, its own."""
+    above = int(grid.index_at_least(np.array([value]))[0])
+    candidates = np.clip(np.array([above - 1, above]), grid.first, grid.last)
+    below, at = np.abs(grid.points(candidates) - value).tolist()
+    return int(candidates[0] if below < at else candidates[1])
 
 
 def _next_floats(values: Floats) -> Floats:
@@ -253,6 +270,11 @@ class EvenGrid(_SearchedGrid):
     def last(self) -> int:  # type: ignore[override]
         """Number of the last output."""
         return self.size - 1
+
+    @property
+    def spacing(self) -> float:
+        """Distance of two outputs."""
+        return self.upper / self.last - self.lower / self.last
 
     def points(self, indices: Integers) -> Floats:
         """Return the outputs with these indices."""

@@ -1,19 +1,21 @@
 """The adaptive mechanism: a private scale first, then noise of that scale."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dp_metrics._random import Entropy, RandomState, check_entropy
 from dp_metrics.inputs.epsilon import Epsilon, exact_epsilon
 from dp_metrics.inputs.floats import MAX_FLOAT, Floats
-from dp_metrics.mechanisms._base import MOST_RANKS, Rule, positive_number
+from dp_metrics.mechanisms._base import MOST_RANKS, Limits, Rule, positive_number
 from dp_metrics.mechanisms._grid import Lattice
 from dp_metrics.mechanisms._hazard_law import HazardLaw
+from dp_metrics.mechanisms._hazard_limits import PUBLIC_END, UNBOUNDED
 from dp_metrics.mechanisms._laws import ApproximateLaw, cells
 from dp_metrics.mechanisms.geometric import GeometricLaw, SumsLaw
 from dp_metrics.mechanisms.hazard import Hazard
@@ -146,12 +148,37 @@ class Adaptive(Rule):
 
     def release_with_scale(
         self, output_bounds: OutputBounds, epsilon: Epsilon, entropy: Entropy
-    ) -> tuple[float, float | None]:
-        """Draw one release, and C1 with it, or None where there is one stage; together they cost epsilon."""
+    ) -> tuple[float, dict[str, Any]]:
+        """Draw one release, and what `AdaptiveLaw.release` draws with it; together they cost epsilon."""
         law = self.output_distribution(output_bounds, epsilon)
         if isinstance(law, HazardLaw):
-            return law.release(entropy), None
+            return law.release(entropy), {}
         return law.release(entropy)
+
+    def noise_limits(
+        self,
+        released: float,
+        public: OutputBounds,
+        epsilon: Epsilon,
+        *,
+        miss: float,
+        drawn: Mapping[str, Any],
+    ) -> Limits:
+        """Return the limits of `Hazard` where there is one stage, and those given C1 where there are two.
+
+        Given C1 the noise has a public law, and clipping only lowers a metric: whatever C1 is, what the noise
+        leaves of the clipped metric is a lower limit of the metric. Where C1 is the public limit nothing was
+        clipped, and there is an upper limit too.
+        """
+        law = self.output_distribution(public, epsilon)
+        if isinstance(law, HazardLaw):
+            return Hazard().noise_limits(released, public, epsilon, miss=miss, drawn=drawn)
+        if "scale" not in drawn:
+            raise ValueError(
+                "The limits follow from the scale that the adaptive mechanism drew: call the metric with "
+                "return_result=True, and pass its result."
+            )
+        return law.limits(released, drawn, miss)
 
     def output_distribution(self, output_bounds: OutputBounds, epsilon: Epsilon) -> "HazardLaw | AdaptiveLaw":
         """Return the law of `release`: a `HazardLaw`, or a mixture over C1."""
@@ -260,10 +287,30 @@ class AdaptiveLaw(ApproximateLaw):
         """Return the exact law of the second stage, given what the first has drawn."""
         return self._given(self._clipped(drawn))
 
-    def release(self, entropy: Entropy) -> tuple[float, float]:
-        """Draw a release, and C1 with it."""
+    def release(self, entropy: Entropy) -> tuple[float, dict[str, Any]]:
+        """Draw a release; with it C1, the "scale", and with a private n both noisy "sums"."""
         clipped = self._clipped(self.first.release(entropy))
-        return self._given(clipped).release(entropy), _scale(clipped)
+        law, drawn = self._given(clipped), {"scale": _scale(clipped)}
+        if isinstance(law, GeometricLaw):
+            return law.release(entropy), drawn
+        value, noisy = law.release(entropy)
+        return value, {**drawn, "sums": noisy}
+
+    def limits(self, released: float, drawn: Mapping[str, Any], miss: float) -> Limits:
+        """Return limits of the metric given what was drawn; of the law only public facts are read."""
+        scale, limit = drawn["scale"], self._extremes.limit
+        largest = _rounded(Fraction(limit) ** 2) if self._extremes.are_widths else limit
+        is_clipped = scale < largest
+        each, law = (miss if is_clipped else miss / 2), self.given(scale)
+        if isinstance(law, SumsLaw):
+            lower, upper, _ = law.limits(drawn["sums"], each)
+        else:
+            # half a step where the clipped sum was rounded, one more where C1 was
+            lower, upper, _ = law.limits(released, each, rounding=1.5)
+        if not is_clipped:
+            return Limits(lower, upper)
+        end = math.inf if self._limit >= MAX_FLOAT else self._limit
+        return Limits(lower, end, UNBOUNDED if end == math.inf else PUBLIC_END)
 
     def scale(self, drawn: float) -> float:
         """Return C1 for what the first stage has drawn."""

@@ -1,22 +1,24 @@
 """The geometric mechanism: Laplace noise on a public lattice, exact as executed."""
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
 from dp_metrics._random import Entropy, RandomState, check_entropy, discrete_laplace
 from dp_metrics.inputs.epsilon import Epsilon, exact_epsilon
 from dp_metrics.inputs.floats import Floats
-from dp_metrics.mechanisms._base import BoundsOnly, require_bounded, require_public_n
-from dp_metrics.mechanisms._grid import EvenGrid, Grid, Integers
+from dp_metrics.mechanisms._base import BoundsOnly, Limits, require_bounded, require_public_n
+from dp_metrics.mechanisms._grid import EvenGrid, Integers, Lattice, nearest_index
 from dp_metrics.mechanisms._laws import ApproximateLaw, GridLaw, cells, laplace_quantiles
 from dp_metrics.sensitivity.exact import rounded_quotient
 from dp_metrics.sensitivity.noisy_sums import FINENESS, Sums
 from dp_metrics.sensitivity.output_bounds import OutputBounds
 
-__all__ = ["Geometric", "GeometricLaw", "SumsLaw"]
+__all__ = ["Geometric", "GeometricLaw", "SumsLaw", "largest_noise"]
 
 _CELLS = {1: (256, 36), 2: (32, 12), 3: (12, 6)}  # even ones and octaves, for each of so many noisy numbers
 _FARTHEST = 2.0**60  # noise in steps, so that the law of it can be computed
@@ -86,6 +88,38 @@ class Geometric(BoundsOnly):
             EvenGrid(*output_bounds.output_range, steps + 1), centre, exact_epsilon(epsilon) / change
         )
 
+    def noise_limits(
+        self,
+        released: float,
+        public: OutputBounds,
+        epsilon: Epsilon,
+        *,
+        miss: float,
+        drawn: Mapping[str, Any],
+    ) -> Limits:
+        """Return limits on either side, each missed with probability `miss` / 2 at most."""
+        law = self.output_distribution(public, epsilon)
+        if public.output_range[0] == public.output_range[1]:
+            return Limits(*public.output_range)
+        rounding = 0.0 if public.steps is not None else 0.5
+        return law.limits(released, miss / 2, rounding=rounding)
+
+
+def largest_noise(rate: Fraction | float, miss: float) -> int:
+    """Return the smallest j >= 0 with P(noise > j) <= miss, for two-sided geometric noise of this rate.
+
+    With q = exp(-rate) that probability is q^(j + 1) / (1 + q), on either side.
+    """
+    rate = float(rate)
+
+    def log_tail(j: int) -> float:
+        return -rate * (j + 1) - math.log1p(math.exp(-rate))
+
+    j = max(math.ceil(-(math.log(miss) + math.log1p(math.exp(-rate))) / rate) - 2, 0)
+    while log_tail(j) > math.log(miss):  # at most a few steps: the quotient above is off by its rounding
+        j += 1 + int(j * 2.0**-50)
+    return j
+
 
 def _rounding(low: Fraction, high: Fraction) -> Fraction:
     """Return how much more than the stated sensitivity a metric may move between neighbours.
@@ -101,7 +135,7 @@ class GeometricLaw(GridLaw):
 
     Parameters
     ----------
-    grid : Grid
+    grid : EvenGrid or Lattice
         Public outputs.
     centre : int
         Number of the metric's own place on the grid.
@@ -109,13 +143,36 @@ class GeometricLaw(GridLaw):
         A noise of k places has probability proportional to exp(-rate * abs(k)).
     """
 
-    def __init__(self, grid: Grid, centre: int, rate: Fraction) -> None:
+    grid: EvenGrid | Lattice
+
+    def __init__(self, grid: EvenGrid | Lattice, centre: int, rate: Fraction) -> None:
         self.grid, self.centre, self.rate = grid, centre, rate
 
     def release(self, entropy: Entropy) -> float:
         """Draw an output."""
         number = self.centre + discrete_laplace(entropy, self.rate)
         return float(self.grid.points(np.array([min(max(number, self.grid.first), self.grid.last)]))[0])
+
+    def limits(self, released: float, miss: float, *, rounding: float) -> Limits:
+        """Return limits of what is a place on the grid plus `centre`, each missed with this probability.
+
+        Parameters
+        ----------
+        released : float
+            An output.
+        miss : float
+            Of one limit.
+        rounding : float
+            By how many places the centre may differ from the metric.
+        """
+        away = largest_noise(self.rate, miss) + rounding
+        place = int(nearest_index(self.grid, released)) - self.centre
+        low, high = (float(self.grid.points(np.array([end]))[0]) for end in (self.grid.first, self.grid.last))
+        lower, upper = (low + (place + end) * self.grid.spacing for end in (-away, away))
+        # an output at the upper end stands for all noisy places from there on
+        if place + self.centre >= self.grid.last:
+            upper = high
+        return Limits(min(max(lower, low), high), min(max(upper, low), high))
 
     def outcomes(self) -> tuple[Floats, Floats]:
         """Return outputs that stand for cells of probability, and the probability of each."""
@@ -158,11 +215,32 @@ class SumsLaw(ApproximateLaw):
     def __init__(self, sums: Sums, epsilon: Fraction) -> None:
         self.sums, self.rate = sums, epsilon / sums.sensitivity
 
-    def release(self, entropy: Entropy) -> float:
-        """Draw an outcome."""
+    def release(self, entropy: Entropy) -> tuple[float, list[int]]:
+        """Draw an outcome, and the noisy whole numbers with it, which tell it."""
         noisy = [value + discrete_laplace(entropy, self.rate) for value in self.sums.values]
         # saturated: at the smallest epsilon noise may be larger than any float
-        return float(self.sums.combine(*(np.float64(rounded_quotient(value, 1)) for value in noisy)))
+        return float(self.sums.combine(*(np.float64(rounded_quotient(value, 1)) for value in noisy))), noisy
+
+    def limits(self, noisy: Sequence[int], miss: float) -> Limits:
+        """Return limits of what is computed from noisy whole numbers, each missed with this probability.
+
+        Raises
+        ------
+        ValueError
+            If the result does not rise or fall with each of the whole numbers.
+        """
+        rises = self.sums.rises
+        if not rises:
+            raise ValueError(
+                "With a private number of records a variance is computed from three noisy sums, of which it "
+                "is no monotone function: it has no limits here. Use mechanism='hazard'."
+            )
+        # half a step of rounding on the way to the lattice
+        away = largest_noise(self.rate, miss / len(rises)) + 0.5
+        signs = np.where(rises, 1.0, -1.0)
+        centre = np.array([rounded_quotient(value, 1) for value in noisy])
+        lower, upper = (float(self.sums.combine(*(centre + side * signs * away))) for side in (-1.0, 1.0))
+        return Limits(lower, upper)
 
     def outcomes(self) -> tuple[Floats, Floats]:
         """Return outcomes that stand for the law, and the probability of each."""

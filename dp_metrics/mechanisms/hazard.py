@@ -1,17 +1,20 @@
 """Hazard selection: one search along a public grid."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
 from dp_metrics._random import RandomState, check_entropy
 from dp_metrics.inputs.epsilon import Epsilon, exact_epsilon
-from dp_metrics.mechanisms._base import BoundsOnly, ceil_ranks, positive_number
+from dp_metrics.mechanisms._base import BoundsOnly, Limits, ceil_ranks, positive_number
 from dp_metrics.mechanisms._grid import BoundedGrid, GeometricGrid, Grid, Runs
 from dp_metrics.mechanisms._hazard_law import PEAK, TAIL, HazardLaw, largest_ratio
+from dp_metrics.mechanisms._hazard_limits import hazard_limits
 from dp_metrics.sensitivity.output_bounds import OutputBounds
 
 __all__ = ["Hazard"]
@@ -127,6 +130,27 @@ class Hazard(BoundsOnly):
         return HazardLaw(
             grid, Runs.from_bounds(grid, output_bounds), largest_ratio(share), output_bounds.monotonic
         )
+
+    def noise_limits(
+        self,
+        released: float,
+        public: OutputBounds,
+        epsilon: Epsilon,
+        *,
+        miss: float,
+        drawn: Mapping[str, Any],
+    ) -> Limits:
+        """Return a lower limit; for a mean of losses with a public cap both, each missed by `miss` / 2."""
+        ranks = 0  # the limits of a mean come from its least favourable data, at the ranks of the release
+        if public.is_mean:
+            ranks = self.count_ranks(
+                epsilon, n=public.n, monotonic=public.monotonic, output_range=public.output_range
+            )
+
+        def law(output_bounds: OutputBounds) -> HazardLaw:
+            return self.output_distribution(output_bounds, epsilon)
+
+        return hazard_limits(law, released, public, ranks, miss)
 
     def _resolution(self, eps2: float, n: int | None) -> float:
         if self.resolution is not None:

@@ -1,7 +1,9 @@
 """The Laplace mechanism with global sensitivity: the textbook baseline."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -9,7 +11,7 @@ from numpy.typing import ArrayLike
 from dp_metrics._random import RandomState, check_entropy, uniforms
 from dp_metrics.inputs.epsilon import Epsilon, check_epsilon
 from dp_metrics.inputs.floats import MAX_FLOAT, Floats
-from dp_metrics.mechanisms._base import BoundsOnly, require_bounded, require_public_n
+from dp_metrics.mechanisms._base import BoundsOnly, Limits, require_bounded, require_public_n
 from dp_metrics.sensitivity.output_bounds import OutputBounds
 
 __all__ = ["Laplace", "LaplaceLaw"]
@@ -65,6 +67,21 @@ class Laplace(BoundsOnly):
         if output_bounds.sensitivity > 0:
             scale = max(scale, math.ulp(0.0))
         return LaplaceLaw(output_bounds.value, scale, output_bounds.output_range)
+
+    def noise_limits(
+        self,
+        released: float,
+        public: OutputBounds,
+        epsilon: Epsilon,
+        *,
+        miss: float,
+        drawn: Mapping[str, Any],
+    ) -> Limits:
+        """Return limits on either side, each missed with probability `miss` / 2 at most."""
+        low, high = public.output_range
+        # clamping to the range only moves a release towards the metric
+        away = self.output_distribution(public, epsilon).scale * math.log(1 / miss)
+        return Limits(max(released - away, low), min(released + away, high))
 
 
 class LaplaceLaw:

@@ -156,6 +156,17 @@ class Metric:
         result = release.run(self.planned(data, options, private_n=release.private_n))
         return result if return_result else result.value
 
+    def made_up(self, n: int, options: Mapping[str, Any]) -> tuple[Any, ...]:
+        """Return valid data of n made-up records: what is public about a release follows from any data."""
+        data = self.from_unit(np.zeros(n))
+        if options.get("labels") is None:
+            return data
+        known = np.unique(options["labels"])
+        true = np.full(n, known[0])
+        if self.predicts_labels:
+            return true, true
+        return true, np.zeros((n, known.size)) if known.size > 2 else np.zeros(n)
+
     def planned(self, data: Sequence[Any], options: Mapping[str, Any], *, private_n: bool) -> Plan:
         """Return what a call releases, or raise if the data or the options are invalid."""
         # whoever made NumPy raise or warn of overflows would learn of the data

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, TypeAlias
 
@@ -12,8 +13,11 @@ from dp_metrics.inputs.floats import MAX_FLOAT, Floats
 from dp_metrics.inputs.losses import Loss, RecordLoss, largest_error, squared_error
 from dp_metrics.inputs.options import check_groups, check_multioutput, check_sample_weight, check_share
 from dp_metrics.inputs.records import as_targets, check_bounds, check_max_loss, float_block
+from dp_metrics.mechanisms._base import Limits
+from dp_metrics.release.noise import Noise
 from dp_metrics.release.queries import MeanLoss, Variance
-from dp_metrics.release.release import Plan, Released
+from dp_metrics.release.release import Plan
+from dp_metrics.release.released import Monotone, Released
 
 __all__ = ["error_plan", "r2_from_parts", "r2_plan", "root_plan"]
 
@@ -51,18 +55,15 @@ def error_plan(
         raise ValueError("y_true and y_pred should be 1d arrays.")
     record_loss = pairs.record_loss(loss, max_loss, check)
     if isinstance(pairs.output_weights, str):
-        return Plan(pairs.each(record_loss), lambda released: np.array(released.values))
+        return Plan(pairs.each(record_loss), Monotone(_each))
     return Plan((pairs.query(record_loss, pairs.true, pairs.pred),))
 
 
 def root_plan(loss: Loss, y_true: ArrayLike, y_pred: ArrayLike, **options: Any) -> Plan:
     """Return the plan of the root of the mean loss of each output, and of the average of the roots."""
     pairs = _Pairs(y_true, y_pred, **options)
-
-    def roots(released: Released) -> Any:
-        return _combined([math.sqrt(value) for value in released.values], pairs.output_weights)
-
-    return Plan(pairs.each(pairs.record_loss(loss)), roots)
+    roots = partial(_roots, output_weights=pairs.output_weights)
+    return Plan(pairs.each(pairs.record_loss(loss)), Monotone(roots))
 
 
 def r2_plan(
@@ -75,14 +76,9 @@ def r2_plan(
     pairs = _Pairs(y_true, y_pred, **options)
     k = pairs.outputs
     variances = [Variance(column, pairs.bounds, "y_true") for column in _columns(pairs.true)]
-
-    def scores(released: Released) -> Any:
-        parts = zip(released.values[:k], released.values[k:], strict=True)
-        return _combined([r2_from_parts(error, variance) for error, variance in parts], pairs.output_weights)
-
     return Plan(
         (*pairs.each(pairs.record_loss(squared_error)), *variances),
-        scores,
+        _Scores(pairs.output_weights),
         shares=(share / k,) * k + ((1 - share) / k,) * k,
     )
 
@@ -93,6 +89,53 @@ def r2_from_parts(error: float, variance: float) -> float:
         return 1.0 if error == 0 else 0.0
     # Python divides floats without a warning; what overflows is infinite
     return max(1.0 - error / variance, -MAX_FLOAT)
+
+
+def _each(released: Released) -> Floats:
+    return np.array(released.values)
+
+
+def _roots(released: Released, output_weights: OutputWeights) -> Any:
+    return _combined([math.sqrt(value) for value in released.values], output_weights)
+
+
+@dataclass(frozen=True)
+class _Scores:
+    """R^2 of each output from errors, which come first, and variances; averaged as the weights say."""
+
+    output_weights: OutputWeights
+
+    def __call__(self, released: Released) -> Any:
+        """Return the scores, or their average."""
+        k = len(released.values) // 2
+        parts = zip(released.values[:k], released.values[k:], strict=True)
+        return _combined([r2_from_parts(error, variance) for error, variance in parts], self.output_weights)
+
+    def limits(self, parts: Sequence[Noise], released: Released, miss: float) -> Limits:
+        """Return limits: with the largest errors and the smallest variances, and the other way round."""
+        of_parts = [part.limits(miss / len(parts)) for part in parts]
+        k = len(parts) // 2
+        ends = [_score_limits(*pair) for pair in zip(of_parts[:k], of_parts[k:], strict=True)]
+        lower, upper = (_combined([end[side] for end in ends], self.output_weights) for side in (0, 1))
+        missing = np.array([end[0] <= -MAX_FLOAT for end in ends])
+        if not missing.any():
+            return Limits(lower, upper)
+        if isinstance(lower, np.ndarray):
+            return Limits(np.where(missing, -np.inf, lower), upper, _NO_LOWER)
+        return Limits(-math.inf, upper, _NO_LOWER)
+
+
+_NO_LOWER = "The lower limit is missing: the error has no upper limit, or the variance may be 0."
+
+
+def _score_limits(error: Limits, variance: Limits) -> tuple[float, float]:
+    """Return limits of 1 - error / variance; where the variance is 0 that is 1 or 0 by definition."""
+    may_vanish = variance.lower <= 0
+    lower = -MAX_FLOAT if may_vanish else max(1 - error.upper / variance.lower, -MAX_FLOAT)
+    if error.lower <= 0:
+        return lower, 1.0
+    upper = max(1 - error.lower / variance.upper if variance.upper > 0 else 0.0, -MAX_FLOAT)
+    return lower, max(upper, 0.0) if may_vanish else upper
 
 
 class _Pairs:

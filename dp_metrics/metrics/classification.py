@@ -30,7 +30,8 @@ from dp_metrics.inputs.records import as_probabilities, check_max_loss, check_sa
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.metrics._catalogue import WEIGHTS, Metric
 from dp_metrics.release.queries import MeanLoss
-from dp_metrics.release.release import Plan, Released
+from dp_metrics.release.release import Plan
+from dp_metrics.release.released import Monotone, Released
 
 __all__ = [
     "LabelledProbabilities",
@@ -118,13 +119,16 @@ def _is_not_most_probable(codes: NDArray[np.intp], proba: Floats) -> Floats:
 
 def mean_plan(query: MeanLoss, normalize: Any, *, is_score: bool = False) -> Plan:
     """Return the plan of a mean, or for a score of 1 minus the mean, or of n times that."""
+    result = partial(_mean_or_sum, normalize=bool(normalize), is_score=is_score)
+    return Plan((query,), Monotone(result, rises=not is_score))
 
-    def postprocess(released: Released) -> float:
-        mean = 1.0 - released.values[0] if is_score else released.values[0]
-        # the total weight is public; with a private n no option asks for the sum
-        return float(mean if normalize else min(mean * released.queries[0].total_weight, MAX_FLOAT))
 
-    return Plan((query,), postprocess)
+def _mean_or_sum(released: Released, normalize: bool, is_score: bool) -> float:
+    mean = 1.0 - released.values[0] if is_score else released.values[0]
+    if normalize:
+        return float(mean)
+    assert released.total_weight is not None  # with a private n no option asks for the sum
+    return float(min(mean * released.total_weight, MAX_FLOAT))
 
 
 def _log_loss_plan(

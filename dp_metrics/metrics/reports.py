@@ -22,7 +22,8 @@ from dp_metrics.metrics.classification import LabelledProbabilities
 from dp_metrics.metrics.labels.counts import Confusion, Counts, confusion_plan, confusion_row, matrix_layout
 from dp_metrics.metrics.labels.formulas import ratio
 from dp_metrics.release.queries import Query, Variance
-from dp_metrics.release.release import Plan, Released
+from dp_metrics.release.release import Plan
+from dp_metrics.release.released import Released
 
 __all__ = ["private_classification_report", "private_probability_report", "private_regression_report"]
 
@@ -324,13 +325,18 @@ def _labels_plan(
     if math.isnan(undefined):
         raise ValueError("zero_division must be 0, 1 or 'warn' in a report.")
 
-    def formula(counts: Counts) -> dict[str, Any] | str:
-        table = _label_table(counts, names, undefined)
-        return table if output_dict else _label_text(table, names, decimals)
-
-    return confusion_plan(
-        y_true, y_pred, Confusion(matrix_layout(known.size), formula, known), private_n=private_n
+    result = partial(
+        _label_result, names=names, undefined=undefined, digits=None if output_dict else decimals
     )
+    confusion = Confusion(matrix_layout(known.size), result, known, is_monotone=False)
+    return confusion_plan(y_true, y_pred, confusion, private_n=private_n)
+
+
+def _label_result(
+    counts: Counts, names: Sequence[str], undefined: float, digits: int | None
+) -> dict[str, Any] | str:
+    table = _label_table(counts, names, undefined)
+    return table if digits is None else _label_text(table, names, digits)
 
 
 _MEANS = ("accuracy", "macro avg", "weighted avg")

@@ -18,7 +18,8 @@ from dp_metrics.inputs.scalars import as_real
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.metrics._catalogue import UNIT, WEIGHTS, Metric
 from dp_metrics.release.queries import MeanLoss, OrderStatistic, Variance
-from dp_metrics.release.release import Plan, Released
+from dp_metrics.release.release import Plan
+from dp_metrics.release.released import Monotone, Released
 
 __all__ = ["private_mean", "private_quantile", "private_std", "private_variance"]
 
@@ -34,13 +35,16 @@ def _variance_plan(
     query = Variance(as_vector(x, "x", private_n=private_n), check_bounds(bounds))
     if not private_n and not freedom < query.n:
         raise ValueError("ddof must be smaller than the number of samples.")
-    return Plan((query,), partial(_with_freedom, ddof=freedom, of_variance=of_variance))
+    return Plan((query,), Monotone(partial(_with_freedom, ddof=freedom, of_variance=of_variance)))
 
 
 def _with_freedom(released: Released, ddof: float, of_variance: Callable[[float], float]) -> float:
     """Return the metric of the variance with these delta degrees of freedom; with any, n is public."""
-    variance, n = released.values[0], released.queries[0].n
-    return of_variance(variance if ddof == 0 else min(variance * (n / (n - ddof)), MAX_FLOAT))
+    variance, n = released.values[0], released.public_n
+    if ddof:
+        assert n is not None
+        variance = min(variance * (n / (n - ddof)), MAX_FLOAT)
+    return of_variance(variance)
 
 
 VARIANCE = Metric(
@@ -266,7 +270,7 @@ def _mean_plan(
     above = partial(_above, low=low, high=high)
     record_loss = RecordLoss(above, reads=(partial(float_block, name="x"),), cap=_width(low, high))
     query = MeanLoss(record_loss, (values,), weights, check_groups(groups, values))
-    return Plan((query,), lambda released: min(low + released.values[0], high))
+    return Plan((query,), Monotone(partial(_shifted, low=low, high=high)))
 
 
 MEAN = Metric(
@@ -382,7 +386,7 @@ def _quantile_plan(x: ArrayLike, *, private_n: bool, q: Any, bounds: Any) -> Pla
     values = check_vector(x, "x")
     k = max(math.ceil(values.size * share - 1), 0) + 1  # as numpy rounds it
     query = OrderStatistic(_above(values, low, high), k, _width(low, high))
-    return Plan((query,), lambda released: min(low + released.values[0], high))
+    return Plan((query,), Monotone(partial(_shifted, low=low, high=high)))
 
 
 QUANTILE = Metric(
@@ -479,6 +483,11 @@ def private_quantile(
     True
     """
     return QUANTILE.release(locals())
+
+
+def _shifted(released: Released, low: float, high: float) -> float:
+    """Return what was released above the public lower bound."""
+    return float(min(low + released.values[0], high))
 
 
 def _above(values: NDArray[np.float64], low: float, high: float) -> Floats:

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from dp_metrics._random import Entropy, discrete_laplaces, zero_sum_laplaces
 from dp_metrics.mechanisms import Adaptive, Mechanism
 from dp_metrics.mechanisms.geometric import SumsLaw
+from dp_metrics.release.noise import BoundsNoise, CountsNoise, Noise, SumsNoise
 from dp_metrics.sensitivity.output_bounds import OutputBounds
 
 __all__ = ["BoundsDraw", "Draw", "SumsDraw", "VectorDraw", "rehearse_law"]
@@ -31,6 +32,10 @@ class Draw(Protocol):
 
         Returns what is released, and by name what else was drawn for it and may be published.
         """
+        ...
+
+    def noise(self, value: Any, drawn: Mapping[str, Any], count: int | None) -> Noise:
+        """Return what is public about the noise of a release: what was drawn, and settings; nothing else."""
         ...
 
 
@@ -74,9 +79,12 @@ class BoundsDraw:
         """Draw one number."""
         output_bounds = self.with_count(count)
         if isinstance(self.mechanism, Adaptive):
-            value, scale = self.mechanism.release_with_scale(output_bounds, self.epsilon, entropy)
-            return value, {} if scale is None else {"scale": scale}
+            return self.mechanism.release_with_scale(output_bounds, self.epsilon, entropy)
         return self.mechanism.release(output_bounds, self.epsilon, entropy), {}
+
+    def noise(self, value: float, drawn: Mapping[str, Any], count: int | None) -> BoundsNoise:
+        """Return what is public about the noise."""
+        return BoundsNoise(value, self.with_count(count).facts(), self.mechanism, self.epsilon, dict(drawn))
 
     def with_count(self, count: int | None) -> OutputBounds:
         """Return the output bounds, with an estimate of a private number of records if one is used."""
@@ -114,8 +122,14 @@ class SumsDraw:
         """Do nothing: no public setting can fail."""
 
     def __call__(self, entropy: Entropy, count: int | None) -> tuple[float, Mapping[str, Any]]:
-        """Draw one number."""
-        return self.sums_law.release(entropy), {}
+        """Draw one number, and the noisy sums that tell it."""
+        value, noisy = self.sums_law.release(entropy)
+        return value, {"sums": noisy}
+
+    def noise(self, value: float, drawn: Mapping[str, Any], count: int | None) -> SumsNoise:
+        """Return what is public about the noise."""
+        sums = self.sums_law.sums
+        return SumsNoise(drawn["sums"], sums.combine, sums.rises, self.sums_law.rate)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -162,3 +176,7 @@ class VectorDraw:
             noise = [z for size, rate in self.rates for z in discrete_laplaces(entropy, rate, size)]
         noisy = [value + z for value, z in zip(self.values, noise, strict=True)]
         return tuple(noisy), {"counts": noisy} if self.shown else {}
+
+    def noise(self, value: tuple[int, ...], drawn: Mapping[str, Any], count: int | None) -> CountsNoise:
+        """Return what is public about the noise."""
+        return CountsNoise(value, self.rates, self.zero_sum)

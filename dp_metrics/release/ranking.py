@@ -17,6 +17,7 @@ from dp_metrics.inputs.floats import Floats
 from dp_metrics.mechanisms import Hazard, Mechanism
 from dp_metrics.mechanisms._laws import ApproximateLaw, cells, laplace_quantiles
 from dp_metrics.release.draws import Draw, rehearse_law
+from dp_metrics.release.noise import BoundsNoise
 from dp_metrics.release.queries import BoundsQuery
 from dp_metrics.sensitivity.noisy_sums import Sums
 from dp_metrics.sensitivity.output_bounds import OutputBounds
@@ -187,6 +188,13 @@ class RankingDraw:
         mechanism = self.rule.given(self.rule.smaller(sizes))
         value = mechanism.release(self.output_bounds, self.rule.hazard_epsilon, entropy)
         return value, dict(zip(("positives", "negatives"), sizes, strict=False))
+
+    def noise(self, value: float, drawn: Mapping[str, Any], count: int | None) -> BoundsNoise:
+        """Return what is public about the noise of the number, given the noisy sizes."""
+        mechanism = self.rule.given(self.rule.smaller(tuple(drawn.values())))
+        return BoundsNoise(
+            value, self.output_bounds.facts(), mechanism, self.rule.hazard_epsilon, dict(drawn)
+        )
 
     def law_given(self, smaller: int) -> Any:
         """Return the exact law of the number, given a size of the smaller class."""

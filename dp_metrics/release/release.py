@@ -6,7 +6,7 @@ raise.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import chain
 from typing import Any
@@ -22,44 +22,13 @@ from dp_metrics.mechanisms import Geometric, Laplace, Mechanism, get_mechanism
 from dp_metrics.release.draws import BoundsDraw, Draw
 from dp_metrics.release.queries import BoundsQuery, Query
 from dp_metrics.release.ranking import RankingDraw
+from dp_metrics.release.released import Monotone, Released, ResultNoise, only
 from dp_metrics.release.result import PrivateResult
 
-__all__ = ["COUNT_SHARE", "Plan", "Release", "Released", "drawn_by"]
+__all__ = ["COUNT_SHARE", "Plan", "Release", "drawn_by"]
 
 COUNT_SHARE = Fraction(1, 20)  # of epsilon, for the number of records where it is private and needed
 _LARGEST_COUNT = 1 << 53
-
-
-@dataclass(frozen=True, repr=False, eq=False)
-class Released:
-    """What was released, and what is public about it: all that a result may be computed from.
-
-    Parameters
-    ----------
-    values : sequence
-        A number, or a tuple of whole numbers, for each query.
-    queries : sequence of Query
-        The queries, of which only public facts may be read, such as a public n.
-    epsilon : Fraction
-        What all of it cost.
-    neighboring : str
-        The neighbouring relation.
-    """
-
-    values: Sequence[Any]
-    queries: Sequence[Any]
-    epsilon: Fraction
-    neighboring: str
-
-    @property
-    def public_n(self) -> int | None:
-        """Number of records, where that is public: nothing else may be made of the true one."""
-        return self.queries[0].n if self.neighboring == "replace_one" else None
-
-
-def _only(released: Released) -> Any:
-    """Return what is released, where that is one number."""
-    return released.values[0]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -71,7 +40,7 @@ class Plan:
     queries : tuple of Query
         What to release about the same records, at epsilon together.
     postprocess : callable, default=the one number that is released
-        The result of a `Released`.
+        The result of a `Released`; a `Traced` one has limits of its noise too.
     shares : tuple of Fraction or None, default=None
         Positive parts of epsilon, with sum 1; None for equal ones.
     mechanisms : tuple of (str, Mechanism or None), default=()
@@ -79,7 +48,7 @@ class Plan:
     """
 
     queries: tuple[Query, ...]
-    postprocess: Callable[[Released], Any] = _only
+    postprocess: Callable[[Released], Any] = field(default_factory=lambda: Monotone(only))
     shares: tuple[Fraction, ...] | None = None
     mechanisms: tuple[str | Mechanism | None, ...] = ()
 
@@ -196,9 +165,16 @@ class Release:
             draw.rehearse()
         return draws, rules, for_count
 
+    def released(self, plan: Plan, values: Sequence[Any]) -> Released:
+        """Return released numbers with what is public about them."""
+        query = plan.queries[0]
+        n = None if self.private_n else query.n
+        weight = None if self.private_n else getattr(query, "total_weight", None)
+        return Released(values, n, weight, self.epsilon, self._neighboring)
+
     def result(self, plan: Plan, values: Sequence[Any]) -> Any:
         """Return what released numbers become."""
-        return plan.postprocess(Released(values, plan.queries, self.epsilon, self._neighboring))
+        return plan.postprocess(self.released(plan, values))
 
     def warn_of_noise(self, plan: Plan, draws: Sequence[Draw]) -> None:
         """Warn before the spend if public numbers alone tell that a release will be mostly noise."""
@@ -241,8 +217,12 @@ class Release:
         values, others = zip(*(draw(self._entropy, count) for draw in draws), strict=True)
         for name in dict.fromkeys(chain.from_iterable(others)):
             drawn[name] = others[0][name] if len(others) == 1 else [other.get(name) for other in others]
+        released = self.released(plan, values)
+        described = [
+            draw.noise(value, other, count) for draw, value, other in zip(draws, values, others, strict=True)
+        ]
         return PrivateResult(
-            value=self.result(plan, values),
+            value=plan.postprocess(released),
             epsilon=float(self.epsilon),
             n=None if self.private_n else queries[0].n,
             neighboring=self._neighboring,
@@ -250,4 +230,5 @@ class Release:
             drawn=drawn,
             metric=self.metric,
             label=self._label,
+            noise=ResultNoise.of(plan.postprocess, described, released),
         )

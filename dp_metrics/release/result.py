@@ -8,6 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from dp_metrics.release.interval import Interval
+from dp_metrics.release.released import ResultNoise
+
 __all__ = ["PrivateResult"]
 
 
@@ -29,14 +32,17 @@ class PrivateResult:
         What drew the value, or the mechanisms that drew its parts.
     drawn : mapping
         What else was drawn, under the same epsilon: "count", the noisy number of records where the true one
-        is private; "scale", the C1 of `Adaptive`, how much the largest records count for at most; "counts",
-        the noisy counts, whole numbers without bias, of which the value is made; "positives" and, where the
-        number of records is private, "negatives", the noisy sizes of the two classes of an AUC, from which
-        its grid follows. If the value has several parts, lists of these, with None for parts that drew none.
+        is private; "scale", the C1 of `Adaptive`, how much the largest records count for at most; "counts"
+        and "sums", the noisy counts or sums, whole numbers without bias, of which the value is made;
+        "positives" and, where the number of records is private, "negatives", the noisy sizes of the two
+        classes of an AUC, from which its grid follows. If the value has several parts, lists of these, with
+        None for parts that drew none.
     metric : str
         Name of the metric.
     label : str or None
         The label of the spend, if one was given.
+    noise : ResultNoise or None, default=None
+        What `noise_interval` needs. Public, as the rest is; not in `to_dict` and `to_json`.
 
     Notes
     -----
@@ -60,6 +66,7 @@ class PrivateResult:
     drawn: Mapping[str, Any] = field(default_factory=dict)
     metric: str
     label: str | None = None
+    noise: ResultNoise | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "drawn", MappingProxyType(dict(self.drawn)))
@@ -69,7 +76,29 @@ class PrivateResult:
         return float(self.value)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (self.to_dict(),)
+        return _restored, ({**self.to_dict(), "noise": self.noise},)
+
+    def noise_interval(self, confidence: float = 0.95) -> Interval:
+        """Return limits of the exact metric of these records, as `dp_metrics.noise_interval` does.
+
+        Parameters
+        ----------
+        confidence : float, default=0.95
+            Probability, over the noise, with which all limits hold, whatever the records are.
+
+        Returns
+        -------
+        Interval
+            Unpacks as lower, upper. A limit that cannot be told is infinite or the end of the public range.
+
+        Raises
+        ------
+        ValueError
+            If the metric has no such limits, or the confidence does not lie strictly between 0 and 1.
+        """
+        if self.noise is None:
+            raise ValueError("This result does not tell what is public about its noise.")
+        return self.noise.interval(self.metric, confidence)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields by name.
@@ -79,7 +108,8 @@ class PrivateResult:
         dict
             The fields; the value as the metric gave it.
         """
-        return {one.name: getattr(self, one.name) for one in fields(self)} | {"drawn": dict(self.drawn)}
+        names = (one.name for one in fields(self) if one.name != "noise")
+        return {name: getattr(self, name) for name in names} | {"drawn": dict(self.drawn)}
 
     def to_json(self) -> str:
         """Return the fields as JSON.

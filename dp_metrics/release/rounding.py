@@ -11,6 +11,7 @@ from dp_metrics._random import Entropy, are_below, discrete_laplace
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.release.draws import Draw
+from dp_metrics.release.noise import CountsNoise
 
 __all__ = ["RoundedCount", "RoundedDraw"]
 
@@ -89,3 +90,7 @@ class RoundedDraw:
         """Draw the noisy count."""
         ones = int(np.count_nonzero(are_below(entropy, self.values, self.limit)))
         return ones + discrete_laplace(entropy, self.rate), {}
+
+    def noise(self, value: int, drawn: Mapping[str, Any], count: int | None) -> CountsNoise:
+        """Return what is public about the noise of the count; the rounding is not part of it."""
+        return CountsNoise((value,), ((1, self.rate),), False)

@@ -97,9 +97,8 @@ def calibration_sums(total: int, n: int) -> Sums:
     steps = (2 * FINENESS * total + _ONE) // (2 * _ONE)
     value = rounded_quotient(total, n << UNIT_BITS) if n else 0.0
     whole = n * FINENESS
-    return Sums(
-        (whole + steps, whole - steps), 2 * FINENESS, partial(_share, least=2.0 * FINENESS), 1.0, value
-    )
+    combine = partial(_share, least=2.0 * FINENESS)
+    return Sums((whole + steps, whole - steps), 2 * FINENESS, combine, 1.0, value, (True, False))
 
 
 def _share(above: Floats, below: Floats, *, least: float) -> Floats:

@@ -38,6 +38,8 @@ class Sums:
         Public limit of the metric.
     value : float
         The metric itself, without rounding to the lattice: private.
+    rises : tuple of bool, default=()
+        For each of the values whether the metric rises with it, or falls; empty if it does neither.
     """
 
     values: tuple[int, ...]
@@ -45,6 +47,7 @@ class Sums:
     combine: Callable[..., Floats]
     limit: float
     value: float
+    rises: tuple[bool, ...] = ()
 
 
 def ratio_sums(total: int, most: int, n: int, scale: float, limit: float) -> Sums:
@@ -66,7 +69,7 @@ def ratio_sums(total: int, most: int, n: int, scale: float, limit: float) -> Sum
     steps = (2 * FINENESS * total + most) // (2 * most)
     combine = partial(_ratio, scale=scale, limit=limit)
     value = scale * rounded_quotient(total, max(n, 1) * most)
-    return Sums((steps, n * FINENESS - steps), FINENESS, combine, limit, value)
+    return Sums((steps, n * FINENESS - steps), FINENESS, combine, limit, value, (True, False))
 
 
 def mean_sums(aggregate: LossAggregate) -> Sums:

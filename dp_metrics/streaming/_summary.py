@@ -11,7 +11,8 @@ from typing import Any, Self
 from dp_metrics.inputs.options import NO_WEIGHT
 from dp_metrics.metrics import Metric
 from dp_metrics.release.queries import Query
-from dp_metrics.release.release import Plan, Released
+from dp_metrics.release.release import Plan
+from dp_metrics.release.released import Released
 from dp_metrics.release.result import PrivateResult
 from dp_metrics.streaming._format import INCONSISTENT, MALFORMED, Aggregate, pack, unpack
 

@@ -24,7 +24,6 @@ from dp_metrics.metrics.labels.counts import (
 )
 from dp_metrics.metrics.labels.formulas import ratio
 from dp_metrics.release.draws import VectorDraw
-from dp_metrics.release.release import Released
 from dp_metrics.release.tables import CountTable, plausible_counts
 
 LAYOUTS = {
@@ -243,9 +242,10 @@ def test_what_follows_from_noisy_counts_does_not_know_a_private_number_of_record
     row, results = METRICS[name], []
     for n in (40, 90):
         plan = row.planned(row.from_unit(np.linspace(0, 1, n)), {}, private_n=True)
+        release = row.settings(epsilon=1, neighboring="add_or_remove_one", options={})
         draw = plan.queries[0].prepare(Geometric(), Fraction(1), private_n=True)
         noisy = tuple(range(5, 5 + len(draw.values)))
-        results.append(plan.postprocess(Released([noisy], plan.queries, Fraction(1), "add_or_remove_one")))
+        results.append(release.result(plan, [noisy]))
     np.testing.assert_equal(*results)
 
 

@@ -1,8 +1,12 @@
 """The private confusion matrix, and scores that need all of a confusion matrix."""
 
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from dp_metrics._random import RandomState
@@ -10,6 +14,7 @@ from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.options import check_choice, check_zero_division
+from dp_metrics.mechanisms._base import Limits
 from dp_metrics.metrics.labels.counts import (
     Confusion,
     confusion_plan,
@@ -24,7 +29,9 @@ from dp_metrics.metrics.labels.formulas import (
     matthews,
     normalized,
 )
+from dp_metrics.release.noise import Noise
 from dp_metrics.release.release import Plan
+from dp_metrics.release.released import Released
 
 __all__ = [
     "private_balanced_accuracy_score",
@@ -34,15 +41,34 @@ __all__ = [
 ]
 
 
+@dataclass(frozen=True, eq=False)
+class _Matrix(Confusion):
+    """A confusion matrix, of which each cell has limits of its own."""
+
+    normalize: str | None = None
+
+    def limits(self, parts: Sequence[Noise], released: Released, miss: float) -> Limits:
+        """Return limits of each cell; its share is least where the others of its row are largest."""
+        (noise,) = parts
+        cells = noise.limits(miss)
+        low, high = (np.reshape(end, (self.labels.size, -1)) for end in (cells.lower, cells.upper))
+        if released.public_n is not None:
+            low, high = (np.minimum(end, released.public_n) for end in (low, high))
+        lower, upper = (
+            normalized(self.layout.read(own), normalize=self.normalize, others=others)
+            for own, others in ((low, high), (high, low))
+        )
+        return Limits(lower, upper)
+
+
 def _matrix_plan(
     y_true: ArrayLike, y_pred: ArrayLike, *, private_n: bool, labels: Any, normalize: Any
 ) -> Plan:
     known = LabelSet.of(labels)
     check_choice(normalize, "normalize", (None, "true", "pred", "all"))
     formula = partial(normalized, normalize=normalize)
-    return confusion_plan(
-        y_true, y_pred, Confusion(whole(known.size), formula, known, needs_matrix=True), private_n=private_n
-    )
+    confusion = _Matrix(whole(known.size), formula, known, needs_matrix=True, normalize=normalize)
+    return confusion_plan(y_true, y_pred, confusion, private_n=private_n)
 
 
 CONFUSION_MATRIX = confusion_row("private_confusion_matrix", _matrix_plan, {"normalize": None})
@@ -165,7 +191,8 @@ def _balanced_plan(
     known = LabelSet.of(labels)
     undefined = check_zero_division(zero_division, is_mean=True)
     formula = partial(balanced, chance=1 / known.size if adjusted else 0.0, undefined=undefined)
-    confusion = Confusion(of_each_label(known.size, "missed"), formula, known)
+    is_monotone = not math.isnan(undefined)
+    confusion = Confusion(of_each_label(known.size, "missed"), formula, known, is_monotone=is_monotone)
     return confusion_plan(y_true, y_pred, confusion, private_n=private_n)
 
 
@@ -280,7 +307,7 @@ def private_balanced_accuracy_score(
 
 def _matthews_plan(y_true: ArrayLike, y_pred: ArrayLike, *, private_n: bool, labels: Any) -> Plan:
     known = LabelSet.of(labels)
-    confusion = Confusion(matrix_layout(known.size), matthews, known)
+    confusion = Confusion(matrix_layout(known.size), matthews, known, is_monotone=False)
     return confusion_plan(y_true, y_pred, confusion, private_n=private_n)
 
 
@@ -385,7 +412,7 @@ def _kappa_plan(y_true: ArrayLike, y_pred: ArrayLike, *, private_n: bool, labels
     check_choice(weights, "weights", (None, "linear", "quadratic"))
     formula = partial(kappa, weights=weights)
     layout = matrix_layout(known.size) if weights is None else whole(known.size)
-    confusion = Confusion(layout, formula, known, needs_matrix=weights is not None)
+    confusion = Confusion(layout, formula, known, needs_matrix=weights is not None, is_monotone=False)
     return confusion_plan(y_true, y_pred, confusion, private_n=private_n)
 
 

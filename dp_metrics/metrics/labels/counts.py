@@ -8,6 +8,7 @@ into a number. A formula reads any layout that tells it enough.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,11 @@ from numpy.typing import ArrayLike, NDArray
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.records import check_same_length
+from dp_metrics.mechanisms._base import Limits
 from dp_metrics.metrics._catalogue import UNWEIGHTED, Metric
-from dp_metrics.release.release import Plan, Released
+from dp_metrics.release.noise import CountsNoise, Noise
+from dp_metrics.release.release import Plan
+from dp_metrics.release.released import Released
 from dp_metrics.release.tables import Cells, CountTable, nearest_with_sum, plausible_counts
 from dp_metrics.sensitivity.exact import BLOCK, in_blocks
 
@@ -113,12 +117,15 @@ class Layout:
         The counts, from the confusion matrix.
     read : callable
         What noisy counts tell, from counts that are at least 0.
+    good : ndarray of shape (n_cells,)
+        1 for counts of right records, -1 for counts of errors, 0 for counts that tell nothing of a label.
     """
 
     cells: Cells
     is_partition: bool
     of: Callable[[NDArray[np.int64]], NDArray[np.int64]]
     read: Callable[[Floats], Counts]
+    good: NDArray[np.int64]
 
     def counts(self, noisy: Any, n: int | None) -> Counts:
         """Return what noisy counts tell, given the number of records if that is public."""
@@ -127,29 +134,33 @@ class Layout:
 
 def right_or_wrong() -> Layout:
     """Return the layout of the records predicted right, and the others."""
-    return Layout(
-        ((2, Fraction(1)),),
-        True,
-        lambda matrix: np.array([np.trace(matrix), matrix.sum() - np.trace(matrix)]),
-        lambda x: Counts(right=x[:1], missed=x[1:], wrong=x[1:], n=float(x.sum())),
-    )
+    return Layout(((2, Fraction(1)),), True, _right_and_others, _read_right, np.array([1, -1]))
+
+
+def _right_and_others(matrix: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.array([np.trace(matrix), matrix.sum() - np.trace(matrix)])
+
+
+def _read_right(x: Floats) -> Counts:
+    return Counts(right=x[:1], missed=x[1:], wrong=x[1:], n=float(x.sum()))
 
 
 def whole(labels: int) -> Layout:
     """Return the layout of the confusion matrix."""
+    good = 2 * np.eye(labels, dtype=np.int64).ravel() - 1
+    return Layout(((labels**2, Fraction(1)),), True, np.ravel, partial(_read_matrix, labels=labels), good)
 
-    def read(x: Floats) -> Counts:
-        matrix = x.reshape(labels, labels)
-        right = np.diag(matrix)
-        return Counts(
-            right=right,
-            missed=np.maximum(matrix.sum(axis=1) - right, 0.0),
-            wrong=np.maximum(matrix.sum(axis=0) - right, 0.0),
-            matrix=matrix,
-            n=float(x.sum()),
-        )
 
-    return Layout(((labels**2, Fraction(1)),), True, np.ravel, read)
+def _read_matrix(x: Floats, labels: int) -> Counts:
+    matrix = x.reshape(labels, labels)
+    right = np.diag(matrix)
+    return Counts(
+        right=right,
+        missed=np.maximum(matrix.sum(axis=1) - right, 0.0),
+        wrong=np.maximum(matrix.sum(axis=0) - right, 0.0),
+        matrix=matrix,
+        n=float(x.sum()),
+    )
 
 
 def matrix_layout(labels: int) -> Layout:
@@ -180,12 +191,18 @@ def of_each_label(labels: int, *errors: str) -> Layout:
     return Layout(
         ((2 * labels, Fraction(1)),) if alone else cells,
         alone,
-        lambda matrix: np.concatenate([np.diag(matrix), *(_errors(matrix, kind) for kind in errors)]),
-        lambda x: _read_labels(x.reshape(1 + len(errors), labels), errors, float(weight)),
+        partial(_of_labels, errors=errors),
+        partial(_read_labels, labels=labels, errors=errors, weight=float(weight)),
+        np.repeat([1, *(-1 for _ in errors)], labels),
     )
 
 
-def _read_labels(x: Floats, errors: Sequence[str], weight: float) -> Counts:
+def _of_labels(matrix: NDArray[np.int64], errors: Sequence[str]) -> NDArray[np.int64]:
+    return np.concatenate([np.diag(matrix), *(_errors(matrix, kind) for kind in errors)])
+
+
+def _read_labels(x: Floats, labels: int, errors: Sequence[str], weight: float) -> Counts:
+    x = x.reshape(1 + len(errors), labels)
     of_kinds = x[1:]
     if len(errors) > 1:
         each = float(of_kinds.sum() / len(errors))
@@ -196,16 +213,18 @@ def _read_labels(x: Floats, errors: Sequence[str], weight: float) -> Counts:
 
 def of_one_label(place: int, errors: str) -> Layout:
     """Return the layout of the right records of one label, of its errors of this kind, and of the others."""
+    of, read = partial(_of_place, place=place, errors=errors), partial(_read_place, errors=errors)
+    return Layout(((3, Fraction(1)),), True, of, read, np.array([1, -1, 0]))
 
-    def of(matrix: NDArray[np.int64]) -> NDArray[np.int64]:
-        two = np.array([matrix[place, place], _errors(matrix, errors)[place]])
-        return np.append(two, matrix.sum() - two.sum())
 
-    def read(x: Floats) -> Counts:
-        named: dict[str, Any] = {errors: x[1:2]}
-        return Counts(right=x[:1], n=float(x.sum()), **named)
+def _of_place(matrix: NDArray[np.int64], place: int, errors: str) -> NDArray[np.int64]:
+    two = np.array([matrix[place, place], _errors(matrix, errors)[place]])
+    return np.append(two, matrix.sum() - two.sum())
 
-    return Layout(((3, Fraction(1)),), True, of, read)
+
+def _read_place(x: Floats, errors: str) -> Counts:
+    named: dict[str, Any] = {errors: x[1:2]}
+    return Counts(right=x[:1], n=float(x.sum()), **named)
 
 
 def _errors(matrix: NDArray[np.int64], kind: str) -> NDArray[np.int64]:
@@ -231,12 +250,15 @@ class Confusion:
         The public labels.
     needs_matrix : bool
         Whether no layout but the whole matrix tells enough.
+    is_monotone : bool
+        Whether the metric rises with each count of right records, and falls with each count of errors.
     """
 
     layout: Layout
     formula: Callable[[Counts], Any]
     labels: LabelSet
     needs_matrix: bool = False
+    is_monotone: bool = True
 
     def table(self, matrix: NDArray[np.int64]) -> CountTable:
         """Return the query of the counts, from a confusion matrix."""
@@ -246,6 +268,33 @@ class Confusion:
     def __call__(self, released: Released) -> Any:
         """Return the metric of what is released."""
         return self.formula(self.layout.counts(released.values[0], released.public_n))
+
+    def limits(self, parts: Sequence[Noise], released: Released, miss: float) -> Limits:
+        """Return the metric at two corners of the box in which the exact counts lie.
+
+        Raises
+        ------
+        ValueError
+            If the metric may be lower or higher within the box than at these corners.
+        """
+        (noise,) = parts
+        assert isinstance(noise, CountsNoise)
+        if not self.is_monotone:
+            raise ValueError(
+                "This metric has no limits of its noise here: it need not rise with a count of right "
+                "records, nor fall with a count of errors. Release a confusion matrix, or recalls."
+            )
+        good = self.layout.good
+        low, high, _ = noise.limits_of(good != 0, miss)
+        if released.public_n is not None:
+            low, high = (np.minimum(end, released.public_n) for end in (low, high))
+        worst, best = np.where(good > 0, low, high), np.where(good > 0, high, low)
+        with np.errstate(all="ignore"):
+            ends = (np.asarray(self.formula(self.layout.read(cells))) for cells in (worst, best))
+        lower, upper = ((end if end.ndim else float(end)) for end in ends)
+        if np.isnan(lower).any() or np.isnan(upper).any():
+            raise ValueError("A metric that may be NaN has no limits: pass zero_division=0.0 or 1.0.")
+        return Limits(lower, upper)
 
 
 def confusion_of(y_true: Any, y_pred: Any, labels: LabelSet, *, private_n: bool) -> NDArray[np.int64]:

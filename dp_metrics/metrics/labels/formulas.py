@@ -22,14 +22,20 @@ __all__ = ["Average", "balanced", "kappa", "matthews", "normalized", "ratio", "r
 Average: TypeAlias = str | None
 
 
-def normalized(counts: Counts, *, normalize: str | None) -> Floats:
-    """Return the matrix, or shares of its rows, its columns or all of it."""
+def normalized(counts: Counts, *, normalize: str | None, others: Floats | None = None) -> Floats:
+    """Return the matrix, or shares of its rows, its columns or all of it.
+
+    With `others`, a matrix too, each cell is compared with the cells of that, not of its own matrix: for
+    limits of the shares.
+    """
     matrix = counts.matrix
     assert matrix is not None
     if normalize is None:
         return matrix
     axis = {"true": 1, "pred": 0, "all": None}[normalize]
-    total = matrix.sum(axis=axis, keepdims=True)
+    total = (matrix if others is None else others).sum(axis=axis, keepdims=True)
+    if others is not None:
+        total = matrix + (total - others)
     shares: Floats = np.divide(matrix, total, out=np.zeros_like(matrix), where=total > 0)
     return shares
 
@@ -81,7 +87,10 @@ def _mean(values: Floats, weights: Floats) -> float:
     """Return the weighted mean of the values that are not NaN; 0 if there is none."""
     defined = ~np.isnan(values)
     total = weights[defined].sum()
-    return float(weights[defined] @ values[defined] / total) if total > 0 else 0.0
+    if not total > 0:
+        return 0.0
+    # not a dot product, which some machines round once and others at every step
+    return float((weights[defined] * values[defined]).sum() / total)
 
 
 def balanced(counts: Counts, *, chance: float, undefined: float) -> float:

@@ -1,5 +1,6 @@
 """Private precision, recall and what is made of them: F1 and Jaccard scores."""
 
+import math
 from functools import partial
 from typing import Any
 
@@ -39,7 +40,10 @@ def _ratio_plan(
     place = known.place(pos_label, "pos_label") if average == "binary" else 0
     undefined = check_zero_division(zero_division, is_mean=average in ("macro", "weighted"))
     formula = partial(ratio, kind=kind, average=average, place=place, undefined=undefined)
-    confusion = Confusion(ratio_layout(kind, average, known.size, place), formula, known)
+    # with weights from the noisy counts, or labels left out, a mean need not rise with each ratio
+    is_monotone = (average != "weighted" or kind == "recall") and not math.isnan(undefined)
+    layout = ratio_layout(kind, average, known.size, place)
+    confusion = Confusion(layout, formula, known, is_monotone=is_monotone)
     return confusion_plan(y_true, y_pred, confusion, private_n=private_n)
 
 

@@ -15,7 +15,8 @@ from dp_metrics.mechanisms import Mechanism
 from dp_metrics.metrics._catalogue import Metric
 from dp_metrics.metrics.scores.two_classes import two_classes_from_unit
 from dp_metrics.release.ranking import RankingLoss
-from dp_metrics.release.release import Plan, Released
+from dp_metrics.release.release import Plan
+from dp_metrics.release.released import Monotone, Released
 
 __all__ = ["private_roc_auc_score"]
 
@@ -46,13 +47,21 @@ def _roc_auc_plan(
     check_same_length(true, scores, private_n=private_n)
     codes, numbers = encoded_block(true, known), float_block(scores, "y_score")
     if columns == 1:
-        return Plan((RankingLoss(codes == 1, numbers),), lambda released: 1.0 - float(released.values[0]))
+        return Plan((RankingLoss(codes == 1, numbers),), Monotone(_area, rises=False))
+    losses = tuple(RankingLoss(codes == k, numbers[:, k]) for k in range(columns))
+    return Plan(losses, Monotone(_areas if average is None else _mean_area, rises=False))
 
-    def areas(released: Released) -> float | Floats:
-        each = [1.0 - loss for loss in released.values]
-        return np.array(each) if average is None else math.fsum(each) / columns
 
-    return Plan(tuple(RankingLoss(codes == k, numbers[:, k]) for k in range(columns)), areas)
+def _area(released: Released) -> float:
+    return 1.0 - float(released.values[0])
+
+
+def _areas(released: Released) -> Floats:
+    return np.array([1.0 - loss for loss in released.values])
+
+
+def _mean_area(released: Released) -> float:
+    return math.fsum(_areas(released)) / len(released.values)
 
 
 def _check_averaging(average: Any, multi_class: Any) -> None:

@@ -9,7 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.metrics.scores.formulas import CalibrationCurve, shown
 from dp_metrics.metrics.scores.two_classes import TwoClasses, check_unit
-from dp_metrics.release.release import Plan, Released
+from dp_metrics.release.release import Plan
+from dp_metrics.release.released import Released
 from dp_metrics.release.tables import Cells, CountTable, plausible_counts
 from dp_metrics.sensitivity.noisy_sums import FINENESS
 

@@ -14,7 +14,8 @@ from dp_metrics.inputs.scalars import as_whole
 from dp_metrics.metrics.scores.formulas import ScoreCounts
 from dp_metrics.metrics.scores.two_classes import TwoClasses, check_unit
 from dp_metrics.release.nested import MOST_COLUMNS, NestedTable
-from dp_metrics.release.release import Plan, Released
+from dp_metrics.release.release import Plan
+from dp_metrics.release.released import Released
 from dp_metrics.release.tables import plausible_counts
 
 __all__ = ["ScoreBins", "ScoreTable", "counted", "score_plan"]

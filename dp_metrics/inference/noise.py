@@ -1,0 +1,170 @@
+"""What the noise may have done to a released number: limits that cost nothing."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from dp_metrics.inputs.floats import Floats
+from dp_metrics.inputs.options import check_count
+from dp_metrics.inputs.scalars import as_real
+from dp_metrics.mechanisms._grid import bisected
+from dp_metrics.metrics import METRICS, Metric, metric_of
+from dp_metrics.release.draws import BoundsDraw
+from dp_metrics.release.interval import Interval
+from dp_metrics.release.noise import BoundsNoise
+from dp_metrics.release.released import Monotone, Released, ResultNoise
+from dp_metrics.release.result import PrivateResult
+
+__all__ = ["noise_interval"]
+
+_MOST_RECORDS = 10**9
+_ASK = (
+    "The number alone does not tell its limits: call the metric with return_result=True, and pass the result."
+)
+
+
+def noise_interval(
+    result_or_value: PrivateResult | float,
+    *,
+    confidence: float = 0.95,
+    metric: Callable[..., Any] | str | None = None,
+    epsilon: float | None = None,
+    n: int | None = None,
+    mechanism: Any = None,
+    **settings: Any,
+) -> Interval:
+    """Limits of the exact metric of the same records: how far the noise may have moved a release.
+
+    Free: a function of released and public numbers, which reads no data and spends nothing.
+
+    Parameters
+    ----------
+    result_or_value : PrivateResult or float
+        What a metric returned: with ``return_result=True``, then nothing else is needed; or its number, in
+        the units of the metric. A rounded number is taken for the nearest possible release.
+    confidence : float, default=0.95
+        Probability, over the noise, with which both limits hold, whatever the records are.
+    metric : callable or str, default=None
+        For a number: which metric released it, such as `private_mse`, or its name.
+    epsilon : float, default=None
+        For a number: what the release cost.
+    n : int, default=None
+        For a number: of how many records; not needed beside `sample_weight` or `groups`.
+    mechanism : str or mechanism object, default=None
+        For a number: the mechanism, if it was not the default one.
+    **settings
+        For a number: the other public arguments of the call that released it, such as `bounds`.
+
+    Returns
+    -------
+    Interval
+        Unpacks as lower, upper. A limit that nobody can tell is infinite, or the end of the public range;
+        the field `note` says why.
+
+    Raises
+    ------
+    ValueError
+        If the number alone tells no limits, or the metric or the mechanism has none; with the reason.
+    TypeError
+        If the metric is not one of this package, or a setting is not one of its public arguments.
+
+    See Also
+    --------
+    accuracy_interval : For all people like these, from a released accuracy.
+    private_mean_interval : For all people like these, of a mean loss.
+    expected_error : The error to expect, before a release, from public data.
+
+    Notes
+    -----
+    The interval is about *these records*, and says nothing of people at large, of whom they are a sample.
+
+    Shares and counts, and what "geometric" or "laplace" released, have limits on both sides. So have recall,
+    precision and F1: at the corners of a box in which the exact counts lie. **A mean loss without a
+    public cap has a lower limit only**, whatever the mechanism: with one record at infinity the mean is
+    infinite, so an upper limit with confidence 1 - a is infinite with a probability of at least
+    1 - a exp(epsilon). With a cap B the default knows an upper limit while n * epsilon is below 300, or if
+    asked for "hazard"; it is useful where the mean is far above 4 B / (n * epsilon). Else "geometric" has the
+    better one. An AUC has an upper limit only. R^2 has limits with public bounds only, from those of the
+    error and the variance.
+
+    Examples
+    --------
+    >>> from dp_metrics import noise_interval, private_accuracy_score
+    >>> lower, upper = noise_interval(0.872, metric=private_accuracy_score, epsilon=1.0, n=1000)
+    >>> round(lower, 3), round(upper, 3)
+    (0.869, 0.875)
+    """
+    if isinstance(result_or_value, PrivateResult):
+        named = {"metric": metric, "epsilon": epsilon, "n": n, "mechanism": mechanism, **settings}
+        given = [name for name, value in named.items() if value is not None]
+        if given:
+            raise TypeError(f"A PrivateResult tells all that is needed: leave out {' and '.join(given)}.")
+        return result_or_value.noise_interval(confidence)
+    row, value = _row(metric), as_real(result_or_value)
+    if not np.isfinite(value):
+        raise ValueError("The released value must be a finite number; or pass the PrivateResult.")
+    if epsilon is None:
+        raise ValueError("epsilon must be given: what the release cost.")
+    noise = _noise_of(row, value, n, {"epsilon": epsilon, "mechanism": mechanism, **settings})
+    return noise.interval(row.name, confidence)
+
+
+def _row(metric: Any) -> Metric:
+    if isinstance(metric, str):
+        row = METRICS.get(metric, METRICS.get(f"private_{metric}"))
+    else:
+        row = metric_of(metric) if callable(metric) else None
+    if row is None:
+        raise TypeError("metric must be the private metric that released the number, such as private_mse.")
+    return row
+
+
+def _noise_of(row: Metric, value: float, n: Any, arguments: Mapping[str, Any]) -> ResultNoise:
+    """Return the noise of a release, which is that of a release about as many made-up records."""
+    options = {name: given for name, given in arguments.items() if name in row.options}
+    settings = {name: given for name, given in arguments.items() if name not in options}
+    unknown = settings.keys() - {"epsilon", "mechanism", "neighboring"}
+    if unknown:
+        raise TypeError(f"{row.name} has no public argument {' or '.join(sorted(unknown))}.")
+    if row.mechanism is None:
+        raise ValueError(f"{row.name} is made of several noisy counts. {_ASK}")
+    release = row.settings(**settings, options={**row.options, **options})
+    if release.private_n:
+        raise ValueError(f"The number of records is private. {_ASK}")
+    plan = row.planned(row.made_up(_size(n, options), options), options, private_n=False)
+    draws, _, _ = release.prepare(plan)
+    draw, result = draws[0], plan.postprocess
+    if len(draws) > 1 or not (isinstance(draw, BoundsDraw) and isinstance(result, Monotone)):
+        raise ValueError(f"{row.name} is made of several released numbers. {_ASK}")
+    facts = draw.output_bounds.facts()
+    number = _before(result, release.released(plan, [value]), facts["output_range"])
+    part = BoundsNoise(number, facts, draw.mechanism, draw.epsilon, {})
+    return ResultNoise(result, (part,), release.released(plan, [number]))
+
+
+def _size(n: Any, options: Mapping[str, Any]) -> int:
+    """Return the number of records, which is that of public options with an entry each."""
+    sizes = [len(options[name]) for name in ("sample_weight", "groups") if options.get(name) is not None]
+    if n is None and not sizes:
+        raise ValueError("n must be given: the public number of records.")
+    return check_count(sizes[0] if n is None else n, "n", _MOST_RECORDS)
+
+
+def _before(result: Monotone, released: Released, output_range: tuple[float, float]) -> float:
+    """Return the released number whose result is nearest to the value, by bisection over all floats."""
+    (value,) = released.values
+    sign = 1.0 if result.rises else -1.0
+
+    def of(bits: Any) -> Floats:
+        return np.array([float(result(released.of([x]))) for x in bits.view(np.float64).tolist()])
+
+    # floats from 0 on are in the order of their bits
+    low, high = (np.array([abs(end)]).view(np.int64) for end in output_range)
+    if not sign * (of(high) - value) >= 0 or not sign * (value - of(low)) >= 0:
+        raise ValueError(
+            "The released value lies outside the public range of the metric, with these settings."
+        )
+    above = bisected(low - 1, high, lambda bits: sign * (of(np.maximum(bits, low)) - value) >= 0)
+    near = np.concatenate([np.maximum(above - 1, low), above])
+    return float(near.view(np.float64)[np.argmin(np.abs(of(near) - value))])

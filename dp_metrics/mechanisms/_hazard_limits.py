@@ -1,0 +1,139 @@
+"""Limits of a metric, given a hazard release of it and public facts."""
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from dp_metrics.inputs.floats import MAX_FLOAT, Floats
+from dp_metrics.mechanisms._base import Limits
+from dp_metrics.mechanisms._grid import nearest_index
+from dp_metrics.mechanisms._hazard_law import HazardLaw
+from dp_metrics.sensitivity.output_bounds import OutputBounds
+
+__all__ = ["PUBLIC_END", "UNBOUNDED", "cells_above", "hazard_limits"]
+
+_MOST_RANKS = 20_000  # beyond, the simple limit: the sharp one would take long
+_HALVINGS = 200
+
+UNBOUNDED = (
+    "The other limit is missing: without a public limit for each record one may be as large as it likes."
+)
+PUBLIC_END = "The other limit is the end of the public range: nothing better is known here."
+
+Law = Callable[[OutputBounds], HazardLaw]
+
+
+def hazard_limits(law: Law, released: float, public: OutputBounds, ranks: int, miss: float) -> Limits:
+    """Return limits of the metric, given a release and public facts.
+
+    Parameters
+    ----------
+    law : callable
+        The law of the release for given output bounds.
+    released : float
+        What was released.
+    public : OutputBounds
+        Public facts.
+    ranks : int
+        How many ranks the release used, if the metric is a mean.
+    miss : float
+        Probability, over the noise, with which a limit may be wrong.
+
+    Notes
+    -----
+    **Lower limit.** Let k be the first output that is not below the metric f. Each output from there on has a
+    hazard of at least 1, so Lambda is at least j after j of them, and a release lies j or more outputs above
+    k with probability 1 - H(j) at most. So f exceeds the output that lies j below the released one, with
+    confidence H(j): for any metric, data and number of ranks.
+
+    **Of a mean**, both limits invert the law of the least favourable data. L^l is at most f (1 - l/n), so no
+    mean f is overshot more likely than that of n equal losses without a cap. With a cap, of which one
+    record's share is s, L^l is at least f - l s and U^l at least f + l (B - f)/n: no mean f is undershot more
+    likely than one with these bounds, but for which a lower f would be. Both laws are monotone in f.
+
+    **Without a cap** there is no upper limit: with one record at infinity the metric is infinite, so a limit
+    with confidence 1 - a is infinite with probability 1 - a exp(epsilon) at least.
+    """
+    grid = law(public).grid
+    place, end = nearest_index(grid, released), public.output_range[1]
+    is_sharp = public.is_mean and 0 < ranks <= _MOST_RANKS
+    has_upper = is_sharp and end < MAX_FLOAT
+    each = miss / 2 if has_upper else miss
+    below = place - cells_above(law(public), each)
+    lower = float(grid.points(np.array([below]))[0]) if below > grid.first else public.output_range[0]
+    if not is_sharp:
+        return _one_sided(lower, end)
+    bounds = _LeastFavourable(law, public, ranks)
+    lower = bounds.largest(lambda f: bounds.overshooting(f, place - 1) >= 1 - each, lower)
+    if not has_upper:
+        return _one_sided(lower, end)
+    upper = bounds.largest(lambda f: bounds.undershooting(f, place) > each, 0.0)
+    return Limits(lower, max(lower, upper))
+
+
+def _one_sided(lower: float, end: float) -> Limits:
+    return Limits(lower, math.inf, UNBOUNDED) if end >= MAX_FLOAT else Limits(lower, end, PUBLIC_END)
+
+
+def cells_above(law: HazardLaw, miss: float) -> int:
+    """Return the smallest j with 1 - H(j) <= miss."""
+    return math.ceil(float(law.level(np.array([1.0 - miss]), np.array([miss]))[0]))
+
+
+class _LeastFavourable:
+    """Laws of a mean f on the data for which its limits are worst.
+
+    Parameters
+    ----------
+    law, public, ranks
+        As in `hazard_limits`.
+    """
+
+    def __init__(self, law: Law, public: OutputBounds, ranks: int) -> None:
+        self._law, self._public = law, public
+        self._rank = np.arange(1.0, ranks + 1.0)
+        assert public.n is not None
+        self._n, self._end = public.n, public.output_range[1]
+        self._share = MAX_FLOAT if public.sensitivity is None else public.sensitivity
+
+    def overshooting(self, f: float, place: int) -> float:
+        """Return P(number of the release <= place) of n equal losses, or a lower bound."""
+        lower = f * np.maximum(1.0 - self._rank / self._n, 0.0)
+        return self._reached(f, lower, self._shares(f), place)
+
+    def undershooting(self, f: float, place: int) -> float:
+        """Return P(number of the release <= place) of few losses at the cap, or an upper bound."""
+        upper = f + self._rank * ((self._end - f) / self._n)
+        return self._reached(f, f - self._rank * self._share, upper, place)
+
+    def _shares(self, f: float) -> Floats:
+        """Return f with 1, 2, ... shares of a record added."""
+        with np.errstate(over="ignore"):
+            return f + self._rank * self._share
+
+    def _reached(self, f: float, lower: Floats, upper: Floats, place: int) -> float:
+        bounds = replace(
+            self._public,
+            value=f,
+            lower=np.clip(lower, 0.0, f),
+            upper=np.clip(upper, f, self._end),
+        )
+        return float(self._law(bounds).index_cdf(np.array([place]))[0])
+
+    def largest(self, holds: Callable[[float], bool], start: float) -> float:
+        """Return the largest mean of which something holds that holds of no larger one, at least `start`."""
+        low, high = start, self._end
+        if holds(high):
+            return high
+        step = max(start, 1e-9 * self._end if self._end < MAX_FLOAT else 1e-300)
+        while low + step < high and holds(low + step):
+            low, step = low + step, 2 * step
+        high = min(low + step, high)
+        for _ in range(_HALVINGS):
+            middle = low + (high - low) / 2
+            if not low < middle < high or high - low <= 1e-13 * high:
+                break
+            low, high = (middle, high) if holds(middle) else (low, middle)
+        return low

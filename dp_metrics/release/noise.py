@@ -1,0 +1,154 @@
+"""What is public about the noise of a release, and the limits that follow from it alone.
+
+Nothing here knows a record: the noise of a number is described by what was released and drawn, and by public
+settings.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, Protocol
+
+import numpy as np
+
+from dp_metrics.inputs.floats import Floats
+from dp_metrics.mechanisms import Mechanism
+from dp_metrics.mechanisms._base import Limits, Rule
+from dp_metrics.mechanisms.geometric import SumsLaw, largest_noise
+from dp_metrics.sensitivity.noisy_sums import Sums
+from dp_metrics.sensitivity.output_bounds import OutputBounds
+
+__all__ = ["BoundsNoise", "CountsNoise", "Noise", "SumsNoise", "largest_zero_sum_noise"]
+
+
+class Noise(Protocol):
+    """What is public about the noise of one number, or of several that were released as one."""
+
+    def limits(self, miss: float) -> Limits:
+        """Return limits of what was released before the noise; `miss`: probability that any is wrong.
+
+        Raises
+        ------
+        ValueError
+            If there are none, with the reason.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class BoundsNoise:
+    """The noise of a mechanism.
+
+    Parameters
+    ----------
+    released : float
+        What was released.
+    facts : mapping
+        The public facts of the output bounds, an estimate of a private number of records among them.
+    mechanism : Mechanism
+        The rule.
+    epsilon : Fraction
+        Privacy parameter.
+    drawn : mapping
+        What else was drawn.
+    """
+
+    released: float
+    facts: Mapping[str, Any]
+    mechanism: Mechanism
+    epsilon: Fraction
+    drawn: Mapping[str, Any]
+
+    def limits(self, miss: float) -> Limits:
+        """Return limits of the number before the noise."""
+        if not isinstance(self.mechanism, Rule):
+            raise ValueError("A mechanism that is not of this package has no limits of its noise here.")
+        public = OutputBounds.of_nothing(**self.facts)
+        return self.mechanism.noise_limits(self.released, public, self.epsilon, miss=miss, drawn=self.drawn)
+
+
+@dataclass(frozen=True)
+class SumsNoise:
+    """The noise of sums that tell a number.
+
+    Parameters
+    ----------
+    noisy : sequence of int
+        The noisy sums.
+    combine, rises
+        As in `Sums`.
+    rate : Fraction
+        Of the noise of each.
+    """
+
+    noisy: Sequence[int]
+    combine: Callable[..., Floats]
+    rises: tuple[bool, ...]
+    rate: Fraction
+
+    def limits(self, miss: float) -> Limits:
+        """Return limits of the number before the noise."""
+        public = Sums((0,) * len(self.noisy), 1, self.combine, math.inf, 0.0, self.rises)
+        return SumsLaw(public, self.rate).limits(self.noisy, miss / 2)
+
+
+@dataclass(frozen=True)
+class CountsNoise:
+    """The noise of whole numbers, each with two-sided geometric noise.
+
+    Parameters
+    ----------
+    noisy : tuple of int
+        The noisy numbers.
+    rates, zero_sum
+        As in `VectorDraw`.
+    """
+
+    noisy: tuple[int, ...]
+    rates: tuple[tuple[int, Fraction], ...]
+    zero_sum: bool
+
+    def limits(self, miss: float) -> Limits:
+        """Return limits of the numbers before the noise: two arrays."""
+        return self.limits_of(np.ones(len(self.noisy), dtype=bool), miss)
+
+    def limits_of(self, used: Any, miss: float) -> Limits:
+        """Return limits of all numbers, of which only those hold that are used."""
+        each = miss / (2 * int(np.count_nonzero(used)))
+        if self.zero_sum:
+            away = [largest_zero_sum_noise(self.rates[0][1], len(self.noisy), each)] * len(self.noisy)
+        else:
+            away = [largest_noise(rate, each) for size, rate in self.rates for _ in range(size)]
+        centre = np.clip(np.array(self.noisy, dtype=object), -_FARTHEST, _FARTHEST).astype(np.float64)
+        return Limits(np.maximum(centre - away, 0.0), np.maximum(centre + away, 0.0))
+
+
+_FARTHEST = 2.0**50  # a noisy count further away says no more, and is safe to compute with
+_LONGEST = 1 << 20
+_SLACK = 1e-12  # more than the error of a Fourier transform of numbers up to 1
+
+
+@lru_cache(maxsize=256)
+def largest_zero_sum_noise(rate: Fraction, size: int, miss: float) -> int:
+    """Return the smallest j >= 0 with P(noise > j) <= miss, for one of several noises whose sum is 0.
+
+    The other `size` - 1 have a sum with a known characteristic function; that this sum is minus the noise is
+    the condition. It makes large noise less likely, so that without it the limit is right, if too wide: that
+    serves where the noise is too wide for a Fourier transform.
+    """
+    q = math.exp(-float(rate))
+    alone = largest_noise(rate, miss)
+    length = (
+        1 << (8 * (alone + 8) + math.ceil(50 / float(rate) + 20 * math.sqrt(size) / float(rate))).bit_length()
+    )
+    if length > _LONGEST or miss < 100 * _SLACK:
+        return alone
+    angle = np.cos(2 * np.pi * np.fft.rfftfreq(length))
+    of_others = np.fft.irfft(((1 - q) ** 2 / (1 - 2 * q * angle + q * q)) ** (size - 1), length)
+    k = np.arange(length // 2)
+    weights = q**k * np.maximum(of_others[: length // 2], 0.0)
+    tails = np.cumsum(weights[::-1])[::-1] / (2 * weights.sum() - weights[0])  # P(noise >= k)
+    found = np.flatnonzero(tails[1:] + _SLACK <= miss)
+    return min(int(found[0]), alone) if found.size else alone

@@ -1,0 +1,153 @@
+"""From released numbers to a result, and from their limits to its limits."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, Protocol, Self, runtime_checkable
+
+import numpy as np
+
+from dp_metrics.inputs.floats import MAX_FLOAT
+from dp_metrics.inputs.options import check_confidence
+from dp_metrics.mechanisms._base import Limits
+from dp_metrics.release.interval import Interval
+from dp_metrics.release.noise import Noise
+
+__all__ = ["Monotone", "Released", "ResultNoise", "Traced", "only"]
+
+
+@dataclass(frozen=True)
+class Released:
+    """What was released, and what is public about it: all that a result may be computed from.
+
+    Parameters
+    ----------
+    values : sequence
+        A number, or a tuple of whole numbers, for each query.
+    public_n : int or None
+        Number of records, where that is public: nothing else may be made of the true one.
+    total_weight : float or None
+        What turns a mean into the sum, where that is public: the total weight, or the number of records.
+    epsilon : Fraction
+        What all of it cost.
+    neighboring : str
+        The neighbouring relation.
+    """
+
+    values: Sequence[Any]
+    public_n: int | None
+    total_weight: float | None
+    epsilon: Fraction
+    neighboring: str
+
+    def of(self, values: Sequence[Any]) -> Self:
+        """Return other released numbers, about which the same is public."""
+        return replace(self, values=values)
+
+
+def only(released: Released) -> Any:
+    """Return what is released, where that is one number."""
+    return released.values[0]
+
+
+@runtime_checkable
+class Traced(Protocol):
+    """How a result follows from what is released, and its limits from those of what is released.
+
+    It is kept with a result, so it must hold public things only.
+    """
+
+    def __call__(self, released: Released) -> Any:
+        """Return the result."""
+        ...
+
+    def limits(self, parts: Sequence[Noise], released: Released, miss: float) -> Limits:
+        """Return limits of the result.
+
+        Raises
+        ------
+        ValueError
+            If there are none, with the reason.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Monotone:
+    """A result that rises with each released number, or falls with each.
+
+    Parameters
+    ----------
+    result : callable
+        Made of public things only.
+    rises : bool, default=True
+        Which of the two.
+    """
+
+    result: Callable[[Released], Any]
+    rises: bool = True
+
+    def __call__(self, released: Released) -> Any:
+        """Return the result."""
+        return self.result(released)
+
+    def limits(self, parts: Sequence[Noise], released: Released, miss: float) -> Limits:
+        """Return the results of the limits of all parts, of which none is missed."""
+        of_parts = [part.limits(miss / len(parts)) for part in parts]
+        lower, upper = (
+            self._at([getattr(one, side) for one in of_parts], released) for side in ("lower", "upper")
+        )
+        note = " ".join(dict.fromkeys(one.note for one in of_parts if one.note))
+        return Limits(lower, upper, note) if self.rises else Limits(upper, lower, note)
+
+    def _at(self, values: Sequence[float], released: Released) -> Any:
+        with np.errstate(all="ignore"):
+            result = np.asarray(self.result(released.of(values)), dtype=np.float64)
+        result = np.where(np.abs(result) >= MAX_FLOAT, np.copysign(np.inf, result), result)
+        return result if result.ndim else float(result)
+
+
+_NO_LIMITS = (
+    "{} has no limits of its noise here: it is no number that rises or falls with each number that was "
+    "released. Release a metric that does."
+)
+
+
+@dataclass(frozen=True)
+class ResultNoise:
+    """All that limits of the noise of a result follow from; public, as the result is.
+
+    Parameters
+    ----------
+    result : Traced or None
+        How the result follows from what was released; None where no limits do.
+    parts : tuple of Noise
+        The noise of each released number.
+    released : Released
+        What was released.
+    """
+
+    result: Traced | None
+    parts: tuple[Noise, ...]
+    released: Released
+
+    @classmethod
+    def of(cls, postprocess: Callable[[Released], Any], parts: Sequence[Noise], released: Released) -> Self:
+        """Return what is kept with a result; of one without limits the postprocessing is not kept."""
+        traced = postprocess if isinstance(postprocess, Traced) else None
+        return cls(traced, tuple(parts), released)
+
+    def interval(self, metric: str, confidence: float) -> Interval:
+        """Return the interval of the exact metric of the records.
+
+        Raises
+        ------
+        ValueError
+            If there is none, with the reason; or if the confidence is none.
+        """
+        miss = 1.0 - check_confidence(confidence)
+        if self.result is None:
+            raise ValueError(_NO_LIMITS.format(metric))
+        limits = self.result.limits(self.parts, self.released, miss)
+        about = f"Limits of the exact {metric} of these records, not of people at large."
+        return Interval(limits.lower, limits.upper, confidence, about, limits.note)
