@@ -22,7 +22,8 @@ from dp_metrics.inputs.scalars import as_real
 from dp_metrics.metrics import METRICS
 from dp_metrics.release.interval import Interval
 from dp_metrics.release.queries import IntegerVector
-from dp_metrics.release.release import Plan, Released
+from dp_metrics.release.release import Plan
+from dp_metrics.release.released import Released
 
 __all__ = ["Comparison", "comparison_plan", "private_compare"]
 
@@ -120,7 +121,7 @@ class Comparison:
         """For wins, limits of the exact difference of the shares of these records; None otherwise."""
         if self.noisy_difference is None:
             return None
-        reach = noise_reach(_rate(self.epsilon), 1.0 - self.confidence)
+        reach = noise_reach(_rate(self.epsilon), (1.0 - self.confidence) / 2.0)
         ends = [-self.n, self.n]
         if math.isfinite(reach):
             ends = [_clipped(self.noisy_difference + sign * int(reach), self.n) for sign in (-1, 1)]

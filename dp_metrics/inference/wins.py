@@ -13,6 +13,7 @@ from scipy.stats import binom
 
 from dp_metrics.inference.noisy_binomial import noisy_binomial_limits
 from dp_metrics.inputs.floats import Floats
+from dp_metrics.mechanisms.geometric import largest_noise
 
 __all__ = ["LEAST_P", "noise_reach", "wins_interval", "wins_p_value"]
 
@@ -23,6 +24,7 @@ _LARGEST_MISS = 0.2  # of one tail: only tails up to this grow with the share of
 _LEFT_OUT = 1e-15  # probability of sums that are not looked at
 _ROUNDING = 1e-12  # more than that and than what floats do to the sum of a law
 _NOTHING = -60.0  # logarithm of what does not show in a sum of floats
+_LEAST_RATE = 1e-290  # below, noise may be beyond all floats
 _FARTHEST = 1 << 53  # whole numbers up to this are exact as floats
 _PRECISION = 1e-10  # of theta
 _FEW = 4.0  # expected undecided records, below which the parity of D is not quite forgotten
@@ -30,12 +32,8 @@ _BETWEEN = 1.01  # more than the largest tail over all such shares, by that over
 
 
 def noise_reach(rate: float, miss: float) -> float:
-    """Return the smallest whole j that the noise exceeds, on either side, with at most this probability.
-
-    That is 2 q^(j+1) / (1+q) with q = exp(-rate). At the smallest rates j is infinite.
-    """
-    wanted = math.log(2.0 / miss) - math.log1p(math.exp(-rate))
-    return max(float(np.ceil(wanted / rate)) - 1.0, 0.0)
+    """Return the smallest whole j that the noise exceeds with at most this probability; it may be infinite."""
+    return float(largest_noise(rate, miss)) if rate > _LEAST_RATE else math.inf
 
 
 def wins_p_value(difference: int, decided: int, n: int, rate: float) -> float:
@@ -68,7 +66,7 @@ def wins_p_value(difference: int, decided: int, n: int, rate: float) -> float:
     on either side together, s(i) = P(X = i) + P(X = i + 1); twice a binomial plus a fair 0 or 1 is unimodal,
     the noise is log-concave, so s is unimodal, and it is symmetric about -1/2.
     """
-    reach = noise_reach(rate, 2.0 * LEAST_P)
+    reach = noise_reach(rate, LEAST_P)
     upper = min(float(n), float(min(max(decided, 0), n)) + reach)
     tails = (_two_sided_tail(k, difference, rate) for k in (int(upper), max(int(upper) - 1, 0)))
     return min(1.0, LEAST_P + max(tails))

@@ -54,19 +54,19 @@ def test_reference_numbers(released, p, interval):
 
 
 def test_reach_of_the_noise():
-    reaches = [noise_reach(epsilon / 2, 2 * LEAST_P) for epsilon in (0.1, 0.3, 1, 3)]
+    reaches = [noise_reach(epsilon / 2, LEAST_P) for epsilon in (0.1, 0.3, 1, 3)]
     assert reaches == [124, 41, 12, 4]
     # beyond j on either side, at 90, 95 and 99 %, for noise of rate epsilon
     table = {0.1: (23, 30, 46), 0.3: (8, 10, 15), 1: (2, 3, 4), 3: (0, 1, 1)}
     for rate, expected in table.items():
-        assert tuple(noise_reach(rate, miss) for miss in (0.1, 0.05, 0.01)) == expected
+        assert tuple(noise_reach(rate, miss / 2) for miss in (0.1, 0.05, 0.01)) == expected
     assert noise_reach(math.ulp(0.0), 0.05) == math.inf
 
 
 @pytest.mark.parametrize("rate", [0.05, 0.5, 1.5, 5.0])
 def test_the_p_value_is_that_of_the_definition(rate):
     n = 25
-    reach = noise_reach(rate, 2 * LEAST_P)
+    reach = noise_reach(rate, LEAST_P)
     for decided in (-3, 0, 1, 6, 17, 25, 40):
         most = int(min(n, max(decided, 0) + reach))
         for difference in (-30, -7, -1, 0, 1, 2, 5, 8, 13, 60):
@@ -79,7 +79,7 @@ def test_the_p_value_is_that_of_the_definition(rate):
 def test_the_p_value_allows_for_every_number_of_decided_records_up_to_the_limit(rate):
     n = 40
     for decided in range(0, 41, 3):
-        most = int(min(n, decided + noise_reach(rate, 2 * LEAST_P)))
+        most = int(min(n, decided + noise_reach(rate, LEAST_P)))
         for d in range(1, 25):
             worst = max(tail(k, rate, d) for k in range(most + 1))
             assert wins_p_value(d, decided, n, rate) >= min(1.0, LEAST_P + worst) - 1e-12
@@ -98,7 +98,7 @@ def test_tails_grow_in_steps_of_two_but_not_of_one():
 def exact_size(n, share, epsilon, level, p_value=wins_p_value):
     """Return P(p <= level) where A and B win on a record with probability share / 2 each, exactly."""
     rate = epsilon / 2
-    far = n + 5 * int(noise_reach(rate, 1e-4))
+    far = n + 5 * int(noise_reach(rate, 5e-5))
 
     def least_significant(decided):
         low, high = 0, far  # p falls in the difference
