@@ -32,7 +32,7 @@ _BETWEEN = 1.01  # more than the largest tail over all such shares, by that over
 
 
 def noise_reach(rate: float, miss: float) -> float:
-    """Return the smallest whole j that the noise exceeds with at most this probability; it may be infinite."""
+    """Return the smallest whole j that the noise exceeds with at most this probability; perhaps infinite."""
     return float(largest_noise(rate, miss)) if rate > _LEAST_RATE else math.inf
 
 
