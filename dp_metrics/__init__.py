@@ -4,7 +4,11 @@ from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.analysis.expected_error import ExpectedError, epsilon_for_error, expected_error
 from dp_metrics.exceptions import NoisyReleaseWarning, PrivacyBudgetError, SeededReleaseWarning
 from dp_metrics.fairness.frame import PrivateMetricFrame
+from dp_metrics.inference.comparison import Comparison, private_compare
+from dp_metrics.inference.means import private_mean_interval
 from dp_metrics.inference.noise import noise_interval
+from dp_metrics.inference.proportions import accuracy_interval
+from dp_metrics.inference.quantiles import private_quantile_interval
 from dp_metrics.mechanisms import (
     AboveThreshold,
     Adaptive,
@@ -82,6 +86,7 @@ from dp_metrics.streaming.tables import ConfusionSummary, ReleasedConfusion
 __all__ = [
     "AboveThreshold",
     "Adaptive",
+    "Comparison",
     "ConfusionSummary",
     "ExpectedError",
     "Geometric",
@@ -102,6 +107,7 @@ __all__ = [
     "ScoreSummary",
     "SeededReleaseWarning",
     "VarianceSummary",
+    "accuracy_interval",
     "count_releases",
     "epsilon_for_error",
     "expected_error",
@@ -116,6 +122,7 @@ __all__ = [
     "private_calibration_curve",
     "private_classification_report",
     "private_cohen_kappa_score",
+    "private_compare",
     "private_confusion_matrix",
     "private_expected_calibration_error",
     "private_f1_score",
@@ -126,6 +133,7 @@ __all__ = [
     "private_mean",
     "private_mean_absolute_error",
     "private_mean_absolute_percentage_error",
+    "private_mean_interval",
     "private_mean_loss",
     "private_mean_pinball_loss",
     "private_mean_poisson_deviance",
@@ -137,6 +145,7 @@ __all__ = [
     "private_precision_score",
     "private_probability_report",
     "private_quantile",
+    "private_quantile_interval",
     "private_r2_score",
     "private_recall_score",
     "private_regression_report",

@@ -3,17 +3,34 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from dp_metrics.analysis.auditing import AuditResult, audit, frame_loss, metric_loss
+from dp_metrics.analysis.auditing import AuditResult, audit, frame_loss, metric_loss, plan_loss
+from dp_metrics.inference.comparison import comparison_plan
+from dp_metrics.inference.mean_plan import mean_plan
+from dp_metrics.inference.paired_losses import paired_losses
+from dp_metrics.inference.quantiles import quantile_plan
+from dp_metrics.inputs.epsilon import exact_epsilon
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.mechanisms import AboveThreshold, Adaptive, Mechanism, get_mechanism
 from dp_metrics.metrics import FUNCTIONS, METRICS
+from dp_metrics.release.release import Plan
 
-__all__ = ["AUDITED", "FRAMES", "Audited", "AuditedFrame", "Finding", "run_audit", "to_table"]
+__all__ = [
+    "AUDITED",
+    "FRAMES",
+    "PLANS",
+    "Audited",
+    "AuditedFrame",
+    "AuditedPlan",
+    "Finding",
+    "run_audit",
+    "to_table",
+]
 
 _COMPARATORS = ("inverse_sensitivity", "piecewise_laplace", "laplace", "geometric")
 _TOLERANCE = 1e-9  # of losses that are computed in float64, as those of drawn scales and of comparators
@@ -73,6 +90,8 @@ class Audited:
         """Whether the metric takes no mechanism."""
         return METRICS[self.metric].mechanism is None
 
+    column = "noisy counts"
+
 
 @dataclass(frozen=True)
 class AuditedFrame:
@@ -92,7 +111,7 @@ class AuditedFrame:
     settings: Mapping[str, Any] = field(default_factory=dict)
     adds: bool = False
 
-    bounded, sums, has_own_noise = False, False, True
+    bounded, sums, has_own_noise, column = False, False, True, "noisy counts"
 
     def loss(self, epsilon: float, mechanism: str | Mechanism) -> Callable[[Floats, Floats], float]:
         """Return the exact privacy loss of the table between two arrays."""
@@ -103,6 +122,33 @@ class AuditedFrame:
                 b = a[a == b]
             public = {"group_labels": [0, 1], "neighboring": neighboring, **self.settings}
             return frame_loss(self.metrics, _by_half(a), _by_half(b), epsilon=epsilon, **public)
+
+        return between
+
+
+@dataclass(frozen=True)
+class AuditedPlan:
+    """What a function releases that is no metric, on numbers from 0 to 1.
+
+    Parameters
+    ----------
+    plan : callable
+        Returns the `Plan` of (numbers, epsilon).
+    column : str, default="noisy counts"
+        What draws, as the table of the audit calls it.
+    """
+
+    plan: Callable[[Floats, Fraction], Plan]
+    column: str = "noisy counts"
+
+    adds, bounded, sums, has_own_noise = False, False, False, True
+
+    def loss(self, epsilon: float, mechanism: str | Mechanism) -> Callable[[Floats, Floats], float]:
+        """Return the exact privacy loss of the plan between two arrays."""
+        exact = exact_epsilon(epsilon)
+
+        def between(a: Floats, b: Floats) -> float:
+            return plan_loss(lambda x: self.plan(x, exact), [a], [b], epsilon=epsilon)
 
         return between
 
@@ -163,6 +209,38 @@ FRAMES: dict[str, AuditedFrame] = {
 """Metrics by group."""
 
 
+def _mean_interval(x: Floats, epsilon: Fraction, *, method: str) -> Plan:
+    return mean_plan(x, method=method, confidence=0.95, about="")
+
+
+def _quantile_interval(x: Floats, epsilon: Fraction, *, max_loss: float | None = None) -> Plan:
+    # so little confidence that few records allow both limits
+    losses = x if max_loss else np.sinh(700 * x)  # over the whole grid
+    return quantile_plan(losses, q=0.5, epsilon=epsilon, max_loss=max_loss, confidence=0.3)
+
+
+def _wins(x: Floats, epsilon: Fraction) -> Plan:
+    """Compare two models: both are wrong about the lowest third of the numbers, each about another one."""
+    third = np.minimum(np.floor(x * 3), 2)
+    return comparison_plan(paired_losses("zero_one", np.ones_like(x), third, third - 1, {}))
+
+
+def _mean_difference(x: Floats, epsilon: Fraction) -> Plan:
+    losses = paired_losses("mae", np.zeros_like(x), x, 1 - x, {})
+    return comparison_plan(losses, max_difference=1.0)
+
+
+PLANS: dict[str, AuditedPlan] = {
+    "private_mean_interval": AuditedPlan(partial(_mean_interval, method="normal")),
+    "private_mean_interval, exact": AuditedPlan(partial(_mean_interval, method="exact")),
+    "private_compare": AuditedPlan(_wins),
+    "private_compare, max_difference": AuditedPlan(_mean_difference),
+    "private_quantile_interval": AuditedPlan(_quantile_interval, "hazard"),
+    "private_quantile_interval, max_loss": AuditedPlan(partial(_quantile_interval, max_loss=1.0), "hazard"),
+}
+"""Intervals for people at large, and comparisons of two models."""
+
+
 @dataclass(frozen=True)
 class Finding:
     """One line of the audit."""
@@ -209,13 +287,13 @@ def run_audit(
         **{name: get_mechanism(name) for name in _COMPARATORS},
     }
     sums_only = {"geometric": bounded_only["geometric"]}
-    everything: dict[str, Audited | AuditedFrame] = {**AUDITED, **FRAMES}
-    own_noise = {"noisy counts": get_mechanism("geometric")}  # which is not asked
+    everything: dict[str, Audited | AuditedFrame | AuditedPlan] = {**AUDITED, **FRAMES, **PLANS}
+    not_asked = get_mechanism("geometric")
     plan = [
         (name, audited, label, mechanism, epsilon)
         for name, audited in everything.items()
         for label, mechanism in (
-            own_noise
+            {audited.column: not_asked}
             if audited.has_own_noise
             else {**always, **(bounded_only if audited.bounded else sums_only if audited.sums else {})}
         ).items()

@@ -24,6 +24,7 @@ from dp_metrics.inputs.epsilon import Epsilon, check_epsilon, exact_epsilon
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.mechanisms import Mechanism, OutputLaw, get_mechanism
 from dp_metrics.metrics import Metric, metric_of
+from dp_metrics.release.release import Plan, Release
 from dp_metrics.sensitivity.output_bounds import OutputBounds
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "frame_loss",
     "loss_lower_bound",
     "metric_loss",
+    "plan_loss",
     "privacy_loss",
     "seed_pairs",
 ]
@@ -237,18 +239,58 @@ def _planned_loss(
     """Return the loss of what a metric of the catalogue releases, a noisy count included."""
     options = {name: value for name, value in arguments.items() if name in row.options}
     settings = {name: value for name, value in arguments.items() if name not in row.options}
-    sides, sizes = [], []
+    plans = []
     for records in (records_a, records_b):
         release = row.settings(epsilon=epsilon, options=options, **settings)
-        plan = row.planned(records, options, private_n=release.private_n)
-        draws, _, for_count = release.prepare(plan)
-        sides.append(draws)
-        sizes.append(plan.queries[0].n)
-    if not release.private_n and len(set(sizes)) > 1:
+        plans.append(row.planned(records, options, private_n=release.private_n))
+    return _loss_of_plans(release, *plans)
+
+
+def plan_loss(
+    make_plan: Callable[..., Plan],
+    records_a: Sequence[ArrayLike],
+    records_b: Sequence[ArrayLike],
+    *,
+    epsilon: float,
+) -> float:
+    """Return the exact privacy loss of what a plan releases on two data sets, the number of records public.
+
+    Parameters
+    ----------
+    make_plan : callable
+        Returns the `Plan` of a data set, given as positional arguments.
+    records_a, records_b : sequence of array-like
+        Its arguments for either data set.
+    epsilon : float
+        What the release is asked to cost.
+
+    Returns
+    -------
+    float
+        The loss of its releases together: at most epsilon for neighbours if the plan keeps its promise.
+    """
+    release = Release(
+        "plan",
+        epsilon=epsilon,
+        mechanism=None,
+        default=None,
+        accountant=None,
+        random_state=None,
+        neighboring="replace_one",
+    )
+    return _loss_of_plans(release, make_plan(*records_a), make_plan(*records_b))
+
+
+def _loss_of_plans(release: Release, plan_a: Plan, plan_b: Plan) -> float:
+    """Return the loss of all that two plans release, a noisy count included."""
+    (draws_a, _, for_count), (draws_b, _, _) = release.prepare(plan_a), release.prepare(plan_b)
+    n, other = (plan.queries[0].n for plan in (plan_a, plan_b))
+    if not release.private_n and n != other:
         return math.inf  # a public number that differs
     # given the noisy count, both are drawn with the same one
-    count = max(plan.queries[0].n, 1)
-    return float(for_count) + math.fsum(draw_loss(a, b, count) for a, b in zip(*sides, strict=True))
+    return float(for_count) + math.fsum(
+        draw_loss(a, b, max(other, 1)) for a, b in zip(draws_a, draws_b, strict=True)
+    )
 
 
 @dataclass(frozen=True)

@@ -43,14 +43,14 @@ class Plan:
         The result of a `Released`; a `Traced` one has limits of its noise too.
     shares : tuple of Fraction or None, default=None
         Positive parts of epsilon, with sum 1; None for equal ones.
-    mechanisms : tuple of (str or None), default=()
+    mechanisms : tuple of (str, Mechanism or None), default=()
         Mechanisms of those queries that have one of their own, unless the caller chooses.
     """
 
     queries: tuple[Query, ...]
     postprocess: Callable[[Released], Any] = field(default_factory=lambda: Monotone(only))
     shares: tuple[Fraction, ...] | None = None
-    mechanisms: tuple[str | None, ...] = ()
+    mechanisms: tuple[str | Mechanism | None, ...] = ()
 
     def epsilons(self, epsilon: Fraction) -> list[Fraction]:
         """Return the part of epsilon of each query."""

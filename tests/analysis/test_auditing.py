@@ -10,7 +10,7 @@ import pytest
 
 import dp_metrics as dp
 from dp_metrics import auditing
-from dp_metrics.analysis.audited import AUDITED, FRAMES, run_audit, to_table
+from dp_metrics.analysis.audited import AUDITED, FRAMES, PLANS, run_audit, to_table
 from dp_metrics.analysis.studies import loss_output_bounds, variance_output_bounds
 from dp_metrics.evaluation.cli import main
 from dp_metrics.mechanisms import AboveThreshold, Hazard
@@ -371,7 +371,7 @@ def test_table_of_the_audit_has_a_row_per_metric():
     )
     assert {finding.mechanism for finding in findings} == {"hazard", "geometric", "noisy counts"}
     table = to_table(findings).splitlines()
-    assert len(table) == 2 + len(AUDITED) + len(FRAMES)
+    assert len(table) == 2 + len(AUDITED) + len(FRAMES) + len(PLANS)
     assert all(finding.result.passed for finding in findings)
 
 
@@ -396,6 +396,14 @@ def test_what_has_noise_of_its_own_costs_epsilon_and_no_more():
     names = {finding.metric for finding in findings}
     assert {name for name, row in METRICS.items() if row.mechanism is None} <= names
     assert {name for name in names if name.startswith("PrivateMetricFrame")}
+    assert {name for name, plan in PLANS.items() if plan.column == "noisy counts"} <= names
+
+
+@pytest.mark.parametrize("name", [name for name, plan in PLANS.items() if plan.column == "hazard"])
+def test_searches_for_two_ranks_cost_epsilon_and_no_more(name):
+    for epsilon in (0.1, 1.0, 3.0):
+        result = auditing.audit(name, PLANS[name].loss(epsilon, "hazard"), epsilon=epsilon, n=8, steps=20)
+        assert 0.9 * epsilon <= result.worst <= epsilon
 
 
 @pytest.mark.parametrize("labels", [2, 4])

@@ -1,0 +1,58 @@
+"""The settings that functions share which speak of all people like the records."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from dp_metrics._random import RandomState
+from dp_metrics.accounting import PrivacyAccountant
+from dp_metrics.inputs.options import check_neighboring
+from dp_metrics.release.release import Plan, Release
+
+__all__ = ["PEOPLE", "population_release", "run_planned"]
+
+PEOPLE = "among all people like these, from whom the records were drawn independently: not these records."
+"""What an interval for a population is about."""
+
+_ONE_PERSON = "the records must be independent draws from one population, one person each"
+
+
+def population_release(
+    name: str,
+    *,
+    epsilon: Any,
+    sample_weight: Any,
+    groups: Any,
+    neighboring: Any,
+    accountant: PrivacyAccountant | None,
+    random_state: RandomState,
+    label: str | None,
+) -> Release:
+    """Return the checked public settings of a call; raise for those of which nothing is known."""
+    if sample_weight is not None:
+        raise ValueError(f"{name} takes no sample_weight: {_ONE_PERSON}, and each counts alike.")
+    if groups is not None:
+        raise ValueError(f"{name} takes no groups: {_ONE_PERSON}.")
+    if check_neighboring(neighboring):
+        raise ValueError(
+            f"{name} needs neighboring='replace_one': the width depends on the number of records."
+        )
+    return Release(
+        name,
+        epsilon=epsilon,
+        mechanism=None,
+        default=None,
+        accountant=accountant,
+        random_state=random_state,
+        neighboring=neighboring,
+        label=label,
+    )
+
+
+def run_planned(release: Release, make_plan: Callable[[], Plan]) -> Any:
+    """Make a plan from the data, which raises if they are invalid; then spend, draw and return the result."""
+    # whoever made NumPy raise or warn of overflows would learn of the data
+    with np.errstate(all="ignore"):
+        plan = make_plan()
+    return release.run(plan).value

@@ -1,0 +1,121 @@
+"""What is released for an interval for a mean, and how the interval follows."""
+
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from dp_metrics.inference.half_width import mean_half_width
+from dp_metrics.inference.noisy_binomial import noisy_binomial_limits
+from dp_metrics.inputs.floats import Floats
+from dp_metrics.inputs.options import check_choice, check_confidence
+from dp_metrics.release.interval import Interval
+from dp_metrics.release.queries import IntegerVector
+from dp_metrics.release.release import Plan
+from dp_metrics.release.released import Released
+from dp_metrics.release.rounding import RoundedCount
+from dp_metrics.sensitivity.aggregates import VarianceAggregate
+from dp_metrics.sensitivity.exact import rounded_quotient, to_units
+from dp_metrics.sensitivity.noisy_sums import FINENESS
+
+__all__ = ["mean_plan"]
+
+_NORMAL = (
+    "The normal approximation makes the confidence approximate: it is lower where the mean rests on a few "
+    "records with large values."
+)
+
+
+def mean_plan(
+    values: Floats,
+    *,
+    method: str,
+    confidence: float,
+    about: str,
+    limit: float = 1.0,
+    low: float = 0.0,
+    high: float = 1.0,
+) -> Plan:
+    """Return the plan of an interval for the mean, in all people, of numbers from 0 to a limit.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n,)
+        Numbers from 0 to the limit, one per person: private.
+    method : {"normal", "exact"}
+        As in `private_mean_interval`.
+    confidence : float
+        Of the interval.
+    about : str
+        What the interval is about.
+    limit : float, default=1.0
+        Public and positive.
+    low, high : float, default=0.0, 1.0
+        What a mean of 0, and a mean at the limit, is called in the interval.
+    """
+    check_choice(method, "method", ("normal", "exact"))
+    scale = _Scale(check_confidence(confidence), about, low, high)
+    if method == "exact":
+        return Plan((RoundedCount(values, limit),), partial(_exact_interval, scale=scale))
+    query = IntegerVector(_sums(values, limit), FINENESS + 1, len(values))
+    return Plan((query,), partial(_normal_interval, scale=scale))
+
+
+@dataclass(frozen=True)
+class _Scale:
+    """How sure an interval is to be, what it is about, and what a mean of 0 or 1 is called there."""
+
+    confidence: float
+    about: str
+    low: float
+    high: float
+
+    @property
+    def miss(self) -> float:
+        return 1 - self.confidence
+
+    def interval(self, lower: float, upper: float, middle: float, note: str = "") -> Interval:
+        """Return the interval, given its limits on the scale from 0 to 1."""
+        ends = [self.low * (1 - x) + self.high * x for x in (max(lower, 0.0), min(upper, 1.0), middle)]
+        return Interval(ends[0], ends[1], self.confidence, self.about, note, ends[2])
+
+
+def _sums(values: Floats, limit: float) -> tuple[int, int]:
+    """Return the sums of v and of v (1 - v), for v = value / limit, in steps of the lattice.
+
+    Notes
+    -----
+    A record moves the two sums by at most 1 together: |u - w| + |u (1-u) - w (1-w)| is |u - w| times
+    1 + |1 - u - w|, which is |(1-u)^2 - (1-w)^2| or |u^2 - w^2|. In steps that is at most FINENESS; rounding
+    either sum to the nearest step, from the exact sums, adds less than 1 to its change. So the whole numbers
+    move by less than FINENESS + 2, which is at most FINENESS + 1.
+    """
+    aggregate = VarianceAggregate.from_data(values, capacity=0, bounds=(0.0, limit))
+    (cap,) = to_units(np.array([limit]))
+    rest = cap * aggregate.total - aggregate.squares
+    return _in_steps(aggregate.total, cap), _in_steps(rest, cap * cap)
+
+
+def _in_steps(total: int, unit: int) -> int:
+    return (2 * FINENESS * total + unit) // (2 * unit)
+
+
+def _normal_interval(released: Released, *, scale: _Scale) -> Interval:
+    n = _records(released)
+    m, d = (rounded_quotient(number, n * FINENESS) for number in released.values[0])
+    m = min(max(m, 0.0), 1.0)
+    half = mean_half_width(m, d, n, float(released.epsilon), scale.miss)
+    return scale.interval(m - half, m + half, m, _NORMAL)
+
+
+def _exact_interval(released: Released, *, scale: _Scale) -> Interval:
+    n, count = _records(released), released.values[0]
+    miss = scale.miss / 2
+    lower, upper = noisy_binomial_limits(count, n, float(released.epsilon), miss_low=miss, miss_high=miss)
+    return scale.interval(lower, upper, min(max(count, 0), n) / n)
+
+
+def _records(released: Released) -> int:
+    """Return the number of records, which is public wherever such a plan is carried out."""
+    assert released.public_n is not None
+    return released.public_n

@@ -1,0 +1,155 @@
+"""An interval for the mean of a bounded loss among all people like the records."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dp_metrics._random import RandomState
+from dp_metrics.accounting import PrivacyAccountant
+from dp_metrics.inference._settings import PEOPLE, population_release, run_planned
+from dp_metrics.inference.mean_plan import mean_plan
+from dp_metrics.inputs.records import as_vector, check_max_loss, loss_block
+from dp_metrics.release.interval import Interval
+from dp_metrics.release.release import Plan
+
+__all__ = ["private_mean_interval"]
+
+_NAME = "private_mean_interval"
+
+
+def private_mean_interval(
+    losses: ArrayLike,
+    *,
+    max_loss: float,
+    epsilon: float,
+    method: str = "normal",
+    confidence: float = 0.95,
+    sample_weight: None = None,
+    groups: None = None,
+    neighboring: str = "replace_one",
+    accountant: PrivacyAccountant | None = None,
+    random_state: RandomState = None,
+    label: str | None = None,
+) -> Interval:
+    r"""Interval for the mean loss of all people like the records, with epsilon-differential privacy.
+
+    It allows for both the chance by which these records were drawn, independently from one population, and
+    the noise of the release.
+
+    Parameters
+    ----------
+    losses : array-like of shape (n_samples,)
+        One finite, non-negative loss per person, each computed from that person's record and public numbers
+        only.
+    max_loss : float
+        Public cap of one record's loss, in the units of the loss; larger losses are clipped to it, and the
+        interval is for the mean of the clipped loss. Without a cap there is no upper limit. Never read it
+        from the data.
+    epsilon : float
+        Privacy parameter, > 0: smaller is more private and makes a wider interval.
+    method : {"normal", "exact"}, default="normal"
+        "normal" is narrow, and its confidence approximate. "exact" is wider, and its confidence holds for
+        every loss and every number of records: see Notes.
+    confidence : float, default=0.95
+        Probability, strictly between 0 and 1, with which the interval is to cover the mean.
+    sample_weight : None, default=None
+        Refused: the records must be independent draws that count alike.
+    groups : None, default=None
+        Refused: each record must be a person of its own.
+    neighboring : {"replace_one"}, default="replace_one"
+        What one person can change: a record's contents. The number of records is public.
+    accountant : PrivacyAccountant or None, default=None
+        Budget that pays epsilon for this release, before it is drawn.
+    random_state : None, int, RandomState or Generator, default=None
+        None draws fresh randomness from the operating system. Anything else makes the release reproducible
+        and therefore NOT private.
+    label : str or None, default=None
+        The name of this release in the accountant's history; None: the name of this function.
+
+    Returns
+    -------
+    Interval
+        The limits, within [0, max_loss]; it unpacks as ``lower, upper``. Its `estimate` is a private mean of
+        these records, which lies in the interval.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an input is invalid, as in scikit-learn, or an option is.
+    PrivacyBudgetError
+        If the accountant has less than epsilon left; nothing is drawn.
+
+    Warns
+    -----
+    SeededReleaseWarning
+        If `random_state` is given.
+
+    See Also
+    --------
+    private_mean_loss : The mean loss of these records, without an interval.
+    private_quantile_interval : An interval for a quantile, which needs no cap.
+    accuracy_interval : An interval for an accuracy that has already been released, free of cost.
+
+    Notes
+    -----
+    Guarantee: replacing any one record changes the probability of any result by at most a factor
+    exp(epsilon), given the model, the number of records and the arguments, which are public.
+
+    **normal.** Let v be the loss divided by `max_loss`. Two sums are released, of v and of v (1 - v), with
+    two-sided geometric noise on a lattice of 2^20 steps. A record that changes from u to w moves them by
+    abs(u - w) (1 + abs(1 - u - w)) together, which is abs((1-u)^2 - (1-w)^2) or abs(u^2 - w^2): at most 1, no
+    more than the first sum alone can move. So the spread costs nothing. The half-width h is that for which a
+    normal variable with the noisy variance, plus a Laplace variable with the scale of the noise, exceeds h
+    in size with probability 1 - confidence. For the noise in the variance, that is enlarged by
+    3.2718 / (n epsilon), which the noise exceeds with probability 5 %. The confidence is that of the normal
+    approximation: with ten tasks on real data, 300 to 10,000 records and an epsilon of 0.1 to 3, a nominal
+    95 % came out as 94.7 % or more; with losses of which 0.2 % are at the cap and the others 0, as 87 %.
+
+    **exact.** Each record is rounded at random, to 1 with probability v and to 0 otherwise, the ones are
+    counted with two-sided geometric noise, and the two tails of the exact law of the noisy count are
+    inverted. The count of the ones of independent people is binomial with mean n times that of v, whatever
+    the law of the loss, so the confidence holds always.
+
+    References
+    ----------
+    A. Ghosh, T. Roughgarden and M. Sundararajan, "Universally Utility-Maximizing Privacy Mechanisms", 2012,
+    doi:10.1137/09076828X, for the noise; C. J. Clopper and E. S. Pearson, Biometrika 26 (1934),
+    doi:10.1093/biomet/26.4.404, for the inversion of two tails.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dp_metrics import private_mean_interval
+    >>> losses = np.linspace(0, 1, 1000)
+    >>> lower, upper = private_mean_interval(losses, max_loss=1.0, epsilon=1.0)
+    >>> 0.4 < lower < upper < 0.6
+    True
+    """
+    release = population_release(
+        _NAME,
+        epsilon=epsilon,
+        sample_weight=sample_weight,
+        groups=groups,
+        neighboring=neighboring,
+        accountant=accountant,
+        random_state=random_state,
+        label=label,
+    )
+    interval: Interval = run_planned(
+        release, lambda: _plan(losses, max_loss=max_loss, method=method, confidence=confidence)
+    )
+    return interval
+
+
+def _plan(losses: ArrayLike, *, max_loss: Any, method: str, confidence: float) -> Plan:
+    """Return the plan of an interval for the mean of losses, or raise if an argument is invalid."""
+    cap = check_max_loss(max_loss)
+    if cap is None:
+        raise ValueError(
+            f"{_NAME} needs max_loss: of a loss without a public limit no mean has an upper limit. "
+            "private_quantile_interval needs none."
+        )
+    values = np.minimum(loss_block(as_vector(losses, "losses")), cap)
+    about = f"The mean of the loss, clipped to max_loss, {PEOPLE}"
+    return mean_plan(values, method=method, confidence=confidence, about=about, limit=cap, high=cap)

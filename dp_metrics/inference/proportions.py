@@ -1,0 +1,150 @@
+"""An interval for a share of all people, from a share of the records that has been released."""
+
+from dp_metrics.inference._settings import PEOPLE
+from dp_metrics.inference.noisy_binomial import noisy_binomial_limits
+from dp_metrics.inputs.epsilon import exact_epsilon
+from dp_metrics.inputs.options import check_confidence, check_count
+from dp_metrics.inputs.scalars import as_real
+from dp_metrics.mechanisms import Geometric
+from dp_metrics.metrics import METRICS
+from dp_metrics.release.interval import Interval
+from dp_metrics.release.noise import BoundsNoise
+from dp_metrics.release.result import PrivateResult
+
+__all__ = ["accuracy_interval"]
+
+_MOST_RECORDS = 10**9  # of which the law can be computed
+_ROUNDING = 1e-15  # of a share that was computed in floats
+
+SHARES = {
+    "private_accuracy_score": "right labels",
+    "private_top_k_accuracy_score": "records with the true label among the k likeliest",
+    "private_zero_one_loss": "wrong labels",
+}
+"""The metrics that are shares of records, and what they are shares of."""
+
+
+def accuracy_interval(
+    result_or_share: PrivateResult | float,
+    *,
+    n: int | None = None,
+    epsilon: float | None = None,
+    confidence: float = 0.95,
+) -> Interval:
+    """Interval for the share of all people like the records, from a share that has been released.
+
+    It allows for both the chance by which the records were drawn, independently from one population, and the
+    noise of the release. It is computed from the released number, so it costs no privacy.
+
+    Parameters
+    ----------
+    result_or_share : PrivateResult or float
+        What `private_accuracy_score`, `private_zero_one_loss` or `private_top_k_accuracy_score` returned,
+        with or without ``return_result=True``, by the default mechanism "geometric", with a public number of
+        records and without weights or groups.
+    n : int or None, default=None
+        Number of records, for a bare share; a `PrivateResult` knows its own.
+    epsilon : float or None, default=None
+        What the release of a bare share cost; a `PrivateResult` knows its own.
+    confidence : float, default=0.95
+        Probability, strictly between 0 and 1, with which the interval is to cover the share of all people.
+
+    Returns
+    -------
+    Interval
+        The limits, within [0, 1]; it unpacks as ``lower, upper``. They are limits of a share also if the
+        result is a number of records (``normalize=False``). Its `estimate` is the released share.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the law of the released number is not known: it was drawn by another metric or mechanism, or with
+        a private number of records, or it is no whole number of records divided by n.
+
+    See Also
+    --------
+    private_mean_interval : An interval for the mean of another loss, which costs a release.
+
+    Notes
+    -----
+    Guarantee: nothing but a released number and public arguments is read, so differential privacy is that of
+    the release. The limits hold together with at least the given confidence, for every share and every
+    number of records.
+
+    The released number of records is Z = X + N, clamped to 0..n, with X binomial of n and the share p of all
+    people, and N with probability proportional to exp(-epsilon abs(k)). P(Z <= z) falls in p. The upper limit
+    is the p at which it is half of 1 - confidence, and the lower limit that at which P(Z >= z) is; from z = n
+    the upper limit is 1, and from z = 0 the lower one is 0.
+
+    References
+    ----------
+    C. J. Clopper and E. S. Pearson, Biometrika 26 (1934), doi:10.1093/biomet/26.4.404, for the same without
+    noise; J. Awan and A. Slavkovic, "Differentially Private Uniformly Most Powerful Tests for Binomial Data",
+    2018, arXiv:1805.09236, for tests, which add a uniform random number.
+
+    Examples
+    --------
+    >>> from dp_metrics import accuracy_interval, private_accuracy_score
+    >>> y_true, y_pred = [0, 1, 1, 0] * 250, [0, 1, 0, 0] * 250
+    >>> result = private_accuracy_score(y_true, y_pred, epsilon=1.0, return_result=True)
+    >>> lower, upper = accuracy_interval(result)
+    >>> 0.6 < lower < 0.75 < upper < 0.9
+    True
+    >>> round(accuracy_interval(0.872, n=1000, epsilon=1.0).lower, 5)
+    0.84952
+    """
+    if isinstance(result_or_share, PrivateResult):
+        if n is not None or epsilon is not None:
+            raise ValueError("A PrivateResult knows its own n and epsilon: pass neither.")
+        records, rate, share = _public_facts(result_or_share)
+        of_what = SHARES[result_or_share.metric]
+    else:
+        if n is None or epsilon is None:
+            raise ValueError("Of a bare share pass the number of records, n, and its epsilon.")
+        records, rate = check_count(n, "n", _MOST_RECORDS), float(exact_epsilon(epsilon))
+        share, of_what = as_real(result_or_share), "what was counted"
+    miss, count = (1 - check_confidence(confidence)) / 2, _count(share, records)
+    lower, upper = noisy_binomial_limits(count, records, rate, miss_low=miss, miss_high=miss)
+    return Interval(lower, upper, confidence, f"The share of {of_what} {PEOPLE}", estimate=count / records)
+
+
+def _public_facts(result: PrivateResult) -> tuple[int, float, float]:
+    """Return n, the rate of the noise and the share; raise if that is not the share of a noisy count."""
+    if result.metric not in SHARES:
+        raise ValueError(f"accuracy_interval is for {', '.join(SHARES)}, not for {result.metric}.")
+    if result.n is None:
+        raise ValueError(
+            "accuracy_interval needs a public number of records: with neighboring='add_or_remove_one' the "
+            "share is a quotient of two noisy numbers."
+        )
+    if result.noise is None:
+        raise ValueError(
+            "This result does not tell what is public about its noise: pass share, n and epsilon."
+        )
+    (part,) = result.noise.parts
+    if not (isinstance(part, BoundsNoise) and isinstance(part.mechanism, Geometric)):
+        raise ValueError(
+            "accuracy_interval needs a release by mechanism='geometric', the default of these metrics: no "
+            "other adds noise of a known size to the number of records."
+        )
+    if part.facts["steps"] != result.n:
+        raise ValueError(
+            "accuracy_interval takes no result with weights or groups: the records must be independent draws "
+            "from one population, one person each, that count alike."
+        )
+    # what was released is the share of wrong labels, whatever the metric makes of it
+    is_score = METRICS[result.metric].greater_is_better
+    return result.n, float(part.epsilon), 1 - part.released if is_score else part.released
+
+
+def _count(share: float, n: int) -> int:
+    """Return the number of records that a share is of, or raise if there is none."""
+    if not 0 <= share <= 1:
+        raise ValueError("A share must be a number from 0 to 1, or a PrivateResult.")
+    count = round(share * n)
+    if abs(share - count / n) > _ROUNDING:
+        raise ValueError(
+            "The share is no whole number of records divided by n: it was released with weights or groups, "
+            "by another mechanism or with another n, or it has been rounded."
+        )
+    return count

@@ -1,0 +1,96 @@
+"""A noisy count of records that are rounded at random to 0 or 1: its query and its draw."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dp_metrics._random import Entropy, are_below, discrete_laplace
+from dp_metrics.inputs.floats import Floats
+from dp_metrics.mechanisms import Mechanism
+from dp_metrics.release.draws import Draw
+from dp_metrics.release.noise import CountsNoise
+
+__all__ = ["RoundedCount", "RoundedDraw"]
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class RoundedCount:
+    """How many records come out as 1 if each is rounded to 1 with probability value / limit, to 0 otherwise.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n,)
+        Numbers from 0 to the limit: private.
+    limit : float
+        Public and positive.
+    """
+
+    values: Floats
+    limit: float
+
+    mostly_noise: ClassVar[int] = 0
+
+    @property
+    def n(self) -> int:
+        """Number of records."""
+        return self.values.size
+
+    @property
+    def size(self) -> int:
+        """Number of records."""
+        return self.n
+
+    def needs_count(self, mechanism: Mechanism) -> bool:
+        """Return False: one record moves the count by at most 1."""
+        return False
+
+    def prepare(self, mechanism: Mechanism, epsilon: Fraction, *, private_n: bool) -> Draw:
+        """Return a draw of the rounding and of noise, whatever the mechanism."""
+        return RoundedDraw(self.values, self.limit, epsilon)
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class RoundedDraw:
+    """A count of rounded records with two-sided geometric noise.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n,)
+        Numbers from 0 to the limit: private.
+    limit : float
+        Public and positive.
+    rate : Fraction
+        Of the noise.
+
+    Notes
+    -----
+    Each record is rounded with bits of its own. Between neighbours all records but one can be rounded
+    alike, and the counts then differ by at most 1: whatever the others are rounded to, and so on the whole,
+    the probability of a noisy count changes by at most a factor exp(rate). The rounding compares a uniform
+    number of as many bits as it takes with the exact quotient, so this and the mean of the count hold as
+    executed.
+    """
+
+    values: Floats
+    limit: float
+    rate: Fraction
+
+    @property
+    def drawn_by(self) -> str:
+        """What draws, for the accountant's history."""
+        return "randomised rounding, two-sided geometric noise"
+
+    def rehearse(self) -> None:
+        """Do nothing: no public setting can fail."""
+
+    def __call__(self, entropy: Entropy, count: int | None) -> tuple[int, Mapping[str, Any]]:
+        """Draw the noisy count."""
+        ones = int(np.count_nonzero(are_below(entropy, self.values, self.limit)))
+        return ones + discrete_laplace(entropy, self.rate), {}
+
+    def noise(self, value: int, drawn: Mapping[str, Any], count: int | None) -> CountsNoise:
+        """Return what is public about the noise of the count; the rounding is not part of it."""
+        return CountsNoise((value,), ((1, self.rate),), False)

@@ -1,0 +1,246 @@
+"""Intervals for means: what they rest on, their numbers, and what they refuse."""
+
+import math
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.stats import norm
+
+import dp_metrics as dp
+from dp_metrics import auditing
+from dp_metrics.inference.half_width import mean_half_width, normal_laplace_tail
+from dp_metrics.inference.mean_plan import mean_plan
+from dp_metrics.inference.noisy_binomial import noisy_binomial_limits
+from dp_metrics.release.released import Released
+from dp_metrics.sensitivity.noisy_sums import FINENESS
+
+
+@pytest.mark.parametrize(
+    ("m", "d", "n", "epsilon", "width"),
+    [
+        (0.1, 0.06, 1000, 1, "0.011644"),
+        (0.1, 0.06, 1000, 0.1, "0.033093"),
+        (0.03, 0.02, 10000, 0.3, "0.002188"),
+        (0.5, 0.24, 300, 1, "0.018857"),
+    ],
+)
+def test_reference_half_widths(m, d, n, epsilon, width):
+    assert f"{mean_half_width(m, d, n, epsilon, 0.05):.6f}" == width
+
+
+@pytest.mark.parametrize(("s", "b"), [(1.0, 1.0), (1.0, 0.05), (1.0, 0.001), (0.01, 1.0), (3.0, 2.0)])
+@pytest.mark.parametrize("h", [0.1, 1.0, 4.0])
+def test_the_tail_of_normal_plus_laplace(s, b, h):
+    def tail(x):
+        over, under = (h - s * x) / b, (h + s * x) / b
+        above = 0.5 * math.exp(-over) if over > 0 else 1 - 0.5 * math.exp(over)
+        below = 0.5 * math.exp(-under) if under > 0 else 1 - 0.5 * math.exp(under)
+        return (above + below) * norm.pdf(x)
+
+    turns = sorted({t for t in (h / s, -h / s) if abs(t) < 12})
+    exact = quad(tail, -12, 12, points=turns, limit=500, epsabs=1e-13, epsrel=1e-11)[0]
+    assert normal_laplace_tail(h, s, b) == pytest.approx(exact, rel=1e-7, abs=1e-12)
+
+
+@pytest.mark.parametrize("n", [1, 10**6])
+@pytest.mark.parametrize("epsilon", [5e-324, 1e-300, 1.0, 1e6, 1e308])
+@pytest.mark.parametrize("m", [0.0, 1e-320, 0.5, 1.0])
+@pytest.mark.parametrize("d", [-1e308, 0.0, 0.2, 1e308])
+def test_half_a_width_is_finite_and_keeps_its_promise_whatever_is_drawn(n, epsilon, m, d):
+    half = mean_half_width(m, d, n, epsilon, 0.05)
+    assert 0 < half < math.inf
+
+
+def spreads(u, w):
+    return abs(u - w) + abs(u * (1 - u) - w * (1 - w))
+
+
+def test_a_record_moves_both_sums_by_no_more_than_one_of_them():
+    grid = [Fraction(i, 60) for i in range(61)]
+    found = [spreads(u, w) for u, w in product(grid, repeat=2)]
+    assert max(found) == 1
+    # the same for the program, in whole numbers: every pair of neighbours of one and of two records
+    values = [0.0, 1e-7, 0.1, 0.25, 1 / 3, 0.5, 0.7, 0.999999, 1.0]
+    rows = [(u,) for u in values] + list(product(values, [0.3, 0.123456789]))
+    sums = {
+        row: mean_plan(np.array(row), method="normal", confidence=0.5, about="").queries[0] for row in rows
+    }
+    changes = [
+        sum(abs(x - y) for x, y in zip(sums[a].values, sums[b].values, strict=True))
+        for a, b in product(rows, repeat=2)
+        if a[1:] == b[1:]
+    ]
+    assert {query.sensitivity for query in sums.values()} == {FINENESS + 1}
+    assert FINENESS <= max(changes) <= FINENESS + 1
+
+
+def test_rounding_both_sums_can_cost_a_step_and_the_noise_allows_for_it():
+    """A search for neighbours whose whole numbers differ by FINENESS + 1: the claim is attained."""
+
+    def values(*row):
+        return mean_plan(np.array(row), method="normal", confidence=0.5, about="").queries[0].values
+
+    rng = np.random.default_rng(0)
+    worst = 0
+    for _ in range(400):
+        other, small = rng.random(), rng.random() / FINENESS
+        a, b = values(small, other), values(1.0, other)
+        worst = max(worst, sum(abs(x - y) for x, y in zip(a, b, strict=True)))
+    assert worst == FINENESS + 1
+
+
+def from_released(values, n, method, epsilon="1", confidence=0.95, **scale):
+    plan = mean_plan(np.zeros(n), method=method, confidence=confidence, about="All.", **scale)
+    return plan.postprocess(Released([values], n, float(n), Fraction(epsilon), "replace_one"))
+
+
+def test_the_interval_follows_from_both_noisy_sums():
+    n, total, spread = 1000, 100 * FINENESS, 60 * FINENESS
+    interval = from_released((total, spread), n, "normal")
+    assert interval.estimate == 0.1
+    assert f"{interval.upper - 0.1:.6f} {0.1 - interval.lower:.6f}" == "0.011644 0.011644"
+    assert (interval.confidence, interval.about) == (0.95, "All.")
+    assert "approximate" in interval.note
+    wider = from_released((total, 30 * FINENESS), n, "normal")  # less of v (1 - v): more spread
+    assert wider.upper - wider.lower > 1.2 * (interval.upper - interval.lower)
+    scaled = from_released((total, spread), n, "normal", low=-3.0, high=3.0)
+    assert [*scaled] == pytest.approx([6 * end - 3 for end in interval])
+
+
+def test_a_noisy_mean_outside_its_range_is_clipped_and_its_interval_too():
+    n = 1000
+    low = from_released((-3 * FINENESS, 10**40), n, "normal")
+    assert (low.lower, low.estimate) == (0.0, 0.0)
+    assert low.upper == pytest.approx(mean_half_width(0.0, 1e30, n, 1.0, 0.05))
+    high = from_released((10**40, 0), n, "normal", high=7.0)
+    assert (high.upper, high.estimate) == (7.0, 7.0)
+    assert from_released(-5, n, "exact").lower == 0.0
+    assert from_released(10**40, n, "exact").upper == 1.0
+
+
+def test_the_exact_interval_is_that_of_the_noisy_count():
+    expected = noisy_binomial_limits(872, 1000, 1.0, miss_low=0.025, miss_high=0.025)
+    interval = from_released(872, 1000, "exact")
+    assert [*interval] == pytest.approx(expected, abs=1e-9)
+    assert (interval.estimate, interval.note) == (0.872, "")
+
+
+@pytest.mark.parametrize("method", ["normal", "exact"])
+@pytest.mark.parametrize("max_loss", [5e-324, 1e-300, 0.3, 1e308])
+@pytest.mark.parametrize("epsilon", [5e-324, 1.0, 1e308])
+def test_nothing_fails_after_the_spend(method, max_loss, epsilon):
+    for losses in ([0.0], [max_loss] * 3, [1e308, 5e-324, 0.0]):
+        accountant = dp.PrivacyAccountant(1e308)
+        interval = dp.private_mean_interval(
+            losses, max_loss=max_loss, epsilon=epsilon, method=method, accountant=accountant
+        )
+        assert 0 <= interval.lower <= interval.estimate <= interval.upper <= max_loss
+        assert len(accountant.history) == 1
+
+
+def test_losses_are_clipped_to_the_cap():
+    public = {"max_loss": 2.0, "epsilon": 1e6, "confidence": 0.5}
+    for method in ("normal", "exact"):
+        interval = dp.private_mean_interval([1e300, 0.0] * 500, method=method, **public)
+        assert 0.9 < interval.lower < interval.upper < 1.1
+
+
+def test_a_call_spends_once_under_its_own_name():
+    accountant = dp.PrivacyAccountant(2)
+    dp.private_mean_interval([0.5] * 9, max_loss=1.0, epsilon=1, accountant=accountant)
+    dp.private_mean_interval(
+        [0.5] * 9, max_loss=1.0, epsilon=1, accountant=accountant, method="exact", label="b"
+    )
+    assert [(spend.label, spend.mechanism) for spend in accountant.history] == [
+        ("private_mean_interval", "two-sided geometric noise"),
+        ("b", "randomised rounding, two-sided geometric noise"),
+    ]
+    with pytest.raises(dp.PrivacyBudgetError):
+        dp.private_mean_interval([0.5] * 9, max_loss=1.0, epsilon=1, accountant=accountant)
+
+
+@pytest.mark.parametrize(
+    ("changed", "match"),
+    [
+        ({"losses": [-1.0, 2.0]}, "Negative values"),
+        ({"losses": [math.nan, 2.0]}, "NaN"),
+        ({"losses": []}, "minimum of 1"),
+        ({"losses": ["a"]}, "numeric"),
+        ({"max_loss": None}, "needs max_loss"),
+        ({"max_loss": 0}, "max_loss"),
+        ({"method": "hoeffding"}, "method must be one of"),
+        ({"confidence": 95}, "confidence"),
+        ({"epsilon": -1}, "epsilon"),
+        ({"sample_weight": [1, 1]}, "takes no sample_weight"),
+        ({"groups": [1, 2]}, "takes no groups"),
+        ({"neighboring": "add_or_remove_one"}, "needs neighboring='replace_one'"),
+        ({"neighboring": "none"}, "neighboring must be one of"),
+    ],
+)
+def test_what_is_refused_costs_nothing(changed, match):
+    accountant = dp.PrivacyAccountant(1)
+    arguments = {"losses": [0.5, 0.25], "max_loss": 1.0, "epsilon": 1.0, "accountant": accountant, **changed}
+    with pytest.raises((ValueError, TypeError), match=match):
+        dp.private_mean_interval(arguments.pop("losses"), **arguments)
+    assert accountant.history == ()
+
+
+def loss(a, b, method, epsilon):
+    return auditing.plan_loss(
+        lambda x: mean_plan(np.array(x), method=method, confidence=0.9, about=""), [a], [b], epsilon=epsilon
+    )
+
+
+def brute_force_loss(a, b, epsilon):
+    """Return the loss of a noisy count of rounded records, by every outcome of the rounding."""
+
+    def law(values):
+        counts = np.zeros(len(values) + 1)
+        for ones in product((0, 1), repeat=len(values)):
+            counts[sum(ones)] += math.prod(v if one else 1 - v for v, one in zip(values, ones, strict=True))
+        z, x = np.arange(-2, len(values) + 3)[:, np.newaxis], np.arange(len(values) + 1)
+        return np.exp(-epsilon * np.abs(z - x)) @ counts
+
+    return float(np.abs(np.log(law(a) / law(b))).max())
+
+
+def test_the_exact_loss_of_randomised_rounding_is_that_of_every_outcome():
+    rng = np.random.default_rng(1)
+    for epsilon in (0.1, 1.0, 3.0):
+        for _ in range(20):
+            a = rng.choice([0.0, 0.25, 0.5, 1.0, rng.random()], 4)
+            b = np.append(rng.random(), a[1:])
+            found = loss(a, b, "exact", epsilon)
+            assert found == pytest.approx(brute_force_loss(a, b, epsilon), abs=1e-12)
+            assert found <= epsilon
+        assert loss([0.0, 0.5, 1.0], [1.0, 0.5, 1.0], "exact", epsilon) == epsilon
+
+
+def test_sizes_that_differ_are_an_infinite_loss():
+    for method in ("normal", "exact"):
+        assert loss([0.5], [0.5, 0.5], method, 1.0) == math.inf
+
+
+def normal_coverage(values, n, epsilon, runs, half_width=mean_half_width):
+    """Return how often the normal interval covers the mean of losses with one of two values, as likely."""
+    rng = np.random.default_rng(2)
+    noise = rng.laplace(scale=1 / (n * epsilon), size=(2, runs))
+    shares = rng.binomial(n, 0.5, runs) / n
+    low, high = values
+    means = np.clip(low + (high - low) * shares + noise[0], 0, 1)
+    spreads = low * (1 - low) * (1 - shares) + high * (1 - high) * shares + noise[1]
+    halves = [half_width(m, d, n, epsilon, 0.05) for m, d in zip(means, spreads, strict=True)]
+    return np.mean(np.abs(means - (low + high) / 2) <= halves)
+
+
+def test_noise_in_the_variance_is_paid_for():
+    """Of 4000 runs, standard error at most .005: the intervals cover .98, but for the term .92."""
+
+    def without_the_term(m, d, n, epsilon, miss):
+        return mean_half_width(m, d + 3.2718 / (n * epsilon), n, epsilon, miss)
+
+    assert normal_coverage((0.04, 0.16), 300, 3.0, 4000) >= 0.96
+    assert normal_coverage((0.04, 0.16), 300, 3.0, 4000, without_the_term) < 0.94

@@ -1,0 +1,129 @@
+"""Limits of a probability from a noisy count: their numbers, their coverage and their extremes."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from dp_metrics.inference.noisy_binomial import (
+    at_most,
+    binomial_law,
+    noisy_binomial_cdf,
+    noisy_binomial_limits,
+)
+
+EACH = 0.025
+
+
+def limits(count, n, rate):
+    return noisy_binomial_limits(count, n, rate, miss_low=EACH, miss_high=EACH)
+
+
+@pytest.mark.parametrize(
+    ("n", "count", "rate", "lower", "upper"),
+    [
+        (1000, 872, 1.0, "0.84952", "0.89225"),
+        (1000, 872, 0.1, "0.83484", "0.90678"),
+        (100, 90, 1.0, "0.81777", "0.95619"),
+        (100, 90, 0.1, "0.58347", "1.00000"),
+        (1000, 1000, 1.0, "0.99467", "1.00000"),
+        (10000, 8720, 0.1, "0.86472", "0.87906"),
+    ],
+)
+def test_reference_intervals(n, count, rate, lower, upper):
+    assert tuple(f"{end:.5f}" for end in limits(count, n, rate)) == (lower, upper)
+
+
+def exact_cdf(count, n, p, q):
+    """Return P(X + N <= count) as a fraction, for a noise with weights q^|k|."""
+    total = Fraction(0)
+    for x in range(n + 1):
+        k = count - x
+        tail = q ** (-k) / (1 + q) if k < 0 else 1 - q ** (k + 1) / (1 + q)
+        total += math.comb(n, x) * p**x * (1 - p) ** (n - x) * tail
+    return total
+
+
+@pytest.mark.parametrize("p", [Fraction(1, 1000), Fraction(1, 3), Fraction(97, 100)])
+@pytest.mark.parametrize("count", [-3, 0, 11, 40, 43])
+def test_the_law_is_that_of_the_sum_of_both(p, count):
+    q = Fraction(math.exp(-0.4))
+    exact = float(exact_cdf(count, 40, p, q))
+    assert noisy_binomial_cdf(count, 40, float(p), 0.4) == pytest.approx(exact, rel=1e-12, abs=1e-17)
+
+
+@pytest.mark.parametrize(("n", "p"), [(1, 0.5), (30, 1e-9), (1000, 0.2), (10**6, 0.37), (10**6, 1e-6)])
+def test_hardly_anything_is_left_out_of_the_binomial_law(n, p):
+    x, probabilities = binomial_law(n, p)
+    assert binom.cdf(x[0] - 1, n, p) + binom.sf(x[-1], n, p) <= 2 * math.exp(-40)
+    np.testing.assert_allclose(probabilities, binom.pmf(x, n, p), rtol=1e-7, atol=1e-25)
+    assert at_most(0.3) >= 0.3 * (1 + 1e-9)
+
+
+def coverage(n, rate, shares, interval=limits):
+    """Return the exact probability with which the interval of a clamped noisy count covers each share."""
+    ends = np.array([interval(count, n, rate) for count in range(n + 1)])
+    q, found = math.exp(-rate), []
+    for p in shares:
+        x = np.arange(n + 1)
+        pmf = binom.pmf(x, n, p)
+        away = x[:, np.newaxis] - x
+        law = pmf @ (np.tanh(rate / 2) * np.exp(-rate * np.abs(away)))
+        law[0], law[-1] = pmf @ q**x / (1 + q), pmf @ q ** (n - x) / (1 + q)
+        found.append(law[(ends[:, 0] <= p) & (p <= ends[:, 1])].sum())
+    return np.array(found)
+
+
+@pytest.mark.parametrize("rate", [0.1, 0.3, 1.0, 3.0])
+def test_coverage_of_a_hundred_records_is_exact(rate):
+    found = coverage(100, rate, np.linspace(0.002, 0.998, 200))
+    assert 0.95 <= found.min() < 0.957
+
+
+def test_each_end_is_as_tight_as_can_be():
+    """Of a limit that is a little shorter the coverage is too low somewhere, on either side."""
+
+    def shorter(count, n, rate):
+        lower, upper = limits(count, n, rate)
+        return lower + 0.004 * (lower > 0), upper - 0.004 * (upper < 1)
+
+    shares = np.linspace(0.002, 0.998, 200)
+    found = coverage(100, 1.0, shares, shorter)
+    assert found[:100].min() < 0.95
+    assert found[100:].min() < 0.95
+
+
+@pytest.mark.parametrize("n", [1, 7, 1000])
+@pytest.mark.parametrize("rate", [1e-300, 0.1, 40.0, 1e6])
+def test_limits_are_ordered_symmetric_and_reach_the_ends(n, rate):
+    middle = range(0, n + 1, max(n // 20, 1))
+    ends = [limits(count, n, rate) for count in (-2, -1, *middle, n + 1, n + 2)]
+    lower, upper = np.array(ends).T
+    assert (np.diff(lower) >= 0).all()
+    assert (np.diff(upper) >= 0).all()
+    assert lower[:3].tolist() == [0.0] * 3
+    assert upper[-3:].tolist() == [1.0] * 3
+    np.testing.assert_allclose(lower, 1 - upper[::-1], atol=1e-15)
+    assert (lower <= upper).all()
+
+
+def test_a_limit_that_may_never_miss_is_the_end():
+    assert noisy_binomial_limits(3, 10, 1.0, miss_low=0, miss_high=0.01)[0] == 0
+    assert noisy_binomial_limits(3, 10, 1.0, miss_low=0.01, miss_high=0)[1] == 1
+
+
+@pytest.mark.parametrize("count", [0, 1, 372_000, 999_999])
+def test_a_million_records_without_noise_are_clopper_and_pearson(count):
+    n = 10**6
+    lower, upper = limits(count, n, 60.0)
+    assert binom.cdf(count, n, upper) == pytest.approx(EACH, rel=1e-6)
+    assert lower == 0 or binom.sf(count - 1, n, lower) == pytest.approx(EACH, rel=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rate", [0.1, 1.0, 3.0])
+def test_coverage_of_a_thousand_records_is_exact(rate):
+    found = coverage(1000, rate, np.linspace(0.001, 0.999, 200))
+    assert 0.95 <= found.min() < 0.957

@@ -1,0 +1,224 @@
+"""Intervals for quantiles: their ranks, how often they miss, exactly, and what they refuse."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import dp_metrics as dp
+from dp_metrics import auditing
+from dp_metrics.inference.noisy_binomial import binomial_law
+from dp_metrics.inference.quantiles import _CELLS, _misses, quantile_plan, rank_searches
+from dp_metrics.inputs.floats import MAX_FLOAT
+from dp_metrics.mechanisms._hazard_law import largest_ratio
+from dp_metrics.release.queries import OrderStatistic
+from dp_metrics.release.released import Released
+
+
+@pytest.mark.parametrize(
+    ("n", "ranks"),
+    [
+        (300, (82, 123, 132, 133)),
+        (1000, (429, 464, 469, 469)),
+        (3000, (1420, 1445, 1447, 1446)),
+        (10000, (4890, 4903, 4902, 4902)),
+    ],
+)
+def test_reference_ranks(n, ranks):
+    for epsilon, rank in zip(("0.1", "0.3", "1", "3"), ranks, strict=True):
+        first, second = rank_searches(n, 0.5, Fraction(epsilon), miss=0.05, limit=MAX_FLOAT)
+        assert (first.rank, second.rank) == (rank, n + 1 - rank)
+        assert (first.mechanism.downward, second.mechanism.downward) == (False, True)
+
+
+def limit_misses(losses, below, search, epsilon, cells=_CELLS):
+    """Return the exact probability that a limit misses a quantile, for data of two values.
+
+    As the quantile count all numbers from the first value up to the second: the worst is the first for the
+    lower limit, the second for the upper one.
+    """
+    x = np.sort(np.asarray(losses))
+    bounds = OrderStatistic(x, search.rank, MAX_FLOAT).output_bounds(
+        search.mechanism, epsilon, private_n=False
+    )
+    law, grid = search.mechanism.output_distribution(bounds, epsilon), search.mechanism.grid(MAX_FLOAT)
+    if search.mechanism.downward:
+        # the upper limit is below it if the output is `cells` or more below the last point that is
+        last = int(grid.index_at_least(np.array([below]))[0]) - 1
+        return float(law.cdf(grid.points(np.array([last - cells])))[0])
+    first = int(grid.index_above(np.array([below]))[0])
+    return 1.0 - float(law.index_cdf(np.array([first + cells - 1]))[0])
+
+
+def total_miss(n, epsilon, downward, low, high, q=0.5, cells=_CELLS):
+    """Return the exact miss of one limit, summed over how many records have either value, and its bound."""
+    search = rank_searches(n, q, Fraction(epsilon), miss=0.05, limit=MAX_FLOAT)[downward]
+    half = Fraction(epsilon) / 2
+    x, probabilities = binomial_law(n, q)
+    worst = high if downward else low
+    found = bound = 0.0
+    ranks = search.mechanism.count_ranks(half, n=n, monotonic=True, output_range=(0.0, MAX_FLOAT))
+    for below, probability in zip(x.astype(int), probabilities, strict=True):
+        if probability > 1e-9:
+            losses = [low] * below + [high] * (n - below)
+            found += probability * limit_misses(losses, worst, search, half, cells)
+    if downward:  # the number of records that are not below the quantile is what counts
+        bound = probabilities @ _misses(n + 1 - search.rank, n - x, largest_ratio(half / 4), ranks)
+    else:
+        bound = probabilities @ _misses(search.rank, x, largest_ratio(half / 4), ranks)
+    return found, float(bound)
+
+
+TWO_POINTS = [(1e-5, 1e12), (1e-5, 1.0)]
+
+
+@pytest.mark.parametrize("downward", [0, 1])
+@pytest.mark.parametrize(("n", "epsilon"), [(300, 1), (300, 3), (1000, "0.3")])
+@pytest.mark.parametrize(("low", "high"), TWO_POINTS)
+def test_exact_miss_on_two_values_is_the_bound(n, epsilon, downward, low, high):
+    found, bound = total_miss(n, epsilon, downward, low, high)
+    assert 0.95 * bound <= found <= bound + 1e-8
+    assert bound <= 0.025
+
+
+def test_one_cell_less_would_miss_more_than_the_bound():
+    misses = [total_miss(300, 3, downward, 1e-5, 1e12, cells=_CELLS - 1) for downward in (0, 1)]
+    assert any(found > bound + 1e-6 for found, bound in misses)
+
+
+@pytest.mark.parametrize("downward", [0, 1])
+def test_exact_miss_at_another_quantile(downward):
+    found, bound = total_miss(3000, 3, downward, 1e-5, 1e12, q=0.9)
+    assert 0.95 * bound <= found <= bound + 1e-8
+    assert 0.015 <= bound <= 0.025
+
+
+def test_where_few_records_lie_beyond_the_rank_empty_cells_halt_the_search_and_less_is_missed():
+    found, bound = total_miss(1000, 1, 1, 1e-5, 1e12, q=0.9)
+    assert found < 0.2 * bound
+
+
+def test_ranks_are_the_best_that_the_bound_allows():
+    search = rank_searches(1000, 0.9, Fraction(1), miss=0.05, limit=MAX_FLOAT)[0]
+    ranks = search.mechanism.count_ranks(Fraction(1, 2), n=1000, monotonic=True, output_range=(0, MAX_FLOAT))
+    x, probabilities = binomial_law(1000, 0.9)
+    bounds = [
+        probabilities @ _misses(search.rank + more, x, largest_ratio(Fraction(1, 8)), ranks)
+        for more in (0, 1)
+    ]
+    assert bounds[0] <= 0.025 < bounds[1]
+
+
+def released(values, n, q=0.5, **options):
+    plan = quantile_plan(np.ones(n), q=q, epsilon=Fraction(1), **options)
+    return plan, plan.postprocess(Released(values, n, float(n), Fraction(1), "replace_one"))
+
+
+def test_limits_lie_320_points_beyond_the_outputs_of_the_searches():
+    plan, _ = released((1.0, 1.0), 1000)
+    grid = plan.mechanisms[0].grid(MAX_FLOAT)
+    points = grid.points(np.array([5000, 5320, 9000, 9320]))
+    _, interval = released((points[1], points[2]), 1000)
+    assert (interval.lower, interval.upper) == (points[0], points[3])
+    assert interval.about.startswith("The 0.5 quantile of the loss among all people like these")
+    near_zero, near_top = grid.points(np.array([319, grid.last - 320]))
+    _, interval = released((near_zero, near_top), 1000)
+    assert (interval.lower, interval.upper) == (0.0, math.inf)
+    just_below = grid.points(np.array([grid.last - 321]))[0]
+    assert released((near_zero, just_below), 1000)[1].upper < math.inf
+
+
+def test_with_a_cap_it_is_the_last_limit():
+    _, interval = released((3.0, 3.0), 1000, max_loss=3.0)
+    assert interval.upper == 3.0
+    assert interval.lower > 2.0
+    assert "clipped to max_loss" in interval.about
+    values = dp.private_quantile_interval([1e300] * 500, 0.5, epsilon=5.0, max_loss=3.0)
+    assert 2.5 < values.lower < values.upper == 3.0
+
+
+def test_limits_that_cross_are_put_in_order():
+    _, interval = released((1e6, 1e-3), 1000)
+    assert interval.lower < interval.upper
+
+
+def test_few_records_allow_one_limit_or_none():
+    lower_only = rank_searches(40, 0.99, Fraction(3), miss=0.05, limit=MAX_FLOAT)
+    assert [search.mechanism.downward for search in lower_only] == [False]
+    upper_only = rank_searches(40, 0.01, Fraction(3), miss=0.05, limit=MAX_FLOAT)
+    assert [search.mechanism.downward for search in upper_only] == [True]
+    x, probabilities = binomial_law(40, 0.99)
+    misses = probabilities @ _misses(lower_only[0].rank, x, largest_ratio(Fraction(3, 4)), 40)
+    assert 0.02 < misses <= 0.05  # all of epsilon, and all of what may be missed
+    _, interval = released((1.0,), 60, q=0.99)
+    assert interval.upper == math.inf
+    assert interval.note == "There are too few records for an upper limit."
+    _, interval = released((1.0,), 60, q=0.01, max_loss=2.0)
+    assert interval.lower == 0.0
+    assert interval.note == "There are too few records for a lower limit."
+    accountant = dp.PrivacyAccountant(1)
+    with pytest.raises(ValueError, match="too few records for any limit"):
+        dp.private_quantile_interval([1.0] * 3, 0.5, epsilon=0.1, accountant=accountant)
+    assert accountant.history == ()
+
+
+def test_one_limit_costs_all_of_epsilon_and_no_more():
+    rng, worst = np.random.default_rng(0), 0.0
+    for _ in range(100):
+        x = rng.lognormal(0, 9, 20)
+        other = np.append(rng.choice([0.0, 1e300, rng.lognormal(0, 9)]), x[1:])
+        found = auditing.plan_loss(
+            lambda losses: quantile_plan(losses, q=0.97, epsilon=Fraction(2)), [x], [other], epsilon=2.0
+        )
+        worst = max(worst, found)
+    assert 1.5 < worst <= 2.0
+
+
+@pytest.mark.parametrize("max_loss", [None, 5e-324, 1e-300, 1.0, 1e308])
+@pytest.mark.parametrize("epsilon", [1e-3, 5.0, 1e308])
+def test_nothing_fails_after_the_spend(max_loss, epsilon):
+    accountant = dp.PrivacyAccountant(1e308)
+    for losses in ([0.0] * 50, [1e308] * 50, [5e-324, 1.0] * 25):
+        interval = dp.private_quantile_interval(
+            losses, 0.5, epsilon=epsilon / 3, confidence=0.3, max_loss=max_loss, accountant=accountant
+        )
+        assert 0 <= interval.lower <= interval.upper <= (math.inf if max_loss is None else max_loss)
+    assert len(accountant.history) == 3
+
+
+@pytest.mark.parametrize("epsilon", [5e-324, 1e-300])
+def test_an_epsilon_that_cannot_be_divided_or_helps_nothing_costs_nothing(epsilon):
+    accountant = dp.PrivacyAccountant(1)
+    with pytest.raises(ValueError, match="epsilon"):
+        dp.private_quantile_interval([1.0] * 50, 0.5, epsilon=epsilon, accountant=accountant)
+    assert accountant.history == ()
+
+
+def test_mostly_noise_is_said_beforehand_from_public_numbers():
+    with pytest.warns(dp.NoisyReleaseWarning, match="Below 150"):
+        dp.private_quantile_interval([1.0] * 299, 0.5, epsilon=1.0)
+
+
+@pytest.mark.parametrize(
+    ("changed", "match"),
+    [
+        ({"losses": [-1.0] * 99}, "Negative values"),
+        ({"losses": [math.inf] * 99}, "infinity"),
+        ({"losses": []}, "minimum of 1"),
+        ({"q": 0}, "q must lie"),
+        ({"q": 1.0}, "q must lie"),
+        ({"q": "a"}, "q must lie"),
+        ({"max_loss": -1}, "max_loss"),
+        ({"confidence": 0}, "confidence"),
+        ({"sample_weight": [1] * 99}, "takes no sample_weight"),
+        ({"groups": [1] * 99}, "takes no groups"),
+        ({"neighboring": "add_or_remove_one"}, "needs neighboring='replace_one'"),
+    ],
+)
+def test_what_is_refused_costs_nothing(changed, match):
+    accountant = dp.PrivacyAccountant(9)
+    arguments = {"losses": [0.5] * 99, "q": 0.5, "epsilon": 5.0, "accountant": accountant, **changed}
+    with pytest.raises((ValueError, TypeError), match=match):
+        dp.private_quantile_interval(arguments.pop("losses"), **arguments)
+    assert accountant.history == ()

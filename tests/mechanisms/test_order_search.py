@@ -1,0 +1,104 @@
+"""Searches for an order statistic from either end: their grid, their laws and what they cost."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from helpers import Words, assert_follows, draw_many
+from numpy.testing import assert_array_equal
+
+from dp_metrics import auditing
+from dp_metrics.inputs.floats import MAX_FLOAT
+from dp_metrics.mechanisms import Mechanism
+from dp_metrics.mechanisms._grid import GeometricGrid
+from dp_metrics.mechanisms.order_search import OrderSearch, ReversedGrid, hazard_miss
+from dp_metrics.release.queries import OrderStatistic
+from dp_metrics.sensitivity.output_bounds import OutputBounds
+
+SMALL = GeometricGrid(scale=1.0, step=0.3, limit=9.0)
+
+
+def test_a_reversed_grid_has_minus_the_points_in_reverse():
+    points = SMALL.points(np.arange(SMALL.last + 1))
+    backward = ReversedGrid(SMALL)
+    assert (backward.first, backward.last) == (0, SMALL.last)
+    own = backward.points(np.arange(backward.last + 1))
+    assert_array_equal(own, -points[::-1])
+    assert (np.diff(own) > 0).all()
+    tried = np.concatenate([own, np.nextafter(own, 9), np.nextafter(own, -99), [-50.0, 3.0, 0.0, -0.0]])
+    assert_array_equal(backward.index_at_least(tried), np.searchsorted(own, tried, side="left"))
+    assert_array_equal(backward.index_above(tried), np.searchsorted(own, tried, side="right"))
+
+
+def bounds_of(x, k, limit=MAX_FLOAT):
+    query = OrderStatistic(np.array(x), k, limit)
+    return query.output_bounds(OrderSearch(), Fraction(1, 100), private_n=False)
+
+
+def test_the_probability_of_a_miss_is_one_less_the_law_of_the_level():
+    """Against a search in which every cell has hazard 1: all records at 0, and none to come."""
+    bounds = bounds_of([0.0] * 400, 1)
+    law = OrderSearch(resolution=1.0).output_distribution(bounds, 1e-10)
+    cells = np.array([1, 100, 255, 256, 257, 2000])
+    np.testing.assert_allclose(hazard_miss(cells.astype(float)), 1 - law.index_cdf(cells - 1), rtol=1e-6)
+    assert_array_equal(hazard_miss(np.array([0.0, np.inf])), [1.0, 0.0])
+
+
+def test_a_search_from_above_draws_what_its_law_says():
+    x = [0.5, 1.0, 2.0, 2.0, 3.0, 7.0, 8.0, 30.0]
+    search = OrderSearch(0.4, downward=True)
+    bounds = bounds_of(x, 6, limit=50.0)
+    assert_follows(draw_many(search, bounds, 3.0, 2000, seed=3), search.output_distribution(bounds, 3.0))
+    assert isinstance(search, Mechanism)
+
+
+def test_the_law_from_above_is_a_law_of_the_outputs():
+    law = OrderSearch(0.4, downward=True).output_distribution(bounds_of([1.0, 2.0, 4.0], 2, limit=9.0), 2.0)
+    grid = OrderSearch(0.4).grid(9.0)
+    points = grid.points(np.arange(grid.last + 1))
+    cdf = law.cdf(points)
+    assert (np.diff(cdf) >= 0).all()
+    assert cdf[-1] == 1.0
+    p = np.linspace(0.001, 0.999, 77)
+    quantiles = law.quantile(p)
+    assert (law.cdf(quantiles) >= p).all()
+    assert (law.cdf(np.nextafter(quantiles, -1)) < p).all()
+    assert law.median() == law.quantile(0.5)
+    mass = np.diff(np.append(0.0, cdf))
+    assert law.mean_absolute_error(2.0) == pytest.approx(mass @ np.abs(points - 2.0), rel=1e-3)
+
+
+@pytest.mark.parametrize("downward", [False, True])
+def test_the_first_and_the_last_output_can_be_drawn(downward):
+    """The least U halts at the first cell with any hazard; the largest at none, which is the other end."""
+    search = OrderSearch(0.4, downward=downward)
+    law = search.output_distribution(bounds_of([3.0] * 4, 2, limit=9.0), 400.0)
+    ends = [law.release(Words([word] * 8, word)) for word in (0, (1 << 64) - 1)]
+    assert sorted(ends) == [0.0, 9.0]
+    assert ends == ([9.0, 0.0] if downward else [0.0, 9.0])
+
+
+def neighbours(rng):
+    x = np.sort(rng.choice([0.0, 1.0, 2.0, 1e-7, 1e9, 1e307, MAX_FLOAT, rng.lognormal(0, 9)], 9))
+    other = x.copy()
+    other[rng.integers(9)] = rng.choice([0.0, 1.0, 1e9, MAX_FLOAT, rng.lognormal(0, 9)])
+    return x, np.sort(other)
+
+
+@pytest.mark.parametrize("downward", [False, True])
+def test_the_exact_loss_is_epsilon_and_no_more(downward):
+    rng, search = np.random.default_rng(0), OrderSearch(0.4, downward=downward)
+    found = []
+    for _ in range(300):
+        x, other = neighbours(rng)
+        k = int(rng.integers(1, 10))
+        found.append(auditing.privacy_loss(search, bounds_of(x, k), bounds_of(other, k), epsilon=1.0))
+    assert 0.999 < max(found) <= 1.0
+
+
+def test_only_order_statistics_of_numbers_from_0_on():
+    search = OrderSearch()
+    for change in ({"monotonic": False}, {"output_range": (-1.0, 9.0)}):
+        public = {"monotonic": True, "output_range": (0.0, 9.0), "n": 1, **change}
+        with pytest.raises(ValueError, match="for order statistics"):
+            search.output_distribution(OutputBounds(1.0, np.array([0.0]), np.array([2.0]), **public), 1.0)
