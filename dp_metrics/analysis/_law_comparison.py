@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import roots_legendre  # scikit-learn depends on scipy
 
+from dp_metrics.inference.order_search import DownwardLaw
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.mechanisms import OutputLaw
 from dp_metrics.mechanisms._grid import Integers
@@ -19,7 +20,6 @@ from dp_metrics.mechanisms.above_threshold import AboveThresholdLaw
 from dp_metrics.mechanisms.adaptive import AdaptiveLaw
 from dp_metrics.mechanisms.geometric import GeometricLaw, SumsLaw
 from dp_metrics.mechanisms.laplace import LaplaceLaw
-from dp_metrics.mechanisms.order_search import DownwardLaw
 from dp_metrics.release.draws import BoundsDraw, Draw, SumsDraw, VectorDraw
 from dp_metrics.release.ranking import RankingDraw, RankingLaw
 from dp_metrics.release.rounding import RoundedDraw

@@ -97,15 +97,15 @@ def accuracy_interval(
         if n is not None or epsilon is not None:
             raise ValueError("A PrivateResult knows its own n and epsilon: pass neither.")
         records, rate, share = _public_facts(result_or_share)
-        of_what = SHARES[result_or_share.metric]
+        of_what = f" of {SHARES[result_or_share.metric]}"
     else:
         if n is None or epsilon is None:
             raise ValueError("Of a bare share pass the number of records, n, and its epsilon.")
         records, rate = check_count(n, "n", _MOST_RECORDS), float(exact_epsilon(epsilon))
-        share, of_what = as_real(result_or_share), "what was counted"
+        share, of_what = as_real(result_or_share), ""
     miss, count = (1 - check_confidence(confidence)) / 2, _count(share, records)
     lower, upper = noisy_binomial_limits(count, records, rate, miss_low=miss, miss_high=miss)
-    return Interval(lower, upper, confidence, f"The share of {of_what} {PEOPLE}", estimate=count / records)
+    return Interval(lower, upper, confidence, f"The share{of_what} {PEOPLE}", estimate=count / records)
 
 
 def _public_facts(result: PrivateResult) -> tuple[int, float, float]:

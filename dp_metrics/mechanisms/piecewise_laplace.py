@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from dp_metrics._random import RandomState
 from dp_metrics.inputs.epsilon import Epsilon, check_epsilon
 from dp_metrics.mechanisms._base import BoundsOnly, require_bounded
-from dp_metrics.mechanisms._intervals import draw, intervals
 from dp_metrics.mechanisms._laws import IntervalLaw
-from dp_metrics.mechanisms.inverse_sensitivity import InverseSensitivity
+from dp_metrics.mechanisms.inverse_sensitivity import InverseSensitivity, draw, intervals
 from dp_metrics.sensitivity.output_bounds import OutputBounds
 
 __all__ = ["PiecewiseLaplace"]

@@ -8,10 +8,10 @@ from helpers import Words, assert_follows, draw_many
 from numpy.testing import assert_array_equal
 
 from dp_metrics import auditing
+from dp_metrics.inference.order_search import OrderSearch, ReversedGrid, hazard_miss
 from dp_metrics.inputs.floats import MAX_FLOAT
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.mechanisms._grid import GeometricGrid
-from dp_metrics.mechanisms.order_search import OrderSearch, ReversedGrid, hazard_miss
 from dp_metrics.release.queries import OrderStatistic
 from dp_metrics.sensitivity.output_bounds import OutputBounds
 
