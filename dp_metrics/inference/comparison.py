@@ -37,7 +37,10 @@ _MEANS = (
 )
 _VERDICTS = {
     "wins": ("A is better on more records than B", "B is better on more records than A"),
-    "mean difference": ("A has the lower mean loss", "B has the lower mean loss"),
+    "mean difference": (
+        "With clipped differences A has the lower mean loss",
+        "With clipped differences B has the lower mean loss",
+    ),
 }
 
 
@@ -51,8 +54,8 @@ class Comparison:
         What was compared.
     estimate : float
         For wins, the share of the records on which A is better less the share on which B is: positive where A
-        is ahead. For the mean difference, the mean of the clipped losses of A less those of B: negative where
-        A is ahead. With the noise of the release.
+        is ahead. For the mean difference, the mean of the loss of A less that of B, clipped for each record:
+        negative where A is ahead. With the noise of the release.
     lower, upper : float
         Limits of what is estimated, among all people like these records.
     p_value : float or None
