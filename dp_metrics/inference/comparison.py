@@ -37,7 +37,10 @@ _MEANS = (
 )
 _VERDICTS = {
     "wins": ("A is better on more records than B", "B is better on more records than A"),
-    "mean difference": ("A has the lower mean loss", "B has the lower mean loss"),
+    "mean difference": (
+        "With clipped differences A has the lower mean loss",
+        "With clipped differences B has the lower mean loss",
+    ),
 }
 
 
@@ -51,8 +54,8 @@ class Comparison:
         What was compared.
     estimate : float
         For wins, the share of the records on which A is better less the share on which B is: positive where A
-        is ahead. For the mean difference, the mean of the clipped losses of A less those of B: negative where
-        A is ahead. With the noise of the release.
+        is ahead. For the mean difference, the mean of the loss of A less that of B, clipped for each record:
+        negative where A is ahead. With the noise of the release.
     lower, upper : float
         Limits of what is estimated, among all people like these records.
     p_value : float or None
@@ -309,15 +312,15 @@ def private_compare(
     loss : str, callable or RecordLoss, default="zero_one"
         The loss of one record. The name of a metric that is its plain mean, with or without "private" before
         and "loss" behind it: "zero_one", "mae", "mse", "log_loss", "brier_score", "mean_pinball_loss", ...
-        Or the function itself, such as `private_mae`; or a `RecordLoss` of numbers, made of elementwise
-        functions.
+        Or the function itself, such as `private_mae`; or a ``RecordLoss`` of numbers (of
+        ``dp_metrics.inputs.losses``), made of elementwise functions.
     epsilon : float
         Privacy parameter, > 0: smaller is more private and less accurate.
     max_difference : float or None, default=None
         None: compare wins. A number: compare the mean losses, the difference of the two losses of one record
         being clipped to it, in the units of the loss. Public: never read it from the data.
     confidence : float, default=0.95
-        Of the interval; a p-value up to 1 - confidence shows a difference.
+        Of the interval; a p-value up to 1 - confidence shows a difference, so that above 0.999 none can.
     sample_weight : None, default=None
         Refused: each person counts alike.
     groups : None, default=None
@@ -376,8 +379,8 @@ def private_compare(
 
     What must not be concluded:
 
-    - Wins are not the mean loss. On real data the model that is better on most records had the larger mean
-      loss in 4 of 36 pairs of models.
+    - Wins are not the mean loss. In 4 of 36 pairs of models on real data, the one that is better on most
+      records has clearly the larger mean loss.
     - A mean of clipped differences is not the mean difference: its sign may be another one.
     - A p-value or interval speaks of one release. Repeat comparisons until one is significant, and one will
       be.

@@ -121,8 +121,8 @@ def private_quantile_interval(
     because at least R records are at or below the quantile, so that each point above it adds r^(k1 - R) or
     more to the hazard of the first search; likewise at most R are below it, for the second. k1 is the largest
     rank, and k2 the smallest, for which the bound is at most half of 1 - confidence. Neither ties nor the
-    fineness of the grid matter for that. Without `max_loss` the search from above starts at the largest
-    float and halts early, at a useless limit that holds all the same, unless some 150 / epsilon records lie above
+    fineness of the grid matter for that. Without `max_loss` the search from above starts at the largest float
+    and halts early, at a useless limit that holds all the same, unless some 150 / epsilon records lie above
     k2. Where n is too small for one of the two ranks, the other has all of epsilon.
 
     References

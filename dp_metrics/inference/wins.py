@@ -27,6 +27,7 @@ _NOTHING = -60.0  # logarithm of what does not show in a sum of floats
 _LEAST_RATE = 1e-290  # below, noise may be beyond all floats
 _FARTHEST = 1 << 53  # whole numbers up to this are exact as floats
 _PRECISION = 1e-10  # of theta
+_MOST_STEPS = 10_000  # more than the square of those of a bisection: the search cannot fail
 _FEW = 4.0  # expected undecided records, below which the parity of D is not quite forgotten
 _BETWEEN = 1.01  # more than the largest tail over all such shares, by that over some of them
 
@@ -137,7 +138,11 @@ def _lower_limit(difference: int, n: int, rate: float, most: float, miss: float)
     if _upper_tail(high, difference, n, rate, most) <= miss:
         return high
     root = brentq(
-        lambda theta: _upper_tail(theta, difference, n, rate, most) - miss, low, high, xtol=_PRECISION
+        lambda theta: _upper_tail(theta, difference, n, rate, most) - miss,
+        low,
+        high,
+        xtol=_PRECISION,
+        maxiter=_MOST_STEPS,
     )
     return max(float(root) - 2.0 * _PRECISION, low)
 

@@ -423,8 +423,9 @@ def test_what_a_comparison_of_means_says():
     found = result(lower=-0.2, upper=-0.01, **means)
     assert found.better == "A"
     assert str(found).startswith(
-        "A has the lower mean loss (mae, 300 records): -0.1, [-0.2, -0.01] with confidence 95 %. The mean "
-        "loss (mae) of A less that of B, each person's difference clipped to [-2, 2], "
+        "With clipped differences A has the lower mean loss (mae, 300 records): -0.1, [-0.2, -0.01] with "
+        "confidence 95 %. The mean loss (mae) of A less that of B, each person's difference clipped to "
+        "[-2, 2], "
     )
     assert found.noise_interval is None
     assert result(lower=0.01, upper=0.2, **means).better == "B"

@@ -68,9 +68,9 @@ def test_it_reads_the_epsilon_of_the_release():
 @pytest.mark.parametrize(
     ("options", "match"),
     [
-        ({"sample_weight": np.ones(1000)}, "weights or groups"),
-        ({"groups": np.arange(1000)}, "weights or groups"),
-        ({"groups": np.arange(1000) // 2}, "weights or groups"),
+        ({"sample_weight": np.ones(1000)}, "takes no result with weights"),
+        ({"groups": np.arange(1000)}, "takes no result with weights"),
+        ({"groups": np.arange(1000) // 2}, "takes no result with weights"),
         ({"neighboring": "add_or_remove_one"}, "public number of records"),
         ({"mechanism": "hazard"}, "mechanism='geometric'"),
         ({"mechanism": "laplace"}, "mechanism='geometric'"),

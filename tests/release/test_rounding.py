@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from helpers import NoEntropy, Words, seeded
 
-from dp_metrics._random import are_below
+from dp_metrics._random import are_below, discrete_laplace
 from dp_metrics.release.rounding import RoundedCount
 
 WORD = 1 << 64
@@ -33,7 +33,8 @@ def is_below(value, limit, *words):
 def test_the_first_64_bits_decide_exactly_where_they_can_and_more_bits_where_not(value, limit):
     quotient = Fraction(value) / Fraction(limit)
     edge, rest = divmod(quotient * WORD, 1)
-    for word in {max(int(edge) - 1, 0), int(edge) + 1, 0, WORD - 1} - {int(edge)}:
+    near = int(edge) >> 40  # so near that floats still decide
+    for word in {max(int(edge) - 1, 0), int(edge) + 1, 0, WORD - 1, edge - near, edge + near} - {int(edge)}:
         assert is_below(value, limit, word) == (Fraction(word, WORD) < quotient)
     assert rest > 0
     second = int(rest * WORD)
@@ -73,6 +74,15 @@ def test_a_draw_counts_ones_and_adds_noise():
     lower, upper, _ = draw.noise(3, {}, None).limits(0.05)
     assert (lower, upper) == ([3], [3])
     draw.rehearse()
+
+
+def test_the_noise_has_the_rate_that_is_audited():
+    """With the same bits it is the noise of that rate."""
+    draw = RoundedCount(np.zeros(7), 1.0).prepare(None, Fraction(1, 50), private_n=False)
+    ours, theirs = seeded(1), seeded(1)
+    for _ in range(20):
+        theirs.words(7)
+        assert draw(ours, None) == (discrete_laplace(theirs, Fraction(1, 50)), {})
 
 
 def test_preparing_draws_nothing_and_drawing_does():
