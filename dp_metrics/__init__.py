@@ -4,6 +4,7 @@ from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.analysis.expected_error import ExpectedError, epsilon_for_error, expected_error
 from dp_metrics.exceptions import NoisyReleaseWarning, PrivacyBudgetError, SeededReleaseWarning
 from dp_metrics.fairness.frame import PrivateMetricFrame
+from dp_metrics.inference.comparison import Comparison, private_compare
 from dp_metrics.inference.means import private_mean_interval
 from dp_metrics.inference.noise import noise_interval
 from dp_metrics.inference.proportions import accuracy_interval
@@ -85,6 +86,7 @@ from dp_metrics.streaming.tables import ConfusionSummary, ReleasedConfusion
 __all__ = [
     "AboveThreshold",
     "Adaptive",
+    "Comparison",
     "ConfusionSummary",
     "ExpectedError",
     "Geometric",
@@ -120,6 +122,7 @@ __all__ = [
     "private_calibration_curve",
     "private_classification_report",
     "private_cohen_kappa_score",
+    "private_compare",
     "private_confusion_matrix",
     "private_expected_calibration_error",
     "private_f1_score",

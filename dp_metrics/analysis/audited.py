@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 
 from dp_metrics.analysis.auditing import AuditResult, audit, frame_loss, metric_loss, plan_loss
+from dp_metrics.inference.comparison import comparison_plan
 from dp_metrics.inference.mean_plan import mean_plan
+from dp_metrics.inference.paired_losses import paired_losses
 from dp_metrics.inference.quantiles import quantile_plan
 from dp_metrics.inputs.epsilon import exact_epsilon
 from dp_metrics.inputs.floats import Floats
@@ -217,13 +219,26 @@ def _quantile_interval(x: Floats, epsilon: Fraction, *, max_loss: float | None =
     return quantile_plan(losses, q=0.5, epsilon=epsilon, max_loss=max_loss, confidence=0.3)
 
 
+def _wins(x: Floats, epsilon: Fraction) -> Plan:
+    """Compare two models: both are wrong about the lowest third of the numbers, each about another one."""
+    third = np.minimum(np.floor(x * 3), 2)
+    return comparison_plan(paired_losses("zero_one", np.ones_like(x), third, third - 1, {}))
+
+
+def _mean_difference(x: Floats, epsilon: Fraction) -> Plan:
+    losses = paired_losses("mae", np.zeros_like(x), x, 1 - x, {})
+    return comparison_plan(losses, max_difference=1.0)
+
+
 PLANS: dict[str, AuditedPlan] = {
     "private_mean_interval": AuditedPlan(partial(_mean_interval, method="normal")),
     "private_mean_interval, exact": AuditedPlan(partial(_mean_interval, method="exact")),
+    "private_compare": AuditedPlan(_wins),
+    "private_compare, max_difference": AuditedPlan(_mean_difference),
     "private_quantile_interval": AuditedPlan(_quantile_interval, "hazard"),
     "private_quantile_interval, max_loss": AuditedPlan(partial(_quantile_interval, max_loss=1.0), "hazard"),
 }
-"""Intervals for people at large."""
+"""Intervals for people at large, and comparisons of two models."""
 
 
 @dataclass(frozen=True)

@@ -132,6 +132,9 @@ def _noise_of(row: Metric, value: float, n: Any, arguments: Mapping[str, Any]) -
     release = row.settings(**settings, options={**row.options, **options})
     if release.private_n:
         raise ValueError(f"The number of records is private. {_ASK}")
+    if isinstance(options.pop("multioutput", None), str) and arguments["multioutput"] == "raw_values":
+        raise ValueError(f"multioutput='raw_values' releases several numbers. {_ASK}")
+    # weights of the outputs are about the loss of a record, of which only the limit matters
     plan = row.planned(row.made_up(_size(n, options), options), options, private_n=False)
     draws, _, _ = release.prepare(plan)
     draw, result = draws[0], plan.postprocess

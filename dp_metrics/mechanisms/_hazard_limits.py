@@ -15,7 +15,7 @@ from dp_metrics.sensitivity.output_bounds import OutputBounds
 __all__ = ["PUBLIC_END", "UNBOUNDED", "cells_above", "hazard_limits"]
 
 _MOST_RANKS = 20_000  # beyond, the simple limit: the sharp one would take long
-_HALVINGS = 200
+_WIDTH = 1e-11  # of the bracket of a limit, of which the safe end is taken
 
 UNBOUNDED = (
     "The other limit is missing: without a public limit for each record one may be as large as it likes."
@@ -66,10 +66,10 @@ def hazard_limits(law: Law, released: float, public: OutputBounds, ranks: int, m
     if not is_sharp:
         return _one_sided(lower, end)
     bounds = _LeastFavourable(law, public, ranks)
-    lower = bounds.largest(lambda f: bounds.overshooting(f, place - 1) >= 1 - each, lower)
+    lower, _ = bounds.largest(lambda f: bounds.overshooting(f, place - 1) >= 1 - each, lower)
     if not has_upper:
         return _one_sided(lower, end)
-    upper = bounds.largest(lambda f: bounds.undershooting(f, place) > each, 0.0)
+    _, upper = bounds.largest(lambda f: bounds.undershooting(f, place) > each, 0.0)
     return Limits(lower, max(lower, upper))
 
 
@@ -122,18 +122,15 @@ class _LeastFavourable:
         )
         return float(self._law(bounds).index_cdf(np.array([place]))[0])
 
-    def largest(self, holds: Callable[[float], bool], start: float) -> float:
-        """Return the largest mean of which something holds that holds of no larger one, at least `start`."""
+    def largest(self, holds: Callable[[float], bool], start: float) -> tuple[float, float]:
+        """Return a bracket of the largest mean, at least `start`, of which something holds."""
         low, high = start, self._end
         if holds(high):
-            return high
+            return high, high
         step = max(start, 1e-9 * self._end if self._end < MAX_FLOAT else 1e-300)
         while low + step < high and holds(low + step):
             low, step = low + step, 2 * step
         high = min(low + step, high)
-        for _ in range(_HALVINGS):
-            middle = low + (high - low) / 2
-            if not low < middle < high or high - low <= 1e-13 * high:
-                break
+        while high - low > _WIDTH * high and low < (middle := low + (high - low) / 2) < high:
             low, high = (middle, high) if holds(middle) else (low, middle)
-        return low
+        return low, high

@@ -1,0 +1,423 @@
+"""Which of two models is better, on the same private records."""
+
+import json
+import math
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dp_metrics._random import RandomState
+from dp_metrics.accounting import PrivacyAccountant
+from dp_metrics.inference._settings import PEOPLE, population_release, run_planned
+from dp_metrics.inference.mean_plan import mean_plan
+from dp_metrics.inference.paired_losses import PairedLosses, paired_losses
+from dp_metrics.inference.wins import noise_reach, wins_interval, wins_p_value
+from dp_metrics.inputs.losses import RecordLoss
+from dp_metrics.inputs.options import check_confidence
+from dp_metrics.inputs.scalars import as_real
+from dp_metrics.metrics import METRICS
+from dp_metrics.release.interval import Interval
+from dp_metrics.release.queries import IntegerVector
+from dp_metrics.release.release import Plan
+from dp_metrics.release.released import Released
+
+__all__ = ["Comparison", "comparison_plan", "private_compare"]
+
+_SENSITIVITY = 2  # of D and m together
+_LEAST_RATE = 5e-324
+_ZERO_ONE = METRICS["private_zero_one_loss"].name.removeprefix("private_")
+_WINS = f"The share for whom A is better less the share for whom B is, {PEOPLE}"
+_ACCURACIES = "For this loss that is the accuracy of A less that of B."
+_MEANS = (
+    "The mean loss ({}) of A less that of B, each person's difference clipped to [-{:g}, {:g}], " + PEOPLE
+)
+_VERDICTS = {
+    "wins": ("A is better on more records than B", "B is better on more records than A"),
+    "mean difference": ("A has the lower mean loss", "B has the lower mean loss"),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """What a private comparison of two models shows; all of it may be published.
+
+    Parameters
+    ----------
+    statistic : {"wins", "mean difference"}
+        What was compared.
+    estimate : float
+        For wins, the share of the records on which A is better less the share on which B is: positive where A
+        is ahead. For the mean difference, the mean of the clipped losses of A less those of B: negative where
+        A is ahead. With the noise of the release.
+    lower, upper : float
+        Limits of what is estimated, among all people like these records.
+    p_value : float or None
+        For wins, the p-value of "both are better equally often"; never below 0.001. None for the mean
+        difference.
+    confidence : float
+        Of the interval, and 1 minus the level of the test.
+    epsilon : float
+        What the comparison cost.
+    n : int
+        Public number of records.
+    loss : str
+        Name of the loss.
+    max_difference : float or None
+        For the mean difference, the public limit to which the difference of one record was clipped.
+    noisy_difference, noisy_decided : int or None
+        For wins, what was drawn: the records on which A is better less those on which B is, and the records
+        without a tie, both with two-sided geometric noise of rate epsilon / 2. Not clamped.
+    note : str, default=""
+        What else has to be known of the interval.
+
+    Examples
+    --------
+    >>> from dp_metrics import private_compare
+    >>> found = private_compare([1, 0] * 500, [1, 0] * 500, [0, 0] * 500, epsilon=1.0)
+    >>> found.better, found.statistic, found.n
+    ('A', 'wins', 1000)
+    >>> lower, upper = found.interval
+    >>> 0.4 < lower < found.estimate < upper < 0.6  # A is right on all records, B on half of them
+    True
+    """
+
+    statistic: str
+    estimate: float
+    lower: float
+    upper: float
+    p_value: float | None
+    confidence: float
+    epsilon: float
+    n: int
+    loss: str
+    max_difference: float | None = None
+    noisy_difference: int | None = None
+    noisy_decided: int | None = None
+    note: str = ""
+
+    @property
+    def better(self) -> str | None:
+        """The model that is shown to be better, "A" or "B", or None: no difference is shown.
+
+        For wins, significance is the p-value's: the interval can hold 0 while the p-value is small, for the
+        test knows more of the number of ties than the interval does.
+        """
+        if self.p_value is not None:
+            shown = self.p_value <= 1.0 - self.confidence
+            return ("A" if self.estimate > 0 else "B") if shown else None
+        return "A" if self.upper < 0 else "B" if self.lower > 0 else None
+
+    @property
+    def interval(self) -> Interval:
+        """Limits of what is estimated, among all people like these records."""
+        return Interval(self.lower, self.upper, self.confidence, self._about, self.note, self.estimate)
+
+    @property
+    def noise_interval(self) -> Interval | None:
+        """For wins, limits of the exact difference of the shares of these records; None otherwise."""
+        if self.noisy_difference is None:
+            return None
+        reach = noise_reach(_rate(self.epsilon), (1.0 - self.confidence) / 2.0)
+        ends = [-self.n, self.n]
+        if math.isfinite(reach):
+            ends = [_clipped(self.noisy_difference + sign * int(reach), self.n) for sign in (-1, 1)]
+        return Interval(
+            ends[0] / self.n,
+            ends[1] / self.n,
+            self.confidence,
+            "The share of these records on which A is better less the share on which B is.",
+            estimate=self.estimate,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields by name.
+
+        Returns
+        -------
+        dict
+            The fields.
+        """
+        return asdict(self)
+
+    def to_json(self) -> str:
+        """Return the fields as JSON.
+
+        Returns
+        -------
+        str
+            A JSON object.
+        """
+        return json.dumps(self.to_dict(), allow_nan=False)
+
+    @property
+    def _about(self) -> str:
+        if self.max_difference is None:
+            return f"{_WINS} {_ACCURACIES}" if self.loss == _ZERO_ONE else _WINS
+        return _MEANS.format(self.loss, self.max_difference, self.max_difference)
+
+    def __str__(self) -> str:
+        of_a, of_b = _VERDICTS[self.statistic]
+        verdict = {"A": of_a, "B": of_b, None: "No difference shown between A and B"}[self.better]
+        p = "" if self.p_value is None else f", p = {self.p_value:.4g}"
+        return f"{verdict} ({self.loss}, {self.n} records{p}): {self.estimate:.4g}, {self.interval}"
+
+
+def comparison_plan(
+    losses: PairedLosses, *, max_difference: float | None = None, confidence: float = 0.95
+) -> Plan:
+    """Return the plan of a comparison, or raise for records that have no loss.
+
+    Parameters
+    ----------
+    losses : PairedLosses
+        The losses of A and B.
+    max_difference, confidence
+        As in `private_compare`.
+    """
+    public: dict[str, Any] = {"loss": losses.name, "n": losses.n, "confidence": check_confidence(confidence)}
+    if max_difference is None:
+        query = IntegerVector(_wins(losses), _SENSITIVITY, losses.n)
+        return Plan((query,), partial(_compared_wins, **public))
+    limit = _check_max_difference(max_difference)
+    limit = limit if losses.cap is None else min(limit, losses.cap)  # no difference is beyond the cap
+    # from halves, so that the largest limit does not overflow
+    parts = [np.clip(a - b, -limit, limit) / limit / 2.0 + 0.5 for a, b in losses.blocks()]
+    means = mean_plan(
+        np.concatenate(parts),
+        method="normal",
+        confidence=public["confidence"],
+        about=_MEANS.format(losses.name, limit, limit),
+        low=-limit,
+        high=limit,
+    )
+    as_interval = means.postprocess
+    return Plan(
+        means.queries, partial(_compared_means, as_interval=as_interval, max_difference=limit, **public)
+    )
+
+
+def _wins(losses: PairedLosses) -> tuple[int, int]:
+    """Return D, the records on which A is better less those on which B is, and m, those without a tie.
+
+    Another record in the place of one moves (D, m) by (+-2, 0), (+-1, +-1) or not at all: by 2 at most,
+    summed over the absolute differences.
+    """
+    difference = decided = 0
+    for a, b in losses.blocks():
+        wins, defeats = int(np.count_nonzero(a < b)), int(np.count_nonzero(a > b))
+        difference += wins - defeats
+        decided += wins + defeats
+    return difference, decided
+
+
+def _check_max_difference(max_difference: Any) -> float:
+    limit = as_real(max_difference)
+    if not (math.isfinite(limit) and limit > 0):
+        raise ValueError("max_difference must be None or a positive, finite number.")
+    return limit
+
+
+def _rate(epsilon: float) -> float:
+    """Return the rate of the noise of D and of m; never 0, by which one could not divide."""
+    return max(epsilon / _SENSITIVITY, _LEAST_RATE)
+
+
+def _clipped(number: int, n: int) -> int:
+    return max(-n, min(number, n))
+
+
+def _compared_wins(released: Released, *, loss: str, n: int, confidence: float) -> Comparison:
+    difference, decided = released.values[0]
+    epsilon = float(released.epsilon)
+    counts = difference, decided, n, _rate(epsilon)
+    lower, upper = wins_interval(*counts, confidence)
+    return Comparison(
+        statistic="wins",
+        estimate=_clipped(difference, n) / n,
+        lower=lower,
+        upper=upper,
+        p_value=wins_p_value(*counts),
+        confidence=confidence,
+        epsilon=epsilon,
+        n=n,
+        loss=loss,
+        noisy_difference=difference,
+        noisy_decided=decided,
+    )
+
+
+def _compared_means(
+    released: Released,
+    *,
+    as_interval: Callable[[Released], Interval],
+    max_difference: float,
+    loss: str,
+    n: int,
+    confidence: float,
+) -> Comparison:
+    interval = as_interval(released)
+    assert interval.estimate is not None
+    return Comparison(
+        statistic="mean difference",
+        estimate=interval.estimate,
+        lower=interval.lower,
+        upper=interval.upper,
+        p_value=None,
+        confidence=confidence,
+        epsilon=float(released.epsilon),
+        n=n,
+        loss=loss,
+        max_difference=max_difference,
+        note=interval.note,
+    )
+
+
+def private_compare(
+    y_true: ArrayLike,
+    pred_a: ArrayLike,
+    pred_b: ArrayLike,
+    *,
+    loss: str | Callable[..., Any] | RecordLoss = "zero_one",
+    epsilon: float,
+    max_difference: float | None = None,
+    confidence: float = 0.95,
+    sample_weight: None = None,
+    groups: None = None,
+    neighboring: str = "replace_one",
+    accountant: PrivacyAccountant | None = None,
+    random_state: RandomState = None,
+    label: str | None = None,
+    **options: Any,
+) -> Comparison:
+    """Which of two models is better on the same records, with epsilon-differential privacy for these.
+
+    By default: on more records, by a sign test. With `max_difference`: by the mean of the losses.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        What is true, as the metric of the loss takes it.
+    pred_a : array-like of shape (n_samples,) or (n_samples, n_columns)
+        What model A says, as the metric of the loss takes it: labels, targets or probabilities. The model was
+        not trained on these records. Messages call it y_pred, or as the metric does.
+    pred_b : array-like of shape (n_samples,) or (n_samples, n_columns)
+        The same of model B.
+    loss : str, callable or RecordLoss, default="zero_one"
+        The loss of one record. The name of a metric that is its plain mean, with or without "private" before
+        and "loss" behind it: "zero_one", "mae", "mse", "log_loss", "brier_score", "mean_pinball_loss", ...
+        Or the function itself, such as `private_mae`; or a `RecordLoss` of numbers, made of elementwise
+        functions.
+    epsilon : float
+        Privacy parameter, > 0: smaller is more private and less accurate.
+    max_difference : float or None, default=None
+        None: compare wins. A number: compare the mean losses, the difference of the two losses of one record
+        being clipped to it, in the units of the loss. Public: never read it from the data.
+    confidence : float, default=0.95
+        Of the interval; a p-value up to 1 - confidence shows a difference.
+    sample_weight : None, default=None
+        Refused: each person counts alike.
+    groups : None, default=None
+        Refused: one person, one record.
+    neighboring : {"replace_one"}, default="replace_one"
+        What one person can change: a record's contents, the number of records being public.
+    accountant : PrivacyAccountant or None, default=None
+        Budget that pays epsilon for this release, before it is drawn.
+    random_state : None, int, RandomState or Generator, default=None
+        None draws fresh randomness from the operating system. Anything else makes the release reproducible
+        and therefore NOT private.
+    label : str or None, default=None
+        The name of this release in the accountant's history; None: "private_compare".
+    **options : Any
+        Public options of the metric that shape the loss of a record, such as `bounds`, `max_loss`, `labels`,
+        `alpha`, or weights of the outputs as `multioutput`. Losses are clipped to their cap before they are
+        compared; equal losses are a tie.
+
+    Returns
+    -------
+    Comparison
+        Estimate, interval and, for wins, p-value; print it for one sentence.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an input is invalid, as in scikit-learn, or an option is, or if the accountant counts releases
+        under another neighbouring relation.
+    PrivacyBudgetError
+        If the accountant has less than epsilon left; nothing is drawn.
+
+    Warns
+    -----
+    SeededReleaseWarning
+        If `random_state` is given.
+
+    See Also
+    --------
+    private_mean_interval : The mean of one loss, with an interval.
+
+    Notes
+    -----
+    Guarantee: replacing any one record changes the probability of any result by at most a factor
+    exp(epsilon), given both models, the number of records and the arguments, which are public.
+
+    **Wins.** A has the smaller loss on W records, B on L. What is released is W - L and W + L, with two-sided
+    geometric noise of rate epsilon / 2 each: one record moves the two by 2 at most together. The p-value is
+    that of an exact test given the number of records without a tie, which the second number bounds with
+    probability 0.999; 0.001 is added for the rest, so that no p-value is smaller. It holds for any n and
+    epsilon. The interval is for the probability of a win of A less that of a win of B. For the zero-one loss
+    that is the difference of the accuracies.
+
+    **Mean difference.** The mean of the clipped differences and their spread are released with noise, and the
+    interval is made with the normal approximation. It shows a difference if 0 is outside. For losses without
+    a limit nothing can be said of the mean without clipping the differences.
+
+    What must not be concluded:
+
+    - Wins are not the mean loss. On real data the model that is better on most records had the larger mean
+      loss in 4 of 36 pairs of models.
+    - A mean of clipped differences is not the mean difference: its sign may be another one.
+    - A p-value or interval speaks of one release. Repeat comparisons until one is significant, and one will
+      be.
+    - Models that were chosen, or tuned, on these records look better on them than on others.
+    - The records must be independent draws from one population, one person each.
+    - A large p-value does not show that the models are alike.
+
+    References
+    ----------
+    R. L. Berger and D. D. Boos, "P Values Maximized Over a Confidence Set for the Nuisance Parameter",
+    Journal of the American Statistical Association 89 (1994), doi:10.1080/01621459.1994.10476836; A. Ghosh,
+    T. Roughgarden and M. Sundararajan, "Universally Utility-Maximizing Privacy Mechanisms", 2012,
+    doi:10.1137/09076828X, for the noise.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dp_metrics import private_compare
+    >>> y_true = np.arange(1000.0)
+    >>> found = private_compare(y_true, y_true + 1, y_true - 2, loss="mae", epsilon=1.0)
+    >>> found.better, found.p_value < 0.01
+    ('A', True)
+    >>> found = private_compare(y_true, y_true + 1, y_true - 2, loss="mae", epsilon=1.0, max_difference=2)
+    >>> found.better, found.p_value, -1.2 < found.estimate < -0.8  # exactly -1
+    ('A', None, True)
+    """
+    release = population_release(
+        "private_compare",
+        epsilon=epsilon,
+        sample_weight=sample_weight,
+        groups=groups,
+        neighboring=neighboring,
+        accountant=accountant,
+        random_state=random_state,
+        label=label,
+    )
+
+    def make_plan() -> Plan:
+        losses = paired_losses(loss, y_true, pred_a, pred_b, options)
+        return comparison_plan(losses, max_difference=max_difference, confidence=confidence)
+
+    found: Comparison = run_planned(release, make_plan)
+    return found

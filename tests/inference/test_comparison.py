@@ -1,0 +1,460 @@
+"""What a private comparison of two models releases, for what losses, and how it is refused."""
+
+import functools
+import itertools
+import json
+import math
+import warnings
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+from helpers import MAX, NoEntropy, assert_refused, seeded
+
+import dp_metrics as dp
+from dp_metrics._random import discrete_laplaces
+from dp_metrics.analysis.auditing import plan_loss
+from dp_metrics.inference.comparison import comparison_plan, private_compare
+from dp_metrics.inference.paired_losses import COMPARABLE, paired_losses
+from dp_metrics.inputs.losses import RecordLoss
+from dp_metrics.metrics import FUNCTIONS, METRICS
+from dp_metrics.release.release import Release
+
+WIN, DEFEAT, TIE = (1, 0), (0, 1), (1, 1)  # what A and B predict where 1 is true
+NO_NOISE = 1e6  # epsilon at which noise is 0, but for a probability below 1e-200000
+
+
+def compared(records, **options):
+    """Return the plan of a comparison of records of (prediction of A, prediction of B), where 1 is true."""
+    a, b = np.array(records, dtype=float).T
+    return comparison_plan(paired_losses("zero_one", np.ones(len(records)), a, b, {}), **options)
+
+
+def counts(records):
+    (query,) = compared(records).queries
+    return query.values
+
+
+def neighbours(n):
+    """Yield all data sets of n records that win, lose or tie, with all of their neighbours."""
+    for records in itertools.product([WIN, DEFEAT, TIE], repeat=n):
+        for place, other in itertools.product(range(n), [WIN, DEFEAT, TIE]):
+            if records[place] != other:
+                yield records, (*records[:place], other, *records[place + 1 :]), records[place], other
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4])
+def test_the_exact_privacy_loss_is_epsilon_and_never_above(n):
+    attained = set()
+    for records, other, before, after in neighbours(n):
+        difference, decided = np.subtract(counts(records), counts(other))
+        moved = abs(int(difference)) + abs(int(decided))
+        assert moved <= 2
+        loss = plan_loss(compared, [records], [other], epsilon=0.7)
+        assert loss == pytest.approx(0.7 * moved / 2, abs=1e-15)
+        assert loss <= 0.7
+        if loss == 0.7:
+            attained.add((before, after))
+    assert {(WIN, DEFEAT), (TIE, WIN), (DEFEAT, TIE)} <= attained
+
+
+def test_the_loss_is_that_of_the_law_of_the_two_noisy_numbers():
+    """The law from its definition, with the rate at which a draw is prepared: no formula of the auditor."""
+    for records, other in [((WIN, TIE), (DEFEAT, TIE)), ((TIE, WIN), (WIN, WIN)), ((TIE,), (DEFEAT,))]:
+        draws = [
+            compared(side).queries[0].prepare(None, Fraction(1), private_n=False) for side in (records, other)
+        ]
+        assert [draw.rates for draw in draws] == [((2, Fraction(1, 2)),)] * 2
+        assert not any(draw.shown or draw.zero_sum for draw in draws)
+        grid = np.mgrid[-9:10, -9:10].reshape(2, -1, 1)
+        away = np.abs(grid - np.array([draw.values for draw in draws]).T[:, np.newaxis]).sum(axis=0)
+        log_law = -0.5 * away
+        assert np.abs(log_law[:, 0] - log_law[:, 1]).max() == 1.0
+
+
+def test_wins_defeats_and_ties_are_counted():
+    assert counts([WIN, WIN, DEFEAT, TIE]) == (1, 3)
+    assert counts([TIE]) == (0, 0)
+    assert counts([DEFEAT] * 3) == (-3, 3)
+    assert all(type(number) is int for number in counts([WIN]))
+
+
+@pytest.mark.parametrize("limit", [0.5, 1.0, 5.0])
+def test_the_privacy_loss_of_a_mean_difference_is_at_most_epsilon(limit):
+    rng, worst = np.random.default_rng(0), 0.0
+
+    def plan(a, b):
+        return comparison_plan(paired_losses("mae", np.zeros(5), a, b, {}), max_difference=limit)
+
+    ends = [(0.0, 5.0), (5.0, 0.0), (0.0, 0.0), (1.0, 1.5), (1e300, 0.0)]
+    for _ in range(100):
+        a, b = rng.uniform(0, 1, (2, 5))
+        records = [a, b], [a.copy(), b.copy()]
+        for side, end in zip(records, rng.permutation(5)[:2], strict=True):
+            side[0][2], side[1][2] = ends[end]
+        worst = max(worst, plan_loss(plan, *records, epsilon=0.7))
+    assert 0.69 < worst <= 0.7
+
+
+def exact_wins(a, b):
+    return (np.sum(a < b) - np.sum(a > b)) / len(a), np.sum(a != b)
+
+
+rng = np.random.default_rng(1)
+N = 300
+Y = rng.integers(0, 2, N)
+A, B = rng.integers(1, 8, (2, N)) / 8
+TARGET = rng.normal(size=(N, 2))
+GUESS_A, GUESS_B = TARGET + rng.normal(size=(2, N, 2)) * 2
+OF_THREE = rng.integers(0, 3, N)
+PROBA_A, PROBA_B = rng.dirichlet(np.ones(3), (2, N))
+of_true = np.arange(N), OF_THREE
+
+
+def log_of(p, cap=36.0):
+    return np.minimum(-np.log(np.where(Y == 1, p, 1 - p)), cap)
+
+
+LOSSES = {
+    "zero_one": ((Y, A > 0.4, B > 0.3), {}, lambda x: x != Y),
+    "zero_one, strings": (
+        (np.array(["no", "yes"])[Y], np.where(A > 0.4, "yes", "no"), np.where(B > 0.3, "yes", "no")),
+        {"loss": "zero_one_loss"},
+        lambda x: x != np.array(["no", "yes"])[Y],
+    ),
+    "mae": (
+        (TARGET[:, 0], GUESS_A[:, 0], GUESS_B[:, 0]),
+        {"loss": dp.private_mae},
+        lambda x: abs(x - TARGET[:, 0]),
+    ),
+    "mse, bounds": (
+        (TARGET[:, 0], GUESS_A[:, 0], GUESS_B[:, 0]),
+        {"loss": "mean_squared_error", "bounds": (-1, 1)},
+        lambda x: (np.clip(x, -1, 1) - np.clip(TARGET[:, 0], -1, 1)) ** 2,
+    ),
+    "mae, two outputs": (
+        (TARGET, GUESS_A, GUESS_B),
+        {"loss": "mae", "multioutput": [3.0, 1.0]},
+        lambda x: abs(x - TARGET) @ [0.75, 0.25],
+    ),
+    "log_loss": ((Y, A, B), {"loss": "log_loss"}, log_of),
+    "log_loss, cap": ((Y, A, B), {"loss": "private_log_loss", "max_loss": 0.9}, lambda p: log_of(p, 0.9)),
+    "log_loss, three": (
+        (np.array(["x", "y", "z"])[OF_THREE], PROBA_A, PROBA_B),
+        {"loss": "log_loss", "labels": ["x", "y", "z"]},
+        lambda p: -np.log(p[of_true]),
+    ),
+    "brier": ((Y, A, B), {"loss": "brier_score", "pos_label": 0}, lambda p: (p - (1 - Y)) ** 2),
+    "pinball": (
+        (TARGET[:, 0], GUESS_A[:, 0], GUESS_B[:, 0]),
+        {"loss": "mean_pinball_loss", "alpha": 0.9},
+        lambda x: np.maximum(0.9 * (TARGET[:, 0] - x), 0.1 * (x - TARGET[:, 0])),
+    ),
+    "percentage": (
+        (A, B, 1 - B),
+        {"loss": "mean_absolute_percentage_error", "max_loss": 2.0},
+        lambda x: np.minimum(abs(x - A) / A, 2.0),
+    ),
+    "poisson": (
+        (A, B, B + 0.5),
+        {"loss": "mean_poisson_deviance"},
+        lambda x: 2 * (A * np.log(A / x) - A + x),
+    ),
+    "own": (
+        (A, B, 1 - B),
+        {"loss": RecordLoss(lambda y, p: np.abs(y - p) ** 3, reads=(np.asarray,) * 2, cap=0.1)},
+        lambda x: np.minimum(abs(x - A) ** 3, 0.1),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_every_loss_is_that_of_its_metric(name):
+    (y, a, b), options, loss = LOSSES[name]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = private_compare(y, a, b, epsilon=NO_NOISE, **options)
+    losses = loss(np.asarray(a)), loss(np.asarray(b))
+    estimate, decided = exact_wins(*losses)
+    assert (found.estimate, found.noisy_decided) == (estimate, decided)
+    assert found.estimate != 0
+    if name == "log_loss, cap":
+        assert decided < exact_wins(log_of(A), log_of(B))[1]  # losses beyond the cap are equal
+    means = private_compare(y, a, b, epsilon=NO_NOISE, max_difference=0.25, **options)
+    expected = np.clip(losses[0] * 1.0 - losses[1] * 1.0, -0.25, 0.25).mean()
+    assert means.estimate == pytest.approx(expected, abs=2e-6)
+
+
+def test_the_names_of_losses():
+    assert {*COMPARABLE} == {
+        "mse", "mae", "mean_absolute_percentage_error", "mean_squared_log_error", "mean_pinball_loss",
+        "mean_poisson_deviance", "log_loss", "brier_score_loss", "zero_one_loss",
+    }  # fmt: skip
+    for name, row in COMPARABLE.items():
+        y = a = b = [0.5, 1.0] if row.name.startswith("private_mean") else [0, 1]
+        for loss in (name, row.name, name.removesuffix("_loss"), FUNCTIONS[row.name]):
+            assert paired_losses(loss, y, a, b, {}).name == name
+    assert paired_losses("mean_absolute_error", [1], [2], [3], {}).name == "mae"
+
+
+@pytest.mark.parametrize(
+    ("loss", "message"),
+    [
+        ("rmse", "no root mean squared error of its own; pass loss='mse'"),
+        (dp.private_rmse, "no root mean squared error"),
+        ("accuracy_score", "pass loss='zero_one'"),
+        (dp.private_accuracy_score, "pass loss='zero_one'"),
+        ("top_k_accuracy_score", "a score"),
+        ("r2_score", "not the mean of one loss per record"),
+        (dp.private_mean_loss, "not the mean of one loss per record"),
+        ("median_absolute_error", "not the mean of one loss per record"),
+        ("private_mean", "not the mean of one loss per record"),
+        ("unheard_of", "loss must be one of mse, mae"),
+        (functools.partial(dp.private_mae, bounds=(0, 1)), "loss must be one of"),
+        (abs, "loss must be one of"),
+        (None, "loss must be one of"),
+        (["mae"], "loss must be one of"),
+    ],
+)
+def test_what_is_no_loss_of_a_record_is_refused(loss, message):
+    assert_refused(private_compare, ([1.0], [2.0], [3.0]), ValueError, message, loss=loss, epsilon=1.0)
+
+
+ONES = [1.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected", "message"),
+    [
+        ({"sample_weight": ONES}, ValueError, "takes no sample_weight"),
+        ({"groups": [1, 2]}, ValueError, "takes no groups"),
+        ({"neighboring": "add_or_remove_one"}, ValueError, "needs neighboring='replace_one'"),
+        ({"neighboring": "other"}, ValueError, "neighboring must be one of"),
+        ({"normalize": True}, ValueError, "takes no normalize"),
+        ({"mechanism": "hazard"}, ValueError, "takes no mechanism"),
+        ({"return_result": True}, ValueError, "takes no return_result"),
+        ({"alpha": 0.5}, TypeError, "unexpected keyword argument 'alpha'"),
+        ({"loss": "mae", "max_loss": 1}, TypeError, "unexpected keyword argument 'max_loss'"),
+        ({"loss": "mae", "multioutput": "raw_values"}, ValueError, "raw_values' cannot be compared"),
+        ({"loss": "mae", "bounds": (1, 0)}, ValueError, "bounds"),
+        ({"loss": RecordLoss(np.add, reads=(np.asarray,) * 2), "bounds": (0, 1)}, TypeError, "no options"),
+        ({"epsilon": 0}, ValueError, "epsilon"),
+        ({"confidence": 95}, ValueError, "confidence"),
+        ({"max_difference": 0}, ValueError, "max_difference"),
+        ({"max_difference": math.inf}, ValueError, "max_difference"),
+        ({"max_difference": "1"}, ValueError, "max_difference"),
+        ({"label": 3}, TypeError, "label"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(settings, expected, message):
+    data = [1.0, 2.0], ONES, ONES
+    assert_refused(private_compare, data, expected, message, **{"epsilon": 1.0, **settings})
+
+
+GOOD = [0.0, 987654.0]
+
+
+@pytest.mark.parametrize("max_difference", [None, 1.0])
+@pytest.mark.parametrize(
+    "bad", [[math.nan, 987654.0], [math.inf, 987654.0], [1.0], [[1.0, 2.0]] * 2, ["98765x", 1]]
+)
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_bad_records_are_refused_wherever_they_are(place, bad, max_difference):
+    data = [GOOD, GOOD, GOOD]
+    data[place] = bad
+    assert_refused(private_compare, data, loss="mae", epsilon=1.0, max_difference=max_difference)
+
+
+def test_bad_labels_are_refused_without_a_word_of_them():
+    proba = [[0.5, 0.5], [0.1, 0.9]]
+    assert_refused(
+        private_compare, ([98765, 1], proba, proba), ValueError, "not in labels", loss="log_loss", epsilon=1.0
+    )
+    assert_refused(
+        private_compare, ([0, 1], proba, [0.98765, 98.765]), ValueError, loss="log_loss", epsilon=1.0
+    )
+    assert_refused(private_compare, (["98765"], ["a"], [1]), loss="zero_one", epsilon=1.0)
+
+
+def test_a_loss_that_gives_no_number_is_refused_before_the_spend():
+    for loss in (lambda y, p: y * math.nan, lambda y, p: np.zeros(1), lambda y, p: np.zeros((2, 2))[:1]):
+        own = RecordLoss(loss, reads=(np.asarray,) * 2)
+        for limit in (None, 1.0):
+            settings = {"loss": own, "epsilon": 1.0, "max_difference": limit}
+            assert_refused(private_compare, ([1.0, 2.0], ONES, ONES), ValueError, "loss must", **settings)
+
+
+def test_an_overspend_draws_nothing():
+    accountant = dp.PrivacyAccountant(1.0)
+    for limit in (None, 1.0):
+        with pytest.raises(dp.PrivacyBudgetError):
+            private_compare(
+                [0, 1], [0, 1], [1, 1], epsilon=1.5, max_difference=limit,
+                accountant=accountant, random_state=NoEntropy(),
+            )  # fmt: skip
+    assert accountant.spent == 0
+    private_compare([0, 1], [0, 1], [1, 1], epsilon=0.75, accountant=accountant)
+    private_compare([0, 1], [0, 1], [1, 1], epsilon=0.25, accountant=accountant, label="mine")
+    assert [entry.label for entry in accountant.history] == ["private_compare", "mine"]
+    assert accountant.remaining == 0
+
+
+HOSTILE = {
+    "one record": ([1.0], [1.0], [0.0]),
+    "ties": ([1.0] * 9, [2.0] * 9, [2.0] * 9),
+    "overflow": ([-MAX, MAX, 0.0], [MAX, -MAX, 0.0], [0.0, MAX, 5e-324]),
+    "tiny": ([0.0, 0.0], [5e-324, 1e-310], [0.0, 5e-324]),
+    "all won": ([0.0] * 40, [0.0] * 40, [1.0] * 40),
+}
+
+
+@pytest.mark.parametrize("max_difference", [None, 5e-324, 1.0, MAX])
+@pytest.mark.parametrize("epsilon", [5e-324, 1e-300, 1e-5, 1.0, 1e6, MAX / 4])
+@pytest.mark.parametrize("data", HOSTILE.values(), ids=HOSTILE)
+def test_nothing_fails_or_warns_after_the_spend(data, epsilon, max_difference):
+    accountant = dp.PrivacyAccountant(MAX)
+    with np.errstate(all="raise"), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for loss in ("mae", "mse"):
+            found = private_compare(
+                *data, loss=loss, epsilon=epsilon, max_difference=max_difference, accountant=accountant
+            )
+            assert -1 <= found.estimate / (max_difference or 1.0) <= 1
+            assert found.lower <= found.upper
+            assert json.loads(found.to_json())["n"] == len(data[0])
+            assert str(found)
+            if max_difference is None:
+                lower, upper = found.noise_interval
+                assert -1 <= lower <= upper <= 1
+    assert len(accountant.history) == 2
+
+
+def test_any_noise_makes_a_result():
+    plan, huge = compared([WIN, TIE, DEFEAT]), 10**400
+    for values in [(huge, -huge), (-huge, huge), (0, 0), (3, 3), (-7, 2)]:
+        released = settings_of(1.0).result(plan, [values])
+        assert -1 <= released.lower <= released.upper <= 1
+        assert released.noisy_difference == values[0]
+        json.loads(released.to_json())
+
+
+def settings_of(epsilon):
+    """Return the settings of a call that draws nothing."""
+    return Release(
+        "private_compare", epsilon=epsilon, mechanism=None, default=None, accountant=None,
+        random_state=NoEntropy(), neighboring="replace_one",
+    )  # fmt: skip
+
+
+def test_the_noise_is_two_sided_geometric_with_half_of_epsilon():
+    """Both noises are those of the exact sampler at rate epsilon / 2, in this order."""
+    found = private_compare([1] * 9, [1] * 9, [1] * 4 + [0] * 5, epsilon=0.3, random_state=seeded(3))
+    noise = discrete_laplaces(seeded(3), Fraction(3, 20), 2)
+    assert (found.noisy_difference, found.noisy_decided) == (5 + noise[0], 5 + noise[1])
+    assert any(noise)
+
+
+def test_blocks_of_records_are_compared_one_by_one():
+    n = 40_000
+    y = np.arange(n) % 2
+    sure, both = np.where(y == 1, 0.75, 0.25), np.full((n, 2), 0.5)
+    sure[:10_000] = 1 - sure[:10_000]
+    found = private_compare(y, sure, both, loss="brier_score", epsilon=NO_NOISE)
+    assert (found.noisy_difference, found.noisy_decided) == (20_000, n)
+
+
+def test_data_frames_and_lists_are_as_good_as_arrays():
+    for kind in (list, np.array, pd.Series):
+        found = private_compare(kind([0, 1, 1]), kind([0, 1, 1]), kind([1, 1, 1]), epsilon=NO_NOISE)
+        assert (found.noisy_difference, found.noisy_decided) == (1, 1)
+
+
+def test_no_difference_of_losses_is_beyond_the_cap():
+    found = private_compare([0.0], [1.0], [0.0], loss="mae", bounds=(0, 2), max_difference=50, epsilon=1.0)
+    assert found.max_difference == 2.0
+    found = private_compare([0.0], [1.0], [0.0], loss="mae", max_difference=50, epsilon=1.0)
+    assert found.max_difference == 50.0
+    several = np.array([0.5], dtype=np.float32), np.array([0.5])
+    found = private_compare([1], *several, loss="log_loss", max_difference=50, epsilon=1.0)
+    assert found.max_difference == pytest.approx(36.04, abs=0.01)  # 15.94 is the cap of float32
+
+
+def test_a_seed_warns():
+    with pytest.warns(dp.SeededReleaseWarning):
+        private_compare([0], [0], [1], epsilon=1.0, random_state=0)
+
+
+def result(**values):
+    known = {
+        "statistic": "wins", "estimate": 1 / 15, "lower": 0.00145, "upper": 0.13, "p_value": 0.0302,
+        "confidence": 0.95, "epsilon": 1.0, "n": 300, "loss": "zero_one_loss",
+        "noisy_difference": 20, "noisy_decided": 60,
+    }  # fmt: skip
+    return dp.Comparison(**{**known, **values})
+
+
+def test_what_a_comparison_of_wins_says():
+    text = str(result())
+    assert text.startswith(
+        "A is better on more records than B (zero_one_loss, 300 records, p = 0.0302): 0.06667, "
+        "[0.00145, 0.13] with confidence 95 %. The share for whom A is better less the share for whom B is, "
+    )
+    assert text.endswith("For this loss that is the accuracy of A less that of B.")
+    assert "accuracy" not in str(result(loss="mae"))
+    assert str(result(estimate=-0.1)).startswith("B is better on more records than A (")
+    assert str(result(p_value=0.0502)).startswith("No difference shown between A and B (")
+    for text in (str(result()), str(result(estimate=-0.1)), str(result(p_value=1.0))):
+        assert "lower" not in text
+        assert "mean" not in text
+
+
+def test_significance_of_wins_is_the_p_value_s():
+    assert result(lower=-0.01).better == "A"
+    assert result(p_value=0.06).better is None
+    assert result(p_value=0.06, confidence=0.9).better == "A"
+
+
+def test_what_a_comparison_of_means_says():
+    means = {
+        "statistic": "mean difference", "p_value": None, "loss": "mae", "max_difference": 2.0,
+        "estimate": -0.1, "noisy_difference": None, "noisy_decided": None,
+    }  # fmt: skip
+    found = result(lower=-0.2, upper=-0.01, **means)
+    assert found.better == "A"
+    assert str(found).startswith(
+        "A has the lower mean loss (mae, 300 records): -0.1, [-0.2, -0.01] with confidence 95 %. The mean "
+        "loss (mae) of A less that of B, each person's difference clipped to [-2, 2], "
+    )
+    assert found.noise_interval is None
+    assert result(lower=0.01, upper=0.2, **means).better == "B"
+    assert result(lower=-0.01, upper=0.2, **means).better is None
+    assert str(result(lower=-0.01, upper=0.2, **means)).startswith("No difference shown between A and B (")
+
+
+def test_the_parts_of_a_comparison():
+    found = result()
+    assert tuple(found.interval) == (0.00145, 0.13)
+    assert found.interval.estimate == found.estimate
+    # noise of rate 1/2 is beyond 6 with probability 3.8 %, beyond 5 with 6.2 %
+    assert tuple(found.noise_interval) == (14 / 300, 26 / 300)
+    assert dp.Comparison(**json.loads(found.to_json())) == dp.Comparison(**found.to_dict()) == found
+
+
+def test_the_clip_of_a_mean_difference_is_named():
+    y = np.zeros(2000)
+    found = private_compare(y, y + 1, y + 1.5, loss="mae", max_difference=0.25, epsilon=1.0)
+    assert found.max_difference == 0.25
+    assert "clipped to [-0.25, 0.25]" in str(found)
+    assert found.estimate == pytest.approx(-0.25, abs=0.005)  # not -0.5
+
+
+def test_the_catalogue_says_which_metrics_are_means_of_a_loss():
+    """A metric that is new and not plain must be refused by name, as the root is."""
+    refused = {name for name, row in METRICS.items() if row.is_mean_loss} - {
+        row.name for row in COMPARABLE.values()
+    }
+    assert refused == {
+        "private_rmse", "private_accuracy_score", "private_top_k_accuracy_score", "private_mean",
+        "private_mean_loss",
+    }  # fmt: skip

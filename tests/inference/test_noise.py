@@ -1,0 +1,352 @@
+"""Limits of the noise of whole metrics: they hold, need nothing private, and cost nothing."""
+
+import math
+import pickle
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn import metrics as sk
+
+import dp_metrics as dp
+from dp_metrics._random import SeededEntropy
+from dp_metrics.mechanisms._base import Limits
+from dp_metrics.metrics import FUNCTIONS, METRICS
+from dp_metrics.metrics._multioutput import _score_limits, r2_from_parts
+from dp_metrics.release.noise import CountsNoise
+from dp_metrics.release.released import Monotone, Released
+
+WITHOUT = {
+    "private_matthews_corrcoef",
+    "private_cohen_kappa_score",
+    "private_roc_curve",
+    "private_precision_recall_curve",
+    "private_average_precision_score",
+    "private_calibration_curve",
+    "private_classification_report",
+    "private_probability_report",
+    "private_regression_report",
+}
+"""Metrics that have no limits of their noise."""
+WITH = [name for name in METRICS if name not in WITHOUT]
+
+
+SEVERAL = {"private_r2_score", "private_roc_auc_score"}  # made of several released numbers, or of sizes too
+OF_ONE_NUMBER = [name for name in WITH if METRICS[name].mechanism is not None and name not in SEVERAL]
+
+
+def released(name, n=40, **options):
+    row = METRICS[name]
+    data = row.from_unit(np.random.default_rng(0).random(n) ** 2)
+    return FUNCTIONS[name](*data, **{"epsilon": 1.0, "return_result": True, **row.required, **options})
+
+
+def relations(name):
+    takes = "neighboring" in FUNCTIONS[name].__kwdefaults__
+    return ("replace_one", "add_or_remove_one") if takes else ("replace_one",)
+
+
+CASES = [(name, relation) for name in WITH for relation in relations(name)]
+
+
+@pytest.mark.parametrize(("name", "relation"), CASES)
+@pytest.mark.parametrize("n", [40, pytest.param(1500, marks=pytest.mark.slow)])
+def test_the_exact_metric_lies_between_the_limits_as_often_as_promised(name, relation, n):
+    """40 releases at a confidence of 80 %: more than 24 misses have a probability below 1e-8."""
+    row = METRICS[name]
+    options = {} if relation == "replace_one" else {"neighboring": relation}
+    data = row.from_unit(np.random.default_rng(0).random(n) ** 2)
+    exact = released(name, n, epsilon=1e9, random_state=SeededEntropy(0), **options).value
+    tolerance = 1e-5 * np.abs(exact) + 1e-9  # of the release that stands for the exact metric
+    misses = 0
+    for seed in range(40):
+        result = FUNCTIONS[name](
+            *data,
+            epsilon=1.0,
+            random_state=SeededEntropy(seed),
+            return_result=True,
+            **row.required,
+            **options,
+        )
+        lower, upper = result.noise_interval(0.8)
+        assert np.all(np.asarray(lower) <= upper)
+        misses += not (np.all(lower <= exact + tolerance) and np.all(exact - tolerance <= upper))
+    assert misses <= 24
+
+
+@pytest.mark.parametrize("name", sorted(WITHOUT))
+def test_what_has_no_limits_says_so(name):
+    with pytest.raises(ValueError, match="no limits of its noise"):
+        released(name).noise_interval()
+
+
+@pytest.mark.parametrize(("name", "relation"), CASES)
+def test_a_result_tells_its_limits_after_a_pickle_too_and_holds_no_records(name, relation):
+    options = {} if relation == "replace_one" else {"neighboring": relation}
+    for n in (50, 3000):
+        result = released(name, n, **options)
+        copied = pickle.dumps(result)
+        assert len(copied) < 2500  # the records alone have more than 3,000 bytes
+        restored = pickle.loads(copied)
+        assert str(restored.noise_interval()) == str(result.noise_interval())
+
+
+@pytest.mark.parametrize("name", OF_ONE_NUMBER)
+def test_a_number_with_its_public_settings_tells_the_same(name):
+    row = METRICS[name]
+    for limit in ({}, row.limit or {}):
+        settings = {**row.required, **limit}
+        result = released(name, **limit)
+        alone = dp.noise_interval(result.value, metric=FUNCTIONS[name], epsilon=1.0, n=40, **settings)
+        np.testing.assert_allclose([*alone], [*dp.noise_interval(result)], rtol=1e-9)
+        assert str(dp.noise_interval(result.value, metric=name, epsilon=1.0, n=40, **settings)) == str(alone)
+
+
+def test_a_number_by_any_mechanism_and_with_any_options_tells_the_same():
+    rng = np.random.default_rng(0)
+    y, p, w = rng.random(400), rng.random(400), rng.random(400)
+    groups = np.arange(400) // 4
+    cases = [
+        (dp.private_mse, {"bounds": (0, 1), "mechanism": "geometric"}),
+        (dp.private_mse, {"bounds": (0, 1), "mechanism": "laplace", "sample_weight": w}),
+        (dp.private_mse, {"mechanism": dp.Hazard(resolution=0.1), "groups": groups}),
+        (dp.private_rmse, {"mechanism": "hazard", "sample_weight": w, "groups": groups}),
+        (dp.private_variance, {"ddof": 1}),
+        (dp.private_std, {"ddof": 2, "bounds": (0, 1), "mechanism": "geometric"}),
+        (dp.private_log_loss, {"max_loss": 5.0, "normalize": False, "mechanism": "geometric"}),
+        (dp.private_quantile, {"q": 0.9, "bounds": (-1, None)}),
+        (dp.private_mean, {"bounds": (-3, 2), "groups": groups}),
+    ]
+    for metric, options in cases:
+        labels = (y > 0.5).astype(int)
+        data = (labels, p) if metric is dp.private_log_loss else (y, p)[: len(METRICS[metric.__name__].data)]
+        result = metric(*data, epsilon=0.5, return_result=True, **options)
+        n = None if {"sample_weight", "groups"} & options.keys() else 400
+        alone = dp.noise_interval(result.value, metric=metric, epsilon=0.5, n=n, **options)
+        np.testing.assert_allclose([*alone], [*result.noise_interval()], rtol=1e-6)
+
+
+@settings(max_examples=60)
+@given(st.integers(2, 3), st.data())
+def test_metrics_of_labels_lie_in_the_box_whatever_the_noise_within_it(size, data):
+    """The limits contain scikit-learn's metric of any table that noise within its limits leads here from."""
+    cells = data.draw(st.lists(st.integers(0, 12), min_size=size**2, max_size=size**2).filter(any))
+    matrix = np.array(cells).reshape(size, size)
+    true, pred = (np.repeat(np.indices(matrix.shape)[axis].ravel(), matrix.ravel()) for axis in (0, 1))
+    undefined = data.draw(st.sampled_from([0.0, 1.0]))
+    average = data.draw(st.sampled_from(["macro", "micro", None, "binary"][: 3 + (size == 2)]))
+    labels = list(range(size))
+    function = data.draw(st.sampled_from(["precision_score", "recall_score", "f1_score", "jaccard_score"]))
+    options = {"labels": labels, "average": average, "zero_division": undefined}
+    result = getattr(dp, f"private_{function}")(true, pred, epsilon=1.0, return_result=True, **options)
+    (part,) = result.noise.parts
+    signs = result.noise.result.layout.good
+    own = np.array(result.noise.result.layout.of(matrix))
+    away = part.limits_of(signs != 0, 0.2).upper - np.maximum(part.noisy, 0)
+    reach = int(np.max(away))
+    shift = data.draw(st.lists(st.integers(-reach, reach), min_size=own.size, max_size=own.size))
+    moved = CountsNoise(tuple((own + shift).tolist()), part.rates, part.zero_sum)
+    allowed = moved.limits_of(signs != 0, 0.2)
+    inside = ((allowed.lower <= own) & (own <= allowed.upper))[signs != 0].all()
+    lower, upper, _ = result.noise.result.limits((moved,), result.noise.released, 0.2)
+    exact = getattr(sk, function)(true, pred, **options)
+    if inside:
+        assert np.all(lower <= np.asarray(exact) + 1e-12)
+        assert np.all(exact <= np.asarray(upper) + 1e-12)
+
+
+@settings(max_examples=30)
+@given(st.data())
+def test_shares_of_a_matrix_lie_between_their_limits(data):
+    cells = data.draw(st.lists(st.integers(0, 9), min_size=9, max_size=9).filter(any))
+    matrix = np.array(cells).reshape(3, 3)
+    true, pred = (np.repeat(np.indices(matrix.shape)[axis].ravel(), matrix.ravel()) for axis in (0, 1))
+    for normalize in (None, "true", "pred", "all"):
+        result = dp.private_confusion_matrix(
+            true, pred, epsilon=1.0, labels=[0, 1, 2], normalize=normalize, return_result=True
+        )
+        (part,) = result.noise.parts
+        low, high, _ = part.limits(0.2)
+        if ((low <= matrix.ravel()) & (matrix.ravel() <= high)).all():
+            lower, upper = result.noise_interval(0.8)
+            exact = sk.confusion_matrix(true, pred, labels=[0, 1, 2], normalize=normalize)
+            assert (lower <= exact + 1e-12).all()
+            assert (exact <= upper + 1e-12).all()
+
+
+def test_a_mean_over_labels_with_weights_or_some_left_out_has_no_limits():
+    y = [0, 1, 2] * 50
+    for options in ({"average": "weighted"}, {"average": "macro", "zero_division": math.nan}):
+        result = dp.private_f1_score(y, y, epsilon=1.0, labels=[0, 1, 2], return_result=True, **options)
+        with pytest.raises(ValueError, match="need not rise"):
+            result.noise_interval()
+    recall = dp.private_recall_score(
+        y, y, epsilon=1.0, labels=[0, 1, 2], average="weighted", return_result=True
+    )
+    assert recall.noise_interval().lower > 0.8  # which is accuracy
+
+
+def test_r2_has_limits_where_both_parts_have_them():
+    y = np.linspace(0, 10, 3000)
+    options = {"epsilon": 2.0, "return_result": True}
+    unbounded = dp.private_r2_score(y, y + 1, **options).noise_interval()
+    assert unbounded.lower == -math.inf
+    assert unbounded.upper == 1.0
+    assert "lower limit is missing" in unbounded.note
+    both = dp.private_r2_score(y, y + 1, bounds=(0, 11), mechanism="geometric", **options).noise_interval()
+    assert 0.6 < both.lower < 0.88 < both.upper < 1
+    several = dp.private_r2_score(
+        np.c_[y, y],
+        np.c_[y + 1, y],
+        multioutput="raw_values",
+        bounds=(0, 11),
+        mechanism="geometric",
+        **options,
+    ).noise_interval()
+    assert several.lower.shape == (2,)
+    assert (several.lower < [0.88, 1]).all()
+    assert (several.upper >= [0.88, 1]).all()
+
+
+@given(st.floats(0, 1), st.floats(0, 1), st.floats(0, 1), st.floats(0, 1), st.floats(0, 1), st.floats(0, 1))
+def test_limits_of_r2_contain_it_for_all_errors_and_variances_between_theirs(
+    e, v, e_low, e_high, v_low, v_high
+):
+    e_low, e_high, v_low, v_high = min(e, e_low), max(e, e_high), min(v, v_low), max(v, v_high)
+    lower, upper = _score_limits(Limits(e_low, e_high), Limits(v_low, v_high))
+    assert lower <= r2_from_parts(e, v) * (1 + 1e-12) + 1e-12 or lower <= r2_from_parts(e, v)
+    assert r2_from_parts(e, v) <= upper + 1e-12 * abs(upper)
+
+
+def test_several_outputs_hold_together():
+    rng = np.random.default_rng(0)
+    y = rng.random((500, 3))
+    result = dp.private_mse(y, 0 * y, epsilon=3.0, multioutput="raw_values", return_result=True)
+    each = dp.private_mse(y[:, 0], 0 * y[:, 0], epsilon=1.0, return_result=True)
+    assert result.noise_interval().lower.shape == (3,)
+    part = result.noise.parts[0]
+    assert result.noise_interval(0.94).lower[0] == pytest.approx(part.limits(0.06 / 3).lower)
+    assert each.noise_interval().upper == math.inf
+
+
+def test_weights_of_outputs_do_not_matter_to_the_noise_of_their_mean():
+    y = np.random.default_rng(0).random((200, 2))
+    result = dp.private_mse(y, 0 * y, epsilon=1.0, multioutput=[1, 3], return_result=True)
+    alone = dp.noise_interval(result.value, metric="mse", epsilon=1.0, n=200, multioutput=[1, 3])
+    np.testing.assert_allclose([*alone], [*result.noise_interval()])
+
+
+def test_post_processing_reads_no_data_draws_nothing_and_spends_nothing():
+    accountant = dp.PrivacyAccountant(10)
+    x = np.linspace(0, 1, 500)
+    result = dp.private_mae(x, 0 * x, epsilon=1.0, accountant=accountant, return_result=True)
+    spent = accountant.history
+    first = dp.noise_interval(result)
+    x[:] = 1e9
+    assert str(dp.noise_interval(result)) == str(first) == str(result.noise_interval())
+    assert accountant.history == spent
+    assert not {"accountant", "random_state"} & set(dp.noise_interval.__kwdefaults__)
+
+
+def test_a_result_made_elsewhere_has_no_limits():
+    made = dp.PrivateResult(
+        value=0.5, epsilon=1.0, n=10, neighboring="replace_one", mechanism="Hazard()", metric="private_mae"
+    )
+    with pytest.raises(ValueError, match="does not tell"):
+        made.noise_interval()
+
+
+class Doubled:
+    """Somebody's own mechanism."""
+
+    needs_count = False
+
+    def count_ranks(self, epsilon, *, n, monotonic, output_range):
+        return 1
+
+    def count_extremes(self, epsilon, *, n, are_widths):
+        return 0
+
+    def release(self, output_bounds, epsilon, rng=None):
+        return 0.0
+
+    def output_distribution(self, output_bounds, epsilon):
+        return None
+
+
+def test_a_mechanism_of_ones_own_releases_and_has_no_limits():
+    result = dp.private_mae([1.0] * 200, [0.0] * 200, epsilon=1.0, mechanism=Doubled(), return_result=True)
+    with pytest.raises(ValueError, match="not of this package"):
+        result.noise_interval()
+
+
+BAD = [
+    ({}, TypeError, "metric must be"),
+    ({"metric": sk.mean_squared_error}, TypeError, "metric must be"),
+    ({"metric": "mse"}, ValueError, "epsilon must be given"),
+    ({"metric": "mse", "epsilon": 1.0}, ValueError, "n must be given"),
+    ({"metric": "mse", "epsilon": 1.0, "n": 0}, ValueError, "n must be"),
+    ({"metric": "mse", "epsilon": 1.0, "n": 10**12}, ValueError, "n must be"),
+    ({"metric": "mse", "epsilon": 0.0, "n": 10}, ValueError, "epsilon"),
+    ({"metric": "mse", "epsilon": 1.0, "n": 10, "bound": (0, 1)}, TypeError, "no public argument bound"),
+    ({"metric": "mse", "epsilon": 1.0, "n": 10, "random_state": 0}, TypeError, "no public argument"),
+    ({"metric": "mse", "epsilon": 1.0, "n": 10, "confidence": 95}, ValueError, "confidence"),
+    ({"metric": "mse", "epsilon": 1.0, "n": 10, "bounds": (0, 0.1)}, ValueError, "outside the public range"),
+    (
+        {"metric": "mse", "epsilon": 1.0, "n": 10, "mechanism": "above_threshold"},
+        ValueError,
+        "no limits of its",
+    ),
+    ({"metric": "mse", "epsilon": 1.0, "n": 1000}, ValueError, "return_result=True"),
+    (
+        {"metric": "mse", "epsilon": 1.0, "n": 10, "neighboring": "add_or_remove_one"},
+        ValueError,
+        "number of records is private",
+    ),
+    ({"metric": "recall_score", "epsilon": 1.0, "n": 10}, ValueError, "several noisy counts"),
+    ({"metric": "roc_auc_score", "epsilon": 1.0, "n": 10}, ValueError, "return_result=True"),
+    ({"metric": "rmse", "epsilon": 1.0, "n": 10, "multioutput": "raw_values"}, ValueError, "several"),
+    ({"metric": "r2_score", "epsilon": 1.0, "n": 10}, ValueError, "several"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "error", "match"), BAD)
+def test_a_number_that_does_not_tell_its_limits_is_refused_with_the_reason(arguments, error, match):
+    with pytest.raises(error, match=match):
+        dp.noise_interval(0.5, **arguments)
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, "0.5", None, [0.5]])
+def test_a_released_number_is_a_finite_number(value):
+    with pytest.raises(ValueError, match="finite number"):
+        dp.noise_interval(value, metric="mse", epsilon=1.0, n=10)
+
+
+def test_a_result_takes_no_settings_beside_it():
+    with pytest.raises(TypeError, match="leave out n"):
+        dp.noise_interval(released("private_mse"), n=40)
+
+
+def test_labels_make_up_records_of_their_own():
+    for labels in (["no", "yes"], ["a", "b", "c"]):
+        lower, upper = dp.noise_interval(
+            0.7, metric="log_loss", epsilon=3.0, n=1000, labels=labels, mechanism="geometric", max_loss=10.0
+        )
+        assert lower == pytest.approx(0.69, abs=0.0001)
+        assert upper == pytest.approx(0.71, abs=0.0001)
+
+
+class Known:
+    """The noise of a number with known limits."""
+
+    def limits(self, miss):
+        return Limits(1.0, 3.0, "why")
+
+
+@pytest.mark.parametrize(("rises", "expected"), [(True, (2.0, 6.0, "why")), (False, (-6.0, -2.0, "why"))])
+def test_limits_follow_a_monotone_result(rises, expected):
+    factor = 2 if rises else -2
+    result = Monotone(lambda released: released.values[0] * factor, rises=rises)
+    assert result.limits([Known()], Released([2.0], 10, None, Fraction(1), "replace_one"), 0.05) == expected

@@ -1,0 +1,269 @@
+"""Sign tests and intervals from two noisy counts, against laws that are written from the definitions."""
+
+import math
+from functools import cache
+
+import numpy as np
+import pytest
+
+from dp_metrics.inference import wins
+from dp_metrics.inference.wins import LEAST_P, noise_reach, wins_interval, wins_p_value
+
+# noisy difference, noisy number of decided records, n, epsilon: p, interval at 95 %
+REFERENCES = [
+    ((20, 60, 300, 1.0), 0.030216, (0.00145, 0.13002)),
+    ((30, 100, 1000, 1.0), 0.008040, (0.00604, 0.05360)),
+    ((30, 100, 1000, 0.3), 0.054120, (-0.00124, 0.06094)),
+    ((-45, 150, 1000, 0.1), 0.152702, None),
+    ((120, 2000, 10000, 1.0), 0.008843, (0.00286, 0.02113)),
+    ((12, 30, 300, 3.0), 0.055230, None),
+]
+
+
+def noise(rate, k):
+    q = math.exp(-rate)
+    return (1 - q) / (1 + q) * q ** abs(k)
+
+
+def noise_at_least(rate, j):
+    """Return P(noise >= j), summed from the definition."""
+    if j <= 0:
+        return 1 - noise_at_least(rate, 1 - j)
+    q = math.exp(-rate)
+    return (1 - q) / (1 + q) * q**j / (1 - q)
+
+
+@cache
+def tail(k, rate, d):
+    """Return P(|2 Binomial(k, 1/2) - k + noise| >= d)."""
+    total = 0.0
+    for x in range(k + 1):
+        s = 2 * x - k
+        both = noise_at_least(rate, d - s) + noise_at_least(rate, d + s) if d > 0 else 1.0
+        total += math.comb(k, x) * 0.5**k * both
+    return total
+
+
+@pytest.mark.parametrize(("released", "p", "interval"), REFERENCES)
+def test_reference_numbers(released, p, interval):
+    difference, decided, n, epsilon = released
+    assert round(wins_p_value(difference, decided, n, epsilon / 2), 6) == p
+    if interval is not None:
+        found = wins_interval(difference, decided, n, epsilon / 2, 0.95)
+        assert tuple(round(end, 5) for end in found) == interval
+
+
+def test_reach_of_the_noise():
+    reaches = [noise_reach(epsilon / 2, LEAST_P) for epsilon in (0.1, 0.3, 1, 3)]
+    assert reaches == [124, 41, 12, 4]
+    # beyond j on either side, at 90, 95 and 99 %, for noise of rate epsilon
+    table = {0.1: (23, 30, 46), 0.3: (8, 10, 15), 1: (2, 3, 4), 3: (0, 1, 1)}
+    for rate, expected in table.items():
+        assert tuple(noise_reach(rate, miss / 2) for miss in (0.1, 0.05, 0.01)) == expected
+    assert noise_reach(math.ulp(0.0), 0.05) == math.inf
+
+
+@pytest.mark.parametrize("rate", [0.05, 0.5, 1.5, 5.0])
+def test_the_p_value_is_that_of_the_definition(rate):
+    n = 25
+    reach = noise_reach(rate, LEAST_P)
+    for decided in (-3, 0, 1, 6, 17, 25, 40):
+        most = int(min(n, max(decided, 0) + reach))
+        for difference in (-30, -7, -1, 0, 1, 2, 5, 8, 13, 60):
+            tails = [tail(k, rate, abs(difference)) for k in (most, max(most - 1, 0))]
+            expected = min(1.0, LEAST_P + max(tails))
+            assert wins_p_value(difference, decided, n, rate) == pytest.approx(expected, rel=1e-9, abs=1e-13)
+
+
+@pytest.mark.parametrize("rate", [0.05, 0.5, 1.5, 5.0])
+def test_the_p_value_allows_for_every_number_of_decided_records_up_to_the_limit(rate):
+    n = 40
+    for decided in range(0, 41, 3):
+        most = int(min(n, decided + noise_reach(rate, LEAST_P)))
+        for d in range(1, 25):
+            worst = max(tail(k, rate, d) for k in range(most + 1))
+            assert wins_p_value(d, decided, n, rate) >= min(1.0, LEAST_P + worst) - 1e-12
+
+
+def test_tails_grow_in_steps_of_two_but_not_of_one():
+    falls = 0.0
+    for rate in (0.05, 0.15, 0.5, 1.5, 5.0):
+        for d in range(1, 30):
+            tails = np.array([tail(k, rate, d) for k in range(50)])
+            assert (tails[2:] - tails[:-2]).min() > -1e-13
+            falls = max(falls, (tails[:-1] - tails[1:]).max())
+    assert 0.1 < falls < 1.0  # which is why two numbers are tried
+
+
+def exact_size(n, share, epsilon, level, p_value=wins_p_value):
+    """Return P(p <= level) where A and B win on a record with probability share / 2 each, exactly."""
+    rate = epsilon / 2
+    far = n + 5 * int(noise_reach(rate, 5e-5))
+
+    def least_significant(decided):
+        low, high = 0, far  # p falls in the difference
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if p_value(middle, decided, n, rate) <= level else (middle, high)
+        return high
+
+    critical = np.array([least_significant(decided) for decided in range(n + 1)])
+    total = 0.0
+    for m in range(n + 1):
+        of_m = math.comb(n, m) * share**m * (1 - share) ** (n - m)
+        if of_m < 1e-9:
+            total += of_m
+            continue
+        # a noisy number below 0 counts as 0, one above n as n
+        shares = [noise(rate, decided - m) for decided in range(n + 1)]
+        shares[0] = noise_at_least(rate, m)
+        shares[n] = noise_at_least(rate, n - m)
+        total += of_m * sum(w * tail(m, rate, int(d)) for w, d in zip(shares, critical, strict=True))
+    return total
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 1.0, 3.0])
+def test_the_exact_size_is_at_most_the_level(epsilon):
+    sizes = [exact_size(40, share, epsilon, 0.05) for share in (0.1, 0.3, 0.7, 1.0)]
+    assert max(sizes) <= 0.05
+    assert min(sizes) > 0.002  # a test that never rejects has the size 0
+    assert exact_size(40, 0.5, epsilon, 0.2) <= 0.2
+
+
+def test_the_size_without_ties_is_that_of_the_reference():
+    assert round(exact_size(100, 1.0, 1.0, 0.05), 3) == 0.048
+
+
+def law_of_steps(n, share, theta):
+    law = np.ones(1)
+    for _ in range(n):
+        law = np.convolve(law, [(share - theta) / 2, 1 - share, (share + theta) / 2])
+    return law
+
+
+@pytest.mark.parametrize(("n", "share", "theta"), [(1, 1, 1), (7, 0.4, -0.4), (30, 0.7, 0.3), (60, 1.0, 0.0)])
+def test_the_law_of_the_difference(n, share, theta):
+    first, laws = wins._laws_of_difference(n, theta, np.array([share]))
+    values = np.arange(first, first + laws.shape[1])
+    known = abs(values) <= n
+    np.testing.assert_allclose(laws[0][known], law_of_steps(n, share, theta)[values[known] + n], atol=1e-14)
+    assert laws[0].sum() == pytest.approx(1.0, abs=1e-13)
+
+
+@pytest.mark.parametrize("n", [10**4, 10**6])
+def test_the_law_of_many_records_has_the_right_moments(n):
+    share, theta = 0.3, 0.123
+    first, laws = wins._laws_of_difference(n, theta, np.array([share]))
+    values = np.arange(first, first + laws.shape[1]) - n * theta
+    assert laws[0].sum() == pytest.approx(1.0, abs=1e-12)
+    assert laws[0] @ values == pytest.approx(0.0, abs=1e-7)
+    assert laws[0] @ values**2 == pytest.approx(n * (share - theta**2), rel=1e-9)
+
+
+@pytest.mark.parametrize("rate", [0.15, 1.5, 5.0, 15.0])
+@pytest.mark.parametrize("n", [3, 10, 30])
+def test_no_smaller_share_of_decided_records_has_a_larger_tail(n, rate):
+    """Tails grow with the share, but for the last few records: there the largest is taken."""
+    shares = np.unique(np.append(np.linspace(0, 1, 21), np.clip(1 - np.linspace(0, 6, 41) / n, 0, 1)))
+    checked, alone = 0, 0.0
+    for theta in (0.0, 0.05, 0.5, 0.9):
+        used = shares[shares >= theta]
+        laws = np.array([law_of_steps(n, share, theta) for share in used])
+        for d in range(math.floor(n * theta), n + 3 + int(2 / rate)):
+            tails = laws @ [noise_at_least(rate, d - s) for s in range(-n, n + 1)]
+            allowed = np.array([wins._upper_tail(theta, d, n, rate, share) for share in used])
+            relevant = allowed <= 0.2
+            so_far = np.maximum.accumulate(tails)
+            assert (so_far <= allowed)[relevant].all()
+            checked += relevant.sum()
+            far_off = (so_far / np.maximum(tails, 1e-300))[relevant & (tails > 1e-6)]
+            alone = max(alone, far_off.max(initial=0.0))
+    assert checked > 100
+    if rate >= 5:
+        assert alone > 1.05  # the tail at the limit alone would not do
+
+
+def exact_coverage(n, epsilon, confidence, cases, interval=wins_interval):
+    """Return the probability that the interval holds theta, for each (share, theta), exactly."""
+    rate = epsilon / 2
+    # an interval depends on both counts only as clamped
+    lower, upper = np.empty((2, 2 * n + 1, n + 1))
+    for d in range(n + 1):
+        for m in range(n + 1):
+            ends = interval(d, m, n, rate, confidence)
+            lower[n + d, m], upper[n + d, m] = ends
+            lower[n - d, m], upper[n - d, m] = -ends[1], -ends[0]
+
+    def clamped(values, low, high):
+        rows = [[noise(rate, to - at) for to in range(low, high + 1)] for at in values]
+        for row, at in zip(rows, values, strict=True):
+            row[0], row[-1] = noise_at_least(rate, at - low), noise_at_least(rate, high - at)
+        return np.array(rows)
+
+    of_difference, of_decided = clamped(range(-n, n + 1), -n, n), clamped(range(n + 1), 0, n)
+    for share, theta in cases:
+        joint = np.zeros((2 * n + 1, n + 1))  # of D and m
+        for m in range(n + 1):
+            for won in range(m + 1):
+                up, down = (share + theta) / 2, max((share - theta) / 2, 0.0)
+                ways = math.comb(n, m) * math.comb(m, won)
+                joint[n + 2 * won - m, m] += ways * up**won * down ** (m - won) * (1 - share) ** (n - m)
+        seen = of_difference.T @ joint @ of_decided
+        yield seen[(lower <= theta) & (theta <= upper)].sum()
+
+
+GRID = [(share, theta) for share in (0.05, 0.3, 0.6, 0.9, 0.97, 1.0) for theta in (0, 0.04, 0.3, 0.6, 0.9, 1)]
+CASES = [(share, theta) for share, theta in GRID if theta <= share]
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 3.0, 20.0])
+def test_the_interval_covers_exactly(epsilon):
+    coverage = list(exact_coverage(9, epsilon, 0.95, CASES))
+    assert min(coverage) >= 0.95
+    assert min(coverage) < 0.995  # an interval from -1 to 1 covers always
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("epsilon", [0.3, 1.0, 3.0, 10.0])
+@pytest.mark.parametrize("confidence", [0.5, 0.9, 0.95])
+def test_the_interval_covers_exactly_for_more_records(epsilon, confidence):
+    coverage = list(exact_coverage(30, epsilon, confidence, CASES))
+    assert min(coverage) >= confidence
+
+
+@pytest.mark.parametrize("rate", [math.ulp(0.0), 1e-300, 1e-9, 0.5, 40.0, 1e300])
+@pytest.mark.parametrize("n", [1, 2, 1000])
+def test_whatever_is_drawn_gives_a_result(n, rate):
+    with np.errstate(all="raise", under="ignore"):
+        for difference in (-(10**400), -n, -1, 0, 1, n, 10**30):
+            for decided in (-(10**400), 0, n, 10**400):
+                assert LEAST_P <= wins_p_value(difference, decided, n, rate) <= 1.0
+        for difference, decided in [(-(10**400), 10**400), (0, -(10**400)), (n, n), (10**30, 0)]:
+            for confidence in (0.001, 0.95, 1 - 2**-53):
+                lower, upper = wins_interval(difference, decided, n, rate, confidence)
+                assert -1 <= lower <= upper <= 1
+                assert all(isinstance(end, float) for end in (lower, upper))
+
+
+def test_more_noise_and_more_confidence_make_a_wider_interval():
+    widths = [np.diff(wins_interval(30, 100, 1000, rate, 0.95))[0] for rate in (0.05, 0.5, 5.0)]
+    assert widths[0] > widths[1] > widths[2] > 0
+    widths = [np.diff(wins_interval(30, 100, 1000, 0.5, c))[0] for c in (0.3, 0.7, 0.95, 0.999, 0.999999)]
+    assert (np.diff(widths) > 0).all()
+
+
+def test_tails_above_a_fifth_are_not_used():
+    assert wins_interval(30, 100, 1000, 0.5, 0.5) == wins_interval(30, 100, 1000, 0.5, 0.1)
+    assert wins_interval(30, 100, 1000, 0.5, 0.5) != wins_interval(30, 100, 1000, 0.5, 0.7)
+
+
+def test_noise_beyond_all_records_leaves_no_empty_interval():
+    assert wins_interval(-(10**9), 10**9, 1000, 1e-9, 0.95) == (-1.0, 1.0)
+    lower, upper = wins_interval(1100, 1000, 1000, 0.05, 0.95)
+    assert 0.8 < lower < 1.0 == upper
+
+
+def test_the_other_model_has_the_same_interval_upside_down():
+    lower, upper = wins_interval(30, 100, 1000, 0.5, 0.95)
+    assert wins_interval(-30, 100, 1000, 0.5, 0.95) == (-upper, -lower)
+    assert wins_p_value(-30, 100, 1000, 0.5) == wins_p_value(30, 100, 1000, 0.5)

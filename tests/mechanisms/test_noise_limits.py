@@ -1,0 +1,374 @@
+"""Limits of the noise of each mechanism: reference numbers, and the exact probability that they are wrong."""
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from helpers import loss_bounds, loss_query
+
+from dp_metrics.inputs.floats import MAX_FLOAT
+from dp_metrics.mechanisms import (
+    AboveThreshold,
+    Adaptive,
+    Geometric,
+    Hazard,
+    InverseSensitivity,
+    Laplace,
+    PiecewiseLaplace,
+)
+from dp_metrics.mechanisms._grid import nearest_index
+from dp_metrics.mechanisms._hazard_limits import cells_above
+from dp_metrics.mechanisms.geometric import SumsLaw, largest_noise
+from dp_metrics.release.noise import largest_zero_sum_noise
+from dp_metrics.release.queries import Variance
+from dp_metrics.sensitivity.aggregates import LossAggregate
+from dp_metrics.sensitivity.noisy_sums import mean_sums
+from dp_metrics.sensitivity.output_bounds import OutputBounds, mean_loss_bounds
+
+PLAIN = Hazard(scale=1e-6)  # the plain grid, whatever the limit
+
+
+def facts(n, cap=None):
+    """Return what is public about a mean of n losses."""
+    public = {"output_range": (0.0, MAX_FLOAT), "sensitivity": None}
+    if cap is not None:
+        public = {"output_range": (0.0, cap), "sensitivity": cap / n}
+    return OutputBounds.of_nothing(
+        extremes=None, monotonic=True, n=n, steps=None, record_limit=cap, is_mean=True, **public
+    )
+
+
+def simple(public):
+    """Return the same facts of a metric of which it is not known that it is a mean."""
+    return OutputBounds.of_nothing(**{**public.facts(), "is_mean": False})
+
+
+def limits(mechanism, released, public, epsilon, miss=0.05, **drawn):
+    return mechanism.noise_limits(released, public, epsilon, miss=miss, drawn=drawn)
+
+
+def wrong(law, mechanism, bounds, epsilon, *, known=None, **drawn) -> tuple[float, float]:
+    """Return the exact probabilities that the lower limit is too high, and that the upper one is too low."""
+    public = OutputBounds.of_nothing(**bounds.facts()) if known is None else known
+
+    def ends(number):
+        released = float(law.grid.points(np.array([number]))[0])
+        return mechanism.noise_limits(released, public, epsilon, miss=0.05, drawn=drawn)[:2]
+
+    def first(is_reached: Callable[[tuple[float, float]], bool]) -> int:
+        low, high = law.grid.first - 1, law.grid.last + 1
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if is_reached(ends(middle)) else (middle, high)
+        return high
+
+    above, at_least = first(lambda e: e[0] > bounds.value), first(lambda e: e[1] >= bounds.value)
+    cdf = law.index_cdf(np.array([above - 1, at_least - 1]))
+    return 1.0 - float(cdf[0]), float(cdf[1])
+
+
+@pytest.mark.parametrize(
+    ("monotonic", "expected"),
+    [(True, [364, 458, 577, 987, 2125]), (False, [375, 472, 595, 1016, 2189])],
+)
+def test_so_many_outputs_lie_between_a_release_and_its_lower_limit(monotonic, expected):
+    bounds = OutputBounds(0.0, np.zeros(1), np.ones(1), (0.0, 1.0), monotonic=monotonic, n=10)
+    law = Hazard(resolution=0.1).output_distribution(bounds, 1)
+    assert [cells_above(law, miss) for miss in (0.2, 0.1, 0.05, 0.01, 0.001)] == expected
+    for miss in (0.7, 0.5, 0.05, 1e-6):  # on either side of the peak of the density
+        j = cells_above(law, miss)
+        h = [1 - reached(z, law) for z in (j, j - 1)]
+        assert h[0] <= miss * (1 + 1e-12)
+        assert h[1] > miss * (1 - 1e-12)
+
+
+def reached(z, law):
+    """Return H(z), from its definition."""
+    x, a = z / 256, float(law.below)
+    return a * x**law.power if x <= 1 else 1 - (1 - a) * x**-3
+
+
+TABLE = {
+    300: [(0.500, 0.591), (0.622, 0.651), (0.798, 0.808), (0.914, 0.917)],
+    1_000: [(0.637, 0.664), (0.798, 0.809), (0.921, 0.925), (0.971, 0.972)],
+    3_000: [(0.798, 0.809), (0.914, 0.918), (0.971, 0.973), (0.990, 0.990)],
+    10_000: [(0.921, 0.925), (0.971, 0.973), (0.991, 0.991), (0.997, 0.997)],
+    100_000: [(0.991, None), (0.997, None), (0.9991, None), (0.9997, None)],
+}
+
+
+@pytest.mark.parametrize("n", TABLE)
+def test_lower_limits_of_unbounded_means_are_those_of_the_table(n):
+    for epsilon, (plain, sharp) in zip((0.1, 0.3, 1.0, 3.0), TABLE[n], strict=True):
+        public, released = facts(n), 1000.0
+        digits = 4 if plain > 0.999 else 3
+        assert limits(PLAIN, released, simple(public), epsilon).lower / released == pytest.approx(
+            plain, abs=0.51 * 10**-digits
+        )
+        if sharp is not None:
+            found = limits(PLAIN, released, public, epsilon)
+            assert found.lower / released == pytest.approx(sharp, abs=0.00051)
+            assert found.upper == math.inf
+            assert "as large as it likes" in found.note
+
+
+@pytest.mark.parametrize(
+    ("n", "epsilon", "index", "released", "plain", "sharp"),
+    [
+        (1000, 1.0, 145892, 1000.02962, 921.33589, 924.6192),
+        (300, 0.1, 17242, 1000.29190, 499.96471, 591.1988),
+    ],
+)
+def test_lower_limits_of_reference(n, epsilon, index, released, plain, sharp):
+    public = facts(n)
+    grid = PLAIN.output_distribution(public, epsilon).grid
+    exact = float(grid.points(np.array([index]))[0])
+    assert f"{exact:.5f}" == f"{released:.5f}"
+    assert nearest_index(grid, exact) == index
+    assert f"{limits(PLAIN, exact, simple(public), epsilon).lower:.5f}" == f"{plain:.5f}"
+    assert f"{limits(PLAIN, exact, public, epsilon).lower:.4f}" == f"{sharp:.4f}"
+
+
+@pytest.mark.parametrize(
+    ("n", "epsilon", "released", "lower", "upper"),
+    [(1000, 1.0, 0.100005788, "0.0947169", "0.1029170"), (300, 0.3, 0.010003254, "0.0057969", "0.2233343")],
+)
+def test_two_sided_limits_of_reference(n, epsilon, released, lower, upper):
+    found = limits(Hazard(scale=1e-9), released, facts(n, 1.0), epsilon)
+    assert (f"{found.lower:.7f}", f"{found.upper:.7f}") == (lower, upper)
+
+
+WIDTHS = {
+    (300, 0.3): [(19.4, 0.04), (19.2, 0.38), (12.5, 3.0), (2.6, 6.0)],
+    (1000, 0.1): [(19.6, 0.04), (19.4, 0.40), (11.9, 3.1), (2.1, 6.2)],
+    (1000, 1.0): [(25.0, 0.09), (18.0, 0.95), (2.9, 5.3), (-1.5, 9.0)],
+    (10_000, 1.0): [(26.2, 0.11), (11.8, 1.1), (2.4, 5.6), (-1.8, 9.3)],
+}
+
+
+@pytest.mark.parametrize(("n", "epsilon"), WIDTHS)
+def test_two_sided_limits_are_as_wide_as_in_the_table(n, epsilon):
+    for released, (above, below) in zip((0.001, 0.01, 0.1, 0.3), WIDTHS[n, epsilon], strict=True):
+        found = limits(Hazard(scale=1e-9), released, facts(n, 1.0), epsilon)
+        records = n * epsilon
+        assert (found.upper - released) * records == pytest.approx(above, abs=0.06)
+        assert (released - found.lower) * records == pytest.approx(below, abs=0.06 if below > 1 else 0.006)
+
+
+RNG = np.random.default_rng(0)
+LOSSES = {
+    "zeros": np.zeros(200),
+    "equal": np.ones(200),
+    "one spike": np.r_[np.zeros(199), 1e6],
+    "Pareto": RNG.pareto(1.5, 200),
+    "uniform": RNG.random(200),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "cap"),
+    [
+        *((name, None) for name in LOSSES),
+        ("uniform", 10.0),
+        *(pytest.param(name, 10.0, marks=pytest.mark.slow) for name in LOSSES if name != "uniform"),
+    ],
+)
+def test_a_lower_limit_of_hazard_is_wrong_as_rarely_as_promised(name, cap):
+    losses = LOSSES[name] if cap is None else np.minimum(LOSSES[name], cap)
+    mechanism = Hazard()
+    for epsilon in (0.1, 1.0) if cap is None else (0.3,):
+        bounds = loss_bounds(losses, cap=cap, capacity=200)
+        law, public = (
+            mechanism.output_distribution(bounds, epsilon),
+            OutputBounds.of_nothing(**bounds.facts()),
+        )
+        for known in (simple(public), public):
+            misses = wrong(law, mechanism, bounds, epsilon, known=known)
+            two_sided = known.is_mean and cap is not None
+            assert misses[0] <= (0.025 if two_sided else 0.05) * (1 + 1e-9)
+            assert misses[1] <= (0.025 * (1 + 1e-9) if two_sided else 0.0)
+
+
+def test_a_lower_limit_is_wrong_exactly_as_often_for_zeros():
+    """Then the outputs above have a hazard of 1, as long as the grid has ranks: the bound is attained."""
+    bounds = loss_bounds(np.zeros(200), cap=None, capacity=200)
+    for epsilon in (0.1, 1.0):
+        law, public = Hazard().output_distribution(bounds, epsilon), simple(bounds)
+        j = cells_above(law, 0.05)
+        misses = wrong(law, Hazard(), bounds, epsilon, known=public)
+        # the limit is above 0 from output j + 1 on, of which 0 is number 0
+        assert misses[0] == pytest.approx(1 - reached(j + 1, law), rel=1e-9)
+        assert misses[0] == pytest.approx(0.05, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    "n", [pytest.param(50, marks=pytest.mark.slow), pytest.param(200, marks=pytest.mark.slow), 1000]
+)
+@pytest.mark.parametrize("epsilon", [0.1, 1.0])
+def test_an_upper_limit_is_wrong_almost_as_often_as_allowed(n, epsilon):
+    """Losses of 0 and the cap, 5 % of them at the cap."""
+    losses = np.zeros(n)
+    losses[: round(0.05 * n)] = 1.0
+    if n * 0.05 != round(0.05 * n):
+        losses[round(0.05 * n)] = 0.05 * n % 1
+    mechanism, bounds = Hazard(scale=1e-9), loss_bounds(losses, cap=1.0, capacity=n)
+    law = mechanism.output_distribution(bounds, epsilon)
+    misses = wrong(law, mechanism, bounds, epsilon)
+    assert 0.0245 <= misses[1] <= 0.025 * (1 + 1e-9)
+
+
+@pytest.mark.slow
+def test_limits_hold_for_weights_and_groups():
+    rng = np.random.default_rng(1)
+    for weights, groups in (
+        (rng.random(60), None),
+        (None, np.arange(60) // 3),
+        (rng.random(60), np.arange(60) // 4),
+    ):
+        query = loss_query(rng.random(60) ** 4, 1.0, weights, groups)
+        bounds = query.output_bounds(Hazard(), Fraction(1), private_n=False)
+        law = Hazard().output_distribution(bounds, 1.0)
+        assert max(wrong(law, Hazard(), bounds, 1.0)) <= 0.025 * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "expected"), [(0.1, [23, 30, 46]), (0.3, [8, 10, 15]), (1.0, [2, 3, 4]), (3.0, [0, 1, 1])]
+)
+def test_noise_of_counts_is_so_large_at_most(epsilon, expected):
+    assert [largest_noise(epsilon, miss / 2) for miss in (0.1, 0.05, 0.01)] == expected
+
+
+@pytest.mark.parametrize("rate", [1e-7, 0.01, 0.5, 3.0, 40.0])
+@pytest.mark.parametrize("miss", [0.4, 0.025, 1e-9])
+def test_the_largest_noise_is_the_first_that_is_rare_enough(rate, miss):
+    j = largest_noise(rate, miss)
+
+    def tail(k):
+        return math.exp(-rate * (k + 1)) / (1 + math.exp(-rate))
+
+    assert tail(j) <= miss * (1 + 1e-9)
+    assert j == 0 or tail(j - 1) > miss * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("size", [2, 3, 4])
+def test_the_largest_noise_among_some_with_sum_0_is_that_of_the_exact_law(size):
+    rate, span = Fraction(1, 2), 40
+    grid = np.meshgrid(*[np.arange(-span, span + 1)] * (size - 1), indexing="ij")
+    last = -sum(grid)
+    weight = np.exp(-0.5 * (sum(map(np.abs, grid)) + np.abs(last)))
+    weight /= weight.sum()
+    for miss in (0.2, 0.025, 0.001):
+        j = largest_zero_sum_noise(rate, size, miss)
+        assert weight[grid[0] > j].sum() <= miss < weight[grid[0] > j - 1].sum()
+        assert j <= largest_noise(rate, miss)
+
+
+def test_noise_with_sum_0_that_is_too_wide_to_transform_has_the_limit_of_noise_without():
+    assert largest_zero_sum_noise(Fraction(1, 10**7), 3, 0.01) == largest_noise(1e-7, 0.01)
+
+
+@pytest.mark.parametrize("is_count", [True, False])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
+def test_limits_of_geometric_noise_are_wrong_as_rarely_as_promised(epsilon, is_count):
+    losses = (RNG.random(50) < 0.4).astype(float) if is_count else RNG.random(50)
+    for x in (losses, np.zeros(50), np.ones(50)):
+        bounds = mean_loss_bounds(
+            LossAggregate.from_data(x, capacity=1, cap=1.0), steps=50 if is_count else None
+        )
+        law = Geometric().output_distribution(bounds, epsilon)
+        found = wrong(law, Geometric(), bounds, epsilon)
+        assert max(found) <= 0.025 * (1 + 1e-9)
+        if not is_count and 0 < bounds.value < 1 and epsilon >= 1:
+            assert min(found) > 0.0249  # and no wider than they have to be
+
+
+def test_limits_of_laplace_noise_are_its_quantiles():
+    bounds = loss_bounds(np.full(100, 0.5), cap=1.0, capacity=1)
+    lower, upper, note = limits(Laplace(), 0.5, bounds, 1.0)
+    assert (lower, upper, note) == (0.5 - 0.01 * math.log(20), 0.5 + 0.01 * math.log(20), "")
+    assert limits(Laplace(), 0.0, bounds, 1.0)[:2] == (0.0, 0.01 * math.log(20))
+
+
+@pytest.mark.parametrize("mechanism", [AboveThreshold(), InverseSensitivity(), PiecewiseLaplace()])
+def test_mechanisms_without_limits_say_so(mechanism):
+    with pytest.raises(ValueError, match="no limits of its noise"):
+        limits(mechanism, 0.5, facts(100, 1.0), 1.0)
+
+
+TAILS = {"exponential": RNG.exponential(size=2000), "Pareto": RNG.pareto(1.2, 2000), "equal": np.ones(2000)}
+
+
+@pytest.mark.parametrize("wrong_by", [0.01, 1.0, 100.0])
+@pytest.mark.parametrize("name", TAILS)
+def test_a_scale_that_is_wrong_costs_width_and_never_coverage(name, wrong_by):
+    query = loss_query(TAILS[name], None)
+    bounds = query.output_bounds(Adaptive(), Fraction(1), private_n=False)
+    mixture = Adaptive().output_distribution(bounds, 1.0)
+    scale = wrong_by * float(np.sort(TAILS[name])[-3])
+    law = mixture.given(scale)
+    drawn = mixture.scale(scale)
+    found = wrong(law, Adaptive(), bounds, 1.0, scale=drawn)
+    assert found[0] <= 0.05 * (1 + 1e-9)
+    assert found[1] == 0.0
+    if wrong_by == 100.0:  # nothing is clipped: the limit is as low as the noise makes it
+        assert found[0] > 0.049
+
+
+def test_a_scale_at_the_public_limit_gives_both_limits():
+    losses = np.minimum(RNG.exponential(size=2000), 2.0)
+    query = loss_query(losses, 2.0)
+    bounds = query.output_bounds(Adaptive(), Fraction(1), private_n=False)
+    mixture, public = Adaptive().output_distribution(bounds, 1.0), OutputBounds.of_nothing(**bounds.facts())
+    for scale, two_sided in ((2.0, True), (1.0, False)):
+        law = mixture.given(scale)
+        drawn = mixture.scale(scale)
+        ends = limits(Adaptive(), bounds.value, public, 1.0, scale=drawn)
+        assert (ends.upper < 2.0) == two_sided
+        found = wrong(law, Adaptive(), bounds, 1.0, scale=drawn)
+        assert found[0] <= (0.025 if two_sided else 0.05) * (1 + 1e-9)
+        assert found[1] <= 0.025 * (1 + 1e-9)
+
+
+def test_the_width_of_a_lower_limit_from_a_scale_is_the_known_one():
+    """2.55 times the noise at 95 %, in units of the scale over n and over what the second stage costs."""
+    query = loss_query(np.ones(2000), None)
+    bounds = query.output_bounds(Adaptive(), Fraction(1), private_n=False)
+    lower, upper, note = limits(Adaptive(), 1.0, OutputBounds.of_nothing(**bounds.facts()), 1.0, scale=4.0)
+    assert (1.0 - lower) / (4.0 / 2000 / 0.75) == pytest.approx(math.log(10) + 0.25, abs=1e-3)
+    assert upper == math.inf
+    assert "as large as it likes" in note
+
+
+def test_a_clipped_variance_has_a_lower_limit():
+    x = np.random.default_rng(3).standard_t(3, 6000)
+    bounds = Variance(x, None).output_bounds(Adaptive(), Fraction(1), private_n=False)
+    mixture = Adaptive().output_distribution(bounds, 1.0)
+    law = mixture.given(5.0)
+    drawn = mixture.scale(5.0)
+    found = wrong(law, Adaptive(), bounds, 1.0, scale=drawn)
+    assert found[0] <= 0.05 * (1 + 1e-9)
+
+
+def test_without_the_drawn_scale_there_is_no_limit():
+    query = loss_query(np.ones(2000), None)
+    bounds = query.output_bounds(Adaptive(), Fraction(1), private_n=False)
+    with pytest.raises(ValueError, match="return_result=True"):
+        limits(Adaptive(), 1.0, OutputBounds.of_nothing(**bounds.facts()), 1.0)
+
+
+@pytest.mark.parametrize("losses", [np.zeros(0), np.zeros(30), np.ones(30), np.linspace(0, 1, 31)])
+def test_noise_of_two_sums_within_its_limit_leaves_the_mean_within_its_limits(losses):
+    """Whoever draws no more than the largest noise finds the exact mean between the limits."""
+    sums = mean_sums(LossAggregate.from_blocks([losses], capacity=1, cap=1.0))
+    law = SumsLaw(sums, Fraction(1, 2))
+    mean = losses.mean() if losses.size else 0.0
+    away = largest_noise(law.rate, 0.025 / 2)
+    for noise in np.ndindex(5, 5):
+        noisy = [value + (step - 2) * away // 2 for value, step in zip(sums.values, noise, strict=True)]
+        lower, upper, _ = law.limits(noisy, 0.025)
+        assert lower <= mean <= upper
+    outside = [sums.values[0] + away + 9, sums.values[1] - away]
+    if 0 < mean < 1:
+        assert law.limits(outside, 0.025).lower > mean
