@@ -19,6 +19,7 @@ from scipy import sparse
 from sklearn import metrics as sklearn_metrics
 from sklearn.calibration import calibration_curve
 
+import dp_metrics as dp
 from dp_metrics.mechanisms import MECHANISMS, AboveThreshold, Hazard
 from dp_metrics.metrics import FUNCTIONS, METRICS, Metric
 
@@ -398,6 +399,13 @@ CASES = {
         **PROBABILITIES,
     ),
 }
+
+PUBLIC_METRICS = [
+    name
+    for name in dp.__all__
+    if name.startswith("private_") and not getattr(dp, name).__module__.startswith("dp_metrics.inference.")
+]
+"""Public functions that release a metric, not an interval or a comparison."""
 
 each_case = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 

@@ -24,7 +24,7 @@ def test_a_short_run_prints_every_table_that_needs_no_data(benchmark, capsys, mo
     printed = capsys.readouterr().out
     assert len(re.findall(r"^\| ---", printed, flags=re.MULTILINE)) == 4
     tables = dict(zip(benchmark.TABLES, re.split(r"\n\n(?=[A-Z])", printed.strip()), strict=True))
-    shares = [float(cell) for cell in re.findall(r" (0\.\d{4})(?= )", tables["proportions"])]
+    shares = [float(cell) for cell in re.findall(r" ([01]\.\d{4})(?= )", tables["proportions"])]
     assert len(shares) == 4
     assert min(shares) >= 0.95
     ratios = [float(cell) for cell in re.findall(r"\d\.\d{4}(?!\d)", tables["quantiles"])]

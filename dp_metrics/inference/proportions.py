@@ -103,9 +103,10 @@ def accuracy_interval(
             raise ValueError("Of a bare share pass the number of records, n, and its epsilon.")
         records, rate = check_count(n, "n", _MOST_RECORDS), float(exact_epsilon(epsilon))
         share, of_what = as_real(result_or_share), ""
-    miss, count = (1 - check_confidence(confidence)) / 2, _count(share, records)
+    sure, count = check_confidence(confidence), _count(share, records)
+    miss = (1 - sure) / 2
     lower, upper = noisy_binomial_limits(count, records, rate, miss_low=miss, miss_high=miss)
-    return Interval(lower, upper, confidence, f"The share{of_what} {PEOPLE}", estimate=count / records)
+    return Interval(lower, upper, sure, f"The share{of_what} {PEOPLE}", estimate=count / records)
 
 
 def _public_facts(result: PrivateResult) -> tuple[int, float, float]:

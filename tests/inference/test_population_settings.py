@@ -1,0 +1,80 @@
+"""What the functions share that spend for an interval about all people."""
+
+import inspect
+import math
+
+import pytest
+from helpers import NoEntropy, assert_refused
+
+import dp_metrics as dp
+
+CALLS = {
+    "normal": (dp.private_mean_interval, {"max_loss": 2.0}),
+    "exact": (dp.private_mean_interval, {"max_loss": 2.0, "method": "exact"}),
+    "quantile": (dp.private_quantile_interval, {"q": 0.5}),
+}
+LOSSES = [0.5 + place / 300 for place in range(300)]
+each_call = pytest.mark.parametrize(("function", "options"), CALLS.values(), ids=CALLS)
+
+
+@each_call
+def test_what_is_spent_is_recorded_before_anything_is_drawn(function, options):
+    accountant = dp.PrivacyAccountant(1)
+    with pytest.raises(NoEntropy.Drawn):
+        function(LOSSES, epsilon=1.0, accountant=accountant, random_state=NoEntropy(), **options)
+    assert accountant.remaining == 0
+    with pytest.raises(dp.PrivacyBudgetError):
+        function(LOSSES, epsilon=1.0, accountant=accountant, random_state=NoEntropy(), **options)
+
+
+@each_call
+@pytest.mark.parametrize(
+    "losses",
+    [
+        [98765.0, -98765.0],
+        [98765.0, math.nan],
+        [98765.0, math.inf],
+        ["98765", 1.0],
+        [98765.0, 1 + 2j],
+        [[98765.0, 1.0]],
+        [98765 * 10**400],
+        [98765.0, None],
+        {"a": 98765.0},
+    ],
+)
+def test_bad_losses_are_refused_without_a_word_of_them(function, options, losses):
+    assert_refused(function, [losses], epsilon=5.0, **options)
+
+
+@each_call
+@pytest.mark.parametrize("epsilon", [0, -1, math.nan, math.inf, "1", None])
+def test_a_bad_epsilon_is_refused(function, options, epsilon):
+    assert_refused(function, [LOSSES], match="epsilon", epsilon=epsilon, **options)
+
+
+@each_call
+def test_a_seed_warns_and_reproduces(function, options):
+    with pytest.warns(dp.SeededReleaseWarning):
+        first = function(LOSSES, epsilon=2.0, random_state=4, **options)
+    with pytest.warns(dp.SeededReleaseWarning):
+        assert function(LOSSES, epsilon=2.0, random_state=4, **options) == first
+    assert len({function(LOSSES, epsilon=2.0, **options).lower for _ in range(8)}) > 1
+
+
+@each_call
+def test_losses_come_in_any_form_and_stay_as_they_are(function, options):
+    np, pd = pytest.importorskip("numpy"), pytest.importorskip("pandas")
+    array = np.array(LOSSES, dtype=np.float32)
+    array.setflags(write=False)
+    for losses in (array, pd.Series(array), array[:, np.newaxis], tuple(LOSSES)):
+        interval = function(losses, epsilon=2.0, **options)
+        assert 0 <= interval.lower <= interval.upper
+        assert interval.confidence == 0.95
+        assert "drawn independently: not these records" in interval.about
+    np.testing.assert_array_equal(array, np.array(LOSSES, dtype=np.float32))
+
+
+@pytest.mark.parametrize("function", [dp.private_mean_interval, dp.private_quantile_interval])
+def test_both_take_the_same_settings(function):
+    tail = ["sample_weight", "groups", "neighboring", "accountant", "random_state", "label"]
+    assert list(inspect.signature(function).parameters)[-6:] == tail
