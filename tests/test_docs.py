@@ -12,7 +12,6 @@ import warnings
 from html.parser import HTMLParser
 from importlib import import_module
 from pathlib import Path
-from types import SimpleNamespace
 from urllib.parse import unquote, urlsplit
 
 import nbformat
@@ -23,11 +22,9 @@ from docutils.nodes import make_id
 from helpers import list_table, load_script
 
 import dp_metrics
-from dp_metrics import Geometric, Hazard, Laplace, SeededReleaseWarning, private_mean_loss
+from dp_metrics import SeededReleaseWarning, private_mean_loss
 from dp_metrics.analysis.audited import AUDITED
-from dp_metrics.analysis.studies import loss_output_bounds, variance_output_bounds
-from dp_metrics.inputs.epsilon import exact_epsilon
-from dp_metrics.mechanisms import MECHANISMS, Adaptive
+from dp_metrics.mechanisms import MECHANISMS
 from dp_metrics.metrics import FUNCTIONS, METRICS
 
 ROOT = Path(__file__).parents[1]
@@ -311,98 +308,6 @@ def test_releases_are_off_by_what_the_table_says(error_table):
     measured = np.mean(np.abs(np.array(released) - losses.mean())) / losses.mean()
     expected = error_table.relative_errors("squared error, normal", 1000, (1.0,), sets=1)[0]
     assert measured == pytest.approx(expected, rel=0.3)
-
-
-@pytest.fixture(scope="module")
-def questions():
-    """Return the page on error bars, and the functions that its examples define."""
-    text = (DOCS / "how_sure.rst").read_text(encoding="utf-8")
-    examples = doctest.DocTestParser().get_doctest(text, {}, "how_sure.rst", None, 0)
-    doctest.DocTestRunner().run(examples, clear_globs=False)
-    return text, examples.globs
-
-
-LOSSES_TO_LIMIT = {
-    "all 0": np.zeros(300),
-    "all 1": np.ones(300),
-    "tiny": np.full(300, 1e-9),
-    "rare": (np.arange(300) < 15) * 1.0,
-    "heavy": np.random.default_rng(0).standard_t(3, 300) ** 2,
-}
-
-
-@pytest.mark.parametrize("losses", LOSSES_TO_LIMIT.values(), ids=LOSSES_TO_LIMIT)
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 10.0])
-@pytest.mark.parametrize("cap", [None, 1.0])
-def test_the_lower_limit_of_the_page_holds_in_95_percent_of_releases(questions, losses, epsilon, cap):
-    lower_limit, mechanism = questions[1]["lower_limit"], Hazard()
-    losses = losses if cap is None else np.minimum(losses, cap)
-    seen = loss_output_bounds(losses, max_loss=cap, mechanism=mechanism, epsilon=epsilon)
-    law = mechanism.output_distribution(seen, epsilon)
-    # the limit grows with the release: it holds for 95 % of them if it does for their 95 % quantile
-    assert lower_limit(float(law.quantile(0.95)), 300, epsilon) <= seen.value
-    if seen.value == 0 and cap is None:  # the least favourable losses: a limit much lower would waste
-        assert lower_limit(float(law.quantile(0.955)), 300, epsilon) > 0
-
-
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 10.0])
-def test_the_lower_limit_of_a_variance_holds_in_95_percent_of_releases(questions, epsilon):
-    found = re.search(r"epsilon / (\d+) \+ 2\.5\), and ([\d.]+) stands in place of 2\.26", questions[0])
-    share, factor = map(float, found.groups())
-    resolution = 1 / (300 * epsilon / share + 2.5)
-    mechanism = Hazard()
-    for values in LOSSES_TO_LIMIT.values():
-        seen = variance_output_bounds(values, mechanism=mechanism, epsilon=epsilon)
-        law = mechanism.output_distribution(seen, epsilon)
-
-        def limit(p, law=law):
-            return (float(law.quantile(p)) + 1e-6) * np.exp(-factor * resolution) - 1e-6
-
-        assert limit(0.95) <= seen.value
-        assert seen.value > 0 or limit(0.955) > 0
-
-
-@pytest.mark.parametrize("losses", LOSSES_TO_LIMIT.values(), ids=LOSSES_TO_LIMIT)
-@pytest.mark.parametrize("epsilon", [1.0, 3.0, 10.0])
-@pytest.mark.parametrize("variance", [False, True])
-def test_the_lower_limit_from_a_scale_holds_in_95_percent_of_releases(questions, losses, epsilon, variance):
-    limit, mechanism = questions[1]["lower_limit_from_scale"], Adaptive(threshold=1e-9)
-    make = variance_output_bounds if variance else loss_output_bounds
-    seen = make(losses, mechanism=mechanism, epsilon=epsilon)
-    law = mechanism.output_distribution(seen, epsilon)
-    for drawn in law.first.quantile(np.array([0.01, 0.2, 0.5, 0.8, 0.99])).tolist():
-        second, drew = law.given(drawn), {"scale": law.scale(drawn)}
-        released = float(second.quantile(0.95))
-        assert limit(SimpleNamespace(value=released, n=300, epsilon=epsilon, drawn=drew)) <= seen.value
-    if not variance and losses.max() == 1:  # nothing is clipped at 1, and a lower limit would waste
-        released = float(law.given(1.0).quantile(0.96))
-        assert (
-            limit(SimpleNamespace(value=released, n=300, epsilon=epsilon, drawn={"scale": 1.0})) > seen.value
-        )
-
-
-@pytest.mark.parametrize("epsilon", [0.1, 0.3, 1.0, 3.0])
-def test_the_limits_of_a_share_on_the_page_are_the_tightest_of_95_percent(questions, epsilon):
-    n, right = 1000, 500
-    answers = np.zeros(n), (np.arange(n) < n - right) * 1.0
-    [query] = METRICS["private_accuracy_score"].planned(answers, {}, private_n=False).queries
-    seen = query.output_bounds(Geometric(), exact_epsilon(epsilon), private_n=False)
-    law = Geometric().output_distribution(seen, epsilon)
-    within = [
-        float(law.cdf((right + j + 0.5) / n) - law.cdf((right - j - 0.5) / n)) for j in range(n - right)
-    ]
-    assert questions[1]["steps_off"](epsilon) == next(j for j, share in enumerate(within) if share >= 0.95)
-
-
-@pytest.mark.parametrize("mechanism", [Geometric(), Laplace()], ids=repr)
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 10.0])
-def test_the_limits_of_noise_on_the_page_hold_in_95_percent_of_releases(questions, mechanism, epsilon):
-    steps = float(re.search(r"within ([\d.]+) \* s / epsilon", questions[0])[1])
-    losses = np.random.default_rng(0).random(1000)
-    seen = loss_output_bounds(losses, max_loss=1.0, mechanism=mechanism, epsilon=epsilon)
-    law = mechanism.output_distribution(seen, epsilon)
-    away = steps / 1000 / epsilon
-    assert 0.95 <= law.cdf(seen.value + away) - law.cdf(seen.value - away) <= 0.951
 
 
 def test_advice_rests_on_what_the_benchmark_measures(monkeypatch):

@@ -341,14 +341,31 @@ def test_the_width_of_a_lower_limit_from_a_scale_is_the_known_one():
     assert "as large as it likes" in note
 
 
-def test_a_clipped_variance_has_a_lower_limit():
-    x = np.random.default_rng(3).standard_t(3, 6000)
-    bounds = Variance(x, None).output_bounds(Adaptive(), Fraction(1), private_n=False)
-    mixture = Adaptive().output_distribution(bounds, 1.0)
-    law = mixture.given(5.0)
-    drawn = mixture.scale(5.0)
-    found = wrong(law, Adaptive(), bounds, 1.0, scale=drawn)
-    assert found[0] <= 0.05 * (1 + 1e-9)
+VALUES = {
+    "all 0": np.zeros(300),
+    "rare": (np.arange(300) < 15) * 1.0,
+    "heavy": np.random.default_rng(0).standard_t(3, 300) ** 2,
+}
+
+
+@pytest.mark.parametrize("name", VALUES)
+@pytest.mark.parametrize("epsilon", [0.1, 10.0])
+def test_a_lower_limit_of_a_variance_is_wrong_as_rarely_as_promised(name, epsilon):
+    bounds = Variance(VALUES[name], None).output_bounds(Hazard(), Fraction(epsilon), private_n=False)
+    law = Hazard().output_distribution(bounds, epsilon)
+    missed, _ = wrong(law, Hazard(), bounds, epsilon)
+    assert missed <= 0.05 * (1 + 1e-9)
+    assert name != "all 0" or missed > 0.049
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_a_lower_limit_of_a_clipped_variance_is_wrong_as_rarely_as_promised(name):
+    mechanism = Adaptive(threshold=1e-9)
+    bounds = Variance(VALUES[name], None).output_bounds(mechanism, Fraction(3), private_n=False)
+    mixture = mechanism.output_distribution(bounds, 3.0)
+    for drawn in mixture.first.quantile(np.array([0.01, 0.5, 0.99])).tolist():
+        found = wrong(mixture.given(drawn), mechanism, bounds, 3.0, scale=mixture.scale(drawn))
+        assert found[0] <= 0.05 * (1 + 1e-9)
 
 
 def test_without_the_drawn_scale_there_is_no_limit():
