@@ -28,7 +28,6 @@ from dp_metrics.release.released import Released
 __all__ = ["Comparison", "comparison_plan", "private_compare"]
 
 _SENSITIVITY = 2  # of D and m together
-_LEAST_RATE = 5e-324
 _ZERO_ONE = METRICS["private_zero_one_loss"].name.removeprefix("private_")
 _WINS = f"The share for whom A is better less the share for whom B is, {PEOPLE}"
 _ACCURACIES = "For this loss that is the accuracy of A less that of B."
@@ -225,8 +224,8 @@ def _check_max_difference(max_difference: Any) -> float:
 
 
 def _rate(epsilon: float) -> float:
-    """Return the rate of the noise of D and of m; never 0, by which one could not divide."""
-    return max(epsilon / _SENSITIVITY, _LEAST_RATE)
+    """Return the rate of the noise of D and of m."""
+    return epsilon / _SENSITIVITY
 
 
 def _clipped(number: int, n: int) -> int:
