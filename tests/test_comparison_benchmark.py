@@ -19,7 +19,7 @@ def benchmark():
     sys.path.remove(folder)
 
 
-def test_exact_sizes_are_those_of_the_specification(benchmark):
+def test_exact_sizes_are_at_most_the_level(benchmark):
     no_ties = [benchmark.exact_size(100, epsilon, (1.0,))[0] for epsilon in (1.0, 3.0)]
     assert round(no_ties[0], 3) == 0.048
     ties = benchmark.exact_size(100, 1.0, (0.05, 0.3, 0.7))
@@ -39,12 +39,6 @@ def test_the_noise_has_the_law_of_releases(benchmark):
 def test_the_benchmark_runs(benchmark, capsys):
     benchmark.main(["--quick"])
     printed = capsys.readouterr().out
-    titles = (
-        "Exact size",
-        "Power at 0.05, epsilon",
-        "Wins and mean",
-        "Power at 0.05 of the mean",
-        "Coverage of",
-    )
+    titles = ("Exact size", "Power at 0.05", "Wins and mean", "Power at 0.05 of the mean", "Coverage of")
     assert all(f"\n{title}" in printed for title in titles)
     assert "| MAE abalone x-l | 0.4" in printed
