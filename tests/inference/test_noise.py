@@ -54,14 +54,14 @@ CASES = [(name, relation) for name in WITH for relation in relations(name)]
 @pytest.mark.parametrize(("name", "relation"), CASES)
 @pytest.mark.parametrize("n", [40, pytest.param(1500, marks=pytest.mark.slow)])
 def test_the_exact_metric_lies_between_the_limits_as_often_as_promised(name, relation, n):
-    """40 releases at a confidence of 80 %: more than 24 misses have a probability below 1e-8."""
+    """25 releases at a confidence of 80 %: more than 17 misses have a probability below 1e-7."""
     row = METRICS[name]
     options = {} if relation == "replace_one" else {"neighboring": relation}
     data = row.from_unit(np.random.default_rng(0).random(n) ** 2)
     exact = released(name, n, epsilon=1e9, random_state=SeededEntropy(0), **options).value
     tolerance = 1e-5 * np.abs(exact) + 1e-9  # of the release that stands for the exact metric
     misses = 0
-    for seed in range(40):
+    for seed in range(25):
         result = FUNCTIONS[name](
             *data,
             epsilon=1.0,
@@ -73,7 +73,7 @@ def test_the_exact_metric_lies_between_the_limits_as_often_as_promised(name, rel
         lower, upper = result.noise_interval(0.8)
         assert np.all(np.asarray(lower) <= upper)
         misses += not (np.all(lower <= exact + tolerance) and np.all(exact - tolerance <= upper))
-    assert misses <= 24
+    assert misses <= 17
 
 
 @pytest.mark.parametrize("name", sorted(WITHOUT))

@@ -161,7 +161,7 @@ def test_the_law_of_many_records_has_the_right_moments(n):
 
 
 @pytest.mark.parametrize("rate", [0.15, 1.5, 5.0, 15.0])
-@pytest.mark.parametrize("n", [3, 10, 30])
+@pytest.mark.parametrize("n", [3, 10, pytest.param(30, marks=pytest.mark.slow)])
 def test_no_smaller_share_of_decided_records_has_a_larger_tail(n, rate):
     """Tails grow with the share, but for the last few records: there the largest is taken."""
     shares = np.unique(np.append(np.linspace(0, 1, 21), np.clip(1 - np.linspace(0, 6, 41) / n, 0, 1)))
