@@ -41,6 +41,7 @@ TITLES = {
     "metrics.reports": "Reports",
     "fairness": "Groups of people",
     "inference": "How sure: intervals and comparisons",
+    "release.interval": "Intervals",
     "release.result": "Results",
     "analysis.expected_error": "Planning accuracy",
     "model_selection.release_count": "Planning cost",

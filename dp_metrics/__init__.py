@@ -78,6 +78,7 @@ from dp_metrics.model_selection.scorers import (
     make_private_scorer,
 )
 from dp_metrics.model_selection.search import PrivateRandomizedSearch
+from dp_metrics.release.interval import Interval
 from dp_metrics.release.result import PrivateResult
 from dp_metrics.streaming.scores import ReleasedScores, ScoreSummary
 from dp_metrics.streaming.summaries import LossSummary, VarianceSummary
@@ -91,6 +92,7 @@ __all__ = [
     "ExpectedError",
     "Geometric",
     "Hazard",
+    "Interval",
     "InverseSensitivity",
     "Laplace",
     "LossSummary",

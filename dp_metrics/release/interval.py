@@ -18,7 +18,7 @@ class Interval:
     lower, upper : float or ndarray
         The limits. An end of the public range, or infinity, where nothing better is true.
     confidence : float
-        Least probability with which both limits hold at once, for each number.
+        Least probability with which all these limits hold at once.
     about : str
         What the limits are limits of, in one sentence.
     note : str, default=""
@@ -28,7 +28,7 @@ class Interval:
 
     Examples
     --------
-    >>> from dp_metrics.release.interval import Interval
+    >>> from dp_metrics import Interval
     >>> lower, upper = Interval(0.84, 0.9, 0.95, "The accuracy over all people.")
     >>> lower
     0.84
