@@ -36,13 +36,13 @@ def facts(n, cap=None):
     if cap is not None:
         public = {"output_range": (0.0, cap), "sensitivity": cap / n}
     return OutputBounds.of_nothing(
-        extremes=None, monotonic=True, n=n, steps=None, record_limit=cap, is_mean=True, **public
+        extremes=None, monotonic=True, n=n, steps=None, record_limit=cap, mean_ranks=n, **public
     )
 
 
 def simple(public):
     """Return the same facts of a metric of which it is not known that it is a mean."""
-    return OutputBounds.of_nothing(**{**public.facts(), "is_mean": False})
+    return OutputBounds.of_nothing(**{**public.facts(), "mean_ranks": 0})
 
 
 def limits(mechanism, released, public, epsilon, miss=0.05, **drawn):
@@ -186,9 +186,21 @@ def test_a_lower_limit_of_hazard_is_wrong_as_rarely_as_promised(name, cap):
         )
         for known in (simple(public), public):
             misses = wrong(law, mechanism, bounds, epsilon, known=known)
-            two_sided = known.is_mean and cap is not None
+            two_sided = known.mean_ranks and cap is not None
             assert misses[0] <= (0.025 if two_sided else 0.05) * (1 + 1e-9)
             assert misses[1] <= (0.025 * (1 + 1e-9) if two_sided else 0.0)
+
+
+@pytest.mark.parametrize("capacity", [4, 10])
+def test_limits_hold_where_fewer_ranks_are_known_than_the_mechanism_asks_for(capacity):
+    """As of a summary: a release is lower then, and an upper limit that did not know was wrong in 27 %."""
+    losses = np.r_[np.ones(10), np.zeros(190)]
+    bounds = loss_bounds(losses, cap=1.0, capacity=capacity)
+    asked = Hazard().count_ranks(0.5, n=200, monotonic=True, output_range=(0.0, 1.0))
+    assert bounds.facts()["mean_ranks"] == capacity < asked
+    misses = wrong(Hazard().output_distribution(bounds, 0.5), Hazard(), bounds, 0.5)
+    assert max(misses) <= 0.025 * (1 + 1e-9)
+    assert misses[1] > 0.024
 
 
 def test_a_lower_limit_is_wrong_exactly_as_often_for_zeros():
