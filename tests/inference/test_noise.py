@@ -15,7 +15,7 @@ from dp_metrics._random import SeededEntropy
 from dp_metrics.mechanisms._base import Limits
 from dp_metrics.mechanisms.geometric import largest_noise
 from dp_metrics.metrics import FUNCTIONS, METRICS
-from dp_metrics.metrics._multioutput import _score_limits, r2_from_parts
+from dp_metrics.metrics._multioutput import _score_limits, _Scores, r2_from_parts
 from dp_metrics.release.noise import CountsNoise, SumsNoise
 from dp_metrics.release.released import Monotone, Released
 
@@ -390,6 +390,19 @@ def test_the_probability_of_a_miss_is_divided_between_the_limits_of_sums():
     noise = SumsNoise([70, 30], lambda x, y: x - y, (True, False), Fraction(1, 3))
     away = largest_noise(1 / 3, 0.01) + 0.5
     assert noise.limits(0.04)[:2] == (40 - 2 * away, 40 + 2 * away)
+
+
+def test_parts_of_r2_share_the_probability_of_a_miss():
+    asked = []
+
+    class Asked:
+        def limits(self, miss):
+            asked.append(miss)
+            return Limits(1.0, 2.0)
+
+    _Scores(None).limits([Asked()] * 4, Released([1.0] * 4, 10, None, Fraction(1), "replace_one"), 0.04)
+    assert asked == [0.01] * 4
+    assert _score_limits(Limits(2.0, 3.0), Limits(0.0, 1.0))[1] == 0.0  # of a variance of 0, by definition
 
 
 class Known:

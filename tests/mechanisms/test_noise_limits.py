@@ -308,9 +308,10 @@ def test_limits_of_counts_are_counts_to_the_last_bit(n):
     for right in range(n + 1):
         losses = np.r_[np.ones(right), np.zeros(n - right)]
         bounds = mean_loss_bounds(LossAggregate.from_data(losses, capacity=1, cap=1.0), steps=n)
+        public = OutputBounds.of_nothing(**bounds.facts())
         for away in (-4, 4):
             released = min(max(right + away, 0), n) / n
-            lower, upper, _ = limits(Geometric(), released, bounds, 1.0, miss=0.011)
+            lower, upper, _ = limits(Geometric(), released, public, 1.0, miss=0.011)
             assert lower <= bounds.value <= upper
             if 0 <= right + away <= n:
                 assert bounds.value == (upper if away < 0 else lower)
