@@ -13,6 +13,7 @@ from dp_metrics.metrics import METRICS, Metric, metric_of
 from dp_metrics.release.draws import BoundsDraw
 from dp_metrics.release.interval import Interval
 from dp_metrics.release.noise import BoundsNoise
+from dp_metrics.release.release import Plan, Release
 from dp_metrics.release.released import Monotone, Released, ResultNoise
 from dp_metrics.release.result import PrivateResult
 
@@ -54,7 +55,10 @@ def noise_interval(
     mechanism : str or mechanism object, default=None
         For a number: the mechanism, if it was not the default one.
     **settings
-        For a number: the other public arguments of the call that released it, such as `bounds`.
+        For a number: the other public arguments of the call that released it, such as `bounds`. Targets are
+        taken to have one output, unless `multioutput` has weights of several; probabilities to be float64:
+        the clipping of float32 implies ``max_loss=15.94``, without which the limits are wider than need be.
+        A number from a summary with a smaller capacity than the release asks for needs its PrivateResult.
 
     Returns
     -------
@@ -122,7 +126,7 @@ def _row(metric: Any) -> Metric:
 
 def _noise_of(row: Metric, value: float, n: Any, arguments: Mapping[str, Any]) -> ResultNoise:
     """Return the noise of a release, which is that of a release about as many made-up records."""
-    options = {name: given for name, given in arguments.items() if name in row.options}
+    options = {name: given for name, given in arguments.items() if name in row.options and given is not None}
     settings = {name: given for name, given in arguments.items() if name not in options}
     unknown = settings.keys() - {"epsilon", "mechanism", "neighboring"}
     if unknown:
@@ -132,18 +136,45 @@ def _noise_of(row: Metric, value: float, n: Any, arguments: Mapping[str, Any]) -
     release = row.settings(**settings, options={**row.options, **options})
     if release.private_n:
         raise ValueError(f"The number of records is private. {_ASK}")
-    if isinstance(options.pop("multioutput", None), str) and arguments["multioutput"] == "raw_values":
+    if isinstance(options.get("multioutput"), str) and options["multioutput"] == "raw_values":
         raise ValueError(f"multioutput='raw_values' releases several numbers. {_ASK}")
-    # weights of the outputs are about the loss of a record, of which only the limit matters
-    plan = row.planned(row.made_up(_size(n, options), options), options, private_n=False)
-    draws, _, _ = release.prepare(plan)
-    draw, result = draws[0], plan.postprocess
-    if len(draws) > 1 or not (isinstance(draw, BoundsDraw) and isinstance(result, Monotone)):
-        raise ValueError(f"{row.name} is made of several released numbers. {_ASK}")
-    facts = draw.output_bounds.facts()
+    data = _made_up(row, _size(n, options), options)
+    plan, draw = _prepared(row, release, data, options)
+    result, facts = plan.postprocess, draw.output_bounds.facts()
+    assert isinstance(result, Monotone)
+    if (
+        row.is_mean_loss
+        and row.responses[0] == "predict_proba"
+        and "labels" not in options
+        and data[-1].ndim == 1
+    ):
+        several = (data[0], np.zeros((len(data[0]), 3)))
+        if _prepared(row, release, several, options)[1].output_bounds.facts() != facts:
+            raise ValueError(
+                "labels must be given: with more than two of them the limit of a loss is another."
+            )
     number = _before(result, release.released(plan, [value]), facts["output_range"])
     part = BoundsNoise(number, facts, draw.mechanism, draw.epsilon, {})
     return ResultNoise(result, (part,), release.released(plan, [number]))
+
+
+def _made_up(row: Metric, n: int, options: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return made-up records, with as many outputs as there are weights of them."""
+    data, outputs = row.made_up(n, options), options.get("multioutput")
+    if outputs is None or isinstance(outputs, str):
+        return data
+    return tuple(np.repeat(column[:, np.newaxis], np.size(outputs), axis=1) for column in data)
+
+
+def _prepared(
+    row: Metric, release: Release, data: Any, options: Mapping[str, Any]
+) -> tuple[Plan, BoundsDraw]:
+    """Return what is left of a release of these records, or raise if it is not one number of a mechanism."""
+    plan = row.planned(data, options, private_n=False)
+    draws, _, _ = release.prepare(plan)
+    if len(draws) > 1 or not (isinstance(draws[0], BoundsDraw) and isinstance(plan.postprocess, Monotone)):
+        raise ValueError(f"{row.name} is made of several released numbers. {_ASK}")
+    return plan, draws[0]
 
 
 def _size(n: Any, options: Mapping[str, Any]) -> int:

@@ -37,7 +37,7 @@ def hazard_limits(law: Law, released: float, public: OutputBounds, ranks: int, m
     public : OutputBounds
         Public facts.
     ranks : int
-        How many ranks the release used, if the metric is a mean.
+        How many ranks the release used, if the metric is a mean; else 0.
     miss : float
         Probability, over the noise, with which a limit may be wrong.
 
@@ -58,7 +58,7 @@ def hazard_limits(law: Law, released: float, public: OutputBounds, ranks: int, m
     """
     grid = law(public).grid
     place, end = nearest_index(grid, released), public.output_range[1]
-    is_sharp = public.is_mean and 0 < ranks <= _MOST_RANKS
+    is_sharp = 0 < ranks <= _MOST_RANKS
     has_upper = is_sharp and end < MAX_FLOAT
     each = miss / 2 if has_upper else miss
     below = place - cells_above(law(public), each)

@@ -167,12 +167,12 @@ class GeometricLaw(GridLaw):
         """
         away = largest_noise(self.rate, miss) + rounding
         place = int(nearest_index(self.grid, released)) - self.centre
-        low, high = (float(self.grid.points(np.array([end]))[0]) for end in (self.grid.first, self.grid.last))
-        lower, upper = (low + (place + end) * self.grid.spacing for end in (-away, away))
         # an output at the upper end stands for all noisy places from there on
-        if place + self.centre >= self.grid.last:
-            upper = high
-        return Limits(min(max(lower, low), high), min(max(upper, low), high))
+        above = away if place + self.centre < self.grid.last else math.inf
+        ends = np.clip([place - away, place + above], self.grid.first, self.grid.last)
+        # places, not multiples of the spacing: a count k is k / n then, to the last bit
+        lower, upper = self.grid.points(ends).tolist()
+        return Limits(lower, upper)
 
     def outcomes(self) -> tuple[Floats, Floats]:
         """Return outputs that stand for cells of probability, and the probability of each."""

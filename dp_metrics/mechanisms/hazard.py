@@ -141,11 +141,12 @@ class Hazard(BoundsOnly):
         drawn: Mapping[str, Any],
     ) -> Limits:
         """Return a lower limit; for a mean of losses with a public cap both, each missed by `miss` / 2."""
-        ranks = 0  # the limits of a mean come from its least favourable data, at the ranks of the release
-        if public.is_mean:
-            ranks = self.count_ranks(
-                epsilon, n=public.n, monotonic=public.monotonic, output_range=public.output_range
-            )
+        # the limits of a mean come from its least favourable data, at the ranks of the release: fewer make
+        # it lower, because all outputs below the last one share its hazard
+        wanted = self.count_ranks(
+            epsilon, n=public.n, monotonic=public.monotonic, output_range=public.output_range
+        )
+        ranks = min(wanted, public.mean_ranks)
 
         def law(output_bounds: OutputBounds) -> HazardLaw:
             return self.output_distribution(output_bounds, epsilon)

@@ -122,7 +122,9 @@ class CountsNoise:
         else:
             away = [largest_noise(rate, each) for size, rate in self.rates for _ in range(size)]
         centre = np.clip(np.array(self.noisy, dtype=object), -_FARTHEST, _FARTHEST).astype(np.float64)
-        return Limits(np.maximum(centre - away, 0.0), np.maximum(centre + away, 0.0))
+        # noise of twice that leaves any count between 0 and the farthest
+        reach = np.minimum(np.array(away, dtype=object), 2 * _FARTHEST).astype(np.float64)
+        return Limits(np.maximum(centre - reach, 0.0), np.maximum(centre + reach, 0.0))
 
 
 _FARTHEST = 2.0**50  # a noisy count further away says no more, and is safe to compute with
@@ -145,8 +147,9 @@ def largest_zero_sum_noise(rate: Fraction, size: int, miss: float) -> int:
     )
     if length > _LONGEST or miss < 100 * _SLACK:
         return alone
-    angle = np.cos(2 * np.pi * np.fft.rfftfreq(length))
-    of_others = np.fft.irfft(((1 - q) ** 2 / (1 - 2 * q * angle + q * q)) ** (size - 1), length)
+    # (1 - q)^2 / (1 - 2 q cos(angle) + q^2), without the difference of numbers near 1
+    half = np.sin(np.pi * np.fft.rfftfreq(length)) / math.expm1(-float(rate))
+    of_others = np.fft.irfft((1 + 4 * q * half**2) ** (1.0 - size), length)
     k = np.arange(length // 2)
     weights = q**k * np.maximum(of_others[: length // 2], 0.0)
     tails = np.cumsum(weights[::-1])[::-1] / (2 * weights.sum() - weights[0])  # P(noise >= k)

@@ -7,7 +7,7 @@ from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 
-from dp_metrics.inputs.floats import MAX_FLOAT
+from dp_metrics.inputs.floats import MAX_FLOAT, Floats
 from dp_metrics.inputs.options import check_confidence
 from dp_metrics.mechanisms._base import Limits
 from dp_metrics.release.interval import Interval
@@ -98,13 +98,19 @@ class Monotone:
             self._at([getattr(one, side) for one in of_parts], released) for side in ("lower", "upper")
         )
         note = " ".join(dict.fromkeys(one.note for one in of_parts if one.note))
-        return Limits(lower, upper, note) if self.rises else Limits(upper, lower, note)
+        if not self.rises:
+            lower, upper = upper, lower
+        # what saturates at the largest float may be larger; as the other limit it stays what it is
+        return Limits(_opened(lower, -1.0), _opened(upper, 1.0), note)
 
-    def _at(self, values: Sequence[float], released: Released) -> Any:
+    def _at(self, values: Sequence[float], released: Released) -> Floats:
         with np.errstate(all="ignore"):
-            result = np.asarray(self.result(released.of(values)), dtype=np.float64)
-        result = np.where(np.abs(result) >= MAX_FLOAT, np.copysign(np.inf, result), result)
-        return result if result.ndim else float(result)
+            return np.asarray(self.result(released.of(values)), dtype=np.float64)
+
+
+def _opened(limit: Floats, sign: float) -> Any:
+    opened = np.where(sign * limit >= MAX_FLOAT, sign * np.inf, limit)
+    return opened if opened.ndim else float(opened)
 
 
 _NO_LIMITS = (

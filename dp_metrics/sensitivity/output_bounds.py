@@ -66,10 +66,11 @@ class OutputBounds:
         Public limit of n times what one record adds to the metric; None if there is none.
     extremes : Extremes or None, default=None
         The most extreme records, for a mechanism that asks for them.
-    is_mean : bool, default=False
-        Whether the metric is a mean over the n records, or groups, of terms of at least 0, which are
-        replaced. With B the upper end of the range then L^l <= f (1 - l/n) and U^l >= f + l (B - f)/n, since
-        the l largest terms, or headrooms, are at least average.
+    mean_ranks : int, default=0
+        If the metric is a mean over the n records, or groups, of terms of at least 0, which are replaced, the
+        public number of ranks with bounds of their own: a summary may keep fewer than a mechanism asks for.
+        With B the upper end of the range then L^l <= f (1 - l/n) and U^l >= f + l (B - f)/n, since the l
+        largest terms, or headrooms, are at least average. Otherwise 0.
 
     Raises
     ------
@@ -87,7 +88,7 @@ class OutputBounds:
     steps: int | None = None
     record_limit: float | None = None
     extremes: Extremes | None = None
-    is_mean: bool = False
+    mean_ranks: int = 0
 
     def __post_init__(self) -> None:
         lower, upper = np.asarray(self.lower, dtype=np.float64), np.asarray(self.upper, dtype=np.float64)
@@ -119,7 +120,7 @@ class OutputBounds:
         return cls(value=low, lower=np.array([low]), upper=np.array([high]), extremes=made_up, **public)
 
 
-_PUBLIC = ("output_range", "monotonic", "n", "sensitivity", "steps", "record_limit", "is_mean")
+_PUBLIC = ("output_range", "monotonic", "n", "sensitivity", "steps", "record_limit", "mean_ranks")
 
 
 def mean_loss_bounds(aggregate: LossAggregate, *, steps: int | None = None) -> OutputBounds:
@@ -153,7 +154,7 @@ def mean_loss_bounds(aggregate: LossAggregate, *, steps: int | None = None) -> O
         sensitivity=sensitivity,
         steps=steps,
         record_limit=cap,
-        is_mean=True,
+        mean_ranks=ranks,
     )
 
 
@@ -190,7 +191,7 @@ def weighted_loss_bounds(aggregate: WeightedLossAggregate) -> OutputBounds:
         n=n,
         sensitivity=sensitivity,
         record_limit=record_limit,
-        is_mean=True,
+        mean_ranks=ranks,
     )
 
 

@@ -13,9 +13,10 @@ from sklearn import metrics as sk
 import dp_metrics as dp
 from dp_metrics._random import SeededEntropy
 from dp_metrics.mechanisms._base import Limits
+from dp_metrics.mechanisms.geometric import largest_noise
 from dp_metrics.metrics import FUNCTIONS, METRICS
-from dp_metrics.metrics._multioutput import _score_limits, r2_from_parts
-from dp_metrics.release.noise import CountsNoise
+from dp_metrics.metrics._multioutput import _score_limits, _Scores, r2_from_parts
+from dp_metrics.release.noise import CountsNoise, SumsNoise
 from dp_metrics.release.released import Monotone, Released
 
 WITHOUT = {
@@ -97,8 +98,9 @@ def test_a_result_tells_its_limits_after_a_pickle_too_and_holds_no_records(name,
 def test_a_number_with_its_public_settings_tells_the_same(name):
     row = METRICS[name]
     for limit in ({}, row.limit or {}):
-        settings = {**row.required, **limit}
-        result = released(name, **limit)
+        known = {"labels": [0, 1]} if name == "private_brier_score_loss" else {}
+        settings = {**row.required, **limit, **known}
+        result = released(name, **limit, **known)
         alone = dp.noise_interval(result.value, metric=FUNCTIONS[name], epsilon=1.0, n=40, **settings)
         np.testing.assert_allclose([*alone], [*dp.noise_interval(result)], rtol=1e-9)
         assert str(dp.noise_interval(result.value, metric=name, epsilon=1.0, n=40, **settings)) == str(alone)
@@ -309,6 +311,8 @@ BAD = [
     ({"metric": "roc_auc_score", "epsilon": 1.0, "n": 10}, ValueError, "return_result=True"),
     ({"metric": "rmse", "epsilon": 1.0, "n": 10, "multioutput": "raw_values"}, ValueError, "several"),
     ({"metric": "r2_score", "epsilon": 1.0, "n": 10}, ValueError, "several"),
+    ({"metric": "rmse", "epsilon": 1.0, "n": 10, "multioutput": [0.3, 0.7]}, ValueError, "several"),
+    ({"metric": "brier_score_loss", "epsilon": 1.0, "n": 10}, ValueError, "labels must be given"),
 ]
 
 
@@ -336,6 +340,69 @@ def test_labels_make_up_records_of_their_own():
         )
         assert lower == pytest.approx(0.69, abs=0.0001)
         assert upper == pytest.approx(0.71, abs=0.0001)
+
+
+def test_more_labels_have_another_limit_of_the_brier_loss():
+    y, p = [0, 1, 2] * 200, np.full((600, 3), 1 / 3)
+    options = {"epsilon": 1.0, "mechanism": "geometric"}
+    result = dp.private_brier_score_loss(y, p, return_result=True, **options)
+    for known in ({"labels": [0, 1, 2]}, {"scale_by_half": False}):
+        alone = dp.noise_interval(result.value, metric="brier_score_loss", n=600, **known, **options)
+        np.testing.assert_allclose([*alone], [*result.noise_interval()])
+
+
+def test_what_saturates_has_no_upper_limit_and_keeps_its_lower_one():
+    largest = np.finfo(float).max
+
+    class Noisy:
+        def limits(self, miss):
+            return Limits(2.0, 3.0)
+
+    def of(released, sign):
+        return sign * min(released.values[0] * largest, largest)
+
+    released = Released([2.5], 10, None, Fraction(1), "replace_one")
+    for sign, expected in ((1, (largest, math.inf)), (-1, (-math.inf, -largest))):
+        result = Monotone(lambda x, sign=sign: of(x, sign), rises=sign > 0)
+        assert result.limits([Noisy()], released, 0.05)[:2] == expected
+
+
+@pytest.mark.parametrize("rate", [Fraction(1, 10**25), Fraction(1, 10**100)])
+def test_noise_beyond_all_floats_leaves_any_count_possible(rate):
+    for noisy in (0, 10**26, -(10**26)):
+        lower, upper, _ = CountsNoise((noisy, 5), ((2, rate),), False).limits(0.05)
+        assert lower.dtype == upper.dtype == np.float64
+        assert (lower == 0).all()
+        assert (upper >= 2.0**50).all()
+
+
+def test_the_probability_of_a_miss_is_divided_among_counts_and_sides():
+    rates = ((2, Fraction(1, 5)), (1, Fraction(1, 20)))
+    lower, upper, _ = CountsNoise((5000, 6000, 7000), rates, False).limits(0.06)
+    away = [largest_noise(rate, 0.01) for rate in (0.2, 0.2, 0.05)]
+    assert lower.tolist() == [5000 - away[0], 6000 - away[1], 7000 - away[2]]
+    assert upper.tolist() == [5000 + away[0], 6000 + away[1], 7000 + away[2]]
+    used = np.array([True, False, False])
+    assert CountsNoise((5000, 6000, 7000), rates, False).limits_of(used, 0.02).lower[0] == 5000 - away[0]
+
+
+def test_the_probability_of_a_miss_is_divided_between_the_limits_of_sums():
+    noise = SumsNoise([70, 30], lambda x, y: x - y, (True, False), Fraction(1, 3))
+    away = largest_noise(1 / 3, 0.01) + 0.5
+    assert noise.limits(0.04)[:2] == (40 - 2 * away, 40 + 2 * away)
+
+
+def test_parts_of_r2_share_the_probability_of_a_miss():
+    asked = []
+
+    class Asked:
+        def limits(self, miss):
+            asked.append(miss)
+            return Limits(1.0, 2.0)
+
+    _Scores(None).limits([Asked()] * 4, Released([1.0] * 4, 10, None, Fraction(1), "replace_one"), 0.04)
+    assert asked == [0.01] * 4
+    assert _score_limits(Limits(2.0, 3.0), Limits(0.0, 1.0))[1] == 0.0  # of a variance of 0, by definition
 
 
 class Known:

@@ -36,13 +36,13 @@ def facts(n, cap=None):
     if cap is not None:
         public = {"output_range": (0.0, cap), "sensitivity": cap / n}
     return OutputBounds.of_nothing(
-        extremes=None, monotonic=True, n=n, steps=None, record_limit=cap, is_mean=True, **public
+        extremes=None, monotonic=True, n=n, steps=None, record_limit=cap, mean_ranks=n, **public
     )
 
 
 def simple(public):
     """Return the same facts of a metric of which it is not known that it is a mean."""
-    return OutputBounds.of_nothing(**{**public.facts(), "is_mean": False})
+    return OutputBounds.of_nothing(**{**public.facts(), "mean_ranks": 0})
 
 
 def limits(mechanism, released, public, epsilon, miss=0.05, **drawn):
@@ -187,9 +187,21 @@ def test_a_lower_limit_of_hazard_is_wrong_as_rarely_as_promised(name, cap):
         )
         for known in (simple(public), public):
             misses = wrong(law, mechanism, bounds, epsilon, known=known)
-            two_sided = known.is_mean and cap is not None
+            two_sided = known.mean_ranks and cap is not None
             assert misses[0] <= (0.025 if two_sided else 0.05) * (1 + 1e-9)
             assert misses[1] <= (0.025 * (1 + 1e-9) if two_sided else 0.0)
+
+
+@pytest.mark.parametrize("capacity", [4, 10])
+def test_limits_hold_where_fewer_ranks_are_known_than_the_mechanism_asks_for(capacity):
+    """As of a summary: a release is lower then, and an upper limit that did not know was wrong in 27 %."""
+    losses = np.r_[np.ones(10), np.zeros(190)]
+    bounds = loss_bounds(losses, cap=1.0, capacity=capacity)
+    asked = Hazard().count_ranks(0.5, n=200, monotonic=True, output_range=(0.0, 1.0))
+    assert bounds.facts()["mean_ranks"] == capacity < asked
+    misses = wrong(Hazard().output_distribution(bounds, 0.5), Hazard(), bounds, 0.5)
+    assert max(misses) <= 0.025 * (1 + 1e-9)
+    assert misses[1] > 0.024
 
 
 def test_a_lower_limit_is_wrong_exactly_as_often_for_zeros():
@@ -266,6 +278,12 @@ def test_the_largest_noise_among_some_with_sum_0_is_that_of_the_exact_law(size):
         assert j <= largest_noise(rate, miss)
 
 
+@pytest.mark.parametrize("rate", [Fraction(1, 3000), Fraction(1, 10), Fraction(5)])
+def test_two_noises_with_sum_0_are_one_of_twice_the_rate(rate):
+    for miss in (0.2, 0.01, 1e-6):
+        assert largest_zero_sum_noise(rate, 2, miss) == largest_noise(2 * rate, miss)
+
+
 def test_noise_with_sum_0_that_is_too_wide_to_transform_has_the_limit_of_noise_without():
     assert largest_zero_sum_noise(Fraction(1, 10**7), 3, 0.01) == largest_noise(1e-7, 0.01)
 
@@ -283,6 +301,21 @@ def test_limits_of_geometric_noise_are_wrong_as_rarely_as_promised(epsilon, is_c
         assert max(found) <= 0.025 * (1 + 1e-9)
         if not is_count and 0 < bounds.value < 1 and epsilon >= 1:
             assert min(found) > 0.0249  # and no wider than they have to be
+
+
+@pytest.mark.parametrize("n", [49, 93, 161])
+def test_limits_of_counts_are_counts_to_the_last_bit(n):
+    """49 times 1/49 is less than 1 in floats: a multiple of the spacing would miss the metric there."""
+    for right in range(n + 1):
+        losses = np.r_[np.ones(right), np.zeros(n - right)]
+        bounds = mean_loss_bounds(LossAggregate.from_data(losses, capacity=1, cap=1.0), steps=n)
+        public = OutputBounds.of_nothing(**bounds.facts())
+        for away in (-4, 4):
+            released = min(max(right + away, 0), n) / n
+            lower, upper, _ = limits(Geometric(), released, public, 1.0, miss=0.011)
+            assert lower <= bounds.value <= upper
+            if 0 <= right + away <= n:
+                assert bounds.value == (upper if away < 0 else lower)
 
 
 def test_limits_of_laplace_noise_are_its_quantiles():
@@ -327,6 +360,8 @@ def test_a_scale_at_the_public_limit_gives_both_limits():
         drawn = mixture.scale(scale)
         ends = limits(Adaptive(), bounds.value, public, 1.0, scale=drawn)
         assert (ends.upper < 2.0) == two_sided
+        # a release at the end may have been any further up, whatever the confidence
+        assert limits(Adaptive(), 2.0, public, 1.0, miss=0.9, scale=scale).upper == 2.0
         found = wrong(law, Adaptive(), bounds, 1.0, scale=drawn)
         assert found[0] <= (0.025 if two_sided else 0.05) * (1 + 1e-9)
         assert found[1] <= 0.025 * (1 + 1e-9)
@@ -367,6 +402,16 @@ def test_a_lower_limit_of_a_clipped_variance_is_wrong_as_rarely_as_promised(name
     for drawn in mixture.first.quantile(np.array([0.01, 0.5, 0.99])).tolist():
         found = wrong(mixture.given(drawn), mechanism, bounds, 3.0, scale=mixture.scale(drawn))
         assert found[0] <= 0.05 * (1 + 1e-9)
+
+
+def test_a_clipped_metric_has_the_end_of_its_range_above():
+    """A variance of values 2 apart at most is at most 1; its scale is public where it is 4, not 2."""
+    x = np.random.default_rng(3).uniform(-1, 1, 6000)
+    public = OutputBounds.of_nothing(
+        **Variance(x, (-1.0, 1.0)).output_bounds(Adaptive(), Fraction(1), private_n=False).facts()
+    )
+    assert limits(Adaptive(), 0.3, public, 1.0, scale=3.0).upper == 1.0
+    assert limits(Adaptive(), 0.3, public, 1.0, scale=4.0).upper < 0.31
 
 
 def test_without_the_drawn_scale_there_is_no_limit():
