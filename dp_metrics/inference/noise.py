@@ -19,7 +19,7 @@ from dp_metrics.release.result import PrivateResult
 
 __all__ = ["noise_interval"]
 
-_MOST_RECORDS = 10**9
+_MOST_RECORDS = 10**8  # which are made up, so that they must fit into memory
 _ASK = (
     "The number alone does not tell its limits: call the metric with return_result=True, and pass the result."
 )
@@ -142,17 +142,11 @@ def _noise_of(row: Metric, value: float, n: Any, arguments: Mapping[str, Any]) -
     plan, draw = _prepared(row, release, data, options)
     result, facts = plan.postprocess, draw.output_bounds.facts()
     assert isinstance(result, Monotone)
-    if (
-        row.is_mean_loss
-        and row.responses[0] == "predict_proba"
-        and "labels" not in options
-        and data[-1].ndim == 1
-    ):
-        several = (data[0], np.zeros((len(data[0]), 3)))
-        if _prepared(row, release, several, options)[1].output_bounds.facts() != facts:
-            raise ValueError(
-                "labels must be given: with more than two of them the limit of a loss is another."
-            )
+    if row.is_mean_loss and "labels" in row.options and "labels" not in options and data[-1].ndim == 1:
+        # two labels were assumed; nobody can tell from one number, if with three its limit is another
+        of_three = _prepared(row, release, (data[0], np.zeros((len(data[0]), 3))), options)[1]
+        if of_three.output_bounds.facts() != facts:
+            raise ValueError("labels must be given: of more than two labels a loss has another limit.")
     number = _before(result, release.released(plan, [value]), facts["output_range"])
     part = BoundsNoise(number, facts, draw.mechanism, draw.epsilon, {})
     return ResultNoise(result, (part,), release.released(plan, [number]))

@@ -23,6 +23,7 @@ from dp_metrics.mechanisms._hazard_limits import cells_above
 from dp_metrics.mechanisms.geometric import SumsLaw, largest_noise
 from dp_metrics.release.noise import largest_zero_sum_noise
 from dp_metrics.release.queries import Variance
+from dp_metrics.release.ranking import RankingLoss
 from dp_metrics.sensitivity.aggregates import LossAggregate
 from dp_metrics.sensitivity.noisy_sums import mean_sums
 from dp_metrics.sensitivity.output_bounds import OutputBounds, mean_loss_bounds
@@ -435,3 +436,46 @@ def test_noise_of_two_sums_within_its_limit_leaves_the_mean_within_its_limits(lo
     outside = [sums.values[0] + away + 9, sums.values[1] - away]
     if 0 < mean < 1:
         assert law.limits(outside, 0.025).lower > mean
+
+
+def test_limits_from_a_scale_leave_room_for_the_rounding():
+    """Half a step where the clipped sum was rounded to the lattice, and one where the scale was."""
+    bounds = loss_query(np.ones(2000), None).output_bounds(Adaptive(), Fraction(1), private_n=False)
+    mixture = Adaptive().output_distribution(OutputBounds.of_nothing(**bounds.facts()), 1.0)
+    law = mixture.given(4.0)
+    place = law.grid.index_at_least(np.array([1.0]))
+    released = float(law.grid.points(place)[0])
+    steps = place[0] - law.centre - largest_noise(law.rate, 0.05) - 1.5
+    lower = mixture.limits(released, {"scale": 4.0}, 0.05).lower
+    assert lower / law.grid.spacing == pytest.approx(steps, abs=0.01)
+
+
+def test_limits_from_a_scale_share_their_miss_among_two_noisy_sums():
+    """With a private number of records: noise just within its limit leaves the mean within, more does not."""
+    losses = np.random.default_rng(5).random(2000)
+    query = loss_query(losses, 1.0)
+    draw = query.prepare(Adaptive(), Fraction(1), private_n=True)
+    mixture = Adaptive().output_distribution(draw.with_count(2000), 1.0)
+    for scale, miss_of_one in ((1.0, 0.05 / 4), (0.9, 0.05 / 2)):
+        law, drawn = mixture.given(scale), mixture.scale(scale)
+        clipped = np.minimum(losses, drawn).mean()
+        away = largest_noise(law.rate, miss_of_one)
+        for more, is_inside in ((0, True), (9, False)):
+            sums = [law.sums.values[0] + away + more, law.sums.values[1] - away - more]
+            lower = mixture.limits(0.5, {"scale": drawn, "sums": sums}, 0.05).lower
+            assert (lower <= clipped) == is_inside
+
+
+def test_the_limit_of_an_area_is_that_of_hazard_given_the_drawn_sizes():
+    """Of separated classes, whose loss is 0, it is wrong nearly as often as allowed, not more often."""
+    positive = np.arange(400) >= 200
+    draw = RankingLoss(positive, np.arange(400.0)).prepare(Hazard(), Fraction(1), private_n=False)
+    for positives in (20, 200):
+        law = draw.law_given(draw.rule.smaller((positives,)))
+
+        def missed(number, law=law, positives=positives):
+            released = float(law.grid.points(np.array([number]))[0])
+            return draw.noise(released, {"positives": positives}, None).limits(0.05).lower > 0
+
+        first = next(k for k in range(law.grid.last) if missed(k))
+        assert 0.03 < 1 - float(law.index_cdf(np.array([first - 1]))[0]) <= 0.05 * (1 + 1e-9)
