@@ -325,7 +325,7 @@ def test_nothing_fails_or_warns_after_the_spend(data, epsilon, max_difference):
             assert json.loads(found.to_json())["n"] == len(data[0])
             assert str(found)
             if max_difference is None:
-                lower, upper = found.noise_interval
+                lower, upper = found.noise_interval()
                 assert -1 <= lower <= upper <= 1
     assert len(accountant.history) == 2
 
@@ -415,6 +415,28 @@ def test_significance_of_wins_is_the_p_value_s():
     assert result(p_value=0.06, confidence=0.9).better == "A"
 
 
+def test_a_p_value_and_an_interval_that_disagree_are_explained():
+    """The first is the reference whose p is 0.03; the last has no ties, and another parity than n."""
+
+    def note(difference, decided, n, epsilon):
+        plan = compared([TIE] * n)
+        query = Release(
+            "private_compare", epsilon=epsilon, mechanism=None, default=None, accountant=None,
+            random_state=NoEntropy(), neighboring="replace_one",
+        )  # fmt: skip
+        found = query.result(plan, [(difference, decided)])
+        return found.better, found.lower > 0, found.note
+
+    assert note(20, 60, 300, 1.0) == ("A", True, "")
+    assert note(0, 60, 300, 1.0) == (None, False, "")
+    better, is_clear, text = note(19, 60, 300, 1.0)
+    assert (better, is_clear) == ("A", False)
+    assert "p-value decides" in text
+    better, is_clear, text = note(9, 20, 20, 30.0)
+    assert (better, is_clear) == (None, True)
+    assert "p-value decides" in text
+
+
 def test_what_a_comparison_of_means_says():
     means = {
         "statistic": "mean difference", "p_value": None, "loss": "mae", "max_difference": 2.0,
@@ -427,7 +449,8 @@ def test_what_a_comparison_of_means_says():
         "confidence 95 %. The mean loss (mae) of A less that of B, each person's difference clipped to "
         "[-2, 2], "
     )
-    assert found.noise_interval is None
+    with pytest.raises(ValueError, match="for wins"):
+        found.noise_interval()
     assert result(lower=0.01, upper=0.2, **means).better == "B"
     assert result(lower=-0.01, upper=0.2, **means).better is None
     assert str(result(lower=-0.01, upper=0.2, **means)).startswith("No difference shown between A and B (")
@@ -438,7 +461,10 @@ def test_the_parts_of_a_comparison():
     assert tuple(found.interval) == (0.00145, 0.13)
     assert found.interval.estimate == found.estimate
     # noise of rate 1/2 is beyond 6 with probability 3.8 %, beyond 5 with 6.2 %
-    assert tuple(found.noise_interval) == (14 / 300, 26 / 300)
+    assert tuple(found.noise_interval()) == (14 / 300, 26 / 300)
+    assert tuple(found.noise_interval(0.93)) == (15 / 300, 25 / 300)
+    with pytest.raises(ValueError, match="confidence"):
+        found.noise_interval(1.0)
     assert dp.Comparison(**json.loads(found.to_json())) == dp.Comparison(**found.to_dict()) == found
 
 
