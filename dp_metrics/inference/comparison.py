@@ -335,7 +335,7 @@ def private_compare(
         The same of model B.
     loss : str, callable or RecordLoss, default="zero_one"
         The loss of one record. The name of a metric that is its plain mean, with or without "private" before
-        and "loss" behind it: "zero_one", "mae", "mse", "log_loss", "brier_score", "mean_pinball_loss", ...
+        and "loss" or "score" behind it: "zero_one", "mae", "mse", "log_loss", "brier", "mean_pinball", ...
         Or the function itself, such as `private_mae`; or a ``RecordLoss`` of numbers (of
         ``dp_metrics.inputs.losses``), made of elementwise functions. Losses of your own, each computed from
         its record alone and not negative, go in as `pred_a` and `pred_b`, with zeros as `y_true` and "mae".
@@ -444,8 +444,14 @@ def private_compare(
     )
 
     def make_plan() -> Plan:
-        losses = paired_losses(loss, y_true, pred_a, pred_b, options)
-        return comparison_plan(losses, max_difference=max_difference, confidence=confidence)
+        try:
+            losses = paired_losses(loss, y_true, pred_a, pred_b, options)
+            return comparison_plan(losses, max_difference=max_difference, confidence=confidence)
+        except ValueError as error:
+            failure = error
+        if str(failure).startswith("Classification metrics can't handle"):
+            failure = ValueError(f"{failure} To compare probabilities pass loss='log_loss' or 'brier_score'.")
+        raise failure
 
     found: Comparison = run_planned(release, make_plan)
     return found

@@ -196,6 +196,13 @@ def test_the_names_of_losses():
         for loss in (name, row.name, name.removesuffix("_loss"), FUNCTIONS[row.name]):
             assert paired_losses(loss, y, a, b, {}).name == name
     assert paired_losses("mean_absolute_error", [1], [2], [3], {}).name == "mae"
+    assert paired_losses("brier", [1], [0.5], [0.2], {}).name == "brier_score_loss"
+
+
+def test_losses_of_one_s_own_are_compared_with_zeros():
+    a, b = np.array([0.0, 1.0, 3.0, 1e300]), np.array([0.5, 1.0, 2.0, MAX])
+    found = private_compare(np.zeros(4), a, b, loss="mae", epsilon=NO_NOISE)
+    assert (found.noisy_difference, found.noisy_decided) == (1, 3)
 
 
 @pytest.mark.parametrize(
@@ -205,11 +212,13 @@ def test_the_names_of_losses():
         (dp.private_rmse, "no root mean squared error"),
         ("accuracy_score", "pass loss='zero_one'"),
         (dp.private_accuracy_score, "pass loss='zero_one'"),
+        ("accuracy", "pass loss='zero_one'"),
         ("top_k_accuracy_score", "a score"),
         ("r2_score", "not the mean of one loss per record"),
-        (dp.private_mean_loss, "not the mean of one loss per record"),
+        ("r2", "not the mean of one loss per record"),
+        (dp.private_mean_loss, "zeros as y_true and loss='mae'"),
         ("median_absolute_error", "not the mean of one loss per record"),
-        ("private_mean", "not the mean of one loss per record"),
+        ("private_mean", "zeros as y_true and loss='mae'"),
         ("unheard_of", "loss must be one of mse, mae"),
         (functools.partial(dp.private_mae, bounds=(0, 1)), "loss must be one of"),
         (abs, "loss must be one of"),
@@ -264,6 +273,12 @@ def test_bad_records_are_refused_wherever_they_are(place, bad, max_difference):
     data = [GOOD, GOOD, GOOD]
     data[place] = bad
     assert_refused(private_compare, data, loss="mae", epsilon=1.0, max_difference=max_difference)
+
+
+@pytest.mark.parametrize("proba", [[0.25, 0.75], [[0.75, 0.25], [0.25, 0.75]]])
+def test_probabilities_without_a_loss_for_them_are_refused_with_advice(proba):
+    message = r"To compare probabilities pass loss='log_loss'"
+    assert_refused(private_compare, ([0, 1], proba, proba), ValueError, message, epsilon=1.0)
 
 
 def test_bad_labels_are_refused_without_a_word_of_them():
