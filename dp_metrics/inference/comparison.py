@@ -399,8 +399,9 @@ def private_compare(
     that is the difference of the accuracies.
 
     **Mean difference.** The mean of the clipped differences and their spread are released with noise, and the
-    interval is made with the normal approximation. It shows a difference if 0 is outside. For losses without
-    a limit nothing can be said of the mean without clipping the differences.
+    interval is made with the normal approximation, which is not to be trusted below 100 records. It shows a
+    difference if 0 is outside. For losses without a limit nothing can be said of the mean without clipping
+    the differences.
 
     What must not be concluded:
 
