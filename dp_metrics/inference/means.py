@@ -107,7 +107,8 @@ def private_mean_interval(
     95 % came out as 94.5 % or more (2000 runs each, standard error 0.5 %). It is lower where the mean rests
     on few records: 88 % with 1,000 records, epsilon 3, and losses at the cap for one person in 500, else 0.
     With fewer than 100 records it can be far lower: where one loss in ten is at the cap, else 0, it is 71 %
-    with 10 records at epsilon 10, and below 1 % for a fair coin with one record at epsilon 100. Take "exact" there.
+    with 10 records at epsilon 10, and below 1 % for a fair coin with one record at epsilon 100. Take "exact"
+    there.
 
     **exact.** Each record is rounded at random, to 1 with probability v and to 0 otherwise, the ones are
     counted with two-sided geometric noise, and the two tails of the exact law of the noisy count are
