@@ -32,7 +32,11 @@ _ZERO_ONE = METRICS["private_zero_one_loss"].name.removeprefix("private_")
 _WINS = f"The share for whom A is better less the share for whom B is, {PEOPLE}"
 _ACCURACIES = "For this loss that is the accuracy of A less that of B."
 _MEANS = (
-    "The mean loss ({}) of A less that of B, each person's difference clipped to [-{:g}, {:g}], " + PEOPLE
+    "The mean loss ({}) of B less that of A, each person's difference clipped to [-{:g}, {:g}], " + PEOPLE
+)
+_P_VALUE_DECIDES = (
+    "The p-value decides whether a difference is shown; the interval is made in another way, and here they "
+    "disagree about 0."
 )
 _VERDICTS = {
     "wins": ("A is better on more records than B", "B is better on more records than A"),
@@ -52,9 +56,9 @@ class Comparison:
     statistic : {"wins", "mean difference"}
         What was compared.
     estimate : float
-        For wins, the share of the records on which A is better less the share on which B is: positive where A
-        is ahead. For the mean difference, the mean of the loss of A less that of B, clipped for each record:
-        negative where A is ahead. With the noise of the release.
+        Positive where A is ahead. For wins, the share of the records on which A is better less the share on
+        which B is. For the mean difference, the mean of the loss of B less that of A, clipped for each
+        record. With the noise of the release.
     lower, upper : float
         Limits of what is estimated, among all people like these records.
     p_value : float or None
@@ -106,31 +110,49 @@ class Comparison:
         """The model that is shown to be better, "A" or "B", or None: no difference is shown.
 
         For wins, significance is the p-value's: the interval can hold 0 while the p-value is small, for the
-        test knows more of the number of ties than the interval does.
+        test knows more of the number of ties than the interval does. `note` says where they disagree.
         """
         if self.p_value is not None:
             shown = self.p_value <= 1.0 - self.confidence
             return ("A" if self.estimate > 0 else "B") if shown else None
-        return "A" if self.upper < 0 else "B" if self.lower > 0 else None
+        return "A" if self.lower > 0 else "B" if self.upper < 0 else None
 
     @property
     def interval(self) -> Interval:
         """Limits of what is estimated, among all people like these records."""
         return Interval(self.lower, self.upper, self.confidence, self._about, self.note, self.estimate)
 
-    @property
-    def noise_interval(self) -> Interval | None:
-        """For wins, limits of the exact difference of the shares of these records; None otherwise."""
+    def noise_interval(self, confidence: float = 0.95) -> Interval:
+        """For wins, return limits of the exact difference of the shares of these records.
+
+        Parameters
+        ----------
+        confidence : float, default=0.95
+            Probability, over the noise, with which both limits hold, whatever the records are.
+
+        Returns
+        -------
+        Interval
+            Unpacks as lower, upper.
+
+        Raises
+        ------
+        ValueError
+            For the mean difference, or if the confidence does not lie strictly between 0 and 1.
+        """
+        sure = check_confidence(confidence)
         if self.noisy_difference is None:
-            return None
-        reach = noise_reach(_rate(self.epsilon), (1.0 - self.confidence) / 2.0)
+            raise ValueError(
+                "Limits of the noise alone are for wins; `interval` is for all people like these."
+            )
+        reach = noise_reach(_rate(self.epsilon), (1.0 - sure) / 2.0)
         ends = [-self.n, self.n]
         if math.isfinite(reach):
             ends = [_clipped(self.noisy_difference + sign * int(reach), self.n) for sign in (-1, 1)]
         return Interval(
             ends[0] / self.n,
             ends[1] / self.n,
-            self.confidence,
+            sure,
             "The share of these records on which A is better less the share on which B is.",
             estimate=self.estimate,
         )
@@ -187,7 +209,7 @@ def comparison_plan(
     limit = _check_max_difference(max_difference)
     limit = limit if losses.cap is None else min(limit, losses.cap)  # no difference is beyond the cap
     # from halves, so that the largest limit does not overflow
-    parts = [np.clip(a - b, -limit, limit) / limit / 2.0 + 0.5 for a, b in losses.blocks()]
+    parts = [np.clip(b - a, -limit, limit) / limit / 2.0 + 0.5 for a, b in losses.blocks()]
     means = mean_plan(
         np.concatenate(parts),
         method="normal",
@@ -237,18 +259,20 @@ def _compared_wins(released: Released, *, loss: str, n: int, confidence: float) 
     epsilon = float(released.epsilon)
     counts = difference, decided, n, _rate(epsilon)
     lower, upper = wins_interval(*counts, confidence)
+    p_value = wins_p_value(*counts)
     return Comparison(
         statistic="wins",
         estimate=_clipped(difference, n) / n,
         lower=lower,
         upper=upper,
-        p_value=wins_p_value(*counts),
+        p_value=p_value,
         confidence=confidence,
         epsilon=epsilon,
         n=n,
         loss=loss,
         noisy_difference=difference,
         noisy_decided=decided,
+        note="" if (p_value <= 1.0 - confidence) == (lower > 0 or upper < 0) else _P_VALUE_DECIDES,
     )
 
 
@@ -305,21 +329,23 @@ def private_compare(
         What is true, as the metric of the loss takes it.
     pred_a : array-like of shape (n_samples,) or (n_samples, n_columns)
         What model A says, as the metric of the loss takes it: labels, targets or probabilities. The model was
-        not trained on these records. Messages call it y_pred, or as the metric does.
+        not trained on these records. Messages call it y_pred, or as the metric does. Give probabilities of
+        both models in one type: for the log loss float32 is clipped 1e-7 from 0 and 1, float64 2e-16.
     pred_b : array-like of shape (n_samples,) or (n_samples, n_columns)
         The same of model B.
     loss : str, callable or RecordLoss, default="zero_one"
         The loss of one record. The name of a metric that is its plain mean, with or without "private" before
-        and "loss" behind it: "zero_one", "mae", "mse", "log_loss", "brier_score", "mean_pinball_loss", ...
+        and "loss" or "score" behind it: "zero_one", "mae", "mse", "log_loss", "brier", "mean_pinball", ...
         Or the function itself, such as `private_mae`; or a ``RecordLoss`` of numbers (of
-        ``dp_metrics.inputs.losses``), made of elementwise functions.
+        ``dp_metrics.inputs.losses``), made of elementwise functions. Losses of your own, each computed from
+        its record alone and not negative, go in as `pred_a` and `pred_b`, with zeros as `y_true` and "mae".
     epsilon : float
         Privacy parameter, > 0: smaller is more private and less accurate.
     max_difference : float or None, default=None
         None: compare wins. A number: compare the mean losses, the difference of the two losses of one record
         being clipped to it, in the units of the loss. Public: never read it from the data.
     confidence : float, default=0.95
-        Of the interval; a p-value up to 1 - confidence shows a difference, so that above 0.999 none can.
+        Of the interval; a p-value up to 1 - confidence shows a difference, so that from 0.999 on none can.
     sample_weight : None, default=None
         Refused: each person counts alike.
     groups : None, default=None
@@ -373,8 +399,9 @@ def private_compare(
     that is the difference of the accuracies.
 
     **Mean difference.** The mean of the clipped differences and their spread are released with noise, and the
-    interval is made with the normal approximation. It shows a difference if 0 is outside. For losses without
-    a limit nothing can be said of the mean without clipping the differences.
+    interval is made with the normal approximation, which is not to be trusted below 100 records. It shows a
+    difference if 0 is outside. For losses without a limit nothing can be said of the mean without clipping
+    the differences.
 
     What must not be concluded:
 
@@ -403,7 +430,7 @@ def private_compare(
     >>> found.better, found.p_value < 0.01
     ('A', True)
     >>> found = private_compare(y_true, y_true + 1, y_true - 2, loss="mae", epsilon=1.0, max_difference=2)
-    >>> found.better, found.p_value, -1.2 < found.estimate < -0.8  # exactly -1
+    >>> found.better, found.p_value, 0.8 < found.estimate < 1.2  # exactly 1
     ('A', None, True)
     """
     release = population_release(
@@ -418,8 +445,14 @@ def private_compare(
     )
 
     def make_plan() -> Plan:
-        losses = paired_losses(loss, y_true, pred_a, pred_b, options)
-        return comparison_plan(losses, max_difference=max_difference, confidence=confidence)
+        try:
+            losses = paired_losses(loss, y_true, pred_a, pred_b, options)
+            return comparison_plan(losses, max_difference=max_difference, confidence=confidence)
+        except ValueError as error:
+            failure = error
+        if str(failure).startswith("Classification metrics can't handle"):
+            failure = ValueError(f"{failure} To compare probabilities pass loss='log_loss' or 'brier_score'.")
+        raise failure
 
     found: Comparison = run_planned(release, make_plan)
     return found

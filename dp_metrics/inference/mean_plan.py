@@ -24,6 +24,8 @@ _NORMAL = (
     "The normal approximation makes the confidence approximate: it is lower where the mean rests on a few "
     "records with large values."
 )
+_ENOUGH = 100  # records; with fewer, coverages far below the confidence are common
+_FEW = f"With fewer than {_ENOUGH} records, as here, it can be far lower."
 
 
 def mean_plan(
@@ -105,7 +107,7 @@ def _normal_interval(released: Released, *, scale: _Scale) -> Interval:
     m, d = (rounded_quotient(number, n * FINENESS) for number in released.values[0])
     m = min(max(m, 0.0), 1.0)
     half = mean_half_width(m, d, n, float(released.epsilon), scale.miss)
-    return scale.interval(m - half, m + half, m, _NORMAL)
+    return scale.interval(m - half, m + half, m, _NORMAL if n >= _ENOUGH else f"{_NORMAL} {_FEW}")
 
 
 def _exact_interval(released: Released, *, scale: _Scale) -> Interval:

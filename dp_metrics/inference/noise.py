@@ -9,7 +9,7 @@ from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.options import check_count
 from dp_metrics.inputs.scalars import as_real
 from dp_metrics.mechanisms._grid import bisected
-from dp_metrics.metrics import METRICS, Metric, metric_of
+from dp_metrics.metrics import Metric, metric_named, metric_of
 from dp_metrics.release.draws import BoundsDraw
 from dp_metrics.release.interval import Interval
 from dp_metrics.release.noise import BoundsNoise
@@ -47,7 +47,7 @@ def noise_interval(
     confidence : float, default=0.95
         Probability, over the noise, with which both limits hold, whatever the records are.
     metric : callable or str, default=None
-        For a number: which metric released it, such as `private_mse`, or its name.
+        For a number: which metric released it: `private_mse`, or its name, such as "mse" or "accuracy".
     epsilon : float, default=None
         For a number: what the release cost.
     n : int, default=None
@@ -115,10 +115,7 @@ def noise_interval(
 
 
 def _row(metric: Any) -> Metric:
-    if isinstance(metric, str):
-        row = METRICS.get(metric, METRICS.get(f"private_{metric}"))
-    else:
-        row = metric_of(metric) if callable(metric) else None
+    row = metric_named(metric) if isinstance(metric, str) else metric_of(metric) if callable(metric) else None
     if row is None:
         raise TypeError("metric must be the private metric that released the number, such as private_mse.")
     return row

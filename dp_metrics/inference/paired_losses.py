@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.losses import RecordLoss, clamp
 from dp_metrics.inputs.records import as_numbers, check_same_length
-from dp_metrics.metrics import FUNCTIONS, METRICS, Metric
+from dp_metrics.metrics import FUNCTIONS, METRICS, Metric, metric_named
 from dp_metrics.metrics._catalogue import WEIGHTS
 from dp_metrics.release.queries import MeanLoss
 from dp_metrics.sensitivity.exact import BLOCK, in_blocks
@@ -22,6 +22,7 @@ _REFUSED = {
     "private_rmse": "a record has no root mean squared error of its own; pass loss='mse', or 'mae'",
     "private_accuracy_score": "it is a score, not a loss of a record; pass loss='zero_one'",
     "private_top_k_accuracy_score": "it is a score, not a loss of a record",
+    "private_mean_loss": "pass the losses as predictions, zeros as y_true and loss='mae'",
 }
 
 COMPARABLE: Mapping[str, Metric] = {
@@ -130,25 +131,17 @@ def _given(record_loss: RecordLoss, y_true: ArrayLike, y_pred: ArrayLike) -> Mea
 
 def _row(loss: Any) -> Metric:
     """Return the row of a loss that was named, or given as the function of its metric."""
-    found: list[Metric]
+    row: Metric | None
     if isinstance(loss, str):
-        asked = _key(loss)
-        found = [
-            row for row in METRICS.values() if asked in (_key(row.name), _key(row.twin.rpartition(".")[2]))
-        ]
+        row = metric_named(loss)
     else:
         # not within functools.partial: its keywords would be lost
-        found = [METRICS[name] for name, function in FUNCTIONS.items() if function is loss]
-    if not found:
+        row = next((METRICS[name] for name, function in FUNCTIONS.items() if function is loss), None)
+    if row is None:
         raise ValueError(
             f"loss must be one of {', '.join(COMPARABLE)}, the function of one, or a RecordLoss."
         )
-    row = found[0]
     if row not in COMPARABLE.values():
         reason = _REFUSED.get(row.name, "it is not the mean of one loss per record")
         raise ValueError(f"{row.name} cannot be compared record by record: {reason}.")
     return row
-
-
-def _key(name: str) -> str:
-    return name.removeprefix("private_").removesuffix("_loss")

@@ -30,6 +30,10 @@ _NAME = "private_quantile_interval"
 _CELLS = 320  # j: how far a limit lies beyond the output of its search
 _COARSEST, _FINEST = 0.4, 2.0**-32  # resolutions
 
+# a limit is useless where the records beyond the quantile, times epsilon of its search, are fewer
+_NEEDED, _NEEDED_FROM_LARGEST_FLOAT = 40, 75
+_LEAST_SHARE = Fraction(1, 10**15)  # for no longer numbers in messages
+
 
 def private_quantile_interval(
     losses: ArrayLike,
@@ -61,8 +65,9 @@ def private_quantile_interval(
         Privacy parameter, > 0: smaller is more private and makes a wider interval.
     max_loss : float or None, default=None
         Public cap of one record's loss, in the units of the loss; larger losses are clipped to it. None:
-        unbounded, which makes the upper limit useless where n (1 - q) epsilon is below 150, as it is for the
-        median where n * epsilon is below 300. Never read it from the data.
+        unbounded, which makes the upper limit useless where n (1 - q) epsilon is below 150: for the median
+        where n * epsilon is below 300, for the 99 % quantile where it is below 15,000. Never read it from the
+        data.
     confidence : float, default=0.95
         Least probability, strictly between 0 and 1, with which the interval covers the quantile.
     sample_weight : None, default=None
@@ -96,7 +101,8 @@ def private_quantile_interval(
     Warns
     -----
     NoisyReleaseWarning
-        If n * epsilon is below 300, or 150 for the one limit that so few records allow.
+        If a limit is to be expected useless: if n (1 - q) epsilon is below 150, or 80 with `max_loss`, or
+        n q epsilon below 80; or half of that for the one limit that so few records allow.
     SeededReleaseWarning
         If `random_state` is given.
 
@@ -168,7 +174,7 @@ def quantile_plan(
     clipped = "" if cap is None else ", clipped to max_loss,"
     about = f"The {float(share):g} quantile of the loss{clipped} {PEOPLE}"
     return Plan(
-        tuple(_Rank(values, search.rank, limit) for search in searches),
+        tuple(_Rank(values, search.rank, limit, search.least_records(share, cap)) for search in searches),
         partial(_interval, searches=searches, cap=cap, confidence=sure, about=about),
         mechanisms=tuple(search.mechanism for search in searches),
     )
@@ -181,15 +187,27 @@ class RankSearch:
     rank: int
     mechanism: OrderSearch
 
+    def least_records(self, q: Fraction, cap: float | None) -> int:
+        """Return the public n * epsilon below which the limit is useless."""
+        is_far = self.mechanism.downward and cap is None
+        beyond = 1 - q if self.mechanism.downward else q
+        return math.ceil((_NEEDED_FROM_LARGEST_FLOAT if is_far else _NEEDED) / max(beyond, _LEAST_SHARE))
+
 
 @dataclass(frozen=True, repr=False, eq=False)
 class _Rank(OrderStatistic):
     """An order statistic from which a limit follows."""
 
-    mostly_noise: ClassVar[int] = 150
+    least_records: int
+
     noise_note: ClassVar[str] = (
-        "expect a lower limit near 0, and an upper limit near max_loss or the largest float."
+        "expect a lower limit near 0, or an upper limit near max_loss or the largest float."
     )
+
+    @property
+    def mostly_noise(self) -> int:
+        """Below this n * epsilon the limit is useless: as measured at several q, n and epsilon."""
+        return self.least_records
 
 
 def rank_searches(

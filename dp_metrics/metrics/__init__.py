@@ -10,7 +10,7 @@ from dp_metrics.metrics._catalogue import Metric
 from dp_metrics.metrics.labels import confusion, precision_recall
 from dp_metrics.metrics.scores import calibration, curves, ranking, top_k
 
-__all__ = ["FUNCTIONS", "METRICS", "Metric", "metric_of", "unwrapped"]
+__all__ = ["FUNCTIONS", "METRICS", "Metric", "metric_named", "metric_of", "unwrapped"]
 
 _MODULES = (
     regression,
@@ -49,3 +49,21 @@ def metric_of(function: Callable[..., Any]) -> Metric | None:
     plain = unwrapped(function)
     name = getattr(plain, "__name__", "")
     return METRICS[name] if name in METRICS and FUNCTIONS[name] is plain else None
+
+
+def metric_named(name: str) -> Metric | None:
+    """Return the row of a metric by its name or that of its twin; None if there is none.
+
+    Neither "private" before nor "score" or "loss" behind the name is needed: "mse", "accuracy", "brier".
+    """
+    for full in (name, f"private_{name}"):
+        if full in METRICS:
+            return METRICS[full]
+    for row in METRICS.values():
+        if _short(name) in (_short(row.name), _short(row.twin.rpartition(".")[2])):
+            return row
+    return None
+
+
+def _short(name: str) -> str:
+    return name.removeprefix("private_").removesuffix("_loss").removesuffix("_score")

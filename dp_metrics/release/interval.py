@@ -47,5 +47,5 @@ class Interval:
 
     def __str__(self) -> str:
         ends = ", ".join(np.array2string(np.asarray(end), precision=6) for end in self)
-        text = f"[{ends}] with confidence {100 * self.confidence:g} %. {self.about}"
+        text = f"[{ends}] with confidence {100 * self.confidence:.12g} %. {self.about}"
         return f"{text} {self.note}" if self.note else text

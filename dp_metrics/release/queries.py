@@ -94,11 +94,13 @@ class Query(Protocol):
 class BoundsQuery(ABC):
     """A query that has output bounds: a mechanism releases one number."""
 
-    mostly_noise: ClassVar[int] = 50
-    """Below this n * epsilon a release is mostly noise: measured in ``benchmarks/defaults.py``."""
-
     noise_note: ClassVar[str] = "on heavy tails expect errors of half the value and more."
-    """What that means, for the warning."""
+    """What it means that a release is mostly noise, for the warning."""
+
+    @property
+    def mostly_noise(self) -> int:
+        """Below this n * epsilon a release is mostly noise: measured in ``benchmarks/defaults.py``."""
+        return 50
 
     @property
     @abstractmethod

@@ -182,7 +182,7 @@ def test_every_loss_is_that_of_its_metric(name):
     if name == "log_loss, cap":
         assert decided < exact_wins(log_of(A), log_of(B))[1]  # losses beyond the cap are equal
     means = private_compare(y, a, b, epsilon=NO_NOISE, max_difference=0.25, **options)
-    expected = np.clip(losses[0] * 1.0 - losses[1] * 1.0, -0.25, 0.25).mean()
+    expected = np.clip(losses[1] * 1.0 - losses[0] * 1.0, -0.25, 0.25).mean()
     assert means.estimate == pytest.approx(expected, abs=2e-6)
 
 
@@ -196,6 +196,13 @@ def test_the_names_of_losses():
         for loss in (name, row.name, name.removesuffix("_loss"), FUNCTIONS[row.name]):
             assert paired_losses(loss, y, a, b, {}).name == name
     assert paired_losses("mean_absolute_error", [1], [2], [3], {}).name == "mae"
+    assert paired_losses("brier", [1], [0.5], [0.2], {}).name == "brier_score_loss"
+
+
+def test_losses_of_one_s_own_are_compared_with_zeros():
+    a, b = np.array([0.0, 1.0, 3.0, 1e300]), np.array([0.5, 1.0, 2.0, MAX])
+    found = private_compare(np.zeros(4), a, b, loss="mae", epsilon=NO_NOISE)
+    assert (found.noisy_difference, found.noisy_decided) == (1, 3)
 
 
 @pytest.mark.parametrize(
@@ -205,11 +212,13 @@ def test_the_names_of_losses():
         (dp.private_rmse, "no root mean squared error"),
         ("accuracy_score", "pass loss='zero_one'"),
         (dp.private_accuracy_score, "pass loss='zero_one'"),
+        ("accuracy", "pass loss='zero_one'"),
         ("top_k_accuracy_score", "a score"),
         ("r2_score", "not the mean of one loss per record"),
-        (dp.private_mean_loss, "not the mean of one loss per record"),
+        ("r2", "not the mean of one loss per record"),
+        (dp.private_mean_loss, "zeros as y_true and loss='mae'"),
         ("median_absolute_error", "not the mean of one loss per record"),
-        ("private_mean", "not the mean of one loss per record"),
+        ("private_mean", "zeros as y_true and loss='mae'"),
         ("unheard_of", "loss must be one of mse, mae"),
         (functools.partial(dp.private_mae, bounds=(0, 1)), "loss must be one of"),
         (abs, "loss must be one of"),
@@ -264,6 +273,12 @@ def test_bad_records_are_refused_wherever_they_are(place, bad, max_difference):
     data = [GOOD, GOOD, GOOD]
     data[place] = bad
     assert_refused(private_compare, data, loss="mae", epsilon=1.0, max_difference=max_difference)
+
+
+@pytest.mark.parametrize("proba", [[0.25, 0.75], [[0.75, 0.25], [0.25, 0.75]]])
+def test_probabilities_without_a_loss_for_them_are_refused_with_advice(proba):
+    message = r"To compare probabilities pass loss='log_loss'"
+    assert_refused(private_compare, ([0, 1], proba, proba), ValueError, message, epsilon=1.0)
 
 
 def test_bad_labels_are_refused_without_a_word_of_them():
@@ -325,7 +340,7 @@ def test_nothing_fails_or_warns_after_the_spend(data, epsilon, max_difference):
             assert json.loads(found.to_json())["n"] == len(data[0])
             assert str(found)
             if max_difference is None:
-                lower, upper = found.noise_interval
+                lower, upper = found.noise_interval()
                 assert -1 <= lower <= upper <= 1
     assert len(accountant.history) == 2
 
@@ -415,20 +430,43 @@ def test_significance_of_wins_is_the_p_value_s():
     assert result(p_value=0.06, confidence=0.9).better == "A"
 
 
+def test_a_p_value_and_an_interval_that_disagree_are_explained():
+    """The first is the reference whose p is 0.03; the last has no ties, and another parity than n."""
+
+    def note(difference, decided, n, epsilon):
+        plan = compared([TIE] * n)
+        query = Release(
+            "private_compare", epsilon=epsilon, mechanism=None, default=None, accountant=None,
+            random_state=NoEntropy(), neighboring="replace_one",
+        )  # fmt: skip
+        found = query.result(plan, [(difference, decided)])
+        return found.better, found.lower > 0, found.note
+
+    assert note(20, 60, 300, 1.0) == ("A", True, "")
+    assert note(0, 60, 300, 1.0) == (None, False, "")
+    better, is_clear, text = note(19, 60, 300, 1.0)
+    assert (better, is_clear) == ("A", False)
+    assert "p-value decides" in text
+    better, is_clear, text = note(9, 20, 20, 30.0)
+    assert (better, is_clear) == (None, True)
+    assert "p-value decides" in text
+
+
 def test_what_a_comparison_of_means_says():
     means = {
         "statistic": "mean difference", "p_value": None, "loss": "mae", "max_difference": 2.0,
-        "estimate": -0.1, "noisy_difference": None, "noisy_decided": None,
+        "estimate": 0.1, "noisy_difference": None, "noisy_decided": None,
     }  # fmt: skip
-    found = result(lower=-0.2, upper=-0.01, **means)
+    found = result(lower=0.01, upper=0.2, **means)
     assert found.better == "A"
     assert str(found).startswith(
-        "With clipped differences A has the lower mean loss (mae, 300 records): -0.1, [-0.2, -0.01] with "
-        "confidence 95 %. The mean loss (mae) of A less that of B, each person's difference clipped to "
+        "With clipped differences A has the lower mean loss (mae, 300 records): 0.1, [0.01, 0.2] with "
+        "confidence 95 %. The mean loss (mae) of B less that of A, each person's difference clipped to "
         "[-2, 2], "
     )
-    assert found.noise_interval is None
-    assert result(lower=0.01, upper=0.2, **means).better == "B"
+    with pytest.raises(ValueError, match="for wins"):
+        found.noise_interval()
+    assert result(lower=-0.2, upper=-0.01, **means).better == "B"
     assert result(lower=-0.01, upper=0.2, **means).better is None
     assert str(result(lower=-0.01, upper=0.2, **means)).startswith("No difference shown between A and B (")
 
@@ -438,7 +476,10 @@ def test_the_parts_of_a_comparison():
     assert tuple(found.interval) == (0.00145, 0.13)
     assert found.interval.estimate == found.estimate
     # noise of rate 1/2 is beyond 6 with probability 3.8 %, beyond 5 with 6.2 %
-    assert tuple(found.noise_interval) == (14 / 300, 26 / 300)
+    assert tuple(found.noise_interval()) == (14 / 300, 26 / 300)
+    assert tuple(found.noise_interval(0.93)) == (15 / 300, 25 / 300)
+    with pytest.raises(ValueError, match="confidence"):
+        found.noise_interval(1.0)
     assert dp.Comparison(**json.loads(found.to_json())) == dp.Comparison(**found.to_dict()) == found
 
 
@@ -447,7 +488,7 @@ def test_the_clip_of_a_mean_difference_is_named():
     found = private_compare(y, y + 1, y + 1.5, loss="mae", max_difference=0.25, epsilon=1.0)
     assert found.max_difference == 0.25
     assert "clipped to [-0.25, 0.25]" in str(found)
-    assert found.estimate == pytest.approx(-0.25, abs=0.005)  # not -0.5
+    assert found.estimate == pytest.approx(0.25, abs=0.005)  # not 0.5
 
 
 def test_the_catalogue_says_which_metrics_are_means_of_a_loss():

@@ -16,6 +16,14 @@ def test_an_interval_unpacks_and_says_what_it_is_about():
     )
 
 
+@pytest.mark.parametrize(
+    ("confidence", "text"),
+    [(0.95, "95"), (0.29, "29"), (0.9999999, "99.99999"), (1 - 1e-12, "99.9999999999")],
+)
+def test_a_confidence_below_1_is_not_said_to_be_100(confidence, text):
+    assert f" with confidence {text} %. " in str(Interval(0.0, 1.0, confidence, "It."))
+
+
 @pytest.mark.parametrize("confidence", [0, 1, -0.1, 95, float("nan"), "0.95", None])
 def test_a_confidence_lies_between_0_and_1(confidence):
     with pytest.raises((ValueError, TypeError)):

@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 from scipy.integrate import quad
-from scipy.stats import norm
+from scipy.stats import binom, norm
 
 import dp_metrics as dp
 from dp_metrics import auditing
@@ -244,3 +244,24 @@ def test_noise_in_the_variance_is_paid_for():
 
     assert normal_coverage((0.04, 0.16), 300, 3.0, 4000) >= 0.96
     assert normal_coverage((0.04, 0.16), 300, 3.0, 4000, without_the_term) < 0.94
+
+
+@pytest.mark.parametrize("n", [1, 99, 100])
+def test_few_records_are_said_to_make_the_normal_interval_doubtful(n):
+    found = dp.private_mean_interval(np.full(n, 0.5), max_loss=1.0, epsilon=1.0)
+    assert ("fewer than 100 records" in found.note) == (n < 100)
+    found = dp.private_mean_interval(np.full(n, 0.5), max_loss=1.0, epsilon=1.0, method="exact")
+    assert found.note == ""
+
+
+def test_the_normal_interval_of_few_records_covers_as_little_as_is_said():
+    """By the two laws of a sum of ten coins, with the noise on a grid of its quantiles."""
+    n, epsilon, p = 10, 10.0, 0.1
+    u = (np.arange(400) + 0.5) / 400
+    noise = np.where(u < 0.5, np.log(2 * u), -np.log(2 - 2 * u)) / (n * epsilon)
+    covered = 0.0
+    for ones in range(n + 1):
+        m = np.clip(ones / n + noise, 0, 1)
+        halves = [[mean_half_width(x, d, n, epsilon, 0.05) for d in noise[::20]] for x in m[::4]]
+        covered += binom.pmf(ones, n, p) * float(np.mean(np.abs(m[::4, None] - p) <= np.array(halves)))
+    assert 0.69 < covered < 0.73

@@ -14,7 +14,7 @@ import dp_metrics as dp
 from dp_metrics._random import SeededEntropy
 from dp_metrics.mechanisms._base import Limits
 from dp_metrics.mechanisms.geometric import largest_noise
-from dp_metrics.metrics import FUNCTIONS, METRICS
+from dp_metrics.metrics import FUNCTIONS, METRICS, metric_named
 from dp_metrics.metrics._multioutput import _score_limits, _Scores, r2_from_parts
 from dp_metrics.release.noise import CountsNoise, SumsNoise
 from dp_metrics.release.released import Monotone, Released
@@ -104,6 +104,20 @@ def test_a_number_with_its_public_settings_tells_the_same(name):
         alone = dp.noise_interval(result.value, metric=FUNCTIONS[name], epsilon=1.0, n=40, **settings)
         np.testing.assert_allclose([*alone], [*dp.noise_interval(result)], rtol=1e-9)
         assert str(dp.noise_interval(result.value, metric=name, epsilon=1.0, n=40, **settings)) == str(alone)
+
+
+def test_metrics_go_by_short_names_too():
+    assert {name: metric_named(name) for name in METRICS} == METRICS
+    short = {"mse": "mse", "mean_squared_error": "mse", "accuracy": "accuracy_score", "log": "log_loss"}
+    short |= {
+        "mean": "mean",
+        "brier": "brier_score_loss",
+        "private_roc_auc": "roc_auc_score",
+        "r2": "r2_score",
+    }
+    for name, meant in short.items():
+        assert metric_named(name) is METRICS[f"private_{meant}"]
+    assert metric_named("unheard_of") is None
 
 
 def test_a_number_by_any_mechanism_and_with_any_options_tells_the_same():

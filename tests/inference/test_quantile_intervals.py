@@ -1,6 +1,7 @@
 """Intervals for quantiles: their ranks, how often they miss, exactly, and what they refuse."""
 
 import math
+import warnings
 from fractions import Fraction
 
 import numpy as np
@@ -195,9 +196,21 @@ def test_an_epsilon_that_cannot_be_divided_or_helps_nothing_costs_nothing(epsilo
     assert accountant.history == ()
 
 
-def test_mostly_noise_is_said_beforehand_from_public_numbers():
-    with pytest.warns(dp.NoisyReleaseWarning, match="Below 150"):
-        dp.private_quantile_interval([1.0] * 299, 0.5, epsilon=1.0)
+@pytest.mark.parametrize(
+    ("n", "q", "max_loss", "least"),
+    [
+        (299, 0.5, None, 150), (159, 0.5, 9.0, 80),
+        (1499, 0.9, None, 750), (799, 0.9, 9.0, 400), (14_999, 0.99, None, 7500),
+        (799, 0.1, None, 400), (799, 0.1, 9.0, 400),
+    ],
+)  # fmt: skip
+def test_a_useless_limit_is_said_beforehand_from_public_numbers(n, q, max_loss, least):
+    """What counts is how many records lie beyond the quantile: at q = 0.99 it was silent once."""
+    with pytest.warns(dp.NoisyReleaseWarning, match=f"Below {least} a"):
+        dp.private_quantile_interval(np.ones(n), q, epsilon=1.0, max_loss=max_loss)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        dp.private_quantile_interval(np.ones(n + 1), q, epsilon=1.0, max_loss=max_loss)
 
 
 @pytest.mark.parametrize(
