@@ -22,7 +22,10 @@ _REFUSED = {
     "private_rmse": "a record has no root mean squared error of its own; pass loss='mse', or 'mae'",
     "private_accuracy_score": "it is a score, not a loss of a record; pass loss='zero_one'",
     "private_top_k_accuracy_score": "it is a score, not a loss of a record",
-    "private_mean_loss": "pass the losses as predictions, zeros as y_true and loss='mae'",
+    **dict.fromkeys(
+        ("private_mean", "private_mean_loss"),
+        "pass the losses as predictions, zeros as y_true and loss='mae'",
+    ),
 }
 
 COMPARABLE: Mapping[str, Metric] = {
