@@ -1121,6 +1121,36 @@ def _frame(metric: Any, y: Any, p: Any, g: Any, membership: str, seed: int) -> A
     return [frame.overall, *frame.by_group.values()]
 
 
+# ---- inference: what is drawn for intervals and comparisons ------------------------------------------------
+
+
+def inference() -> Iterator[tuple[str, Case]]:
+    rng = np.random.default_rng(17)
+    y, a, b = rng.integers(0, 2, (3, 900))
+    losses = rng.integers(0, 1 << 20, 900) / (1 << 18)
+    for epsilon in (0.5, 3):
+        for method in ("normal", "exact"):
+            settings = {"max_loss": 4.0, "epsilon": epsilon, "method": method}
+            yield f"private_mean_interval/{method}/eps={epsilon}", partial(_estimate, losses, settings)
+        for max_loss in (None, 4.0):
+            settings = {"q": 0.5, "epsilon": epsilon, "max_loss": max_loss}
+            yield f"private_quantile_interval/{max_loss}/eps={epsilon}", partial(_limits, losses, settings)
+        yield f"private_compare/eps={epsilon}", partial(_wins, (y, a, b), {"epsilon": epsilon})
+
+
+def _estimate(losses: Any, settings: Options, seed: int) -> Any:
+    return dp.private_mean_interval(losses, random_state=seed, **settings).estimate
+
+
+def _limits(losses: Any, settings: Options, seed: int) -> Any:
+    return [*dp.private_quantile_interval(losses, random_state=seed, **settings)]
+
+
+def _wins(data: Any, settings: Options, seed: int) -> Any:
+    found = dp.private_compare(*data, random_state=seed, **settings)
+    return [found.noisy_difference, found.noisy_decided]
+
+
 GROUPS: dict[str, dict[str, Case]] = {
     "mechanisms": _named(_metric_cases(every_mechanism())),
     "sizes": _named(_metric_cases(every_size())),
@@ -1136,6 +1166,7 @@ GROUPS: dict[str, dict[str, Case]] = {
     "planning": _named(planning()),
     "audits": _named(audits()),
     "classifiers": _named(classifiers()),
+    "inference": _named(inference()),
 }
 """Every case, by its group and its name."""
 
