@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from dp_metrics.inputs.floats import Floats
+from dp_metrics.mechanisms.geometric import noise_cdf
 
 __all__ = ["at_most", "binomial_law", "noisy_binomial_cdf", "noisy_binomial_limits"]
 
@@ -75,7 +76,7 @@ def noisy_binomial_limits(
 def noisy_binomial_cdf(count: int, n: int, p: float, rate: float) -> float:
     """Return P(X + N <= count), with an error below 1e-8 of it and 1e-17."""
     x, probabilities = binomial_law(n, p)
-    return float(probabilities @ _noise_cdf(count - x, rate))
+    return float(probabilities @ noise_cdf(count - x, rate))
 
 
 def _upper_limit(count: int, n: int, rate: float, miss: float) -> float:
@@ -94,10 +95,3 @@ def _upper_limit(count: int, n: int, rate: float, miss: float) -> float:
         middle = (low + high) / 2
         low, high = (middle, high) if is_likely(middle) else (low, middle)
     return high
-
-
-def _noise_cdf(k: Floats, rate: float) -> Floats:
-    """Return P(N <= k)."""
-    with np.errstate(under="ignore"):
-        tail = np.exp(-rate * np.where(k < 0, -k, k + 1)) / (1.0 + math.exp(-rate))
-    return np.where(k < 0, tail, 1.0 - tail)

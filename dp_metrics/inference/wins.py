@@ -13,7 +13,7 @@ from scipy.stats import binom
 
 from dp_metrics.inference.noisy_binomial import noisy_binomial_limits
 from dp_metrics.inputs.floats import Floats
-from dp_metrics.mechanisms.geometric import largest_noise
+from dp_metrics.mechanisms.geometric import largest_noise, noise_cdf
 
 __all__ = ["LEAST_P", "noise_reach", "wins_interval", "wins_p_value"]
 
@@ -81,16 +81,8 @@ def _two_sided_tail(k: int, difference: int, rate: float) -> float:
     # by Hoeffding's inequality no more than that is left out
     width = math.ceil(math.sqrt(0.5 * k * math.log(2.0 / _LEFT_OUT)))
     wins = np.arange(max(k // 2 - width, 0), min(k // 2 + width + 1, k) + 1, dtype=np.float64)
-    upper = float(binom.pmf(wins, k, 0.5) @ _noise_tail(far + k - 2.0 * wins, rate))
+    upper = float(binom.pmf(wins, k, 0.5) @ noise_cdf(2.0 * wins - far - k, rate))
     return 2.0 * (upper + _LEFT_OUT)
-
-
-def _noise_tail(least: Floats, rate: float) -> Floats:
-    """Return P(noise >= j) for whole numbers j."""
-    with np.errstate(under="ignore", over="ignore"):
-        beyond = np.exp(-rate * np.where(least > 0, least, 1.0 - least)) / (1.0 + math.exp(-rate))
-    tail: Floats = np.where(least > 0, beyond, 1.0 - beyond)
-    return tail
 
 
 def wins_interval(
@@ -154,7 +146,7 @@ def _upper_tail(theta: float, difference: int, n: int, rate: float, most: float)
         less, factor = np.arange(0.0, _FEW, 0.25) / n, _BETWEEN
     first, laws = _laws_of_difference(n, theta, np.maximum(most - less, abs(theta)))
     values = np.arange(first, first + laws.shape[1], dtype=np.float64)
-    return factor * float((laws @ _noise_tail(difference - values, rate)).max()) + _ROUNDING
+    return factor * float((laws @ noise_cdf(values - difference, rate)).max()) + _ROUNDING
 
 
 def _laws_of_difference(n: int, theta: float, shares: Floats) -> tuple[int, Floats]:

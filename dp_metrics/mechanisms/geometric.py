@@ -18,7 +18,7 @@ from dp_metrics.sensitivity.exact import rounded_quotient
 from dp_metrics.sensitivity.noisy_sums import FINENESS, Sums
 from dp_metrics.sensitivity.output_bounds import OutputBounds
 
-__all__ = ["Geometric", "GeometricLaw", "SumsLaw", "largest_noise"]
+__all__ = ["Geometric", "GeometricLaw", "SumsLaw", "largest_noise", "noise_cdf"]
 
 _CELLS = {1: (256, 36), 2: (32, 12), 3: (12, 6)}  # even ones and octaves, for each of so many noisy numbers
 _FARTHEST = 2.0**60  # noise in steps, so that the law of it can be computed
@@ -105,6 +105,14 @@ class Geometric(BoundsOnly):
         return law.limits(released, miss / 2, rounding=rounding)
 
 
+def noise_cdf(k: Floats, rate: float) -> Floats:
+    """Return P(noise <= k) for two-sided geometric noise of this rate, and so P(noise >= -k)."""
+    with np.errstate(under="ignore", over="ignore"):
+        tail = np.exp(-rate * np.where(k < 0, -k, k + 1)) / (1.0 + math.exp(-rate))
+    reached: Floats = np.where(k < 0, tail, 1.0 - tail)
+    return reached
+
+
 def largest_noise(rate: Fraction | float, miss: float) -> int:
     """Return the smallest j >= 0 with P(noise > j) <= miss, for two-sided geometric noise of this rate.
 
@@ -184,11 +192,7 @@ class GeometricLaw(GridLaw):
     def index_cdf(self, indices: Integers) -> Floats:
         """Return P(number of the release <= k)."""
         indices = np.asarray(indices)
-        away = (indices - self.centre).astype(np.float64)
-        rate = float(self.rate)
-        with np.errstate(under="ignore", over="ignore"):
-            tail = np.exp(-rate * np.where(away < 0, -away, away + 1)) / (1.0 + math.exp(-rate))
-        middle = np.where(away < 0, tail, 1.0 - tail)
+        middle = noise_cdf((indices - self.centre).astype(np.float64), float(self.rate))
         return np.where(indices < self.grid.first, 0.0, np.where(indices >= self.grid.last, 1.0, middle))
 
 
