@@ -215,7 +215,7 @@ class PrivacyAccountant:
     ) -> "dict[str, PrivacyAccountant]":
         """Pay once for releases about disjoint parts of the records, each part with a budget of its own.
 
-        New people each week, sites that share no patient, a test set cut by row number: a person is in one
+        New people each week, sites that share no patient, folds given the fitted models: a person is in one
         part only, and what is released about the others does not depend on them. So all parts together cost
         what the dearest one costs, and not the sum.
 
@@ -266,13 +266,13 @@ class PrivacyAccountant:
         A record that moves is not covered under "replace_one": it changes the number of records of two parts,
         which is public. Hence the relation in the history, that of a `PrivateMetricFrame` with public
         membership; and hence such a division has to come before the first spend under "replace_one" (see
-        Notes of the class). Under "add_or_remove_one" the numbers of records are protected. There the part may
-        follow from the record itself, and from nothing else: a record that is removed is missing from one
+        Notes of the class). Under "add_or_remove_one" the numbers of records are protected. There the part
+        may follow from the record itself, and from nothing else: a record that is removed is missing from one
         part. One that moves, or is replaced by one of another part, is removed and added: 2 * epsilon.
 
-        Two kinds of people are not in one part only. Whoever has records in m parts is protected at
-        m * epsilon. Whose records went into a model that is scored on another part is promised nothing: the
-        folds of a cross-validation are no disjoint parts, as each model has seen the other folds.
+        A person with records in m parts is protected at m * epsilon. The folds of a cross-validation are
+        disjoint parts for people as *evaluation* records, given the fitted models. Each model has seen the
+        other folds, so people as training records are promised nothing, here as elsewhere.
 
         References
         ----------
@@ -413,12 +413,15 @@ def _remedy(left: Fraction) -> str:
 
 
 def _refuse_another_relation(asked: str, kept: Set[str]) -> None:
-    within = {"replace_one", WITHIN_GROUPS}
-    if kept <= {asked} or (WITHIN_GROUPS in kept and {asked, *kept} <= within):
+    if WITHIN_GROUPS in kept:  # the weaker promise was there first, and "replace_one" keeps it too
+        kept, allowed = kept - {"replace_one"}, {"replace_one", WITHIN_GROUPS}
+    else:
+        allowed = {asked}
+    if kept <= allowed and asked in allowed:
         return
     also = ""
-    if asked == WITHIN_GROUPS and kept <= within:
-        also = f", or begin a new one with this spend: it then takes spends under {'replace_one'!r} too"
+    if asked == WITHIN_GROUPS and kept == {"replace_one"}:
+        also = ", or begin a new one with this spend: it then takes spends under 'replace_one' too"
     raise ValueError(
         f"neighboring={asked!r} was asked for, but this budget is kept under "
         f"neighboring={' and '.join(sorted(map(repr, kept)))}, and epsilons under different neighbouring "
