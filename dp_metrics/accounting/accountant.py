@@ -167,8 +167,8 @@ class PrivacyAccountant:
     def split(self, k: int) -> tuple[Fraction, ...]:
         """Divide what is left into k equal epsilons that use it up exactly; nothing is recorded or reserved.
 
-        A float cannot do that: 1 / 3 is a little less than a third, 2 / 3 of 0.1 a little more, and then the
-        last release is refused. Pass each share as `epsilon` wherever one is asked for.
+        Floats cannot do that: seven times the decimal 0.9 / 7 is a little more than 0.9, and the last release
+        is refused. Pass each share as `epsilon` wherever one is asked for.
 
         Parameters
         ----------
@@ -192,8 +192,8 @@ class PrivacyAccountant:
         Examples
         --------
         >>> from dp_metrics import PrivacyAccountant, private_mean_loss
-        >>> budget = PrivacyAccountant(0.7)
-        >>> for share in budget.split(3):
+        >>> budget = PrivacyAccountant(0.9)
+        >>> for share in budget.split(7):
         ...     _ = private_mean_loss([0.1, 0.4] * 500, epsilon=share, accountant=budget)
         >>> budget.remaining
         0.0

@@ -10,12 +10,13 @@ import random
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from catalogue import CASES, valid
-from helpers import NoEntropy
+from helpers import NoEntropy, list_table
 from sklearn.base import clone
 from sklearn.dummy import DummyRegressor
 from sklearn.model_selection import cross_val_score
@@ -580,3 +581,30 @@ def test_a_history_is_a_data_frame(make):
     assert table.groupby("neighboring")["epsilon"].sum().to_dict() == {"replace_one": 0.375}
     assert str(table["time"].dt.tz) == "UTC"
     assert pd.DataFrame(budget.history)["label"].tolist() == ["parallel: a, b"]
+
+
+# The page of the documentation
+
+
+def test_the_errors_of_the_quarterly_report_are_those_to_expect(tmp_path):
+    text = (Path(__file__).parents[2] / "docs" / "quarterly.rst").read_text(encoding="utf-8")
+    table = text.split("The mean absolute error to expect of each number:")[1].split("`epsilon_for_error`")[0]
+    (tmp_path / "table.rst").write_text(table, encoding="utf-8")
+    header, *rows = list_table(tmp_path / "table.rst")
+    sizes = [int(cell.removeprefix("n = ").replace(",", "")) for cell in header[2:]]
+    rng = np.random.default_rng(0)
+    ill = rng.random(3000) < 0.2
+    guess = np.clip(np.where(ill, 0.7, 0.15) + rng.normal(0, 0.2, 3000), 0.01, 0.99)
+    metrics = {
+        "accuracy": (dp.private_accuracy_score, guess > 0.5),
+        "recall": (dp.private_recall_score, guess > 0.5),
+        "log loss": (dp.private_log_loss, guess),
+    }
+    assert [row[:2] for row in rows] == [[name, epsilon] for name in metrics for epsilon in ("2/3", "1/18")]
+    for name, epsilon, *cells in rows:
+        metric, predicted = metrics[name]
+        expected = [
+            dp.expected_error(metric, ill, predicted, epsilon=Fraction(epsilon), n=n).mean_absolute
+            for n in sizes
+        ]
+        assert [float(cell) for cell in cells] == pytest.approx(expected, abs=0.0001, rel=0.02)
