@@ -1063,6 +1063,8 @@ CRASH_OF_PARTS = """
                 parts[name].spend(0.0001, f"{round} {i}")
                 os.write(send, f"{name}/{round} {i}\\n".encode())
         os.close(send)
+        if round % 3 == 2:
+            select.select([receive], [], [], 60)  # however slow the machine is, every third run releases
         select.select([], [], [], generator.random() * 0.05)
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
@@ -1084,5 +1086,5 @@ CRASH_OF_PARTS = """
 @pytest.mark.parametrize("rounds", [6, pytest.param(300, marks=pytest.mark.slow)])
 def test_kill_at_any_moment_divides_once_and_leaves_no_release_unrecorded(path, rounds):
     divisions, releases = map(int, run_script(CRASH_OF_PARTS, path, rounds).split())
-    assert divisions > 0
-    assert releases > 0
+    assert divisions == rounds // 3
+    assert releases >= divisions
