@@ -2,16 +2,20 @@
 
 import math
 import os
-from collections.abc import Set
+from collections.abc import Iterable, Set
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from dp_metrics.accounting.ledgers import FileLedger, Ledger, MemoryLedger, Spend
+from dp_metrics.accounting.ledgers import FileLedger, MemoryLedger
+from dp_metrics.accounting.spends import Check, Ledger, Spend
 from dp_metrics.exceptions import PrivacyBudgetError
 from dp_metrics.inputs.epsilon import check_epsilon, exact_epsilon
+from dp_metrics.inputs.options import WITHIN_GROUPS, check_count, check_neighboring
 
 __all__ = ["PrivacyAccountant", "Spend"]
+
+_MOST_SHARES = 1_000_000
 
 
 class PrivacyAccountant:
@@ -46,8 +50,11 @@ class PrivacyAccountant:
     [1]_), also when later releases, and their epsilons, depend on earlier answers [2]_.
 
     That needs one neighbouring relation: the first spend chooses it, and a spend under another is refused.
-    Releases under both "replace_one" and "add_or_remove_one" need an accountant each. It also needs the same
-    records, which nobody can check for you.
+    Releases under both "replace_one" and "add_or_remove_one" need an accountant each. One relation is part of
+    another: whatever protects a record that is replaced by any other, "replace_one", protects one that is
+    replaced by another of its public groups, "replace_one_within_groups". So a budget whose first spend is
+    under the latter, the weaker promise, takes both. One that has promised the former is never weakened
+    afterwards. It also needs the same records, which nobody can check for you.
 
     Spending is never undone, even if the release it paid for fails. Copies (`copy.copy`, `copy.deepcopy`,
     `sklearn.base.clone`) are the same object, because a copied budget could be spent twice. With `path`, a
@@ -94,8 +101,8 @@ class PrivacyAccountant:
     def __init__(
         self, epsilon: float | Fraction | Decimal, path: str | os.PathLike[str] | None = None
     ) -> None:
-        self._total = _exact(epsilon)
-        self._ledger: Ledger = MemoryLedger() if path is None else FileLedger(self._total, path)
+        total = _exact(epsilon)
+        self._ledger: Ledger = MemoryLedger(total) if path is None else FileLedger(total, path)
 
     def spend(
         self,
@@ -137,11 +144,7 @@ class PrivacyAccountant:
             if not isinstance(text, str):
                 raise TypeError(f"{name} must be a str.")
 
-        def check(spent: Fraction, relations: Set[str]) -> None:
-            _refuse_another_relation(neighboring, relations)
-            _refuse_too_much(asked, spent, self._total)
-
-        self._ledger.record(asked, label, mechanism, neighboring, check)
+        self._ledger.record(asked, label, mechanism, neighboring, self._check(asked, neighboring))
 
     def require(self, epsilon: float | Fraction | Decimal) -> None:
         """Raise unless that much is left; nothing is recorded or reserved.
@@ -159,12 +162,147 @@ class PrivacyAccountant:
         """
         asked = _exact(epsilon)
         self._ledger.refuse_if_forked()
-        _refuse_too_much(asked, self._ledger.spent(), self._total)
+        _refuse_too_much(asked, self._ledger.spent(), self._ledger)
+
+    def split(self, k: int) -> tuple[Fraction, ...]:
+        """Divide what is left into k equal epsilons that use it up exactly; nothing is recorded or reserved.
+
+        Floats cannot do that: seven times the decimal 0.9 / 7 is a little more than 0.9, and the last release
+        is refused. Pass each share as `epsilon` wherever one is asked for.
+
+        Parameters
+        ----------
+        k : int
+            The number of releases still to come, from 1 to 1,000,000.
+
+        Returns
+        -------
+        tuple of Fraction
+            k times the k-th part of what *remains*, which is the total before the first spend. So ask once,
+            before the first of these releases: what is left after it is divided anew.
+
+        Raises
+        ------
+        PrivacyBudgetError
+            If nothing is left.
+        ValueError
+            If k is no such integer, or a share would be too small for a float.
+            Other errors are those of `require`.
+
+        Examples
+        --------
+        >>> from dp_metrics import PrivacyAccountant, private_mean_loss
+        >>> budget = PrivacyAccountant(0.9)
+        >>> for share in budget.split(7):
+        ...     _ = private_mean_loss([0.1, 0.4] * 500, epsilon=share, accountant=budget)
+        >>> budget.remaining
+        0.0
+        """
+        shares = check_count(k, "k", _MOST_SHARES)
+        self._ledger.refuse_if_forked()
+        left = self._ledger.total - self._ledger.spent()
+        if left == 0:
+            raise PrivacyBudgetError(
+                f"Nothing is left to split: {_spent_of(self._ledger, self._ledger.total)}. {_remedy(left)}"
+            )
+        share = left / shares
+        if float(share) == 0.0:
+            raise ValueError("What is left is too small to be split into k.")
+        return (share,) * shares
+
+    def parallel(
+        self, epsilon: float | Fraction | Decimal, names: Iterable[str], *, neighboring: str = "replace_one"
+    ) -> "dict[str, PrivacyAccountant]":
+        """Pay once for releases about disjoint parts of the records, each part with a budget of its own.
+
+        New people each week, sites that share no patient, folds given the fitted models: a person is in one
+        part only, and what is released about the others does not depend on them. So all parts together cost
+        what the dearest one costs, and not the sum.
+
+        **Which part a record is in must be public.** Never divide by a private column, such as the label, a
+        diagnosis or a group that people keep to themselves: then the number of records of a part is a secret,
+        the releases tell it, and no epsilon covers that. "Accuracy on the ill" is `private_recall_score` of
+        all records; "for each group" is a `PrivateMetricFrame`.
+
+        Parameters
+        ----------
+        epsilon : float, int, Fraction or Decimal
+            The budget of *each* part, and what this budget is charged, at once and whether it is used or not.
+        names : iterable of str
+            All parts, also those that come later: distinct and not empty. Public: they stand in the history.
+        neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
+            The relation of the releases about the parts. The history shows what holds for all parts together:
+            "replace_one_within_groups" for "replace_one", and else "add_or_remove_one".
+
+        Returns
+        -------
+        dict of str to PrivacyAccountant
+            An accountant for each name, in the order of `names`, with a total of epsilon and a history of its
+            own; it can be split and divided again. In all else it is like this one: kept in the same file, or
+            in this process only.
+
+        Raises
+        ------
+        PrivacyBudgetError
+            If less than epsilon remains; nothing is recorded.
+        ValueError, TypeError
+            If an argument is invalid; if a part of one of these names exists, and this call does not repeat
+            the one that made it; if this budget is kept under another relation, and also if that is
+            "replace_one", a promise that the parts would weaken. Other errors are those of `spend`.
+
+        Notes
+        -----
+        **Called again with the same epsilon, names and relation, it returns the same parts**, with what is
+        left of them, and charges nothing: so a script that is run again after a crash, a second process with
+        the same file, and a notebook cell that is run twice go on where they were, and cannot spend a part
+        twice. For a new division of new people, choose other names.
+
+        Guarantee: let two data sets differ in one record, which is in the same part in both. Then the
+        probability of any outcome of all releases of all parts together changes by at most a factor
+        exp(epsilon). Proof: given what was released before, the law of a release about another part is the
+        same for both; those about this part are pure and their epsilons add up to at most epsilon, also if
+        they depend on what the others gave [1]_ [2]_.
+
+        A record that moves is not covered under "replace_one": it changes the number of records of two parts,
+        which is public. Hence the relation in the history, that of a `PrivateMetricFrame` with public
+        membership; and hence such a division has to come before the first spend under "replace_one" (see
+        Notes of the class). Under "add_or_remove_one" the numbers of records are protected. There the part
+        may follow from the record itself, and from nothing else: a record that is removed is missing from one
+        part. One that moves, or is replaced by one of another part, is removed and added: 2 * epsilon.
+
+        A person with records in m parts is protected at m * epsilon. The folds of a cross-validation are
+        disjoint parts for people as *evaluation* records, given the fitted models. Each model has seen the
+        other folds, so people as training records are promised nothing, here as elsewhere.
+
+        References
+        ----------
+        .. [1] McSherry, "Privacy Integrated Queries", 2009, Theorem 4, doi:10.1145/1559845.1559850.
+        .. [2] Rogers, Roth, Ullman and Vadhan, "Privacy Odometers and Filters: Pay-as-you-Go Composition",
+           2016, arXiv:1605.08294.
+
+        Examples
+        --------
+        >>> from dp_metrics import PrivacyAccountant, private_mae
+        >>> budget = PrivacyAccountant(1.0)
+        >>> weeks = budget.parallel(0.5, ["week 1", "week 2", "week 3"])
+        >>> y_true, prediction = [3.0, 5.0, 2.0, 7.0] * 100, [2.5, 5.0, 4.0, 8.0] * 100
+        >>> for week in weeks.values():  # other people each week
+        ...     _ = private_mae(y_true, prediction, epsilon=0.5, accountant=week)
+        >>> budget.remaining
+        0.5
+        >>> budget.parallel(0.5, ["week 1", "week 2", "week 3"])["week 1"].remaining
+        0.0
+        """
+        each, parts = _exact(epsilon), _checked_names(names)
+        relation = neighboring if check_neighboring(neighboring) else WITHIN_GROUPS
+        label = f"parallel: {', '.join(parts)}"
+        made = self._ledger.divide(parts, each, label, relation, self._check(each, relation))
+        return {name: _of_ledger(ledger) for name, ledger in made.items()}
 
     @property
     def total(self) -> float:
         """The whole budget."""
-        return float(self._total)
+        return float(self._ledger.total)
 
     @property
     def spent(self) -> float:
@@ -174,11 +312,15 @@ class PrivacyAccountant:
     @property
     def remaining(self) -> float:
         """What is left, rounded down: ``spend(remaining)`` fits unless it is zero."""
-        return _rounded_down(self._total - self._ledger.spent())
+        return _rounded_down(self._ledger.total - self._ledger.spent())
 
     @property
     def history(self) -> tuple[Spend, ...]:
-        """Every spend, oldest first: time, label, epsilon, mechanism and neighbouring relation."""
+        """Every spend, oldest first: time, label, epsilon, mechanism and neighbouring relation.
+
+        ``pandas.DataFrame(accountant.history)`` has a column for each. What is paid from a part made by
+        `parallel` is in the history of that part; here is the one spend that paid for all of them.
+        """
         return self._ledger.history()
 
     @property
@@ -196,17 +338,38 @@ class PrivacyAccountant:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _unpickled, (self._ledger,)
+        return _of_ledger, (self._ledger,)
 
     def __repr__(self) -> str:
-        return f"PrivacyAccountant(epsilon={self.total!r}, path={self.path!r})"
+        part = "" if self._ledger.part is None else f", part {self._ledger.part!r}"
+        return f"PrivacyAccountant(epsilon={self.total!r}, path={self.path!r}{part})"
+
+    def _check(self, asked: Fraction, neighboring: str) -> Check:
+        """Return what a ledger asks before it records a spend."""
+
+        def check(spent: Fraction, relations: Set[str]) -> None:
+            _refuse_another_relation(neighboring, relations)
+            _refuse_too_much(asked, spent, self._ledger)
+
+        return check
 
 
-def _unpickled(ledger: FileLedger) -> PrivacyAccountant:
+def _of_ledger(ledger: Ledger) -> PrivacyAccountant:
+    """Return an accountant of a ledger that exists: a part, or one that was pickled."""
     accountant = object.__new__(PrivacyAccountant)
-    accountant._total = ledger.total
     accountant._ledger = ledger
     return accountant
+
+
+def _checked_names(names: Any) -> list[str]:
+    if isinstance(names, str | bytes) or not isinstance(names, Iterable):
+        raise TypeError("names must be several strings, one for each part.")
+    parts = list(names)
+    if not all(isinstance(name, str) for name in parts):
+        raise TypeError("names must be strings, one for each part.")
+    if not parts or "" in parts or len({*parts}) < len(parts):
+        raise ValueError("names must be distinct strings, at least one, and none of them empty.")
+    return [str(name) for name in parts]
 
 
 def _exact(epsilon: Any) -> Fraction:
@@ -223,18 +386,44 @@ def _rounded_down(exact: Fraction) -> float:
     return value
 
 
-def _refuse_too_much(asked: Fraction, spent: Fraction, total: Fraction) -> None:
-    if spent + asked > total:
+def _refuse_too_much(asked: Fraction, spent: Fraction, ledger: Ledger) -> None:
+    left = ledger.total - spent
+    if asked > left:
         raise PrivacyBudgetError(
-            f"epsilon={float(asked)!r} was asked for, but {float(spent)!r} of the total of {float(total)!r} "
-            f"is spent and only {_rounded_down(total - spent)!r} remains."
+            f"epsilon={float(asked)!r} was asked for, but {_spent_of(ledger, spent)} and only "
+            f"{_rounded_down(left)!r} remains. {_remedy(left)}"
         )
+
+
+def _spent_of(ledger: Ledger, spent: Fraction) -> str:
+    whose = "" if ledger.part is None else f" of the part {ledger.part!r}"
+    return f"{float(spent)!r} of the total of {float(ledger.total)!r}{whose} is spent"
+
+
+def _remedy(left: Fraction) -> str:
+    if left:
+        return (
+            "Nothing was released. Pass a smaller epsilon, or ask for fewer numbers: split(k) divides what "
+            "remains among k releases."
+        )
+    return (
+        "Nothing was released. What has been released may be used again, and costs nothing; a further number "
+        "about these records does."
+    )
 
 
 def _refuse_another_relation(asked: str, kept: Set[str]) -> None:
-    if not kept <= {asked}:
-        raise ValueError(
-            f"neighboring={asked!r} was asked for, but this budget is kept under "
-            f"neighboring={' and '.join(sorted(map(repr, kept)))}, and epsilons under different neighbouring "
-            "relations don't add up; use another PrivacyAccountant for it."
-        )
+    if WITHIN_GROUPS in kept:  # the weaker promise was there first, and "replace_one" keeps it too
+        kept, allowed = kept - {"replace_one"}, {"replace_one", WITHIN_GROUPS}
+    else:
+        allowed = {asked}
+    if kept <= allowed and asked in allowed:
+        return
+    also = ""
+    if asked == WITHIN_GROUPS and kept == {"replace_one"}:
+        also = ", or begin a new one with this spend: it then takes spends under 'replace_one' too"
+    raise ValueError(
+        f"neighboring={asked!r} was asked for, but this budget is kept under "
+        f"neighboring={' and '.join(sorted(map(repr, kept)))}, and epsilons under different neighbouring "
+        f"relations don't add up; use another PrivacyAccountant for it{also}."
+    )

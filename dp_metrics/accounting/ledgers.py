@@ -10,14 +10,15 @@ import secrets
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
-from typing import Any, NoReturn, Protocol, TypeAlias
+from typing import Any, NamedTuple, NoReturn
 
-__all__ = ["Check", "FileLedger", "Ledger", "MemoryLedger", "Spend"]
+from dp_metrics.accounting.spends import Check, Ledger, Spend, are_made
+
+__all__ = ["FileLedger", "MemoryLedger"]
 
 _BUSY_SECONDS = 60.0
 _APPLICATION_ID = 0x64706D62  # "dpmb" in the header of every budget file
@@ -37,58 +38,27 @@ _LOCK = threading.Lock()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_LOCK.acquire, after_in_parent=_LOCK.release, after_in_child=_LOCK.release)
 
-Check: TypeAlias = Callable[[Fraction, Set[str]], None]
-"""Takes what is spent so far, and under which neighbouring relations; raises unless one more spend fits."""
-
-
-@dataclass(frozen=True, slots=True)
-class Spend:
-    """One entry of `PrivacyAccountant.history`; `time` is in UTC, `epsilon` rounded to a float."""
-
-    time: datetime
-    label: str
-    epsilon: float
-    mechanism: str | None
-    neighboring: str
-
-
-class Ledger(Protocol):
-    """A record of spends that only grows."""
-
-    @property
-    def path(self) -> str | None:
-        """The file, if there is one."""
-        ...
-
-    def record(
-        self, epsilon: Fraction, label: str, mechanism: str | None, neighboring: str, check: Check
-    ) -> None:
-        """Record a spend for good, unless the check raises; to all who share the ledger this is one step."""
-        ...
-
-    def spent(self) -> Fraction:
-        """Return the exact sum of the recorded epsilons."""
-        ...
-
-    def history(self) -> tuple[Spend, ...]:
-        """Return all entries, oldest first."""
-        ...
-
-    def refuse_if_forked(self) -> None:
-        """Raise RuntimeError if this is a forked child that must not spend."""
-        ...
-
 
 class MemoryLedger:
-    """A ledger in this process: it cannot be pickled, and records nothing in a forked child."""
+    """A ledger in this process: it cannot be pickled, and records nothing in a forked child.
+
+    Parameters
+    ----------
+    total : Fraction
+        The total of the budget.
+    part, relation : str or None, default=None
+        Name and neighbouring relation of a part of another ledger.
+    """
 
     path = None
 
-    def __init__(self) -> None:
-        # The only record: one append is a whole spend, so an interrupt leaves all of it or nothing.
-        self._entries: list[tuple[Fraction, Spend]] = []
+    def __init__(self, total: Fraction, part: str | None = None, relation: str | None = None) -> None:
+        self.total, self.part = total, part
+        # The only record: one append is a whole spend, with the parts that it paid for, so that an interrupt
+        # leaves all of it or nothing.
+        self._entries: list[tuple[Fraction, Spend, dict[str, MemoryLedger]]] = []
         # Derived from the first entries: how many, their exact sum, their relations. Replaced in one step.
-        self._known: tuple[int, Fraction, frozenset[str]] = (0, Fraction(0), frozenset())
+        self._known = (0, Fraction(0), frozenset(() if relation is None else (relation,)))
         self._pid = os.getpid()
 
     def refuse_if_forked(self) -> None:
@@ -104,7 +74,26 @@ class MemoryLedger:
         with _LOCK:
             check(*self._sum())
             spend = Spend(datetime.now(UTC), label, float(epsilon), mechanism, neighboring)
-            self._entries.append((epsilon, spend))
+            self._entries.append((epsilon, spend, {}))
+
+    def divide(
+        self, names: Sequence[str], epsilon: Fraction, label: str, neighboring: str, check: Check
+    ) -> dict[str, Ledger]:
+        """Record one spend and make the parts, or return them if they exist."""
+        self.refuse_if_forked()
+        with _LOCK:
+            made = [
+                (number, name, part.total, spend.neighboring)
+                for number, (_, spend, parts) in enumerate(self._entries)
+                for name, part in parts.items()
+            ]
+            if not are_made(names, epsilon, neighboring, made):
+                check(*self._sum())
+                spend = Spend(datetime.now(UTC), label, float(epsilon), None, neighboring)
+                new = {name: MemoryLedger(epsilon, _part_of(self, name), neighboring) for name in names}
+                self._entries.append((epsilon, spend, new))
+            there = {name: part for *_, parts in self._entries for name, part in parts.items()}
+        return {name: there[name] for name in names}
 
     def spent(self) -> Fraction:
         """Return the exact sum of the recorded epsilons."""
@@ -114,17 +103,54 @@ class MemoryLedger:
     def history(self) -> tuple[Spend, ...]:
         """Return all entries, oldest first."""
         with _LOCK:
-            return tuple(spend for _, spend in self._entries)
+            return tuple(spend for _, spend, _ in self._entries)
 
     def _sum(self) -> tuple[Fraction, frozenset[str]]:
         count, spent, relations = self._known
-        for epsilon, spend in self._entries[count:]:
+        for epsilon, spend, _ in self._entries[count:]:
             count, spent, relations = count + 1, spent + epsilon, relations | {spend.neighboring}
         self._known = count, spent, relations
         return spent, relations
 
     def __reduce__(self) -> tuple[Any, ...]:
         raise TypeError(_WITHOUT_PATH.format("be pickled"))
+
+
+class _Statements(NamedTuple):
+    """What is asked of the file about a budget, or about one of its parts."""
+
+    balance: str
+    update: str
+    insert: str
+    relations: str
+    entries: str
+
+
+_COLUMNS = "time, label, epsilon, mechanism, neighboring"
+_WHOLE = _Statements(
+    "SELECT identity, total, spent FROM budget",
+    "UPDATE budget SET spent = :spent",
+    f"INSERT INTO history ({_COLUMNS}) VALUES (:time, :label, :epsilon, :mechanism, :neighboring)",
+    "SELECT DISTINCT neighboring FROM history",
+    f"SELECT {_COLUMNS} FROM history ORDER BY id",
+)
+_PART = _Statements(
+    "SELECT identity, parts.total, parts.spent FROM budget, parts WHERE id = :part",
+    "UPDATE parts SET spent = :spent WHERE id = :part",
+    f"INSERT INTO part_history (part, {_COLUMNS})"
+    " VALUES (:part, :time, :label, :epsilon, :mechanism, :neighboring)",
+    "SELECT neighboring FROM parts WHERE id = :part"
+    " UNION SELECT neighboring FROM part_history WHERE part = :part",
+    f"SELECT {_COLUMNS} FROM part_history WHERE part = :part ORDER BY id",
+)
+# Made by the first division, so that a file without parts is what it always was. A part has the number of the
+# spend that paid for it, in the history of the budget (parent 0) or of the part that was divided.
+_TABLES_OF_PARTS = (
+    "CREATE TABLE IF NOT EXISTS parts (id INTEGER PRIMARY KEY, parent INTEGER, paid_by INTEGER, name TEXT,"
+    " total TEXT, spent TEXT, neighboring TEXT, UNIQUE (parent, name))",
+    "CREATE TABLE IF NOT EXISTS part_history (id INTEGER PRIMARY KEY, part INTEGER,"
+    " time TEXT, label TEXT, epsilon TEXT, mechanism TEXT, neighboring TEXT)",
+)
 
 
 class FileLedger:
@@ -140,6 +166,10 @@ class FileLedger:
     path : str or os.PathLike
         The file.
     """
+
+    part: str | None = None
+    _row = 0  # of a part, in its table
+    _statements = _WHOLE
 
     def __init__(self, total: Fraction, path: str | os.PathLike[str]) -> None:
         self.total = total
@@ -157,16 +187,35 @@ class FileLedger:
         """Record a spend on the disk, unless the check raises, in one transaction."""
         with self._connection() as db:
             db.execute("BEGIN IMMEDIATE")
-            spent = self._budget(db)[1]
-            check(spent, {relation for (relation,) in db.execute("SELECT DISTINCT neighboring FROM history")})
-            db.execute(
-                "INSERT INTO history (time, label, epsilon, mechanism, neighboring) VALUES (?, ?, ?, ?, ?)",
-                (datetime.now(UTC).isoformat(), label, _spelled(epsilon), mechanism, neighboring),
-            )
-            spent += epsilon
-            self._known = (_spelled(spent), spent)
-            db.execute("UPDATE budget SET spent = ?", self._known[:1])
+            self._record(db, epsilon, label, mechanism, neighboring, check)
             db.execute("COMMIT")
+
+    def divide(
+        self, names: Sequence[str], epsilon: Fraction, label: str, neighboring: str, check: Check
+    ) -> dict[str, Ledger]:
+        """Record one spend and make the parts, in one transaction, or return them if they exist."""
+        with self._connection() as db:
+            db.execute("BEGIN IMMEDIATE")
+            self._budget(db)
+            for statement in _TABLES_OF_PARTS:
+                db.execute(statement)
+            parts = "SELECT {} FROM parts WHERE parent = ?"
+            rows = db.execute(parts.format("paid_by, name, total, neighboring"), (self._row,))
+            with self._parsing():
+                made = [(paid_by, name, _number(total), rest) for paid_by, name, total, rest in rows]
+            if not are_made(names, epsilon, neighboring, made):
+                paid_by = self._record(db, epsilon, label, None, neighboring, check)
+                db.executemany(
+                    "INSERT INTO parts (parent, paid_by, name, total, spent, neighboring)"
+                    " VALUES (?, ?, ?, ?, ?, ?)",
+                    [
+                        (self._row, paid_by, name, _spelled(epsilon), _NOTHING[0], neighboring)
+                        for name in names
+                    ],
+                )
+            numbers = dict(db.execute(parts.format("name, id"), (self._row,)).fetchall())
+            db.execute("COMMIT")
+        return {name: _FilePart(self, numbers[name], _part_of(self, name), epsilon) for name in names}
 
     def spent(self) -> Fraction:
         """Return the exact sum of the recorded epsilons."""
@@ -177,20 +226,49 @@ class FileLedger:
         """Return all entries, oldest first."""
         with self._connection() as db:
             self._budget(db)
-            rows = db.execute("SELECT time, label, epsilon, mechanism, neighboring FROM history ORDER BY id")
+            rows = db.execute(self._statements.entries, self._key)
             with self._parsing():
                 return tuple(
                     Spend(datetime.fromisoformat(when), label, float(_number(epsilon)), *rest)
                     for when, label, epsilon, *rest in rows
                 )
 
-    def __getstate__(self) -> tuple[str, str, str | None]:
-        return _spelled(self.total), self.path, self._identity  # a Fraction would be pickled as a decimal
+    def __getstate__(self) -> dict[str, Any]:
+        # a Fraction would be pickled as a decimal
+        return {**self.__dict__, "total": _spelled(self.total), "_known": None}
 
-    def __setstate__(self, state: tuple[str, str, str | None]) -> None:
-        total, self.path, self._identity = state
-        self.total = _number(total)
-        self._known = _NOTHING
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, total=_number(state["total"]), _known=_NOTHING)
+
+    @property
+    def _key(self) -> dict[str, Any]:
+        return {"part": self._row}
+
+    def _record(
+        self,
+        db: sqlite3.Connection,
+        epsilon: Fraction,
+        label: str,
+        mechanism: str | None,
+        neighboring: str,
+        check: Check,
+    ) -> int | None:
+        """Record a spend in a transaction of the caller; return its number in the history."""
+        spent = self._budget(db)[1]
+        check(spent, {relation for (relation,) in db.execute(self._statements.relations, self._key)})
+        entry = {
+            **self._key,
+            "time": datetime.now(UTC).isoformat(),
+            "label": label,
+            "epsilon": _spelled(epsilon),
+            "mechanism": mechanism,
+            "neighboring": neighboring,
+        }
+        number = db.execute(self._statements.insert, entry).lastrowid
+        spent += epsilon
+        self._known = (_spelled(spent), spent)
+        db.execute(self._statements.update, {**self._key, "spent": self._known[0]})
+        return number
 
     def _create_or_continue(self) -> None:
         deadline = time.monotonic() + _BUSY_SECONDS
@@ -227,10 +305,27 @@ class FileLedger:
             identity, spent = self._budget(db)
             with self._parsing():
                 recorded = sum(_number(text) for (text,) in db.execute("SELECT epsilon FROM history"))
-            if recorded != spent:
+            if recorded != spent or not self._parts_add_up(db):
                 self._fail(ValueError, _DAMAGED)
             db.execute("COMMIT")
         self._identity = identity
+
+    def _parts_add_up(self, db: sqlite3.Connection) -> bool:
+        """Return whether each part has the total that was paid for it, and the sum of its own spends."""
+        if db.execute("SELECT count(*) FROM sqlite_master WHERE name = 'parts'").fetchone() == (0,):
+            return True
+        paid = {(0, number): epsilon for number, epsilon in db.execute("SELECT id, epsilon FROM history")}
+        sums: dict[int, Fraction] = {}
+        with self._parsing():
+            for number, part, epsilon in db.execute("SELECT id, part, epsilon FROM part_history"):
+                paid[part, number] = epsilon
+                sums[part] = sums.get(part, Fraction(0)) + _number(epsilon)
+            parts = db.execute("SELECT id, parent, paid_by, total, spent FROM parts").fetchall()
+            return sums.keys() <= {number for number, *_ in parts} and all(
+                paid.get((parent, paid_by)) == total
+                and sums.get(number, Fraction(0)) == _number(spent) <= _number(total)
+                for number, parent, paid_by, total, spent in parts
+            )
 
     @contextmanager
     def _connection(self, mode: str = "rw") -> Iterator[sqlite3.Connection]:
@@ -264,7 +359,7 @@ class FileLedger:
     def _budget(self, db: sqlite3.Connection) -> tuple[str, Fraction]:
         self._refuse_second_name()
         with self._parsing():
-            [(identity, total_text, spent_text)] = db.execute("SELECT identity, total, spent FROM budget")
+            [(identity, total_text, spent_text)] = db.execute(self._statements.balance, self._key)
             total = _number(total_text)
             known_text, spent = self._known  # a long sum parses slowly, and most often nobody else has spent
             if spent_text != known_text:
@@ -311,6 +406,21 @@ class FileLedger:
 
     def _fail(self, kind: type[Exception], what: str, cause: Exception | None = None) -> NoReturn:
         raise kind(f"The budget file {self.path!r} {what}; nothing was released.") from cause
+
+
+class _FilePart(FileLedger):
+    """A part of the budget in a file: a row of its own there, and otherwise the same."""
+
+    _statements = _PART
+
+    def __init__(self, whole: FileLedger, number: int, name: str, total: Fraction) -> None:
+        self.total, self.path, self.part = total, whole.path, name
+        self._identity, self._known, self._row = whole._identity, _NOTHING, number
+
+
+def _part_of(ledger: Ledger, name: str) -> str:
+    """Return the name of a part for messages; a part of a part names both."""
+    return name if ledger.part is None else f"{ledger.part} / {name}"
 
 
 def _resolved(path: str | os.PathLike[str]) -> str:

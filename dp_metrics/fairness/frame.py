@@ -13,12 +13,17 @@ from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.fairness.groups import Groups
 from dp_metrics.fairness.plan import asked_metrics, plan_frame
 from dp_metrics.inputs.epsilon import exact_epsilon
-from dp_metrics.inputs.options import check_choice, check_label, check_neighboring, check_share
+from dp_metrics.inputs.options import (
+    WITHIN_GROUPS,
+    check_choice,
+    check_label,
+    check_neighboring,
+    check_share,
+)
 from dp_metrics.release.release import drawn_by
 
 __all__ = ["WITHIN_GROUPS", "ByGroup", "PrivateMetricFrame"]
 
-WITHIN_GROUPS = "replace_one_within_groups"
 """Neighbouring relation of public membership: a record is replaced by another one of its group."""
 
 

@@ -15,6 +15,7 @@ from dp_metrics.inputs.scalars import as_real, as_whole
 
 __all__ = [
     "NO_WEIGHT",
+    "WITHIN_GROUPS",
     "MultiOutput",
     "check_average",
     "check_choice",
@@ -36,6 +37,9 @@ MultiOutput: TypeAlias = Literal["raw_values", "uniform_average"] | Sequence[flo
 """How several outputs make one number, or "raw_values" for a number each."""
 
 NO_WEIGHT = "Sample weights must contain at least one non-zero number."
+WITHIN_GROUPS = "replace_one_within_groups"
+"""The relation that budgets record where each record stays in its public group."""
+
 _MOST_DIGITS = 17
 _RELATIONS = ("replace_one", "add_or_remove_one")
 _AVERAGES = ("raw_values", "uniform_average")

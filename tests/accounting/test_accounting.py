@@ -211,7 +211,9 @@ def test_overspend_names_asked_spent_total_and_rest_and_records_nothing(make):
     with pytest.raises(PrivacyBudgetError) as refusal:
         accountant.spend(0.5, "second")
     assert str(refusal.value) == (
-        "epsilon=0.5 was asked for, but 0.75 of the total of 1.0 is spent and only 0.25 remains."
+        "epsilon=0.5 was asked for, but 0.75 of the total of 1.0 is spent and only 0.25 remains. "
+        "Nothing was released. Pass a smaller epsilon, or ask for fewer numbers: split(k) divides what "
+        "remains among k releases."
     )
     assert isinstance(refusal.value, ValueError)
     assert accountant.history == before
@@ -329,6 +331,26 @@ def test_interrupted_anywhere_a_spend_is_recorded_whole_or_not_at_all(kind, tmp_
     assert recorded == sorted(recorded)
     assert sum(recorded) > 2  # interrupted after the record too
     assert len(recorded) - sum(recorded) > 10
+
+
+@pytest.mark.parametrize("kind", ["memory", "file"])
+def test_interrupted_anywhere_a_division_is_paid_for_once_and_has_all_its_parts(kind, tmp_path):
+    paid = []
+    for moment in itertools.count():
+        accountant = PrivacyAccountant(1.0, None if kind == "memory" else tmp_path / str(moment))
+        divide = partial(accountant.parallel, 0.75, ["a", "b"])
+        raised = interrupted(divide, moment, "opcode" if kind == "memory" else "line")
+        if _ledgers._LOCK.locked():
+            _ledgers._LOCK.release()
+        paid.append(accountant.spent)
+        assert [part.total for part in divide().values()] == [0.75, 0.75]
+        assert (accountant.spent, len(accountant.history)) == (0.75, 1)
+        if raised is None:
+            break
+        assert raised is KeyboardInterrupt
+    assert paid == sorted(paid)
+    assert {*paid} == {0.0, 0.75}
+    assert paid.count(0.0) > 10
 
 
 # One neighbouring relation: epsilons of two don't add up
