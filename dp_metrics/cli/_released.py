@@ -32,7 +32,7 @@ def show_result(result: PrivateResult, budget: PrivacyAccountant | None, *, as_j
         _print_json(fields, budget)
         return
     records = "" if result.n is None else f"{result.n:,} {'record' if result.n == 1 else 'records'}, "
-    cost = f"(epsilon {result.epsilon!r}, {records}{_words(result.neighboring)}); {_left(budget)}"
+    cost = f"(epsilon {_exact(result.epsilon)}, {records}{_words(result.neighboring)}); {_left(budget)}"
     if isinstance(result.value, float):
         print(f"{result.metric} = {_number(result.value)} {cost}")
     else:
@@ -71,10 +71,14 @@ def show_frame(
         }
         _print_json(fields, budget)
         return
-    print(f"{metric} by group (epsilon {frame.epsilon!r}, {_words(frame.neighboring)}); {_left(budget)}")
+    print(
+        f"{metric} by group (epsilon {_exact(frame.epsilon)}, {_words(frame.neighboring)}); {_left(budget)}"
+    )
     width = max(map(len, map(str, ("overall", *frame.by_group))))
     for group, value in {"overall": frame.overall, **frame.by_group}.items():
-        print(f"  {str(group).ljust(width)}  {_text(value)}")
+        size = (frame.group_sizes or {}).get(group)
+        records = "" if size is None else f"  (about {_number(size)} records)"
+        print(f"  {str(group).ljust(width)}  {_text(value)}{records}")
 
 
 def _print_json(fields: Mapping[str, Any], budget: PrivacyAccountant | None) -> None:
@@ -89,7 +93,11 @@ def _limits(result: PrivateResult) -> Interval | None:
 
 
 def _left(budget: PrivacyAccountant | None) -> str:
-    return "no budget was charged" if budget is None else f"epsilon left {budget.remaining!r}"
+    return "no budget was charged" if budget is None else f"epsilon left {_exact(budget.remaining)}"
+
+
+def _exact(number: float) -> str:
+    return repr(number).removesuffix(".0")
 
 
 def _words(neighboring: str) -> str:

@@ -71,7 +71,7 @@ def _budget(options: argparse.Namespace) -> None:
         ]
         print(json.dumps({**state(budget), "history": spends}, indent=2))
         return
-    print(f"total {budget.total!r}, spent {budget.spent!r}, remaining {budget.remaining!r}")
+    print(f"total {budget.total!r}, spent {budget.spent!r}, left {budget.remaining!r}")
     if not history:
         return
     rows = [_COLUMNS] + [

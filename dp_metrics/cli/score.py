@@ -30,7 +30,7 @@ from dp_metrics.mechanisms import MECHANISMS
 from dp_metrics.metrics import FUNCTIONS, Metric
 from dp_metrics.release.result import PrivateResult
 
-__all__ = ["Asked", "add_score", "release"]
+__all__ = ["Asked", "add_score", "release", "summarising"]
 
 _LARGEST_WHOLE = 2**53
 _SENSITIVE = "sensitive_features"
@@ -64,6 +64,7 @@ class Asked:
 def release(
     asked: Asked,
     records: Predictions,
+    summary: Any,
     accountant: PrivacyAccountant | None,
     progress: Callable[[float], object],
     random_state: Any = None,
@@ -76,6 +77,8 @@ def release(
         What to release.
     records : Predictions
         The file.
+    summary : LossSummary, VarianceSummary, ConfusionSummary, ScoreSummary or None
+        An empty one, which is to hold the records; None: they are needed all at once.
     accountant : PrivacyAccountant or None
         Budget that pays.
     progress : callable
@@ -90,20 +93,16 @@ def release(
         "accountant": accountant,
         "random_state": random_state,
     }
-    no_records = records.no_records()
-    if asked.groups is None and "groups" not in no_records:
-        with refusals():
-            summary = summary_of(asked.row, asked.options, asked.settings, asked.epsilon, no_records)
-        if summary is not None:
-            for chunk in records.chunks(progress):
-                weights = {name: array for name, array in chunk.items() if name == "sample_weight"}
-                with refusals():
-                    summary.update(*(chunk[name] for name in row.data), **weights)
+    if summary is not None:
+        for chunk in records.chunks(progress):
+            weights = {name: array for name, array in chunk.items() if name == "sample_weight"}
             with refusals():
-                released: PrivateResult = summary.released_as(
-                    row, {**row.options, **asked.options, **paid, "return_result": True}
-                )
-            return released
+                summary.update(*(chunk[name] for name in row.data), **weights)
+        with refusals():
+            released: PrivateResult = summary.released_as(
+                row, {**row.options, **asked.options, **paid, "return_result": True}
+            )
+        return released
     columns = records.whole(progress)
     with refusals():
         if asked.groups is None:
@@ -118,6 +117,17 @@ def release(
             group_labels=asked.groups,
             **paid,
         )
+
+
+def summarising(asked: Asked, records: Predictions) -> Any:
+    """Return the empty summary of `release`; what is wrong with an option mostly shows here."""
+    no_records = records.no_records()
+    if asked.groups is not None or "groups" in no_records:
+        return None
+    try:
+        return summary_of(asked.row, asked.options, asked.settings, asked.epsilon, no_records)
+    except (ValueError, TypeError) as error:
+        raise CommandError(str(error)) from None
 
 
 def _wanted(typed: argparse.Namespace, asked: Asked) -> dict[str, Wanted]:
@@ -206,12 +216,13 @@ def _score(typed: argparse.Namespace) -> None:
         import_extra(package, "cli")
     asked = _asked(typed)
     records = open_predictions(typed.predictions, _wanted(typed, asked))
+    summary = summarising(asked, records)
     budget = open_budget(typed.budget, typed.total, asked.epsilon)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", UserWarning)  # the package's own, which tell public things
         with _progress(typed.predictions.name) as progress:
-            released = release(asked, records, budget, progress)
+            released = release(asked, records, summary, budget, progress)
     for warning in caught:
         print("dp-metrics: warning:", " ".join(str(warning.message).split()), file=sys.stderr)
     if isinstance(released, PrivateResult):
