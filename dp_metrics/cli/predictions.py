@@ -28,8 +28,9 @@ Chunk: TypeAlias = dict[str, NDArray[Any]]
 Progress: TypeAlias = Callable[[float], object]
 """Is told which part of the file, from 0 to 1, has been read since it was told last."""
 
-_CSV_BLOCK = 1 << 22  # bytes, and the longest row
+_CSV_BLOCK = 1 << 20  # bytes, and the longest row; the reader looks a few blocks ahead
 _PARQUET_ROWS = 1 << 16
+_PARQUET_BUFFER = 1 << 20  # bytes
 _WHOLE = re.compile(r"[+-]?[0-9]{1,4000}")
 _DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _BOOLEANS = {"True": "1", "False": "0"}  # as pandas writes them
@@ -219,11 +220,13 @@ class _ParquetFile(Predictions):
             )
 
     def _batches(self, progress: Progress) -> Iterator[Any]:
-        with import_extra("pyarrow.parquet", "cli").ParquetFile(self._path) as file:
+        reader = import_extra("pyarrow.parquet", "cli")
+        with reader.ParquetFile(self._path, buffer_size=_PARQUET_BUFFER, pre_buffer=False) as file:
             rows = max(file.metadata.num_rows, 1)
-            for batch in file.iter_batches(_PARQUET_ROWS, columns=self._names):
-                yield batch
-                progress(batch.num_rows / rows)
+            for group in range(file.num_row_groups):  # several at once would be held in memory together
+                for batch in file.iter_batches(_PARQUET_ROWS, row_groups=[group], columns=self._names):
+                    yield batch
+                    progress(batch.num_rows / rows)
 
     def _converted(self, column: Any, name: str, kind: Kind) -> NDArray[Any]:
         if self._pa.types.is_dictionary(column.type):
