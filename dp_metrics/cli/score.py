@@ -7,6 +7,7 @@ bit for the same randomness, as that of the function with the same columns.
 """
 
 import argparse
+import io
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -212,6 +213,9 @@ def _progress(name: str) -> Iterator[Callable[[float], object]]:
 
 
 def _score(typed: argparse.Namespace) -> None:
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # a label that the terminal can't show must not lose a number that is paid for
+        sys.stdout.reconfigure(errors="backslashreplace")
     for package in ("pyarrow", "tqdm"):
         import_extra(package, "cli")
     asked = _asked(typed)

@@ -1,5 +1,6 @@
 """`dp-metrics score`: the numbers of the functions, from files; and nothing spent if they are not right."""
 
+import io
 import json
 import tracemalloc
 import warnings
@@ -456,6 +457,15 @@ def test_what_is_printed_for_groups(tmp_path, capsys):
     document = json.loads(run(capsys, path, *groups, "--json"))
     assert [one["group"] for one in document["by_group"]] == ["f", "m", "x"]
     assert document["overall"] > 0.9
+
+
+def test_labels_that_the_terminal_cannot_show_do_not_lose_a_release(tmp_path, monkeypatch):
+    path = written(tmp_path, {"y": [1, 0] * 500, "p": [1, 0] * 500, "sex": ["f\u00e9", "m"] * 500})
+    out = io.TextIOWrapper(io.BytesIO(), encoding="ascii", errors="strict")
+    monkeypatch.setattr("sys.stdout", out)
+    assert main(["score", str(path), *LABELS, "--sensitive", "sex", "--group-labels", "f\u00e9", "m"]) == 0
+    out.flush()
+    assert b"f\\xe9" in out.buffer.getvalue()
 
 
 def test_limits_are_rounded_away_from_the_value():
