@@ -1,5 +1,7 @@
 """Differentially private drop-in replacements for `sklearn.metrics`; errors and losses need no bounds."""
 
+from importlib.metadata import PackageNotFoundError, version
+
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.analysis.expected_error import ExpectedError, epsilon_for_error, expected_error
 from dp_metrics.exceptions import NoisyReleaseWarning, PrivacyBudgetError, SeededReleaseWarning
@@ -160,3 +162,8 @@ __all__ = [
     "private_variance",
     "private_zero_one_loss",
 ]
+
+try:
+    __version__ = version("dp_metrics")
+except PackageNotFoundError:  # run from its source, not installed
+    __version__ = "unknown"

@@ -178,6 +178,18 @@ class FileLedger:
         self._known = _NOTHING
         self._create_or_continue()
 
+    @classmethod
+    def total_of(cls, path: str | os.PathLike[str]) -> Fraction:
+        """Return the total that an existing file was created with; what else it holds is not yet checked."""
+        ledger = cls.__new__(cls)
+        ledger.path, ledger._identity, ledger._known = _resolved(path), None, _NOTHING
+        with ledger._connection() as db:
+            if ledger._is_empty(db):
+                ledger._fail(ValueError, "is empty: no total was given to it")
+            with ledger._parsing():
+                [(total,)] = db.execute("SELECT total FROM budget")
+                return _number(total)
+
     def refuse_if_forked(self) -> None:
         """Do nothing: with a connection per spend, any process may spend."""
 

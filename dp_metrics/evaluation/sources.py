@@ -29,20 +29,20 @@ Loaded: TypeAlias = tuple[Any, NDArray[Any]]
 
 
 class MissingExtraError(ImportError):
-    """A package of the extras `evaluation` or `vision` is missing or can't be imported."""
+    """A package of one of the extras is missing or can't be imported."""
 
 
 class DatasetError(Exception):
     """A data set is unknown, missing, damaged or not the one that was expected."""
 
 
-def import_extra(name: str) -> Any:
-    """Import a module of the extras `evaluation` or `vision`, or say how to install it."""
+def import_extra(name: str, extra: str = "evaluation") -> Any:
+    """Import a module of one of the extras, or say which one to install."""
     try:
         return importlib.import_module(name)
     except ImportError as error:
         package = name.partition(".")[0]
-        extra = "vision" if package == "torch" else "evaluation"
+        extra = "vision" if package == "torch" else extra
         raise MissingExtraError(
             f'{package} is needed and can\'t be imported; run: pip install "dp_metrics[{extra}]"'
         ) from error

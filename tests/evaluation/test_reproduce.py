@@ -7,8 +7,8 @@ import sys
 import numpy as np
 import pytest
 
-from dp_metrics.evaluation import cli, population, reproduce
-from dp_metrics.evaluation.cli import main
+from dp_metrics.cli.main import main
+from dp_metrics.evaluation import population, reproduce
 from dp_metrics.evaluation.compared import CURVES
 from dp_metrics.evaluation.datasets import DATASETS
 from dp_metrics.evaluation.models import Evaluation
@@ -169,7 +169,7 @@ def test_help_names_the_options(capsys):
         ("report", ("RESULTS",)),
     ):
         with pytest.raises(SystemExit):
-            cli.main([command, "--help"])
+            main([command, "--help"])
         shown = capsys.readouterr().out
         for option in options:
             assert option in shown

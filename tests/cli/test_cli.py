@@ -9,8 +9,9 @@ import sys
 import numpy as np
 import pytest
 
-from dp_metrics.evaluation import cli, figures, reproduce
-from dp_metrics.evaluation.cli import main
+from dp_metrics.cli import _common
+from dp_metrics.cli.main import main
+from dp_metrics.evaluation import figures, reproduce
 from dp_metrics.evaluation.compared import MECHANISM_CURVES
 from dp_metrics.evaluation.datasets import DATASETS
 from dp_metrics.evaluation.sources import DATA_VARIABLE
@@ -66,7 +67,7 @@ def test_prints_a_table_and_writes_a_plot(small, capsys):
         assert [line.split()[0] for line in lines[i + 1 : i + 3]] == ["0.5", "1"]
         assert lines[i + 1].count("needs bounds") == 3
         assert len({len(line) for line in lines[i : i + 3]}) == 1
-    assert f"plot written to {cli._OUTPUT / 'synthetic.png'}" in out
+    assert f"plot written to {_common._OUTPUT / 'synthetic.png'}" in out
     assert (small / "dp-metrics-output" / "synthetic.png").stat().st_size > 10_000
     assert "training on synthetic" in shown.err
 
@@ -148,7 +149,7 @@ class TestFailures:
         def refuse(dir):
             raise PermissionError(13, "Permission denied")
 
-        monkeypatch.setattr(cli.tempfile, "TemporaryFile", refuse)  # root may write anywhere
+        monkeypatch.setattr(_common.tempfile, "TemporaryFile", refuse)  # root may write anywhere
         assert "output folder here: Permission denied" in failure(capsys, "--output", "here")
 
     @pytest.mark.parametrize("argv", [["--colour"], ["--epsilon"], ["--output"]])
@@ -184,7 +185,7 @@ def test_interrupt_is_quiet(small, capsys, monkeypatch):
 def test_help_is_light(tmp_path):
     code = (
         "import sys\n"
-        "from dp_metrics.evaluation.cli import main\n"
+        "from dp_metrics.cli.main import main\n"
         "try:\n"
         "    main(['evaluate', '--help'])\n"
         "except SystemExit as stop:\n"
@@ -204,9 +205,9 @@ def test_help_is_light(tmp_path):
 def test_reader_that_goes_away(tmp_path):
     code = (
         "import dataclasses, sys, numpy as np\n"
-        "from dp_metrics.evaluation import cli\n"
-        "cli._evaluate = lambda options: print('x' * 10**6, flush=True)\n"
-        "sys.exit(cli.main(['evaluate']))"
+        "from dp_metrics.cli import evaluate, main\n"
+        "evaluate._evaluate = lambda options: print('x' * 10**6, flush=True)\n"
+        "sys.exit(main.main(['evaluate']))"
     )
     with subprocess.Popen(
         [sys.executable, "-c", code], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE
@@ -220,7 +221,7 @@ def test_reader_that_goes_away(tmp_path):
 @pytest.mark.slow
 def test_embedded_data_end_to_end(tmp_path):
     shown = subprocess.run(
-        [sys.executable, "-m", "dp_metrics.evaluation.cli", "evaluate", "--json", "--output", str(tmp_path)],
+        [sys.executable, "-m", "dp_metrics.cli.main", "evaluate", "--json", "--output", str(tmp_path)],
         check=True,
         cwd=tmp_path,
         capture_output=True,

@@ -1,0 +1,1 @@
+"""The command line `dp-metrics`: a module for each command or two."""

@@ -1,0 +1,65 @@
+"""Public options of a metric, as they are typed."""
+
+import ast
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from dp_metrics.cli._common import CommandError
+from dp_metrics.cli.metrics import OF_RECORDS
+from dp_metrics.metrics import Metric
+
+__all__ = ["group_labels", "options_of"]
+
+_STRUCTURED = ("[", "(", "{", '"', "'")
+
+
+def options_of(row: Metric, typed: Sequence[str]) -> dict[str, Any]:
+    """Return the options of a metric that were typed as name=value.
+
+    Parameters
+    ----------
+    row : Metric
+        The metric, which says what there is.
+    typed : sequence of str
+        A value is JSON, or a Python literal, or else text as it stands.
+    """
+    known = [name for name in row.options if name not in OF_RECORDS]
+    options: dict[str, Any] = {}
+    for one in typed:
+        name, separator, value = one.partition("=")
+        if not separator:
+            raise CommandError(f"--option takes NAME=VALUE, not {one!r}")
+        if name in OF_RECORDS:
+            raise CommandError(f"{name} is a column: pass --{name.replace('_', '-')} COL")
+        if name not in known:
+            there = f"it takes {', '.join(known)}" if known else "it takes none"
+            raise CommandError(f"{row.name} takes no option {name!r}; {there}")
+        if name in options:
+            raise CommandError(f"--option {name} is given twice")
+        options[name] = _value(value, f"--option {name}")
+    if missing := [name for name in row.required if name not in options]:
+        needed = " ".join(f"--option {name}=VALUE" for name in missing)
+        raise CommandError(f"{row.name} needs {needed}")
+    return options
+
+
+def group_labels(typed: Sequence[str]) -> list[Any]:
+    """Return the labels of groups: the words that were typed, or the only one if it is a list."""
+    values = [_value(one, "--group-labels") for one in typed]
+    if len(values) == 1 and isinstance(values[0], list | tuple):
+        return list(values[0])
+    if any(isinstance(value, str) for value in values):
+        return [value if isinstance(value, str) else text for value, text in zip(values, typed, strict=True)]
+    return values
+
+
+def _value(text: str, name: str) -> Any:
+    for read in (json.loads, ast.literal_eval):
+        try:
+            return read(text.strip())
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            continue
+    if text.strip().startswith(_STRUCTURED):
+        raise CommandError(f"{name}: {text!r} is neither JSON nor a Python literal")
+    return text

@@ -1,0 +1,82 @@
+"""Summaries for the metrics that can be read in chunks, with the bits of a call with all records."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dp_metrics.inputs.floats import MAX_FLOAT
+from dp_metrics.mechanisms import Geometric
+from dp_metrics.metrics import FUNCTIONS, Metric
+from dp_metrics.release.release import COUNT_SHARE, Release
+from dp_metrics.streaming.scores import ScoreSummary
+from dp_metrics.streaming.summaries import CAPACITY, LossSummary, VarianceSummary
+from dp_metrics.streaming.tables import ConfusionSummary
+
+__all__ = ["summary_of"]
+
+_MANY_RECORDS = 1 << 40
+
+
+def summary_of(
+    row: Metric,
+    options: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    epsilon: float,
+    no_records: Mapping[str, NDArray[Any]],
+) -> Any:
+    """Return a summary of no records, or None where the metric needs them all at once.
+
+    What is wrong with an option shows here, before the file is read.
+
+    Parameters
+    ----------
+    row : Metric
+        The metric.
+    options, settings : mapping
+        The public options that were given; mechanism, neighbouring relation and label.
+    epsilon : float
+        Of the release: it tells how many ranks a summary must keep.
+    no_records : mapping
+        Arrays without records.
+    """
+    data = [no_records[name] for name in row.data]
+    if row.is_confusion:
+        with np.errstate(all="ignore"):
+            row.planned(data, options, private_n=True)
+        return ConfusionSummary(options.get("labels")).update(*data)
+    if row.is_score_table:
+        row.planned(data, options, private_n=True)
+        own = {name: options.get(name) for name in ("labels", "pos_label", "edges")}
+        return ScoreSummary(**own).update(*data)
+    if not (row.is_mean_loss or row.is_variance):
+        return None
+    asked = row.settings(epsilon=epsilon, **settings, options=options)
+    # two stages need all values of a variance, and a summary has but its capacity of them
+    if row.is_variance and settings.get("mechanism", row.mechanism) == "adaptive":
+        return None
+    plan = row.planned(data, options, private_n=True)
+    if len(plan.queries) > 1 or options.get("multioutput") == "raw_values":
+        return None
+    query: Any = plan.queries[0]
+    if row.is_variance:
+        cap = None if query.bounds is None else (query.bounds[1] - query.bounds[0]) ** 2 / 4
+        return VarianceSummary(bounds=options.get("bounds"), capacity=_capacity(asked, cap)).update(*data)
+    capacity = _capacity(asked, query.record_loss.cap)
+    return LossSummary(FUNCTIONS[row.name], capacity=capacity, **options).update(*data)
+
+
+def _capacity(asked: Release, cap: float | None) -> int:
+    """Return how many ranks a release can use, however many records there are."""
+    if asked.private_n and isinstance(asked.mechanism, Geometric):
+        return CAPACITY  # noisy sums
+    n = None if asked.private_n else _MANY_RECORDS
+    rule, output_range = asked.mechanism, (0.0, MAX_FLOAT if cap is None else cap)
+    # a private number of records has a share of epsilon; too many ranks cost nothing but memory
+    epsilon = asked.epsilon * (1 - COUNT_SHARE)
+    ranks = [
+        rule.count_ranks(epsilon, n=n, monotonic=is_monotonic, output_range=output_range)
+        for is_monotonic in (False, True)
+    ]
+    return max(CAPACITY, *ranks, rule.count_extremes(epsilon, n=n, are_widths=False))

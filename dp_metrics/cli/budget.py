@@ -1,0 +1,109 @@
+"""`dp-metrics budget`: what is spent of a budget and what is left; and budgets for `dp-metrics score`."""
+
+import argparse
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from dp_metrics.accounting import PrivacyAccountant
+from dp_metrics.accounting.ledgers import FileLedger
+from dp_metrics.cli._common import CommandError, Refused, add_json
+
+__all__ = ["add_budget", "open_budget", "refusals", "state"]
+
+_COLUMNS = ("time (UTC)", "epsilon", "label", "mechanism", "neighbours")
+
+
+@contextmanager
+def refusals() -> Iterator[None]:
+    """Turn what the package raises into one clear line; such an error comes before the spend."""
+    try:
+        yield
+    except (ValueError, TypeError, RuntimeError) as error:
+        raise Refused(str(error)) from None
+
+
+def open_budget(path: Path | None, total: float | None, epsilon: float) -> PrivacyAccountant | None:
+    """Return the budget in a file, created only if a total says so, if it has this much left."""
+    if path is None:
+        if total is not None:
+            raise CommandError("--total needs --budget, the file that keeps what is spent")
+        return None
+    if total is None and not path.exists():
+        raise CommandError(f"there is no budget file {path}; to create it, pass --total T as well")
+    with refusals():
+        if total is not None and not path.exists():
+            PrivacyAccountant(total).require(epsilon)  # no file for a budget that can't pay
+        budget = PrivacyAccountant(FileLedger.total_of(path) if total is None else total, path)
+        budget.require(epsilon)
+    return budget
+
+
+def state(budget: PrivacyAccountant) -> dict[str, Any]:
+    """Return what is spent and what is left."""
+    return {
+        "path": budget.path,
+        "total": budget.total,
+        "spent": budget.spent,
+        "remaining": budget.remaining,
+    }
+
+
+def _budget(options: argparse.Namespace) -> None:
+    path: Path = options.file
+    if not path.is_file():
+        raise CommandError(f"there is no budget file {path}")
+    with refusals():
+        budget = PrivacyAccountant(FileLedger.total_of(path), path)
+        history = budget.history
+    if options.json:
+        spends = [
+            {
+                "time": spend.time.isoformat(),
+                "label": spend.label,
+                "epsilon": spend.epsilon,
+                "mechanism": spend.mechanism,
+                "neighboring": spend.neighboring,
+            }
+            for spend in history
+        ]
+        print(json.dumps({**state(budget), "history": spends}, indent=2))
+        return
+    print(f"total {budget.total!r}, spent {budget.spent!r}, left {budget.remaining!r}")
+    if not history:
+        return
+    rows = [_COLUMNS] + [
+        (
+            f"{spend.time:%Y-%m-%d %H:%M:%S}",
+            repr(spend.epsilon),
+            _one_line(spend.label),
+            spend.mechanism or "",
+            spend.neighboring.replace("_", " "),
+        )
+        for spend in history
+    ]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    print()
+    for row in rows:
+        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        print("  ".join(cells).rstrip())
+
+
+def _one_line(label: str) -> str:
+    return "".join(letter if letter.isprintable() else " " for letter in label)
+
+
+def add_budget(commands: Any) -> None:
+    """Add the command."""
+    parser = commands.add_parser(
+        "budget",
+        help="show what is spent of a budget, and what is left",
+        description="Show the total of a budget file, what is spent and for what, and what is left.",
+    )
+    parser.add_argument(
+        "file", type=Path, metavar="FILE", help="budget file, as --budget of `score` names it"
+    )
+    add_json(parser)
+    parser.set_defaults(run=_budget)

@@ -1,0 +1,70 @@
+"""`dp-metrics metrics`: what can be asked for."""
+
+import argparse
+import inspect
+import json
+from collections.abc import Callable
+from typing import Any
+
+import dp_metrics
+from dp_metrics.cli._common import CommandError, add_json
+from dp_metrics.metrics import FUNCTIONS, METRICS, Metric, metric_of
+
+__all__ = ["OF_RECORDS", "add_metrics", "find_metric", "parameters"]
+
+OF_RECORDS = ("sample_weight", "groups")
+"""Options that are columns: a value per record."""
+
+
+def find_metric(name: str) -> Metric:
+    """Return the row of a metric by one of its public names."""
+    function = getattr(dp_metrics, name, None) if name in dp_metrics.__all__ else None
+    row = metric_of(function) if function is not None else None
+    if row is None:
+        raise CommandError(f"there is no metric {name!r}; `dp-metrics metrics` lists them")
+    return row
+
+
+def parameters(row: Metric) -> set[str]:
+    """Return the arguments that the function of a metric takes."""
+    function: Callable[..., Any] = FUNCTIONS[row.name]
+    return set(inspect.signature(function).parameters)
+
+
+def _described(row: Metric) -> dict[str, Any]:
+    public = {name: value for name, value in row.options.items() if name not in OF_RECORDS}
+    return {
+        "name": row.name,
+        "twin": row.twin or None,
+        "summary": (inspect.getdoc(FUNCTIONS[row.name]) or "").partition("\n")[0],
+        "data": list(row.data),
+        "options": public,
+        "required": list(row.required),
+    }
+
+
+def _metrics(options: argparse.Namespace) -> None:
+    described = [_described(row) for row in METRICS.values()]
+    if options.json:
+        print(json.dumps(described, indent=2))
+        return
+    for one in described:
+        twin = f", for {one['twin']}" if one["twin"] else ""
+        print(f"{one['name']}{twin}\n    {one['summary']}")
+        named = [
+            f"{name} (required)" if name in one["required"] else f"{name}={default!r}"
+            for name, default in one["options"].items()
+        ]
+        if named:
+            print(f"    options: {', '.join(named)}")
+
+
+def add_metrics(commands: Any) -> None:
+    """Add the command."""
+    parser = commands.add_parser(
+        "metrics",
+        help="list the metrics that `score` can release, and their options",
+        description="List every metric: its name, the function that it stands for, and its public options.",
+    )
+    add_json(parser)
+    parser.set_defaults(run=_metrics)

@@ -1,0 +1,294 @@
+"""The columns of a CSV or Parquet file, in chunks of rows, or all at once.
+
+How a cell is read follows from the role of its column and from public options, never from other cells: a
+column whose type is guessed from what it holds would let one record change how all others are read. Messages
+name columns, which are public, but no cell and no row. No row is dropped: a blank line is a missing value.
+"""
+
+import csv
+import io
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import Enum, auto
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dp_metrics.cli._common import CommandError, Refused
+from dp_metrics.evaluation.sources import import_extra
+
+__all__ = ["Kind", "Predictions", "Wanted", "open_predictions"]
+
+Chunk: TypeAlias = dict[str, NDArray[Any]]
+Progress: TypeAlias = Callable[[float], object]
+"""Is told which part of the file, from 0 to 1, has been read since it was told last."""
+
+_CSV_BLOCK = 1 << 20  # bytes, and the longest row; the reader looks a few blocks ahead
+_PARQUET_ROWS = 1 << 16
+_PARQUET_BUFFER = 1 << 20  # bytes
+_WHOLE = re.compile(r"[+-]?[0-9]{1,4000}")
+_DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_BOOLEANS = {"True": "1", "False": "0"}  # as pandas writes them
+
+
+class Kind(Enum):
+    """How the cells of a column are read."""
+
+    NUMBER = auto()
+    TEXT = auto()
+    NAME = auto()  # a label or an id, which may be either: 1 and 1.0 are one, and so are True and 1
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Columns that make one argument of a metric: an array with one dimension if there is one column."""
+
+    columns: Sequence[str]
+    kind: Kind
+
+
+class Predictions:
+    """A file of records, of which each chunk is a dict of arrays.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    wanted : mapping of str to Wanted
+        The columns of each argument.
+    """
+
+    def __init__(self, path: Path, wanted: Mapping[str, Wanted]) -> None:
+        self._path, self._wanted = path, wanted
+        self._pa: Any = import_extra("pyarrow", "cli")
+        names = [name for each in wanted.values() for name in each.columns]
+        self._names = list(dict.fromkeys(names))
+        with self._reading():
+            self._types = self._read_types()
+
+    def chunks(self, progress: Progress) -> Iterator[Chunk]:
+        """Yield the records in chunks; the last one has come only if the whole file could be read."""
+        with self._reading():
+            for batch in self._batches(progress):
+                yield self._arrays({name: batch.column(name) for name in self._names})
+
+    def whole(self, progress: Progress) -> Chunk:
+        """Return all records."""
+        chunks = [self.no_records(), *self.chunks(progress)]
+        # an array without records could have another type than the rest
+        chunks = [chunk for chunk in chunks if all(map(len, chunk.values()))] or chunks
+        return {name: np.concatenate([chunk[name] for chunk in chunks]) for name in self._wanted}
+
+    def no_records(self) -> Chunk:
+        """Return a chunk without records."""
+        return self._arrays({name: self._pa.array([], self._types[name]) for name in self._names})
+
+    def _read_types(self) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def _batches(self, progress: Progress) -> Iterator[Any]:
+        raise NotImplementedError
+
+    def _find(self, there: Sequence[str]) -> None:
+        """Raise unless each column is there once; those that are there may be a record, so are not listed."""
+        for name in self._names:
+            if there.count(name) != 1:
+                number = "no column" if name not in there else "more than one column"
+                raise CommandError(f"{self._path} has {number} {name!r}")
+
+    def _arrays(self, columns: dict[str, Any]) -> Chunk:
+        chunk = {}
+        for argument, wanted in self._wanted.items():
+            arrays = [self._array(columns[name], name, wanted.kind) for name in wanted.columns]
+            chunk[argument] = arrays[0] if len(arrays) == 1 else np.column_stack(arrays)
+        return chunk
+
+    def _array(self, column: Any, name: str, kind: Kind) -> NDArray[Any]:
+        if column.null_count:
+            raise Refused(f"column {name!r}: a value is missing; nothing was spent")
+        return self._converted(column, name, kind)
+
+    def _converted(self, column: Any, name: str, kind: Kind) -> NDArray[Any]:
+        raise NotImplementedError
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        try:
+            yield
+        except (self._pa.ArrowException, UnicodeError, csv.Error, EOFError, OSError) as error:
+            if isinstance(error, FileNotFoundError | PermissionError | IsADirectoryError):
+                raise
+            # the message of the reader quotes the row
+            raise Refused(
+                f"{self._path} can't be read: it is damaged or cut off, or a row does not have as many cells "
+                "as the header; nothing was spent"
+            ) from None
+
+
+class _CsvFile(Predictions):
+    """A CSV file: UTF-8, with commas and one line of column names."""
+
+    def _read_types(self) -> dict[str, Any]:
+        with self._path.open(newline="", encoding="utf-8-sig") as file:
+            self._find(next(csv.reader(file), []))
+        return dict.fromkeys(self._names, self._pa.string())
+
+    def _batches(self, progress: Progress) -> Iterator[Any]:
+        reader = import_extra("pyarrow.csv", "cli")
+        with _Watched(self._path, progress) as file:
+            yield from reader.open_csv(
+                file,
+                read_options=reader.ReadOptions(block_size=_CSV_BLOCK),
+                # a blank line is a record that is missing: to ignore it would change their number
+                parse_options=reader.ParseOptions(newlines_in_values=True, ignore_empty_lines=False),
+                convert_options=reader.ConvertOptions(
+                    include_columns=self._names,
+                    column_types=self._types,
+                    null_values=[""],
+                    strings_can_be_null=True,
+                ),
+            )
+            if file.is_cut_off:
+                raise Refused(
+                    f"{self._path} does not end with a line break, or has an odd number of quotation marks: "
+                    "it may be cut off; nothing was spent"
+                )
+
+    def _converted(self, column: Any, name: str, kind: Kind) -> NDArray[Any]:
+        if kind is Kind.TEXT:
+            return np.asarray(column.to_numpy(zero_copy_only=False), dtype=object)
+        compute = import_extra("pyarrow.compute", "cli")
+        trimmed = compute.utf8_trim_whitespace(column)
+        if kind is Kind.NUMBER:
+            return self._numbers(trimmed, name)
+        coded = trimmed.dictionary_encode()
+        known = [_name(text) for text in coded.dictionary.to_pylist()]
+        if any(isinstance(one, float) and math.isnan(one) for one in known):
+            raise Refused(f"column {name!r}: a value is missing; nothing was spent")
+        spelled = np.empty(len(known), dtype=object)
+        spelled[:] = known
+        codes: NDArray[np.intp] = coded.indices.to_numpy(zero_copy_only=False).astype(np.intp)
+        return spelled[codes]
+
+    def _numbers(self, trimmed: Any, name: str) -> NDArray[Any]:
+        compute, pa = import_extra("pyarrow.compute", "cli"), self._pa
+        try:
+            numbers = compute.cast(trimmed, pa.float64())
+        except pa.ArrowInvalid:
+            numbers = None
+        if numbers is None:
+            for text, number in _BOOLEANS.items():
+                trimmed = compute.if_else(compute.equal(trimmed, text), number, trimmed)
+            try:
+                numbers = compute.cast(trimmed, pa.float64())
+            except pa.ArrowInvalid:
+                raise Refused(
+                    f"column {name!r} holds something that is no number; nothing was spent (for labels that "
+                    "are text, pass --option labels=[...])"
+                ) from None
+        return np.asarray(numbers.to_numpy(zero_copy_only=False))
+
+
+class _ParquetFile(Predictions):
+    """A Parquet file, whose columns have types."""
+
+    def _read_types(self) -> dict[str, Any]:
+        schema = import_extra("pyarrow.parquet", "cli").read_schema(self._path)
+        self._find(schema.names)
+        types = {name: schema.field(name).type for name in self._names}
+        for wanted in self._wanted.values():
+            for name in wanted.columns:
+                self._check_type(name, types[name], wanted.kind)
+        return types
+
+    def _check_type(self, name: str, kind_there: Any, kind: Kind) -> None:
+        of = self._pa.types
+        there = kind_there.value_type if of.is_dictionary(kind_there) else kind_there
+        is_number = of.is_floating(there) or of.is_integer(there) or of.is_boolean(there)
+        is_text = of.is_string(there) or of.is_large_string(there)
+        if not (is_number or is_text):
+            raise CommandError(f"column {name!r} holds {there}: numbers or text are needed")
+        if is_text and kind is Kind.NUMBER:
+            raise CommandError(
+                f"column {name!r} holds text: numbers are needed (for labels that are text, pass "
+                "--option labels=[...])"
+            )
+
+    def _batches(self, progress: Progress) -> Iterator[Any]:
+        reader = import_extra("pyarrow.parquet", "cli")
+        with reader.ParquetFile(self._path, buffer_size=_PARQUET_BUFFER, pre_buffer=False) as file:
+            rows = max(file.metadata.num_rows, 1)
+            for group in range(file.num_row_groups):  # several at once would be held in memory together
+                for batch in file.iter_batches(_PARQUET_ROWS, row_groups=[group], columns=self._names):
+                    yield batch
+                    progress(batch.num_rows / rows)
+
+    def _converted(self, column: Any, name: str, kind: Kind) -> NDArray[Any]:
+        if self._pa.types.is_dictionary(column.type):
+            column = column.dictionary_decode()
+        return np.asarray(column.to_numpy(zero_copy_only=False))
+
+
+_SUFFIXES: Mapping[str, type[Predictions]] = {
+    ".csv": _CsvFile,
+    ".parquet": _ParquetFile,
+    ".pq": _ParquetFile,
+}
+
+
+def open_predictions(path: Path, wanted: Mapping[str, Wanted]) -> Predictions:
+    """Return a file of which nothing but its column names, and their types, has been looked at."""
+    if path.suffix.lower() not in _SUFFIXES:
+        raise CommandError(f"{path} is no file of a known kind: {', '.join(_SUFFIXES)}")
+    if not path.is_file():
+        raise CommandError(f"there is no file {path}")
+    return _SUFFIXES[path.suffix.lower()](path, wanted)
+
+
+class _Watched(io.RawIOBase):
+    """The bytes of a file, which tells whether it ended in the middle of a row."""
+
+    def __init__(self, path: Path, progress: Progress) -> None:
+        super().__init__()
+        self._file, self._size, self._progress = path.open("rb"), max(path.stat().st_size, 1), progress
+        self._last, self._quotes = b"", 0
+
+    @property
+    def is_cut_off(self) -> bool:
+        """Whether the last row is not whole, as far as that can be seen."""
+        return self._last not in (b"\n", b"\r") or self._quotes % 2 == 1
+
+    def read(self, size: int | None = -1) -> bytes:
+        """Return the next bytes."""
+        block = self._file.read(-1 if size is None else size)
+        self._last = block[-1:] or self._last
+        self._quotes += block.count(b'"')
+        self._progress(len(block) / self._size)
+        return block
+
+    def readable(self) -> bool:
+        """Return that it is."""
+        return True
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+        super().close()
+
+
+def _name(text: str) -> Any:
+    """Return a label or id so that what is equal as a number is equal; a fraction becomes a number."""
+    text = _BOOLEANS.get(text, text)
+    if _WHOLE.fullmatch(text):
+        return str(int(text))
+    if text.lower() == "nan":
+        return math.nan
+    number = float(text) if _DECIMAL.fullmatch(text) else math.nan
+    if not math.isfinite(number):
+        return text
+    return str(int(number)) if number.is_integer() else number

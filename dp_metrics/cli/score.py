@@ -1,0 +1,279 @@
+"""`dp-metrics score`: one private number about a file of predictions.
+
+The order is that of every release: what is public is checked first (options, column names, the budget), then
+the whole file is read and checked, then epsilon is spent, then the number is drawn. A metric that a summary
+knows is summarised chunk by chunk, in bounded memory; any other is read whole. The result is the same, to the
+bit for the same randomness, as that of the function with the same columns.
+"""
+
+import argparse
+import io
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from dp_metrics.accounting import PrivacyAccountant
+from dp_metrics.cli._common import CommandError, add_json, epsilon
+from dp_metrics.cli._options import group_labels, options_of
+from dp_metrics.cli._released import show_frame, show_result
+from dp_metrics.cli._streamed import summary_of
+from dp_metrics.cli.budget import open_budget, refusals
+from dp_metrics.cli.metrics import find_metric, parameters
+from dp_metrics.cli.predictions import Kind, Predictions, Wanted, open_predictions
+from dp_metrics.evaluation.sources import import_extra
+from dp_metrics.fairness.frame import PrivateMetricFrame
+from dp_metrics.mechanisms import MECHANISMS
+from dp_metrics.metrics import FUNCTIONS, Metric
+from dp_metrics.release.result import PrivateResult
+
+__all__ = ["Asked", "add_score", "release", "summarising"]
+
+_LARGEST_WHOLE = 2**53
+_SENSITIVE = "sensitive_features"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is asked for, all of it public.
+
+    Parameters
+    ----------
+    row : Metric
+        The metric.
+    epsilon : float
+        What it may cost.
+    options : dict
+        Public options of the metric.
+    settings : dict
+        Mechanism, neighbouring relation and label, where they were given.
+    groups : list or None
+        The labels of the sensitive column; None: no frame by group.
+    """
+
+    row: Metric
+    epsilon: float
+    options: dict[str, Any]
+    settings: dict[str, Any]
+    groups: list[Any] | None = None
+
+
+def release(
+    asked: Asked,
+    records: Predictions,
+    summary: Any,
+    accountant: PrivacyAccountant | None,
+    progress: Callable[[float], object],
+    random_state: Any = None,
+) -> PrivateResult | PrivateMetricFrame:
+    """Read and check all records, spend, and draw.
+
+    Parameters
+    ----------
+    asked : Asked
+        What to release.
+    records : Predictions
+        The file.
+    summary : LossSummary, VarianceSummary, ConfusionSummary, ScoreSummary or None
+        An empty one, which is to hold the records; None: they are needed all at once.
+    accountant : PrivacyAccountant or None
+        Budget that pays.
+    progress : callable
+        Is told which part of the file has been read.
+    random_state : None, int, RandomState or Generator
+        For tests: anything but None is not private.
+    """
+    row = asked.row
+    paid = {
+        **asked.settings,
+        "epsilon": asked.epsilon,
+        "accountant": accountant,
+        "random_state": random_state,
+    }
+    if summary is not None:
+        for chunk in records.chunks(progress):
+            weights = {name: array for name, array in chunk.items() if name == "sample_weight"}
+            with refusals():
+                summary.update(*(chunk[name] for name in row.data), **weights)
+        with refusals():
+            released: PrivateResult = summary.released_as(
+                row, {**row.options, **asked.options, **paid, "return_result": True}
+            )
+        return released
+    columns = records.whole(progress)
+    with refusals():
+        if asked.groups is None:
+            one: PrivateResult = FUNCTIONS[row.name](**columns, **asked.options, **paid, return_result=True)
+            return one
+        chosen = {name: paid.pop(name) for name in ("mechanism",) if name in paid}
+        return PrivateMetricFrame(
+            metrics=partial(FUNCTIONS[row.name], **asked.options, **chosen),
+            y_true=columns[row.data[0]],
+            y_pred=columns[row.data[1]],
+            sensitive_features=columns[_SENSITIVE],
+            group_labels=asked.groups,
+            **paid,
+        )
+
+
+def summarising(asked: Asked, records: Predictions) -> Any:
+    """Return the empty summary of `release`; what is wrong with an option mostly shows here."""
+    no_records = records.no_records()
+    if asked.groups is not None or "groups" in no_records:
+        return None
+    try:
+        return summary_of(asked.row, asked.options, asked.settings, asked.epsilon, no_records)
+    except (ValueError, TypeError) as error:
+        raise CommandError(str(error)) from None
+
+
+def _wanted(typed: argparse.Namespace, asked: Asked) -> dict[str, Wanted]:
+    """Return the columns of each argument, and how they are read."""
+    row = asked.row
+    given: tuple[tuple[str, list[str] | None], ...] = (("--y-true", typed.y_true), ("--y-pred", typed.y_pred))
+    unused: tuple[tuple[str, list[str] | None], ...] = (("--column", typed.column),)
+    if len(row.data) == 1:
+        given, unused = unused, given
+    for option, columns in unused:
+        if columns:
+            raise CommandError(f"{row.name} takes no {option}, but {' and '.join(name for name, _ in given)}")
+    wanted = {}
+    for argument, (option, columns) in zip(row.data, given, strict=True):
+        if not columns:
+            raise CommandError(f"{row.name} needs {option}, the column of {argument}")
+        wanted[argument] = Wanted(columns, _kind(row, argument, asked.options))
+    for argument, column in (("sample_weight", typed.sample_weight), ("groups", typed.groups)):
+        if column is None:
+            continue
+        option = f"--{argument.replace('_', '-')}"
+        if asked.groups is not None:
+            raise CommandError(f"--sensitive and {option} can't be used together")
+        if argument not in row.options:
+            because = f": {row.refused[argument]}" if argument in row.refused else ""
+            raise CommandError(f"{row.name} takes no {option}{because}")
+        wanted[argument] = Wanted([column], Kind.NUMBER if argument == "sample_weight" else Kind.NAME)
+    if asked.groups is not None:
+        wanted[_SENSITIVE] = Wanted([typed.sensitive], _kind_of_labels(asked.groups, "--group-labels"))
+    return wanted
+
+
+def _kind(row: Metric, argument: str, options: Mapping[str, Any]) -> Kind:
+    """Return how a column is read, which follows from the metric and from public labels alone."""
+    holds_labels = row.predicts_labels or ("labels" in row.options and argument == row.data[0])
+    if not holds_labels:
+        return Kind.NUMBER
+    if "labels" not in row.options:
+        return Kind.NAME
+    return _kind_of_labels(options.get("labels"), "labels")
+
+
+def _kind_of_labels(labels: Any, name: str) -> Kind:
+    known = labels if isinstance(labels, list | tuple) else []
+    if any(isinstance(label, str) for label in known):
+        return Kind.TEXT
+    if any(isinstance(label, int | float) and abs(label) >= _LARGEST_WHOLE for label in known):
+        raise CommandError(f"{name}: write numbers as large as these in quotation marks, as text")
+    return Kind.NUMBER
+
+
+def _asked(typed: argparse.Namespace) -> Asked:
+    row = find_metric(typed.metric)
+    takes = parameters(row)
+    settings: dict[str, Any] = {}
+    for name in ("mechanism", "neighboring", "label"):
+        value = getattr(typed, name)
+        if value is None:
+            continue
+        if name not in takes:
+            raise CommandError(f"{row.name} takes no --{name}")
+        settings[name] = value
+    if (typed.sensitive is None) != (typed.group_labels is None):
+        raise CommandError(
+            "--sensitive and --group-labels belong together: the labels of groups are public, and never read "
+            "from the data"
+        )
+    groups = None if typed.sensitive is None else group_labels(typed.group_labels)
+    if groups is not None and len(row.data) == 1:
+        raise CommandError(f"{row.name} takes no --sensitive: it needs a metric of --y-true and --y-pred")
+    return Asked(row, typed.epsilon, options_of(row, typed.option), settings, groups)
+
+
+@contextmanager
+def _progress(name: str) -> Iterator[Callable[[float], object]]:
+    """Show which part of the file has been read; the number of rows may be private, so it is not shown."""
+    tqdm = import_extra("tqdm", "cli").tqdm
+    form = "{desc}: {percentage:3.0f}%|{bar}| {elapsed}<{remaining}"
+    # on a terminal only
+    with tqdm(total=1.0, desc=name, bar_format=form, file=sys.stderr, disable=None, leave=False) as bar:
+        yield bar.update
+
+
+def _score(typed: argparse.Namespace) -> None:
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # a label that the terminal can't show must not lose a number that is paid for
+        sys.stdout.reconfigure(errors="backslashreplace")
+    for package in ("pyarrow", "tqdm"):
+        import_extra(package, "cli")
+    asked = _asked(typed)
+    records = open_predictions(typed.predictions, _wanted(typed, asked))
+    summary = summarising(asked, records)
+    budget = open_budget(typed.budget, typed.total, asked.epsilon)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("always", UserWarning)  # the package's own, which tell public things
+        with _progress(typed.predictions.name) as progress:
+            released = release(asked, records, summary, budget, progress)
+    for warning in caught:
+        print("dp-metrics: warning:", " ".join(str(warning.message).split()), file=sys.stderr)
+    if isinstance(released, PrivateResult):
+        show_result(released, budget, as_json=typed.json)
+    else:
+        show_frame(released, asked.row.name, asked.settings.get("label"), budget, as_json=typed.json)
+
+
+def add_score(commands: Any) -> None:
+    """Add the command."""
+    parser = commands.add_parser(
+        "score",
+        help="release a private metric of your own predictions, from a CSV or Parquet file",
+        description="Release one metric of a file of predictions with epsilon-differential privacy. The "
+        "whole file is checked first, then epsilon is spent, then the number is drawn: exit code 1, with "
+        "nothing spent, if the data or the budget refuse it, 2 if it can't be done as it was asked for.",
+    )
+    columns: dict[str, Any] = {"nargs": "+", "metavar": "COL"}
+    parser.add_argument("predictions", type=Path, metavar="PREDICTIONS", help="file: .csv, .parquet or .pq")
+    parser.add_argument("--metric", required=True, metavar="NAME", help="`dp-metrics metrics` lists them")
+    parser.add_argument("--y-true", **columns, help="column of the true values or labels, or one per output")
+    names = ("--y-pred", "--y-proba", "--y-prob", "--y-score")
+    parser.add_argument(
+        *names, **columns, dest="y_pred", help="column of the predictions, or one per label or output"
+    )
+    one = "column of a metric of one column, such as private_mean"
+    parser.add_argument("--column", **columns, help=one)
+    parser.add_argument(
+        "--epsilon", type=epsilon, required=True, metavar="E", help="privacy parameter: what it costs"
+    )
+    parser.add_argument("--budget", type=Path, metavar="FILE", help="budget file that pays for it")
+    total = "total of the budget, which creates the file if there is none; else it must be the same"
+    parser.add_argument("--total", type=epsilon, metavar="T", help=total)
+    option = 'public option of the metric, such as bounds=[0,100], average=macro or labels=["no","yes"]'
+    parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help=option)
+    weight = "column of public weights, where the metric takes them"
+    parser.add_argument("--sample-weight", metavar="COL", help=weight)
+    groups = "column of person ids: protects people with several records"
+    parser.add_argument("--groups", metavar="COL", help=groups)
+    parser.add_argument("--sensitive", metavar="COL", help="column of groups: the metric of each of them")
+    labels = "public labels of these groups"
+    parser.add_argument("--group-labels", nargs="+", metavar="LABEL", help=labels)
+    mechanisms = f"one of {', '.join(MECHANISMS)} (default: that of the metric)"
+    parser.add_argument("--mechanism", choices=[*MECHANISMS], metavar="NAME", help=mechanisms)
+    relations = ("replace_one", "add_or_remove_one")
+    relation = "what one person can change: replace_one (default) or add_or_remove_one"
+    parser.add_argument("--neighboring", choices=relations, metavar="RELATION", help=relation)
+    parser.add_argument("--label", metavar="TEXT", help="name in the history of the budget; public")
+    add_json(parser)
+    parser.set_defaults(run=_score)

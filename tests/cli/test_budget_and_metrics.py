@@ -1,0 +1,85 @@
+"""`dp-metrics budget`, `metrics` and `--version`."""
+
+import json
+from fractions import Fraction
+from importlib.metadata import version
+
+import pytest
+
+import dp_metrics
+from dp_metrics import PrivacyAccountant
+from dp_metrics.cli.main import main
+from dp_metrics.metrics import METRICS
+
+
+def shown(capsys, *argv, code=0):
+    assert main([*map(str, argv)]) == code
+    captured = capsys.readouterr()
+    assert (captured.out if code else captured.err) == ""
+    return captured.err if code else captured.out
+
+
+def test_a_budget_is_shown_with_its_history(tmp_path, capsys):
+    path = tmp_path / "budget.sqlite"
+    budget = PrivacyAccountant(Fraction(10, 3), path)  # a total that no float is
+    assert shown(capsys, "budget", path) == "total 3.3333333333333335, spent 0.0, left 3.333333333333333\n"
+    budget.spend(0.1, "error\nof the \x1b[31mfirst model", mechanism="Adaptive()")
+    budget.spend(2, "its number")
+    lines = shown(capsys, "budget", path).splitlines()
+    assert lines[0] == f"total {budget.total!r}, spent 2.1, left {budget.remaining!r}"
+    assert lines[2].split() == ["time", "(UTC)", "epsilon", "label", "mechanism", "neighbours"]
+    assert lines[3].split()[2:] == [
+        "0.1",
+        "error",
+        "of",
+        "the",
+        "[31mfirst",
+        "model",
+        "Adaptive()",
+        "replace",
+        "one",
+    ]
+    assert lines[4].split()[2:] == ["2.0", "its", "number", "replace", "one"]
+    assert len(lines) == 5
+    document = json.loads(shown(capsys, "budget", path, "--json"))
+    assert {name: document[name] for name in ("total", "spent", "remaining")} == {
+        "total": budget.total,
+        "spent": budget.spent,
+        "remaining": budget.remaining,
+    }
+    assert [(one["label"], one["epsilon"], one["neighboring"]) for one in document["history"]] == [
+        (one.label, one.epsilon, one.neighboring) for one in budget.history
+    ]
+    assert document["history"][0]["time"] == budget.history[0].time.isoformat()
+    assert len(budget.history) == 2  # to look costs nothing
+
+
+def test_what_is_no_budget_is_refused_and_not_made_one(tmp_path, capsys):
+    assert "there is no budget file" in shown(capsys, "budget", tmp_path / "none.sqlite", code=2)
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "text").write_text("y,p\n1,2\n" * 100)
+    assert "is not a budget file of dp_metrics" in shown(capsys, "budget", tmp_path / "text", code=1)
+    (tmp_path / "empty").write_text("")
+    assert "is empty: no total was given to it" in shown(capsys, "budget", tmp_path / "empty", code=1)
+    assert (tmp_path / "empty").read_bytes() == b""
+
+
+def test_every_metric_is_listed_with_its_options(capsys):
+    listed = json.loads(shown(capsys, "metrics", "--json"))
+    assert [one["name"] for one in listed] == [*METRICS]
+    text = shown(capsys, "metrics")
+    for one in listed:
+        row = METRICS[one["name"]]
+        assert set(one["options"]) | {"sample_weight", "groups"} >= set(row.options)
+        assert one["summary"].endswith(".")
+        assert one["summary"] in text
+        assert all(name in text for name in (one["name"], one["twin"] or "", *one["options"]))
+    assert "options: q (required), bounds (required)" in text
+
+
+def test_version(capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["--version"])
+    assert stop.value.code == 0
+    assert capsys.readouterr().out == f"dp_metrics {version('dp_metrics')}\n"
+    assert dp_metrics.__version__ == version("dp_metrics")

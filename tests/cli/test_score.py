@@ -1,0 +1,512 @@
+"""`dp-metrics score`: the numbers of the functions, from files; and nothing spent if they are not right."""
+
+import io
+import json
+import tracemalloc
+import warnings
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pytest
+from catalogue import CASES
+
+import dp_metrics as dp
+from dp_metrics import PrivacyAccountant, PrivateMetricFrame, SeededReleaseWarning
+from dp_metrics.cli import main as cli
+from dp_metrics.cli import predictions, score
+from dp_metrics.cli.main import main
+from dp_metrics.cli.predictions import Predictions, open_predictions
+from dp_metrics.mechanisms import MECHANISMS
+from dp_metrics.metrics import FUNCTIONS
+
+SLOW_PARQUET = pytest.param("parquet", marks=pytest.mark.slow)
+SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in ("private_variance", "private_std")]
+SECRET = "Zaphod987"
+
+
+@pytest.fixture(autouse=True)
+def small_chunks(monkeypatch):
+    monkeypatch.setattr(predictions, "_CSV_BLOCK", 1 << 12)
+    monkeypatch.setattr(predictions, "_PARQUET_ROWS", 70)
+
+
+def written(folder, columns, kind="csv"):
+    """Write a file of these columns."""
+    path = folder / f"data.{kind}"
+    frame = pd.DataFrame(columns)
+    if kind == "csv":
+        frame.to_csv(path, index=False)
+    else:
+        frame.to_parquet(path)
+    return path
+
+
+def columns_of(case, data):
+    """Return columns, and the options that name them."""
+    flags = ("--column",) if len(data) == 1 else ("--y-true", "--y-pred")
+    columns, argv = {}, []
+    for flag, array in zip(flags, data, strict=True):
+        parts = array.reshape(len(array), -1).T
+        names = [f"{flag[2:]} {i}" for i in range(len(parts))]
+        columns |= dict(zip(names, parts, strict=True))
+        argv += [flag, *names]
+    return columns, argv
+
+
+def typed_options(options):
+    """Return options as they are typed: tuples in Python, everything else in JSON."""
+    spelled = {k: repr(v) if isinstance(v, tuple) else json.dumps(v) for k, v in options.items()}
+    return [word for name, value in spelled.items() for word in ("--option", f"{name}={value}")]
+
+
+def released(path, *argv, seed=7, epsilon=1.0):
+    """Return what a command releases, with a seed."""
+    typed = cli._parser().parse_args(["score", str(path), "--epsilon", str(epsilon), *argv])
+    asked = score._asked(typed)
+    records = open_predictions(path, score._wanted(typed, asked))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SeededReleaseWarning)
+        return score.release(asked, records, score.summarising(asked, records), None, lambda part: None, seed)
+
+
+def expected(function, *data, seed=7, epsilon=1.0, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SeededReleaseWarning)
+        return function(*data, epsilon=epsilon, random_state=seed, return_result=True, **options)
+
+
+@pytest.mark.parametrize("kind", ["csv", SLOW_PARQUET])
+@pytest.mark.parametrize("name", CASES)
+def test_a_file_gives_the_bits_of_the_function(name, kind, tmp_path):
+    case = CASES[name]
+    data = case.data(np.random.default_rng(3), 200)
+    columns, argv = columns_of(case, data)
+    for settings in ({}, {"neighboring": "add_or_remove_one"}):
+        if not settings.keys() <= case.parameters or (settings and name == "roc auc, 3 labels"):
+            continue
+        words = [word for key, value in settings.items() for word in (f"--{key}", value)]
+        path = written(tmp_path, columns, kind)
+        got = released(path, "--metric", case.name, *argv, *typed_options(case.options), *words)
+        want = expected(case.function, *data, **case.options, **settings)
+        assert got.to_json() == want.to_json()
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("metric", ["private_mae", *SLOW])
+def test_mechanisms_give_the_bits_of_the_function(metric, mechanism, tmp_path):
+    rng = np.random.default_rng(4)
+    columns = {"a": rng.uniform(0, 4, 3000), "b": rng.uniform(0, 4, 3000)}
+    path = written(tmp_path, columns)
+    data, argv = list(columns.values()), ["--y-true", "a", "--y-pred", "b"]
+    if metric != "private_mae":
+        data, argv = data[:1], ["--column", "a"]
+    options = ["--option", "bounds=[0, 4]", "--mechanism", mechanism]
+    for epsilon in (1.0, 0.03):  # the second needs more than the usual capacity
+        got = released(path, "--metric", metric, *argv, *options, epsilon=epsilon)
+        want = expected(FUNCTIONS[metric], *data, bounds=(0, 4), mechanism=mechanism, epsilon=epsilon)
+        assert got.to_json() == want.to_json()
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    ["adaptive", *(pytest.param(m, marks=pytest.mark.slow) for m in ("hazard", "above_threshold"))],
+)
+def test_no_public_limit_and_a_small_epsilon(mechanism, tmp_path):
+    y = np.random.default_rng(5).standard_t(3, 20_000)
+    path = written(tmp_path, {"y": y, "zero": np.zeros_like(y)}, "parquet")
+    argv = ["--metric", "private_mse", "--y-true", "y", "--y-pred", "zero", "--mechanism", mechanism]
+    for relation in ("replace_one", "add_or_remove_one"):
+        got = released(path, *argv, "--neighboring", relation, epsilon=0.02)
+        settings = {"mechanism": mechanism, "epsilon": 0.02, "neighboring": relation}
+        assert got.to_json() == expected(dp.private_mse, y, np.zeros_like(y), **settings).to_json()
+
+
+def is_streamed(row):
+    return row.is_mean_loss or row.is_confusion or row.is_score_table
+
+
+@pytest.mark.parametrize("name", ["mse", "f1", "roc curve", "top-k", "variance", "roc auc", "median error"])
+def test_what_a_summary_knows_is_never_held_whole(name, tmp_path, monkeypatch):
+    asked = []
+    whole = Predictions.whole
+    monkeypatch.setattr(Predictions, "whole", lambda *args: asked.append(1) or whole(*args))
+    case = CASES[name]
+    columns, argv = columns_of(case, case.data(np.random.default_rng(3), 200))
+    released(written(tmp_path, columns), "--metric", case.name, *argv, *typed_options(case.options))
+    assert bool(asked) != is_streamed(case.row)
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_weights_people_and_groups(tmp_path, kind):
+    rng = np.random.default_rng(6)
+    n = 900
+    y, p = rng.integers(0, 2, n), rng.integers(0, 2, n)
+    weight, person = rng.uniform(0.5, 2, n), rng.integers(0, 300, n)
+    sex = rng.choice(["f", "m"], n)
+    columns = {"y": y, "p": p, "w": weight, "id": person, "sex": sex, "flag": y == 1, "part": y + 1}
+    path = written(tmp_path, columns, kind)
+    of_labels = ["--y-true", "y", "--y-pred", "p"]
+    loss = ["--metric", "private_accuracy_score", *of_labels]
+    want = expected(dp.private_accuracy_score, y, p, sample_weight=weight, groups=person)
+    assert released(path, *loss, "--sample-weight", "w", "--groups", "id").to_json() == want.to_json()
+    want = expected(dp.private_accuracy_score, y, p, sample_weight=weight)
+    assert released(path, *loss, "--sample-weight", "w").to_json() == want.to_json()
+    want = expected(dp.private_accuracy_score, y, p, groups=sex)
+    assert released(path, *loss, "--groups", "sex").to_json() == want.to_json()
+    want = expected(dp.private_accuracy_score, y, p, label="one")
+    flags = ["--metric", "private_accuracy_score", "--y-true", "flag", "--y-pred", "p", "--label", "one"]
+    assert released(path, *flags).to_json() == want.to_json()
+    for words, column, known in (
+        (["--sensitive", "sex", "--group-labels", "m", "f"], sex, ["m", "f"]),
+        (["--sensitive", "part", "--group-labels", "1", "2"], y + 1, [1, 2]),
+        (["--sensitive", "part", "--group-labels", "(1, 2)"], y + 1, [1, 2]),
+    ):
+        got = released(path, "--metric", "private_recall_score", *of_labels, *words)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SeededReleaseWarning)
+            frame = PrivateMetricFrame(
+                metrics=partial(dp.private_recall_score), y_true=y, y_pred=p, sensitive_features=column,
+                group_labels=known, epsilon=1.0, random_state=7,
+            )  # fmt: skip
+        assert (dict(got.by_group), got.overall) == (dict(frame.by_group), frame.overall)
+        assert got.group_sizes == frame.group_sizes
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_labels_that_are_text(tmp_path, kind):
+    y = np.array(["no", "yes", "NA", "null", ' "1",\n'] * 30, dtype=object)
+    p = np.roll(y, 1)
+    p[:100] = y[:100]
+    path = written(tmp_path, {"y": y, "p": p}, kind)
+    known = sorted(set(y))
+    argv = ["--y-true", "y", "--y-pred", "p"]
+    options = ["--option", f"labels={json.dumps(known)}", "--option", "average=macro"]
+    want = expected(dp.private_f1_score, y, p, labels=known, average="macro")
+    assert released(path, "--metric", "private_f1_score", *argv, *options).to_json() == want.to_json()
+    want = expected(dp.private_accuracy_score, y, p)
+    assert released(path, "--metric", "private_accuracy_score", *argv).to_json() == want.to_json()
+
+
+def test_labels_of_any_kind_are_equal_if_they_are_as_numbers():
+    names = ["1", "1.0", "+1", "01", "1e0", "True"]
+    assert {predictions._name(name) for name in names} == {"1"}
+    assert predictions._name("-0.0") == predictions._name("False") == "0"
+    large = ["12345678901234567890", "12345678901234567891"]
+    assert [predictions._name(name) for name in large] == large  # floats could not tell them apart
+    for text in ("yes", "1_0", "0x10", "inf", "1,5", "١", ""):
+        assert predictions._name(text) == text
+    assert predictions._name("0.5") == 0.5  # which no metric of labels takes
+    assert np.isnan(predictions._name("NaN"))
+
+
+def test_one_cell_does_not_change_how_others_are_read(tmp_path):
+    # a type guessed from the column would read 1 and 1.0 as texts, which differ, once there is a word in it
+    y, p = ["1", "0"] * 200, ["1.0", "0.0"] * 200
+    epsilon = 1e6  # hardly any noise
+    argv = ["--metric", "private_accuracy_score", "--y-true", "y", "--y-pred", "p"]
+    assert round(float(released(written(tmp_path, {"y": y, "p": p}), *argv, epsilon=epsilon)), 6) == 1
+    y[7] = p[7] = "word"
+    y[9] = "other"
+    p[9] = "word"
+    assert round(float(released(written(tmp_path, {"y": y, "p": p}), *argv, epsilon=epsilon)), 6) == 0.9975
+
+
+def run(capsys, *argv, code=0):
+    """Run `score`; return what it prints."""
+    assert main(["score", *map(str, argv)]) == code
+    shown = capsys.readouterr()
+    if code:
+        assert shown.out == ""
+        assert shown.err.startswith("dp-metrics: error: ")
+        assert shown.err.count("\n") == 1
+    return shown.err if code else shown.out
+
+
+MAE = ("--metric", "private_mae", "--y-true", "y", "--y-pred", "p", "--epsilon", "1")
+LABELS = ("--metric", "private_f1_score", "--y-true", "y", "--y-pred", "p", "--epsilon", "1")
+WORDS = (*LABELS, "--option", 'labels=["a","b"]', "--option", "pos_label=b")
+GOOD = "y,p,other\n" + "1,0,x\n" * 3000
+
+BAD_ROWS = {
+    "text": (MAE, f"1,{SECRET},x\n", "column 'p' holds something that is no number"),
+    "nothing": (MAE, f"1,,{SECRET}\n", "column 'p': a value is missing"),
+    "nan": (MAE, f"nan,1,{SECRET}\n", "contains NaN"),
+    "infinite": (MAE, f"1e999,1,{SECRET}\n", "contains infinity or a value too large"),
+    "blank line": (MAE, "\n", "column 'y': a value is missing"),
+    "too few cells": (MAE, f"{SECRET},1\n", "as many cells"),
+    "too many cells": (MAE, f"1,1,x,{SECRET}\n", "as many cells"),
+    "no UTF-8": (MAE, b"1,\xff" + SECRET.encode() + b",x\n", "can't be read"),
+    "unclosed quotation": (MAE, f'1,1,"{SECRET}\n', "can't be read"),
+    "in the middle of a row": (MAE, "987,1", "as many cells"),
+    "in the middle of a cell": (MAE, f"1,1,{SECRET}", "does not end with a line break"),
+    "unknown label": (LABELS, f"987,1,{SECRET}\n", "a label that is not in labels"),
+    "text for numbers": (LABELS, f"{SECRET},1,x\n", "for labels that are text, pass --option labels"),
+    "probability": (LABELS, f"1,0.987,{SECRET}\n", "a label that is not in labels"),
+    "unknown word": (WORDS, f"a,{SECRET},x\n", "a label that is not in labels"),
+    "missing word": (WORDS, "a,,x\n", "column 'p': a value is missing"),
+    "missing person": ((*MAE, "--groups", "other"), "1,1,\n", "column 'other': a value is missing"),
+    "NaN person": ((*MAE, "--groups", "other"), "1,1,NaN\n", "column 'other': a value is missing"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BAD_ROWS)
+def test_a_bad_row_spends_nothing_and_is_not_shown(case, tmp_path, capsys):
+    argv, row, message = BAD_ROWS[case]
+    good = GOOD.replace("1,0,x", "a,b,x") if argv is WORDS else GOOD
+    path, budget = tmp_path / "data.csv", tmp_path / "budget.sqlite"
+    row = row if isinstance(row, bytes) else row.encode()
+    rest = b"" if case.startswith("in the middle") else good.partition("\n")[2].encode()
+    path.write_bytes(good.encode() + row + rest)
+    shown = run(capsys, path, *argv, "--budget", budget, "--total", 5, code=1)
+    assert message in shown
+    assert SECRET not in shown.replace(str(tmp_path), "")
+    assert "987" not in shown.replace(str(tmp_path), "")
+    assert "300" not in shown.replace(str(tmp_path), "")  # the row
+    assert PrivacyAccountant(5, budget).history == ()
+    path.write_bytes(good.encode())  # and the row was all that was wrong
+    run(capsys, path, *argv, "--budget", budget)
+    assert len(PrivacyAccountant(5, budget).history) == 1
+
+
+def test_no_file_that_was_cut_off_within_a_row_is_read(tmp_path, capsys):
+    whole = tmp_path / "whole.csv"
+    whole.write_text("y,p\n" + '1,0.25\n"2",1e-1\r\n' * 2, newline="")
+    content = whole.read_bytes()
+    path, budget = tmp_path / "data.csv", tmp_path / "budget.sqlite"
+    PrivacyAccountant(50, budget)
+    for end in range(len(content)):
+        path.write_bytes(content[:end])
+        code = main(["score", str(path), *MAE, "--budget", str(budget)])
+        # after the end of a row nobody can tell
+        assert (code == 0) == (content[:end].endswith((b"\n", b"\r")) and end > len("y,p\n"))
+    capsys.readouterr()
+    assert len(PrivacyAccountant(50, budget).history) == 5  # 2 times LF, CR or CR LF, but for the whole file
+
+
+def test_a_file_that_was_cut_off_within_quotation_marks_is_not_read(tmp_path, capsys):
+    path = tmp_path / "data.csv"
+    path.write_text('y,p,note\n1,2,"said ""yes"""\n1,2,"two\nlines"\n')
+    run(capsys, path, *MAE)
+    path.write_text('y,p,note\n1,2,"said ""yes"""\n1,2,"two\n')
+    assert "odd number of quotation marks" in run(capsys, path, *MAE, code=1)
+
+
+def test_no_parquet_file_that_was_cut_off_or_damaged_is_read(tmp_path, capsys):
+    y = np.arange(500.0)
+    content = written(tmp_path, {"y": y, "p": y + 1}, "parquet").read_bytes()
+    path, budget = tmp_path / "cut.parquet", tmp_path / "budget.sqlite"
+    PrivacyAccountant(50, budget)
+    for end in [*range(0, len(content), 501), len(content) - 1]:
+        path.write_bytes(content[:end])
+        assert main(["score", str(path), *MAE, "--budget", str(budget)]) == 1
+    assert capsys.readouterr().err.count("can't be read") == len(range(0, len(content), 501)) + 1
+    assert PrivacyAccountant(50, budget).history == ()
+
+
+def test_columns_and_their_types_are_looked_at_first(tmp_path, capsys):
+    y = np.arange(50.0)
+    text = [SECRET] * 50
+    path = written(tmp_path, {"y": y, "p": text, "day": pd.date_range("2020-01-01", periods=50)}, "parquet")
+    budget = tmp_path / "budget.sqlite"
+    new = ("--budget", budget, "--total", 1)
+    for argv, message in (
+        (MAE, "column 'p' holds text: numbers are needed"),
+        ((*MAE[:-3], "day", "--epsilon", "1"), "column 'day' holds timestamp"),
+        ((*MAE[:-3], "z", "--epsilon", "1"), "no column 'z'"),
+    ):
+        assert message in run(capsys, path, *argv, *new, code=2)
+    twice = tmp_path / "twice.csv"
+    twice.write_text(f"y,p,p\n1,2,{SECRET}\n")
+    assert "more than one column 'p'" in run(capsys, twice, *MAE, *new, code=2)
+    no_header = tmp_path / "no_header.csv"
+    no_header.write_text(f"1,2,{SECRET}\n" * 9)
+    assert SECRET not in run(capsys, no_header, *MAE, *new, code=2)
+    assert not budget.exists()
+
+
+def test_missing_values_of_parquet(tmp_path, capsys):
+    y = pd.array([1, None, 0], dtype="Int64")
+    path = written(tmp_path, {"y": y, "p": [1, 1, 1]}, "parquet")
+    assert "column 'y': a value is missing" in run(capsys, path, *MAE, code=1)
+    categories = pd.Categorical(["a", "b", "a"])
+    path = written(tmp_path, {"y": categories, "p": ["a", "b", "b"]}, "parquet")
+    assert "private_f1_score = " in run(capsys, path, *WORDS)
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        ([*MAE, "--option", "colour=1"], "takes no option 'colour'; it takes bounds, multioutput"),
+        ([*MAE, "--option", "bounds"], "--option takes NAME=VALUE, not 'bounds'"),
+        ([*MAE, "--option", "bounds=[0,1"], "neither JSON nor a Python literal"),
+        ([*MAE, "--option", "bounds=[1,0]"], "bounds must be None or a pair"),
+        ([*MAE, "--option", "bounds=[0,1]", "--option", "bounds=[0,1]"], "given twice"),
+        ([*MAE, "--option", "groups=p"], "groups is a column: pass --groups COL"),
+        ([*MAE, "--sensitive", "other"], "--sensitive and --group-labels belong together"),
+        ([*MAE, "--sensitive", "y", "--group-labels", "a", "b", "--groups", "y"], "can't be used together"),
+        ([*MAE, "--column", "y"], "private_mae takes no --column, but --y-true and --y-pred"),
+        ([*MAE, "--total", "1"], "--total needs --budget"),
+        ([*MAE, "--budget", "none.sqlite"], "no budget file none.sqlite; to create it, pass --total T"),
+        ([*MAE, "--mechanism", "magic"], "--mechanism"),
+        ([*MAE, "--neighboring", "none"], "--neighboring"),
+        ([*MAE, "--mechanism", "laplace"], "bounds"),
+        ([*LABELS, "--mechanism", "laplace"], "private_f1_score takes no --mechanism"),
+        ([*LABELS, "--groups", "p"], "private_f1_score takes no --groups: a person with several records"),
+        ([*LABELS, "--option", "labels=[9007199254740993,1]"], "in quotation marks"),
+        ([*LABELS, "--option", "average=samples"], "average='samples'"),
+        (["--metric", "private_mean", "--column", "y", "--epsilon", "1"], "needs --option bounds=VALUE"),
+        (["--metric", "private_mean", "--y-true", "y", "--epsilon", "1"], "private_mean needs --option"),
+        (["--metric", "private_std", "--epsilon", "1"], "private_std needs --column, the column of x"),
+        (["--metric", "accuracy", "--epsilon", "1"], "there is no metric 'accuracy'"),
+        (["--metric", "private_compare", "--epsilon", "1"], "there is no metric 'private_compare'"),
+        ([*MAE[:-1], "0"], "'0' is not a positive, finite number"),
+        (MAE[:-2], "--epsilon"),
+    ],
+)  # fmt: skip
+def test_what_is_asked_for_is_checked_first(argv, message, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "data.csv"
+    path.write_text(GOOD)
+    monkeypatch.setattr(Predictions, "chunks", lambda *args: pytest.fail("the file was read"))
+    assert message in run(capsys, path, *argv, code=2)
+
+
+def test_files_that_cannot_be_read(tmp_path, capsys):
+    assert "there is no file" in run(capsys, tmp_path / "none.csv", *MAE, code=2)
+    (tmp_path / "data.xlsx").write_text("")
+    assert ".csv, .parquet" in run(capsys, tmp_path / "data.xlsx", *MAE, code=2)
+    (tmp_path / "empty.csv").write_text("y,p\n")
+    assert "Found array with 0 sample(s)" in run(capsys, tmp_path / "empty.csv", *MAE, code=1)
+
+
+@pytest.mark.parametrize("package", ["pyarrow", "tqdm"])
+def test_a_missing_package_is_named_with_its_extra(package, tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, package, None)
+    shown = run(capsys, tmp_path / "data.csv", *MAE, code=2)
+    assert f"{package} is needed" in shown
+    assert 'pip install "dp_metrics[cli]"' in shown
+
+
+def test_budgets(tmp_path, capsys):
+    path, budget = tmp_path / "data.csv", tmp_path / "b.sqlite"
+    path.write_text(GOOD)
+    shown = run(capsys, path, *MAE[:-1], "4", "--budget", budget, "--total", 3, code=1)
+    assert "epsilon=4.0 was asked for" in shown
+    assert not budget.exists()  # no budget is made that can't pay
+    shown = run(capsys, path, *MAE, "--budget", budget, "--total", 2.5, "--label", "first")
+    assert "(epsilon 1, 3,000 records, replace one); epsilon left 1.5\n" in shown
+    assert "was created with a total of 2.5, not 3.0" in run(
+        capsys, path, *MAE, "--budget", budget, "--total", 3, code=1
+    )
+    shown = json.loads(run(capsys, path, *MAE, "--budget", budget, "--json"))
+    assert shown["budget"] == {"path": str(budget), "total": 2.5, "spent": 2.0, "remaining": 0.5}
+    refused = run(capsys, path, *MAE, "--budget", budget, code=1)
+    assert "only 0.5 remains" in refused
+    other = run(
+        capsys, path, *MAE[:-1], "0.1", "--budget", budget, "--neighboring", "add_or_remove_one", code=1
+    )
+    assert "kept under neighboring='replace_one'" in other
+    assert [s.label for s in PrivacyAccountant(2.5, budget).history] == ["first", "private_mae"]
+    other = tmp_path / "text"
+    other.write_text("not a budget")
+    assert "is not a budget file" in run(capsys, path, *MAE, "--budget", other, code=1)
+
+
+def test_a_budget_that_is_spent_refuses_before_the_file_is_read(tmp_path, capsys, monkeypatch):
+    path, budget = tmp_path / "data.csv", tmp_path / "b.sqlite"
+    path.write_text(GOOD)
+    PrivacyAccountant(1, budget).spend(0.5, "before")
+    monkeypatch.setattr(Predictions, "chunks", lambda *args: pytest.fail("the file was read"))
+    assert "only 0.5 remains" in run(capsys, path, *MAE, "--budget", budget, code=1)
+
+
+FEW = ("mae, 2 outputs", "f1", "roc curve", "calibration curve", "classification report", "regression report")
+
+
+@pytest.mark.parametrize(
+    "name", [*FEW, *(pytest.param(name, marks=pytest.mark.slow) for name in CASES if name not in FEW)]
+)
+def test_everything_can_be_printed(name, tmp_path, capsys):
+    case = CASES[name]
+    columns, argv = columns_of(case, case.data(np.random.default_rng(3), 60))
+    path = written(tmp_path, columns)
+    argv = [path, "--metric", case.name, "--epsilon", 2, *argv, *typed_options(case.options)]
+    text = run(capsys, *argv)
+    assert text.startswith(case.name)
+    assert "(epsilon 2, 60 records, replace one); no budget was charged\n" in text
+
+    def refuse(constant):
+        raise AssertionError(constant)
+
+    document = json.loads(run(capsys, *argv, "--json"), parse_constant=refuse)
+    assert (document["metric"], document["epsilon"], document["budget"]) == (case.name, 2.0, None)
+    limits = document["noise_interval"]
+    assert ("limits of its noise" in text) == (limits is not None and not isinstance(limits["lower"], list))
+
+
+def test_what_is_printed_for_groups(tmp_path, capsys):
+    n = 4000
+    columns = {"y": [1, 0] * (n // 2), "p": [1, 0] * (n // 2), "sex": ["f", "m", "m", "f"] * (n // 4)}
+    path = written(tmp_path, columns)
+    groups = [*LABELS, "--sensitive", "sex", "--group-labels", "f", "m", "x"]
+    lines = run(capsys, path, *groups).splitlines()
+    assert lines[0] == "private_f1_score by group (epsilon 1, replace one); no budget was charged"
+    assert [line.split()[0] for line in lines[1:]] == ["overall", "f", "m", "x"]
+    assert all("(about" in line for line in lines[2:])
+    document = json.loads(run(capsys, path, *groups, "--json"))
+    assert [one["group"] for one in document["by_group"]] == ["f", "m", "x"]
+    assert document["overall"] > 0.9
+
+
+def test_labels_that_the_terminal_cannot_show_do_not_lose_a_release(tmp_path, monkeypatch):
+    path = written(tmp_path, {"y": [1, 0] * 500, "p": [1, 0] * 500, "sex": ["f\u00e9", "m"] * 500})
+    out = io.TextIOWrapper(io.BytesIO(), encoding="ascii", errors="strict")
+    monkeypatch.setattr("sys.stdout", out)
+    assert main(["score", str(path), *LABELS, "--sensitive", "sex", "--group-labels", "f\u00e9", "m"]) == 0
+    out.flush()
+    assert b"f\\xe9" in out.buffer.getvalue()
+
+
+def test_limits_are_rounded_away_from_the_value():
+    from decimal import ROUND_CEILING, ROUND_FLOOR
+
+    from dp_metrics.cli._released import _outwards
+
+    assert _outwards(0.1234567, ROUND_FLOOR) == "0.123456"
+    assert _outwards(0.1234561, ROUND_CEILING) == "0.123457"
+    assert _outwards(float("inf"), ROUND_CEILING) == "inf"
+
+
+def test_a_warning_is_one_line_and_tells_public_things(tmp_path, capsys):
+    path = tmp_path / "data.csv"
+    path.write_text("y,p\n" + "1,0\n" * 20)
+    assert main(["score", str(path), *MAE]) == 0
+    shown = capsys.readouterr()
+    assert shown.err.startswith("dp-metrics: warning: private_mae: n * epsilon is 20 for one number")
+    assert shown.err.count("\n") == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_a_million_rows_in_the_memory_of_a_few_chunks(tmp_path, monkeypatch, kind, capsys):
+    monkeypatch.undo()  # chunks of the usual size
+    import pyarrow as pa
+
+    rng = np.random.default_rng(0)
+    peaks = []
+    for n in (1_000_000, 2_000_000):
+        y = rng.normal(size=n)
+        columns = {"y": y, "p": y + rng.normal(size=n), "other": rng.integers(0, 10**6, n)}
+        path = written(tmp_path, columns, kind)
+        del y, columns
+        before = pa.total_allocated_bytes()
+        tracemalloc.start()
+        assert main(["score", str(path), *MAE]) == 0
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+        assert pa.total_allocated_bytes() - before < 1 << 20
+        assert f"{n:,} records" in capsys.readouterr().out
+    # the CSV file has 45 and 90 MB, of which the reader holds at most 32 blocks
+    assert peaks[1] < {"csv": 45e6, "parquet": 5e6}[kind]
+    assert peaks[1] < 1.1 * peaks[0]
