@@ -58,7 +58,7 @@ def _value(text: str, name: str) -> Any:
     for read in (json.loads, ast.literal_eval):
         try:
             return read(text.strip())
-        except (ValueError, SyntaxError, MemoryError, RecursionError):
+        except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
             continue
     if text.strip().startswith(_STRUCTURED):
         raise CommandError(f"{name}: {text!r} is neither JSON nor a Python literal")

@@ -29,9 +29,12 @@ Progress: TypeAlias = Callable[[float], object]
 """Is told which part of the file, from 0 to 1, has been read since it was told last."""
 
 _CSV_BLOCK = 1 << 20  # bytes, and the longest row; the reader looks a few blocks ahead
+_QUOTE = ord('"')
+_BESIDE_QUOTES = np.frombuffer(b',\r\n"', dtype=np.uint8)  # what may come before an opening one, or follow
+_BOM = b"\xef\xbb\xbf"
 _PARQUET_ROWS = 1 << 16
 _PARQUET_BUFFER = 1 << 20  # bytes
-_WHOLE = re.compile(r"[+-]?[0-9]{1,4000}")
+_WHOLE = re.compile(r"([+-]?[0-9]{1,4000})(\.0*)?")  # digit by digit: as floats, two large ids could be one
 _DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _BOOLEANS = {"True": "1", "False": "0"}  # as pandas writes them
 
@@ -62,6 +65,8 @@ class Predictions:
     wanted : mapping of str to Wanted
         The columns of each argument.
     """
+
+    _names_are = ""  # where a file has the names of its columns, if that can be mistaken
 
     def __init__(self, path: Path, wanted: Mapping[str, Wanted]) -> None:
         self._path, self._wanted = path, wanted
@@ -99,7 +104,7 @@ class Predictions:
         for name in self._names:
             if there.count(name) != 1:
                 number = "no column" if name not in there else "more than one column"
-                raise CommandError(f"{self._path} has {number} {name!r}")
+                raise CommandError(f"{self._path} has {number} {name!r}{self._names_are}")
 
     def _arrays(self, columns: dict[str, Any]) -> Chunk:
         chunk = {}
@@ -125,13 +130,15 @@ class Predictions:
                 raise
             # the message of the reader quotes the row
             raise Refused(
-                f"{self._path} can't be read: it is damaged or cut off, or a row does not have as many cells "
-                "as the header; nothing was spent"
+                f"{self._path} can't be read: it is damaged or cut off, or not UTF-8, or a row does not have "
+                "as many cells as the header; nothing was spent"
             ) from None
 
 
 class _CsvFile(Predictions):
     """A CSV file: UTF-8, with commas and one line of column names."""
+
+    _names_are = ": its first line must hold the names, with commas between them"
 
     def _read_types(self) -> dict[str, Any]:
         with self._path.open(newline="", encoding="utf-8-sig") as file:
@@ -158,6 +165,11 @@ class _CsvFile(Predictions):
                     f"{self._path} does not end with a line break, or has an odd number of quotation marks: "
                     "it may be cut off; nothing was spent"
                 )
+            if file.has_stray_quotes:
+                raise Refused(
+                    f"{self._path} has quotation marks within a cell that are not doubled, so that nobody can "
+                    "tell where rows end; nothing was spent"
+                )
 
     def _converted(self, column: Any, name: str, kind: Kind) -> NDArray[Any]:
         if kind is Kind.TEXT:
@@ -168,7 +180,7 @@ class _CsvFile(Predictions):
             return self._numbers(trimmed, name)
         coded = trimmed.dictionary_encode()
         known = [_name(text) for text in coded.dictionary.to_pylist()]
-        if any(isinstance(one, float) and math.isnan(one) for one in known):
+        if any(one == "" or (isinstance(one, float) and math.isnan(one)) for one in known):
             raise Refused(f"column {name!r}: a value is missing; nothing was spent")
         spelled = np.empty(len(known), dtype=object)
         spelled[:] = known
@@ -251,12 +263,16 @@ def open_predictions(path: Path, wanted: Mapping[str, Wanted]) -> Predictions:
 
 
 class _Watched(io.RawIOBase):
-    """The bytes of a file, which tells whether it ended in the middle of a row."""
+    """The bytes of a file, which tells whether it ended in the middle of a row, and where cells are quoted.
+
+    A reader takes a quotation mark within a cell as it stands, unless the cell begins with one: then one
+    record's mark would swallow the rows up to another's. So each must be at an end of its cell, or doubled.
+    """
 
     def __init__(self, path: Path, progress: Progress) -> None:
         super().__init__()
         self._file, self._size, self._progress = path.open("rb"), max(path.stat().st_size, 1), progress
-        self._last, self._quotes = b"", 0
+        self._last, self._quotes, self.has_stray_quotes = b"", 0, False
 
     @property
     def is_cut_off(self) -> bool:
@@ -266,10 +282,24 @@ class _Watched(io.RawIOBase):
     def read(self, size: int | None = -1) -> bytes:
         """Return the next bytes."""
         block = self._file.read(-1 if size is None else size)
+        self._watch(block)
         self._last = block[-1:] or self._last
-        self._quotes += block.count(b'"')
         self._progress(len(block) / self._size)
         return block
+
+    def _watch(self, block: bytes) -> None:
+        """Count the quotation marks; the first, third and so on open a cell, the others close it."""
+        # after the last byte before, whose right neighbour is known only now
+        after_last = self._last + block if self._last else b"\n" + block.removeprefix(_BOM)
+        there = np.frombuffer(after_last, dtype=np.uint8)
+        marks = np.flatnonzero(there == _QUOTE)
+        is_opening = (np.arange(marks.size) + self._quotes - (self._last == b'"')) % 2 == 0
+        opening, closing = marks[is_opening], marks[~is_opening]
+        before = there[opening[opening > 0] - 1]
+        after = there[closing[closing < there.size - 1] + 1]
+        allowed = np.isin(np.concatenate([before, after]), _BESIDE_QUOTES)
+        self._quotes += block.count(b'"')
+        self.has_stray_quotes = self.has_stray_quotes or not allowed.all()
 
     def readable(self) -> bool:
         """Return that it is."""
@@ -284,8 +314,8 @@ class _Watched(io.RawIOBase):
 def _name(text: str) -> Any:
     """Return a label or id so that what is equal as a number is equal; a fraction becomes a number."""
     text = _BOOLEANS.get(text, text)
-    if _WHOLE.fullmatch(text):
-        return str(int(text))
+    if whole := _WHOLE.fullmatch(text):
+        return str(int(whole[1]))
     if text.lower() == "nan":
         return math.nan
     number = float(text) if _DECIMAL.fullmatch(text) else math.nan

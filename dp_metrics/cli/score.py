@@ -7,7 +7,6 @@ bit for the same randomness, as that of the function with the same columns.
 """
 
 import argparse
-import io
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -18,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from dp_metrics.accounting import PrivacyAccountant
-from dp_metrics.cli._common import CommandError, add_json, epsilon
+from dp_metrics.cli._common import CommandError, Refused, add_json, epsilon, several
 from dp_metrics.cli._options import group_labels, options_of
 from dp_metrics.cli._released import show_frame, show_result
 from dp_metrics.cli._streamed import summary_of
@@ -35,6 +34,7 @@ __all__ = ["Asked", "add_score", "release", "summarising"]
 
 _LARGEST_WHOLE = 2**53
 _SENSITIVE = "sensitive_features"
+_WHETHER_SPENT = "`dp-metrics budget` shows whether epsilon was spent"
 
 
 @dataclass(frozen=True)
@@ -213,26 +213,45 @@ def _progress(name: str) -> Iterator[Callable[[float], object]]:
 
 
 def _score(typed: argparse.Namespace) -> None:
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        # a label that the terminal can't show must not lose a number that is paid for
-        sys.stdout.reconfigure(errors="backslashreplace")
     for package in ("pyarrow", "tqdm"):
         import_extra(package, "cli")
     asked = _asked(typed)
     records = open_predictions(typed.predictions, _wanted(typed, asked))
     summary = summarising(asked, records)
     budget = open_budget(typed.budget, typed.total, asked.epsilon)
-    with warnings.catch_warnings(record=True) as caught:
+    with _silent_about_data(), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", UserWarning)  # the package's own, which tell public things
         with _progress(typed.predictions.name) as progress:
             released = release(asked, records, summary, budget, progress)
     for warning in caught:
         print("dp-metrics: warning:", " ".join(str(warning.message).split()), file=sys.stderr)
-    if isinstance(released, PrivateResult):
-        show_result(released, budget, as_json=typed.json)
-    else:
-        show_frame(released, asked.row.name, asked.settings.get("label"), budget, as_json=typed.json)
+    try:
+        if isinstance(released, PrivateResult):
+            show_result(released, budget, as_json=typed.json)
+        else:
+            show_frame(released, asked.row.name, asked.settings.get("label"), budget, as_json=typed.json)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:  # such as a full disk
+        raise CommandError(f"epsilon was spent, but the result can't be written: {error.strerror}") from None
+
+
+@contextmanager
+def _silent_about_data() -> Iterator[None]:
+    """Show neither the message nor the traceback of what nobody expected: they could quote the data."""
+    try:
+        yield
+    except (CommandError, Refused, OSError):
+        raise
+    except MemoryError:
+        raise CommandError(f"there is too little memory for these columns; {_WHETHER_SPENT}") from None
+    except Exception as error:
+        raise CommandError(
+            f"this should not happen, please report it: {type(error).__name__}, whose message could tell of "
+            f"the data and is not shown; {_WHETHER_SPENT}"
+        ) from None
 
 
 def add_score(commands: Any) -> None:
@@ -244,7 +263,7 @@ def add_score(commands: Any) -> None:
         "whole file is checked first, then epsilon is spent, then the number is drawn: exit code 1, with "
         "nothing spent, if the data or the budget refuse it, 2 if it can't be done as it was asked for.",
     )
-    columns: dict[str, Any] = {"nargs": "+", "metavar": "COL"}
+    columns = several(metavar="COL")
     parser.add_argument("predictions", type=Path, metavar="PREDICTIONS", help="file: .csv, .parquet or .pq")
     parser.add_argument("--metric", required=True, metavar="NAME", help="`dp-metrics metrics` lists them")
     parser.add_argument("--y-true", **columns, help="column of the true values or labels, or one per output")

@@ -194,6 +194,7 @@ def test_labels_of_any_kind_are_equal_if_they_are_as_numbers():
     assert predictions._name("-0.0") == predictions._name("False") == "0"
     large = ["12345678901234567890", "12345678901234567891"]
     assert [predictions._name(name) for name in large] == large  # floats could not tell them apart
+    assert [predictions._name(f"{name}.0") for name in large] == large
     for text in ("yes", "1_0", "0x10", "inf", "1,5", "١", ""):
         assert predictions._name(text) == text
     assert predictions._name("0.5") == 0.5  # which no metric of labels takes
@@ -246,6 +247,7 @@ BAD_ROWS = {
     "unknown word": (WORDS, f"a,{SECRET},x\n", "a label that is not in labels"),
     "missing word": (WORDS, "a,,x\n", "column 'p': a value is missing"),
     "missing person": ((*MAE, "--groups", "other"), "1,1,\n", "column 'other': a value is missing"),
+    "blank person": ((*MAE, "--groups", "other"), "1,1, \n", "column 'other': a value is missing"),
     "NaN person": ((*MAE, "--groups", "other"), "1,1,NaN\n", "column 'other': a value is missing"),
 }  # fmt: skip
 
