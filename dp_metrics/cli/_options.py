@@ -38,6 +38,8 @@ def options_of(row: Metric, typed: Sequence[str]) -> dict[str, Any]:
         if name in options:
             raise CommandError(f"--option {name} is given twice")
         options[name] = _value(value, f"--option {name}")
+        if isinstance(row.options[name], bool) and not isinstance(options[name], bool):
+            raise CommandError(f"--option {name} takes true or false, not {value!r}")
     if missing := [name for name in row.required if name not in options]:
         needed = " ".join(f"--option {name}=VALUE" for name in missing)
         raise CommandError(f"{row.name} needs {needed}")

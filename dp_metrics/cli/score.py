@@ -20,7 +20,7 @@ from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.cli._common import CommandError, Refused, add_json, epsilon, several
 from dp_metrics.cli._options import group_labels, options_of
 from dp_metrics.cli._released import show_frame, show_result
-from dp_metrics.cli._streamed import summary_of
+from dp_metrics.cli._streamed import check_options, summary_of
 from dp_metrics.cli.budget import open_budget, refusals
 from dp_metrics.cli.metrics import find_metric, parameters
 from dp_metrics.cli.predictions import Kind, Predictions, Wanted, open_predictions
@@ -121,12 +121,12 @@ def release(
 
 
 def summarising(asked: Asked, records: Predictions) -> Any:
-    """Return the empty summary of `release`; what is wrong with an option mostly shows here."""
+    """Return the empty summary of `release`, or None; what is wrong with an option shows here."""
     no_records = records.no_records()
-    if asked.groups is not None or "groups" in no_records:
-        return None
+    public = (asked.row, asked.options, asked.settings, asked.epsilon, no_records)
     try:
-        return summary_of(asked.row, asked.options, asked.settings, asked.epsilon, no_records)
+        check_options(*public)
+        return None if asked.groups is not None or "groups" in no_records else summary_of(*public)
     except (ValueError, TypeError) as error:
         raise CommandError(str(error)) from None
 

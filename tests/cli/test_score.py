@@ -226,6 +226,8 @@ def run(capsys, *argv, code=0):
 
 MAE = ("--metric", "private_mae", "--y-true", "y", "--y-pred", "p", "--epsilon", "1")
 LABELS = ("--metric", "private_f1_score", "--y-true", "y", "--y-pred", "p", "--epsilon", "1")
+OF_ACCURACY = ("--metric", "private_accuracy_score", *MAE[2:])
+OF_R2 = ("--metric", "private_r2_score", *MAE[2:])
 WORDS = (*LABELS, "--option", 'labels=["a","b"]', "--option", "pos_label=b")
 GOOD = "y,p,other\n" + "1,0,x\n" * 3000
 
@@ -357,6 +359,20 @@ def test_missing_values_of_parquet(tmp_path, capsys):
         ([*LABELS, "--groups", "p"], "private_f1_score takes no --groups: a person with several records"),
         ([*LABELS, "--option", "labels=[9007199254740993,1]"], "in quotation marks"),
         ([*LABELS, "--option", "average=samples"], "average='samples'"),
+        ([*OF_ACCURACY, "--option", "normalize=no"], "--option normalize takes true or false, not 'no'"),
+        ([*OF_ACCURACY, "--option", "normalize=1"], "--option normalize takes true or false, not '1'"),
+        ([*OF_R2, "--option", "bounds=[1,0]"], "bounds must be None or a pair"),
+        ([*OF_R2, "--option", "error_share=2"], "error_share must lie"),
+        ([*OF_R2, "--sample-weight", "p", "--neighboring", "add_or_remove_one"], "sample_weight cannot be used"),
+        ([*MAE, "--groups", "p", "--neighboring", "add_or_remove_one"], "groups cannot be used"),
+        ([*MAE, "--groups", "p", "--option", "bounds=[1,0]"], "bounds must be None or a pair"),
+        ([*MAE, "--sensitive", "p", "--group-labels", "0", "1", "--option", "bounds=[1,0]"], "bounds must be"),
+        (["--metric", "private_std", "--column", "y", "--epsilon", "1", "--option", "ddof=x"], "ddof must be"),
+        (
+            ["--metric", "private_quantile", "--column", "y", "--epsilon", "1", "--option", "bounds=[0,1]",
+             "--option", "q=7"],
+            "Quantiles must be in the range",
+        ),
         (["--metric", "private_mean", "--column", "y", "--epsilon", "1"], "needs --option bounds=VALUE"),
         (["--metric", "private_mean", "--y-true", "y", "--epsilon", "1"], "private_mean needs --option"),
         (["--metric", "private_std", "--epsilon", "1"], "private_std needs --column, the column of x"),
@@ -371,7 +387,9 @@ def test_what_is_asked_for_is_checked_first(argv, message, tmp_path, capsys, mon
     path = tmp_path / "data.csv"
     path.write_text(GOOD)
     monkeypatch.setattr(Predictions, "chunks", lambda *args: pytest.fail("the file was read"))
-    assert message in run(capsys, path, *argv, code=2)
+    new = () if "--total" in argv or "--budget" in argv else ("--budget", "new.sqlite", "--total", "9")
+    assert message in run(capsys, path, *argv, *new, code=2)
+    assert not (tmp_path / "new.sqlite").exists()
 
 
 def test_files_that_cannot_be_read(tmp_path, capsys):
