@@ -49,10 +49,21 @@ class Kind(Enum):
 
 @dataclass(frozen=True)
 class Wanted:
-    """Columns that make one argument of a metric: an array with one dimension if there is one column."""
+    """Columns that make one argument of a metric: an array with one dimension if there is one column.
+
+    Parameters
+    ----------
+    columns : sequence of str
+        Their names.
+    kind : Kind
+        How their cells are read.
+    if_text : str, default=""
+        For messages: what to do about text where numbers are needed.
+    """
 
     columns: Sequence[str]
     kind: Kind
+    if_text: str = ""
 
 
 class Predictions:
@@ -109,16 +120,16 @@ class Predictions:
     def _arrays(self, columns: dict[str, Any]) -> Chunk:
         chunk = {}
         for argument, wanted in self._wanted.items():
-            arrays = [self._array(columns[name], name, wanted.kind) for name in wanted.columns]
+            arrays = [self._array(columns[name], name, wanted) for name in wanted.columns]
             chunk[argument] = arrays[0] if len(arrays) == 1 else np.column_stack(arrays)
         return chunk
 
-    def _array(self, column: Any, name: str, kind: Kind) -> NDArray[Any]:
+    def _array(self, column: Any, name: str, wanted: Wanted) -> NDArray[Any]:
         if column.null_count:
             raise Refused(f"column {name!r}: a value is missing; nothing was spent")
-        return self._converted(column, name, kind)
+        return self._converted(column, name, wanted)
 
-    def _converted(self, column: Any, name: str, kind: Kind) -> NDArray[Any]:
+    def _converted(self, column: Any, name: str, wanted: Wanted) -> NDArray[Any]:
         raise NotImplementedError
 
     @contextmanager
@@ -171,13 +182,13 @@ class _CsvFile(Predictions):
                     "tell where rows end; nothing was spent"
                 )
 
-    def _converted(self, column: Any, name: str, kind: Kind) -> NDArray[Any]:
-        if kind is Kind.TEXT:
+    def _converted(self, column: Any, name: str, wanted: Wanted) -> NDArray[Any]:
+        if wanted.kind is Kind.TEXT:
             return np.asarray(column.to_numpy(zero_copy_only=False), dtype=object)
         compute = import_extra("pyarrow.compute", "cli")
         trimmed = compute.utf8_trim_whitespace(column)
-        if kind is Kind.NUMBER:
-            return self._numbers(trimmed, name)
+        if wanted.kind is Kind.NUMBER:
+            return self._numbers(trimmed, name, wanted)
         coded = trimmed.dictionary_encode()
         known = [_name(text) for text in coded.dictionary.to_pylist()]
         if any(one == "" or (isinstance(one, float) and math.isnan(one)) for one in known):
@@ -187,7 +198,7 @@ class _CsvFile(Predictions):
         codes: NDArray[np.intp] = coded.indices.to_numpy(zero_copy_only=False).astype(np.intp)
         return spelled[codes]
 
-    def _numbers(self, trimmed: Any, name: str) -> NDArray[Any]:
+    def _numbers(self, trimmed: Any, name: str, wanted: Wanted) -> NDArray[Any]:
         compute, pa = import_extra("pyarrow.compute", "cli"), self._pa
         try:
             numbers = compute.cast(trimmed, pa.float64())
@@ -200,8 +211,7 @@ class _CsvFile(Predictions):
                 numbers = compute.cast(trimmed, pa.float64())
             except pa.ArrowInvalid:
                 raise Refused(
-                    f"column {name!r} holds something that is no number; nothing was spent (for labels that "
-                    "are text, pass --option labels=[...])"
+                    f"column {name!r} holds something that is no number{wanted.if_text}; nothing was spent"
                 ) from None
         return np.asarray(numbers.to_numpy(zero_copy_only=False))
 
@@ -215,21 +225,18 @@ class _ParquetFile(Predictions):
         types = {name: schema.field(name).type for name in self._names}
         for wanted in self._wanted.values():
             for name in wanted.columns:
-                self._check_type(name, types[name], wanted.kind)
+                self._check_type(name, types[name], wanted)
         return types
 
-    def _check_type(self, name: str, kind_there: Any, kind: Kind) -> None:
+    def _check_type(self, name: str, found: Any, wanted: Wanted) -> None:
         of = self._pa.types
-        there = kind_there.value_type if of.is_dictionary(kind_there) else kind_there
+        there = found.value_type if of.is_dictionary(found) else found
         is_number = of.is_floating(there) or of.is_integer(there) or of.is_boolean(there)
         is_text = of.is_string(there) or of.is_large_string(there)
         if not (is_number or is_text):
             raise CommandError(f"column {name!r} holds {there}: numbers or text are needed")
-        if is_text and kind is Kind.NUMBER:
-            raise CommandError(
-                f"column {name!r} holds text: numbers are needed (for labels that are text, pass "
-                "--option labels=[...])"
-            )
+        if is_text and wanted.kind is Kind.NUMBER:
+            raise CommandError(f"column {name!r} holds text: numbers are needed{wanted.if_text}")
 
     def _batches(self, progress: Progress) -> Iterator[Any]:
         reader = import_extra("pyarrow.parquet", "cli")
@@ -240,7 +247,7 @@ class _ParquetFile(Predictions):
                     yield batch
                     progress(batch.num_rows / rows)
 
-    def _converted(self, column: Any, name: str, kind: Kind) -> NDArray[Any]:
+    def _converted(self, column: Any, name: str, wanted: Wanted) -> NDArray[Any]:
         if self._pa.types.is_dictionary(column.type):
             column = column.dictionary_decode()
         return np.asarray(column.to_numpy(zero_copy_only=False))

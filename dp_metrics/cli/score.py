@@ -26,6 +26,7 @@ from dp_metrics.cli.metrics import find_metric, parameters
 from dp_metrics.cli.predictions import Kind, Predictions, Wanted, open_predictions
 from dp_metrics.evaluation.sources import import_extra
 from dp_metrics.fairness.frame import PrivateMetricFrame
+from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.mechanisms import MECHANISMS
 from dp_metrics.metrics import FUNCTIONS, Metric
 from dp_metrics.release.result import PrivateResult
@@ -34,6 +35,8 @@ __all__ = ["Asked", "add_score", "release", "summarising"]
 
 _LARGEST_WHOLE = 2**53
 _SENSITIVE = "sensitive_features"
+_IF_LABELS_ARE_TEXT = " (for labels that are text, pass --option labels=[...])"
+_IF_GROUPS_ARE_TEXT = " (for groups that are text, --group-labels must be text)"
 _WHETHER_SPENT = "`dp-metrics budget` shows whether epsilon was spent"
 
 
@@ -126,6 +129,8 @@ def summarising(asked: Asked, records: Predictions) -> Any:
     public = (asked.row, asked.options, asked.settings, asked.epsilon, no_records)
     try:
         check_options(*public)
+        if asked.groups is not None:
+            LabelSet.of(asked.groups, "group_labels")
         return None if asked.groups is not None or "groups" in no_records else summary_of(*public)
     except (ValueError, TypeError) as error:
         raise CommandError(str(error)) from None
@@ -145,7 +150,9 @@ def _wanted(typed: argparse.Namespace, asked: Asked) -> dict[str, Wanted]:
     for argument, (option, columns) in zip(row.data, given, strict=True):
         if not columns:
             raise CommandError(f"{row.name} needs {option}, the column of {argument}")
-        wanted[argument] = Wanted(columns, _kind(row, argument, asked.options))
+        kind = _kind(row, argument, asked.options)
+        are_labels = _holds_labels(row, argument)
+        wanted[argument] = Wanted(columns, kind, _IF_LABELS_ARE_TEXT if are_labels else "")
     for argument, column in (("sample_weight", typed.sample_weight), ("groups", typed.groups)):
         if column is None:
             continue
@@ -157,18 +164,22 @@ def _wanted(typed: argparse.Namespace, asked: Asked) -> dict[str, Wanted]:
             raise CommandError(f"{row.name} takes no {option}{because}")
         wanted[argument] = Wanted([column], Kind.NUMBER if argument == "sample_weight" else Kind.NAME)
     if asked.groups is not None:
-        wanted[_SENSITIVE] = Wanted([typed.sensitive], _kind_of_labels(asked.groups, "--group-labels"))
+        kind = _kind_of_labels(asked.groups, "--group-labels")
+        wanted[_SENSITIVE] = Wanted([typed.sensitive], kind, _IF_GROUPS_ARE_TEXT)
     return wanted
 
 
 def _kind(row: Metric, argument: str, options: Mapping[str, Any]) -> Kind:
     """Return how a column is read, which follows from the metric and from public labels alone."""
-    holds_labels = row.predicts_labels or ("labels" in row.options and argument == row.data[0])
-    if not holds_labels:
+    if not _holds_labels(row, argument):
         return Kind.NUMBER
     if "labels" not in row.options:
         return Kind.NAME
     return _kind_of_labels(options.get("labels"), "labels")
+
+
+def _holds_labels(row: Metric, argument: str) -> bool:
+    return row.predicts_labels or ("labels" in row.options and argument == row.data[0])
 
 
 def _kind_of_labels(labels: Any, name: str) -> Kind:
@@ -199,6 +210,8 @@ def _asked(typed: argparse.Namespace) -> Asked:
     groups = None if typed.sensitive is None else group_labels(typed.group_labels)
     if groups is not None and len(row.data) == 1:
         raise CommandError(f"{row.name} takes no --sensitive: it needs a metric of --y-true and --y-pred")
+    if "label" in settings and not settings["label"].isprintable():
+        raise CommandError("--label takes one line of printable text")
     return Asked(row, typed.epsilon, options_of(row, typed.option), settings, groups)
 
 
