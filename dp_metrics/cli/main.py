@@ -24,7 +24,7 @@ __all__ = ["main"]
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        raise CommandError(message)
+        raise CommandError(f"{message} (see {self.prog} --help)")
 
 
 # One function per subcommand: it adds a parser whose default `run` takes the parsed options.

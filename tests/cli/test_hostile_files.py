@@ -1,5 +1,6 @@
 """`dp-metrics score` with files that nobody should write, and with what goes wrong after the spend."""
 
+import io
 import json
 import os
 import sys
@@ -30,7 +31,6 @@ def budget_in(folder):
     return budget, ("--budget", budget.path)
 
 
-SWALLOWED = '1,0,"a\n' + ROW * 2000 + '1,0,b"\n'  # one quoted cell, which holds 2,000 rows
 STRAY = {
     "in two cells": '1,0,5"\n' + ROW * 10 + '1,0,6"\n',
     "twice in a cell": '1,0,say "yes"\n',
@@ -105,15 +105,27 @@ def test_files_of_other_dialects_are_told_what_is_needed(content, message, tmp_p
 
 
 def test_a_repeated_option_of_columns_adds_columns(tmp_path, capsys):
+    """The last one alone would be another metric, without a word."""
     path = tmp_path / "data.csv"
-    path.write_text("y,a,b\n" + "1,0.1,0.9\n0,0.8,0.2\n" * 500)
-    log_loss = ("--metric", "private_log_loss", "--y-true", "y", "--epsilon", "1", "--option", "labels=[0,1]")
-    for columns in (("--y-proba", "a", "b"), ("--y-proba", "a", "--y-proba", "b"), ("--y-pred", "a", "--y-proba", "b")):
-        code, out, _ = run(capsys, path, *log_loss, *columns)
+    path.write_text("a,b,c,d\n" + "0,5,1,5\n" * 5000)
+    values = []
+    for columns in (
+        ("--y-true", "a", "b", "--y-pred", "c", "d"),
+        ("--y-true", "a", "--y-true", "b", "--y-pred", "c", "--y-proba", "d"),
+    ):
+        code, out, _ = run(capsys, path, *MAE[:2], *MAE[-2:], *columns)
         assert code == 0
-        assert float(out.split()[2]) < 0.3  # of column a or b alone: b would do, a would be far off
-    code, out, _ = run(capsys, path, *log_loss, "--y-proba", "a")
-    assert float(out.split()[2]) > 1
+        values.append(float(out.split()[2]))
+    assert all(0.4 < value < 0.6 for value in values)  # of a and c alone 1, of b and d 0
+
+
+def test_a_history_is_shown_on_any_terminal(tmp_path, monkeypatch):
+    PrivacyAccountant(1, tmp_path / "b.sqlite").spend(0.5, "caf\u00e9")
+    out = io.TextIOWrapper(io.BytesIO(), encoding="ascii", errors="strict")
+    monkeypatch.setattr("sys.stdout", out)
+    assert main(["budget", str(tmp_path / "b.sqlite")]) == 0
+    out.flush()
+    assert b"caf\\xe9" in out.buffer.getvalue()
 
 
 def test_what_nobody_expected_is_not_shown(tmp_path, capsys, monkeypatch):
