@@ -27,7 +27,7 @@ def check_options(
     epsilon: float,
     no_records: Mapping[str, NDArray[Any]],
 ) -> None:
-    """Raise if an option or setting is wrong, before the file is read; the arguments are those of `summary_of`."""
+    """Raise if an option or setting is wrong, before the file is read; arguments as in `summary_of`."""
     columns = {name: True for name in ("sample_weight", "groups") if name in no_records}
     row.settings(epsilon=epsilon, **settings, options={**options, **columns})
     try:

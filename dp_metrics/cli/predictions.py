@@ -178,8 +178,8 @@ class _CsvFile(Predictions):
                 )
             if file.has_stray_quotes:
                 raise Refused(
-                    f"{self._path} has quotation marks within a cell that are not doubled, so that nobody can "
-                    "tell where rows end; nothing was spent"
+                    f"{self._path} has quotation marks within a cell that are not doubled, so that nobody "
+                    "can tell where rows end; nothing was spent"
                 )
 
     def _converted(self, column: Any, name: str, wanted: Wanted) -> NDArray[Any]:

@@ -10,7 +10,7 @@ import argparse
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -220,12 +220,15 @@ def _progress(name: str) -> Iterator[Callable[[float], object]]:
     """Show which part of the file has been read; the number of rows may be private, so it is not shown."""
     tqdm = import_extra("tqdm", "cli").tqdm
     form = "{desc}: {percentage:3.0f}%|{bar}| {elapsed}<{remaining}"
-    # on a terminal only
-    with tqdm(total=1.0, desc=name, bar_format=form, file=sys.stderr, disable=None, leave=False) as bar:
+    # on a terminal only, if there is any
+    off = True if sys.stderr is None else None
+    with tqdm(total=1.0, desc=name, bar_format=form, file=sys.stderr, disable=off, leave=False) as bar:
         yield bar.update
 
 
 def _score(typed: argparse.Namespace) -> None:
+    if sys.stdout is None:
+        raise CommandError("standard output is closed: nobody would see what is paid for")
     for package in ("pyarrow", "tqdm"):
         import_extra(package, "cli")
     asked = _asked(typed)
@@ -245,9 +248,9 @@ def _score(typed: argparse.Namespace) -> None:
         else:
             show_frame(released, asked.row.name, asked.settings.get("label"), budget, as_json=typed.json)
         sys.stdout.flush()
-    except BrokenPipeError:
-        raise
-    except OSError as error:  # such as a full disk
+    except OSError as error:  # a full disk, or a reader that went away
+        with suppress(OSError):
+            sys.stdout.close()  # or else the end of the process would complain again
         raise CommandError(f"epsilon was spent, but the result can't be written: {error.strerror}") from None
 
 

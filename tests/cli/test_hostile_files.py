@@ -3,6 +3,8 @@
 import io
 import json
 import os
+import shlex
+import subprocess
 import sys
 
 import pytest
@@ -91,7 +93,7 @@ def test_a_file_with_a_byte_order_mark_and_quoted_names(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("y;p;note\n1;0;x\n".encode(), "has no column 'y': its first line must hold the names, with commas"),
+        (b"y;p;note\n1;0;x\n", "has no column 'y': its first line must hold the names, with commas"),
         ("y,p,note\n1,0,caf\u00e9\n".encode("latin-1"), "or not UTF-8"),
         ("y,p,note\n1,0,x\n".encode("utf-16"), "or not UTF-8"),
     ],
@@ -129,7 +131,7 @@ def test_a_history_is_shown_on_any_terminal(tmp_path, monkeypatch):
 
 
 def test_what_nobody_expected_is_not_shown(tmp_path, capsys, monkeypatch):
-    path, (budget, paid) = tmp_path / "data.csv", budget_in(tmp_path)
+    path, (_, paid) = tmp_path / "data.csv", budget_in(tmp_path)
     path.write_text(HEADER + ROW * 50)
     for error in (KeyError(SECRET), OverflowError(SECRET), MemoryError(SECRET), AssertionError(SECRET)):
 
@@ -165,18 +167,38 @@ def test_a_budget_that_goes_after_the_spend_loses_no_number(as_json, tmp_path, c
         assert "can't be read any more" in out
 
 
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is full")
-def test_a_result_that_cannot_be_written_is_told(tmp_path, capsys, monkeypatch):
+SHELL = pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs the shell and devices of Linux")
+
+
+@SHELL
+@pytest.mark.parametrize(
+    ("redirected", "spent", "message"),
+    [
+        (">/dev/full", 1.0, "epsilon was spent, but the result can't be written: No space left on device"),
+        ("| true", 1.0, "epsilon was spent, but the result can't be written: Broken pipe"),
+        (">&-", 0.0, "standard output is closed"),
+    ],
+)
+def test_a_result_that_cannot_be_written_is_told(redirected, spent, message, tmp_path):
     path, (budget, paid) = tmp_path / "data.csv", budget_in(tmp_path)
     path.write_text(HEADER + ROW * 500)
-    full = open("/dev/full", "w")  # noqa: SIM115
-    monkeypatch.setattr(sys, "stdout", full)
-    assert main(["score", str(path), *MAE, *paid]) == 2
-    monkeypatch.undo()
-    assert "epsilon was spent, but the result can't be written" in capsys.readouterr().err
-    assert budget.spent == 1.0
-    with pytest.raises(OSError, match="No space"):
-        full.close()
+    command = shlex.join([sys.executable, "-m", "dp_metrics.cli.main", "score", str(path), *MAE, *paid])
+    script = f"{command} {redirected}; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True)
+    assert done.returncode == 2  # 1 would say that nothing was spent
+    assert message in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert budget.spent == spent
+
+
+@SHELL
+def test_no_standard_error_is_needed(tmp_path):
+    path, (budget, paid) = tmp_path / "data.csv", budget_in(tmp_path)
+    path.write_text(HEADER + ROW * 500)
+    command = shlex.join([sys.executable, "-m", "dp_metrics.cli.main", "score", str(path), *MAE, *paid])
+    done = subprocess.run(["bash", "-c", f"{command} 2>&-"], capture_output=True, text=True)
+    assert (done.returncode, budget.spent) == (0, 1.0)
+    assert done.stdout.startswith("private_mae = ")
 
 
 def test_an_option_that_is_no_literal_is_an_error_of_one_line(tmp_path, capsys):

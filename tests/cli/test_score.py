@@ -227,6 +227,7 @@ def run(capsys, *argv, code=0):
 MAE = ("--metric", "private_mae", "--y-true", "y", "--y-pred", "p", "--epsilon", "1")
 LABELS = ("--metric", "private_f1_score", "--y-true", "y", "--y-pred", "p", "--epsilon", "1")
 OF_ACCURACY = ("--metric", "private_accuracy_score", *MAE[2:])
+OF_STD = ("--metric", "private_std", "--column", "y", "--epsilon", "1")
 OF_R2 = ("--metric", "private_r2_score", *MAE[2:])
 WORDS = (*LABELS, "--option", 'labels=["a","b"]', "--option", "pos_label=b")
 GOOD = "y,p,other\n" + "1,0,x\n" * 3000
@@ -350,7 +351,7 @@ def test_missing_values_of_parquet(tmp_path, capsys):
         ([*MAE, "--sensitive", "other"], "--sensitive and --group-labels belong together"),
         ([*MAE, "--sensitive", "y", "--group-labels", "a", "b", "--groups", "y"], "can't be used together"),
         ([*MAE, "--column", "y"], "private_mae takes no --column, but --y-true and --y-pred"),
-        ([*MAE, "--sensitive", "y", "--group-labels", "1", "1"], "group_labels array needs to contain at least two"),
+        ([*MAE, "--sensitive", "y", "--group-labels", "1", "1"], "group_labels array needs to contain"),
         ([*MAE, "--label", "two\nlines"], "--label takes one line"),
         ([*MAE, "--label", "\udcff"], "--label takes one line"),
         ([*MAE, "--total", "1"], "--total needs --budget"),
@@ -366,21 +367,20 @@ def test_missing_values_of_parquet(tmp_path, capsys):
         ([*OF_ACCURACY, "--option", "normalize=1"], "--option normalize takes true or false, not '1'"),
         ([*OF_R2, "--option", "bounds=[1,0]"], "bounds must be None or a pair"),
         ([*OF_R2, "--option", "error_share=2"], "error_share must lie"),
-        ([*OF_R2, "--sample-weight", "p", "--neighboring", "add_or_remove_one"], "sample_weight cannot be used"),
+        ([*OF_R2, "--sample-weight", "p", "--neighboring", "add_or_remove_one"], "sample_weight cannot"),
         ([*MAE, "--groups", "p", "--neighboring", "add_or_remove_one"], "groups cannot be used"),
         ([*MAE, "--groups", "p", "--option", "bounds=[1,0]"], "bounds must be None or a pair"),
-        ([*MAE, "--sensitive", "p", "--group-labels", "0", "1", "--option", "bounds=[1,0]"], "bounds must be"),
-        (["--metric", "private_std", "--column", "y", "--epsilon", "1", "--option", "ddof=x"], "ddof must be"),
+        ([*MAE, "--sensitive", "p", "--group-labels", "0", "1", "--option", "bounds=x"], "bounds must"),
+        ([*OF_STD, "--option", "ddof=x"], "ddof must be"),
         (
-            ["--metric", "private_quantile", "--column", "y", "--epsilon", "1", "--option", "bounds=[0,1]",
-             "--option", "q=7"],
+            ["--metric", "private_quantile", *OF_STD[2:], "--option", "bounds=[0,1]", "--option", "q=7"],
             "Quantiles must be in the range",
         ),
         (["--metric", "private_mean", "--column", "y", "--epsilon", "1"], "needs --option bounds=VALUE"),
         (["--metric", "private_mean", "--y-true", "y", "--epsilon", "1"], "private_mean needs --option"),
         (["--metric", "private_std", "--epsilon", "1"], "private_std needs --column, the column of x"),
         (["--metric", "accuracy", "--epsilon", "1"], "'accuracy'; did you mean private_accuracy_score or"),
-        (["--metric", "mse", "--epsilon", "1"], "there is no metric 'mse'; did you mean private_mse or private_rmse?;"),
+        (["--metric", "mse", "--epsilon", "1"], "'mse'; did you mean private_mse or private_rmse?;"),
         (["--metric", "private_compare", "--epsilon", "1"], "there is no metric 'private_compare'"),
         ([*MAE[:-1], "0"], "'0' is not a positive, finite number"),
         (MAE[:-2], "--epsilon"),
