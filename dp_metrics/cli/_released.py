@@ -95,7 +95,7 @@ def _print_json(fields: Mapping[str, Any], budget: PrivacyAccountant | None) -> 
 def _limits(result: PrivateResult) -> Interval | None:
     try:
         return result.noise_interval()
-    except ValueError:  # no limits follow from what was released
+    except (ValueError, ArithmeticError):  # no limits follow from what was released, or no float holds them
         return None
 
 

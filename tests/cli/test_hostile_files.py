@@ -201,6 +201,15 @@ def test_no_standard_error_is_needed(tmp_path):
     assert done.stdout.startswith("private_mae = ")
 
 
+@pytest.mark.parametrize("metric", ["private_accuracy_score", "private_brier_score_loss"])
+def test_an_epsilon_too_small_for_limits_loses_no_number(metric, tmp_path, capsys):
+    path, (budget, paid) = tmp_path / "data.csv", budget_in(tmp_path)
+    path.write_text(HEADER + ROW * 50)
+    code, out, _ = run(capsys, path, "--metric", metric, *MAE[2:-1], "5e-324", *paid)
+    assert (code, len(budget.history)) == (0, 1)
+    assert out.startswith(f"{metric} = ")
+
+
 def test_an_option_that_is_no_literal_is_an_error_of_one_line(tmp_path, capsys):
     path = tmp_path / "data.csv"
     path.write_text(HEADER + ROW * 50)
