@@ -6,9 +6,8 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-import dp_metrics
 from dp_metrics.cli._common import CommandError, add_json
-from dp_metrics.metrics import FUNCTIONS, METRICS, Metric, metric_of
+from dp_metrics.metrics import FUNCTIONS, METRICS, Metric, metric_named
 
 __all__ = ["OF_RECORDS", "add_metrics", "find_metric", "parameters"]
 
@@ -17,9 +16,8 @@ OF_RECORDS = ("sample_weight", "groups")
 
 
 def find_metric(name: str) -> Metric:
-    """Return the row of a metric by one of its public names."""
-    function = getattr(dp_metrics, name, None) if name in dp_metrics.__all__ else None
-    row = metric_of(function) if function is not None else None
+    """Return the row of a metric by its name, or that of its twin."""
+    row = metric_named(name)
     if row is None:
         raise CommandError(f"there is no metric {name!r}; `dp-metrics metrics` lists them")
     return row
