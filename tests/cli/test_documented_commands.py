@@ -60,11 +60,8 @@ def test_the_commands_of_the_readme_run(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     probability = np.random.default_rng(0).random(500)
     pd.DataFrame({"y": 1 * (probability > 0.4), "p": probability}).to_csv("predictions.csv", index=False)
-    [commands] = re.findall(
-        r"```console\n(pip install \"\.\[cli\]\".*?)```",
-        (ROOT / "README.md").read_text("utf-8"),
-        flags=re.DOTALL,
-    )
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    [commands] = re.findall(r"```console\n(pip install .\.\[cli\].*?)```", readme, flags=re.DOTALL)
     _, score, budget = commands.splitlines()
     for command, shown in ((score, "epsilon left 2"), (budget, "private_log_loss")):
         assert main(shlex.split(command)[1:]) == 0
