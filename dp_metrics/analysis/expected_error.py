@@ -1,5 +1,7 @@
 """What error to expect of a release, from public or synthetic data: nothing here keeps the data private."""
 
+from __future__ import annotations
+
 import functools
 import itertools
 import math
@@ -260,7 +262,7 @@ class _Setting:
     def _release(self, epsilon: float) -> Release:
         return self._row.settings(epsilon=epsilon, **self._public)
 
-    def noise(self, epsilon: float) -> "_Noise | _SimulatedNoise":
+    def noise(self, epsilon: float) -> _Noise | _SimulatedNoise:
         """Return the law of the release at this epsilon."""
         release = self._release(epsilon)
         draws, _, _ = release.prepare(self._plan)

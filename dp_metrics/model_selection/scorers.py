@@ -1,5 +1,7 @@
 """Scorers: private metrics in the form that scikit-learn's model-selection tools call."""
 
+from __future__ import annotations
+
 import reprlib
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar

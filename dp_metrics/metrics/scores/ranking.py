@@ -1,5 +1,7 @@
 """Private ranking metrics, drop-in replacements for those of `sklearn.metrics`."""
 
+from __future__ import annotations
+
 import math
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Private top-k accuracy: is the true label among the k that a model thinks most likely."""
 
+from __future__ import annotations
+
 from functools import partial
 from typing import Any
 
