@@ -1,5 +1,7 @@
 """What the noise may have done to a released number: limits that cost nothing."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from typing import Any
 

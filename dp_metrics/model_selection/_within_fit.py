@@ -112,7 +112,8 @@ def releases_of_fit(estimator: Any, X: Any, y: Any, groups: Any) -> int:
     inner = getattr(estimator, "estimator", None)
     if count is None or scores_within_fit(inner):
         raise ValueError("The estimator makes private releases within fit that cannot be counted.")
-    return count_private_scorers(estimator.scoring) * count(estimator, X, y, groups)
+    per_score = count_private_scorers(estimator.scoring)
+    return int(per_score * count(estimator, X, y, groups))
 
 
 def _of_elimination(selector: Any, X: Any, y: Any, groups: Any) -> int:

@@ -115,3 +115,20 @@ def test_the_summary_and_the_comparison_look_at_names_too():
         dp.LossSummary(dp.private_log_loss, **options).update(TRUE, frame)
     with pytest.raises(ValueError, match=ANOTHER_ORDER):
         dp.private_compare(TRUE, frame, frame, loss="log_loss", epsilon=1.0, **options)
+
+
+def test_partitions_of_dask_are_looked_at_too():
+    dd = pytest.importorskip("dask.dataframe")
+    from dp_metrics import distributed
+
+    true = dd.from_pandas(pd.Series(TRUE), npartitions=2)
+    options = {"labels": ["no", "yes"], "epsilon": 1.0}
+    for columns in ({"no": 1 - YES, "yes": YES}, {"yes": YES, "no": 1 - YES}):
+        proba = dd.from_pandas(pd.DataFrame(columns), npartitions=2)
+        if [*columns] == ["no", "yes"]:
+            distributed.private_log_loss(true, proba, **options)
+            continue
+        accountant = dp.PrivacyAccountant(1.0)
+        with pytest.raises(ValueError, match=ANOTHER_ORDER):
+            distributed.private_log_loss(true, proba, accountant=accountant, **options)
+        assert accountant.spent == 0

@@ -54,7 +54,10 @@ def test_what_is_like_no_name_is_refused_without_a_guess(name):
     [
         (lambda: dp.noise_interval(0.5, metric="acuracy", epsilon=1.0, n=100), "accuracy"),
         (lambda: dp.noise_interval(0.5, metric="private_acuracy_score", epsilon=1.0, n=100), "private_acc"),
-        (lambda: dp.noise_interval(0.5, metric="mean_sqared_error", epsilon=1.0, n=100), "mean_squared_error"),
+        (
+            lambda: dp.noise_interval(0.5, metric="mean_sqared_error", epsilon=1.0, n=100),
+            "mean_squared_error",
+        ),
         (lambda: dp.private_compare(Y, Y, Y, loss="zero-one", epsilon=1.0), "zero_one"),
         (lambda: dp.private_compare(Y, Y, Y, loss="logloss", epsilon=1.0), "log_loss"),
         (lambda: dp.private_compare(Y, Y, Y, loss="mean_sqared_error", epsilon=1.0), "mean_squared_error"),

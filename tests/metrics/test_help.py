@@ -61,5 +61,7 @@ def test_every_metric_has_the_name_of_its_twin():
 def test_a_long_name_serves_wherever_a_metric_is_named(long):
     metric = getattr(dp, long)
     options = {"epsilon": 1.0, "n": 1000, "bounds": (0, 1)}
-    assert dp.noise_interval(0.25, metric=long, **options) == dp.noise_interval(0.25, metric=metric, **options)
+    assert dp.noise_interval(0.25, metric=long, **options) == dp.noise_interval(
+        0.25, metric=metric, **options
+    )
     dp.make_private_scorer(metric, epsilon=1.0)
