@@ -38,7 +38,7 @@ def test_a_wrong_name_of_a_scorer(name, meant):
     dp.get_private_scorer(meant, epsilon=1.0)
 
 
-@pytest.mark.parametrize("name", ["", "neg_", "_loss", "_score", "private_", "xyzzy"])
+@pytest.mark.parametrize("name", ["", "neg_", "_loss", "_score", "xyzzy"])
 def test_what_is_like_no_name_is_refused_without_a_guess(name):
     with pytest.raises(ValueError, match="name must be one of") as caught:
         dp.get_private_scorer(name, epsilon=1.0)
@@ -52,8 +52,8 @@ def test_what_is_like_no_name_is_refused_without_a_guess(name):
 @pytest.mark.parametrize(
     ("call", "meant"),
     [
-        (lambda: dp.noise_interval(0.5, metric="acuracy", epsilon=1.0, n=100), "accuracy"),
-        (lambda: dp.noise_interval(0.5, metric="private_acuracy_score", epsilon=1.0, n=100), "private_acc"),
+        (lambda: dp.noise_interval(0.5, metric="acuracy", epsilon=1.0, n=9), "accuracy"),
+        (lambda: dp.noise_interval(0.5, metric="private_acuracy_score", epsilon=1.0, n=9), "private_acc"),
         (
             lambda: dp.noise_interval(0.5, metric="mean_sqared_error", epsilon=1.0, n=100),
             "mean_squared_error",
