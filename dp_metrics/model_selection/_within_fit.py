@@ -121,7 +121,7 @@ def _of_elimination(selector: Any, X: Any, y: Any, groups: Any) -> int:
     features = _number_of_columns(X, selector)
     last = min(selector.min_features_to_select, features)
     step = int(max(1, selector.step * features)) if 0.0 < selector.step < 1.0 else int(selector.step)
-    subsets = 1 + -(-(features - last) // step)
+    subsets = 1 + int(-(-(features - last) // step))
     return subsets * _splits(selector, X, y, groups)
 
 

@@ -52,8 +52,15 @@ def test_columns_named_like_the_labels_in_another_order_are_refused(name, labels
     )
 
 
-@pytest.mark.parametrize("hold", [lambda n: pd.Series(YES, name=n), lambda n: pl.Series(n, YES),
-                                  lambda n: pd.DataFrame({n: YES}), lambda n: pa.table({n: YES})])  # fmt: skip
+@pytest.mark.parametrize(
+    "hold",
+    [
+        lambda name: pd.Series(YES, name=name),
+        lambda name: pl.Series(name, YES),
+        lambda name: pd.DataFrame({name: YES}),
+        lambda name: pa.table({name: YES}),
+    ],
+)
 @pytest.mark.parametrize("name", OF_ONE_COLUMN)
 def test_one_column_named_like_the_other_label_is_refused(name, hold):
     metric, options = OF_ONE_COLUMN[name], {"epsilon": 1.0, "labels": ["no", "yes"]}
@@ -86,10 +93,9 @@ def test_a_column_named_0_may_be_the_first_of_a_file():
 
 def test_names_within_the_data_are_no_names_of_columns():
     """A pandas column may be called as the attribute that holds pyarrow's names."""
-    frame = pd.DataFrame({"columns": 1 - YES, "column_names": YES})
-    dp.private_log_loss(TRUE, frame, labels=["no", "yes"], epsilon=1.0)
-    tight = pd.DataFrame({"name": YES})
-    dp.private_log_loss(TRUE, tight, labels=["no", "yes"], epsilon=1.0)
+    for name in ("columns", "column_names", "name"):  # whose values are the labels, in another order
+        frame = pd.DataFrame({name: [1.0, 0.0], "other": [0.0, 1.0]})
+        dp.private_log_loss([0, 1], frame, epsilon=1.0)
 
 
 @pytest.mark.parametrize("make", FRAMES)

@@ -27,7 +27,11 @@ def reversed_index(array):
 
 
 def one_column(make):
-    return lambda array: make({"only": array}) if array.ndim == 1 else make(dict(zip("abcdef", array.T)))
+    return lambda array: (
+        make({"only": array})
+        if array.ndim == 1
+        else make(dict(zip(map(str, range(9)), array.T, strict=False)))
+    )
 
 
 def of_polars(array):
@@ -276,6 +280,27 @@ def test_the_resolution_of_probabilities_is_that_of_their_type_in_anything(metri
         *NUMBERS.values(),
     ):
         assert bits(metric(true, hold(proba), epsilon=5.0, random_state=seeded())) == expected
+
+
+class OfObjects:
+    """A nullable column as older releases of pandas make it: an array of objects."""
+
+    dtype = pd.Float32Dtype()
+    shape = (40,)
+
+    def __len__(self):
+        return 40
+
+    def __array__(self, dtype=None, copy=None):
+        return np.ones(40, dtype=dtype or object)
+
+
+def test_the_resolution_of_nullable_probabilities_follows_from_their_own_type():
+    true, proba = np.zeros(40), np.ones(40, dtype=np.float32)
+    found, expected = (
+        dp.private_log_loss(true, held, epsilon=5.0, random_state=seeded()) for held in (OfObjects(), proba)
+    )
+    assert found == expected
 
 
 def test_single_and_double_precision_have_different_limits():
