@@ -492,7 +492,6 @@ BAD_RECORDS = {
 }
 
 LEGAL_LABELS = {
-    "None among records",
     "too large an integer",
     "bytes",
     "date",

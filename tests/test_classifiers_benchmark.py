@@ -36,7 +36,7 @@ def assert_same_law(simulated, real):
     assert abs(ours.mean() - theirs.mean()) < margin
 
 
-@pytest.mark.parametrize("epsilon", [0.3, 3.0])
+@pytest.mark.parametrize("epsilon", [pytest.param(0.3, marks=pytest.mark.slow), 3.0])
 @pytest.mark.parametrize("name", ["f1_score", "matthews_corrcoef"])
 def test_errors_of_counts_are_those_of_releases(part, name, epsilon):
     pred = (SCORE > 0.5).astype(np.int64)
@@ -58,6 +58,7 @@ def test_the_obvious_design_clamps_independent_noise(part):
     assert_same_law(obvious, f1 - 200 / 250)
 
 
+@pytest.mark.slow
 def test_tables_of_scores_are_those_of_releases(part):
     exact = sk.average_precision_score(Y, SCORE)
     curves, entropy = part("curves"), SeededEntropy(1)

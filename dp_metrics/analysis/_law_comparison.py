@@ -1,5 +1,7 @@
 """Exact comparison of two output laws of one mechanism."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterator
 from decimal import Context, Decimal, localcontext

@@ -6,6 +6,8 @@ validation to its output law. `loss_lower_bound` needs nothing but samples of a 
 touches real records: it makes its own.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace

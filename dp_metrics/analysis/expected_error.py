@@ -1,5 +1,7 @@
 """What error to expect of a release, from public or synthetic data: nothing here keeps the data private."""
 
+from __future__ import annotations
+
 import functools
 import itertools
 import math
@@ -14,14 +16,15 @@ from numpy.typing import ArrayLike, NDArray
 from dp_metrics.analysis._law_comparison import draw_law
 from dp_metrics.analysis.studies import simulated_noise
 from dp_metrics.inputs.floats import MAX_FLOAT, Floats
+from dp_metrics.inputs.names import did_you_mean
 from dp_metrics.inputs.options import check_groups
-from dp_metrics.inputs.records import refuse_masked
+from dp_metrics.inputs.records import refuse_unread
 from dp_metrics.inputs.scalars import as_real, as_whole
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.mechanisms._grid import EvenGrid
 from dp_metrics.mechanisms._laws import cell_edges
 from dp_metrics.mechanisms.geometric import GeometricLaw
-from dp_metrics.metrics import METRICS, Metric, metric_of
+from dp_metrics.metrics import METRICS, Metric, metric_named, metric_names, metric_of
 from dp_metrics.release.draws import BoundsDraw, Draw, SumsDraw, VectorDraw
 from dp_metrics.release.nested import NestedTable
 from dp_metrics.release.ranking import RankingDraw
@@ -260,7 +263,7 @@ class _Setting:
     def _release(self, epsilon: float) -> Release:
         return self._row.settings(epsilon=epsilon, **self._public)
 
-    def noise(self, epsilon: float) -> "_Noise | _SimulatedNoise":
+    def noise(self, epsilon: float) -> _Noise | _SimulatedNoise:
         """Return the law of the release at this epsilon."""
         release = self._release(epsilon)
         draws, _, _ = release.prepare(self._plan)
@@ -275,9 +278,12 @@ class _Setting:
 
 
 def _row_of(metric: Any) -> Metric:
-    row = METRICS.get(metric) if isinstance(metric, str) else metric_of(metric)
+    row = metric_named(metric) if isinstance(metric, str) else metric_of(metric)
     if row is None or isinstance(metric, functools.partial):
-        raise TypeError("metric must be a metric of this package such as private_mse, or its name.")
+        raise TypeError(
+            "metric must be a metric of this package such as private_mse, or its name."
+            f"{did_you_mean(metric, metric_names(METRICS.values()))}"
+        )
     return row
 
 
@@ -291,7 +297,7 @@ def _resized(
     rows = np.arange(n) % length
 
     def resized(array: Any) -> NDArray[Any]:
-        refuse_masked(array)
+        refuse_unread(array)
         return np.asarray(array)[rows]
 
     public = dict(options)

@@ -6,9 +6,8 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-import dp_metrics
 from dp_metrics.cli._common import CommandError, add_json
-from dp_metrics.metrics import FUNCTIONS, METRICS, Metric, metric_of
+from dp_metrics.metrics import FUNCTIONS, METRICS, Metric, metric_named
 
 __all__ = ["OF_RECORDS", "add_metrics", "find_metric", "parameters"]
 
@@ -19,9 +18,8 @@ _MOST_ALIKE = 3
 
 
 def find_metric(name: str) -> Metric:
-    """Return the row of a metric by one of its public names."""
-    function = getattr(dp_metrics, name, None) if name in dp_metrics.__all__ else None
-    row = metric_of(function) if function is not None else None
+    """Return the row of a metric by its name, or that of its twin."""
+    row = metric_named(name)
     if row is None:
         alike = [known for known in METRICS if name and name.lower() in known]
         meant = f"; did you mean {' or '.join(alike)}?" if 0 < len(alike) <= _MOST_ALIKE else ""

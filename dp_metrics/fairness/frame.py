@@ -1,5 +1,7 @@
 """Private metrics by group, with the attributes of fairlearn's `MetricFrame`."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from fractions import Fraction
 from numbers import Real

@@ -1,5 +1,7 @@
 """Which of two models is better, on the same private records."""
 
+from __future__ import annotations
+
 import json
 import math
 from collections.abc import Callable

@@ -1,5 +1,7 @@
 """An interval for the mean of a bounded loss among all people like the records."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -1,15 +1,18 @@
 """What the noise may have done to a released number: limits that cost nothing."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from dp_metrics.inputs.floats import Floats
+from dp_metrics.inputs.names import did_you_mean
 from dp_metrics.inputs.options import check_count
 from dp_metrics.inputs.scalars import as_real
 from dp_metrics.mechanisms._grid import bisected
-from dp_metrics.metrics import Metric, metric_named, metric_of
+from dp_metrics.metrics import METRICS, Metric, metric_named, metric_names, metric_of
 from dp_metrics.release.draws import BoundsDraw
 from dp_metrics.release.interval import Interval
 from dp_metrics.release.noise import BoundsNoise
@@ -117,7 +120,10 @@ def noise_interval(
 def _row(metric: Any) -> Metric:
     row = metric_named(metric) if isinstance(metric, str) else metric_of(metric) if callable(metric) else None
     if row is None:
-        raise TypeError("metric must be the private metric that released the number, such as private_mse.")
+        raise TypeError(
+            "metric must be the private metric that released the number, such as private_mse."
+            f"{did_you_mean(metric, metric_names(METRICS.values()))}"
+        )
     return row
 
 

@@ -10,8 +10,9 @@ from numpy.typing import ArrayLike
 
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.losses import RecordLoss, clamp
+from dp_metrics.inputs.names import did_you_mean
 from dp_metrics.inputs.records import as_numbers, check_same_length
-from dp_metrics.metrics import FUNCTIONS, METRICS, Metric, metric_named
+from dp_metrics.metrics import FUNCTIONS, METRICS, Metric, metric_named, metric_names
 from dp_metrics.metrics._catalogue import WEIGHTS
 from dp_metrics.release.queries import MeanLoss
 from dp_metrics.sensitivity.exact import BLOCK, in_blocks
@@ -143,6 +144,7 @@ def _row(loss: Any) -> Metric:
     if row is None:
         raise ValueError(
             f"loss must be one of {', '.join(COMPARABLE)}, the function of one, or a RecordLoss."
+            f"{did_you_mean(loss, metric_names(COMPARABLE.values()))}"
         )
     if row not in COMPARABLE.values():
         reason = _REFUSED.get(row.name, "it is not the mean of one loss per record")

@@ -1,5 +1,7 @@
 """An interval for a quantile of a loss among all people like the records."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
+from dp_metrics.inputs.columns import check_same_columns
 from dp_metrics.inputs.records import (
     TOO_LARGE,
     as_vector,
@@ -21,7 +22,7 @@ from dp_metrics.inputs.records import (
     float_block,
     in_columns,
     numbers_or,
-    refuse_masked,
+    refuse_unread,
 )
 
 __all__ = [
@@ -42,7 +43,7 @@ def public_labels(labels: Any, name: str = "labels") -> NDArray[Any] | None:
     """Return the sorted public label set, or None where it is to follow from the number of columns."""
     if labels is None:
         return None
-    refuse_masked(labels)
+    refuse_unread(labels)
     if isinstance(labels, str | bytes) or (
         not isinstance(labels, Sequence | np.ndarray) and not hasattr(labels, "__array__")
     ):
@@ -191,6 +192,7 @@ def as_label_pairs(y_true: Any, y_pred: Any, *, private_n: bool = False) -> tupl
         if issparse(data):
             raise TypeError("Sparse data was passed, but dense data is required.")
     true, pred = _as_any_labels(y_true, "y_true", private_n), _as_any_labels(y_pred, "y_pred", private_n)
+    check_same_columns(y_true, y_pred)
     check_same_length(true, pred, private_n=private_n)
     true, pred = in_columns(true, pred)
     if true.shape[1:] != pred.shape[1:]:
@@ -237,7 +239,7 @@ def _as_any_labels(data: Any, name: str, private_n: bool) -> NDArray[Any]:
     What is not in one goes into an array of objects, so that one record's type cannot change how another is
     read.
     """
-    refuse_masked(data)
+    refuse_unread(data)
     array: NDArray[Any] | None = None
     if hasattr(data, "dtype"):
         array = np.asarray(data)
@@ -277,3 +279,17 @@ def _check_label_objects(array: NDArray[Any], name: str) -> None:
             raise ValueError(
                 f"{name} should hold one label per record, or an array of one column per output."
             )
+        elif _is_missing(label):
+            raise ValueError(f"Input {name} contains NaN.")
+
+
+def _is_missing(label: Any) -> bool:
+    """Return whether a label is None, or not equal to itself, as NaT is, or pandas' NA."""
+    if label is None:
+        return True
+    try:
+        return bool(label != label)
+    except TypeError:  # NA, of which nobody knows whether it is equal to itself
+        return True
+    except (ValueError, ArithmeticError):
+        return False

@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_consistent_length
 
 from dp_metrics.inputs.floats import Floats
-from dp_metrics.inputs.records import check_numbers, check_vector, refuse_masked
+from dp_metrics.inputs.names import did_you_mean
+from dp_metrics.inputs.records import check_numbers, check_vector, refuse_unread
 from dp_metrics.inputs.scalars import as_real, as_whole
 
 __all__ = [
@@ -56,7 +57,7 @@ def check_neighboring(neighboring: Any, disclosing: Sequence[str] = ()) -> bool:
         Options of the call that would give a private number of records away.
     """
     if not (isinstance(neighboring, str) and neighboring in _RELATIONS):
-        raise ValueError(f"neighboring must be one of {_RELATIONS}.")
+        raise ValueError(f"neighboring must be one of {_RELATIONS}.{did_you_mean(neighboring, _RELATIONS)}")
     if neighboring == "replace_one":
         return False
     if disclosing:
@@ -100,7 +101,7 @@ def check_groups(groups: ArrayLike | None, *data: NDArray[Any]) -> NDArray[np.in
     """Return the number of each record's public group, counted from 0."""
     if groups is None:
         return None
-    refuse_masked(groups)
+    refuse_unread(groups)
     labels = np.asarray(groups)
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels[:, 0]
@@ -150,7 +151,8 @@ def check_multioutput(multioutput: Any, n_outputs: int) -> Literal["raw_values"]
 def check_choice(value: Any, name: str, choices: Sequence[str | None]) -> None:
     """Raise unless the value is one of these strings, or None where that is among them."""
     if not ((value is None or isinstance(value, str)) and value in choices):
-        raise ValueError(f"{name} must be one of {tuple(choices)}.")
+        known = [choice for choice in choices if choice is not None]
+        raise ValueError(f"{name} must be one of {tuple(choices)}.{did_you_mean(value, known)}")
 
 
 def check_average(average: Any, labels: int) -> None:

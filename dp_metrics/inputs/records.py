@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array, check_consistent_length
 
+from dp_metrics.inputs.columns import check_same_columns
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.scalars import as_real
 
@@ -42,7 +43,7 @@ __all__ = [
     "loss_block",
     "numbers_or",
     "probability_block",
-    "refuse_masked",
+    "refuse_unread",
     "rows_of",
 ]
 
@@ -78,10 +79,12 @@ def check_max_loss(max_loss: Any) -> float | None:
     return cap
 
 
-def refuse_masked(data: Any) -> None:
-    """Raise for a masked array."""
+def refuse_unread(data: Any) -> None:
+    """Raise for a masked array, and for a table whose numbers are yet to be computed."""
     if isinstance(data, np.ma.MaskedArray):
         raise TypeError("Masked arrays are not supported: what the mask hides would be read.")
+    if hasattr(type(data), "collect_schema") and hasattr(type(data), "collect"):
+        raise TypeError("A LazyFrame holds no numbers yet: pass what its method collect() returns.")
 
 
 def as_numbers(data: Any, name: str, *, allow_2d: bool, private_n: bool) -> NDArray[Any]:
@@ -90,7 +93,7 @@ def as_numbers(data: Any, name: str, *, allow_2d: bool, private_n: bool) -> NDAr
     It runs scikit-learn's `check_array`, and replaces messages that would show a value or a number of
     records.
     """
-    refuse_masked(data)
+    refuse_unread(data)
     array = _own_array(data)
     if array is None:
         array = _checked_array(data, name, private_n)
@@ -218,6 +221,7 @@ def as_targets(
     """
     true = as_numbers(y_true, "y_true", allow_2d=True, private_n=private_n)
     pred = as_numbers(y_pred, "y_pred", allow_2d=True, private_n=private_n)
+    check_same_columns(y_true, y_pred)
     check_same_length(true, pred, private_n=private_n)
     true, pred = in_columns(true, pred, columns)
     true, pred = (a[:, 0] if a.ndim == 2 and a.shape[1] == 1 else a for a in (true, pred))
@@ -253,11 +257,6 @@ def as_probabilities(
     resolution : float
         scikit-learn clips probabilities to [resolution, 1 - resolution].
     """
-    dtype = getattr(y_proba, "dtype", None)
-    if dtype is None and len(kinds := set(getattr(y_proba, "dtypes", ()))) == 1:
-        (dtype,) = kinds  # of a data frame
-    known = isinstance(dtype, np.dtype) and dtype in (np.float16, np.float32, np.float64)
-    resolution = float(np.finfo(dtype if known else np.float64).eps)
     array = numbers_or(
         f"y_proba should hold probabilities, {_NO_LABELS}.",
         partial(as_numbers, y_proba, "y_proba", allow_2d=True, private_n=private_n),
@@ -265,7 +264,19 @@ def as_probabilities(
     if array.ndim == 1:
         told = array.size or hasattr(y_proba, "shape")
         array = array[:, np.newaxis] if told else array.reshape(0, columns)
-    return array, resolution
+    return array, _resolution(y_proba)
+
+
+def _resolution(y_proba: Any) -> float:
+    """Return the machine epsilon of the type of floats, whatever holds them; else that of float64."""
+    dtype = getattr(y_proba, "dtype", None)
+    if dtype is None and len(kinds := set(getattr(y_proba, "dtypes", ()))) == 1:
+        (dtype,) = kinds  # of a data frame
+    dtype = getattr(dtype, "numpy_dtype", dtype)  # of a nullable type of pandas
+    if not isinstance(dtype, np.dtype) and hasattr(y_proba, "__array__"):  # of polars, pyarrow or torch
+        dtype = np.asarray(y_proba).dtype
+    known = isinstance(dtype, np.dtype) and dtype in (np.float16, np.float32, np.float64)
+    return float(np.finfo(dtype if known else np.float64).eps)
 
 
 def probability_block(block: NDArray[Any]) -> Floats:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dp_metrics.inputs.epsilon import Epsilon, exact_epsilon
+from dp_metrics.inputs.names import did_you_mean
 from dp_metrics.mechanisms._base import Mechanism
 from dp_metrics.mechanisms._laws import OutputLaw
 from dp_metrics.mechanisms.above_threshold import AboveThreshold
@@ -56,6 +57,7 @@ def get_mechanism(mechanism: Any) -> Mechanism:
         if mechanism not in MECHANISMS:
             raise ValueError(
                 f"mechanism must be one of {sorted(MECHANISMS)} or a mechanism object, got {mechanism!r}."
+                f"{did_you_mean(mechanism, MECHANISMS)}"
             )
         return MECHANISMS[mechanism]()
     if isinstance(mechanism, type) or not isinstance(mechanism, Mechanism):

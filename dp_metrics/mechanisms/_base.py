@@ -1,5 +1,7 @@
 """What every mechanism offers, and what several of them share."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Mapping
 from dataclasses import fields

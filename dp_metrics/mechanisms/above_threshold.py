@@ -1,5 +1,7 @@
 """AboveThreshold with exponential noise: the paper's asymmetric sensitivity mechanism."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -157,7 +159,7 @@ class AboveThreshold(BoundsOnly):
 
     def output_distribution(
         self, output_bounds: OutputBounds, epsilon: Epsilon
-    ) -> "AboveThresholdLaw | ReflectedLaw":
+    ) -> AboveThresholdLaw | ReflectedLaw:
         """Return the law of `release`, by quadrature over the threshold."""
         epsilon = check_epsilon(epsilon)
         if output_bounds.output_range[0] != -math.inf:
@@ -165,7 +167,7 @@ class AboveThreshold(BoundsOnly):
         upwards, downwards = _two_searches(output_bounds)
         return ReflectedLaw(self._law(upwards, epsilon / 2), self._law(downwards, epsilon / 2))
 
-    def _law(self, output_bounds: OutputBounds, epsilon: float) -> "AboveThresholdLaw":
+    def _law(self, output_bounds: OutputBounds, epsilon: float) -> AboveThresholdLaw:
         eps1, eps2 = self._shares(epsilon, output_bounds.monotonic)
         grid = self._grid(output_bounds.output_range)
         return AboveThresholdLaw(grid, Runs.from_bounds(grid, output_bounds), eps1, eps2)

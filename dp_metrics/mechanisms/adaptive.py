@@ -1,5 +1,7 @@
 """The adaptive mechanism: a private scale first, then noise of that scale."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -180,7 +182,7 @@ class Adaptive(Rule):
             )
         return law.limits(released, drawn, miss)
 
-    def output_distribution(self, output_bounds: OutputBounds, epsilon: Epsilon) -> "HazardLaw | AdaptiveLaw":
+    def output_distribution(self, output_bounds: OutputBounds, epsilon: Epsilon) -> HazardLaw | AdaptiveLaw:
         """Return the law of `release`: a `HazardLaw`, or a mixture over C1."""
         n, extremes, exact = output_bounds.n, output_bounds.extremes, exact_epsilon(epsilon)
         stages = None

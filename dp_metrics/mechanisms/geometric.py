@@ -1,5 +1,7 @@
 """The geometric mechanism: Laplace noise on a public lattice, exact as executed."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -66,7 +68,7 @@ class Geometric(BoundsOnly):
         """Draw one epsilon-differentially private release within the output range."""
         return self.output_distribution(output_bounds, epsilon).release(check_entropy(rng))
 
-    def output_distribution(self, output_bounds: OutputBounds, epsilon: Epsilon) -> "GeometricLaw":
+    def output_distribution(self, output_bounds: OutputBounds, epsilon: Epsilon) -> GeometricLaw:
         """Return the law of `release`."""
         require_bounded(output_bounds.output_range, "geometric")
         if output_bounds.sensitivity is None:

@@ -1,5 +1,7 @@
 """Hazard selection: one search along a public grid."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,5 +1,7 @@
 """The inverse sensitivity mechanism, which the paper compares with."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np

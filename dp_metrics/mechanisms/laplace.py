@@ -1,5 +1,7 @@
 """The Laplace mechanism with global sensitivity: the textbook baseline."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -56,7 +58,7 @@ class Laplace(BoundsOnly):
         u, _ = uniforms(check_entropy(rng), 1)
         return float(law.quantile(u)[0])
 
-    def output_distribution(self, output_bounds: OutputBounds, epsilon: Epsilon) -> "LaplaceLaw":
+    def output_distribution(self, output_bounds: OutputBounds, epsilon: Epsilon) -> LaplaceLaw:
         """Return the law of `release`: Laplace, with what lies outside the output range moved to its ends."""
         epsilon = check_epsilon(epsilon)
         require_bounded(output_bounds.output_range, "laplace")

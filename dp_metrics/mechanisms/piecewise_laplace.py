@@ -1,5 +1,7 @@
 """The piecewise Laplace mechanism: inverse sensitivity with an interpolated distance."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 from dp_metrics._random import RandomState

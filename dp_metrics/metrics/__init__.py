@@ -1,7 +1,7 @@
 """The public metrics: thin functions, each beside its row of the catalogue."""
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import MappingProxyType
 from typing import Any
 
@@ -10,7 +10,7 @@ from dp_metrics.metrics._catalogue import Metric
 from dp_metrics.metrics.labels import confusion, precision_recall
 from dp_metrics.metrics.scores import calibration, curves, ranking, top_k
 
-__all__ = ["FUNCTIONS", "METRICS", "Metric", "metric_named", "metric_of", "unwrapped"]
+__all__ = ["FUNCTIONS", "METRICS", "Metric", "metric_named", "metric_names", "metric_of", "unwrapped"]
 
 _MODULES = (
     regression,
@@ -60,9 +60,20 @@ def metric_named(name: str) -> Metric | None:
         if full in METRICS:
             return METRICS[full]
     for row in METRICS.values():
-        if _short(name) in (_short(row.name), _short(row.twin.rpartition(".")[2])):
+        if _short(name) in (_short(row.name), _short(_twin(row) or row.name)):
             return row
     return None
+
+
+def metric_names(rows: Iterable[Metric]) -> list[str]:
+    """Return the names by which these metrics go, for whoever typed another: see `metric_named`."""
+    full = [name for row in rows for name in (row.name, _twin(row) or row.name)]
+    return list(dict.fromkeys([*full, *(name.removeprefix("private_") for name in full), *map(_short, full)]))
+
+
+def _twin(row: Metric) -> str:
+    """Return the name of the function without privacy; "" if there is none."""
+    return row.twin.rpartition(".")[2]
 
 
 def _short(name: str) -> str:

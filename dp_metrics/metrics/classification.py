@@ -1,5 +1,7 @@
 """Private classification metrics, drop-in replacements for those of `sklearn.metrics`."""
 
+from __future__ import annotations
+
 from functools import partial
 from typing import Any
 
@@ -8,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
+from dp_metrics.inputs.columns import check_columns_of_labels
 from dp_metrics.inputs.floats import MAX_FLOAT, Floats
 from dp_metrics.inputs.labels import (
     as_label_pairs,
@@ -48,7 +51,7 @@ class LabelledProbabilities:
 
     Parameters
     ----------
-    y_true, y_proba, labels, sample_weight, groups
+    y_true, y_proba, labels, sample_weight, groups, pos_label
         As the caller got them.
     private_n : bool
         Whether the number of records is private.
@@ -63,12 +66,14 @@ class LabelledProbabilities:
         private_n: bool,
         sample_weight: ArrayLike | None = None,
         groups: ArrayLike | None = None,
+        pos_label: Any = None,
     ) -> None:
         given = public_labels(labels)
         columns = 1 if given is None or given.size == 2 else given.size
         self.proba, self.resolution = as_probabilities(y_proba, private_n=private_n, columns=columns)
         self.columns = self.proba.shape[1]
         self.labels = check_labels(given, self.columns)
+        check_columns_of_labels(y_proba, self.labels, "y_proba", pos_label)
         self.true = as_labels(y_true, self.labels, private_n=private_n)
         check_same_length(self.true, self.proba, private_n=private_n)
         records = (self.true, self.proba)
@@ -262,7 +267,8 @@ def private_log_loss(
 def _brier_plan(
     y_true: ArrayLike, y_proba: ArrayLike, *, pos_label: Any, scale_by_half: Any, **options: Any
 ) -> Plan:
-    return Plan((LabelledProbabilities(y_true, y_proba, **options).brier_loss(pos_label, scale_by_half),))
+    records = LabelledProbabilities(y_true, y_proba, pos_label=pos_label, **options)
+    return Plan((records.brier_loss(pos_label, scale_by_half),))
 
 
 BRIER = Metric(

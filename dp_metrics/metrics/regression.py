@@ -1,5 +1,7 @@
 """Private regression metrics, drop-in replacements for those of `sklearn.metrics`."""
 
+from __future__ import annotations
+
 from functools import partial
 from typing import Any
 

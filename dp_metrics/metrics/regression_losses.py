@@ -1,5 +1,7 @@
 """More private regression losses, drop-in replacements for those of `sklearn.metrics`."""
 
+from __future__ import annotations
+
 import math
 from functools import partial
 from typing import Any

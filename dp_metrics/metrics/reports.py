@@ -1,5 +1,7 @@
 """Several private metrics in one call, from one budget."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction

@@ -1,5 +1,7 @@
 """Private statistics of one column of numbers, drop-in replacements for those of NumPy."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable
 from functools import partial

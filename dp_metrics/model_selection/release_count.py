@@ -1,22 +1,27 @@
 """How many releases a plan will make, to be asked before the first of them."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import (
     GridSearchCV,
     ParameterGrid,
     ParameterSampler,
     RandomizedSearchCV,
-    check_cv,
 )
 from sklearn.utils import get_tags
 
 from dp_metrics._random import preserved_global_generators
 from dp_metrics.inputs.records import rows_of
-from dp_metrics.model_selection.scorers import PrivateScorer
+from dp_metrics.model_selection._within_fit import (
+    check_callbacks,
+    count_private_scorers,
+    refuse_iterator,
+    releases_of_fit,
+    scores_within_fit,
+    splitter_of,
+)
 from dp_metrics.model_selection.search import PrivateRandomizedSearch
 
 __all__ = ["count_releases"]
@@ -42,17 +47,21 @@ def count_releases(
     ----------
     search_or_cv : estimator object, int, splitter, iterable or None
         A search, fitted or not: `GridSearchCV`, `RandomizedSearchCV`, `HalvingGridSearchCV`,
-        `HalvingRandomSearchCV` or `PrivateRandomizedSearch`. Or the `cv` of `cross_val_score`,
-        `cross_validate` or `learning_curve`: None means 5 folds, as it does there.
+        `HalvingRandomSearchCV` or `PrivateRandomizedSearch`. Or another estimator that scores while it is
+        fitted: `RFECV`, `SequentialFeatureSelector`, `HistGradientBoostingClassifier` or
+        `HistGradientBoostingRegressor`. Or the `cv` of `cross_val_score`, `cross_validate` or
+        `learning_curve`: None means 5 folds, as it does there.
     X : array-like of shape (n_samples, n_features) or None, default=None
-        Records. Needed where the count depends on their number: successive halving, leave-one-out, fractions
-        of a learning curve, permutation importance.
+        Records. Needed where the count depends on their number or that of their features: successive
+        halving, leave-one-out, fractions of a learning curve, permutation importance, selection of features,
+        boosting with ``early_stopping="auto"``.
     y : array-like of shape (n_samples,) or (n_samples, n_outputs) or None, default=None
         Targets; needed where splits or successive halving depend on them.
     groups : array-like of shape (n_samples,) or None, default=None
         Group labels of the records, for splitters that use them.
     estimator : estimator object or None, default=None
-        What is cross-validated. Needed for nested cross-validation, where it is a search.
+        What is cross-validated. Needed for nested cross-validation, where it is a search or another
+        estimator that scores while it is fitted.
     scoring : PrivateScorer, dict, int or None, default=None
         Scorers of the cross-validation, or the number of private ones; None: one. A search has its own.
     return_train_score : bool, default=False
@@ -65,14 +74,16 @@ def count_releases(
     Returns
     -------
     int
-        The number of releases; fewer are made only if a fit or a score fails. A `PrivateRandomizedSearch`
-        counts as one, of its whole epsilon.
+        The number of releases; fewer are made only if a fit or a score fails, or where boosting, or a
+        sequential selection with a `tol`, stops early. A `PrivateRandomizedSearch` counts as one, of its
+        whole epsilon. Boosting that is given an `X_val` in `fit` must have a `validation_fraction`.
 
     Raises
     ------
     ValueError
-        If the number cannot be known: a scoring function that is not made by `make_private_scorer`, an
-        estimator other than a search that scores within `fit`, missing X, y or groups.
+        If the number cannot be known: a scoring function that is not made by `make_private_scorer`, any
+        other estimator that scores within `fit`, callbacks that do, missing X, y or groups; and for
+        `TunedThresholdClassifierCV`, which refuses private scorers.
 
     See Also
     --------
@@ -115,14 +126,16 @@ def count_releases(
     """
     if isinstance(search_or_cv, PrivateRandomizedSearch):
         return 1
-    if _is_search(search_or_cv):
+    if hasattr(search_or_cv, "fit"):
         if not (estimator is None and scoring is None and train_sizes is None and n_repeats is None):
             raise ValueError("A search has its own estimator and scoring; pass nothing but X, y and groups.")
-        releases = _of_search(search_or_cv, X, y, groups)
-        if releases == 0:
-            raise ValueError("The search has no private scorer; make one with make_private_scorer.")
+        is_private, releases = scores_within_fit(search_or_cv), 0
+        if is_private or hasattr(search_or_cv, "scoring"):
+            releases = _of_fit(search_or_cv, X, y, groups)
+        if not is_private:
+            raise ValueError("The estimator has no private scorer; make one with make_private_scorer.")
         return releases
-    scorers = 1 if scoring is None else _private_scorers(scoring)
+    scorers = 1 if scoring is None else count_private_scorers(scoring)
     if scorers < 1:
         raise ValueError("scoring holds no private scorer; make one with make_private_scorer.")
     if n_repeats is not None:
@@ -135,13 +148,22 @@ def count_releases(
         )
 
 
+def _of_fit(estimator: Any, X: Any, y: Any, groups: Any) -> int:
+    if isinstance(estimator, PrivateRandomizedSearch):
+        return 1
+    with preserved_global_generators():  # a splitter may draw from them
+        count = _of_search if _is_search(estimator) else releases_of_fit
+        return count(estimator, X, y, groups)
+
+
 def _of_search(search: Any, X: Any, y: Any, groups: Any) -> int:
-    if _scores_within_fit(search.estimator):
+    check_callbacks(search)
+    if scores_within_fit(search.estimator):
         raise ValueError(
             "The estimator of the search makes private releases of its own in every fit; they can be counted "
             "only for a search that is itself cross-validated."
         )
-    per_split = _private_scorers(search.scoring) * (2 if search.return_train_score else 1)
+    per_split = count_private_scorers(search.scoring) * (2 if search.return_train_score else 1)
     if per_split == 0:
         return 0
     if type(search) is GridSearchCV:
@@ -151,14 +173,15 @@ def _of_search(search: Any, X: Any, y: Any, groups: Any) -> int:
         candidates = len(ParameterSampler(search.param_distributions, search.n_iter))
     else:
         return per_split * _rehearse(search, X, y, groups)
-    return per_split * candidates * int(_splitter(search.cv, y, search.estimator).get_n_splits(X, y, groups))
+    splitter = splitter_of(search.cv, y, search.estimator)
+    return per_split * candidates * int(splitter.get_n_splits(X, y, groups))
 
 
 def _rehearse(search: Any, X: Any, y: Any, groups: Any) -> int:
     """Run a search on a model that learns nothing; return its number of candidates times splits."""
     if X is None:
         raise ValueError(f"X and y are needed to count the releases of a {type(search).__name__}.")
-    _refuse_iterator(search.cv)
+    refuse_iterator(search.cv)
     rehearsal = clone(search).set_params(
         estimator=_Untrained(search.estimator),
         scoring=_nothing,
@@ -183,19 +206,17 @@ def _of_cross_validation(
     return_train_score: bool,
     train_sizes: Any,
 ) -> int:
-    splitter = _splitter(cv, y, estimator)
+    splitter = splitter_of(cv, y, estimator)
     splits = int(splitter.get_n_splits(X, y, groups))
     inner = 0
-    if _scores_within_fit(estimator):
-        if train_sizes is not None or not _is_search(estimator):
+    if scores_within_fit(estimator):
+        if train_sizes is not None:
             raise ValueError("The estimator makes private releases within fit that cannot be counted.")
         if X is None or isinstance(estimator, PrivateRandomizedSearch):
-            inner = splits * count_releases(estimator)
+            inner = splits * _of_fit(estimator, None, None, None)
         else:
             inner = sum(
-                count_releases(
-                    estimator, *(_rows(part, train) for part in (X, y)), groups=_rows(groups, train)
-                )
+                _of_fit(estimator, *(_rows(part, train) for part in (X, y, groups)))
                 for train, _ in splitter.split(X, y, groups)
             )
     if train_sizes is not None:
@@ -218,44 +239,6 @@ def _is_search(value: Any) -> bool:
     if isinstance(value, PrivateRandomizedSearch):
         return True
     return hasattr(value, "fit") and all(hasattr(value, name) for name in _SEARCH_SETTINGS)
-
-
-def _private_scorers(scoring: Any) -> int:
-    if isinstance(scoring, int) and not isinstance(scoring, bool):
-        return scoring
-    if isinstance(scoring, PrivateScorer):
-        return 1
-    if isinstance(scoring, dict):
-        return sum(map(_private_scorers, scoring.values()))
-    if scoring is None or isinstance(scoring, str):
-        return 0
-    if isinstance(scoring, list | tuple | set) and all(isinstance(name, str) for name in scoring):
-        return 0
-    raise ValueError(
-        "Only scorers of make_private_scorer can be counted: what other scoring functions release is unknown."
-    )
-
-
-def _scores_within_fit(estimator: Any) -> bool:
-    """Return whether fitting an estimator makes private releases."""
-    if isinstance(estimator, PrivateRandomizedSearch):
-        return True
-    if not hasattr(estimator, "get_params"):
-        return False
-    settings = estimator.get_params(deep=True).values()
-    several = [value.values() if isinstance(value, dict) else [value] for value in settings]
-    private = (PrivateScorer, PrivateRandomizedSearch)
-    return any(isinstance(value, private) for values in several for value in values)
-
-
-def _splitter(cv: Any, y: Any, estimator: Any) -> Any:
-    _refuse_iterator(cv)
-    return check_cv(cv, y, classifier=estimator is not None and is_classifier(estimator))
-
-
-def _refuse_iterator(cv: Any) -> None:
-    if isinstance(cv, Iterator):
-        raise ValueError("cv is an iterator, which counting would use up; pass a list of its splits.")
 
 
 def _rows(data: Any, rows: Any) -> Any:

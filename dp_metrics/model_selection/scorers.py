@@ -1,5 +1,7 @@
 """Scorers: private metrics in the form that scikit-learn's model-selection tools call."""
 
+from __future__ import annotations
+
 import reprlib
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
@@ -10,6 +12,8 @@ from sklearn.utils.metadata_routing import UNUSED
 
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.inputs.epsilon import check_epsilon
+from dp_metrics.inputs.names import did_you_mean
+from dp_metrics.metrics import metric_named, metric_of
 from dp_metrics.model_selection._metric_facts import (
     READY_MADE,
     Scored,
@@ -24,9 +28,21 @@ from dp_metrics.model_selection._metric_facts import (
 )
 from dp_metrics.model_selection._validation_set import number_of_records
 
-__all__ = ["PrivateScorer", "get_private_scorer", "get_private_scorer_names", "make_private_scorer"]
+__all__ = [
+    "NO_THRESHOLDS",
+    "PrivateScorer",
+    "get_private_scorer",
+    "get_private_scorer_names",
+    "make_private_scorer",
+]
 
 _RESPONSES = ("predict", "predict_proba", "decision_function")
+
+NO_THRESHOLDS = (
+    "A private scorer cannot tune a threshold: TunedThresholdClassifierCV would release a number for each "
+    "threshold and fold, and by default its thresholds come from the scores of the records. Release one "
+    "ScoreSummary, or private_precision_recall_curve, and choose the threshold from that: no more is spent."
+)
 
 
 class PrivateScorer(BaseEstimator):
@@ -147,6 +163,12 @@ class PrivateScorer(BaseEstimator):
         if not set(methods) <= set(_RESPONSES):
             raise ValueError(f"response_method must be None, one of {_RESPONSES} or several of them.")
         return methods, 1 if greater_is_better else -1
+
+    @property
+    def _score_func(self) -> Any:
+        # Asked for by scikit-learn's TunedThresholdClassifierCV, which calls the metric at each threshold.
+        # An AttributeError, so that hasattr still says no.
+        raise AttributeError(NO_THRESHOLDS)
 
     def _accept_sample_weight(self) -> bool:
         # scikit-learn asks its scorers this before it passes weights on
@@ -306,7 +328,9 @@ def get_private_scorer(
     """
     metric = READY_MADE.get(name) if isinstance(name, str) else None
     if metric is None:
-        raise ValueError(f"name must be one of {get_private_scorer_names()}, got {name!r}.")
+        raise ValueError(
+            f"name must be one of {get_private_scorer_names()}, got {name!r}.{_scorer_like(name)}"
+        )
     return make_private_scorer(metric, epsilon=epsilon, accountant=accountant, **metric_kwargs)
 
 
@@ -325,6 +349,16 @@ def get_private_scorer_names() -> list[str]:
     True
     """
     return sorted(READY_MADE)
+
+
+def _scorer_like(name: Any) -> str:
+    """Return a question that offers the scorer of the metric that a name means, or one with a like name."""
+    row = metric_named(name.removeprefix("neg_")) if isinstance(name, str) else None
+    if row is not None:
+        for ready, metric in READY_MADE.items():
+            if metric_of(metric) is row:
+                return f" Did you mean {ready!r}?"
+    return did_you_mean(name, READY_MADE)
 
 
 def response_method(estimator: Any, methods: tuple[str, ...]) -> str:

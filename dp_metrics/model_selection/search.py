@@ -1,5 +1,7 @@
 """Private choice among models: one epsilon for the whole search, however many candidates are tried."""
 
+from __future__ import annotations
+
 import copy
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -201,7 +203,7 @@ class PrivateRandomizedSearch(MetaEstimatorMixin, BaseEstimator):
 
     def fit(
         self, X: Any, y: Any, *, X_val: Any, y_val: Any, sample_weight_val: Any = None
-    ) -> "PrivateRandomizedSearch":
+    ) -> PrivateRandomizedSearch:
         """Search, at the cost of epsilon.
 
         Parameters

@@ -1,5 +1,7 @@
 """The result of a release, with all that may be published about it."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields

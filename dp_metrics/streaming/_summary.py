@@ -1,5 +1,7 @@
 """What all summaries share: chunks are added, summaries merged, written and read, and released."""
 
+from __future__ import annotations
+
 import contextlib
 import json
 from abc import ABC, abstractmethod

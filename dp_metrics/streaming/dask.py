@@ -13,6 +13,8 @@ numbers from one budget: release the parts instead, each at its share of epsilon
 summary, from which one release tells all metrics of labels, or all curves.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Summaries of scores: one release of one table, from which every curve and the areas under them follow."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self

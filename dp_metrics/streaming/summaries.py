@@ -4,6 +4,8 @@ A summary holds sums and the most extreme records themselves. It is private data
 keep it where they are kept, and publish only what `release` returns.
 """
 
+from __future__ import annotations
+
 import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence

@@ -1,5 +1,7 @@
 """Summaries of labels: one release of one table, from which every metric of labels follows."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self

@@ -203,6 +203,7 @@ def test_the_doors_are_all_that_take_an_accountant():
     } & {*dp.__all__}
 
 
+@pytest.mark.slow
 def test_shares_pay_for_the_folds_of_a_cross_validation(tmp_path):
     budget = PrivacyAccountant(1.0, tmp_path / "budget")
     scorer = dp.make_private_scorer(dp.private_mae, epsilon=budget.split(3)[0], accountant=budget)

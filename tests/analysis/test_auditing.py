@@ -364,6 +364,7 @@ def test_evenly_spaced_candidates_keep_the_claim():
     assert result.worst >= 0.45
 
 
+@pytest.mark.slow
 def test_table_of_the_audit_has_a_row_per_metric():
     # by the last mechanism of each, the geometric one where there is a limit: the others are audited above
     findings = run_audit(

@@ -52,6 +52,7 @@ def failure(capsys, *argv, command="evaluate"):
     return lines[0]
 
 
+@pytest.mark.slow
 def test_prints_a_table_and_writes_a_plot(small, capsys):
     assert main(["evaluate", "--dataset", "synthetic", "--epsilon", "1", "0.5", "1"]) == 0
     shown = capsys.readouterr()
@@ -101,6 +102,7 @@ def test_json(small, capsys):
     assert (row["bounded"], row["n_test"]) == (False, 50)
 
 
+@pytest.mark.slow
 def test_releases_differ_from_run_to_run(small, capsys):
     def releases():
         main(["evaluate", "--dataset", "synthetic", "--epsilon", "1", "--json"])

@@ -10,7 +10,8 @@ import pandas as pd
 
 from dp_metrics.cli.main import main
 
-PAGE = Path(__file__).parents[2] / "docs" / "command_line.rst"
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "command_line.rst"
 ALLOWED = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
@@ -53,3 +54,15 @@ def test_the_commands_of_the_page_print_what_it_says(tmp_path, monkeypatch, caps
     assert seen.count(("score", 0)) == 5
     assert seen.count(("score", 1)) == 2
     assert ("budget", 0) in seen
+
+
+def test_the_commands_of_the_readme_run(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    probability = np.random.default_rng(0).random(500)
+    pd.DataFrame({"y": 1 * (probability > 0.4), "p": probability}).to_csv("predictions.csv", index=False)
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    [commands] = re.findall(r"```console\n(pip install .\.\[cli\].*?)```", readme, flags=re.DOTALL)
+    _, score, budget = commands.splitlines()
+    for command, shown in ((score, "epsilon left 2"), (budget, "private_log_loss")):
+        assert main(shlex.split(command)[1:]) == 0
+        assert shown in capsys.readouterr().out

@@ -63,7 +63,7 @@ def test_order_statistic_bounds_by_brute_force():
                 assert bounds.upper[rank - 1] == max(reached)
 
 
-@pytest.mark.parametrize("epsilon", [0.5, 2.0])
+@pytest.mark.parametrize("epsilon", [pytest.param(0.5, marks=pytest.mark.slow), 2.0])
 def test_privacy_of_the_threshold(epsilon):
     mechanism = AboveThreshold()
     domain, limit, n = (0.0, 0.4, 1.0, 5.0), 5.0, 4

@@ -58,6 +58,7 @@ def test_one_row_for_each_mechanism_epsilon_and_repeat():
     assert len({row.release_seed for row in rows}) == len(rows)
 
 
+@pytest.mark.slow
 def test_rows_do_not_depend_on_what_was_done_before():
     rows = rows_of(repeats=3)
     assert rows_of(repeats=3) == rows
@@ -76,6 +77,7 @@ def test_several_processes_do_every_chunk_once():
     assert sorted(together, key=key_of) == sorted(alone, key=key_of)
 
 
+@pytest.mark.slow
 def test_a_fault_in_a_process_is_not_swallowed():
     with pytest.raises(KeyError):
         list(run_chunks(plan(STUDY, BOUNDED, (1.0,), 1, set()), {}, STAMP, 2))

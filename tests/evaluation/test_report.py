@@ -56,6 +56,7 @@ class Balanced(HTMLParser):
         assert self.open.pop() == tag
 
 
+@pytest.mark.slow
 def test_page(rows):
     page = report_page(rows)
     parser = Balanced()

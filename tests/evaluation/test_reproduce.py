@@ -50,6 +50,7 @@ def failure(capsys, *argv):
     return shown.err
 
 
+@pytest.mark.slow
 def test_from_data_to_pictures_and_a_page(small, capsys):
     assert run("--figure", "mse", "asymmetry", "illustrations") == 0
     shown = capsys.readouterr()

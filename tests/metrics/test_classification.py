@@ -1,4 +1,5 @@
 import math
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -140,7 +141,7 @@ def test_the_paper_preset_takes_cross_entropy_as_a_sum_if_told_its_unit():
 
 FORMS = {
     "lists of strings": (["a", "b", "c", "a"], ["a", "b", "b", "a"]),
-    "mixed types": (["a", 1, None, 2], ["b", 1.0, None, 2]),
+    "mixed types": (["a", 1, Decimal(3), 2], ["b", 1.0, 3, 2]),
     "integers": (np.array([0, 1, 2, 0]), np.array([0, 1, 1, 0])),
     "whole floats and integers": (np.array([0.0, 1, 2, 0]), np.array([0, 1, 1, 0])),
     "strings in arrays": (np.array(["a", "bb", "c", "a"]), np.array(["a", "bb", "b", "a"])),

@@ -74,6 +74,7 @@ def test_the_sizes_and_the_release_together_cost_epsilon():
     assert loss_of(*NOT_MONOTONIC) <= 1
 
 
+@pytest.mark.slow
 def test_where_n_is_private_too():
     losses = [loss_of(*pair, BOTH[1]) for pair in (*ADDED, (NOT_MONOTONIC[0], KINDS[:1] * 3))]
     assert 0.99 < max(losses[:-1]) <= 1

@@ -536,6 +536,7 @@ def client():
         yield client
 
 
+@pytest.mark.slow
 def test_worker_processes_give_the_same_bits_and_tell_nothing(client, capfd):
     budget = PrivacyAccountant(2.0)
     for name in ("mse", "log loss, 3 labels", "variance"):

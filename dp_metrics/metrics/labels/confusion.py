@@ -1,5 +1,7 @@
 """The private confusion matrix, and scores that need all of a confusion matrix."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

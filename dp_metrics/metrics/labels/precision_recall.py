@@ -1,5 +1,7 @@
 """Private precision, recall and what is made of them: F1 and Jaccard scores."""
 
+from __future__ import annotations
+
 import math
 from functools import partial
 from typing import Any

@@ -1,5 +1,7 @@
 """Private measures of calibration: are records with a probability of 0.8 positive 8 times out of 10."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from numpy.typing import ArrayLike

@@ -1,5 +1,7 @@
 """Private curves of scores and areas under them, drop-in replacements for those of `sklearn.metrics`."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from functools import partial
 from typing import Any

@@ -1,5 +1,7 @@
 """Private ranking metrics, drop-in replacements for those of `sklearn.metrics`."""
 
+from __future__ import annotations
+
 import math
 from typing import Any
 
@@ -8,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
+from dp_metrics.inputs.columns import check_columns_of_labels
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.labels import as_labels, check_labels, encoded_block, public_labels
 from dp_metrics.inputs.records import as_scores, check_same_length, float_block
@@ -41,6 +44,7 @@ def _roc_auc_plan(
     scores = as_scores(y_score, private_n=private_n, columns=1 if given is None else given.size)
     columns = 1 if scores.ndim == 1 else scores.shape[1]
     known = check_labels(given, columns, "y_score")
+    check_columns_of_labels(y_score, known, "y_score")
     if columns > 1 and multi_class != "ovr":
         raise ValueError(_MULTI_CLASS)
     true = as_labels(y_true, known, private_n=private_n)

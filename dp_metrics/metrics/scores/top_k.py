@@ -1,5 +1,7 @@
 """Private top-k accuracy: is the true label among the k that a model thinks most likely."""
 
+from __future__ import annotations
+
 from functools import partial
 from typing import Any
 
@@ -8,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
+from dp_metrics.inputs.columns import check_columns_of_labels
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.labels import as_labels, check_labels, encoded_block, public_labels
 from dp_metrics.inputs.losses import RecordLoss, zero_one_loss
@@ -46,6 +49,7 @@ def _plan(
             "labels, compare them with a public threshold and use private_accuracy_score."
         )
     known = check_labels(given, scores.shape[1])
+    check_columns_of_labels(y_score, known, "y_score")
     true = as_labels(y_true, known, private_n=private_n)
     check_same_length(true, scores, private_n=private_n)
     reads = (partial(encoded_block, labels=known), partial(float_block, name="y_score"))

@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dp_metrics.inputs.columns import check_columns_of_labels
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.labels import as_labels, check_labels, encoded_block, public_labels
 from dp_metrics.inputs.records import as_scores, check_same_length, float_block
@@ -55,6 +56,7 @@ class TwoClasses:
         scores = as_scores(y_score, name, private_n=private_n)
         if scores.ndim == 2:
             check_labels(self.known, scores.shape[1], name)
+        check_columns_of_labels(y_score, self.known, name, self.known.tolist()[self.positive])
         if self.positive == 0 and np.ndim(y_score) == 2:  # of two columns, the one of the positive class
             scores = as_scores(np.asarray(y_score)[:, ::-1], name, private_n=private_n)
         true = as_labels(y_true, self.known, private_n=private_n)
