@@ -138,6 +138,11 @@ class Release:
         with np.errstate(all="ignore"):
             return self._run(plan)
 
+    def rules(self, plan: Plan) -> list[Mechanism]:
+        """Return the mechanism for each query: the one that the caller chose, or else its own."""
+        own = plan.mechanisms if plan.mechanisms and not self._is_chosen else (None,) * len(plan.queries)
+        return [self.mechanism if name is None else get_mechanism(name) for name in own]
+
     def prepare(self, plan: Plan) -> tuple[list[Draw], list[Mechanism], Fraction]:
         """Return what is left to draw, by which mechanisms, and the part of epsilon that pays for the count.
 
@@ -148,9 +153,7 @@ class Release:
         ValueError
             If the plan cannot be carried out.
         """
-        queries = plan.queries
-        own = (None,) * len(queries) if self._is_chosen or not plan.mechanisms else plan.mechanisms
-        rules = [self.mechanism if name is None else get_mechanism(name) for name in own]
+        queries, rules = plan.queries, self.rules(plan)
         for_count = Fraction(0)
         if self.private_n and any(q.needs_count(rule) for q, rule in zip(queries, rules, strict=True)):
             for_count = self.epsilon * COUNT_SHARE
