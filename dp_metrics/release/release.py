@@ -138,10 +138,26 @@ class Release:
         with np.errstate(all="ignore"):
             return self._run(plan)
 
-    def rules(self, plan: Plan) -> list[Mechanism]:
-        """Return the mechanism for each query: the one that the caller chose, or else its own."""
-        own = plan.mechanisms if plan.mechanisms and not self._is_chosen else (None,) * len(plan.queries)
-        return [self.mechanism if name is None else get_mechanism(name) for name in own]
+    def divided(self, plan: Plan) -> tuple[list[Mechanism], list[Fraction], Fraction]:
+        """Return the mechanism and the part of epsilon of each query, and the part that pays for the count.
+
+        This depends on what kinds of queries there are, not on the records.
+
+        Raises
+        ------
+        ValueError
+            If epsilon is too small to be divided.
+        """
+        queries = plan.queries
+        own = (None,) * len(queries) if self._is_chosen or not plan.mechanisms else plan.mechanisms
+        rules = [self.mechanism if name is None else get_mechanism(name) for name in own]
+        for_count = Fraction(0)
+        if self.private_n and any(q.needs_count(rule) for q, rule in zip(queries, rules, strict=True)):
+            for_count = self.epsilon * COUNT_SHARE
+        epsilons = plan.epsilons(self.epsilon - for_count)
+        if 0.0 in map(float, epsilons):
+            raise ValueError("epsilon is too small to be divided among the releases of this call.")
+        return rules, epsilons, for_count
 
     def prepare(self, plan: Plan) -> tuple[list[Draw], list[Mechanism], Fraction]:
         """Return what is left to draw, by which mechanisms, and the part of epsilon that pays for the count.
@@ -153,16 +169,10 @@ class Release:
         ValueError
             If the plan cannot be carried out.
         """
-        queries, rules = plan.queries, self.rules(plan)
-        for_count = Fraction(0)
-        if self.private_n and any(q.needs_count(rule) for q, rule in zip(queries, rules, strict=True)):
-            for_count = self.epsilon * COUNT_SHARE
-        epsilons = plan.epsilons(self.epsilon - for_count)
-        if 0.0 in map(float, epsilons):
-            raise ValueError("epsilon is too small to be divided among the releases of this call.")
+        rules, epsilons, for_count = self.divided(plan)
         draws = [
             query.prepare(rule, epsilon, private_n=self.private_n)
-            for query, rule, epsilon in zip(queries, rules, epsilons, strict=True)
+            for query, rule, epsilon in zip(plan.queries, rules, epsilons, strict=True)
         ]
         for draw in draws:
             draw.rehearse()

@@ -120,15 +120,16 @@ def summarised(summary: Summary, *data: Any) -> Summary:
 
 
 def _check_mechanisms(release: Release, plan: Plan) -> None:
-    """Raise if a mechanism is bound to refuse: computing for it would be in vain."""
-    for query, mechanism in zip(plan.queries, release.rules(plan), strict=True):
+    """Raise if a release is bound to be refused: computing for it would be in vain."""
+    rules, epsilons, _ = release.divided(plan)
+    for query, mechanism, epsilon in zip(plan.queries, rules, epsilons, strict=True):
         if not isinstance(query, BoundsQuery):  # which has noise of its own
             continue
         if release.private_n and isinstance(mechanism, Geometric):
             query.sums()
             continue
         mechanism.count_ranks(
-            release.epsilon,
+            epsilon,
             n=None if release.private_n else 1,
             monotonic=not (release.private_n or isinstance(query, Variance)),
             output_range=(0.0, _limit(query)),

@@ -74,7 +74,9 @@ class PlanSummary(Summary):
 
     def update(self, *data: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Add a chunk of records, which may be empty."""
-        options = self._options if sample_weight is None else {**self._options, "sample_weight": sample_weight}
+        options = (
+            self._options if sample_weight is None else {**self._options, "sample_weight": sample_weight}
+        )
         queries: Any = METRICS[self._name].planned(data, options, private_n=True).queries
         facts = {
             "columns": [np.shape(array)[1:] for array in data],
