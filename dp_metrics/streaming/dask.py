@@ -11,8 +11,9 @@ There are no `groups`, because the records of one person may lie in several part
 `private_roc_auc_score` because it compares every record with every other. `summarised` gives a summary, from
 which one release tells all metrics of labels, or all curves.
 
-With more records than `capacity` a variance, and so R^2 and `private_regression_report`, is released by
-`Hazard` where the metric in memory takes two stages: give both ``mechanism="hazard"`` to get the same bits.
+With more records than `capacity`, or a private number of them, a variance, and so R^2 and
+`private_regression_report`, is released by `Hazard` where the metric in memory takes two stages: give both
+``mechanism="hazard"`` to get the same bits.
 """
 
 from collections.abc import Mapping, Sequence
