@@ -54,7 +54,10 @@ class PrivacyAccountant:
     another: whatever protects a record that is replaced by any other, "replace_one", protects one that is
     replaced by another of its public groups, "replace_one_within_groups". So a budget whose first spend is
     under the latter, the weaker promise, takes both. One that has promised the former is never weakened
-    afterwards. It also needs the same records, which nobody can check for you.
+    afterwards. Several divisions into public groups, such as weeks by `parallel` and sites in a
+    `PrivateMetricFrame`, go together at the sum of their epsilons; what is promised then concerns a record
+    that is replaced by another of the same week and the same site. It also needs the same records, which
+    nobody can check for you.
 
     Spending is never undone, even if the release it paid for fails. Copies (`copy.copy`, `copy.deepcopy`,
     `sklearn.base.clone`) are the same object, because a copied budget could be spent twice. With `path`, a
@@ -124,7 +127,7 @@ class PrivacyAccountant:
             The mechanism that will draw the release.
         neighboring : str, default="replace_one"
             The neighbouring relation under which the release is epsilon-differentially private: one for the
-            whole budget.
+            whole budget, but for the pair in the Notes of the class.
 
         Raises
         ------

@@ -38,6 +38,8 @@ def options_of(row: Metric, typed: Sequence[str]) -> dict[str, Any]:
         if name in options:
             raise CommandError(f"--option {name} is given twice")
         options[name] = _value(value, f"--option {name}")
+        if isinstance(row.options[name], bool) and not isinstance(options[name], bool):
+            raise CommandError(f"--option {name} takes true or false, not {value!r}")
     if missing := [name for name in row.required if name not in options]:
         needed = " ".join(f"--option {name}=VALUE" for name in missing)
         raise CommandError(f"{row.name} needs {needed}")
@@ -58,7 +60,7 @@ def _value(text: str, name: str) -> Any:
     for read in (json.loads, ast.literal_eval):
         try:
             return read(text.strip())
-        except (ValueError, SyntaxError, MemoryError, RecursionError):
+        except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
             continue
     if text.strip().startswith(_STRUCTURED):
         raise CommandError(f"{name}: {text!r} is neither JSON nor a Python literal")

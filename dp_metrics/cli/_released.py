@@ -17,6 +17,7 @@ from dp_metrics.release.result import PrivateResult
 __all__ = ["show_frame", "show_result"]
 
 _DIGITS = 6
+_UNREADABLE = (OSError, ValueError)  # a budget file that has gone since: the number is paid for all the same
 
 
 def show_result(result: PrivateResult, budget: PrivacyAccountant | None, *, as_json: bool) -> None:
@@ -82,18 +83,29 @@ def show_frame(
 
 
 def _print_json(fields: Mapping[str, Any], budget: PrivacyAccountant | None) -> None:
-    print(json.dumps({**fields, "budget": None if budget is None else state(budget)}, indent=2))
+    left = None
+    if budget is not None:
+        try:
+            left = state(budget)
+        except _UNREADABLE:
+            left = {"path": budget.path, "total": budget.total, "spent": None, "remaining": None}
+    print(json.dumps({**fields, "budget": left}, indent=2))
 
 
 def _limits(result: PrivateResult) -> Interval | None:
     try:
         return result.noise_interval()
-    except ValueError:  # no limits follow from what was released
+    except (ValueError, ArithmeticError):  # no limits follow from what was released, or no float holds them
         return None
 
 
 def _left(budget: PrivacyAccountant | None) -> str:
-    return "no budget was charged" if budget is None else f"epsilon left {_exact(budget.remaining)}"
+    if budget is None:
+        return "no budget was charged"
+    try:
+        return f"epsilon left {_exact(budget.remaining)}"
+    except _UNREADABLE:
+        return "its budget was charged, but can't be read any more"
 
 
 def _exact(number: float) -> str:

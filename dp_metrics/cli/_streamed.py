@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from dp_metrics.inputs.floats import MAX_FLOAT
@@ -14,9 +13,28 @@ from dp_metrics.streaming.scores import ScoreSummary
 from dp_metrics.streaming.summaries import CAPACITY, LossSummary, VarianceSummary
 from dp_metrics.streaming.tables import ConfusionSummary
 
-__all__ = ["summary_of"]
+__all__ = ["check_options", "summary_of"]
 
 _MANY_RECORDS = 1 << 40
+# what is wrong with no records at all, where records are needed, and says nothing of the options
+_FOR_WANT_OF_RECORDS = ("Found array with 0 sample(s)", "where the number of records is private")
+
+
+def check_options(
+    row: Metric,
+    options: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    epsilon: float,
+    no_records: Mapping[str, NDArray[Any]],
+) -> None:
+    """Raise if an option or setting is wrong, before the file is read; arguments as in `summary_of`."""
+    columns = {name: True for name in ("sample_weight", "groups") if name in no_records}
+    row.settings(epsilon=epsilon, **settings, options={**options, **columns})
+    try:
+        row.planned([no_records[name] for name in row.data], options, private_n=True)
+    except ValueError as error:
+        if not any(part in str(error) for part in _FOR_WANT_OF_RECORDS):
+            raise
 
 
 def summary_of(
@@ -27,8 +45,6 @@ def summary_of(
     no_records: Mapping[str, NDArray[Any]],
 ) -> Any:
     """Return a summary of no records, or None where the metric needs them all at once.
-
-    What is wrong with an option shows here, before the file is read.
 
     Parameters
     ----------
@@ -43,11 +59,8 @@ def summary_of(
     """
     data = [no_records[name] for name in row.data]
     if row.is_confusion:
-        with np.errstate(all="ignore"):
-            row.planned(data, options, private_n=True)
         return ConfusionSummary(options.get("labels")).update(*data)
     if row.is_score_table:
-        row.planned(data, options, private_n=True)
         own = {name: options.get(name) for name in ("labels", "pos_label", "edges")}
         return ScoreSummary(**own).update(*data)
     if not (row.is_mean_loss or row.is_variance):

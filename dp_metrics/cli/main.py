@@ -1,6 +1,7 @@
 """The command line `dp-metrics`: its commands, its errors and its exit codes."""
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -23,7 +24,7 @@ __all__ = ["main"]
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        raise CommandError(message)
+        raise CommandError(f"{message} (see {self.prog} --help)")
 
 
 # One function per subcommand: it adds a parser whose default `run` takes the parsed options.
@@ -49,6 +50,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns the exit code: 0; or, after one line on standard error, 2 for what can't be done as it was asked
     for, 1 if the data or the budget refuse it; or 130 if interrupted.
     """
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # a label that the terminal can't show must not lose a number that is paid for, nor a history
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         options = _parser().parse_args(argv)
         options.run(options)

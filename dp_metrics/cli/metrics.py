@@ -14,12 +14,16 @@ __all__ = ["OF_RECORDS", "add_metrics", "find_metric", "parameters"]
 OF_RECORDS = ("sample_weight", "groups")
 """Options that are columns: a value per record."""
 
+_MOST_ALIKE = 3
+
 
 def find_metric(name: str) -> Metric:
     """Return the row of a metric by its name, or that of its twin."""
     row = metric_named(name)
     if row is None:
-        raise CommandError(f"there is no metric {name!r}; `dp-metrics metrics` lists them")
+        alike = [known for known in METRICS if name and name.lower() in known]
+        meant = f"; did you mean {' or '.join(alike)}?" if 0 < len(alike) <= _MOST_ALIKE else ""
+        raise CommandError(f"there is no metric {name!r}{meant}; `dp-metrics metrics` lists all")
     return row
 
 

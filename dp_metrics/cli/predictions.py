@@ -29,9 +29,12 @@ Progress: TypeAlias = Callable[[float], object]
 """Is told which part of the file, from 0 to 1, has been read since it was told last."""
 
 _CSV_BLOCK = 1 << 20  # bytes, and the longest row; the reader looks a few blocks ahead
+_QUOTE = ord('"')
+_BESIDE_QUOTES = np.frombuffer(b',\r\n"', dtype=np.uint8)  # what may come before an opening one, or follow
+_BOM = b"\xef\xbb\xbf"
 _PARQUET_ROWS = 1 << 16
 _PARQUET_BUFFER = 1 << 20  # bytes
-_WHOLE = re.compile(r"[+-]?[0-9]{1,4000}")
+_WHOLE = re.compile(r"([+-]?[0-9]{1,4000})(\.0*)?")  # digit by digit: as floats, two large ids could be one
 _DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _BOOLEANS = {"True": "1", "False": "0"}  # as pandas writes them
 
@@ -46,10 +49,21 @@ class Kind(Enum):
 
 @dataclass(frozen=True)
 class Wanted:
-    """Columns that make one argument of a metric: an array with one dimension if there is one column."""
+    """Columns that make one argument of a metric: an array with one dimension if there is one column.
+
+    Parameters
+    ----------
+    columns : sequence of str
+        Their names.
+    kind : Kind
+        How their cells are read.
+    if_text : str, default=""
+        For messages: what to do about text where numbers are needed.
+    """
 
     columns: Sequence[str]
     kind: Kind
+    if_text: str = ""
 
 
 class Predictions:
@@ -62,6 +76,8 @@ class Predictions:
     wanted : mapping of str to Wanted
         The columns of each argument.
     """
+
+    _names_are = ""  # where a file has the names of its columns, if that can be mistaken
 
     def __init__(self, path: Path, wanted: Mapping[str, Wanted]) -> None:
         self._path, self._wanted = path, wanted
@@ -99,21 +115,21 @@ class Predictions:
         for name in self._names:
             if there.count(name) != 1:
                 number = "no column" if name not in there else "more than one column"
-                raise CommandError(f"{self._path} has {number} {name!r}")
+                raise CommandError(f"{self._path} has {number} {name!r}{self._names_are}")
 
     def _arrays(self, columns: dict[str, Any]) -> Chunk:
         chunk = {}
         for argument, wanted in self._wanted.items():
-            arrays = [self._array(columns[name], name, wanted.kind) for name in wanted.columns]
+            arrays = [self._array(columns[name], name, wanted) for name in wanted.columns]
             chunk[argument] = arrays[0] if len(arrays) == 1 else np.column_stack(arrays)
         return chunk
 
-    def _array(self, column: Any, name: str, kind: Kind) -> NDArray[Any]:
+    def _array(self, column: Any, name: str, wanted: Wanted) -> NDArray[Any]:
         if column.null_count:
             raise Refused(f"column {name!r}: a value is missing; nothing was spent")
-        return self._converted(column, name, kind)
+        return self._converted(column, name, wanted)
 
-    def _converted(self, column: Any, name: str, kind: Kind) -> NDArray[Any]:
+    def _converted(self, column: Any, name: str, wanted: Wanted) -> NDArray[Any]:
         raise NotImplementedError
 
     @contextmanager
@@ -125,13 +141,15 @@ class Predictions:
                 raise
             # the message of the reader quotes the row
             raise Refused(
-                f"{self._path} can't be read: it is damaged or cut off, or a row does not have as many cells "
-                "as the header; nothing was spent"
+                f"{self._path} can't be read: it is damaged or cut off, or not UTF-8, or a row does not have "
+                "as many cells as the header; nothing was spent"
             ) from None
 
 
 class _CsvFile(Predictions):
     """A CSV file: UTF-8, with commas and one line of column names."""
+
+    _names_are = ": its first line must hold the names, with commas between them"
 
     def _read_types(self) -> dict[str, Any]:
         with self._path.open(newline="", encoding="utf-8-sig") as file:
@@ -158,24 +176,29 @@ class _CsvFile(Predictions):
                     f"{self._path} does not end with a line break, or has an odd number of quotation marks: "
                     "it may be cut off; nothing was spent"
                 )
+            if file.has_stray_quotes:
+                raise Refused(
+                    f"{self._path} has quotation marks within a cell that are not doubled, so that nobody "
+                    "can tell where rows end; nothing was spent"
+                )
 
-    def _converted(self, column: Any, name: str, kind: Kind) -> NDArray[Any]:
-        if kind is Kind.TEXT:
+    def _converted(self, column: Any, name: str, wanted: Wanted) -> NDArray[Any]:
+        if wanted.kind is Kind.TEXT:
             return np.asarray(column.to_numpy(zero_copy_only=False), dtype=object)
         compute = import_extra("pyarrow.compute", "cli")
         trimmed = compute.utf8_trim_whitespace(column)
-        if kind is Kind.NUMBER:
-            return self._numbers(trimmed, name)
+        if wanted.kind is Kind.NUMBER:
+            return self._numbers(trimmed, name, wanted)
         coded = trimmed.dictionary_encode()
         known = [_name(text) for text in coded.dictionary.to_pylist()]
-        if any(isinstance(one, float) and math.isnan(one) for one in known):
+        if any(one == "" or (isinstance(one, float) and math.isnan(one)) for one in known):
             raise Refused(f"column {name!r}: a value is missing; nothing was spent")
         spelled = np.empty(len(known), dtype=object)
         spelled[:] = known
         codes: NDArray[np.intp] = coded.indices.to_numpy(zero_copy_only=False).astype(np.intp)
         return spelled[codes]
 
-    def _numbers(self, trimmed: Any, name: str) -> NDArray[Any]:
+    def _numbers(self, trimmed: Any, name: str, wanted: Wanted) -> NDArray[Any]:
         compute, pa = import_extra("pyarrow.compute", "cli"), self._pa
         try:
             numbers = compute.cast(trimmed, pa.float64())
@@ -188,8 +211,7 @@ class _CsvFile(Predictions):
                 numbers = compute.cast(trimmed, pa.float64())
             except pa.ArrowInvalid:
                 raise Refused(
-                    f"column {name!r} holds something that is no number; nothing was spent (for labels that "
-                    "are text, pass --option labels=[...])"
+                    f"column {name!r} holds something that is no number{wanted.if_text}; nothing was spent"
                 ) from None
         return np.asarray(numbers.to_numpy(zero_copy_only=False))
 
@@ -203,21 +225,18 @@ class _ParquetFile(Predictions):
         types = {name: schema.field(name).type for name in self._names}
         for wanted in self._wanted.values():
             for name in wanted.columns:
-                self._check_type(name, types[name], wanted.kind)
+                self._check_type(name, types[name], wanted)
         return types
 
-    def _check_type(self, name: str, kind_there: Any, kind: Kind) -> None:
+    def _check_type(self, name: str, found: Any, wanted: Wanted) -> None:
         of = self._pa.types
-        there = kind_there.value_type if of.is_dictionary(kind_there) else kind_there
+        there = found.value_type if of.is_dictionary(found) else found
         is_number = of.is_floating(there) or of.is_integer(there) or of.is_boolean(there)
         is_text = of.is_string(there) or of.is_large_string(there)
         if not (is_number or is_text):
             raise CommandError(f"column {name!r} holds {there}: numbers or text are needed")
-        if is_text and kind is Kind.NUMBER:
-            raise CommandError(
-                f"column {name!r} holds text: numbers are needed (for labels that are text, pass "
-                "--option labels=[...])"
-            )
+        if is_text and wanted.kind is Kind.NUMBER:
+            raise CommandError(f"column {name!r} holds text: numbers are needed{wanted.if_text}")
 
     def _batches(self, progress: Progress) -> Iterator[Any]:
         reader = import_extra("pyarrow.parquet", "cli")
@@ -228,7 +247,7 @@ class _ParquetFile(Predictions):
                     yield batch
                     progress(batch.num_rows / rows)
 
-    def _converted(self, column: Any, name: str, kind: Kind) -> NDArray[Any]:
+    def _converted(self, column: Any, name: str, wanted: Wanted) -> NDArray[Any]:
         if self._pa.types.is_dictionary(column.type):
             column = column.dictionary_decode()
         return np.asarray(column.to_numpy(zero_copy_only=False))
@@ -251,12 +270,16 @@ def open_predictions(path: Path, wanted: Mapping[str, Wanted]) -> Predictions:
 
 
 class _Watched(io.RawIOBase):
-    """The bytes of a file, which tells whether it ended in the middle of a row."""
+    """The bytes of a file, which tells whether it ended in the middle of a row, and where cells are quoted.
+
+    A reader takes a quotation mark within a cell as it stands, unless the cell begins with one: then one
+    record's mark would swallow the rows up to another's. So each must be at an end of its cell, or doubled.
+    """
 
     def __init__(self, path: Path, progress: Progress) -> None:
         super().__init__()
         self._file, self._size, self._progress = path.open("rb"), max(path.stat().st_size, 1), progress
-        self._last, self._quotes = b"", 0
+        self._last, self._quotes, self.has_stray_quotes = b"", 0, False
 
     @property
     def is_cut_off(self) -> bool:
@@ -266,10 +289,24 @@ class _Watched(io.RawIOBase):
     def read(self, size: int | None = -1) -> bytes:
         """Return the next bytes."""
         block = self._file.read(-1 if size is None else size)
+        self._watch(block)
         self._last = block[-1:] or self._last
-        self._quotes += block.count(b'"')
         self._progress(len(block) / self._size)
         return block
+
+    def _watch(self, block: bytes) -> None:
+        """Count the quotation marks; the first, third and so on open a cell, the others close it."""
+        # after the last byte before, whose right neighbour is known only now
+        after_last = self._last + block if self._last else b"\n" + block.removeprefix(_BOM)
+        there = np.frombuffer(after_last, dtype=np.uint8)
+        marks = np.flatnonzero(there == _QUOTE)
+        is_opening = (np.arange(marks.size) + self._quotes - (self._last == b'"')) % 2 == 0
+        opening, closing = marks[is_opening], marks[~is_opening]
+        before = there[opening[opening > 0] - 1]
+        after = there[closing[closing < there.size - 1] + 1]
+        allowed = np.isin(np.concatenate([before, after]), _BESIDE_QUOTES)
+        self._quotes += block.count(b'"')
+        self.has_stray_quotes = self.has_stray_quotes or not allowed.all()
 
     def readable(self) -> bool:
         """Return that it is."""
@@ -284,8 +321,8 @@ class _Watched(io.RawIOBase):
 def _name(text: str) -> Any:
     """Return a label or id so that what is equal as a number is equal; a fraction becomes a number."""
     text = _BOOLEANS.get(text, text)
-    if _WHOLE.fullmatch(text):
-        return str(int(text))
+    if whole := _WHOLE.fullmatch(text):
+        return str(int(whole[1]))
     if text.lower() == "nan":
         return math.nan
     number = float(text) if _DECIMAL.fullmatch(text) else math.nan

@@ -7,26 +7,26 @@ bit for the same randomness, as that of the function with the same columns.
 """
 
 import argparse
-import io
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from dp_metrics.accounting import PrivacyAccountant
-from dp_metrics.cli._common import CommandError, add_json, epsilon
+from dp_metrics.cli._common import CommandError, Refused, add_json, epsilon, several
 from dp_metrics.cli._options import group_labels, options_of
 from dp_metrics.cli._released import show_frame, show_result
-from dp_metrics.cli._streamed import summary_of
+from dp_metrics.cli._streamed import check_options, summary_of
 from dp_metrics.cli.budget import open_budget, refusals
 from dp_metrics.cli.metrics import find_metric, parameters
 from dp_metrics.cli.predictions import Kind, Predictions, Wanted, open_predictions
 from dp_metrics.evaluation.sources import import_extra
 from dp_metrics.fairness.frame import PrivateMetricFrame
+from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.mechanisms import MECHANISMS
 from dp_metrics.metrics import FUNCTIONS, Metric
 from dp_metrics.release.result import PrivateResult
@@ -35,6 +35,9 @@ __all__ = ["Asked", "add_score", "release", "summarising"]
 
 _LARGEST_WHOLE = 2**53
 _SENSITIVE = "sensitive_features"
+_IF_LABELS_ARE_TEXT = " (for labels that are text, pass --option labels=[...])"
+_IF_GROUPS_ARE_TEXT = " (for groups that are text, --group-labels must be text)"
+_WHETHER_SPENT = "`dp-metrics budget` shows whether epsilon was spent"
 
 
 @dataclass(frozen=True)
@@ -121,12 +124,14 @@ def release(
 
 
 def summarising(asked: Asked, records: Predictions) -> Any:
-    """Return the empty summary of `release`; what is wrong with an option mostly shows here."""
+    """Return the empty summary of `release`, or None; what is wrong with an option shows here."""
     no_records = records.no_records()
-    if asked.groups is not None or "groups" in no_records:
-        return None
+    public = (asked.row, asked.options, asked.settings, asked.epsilon, no_records)
     try:
-        return summary_of(asked.row, asked.options, asked.settings, asked.epsilon, no_records)
+        check_options(*public)
+        if asked.groups is not None:
+            LabelSet.of(asked.groups, "group_labels")
+        return None if asked.groups is not None or "groups" in no_records else summary_of(*public)
     except (ValueError, TypeError) as error:
         raise CommandError(str(error)) from None
 
@@ -145,7 +150,9 @@ def _wanted(typed: argparse.Namespace, asked: Asked) -> dict[str, Wanted]:
     for argument, (option, columns) in zip(row.data, given, strict=True):
         if not columns:
             raise CommandError(f"{row.name} needs {option}, the column of {argument}")
-        wanted[argument] = Wanted(columns, _kind(row, argument, asked.options))
+        kind = _kind(row, argument, asked.options)
+        are_labels = _holds_labels(row, argument)
+        wanted[argument] = Wanted(columns, kind, _IF_LABELS_ARE_TEXT if are_labels else "")
     for argument, column in (("sample_weight", typed.sample_weight), ("groups", typed.groups)):
         if column is None:
             continue
@@ -157,18 +164,22 @@ def _wanted(typed: argparse.Namespace, asked: Asked) -> dict[str, Wanted]:
             raise CommandError(f"{row.name} takes no {option}{because}")
         wanted[argument] = Wanted([column], Kind.NUMBER if argument == "sample_weight" else Kind.NAME)
     if asked.groups is not None:
-        wanted[_SENSITIVE] = Wanted([typed.sensitive], _kind_of_labels(asked.groups, "--group-labels"))
+        kind = _kind_of_labels(asked.groups, "--group-labels")
+        wanted[_SENSITIVE] = Wanted([typed.sensitive], kind, _IF_GROUPS_ARE_TEXT)
     return wanted
 
 
 def _kind(row: Metric, argument: str, options: Mapping[str, Any]) -> Kind:
     """Return how a column is read, which follows from the metric and from public labels alone."""
-    holds_labels = row.predicts_labels or ("labels" in row.options and argument == row.data[0])
-    if not holds_labels:
+    if not _holds_labels(row, argument):
         return Kind.NUMBER
     if "labels" not in row.options:
         return Kind.NAME
     return _kind_of_labels(options.get("labels"), "labels")
+
+
+def _holds_labels(row: Metric, argument: str) -> bool:
+    return row.predicts_labels or ("labels" in row.options and argument == row.data[0])
 
 
 def _kind_of_labels(labels: Any, name: str) -> Kind:
@@ -199,6 +210,8 @@ def _asked(typed: argparse.Namespace) -> Asked:
     groups = None if typed.sensitive is None else group_labels(typed.group_labels)
     if groups is not None and len(row.data) == 1:
         raise CommandError(f"{row.name} takes no --sensitive: it needs a metric of --y-true and --y-pred")
+    if "label" in settings and not settings["label"].isprintable():
+        raise CommandError("--label takes one line of printable text")
     return Asked(row, typed.epsilon, options_of(row, typed.option), settings, groups)
 
 
@@ -207,32 +220,54 @@ def _progress(name: str) -> Iterator[Callable[[float], object]]:
     """Show which part of the file has been read; the number of rows may be private, so it is not shown."""
     tqdm = import_extra("tqdm", "cli").tqdm
     form = "{desc}: {percentage:3.0f}%|{bar}| {elapsed}<{remaining}"
-    # on a terminal only
-    with tqdm(total=1.0, desc=name, bar_format=form, file=sys.stderr, disable=None, leave=False) as bar:
+    # on a terminal only, if there is any
+    off = True if sys.stderr is None else None
+    with tqdm(total=1.0, desc=name, bar_format=form, file=sys.stderr, disable=off, leave=False) as bar:
         yield bar.update
 
 
 def _score(typed: argparse.Namespace) -> None:
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        # a label that the terminal can't show must not lose a number that is paid for
-        sys.stdout.reconfigure(errors="backslashreplace")
+    if sys.stdout is None:
+        raise CommandError("standard output is closed: nobody would see what is paid for")
     for package in ("pyarrow", "tqdm"):
         import_extra(package, "cli")
     asked = _asked(typed)
     records = open_predictions(typed.predictions, _wanted(typed, asked))
     summary = summarising(asked, records)
     budget = open_budget(typed.budget, typed.total, asked.epsilon)
-    with warnings.catch_warnings(record=True) as caught:
+    with _silent_about_data(), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", UserWarning)  # the package's own, which tell public things
         with _progress(typed.predictions.name) as progress:
             released = release(asked, records, summary, budget, progress)
     for warning in caught:
         print("dp-metrics: warning:", " ".join(str(warning.message).split()), file=sys.stderr)
-    if isinstance(released, PrivateResult):
-        show_result(released, budget, as_json=typed.json)
-    else:
-        show_frame(released, asked.row.name, asked.settings.get("label"), budget, as_json=typed.json)
+    try:
+        if isinstance(released, PrivateResult):
+            show_result(released, budget, as_json=typed.json)
+        else:
+            show_frame(released, asked.row.name, asked.settings.get("label"), budget, as_json=typed.json)
+        sys.stdout.flush()
+    except OSError as error:  # a full disk, or a reader that went away
+        with suppress(OSError):
+            sys.stdout.close()  # or else the end of the process would complain again
+        raise CommandError(f"epsilon was spent, but the result can't be written: {error.strerror}") from None
+
+
+@contextmanager
+def _silent_about_data() -> Iterator[None]:
+    """Show neither the message nor the traceback of what nobody expected: they could quote the data."""
+    try:
+        yield
+    except (CommandError, Refused, OSError):
+        raise
+    except MemoryError:
+        raise CommandError(f"there is too little memory for these columns; {_WHETHER_SPENT}") from None
+    except Exception as error:
+        raise CommandError(
+            f"this should not happen, please report it: {type(error).__name__}, whose message could tell of "
+            f"the data and is not shown; {_WHETHER_SPENT}"
+        ) from None
 
 
 def add_score(commands: Any) -> None:
@@ -244,7 +279,7 @@ def add_score(commands: Any) -> None:
         "whole file is checked first, then epsilon is spent, then the number is drawn: exit code 1, with "
         "nothing spent, if the data or the budget refuse it, 2 if it can't be done as it was asked for.",
     )
-    columns: dict[str, Any] = {"nargs": "+", "metavar": "COL"}
+    columns = several(metavar="COL")
     parser.add_argument("predictions", type=Path, metavar="PREDICTIONS", help="file: .csv, .parquet or .pq")
     parser.add_argument("--metric", required=True, metavar="NAME", help="`dp-metrics metrics` lists them")
     parser.add_argument("--y-true", **columns, help="column of the true values or labels, or one per output")

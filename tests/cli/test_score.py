@@ -194,6 +194,7 @@ def test_labels_of_any_kind_are_equal_if_they_are_as_numbers():
     assert predictions._name("-0.0") == predictions._name("False") == "0"
     large = ["12345678901234567890", "12345678901234567891"]
     assert [predictions._name(name) for name in large] == large  # floats could not tell them apart
+    assert [predictions._name(f"{name}.0") for name in large] == large
     for text in ("yes", "1_0", "0x10", "inf", "1,5", "١", ""):
         assert predictions._name(text) == text
     assert predictions._name("0.5") == 0.5  # which no metric of labels takes
@@ -225,6 +226,9 @@ def run(capsys, *argv, code=0):
 
 MAE = ("--metric", "private_mae", "--y-true", "y", "--y-pred", "p", "--epsilon", "1")
 LABELS = ("--metric", "private_f1_score", "--y-true", "y", "--y-pred", "p", "--epsilon", "1")
+OF_ACCURACY = ("--metric", "private_accuracy_score", *MAE[2:])
+OF_STD = ("--metric", "private_std", "--column", "y", "--epsilon", "1")
+OF_R2 = ("--metric", "private_r2_score", *MAE[2:])
 WORDS = (*LABELS, "--option", 'labels=["a","b"]', "--option", "pos_label=b")
 GOOD = "y,p,other\n" + "1,0,x\n" * 3000
 
@@ -246,6 +250,7 @@ BAD_ROWS = {
     "unknown word": (WORDS, f"a,{SECRET},x\n", "a label that is not in labels"),
     "missing word": (WORDS, "a,,x\n", "column 'p': a value is missing"),
     "missing person": ((*MAE, "--groups", "other"), "1,1,\n", "column 'other': a value is missing"),
+    "blank person": ((*MAE, "--groups", "other"), "1,1, \n", "column 'other': a value is missing"),
     "NaN person": ((*MAE, "--groups", "other"), "1,1,NaN\n", "column 'other': a value is missing"),
 }  # fmt: skip
 
@@ -346,6 +351,9 @@ def test_missing_values_of_parquet(tmp_path, capsys):
         ([*MAE, "--sensitive", "other"], "--sensitive and --group-labels belong together"),
         ([*MAE, "--sensitive", "y", "--group-labels", "a", "b", "--groups", "y"], "can't be used together"),
         ([*MAE, "--column", "y"], "private_mae takes no --column, but --y-true and --y-pred"),
+        ([*MAE, "--sensitive", "y", "--group-labels", "1", "1"], "group_labels array needs to contain"),
+        ([*MAE, "--label", "two\nlines"], "--label takes one line"),
+        ([*MAE, "--label", "\udcff"], "--label takes one line"),
         ([*MAE, "--total", "1"], "--total needs --budget"),
         ([*MAE, "--budget", "none.sqlite"], "no budget file none.sqlite; to create it, pass --total T"),
         ([*MAE, "--mechanism", "magic"], "--mechanism"),
@@ -355,10 +363,24 @@ def test_missing_values_of_parquet(tmp_path, capsys):
         ([*LABELS, "--groups", "p"], "private_f1_score takes no --groups: a person with several records"),
         ([*LABELS, "--option", "labels=[9007199254740993,1]"], "in quotation marks"),
         ([*LABELS, "--option", "average=samples"], "average='samples'"),
+        ([*OF_ACCURACY, "--option", "normalize=no"], "--option normalize takes true or false, not 'no'"),
+        ([*OF_ACCURACY, "--option", "normalize=1"], "--option normalize takes true or false, not '1'"),
+        ([*OF_R2, "--option", "bounds=[1,0]"], "bounds must be None or a pair"),
+        ([*OF_R2, "--option", "error_share=2"], "error_share must lie"),
+        ([*OF_R2, "--sample-weight", "p", "--neighboring", "add_or_remove_one"], "sample_weight cannot"),
+        ([*MAE, "--groups", "p", "--neighboring", "add_or_remove_one"], "groups cannot be used"),
+        ([*MAE, "--groups", "p", "--option", "bounds=[1,0]"], "bounds must be None or a pair"),
+        ([*MAE, "--sensitive", "p", "--group-labels", "0", "1", "--option", "bounds=x"], "bounds must"),
+        ([*OF_STD, "--option", "ddof=x"], "ddof must be"),
+        (
+            ["--metric", "private_quantile", *OF_STD[2:], "--option", "bounds=[0,1]", "--option", "q=7"],
+            "Quantiles must be in the range",
+        ),
         (["--metric", "private_mean", "--column", "y", "--epsilon", "1"], "needs --option bounds=VALUE"),
         (["--metric", "private_mean", "--y-true", "y", "--epsilon", "1"], "private_mean needs --option"),
         (["--metric", "private_std", "--epsilon", "1"], "private_std needs --column, the column of x"),
-        (["--metric", "accuracy", "--epsilon", "1"], "there is no metric 'accuracy'"),
+        (["--metric", "accuracy", "--epsilon", "1"], "'accuracy'; did you mean private_accuracy_score or"),
+        (["--metric", "mse", "--epsilon", "1"], "'mse'; did you mean private_mse or private_rmse?;"),
         (["--metric", "private_compare", "--epsilon", "1"], "there is no metric 'private_compare'"),
         ([*MAE[:-1], "0"], "'0' is not a positive, finite number"),
         (MAE[:-2], "--epsilon"),
@@ -369,7 +391,9 @@ def test_what_is_asked_for_is_checked_first(argv, message, tmp_path, capsys, mon
     path = tmp_path / "data.csv"
     path.write_text(GOOD)
     monkeypatch.setattr(Predictions, "chunks", lambda *args: pytest.fail("the file was read"))
-    assert message in run(capsys, path, *argv, code=2)
+    new = () if "--total" in argv or "--budget" in argv else ("--budget", "new.sqlite", "--total", "9")
+    assert message in run(capsys, path, *argv, *new, code=2)
+    assert not (tmp_path / "new.sqlite").exists()
 
 
 def test_files_that_cannot_be_read(tmp_path, capsys):
