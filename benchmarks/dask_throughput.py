@@ -24,6 +24,10 @@ METRICS: dict[str, tuple[Callable[..., float], Callable[..., da.Array]]] = {
         lambda y, p, **options: distributed.private_variance(y, **options),
         lambda y, p: y.var(),
     ),
+    "private_r2_score": (
+        distributed.private_r2_score,
+        lambda y, p: 1 - ((y - p) ** 2).mean() / y.var(),
+    ),
 }
 
 

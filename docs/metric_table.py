@@ -47,9 +47,11 @@ def default_mechanism(row: Metric) -> str:
     )
 
 
-def is_summarised(row: Metric) -> bool:
-    """Return whether a summary of bounded size knows the metric."""
-    return row.is_mean_loss or row.is_variance or row.is_confusion or row.is_score_table
+def in_pieces(row: Metric) -> str:
+    """Return whether a metric is there for records in pieces."""
+    if not row.is_summarised:
+        return "no"
+    return "Dask only" if row.is_binned or row.is_joint else "yes"
 
 
 def cells(row: Metric) -> list[str]:
@@ -61,7 +63,7 @@ def cells(row: Metric) -> list[str]:
         limit(row),
         default_mechanism(row),
         "both" if both else "replace one",
-        "yes" if is_summarised(row) else "no",
+        in_pieces(row),
         "no" if row.greater_is_better is None else "yes",
     ]
 

@@ -323,16 +323,18 @@ def documented(source: str) -> str:
 
 def twin(name: str, node: ast.FunctionDef) -> str:
     """Return the function for Dask collections that belongs to a metric."""
-    data, parameters = METRICS[name].data, []
-    is_table = METRICS[name].is_confusion or METRICS[name].is_score_table
-    capacity = "" if is_table else CAPACITY
+    parameters = []
+    row = METRICS[name]
+    capacity = CAPACITY if row.keeps_ranks else ""
     for argument, (typed, default) in arguments_of(node).items():
         if argument == "epsilon":
             parameters.append("*")
-        if argument == "neighboring" and not is_table:
+        if argument == "neighboring" and row.keeps_ranks:
             parameters.append("capacity: int = CAPACITY")
-        if argument != "groups" and argument not in METRICS[name].refused:
-            kind = "Any" if argument in (*data, "sample_weight") else ast.unparse(typed.annotation)
+        if argument != "groups" and argument not in row.refused:
+            kind = ast.unparse(typed.annotation)
+            if argument in row.data or (argument == "sample_weight" and kind != "None"):
+                kind = "Any"
             parameters.append(f"{argument}: {kind}" + (f" = {default}" if default else ""))
     return TWIN.format(
         name=name,
@@ -348,7 +350,7 @@ def twins(written: str) -> str:
     nodes = {}
     for path in METRIC_FILES:
         nodes.update(releases(path.read_text(encoding="utf-8")))
-    names = [name for name, row in METRICS.items() if metric_table.is_summarised(row)]
+    names = [name for name, row in METRICS.items() if row.is_summarised]
     others = {long: name for name in names for long in metric_table.public_names(name) if long != name}
     public = "".join(f'    "{name}",\n' for name in sorted([*names, *others, "summarised"]))
     body = "".join(twin(name, nodes[name]) for name in names)

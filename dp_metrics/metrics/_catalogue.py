@@ -65,6 +65,10 @@ class Metric:
         Whether counts of true and predicted labels are released, so that a `ConfusionSummary` knows it.
     is_score_table : bool
         Whether counts of labels and scores are released, so that a `ScoreSummary` knows it.
+    is_binned : bool
+        Whether sums by public bin of scores are released, which those of pieces of the records tell.
+    is_joint : bool
+        Whether several means of losses and variances share epsilon; summaries of bounded size know each.
     discloses_n : mapping
         Options that would disclose a private number of records, each with the truth value that does not.
     limit : mapping or None
@@ -92,12 +96,24 @@ class Metric:
     is_variance: bool = False
     is_confusion: bool = False
     is_score_table: bool = False
+    is_binned: bool = False
+    is_joint: bool = False
     discloses_n: Mapping[str, bool] = field(default_factory=dict)
     limit: Mapping[str, Any] | None = None
     from_unit: Callable[[Floats], tuple[Any, ...]] = _predictions
     responses: tuple[str, ...] = ("predict",)
     lowest_prediction: float = -np.inf
     predicts_labels: bool = False
+
+    @property
+    def keeps_ranks(self) -> bool:
+        """Whether a summary of pieces of the records keeps the most extreme ones, as many as its capacity."""
+        return self.is_mean_loss or self.is_variance or self.is_joint
+
+    @property
+    def is_summarised(self) -> bool:
+        """Whether summaries of bounded size of pieces of the records tell the metric."""
+        return self.keeps_ranks or self.is_confusion or self.is_score_table or self.is_binned
 
     def disclosing(self, options: Mapping[str, Any]) -> list[str]:
         """Return the options that would give a private number of records away, as they were typed."""

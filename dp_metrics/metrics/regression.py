@@ -400,6 +400,7 @@ R2 = Metric(
         "error_share": 0.5,
     },
     greater_is_better=True,
+    is_joint=True,
     limit=UNIT,
     from_unit=lambda x: (x, 0 * x),
 )

@@ -62,6 +62,7 @@ REGRESSION_REPORT = Metric(
     twin="",
     plan=_regression_plan,
     options={"bounds": None, "split": None, "digits": 4, "output_dict": False},
+    is_joint=True,
     limit=UNIT,
     from_unit=lambda x: (x, 0 * x),  # all that is released changes with the targets
 )
@@ -195,6 +196,7 @@ PROBABILITY_REPORT = Metric(
     data=("y_true", "y_proba"),
     responses=("predict_proba",),
     options={"labels": None, "max_loss": None, "split": None, "digits": 4, "output_dict": False},
+    is_joint=True,
     from_unit=lambda x: (np.ones_like(x), x),
 )
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Self
 
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.release.queries import BoundsQuery
@@ -24,14 +25,19 @@ class CalibrationError(BoundsQuery):
 
     Parameters
     ----------
-    total : int
-        n times the error, in units of 2**-1074.
+    excess : tuple of int
+        For each public bin the sum of labels minus scores, in units of 2**-1074.
     records : int
         Number of records.
     """
 
-    total: int
+    excess: tuple[int, ...]
     records: int
+
+    @property
+    def total(self) -> int:
+        """The error times n, in units of 2**-1074."""
+        return sum(map(abs, self.excess))
 
     @property
     def n(self) -> int:
@@ -48,3 +54,12 @@ class CalibrationError(BoundsQuery):
     def sums(self) -> Sums:
         """Return the sums that tell the error."""
         return calibration_sums(self.total, self.n)
+
+    def summary(self, capacity: int) -> Self:
+        """Return what a release needs to know of the records, whatever the capacity."""
+        return self
+
+    def merge(self, other: Self) -> Self:
+        """Return the query about the records of both."""
+        excess = tuple(a + b for a, b in zip(self.excess, other.excess, strict=True))
+        return type(self)(excess, self.records + other.records)

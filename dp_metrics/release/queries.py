@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, partial
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -234,6 +234,10 @@ class MeanLoss(BoundsQuery):
                 )
         return AggregatedLoss(aggregate, self.record_loss.is_count, None if forget else self._sums_below)
 
+    def summary(self, capacity: int) -> "AggregatedLoss":
+        """Return what a release needs to know of the records, which are not looked at again."""
+        return self.aggregate(capacity, forget=True)
+
     def _sums_below(self, number: int) -> tuple[int, int]:
         """Return the sum of the losses, or terms, below a public level, and how many are not."""
         level = rounded_quotient(level_units(number), 1 << UNIT_BITS)
@@ -295,16 +299,21 @@ class _Needs(NamedTuple):
     extremes: int
 
 
+@dataclass(frozen=True, repr=False, eq=False)
 class _Aggregated(BoundsQuery):
     """A query of which only the aggregate is known; it remembers the output bounds that it was asked for."""
 
     aggregate: Any
-    _made: dict[tuple[_Needs, bool], OutputBounds]
+    _made: dict[tuple[_Needs, bool], OutputBounds] = field(default_factory=dict, init=False)
 
     @property
     def n(self) -> int:
         """Number of records."""
         return int(self.aggregate.n)
+
+    def merge(self, other: Self) -> Self:
+        """Return the query about the records of both, of which only summaries are known."""
+        return replace(self, aggregate=self.aggregate.merge(other.aggregate))
 
     def output_bounds(self, mechanism: Mechanism, epsilon: Fraction, *, private_n: bool) -> OutputBounds:
         """Return the output bounds at as many ranks as the mechanism asks for and are known."""
@@ -350,7 +359,6 @@ class AggregatedLoss(_Aggregated):
     aggregate: LossAggregate | WeightedLossAggregate
     is_count: bool
     sums_below: SumsBelow | None = None
-    _made: dict[tuple[_Needs, bool], OutputBounds] = field(default_factory=dict, init=False)
 
     @property
     def total_weight(self) -> float:
@@ -414,6 +422,10 @@ class Variance(BoundsQuery):
         """Return the sums that tell a variance."""
         return self.aggregate(0).sums()
 
+    def summary(self, capacity: int) -> "AggregatedVariance":
+        """Return what a release needs to know of the records, which are not looked at again."""
+        return AggregatedVariance(self.aggregate(capacity).aggregate)
+
     def _in_order(self) -> Floats:
         """Return all values, clipped, in ascending order."""
         values = float_block(self.x, self.name)
@@ -436,7 +448,6 @@ class AggregatedVariance(_Aggregated):
     in_order: Callable[[], Floats] | None = None
 
     mostly_noise = 100
-    _made: dict[tuple[_Needs, bool], OutputBounds] = field(default_factory=dict, init=False)
 
     def sums(self) -> Sums:
         """Return the sums that tell a variance."""

@@ -138,15 +138,15 @@ class Release:
         with np.errstate(all="ignore"):
             return self._run(plan)
 
-    def prepare(self, plan: Plan) -> tuple[list[Draw], list[Mechanism], Fraction]:
-        """Return what is left to draw, by which mechanisms, and the part of epsilon that pays for the count.
+    def divided(self, plan: Plan) -> tuple[list[Mechanism], list[Fraction], Fraction]:
+        """Return the mechanism and the part of epsilon of each query, and the part that pays for the count.
 
-        Nothing is spent and nothing drawn; what expects an error of a release starts here too.
+        This depends on what kinds of queries there are, not on the records.
 
         Raises
         ------
         ValueError
-            If the plan cannot be carried out.
+            If epsilon is too small to be divided.
         """
         queries = plan.queries
         own = (None,) * len(queries) if self._is_chosen or not plan.mechanisms else plan.mechanisms
@@ -157,9 +157,22 @@ class Release:
         epsilons = plan.epsilons(self.epsilon - for_count)
         if 0.0 in map(float, epsilons):
             raise ValueError("epsilon is too small to be divided among the releases of this call.")
+        return rules, epsilons, for_count
+
+    def prepare(self, plan: Plan) -> tuple[list[Draw], list[Mechanism], Fraction]:
+        """Return what is left to draw, by which mechanisms, and the part of epsilon that pays for the count.
+
+        Nothing is spent and nothing drawn; what expects an error of a release starts here too.
+
+        Raises
+        ------
+        ValueError
+            If the plan cannot be carried out.
+        """
+        rules, epsilons, for_count = self.divided(plan)
         draws = [
             query.prepare(rule, epsilon, private_n=self.private_n)
-            for query, rule, epsilon in zip(queries, rules, epsilons, strict=True)
+            for query, rule, epsilon in zip(plan.queries, rules, epsilons, strict=True)
         ]
         for draw in draws:
             draw.rehearse()

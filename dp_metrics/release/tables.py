@@ -1,8 +1,8 @@
 """Tables of counts: one query for each set of public cells, and what may be made of the noisy counts."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,6 +73,14 @@ class CountTable:
         zero_sum = self.is_partition and not private_n and 2 <= self.counts.size <= _MOST_ZERO_SUM
         rates = tuple((size, rate * weight) for size, weight in self.cells)
         return VectorDraw(tuple(self.counts.tolist()), rates, zero_sum, shown=True)
+
+    def summary(self, capacity: int) -> Self:
+        """Return what a release needs to know of the records, whatever the capacity."""
+        return self
+
+    def merge(self, other: Self) -> Self:
+        """Return the query about the records of both, in the same cells."""
+        return replace(self, counts=self.counts + other.counts, n=self.n + other.n)
 
 
 def noisy_total(noisy: Any, cells: Cells) -> int:

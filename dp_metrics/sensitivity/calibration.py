@@ -16,13 +16,17 @@ from dp_metrics.sensitivity.exact import UNIT_BITS, exact_sum, rounded_quotient,
 from dp_metrics.sensitivity.noisy_sums import FINENESS, Sums
 from dp_metrics.sensitivity.output_bounds import OutputBounds
 
-__all__ = ["calibration_bounds", "calibration_bounds_private_n", "calibration_sums", "calibration_total"]
+__all__ = ["calibration_bounds", "calibration_bounds_private_n", "calibration_excess", "calibration_sums"]
 
 _ONE = 1 << UNIT_BITS
 
 
-def calibration_total(blocks: Iterable[tuple[NDArray[np.bool_], Floats]], edges: Floats) -> tuple[int, int]:
-    """Return T in units of 2**-1074, and the number of records.
+def calibration_excess(
+    blocks: Iterable[tuple[NDArray[np.bool_], Floats]], edges: Floats
+) -> tuple[tuple[int, ...], int]:
+    """Return the sum of each bin in units of 2**-1074, and the number of records.
+
+    These sums of pieces of the records add up; T, the sum of their sizes, does not.
 
     Parameters
     ----------
@@ -40,7 +44,7 @@ def calibration_total(blocks: Iterable[tuple[NDArray[np.bool_], Floats]], edges:
         for number, part in enumerate(np.split(scores[order], ends[:-1])):
             excess[number] += (positives[number] << UNIT_BITS) - exact_sum(part)
         n += scores.size
-    return sum(map(abs, excess)), n
+    return tuple(excess), n
 
 
 def calibration_bounds(total: int, n: int, ranks: int) -> OutputBounds:

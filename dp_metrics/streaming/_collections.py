@@ -12,11 +12,12 @@ from dp_metrics._random import check_entropy
 from dp_metrics.inputs.floats import MAX_FLOAT
 from dp_metrics.inputs.records import check_same_length
 from dp_metrics.mechanisms import Geometric
-from dp_metrics.metrics import FUNCTIONS, Metric
-from dp_metrics.release.queries import MeanLoss
+from dp_metrics.metrics import Metric
+from dp_metrics.release.queries import BoundsQuery, MeanLoss, Variance
 from dp_metrics.release.release import Plan, Release
+from dp_metrics.streaming._plans import PlanSummary
 from dp_metrics.streaming.scores import ScoreSummary
-from dp_metrics.streaming.summaries import LossSummary, VarianceSummary
+from dp_metrics.streaming.summaries import CAPACITY, LossSummary, VarianceSummary
 from dp_metrics.streaming.tables import ConfusionSummary
 
 try:
@@ -27,7 +28,7 @@ except ImportError as error:
 
 __all__ = ["released", "summarised"]
 
-Summary = TypeVar("Summary", ConfusionSummary, LossSummary, ScoreSummary, VarianceSummary)
+Summary = TypeVar("Summary", ConfusionSummary, LossSummary, PlanSummary, ScoreSummary, VarianceSummary)
 Collections = dict[str, Any]  # Dask collections by the names of the arguments
 
 _FAN_IN = 8  # summaries that one task merges
@@ -39,7 +40,7 @@ def released(metric: Metric, arguments: dict[str, Any]) -> Any:
     Parameters
     ----------
     metric : Metric
-        A mean of losses, a variance or its root, or a metric of labels or scores.
+        One that summaries of bounded size tell.
     arguments : dict
         All arguments of the public function by name.
     """
@@ -55,7 +56,7 @@ def released(metric: Metric, arguments: dict[str, Any]) -> Any:
                 f"{name} must be a dask.array or a dask.dataframe collection; for data in memory use "
                 f"dp_metrics.{metric.name}."
             )
-    capacity, return_result = settings.pop("capacity", 0), settings.pop("return_result")
+    capacity, return_result = settings.pop("capacity", CAPACITY), settings.pop("return_result")
     settings["random_state"] = check_entropy(settings["random_state"])
     release = metric.settings(**settings, options=options)
     of_records = {name: value for name, value in options.items() if name != "sample_weight"}
@@ -64,18 +65,16 @@ def released(metric: Metric, arguments: dict[str, Any]) -> Any:
         empty = ConfusionSummary(options["labels"])
     elif metric.is_score_table:
         empty = ScoreSummary(**{name: options[name] for name in ("labels", "pos_label", "edges")})
-    elif metric.is_mean_loss:
-        empty = LossSummary(FUNCTIONS[metric.name], capacity=capacity, **of_records)
     else:
-        empty = VarianceSummary(bounds=options["bounds"], capacity=capacity)
+        empty = PlanSummary(metric, capacity, of_records)
     # what is wrong with an option shows without any record, before hours of computing
     no_records = [_no_records(collection) for collection in data.values()]
-    copy(empty).update(*no_records)
-    plan = metric.planned(no_records, of_records, private_n=True)
+    no_weights = {name: _no_records(collection) for name, collection in weights.items()}
+    copy(empty).update(*no_records, **no_weights)
+    plan = metric.planned(no_records, {**of_records, **no_weights}, private_n=True)
     if settings["accountant"] is not None:
         settings["accountant"].require(release.epsilon)
-    if not (metric.is_confusion or metric.is_score_table):
-        _check_mechanism(release, plan)
+    _check_mechanisms(release, plan)
     summary = _reduced(empty, {**data, **weights})
     return summary.released_as(metric, {**settings, **options, "return_result": return_result})
 
@@ -120,20 +119,29 @@ def summarised(summary: Summary, *data: Any) -> Summary:
     return _reduced(summary, collections)
 
 
-def _check_mechanism(release: Release, plan: Plan) -> None:
-    """Raise if the mechanism is bound to refuse: computing for it would be in vain."""
-    query: Any = plan.queries[0]
-    if release.private_n and isinstance(release.mechanism, Geometric):
-        query.sums()
-        return
-    is_mean_loss = isinstance(query, MeanLoss)
-    cap = query.record_loss.cap if is_mean_loss else query.bounds and 1.0  # any limit of a variance will do
-    release.mechanism.count_ranks(
-        release.epsilon,
-        n=None if release.private_n else 1,
-        monotonic=is_mean_loss and not release.private_n,
-        output_range=(0.0, MAX_FLOAT if cap is None else cap),
-    )
+def _check_mechanisms(release: Release, plan: Plan) -> None:
+    """Raise if a release is bound to be refused: computing for it would be in vain."""
+    rules, epsilons, _ = release.divided(plan)
+    for query, mechanism, epsilon in zip(plan.queries, rules, epsilons, strict=True):
+        if not isinstance(query, BoundsQuery):  # which has noise of its own
+            continue
+        if release.private_n and isinstance(mechanism, Geometric):
+            query.sums()
+            continue
+        mechanism.count_ranks(
+            epsilon,
+            n=None if release.private_n else 1,
+            monotonic=not (release.private_n or isinstance(query, Variance)),
+            output_range=(0.0, _limit(query)),
+        )
+
+
+def _limit(query: BoundsQuery) -> float:
+    """Return a limit of what a query releases, or the largest float if it has no public one."""
+    if isinstance(query, MeanLoss):
+        return MAX_FLOAT if query.record_loss.cap is None else query.record_loss.cap
+    # any limit of a variance will do
+    return MAX_FLOAT if isinstance(query, Variance) and query.bounds is None else 1.0
 
 
 def _no_records(collection: Any) -> NDArray[Any]:

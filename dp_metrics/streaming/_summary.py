@@ -16,9 +16,9 @@ from dp_metrics.release.queries import Query
 from dp_metrics.release.release import Plan
 from dp_metrics.release.released import Released
 from dp_metrics.release.result import PrivateResult
-from dp_metrics.streaming._format import INCONSISTENT, MALFORMED, Aggregate, pack, unpack
+from dp_metrics.streaming._format import INCONSISTENT, MALFORMED, pack, unpack
 
-__all__ = ["Summary", "TableSummary", "plain"]
+__all__ = ["Summary", "TableSummary", "WrittenSummary", "plain"]
 
 _EXACT = 1 << 53
 
@@ -72,7 +72,7 @@ class Summary(ABC):
         merged = copy(self)  # aggregates never change
         return merged if other._aggregate is None else merged._add(other._aggregate, other._facts)
 
-    def _add(self, aggregate: Aggregate, facts: dict[str, Any]) -> Self:
+    def _add(self, aggregate: Any, facts: dict[str, Any]) -> Self:
         # an empty list does not tell the number of its columns or their type: that is no reason to fail
         if self._aggregate is None or (self._aggregate.n == 0 < aggregate.n):
             self._aggregate, self._facts, self._prepared = aggregate, facts, None
@@ -81,7 +81,7 @@ class Summary(ABC):
             return self
         return self._merged(aggregate, facts)
 
-    def _merged(self, aggregate: Aggregate, facts: dict[str, Any]) -> Self:
+    def _merged(self, aggregate: Any, facts: dict[str, Any]) -> Self:
         assert self._aggregate is not None
         if facts != self._facts:
             raise ValueError(
@@ -89,6 +89,35 @@ class Summary(ABC):
             )
         self._aggregate, self._prepared = self._aggregate.merge(aggregate), None
         return self
+
+    @abstractmethod
+    def _planned(self, metric: Metric, options: Mapping[str, Any]) -> tuple[Plan, dict[str, Any]]:
+        """Return the plan of a release of the records that are known, and all options of it."""
+
+    def released_as(self, metric: Metric, arguments: Mapping[str, Any]) -> Any:
+        """Release a metric of the records that are known, as a call with these arguments does."""
+        settings = dict(arguments)
+        return_result = settings.pop("return_result")
+        own = {name: settings.pop(name) for name in metric.options if name in settings}
+        plan, options = self._planned(metric, own)
+        result = self.run(metric, plan, options, **settings)
+        return result if return_result else result.value
+
+    def run(self, metric: Metric, plan: Plan, options: Mapping[str, Any], **settings: Any) -> PrivateResult:
+        """Release what is planned, with the settings of a call of the metric."""
+        release, query = metric.settings(**settings, options=options), plan.queries[0]
+        if not release.private_n:
+            if query.n == 0:
+                raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
+            if getattr(self._aggregate, "weight", None) == 0:
+                raise ValueError(NO_WEIGHT)
+            if not options.get("ddof", 0) < query.n:
+                raise ValueError("ddof must be smaller than the number of samples.")
+        return release.run(plan)
+
+
+class WrittenSummary(Summary):
+    """A summary that can be written as bytes, with public settings of JSON types, and read again."""
 
     def to_bytes(self) -> bytes:
         """Return the summary in a versioned format that `from_bytes` reads; the bytes are private data too.
@@ -135,33 +164,8 @@ class Summary(ABC):
     def _of_nothing(cls, settings: dict[str, Any], aggregate: Any) -> Self:
         """Return the summary of 0 records that has these settings and is of the kind of an aggregate."""
 
-    @abstractmethod
-    def _planned(self, metric: Metric, options: Mapping[str, Any]) -> tuple[Plan, dict[str, Any]]:
-        """Return the plan of a release of the records that are known, and all options of it."""
 
-    def released_as(self, metric: Metric, arguments: Mapping[str, Any]) -> Any:
-        """Release a metric of the records that are known, as a call with these arguments does."""
-        settings = dict(arguments)
-        return_result = settings.pop("return_result")
-        own = {name: settings.pop(name) for name in metric.options if name in settings}
-        plan, options = self._planned(metric, own)
-        result = self.run(metric, plan, options, **settings)
-        return result if return_result else result.value
-
-    def run(self, metric: Metric, plan: Plan, options: Mapping[str, Any], **settings: Any) -> PrivateResult:
-        """Release what is planned, with the settings of a call of the metric."""
-        release, query = metric.settings(**settings, options=options), plan.queries[0]
-        if not release.private_n:
-            if query.n == 0:
-                raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
-            if getattr(self._aggregate, "weight", None) == 0:
-                raise ValueError(NO_WEIGHT)
-            if not options.get("ddof", 0) < query.n:
-                raise ValueError("ddof must be smaller than the number of samples.")
-        return release.run(plan)
-
-
-class TableSummary(Summary):
+class TableSummary(WrittenSummary):
     """A summary that holds one table of counts."""
 
     def run_table(

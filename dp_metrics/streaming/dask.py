@@ -6,16 +6,19 @@ with all records at once, however they are partitioned. A task that is lost with
 Dask; the budget is spent and the release is drawn once, on the client, when all data have been read. Workers
 should be of one kind: the last bit of a logarithm may differ between kinds of processors.
 
-There are no `groups`, because the records of one person may lie in several partitions, and no
-`multioutput="raw_values"`; `private_rmse` takes one output. `private_quantile` is missing because a summary
-of bounded size does not know a quantile, and `private_r2_score` and two reports because they release several
-numbers from one budget: release the parts instead, each at its share of epsilon. `summarised` gives a
-summary, from which one release tells all metrics of labels, or all curves.
+There are no `groups`, because the records of one person may lie in several partitions. `private_quantile` and
+`private_median_absolute_error` are missing because a summary of bounded size does not know a quantile, and
+`private_roc_auc_score` because it compares every record with every other. `summarised` gives a summary, from
+which one release tells all metrics of labels, or all curves.
+
+With more records than `capacity`, or a private number of them, a variance, and so R^2 and
+`private_regression_report`, is released by `Hazard` where the metric in memory takes two stages: give both
+``mechanism="hazard"`` to get the same bits.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -26,7 +29,8 @@ from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.options import MultiOutput
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.metrics import METRICS
-from dp_metrics.metrics.scores.formulas import PrecisionRecallCurve, RocCurve
+from dp_metrics.metrics.reports import Table
+from dp_metrics.metrics.scores.formulas import CalibrationCurve, PrecisionRecallCurve, RocCurve
 from dp_metrics.streaming._collections import released, summarised
 from dp_metrics.streaming.summaries import CAPACITY
 
@@ -36,9 +40,11 @@ __all__ = [
     "private_average_precision_score",
     "private_balanced_accuracy_score",
     "private_brier_score_loss",
+    "private_calibration_curve",
     "private_classification_report",
     "private_cohen_kappa_score",
     "private_confusion_matrix",
+    "private_expected_calibration_error",
     "private_f1_score",
     "private_jaccard_score",
     "private_log_loss",
@@ -55,7 +61,10 @@ __all__ = [
     "private_mse",
     "private_precision_recall_curve",
     "private_precision_score",
+    "private_probability_report",
+    "private_r2_score",
     "private_recall_score",
+    "private_regression_report",
     "private_rmse",
     "private_roc_curve",
     "private_root_mean_squared_error",
@@ -137,6 +146,32 @@ def private_mae(
     ranks that a summary of records keeps. A person with several records is protected record by record only.
     """
     return released(METRICS["private_mae"], locals())
+
+
+def private_r2_score(
+    y_true: Any,
+    y_pred: Any,
+    *,
+    epsilon: float,
+    bounds: tuple[float, float] | None = None,
+    sample_weight: None = None,
+    multioutput: MultiOutput = "uniform_average",
+    error_share: float = 0.5,
+    capacity: int = CAPACITY,
+    neighboring: str = "replace_one",
+    mechanism: str | Mechanism = "adaptive",
+    accountant: PrivacyAccountant | None = None,
+    random_state: RandomState = None,
+    label: str | None = None,
+    return_result: bool = False,
+) -> float | Any:
+    """R^2, the coefficient of determination, with epsilon-differential privacy for the test records.
+
+    As `dp_metrics.private_r2_score`, with its guarantee, for Dask collections. `capacity` is the public
+    number of ranks that a summary of records keeps. A person with several records is protected record by
+    record only.
+    """
+    return released(METRICS["private_r2_score"], locals())
 
 
 def private_mean_loss(
@@ -607,6 +642,52 @@ def private_average_precision_score(
     return released(METRICS["private_average_precision_score"], locals())
 
 
+def private_calibration_curve(
+    y_true: Any,
+    y_prob: Any,
+    *,
+    epsilon: float,
+    pos_label: Any = None,
+    n_bins: int = 5,
+    strategy: str = "uniform",
+    labels: ArrayLike | None = None,
+    neighboring: str = "replace_one",
+    accountant: PrivacyAccountant | None = None,
+    random_state: RandomState = None,
+    label: str | None = None,
+    return_result: bool = False,
+) -> CalibrationCurve | Any:
+    """Calibration curve (share of positives by probability) with epsilon-differential privacy.
+
+    As `dp_metrics.private_calibration_curve`, with its guarantee, for Dask collections. A person with several
+    records is protected record by record only.
+    """
+    return released(METRICS["private_calibration_curve"], locals())
+
+
+def private_expected_calibration_error(
+    y_true: Any,
+    y_proba: Any,
+    *,
+    epsilon: float,
+    pos_label: Any = None,
+    n_bins: int = 10,
+    labels: ArrayLike | None = None,
+    neighboring: str = "replace_one",
+    mechanism: str | Mechanism = "geometric",
+    accountant: PrivacyAccountant | None = None,
+    random_state: RandomState = None,
+    label: str | None = None,
+    return_result: bool = False,
+) -> float | Any:
+    """Calibration error (expected over bins) with epsilon-differential privacy for the test records.
+
+    As `dp_metrics.private_expected_calibration_error`, with its guarantee, for Dask collections. A person
+    with several records is protected record by record only.
+    """
+    return released(METRICS["private_expected_calibration_error"], locals())
+
+
 def private_top_k_accuracy_score(
     y_true: Any,
     y_score: Any,
@@ -698,6 +779,59 @@ def private_mean(
     ranks that a summary of records keeps. A person with several records is protected record by record only.
     """
     return released(METRICS["private_mean"], locals())
+
+
+def private_regression_report(
+    y_true: Any,
+    y_pred: Any,
+    *,
+    epsilon: float,
+    bounds: tuple[float, float] | None = None,
+    split: Mapping[str, float] | None = None,
+    digits: int = 4,
+    output_dict: bool = False,
+    capacity: int = CAPACITY,
+    neighboring: str = "replace_one",
+    mechanism: str | Mechanism = "adaptive",
+    accountant: PrivacyAccountant | None = None,
+    random_state: RandomState = None,
+    label: str | None = None,
+    return_result: bool = False,
+) -> str | Table | Any:
+    """Report the usual regression metrics with epsilon-differential privacy for all of them together.
+
+    As `dp_metrics.private_regression_report`, with its guarantee, for Dask collections. `capacity` is the
+    public number of ranks that a summary of records keeps. A person with several records is protected record
+    by record only.
+    """
+    return released(METRICS["private_regression_report"], locals())
+
+
+def private_probability_report(
+    y_true: Any,
+    y_proba: Any,
+    *,
+    epsilon: float,
+    labels: ArrayLike | None = None,
+    max_loss: float | None = None,
+    split: Mapping[str, float] | None = None,
+    digits: int = 4,
+    output_dict: bool = False,
+    capacity: int = CAPACITY,
+    neighboring: str = "replace_one",
+    mechanism: str | Mechanism | None = None,
+    accountant: PrivacyAccountant | None = None,
+    random_state: RandomState = None,
+    label: str | None = None,
+    return_result: bool = False,
+) -> str | Table | Any:
+    """Report the usual metrics of predicted probabilities with epsilon-differential privacy for all together.
+
+    As `dp_metrics.private_probability_report`, with its guarantee, for Dask collections. `capacity` is the
+    public number of ranks that a summary of records keeps. A person with several records is protected record
+    by record only.
+    """
+    return released(METRICS["private_probability_report"], locals())
 
 
 def private_classification_report(

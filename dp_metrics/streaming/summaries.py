@@ -24,9 +24,9 @@ from dp_metrics.metrics import FUNCTIONS, METRICS, Metric, metric_of
 from dp_metrics.release.queries import AggregatedLoss, AggregatedVariance, MeanLoss
 from dp_metrics.release.release import Plan
 from dp_metrics.sensitivity.aggregates import WeightedLossAggregate
-from dp_metrics.streaming._summary import Summary, plain
+from dp_metrics.streaming._summary import WrittenSummary, plain
 
-__all__ = ["CAPACITY", "LossSummary", "VarianceSummary"]
+__all__ = ["CAPACITY", "LossSummary", "VarianceSummary", "check_capacity"]
 
 CAPACITY = 2048
 """Ranks that a summary keeps unless it is told otherwise."""
@@ -44,15 +44,12 @@ _PER_CALL = (
 )
 
 
-class _RankedSummary(Summary):
+class _RankedSummary(WrittenSummary):
     """A summary that keeps the most extreme records, as many as its public capacity."""
 
     def __init__(self, capacity: int) -> None:
         super().__init__()
-        ranks = as_whole(capacity)
-        if ranks is None or ranks < 1:
-            raise ValueError("capacity must be a positive integer.")
-        self._capacity = ranks
+        self._capacity = check_capacity(capacity)
 
     @property
     def capacity(self) -> int:
@@ -312,8 +309,9 @@ class VarianceSummary(_RankedSummary):
     capacity : int, default=2048
         Public number of ranks to keep, at most 4,096 of which are used. The default serves epsilon from 0.06
         on; below that a release warns, stays as private, and is less accurate, soon useless: see the notes.
-        A summary of no more values than this has the adaptive mechanism in two stages, as `private_variance`
-        has; a larger one releases by `Hazard`, which is better on light tails and worse on heavy ones.
+        A summary of no more values than this, if their number is public, has the adaptive mechanism in two
+        stages, as `private_variance` has; any other releases by `Hazard`, which is better on light tails and
+        worse on heavy ones.
 
     Raises
     ------
@@ -469,6 +467,14 @@ class VarianceSummary(_RankedSummary):
     @classmethod
     def _of_nothing(cls, settings: dict[str, Any], aggregate: Any) -> Self:
         return cls(bounds=settings["bounds"], capacity=settings["capacity"]).update([])
+
+
+def check_capacity(capacity: Any) -> int:
+    """Return a public number of ranks, or raise."""
+    ranks = as_whole(capacity)
+    if ranks is None or ranks < 1:
+        raise ValueError("capacity must be a positive integer.")
+    return ranks
 
 
 def _without_self(arguments: dict[str, Any]) -> dict[str, Any]:

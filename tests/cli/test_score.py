@@ -380,7 +380,7 @@ def test_missing_values_of_parquet(tmp_path, capsys):
         (["--metric", "private_mean", "--y-true", "y", "--epsilon", "1"], "private_mean needs --option"),
         (["--metric", "private_std", "--epsilon", "1"], "private_std needs --column, the column of x"),
         (["--metric", "kappa", "--epsilon", "1"], "'kappa'; did you mean private_cohen_kappa_score?;"),
-        (["--metric", "nothing", "--epsilon", "1"], "there is no metric 'nothing'; `dp-metrics metrics` lists"),
+        (["--metric", "nothing", "--epsilon", "1"], "no metric 'nothing'; `dp-metrics metrics` lists"),
         (["--metric", "private_compare", "--epsilon", "1"], "there is no metric 'private_compare'"),
         ([*MAE[:-1], "0"], "'0' is not a positive, finite number"),
         (MAE[:-2], "--epsilon"),

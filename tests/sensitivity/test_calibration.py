@@ -12,8 +12,8 @@ from dp_metrics.release.calibration import CalibrationError
 from dp_metrics.sensitivity.calibration import (
     calibration_bounds,
     calibration_bounds_private_n,
+    calibration_excess,
     calibration_sums,
-    calibration_total,
 )
 from dp_metrics.sensitivity.exact import BLOCK, UNIT_BITS
 from dp_metrics.sensitivity.noisy_sums import FINENESS
@@ -24,9 +24,10 @@ RECORDS = list(itertools.product((0, 1), (0.0, 0.2, 0.5, 0.7, 1.0)))
 
 def total(records, edges=HALF):
     y, scores = np.array(records, dtype=float).reshape(-1, 2).T
-    units, n = calibration_total([(y == 1, scores)], edges)
-    assert n == len(records)
-    return units
+    excess, n = calibration_excess([(y == 1, scores)], edges)
+    query = CalibrationError(excess, n)
+    assert query.n == len(records)
+    return query.total
 
 
 def by_definition(records, edges=HALF):
@@ -60,7 +61,8 @@ def test_the_sum_is_exact_in_every_block():
             for y, s in blocks
             for part in zip([y[:BLOCK], y[BLOCK:]], [s[:BLOCK], s[BLOCK:]], strict=True)
         ]
-        assert calibration_total(blocks, edges) == (exact * 2**UNIT_BITS, n)
+        query = CalibrationError(*calibration_excess(blocks, edges))
+        assert (query.total, query.n) == (exact * 2**UNIT_BITS, n)
 
 
 def test_a_record_moves_the_sum_by_at_most_2_and_by_1_if_it_comes_or_goes_and_both_are_attained():
@@ -123,6 +125,6 @@ def test_the_noisy_sums_move_by_their_sensitivity_at_most_and_tell_the_error():
 
 
 def test_the_query_asks_for_as_many_ranks_as_it_needs():
-    query = CalibrationError(3 << UNIT_BITS, 10)
+    query = CalibrationError((3 << UNIT_BITS,), 10)
     assert query.output_bounds(AllRanks(4), 1.0, private_n=False).ranks == 4
     assert math.isclose(query.sums().value, 0.3)

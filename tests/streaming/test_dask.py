@@ -38,10 +38,10 @@ from dp_metrics._random import SeededEntropy
 from dp_metrics.metrics import FUNCTIONS, METRICS
 from dp_metrics.streaming import _collections
 from dp_metrics.streaming import dask as twins
+from dp_metrics.streaming._plans import PlanSummary
 
 SERVED = [name for name in METRICS if name in distributed.__all__]
-# a root of several outputs is a mean of several roots, and a summary releases one number
-ROWS = {name: case for name, case in CASES.items() if case.name in SERVED and name != "rmse, 2 outputs"}
+ROWS = {name: case for name, case in CASES.items() if case.name in SERVED}
 # one summary serves them all: two of labels and one of scores are tried each time
 ALIKE = {
     name
@@ -140,7 +140,7 @@ def test_a_release_has_the_bits_of_the_metric_with_all_records_at_once(case, for
     [
         pytest.param(case, form, id=f"{name}, {form}", marks=MARKS[name])
         for name, case in ROWS.items()
-        if "sample_weight" in case.row.options
+        if "sample_weight" in case.row.options and case.name != "private_r2_score"
         for form in (FORMS if name in EVERY_FORM else FEW_FORMS)
     ],
 )
@@ -248,24 +248,19 @@ def test_the_signature_is_that_of_the_twin(name):
     row = METRICS[getattr(dp, name).__name__]
     parameters = [parameter for parameter in ours.parameters if parameter != "capacity"]
     assert parameters == [p for p in twin.parameters if p != "groups" and p not in row.refused]
-    is_table = row.is_confusion or row.is_score_table
-    assert is_table or ours.parameters["capacity"].default == 2048
+    assert ("capacity" in ours.parameters) == row.keeps_ranks
+    assert not row.keeps_ranks or ours.parameters["capacity"].default == 2048
     for parameter in parameters:
         assert ours.parameters[parameter].default == twin.parameters[parameter].default
         assert ours.parameters[parameter].kind == twin.parameters[parameter].kind
 
 
 def test_every_metric_that_a_summary_serves_is_there():
-    # the others need all records at once, or release several numbers from one epsilon
+    # the others need all records at once: an order among them
     assert METRICS.keys() - SERVED == {
         "private_median_absolute_error",
-        "private_r2_score",
         "private_quantile",
         "private_roc_auc_score",
-        "private_calibration_curve",
-        "private_expected_calibration_error",
-        "private_regression_report",
-        "private_probability_report",
     }
     functions = [FUNCTIONS[name] for name in SERVED]
     names = [name for name in dp.__all__ if getattr(dp, name) in functions]
@@ -280,7 +275,7 @@ def test_the_docstring_points_to_the_twin(name):
     assert ours.__doc__.split("\n")[0] == twin.__doc__.split("\n")[0]
     assert f"`dp_metrics.{name}`" in ours.__doc__
     row = METRICS[twin.__name__]
-    assert ("`capacity`" in ours.__doc__) != (row.is_confusion or row.is_score_table)
+    assert ("`capacity`" in ours.__doc__) == row.keeps_ranks
     assert (ours.__name__, ours.__module__) == (name, "dp_metrics.streaming.dask")
     assert pickle.loads(pickle.dumps(ours)) is ours
 
@@ -326,7 +321,7 @@ BAD = {
     "capacity": [0, 2.0],
     "accountant": [1.0],
     "random_state": ["1"],
-    "multioutput": ["raw_values", "variance_weighted", [1.0]],
+    "multioutput": ["variance_weighted", [1.0]],
     "ddof": [math.nan],
     "groups": [None],
     "unheard_of": [1],
@@ -504,7 +499,7 @@ def test_summaries_are_merged_in_a_tree_and_one_of_them_comes_to_the_client(monk
     distributed.private_mse(x, x**2, epsilon=1.0)
     assert sorted(merges) == [1, 4] + [8] * 28  # 200 -> 25 -> 4 -> 1
     [(kind, size)] = answers
-    assert kind is LossSummary
+    assert kind is PlanSummary
     assert size < 2048 * 8 + 20_000  # the ranks, and a few numbers by level; the data are 3 MB
 
 

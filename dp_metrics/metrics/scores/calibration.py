@@ -16,7 +16,7 @@ from dp_metrics.metrics.scores.soft_bins import MOST_BINS, OUTSIDE, SoftBins, ev
 from dp_metrics.metrics.scores.two_classes import TwoClasses, check_unit, two_classes_from_unit
 from dp_metrics.release.calibration import CalibrationError
 from dp_metrics.release.release import Plan
-from dp_metrics.sensitivity.calibration import calibration_total
+from dp_metrics.sensitivity.calibration import calibration_excess
 
 __all__ = ["private_calibration_curve", "private_expected_calibration_error"]
 
@@ -45,6 +45,7 @@ CALIBRATION_CURVE = Metric(
     responses=("predict_proba",),
     options={"pos_label": None, "n_bins": 5, "strategy": "uniform", "labels": None},
     refused=UNWEIGHTED,
+    is_binned=True,
     mechanism=None,
     from_unit=two_classes_from_unit,
 )
@@ -169,7 +170,7 @@ def _error_plan(
             check_unit(scores, OUTSIDE.format("y_proba"))
             yield is_positive, scores
 
-    return Plan((CalibrationError(*calibration_total(checked(), edges)),))
+    return Plan((CalibrationError(*calibration_excess(checked(), edges)),))
 
 
 EXPECTED_CALIBRATION_ERROR = Metric(
@@ -180,6 +181,7 @@ EXPECTED_CALIBRATION_ERROR = Metric(
     responses=("predict_proba",),
     options={"pos_label": None, "n_bins": 10, "labels": None},
     refused=UNWEIGHTED,
+    is_binned=True,
     greater_is_better=False,
     mechanism="geometric",
     from_unit=two_classes_from_unit,
