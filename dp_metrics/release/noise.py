@@ -140,13 +140,14 @@ def largest_zero_sum_noise(rate: Fraction, size: int, miss: float) -> int:
     the condition. It makes large noise less likely, so that without it the limit is right, if too wide: that
     serves where the noise is too wide for a Fourier transform.
     """
-    q = math.exp(-float(rate))
     alone = largest_noise(rate, miss)
-    length = (
-        1 << (8 * (alone + 8) + math.ceil(50 / float(rate) + 20 * math.sqrt(size) / float(rate))).bit_length()
-    )
-    if length > _LONGEST or miss < 100 * _SLACK:
+    if alone > _LONGEST or miss < 100 * _SLACK:
         return alone
+    width = (50 + 20 * math.sqrt(size)) / float(rate)
+    length = 1 << (8 * (alone + 8) + math.ceil(width)).bit_length()
+    if length > _LONGEST:
+        return alone
+    q = math.exp(-float(rate))
     # (1 - q)^2 / (1 - 2 q cos(angle) + q^2), without the difference of numbers near 1
     half = np.sin(np.pi * np.fft.rfftfreq(length)) / math.expm1(-float(rate))
     of_others = np.fft.irfft((1 + 4 * q * half**2) ** (1.0 - size), length)

@@ -81,6 +81,7 @@ def test_without_path_joblib_says_to_pass_one():
     assert "pass path= to PrivacyAccountant" in str(refusal.value.__cause__)
 
 
+@pytest.mark.slow
 @needs_fork
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_without_path_multiprocessing_says_to_pass_one(method):
@@ -161,6 +162,7 @@ def test_pickle_with_path_is_the_same_budget(path):
     assert repr(twin) == repr(accountant)
 
 
+@pytest.mark.slow
 def test_joblib_workers_share_a_file(path):
     accountant = PrivacyAccountant(1.0, path)
     joblib.Parallel(n_jobs=2)(joblib.delayed(spend_a_tenth)(accountant) for _ in range(10))
@@ -419,6 +421,7 @@ def test_a_file_that_is_linked_or_removed_while_a_spend_waits_takes_no_spend(pat
     assert re.search(message, *refusals)
 
 
+@pytest.mark.slow
 def test_two_processes_cannot_spend_under_two_names(path):
     PrivacyAccountant(1.0, path)
     os.link(path, path + "2")
@@ -447,6 +450,7 @@ def test_two_processes_cannot_spend_under_two_names(path):
     assert answers == ["0\n", "0\n"]
 
 
+@pytest.mark.slow
 def test_a_symbolic_link_is_the_same_name_with_the_same_log(tmp_path, path):
     accountant = PrivacyAccountant(1.0, path)
     file_link, folder_link = tmp_path / "link", tmp_path / "folder"
@@ -738,6 +742,7 @@ def test_processes_that_race_for_the_first_spend_agree_on_one_relation(path, rou
         assert {entry.neighboring for entry in history}.isdisjoint(refused)
 
 
+@pytest.mark.slow
 def test_two_processes_of_two_relations_cannot_share_a_budget(path):
     accountant = PrivacyAccountant(1.0, path)
     accountant.spend(0.25, "here")
@@ -777,6 +782,7 @@ CREATION = """
 """
 
 
+@pytest.mark.slow
 @needs_fork
 @pytest.mark.parametrize("rounds", [2, pytest.param(200, marks=pytest.mark.slow)])
 def test_processes_that_create_together_share_one_file(path, rounds):
@@ -822,6 +828,7 @@ def test_kill_at_any_moment_leaves_no_release_unrecorded(path, rounds):
     assert releases > 0
 
 
+@pytest.mark.slow
 @needs_fork
 def test_fork_while_threads_spend(path):
     """A child forked in the middle of another thread's spend inherits neither its lock nor its connection."""
@@ -968,6 +975,7 @@ def test_a_failed_division_spends_nothing_and_makes_no_part(path):
     assert budget.spent == 0.75
 
 
+@pytest.mark.slow
 def test_joblib_workers_share_a_part(path):
     budget = PrivacyAccountant(1.0, path)
     parts = budget.parallel(0.5, ["a", "b"])
@@ -980,6 +988,7 @@ def test_joblib_workers_share_a_part(path):
     assert budget.spent == 0.5
 
 
+@pytest.mark.slow
 @needs_fork
 def test_without_path_a_part_refuses_in_a_forked_child():
     script = """

@@ -587,6 +587,7 @@ def test_a_history_is_a_data_frame(make):
 # The page of the documentation
 
 
+@pytest.mark.slow
 def test_the_errors_of_the_quarterly_report_are_those_to_expect(tmp_path):
     text = (Path(__file__).parents[2] / "docs" / "quarterly.rst").read_text(encoding="utf-8")
     table = text.split("The mean absolute error to expect of each number:")[1].split("`epsilon_for_error`")[0]

@@ -160,7 +160,7 @@ def test_a_noisy_count_has_the_error_of_two_sided_geometric_noise(epsilon, monke
         return Plan((query,), lambda released: released.values[0][0] / 2)
 
     row = Metric(name="private_half", twin="", plan=plan, data=("x",), options={"per": 1})
-    monkeypatch.setattr(planning, "METRICS", {"private_half": row})
+    monkeypatch.setattr(planning, "metric_named", {"private_half": row}.get)
     q = math.exp(-epsilon / 2)
     for x in (np.ones(50), np.zeros(50)):  # of nothing there is no multiple that caps an error
         expected = dp.expected_error("private_half", x, epsilon=epsilon, error_cap=1e9)
@@ -308,7 +308,7 @@ def test_what_is_no_metric_option_error_or_epsilon_is_refused():
     with pytest.raises(TypeError, match="private_mean_loss has no option to plan with called q or split"):
         dp.expected_error(dp.private_mean_loss, LOSSES, epsilon=1.0, split=1, q=0.5)
     fixed = functools.partial(dp.private_mean_loss, max_loss=1.0)  # whose options would be lost
-    for metric in (np.mean, "mse", fixed, None):
+    for metric in (np.mean, "unheard_of", fixed, None):
         with pytest.raises(TypeError, match="a metric of this package"):
             dp.expected_error(metric, LOSSES, epsilon=1.0)
     for data in ((), (LOSSES, LOSSES)):

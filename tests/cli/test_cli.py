@@ -73,6 +73,7 @@ def test_prints_a_table_and_writes_a_plot(small, capsys):
     assert "training on synthetic" in shown.err
 
 
+@pytest.mark.slow
 def test_bounded_regression(small, capsys, monkeypatch):
     bounded = dataclasses.replace(DATASETS["synthetic"], bounds=(0.0, 20_000.0))
     monkeypatch.setitem(DATASETS, "synthetic", bounded)

@@ -170,6 +170,7 @@ def test_a_budget_that_goes_after_the_spend_loses_no_number(as_json, tmp_path, c
 SHELL = pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs the shell and devices of Linux")
 
 
+@pytest.mark.slow
 @SHELL
 @pytest.mark.parametrize(
     ("redirected", "spent", "message"),
@@ -191,6 +192,7 @@ def test_a_result_that_cannot_be_written_is_told(redirected, spent, message, tmp
     assert budget.spent == spent
 
 
+@pytest.mark.slow
 @SHELL
 def test_no_standard_error_is_needed(tmp_path):
     path, (budget, paid) = tmp_path / "data.csv", budget_in(tmp_path)

@@ -1,7 +1,9 @@
 """Limits of the noise of whole metrics: they hold, need nothing private, and cost nothing."""
 
+import itertools
 import math
 import pickle
+import warnings
 from fractions import Fraction
 
 import numpy as np
@@ -44,9 +46,12 @@ def released(name, n=40, **options):
     return FUNCTIONS[name](*data, **{"epsilon": 1.0, "return_result": True, **row.required, **options})
 
 
+BOTH = ("replace_one", "add_or_remove_one")
+
+
 def relations(name):
     takes = "neighboring" in FUNCTIONS[name].__kwdefaults__
-    return ("replace_one", "add_or_remove_one") if takes else ("replace_one",)
+    return BOTH if takes else BOTH[:1]
 
 
 CASES = [(name, relation) for name in WITH for relation in relations(name)]
@@ -104,6 +109,16 @@ def test_a_number_with_its_public_settings_tells_the_same(name):
         alone = dp.noise_interval(result.value, metric=FUNCTIONS[name], epsilon=1.0, n=40, **settings)
         np.testing.assert_allclose([*alone], [*dp.noise_interval(result)], rtol=1e-9)
         assert str(dp.noise_interval(result.value, metric=name, epsilon=1.0, n=40, **settings)) == str(alone)
+
+
+@pytest.mark.parametrize("epsilon", [5e-324, 1e-300, 1e-200])
+def test_noise_beyond_all_floats_leaves_the_public_range(epsilon):
+    y = np.array([0, 1] * 50)
+    for metric, relation in itertools.product((dp.private_accuracy_score, dp.private_recall_score), BOTH):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            result = metric(y, y, epsilon=epsilon, neighboring=relation, return_result=True)
+            assert tuple(result.noise_interval()) == (0.0, 1.0)
 
 
 def test_metrics_go_by_short_names_too():

@@ -153,6 +153,7 @@ def test_boosting_that_stops_makes_fewer_releases(accountant, scorer):
     assert 0 < len(accountant.history) < count_releases(model, X, Y) == 102
 
 
+@pytest.mark.slow
 def test_nested_boosting_makes_as_many_releases_as_were_counted(accountant, scorer):
     model = HistGradientBoostingRegressor(
         max_iter=4, n_iter_no_change=10, early_stopping=True, scoring=scorer

@@ -987,6 +987,7 @@ def summarised(records):
     return LossSummary.from_data(dp.private_mae, *records, bounds=(-3, 3)).to_bytes()
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 @pytest.mark.parametrize("method", ["spawn", "fork"])
 def test_summaries_made_in_other_processes_merge_from_their_bytes(method):
