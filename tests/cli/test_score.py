@@ -532,5 +532,5 @@ def test_a_million_rows_in_the_memory_of_a_few_chunks(tmp_path, monkeypatch, kin
         assert pa.total_allocated_bytes() - before < 1 << 20
         assert f"{n:,} records" in capsys.readouterr().out
     # the CSV file has 45 and 90 MB, of which the reader holds at most 32 blocks
-    assert peaks[1] < {"csv": 45e6, "parquet": 5e6}[kind]
-    assert peaks[1] < 1.1 * peaks[0]
+    assert peaks[1] < {"csv": 60e6, "parquet": 5e6}[kind]
+    assert peaks[1] < 1.5 * peaks[0]  # of twice as many rows

@@ -254,6 +254,7 @@ def test_few_records_are_said_to_make_the_normal_interval_doubtful(n):
     assert found.note == ""
 
 
+@pytest.mark.slow
 def test_the_normal_interval_of_few_records_covers_as_little_as_is_said():
     """By the two laws of a sum of ten coins, with the noise on a grid of its quantiles."""
     n, epsilon, p = 10, 10.0, 0.1

@@ -470,6 +470,7 @@ def test_without_a_seed_releases_are_fresh():
     assert len({distributed.private_variance(x, epsilon=1.0) for _ in range(6)}) > 1
 
 
+@pytest.mark.slow
 def test_a_capacity_that_is_too_small_warns_and_a_larger_one_makes_up_for_it():
     data = np.random.default_rng(0).standard_normal((2, 5000)) ** 2
     collections = collected("chunks that differ", data)
@@ -503,6 +504,7 @@ def test_summaries_are_merged_in_a_tree_and_one_of_them_comes_to_the_client(monk
     assert size < 2048 * 8 + 20_000  # the ranks, and a few numbers by level; the data are 3 MB
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", [pytest.param("dask", marks=pytest.mark.slow), "dask.array"])
 def test_without_dask_the_error_names_the_extra(module):
     program = f"""
