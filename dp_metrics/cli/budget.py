@@ -4,6 +4,7 @@ import argparse
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -59,16 +60,7 @@ def _budget(options: argparse.Namespace) -> None:
         budget = PrivacyAccountant(FileLedger.total_of(path), path)
         history = budget.history
     if options.json:
-        spends = [
-            {
-                "time": spend.time.isoformat(),
-                "label": spend.label,
-                "epsilon": spend.epsilon,
-                "mechanism": spend.mechanism,
-                "neighboring": spend.neighboring,
-            }
-            for spend in history
-        ]
+        spends = [{**asdict(spend), "time": spend.time.isoformat()} for spend in history]
         print(json.dumps({**state(budget), "history": spends}, indent=2))
         return
     print(f"total {budget.total!r}, spent {budget.spent!r}, left {budget.remaining!r}")

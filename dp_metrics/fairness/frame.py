@@ -26,8 +26,6 @@ from dp_metrics.release.release import drawn_by
 
 __all__ = ["WITHIN_GROUPS", "ByGroup", "PrivateMetricFrame"]
 
-"""Neighbouring relation of public membership: a record is replaced by another one of its group."""
-
 
 class ByGroup(Mapping[Hashable, Any]):
     """Values by group: a plain, frozen mapping.

@@ -2,19 +2,18 @@
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dp_metrics._random import Entropy, RandomState, check_entropy
-from dp_metrics.inputs.epsilon import Epsilon, exact_epsilon
+from dp_metrics.inputs.epsilon import Epsilon
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.mechanisms._base import BoundsOnly, ceil_ranks
-from dp_metrics.mechanisms._grid import GeometricGrid, Grid, Integers, Runs
+from dp_metrics.mechanisms._grid import Grid, Integers, Runs
 from dp_metrics.mechanisms._hazard_law import PEAK, TAIL, HazardLaw, largest_ratio
 from dp_metrics.mechanisms._laws import check_probability
+from dp_metrics.mechanisms.hazard import default_grid, share_of_rank
 from dp_metrics.sensitivity.output_bounds import OutputBounds
 
 __all__ = ["DownwardLaw", "OrderSearch", "hazard_miss"]
@@ -50,16 +49,16 @@ class OrderSearch(BoundsOnly):
 
     needs_count = False
 
-    def grid(self, limit: float) -> GeometricGrid:
+    def grid(self, limit: float) -> Grid:
         """Return the public grid, in ascending order."""
-        return _grid(self.resolution, limit)
+        return default_grid(self.resolution / PEAK, limit)
 
     def count_ranks(
         self, epsilon: Epsilon, *, n: int | None, monotonic: bool, output_range: tuple[float, float]
     ) -> int:
         """Return ceil(ln(1e4 K / 256) / eps2), for K cells: what lies beyond has a negligible hazard."""
         cells = self.grid(output_range[1]).last
-        eps2 = float(_share(epsilon))
+        eps2 = float(share_of_rank(epsilon, monotonic=True))
         return ceil_ranks(math.log(max(1e4 * cells / PEAK, math.e)) / max(eps2, math.ulp(0.0)), n)
 
     def release(self, output_bounds: OutputBounds, epsilon: Epsilon, rng: RandomState = None) -> float:
@@ -71,7 +70,7 @@ class OrderSearch(BoundsOnly):
         low, limit = output_bounds.output_range
         if low != 0.0 or not output_bounds.monotonic:
             raise ValueError("OrderSearch is for order statistics of numbers that are at least 0.")
-        ratio, grid = largest_ratio(_share(epsilon)), self.grid(limit)
+        ratio, grid = largest_ratio(share_of_rank(epsilon, monotonic=True)), self.grid(limit)
         if not self.downward:
             return HazardLaw(grid, Runs.from_bounds(grid, output_bounds), ratio, True)
         reversed_grid = ReversedGrid(grid)
@@ -87,16 +86,6 @@ def hazard_miss(cells: Floats) -> Floats:
         return np.where(
             x <= 1, 1 - peak * np.minimum(x, 1) ** (TAIL + 1), (1 - peak) * np.maximum(x, 1) ** -TAIL
         )
-
-
-def _share(epsilon: Epsilon) -> Fraction:
-    return exact_epsilon(epsilon) / (1 + TAIL)
-
-
-@lru_cache(maxsize=256)
-def _grid(resolution: float, limit: float) -> GeometricGrid:
-    """Return the grid of `Hazard` without a scale; its last output takes some searching."""
-    return GeometricGrid(scale=min(1e-6, 1e-9 * limit), step=resolution / PEAK, limit=limit)
 
 
 def _negated(output_bounds: OutputBounds) -> OutputBounds:

@@ -20,7 +20,8 @@ from dp_metrics.inference.order_search import OrderSearch, hazard_miss
 from dp_metrics.inputs.floats import MAX_FLOAT, Floats
 from dp_metrics.inputs.options import check_confidence, check_share
 from dp_metrics.inputs.records import as_vector, check_max_loss, loss_block
-from dp_metrics.mechanisms._hazard_law import TAIL, largest_ratio
+from dp_metrics.mechanisms._hazard_law import largest_ratio
+from dp_metrics.mechanisms.hazard import share_of_rank
 from dp_metrics.release.interval import Interval
 from dp_metrics.release.queries import OrderStatistic
 from dp_metrics.release.release import Plan
@@ -237,7 +238,7 @@ def rank_searches(
 
 def _possible(n: int, q: float, epsilon: Fraction, miss: float, limit: float) -> tuple[RankSearch, ...]:
     """Return the searches, at epsilon and miss each, that some rank allows."""
-    eps2 = epsilon / (1 + TAIL)
+    eps2 = share_of_rank(epsilon, monotonic=True)
     records = n * float(eps2)
     resolution = _COARSEST if records * _COARSEST <= 2 else max(2 / records, _FINEST)
     found = []

@@ -13,7 +13,7 @@ from scipy.stats import binom
 
 from dp_metrics.inference.noisy_binomial import noisy_binomial_limits
 from dp_metrics.inputs.floats import Floats
-from dp_metrics.mechanisms.geometric import largest_noise, noise_cdf
+from dp_metrics.mechanisms.geometric import ENORMOUS, largest_noise, noise_cdf
 
 __all__ = ["LEAST_P", "noise_reach", "wins_interval", "wins_p_value"]
 
@@ -24,7 +24,6 @@ _LARGEST_MISS = 0.2  # of one tail: only tails up to this grow with the share of
 _LEFT_OUT = 1e-15  # probability of sums that are not looked at
 _ROUNDING = 1e-12  # more than that and than what floats do to the sum of a law
 _NOTHING = -60.0  # logarithm of what does not show in a sum of floats
-_LEAST_RATE = 1e-290  # below, noise may be beyond all floats
 _FARTHEST = 1 << 53  # whole numbers up to this are exact as floats
 _PRECISION = 1e-10  # of theta
 _MOST_STEPS = 10_000  # more than the square of those of a bisection: the search cannot fail
@@ -34,7 +33,8 @@ _BETWEEN = 1.01  # more than the largest tail over all such shares, by that over
 
 def noise_reach(rate: float, miss: float) -> float:
     """Return the smallest whole j that the noise exceeds with at most this probability; perhaps infinite."""
-    return float(largest_noise(rate, miss)) if rate > _LEAST_RATE else math.inf
+    reach = largest_noise(rate, miss)
+    return math.inf if reach == ENORMOUS else float(reach)
 
 
 def wins_p_value(difference: int, decided: int, n: int, rate: float) -> float:

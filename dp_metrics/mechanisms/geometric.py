@@ -20,10 +20,13 @@ from dp_metrics.sensitivity.exact import rounded_quotient
 from dp_metrics.sensitivity.noisy_sums import FINENESS, Sums
 from dp_metrics.sensitivity.output_bounds import OutputBounds
 
-__all__ = ["Geometric", "GeometricLaw", "SumsLaw", "largest_noise", "noise_cdf"]
+__all__ = ["ENORMOUS", "Geometric", "GeometricLaw", "SumsLaw", "largest_noise", "noise_cdf"]
 
 _CELLS = {1: (256, 36), 2: (32, 12), 3: (12, 6)}  # even ones and octaves, for each of so many noisy numbers
-_LEAST_RATE, _ENORMOUS = 1e-260, 1 << 900  # below that rate noise may be beyond all floats
+_LEAST_RATE = 1e-260
+ENORMOUS = 1 << 900
+"""Stands for the largest noise where its rate is so low that it may be beyond all floats."""
+
 _FARTHEST = 2.0**60  # noise in steps, so that the law of it can be computed
 
 
@@ -123,7 +126,7 @@ def largest_noise(rate: Fraction | float, miss: float) -> int:
     """
     rate = float(rate)
     if rate < _LEAST_RATE:
-        return _ENORMOUS
+        return ENORMOUS
 
     def log_tail(j: int) -> float:
         return -rate * (j + 1) - math.log1p(math.exp(-rate))
@@ -247,7 +250,7 @@ class SumsLaw(ApproximateLaw):
         # half a step of rounding on the way to the lattice
         away = largest_noise(self.rate, miss / len(rises)) + 0.5
         signs = np.where(rises, 1.0, -1.0)
-        most = _ENORMOUS // 4  # which the largest noise makes up for, where it is beyond all floats
+        most = ENORMOUS // 4  # which the largest noise makes up for, where it is beyond all floats
         centre = np.array([rounded_quotient(max(min(x, most), -most), 1) for x in noisy])
         lower, upper = (float(self.sums.combine(*(centre + side * signs * away))) for side in (-1.0, 1.0))
         return Limits(lower, upper)

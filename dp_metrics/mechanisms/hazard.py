@@ -19,7 +19,7 @@ from dp_metrics.mechanisms._hazard_law import PEAK, TAIL, HazardLaw, largest_rat
 from dp_metrics.mechanisms._hazard_limits import hazard_limits
 from dp_metrics.sensitivity.output_bounds import OutputBounds
 
-__all__ = ["Hazard"]
+__all__ = ["Hazard", "default_grid", "share_of_rank"]
 
 _MANY_RECORDS = 10**9
 _EVEN_FROM = 10  # parts of the most that one record adds, times n
@@ -122,11 +122,11 @@ class Hazard(BoundsOnly):
         """Return the exact law of `release`."""
         if output_bounds.output_range[0] != 0.0:
             raise ValueError("Hazard needs a metric that is at least 0: shift it by its public lower limit.")
-        share = _share(epsilon, output_bounds.monotonic)
+        share = share_of_rank(epsilon, output_bounds.monotonic)
         limit = output_bounds.output_range[1]
         step = self._resolution(float(share), output_bounds.n) / PEAK
         if self.scale is None:
-            grid = _grid(min(1e-6, 1e-9 * limit), step, limit, output_bounds.record_limit)
+            grid = default_grid(step, limit, output_bounds.record_limit)
         else:
             grid = _grid(self.scale, step, limit, None)
         return HazardLaw(
@@ -165,11 +165,16 @@ class Hazard(BoundsOnly):
 
 @lru_cache(maxsize=256)
 def _count_ranks(mechanism: Hazard, epsilon: Fraction, n: int | None, monotonic: bool) -> int:
-    eps2 = float(_share(epsilon, monotonic))
+    eps2 = float(share_of_rank(epsilon, monotonic))
     # a private n is not asked for: more ranks than needed cost time only
     width = max(mechanism._resolution(eps2, _MANY_RECORDS if n is None else n), 2.0**-32)
     with np.errstate(divide="ignore", over="ignore"):
         return ceil_ranks(float(np.float64(max(math.log(1e4 / width), 1.0)) / eps2), n)
+
+
+def default_grid(step: float, limit: float, record_limit: float | None = None) -> Grid:
+    """Return the public grid where no scale was chosen."""
+    return _grid(min(1e-6, 1e-9 * limit), step, limit, record_limit)
 
 
 @lru_cache(maxsize=256)
@@ -182,6 +187,6 @@ def _grid(scale: float, step: float, limit: float, record_limit: float | None) -
     return BoundedGrid(scale, step, turn, limit) if turn > plain.scale else plain
 
 
-def _share(epsilon: Epsilon, monotonic: bool) -> Fraction:
+def share_of_rank(epsilon: Epsilon, monotonic: bool) -> Fraction:
     """Return eps2 exactly; a float share would exceed epsilon for a quarter of all values."""
     return exact_epsilon(epsilon) / (1 + TAIL if monotonic else 2 + TAIL)

@@ -20,7 +20,15 @@ from dp_metrics.mechanisms.geometric import SumsLaw, largest_noise
 from dp_metrics.sensitivity.noisy_sums import Sums
 from dp_metrics.sensitivity.output_bounds import OutputBounds
 
-__all__ = ["BoundsNoise", "CountsNoise", "Noise", "SumsNoise", "largest_zero_sum_noise"]
+__all__ = [
+    "FARTHEST",
+    "BoundsNoise",
+    "CountsNoise",
+    "Noise",
+    "SumsNoise",
+    "as_floats",
+    "largest_zero_sum_noise",
+]
 
 
 class Noise(Protocol):
@@ -121,13 +129,22 @@ class CountsNoise:
             away = [largest_zero_sum_noise(self.rates[0][1], len(self.noisy), each)] * len(self.noisy)
         else:
             away = [largest_noise(rate, each) for size, rate in self.rates for _ in range(size)]
-        centre = np.clip(np.array(self.noisy, dtype=object), -_FARTHEST, _FARTHEST).astype(np.float64)
+        centre = as_floats(self.noisy)
         # noise of twice that leaves any count between 0 and the farthest
-        reach = np.minimum(np.array(away, dtype=object), 2 * _FARTHEST).astype(np.float64)
+        reach = np.minimum(np.array(away, dtype=object), 2 * FARTHEST).astype(np.float64)
         return Limits(np.maximum(centre - reach, 0.0), np.maximum(centre + reach, 0.0))
 
 
-_FARTHEST = 2.0**50  # a noisy count further away says no more, and is safe to compute with
+def as_floats(noisy: Any) -> Floats:
+    """Return noisy counts as floats, saturated where they say no more, so that they are safe to add up."""
+    numbers = noisy if isinstance(noisy, np.ndarray) else np.array(noisy, dtype=object)
+    counts: Floats = np.clip(numbers, -FARTHEST, FARTHEST).astype(np.float64)
+    return counts
+
+
+FARTHEST = 2.0**50
+"""A noisy count further away says no more."""
+
 _LONGEST = 1 << 20
 _SLACK = 1e-12  # more than the error of a Fourier transform of numbers up to 1
 

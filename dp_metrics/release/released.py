@@ -151,9 +151,9 @@ class ResultNoise:
         ValueError
             If there is none, with the reason; or if the confidence is none.
         """
-        miss = 1.0 - check_confidence(confidence)
+        sure = check_confidence(confidence)
         if self.result is None:
             raise ValueError(_NO_LIMITS.format(metric))
-        limits = self.result.limits(self.parts, self.released, miss)
+        limits = self.result.limits(self.parts, self.released, 1.0 - sure)
         about = f"Limits of the exact {metric} of these records, not of people at large."
-        return Interval(limits.lower, limits.upper, confidence, about, limits.note)
+        return Interval(limits.lower, limits.upper, sure, about, limits.note)

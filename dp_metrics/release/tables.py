@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.release.draws import VectorDraw
+from dp_metrics.release.noise import FARTHEST, as_floats
 
 __all__ = ["Cells", "CountTable", "nearest_with_sum", "noisy_total", "plausible_counts"]
 
 _MOST_ZERO_SUM = 256  # cells: beyond, noise without a sum costs 0.2 % of accuracy and much less time
 _FEW = 4
-_FARTHEST = 2.0**50  # a noisy count further away says no more, and is safe to add up
 
 Cells = tuple[tuple[int, Fraction], ...]
 """For how many cells in a row, which weight."""
@@ -87,7 +87,7 @@ def noisy_total(noisy: Any, cells: Cells) -> int:
     """Return the number of records that noisy counts tell, at least 0."""
     weights = (weight for size, weight in cells for _ in range(size))
     total = round(sum((weight * count for weight, count in zip(weights, noisy, strict=True)), Fraction(0)))
-    return min(max(total, 0), int(_FARTHEST))
+    return min(max(total, 0), int(FARTHEST))
 
 
 def plausible_counts(noisy: Any, cells: Cells, n: int | None) -> Floats:
@@ -106,7 +106,7 @@ def plausible_counts(noisy: Any, cells: Cells, n: int | None) -> Floats:
     n : int or None
         The public number of records.
     """
-    counts = _as_floats(noisy)
+    counts = as_floats(noisy)
     if n is None:
         if counts.size <= _FEW:
             return np.maximum(counts, 0.0)
@@ -130,9 +130,3 @@ def nearest_with_sum(x: Floats, total: float) -> Floats:
     nearest: Floats = np.maximum(x - less[kept], 0.0)
     reached = nearest.sum()  # not total, but for rounding
     return nearest * (total / reached) if reached > 0 else nearest
-
-
-def _as_floats(noisy: Any) -> Floats:
-    numbers = noisy if isinstance(noisy, np.ndarray) else np.array(noisy, dtype=object)
-    counts: Floats = np.clip(numbers, -_FARTHEST, _FARTHEST).astype(np.float64)
-    return counts
