@@ -292,6 +292,7 @@ def test_the_table_of_gaps_is_that_of_its_script(error_table, setting):
         assert float(row[2 + gaps.SETTINGS.index(setting)]) == pytest.approx(measured, rel=0.03)
 
 
+@pytest.mark.slow
 def test_half_of_the_releases_lie_below_the_median_of_the_table(error_table):
     medians = import_module("median_table")
     for kind, below_truth in (("squared error, heavy-tailed", 0.9), ("absolute error, normal", 0.45)):
@@ -304,6 +305,7 @@ def test_half_of_the_releases_lie_below_the_median_of_the_table(error_table):
         assert np.mean(released < losses.mean()) == pytest.approx(below_truth, abs=0.1)
 
 
+@pytest.mark.slow
 def test_releases_are_off_by_what_the_table_says(error_table):
     losses = error_table.LOSSES["squared error, normal"](np.random.default_rng([0, 1000]), 1000)
     with pytest.warns(SeededReleaseWarning):
