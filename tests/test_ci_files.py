@@ -1,9 +1,14 @@
 """The exact versions that tests and builds use, and the bill of materials, fit what the project asks for."""
 
+import json
 import re
+import shutil
+import subprocess
 import tomllib
+from importlib.metadata import version
 from pathlib import Path
 
+import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
@@ -51,3 +56,25 @@ def test_the_constraints_have_every_direct_dependency_in_its_range():
         name = canonicalize_name(one.name)
         assert name in exact, f"{name} is missing: run .ci/lock"
         assert one.specifier.contains(exact[name]), f"{name} {exact[name]} is outside {one}: run .ci/lock"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("bash") is None, reason="the commands in .ci are for bash")
+def test_the_bill_of_materials_is_that_of_a_plain_install_and_the_same_twice(tmp_path):
+    texts = []
+    for folder in ("once", "twice"):
+        command = [ROOT / ".ci" / "sbom", tmp_path / folder]
+        done = subprocess.run(command, capture_output=True, text=True, umask=len(texts) * 0o077)
+        assert done.returncode == 0, done.stdout + done.stderr
+        [path] = (tmp_path / folder).iterdir()
+        assert path.name == f"dp_metrics-{version('dp_metrics')}.cdx.json"
+        texts.append(path.read_text(encoding="utf-8"))
+    assert texts[0] == texts[1]
+    assert not re.search(r"file:|localhost", texts[0])
+    assert str(ROOT) not in texts[0]
+    bill = json.loads(texts[0])
+    assert bill["metadata"]["component"]["name"] == "dp_metrics"
+    listed = {canonicalize_name(one["name"]): Version(one["version"]) for one in bill["components"]}
+    assert {"numpy", "scikit-learn", "scipy"} <= listed.keys()
+    assert not {"pip", "setuptools", "cyclonedx-bom", "pandas"} & listed.keys()
+    assert listed.items() <= constraints().items()
