@@ -3,8 +3,8 @@
 Run `python benchmarks/timing.py`. Each line compares two data sets of n records: neighbours, which differ in
 one record, or contents made up to take long. Both take turns in random order, each time with fresh noise; the
 ratio is that of the median times, with limits from 2,000 bootstrap samples, 95 % for each line alone. The
-first line compares data with themselves: what it shows is no effect of the data. A ratio near 1 is no promise:
-whoever measures more often, or on another machine, may see less or more.
+first line compares data with themselves: what it shows is no effect of the data. A ratio near 1 is no
+promise: whoever measures more often, or on another machine, may see less or more.
 """
 
 import argparse
@@ -61,6 +61,7 @@ def pairs(n: int) -> dict[str, tuple[Release, Release]]:
     few[:1] = 1
     exponents = np.ldexp(1.0, rng.integers(-1000, 1000, size=n))
     ascending = np.sort(np.abs(normal))
+    rounded = np.round(normal * 2.0**20) / 2.0**20
     return {
         "MAE, the same data": (errors(normal), errors(normal.copy())),
         "neighbours: MAE, one error the largest float": (errors(normal), errors(with_one(normal, HUGE))),
@@ -72,6 +73,10 @@ def pairs(n: int) -> dict[str, tuple[Release, Release]]:
         "neighbours: variance, one value the least float": (
             variance(normal),
             variance(with_one(normal, TINY)),
+        ),
+        "neighbours: variance of multiples of 2^-20, one 2^30": (
+            variance(rounded),
+            variance(with_one(rounded, 2.0**30)),
         ),
         "neighbours: AUC, one label": (area(labels, scores), area(with_one(labels, 1 - labels[-1]), scores)),
         "neighbours: AUC, one positive / none": (area(few, scores), area(np.zeros_like(few), scores)),
@@ -117,11 +122,11 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=400)
     arguments = parser.parse_args()
     rng = np.random.default_rng(1)
-    print(f"{'n = ' + format(arguments.n, ','):<52} {'ms':>7} {'ratio':>6}  95 % limits")
+    print(f"{'n = ' + format(arguments.n, ','):<53} {'ms':>7} {'ratio':>6}  95 % limits")
     for name, releases in pairs(arguments.n).items():
         times = seconds(releases, arguments.repeats, rng)
         middle, lower, upper = ratio(times, rng)
-        print(f"{name:<52} {1000 * np.median(times[0]):7.2f} {middle:6.3f}  {lower:.3f} to {upper:.3f}")
+        print(f"{name:<53} {1000 * np.median(times[0]):7.2f} {middle:6.3f}  {lower:.3f} to {upper:.3f}")
 
 
 if __name__ == "__main__":
