@@ -6,6 +6,7 @@ import re
 import shutil
 import sqlite3
 import stat
+import textwrap
 import traceback
 from contextlib import closing
 from pathlib import Path
@@ -18,6 +19,7 @@ import dp_metrics as dp
 from dp_metrics.mechanisms import MECHANISMS
 
 ROOT = Path(__file__).parents[1]
+POLICY = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
 PAGE = (ROOT / "docs" / "attack_model.rst").read_text(encoding="utf-8")
 SECRET = 123456.75
 
@@ -102,3 +104,12 @@ def test_the_page_has_a_row_for_each_mechanism_and_for_each_line_of_the_benchmar
     lines = PAGE.split('"first / second", ms, ratio, limits\n')[1].split("\n\n")[0]
     told = [row[0] for row in csv.reader(lines.splitlines(), skipinitialspace=True)]
     assert told == list(load_script(ROOT / "benchmarks" / "timing.py").pairs(20))
+
+
+def test_the_example_of_a_report_runs_and_what_the_policy_names_exists(capsys):
+    [example] = re.findall(r"```python\n(.*?)```", POLICY, flags=re.DOTALL)
+    exec(compile(textwrap.dedent(example), "SECURITY.md", "exec"), {})
+    assert 0 < float(capsys.readouterr().out) <= 1
+    paths = re.findall(r"`(?:python )?([\w.]+/[\w./]+)`", POLICY)
+    assert {".ci/sbom", ".ci/lock", "docs/guarantee.rst"} <= set(paths)
+    assert [path for path in paths if not (ROOT / path).exists()] == []
