@@ -2,6 +2,7 @@
 
 import csv
 import os
+import pickle
 import re
 import shutil
 import sqlite3
@@ -32,11 +33,31 @@ def budget(tmp_path):
     return accountant, tmp_path / "backup"
 
 
-def test_a_file_that_is_rolled_back_is_a_budget_that_is_not_spent(budget):
+def test_a_file_that_is_rolled_back_stops_who_has_it_open_and_is_unspent_for_others(budget):
     accountant, backup = budget
+    copied = pickle.dumps(accountant)
     shutil.copy(backup, accountant.path)
-    assert accountant.remaining == 1.0
+    for opened in (accountant, pickle.loads(copied)):
+        with pytest.raises(ValueError, match="rolled back"):
+            opened.spend(0.1, "after the backup")
+        with pytest.raises(ValueError, match="rolled back"):
+            _ = opened.remaining
     assert dp.PrivacyAccountant(1.0, accountant.path).remaining == 1.0
+
+
+def test_a_spend_that_was_not_written_is_not_missed(budget):
+    accountant, _ = budget
+    with closing(sqlite3.connect(accountant.path)) as db:
+        db.execute("PRAGMA journal_mode=DELETE")
+        edit(
+            accountant.path,
+            "CREATE TRIGGER refuse AFTER UPDATE ON budget BEGIN SELECT RAISE(ABORT, 'no'); END",
+        )
+        with pytest.raises((OSError, ValueError)):
+            accountant.spend(0.1, "not written")
+        edit(accountant.path, "DROP TRIGGER refuse")
+    assert accountant.remaining == 0.5
+    accountant.spend(0.5, "rest")
 
 
 def test_a_copy_is_a_second_budget(budget, tmp_path):
