@@ -38,7 +38,9 @@ class Size(NamedTuple):
     deaths: int = 10
 
 
-QUICK = Size(seconds=2.0, kills=6, free_pages=16, jumps=50, forgeries=400, releases=3000, spends=300, deaths=1)
+QUICK = Size(
+    seconds=2.0, kills=6, free_pages=16, jumps=50, forgeries=400, releases=3000, spends=300, deaths=1
+)
 
 Fault: TypeAlias = Callable[[Size], list[Finding]]
 

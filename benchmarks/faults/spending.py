@@ -253,19 +253,21 @@ def eight(size: Size) -> list[Finding]:
         for child in children:
             child.start()
         _waited(children, size.seconds, "eight")
+        audit = audited(path, TOTAL, _read(Path(name)))
+        failed = [child.exitcode for child in children if child.exitcode]
+        findings = [Finding("processes that failed", len(failed), not failed), *audit.findings]
+        if failed:
+            return findings
         tallies = [Tally(**json.loads(file.read_text())) for file in Path(name).glob("tally *")]
         reads, bytes_used = int((Path(name) / "reads").read_text()), path.stat().st_size
-        audit = audited(path, TOTAL, _read(Path(name)))
         start = time.monotonic()
         budget = PrivacyAccountant(TOTAL, path)
         opening, is_used_up = time.monotonic() - start, budget.remaining == 0.0
     errors = sum((Counter(tally.errors) for tally in tallies), Counter())
     waits = np.concatenate([tally.waits for tally in tallies])
     openings = max(max(tally.openings) for tally in tallies)
-    failed = [child.exitcode for child in children if child.exitcode]
     return [
-        Finding("processes that failed", len(failed), not failed),
-        *audit.findings,
+        *findings,
         Finding("records without a grant", audit.without_grant, audit.without_grant == 0),
         Finding("the whole is used up exactly, by all at once", is_used_up),
         Finding("grants a second", f"{audit.granted / size.seconds:.0f}"),
