@@ -83,6 +83,8 @@ def _is_room(aggregate: WeightedLossAggregate) -> bool:
     if aggregate.limits is None:
         return room.size == rest.size == aggregate.largest_limit == 0
     kept, largest = min(n, aggregate.capacity), aggregate.largest_limit
+    if not largest <= MAX_FLOAT:  # or it is nan
+        return False
     if not (_are_falling(room, kept, 0.0, largest) and rest.size == kept and (room + rest == room).all()):
         return False
     exact = [a + b for a, b in zip(to_units(room), to_units(rest), strict=True)]

@@ -615,6 +615,12 @@ IMPOSSIBLE = {
         put(9.5, "numbers", "largest_limit"),
     ),
     "limits above all terms and rooms": forged(ROOM, put(2.45, "numbers", "largest_limit")),
+    "a limit that is infinite": forged(ROOM, put(math.inf, "numbers", "largest_limit")),
+    "a limit that is no number": forged(ROOM, put(math.nan, "numbers", "largest_limit")),
+    "a label that is infinite": forged(LOG, put(["a", math.inf], "settings", "options", "labels")),
+    "numbers as labels, one of them infinite": forged(
+        ConfusionSummary.from_data([0, 1], [0, 1]), put([0, math.inf], "settings", "labels")
+    ),
     "a limit above the sum of all": forged(ROOM, put(11.0, "numbers", "largest_limit")),
     "squares too small for the extremes": forged(
         WIDE, put(hex(9 * UNIT**2), "numbers", "squares"), body=doubles(4.0, 2.5, -3.0, -1.0)
