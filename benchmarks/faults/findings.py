@@ -39,7 +39,7 @@ class Size(NamedTuple):
 
 
 QUICK = Size(
-    seconds=2.0, kills=6, free_pages=16, jumps=50, forgeries=400, releases=3000, spends=300, deaths=1
+    seconds=2.0, kills=6, free_pages=16, jumps=50, forgeries=400, releases=1200, spends=200, deaths=1
 )
 
 Fault: TypeAlias = Callable[[Size], list[Finding]]

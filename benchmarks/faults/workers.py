@@ -7,7 +7,7 @@ import signal
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -53,50 +53,44 @@ def _cluster() -> Iterator[Any]:
     options = {"processes": True, "threads_per_worker": 1, "dashboard_address": ":0"}
     with (
         LocalCluster(n_workers=2, silence_logs=logging.CRITICAL, **options) as cluster,
-        Client(cluster) as client,
+        Client(cluster),
     ):
-        yield client
+        yield cluster
 
 
 class Killer:
-    """Kills worker processes in a thread of its own, and counts."""
+    """Kills worker processes of a cluster in a thread of its own, and counts."""
 
-    def __init__(self, client: Any) -> None:
-        self._client, self.deaths, self._stop = client, 0, threading.Event()
+    def __init__(self, cluster: Any) -> None:
+        self._cluster, self.deaths, self._stop = cluster, 0, threading.Event()
 
-    def once(self, patience: float) -> threading.Thread:
-        """Kill one of the workers after so many seconds."""
-        return self._started(lambda: self._kill_one(patience))
-
-    def for_ever(self) -> threading.Thread:
-        """Kill every worker as soon as it works, until this is stopped."""
-        return self._started(self._kill_all)
-
-    def stop(self) -> None:
-        """Kill no more."""
-        self._stop.set()
-
-    def _started(self, work: Any) -> threading.Thread:
+    @contextmanager
+    def killing(self, work: Callable[[], None]) -> Iterator[None]:
+        """Kill during a block, and no longer."""
         thread = threading.Thread(target=work)
         thread.start()
-        return thread
-
-    def _kill_one(self, patience: float) -> None:
-        pid = random.choice([*self._client.run(os.getpid).values()])
-        time.sleep(patience)
-        self._kill(pid)
-
-    def _kill_all(self) -> None:
-        cluster = self._client.cluster
-        while not self._stop.wait(_PAUSE):
-            for nanny in [*cluster.workers.values()]:
-                worker = cluster.scheduler.workers.get(nanny.worker_address)
-                if worker is not None and worker.processing:
-                    self._kill(nanny.process.pid)
-
-    def _kill(self, pid: int) -> None:
         try:
-            os.kill(pid, signal.SIGKILL)
+            yield
+        finally:
+            self._stop.set()
+            thread.join()
+
+    def one(self) -> None:
+        """Kill one worker, after a part of the chunks."""
+        time.sleep(random.uniform(2 * _PAUSE, _CHUNKS * _PAUSE / 3))
+        self._kill(random.choice([*self._cluster.workers.values()]))
+
+    def all_again_and_again(self) -> None:
+        """Kill every worker as soon as it works, until this is stopped."""
+        while not self._stop.wait(_PAUSE):
+            for nanny in [*self._cluster.workers.values()]:
+                worker = self._cluster.scheduler.workers.get(nanny.worker_address)
+                if worker is not None and worker.processing:
+                    self._kill(nanny)
+
+    def _kill(self, nanny: Any) -> None:
+        try:
+            os.kill(nanny.process.pid, signal.SIGKILL)
         except ProcessLookupError:
             return
         self.deaths += 1
@@ -110,7 +104,7 @@ def workers(size: Size) -> list[Finding]:
     chunks = _chunked(y, p)
     expected = private_mse(y, p, epsilon=_EPSILON, random_state=SeededEntropy(0))
     right = charged = deaths = 0
-    with tempfile.TemporaryDirectory() as folder, _cluster() as client:
+    with tempfile.TemporaryDirectory() as folder:
         budget = PrivacyAccountant(1000, Path(folder) / "budget.sqlite")
 
         def release() -> float:
@@ -118,27 +112,24 @@ def workers(size: Size) -> list[Finding]:
             return float(distributed_mse(*chunks, epsilon=_EPSILON, **options))
 
         for turn in tqdm(range(size.deaths), desc="dask"):
-            client.wait_for_workers(2)
-            killer = Killer(client)
-            thread = killer.once(random.uniform(0.2, 0.8))
-            right += release() == expected
-            thread.join()
+            with _cluster() as cluster:  # a new one: a nanny does not always replace a worker that was killed
+                killer = Killer(cluster)
+                with killer.killing(killer.one):
+                    right += release() == expected
             charged += len(budget.history) == turn + 1
             deaths += killer.deaths
-        client.wait_for_workers(2)
         before, error = budget.spent, "none"
-        killer = Killer(client)
-        thread = killer.for_ever()
-        try:
-            release()
-        except Exception as raised:
-            error = type(raised).__name__
-        killer.stop()
-        thread.join()
+        with _cluster() as cluster:
+            killer = Killer(cluster)
+            try:
+                with killer.killing(killer.all_again_and_again):
+                    release()
+            except Exception as raised:
+                error = type(raised).__name__
         spent = budget.spent - before
     return [
         Finding("data", f"{name}, {y.size:,} records in {_CHUNKS} chunks"),
-        Finding("releases during which a worker was killed", f"{size.deaths}, {deaths} deaths"),
+        Finding("releases during which a worker was killed", size.deaths, deaths == size.deaths),
         Finding("of these with the bits of one call in memory", right, right == size.deaths),
         Finding("of these charged exactly once", charged, charged == size.deaths),
         Finding(f"error if all workers die again and again, {killer.deaths} times", error, error != "none"),
