@@ -24,6 +24,7 @@ from helpers import list_table, load_script
 import dp_metrics
 from dp_metrics import SeededReleaseWarning, private_mean_loss
 from dp_metrics.analysis.audited import AUDITED
+from dp_metrics.cli.main import _parser as command_line
 from dp_metrics.mechanisms import MECHANISMS
 from dp_metrics.metrics import FUNCTIONS, METRICS
 
@@ -192,6 +193,47 @@ def test_the_rates_of_the_membership_attack_are_those_of_the_demonstration():
         )
 
 
+# Named in the table of claims, and landing with branches of their own.
+LANDING = {
+    "tests/test_differential.py",
+    "docs/mutants.rst",
+    "benchmarks/mutants",
+    "docs/load.rst",
+    "benchmarks/load.py",
+}
+
+
+def claims():
+    """Return the rows of the table of claims."""
+    text = (DOCS / "guarantee.rst").read_text(encoding="utf-8").split("Claim, evidence, where\n---")[1]
+    rows = [row.split("\n     - ") for row in text.split("\n   * - ")[1:]]
+    return [[cell.strip() for cell in row] for row in rows[1:]]
+
+
+def is_there(target):
+    """Return whether a path, a test in a file, or a command of the table exists."""
+    if target.startswith("dp-metrics "):
+        return bool(re.search(rf"^    {target.split()[1]}\b", command_line().format_help(), re.MULTILINE))
+    path, _, test = target.removeprefix("python ").partition("::")
+    if path in LANDING:
+        return True
+    return (ROOT / path).exists() and (not test or f"def {test}(" in (ROOT / path).read_text("utf-8"))
+
+
+def test_every_claim_has_evidence_and_a_place_that_exist():
+    rows = claims()
+    assert len(rows) > 40
+    for claim, evidence, where in rows:
+        assert claim
+        named = re.findall(r"``([^`]+)``", evidence)
+        assert named, f"no test and no command for: {claim}"
+        assert [target for target in named if not is_there(target)] == []
+        pages = re.findall(r":doc:`(\w+)`", where)
+        assert pages or re.search(r"`.+`", where), claim
+        assert all((DOCS / f"{page}.rst").exists() for page in pages)
+        assert all(map(is_there, re.findall(r"``([^`]+)``", where)))
+
+
 @pytest.mark.slow
 def test_the_table_of_metrics_is_what_its_script_prints():
     script = [sys.executable, DOCS / "metric_table.py"]
@@ -292,6 +334,7 @@ def test_the_table_of_gaps_is_that_of_its_script(error_table, setting):
         assert float(row[2 + gaps.SETTINGS.index(setting)]) == pytest.approx(measured, rel=0.03)
 
 
+@pytest.mark.slow
 def test_half_of_the_releases_lie_below_the_median_of_the_table(error_table):
     medians = import_module("median_table")
     for kind, below_truth in (("squared error, heavy-tailed", 0.9), ("absolute error, normal", 0.45)):
@@ -304,6 +347,7 @@ def test_half_of_the_releases_lie_below_the_median_of_the_table(error_table):
         assert np.mean(released < losses.mean()) == pytest.approx(below_truth, abs=0.1)
 
 
+@pytest.mark.slow
 def test_releases_are_off_by_what_the_table_says(error_table):
     losses = error_table.LOSSES["squared error, normal"](np.random.default_rng([0, 1000]), 1000)
     with pytest.warns(SeededReleaseWarning):

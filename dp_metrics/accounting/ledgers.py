@@ -25,6 +25,7 @@ _APPLICATION_ID = 0x64706D62  # "dpmb" in the header of every budget file
 _VERSION = 1
 _DAMAGED = "is damaged: its records do not add up"
 _GONE = "is gone, and with it the record of what was spent"
+_ROLLED_BACK = "was rolled back: it records less than it did, because an older copy was written over it"
 _FOREIGN = "is not a budget file of dp_metrics, or is damaged"
 # Looked at while it is read-only, a file gets companions that stay read-only when it no longer is.
 _READ_ONLY = (
@@ -175,6 +176,7 @@ class FileLedger:
 
     part: str | None = None
     _row = 0  # of a part, in its table
+    _seen = Fraction(0)  # the largest sum that was on the disk
     _statements = _WHOLE
 
     def __init__(self, total: Fraction, path: str | os.PathLike[str]) -> None:
@@ -207,6 +209,7 @@ class FileLedger:
             db.execute("BEGIN IMMEDIATE")
             self._record(db, epsilon, label, mechanism, neighboring, check)
             db.execute("COMMIT")
+            self._seen = self._known[1]
 
     def divide(
         self, names: Sequence[str], epsilon: Fraction, label: str, neighboring: str, check: Check
@@ -214,7 +217,7 @@ class FileLedger:
         """Record one spend and make the parts, in one transaction, or return them if they exist."""
         with self._connection() as db:
             db.execute("BEGIN IMMEDIATE")
-            self._budget(db)
+            spent = self._budget(db)[1]
             for statement in _TABLES_OF_PARTS:
                 db.execute(statement)
             parts = "SELECT {} FROM parts WHERE parent = ?"
@@ -223,6 +226,7 @@ class FileLedger:
                 made = [(paid_by, name, _number(total), rest) for paid_by, name, total, rest in rows]
             if not are_made(names, epsilon, neighboring, made):
                 paid_by = self._record(db, epsilon, label, None, neighboring, check)
+                spent = self._known[1]
                 db.executemany(
                     "INSERT INTO parts (parent, paid_by, name, total, spent, neighboring)"
                     " VALUES (?, ?, ?, ?, ?, ?)",
@@ -233,6 +237,7 @@ class FileLedger:
                 )
             numbers = dict(db.execute(parts.format("name, id"), (self._row,)).fetchall())
             db.execute("COMMIT")
+            self._seen = spent
         return {name: _FilePart(self, numbers[name], _part_of(self, name), epsilon) for name in names}
 
     def spent(self) -> Fraction:
@@ -253,10 +258,11 @@ class FileLedger:
 
     def __getstate__(self) -> dict[str, Any]:
         # a Fraction would be pickled as a decimal
-        return {**self.__dict__, "total": _spelled(self.total), "_known": None}
+        return {**self.__dict__, "total": _spelled(self.total), "_seen": _spelled(self._seen), "_known": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, total=_number(state["total"]), _known=_NOTHING)
+        total, seen = (_number(state[name]) for name in ("total", "_seen"))
+        self.__dict__.update(state, total=total, _seen=seen, _known=_NOTHING)
 
     @property
     def _key(self) -> dict[str, Any]:
@@ -390,6 +396,9 @@ class FileLedger:
             self._fail(ValueError, f"was created with a total {differs}; pass the same total")
         if not 0 <= spent <= total:
             self._fail(ValueError, _DAMAGED)
+        if spent < self._seen:
+            self._fail(ValueError, _ROLLED_BACK)
+        self._seen = spent
         return identity, spent
 
     def _refuse_second_name(self) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from dp_metrics._random import RandomState, check_entropy, discrete_laplace
+from dp_metrics._random import OSEntropy, RandomState, check_entropy, discrete_laplace
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.exceptions import NoisyReleaseWarning, warn_caller
 from dp_metrics.inputs.epsilon import exact_epsilon
@@ -23,7 +23,7 @@ from dp_metrics.release.draws import BoundsDraw, Draw
 from dp_metrics.release.queries import BoundsQuery, Query
 from dp_metrics.release.ranking import RankingDraw
 from dp_metrics.release.released import Monotone, Released, ResultNoise, only
-from dp_metrics.release.result import PrivateResult
+from dp_metrics.release.result import PrivateResult, deployment
 
 __all__ = ["COUNT_SHARE", "Plan", "Release", "drawn_by"]
 
@@ -243,5 +243,14 @@ class Release:
             drawn=drawn,
             metric=self.metric,
             label=self._label,
+            deployment=self._deployment(draws),
             noise=ResultNoise.of(plan.postprocess, described, released),
+        )
+
+    def _deployment(self, draws: Sequence[Draw]) -> dict[str, Any] | None:
+        """Return what can be promised of a release; nothing of one whose noise can be repeated."""
+        if not isinstance(self._entropy, OSEntropy):
+            return None
+        return deployment(
+            draws, epsilon=float(self.epsilon), neighboring=self._neighboring, drawn_by=drawn_by(draws)
         )

@@ -3,17 +3,37 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from importlib.metadata import PackageNotFoundError, version
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
+from dp_metrics.mechanisms import MECHANISMS, Adaptive, Geometric, Hazard
+from dp_metrics.release.draws import Draw
 from dp_metrics.release.interval import Interval
 from dp_metrics.release.released import ResultNoise
 
-__all__ = ["PrivateResult"]
+__all__ = ["PrivateResult", "__version__", "deployment"]
+
+try:
+    __version__ = version("dp_metrics")
+except PackageNotFoundError:  # run from its source, not installed
+    __version__ = "unknown"
+
+_EXACT = (Adaptive, Geometric, Hazard)
+_UNITS = {
+    "replace_one": "Test sets are adjacent if one record of the first is replaced by any other valid record; "
+    "if groups were passed, all records of one group, by as many others.",
+    "add_or_remove_one": "Test sets are adjacent if one of them has one record more.",
+}
+_ARGUMENTS = "all arguments of the call but the records."
+_UNPROTECTED = {
+    "replace_one": f"The number of records (of each group, if groups were passed), and {_ARGUMENTS}",
+    "add_or_remove_one": _ARGUMENTS.capitalize(),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +63,11 @@ class PrivateResult:
         Name of the metric.
     label : str or None
         The label of the spend, if one was given.
+    deployment : mapping or None, default=None
+        The guarantee in the words of the OpenDP Deployments Registry, for the object "deployment" of an entry
+        there: "dp_variant", "privacy_loss", "deployment_model", "accounting" and "implementation". Made of
+        public settings only. None where nothing can be promised: for a release with `random_state`, or by a
+        mechanism of your own.
     noise : ResultNoise or None, default=None
         What `noise_interval` needs. Public, as the rest is; not in `to_dict` and `to_json`.
 
@@ -58,6 +83,8 @@ class PrivateResult:
     ('private_mae', 1.0, 2)
     >>> float(result) == result.value >= 0
     True
+    >>> result.deployment["privacy_loss"]["privacy_parameters"]["epsilon"]
+    1.0
     """
 
     value: Any
@@ -68,10 +95,12 @@ class PrivateResult:
     drawn: Mapping[str, Any] = field(default_factory=dict)
     metric: str
     label: str | None = None
+    deployment: Mapping[str, Any] | None = field(default=None, repr=False)
     noise: ResultNoise | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "drawn", MappingProxyType(dict(self.drawn)))
+        object.__setattr__(self, "drawn", _frozen(self.drawn))
+        object.__setattr__(self, "deployment", _frozen(self.deployment))
 
     def __float__(self) -> float:
         """Return the value of a metric that is one number."""
@@ -111,7 +140,8 @@ class PrivateResult:
             The fields; the value as the metric gave it.
         """
         names = (one.name for one in fields(self) if one.name != "noise")
-        return {name: getattr(self, name) for name in names} | {"drawn": dict(self.drawn)}
+        thawed = {"drawn": _thawed(self.drawn), "deployment": _thawed(self.deployment)}
+        return {name: getattr(self, name) for name in names} | thawed
 
     def to_json(self) -> str:
         """Return the fields as JSON.
@@ -122,6 +152,72 @@ class PrivateResult:
             A JSON object; an array becomes a list, in which null stands for an infinite threshold.
         """
         return json.dumps(self.to_dict(), default=_listed, allow_nan=False)
+
+
+def deployment(
+    draws: Sequence[Draw], *, epsilon: float, neighboring: str, drawn_by: str
+) -> dict[str, Any] | None:
+    """Return the fields of the OpenDP Deployments Registry that a release determines, for its result.
+
+    The names and the values "Pure DP" and "Central" are those of ``schemas/deployments-schema.yaml`` in its
+    data repository, ``opendp/deployments-registry-data``, as of July 2026. What only the owner of the data
+    knows (who publishes, for what, how often, with which total) is left for them to add.
+
+    Parameters
+    ----------
+    draws : sequence of Draw
+        What draws the release.
+    epsilon : float
+        Privacy parameter of all of it.
+    neighboring : str
+        The neighbouring relation.
+    drawn_by : str
+        The mechanisms with their parameters.
+
+    Returns
+    -------
+    dict or None
+        Public settings only. None for a mechanism that is not of this package: its author has to say what it
+        promises.
+    """
+    mechanisms = [type(draw.mechanism) for draw in draws if hasattr(draw, "mechanism")]
+    if not set(mechanisms) <= set(MECHANISMS.values()):
+        return None
+    if set(mechanisms) <= set(_EXACT):
+        executed = "Exact as executed: integers decide each draw, among the points of a public grid."
+    else:
+        executed = "Private over the real numbers; drawn as floats, without protection of their last bits."
+    return {
+        "dp_variant": {
+            "variant_name": "Pure DP",
+            "data_domain": f"Test sets of records, each valid on its own, given the model and {_ARGUMENTS}",
+            "unprotected_quantities": _UNPROTECTED[neighboring],
+        },
+        "privacy_loss": {
+            "privacy_unit": "record",
+            "privacy_unit_details": _UNITS[neighboring],
+            "privacy_parameters": {"epsilon": epsilon},
+        },
+        "deployment_model": {"model_name": "Central"},
+        "accounting": {
+            "composition": "Sequential: epsilon is the sum over all that this result holds. Other releases "
+            "about the same people add to it."
+        },
+        "implementation": {
+            "mechanisms": f"{drawn_by}, of dp_metrics {__version__}. {executed} Random bits are those of "
+            "the operating system. No measures against timing channels.",
+        },
+    }
+
+
+def _frozen(value: Any) -> Any:
+    if not isinstance(value, Mapping):
+        return value
+    return MappingProxyType({name: _frozen(part) for name, part in value.items()})
+
+
+def _thawed(value: Any) -> Any:
+    return {name: _thawed(part) for name, part in value.items()} if isinstance(value, Mapping) else value
 
 
 def _listed(array: np.ndarray[Any, Any]) -> Any:

@@ -95,6 +95,7 @@ def test_without_bounds_only_what_can_do_without():
     assert len({row.draw_seed for row in both}) == 1
 
 
+@pytest.mark.slow
 def test_the_exact_error_is_that_of_the_releases():
     study = dataclasses.replace(STUDIES["unbounded-losses"], tasks=(TASK,))
     for row in rows_of(study, repeats=1):
@@ -217,6 +218,7 @@ def evaluated(name, epsilons=(1.0,)):
     return rows_of(study, populations, epsilons, repeats=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_true_values_are_those_of_scikit_learn(name):
     rows = evaluated(name, (0.5, 2.0))
@@ -264,6 +266,7 @@ def test_the_law_is_that_of_the_public_metric(name):
                 assert release == mechanism.release(seen, 1.0, SeededEntropy(seed))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("curve", MECHANISM_CURVES, ids=lambda curve: curve.mechanism)
 def test_expected_error_is_the_mean_error_of_releases(curve):
     for name in CASES:

@@ -103,17 +103,18 @@ def check_layout(figure, panels, *, legend=True):
 
 LIKE_ANOTHER = [
     ("beta", 3),
+    ("beta", 5),
     ("unbounded", 1),
     ("cross-entropy", None),
-    *(("variance", n) for n in range(2, 6)),
+    *(("variance", n) for n in range(2, 7)),
 ]
 
 
 @pytest.mark.parametrize(
     ("name", "tasks"),
-    [("variance", 1), ("variance", 6), ("beta", 5), ("unbounded", 3),
-     *((name, None) for name in ("mse", "unbounded-losses")),
-     *(pytest.param(name, None, marks=pytest.mark.slow) for name in ("asymmetry", "illustrations")),
+    [("variance", 1), ("unbounded", 3),
+     *(pytest.param(name, None, marks=pytest.mark.slow)
+       for name in ("mse", "unbounded-losses", "asymmetry", "illustrations")),
      *(pytest.param(*figure, marks=pytest.mark.slow) for figure in LIKE_ANOTHER)],
 )  # fmt: skip
 def test_nothing_overlaps(study_rows, figures, name, tasks):
@@ -191,6 +192,7 @@ def test_an_error_of_zero_is_left_out(make_row, figures):
     assert lines["hazard"].get_xdata().tolist() == [2.0]
 
 
+@pytest.mark.slow
 def test_files(study_rows, tmp_path):
     studies = [STUDIES[name] for name in ("mse", "asymmetry", "illustrations", "beta")]
     # a run on a part of the curves draws all that there are

@@ -118,7 +118,8 @@ def test_noise_beyond_all_floats_leaves_the_public_range(epsilon):
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             result = metric(y, y, epsilon=epsilon, neighboring=relation, return_result=True)
-            assert tuple(result.noise_interval()) == (0.0, 1.0)
+            # at 95 % limits that exclude an end are right once in 40 or so; at this confidence never
+            assert tuple(result.noise_interval(confidence=1 - 1e-9)) == (0.0, 1.0)
 
 
 def test_metrics_go_by_short_names_too():

@@ -111,6 +111,7 @@ def test_a_pipeline_around_a_selection_cannot_be_counted(kind, scorer):
         count_releases(4, X, Y, estimator=model, scoring=scorer)
 
 
+LIKE_ALWAYS = ("never", "without validation", "few records")
 BOOSTING = {
     "never": {"early_stopping": False},
     "always": {"early_stopping": True},
@@ -120,7 +121,9 @@ BOOSTING = {
 
 
 @pytest.mark.parametrize("classes", [False, True])
-@pytest.mark.parametrize("kind", BOOSTING)
+@pytest.mark.parametrize(
+    "kind", ["always", *(pytest.param(kind, marks=pytest.mark.slow) for kind in LIKE_ALWAYS)]
+)
 def test_boosting_makes_as_many_releases_as_were_counted(kind, classes, accountant, scorer):
     options = {"max_iter": 6, "n_iter_no_change": 10, "scoring": scorer, **BOOSTING[kind]}
     model = HistGradientBoostingRegressor(**options)
@@ -133,6 +136,7 @@ def test_boosting_makes_as_many_releases_as_were_counted(kind, classes, accounta
     assert len(accountant.history) == expected == {"always": 14, "without validation": 7}.get(kind, 0)
 
 
+@pytest.mark.slow
 def test_boosting_of_many_records_stops_early_by_default(accountant, scorer):
     many = np.arange(20_002.0).reshape(-1, 2) % 17
     model = HistGradientBoostingRegressor(max_iter=2, scoring=scorer)

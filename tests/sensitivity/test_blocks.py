@@ -12,7 +12,7 @@ from dp_metrics.sensitivity.aggregates import LossAggregate, VarianceAggregate
 from dp_metrics.sensitivity.exact import BLOCK, UNIT_BITS
 
 UNIT = 1 << UNIT_BITS
-SIZES = (1, BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK + 7)
+SIZES = (1, BLOCK - 1, BLOCK, BLOCK + 1, pytest.param(3 * BLOCK + 7, marks=pytest.mark.slow))
 
 
 def assert_aggregate(aggregate, values, capacity, *, cap=None):

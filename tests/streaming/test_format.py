@@ -738,6 +738,7 @@ def paths(value, at=()):
         yield from paths(inner, (*at, key))
 
 
+@pytest.mark.slow
 @settings(max_examples=600)
 @given(data=st.data(), name=st.sampled_from(list(SUMMARIES)))
 def test_any_change_of_a_header_is_refused_with_a_value_error_or_read_as_it_is(data, name):

@@ -1,0 +1,136 @@
+"""What docs/attack_model.rst says of files, tracebacks and summaries, tried; also what we cannot prevent."""
+
+import csv
+import os
+import pickle
+import re
+import shutil
+import sqlite3
+import stat
+import textwrap
+import traceback
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+from helpers import load_script
+
+import dp_metrics as dp
+from dp_metrics.mechanisms import MECHANISMS
+
+ROOT = Path(__file__).parents[1]
+PAGE = (ROOT / "docs" / "attack_model.rst").read_text(encoding="utf-8")
+SECRET = 123456.75
+
+
+@pytest.fixture
+def budget(tmp_path):
+    """Return an open accountant with a file of which half is spent, and the file as it was before."""
+    accountant = dp.PrivacyAccountant(1.0, tmp_path / "budget.sqlite")
+    shutil.copy(accountant.path, tmp_path / "backup")
+    accountant.spend(0.5, "first")
+    return accountant, tmp_path / "backup"
+
+
+def test_a_file_that_is_rolled_back_stops_who_has_it_open_and_is_unspent_for_others(budget):
+    accountant, backup = budget
+    copied = pickle.dumps(accountant)
+    shutil.copy(backup, accountant.path)
+    for opened in (accountant, pickle.loads(copied)):
+        with pytest.raises(ValueError, match="rolled back"):
+            opened.spend(0.1, "after the backup")
+        with pytest.raises(ValueError, match="rolled back"):
+            _ = opened.remaining
+    assert dp.PrivacyAccountant(1.0, accountant.path).remaining == 1.0
+
+
+def test_a_spend_that_was_not_written_is_not_missed(budget):
+    accountant, _ = budget
+    with closing(sqlite3.connect(accountant.path)) as db:
+        db.execute("PRAGMA journal_mode=DELETE")
+        edit(
+            accountant.path,
+            "CREATE TRIGGER refuse AFTER UPDATE ON budget BEGIN SELECT RAISE(ABORT, 'no'); END",
+        )
+        with pytest.raises((OSError, ValueError)):
+            accountant.spend(0.1, "not written")
+        edit(accountant.path, "DROP TRIGGER refuse")
+    assert accountant.remaining == 0.5
+    accountant.spend(0.5, "rest")
+
+
+def test_a_copy_is_a_second_budget(budget, tmp_path):
+    accountant, _ = budget
+    shutil.copy(accountant.path, tmp_path / "copy.sqlite")
+    dp.PrivacyAccountant(1.0, tmp_path / "copy.sqlite").spend(0.5, "in the copy")
+    accountant.spend(0.5, "in the original")
+
+
+def test_a_deleted_file_stops_who_has_it_open_and_is_begun_again_by_others(budget):
+    accountant, _ = budget
+    os.remove(accountant.path)
+    with pytest.raises(FileNotFoundError):
+        accountant.spend(0.1, "after the deletion")
+    assert dp.PrivacyAccountant(1.0, accountant.path).remaining == 1.0
+    with pytest.raises(ValueError, match="replaced"):
+        accountant.spend(0.1, "after the replacement")
+
+
+def edit(path, statement):
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute(statement)
+
+
+def test_an_edit_is_noticed_only_if_it_does_not_add_up(budget):
+    accountant, _ = budget
+    edit(accountant.path, "UPDATE budget SET spent = '0x0/0x1'")
+    with pytest.raises(ValueError, match="damaged"):
+        dp.PrivacyAccountant(1.0, accountant.path)
+    edit(accountant.path, "DELETE FROM history")
+    assert dp.PrivacyAccountant(1.0, accountant.path).remaining == 1.0
+
+
+@pytest.mark.skipif(os.name == "nt", reason="permissions as on POSIX")
+@pytest.mark.parametrize(("umask", "mode"), [(0o022, 0o644), (0o077, 0o600)])
+def test_the_file_has_the_permissions_that_the_umask_gives(tmp_path, umask, mode):
+    before = os.umask(umask)
+    try:
+        path = dp.PrivacyAccountant(1.0, tmp_path / "budget.sqlite").path
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(os.stat(path).st_mode) == mode
+
+
+def test_the_frames_of_a_traceback_hold_the_records_and_its_text_does_not():
+    y = np.full(5, SECRET)
+    with pytest.raises(ValueError, match="NaN") as caught:
+        dp.private_mae(y, [1, 2, np.nan, 4, 5], epsilon=1.0)
+    frames = [frame for frame, _ in traceback.walk_tb(caught.tb)]
+    assert any(value is y for frame in frames for value in frame.f_locals.values())
+    assert str(SECRET)[:6] not in "".join(traceback.format_exception(caught.value))
+
+
+def test_a_summary_holds_the_largest_losses():
+    losses = np.array([1.0, SECRET])
+    data = dp.LossSummary(dp.private_mae).update(losses, np.zeros(2)).to_bytes()
+    assert np.float64(SECRET).tobytes() in data
+
+
+def test_the_page_has_a_row_for_each_mechanism_and_for_each_line_of_the_benchmark():
+    first_cells = re.findall(r"^   \* - (.*)$", PAGE, flags=re.MULTILINE)
+    named = {name for cell in first_cells for name in re.findall(r"`(\w+)`", cell)}
+    assert {type(make()).__name__ for make in MECHANISMS.values()} <= named
+    lines = PAGE.split('"first / second", ms, ratio, limits\n')[1].split("\n\n")[0]
+    told = [row[0] for row in csv.reader(lines.splitlines(), skipinitialspace=True)]
+    assert told == list(load_script(ROOT / "benchmarks" / "timing.py").pairs(20))
+
+
+def test_the_example_of_a_report_runs_and_what_the_policy_names_exists(capsys):
+    policy = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
+    [example] = re.findall(r"```python\n(.*?)```", policy, flags=re.DOTALL)
+    exec(compile(textwrap.dedent(example), "SECURITY.md", "exec"), {})
+    assert 0 < float(capsys.readouterr().out) <= 1
+    paths = re.findall(r"`(?:python )?([\w.]+/[\w./]+)`", policy)
+    assert {".ci/sbom", ".ci/lock", "docs/guarantee.rst"} <= set(paths)
+    assert [path for path in paths if not (ROOT / path).exists()] == []
