@@ -27,6 +27,12 @@ _DAMAGED = "is damaged: its records do not add up"
 _GONE = "is gone, and with it the record of what was spent"
 _ROLLED_BACK = "was rolled back: it records less than it did, because an older copy was written over it"
 _FOREIGN = "is not a budget file of dp_metrics, or is damaged"
+# Looked at while it is read-only, a file gets companions that stay read-only when it no longer is.
+_READ_ONLY = (
+    "cannot be written: it, its folder or its companion -wal or -shm is read-only; make all that exist "
+    "writable, and delete none"
+)
+_FULL = "has no room: its disk is full, or a limit is reached; free some space and repeat the call"
 _NOTHING = ("0x0/0x1", Fraction(0))  # a sum as a budget file spells it, and as a number
 _WITHOUT_PATH = (
     "A PrivacyAccountant without a path cannot {}, because every process would spend the whole budget again; "
@@ -410,7 +416,8 @@ class FileLedger:
             )
 
     def _explain(self, error: sqlite3.Error) -> NoReturn:
-        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF  # drops the extension
+        exact = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
+        code = exact & 0xFF  # drops the extension
         if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL):
             self._fail(TimeoutError, "stays locked by another process", error)
         if code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_ERROR):
@@ -422,7 +429,9 @@ class FileLedger:
         if self._identity is not None and not os.path.exists(self.path):
             self._fail(FileNotFoundError, _GONE, error)
         if code in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM):
-            self._fail(PermissionError, "cannot be written: it or its folder is read-only", error)
+            self._fail(PermissionError, _READ_ONLY, error)
+        if code == sqlite3.SQLITE_FULL or exact == sqlite3.SQLITE_IOERR_SHMSIZE:  # of a companion
+            self._fail(OSError, _FULL, error)
         self._fail(OSError, f"cannot be used ({error})", error)
 
     def _fail(self, kind: type[Exception], what: str, cause: Exception | None = None) -> NoReturn:

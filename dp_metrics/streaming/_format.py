@@ -13,8 +13,9 @@ as long as that       header: JSON in UTF-8 with the public settings, the counts
 32                    SHA-256 of all that stands before
 ====================  =====================================================================================
 
-Only the very bytes that the summary would be written as again are read. The checksum finds damage, not
-malice: whoever can write to where summaries are kept can forge them.
+Only the very bytes that the summary would be written as again are read, and only if their sums and extremes
+fit together. The checksum finds damage, not malice: whoever can write to where summaries are kept can forge
+them.
 """
 
 import contextlib
@@ -29,7 +30,6 @@ from typing import Any
 
 import numpy as np
 
-from dp_metrics.inputs.floats import MAX_FLOAT
 from dp_metrics.sensitivity.aggregates import (
     ByLevel,
     CountAggregate,
@@ -37,7 +37,7 @@ from dp_metrics.sensitivity.aggregates import (
     VarianceAggregate,
     WeightedLossAggregate,
 )
-from dp_metrics.sensitivity.exact import LEVELS, in_units, level_units, to_units
+from dp_metrics.streaming._possible import is_possible
 
 __all__ = ["INCONSISTENT", "MALFORMED", "Aggregate", "pack", "unpack"]
 
@@ -136,7 +136,8 @@ def _aggregate(header: dict[str, Any], body: bytes) -> Aggregate:
     values: dict[str, Any] = {name: _number(value, hints[name]) for name, value in numbers.items()}
     values |= {name: data[start:end] for name, (start, end) in zip(sizes, pairwise(ends), strict=True)}
     aggregate = kind(**values)
-    _check_consistent(aggregate)
+    if not is_possible(aggregate):
+        raise ValueError
     return aggregate
 
 
@@ -152,55 +153,3 @@ def _number(value: Any, hint: Any) -> Any:
         low, high = value
         return float(low), float(high)
     return float(value)
-
-
-def _check_consistent(aggregate: Aggregate) -> None:
-    """Raise unless the arrays are as long as the counts say, in order, in range, and fit the sums."""
-    if isinstance(aggregate, CountAggregate):
-        counts = aggregate.counts
-        if not (counts >= 0).all() or (counts % 1).any() or sum(map(int, counts.tolist())) != aggregate.n:
-            raise ValueError
-        return
-    n, total, largest = aggregate.n, aggregate.total, aggregate.largest
-    kept = min(n, aggregate.capacity)
-    low, high, least = 0.0, MAX_FLOAT, 0
-    if isinstance(aggregate, WeightedLossAggregate):
-        falling, bounded = aggregate.headroom, aggregate.limits is not None
-        fits = aggregate.headroom_rest.size == falling.size and bool((falling >= 0).all())
-        fits &= aggregate.weight >= 0 and (aggregate.limits is None or total <= aggregate.limits)
-    else:
-        falling = -aggregate.smallest
-        if isinstance(aggregate, LossAggregate):
-            bounded, high, fits = aggregate.cap is not None, aggregate.limit, True
-        else:
-            low, high = aggregate.bounds or (-MAX_FLOAT, MAX_FLOAT)
-            least = sum(to_units(aggregate.smallest[:1]))
-            bounded, fits = True, total**2 <= n * aggregate.squares
-        fits &= bool(((aggregate.smallest >= low) & (aggregate.smallest <= high)).all())
-    fits &= n >= 0 and largest.size == kept and falling.size == (kept if bounded else 0)
-    fits &= bool(((largest >= low) & (largest <= high)).all())
-    # compared, not subtracted: a difference of finite floats can overflow
-    fits &= all(bool((array[1:] <= array[:-1]).all()) for array in (largest, falling))
-    if not isinstance(aggregate, VarianceAggregate):
-        fits &= aggregate.by_level is not None and _levels_fit(aggregate.by_level, n, total)
-    units = to_units(largest)
-    # what is not kept lies between the least value and the last that is kept
-    fits &= (n - kept) * least <= total - sum(units) <= (n - kept) * sum(units[-1:])
-    if not fits:
-        raise ValueError
-
-
-def _levels_fit(by_level: ByLevel, n: int, total: int) -> bool:
-    """Return whether the sums by level are in order, add up, and lie between their levels."""
-    numbers = list(by_level)
-    return (
-        all(a < b for a, b in pairwise(numbers))
-        and all(0 <= number < LEVELS for number in numbers)
-        and sum(count for count, _ in by_level.values()) == n
-        and sum(in_units(number, part) for number, (_, part) in by_level.items()) == total
-        and all(
-            count > 0
-            and count * level_units(number) <= in_units(number, part) < count * level_units(number + 1)
-            for number, (count, part) in by_level.items()
-        )
-    )

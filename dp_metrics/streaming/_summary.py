@@ -154,8 +154,9 @@ class WrittenSummary(Summary):
         summary = None
         with contextlib.suppress(*MALFORMED):
             # added to no records at all, whose facts the metric tells, so that the two have to fit together
-            summary = cls._of_nothing(settings, aggregate)._merged(aggregate, settings["facts"])
-        if summary is None or summary.to_bytes() != data:
+            read = cls._of_nothing(settings, aggregate)._merged(aggregate, settings["facts"])
+            summary = read if read.to_bytes() == data else None
+        if summary is None:
             raise ValueError(INCONSISTENT)
         return summary
 

@@ -289,4 +289,6 @@ class ConfusionSummary(TableSummary):
 
     @classmethod
     def _of_nothing(cls, settings: dict[str, Any], aggregate: Any) -> Self:
+        if len(settings["labels"]) ** 2 != aggregate.counts.size:  # few bytes could ask for much memory
+            raise ValueError
         return cls(settings["labels"]).update([], [])

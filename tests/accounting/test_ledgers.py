@@ -567,13 +567,16 @@ def unprivileged_folder():
                 os.seteuid(0)
 
 
+READ_ONLY = r"cannot be written: it, its folder or its companion -wal or -shm is read-only; make .* none"
+
+
 @needs_permissions
 def test_read_only_file_is_refused(unprivileged_folder):
     path = unprivileged_folder / "budget"
     accountant = PrivacyAccountant(1.0, path)
     path.chmod(0o444)
     for use in (lambda: accountant.spend(0.5, "x"), lambda: PrivacyAccountant(1.0, path)):
-        with pytest.raises(PermissionError, match="cannot be written: it or its folder is read-only"):
+        with pytest.raises(PermissionError, match=READ_ONLY):
             use()
     path.chmod(0o644)
     assert accountant.spent == 0.0
@@ -586,11 +589,60 @@ def test_read_only_folder_is_refused(unprivileged_folder):
     unprivileged_folder.chmod(0o555)
     new = unprivileged_folder / "new"
     for use in (lambda: accountant.spend(0.5, "x"), lambda: PrivacyAccountant(1.0, new)):
-        with pytest.raises(PermissionError, match="cannot be written: it or its folder is read-only"):
+        with pytest.raises(PermissionError, match=READ_ONLY):
             use()
     unprivileged_folder.chmod(0o755)
     assert accountant.spent == 0.0
     assert not new.exists()
+
+
+@needs_permissions
+def test_a_file_that_was_read_only_says_that_its_companions_still_are(unprivileged_folder):
+    path = unprivileged_folder / "budget"
+    accountant = PrivacyAccountant(1.0, path)
+    path.chmod(0o444)
+    assert accountant.spent == 0.0  # which leaves companions as read-only as the file
+    path.chmod(0o644)
+    with pytest.raises(PermissionError, match=READ_ONLY):
+        accountant.spend(0.5, "x")
+    for file in unprivileged_folder.iterdir():
+        file.chmod(0o644)
+    accountant.spend(0.5, "x")
+    assert accountant.spent == 0.5
+
+
+NO_ROOM = r"has no room: its disk is full, or a limit is reached; free some space.*; nothing was released"
+
+
+def test_a_full_disk_is_told_in_a_sentence(path, monkeypatch):
+    accountant, connect = PrivacyAccountant(1.0, path), sqlite3.connect
+
+    class Full(sqlite3.Connection):
+        def __init__(self, *args, **kwargs):
+            super().__init__(*args, **kwargs)
+            self.execute("PRAGMA max_page_count=1")  # no more pages than there are
+
+    monkeypatch.setattr(sqlite3, "connect", lambda *args, **options: connect(*args, factory=Full, **options))
+    with pytest.raises(OSError, match=NO_ROOM) as refusal:
+        accountant.spend(0.5, "x" * 50_000)
+    assert refusal.value.__cause__.sqlite_errorcode == sqlite3.SQLITE_FULL
+    monkeypatch.undo()
+    assert (accountant.spent, accountant.history) == (0.0, ())
+
+
+@needs_permissions
+def test_a_limit_of_the_size_of_files_is_told_in_a_sentence(path):
+    import resource
+
+    accountant = PrivacyAccountant(1.0, path)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, limits[1]))  # less than a companion takes
+    try:
+        with pytest.raises(OSError, match=NO_ROOM):
+            accountant.spend(0.5, "x")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert (accountant.spent, accountant.history) == (0.0, ())
 
 
 def test_locked_file_is_refused_after_the_timeout(path, monkeypatch):

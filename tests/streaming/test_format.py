@@ -6,14 +6,16 @@ import json
 import math
 import pickle
 import struct
+import tracemalloc
 
 import numpy as np
 import pytest
+from helpers import hostile_losses, hostile_values
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dp_metrics as dp
-from dp_metrics import LossSummary, VarianceSummary
+from dp_metrics import ConfusionSummary, LossSummary, ScoreSummary, VarianceSummary
 from dp_metrics._random import SeededEntropy
 from dp_metrics.streaming._format import pack
 
@@ -526,6 +528,185 @@ def test_a_forged_summary_that_is_accepted_still_cannot_fail_after_the_spend():
             continue
         assert 0 <= released <= 4
     assert budget.spent % 0.5 == 0
+
+
+# --- what no records give --------------------------------------------------------------------
+
+
+def level_of(value):
+    """Return the number of the level of a float, as the header spells it."""
+    return hex(int(np.float64(value).view(np.int64)) >> 48)
+
+
+def mantissa(value):
+    return int(np.float64(value).view(np.int64)) & ((1 << 52) - 1) | (1 << 52)
+
+
+def with_levels(summary, *changes):
+    """Return the sums by level after adding counts and sums of mantissas to the levels of some values."""
+    _, header, _ = split(summary.to_bytes())
+    levels = {level: [int(count, 16), int(part, 16)] for level, count, part in header["numbers"]["by_level"]}
+    for value, count, part in changes:
+        levels[level_of(value)][0] += count
+        levels[level_of(value)][1] += part
+    return [[level, hex(count), hex(part)] for level, (count, part) in levels.items() if count]
+
+
+def moved_up():
+    """A record of 5.1 that is one of 7.1 in the sums, and not among the largest."""
+    _, header, _ = split(MANY.to_bytes())
+    numbers = header["numbers"]
+    numbers["by_level"] = with_levels(MANY, (7.1, 1, mantissa(7.1)), (5.1, -1, -mantissa(5.1)))
+    numbers["total"] = hex(int(numbers["total"], 16) + ((mantissa(7.1) - mantissa(5.1)) << 1024))
+    return forged(MANY, put(numbers, "numbers"))
+
+
+LEAF = 1 << 40  # of a mantissa
+ROOM = LossSummary.from_data(
+    dp.private_mean_loss, [0.5, 0.1, 2.0, 0.3], sample_weight=[1.0] * 4, max_loss=2.5, capacity=2
+)
+MANY = LossSummary.from_data(
+    dp.private_mean_loss, [1.01, 2.0, 3.05, 3.3, 6.1, 7.1, 5.1], max_loss=9, capacity=2
+)
+ALL = LossSummary.from_data(dp.private_mae, [0.5, 1.0, 2.0], [0.25, 3.0, 0.5], bounds=(0, 4), capacity=5)
+HALVES = VarianceSummary.from_data([-3.0, 2.0, 2.5, 4.0], capacity=2)
+CLOSE = LossSummary.from_data(dp.private_mean_loss, [1.001, 1.002, 1.003, 1.004], max_loss=9, capacity=2)
+ONE_LEVEL = LossSummary.from_data(
+    dp.private_mean_loss, [0.01, 1.03, 1.05, 1.5, 1.74, 3.01, 3.05, 3.1], max_loss=9, capacity=2
+)
+OWN_LIMITS = LossSummary.from_data(
+    dp.private_mean_loss, [0.1, 0.2, 0.3, 2.25], sample_weight=[1, 1, 1, 4], max_loss=2.5, capacity=2
+)
+WIDE = VarianceSummary.from_data([-3.0, -1.0, 0.5, 1.0, 2.5, 4.0], capacity=2)
+
+IMPOSSIBLE = {
+    "more records than a noisy count can be": forged(WIDE, put(hex((1 << 53) + 1), "numbers", "n")),
+    "a number of records beyond all floats": forged(WIDE, put(hex(1 << 20_000), "numbers", "n")),
+    "other values at either end": forged(ALL, body=doubles(2.0, 1.5, 0.25, 0.25, 1.25, 2.0)),
+    "a value at both ends that is not one": forged(LOSS, body=doubles(2.0, 1.5, 0.25, 1.25)),
+    "ends that overlap too little": forged(WIDE, body=doubles(4.0, 2.5, -3.0, 3.0)),
+    "other values at either end, without levels": forged(
+        VarianceSummary.from_data([1.0, 2.0, 4.0], capacity=5), body=doubles(4.0, 2.0, 1.0, 0.5, 2.0, 4.0)
+    ),
+    "smallest values above the largest": forged(
+        HALVES,
+        lambda header: header["numbers"].update(total=hex(13 * UNIT // 2), squares=hex(161 * UNIT**2 // 4)),
+        body=doubles(4.0, 2.5, -3.0, 3.0),
+    ),
+    "a sum that the known values do not have": forged(
+        CLOSE,
+        lambda header: header["numbers"].update(
+            total=hex(CLOSE._aggregate.total + (LEAF << 1022)), by_level=with_levels(CLOSE, (1.001, 0, LEAF))
+        ),
+    ),
+    "a value above the least of the largest, in its level": forged(
+        ONE_LEVEL,
+        put(with_levels(ONE_LEVEL, (3.01, 0, 3 << 45), (1.74, 0, -3 << 46)), "numbers", "by_level"),
+    ),
+    "a value below the largest of the smallest, in its level": forged(
+        ONE_LEVEL,
+        put(with_levels(ONE_LEVEL, (1.05, 0, -1 << 47), (1.5, 0, 1 << 47)), "numbers", "by_level"),
+    ),
+    "a term above its limit": forged(OWN_LIMITS, put(8.5, "numbers", "largest_limit")),
+    "room above all limits": forged(
+        LossSummary.from_data(
+            dp.private_mean_loss, [2.0, 2.0, 2.0, 0.025], sample_weight=[1, 1, 1, 4], max_loss=2.5, capacity=2
+        ),
+        put(9.5, "numbers", "largest_limit"),
+    ),
+    "limits above all terms and rooms": forged(ROOM, put(2.45, "numbers", "largest_limit")),
+    "a limit that is infinite": forged(ROOM, put(math.inf, "numbers", "largest_limit")),
+    "a limit that is no number": forged(ROOM, put(math.nan, "numbers", "largest_limit")),
+    "a label that is infinite": forged(LOG, put(["a", math.inf], "settings", "options", "labels")),
+    "numbers as labels, one of them infinite": forged(
+        ConfusionSummary.from_data([0, 1], [0, 1]), put([0, math.inf], "settings", "labels")
+    ),
+    "a limit above the sum of all": forged(ROOM, put(11.0, "numbers", "largest_limit")),
+    "squares too small for the extremes": forged(
+        WIDE, put(hex(9 * UNIT**2), "numbers", "squares"), body=doubles(4.0, 2.5, -3.0, -1.0)
+    ),
+    "squares too small for what is between": forged(
+        VarianceSummary.from_data([-3.0, 0.5, 1.0, 4.0], capacity=1),
+        put(hex(26 * UNIT**2), "numbers", "squares"),
+    ),
+    "squares too large for what is between": forged(
+        VarianceSummary.from_data([-3.0, 0.5, 1.0, 4.0], capacity=1),
+        put(hex(60 * UNIT**2), "numbers", "squares"),
+    ),
+    "a term above every limit": forged(ROOM, put(1.5, "numbers", "largest_limit")),
+    "limits that leave more room": forged(ROOM, put(hex(12 * UNIT), "numbers", "limits")),
+    "limits that leave less room": forged(ROOM, put(hex(7 * UNIT), "numbers", "limits")),
+    "room whose rest is no rest": forged(ROOM, body=doubles(2.0, 0.5, 2.4, 2.2, 0.5, 0.0)),
+    "no weight, but a sum": forged(ROOM, put("0x0", "numbers", "weight")),
+    "weights beyond all floats": forged(ROOM, put(hex(1 << 4000), "numbers", "weight")),
+    "a limit of unbounded terms": forged(UNBOUNDED, put(2.0, "numbers", "largest_limit")),
+    "a level above that is not among the largest": moved_up(),
+    "a level with less than its largest": forged(
+        MANY, put(with_levels(MANY, (7.1, 0, -LEAF), (5.1, 0, LEAF)), "numbers", "by_level")
+    ),
+    "a level with less than its smallest": forged(
+        MANY, put(with_levels(MANY, (1.01, 0, LEAF), (3.3, 0, -LEAF >> 1)), "numbers", "by_level")
+    ),
+    "counts beyond all floats": forged(
+        ConfusionSummary.from_data([0, 1], [0, 1]),
+        put(hex(2**63 + 1), "numbers", "n"),
+        body=doubles(2.0**63, 0.0, 0.0, 1.0),
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", IMPOSSIBLE)
+def test_what_no_records_give_is_refused(kind):
+    for summary in (ConfusionSummary, LossSummary, VarianceSummary):
+        with pytest.raises(ValueError, match=r"^These bytes are not"):
+            summary.from_bytes(IMPOSSIBLE[kind])
+
+
+def test_the_numbers_that_are_made_impossible_are_possible_as_they_are():
+    for summary in (LOSS, ROOM, MANY, ALL, WIDE, UNBOUNDED):
+        assert type(summary).from_bytes(forged(summary)).to_bytes() == summary.to_bytes()
+    moved = with_levels(MANY, (3.05, 0, LEAF), (3.3, 0, -LEAF))  # of records that are at neither end
+    assert LossSummary.from_bytes(forged(MANY, put(moved, "numbers", "by_level"))).capacity == 2
+
+
+def test_a_few_bytes_do_not_ask_for_much_memory():
+    """A matrix of 20,000 labels is one of 3.2 GB."""
+    data = forged(ConfusionSummary.from_data([0, 1], [0, 1]), put([*range(20_000)], "settings", "labels"))
+    tracemalloc.start()
+    with pytest.raises(ValueError, match=r"^These bytes are not a consistent summary"):
+        ConfusionSummary.from_bytes(data)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 50 * len(data)
+
+
+@settings(max_examples=25)
+@given(data=st.data(), capacity=st.integers(1, 6))
+def test_whatever_records_there_are_their_summary_is_read(data, capacity):
+    losses = data.draw(st.lists(hostile_losses, max_size=12))
+    weights = [abs(w) for w in data.draw(st.lists(hostile_losses, min_size=12, max_size=12))]
+    cap = data.draw(st.sampled_from([None, 0.3, 3.0, 1e308]))
+    values = data.draw(st.lists(hostile_values, max_size=12))
+    bounds = data.draw(st.sampled_from([None, (-1.0, 3.0), (0.3, 1e300)]))
+    half = len(losses) // 2
+
+    def of_losses(part, weight):
+        options = {"sample_weight": weight, "max_loss": cap, "capacity": capacity}
+        return LossSummary.from_data(dp.private_mean_loss, losses[part], **options)
+
+    made = [
+        of_losses(slice(None), None),
+        of_losses(slice(None), weights[: len(losses)]),
+        of_losses(slice(half), None).merge(of_losses(slice(half, None), None)),
+        of_losses(slice(half), weights[:half]).merge(
+            of_losses(slice(half, None), weights[half : len(losses)])
+        ),
+        VarianceSummary.from_data(values, bounds=bounds, capacity=capacity),
+        ScoreSummary.from_data([x > 1 for x in values], values, edges=[-1.0, 0.0, 1.0]),
+    ]
+    for summary in made:
+        written = summary.to_bytes()
+        assert type(summary).from_bytes(written).to_bytes() == written
 
 
 # --- fuzz ------------------------------------------------------------------------------------
