@@ -309,7 +309,8 @@ def largest_ratio(share: Fraction) -> float:
     if exponent > 800:  # below every positive float; and Decimal's exp would underflow in the end
         return math.ulp(0.0)
     up = Context(prec=60, rounding=ROUND_CEILING, Emin=-(10**9))
-    bound = up.next_plus(up.exp(-exponent))
+    # copied: a minus rounds to the digits of the caller's own context
+    bound = up.next_plus(up.exp(exponent.copy_negate()))
     ratio = float(bound)
     if Decimal(ratio) < bound:
         ratio = math.nextafter(ratio, math.inf)

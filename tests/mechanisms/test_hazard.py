@@ -2,7 +2,7 @@
 
 import bisect
 import math
-from decimal import Context, Decimal
+from decimal import Context, Decimal, Inexact, localcontext
 from fractions import Fraction
 
 import numpy as np
@@ -26,6 +26,8 @@ from hypothesis import strategies as st
 from dp_metrics import Hazard
 from dp_metrics._random import SeededEntropy
 from dp_metrics.analysis.studies import loss_output_bounds
+from dp_metrics.mechanisms._hazard_law import largest_ratio
+from dp_metrics.mechanisms.hazard import share_of_rank
 from dp_metrics.sensitivity.output_bounds import OutputBounds
 
 LAST_WORD = 2**64 - 1
@@ -100,7 +102,7 @@ def largest_loss(a, b, mechanism, epsilon, *, everywhere=True):
     assert laws[1].grid == grid
     assert laws[1].q == q
     # q >= exp(-epsilon / power), so a ratio of at most q**-power is at most exp(epsilon)
-    assert Decimal(q) >= PRECISE.exp(-Decimal(repr(epsilon)) / power)
+    assert Decimal(q) >= PRECISE.exp(PRECISE.divide(Decimal(repr(epsilon)), -power))
     m, d = q.as_integer_ratio()
     exact = [Exact(bounds, grid, q) for bounds in (a, b)]
     numbers = range(grid.first, grid.last + 1)
@@ -287,6 +289,30 @@ def test_a_huge_epsilon_returns_the_exact_metric(n, epsilon):
             )
 
 
+def exp_minus(share):
+    """Return exp(-share) to 120 digits."""
+    digits = Context(prec=120)
+    return digits.exp(digits.divide(Decimal(share.numerator), Decimal(share.denominator)).copy_negate())
+
+
+def test_the_hazard_ratio_is_at_least_what_it_must_be_just_below_every_float():
+    digits = Context(prec=120)
+    for m in range(1, 200):
+        limit = Decimal(0.5 + m * 2.0**-12 + m * 2.0**-53)
+        # so that exp(-share) is above the float by 1e-32 only: less than 28 digits tell
+        share = Fraction(digits.subtract(digits.ln(limit).copy_negate(), Decimal(10) ** -32))
+        assert Decimal(largest_ratio(share)) >= exp_minus(share)
+
+
+@pytest.mark.parametrize("digits", [2, 3, 6, 28])
+def test_the_hazard_ratio_does_not_depend_on_the_precision_of_decimals(digits):
+    for epsilon in (0.62, 0.9995, 0.9999984):
+        share = share_of_rank(epsilon, monotonic=True)
+        with localcontext(Context(prec=digits, traps=[Inexact])):
+            ratio = largest_ratio.__wrapped__(share)
+        assert Decimal(ratio) >= exp_minus(share) > Decimal(math.nextafter(ratio, 0))
+
+
 @pytest.mark.parametrize(
     "epsilon",
     [
@@ -321,7 +347,7 @@ def test_the_hazard_ratio_is_the_smallest_float_that_costs_no_more_than_epsilon(
     share = Fraction(repr(epsilon)) / power_of(bounds)
     assert share * power_of(bounds) == Fraction(repr(epsilon))
     exponent = PRECISE.divide(Decimal(share.numerator), Decimal(share.denominator))
-    true = PRECISE.exp(-exponent) if exponent < 10**6 else Decimal("1e-400000")
+    true = PRECISE.exp(exponent.copy_negate()) if exponent < 10**6 else Decimal("1e-400000")
     assert true <= Decimal(q) <= 1
     assert Decimal(math.nextafter(q, 0.0)) < true
 
@@ -334,7 +360,8 @@ def test_the_hazard_ratio_never_costs_more_than_the_epsilon_that_was_typed(epsil
         if share < 700:
             # ln q >= -share; 100 digits decide it
             logarithm = PRECISE.ln(Decimal(q))
-            assert logarithm >= -PRECISE.divide(Decimal(share.numerator), Decimal(share.denominator))
+            exponent = PRECISE.divide(Decimal(share.numerator), Decimal(share.denominator))
+            assert logarithm.copy_negate() <= exponent
         assert 0 < q <= 1
 
 
