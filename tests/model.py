@@ -1,0 +1,336 @@
+"""A second implementation of the release: slow, in fractions, from the theory pages alone.
+
+It is a yardstick for the package and imports nothing of it. Everything is done as the definitions say it: the
+distance of every grid point is looked up, every hazard is added, every window is summed. Floats are public
+constants, records and grid points, each taken as the rational number that it is. Whatever rounds says so.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from itertools import combinations, pairwise, product
+from typing import NamedTuple
+
+MAX_FLOAT = Fraction(math.nextafter(math.inf, 0))
+CELLS = 256  # z0: grid cells in one resolution, and the level at which H has its peak
+TAIL = 3
+BITS = 256  # probabilities are rounded down to this many bits, once
+
+
+# Epsilon and its exponentials
+
+
+def epsilon_of(epsilon: float) -> Fraction:
+    """Return the decimal that was typed."""
+    return Fraction(repr(float(epsilon)))
+
+
+def exp_minus(x: Fraction) -> Fraction:
+    """Return exp(-x) for x >= 0, to 80 digits and more."""
+    halvings = max(0, math.ceil(x)).bit_length()
+    y = x / 2**halvings  # at most 1
+    total = term = Fraction(1)
+    for i in range(1, 80):
+        term *= -y / i
+        total += term
+    return total ** (2**halvings)
+
+
+def hazard_ratio(eps2: Fraction) -> Fraction:
+    """Return q, the least float that is at least exp(-eps2)."""
+    exact = exp_minus(eps2)
+    q = float(exact)
+    while Fraction(q) < exact:
+        q = math.nextafter(q, 2)
+    while Fraction(math.nextafter(q, 0)) >= exact:
+        q = math.nextafter(q, 0)
+    return Fraction(min(q, 1.0))
+
+
+# Output bounds: exact rational numbers, each rounded once and saturated
+
+
+class Bounds(NamedTuple):
+    """Limits of rank 0, 1, ..., c as floats; those of rank 0 are the metric."""
+
+    lower: list[float]
+    upper: list[float]
+    t_max: float
+    monotonic: bool
+
+
+def rounded(x: Fraction | float, t_max: float) -> float:
+    return t_max if x >= t_max else float(x)
+
+
+def rounded_bounds(
+    lower: Sequence[Fraction | float], upper: Sequence[Fraction | float], t_max: float, monotonic: bool
+) -> Bounds:
+    return Bounds([rounded(x, t_max) for x in lower], [rounded(x, t_max) for x in upper], t_max, monotonic)
+
+
+def mean_bounds(
+    terms: Sequence[Fraction], limits: Sequence[Fraction | float], weight: Fraction, t_max: float, c: int
+) -> Bounds:
+    """Return the bounds of sum(terms) / weight, where term i can become anything from 0 to limit i."""
+    total = sum(terms)
+    down = sorted(terms, reverse=True)
+    up = sorted((m - p for p, m in zip(terms, limits, strict=True)), reverse=True)
+    lower = [(total - sum(down[:rank])) / weight for rank in range(c + 1)]
+    upper = [total / weight] + [(total + sum(up[:rank])) / weight for rank in range(1, c + 1)]
+    return rounded_bounds(lower, upper, t_max, monotonic=True)
+
+
+def quotient(numerator: Fraction | float, denominator: int) -> Fraction | float:
+    """Return the mean; that of no records is 0."""
+    return numerator / denominator if denominator else Fraction(0)
+
+
+def private_mean_bounds(losses: Sequence[Fraction], cap: Fraction | float, t_max: float, c: int) -> Bounds:
+    """Return the bounds of a mean of which a records may go and b others may come, a + b = rank."""
+    n, up = len(losses), sorted(losses)
+    lower, upper = [], []
+    for rank in range(c + 1):
+        ways = [(a, rank - a) for a in range(min(rank, n) + 1)]
+        least = min(quotient(sum(up[: n - a]), n - a + b) for a, b in ways)
+        lower.append(Fraction(0) if rank >= n else least)
+        upper.append(max(quotient(sum(up[a:]) + (b * cap if b else 0), n - a + b) for a, b in ways))
+    return rounded_bounds(lower, upper, t_max, monotonic=False)
+
+
+def least_squares(x: Sequence[Fraction], size: int) -> Fraction:
+    """Return the least sum of squares about the mean of `size` consecutive sorted values."""
+    if size < 1:
+        return Fraction(0)
+    windows = [sorted(x)[i : i + size] for i in range(len(x) - size + 1)]
+    return min(sum(t * t for t in w) - Fraction(sum(w) ** 2, size) for w in windows)
+
+
+def variance_bounds(x: Sequence[Fraction], width: Fraction | float, t_max: float, c: int) -> Bounds:
+    n = len(x)
+    lower = [least_squares(x, n - rank) / n for rank in range(c + 1)]
+    gain = width**2 * Fraction(n - 1, n * n) if width < math.inf else math.inf
+    upper = [lower[0]] + [min(lower[0] + rank * gain, width**2 / 4) for rank in range(1, c + 1)]
+    return rounded_bounds(lower, upper, t_max, monotonic=False)
+
+
+def private_variance_bounds(x: Sequence[Fraction], width: Fraction | float, t_max: float, c: int) -> Bounds:
+    n = len(x)
+    squares = [least_squares(x, n - a) for a in range(n + 1)]
+
+    def lower(rank: int) -> Fraction | float:
+        return min(quotient(squares[a], n - 2 * a + rank) for a in range(min(rank, n) + 1))
+
+    def upper(rank: int) -> Fraction | float:
+        if rank == 0 or rank >= n:
+            return width**2 / 4 if rank else lower(0)
+        return min(width**2 / 4, max((squares[0] + rank * width**2) / (n + rank), squares[0] / (n - rank)))
+
+    ranks = range(c + 1)
+    return rounded_bounds([*map(lower, ranks)], [*map(upper, ranks)], t_max, monotonic=False)
+
+
+def order_bounds(x: Sequence[Fraction], k: int, t_max: float, c: int) -> Bounds:
+    """Return the bounds of the k-th smallest value, at least 0."""
+    values = [Fraction(0), *sorted(x), t_max]
+    lower = [values[max(k - rank, 0)] for rank in range(c + 1)]
+    upper = [values[min(k + rank, len(x) + 1)] for rank in range(c + 1)]
+    return rounded_bounds(lower, upper, t_max, monotonic=True)
+
+
+def wrong_pairs(positives: Sequence[float], negatives: Sequence[float]) -> int:
+    """Return twice the loss: 2 for each pair in the wrong order, 1 for a tie."""
+    return sum(2 * (p < x) + (p == x) for p, x in product(positives, negatives))
+
+
+def auc_lower(ps: Sequence[float], xs: Sequence[float], c: int, private_n: bool) -> list[Fraction]:
+    """Return the lower bounds of ranks 1 to c of 1 - AUC, for positives ps and negatives xs."""
+    up, down = sorted(ps), sorted(xs, reverse=True)
+    n, smaller = len(up) + len(down), min(len(up), len(down))
+    drops = product(range(len(up) + 1), range(len(down) + 1))
+    left = {(a, b): wrong_pairs(up[a:], down[b:]) for a, b in drops if a + b < smaller}
+
+    def pairs(low: int, high: int, total: int) -> int:
+        return max(2 * p * (total - p) for p in range(low, high + 1))
+
+    def limit(rank: int) -> Fraction:
+        if private_n:
+            return min(
+                Fraction(
+                    min(lost for (a, b), lost in left.items() if a + b <= k),
+                    pairs(len(up) - k, len(up) + rank - k, n - 2 * k + rank),
+                )
+                for k in range(rank + 1)
+            )
+        return min(
+            Fraction(left[a, rank - a], pairs(len(up) - a, len(up) + rank - a, n)) for a in range(rank + 1)
+        )
+
+    return [Fraction(0) if rank >= smaller else limit(rank) for rank in range(1, c + 1)]
+
+
+def auc_bounds(positives: Sequence[float], negatives: Sequence[float], c: int, private_n: bool) -> Bounds:
+    """Return the bounds of 1 - AUC."""
+    pairs = 2 * len(positives) * len(negatives)
+    f = Fraction(wrong_pairs(positives, negatives), pairs) if pairs else Fraction(1, 2)
+    lower = auc_lower(positives, negatives, c, private_n)
+    mirrored = auc_lower([-p for p in positives], [-x for x in negatives], c, private_n)
+    return rounded_bounds([f, *lower], [f, *(1 - x for x in mirrored)], 1.0, monotonic=False)
+
+
+# Hazard selection
+
+
+def default_resolution(n: int, eps2: Fraction) -> float:
+    return 1 / (n * float(eps2) / 10 + 2.5)
+
+
+def count_ranks(resolution: float, eps2: Fraction) -> int:
+    return math.ceil(math.log(1e4 / resolution) / float(eps2))
+
+
+def geometric_grid(scale: float, resolution: float, t_max: float) -> list[float]:
+    """Return scale * expm1(k * step), the last point being t_max."""
+    step, points = max(resolution / CELLS, 2.0**-40), list[float]()
+    while (k := len(points)) * step <= 709 and scale * math.expm1(k * step) < t_max:
+        points.append(scale * math.expm1(k * step))
+    return [*points, t_max]
+
+
+def bounded_grid(scale: float, resolution: float, t_max: float, reach: float) -> list[float]:
+    """Return a grid that is geometric up to reach / 10, and even from there on."""
+    geometric = geometric_grid(scale, resolution, min(reach / 10, t_max))
+    start, step, points = geometric[-1], resolution / CELLS * reach / 10, list[float]()
+    while start < t_max and (t := start + (len(points) + 1) * step) < t_max:
+        points.append(t)
+    return [*geometric, *points, t_max] if start < t_max else geometric
+
+
+def distance(bounds: Bounds, t: float) -> int:
+    """Return the least rank whose limits hold t, or c + 1."""
+    ranks = range(len(bounds.lower))
+    return next((rank for rank in ranks if bounds.lower[rank] <= t <= bounds.upper[rank]), len(ranks))
+
+
+def exponent(bounds: Bounds, t: float) -> int:
+    """Return s(x; t) - 1/2, in ranks."""
+    return max(distance(bounds, t), 1) - 1 if t >= bounds.lower[0] else -distance(bounds, t)
+
+
+def hazard_share(epsilon: Fraction, monotonic: bool) -> Fraction:
+    return epsilon / (1 + TAIL if monotonic else 2 + TAIL)
+
+
+class HazardModel:
+    """The law of hazard selection on a grid: Lambda_k = levels[k] / unit."""
+
+    def __init__(self, bounds: Bounds, grid: Sequence[float], epsilon: Fraction) -> None:
+        q = hazard_ratio(hazard_share(epsilon, bounds.monotonic))
+        exponents = [exponent(bounds, t) for t in grid]
+        top, bottom = max(0, max(exponents)), max(0, -min(exponents))
+        a, b = q.numerator, q.denominator
+        hazards = {e: a ** (top - e) * b ** (bottom + e) for e in set(exponents)}
+        self.unit = a**top * b**bottom  # the hazard of exponent 0: that of exponent e is q^-e times as large
+        self.kappa = TAIL if bounds.monotonic else TAIL + 1
+        self.grid = list(grid)
+        self.levels, level = list[int](), 0
+        for e in exponents:
+            level += hazards[e]
+            self.levels.append(level)
+
+    def cdf(self, k: int) -> tuple[int, int]:
+        """Return numerator and denominator of P(release <= t_k) = H(Lambda_k), exactly."""
+        if k == len(self.grid) - 1:
+            return 1, 1
+        z, z0, kappa = self.levels[k], CELLS * self.unit, self.kappa
+        if z <= z0:
+            return TAIL * z ** (kappa + 1), (TAIL + kappa + 1) * z0 ** (kappa + 1)
+        return (TAIL + kappa + 1) * z**TAIL - (kappa + 1) * z0**TAIL, (TAIL + kappa + 1) * z**TAIL
+
+    def probabilities(self) -> list[float]:
+        """Return the probability of each grid point, from values of H with 256 bits."""
+        values = [0] + [(n << BITS) // d for n, d in map(self.cdf, range(len(self.grid)))]
+        return [(after - before) / 2**BITS for before, after in pairwise(values)]
+
+    def released(self, u: Fraction) -> int:
+        """Return the k that the uniform number u means: the first with u < H(Lambda_k)."""
+        return next(k for k in range(len(self.grid)) if u * self.cdf(k)[1] < self.cdf(k)[0])
+
+
+# Two-sided geometric noise
+
+
+def geometric_pmf(rate: Fraction, reach: int) -> dict[int, Fraction]:
+    """Return P(z) = (1 - r) / (1 + r) r^|z|, r = exp(-rate), for |z| <= reach."""
+    r = exp_minus(rate)
+    r = Fraction(round(r * 2**BITS), 2**BITS)  # short numbers; a relative error of 2^-250 is far below 1e-12
+    first = (1 - r) / (1 + r)
+    return {z: first * r ** abs(z) for z in range(-reach, reach + 1)}
+
+
+def zero_sum_pmf(cells: int, rate: Fraction, reach: int) -> dict[tuple[int, ...], float]:
+    """Return P(z) ~ exp(-rate ||z||_1) on sum z = 0, with free cells up to reach: the rest must be small."""
+    r = float(exp_minus(rate))
+    free = product(range(-reach, reach + 1), repeat=cells - 1)
+    weights = {(*z, -sum(z)): r ** (sum(map(abs, z)) + abs(sum(z))) for z in free}
+    total = math.fsum(weights.values())
+    return {z: w / total for z, w in weights.items()}
+
+
+def nearest_integer(x: Fraction) -> int:
+    """Round, a half upwards: this commutes with whole shifts."""
+    return math.floor(x + Fraction(1, 2))
+
+
+# Counts
+
+
+def plausible(counts: Sequence[int], n: int) -> list[Fraction]:
+    """Return the nearest point with sum n and no negative coordinate, from all possible sets of zeros."""
+    cells = range(len(counts))
+    best: tuple[Fraction, list[Fraction]] | None = None
+    for size in range(1, len(counts) + 1):
+        for kept in combinations(cells, size):
+            shift = Fraction(sum(counts[i] for i in kept) - n, size)
+            point = [counts[i] - shift if i in kept else Fraction(0) for i in cells]
+            far = sum(((p - y) ** 2 for p, y in zip(point, counts, strict=True)), Fraction(0))
+            if min(point) >= 0 and (best is None or far < best[0]):
+                best = far, point
+    assert best is not None
+    return best[1]
+
+
+# Two stages
+
+
+def five_bits_up(x: float) -> Fraction:
+    """Return the least number with four bits after its first that is at least x."""
+    if x == 0:
+        return Fraction(0)
+    unit = Fraction(2) ** (math.frexp(x)[1] - 5)
+    return math.ceil(Fraction(x) / unit) * unit
+
+
+def widths(x: Sequence[Fraction]) -> list[Fraction]:
+    """Return the distances between the j-th largest and the j-th smallest value; below 0 they are 0."""
+    up = sorted(x)
+    return [max(Fraction(0), high - low) for low, high in zip(up, reversed(up), strict=True)]
+
+
+def scale_bounds(extremes: Sequence[Fraction], k: int, t_max: float, monotonic: bool) -> Bounds:
+    """Return the bounds of the k-th largest extreme: those further down, and those further up."""
+    places: list[Fraction | float] = [t_max, *extremes]
+    lower = [places[k + rank] if k + rank < len(places) else Fraction(0) for rank in range(len(places) + 1)]
+    upper = [places[max(k - rank, 0)] for rank in range(len(places) + 1)]
+    return rounded_bounds(lower, upper, t_max, monotonic)
+
+
+def clipped_squares(x: Iterable[Fraction], c1: Fraction) -> Fraction:
+    """Return the least sum of min((x - m)^2, C1) over m, a mean of consecutive values at the least."""
+    up = sorted(x)
+    windows = [up[i:j] for i in range(len(up)) for j in range(i + 1, len(up) + 1)]
+    return min(
+        (sum(min((t - Fraction(sum(w), len(w))) ** 2, c1) for t in up) for w in windows), default=Fraction(0)
+    )
