@@ -8,9 +8,10 @@ constants, records and grid points, each taken as the rational number that it is
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from bisect import bisect_left
+from collections.abc import Sequence
 from fractions import Fraction
-from itertools import combinations, pairwise, product
+from itertools import pairwise, product
 from typing import NamedTuple
 
 MAX_FLOAT = Fraction(math.nextafter(math.inf, 0))
@@ -187,8 +188,8 @@ def default_resolution(n: int, eps2: Fraction) -> float:
     return 1 / (n * float(eps2) / 10 + 2.5)
 
 
-def count_ranks(resolution: float, eps2: Fraction) -> int:
-    return math.ceil(math.log(1e4 / resolution) / float(eps2))
+def count_ranks(resolution: float, eps2: Fraction, n: int) -> int:
+    return min(math.ceil(max(math.log(1e4 / resolution), 1) / float(eps2)), n)
 
 
 def geometric_grid(scale: float, resolution: float, t_max: float) -> list[float]:
@@ -201,11 +202,12 @@ def geometric_grid(scale: float, resolution: float, t_max: float) -> list[float]
 
 def bounded_grid(scale: float, resolution: float, t_max: float, reach: float) -> list[float]:
     """Return a grid that is geometric up to reach / 10, and even from there on."""
-    geometric = geometric_grid(scale, resolution, min(reach / 10, t_max))
-    start, step, points = geometric[-1], resolution / CELLS * reach / 10, list[float]()
-    while start < t_max and (t := start + (len(points) + 1) * step) < t_max:
-        points.append(t)
-    return [*geometric, *points, t_max] if start < t_max else geometric
+    turn = reach / 10
+    if not scale < turn < t_max:
+        return geometric_grid(scale, resolution, t_max)
+    step, points = turn * (resolution / CELLS), geometric_grid(scale, resolution, turn)
+    even = range(1, max(math.ceil((t_max - turn) / step), 1))
+    return [*points, *(turn + j * step for j in even), t_max]
 
 
 def distance(bounds: Bounds, t: float) -> int:
@@ -256,81 +258,9 @@ class HazardModel:
 
     def released(self, u: Fraction) -> int:
         """Return the k that the uniform number u means: the first with u < H(Lambda_k)."""
-        return next(k for k in range(len(self.grid)) if u * self.cdf(k)[1] < self.cdf(k)[0])
+        return bisect_left(range(len(self.grid) - 1), True, key=lambda k: self.holds(u, k))
 
-
-# Two-sided geometric noise
-
-
-def geometric_pmf(rate: Fraction, reach: int) -> dict[int, Fraction]:
-    """Return P(z) = (1 - r) / (1 + r) r^|z|, r = exp(-rate), for |z| <= reach."""
-    r = exp_minus(rate)
-    r = Fraction(round(r * 2**BITS), 2**BITS)  # short numbers; a relative error of 2^-250 is far below 1e-12
-    first = (1 - r) / (1 + r)
-    return {z: first * r ** abs(z) for z in range(-reach, reach + 1)}
-
-
-def zero_sum_pmf(cells: int, rate: Fraction, reach: int) -> dict[tuple[int, ...], float]:
-    """Return P(z) ~ exp(-rate ||z||_1) on sum z = 0, with free cells up to reach: the rest must be small."""
-    r = float(exp_minus(rate))
-    free = product(range(-reach, reach + 1), repeat=cells - 1)
-    weights = {(*z, -sum(z)): r ** (sum(map(abs, z)) + abs(sum(z))) for z in free}
-    total = math.fsum(weights.values())
-    return {z: w / total for z, w in weights.items()}
-
-
-def nearest_integer(x: Fraction) -> int:
-    """Round, a half upwards: this commutes with whole shifts."""
-    return math.floor(x + Fraction(1, 2))
-
-
-# Counts
-
-
-def plausible(counts: Sequence[int], n: int) -> list[Fraction]:
-    """Return the nearest point with sum n and no negative coordinate, from all possible sets of zeros."""
-    cells = range(len(counts))
-    best: tuple[Fraction, list[Fraction]] | None = None
-    for size in range(1, len(counts) + 1):
-        for kept in combinations(cells, size):
-            shift = Fraction(sum(counts[i] for i in kept) - n, size)
-            point = [counts[i] - shift if i in kept else Fraction(0) for i in cells]
-            far = sum(((p - y) ** 2 for p, y in zip(point, counts, strict=True)), Fraction(0))
-            if min(point) >= 0 and (best is None or far < best[0]):
-                best = far, point
-    assert best is not None
-    return best[1]
-
-
-# Two stages
-
-
-def five_bits_up(x: float) -> Fraction:
-    """Return the least number with four bits after its first that is at least x."""
-    if x == 0:
-        return Fraction(0)
-    unit = Fraction(2) ** (math.frexp(x)[1] - 5)
-    return math.ceil(Fraction(x) / unit) * unit
-
-
-def widths(x: Sequence[Fraction]) -> list[Fraction]:
-    """Return the distances between the j-th largest and the j-th smallest value; below 0 they are 0."""
-    up = sorted(x)
-    return [max(Fraction(0), high - low) for low, high in zip(up, reversed(up), strict=True)]
-
-
-def scale_bounds(extremes: Sequence[Fraction], k: int, t_max: float, monotonic: bool) -> Bounds:
-    """Return the bounds of the k-th largest extreme: those further down, and those further up."""
-    places: list[Fraction | float] = [t_max, *extremes]
-    lower = [places[k + rank] if k + rank < len(places) else Fraction(0) for rank in range(len(places) + 1)]
-    upper = [places[max(k - rank, 0)] for rank in range(len(places) + 1)]
-    return rounded_bounds(lower, upper, t_max, monotonic)
-
-
-def clipped_squares(x: Iterable[Fraction], c1: Fraction) -> Fraction:
-    """Return the least sum of min((x - m)^2, C1) over m, a mean of consecutive values at the least."""
-    up = sorted(x)
-    windows = [up[i:j] for i in range(len(up)) for j in range(i + 1, len(up) + 1)]
-    return min(
-        (sum(min((t - Fraction(sum(w), len(w))) ** 2, c1) for t in up) for w in windows), default=Fraction(0)
-    )
+    def holds(self, u: Fraction, k: int) -> bool:
+        """Return whether u < H(Lambda_k)."""
+        numerator, denominator = self.cdf(k)
+        return u.numerator * denominator < numerator * u.denominator
