@@ -76,7 +76,7 @@ def variance_of_three(noisy: Sequence[int], width: Fraction) -> float:
 # Counts
 
 
-def plausible(counts: Sequence[int], n: int) -> list[Fraction]:
+def plausible(counts: Sequence[Fraction], n: int) -> list[Fraction]:
     """Return the nearest point with sum n and no negative coordinate, from all possible sets of zeros."""
     cells = range(len(counts))
     best: tuple[Fraction, list[Fraction]] | None = None
@@ -89,6 +89,15 @@ def plausible(counts: Sequence[int], n: int) -> list[Fraction]:
                 best = far, point
     assert best is not None
     return best[1]
+
+
+def nearest_counts(noisy: Sequence[int], weights: Sequence[Fraction], n: int | None) -> list[Fraction]:
+    """Return plausible counts, weighted; with a private n the total is the noisy one, and of few cells none."""
+    scaled = [w * y for w, y in zip(weights, noisy, strict=True)]
+    if n is None and len(noisy) <= 4:
+        return [max(y, Fraction(0)) for y in scaled]
+    total = max(round(sum(scaled)), 0) if n is None else n
+    return [y / w for y, w in zip(plausible(scaled, total), weights, strict=True)]
 
 
 # Two stages
@@ -141,8 +150,9 @@ class Adversary:
         """Return a number that is the first bits of as many words as it takes."""
         size = -(-bits // 64)
         value, spare = self._random.getrandbits(bits), 64 * size - bits
-        if self._random.random() < 0.3:
-            value = self._random.choice([v for v in close if 0 <= v < 2**bits])
+        choices = [v for v in close if 0 <= v < 2**bits]
+        if choices and self._random.random() < 0.3:
+            value = self._random.choice(choices)
         padded = value << spare | self._random.getrandbits(spare)
         self.words += [padded >> 64 * i & 2**64 - 1 for i in reversed(range(size))]
         return value
