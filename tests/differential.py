@@ -1,8 +1,8 @@
-"""Random queries on which the package and the model must agree: ``python tests/differential.py [queries]``.
+"""The package against the model, on random queries: ``python tests/differential.py [number of queries]``.
 
-A query is a call of a public function: records, options, epsilon, mechanism. The package's side goes its own path, from
-the records to what is left to draw. The model's side starts from the same records with code of its own. Compared are the
-law of what is released, what chosen bits mean, and the value of a whole call with given bits.
+A query is a call of a public function. The package goes its own way, from the records to what is left to draw. The
+model starts from the same records with code of its own. Compared are the law of what is released, what chosen bits
+mean, and the value of a whole call with given bits.
 """
 
 from __future__ import annotations
@@ -12,14 +12,16 @@ import random
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any
 
 import model
 import model_noise as noise
 import numpy as np
+from modelled import MOST_RANKS, WIDTHS, Query, Records, Stages, nearest
+from random_queries import queries
 
 import dp_metrics
 from dp_metrics import Adaptive, Geometric, Hazard
@@ -27,181 +29,8 @@ from dp_metrics._random import LazyUniform
 from dp_metrics.mechanisms._hazard_law import HazardLaw
 from dp_metrics.metrics import METRICS
 
-MAX = sys.float_info.max
 COUNT_SHARE = CLASS_SHARE = Fraction(1, 20)
-MOST_RANKS, MANY_RECORDS = 1 << 16, 10**9
-LOSSES, WIDTHS = (2, 0.4, 300), (6, 0.2, 3000)  # of a first stage: rank times epsilon, resolution, threshold
-
-
-# What the model knows of a query
-
-
-class Stages(NamedTuple):
-    """What the first stage draws from, and the sum clipped at what it has drawn."""
-
-    ys: list[Fraction]
-    t_max: float
-    rule: tuple[int, float, int]
-    monotonic: bool
-    clipped: Callable[[float], tuple[Fraction, Fraction]]  # the sum, and what a record adds at most: C1
-
-
-class Records(NamedTuple):
-    """What a mechanism may know of the records, by code that shares nothing with the package."""
-
-    bounds: Callable[[int], model.Bounds]  # of so many ranks
-    t_max: float
-    size: int  # records, or groups
-    monotonic: bool
-    reach: float | None = None  # n times what one record adds at most
-    sensitivity: float | None = None
-    steps: int | None = None
-    most_ranks: int = MOST_RANKS
-    stages: Stages | None = None
-    sums: Callable[[Fraction], noise.Noisy] | None = None
-    of_sums: Callable[[Sequence[int]], float] | None = None
-
-
-@dataclass
-class Query:
-    """A call of a public function, and the model of its records."""
-
-    kind: str
-    metric: str
-    data: tuple[Any, ...]
-    epsilon: float
-    options: dict[str, Any]
-    private_n: bool
-    records: Records | None
-    finish: Callable[[float], float] = float
-    mechanism: Any = None
-    counts: list[int] = field(default_factory=list)
-    rates: list[Fraction] = field(default_factory=list)  # of the counts, in parts of epsilon
-    zero_sum: bool = False
-    of_counts: Callable[[Sequence[int]], Any] | None = None
-    classes: tuple[int, ...] = ()  # sizes of the classes, where the grid follows from them
-    made: dict[Any, model.HazardModel] = field(default_factory=dict)
-
-    def remembered(
-        self, key: Any, grid: list[float], bounds: Callable[[], model.Bounds], epsilon: Fraction, law: Any
-    ) -> model.HazardModel:
-        """Return the model of a search, on the package's grid if that is the model's up to the last bits."""
-        if law is not None:
-            points = law.grid.points(np.arange(law.grid.first, law.grid.last + 1))
-            assert len(points) == len(grid), "a grid of another size"
-            np.testing.assert_allclose(points, grid, rtol=1e-12, err_msg="other grid points")
-            grid = points.tolist()
-        if key not in self.made:
-            self.made[key] = model.HazardModel(bounds(), grid, epsilon)
-        return self.made[key]
-
-    @property
-    def arguments(self) -> dict[str, Any]:
-        """The keywords of the call but for the source of bits."""
-        chosen = {} if self.mechanism is None else {"mechanism": self.mechanism}
-        relation = {"neighboring": "add_or_remove_one"} if self.private_n else {}
-        return {"epsilon": self.epsilon, **self.options, **chosen, **relation}
-
-
-def fractions(values: Sequence[float]) -> list[Fraction]:
-    return [Fraction(float(v)) for v in values]
-
-
-def nearest(x: Fraction) -> float:
-    return model.rounded(x, MAX)
-
-
-def mean_records(
-    losses: Sequence[float],
-    cap: float | None,
-    weights: Sequence[float] | None,
-    groups: Sequence[int] | None,
-    *,
-    private_n: bool,
-    is_count: bool = False,
-) -> Records:
-    """Return the model of a mean of losses: terms p_i with limits m_i, in all divided by W."""
-    n, top = len(losses), MAX if cap is None else cap
-    clipped = [min(max(v, 0.0), top) for v in losses]
-    w = [1.0] * n if weights is None else list(weights)
-    total_weight = sum(fractions(w), Fraction(0))
-    terms = fractions([min(a * v, MAX) for a, v in zip(w, clipped, strict=True)])
-    limits: list[Fraction | float] = [Fraction(min(a * top, MAX)) if cap is not None else math.inf for a in w]
-    if groups is not None:
-        of_groups = [[i for i in range(n) if groups[i] == g] for g in sorted(set(groups))]
-        terms = [Fraction(nearest(sum((terms[i] for i in ids), Fraction(0)))) for ids in of_groups]
-        limits = [
-            Fraction(nearest(sum((Fraction(limits[i]) for i in ids), Fraction(0))))
-            if cap is not None
-            else math.inf
-            for ids in of_groups
-        ]
-    size, plain = len(terms), weights is None and groups is None
-    largest = max(limits, default=Fraction(top)) if cap is not None else math.inf
-    t_max = MAX if cap is None else cap if plain else nearest(sum(map(Fraction, limits)) / total_weight)
-
-    def bounds(c: int) -> model.Bounds:
-        if private_n:
-            return model.private_mean_bounds(terms, math.inf if cap is None else Fraction(cap), t_max, c)
-        return model.mean_bounds(terms, limits, total_weight, t_max, c)
-
-    part = (
-        size / total_weight if size else Fraction(1)
-    )  # a term of size p adds p * part to size times the mean
-
-    def clip(drawn: float) -> tuple[Fraction, Fraction]:
-        level = noise.five_bits_up(Fraction(max(drawn, 1e-270)) / part)
-        level = Fraction(largest) if level >= largest else level
-        return sum((min(t, level) for t in terms), Fraction(0)) * part, level * part
-
-    ys = [Fraction(nearest(t * part)) for t in sorted(terms, reverse=True)]
-    y_max = MAX if cap is None else nearest(Fraction(largest) * part)
-    most = Fraction(top)
-    return Records(
-        bounds,
-        t_max,
-        size,
-        not private_n,
-        reach=None if cap is None else y_max,
-        sensitivity=None
-        if cap is None or private_n
-        else max(nearest(Fraction(largest) / total_weight), 5e-324),
-        steps=n if is_count and plain and not private_n else None,
-        stages=Stages(ys, y_max, LOSSES, True, clip),
-        sums=lambda epsilon: noise.two_sums(sum(terms, Fraction(0)), most, n, epsilon),
-        of_sums=lambda noisy: noise.mean_of_two(noisy, most, t_max),
-    )
-
-
-def variance_records(
-    values: Sequence[float], limits: tuple[float, float] | None, *, private_n: bool
-) -> Records:
-    n = len(values)
-    low, high = fractions(limits) if limits else (Fraction(0), Fraction(0))
-    x = [min(max(v, low), high) for v in fractions(values)] if limits else fractions(values)
-    width: Fraction | float = high - low if limits else math.inf
-    t_max, y_max = (nearest((high - low) ** 2 / 4), nearest(high - low)) if limits else (MAX, MAX)
-    make = model.private_variance_bounds if private_n else model.variance_bounds
-
-    def clip(drawn: float) -> tuple[Fraction, Fraction]:
-        c1 = Fraction(max(drawn, 1e-130)) ** 2
-        return noise.clipped_squares(x, c1), c1
-
-    return Records(
-        lambda c: make(x, width, t_max, c),
-        t_max,
-        n,
-        False,
-        reach=nearest((high - low) ** 2) if limits else None,
-        sensitivity=nearest((high - low) ** 2 * Fraction(n - 1, n * n)) if limits and n else None,
-        most_ranks=4096,
-        stages=Stages(fractions(map(nearest, noise.widths(x))), y_max, WIDTHS, private_n, clip),
-        sums=lambda epsilon: noise.three_sums(x, low, high, epsilon),
-        of_sums=lambda noisy: noise.variance_of_three(noisy, high - low),
-    )
-
-
-# Comparisons
+MANY_RECORDS = 10**9
 
 
 @dataclass
@@ -211,8 +40,8 @@ class Found:
     distance: float = 0.0
     decisions: int = 0
 
-    def add(self, distance: float, weight: float = 1.0) -> None:
-        self.distance = max(self.distance, distance * weight)
+    def add(self, distance: float) -> None:
+        self.distance = max(self.distance, distance)
 
 
 class Words:
@@ -232,7 +61,7 @@ class Words:
 def hazard_model(
     query: Query, epsilon: Fraction, n: int, rule: Hazard, finest: Hazard | None = None, law: Any = None
 ) -> model.HazardModel:
-    """Return the model of hazard selection; `finest` is the rule that says how many ranks, if another does."""
+    """Return the model of hazard selection; `finest` is the rule that says how many ranks."""
     known = query.records
     eps2 = model.hazard_share(epsilon, known.monotonic)
     public_n = None if query.private_n else known.size
@@ -290,18 +119,20 @@ def shift_distance(rate: Fraction, shift: int) -> float:
     )
 
 
-def compare_geometric(
-    law: Any, place: int, rate: Fraction, last: int, found: Found, weight: float = 1.0
-) -> None:
-    """Compare laws of one noisy place: their rational parameters, and the distribution function."""
+def compare_geometric(law: Any, place: int, rate: Fraction, last: int, found: Found) -> None:
+    """Compare laws of one noisy place, which are equal if their rational parameters are."""
     same = law.rate == rate and law.grid.last == last
-    found.add(shift_distance(rate, law.centre - place) if same else 1.0, weight)
+    found.add(shift_distance(rate, law.centre - place) if same else 1.0)
+
+
+def compare_cdf(law: Any, place: int, rate: Fraction, last: int, found: Found) -> None:
+    """Compare the distribution function that the package computes, near and far from the place."""
     spread = max(math.ceil(1 / rate), 1)
     around = [place + z for z in (-20 * spread, -2 * spread, -1, 0, 1, spread, 7 * spread)]
     inside = [k for k in around if 0 <= k < last]
     cdf = [noise.noise_cdf(rate, k - place) for k in inside]
     if inside:
-        found.add(float(np.abs(law.index_cdf(np.array(inside)) - cdf).max()), weight)
+        found.add(float(np.abs(law.index_cdf(np.array(inside)) - cdf).max()))
 
 
 def compare_sums(
@@ -309,11 +140,10 @@ def compare_sums(
     expected: noise.Noisy,
     of_sums: Callable[[Sequence[int]], float],
     found: Found,
-    weight: float = 1.0,
 ) -> None:
     same = law.rate == expected.rate
     shifts = [a - b for a, b in zip(law.sums.values, expected.values, strict=True)]
-    found.add(sum(shift_distance(expected.rate, s) for s in shifts) if same else 1.0, weight)
+    found.add(sum(shift_distance(expected.rate, s) for s in shifts) if same else 1.0)
     for away in (-3, -1, 0, 1, 4):
         noisy = [v + away * 2**18 for v in expected.values]
         value = float(law.sums.combine(*(np.float64(v) for v in noisy)))
@@ -429,7 +259,8 @@ def compare_number(
         else:
             law = mechanism.output_distribution(draw.output_bounds, draw.epsilon)
             expected = place_of(known, epsilon)
-            compare_geometric(law, expected.values[0], expected.rate, expected.last, found)
+            for compare_one in (compare_geometric, compare_cdf):
+                compare_one(law, expected.values[0], expected.rate, expected.last, found)
         return
     sizes = [known.size]
     if counted:
@@ -574,295 +405,6 @@ def stages_call(query: Query, epsilon: Fraction, n: int, source: noise.Adversary
     place, steps = noise.second_stage(total, c1, n, rest)
     number = max(place + noise.discrete_laplace(source, rest / steps), 0)
     return nearest(min(number * c1 / (n * steps), Fraction(known.t_max)))
-
-
-# Random queries
-
-
-NUMBERS = [0.0, 1e-9, 0.1, 0.25, 1 / 3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.3, 10.0, 123.456, 1e4]
-EPSILONS = [0.1, 0.3, 0.7, 1, 1.1, 2, 2.3, 3, 5, 8.7, 17, 60]
-
-
-def some_numbers(rng: random.Random, n: int) -> list[float]:
-    """Return numbers of very different sizes, with ties."""
-    drawn = (rng.lognormvariate(0, 2) if rng.random() < 0.6 else rng.choice(NUMBERS) for _ in range(n))
-    return [min(v, 1e6) for v in drawn]
-
-
-def some_mechanism(rng: random.Random, *, bounded: bool, share_like: bool = False) -> Any:
-    """Return a mechanism with a grid of which every point can be visited."""
-    resolution = rng.choice([0.3, 0.5, 0.77, 1.3, 2.5]) if bounded else rng.choice([20.0, 35.5, 60.0])
-    kinds = ["hazard", "scaled", "adaptive"]
-    if bounded:
-        kinds += ["default", "one stage", "geometric", "adaptive"] + ["geometric"] * share_like
-    kind = rng.choice(kinds)
-    if kind == "adaptive" and not bounded and rng.random() < 0.9:  # its grid has half a million points
-        kind = "hazard"
-    return {
-        "hazard": Hazard(resolution),
-        "scaled": Hazard(resolution, rng.choice([1e-3, 0.01, 0.5])),
-        "adaptive": Adaptive(threshold=rng.choice([1e-9, None]), share=rng.choice([None, None, 0.3])),
-        "one stage": Adaptive(threshold=1e9),
-        "default": Hazard(),
-        "geometric": Geometric(),
-    }[kind]
-
-
-def some_weights(rng: random.Random, n: int) -> dict[str, Any]:
-    options: dict[str, Any] = {}
-    if rng.random() < 0.4:
-        options["sample_weight"] = [rng.choice([0.5, 1.0, 2.0, 0.1, 3.7]) for _ in range(n)]
-    if rng.random() < 0.4:
-        options["groups"] = [rng.randrange(max(n // 2, 1)) for _ in range(n)]
-    return options
-
-
-def mean_query(rng: random.Random, metric: str) -> Query:
-    private_n = rng.random() < 0.3
-    n = rng.choice([1, 2, 3, 7, 15, 30]) if not private_n else rng.choice([0, 1, 2, 5, 12, 20])
-    options = {} if private_n else some_weights(rng, n)
-    finish: Callable[[float], float] = float
-    a, b = some_numbers(rng, n), some_numbers(rng, n)
-    cap: float | None = None
-    if metric == "private_mean_loss":
-        cap = rng.choice([None, 1.0, 0.1, 50.0])
-        data, losses = (a,), a
-        options |= {"max_loss": cap}
-    elif metric == "private_mean":
-        low, high = rng.choice([(-1.0, 2.5), (0.0, 0.1), (-7.0, 1e3)])
-        data, losses = ([x - 1 for x in a],), [min(max(x - 1, low), high) - low for x in a]
-        cap, options = high - low, options | {"bounds": (low, high)}
-        finish = lambda value: min(low + value, high)  # noqa: E731
-    elif metric == "private_log_loss":
-        p = [rng.random() if rng.random() < 0.9 else rng.choice([0.0, 1.0, 0.5]) for _ in range(n)]
-        true = [rng.randrange(2) for _ in range(n)]
-        tiny, cap = float(np.finfo(float).eps), rng.choice([None, 3.0, 10.0])
-        of_true = [x if y else 1.0 - x for x, y in zip(p, true, strict=True)]
-        losses = [float(-np.log(np.float64(min(max(x, tiny), 1 - tiny)))) for x in of_true]
-        data, options = (true, p), options | {"max_loss": cap}
-        cap = float(-np.log(np.float64(tiny))) if cap is None else cap
-    elif metric in ("private_accuracy_score", "private_zero_one_loss"):
-        true, guess = ([rng.choice("abc") for _ in range(n)] for _ in range(2))
-        data, cap, losses = (true, guess), 1.0, [float(x != y) for x, y in zip(true, guess, strict=True)]
-        if metric == "private_accuracy_score":
-            finish = lambda value: 1.0 - value  # noqa: E731
-    else:
-        limits = rng.choice([None, (0.0, 10.0), (-0.5, 1.1)])
-        if limits:
-            options["bounds"] = limits
-        clip = (lambda v: min(max(v, limits[0]), limits[1])) if limits else float
-        errors = [clip(y) - clip(x) for x, y in zip(a, b, strict=True)]
-        is_square = metric == "private_mse"
-        losses = [e * e if is_square else abs(e) for e in errors]
-        width = limits[1] - limits[0] if limits else 0.0
-        data, cap = (a, b), (width * width if is_square else width) if limits else None
-    known = mean_records(
-        losses,
-        cap,
-        options.get("sample_weight"),
-        options.get("groups"),
-        private_n=private_n,
-        is_count=metric in ("private_accuracy_score", "private_zero_one_loss"),
-    )
-    mechanism = some_mechanism(rng, bounded=cap is not None, share_like=metric == "private_accuracy_score")
-    return Query(metric, metric, data, rng.choice(EPSILONS), options, private_n, known, finish, mechanism)
-
-
-def variance_query(rng: random.Random) -> Query:
-    private_n = rng.random() < 0.4
-    n = rng.choice([1, 2, 3, 6, 12]) if not private_n else rng.choice([0, 1, 2, 5, 9])
-    limits = rng.choice([None, (0.0, 10.0), (-0.3, 3.3)])
-    x = [v - rng.choice([0.0, 1.0]) for v in some_numbers(rng, n)]
-    known = variance_records(x, limits, private_n=private_n)
-    mechanism = some_mechanism(rng, bounded=limits is not None)
-    options = {"bounds": limits}
-    return Query(
-        "private_variance",
-        "private_variance",
-        (x,),
-        rng.choice(EPSILONS),
-        options,
-        private_n,
-        known,
-        mechanism=mechanism,
-    )
-
-
-def quantile_query(rng: random.Random) -> Query:
-    n, q = rng.choice([1, 2, 9, 30]), rng.choice([0, 0.1, 0.5, 0.9, 1])
-    low, high = rng.choice([(0.0, 10.0), (-2.0, 3.3), (0.0, None)])
-    x, top = some_numbers(rng, n), MAX if high is None else high
-    above = [min(max(v, low), top) - low for v in x]
-    t_max = min(top - low, MAX)
-    k = max(math.ceil(Fraction(q) * n), 1)
-    known = Records(
-        lambda c: model.order_bounds(fractions(above), k, t_max, c),
-        t_max,
-        n,
-        True,
-        sensitivity=None if high is None else t_max,
-    )
-    mechanism = some_mechanism(rng, bounded=high is not None)
-    mechanism = Hazard(0.9) if isinstance(mechanism, Adaptive) and high else mechanism
-    mechanism = Hazard(40.0) if isinstance(mechanism, Adaptive) else mechanism
-    options = {"q": q, "bounds": (low, high)}
-    finish = lambda value: min(low + value, top)  # noqa: E731
-    return Query(
-        "private_quantile",
-        "private_quantile",
-        (x,),
-        rng.choice(EPSILONS),
-        options,
-        False,
-        known,
-        finish,
-        mechanism,
-    )
-
-
-def auc_query(rng: random.Random) -> Query:
-    private_n, n = rng.random() < 0.4, rng.choice([1, 2, 4, 8, 14])
-    n = 0 if private_n and rng.random() < 0.1 else n
-    true = [rng.randrange(2) for _ in range(n)]
-    scores = [rng.choice([0.0, -0.0, 0.2, 0.5, 0.9, rng.random()]) + 0.3 * y * rng.random() for y in true]
-    sides = [[s for s, y in zip(scores, true, strict=True) if y == side] for side in (1, 0)]
-    known = Records(lambda c: model.auc_bounds(*sides, c, private_n), 1.0, n, False, most_ranks=4096)
-    mechanism = rng.choice([Hazard(), Hazard(scale=0.1), Hazard(0.9), Hazard(0.3, 0.05)])
-    follows = mechanism.resolution is None
-    sizes = tuple(map(len, sides)) if private_n else (len(sides[0]),)
-    finish = lambda value: 1.0 - value  # noqa: E731
-    return Query(
-        "private_roc_auc_score",
-        "private_roc_auc_score",
-        (true, scores),
-        rng.choice(EPSILONS),
-        {},
-        private_n,
-        known,
-        finish,
-        mechanism,
-        classes=sizes if follows else (),
-    )
-
-
-def ratio_of(above: Any, below: Any) -> float:
-    return float(above / below) if below else 0.0
-
-
-def table_query(rng: random.Random, metric: str) -> Query:
-    """Return a query of counts of true and predicted labels."""
-    private_n, n = rng.random() < 0.4, rng.choice([1, 5, 20, 60])
-    labels = (
-        2
-        if metric not in ("private_confusion_matrix", "private_balanced_accuracy_score")
-        else rng.choice([2, 3])
-    )
-    labels = 4 if metric == "macro F1" else labels
-    true, guess = ([rng.randrange(labels) for _ in range(n)] for _ in range(2))
-    matrix = [
-        [sum(t == i and g == j for t, g in zip(true, guess, strict=True)) for j in range(labels)]
-        for i in range(labels)
-    ]
-    right = [matrix[i][i] for i in range(labels)]
-    missed = [sum(matrix[i]) - right[i] for i in range(labels)]
-    wrong = [sum(row[i] for row in matrix) - right[i] for i in range(labels)]
-    one = {"private_recall_score": missed[1], "private_precision_score": wrong[1]}.get(
-        metric, missed[1] + wrong[1]
-    )
-    weights = [Fraction(1)] * 3
-    options: dict[str, Any] = {"labels": list(range(labels))} if labels > 2 else {}
-    factor = 2 if "f1" in metric else 1
-    partition = True
-
-    def of_counts(x: Sequence[Any]) -> Any:
-        return ratio_of(factor * x[0], factor * x[0] + x[1])
-
-    counts = [right[1], one, n - right[1] - one]
-    if metric == "private_confusion_matrix":
-        counts = [count for row in matrix for count in row]
-
-        def of_counts(x: Sequence[Any]) -> Any:
-            return np.array([float(v) for v in x]).reshape(labels, labels)
-
-    elif metric == "private_balanced_accuracy_score":
-        counts = right + missed
-
-        def of_counts(x: Sequence[Any]) -> Any:
-            return sum(ratio_of(x[i], x[i] + x[labels + i]) for i in range(labels)) / labels
-
-    elif metric == "macro F1":
-        counts, partition = right + [a + b for a, b in zip(missed, wrong, strict=True)], False
-        options |= {"average": "macro"}
-        weights = [Fraction(1)] * labels + [Fraction(1, 2)] * labels
-
-        def of_counts(x: Sequence[Any]) -> Any:
-            return sum(ratio_of(2 * x[i], 2 * x[i] + x[labels + i]) for i in range(labels)) / labels
-
-    weights = weights if not partition else [Fraction(1)] * len(counts)
-    rate = Fraction(1) if private_n else Fraction(1, 2)
-
-    def of_noisy(noisy: Sequence[int]) -> Any:
-        return of_counts(noise.nearest_counts(noisy, weights, None if private_n else n))
-
-    name = "private_f1_score" if metric == "macro F1" else metric
-    return Query(
-        metric,
-        name,
-        (true, guess),
-        rng.choice(EPSILONS),
-        options,
-        private_n,
-        None,
-        counts=counts,
-        rates=[rate * w for w in weights],
-        zero_sum=partition and not private_n,
-        of_counts=of_noisy,
-    )
-
-
-def tied_query(rng: random.Random) -> Query:
-    """Return a query whose metric and bounds are points of its own grid: n equal records, or 0."""
-    resolution, n = rng.choice([0.5, 1.3]), rng.choice([1, 2, 4, 8])
-    grid = (
-        Hazard(resolution, 0.01)
-        .output_distribution(
-            dp_metrics.sensitivity.output_bounds.OutputBounds(0.0, [0.0], [1.0], (0.0, 1.0), True, 1), 1.0
-        )
-        .grid
-    )
-    value = float(grid.points(np.array([rng.randrange(grid.last + 1)]))[0])
-    query = mean_query_of([value] * n, 1.0, rng)
-    query.mechanism = Hazard(resolution, 0.01)
-    return query
-
-
-def mean_query_of(losses: list[float], cap: float, rng: random.Random) -> Query:
-    known = mean_records(losses, cap, None, None, private_n=False)
-    return Query(
-        "tied losses", "private_mean_loss", (losses,), rng.choice(EPSILONS), {"max_loss": cap}, False, known
-    )
-
-
-MEANS = ["private_mse", "private_mae", "private_log_loss", "private_mean_loss", "private_mean"]
-SHARES = ["private_accuracy_score", "private_zero_one_loss"]
-TABLES = ["private_recall_score", "private_precision_score", "private_f1_score", "macro F1"]
-TABLES += ["private_confusion_matrix", "private_balanced_accuracy_score"]
-MAKERS: list[Callable[[random.Random], Query]] = [
-    *(lambda rng, m=m: mean_query(rng, m) for m in MEANS for _ in range(2)),
-    *(lambda rng, m=m: mean_query(rng, m) for m in SHARES),
-    *[variance_query] * 3,
-    quantile_query,
-    *[auc_query] * 2,
-    *(lambda rng, m=m: table_query(rng, m) for m in TABLES),
-    tied_query,
-]
-
-
-def queries(count: int, seed: int = 0) -> Iterator[tuple[int, Query]]:
-    """Yield random queries, each kind in turn, with the seed of each."""
-    for i in range(count):
-        own = 1000 * seed + i
-        yield own, MAKERS[i % len(MAKERS)](random.Random(own))
 
 
 def described(query: Query) -> tuple[str, str, str]:
