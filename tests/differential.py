@@ -1,8 +1,8 @@
 """The package against the model, on random queries: ``python tests/differential.py [number of queries]``.
 
-A query is a call of a public function. The package goes its own way, from the records to what is left to draw. The
-model starts from the same records with code of its own. Compared are the law of what is released, what chosen bits
-mean, and the value of a whole call with given bits.
+A query is a call of a public function. The package goes its own way, from the records to what is left to
+draw. The model starts from the same records with code of its own. Compared are the law of what is released,
+what chosen bits mean, and the value of a whole call with given bits.
 """
 
 from __future__ import annotations
@@ -11,17 +11,18 @@ import math
 import random
 import sys
 import time
+import warnings
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import model
 import model_noise as noise
 import numpy as np
 from modelled import MOST_RANKS, WIDTHS, Query, Records, Stages, nearest
-from random_queries import queries
+from random_queries import random_query
 
 import dp_metrics
 from dp_metrics import Adaptive, Geometric, Hazard
@@ -31,6 +32,7 @@ from dp_metrics.metrics import METRICS
 
 COUNT_SHARE = CLASS_SHARE = Fraction(1, 20)
 MANY_RECORDS = 10**9
+TOLERANCE = 1e-12  # of a distance in total variation
 
 
 @dataclass
@@ -184,7 +186,8 @@ def compare_stages(
     else:
         cells = levels(known.stages, first.grid, mass)
     for cell in cells:
-        total, c1 = known.stages.clipped(first.grid[cell])
+        c1 = known.stages.c1(first.grid[cell])
+        total = known.stages.clipped(c1)
         given = law.given(first.grid[cell])
         assert law.scale(first.grid[cell]) == nearest(c1), "another scale"
         if query.private_n:
@@ -203,7 +206,7 @@ def levels(stages: Stages, grid: list[float], mass: np.ndarray) -> list[int]:
     """Return the first and the last cell of each clipping level that is at all likely."""
     seen: dict[Fraction, list[int]] = {}
     for cell in np.flatnonzero(mass > 1e-25).tolist():
-        seen.setdefault(stages.clipped(grid[cell])[1], [cell, cell])[1] = cell
+        seen.setdefault(stages.c1(grid[cell]), [cell, cell])[1] = cell
     return sorted({cell for ends in seen.values() for cell in ends})
 
 
@@ -356,7 +359,8 @@ def called(query: Query, epsilon: Fraction, source: noise.Adversary) -> tuple[An
         if query.zero_sum:
             drawn = noise.zero_sum(source, rates[0], len(rates))
         else:
-            drawn = [noise.discrete_laplace(source, rate) for rate in rates]
+            runs = [(rate, rates.count(rate)) for rate in dict.fromkeys(rates)]
+            drawn = [z for rate, size in runs for z in noise.many_laplaces(source, rate, size)]
         return query.of_counts([a + b for a, b in zip(query.counts, drawn, strict=True)]), 1e-9
     if query.classes:
         rate = epsilon * CLASS_SHARE
@@ -397,7 +401,8 @@ def geometric_call(known: Records, private_n: bool, epsilon: Fraction, source: n
 def stages_call(query: Query, epsilon: Fraction, n: int, source: noise.Adversary) -> float:
     known = query.records
     first, rest = first_stage(query, epsilon, n)
-    total, c1 = known.stages.clipped(hazard_call(first, source))
+    c1 = known.stages.c1(hazard_call(first, source))
+    total = known.stages.clipped(c1)
     if query.private_n:
         expected = noise.two_sums(total, c1, known.size, rest)
         noisy = [v + noise.discrete_laplace(source, expected.rate) for v in expected.values]
@@ -407,28 +412,49 @@ def stages_call(query: Query, epsilon: Fraction, n: int, source: noise.Adversary
     return nearest(min(number * c1 / (n * steps), Fraction(known.t_max)))
 
 
+class Row(NamedTuple):
+    """What was found of one kind of query."""
+
+    queries: int = 0
+    distance: float = 0.0
+    decisions: int = 0
+
+
 def described(query: Query) -> tuple[str, str, str]:
     """Return the kind of a query: metric, mechanism, relation."""
     mechanism = "counts" if query.records is None else type(query.mechanism).__name__.lower()
     return query.kind, mechanism, "add or remove" if query.private_n else "replace"
 
 
-def main(count: int) -> None:
-    start = time.perf_counter()
-    table: dict[tuple[str, str, str], list[float]] = defaultdict(lambda: [0, 0.0, 0])
-    for seed, query in queries(count):
-        found = compare(query, seed)
+def compared(numbers: Iterable[int]) -> dict[tuple[str, str, str], Row]:
+    """Compare the queries with these numbers; raise at the first that differs."""
+    table: dict[tuple[str, str, str], Row] = defaultdict(Row)
+    for number in numbers:
+        query = random_query(number)
+        try:
+            found = compare(query, number)
+            assert found.distance <= TOLERANCE, f"distance {found.distance:.1e}"
+        except AssertionError as error:
+            raise AssertionError(f"query {number}, {described(query)}: {error}") from error
         row = table[described(query)]
-        row[0], row[1], row[2] = row[0] + 1, max(row[1], found.distance), row[2] + found.decisions
+        table[described(query)] = Row(
+            row.queries + 1, max(row.distance, found.distance), row.decisions + found.decisions
+        )
+    return table
+
+
+def main(count: int) -> None:
+    """Print what was compared, kind by kind."""
+    start = time.perf_counter()
+    table = compared(range(count))
     print(f"{'metric':32}{'mechanism':11}{'relation':15}{'queries':>8}{'distance':>10}{'decisions':>11}")
-    for kind, (number, distance, decisions) in sorted(table.items()):
-        print(f"{kind[0]:32}{kind[1]:11}{kind[2]:15}{number:8}{distance:10.1e}{decisions:11}")
-    total = [sum(row[0] for row in table.values()), max(row[1] for row in table.values())]
-    print(
-        f"{total[0]} queries, distance at most {total[1]:.1e}, {sum(row[2] for row in table.values())} decisions"
-    )
+    for kind, row in sorted(table.items()):
+        print(f"{kind[0]:32}{kind[1]:11}{kind[2]:15}{row.queries:8}{row.distance:10.1e}{row.decisions:11}")
+    queries, distances, decisions = zip(*table.values(), strict=True)
+    print(f"{sum(queries)} queries, distance at most {max(distances):.1e}, {sum(decisions)} decisions")
     print(f"{time.perf_counter() - start:.0f} seconds")
 
 
 if __name__ == "__main__":
+    warnings.simplefilter("ignore", dp_metrics.NoisyReleaseWarning)
     main(int(sys.argv[1]) if len(sys.argv) > 1 else 1000)

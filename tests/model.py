@@ -14,7 +14,7 @@ from fractions import Fraction
 from itertools import pairwise, product
 from typing import NamedTuple
 
-MAX_FLOAT = Fraction(math.nextafter(math.inf, 0))
+UNLIMITED = Fraction(2) ** 5000  # more than any float, whatever divides it
 CELLS = 256  # z0: grid cells in one resolution, and the level at which H has its peak
 TAIL = 3
 BITS = 256  # probabilities are rounded down to this many bits, once
@@ -62,18 +62,18 @@ class Bounds(NamedTuple):
     monotonic: bool
 
 
-def rounded(x: Fraction | float, t_max: float) -> float:
+def rounded(x: Fraction, t_max: float) -> float:
     return t_max if x >= t_max else float(x)
 
 
 def rounded_bounds(
-    lower: Sequence[Fraction | float], upper: Sequence[Fraction | float], t_max: float, monotonic: bool
+    lower: Sequence[Fraction], upper: Sequence[Fraction], t_max: float, monotonic: bool
 ) -> Bounds:
     return Bounds([rounded(x, t_max) for x in lower], [rounded(x, t_max) for x in upper], t_max, monotonic)
 
 
 def mean_bounds(
-    terms: Sequence[Fraction], limits: Sequence[Fraction | float], weight: Fraction, t_max: float, c: int
+    terms: Sequence[Fraction], limits: Sequence[Fraction], weight: Fraction, t_max: float, c: int
 ) -> Bounds:
     """Return the bounds of sum(terms) / weight, where term i can become anything from 0 to limit i."""
     total = sum(terms)
@@ -84,12 +84,12 @@ def mean_bounds(
     return rounded_bounds(lower, upper, t_max, monotonic=True)
 
 
-def quotient(numerator: Fraction | float, denominator: int) -> Fraction | float:
+def quotient(numerator: Fraction, denominator: int) -> Fraction:
     """Return the mean; that of no records is 0."""
     return numerator / denominator if denominator else Fraction(0)
 
 
-def private_mean_bounds(losses: Sequence[Fraction], cap: Fraction | float, t_max: float, c: int) -> Bounds:
+def private_mean_bounds(losses: Sequence[Fraction], cap: Fraction, t_max: float, c: int) -> Bounds:
     """Return the bounds of a mean of which a records may go and b others may come, a + b = rank."""
     n, up = len(losses), sorted(losses)
     lower, upper = [], []
@@ -97,7 +97,7 @@ def private_mean_bounds(losses: Sequence[Fraction], cap: Fraction | float, t_max
         ways = [(a, rank - a) for a in range(min(rank, n) + 1)]
         least = min(quotient(sum(up[: n - a]), n - a + b) for a, b in ways)
         lower.append(Fraction(0) if rank >= n else least)
-        upper.append(max(quotient(sum(up[a:]) + (b * cap if b else 0), n - a + b) for a, b in ways))
+        upper.append(max(quotient(sum(up[a:]) + b * cap, n - a + b) for a, b in ways))
     return rounded_bounds(lower, upper, t_max, monotonic=False)
 
 
@@ -109,22 +109,22 @@ def least_squares(x: Sequence[Fraction], size: int) -> Fraction:
     return min(sum(t * t for t in w) - Fraction(sum(w) ** 2, size) for w in windows)
 
 
-def variance_bounds(x: Sequence[Fraction], width: Fraction | float, t_max: float, c: int) -> Bounds:
+def variance_bounds(x: Sequence[Fraction], width: Fraction, t_max: float, c: int) -> Bounds:
     n = len(x)
     lower = [least_squares(x, n - rank) / n for rank in range(c + 1)]
-    gain = width**2 * Fraction(n - 1, n * n) if width < math.inf else math.inf
+    gain = width**2 * Fraction(n - 1, n * n) if width < UNLIMITED else UNLIMITED
     upper = [lower[0]] + [min(lower[0] + rank * gain, width**2 / 4) for rank in range(1, c + 1)]
     return rounded_bounds(lower, upper, t_max, monotonic=False)
 
 
-def private_variance_bounds(x: Sequence[Fraction], width: Fraction | float, t_max: float, c: int) -> Bounds:
+def private_variance_bounds(x: Sequence[Fraction], width: Fraction, t_max: float, c: int) -> Bounds:
     n = len(x)
     squares = [least_squares(x, n - a) for a in range(n + 1)]
 
-    def lower(rank: int) -> Fraction | float:
+    def lower(rank: int) -> Fraction:
         return min(quotient(squares[a], n - 2 * a + rank) for a in range(min(rank, n) + 1))
 
-    def upper(rank: int) -> Fraction | float:
+    def upper(rank: int) -> Fraction:
         if rank == 0 or rank >= n:
             return width**2 / 4 if rank else lower(0)
         return min(width**2 / 4, max((squares[0] + rank * width**2) / (n + rank), squares[0] / (n - rank)))
@@ -135,7 +135,7 @@ def private_variance_bounds(x: Sequence[Fraction], width: Fraction | float, t_ma
 
 def order_bounds(x: Sequence[Fraction], k: int, t_max: float, c: int) -> Bounds:
     """Return the bounds of the k-th smallest value, at least 0."""
-    values = [Fraction(0), *sorted(x), t_max]
+    values = [Fraction(0), *sorted(x), UNLIMITED]
     lower = [values[max(k - rank, 0)] for rank in range(c + 1)]
     upper = [values[min(k + rank, len(x) + 1)] for rank in range(c + 1)]
     return rounded_bounds(lower, upper, t_max, monotonic=True)

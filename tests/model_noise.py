@@ -9,7 +9,7 @@ from fractions import Fraction
 from itertools import combinations
 from typing import NamedTuple
 
-from model import Bounds, exp_minus, rounded, rounded_bounds
+from model import UNLIMITED, Bounds, exp_minus, rounded, rounded_bounds
 
 # Two-sided geometric noise
 
@@ -92,7 +92,7 @@ def plausible(counts: Sequence[Fraction], n: int) -> list[Fraction]:
 
 
 def nearest_counts(noisy: Sequence[int], weights: Sequence[Fraction], n: int | None) -> list[Fraction]:
-    """Return plausible counts, weighted; with a private n the total is the noisy one, and of few cells none."""
+    """Return plausible counts, weighted; with a private n their total is the noisy one."""
     scaled = [w * y for w, y in zip(weights, noisy, strict=True)]
     if n is None and len(noisy) <= 4:
         return [max(y, Fraction(0)) for y in scaled]
@@ -119,7 +119,7 @@ def widths(x: Sequence[Fraction]) -> list[Fraction]:
 
 def scale_bounds(ys: Sequence[Fraction], k: int, t_max: float, c: int, monotonic: bool) -> Bounds:
     """Return the bounds of the k-th largest of ys: those further down, and those further up."""
-    places: list[Fraction | float] = [t_max, *ys, *[Fraction(0)] * (k + c)]
+    places = [UNLIMITED, *ys, *[Fraction(0)] * (k + c)]
     lower, upper = places[k : k + c + 1], [places[max(k - rank, 0)] for rank in range(c + 1)]
     return rounded_bounds(lower, upper, t_max, monotonic)
 
@@ -189,11 +189,60 @@ def discrete_laplace(source: Adversary, rate: Fraction) -> int:
             return size if positive else -size
 
 
+def many_below(source: Adversary, limit: int, threshold: Sequence[int]) -> list[int]:
+    """Return uniform integers below one limit: a word for each, then for each that was too large."""
+    values, missing = [0] * len(threshold), [*range(len(threshold))]
+    bits = (limit - 1).bit_length()
+    while missing and bits:
+        for i in missing:
+            values[i] = source.top_bits(bits, [0, threshold[i] - 1, threshold[i], limit - 1, limit])
+        missing = [i for i in missing if values[i] >= limit]
+    return values
+
+
+def many_exp(source: Adversary, us: Sequence[int], t: int) -> list[bool]:
+    """Return True with probabilities exp(-u / t): all that have not failed try again, round by round."""
+    tries, running, number = [1] * len(us), [*range(len(us))], 1
+    while running:
+        for limit, threshold in (
+            (number, [1] * len(us)),
+            (t, us),
+        ):  # a success of 1 / number, and one of u / t
+            drawn = many_below(source, limit, [threshold[i] for i in running])
+            running = [i for i, value in zip(running, drawn, strict=True) if value < threshold[i]]
+        for i in running:
+            tries[i] += 1
+        number += 1
+    return [k % 2 == 1 for k in tries]
+
+
+def many_laplaces(source: Adversary, rate: Fraction, size: int) -> list[int]:
+    """Return integers as `discrete_laplace` does: if there are many, each step is taken by all of them."""
+    if size < 24:
+        return [discrete_laplace(source, rate) for _ in range(size)]
+    drawn: list[int] = []
+    while len(drawn) < size:
+        us = many_below(source, rate.denominator, [0] * (size - len(drawn)))
+        us = [u for u, kept in zip(us, many_exp(source, us, rate.denominator), strict=True) if kept]
+        vs, running = [0] * len(us), [*range(len(us))]
+        while running:
+            goes_on = many_exp(source, [1] * len(running), 1)
+            running = [i for i, again in zip(running, goes_on, strict=True) if again]
+            for i in running:
+                vs[i] += 1
+        sizes = [(u + rate.denominator * v) // rate.numerator for u, v in zip(us, vs, strict=True)]
+        minus = many_below(source, 2, [1] * len(sizes))
+        drawn += [-k if m else k for k, m in zip(sizes, minus, strict=True) if k or not m]
+    return drawn
+
+
 def zero_sum(source: Adversary, rate: Fraction, cells: int) -> list[int]:
     """Return noise with sum 0: independent but for the last, and kept with probability exp(-rate |last|)."""
+    tries = math.isqrt(4 * cells) if cells > 8 else 1
     while True:
-        free = [discrete_laplace(source, rate) for _ in range(cells - 1)]
-        whole, rest = divmod(abs(sum(free)) * rate.numerator, rate.denominator)
-        units = all(bernoulli_exp(source, 1, 1) for _ in range(whole))
-        if units and bernoulli_exp(source, rest, rate.denominator):
-            return [*free, -sum(free)]
+        drawn = many_laplaces(source, rate, tries * (cells - 1))
+        for free in (drawn[i : i + cells - 1] for i in range(0, len(drawn), cells - 1)):
+            whole, rest = divmod(abs(sum(free)) * rate.numerator, rate.denominator)
+            units = all(bernoulli_exp(source, 1, 1) for _ in range(whole))
+            if units and bernoulli_exp(source, rest, rate.denominator):
+                return [*free, -sum(free)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -12,6 +11,7 @@ from typing import Any, NamedTuple
 import model
 import model_noise as noise
 import numpy as np
+from model import UNLIMITED
 
 MAX = sys.float_info.max
 LOSSES, WIDTHS = (2, 0.4, 300), (6, 0.2, 3000)  # of a first stage: rank times epsilon, resolution, threshold
@@ -25,7 +25,8 @@ class Stages(NamedTuple):
     t_max: float
     rule: tuple[int, float, int]
     monotonic: bool
-    clipped: Callable[[float], tuple[Fraction, Fraction]]  # the sum, and what a record adds at most: C1
+    c1: Callable[[float], Fraction]  # what a record adds at most, from what was drawn
+    clipped: Callable[[Fraction], Fraction]  # the sum, given C1
 
 
 class Records(NamedTuple):
@@ -93,6 +94,14 @@ def nearest(x: Fraction) -> float:
     return model.rounded(x, MAX)
 
 
+def of_groups(terms: Sequence[Fraction], groups: Sequence[int]) -> list[Fraction]:
+    """Return the sum of each group, rounded once: a float is what a person's records are to all the rest."""
+    by_group: dict[int, Fraction] = {}
+    for group, term in zip(groups, terms, strict=True):
+        by_group[group] = by_group.get(group, Fraction(0)) + term
+    return [Fraction(nearest(by_group[group])) for group in sorted(by_group)]
+
+
 def mean_records(
     losses: Sequence[float],
     cap: float | None,
@@ -103,53 +112,44 @@ def mean_records(
     is_count: bool = False,
 ) -> Records:
     """Return the model of a mean of losses: terms p_i with limits m_i, in all divided by W."""
-    n, top = len(losses), MAX if cap is None else cap
-    clipped = [min(max(v, 0.0), top) for v in losses]
+    n = len(losses)
+    clipped = [min(max(v, 0.0), MAX if cap is None else cap) for v in losses]
     w = [1.0] * n if weights is None else list(weights)
     total_weight = sum(fractions(w), Fraction(0))
     terms = fractions([min(a * v, MAX) for a, v in zip(w, clipped, strict=True)])
-    limits: list[Fraction | float] = [Fraction(min(a * top, MAX)) if cap is not None else math.inf for a in w]
+    limits = [UNLIMITED if cap is None else Fraction(min(a * cap, MAX)) for a in w]
     if groups is not None:
-        of_groups = [[i for i in range(n) if groups[i] == g] for g in sorted(set(groups))]
-        terms = [Fraction(nearest(sum((terms[i] for i in ids), Fraction(0)))) for ids in of_groups]
-        limits = [
-            Fraction(nearest(sum((Fraction(limits[i]) for i in ids), Fraction(0))))
-            if cap is not None
-            else math.inf
-            for ids in of_groups
-        ]
+        terms, limits = of_groups(terms, groups), of_groups(limits, groups)
+        limits = [UNLIMITED] * len(terms) if cap is None else limits
     size, plain = len(terms), weights is None and groups is None
-    largest = max(limits, default=Fraction(top)) if cap is not None else math.inf
-    t_max = MAX if cap is None else cap if plain else nearest(sum(map(Fraction, limits)) / total_weight)
+    most = UNLIMITED if cap is None else Fraction(cap)
+    largest = max(limits, default=most)
+    t_max = nearest(most if plain else sum(limits) / total_weight)
 
     def bounds(c: int) -> model.Bounds:
         if private_n:
-            return model.private_mean_bounds(terms, math.inf if cap is None else Fraction(cap), t_max, c)
+            return model.private_mean_bounds(terms, most, t_max, c)
         return model.mean_bounds(terms, limits, total_weight, t_max, c)
 
-    part = (
-        size / total_weight if size else Fraction(1)
-    )  # a term of size p adds p * part to size times the mean
+    part = size / total_weight if size else Fraction(1)  # what a term is worth, in terms of the plain mean
 
-    def clip(drawn: float) -> tuple[Fraction, Fraction]:
-        level = noise.five_bits_up(Fraction(max(drawn, 1e-270)) / part)
-        level = Fraction(largest) if level >= largest else level
-        return sum((min(t, level) for t in terms), Fraction(0)) * part, level * part
+    def c1(drawn: float) -> Fraction:
+        return min(noise.five_bits_up(Fraction(max(drawn, 1e-270)) / part), largest) * part
+
+    def clipped_sum(c1: Fraction) -> Fraction:
+        return sum((min(t * part, c1) for t in terms), Fraction(0))
 
     ys = [Fraction(nearest(t * part)) for t in sorted(terms, reverse=True)]
-    y_max = MAX if cap is None else nearest(Fraction(largest) * part)
-    most = Fraction(top)
+    y_max, sensitivity = nearest(largest * part), nearest(largest / total_weight) if n else 0.0
     return Records(
         bounds,
         t_max,
         size,
         not private_n,
         reach=None if cap is None else y_max,
-        sensitivity=None
-        if cap is None or private_n
-        else max(nearest(Fraction(largest) / total_weight), 5e-324),
+        sensitivity=max(sensitivity, 5e-324),
         steps=n if is_count and plain and not private_n else None,
-        stages=Stages(ys, y_max, LOSSES, True, clip),
+        stages=Stages(ys, y_max, LOSSES, True, c1, clipped_sum),
         sums=lambda epsilon: noise.two_sums(sum(terms, Fraction(0)), most, n, epsilon),
         of_sums=lambda noisy: noise.mean_of_two(noisy, most, t_max),
     )
@@ -161,13 +161,9 @@ def variance_records(
     n = len(values)
     low, high = fractions(limits) if limits else (Fraction(0), Fraction(0))
     x = [min(max(v, low), high) for v in fractions(values)] if limits else fractions(values)
-    width: Fraction | float = high - low if limits else math.inf
+    width = high - low if limits else UNLIMITED
     t_max, y_max = (nearest((high - low) ** 2 / 4), nearest(high - low)) if limits else (MAX, MAX)
     make = model.private_variance_bounds if private_n else model.variance_bounds
-
-    def clip(drawn: float) -> tuple[Fraction, Fraction]:
-        c1 = Fraction(max(drawn, 1e-130)) ** 2
-        return noise.clipped_squares(x, c1), c1
 
     return Records(
         lambda c: make(x, width, t_max, c),
@@ -177,7 +173,14 @@ def variance_records(
         reach=nearest((high - low) ** 2) if limits else None,
         sensitivity=nearest((high - low) ** 2 * Fraction(n - 1, n * n)) if limits and n else None,
         most_ranks=4096,
-        stages=Stages(fractions(map(nearest, noise.widths(x))), y_max, WIDTHS, private_n, clip),
+        stages=Stages(
+            fractions(map(nearest, noise.widths(x))),
+            y_max,
+            WIDTHS,
+            private_n,
+            lambda drawn: Fraction(max(drawn, 1e-130)) ** 2,
+            lambda c1: noise.clipped_squares(x, c1),
+        ),
         sums=lambda epsilon: noise.three_sums(x, low, high, epsilon),
         of_sums=lambda noisy: noise.variance_of_three(noisy, high - low),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -16,12 +16,15 @@ from modelled import MAX, Query, Records, fractions, mean_records, variance_reco
 import dp_metrics
 from dp_metrics import Adaptive, Geometric, Hazard
 
+HOSTILE = [5e-324, 1e-310, 1e-160, 1e154, 1e300, MAX]
 NUMBERS = [0.0, 1e-9, 0.1, 0.25, 1 / 3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.3, 10.0, 123.456, 1e4]
 EPSILONS = [0.1, 0.3, 0.7, 1, 1.1, 2, 2.3, 3, 5, 8.7, 17, 60]
 
 
 def some_numbers(rng: random.Random, n: int) -> list[float]:
-    """Return numbers of very different sizes, with ties."""
+    """Return numbers of very different sizes, with ties; a few times the worst of floats."""
+    if rng.random() < 0.1:
+        return [rng.choice(HOSTILE + NUMBERS) for _ in range(n)]
     drawn = (rng.lognormvariate(0, 2) if rng.random() < 0.6 else rng.choice(NUMBERS) for _ in range(n))
     return [min(v, 1e6) for v in drawn]
 
@@ -33,7 +36,7 @@ def some_mechanism(rng: random.Random, *, bounded: bool, share_like: bool = Fals
     if bounded:
         kinds += ["default", "one stage", "geometric", "adaptive"] + ["geometric"] * share_like
     kind = rng.choice(kinds)
-    if kind == "adaptive" and not bounded and rng.random() < 0.9:  # its grid has half a million points
+    if kind == "adaptive" and not bounded and rng.random() < 0.95:  # its grid has half a million points
         kind = "hazard"
     return {
         "hazard": Hazard(resolution),
@@ -48,7 +51,7 @@ def some_mechanism(rng: random.Random, *, bounded: bool, share_like: bool = Fals
 def some_weights(rng: random.Random, n: int) -> dict[str, Any]:
     options: dict[str, Any] = {}
     if rng.random() < 0.4:
-        options["sample_weight"] = [rng.choice([0.5, 1.0, 2.0, 0.1, 3.7]) for _ in range(n)]
+        options["sample_weight"] = [1.0, *(rng.choice([0.0, 0.5, 1.0, 0.1, 3.7]) for _ in range(n - 1))]
     if rng.random() < 0.4:
         options["groups"] = [rng.randrange(max(n // 2, 1)) for _ in range(n)]
     return options
@@ -56,7 +59,7 @@ def some_weights(rng: random.Random, n: int) -> dict[str, Any]:
 
 def mean_query(rng: random.Random, metric: str) -> Query:
     private_n = rng.random() < 0.3
-    n = rng.choice([1, 2, 3, 7, 15, 30]) if not private_n else rng.choice([0, 1, 2, 5, 12, 20])
+    n = rng.choice([1, 2, 3, 7, 15, 30, 300]) if not private_n else rng.choice([0, 1, 2, 5, 12, 40])
     options = {} if private_n else some_weights(rng, n)
     finish: Callable[[float], float] = float
     a, b = some_numbers(rng, n), some_numbers(rng, n)
@@ -107,7 +110,7 @@ def mean_query(rng: random.Random, metric: str) -> Query:
 
 def variance_query(rng: random.Random) -> Query:
     private_n = rng.random() < 0.4
-    n = rng.choice([1, 2, 3, 6, 12]) if not private_n else rng.choice([0, 1, 2, 5, 9])
+    n = rng.choice([1, 2, 3, 6, 12, 30]) if not private_n else rng.choice([0, 1, 2, 5, 9, 20])
     limits = rng.choice([None, (0.0, 10.0), (-0.3, 3.3)])
     x = [v - rng.choice([0.0, 1.0]) for v in some_numbers(rng, n)]
     known = variance_records(x, limits, private_n=private_n)
@@ -295,8 +298,6 @@ MAKERS: list[Callable[[random.Random], Query]] = [
 ]
 
 
-def queries(count: int, seed: int = 0) -> Iterator[tuple[int, Query]]:
-    """Yield random queries, each kind in turn, with the seed of each."""
-    for i in range(count):
-        own = 1000 * seed + i
-        yield own, MAKERS[i % len(MAKERS)](random.Random(own))
+def random_query(number: int) -> Query:
+    """Return the query with this number: each kind in turn."""
+    return MAKERS[number % len(MAKERS)](random.Random(number))
