@@ -1,7 +1,8 @@
-"""The exact law of each sampler of integers: every way that its decisions can go, with the probability of each.
+"""The exact law of each sampler of integers: every way that its decisions can go, and how likely it is.
 
-Each sampler stands on the next simpler one, whose law has a test of its own here. What remains undecided when the
-probability of a way has become tiny bounds the error; nothing is sampled.
+Each sampler stands on the next simpler one, whose law has a test of its own here. Samplers try again until a try
+is kept; the tries are alike, so the law of what is kept is that of the first try, given that it is kept. Nothing
+is sampled, and what is left out, long runs of successes, has a probability below 1e-11.
 """
 
 import math
@@ -16,7 +17,9 @@ from model import exp_minus
 
 from dp_metrics import _random
 
-RATES = [Fraction(1, 2), Fraction(2, 3), Fraction(1), Fraction(5, 2)]
+
+class Again(Exception):
+    """A second try begins."""
 
 
 class Undecided(Exception):
@@ -42,20 +45,24 @@ class Decisions:
     def below(self, limit: int) -> int:
         return self.choose([1 / limit] * limit) if limit > 1 else 0
 
-    def law(self, draw: Callable[[], object], floor: float) -> tuple[dict, float]:
-        """Return the probability of each outcome, and of the ways that are less likely than the floor."""
+    def law(self, draw: Callable[[], object]) -> dict[object, float]:
+        """Return the probability of each outcome of the first try, given that it is kept."""
         found, left, ways = defaultdict(float), 0.0, [((), 1.0)]
         while ways:
             (self.way, p), self.taken = ways.pop(), 0
             try:
                 found[draw()] += p
+            except Again:
+                continue
             except Undecided as undecided:
-                if p < floor:
+                if p < 1e-14:
                     left += p
                 else:
                     (shares,) = undecided.args
                     ways += [((*self.way, i), p * share) for i, share in enumerate(shares) if share]
-        return found, left
+        assert left < 1e-11
+        kept = sum(found.values())
+        return {outcome: p / kept for outcome, p in found.items()}
 
 
 class Threshold:
@@ -69,22 +76,28 @@ class Threshold:
         return self.decisions.choose([p, 1 - p]) == 0 if 0 < p < 1 else p >= 1
 
 
-class TopBits:
-    """Words of which the first bits are decided, and the others are ones."""
+class Thresholds(Threshold):
+    """The same for arrays of one."""
+
+    def __eq__(self, other: object) -> np.ndarray:
+        assert other == 0
+        return np.array([super().__lt__(1)])
+
+    def __lt__(self, other: np.ndarray) -> np.ndarray:
+        return np.array([super().__lt__(other[0])] if other.size else [], dtype=bool)
+
+
+class OneWord:
+    """A word of which the first bits are decided, and the others are ones."""
 
     def __init__(self, decisions: Decisions, bits: int) -> None:
         self.decisions, self.bits = decisions, bits
 
     def words(self, size: int) -> np.ndarray:
+        if self.decisions.taken:
+            raise Again
         rest = 64 - self.bits
-        tops = [self.decisions.below(2**self.bits) for _ in range(size)]
-        return np.array([top << rest | 2**rest - 1 for top in tops], dtype=np.uint64)
-
-
-def check(found: dict, left: float, expected: Callable[[object], float], outcomes: Sequence[object], most: float) -> None:
-    assert left <= most
-    for outcome in outcomes:
-        assert found[outcome] - 1e-12 <= expected(outcome) <= found[outcome] + left + 1e-12
+        return np.array([self.decisions.below(2**self.bits) << rest | 2**rest - 1], dtype=np.uint64)
 
 
 def geometric_pmf(rate: Fraction) -> Callable[[int], float]:
@@ -96,58 +109,80 @@ def geometric_pmf(rate: Fraction) -> Callable[[int], float]:
 def test_integers_below_a_limit_are_equally_likely(limit):
     decisions, bits = Decisions(), (limit - 1).bit_length()
     for draw in (
-        lambda: _random._below(TopBits(decisions, bits), limit),
-        lambda: int(_random._belows(TopBits(decisions, bits), limit, 1)[0]),
+        lambda: _random._below(OneWord(decisions, bits), limit),
+        lambda: int(_random._belows(OneWord(decisions, bits), limit, 1)[0]),
     ):
-        check(*decisions.law(draw, 1e-6), lambda value: 1 / limit, range(limit), 2e-5)
+        assert decisions.law(draw) == pytest.approx(dict.fromkeys(range(limit), 1 / limit))
 
 
 @pytest.mark.parametrize(("numerator", "denominator"), [(0, 3), (1, 3), (2, 3), (1, 1), (7, 10)])
 def test_a_trial_succeeds_with_probability_exp(monkeypatch, numerator, denominator):
-    decisions = Decisions()
+    decisions, p = Decisions(), math.exp(-numerator / denominator)
     monkeypatch.setattr(_random, "_below", lambda entropy, limit: Threshold(decisions, limit))
-    monkeypatch.setattr(_random, "_belows", lambda entropy, limit, size: np.array([decisions.below(limit)]))
-    p = math.exp(-numerator / denominator)
-    one = decisions.law(lambda: _random._bernoulli_exp(None, numerator, denominator), 1e-15)
-    check(*one, lambda success: p if success else 1 - p, [True, False], 1e-14)
+    monkeypatch.setattr(_random, "_belows", lambda entropy, limit, size: Thresholds(decisions, limit))
     numerators = np.array([numerator], dtype=np.uint64)
-    many = decisions.law(lambda: bool(_random._are_exp(None, numerators, denominator)[0]), 1e-9)
-    check(*many, lambda success: p if success else 1 - p, [True, False], 1e-5)
-
-
-@pytest.mark.parametrize("rate", RATES)
-def test_a_discrete_laplace_integer_has_its_law(monkeypatch, rate):
-    decisions = Decisions()
-    monkeypatch.setattr(_random, "_FEW", 0)
-    monkeypatch.setattr(_random, "_below", lambda entropy, limit: decisions.below(limit))
-    monkeypatch.setattr(_random, "_bernoulli_exp", lambda entropy, a, b: decisions.is_exp(a, b))
-    monkeypatch.setattr(
-        _random, "_belows", lambda entropy, limit, size: np.array([decisions.below(limit) for _ in range(size)], np.uint64)
-    )
-    monkeypatch.setattr(
-        _random, "_are_exp", lambda entropy, a, b: np.array([decisions.is_exp(int(x), b) for x in a], dtype=bool)
-    )
     for draw in (
-        lambda: _random.discrete_laplace(None, rate),
-        lambda: _random.discrete_laplaces(None, rate, 1)[0],
+        lambda: _random._bernoulli_exp(None, numerator, denominator),
+        lambda: bool(_random._are_exp(None, numerators, denominator)[0]),
     ):
-        check(*decisions.law(draw, 1e-7), geometric_pmf(rate), range(-8, 9), 1e-3)
+        law = decisions.law(draw)
+        assert law[True] == pytest.approx(p, rel=1e-12)
 
 
-@pytest.mark.parametrize("size", [2, 3])
-@pytest.mark.parametrize("rate", RATES[1:])
-def test_noise_with_the_sum_0_has_its_law(monkeypatch, rate, size):
-    decisions, pmf, reach = Decisions(), geometric_pmf(rate), 14
-    shares = [pmf(z) for z in range(-reach, reach + 1)]
+@pytest.mark.parametrize("rate", [Fraction(1, 2), Fraction(2, 3), Fraction(1), Fraction(5, 2)])
+@pytest.mark.parametrize("many", [False, True])
+def test_a_discrete_laplace_integer_has_its_law(monkeypatch, rate, many):
+    decisions, pmf, first = Decisions(), geometric_pmf(rate), {}
+
+    def is_exp(numerator, denominator):
+        kept = decisions.is_exp(numerator, denominator)
+        first.setdefault("kept", kept)
+        return kept
+
+    def below(limit):
+        first["drawn"] = first.get("drawn", 0) + 1
+        if first["drawn"] > (2 if first.get("kept") else 1):  # the remainder, and a sign if that is kept
+            raise Again
+        return decisions.below(limit)
+
+    def draw():
+        first.clear()
+        return _random.discrete_laplaces(None, rate, 1)[0]
+
+    monkeypatch.setattr(_random, "_FEW", 0 if many else 2)
+    monkeypatch.setattr(_random, "_below", lambda entropy, limit: below(limit))
+    monkeypatch.setattr(_random, "_bernoulli_exp", lambda entropy, a, b: is_exp(a, b))
+    monkeypatch.setattr(
+        _random,
+        "_belows",
+        lambda entropy, limit, size: np.array([below(limit) for _ in range(size)], np.uint64),
+    )
+    monkeypatch.setattr(
+        _random, "_are_exp", lambda entropy, a, b: np.array([is_exp(int(x), b) for x in a], dtype=bool)
+    )
+    law = decisions.law(draw)
+    for z in range(-8, 9):
+        assert law[z] == pytest.approx(pmf(z), rel=1e-7)
+
+
+@pytest.mark.parametrize("rate", [Fraction(1, 2), Fraction(5, 2)])
+def test_noise_with_the_sum_0_has_its_law(monkeypatch, rate):
+    """The free part takes all small values in turn; how often each is kept makes the law."""
+    decisions, r, reach, tried = Decisions(), math.exp(-rate), 4, []
 
     def laplaces(entropy, rate, count):
-        return [decisions.choose(shares) - reach for _ in range(count)]
+        if tried:
+            raise Again
+        tried.extend(decisions.choose([1.0] * (2 * reach + 1)) - reach for _ in range(count))
+        return list(tried)
+
+    def draw():
+        tried.clear()
+        return tuple(_random.zero_sum_laplaces(None, rate, 3))
 
     monkeypatch.setattr(_random, "discrete_laplaces", laplaces)
     monkeypatch.setattr(_random, "_bernoulli_exp", lambda entropy, a, b: decisions.is_exp(a, b))
-    found, _ = decisions.law(lambda: tuple(_random.zero_sum_laplaces(None, rate, size)), 1e-7)
-    r = math.exp(-rate)
-    near = [z for z in product(range(-2, 3), repeat=size) if sum(z) == 0]
-    for z in near:  # in proportion: whoever is not kept starts again
-        expected = r ** sum(map(abs, z))
-        assert found[z] / found[near[len(near) // 2]] == pytest.approx(expected / r ** sum(map(abs, near[len(near) // 2])), rel=1e-3)
+    law = decisions.law(draw)
+    for x, y in product(range(-reach, reach + 1), repeat=2):
+        # what is drawn as often as |x| + |y| tells, and kept as often as this, has the law of the three
+        assert law[x, y, -x - y] / law[0, 0, 0] == pytest.approx(r ** abs(x + y), rel=1e-12)
