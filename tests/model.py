@@ -92,12 +92,14 @@ def quotient(numerator: Fraction, denominator: int) -> Fraction:
 def private_mean_bounds(losses: Sequence[Fraction], cap: Fraction, t_max: float, c: int) -> Bounds:
     """Return the bounds of a mean of which a records may go and b others may come, a + b = rank."""
     n, up = len(losses), sorted(losses)
+    without_large = [sum(up[: n - a], Fraction(0)) for a in range(n + 1)]
+    without_small = [sum(up[a:], Fraction(0)) for a in range(n + 1)]
     lower, upper = [], []
     for rank in range(c + 1):
         ways = [(a, rank - a) for a in range(min(rank, n) + 1)]
-        least = min(quotient(sum(up[: n - a]), n - a + b) for a, b in ways)
+        least = min(quotient(without_large[a], n - a + b) for a, b in ways)
         lower.append(Fraction(0) if rank >= n else least)
-        upper.append(max(quotient(sum(up[a:]) + b * cap, n - a + b) for a, b in ways))
+        upper.append(max(quotient(without_small[a] + b * cap, n - a + b) for a, b in ways))
     return rounded_bounds(lower, upper, t_max, monotonic=False)
 
 
@@ -242,18 +244,20 @@ class HazardModel:
             level += hazards[e]
             self.levels.append(level)
 
-    def cdf(self, k: int) -> tuple[int, int]:
-        """Return numerator and denominator of P(release <= t_k) = H(Lambda_k), exactly."""
+    def cdf(self, k: int, forget: int = 0) -> tuple[int, int]:
+        """Return numerator and denominator of P(release <= t_k) = H(Lambda_k), exact if nothing is forgotten."""
         if k == len(self.grid) - 1:
             return 1, 1
-        z, z0, kappa = self.levels[k], CELLS * self.unit, self.kappa
+        z, z0, kappa = self.levels[k] >> forget, CELLS * self.unit >> forget, self.kappa
         if z <= z0:
             return TAIL * z ** (kappa + 1), (TAIL + kappa + 1) * z0 ** (kappa + 1)
         return (TAIL + kappa + 1) * z**TAIL - (kappa + 1) * z0**TAIL, (TAIL + kappa + 1) * z**TAIL
 
     def probabilities(self) -> list[float]:
-        """Return the probability of each grid point, from values of H with 256 bits."""
-        values = [0] + [(n << BITS) // d for n, d in map(self.cdf, range(len(self.grid)))]
+        """Return the probability of each grid point, from 256 bits of H and four times as many of Lambda."""
+        forget = max(self.unit.bit_length() - 4 * BITS, 0)
+        fractions = (self.cdf(k, forget) for k in range(len(self.grid)))
+        values = [0, *((numerator << BITS) // denominator for numerator, denominator in fractions)]
         return [(after - before) / 2**BITS for before, after in pairwise(values)]
 
     def released(self, u: Fraction) -> int:

@@ -1,8 +1,8 @@
 """The exact law of each sampler of integers: every way that its decisions can go, and how likely it is.
 
-Each sampler stands on the next simpler one, whose law has a test of its own here. Samplers try again until a try
-is kept; the tries are alike, so the law of what is kept is that of the first try, given that it is kept. Nothing
-is sampled, and what is left out, long runs of successes, has a probability below 1e-11.
+Each sampler stands on the next simpler one, whose law has a test of its own here. Samplers try again until a
+try is kept; the tries are alike, so the law of what is kept is that of the first try, given that it is kept.
+Nothing is sampled, and what is left out, long runs of successes, has a probability below 1e-11.
 """
 
 import math
