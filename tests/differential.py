@@ -426,6 +426,11 @@ def described(query: Query) -> tuple[str, str, str]:
     return query.kind, mechanism, "add or remove" if query.private_n else "replace"
 
 
+def is_small(query: Query) -> bool:
+    """Return whether a query has few records, and no grid of half a million points."""
+    return len(query.data[0]) <= 15 and not (query.records and query.records.t_max == sys.float_info.max)
+
+
 def compared(numbers: Iterable[int]) -> dict[tuple[str, str, str], Row]:
     """Compare the queries with these numbers; raise at the first that differs."""
     table: dict[tuple[str, str, str], Row] = defaultdict(Row)

@@ -245,7 +245,7 @@ class HazardModel:
             self.levels.append(level)
 
     def cdf(self, k: int, forget: int = 0) -> tuple[int, int]:
-        """Return numerator and denominator of P(release <= t_k) = H(Lambda_k), exact if nothing is forgotten."""
+        """Return numerator and denominator of H(Lambda_k), up to so many last bits of Lambda."""
         if k == len(self.grid) - 1:
             return 1, 1
         z, z0, kappa = self.levels[k] >> forget, CELLS * self.unit >> forget, self.kappa

@@ -34,7 +34,7 @@ def some_mechanism(rng: random.Random, *, bounded: bool, share_like: bool = Fals
     resolution = rng.choice([0.3, 0.5, 0.77, 1.3, 2.5]) if bounded else rng.choice([20.0, 35.5, 60.0])
     kinds = ["hazard", "scaled", "adaptive"]
     if bounded:
-        kinds += ["default", "one stage", "geometric", "adaptive"] + ["geometric"] * share_like
+        kinds += ["default", "one stage", "adaptive", *["geometric"] * (6 if share_like else 3)]
     kind = rng.choice(kinds)
     if kind == "adaptive" and not bounded and rng.random() < 0.95:  # its grid has half a million points
         kind = "hazard"
@@ -58,7 +58,7 @@ def some_weights(rng: random.Random, n: int) -> dict[str, Any]:
 
 
 def mean_query(rng: random.Random, metric: str) -> Query:
-    private_n = rng.random() < 0.3
+    private_n = rng.random() < 0.4
     n = rng.choice([1, 2, 3, 7, 15, 30, 300]) if not private_n else rng.choice([0, 1, 2, 5, 12, 40])
     options = {} if private_n else some_weights(rng, n)
     finish: Callable[[float], float] = float
@@ -81,7 +81,7 @@ def mean_query(rng: random.Random, metric: str) -> Query:
         losses = [float(-np.log(np.float64(min(max(x, tiny), 1 - tiny)))) for x in of_true]
         data, options = (true, p), options | {"max_loss": cap}
         cap = float(-np.log(np.float64(tiny))) if cap is None else cap
-    elif metric in ("private_accuracy_score", "private_zero_one_loss"):
+    elif metric in SHARES:
         true, guess = ([rng.choice("abc") for _ in range(n)] for _ in range(2))
         data, cap, losses = (true, guess), 1.0, [float(x != y) for x, y in zip(true, guess, strict=True)]
         if metric == "private_accuracy_score":
@@ -102,9 +102,9 @@ def mean_query(rng: random.Random, metric: str) -> Query:
         options.get("sample_weight"),
         options.get("groups"),
         private_n=private_n,
-        is_count=metric in ("private_accuracy_score", "private_zero_one_loss"),
+        is_count=metric in SHARES,
     )
-    mechanism = some_mechanism(rng, bounded=cap is not None, share_like=metric == "private_accuracy_score")
+    mechanism = some_mechanism(rng, bounded=cap is not None, share_like=metric in SHARES)
     return Query(metric, metric, data, rng.choice(EPSILONS), options, private_n, known, finish, mechanism)
 
 
