@@ -437,7 +437,8 @@ def compared(numbers: Iterable[int]) -> dict[tuple[str, str, str], Row]:
     for number in numbers:
         query = random_query(number)
         try:
-            found = compare(query, number)
+            with np.errstate(all="ignore"):  # as a release does
+                found = compare(query, number)
             assert found.distance <= TOLERANCE, f"distance {found.distance:.1e}"
         except AssertionError as error:
             raise AssertionError(f"query {number}, {described(query)}: {error}") from error

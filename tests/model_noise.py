@@ -105,7 +105,7 @@ def nearest_counts(noisy: Sequence[int], weights: Sequence[Fraction], n: int | N
 
 def five_bits_up(x: Fraction) -> Fraction:
     """Return the least number with four bits after its first that is at least x."""
-    power = Fraction(2) ** (math.frexp(float(x))[1] - 6)
+    power = Fraction(2) ** (x.numerator.bit_length() - x.denominator.bit_length() - 6)
     while 32 * power < x:
         power *= 2
     return math.ceil(x / power) * power

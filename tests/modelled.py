@@ -134,7 +134,8 @@ def mean_records(
     part = size / total_weight if size else Fraction(1)  # what a term is worth, in terms of the plain mean
 
     def c1(drawn: float) -> Fraction:
-        return min(noise.five_bits_up(Fraction(max(drawn, 1e-270)) / part), largest) * part
+        level = noise.five_bits_up(Fraction(max(drawn, 1e-270)) / part)
+        return min(level, largest, Fraction(2) ** 1024) * part  # no term is larger than all floats
 
     def clipped_sum(c1: Fraction) -> Fraction:
         return sum((min(t * part, c1) for t in terms), Fraction(0))
