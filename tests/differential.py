@@ -52,6 +52,7 @@ class Found:
     decisions: int = 0
 
     def add(self, distance: float) -> None:
+        assert not math.isnan(distance), "a probability that is not a number"
         self.distance = max(self.distance, distance)
 
 
@@ -102,11 +103,9 @@ def compare_hazard(
 def shift_distance(rate: Fraction, shift: int) -> float:
     """Return the total variation distance of geometric noise and the same noise shifted."""
     half = abs(shift) // 2
-    return (
-        noise.noise_cdf(rate, half if shift % 2 else half - 1) - noise.noise_cdf(rate, -half - 1)
-        if shift
-        else 0.0
-    )
+    if not shift:
+        return 0.0
+    return noise.noise_cdf(rate, half if shift % 2 else half - 1) - noise.noise_cdf(rate, -half - 1)
 
 
 def compare_geometric(law: Any, place: int, rate: Fraction, last: int, found: Found) -> None:

@@ -1,4 +1,4 @@
-"""A second implementation of the release: slow, in fractions, from the theory pages alone.
+"""A second implementation of the release: slow, in fractions, from the theory and not from the package.
 
 It is a yardstick for the package and imports nothing of it. Everything is done as the definitions say it: the
 distance of every grid point is looked up, every hazard is added, every window is summed. Floats are public

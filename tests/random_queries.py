@@ -6,6 +6,7 @@ import math
 import random
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import model
@@ -19,6 +20,16 @@ from dp_metrics import Adaptive, Geometric, Hazard
 HOSTILE = [5e-324, 1e-310, 1e-160, 1e154, 1e300, MAX]
 NUMBERS = [0.0, 1e-9, 0.1, 0.25, 1 / 3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.3, 10.0, 123.456, 1e4]
 EPSILONS = [0.1, 0.3, 0.7, 1, 1.1, 2, 2.3, 3, 5, 8.7, 17, 60]
+
+
+def shifted(value: float, low: float, high: float) -> float:
+    """Return what lies so far above a public lower bound."""
+    return min(low + value, high)
+
+
+def complement(value: float) -> float:
+    """Return the score of a loss."""
+    return 1.0 - value
 
 
 def some_numbers(rng: random.Random, n: int) -> list[float]:
@@ -72,7 +83,7 @@ def mean_query(rng: random.Random, metric: str) -> Query:
         low, high = rng.choice([(-1.0, 2.5), (0.0, 0.1), (-7.0, 1e3)])
         data, losses = ([x - 1 for x in a],), [min(max(x - 1, low), high) - low for x in a]
         cap, options = high - low, options | {"bounds": (low, high)}
-        finish = lambda value: min(low + value, high)  # noqa: E731
+        finish = partial(shifted, low=low, high=high)
     elif metric == "private_log_loss":
         p = [rng.random() if rng.random() < 0.9 else rng.choice([0.0, 1.0, 0.5]) for _ in range(n)]
         true = [rng.randrange(2) for _ in range(n)]
@@ -85,7 +96,7 @@ def mean_query(rng: random.Random, metric: str) -> Query:
         true, guess = ([rng.choice("abc") for _ in range(n)] for _ in range(2))
         data, cap, losses = (true, guess), 1.0, [float(x != y) for x, y in zip(true, guess, strict=True)]
         if metric == "private_accuracy_score":
-            finish = lambda value: 1.0 - value  # noqa: E731
+            finish = complement
     else:
         limits = rng.choice([None, (0.0, 10.0), (-0.5, 1.1)])
         if limits:
@@ -146,7 +157,7 @@ def quantile_query(rng: random.Random) -> Query:
     mechanism = Hazard(0.9) if isinstance(mechanism, Adaptive) and high else mechanism
     mechanism = Hazard(40.0) if isinstance(mechanism, Adaptive) else mechanism
     options = {"q": q, "bounds": (low, high)}
-    finish = lambda value: min(low + value, top)  # noqa: E731
+    finish = partial(shifted, low=low, high=top)
     return Query(
         "private_quantile",
         "private_quantile",
@@ -170,7 +181,7 @@ def auc_query(rng: random.Random) -> Query:
     mechanism = rng.choice([Hazard(), Hazard(scale=0.1), Hazard(0.9), Hazard(0.3, 0.05)])
     follows = mechanism.resolution is None
     sizes = tuple(map(len, sides)) if private_n else (len(sides[0]),)
-    finish = lambda value: 1.0 - value  # noqa: E731
+    finish = complement
     return Query(
         "private_roc_auc_score",
         "private_roc_auc_score",
