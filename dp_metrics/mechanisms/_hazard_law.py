@@ -192,12 +192,14 @@ class HazardLaw(GridLaw):
         """Return the logarithm of the probability of each output, to nearly the precision of floats."""
         inside = np.minimum(indices, self.grid.last - 1)
         hazard, term = self._hazard(inside), self._weights[self._run(inside)]
-        a, x = float(self.below), hazard / PEAK
+        # not hazard - term, of which nothing is left where the term is nearly all of the hazard
+        a, x, before = float(self.below), hazard / PEAK, self._hazard(inside - 1) / PEAK
         with np.errstate(all="ignore"):
-            shrinking = np.log1p(-np.minimum(term / hazard, 1.0))  # log of Lambda_(k-1) / Lambda_k
+            # the logarithm of Lambda_(k-1) / Lambda_k, from whichever of the two floats is the smaller part
+            small, large = np.log(before / x), np.log1p(-np.minimum(term / hazard, 1.0))
+            shrinking = np.where(before < x / 2, small, large)
             low = math.log(a) + self.power * np.log(x) + np.log(-np.expm1(self.power * shrinking))
-            high = math.log(1 - a) - TAIL * np.log(x) + np.log(np.expm1(-TAIL * shrinking))
-            before = x * np.exp(shrinking)
+            high = math.log(1 - a) - TAIL * np.log(before) + np.log(-np.expm1(TAIL * shrinking))
             across = np.log(1 - (1 - a) * x**-TAIL - a * before**self.power)
             none = np.where(x <= 1, np.log1p(-a * x**self.power), math.log(1 - a) - TAIL * np.log(x))
         logs = np.where(x <= 1, low, np.where(before >= 1, high, across))

@@ -117,7 +117,7 @@ class Adaptive(Rule):
     def count_ranks(
         self, epsilon: Epsilon, *, n: int | None, monotonic: bool, output_range: tuple[float, float]
     ) -> int:
-        """Return what `Hazard` asks for, which is enough for f_Delta at all likely C1."""
+        """Return what `Hazard` asks for, which it is where there is one stage."""
         return Hazard().count_ranks(epsilon, n=n, monotonic=monotonic, output_range=output_range)
 
     def count_extremes(self, epsilon: Epsilon, *, n: int | None, are_widths: bool) -> int:

@@ -217,6 +217,18 @@ def test_the_law_is_the_exact_one(name, epsilon):
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
+@pytest.mark.parametrize("epsilon", [0.5, 6.0, 60.0, 150.0])
+def test_probabilities_are_exact_where_one_cell_holds_nearly_all_of_the_hazard(name, epsilon):
+    bounds, mechanism = EXAMPLES[name], Hazard(resolution=3.0)
+    law = mechanism.output_distribution(bounds, epsilon)
+    exact = Exact(bounds, law.grid, law.q)
+    numbers = np.array(exact.interesting())
+    expected = [Fraction(*exact.cdf(k)) - Fraction(*exact.cdf(k - 1)) for k in numbers.tolist()]
+    found = np.exp(law.log_probabilities(numbers))
+    np.testing.assert_allclose(found, [float(p) for p in expected], rtol=1e-12, atol=1e-280)
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
 @pytest.mark.parametrize("epsilon", [0.5, 6.0, 300.0])
 def test_a_release_is_decided_exactly_by_the_bits_of_its_uniform(name, epsilon):
     """Feed uniforms that differ from a value of H by one unit in the 64th, 128th or 192nd bit."""
