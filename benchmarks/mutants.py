@@ -4,17 +4,20 @@ Maintained tools (mutmut, cosmic-ray) make mutants of the syntax: most of theirs
 and none of them spends after the draw, reuses a draw or puts a value into a message. So the mutants are written by hand, in
 `benchmarks/mutants/*.toml`: a text that stands exactly once in a file, what it becomes, and what that would break.
 
-Each one is put into a copy of the package, where first the tests named for it or for its file run, and if they pass, wider
+Each one is put into a copy of the project, where first the tests named for it or for its file run, and if they pass, wider
 ones. Hypothesis takes the same examples in every run; tests of the operating system's noise may differ, with probability
 below 1e-6. A mutant that hangs until the time limit counts as noticed, and is told apart.
 
-    python benchmarks/mutants.py --output results --page docs/mutant_table.inc
-    python benchmarks/mutants.py --only accounting --output results
+    python benchmarks/mutants.py --output verdicts.jsonl --page docs/mutant_table.inc
+    python benchmarks/mutants.py --only accounting
     python benchmarks/mutants.py --sample 8 --seed 0
+
+A run with an output that exists goes on: what was noticed there is not run again.
 """
 
 import argparse
 import ast
+import hashlib
 import importlib.util
 import json
 import os
@@ -25,8 +28,8 @@ import subprocess
 import sys
 import tempfile
 import tomllib
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -38,18 +41,18 @@ from tqdm import tqdm
 ROOT = Path(__file__).parents[1]
 TABLES = ROOT / "benchmarks" / "mutants"
 _NEEDED = ("dp_metrics", "tests", "benchmarks", "docs", "conftest.py", "pyproject.toml", "README.md")
-_SECONDS = {"first": 200, "wider": 600}  # time limits of the tests
+_SECONDS = {"first": 240, "wider": 600}  # time limits of the tests
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+?)(?: - .*)?$", re.MULTILINE)
 KINDS = {
-    "rank": "a rank off by one",
+    "rank": "a rank off by one, or of the other side",
     "share": "a wrong share of epsilon, or a wrong sensitivity",
     "rounding": "rounded the wrong way, or not exactly",
-    "block": "a block, a cell or a merge forgotten",
+    "block": "a block, a cell, a merge or a check forgotten",
     "spend": "spent after the draw, not at all, or twice",
     "state": "state kept from call to call",
-    "draw": "a draw reused, or of the wrong law",
-    "inferred": "a public setting inferred from the data",
-    "message": "a value or a data-dependent event in a message",
+    "draw": "a draw reused, or of another law",
+    "inferred": "a public setting inferred from the data, or a private number taken for a public one",
+    "message": "a value, or an event that depends on the data, where people can see it",
     "clipping": "a limit of a record, or of a result, forgotten",
     "limits": "limits that are missed too often",
 }
@@ -66,8 +69,13 @@ class Mutant:
     becomes: str
     first: tuple[str, ...]
     wider: tuple[str, ...]
-    slow: bool = False  # whether slow ones are among the first tests
+    slow: bool = False  # whether slow tests run too
     equivalent: str = ""
+
+    @property
+    def key(self) -> str:
+        """Name of the change, in the output."""
+        return hashlib.sha256("\0".join((self.file, self.was, self.becomes)).encode()).hexdigest()[:16]
 
     @property
     def folder(self) -> str:
@@ -86,18 +94,12 @@ class Mutant:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of a mutant: `fate` is killed, timed out or survived."""
+    """What became of a mutant: `fate` is "killed", "timed out" or "survived"."""
 
-    file: str
-    kind: str
-    fear: str
+    key: str
     fate: str
     by: str = ""
     stage: str = ""
-    equivalent: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.fate:9} {self.file}: {self.fear} [{self.by or self.equivalent}]"
 
 
 def read_table(path: Path) -> Iterator[Mutant]:
@@ -105,7 +107,7 @@ def read_table(path: Path) -> Iterator[Mutant]:
     table = tomllib.loads(path.read_text(encoding="utf-8"))
     first, wider = table["first"], tuple(table["wider"])
     for row in table["mutant"]:
-        tests = row.pop("tests", first.get(Path(row["file"]).name, first.get("*")))
+        tests = row.pop("tests", None) or first.get(Path(row["file"]).name) or first["*"]
         yield Mutant(**row, first=tuple(tests), wider=wider)
 
 
@@ -132,42 +134,42 @@ def _write(path: Path, text: str) -> None:
     Path(importlib.util.cache_from_source(path)).unlink(missing_ok=True)
 
 
-def run_tests(copy: Path, tests: Iterable[str], *, stage: str, slow: bool = False) -> tuple[str, str]:
+def run_tests(copy: Path, tests: Iterable[str], *, stage: str, slow: bool) -> tuple[str, str]:
     """Run tests in a copy; return "survived", "killed" or "timed out", and the test that failed."""
-    options = ["-x", "-q", "-n0", "-p", "no:cacheprovider", "--tb=no"]
-    command = [sys.executable, "-m", "pytest", *options, *(["-m", ""] if slow else []), *tests]
-    environment = {**os.environ, "PYTHONPATH": str(copy), "DP_METRICS_FAST": "1"}
+    options = ["-x", "-q", "-n0", "-p", "no:cacheprovider", "--tb=no", *(["-m", ""] if slow else [])]
+    environment = {**os.environ, "PYTHONPATH": str(copy)}
     try:
         done = subprocess.run(
-            command, cwd=copy, env=environment, capture_output=True, text=True, timeout=_SECONDS[stage]
+            [sys.executable, "-m", "pytest", *options, *tests],
+            cwd=copy,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=_SECONDS[stage],
         )
     except subprocess.TimeoutExpired:
         return "timed out", ""
     if done.returncode == 0:
         return "survived", ""
     failed = _FAILED.findall(done.stdout)
-    if done.returncode not in (1, 2) or not failed:
-        raise RuntimeError(f"pytest did not run:\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}")
+    if not failed or "::" not in failed[0]:
+        raise RuntimeError(f"The tests did not run:\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}")
     return "killed", failed[0]
 
 
 def judged(copy: Path, mutant: Mutant) -> Verdict:
     """Run the tests of a mutant: the first ones, and the wider ones if they pass."""
     with mutated(copy, mutant):
-        stage = "first"
-        fate, by = run_tests(copy, mutant.first, stage=stage, slow=mutant.slow)
-        if fate == "survived":
-            stage = "wider"
-            fate, by = run_tests(copy, mutant.wider, stage=stage)
-    public = {name: getattr(mutant, name) for name in ("file", "kind", "fear", "equivalent")}
-    verdict = Verdict(**public, fate=fate, by=by, stage="" if fate == "survived" else stage)
-    tqdm.write(str(verdict))
-    return verdict
+        for stage, tests in {"first": mutant.first, "wider": mutant.wider}.items():
+            fate, by = run_tests(copy, tests, stage=stage, slow=mutant.slow)
+            if fate != "survived":
+                return Verdict(mutant.key, fate, by, stage)
+    return Verdict(mutant.key, "survived")
 
 
-def judge(mutants: Sequence[Mutant], jobs: int) -> list[Verdict]:
-    """Run all mutants, in as many copies of the project as there are jobs."""
-    for mutant in mutants:
+def judge(mutants: Sequence[Mutant], jobs: int, keep: Callable[[Verdict], object]) -> None:
+    """Run mutants, in as many copies of the project as there are jobs."""
+    for mutant in mutants:  # all of them fit, before the first one runs
         mutant.applied((ROOT / mutant.file).read_text(encoding="utf-8"))
     with tempfile.TemporaryDirectory() as folder:
         copies: Queue[Path] = Queue()
@@ -183,7 +185,12 @@ def judge(mutants: Sequence[Mutant], jobs: int) -> list[Verdict]:
 
         refuse_if_red(copies.queue[0], mutants)
         with ThreadPoolExecutor(jobs) as pool:
-            return list(tqdm(pool.map(one, mutants), total=len(mutants), desc="mutants"))
+            bar = tqdm(pool.map(one, mutants), total=len(mutants), desc="mutants")
+            for mutant, verdict in zip(mutants, bar, strict=True):
+                tqdm.write(
+                    f"{verdict.fate:9} {mutant.file}: {mutant.fear} [{verdict.by or mutant.equivalent}]"
+                )
+                keep(verdict)
 
 
 def _copied(to: Path) -> Path:
@@ -200,90 +207,98 @@ def refuse_if_red(copy: Path, mutants: Sequence[Mutant]) -> None:
     """Raise unless the first tests of all mutants pass without a mutant."""
     tests = dict.fromkeys((test, mutant.slow) for mutant in mutants for test in mutant.first)
     for test, slow in tqdm(tests, desc="without mutants"):
-        fate, by = run_tests(copy, [test], stage="first", slow=slow)
+        fate, by = run_tests(copy, [test], stage="wider", slow=slow)
         if fate != "survived":
             raise RuntimeError(f"Without a mutant {by or test} {fate}.")
 
 
-def score(verdicts: Sequence[Verdict]) -> str:
+def score(mutants: Sequence[Mutant], verdicts: Mapping[str, Verdict]) -> str:
     """Return how many mutants are noticed, of all and of those that are no equivalents."""
-    found = sum(verdict.fate != "survived" for verdict in verdicts)
-    real = sum(not verdict.equivalent for verdict in verdicts)
-    late = sum(verdict.fate == "timed out" for verdict in verdicts)
+    fates = [verdicts[mutant.key].fate for mutant in mutants]
+    found, real = len(fates) - fates.count("survived"), sum(not mutant.equivalent for mutant in mutants)
     return (
-        f"{found} of {len(verdicts)} noticed ({found / len(verdicts):.1%}), {late} of them by the time limit; "
-        f"{len(verdicts) - real} are equivalent: {found / max(real, 1):.1%} of the other {real}"
+        f"{found} of {len(fates)} mutants are noticed ({found / len(fates):.1%}), {fates.count('timed out')} of "
+        f"them by the time limit; {len(fates) - real} are equivalent, and of the other {real} "
+        f"{found / max(real, 1):.1%} are noticed."
     )
 
 
-def page(verdicts: Sequence[Verdict]) -> str:
+def page(mutants: Sequence[Mutant], verdicts: Mapping[str, Verdict]) -> str:
     """Return tables for the documentation: by kind, by folder, and who survived."""
-    lines = [score(verdicts) + ".", ""]
-    names = {kind: f"{kind}: {text}" for kind, text in KINDS.items()}
-    lines += _counted("Kind", [(names[verdict.kind], verdict) for verdict in verdicts])
-    lines += _counted("Folder", [(Path(verdict.file).parts[1], verdict) for verdict in verdicts])
-    for verdict in verdicts:
-        if verdict.fate == "survived":
-            why = f"Equivalent: {verdict.equivalent}" if verdict.equivalent else "**Not noticed.**"
-            lines.append(f"- ``{verdict.file}``: {verdict.fear}. {why}")
+    lines = [score(mutants, verdicts), ""]
+    lines += _counted("Kind", lambda mutant: f"{mutant.kind}: {KINDS[mutant.kind]}", mutants, verdicts)
+    lines += _counted("Folder or file", lambda mutant: f"``{mutant.folder}``", mutants, verdicts)
+    for mutant in mutants:
+        if verdicts[mutant.key].fate == "survived":
+            why = f"Equivalent: {mutant.equivalent}" if mutant.equivalent else "**Not noticed.**"
+            lines.append(f"- ``{mutant.file}``: {mutant.fear}. {why}")
     return "\n".join(lines) + "\n"
 
 
-def _counted(title: str, named: Iterable[tuple[str, Verdict]]) -> list[str]:
-    groups: dict[str, list[Verdict]] = defaultdict(list)
-    for name, verdict in named:
-        groups[name].append(verdict)
+def _counted(
+    title: str,
+    name: Callable[[Mutant], str],
+    mutants: Sequence[Mutant],
+    verdicts: Mapping[str, Verdict],
+) -> list[str]:
+    groups: dict[str, list[Mutant]] = defaultdict(list)
+    for mutant in mutants:
+        groups[name(mutant)].append(mutant)
     columns = ("mutants", "noticed", "by the first tests", "equivalent")
-    lines = [".. list-table::", "   :header-rows: 1", "", f"   * - {title}", *(f"     - {c}" for c in columns)]
-    for name, group in sorted(groups.items()):
-        fates = Counter(verdict.fate for verdict in group)
-        first = sum(verdict.stage == "first" for verdict in group)
-        equivalent = sum(bool(verdict.equivalent) for verdict in group)
-        cells = (len(group), len(group) - fates["survived"], first, equivalent)
-        lines += [f"   * - {name}", *(f"     - {cell}" for cell in cells)]
+    lines = [
+        ".. list-table::",
+        "   :header-rows: 1",
+        "",
+        f"   * - {title}",
+        *(f"     - {c}" for c in columns),
+    ]
+    for title, group in sorted(groups.items()):
+        of_group = [verdicts[mutant.key] for mutant in group]
+        cells = (
+            len(group),
+            sum(verdict.fate != "survived" for verdict in of_group),
+            sum(verdict.stage == "first" for verdict in of_group),
+            sum(bool(mutant.equivalent) for mutant in group),
+        )
+        lines += [f"   * - {title}", *(f"     - {cell}" for cell in cells)]
     return [*lines, ""]
 
 
-def write(verdicts: Sequence[Verdict], folder: Path) -> None:
-    """Write the verdicts, a file for each folder of the package."""
-    folder.mkdir(parents=True, exist_ok=True)
-    by_folder: dict[str, list[Verdict]] = defaultdict(list)
-    for verdict in verdicts:
-        by_folder[Path(verdict.file).parts[1].removesuffix(".py")].append(verdict)
-    for name, group in by_folder.items():
-        rows = [asdict(verdict) for verdict in group]
-        (folder / f"{name}.json").write_text(json.dumps(rows, indent=1), encoding="utf-8")
-
-
-def read(folder: Path) -> list[Verdict]:
-    """Return the verdicts on all mutants, or raise if some are missing or of other mutants."""
-    rows = [row for path in sorted(folder.glob("*.json")) for row in json.loads(path.read_text("utf-8"))]
-    verdicts = [Verdict(**row) for row in rows]
-    if {(v.file, v.fear) for v in verdicts} != {(m.file, m.fear) for m in all_mutants()}:
-        raise ValueError("These are not the verdicts on all mutants: run those that are missing.")
-    return verdicts
+def read_verdicts(path: Path | None) -> dict[str, Verdict]:
+    """Return the last verdict on each change in a file, by its key."""
+    if path is None or not path.exists():
+        return {}
+    verdicts = [Verdict(**json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines()]
+    return {verdict.key: verdict for verdict in verdicts}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--only", metavar="FOLDER", help="mutants of this folder or file of the package")
-    parser.add_argument("--sample", type=int, metavar="K", help="so many mutants, chosen at random")
+    parser.add_argument("--sample", type=int, metavar="K", help="so many mutants that are no equivalents")
     parser.add_argument("--seed", type=int, default=0, help="of the sample")
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--output", type=Path, metavar="DIR", help="for the verdicts, as JSON by folder")
-    parser.add_argument("--page", type=Path, metavar="FILE", help="tables of all verdicts in the output")
+    parser.add_argument("--output", type=Path, metavar="FILE", help="for the verdicts, one line of JSON each")
+    parser.add_argument("--page", type=Path, metavar="FILE", help="tables for the documentation")
     options = parser.parse_args()
     mutants = [m for m in all_mutants() if options.only in (None, m.folder, m.file)]
     if options.sample is not None:
         real = [mutant for mutant in mutants if not mutant.equivalent]
         mutants = random.Random(options.seed).sample(real, options.sample)
-    verdicts = judge(mutants, options.jobs)
-    print(score(verdicts))
-    if options.output:
-        write(verdicts, options.output)
+    verdicts = read_verdicts(options.output)
+
+    def keep(verdict: Verdict) -> None:
+        verdicts[verdict.key] = verdict
+        if options.output:
+            with options.output.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(asdict(verdict)) + "\n")
+
+    known = {key for key, verdict in verdicts.items() if verdict.fate != "survived"}
+    judge([mutant for mutant in mutants if mutant.key not in known], options.jobs, keep)
+    print(score(mutants, verdicts))
     if options.page:
-        options.page.write_text(page(read(options.output)), encoding="utf-8")
-    if any(verdict.fate == "survived" and not verdict.equivalent for verdict in verdicts):
+        options.page.write_text(page(mutants, verdicts), encoding="utf-8")
+    if any(verdicts[m.key].fate == "survived" and not m.equivalent for m in mutants):
         sys.exit("Some mutants survived.")
 
 
