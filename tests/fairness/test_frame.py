@@ -15,6 +15,8 @@ import dp_metrics as dp
 from dp_metrics import PrivateMetricFrame, auditing
 from dp_metrics._random import SeededEntropy
 from dp_metrics.fairness.frame import WITHIN_GROUPS
+from dp_metrics.fairness.groups import Groups
+from dp_metrics.fairness.plan import asked_metrics, plan_frame
 from dp_metrics.metrics import FUNCTIONS, METRICS
 
 RNG = np.random.default_rng(0)
@@ -304,6 +306,24 @@ def test_the_exact_loss_of_a_frame_is_at_most_epsilon_and_attained(name, setting
     assert max(losses) <= 3.0 * (1 + 1e-12)
     # counts attain it; a few pairs of four records do not show it of a ranking
     assert max(losses) >= (0.15 if name in RANKINGS else 0.99) * 3.0
+
+
+@EVERY
+def test_what_one_record_can_change_costs_epsilon_altogether(settings):
+    setting = {"membership": "private", "neighboring": "replace_one", **settings}
+    (block,) = plan_frame(
+        asked_metrics(dp.private_mae),
+        (Y, PRED),
+        Groups.of(RACE, LABELS, private_n=False),
+        epsilon=Fraction(1),
+        overall_share=Fraction(1, 5),
+        entropy=NoEntropy(),
+        **setting,
+    )
+    overall, *each = (part.release.epsilon for part in block.parts)
+    assert overall == Fraction(1, 5)
+    # whoever is replaced may leave one group and enter another
+    assert set(each) == {Fraction(4, 5) if settings else Fraction(2, 5)}
 
 
 def test_group_releases_at_the_whole_epsilon_are_rejected():
