@@ -254,3 +254,14 @@ def test_three_shares_are_at_most_the_whole():
         assert 3 * Fraction(repr(math.nextafter(share, math.inf))) > whole
     assert any(float(whole / 3) != share_of_one_trial(whole) for whole in wholes)  # not for free
     assert share_of_one_trial(Fraction("5e-324")) == 0.0
+
+
+def test_the_number_of_trials_is_the_whole_geometric_number():
+    """No cap: with a success probability of 1/2 one of 512 runs has 10 trials or more."""
+    entropy, lengths = SeededEntropy(0), []
+    for _ in range(5000):
+        trials = itertools.count()
+        best_of_geometric(lambda trials=trials: (float(next(trials)), None), Fraction(1, 2), entropy)
+        lengths.append(next(trials))
+    assert max(lengths) >= 10
+    assert np.mean(lengths) == pytest.approx(2, abs=0.1)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import dp_metrics as dp
 from dp_metrics.mechanisms import MECHANISMS
+from dp_metrics.metrics import METRICS
 
 TINY = math.ulp(0.0)
 NUMBERS = [0, 1, 2, 7, -1, 10.5, 4.0, 0.3, 1e-320, TINY, 1e308, MAX, 10**30, math.nan, math.inf]
@@ -173,3 +174,12 @@ def test_a_mechanism_gets_the_count_that_it_asks_for_and_fails_before_the_spend_
         with pytest.raises(TypeError):
             dp.private_mae(*targets(3), mechanism=mechanism, accountant=accountant, **options)
         assert accountant.history == ()
+
+
+@pytest.mark.parametrize("options", [{"multioutput": "raw_values"}, {}])
+@pytest.mark.parametrize("name", ["private_rmse", "private_r2_score"])
+def test_the_numbers_of_one_call_share_epsilon(name, options):
+    several = np.arange(12.0).reshape(4, 3)
+    epsilons = METRICS[name].planned((several, several), options, private_n=False).epsilons(Fraction(1))
+    assert len(epsilons) % 3 == 0
+    assert sum(epsilons) == 1
