@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from helpers import Words, loss_bounds
+from sklearn.linear_model import Ridge
 
 from dp_metrics._random import SeededEntropy, geometric
 from dp_metrics.mechanisms import Hazard
@@ -265,3 +266,9 @@ def test_the_number_of_trials_is_the_whole_geometric_number():
         lengths.append(next(trials))
     assert max(lengths) >= 10
     assert np.mean(lengths) == pytest.approx(2, abs=0.1)
+
+
+def test_candidates_are_drawn_with_replacement():
+    """A right draw has no setting twice with probability 1e-20."""
+    candidates = _trials.Candidates(Ridge(), {"alpha": list(range(1, 101))}, ("predict",))
+    assert len({candidates.draw()["alpha"] for _ in range(80)}) < 80

@@ -1,6 +1,7 @@
 """Once epsilon is recorded nothing raises, whatever the settings were."""
 
 import math
+import warnings
 from decimal import Decimal
 from fractions import Fraction
 
@@ -183,3 +184,14 @@ def test_the_numbers_of_one_call_share_epsilon(name, options):
     epsilons = METRICS[name].planned((several, several), options, private_n=False).epsilons(Fraction(1))
     assert len(epsilons) % 3 == 0
     assert sum(epsilons) == 1
+
+
+def test_a_warning_of_noise_comes_before_the_spend_and_tells_nothing_of_a_private_number():
+    budget, few = dp.PrivacyAccountant(1), [1.0, 2.0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", dp.NoisyReleaseWarning)
+        with pytest.raises(dp.NoisyReleaseWarning):
+            dp.private_mse(few, few, epsilon=0.5, accountant=budget)
+        assert budget.spent == 0
+        made = dp.private_mse(few, few, epsilon=0.5, neighboring="add_or_remove_one", return_result=True)
+    assert (made.noise.released.public_n, made.noise.released.total_weight) == (None, None)
