@@ -15,6 +15,8 @@ import dp_metrics as dp
 from dp_metrics import PrivateMetricFrame, auditing
 from dp_metrics._random import SeededEntropy
 from dp_metrics.fairness.frame import WITHIN_GROUPS
+from dp_metrics.fairness.groups import Groups
+from dp_metrics.fairness.plan import asked_metrics, plan_frame
 from dp_metrics.metrics import FUNCTIONS, METRICS
 
 RNG = np.random.default_rng(0)
@@ -174,6 +176,7 @@ def test_the_spend_comes_before_the_draw_under_a_relation_of_its_own():
         ({"metrics": functools.partial(dp.private_mae, epsilon=1.0)}, ValueError, "epsilon is no option"),
         ({"metrics": functools.partial(dp.private_mae, color=1.0)}, TypeError, "unexpected keyword"),
         ({"metrics": functools.partial(dp.private_f1_score, pos_label=7)}, ValueError, "pos_label"),
+        ({"metrics": dp.private_median_absolute_error}, ValueError, "its rank among them would tell"),
     ],
 )
 def test_bad_arguments_are_refused_before_anything_is_spent(changed, error, match):
@@ -305,6 +308,24 @@ def test_the_exact_loss_of_a_frame_is_at_most_epsilon_and_attained(name, setting
     assert max(losses) >= (0.15 if name in RANKINGS else 0.99) * 3.0
 
 
+@EVERY
+def test_what_one_record_can_change_costs_epsilon_altogether(settings):
+    setting = {"membership": "private", "neighboring": "replace_one", **settings}
+    (block,) = plan_frame(
+        asked_metrics(dp.private_mae),
+        (Y, PRED),
+        Groups.of(RACE, LABELS, private_n=False),
+        epsilon=Fraction(1),
+        overall_share=Fraction(1, 5),
+        entropy=NoEntropy(),
+        **setting,
+    )
+    overall, *each = (part.release.epsilon for part in block.parts)
+    assert overall == Fraction(1, 5)
+    # whoever is replaced may leave one group and enter another
+    assert set(each) == {Fraction(4, 5) if settings else Fraction(2, 5)}
+
+
 def test_group_releases_at_the_whole_epsilon_are_rejected():
     """The defect: a release for each group at epsilon under add_or_remove_one, not at a half of it."""
     a, b = filtered(BEFORE), filtered(AFTER)
@@ -315,6 +336,15 @@ def test_group_releases_at_the_whole_epsilon_are_rejected():
     options["epsilon"] = Fraction(1, 2)
     loss = sum(auditing.metric_loss(dp.private_accuracy_score, *pair, **options) for pair in ((a, b), rest))
     assert loss == 1.0
+
+
+@pytest.mark.parametrize("membership", ["private", "public"])
+def test_a_caller_who_makes_numpy_raise_hears_of_no_overflow(membership):
+    y, by = np.full(400, 1.7e308), [0, 1] * 200
+    options = {"group_labels": [0, 1], "epsilon": 1e6, "membership": membership}
+    with np.errstate(all="raise"):
+        for seed in range(10):
+            frame(dp.private_mse, y, -y, by=by, random_state=SeededEntropy(seed), **options)
 
 
 def test_a_refusal_does_not_tell_the_private_number_of_rows():

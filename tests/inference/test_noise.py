@@ -18,7 +18,7 @@ from dp_metrics.mechanisms._base import Limits
 from dp_metrics.mechanisms.geometric import largest_noise
 from dp_metrics.metrics import FUNCTIONS, METRICS, metric_named
 from dp_metrics.metrics._multioutput import _score_limits, _Scores, r2_from_parts
-from dp_metrics.release.noise import CountsNoise, SumsNoise
+from dp_metrics.release.noise import CountsNoise, SumsNoise, largest_zero_sum_noise
 from dp_metrics.release.released import Monotone, Released
 
 WITHOUT = {
@@ -447,3 +447,12 @@ def test_limits_follow_a_monotone_result(rises, expected):
     factor = 2 if rises else -2
     result = Monotone(lambda released: released.values[0] * factor, rises=rises)
     assert result.limits([Known()], Released([2.0], 10, None, Fraction(1), "replace_one"), 0.05) == expected
+
+
+def test_limits_of_a_table_are_as_far_as_its_own_noise_reaches():
+    counts, rate = (500, 300, 200, 100), Fraction(1, 20)
+    for zero_sum in (False, True):
+        lower, upper, _ = CountsNoise(counts, ((4, rate),), zero_sum).limits(0.08)
+        each = largest_zero_sum_noise(rate, 4, 0.01) if zero_sum else largest_noise(rate, 0.01)
+        np.testing.assert_array_equal(upper - counts, each)
+        np.testing.assert_array_equal(counts - lower, np.minimum(each, counts))

@@ -1,11 +1,14 @@
 """All that is no record, on each way by which records enter; test_common tries a little on every metric."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
 from catalogue import BAD_RECORDS, CASES, LEGAL_LABELS, assert_bad_record_refused, valid, with_sentinel
-from helpers import BAD_OPTIONS, NoEntropy, assert_refused
+from helpers import BAD_OPTIONS, NoEntropy, assert_refused, messages
+
+import dp_metrics as dp
 
 # one metric for each reader of records, and which of its arguments
 ROUTES = [
@@ -30,6 +33,27 @@ BAD_ON_ROUTES = [
 @pytest.mark.parametrize(("name", "position", "kind"), BAD_ON_ROUTES)
 def test_bad_records_are_refused_without_a_word_of_the_data(name, position, kind):
     assert_bad_record_refused(CASES[name], position, kind)
+
+
+SPOILT = {
+    "NaN": (dp.private_mse, [0.0] * 6, math.nan),
+    "infinity": (dp.private_mse, [0.0] * 6, math.inf),
+    "an unknown number": (dp.private_f1_score, [0, 1] * 3, 7),
+    "an unknown word": (partial(dp.private_f1_score, labels=["a", "b"], pos_label="b"), ["a", "b"] * 3, "c"),
+    "half a label": (dp.private_accuracy_score, [0.0, 1.0] * 3, 0.5),
+    "no probability": (lambda p, y, **settings: dp.private_log_loss(y, p, **settings), [0.0, 1.0] * 3, 2.0),
+    "a negative loss": (lambda x, _, **settings: dp.private_mean_loss(x, **settings), [1.0] * 6, -1.0),
+}
+
+
+@pytest.mark.parametrize(("function", "good", "bad"), SPOILT.values(), ids=SPOILT)
+def test_a_refusal_does_not_tell_how_many_records_are_bad(function, good, bad):
+    said = set()
+    for count in (1, 3):
+        with pytest.raises(ValueError, match=r"\w") as caught:
+            function([bad] * count + good[count:], good, epsilon=1.0, random_state=NoEntropy())
+        said.add(str(caught.value))
+    assert len(said) == 1
 
 
 @pytest.mark.parametrize("kind", [kind for kind in BAD_RECORDS if kind != "None"])
@@ -105,3 +129,22 @@ def test_labels_outside_a_public_set_of_strings_are_refused(label):
 
 def test_negative_losses_are_refused():
     assert_refused(CASES["mean loss"], ([1.0, -987654.25],), ValueError, "^Negative values in data")
+
+
+def test_a_container_that_turns_out_to_be_complex_is_refused_without_a_word_of_it():
+    class Tensor:
+        dtype = "a type that NumPy does not know"
+        shape = (2,)
+
+        def __len__(self):
+            return 2
+
+        def __array__(self, dtype=None, copy=None):
+            return np.array([98765.25 + 1j, 2.0]).astype(dtype)
+
+        def __repr__(self):
+            return "98765.25"
+
+    with pytest.raises(ValueError, match="Complex data not supported") as caught:
+        dp.private_mse(Tensor(), [1.0, 2.0], epsilon=1.0, random_state=NoEntropy())
+    assert not any("98765" in message for message in messages(caught.value))

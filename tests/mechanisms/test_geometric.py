@@ -12,6 +12,8 @@ from dp_metrics._random import SeededEntropy, discrete_laplace
 from dp_metrics.analysis.studies import loss_output_bounds
 from dp_metrics.inputs import losses
 from dp_metrics.mechanisms import get_mechanism
+from dp_metrics.mechanisms.geometric import SumsLaw
+from dp_metrics.sensitivity.noisy_sums import ratio_sums
 
 UNIT = math.ulp(0.0)
 
@@ -170,3 +172,10 @@ def test_what_an_output_law_says_of_a_mean_loss():
     # two-sided noise of scale 2 / (100 epsilon)
     assert law.mean_absolute_error(1.0) == pytest.approx(0.02, rel=0.01)
     assert law.median() == pytest.approx(1.0, rel=1e-5)
+
+
+def test_each_noisy_sum_has_noise_of_its_own():
+    law = SumsLaw(ratio_sums(5, 10, 3, 1.0, 1.0), Fraction(1))
+    drawn = [law.release(SeededEntropy(seed))[1] for seed in range(20)]
+    assert len({a - b for a, b in drawn}) > 10
+    assert len({a + b for a, b in drawn}) > 10

@@ -72,6 +72,7 @@ def test_a_sensitivity_that_underflows_is_not_taken_for_none():
     a, b = (loss_bounds([cap, *[0.0] * 9], cap=5e-324) for cap in (0.0, 5e-324))
     assert a.sensitivity > 0
     assert b.sensitivity > 0
+    assert Laplace().output_distribution(b, 10.0).scale > 0
     bounds = var_bounds([0.0, 5e-162, *[0.0] * 9], bounds=(0.0, 5e-162))
     assert bounds.sensitivity > 0
     assert var_bounds([0.3], bounds=(0.0, 2.0)).sensitivity == 0  # but one record never has a variance

@@ -34,6 +34,12 @@ def ask(request):
     return without_noise
 
 
+def test_the_records_of_all_blocks_count(ask):
+    y, p = (np.repeat(column, 200) for column in made([0, 1]))
+    expected = sk.confusion_matrix(y, p)
+    np.testing.assert_allclose(ask("confusion_matrix", y, p, [0, 1]), expected, atol=1e-6)
+
+
 @pytest.mark.parametrize("labels", LABEL_SETS, ids=len)
 @pytest.mark.parametrize("n", [6, 200])
 def test_confusion_matrices(ask, labels, n):

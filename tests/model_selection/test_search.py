@@ -50,6 +50,7 @@ from dp_metrics import (
     private_mean_poisson_deviance,
     private_mse,
 )
+from dp_metrics._random import OSEntropy
 from dp_metrics.metrics import metric_of
 from dp_metrics.model_selection import _trials
 from dp_metrics.model_selection._metric_facts import READY_MADE, valid_response
@@ -138,6 +139,13 @@ def test_it_finds_the_best_candidate():
     np.testing.assert_array_equal(search.predict(X), best.predict(X))
     assert (search.n_features_in_, search.best_estimator_.alpha) == (3, 1e-3)
     assert is_regressor(search)
+
+
+def test_the_number_of_trials_comes_from_the_operating_system(monkeypatch):
+    given = []
+    monkeypatch.setattr(_trials, "geometric", lambda entropy, success: given.append(type(entropy)) or 1)
+    make_search(expected_iter=2).fit(**split())
+    assert given == [OSEntropy]
 
 
 def test_it_searches_a_classifier_in_a_pipeline():

@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from helpers import Words, loss_bounds
+from sklearn.linear_model import Ridge
 
 from dp_metrics._random import SeededEntropy, geometric
 from dp_metrics.mechanisms import Hazard
@@ -254,3 +255,20 @@ def test_three_shares_are_at_most_the_whole():
         assert 3 * Fraction(repr(math.nextafter(share, math.inf))) > whole
     assert any(float(whole / 3) != share_of_one_trial(whole) for whole in wholes)  # not for free
     assert share_of_one_trial(Fraction("5e-324")) == 0.0
+
+
+def test_the_number_of_trials_is_the_whole_geometric_number():
+    """No cap: with a success probability of 1/2 one of 512 runs has 10 trials or more."""
+    entropy, lengths = SeededEntropy(0), []
+    for _ in range(5000):
+        trials = itertools.count()
+        best_of_geometric(lambda trials=trials: (float(next(trials)), None), Fraction(1, 2), entropy)
+        lengths.append(next(trials))
+    assert max(lengths) >= 10
+    assert np.mean(lengths) == pytest.approx(2, abs=0.1)
+
+
+def test_candidates_are_drawn_with_replacement():
+    """A right draw has no setting twice with probability 1e-20."""
+    candidates = _trials.Candidates(Ridge(), {"alpha": list(range(1, 101))}, ("predict",))
+    assert len({candidates.draw()["alpha"] for _ in range(80)}) < 80

@@ -29,6 +29,7 @@ from dp_metrics.metrics import METRICS
 from dp_metrics.release import release as _release
 from dp_metrics.release.queries import Variance
 from dp_metrics.sensitivity.aggregates import LossAggregate, VarianceAggregate
+from dp_metrics.sensitivity.noisy_sums import FINENESS, ratio_sums
 from dp_metrics.sensitivity.output_bounds import mean_loss_bounds_private_n, variance_bounds_private_n
 
 RELATION = {"neighboring": "add_or_remove_one"}
@@ -170,6 +171,13 @@ def test_numbers_of_drops_that_rounding_cannot_tell_apart_are_compared_exactly()
         for outlier in low + np.arange(-4, 4) * math.ulp(low):
             x = [*others, float(outlier)]
             assert var_bounds(x, capacity=1).lower[0] == nearest(min(quotient(x, 0), quotient(x, 1)))
+
+
+def test_a_mean_is_rounded_to_the_nearest_step_as_its_limits_assume():
+    for total in range(4):
+        steps, rest = ratio_sums(total, 3, 1, 1.0, 1.0).values
+        assert abs(Fraction(total * FINENESS, 3) - steps) <= Fraction(1, 2)
+        assert steps + rest == FINENESS
 
 
 def test_neither_metric_is_monotonic():

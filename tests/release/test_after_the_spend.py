@@ -1,6 +1,7 @@
 """Once epsilon is recorded nothing raises, whatever the settings were."""
 
 import math
+import warnings
 from decimal import Decimal
 from fractions import Fraction
 
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 import dp_metrics as dp
 from dp_metrics.mechanisms import MECHANISMS
+from dp_metrics.metrics import METRICS
 
 TINY = math.ulp(0.0)
 NUMBERS = [0, 1, 2, 7, -1, 10.5, 4.0, 0.3, 1e-320, TINY, 1e308, MAX, 10**30, math.nan, math.inf]
@@ -173,3 +175,23 @@ def test_a_mechanism_gets_the_count_that_it_asks_for_and_fails_before_the_spend_
         with pytest.raises(TypeError):
             dp.private_mae(*targets(3), mechanism=mechanism, accountant=accountant, **options)
         assert accountant.history == ()
+
+
+@pytest.mark.parametrize("options", [{"multioutput": "raw_values"}, {}])
+@pytest.mark.parametrize("name", ["private_rmse", "private_r2_score"])
+def test_the_numbers_of_one_call_share_epsilon(name, options):
+    several = np.arange(12.0).reshape(4, 3)
+    epsilons = METRICS[name].planned((several, several), options, private_n=False).epsilons(Fraction(1))
+    assert len(epsilons) % 3 == 0
+    assert sum(epsilons) == 1
+
+
+def test_a_warning_of_noise_comes_before_the_spend_and_tells_nothing_of_a_private_number():
+    budget, few = dp.PrivacyAccountant(1), [1.0, 2.0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", dp.NoisyReleaseWarning)
+        with pytest.raises(dp.NoisyReleaseWarning):
+            dp.private_mse(few, few, epsilon=0.5, accountant=budget)
+        assert budget.spent == 0
+        made = dp.private_mse(few, few, epsilon=0.5, neighboring="add_or_remove_one", return_result=True)
+    assert (made.noise.released.public_n, made.noise.released.total_weight) == (None, None)

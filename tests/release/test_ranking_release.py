@@ -44,6 +44,13 @@ def loss_of(a, b, relation="replace_one"):
     return auditing.metric_loss(private_roc_auc_score, *data, epsilon=1.0, neighboring=relation)
 
 
+def test_where_n_is_private_sizes_have_noise_of_their_own_and_no_rule_follows_from_n():
+    several = [draw_of([(1, 0), (0, 1)] * pairs, private_n=True) for pairs in (5, 6)]
+    assert several[0].rule == several[1].rule
+    drawn = [several[0](seeded(seed), None)[1] for seed in range(20)]
+    assert len({sizes["positives"] - sizes["negatives"] for sizes in drawn}) > 5
+
+
 COARSE = Hazard(resolution=0.2, scale=0.01)
 ADDED = [(((0, 1), (1, 0), (1, 0), (1, 1), one), ((0, 1), (1, 0), (1, 0), (1, 1))) for one in KINDS[:4:3]]
 NOT_MONOTONIC = ((0, 0), (0, 0), (1, 0), (1, 0)), ((0, 0), (0, 0), (1, 0), (0, 1))

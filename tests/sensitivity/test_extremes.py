@@ -3,6 +3,7 @@
 import itertools
 import math
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from dp_metrics.mechanisms import Adaptive
 from dp_metrics.mechanisms.adaptive import _order_statistic
 from dp_metrics.release.queries import AggregatedVariance, MeanLoss, Variance, _Needs
-from dp_metrics.sensitivity.aggregates import LossAggregate, VarianceAggregate
+from dp_metrics.sensitivity.aggregates import LossAggregate, VarianceAggregate, WeightedLossAggregate
 from dp_metrics.sensitivity.exact import (
     LEVELS,
     UNIT_BITS,
@@ -24,6 +25,7 @@ from dp_metrics.sensitivity.exact import (
     level_units,
     to_units,
 )
+from dp_metrics.sensitivity.extremes import loss_extremes, sums_below_level
 from dp_metrics.sensitivity.trimmed_variance import clipped_squares, least_spreads
 
 ANY_SIZE = st.floats(0.0, allow_nan=False, allow_infinity=False)
@@ -49,6 +51,22 @@ def test_a_value_lies_between_its_level_and_the_next(value):
     assert 0 <= number <= LEVELS
     assert Fraction(value) <= exact_level(number) == next_level(Fraction(value))
     assert number == 0 or exact_level(number - 1) < Fraction(value)
+
+
+def test_weighted_terms_are_clipped_at_a_level_that_is_at_least_what_was_drawn():
+    rng = np.random.default_rng(0)
+    for weight in rng.random(200):
+        aggregate = WeightedLossAggregate.from_blocks(
+            [(np.array([1e-300, 9.0]), None)],
+            weight=to_units(np.array([weight]))[0],
+            bounded=False,
+            capacity=2,
+        )
+        extremes = loss_extremes(aggregate, 2, partial(sums_below_level, aggregate), private_n=False)
+        drawn = 2.0 / weight  # which is a level once it is scaled, but for the rounding
+        for y in (math.nextafter(drawn, 0), drawn, math.nextafter(drawn, 9 * drawn)):
+            _, most, unit = extremes.clipped(y)
+            assert y <= most * unit < Fraction(y) * Fraction(17, 16) * (1 + Fraction(1, 10**9))
 
 
 @given(st.lists(ANY_SIZE, min_size=1, max_size=50), st.integers(1, 3))

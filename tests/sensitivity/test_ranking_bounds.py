@@ -89,6 +89,33 @@ def test_when_records_are_added_or_removed_no_data_set_lies_outside_the_bounds(l
                 assert made.lower[rank - 1] <= within.min() <= within.max() <= made.upper[rank - 1]
 
 
+def least_quotient(records, rank) -> Fraction:
+    """Return the least of M(k) / D(k, rank): what removing k records leaves, over the most pairs."""
+
+    def quotient(k):
+        left = [
+            [one for i, one in enumerate(records) if i not in gone]
+            for gone in itertools.combinations(range(len(records)), k)
+        ]
+        twice = min(
+            sum((n > p) + (n >= p) for yes, p in kept for no, n in kept if yes and not no) for kept in left
+        )
+        positives, size = sum(label for label, _ in records), len(records) - 2 * k + rank
+        sizes = range(positives - k, positives + rank - k + 1)
+        return Fraction(twice, max(2 * p * (size - p) for p in sizes))
+
+    return min(map(quotient, range(rank + 1)))
+
+
+def test_when_records_are_added_or_removed_the_lower_bounds_are_no_looser_than_proved():
+    rng = np.random.default_rng(6)
+    for _ in range(20):
+        scores = rng.integers(0, 4, 7).astype(float).tolist()
+        records = list(zip([1, 1, 1, 0, 0, 0, int(rng.integers(2))], scores, strict=True))
+        made = bounds_of(records, 2, "add_or_remove_one")
+        assert made.lower.tolist() == [float(least_quotient(records, rank)) for rank in (1, 2)]
+
+
 def assert_interleaved(a, b):
     """Definition 3.4, in floats and without tolerance."""
     for one, other in ((a, b), (b, a)):

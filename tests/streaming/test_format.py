@@ -470,6 +470,7 @@ def test_a_made_up_header_is_refused(kind):
         (LOSS, doubles(2.0, -1.5, 0.25, 1.5)),
         (LOSS, doubles(4.5, 1.5, 0.25, 1.5)),
         (LOSS, doubles(2.0, 1.875, 0.25, 1.5)),
+        (LOSS, doubles(2.0, 0.75, 0.25, 1.5)),
         (LOSS, doubles(2.0, 1.5, -0.25, 1.5)),
         (LOSS, doubles(2.0, 1.5, 0.25, 4.5)),
         (CLIPPED, doubles(2.0, 0.5, -0.3, -1.0, 0.5, 2.0)),
@@ -487,6 +488,21 @@ def test_a_made_up_header_is_refused(kind):
 )
 def test_arrays_that_are_no_extremes_are_refused(summary, body):
     assert_refused(forged(summary, body=body))
+
+
+def test_fewer_extremes_than_the_capacity_holds_are_refused():
+    assert_refused(forged(LOSS, put({"largest": 1, "smallest": 2}, "arrays"), doubles(2.0, 0.25, 1.5)))
+
+
+def test_losses_above_the_cap_are_refused_even_if_all_sums_fit_them():
+    far = LossSummary.from_data(dp.private_mae, [0.5, 1.0, 2.0], [0.25, 7.0, 0.5], bounds=(0, 8), capacity=2)
+    _, own, _ = split(LOSS.to_bytes())
+
+    def change(header):
+        header["settings"] = own["settings"]
+        header["numbers"]["cap"] = own["numbers"]["cap"]
+
+    assert_refused(forged(far, change))
 
 
 def test_an_aggregate_of_another_summary_is_refused():
