@@ -1,0 +1,13 @@
+(** The numbers of the program. [tests/test_proofs.py] compares each with the code. *)
+From Coq Require Import Reals.
+Open Scope R_scope.
+
+(** _hazard_law.py: TAIL, PEAK, and the power of H for monotonic metrics and for others. *)
+Definition tail : nat := 3.
+Definition peak : R := 256.
+Definition power_monotonic : nat := 4.
+Definition power_general : nat := 5.
+
+(** hazard.py, share_of_rank: eps2 is epsilon divided by this. *)
+Definition share_monotonic : nat := 4.
+Definition share_general : nat := 5.
