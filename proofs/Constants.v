@@ -11,3 +11,7 @@ Definition power_general : nat := 5.
 (** hazard.py, share_of_rank: eps2 is epsilon divided by this. *)
 Definition share_monotonic : nat := 4.
 Definition share_general : nat := 5.
+
+(** adaptive.py: the share of epsilon that the first stage takes, with many records and with few. *)
+Definition share_first : R := 1 / 4.
+Definition share_first_of_few : R := 2 / 5.
