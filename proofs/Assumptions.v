@@ -1,19 +1,49 @@
-(** What the main theorems rest on: [.ci/proofs] compares the list with the axioms of the classical reals. *)
-From DP Require Import Laws HazardLaw HazardRelease OutputBounds MeanLoss.
+(** What the theorems of README.md rest on, all together: [.ci/proofs] allows the axioms of the classical
+    reals only. *)
+From DP Require Import Laws HazardLaw HazardRelease OutputBounds MeanLoss OrderStatistics Lipschitz Geometric Adaptive ZeroSum BestOf Margin Ratio.
 
-Print Assumptions within_of_outcomes.
-Print Assumptions within_post.
-Print Assumptions H_derivative.
-Print Assumptions density_ratio_monotonic.
-Print Assumptions density_ratio_general.
-Print Assumptions hazard_is_law.
-Print Assumptions hazard_private_monotonic.
-Print Assumptions hazard_private_general.
-Print Assumptions level_moves_by_one.
-Print Assumptions level_one_directed.
-Print Assumptions runs_level_is_level.
-Print Assumptions mean_nested.
-Print Assumptions mean_one_rank_apart.
-Print Assumptions mean_one_directed.
-Print Assumptions private_mean_loss_is_private.
-Print Assumptions private_mean_loss_is_law.
+Definition theorems :=
+  (@within_of_outcomes,
+   @within_post,
+   @within_then,
+   @H_derivative,
+   @density_ratio_monotonic,
+   @density_ratio_general,
+   @hazard_is_law,
+   @hazard_private_monotonic,
+   @hazard_private_general,
+   @level_moves_by_one,
+   @level_one_directed,
+   @runs_level_is_level,
+   @release_private_general,
+   @release_private_monotonic,
+   @mean_one_rank_apart,
+   @mean_one_directed,
+   @private_mean_loss_is_private,
+   @private_mean_loss_is_law,
+   @order_one_rank_apart,
+   @order_one_directed,
+   @order_statistic_private,
+   @f_delta_moves_by_delta,
+   @f_delta_of_mean,
+   @noise_cdf_step,
+   @noise_cdf_limits,
+   @geometric_is_law,
+   @geometric_private,
+   @nearest_moves,
+   @clipped_total_moves,
+   @two_stages_private,
+   @two_stages_is_law,
+   @adaptive_mean_loss_is_private,
+   @table_moves,
+   @zero_sum_draw,
+   @zero_sum_private,
+   @best_mass_is_mixture,
+   @best_private,
+   @level_near,
+   @exceeds_exactly,
+   @certain_is_right,
+   @runs_hazard,
+   @ratio_rounded_up).
+
+Print Assumptions theorems.

@@ -164,7 +164,7 @@ Proof.
 Qed.
 
 (** Moving it by [n] steps costs n factors. *)
-Theorem geometric_ratio n centre centre' M k : (Z.abs (centre - centre') <= Z.of_nat n)%Z ->
+Lemma geometric_ratio n centre centre' M k : (Z.abs (centre - centre') <= Z.of_nat n)%Z ->
   q ^ n * geometric_mass q centre' M k <= geometric_mass q centre M k.
 Proof.
   revert centre'. induction n as [|n IH]; intros centre' near.

@@ -93,7 +93,7 @@ Qed.
 (** ** 2. Every output, the last one included *)
 
 (** Where the hazards of all outputs are within a factor [r] of each other, either way ... *)
-Theorem hazard_ratio_general r w w' K : 1 <= r ->
+Lemma hazard_ratio_general r w w' K : 1 <= r ->
   (forall k, 0 < w k) -> (forall k, 0 < w' k) ->
   (forall k, w k <= r * w' k) -> (forall k, w' k <= r * w k) ->
   forall k, hazard_mass p w K k <= r ^ max p (tail + 2) * hazard_mass p w' K k.
@@ -122,7 +122,7 @@ Proof.
 Qed.
 
 (** ... and where those of one data set are the larger ones everywhere. *)
-Theorem hazard_ratio_monotonic r w w' K : 1 <= r ->
+Lemma hazard_ratio_monotonic r w w' K : 1 <= r ->
   (forall k, 0 < w k) -> (forall k, w k <= w' k <= r * w k) ->
   forall k, hazard_mass p w' K k <= r ^ max p (tail + 1) * hazard_mass p w K k /\
             hazard_mass p w K k <= r ^ max p (tail + 1) * hazard_mass p w' K k.

@@ -134,7 +134,7 @@ Proof.
 Qed.
 
 (** Two stages make a probability law. *)
-Theorem is_law_then {A B} (first : law A) (second : A -> law B) :
+Lemma is_law_then {A B} (first : law A) (second : A -> law B) :
   is_law first -> (forall a, In a (outcomes first) -> is_law (second a)) -> is_law (then_ first second).
 Proof.
   intros (once1 & nonneg1 & total1) laws. split; [|split].

@@ -64,7 +64,7 @@ Definition float_v (word : Z) : R := fl (IZR (2 ^ 64 - word)) * / 2 ^ 64.
 Lemma u_small : 0 < u < / 10 ^ 15.
 Proof. unfold u. split; [apply Rinv_0_lt_compat; lra | apply Rinv_lt_contravar; lra]. Qed.
 
-Theorem fl_error x : Rabs (fl x - x) <= u * Rabs x.
+Lemma fl_error x : Rabs (fl x - x) <= u * Rabs x.
 Proof.
   assert (le := relative_error_N_FLX radix2 53 eq_refl (fun n => negb (Z.even n)) x).
   unfold fl. replace u with (/ 2 * bpow radix2 (- (53) + 1)); [exact le|].
@@ -245,7 +245,7 @@ Proof.
 Qed.
 
 (** Both are known to 15 c + 26 roundings, whichever part of H applies to the exact level. *)
-Theorem below_near x y : 0 < x -> near (3 * c + 4) x y -> y <= 1 -> near (15 * c + 26) (H p tail x) (float_below y).
+Lemma below_near x y : 0 < x -> near (3 * c + 4) x y -> y <= 1 -> near (15 * c + 26) (H p tail x) (float_below y).
 Proof.
   intros x0 close le. assert (y0 := near_pos _ _ _ close x0).
   assert (s := share_below_bounds p tail p1 t1).
@@ -261,7 +261,7 @@ Proof.
     repeat split; auto; nra.
 Qed.
 
-Theorem rest_float_near x y : 0 < x -> near (3 * c + 4) x y -> 1 < y ->
+Lemma rest_float_near x y : 0 < x -> near (3 * c + 4) x y -> 1 < y ->
   near (15 * c + 26) (1 - H p tail x) (float_rest y).
 Proof.
   intros x0 close gt. assert (s := share_below_bounds p tail p1 t1).

@@ -224,7 +224,7 @@ Proof.
   - apply Rmult_le_compat_r; auto. left. apply Rinv_0_lt_compat, lt_0_INR. lia.
 Qed.
 
-Theorem mean_nested x c : Forall (valid_loss cap) x -> (c <= length x)%nat -> nested c (bounds_of x).
+Lemma mean_nested x c : Forall (valid_loss cap) x -> (c <= length x)%nat -> nested c (bounds_of x).
 Proof.
   intros valid few. destruct rounds as [mono most]. assert (pos := valid_nonneg x valid). split.
   - unfold bounds_of, mean_bounds; simpl. destruct cap as [B|]; auto. f_equal.

@@ -113,7 +113,7 @@ Proof.
   unfold one_if. destruct (Rle_dec t v'), (Rle_dec t v); lia || lra.
 Qed.
 
-Theorem order_nested x c : Forall valid x -> nested c (bounds_of x).
+Lemma order_nested x c : Forall valid x -> nested c (bounds_of x).
 Proof.
   intros ok. split; simpl.
   - destruct (Nat.ltb_spec 0 k); [|lia]. now rewrite Nat.add_0_r, Nat.sub_0_r.
