@@ -1,6 +1,7 @@
 (** What the theorems of README.md rest on, all together: [.ci/proofs] allows the axioms of the classical
     reals only. *)
-From DP Require Import Laws HazardLaw HazardRelease OutputBounds MeanLoss OrderStatistics Lipschitz Geometric Adaptive ZeroSum BestOf Margin Ratio.
+From DP Require Import Laws HazardLaw HazardRelease OutputBounds MeanLoss WeightedMean Variance AddRemove
+  OrderStatistics Lipschitz Geometric Adaptive ZeroSum BestOf Margin Ratio.
 
 Definition theorems :=
   (@within_of_outcomes,
@@ -21,6 +22,13 @@ Definition theorems :=
    @mean_one_directed,
    @private_mean_loss_is_private,
    @private_mean_loss_is_law,
+   @weighted_one_rank_apart,
+   @weighted_one_directed,
+   @private_weighted_mean_is_private,
+   @variance_one_rank_apart,
+   @private_variance_is_private,
+   @private_n_one_rank_apart,
+   @private_mean_private_n_is_private,
    @order_one_rank_apart,
    @order_one_directed,
    @order_statistic_private,

@@ -190,6 +190,16 @@ Proof.
     + apply Rle_trans with (1 := Rmin_r _ _). apply IH.
 Qed.
 
+Lemma valid_nonneg {cap} x : Forall (valid_loss cap) x -> Forall nonneg x.
+Proof. apply Forall_impl. now intros v [pos _]. Qed.
+
+Lemma valid_headroom {cap} B x : cap = Some B -> Forall (valid_loss cap) x ->
+  Forall (fun v => v <= B) x /\ Forall nonneg (headroom B x).
+Proof.
+  intros -> valid. assert (le : Forall (fun v => v <= B) x) by (revert valid; apply Forall_impl; now intros v []).
+  split; auto. apply Forall_map. revert le. apply Forall_impl. unfold nonneg. intros; lra.
+Qed.
+
 Section Mean.
 
 Variables (round : R -> R) (cap : option R) (t_max : R).
@@ -197,19 +207,9 @@ Hypothesis rounds : rounding round t_max.
 
 Let bounds_of := mean_bounds round cap t_max.
 
-Lemma valid_nonneg x : Forall (valid_loss cap) x -> Forall nonneg x.
-Proof. apply Forall_impl. now intros v [pos _]. Qed.
-
-Lemma valid_headroom B x : cap = Some B -> Forall (valid_loss cap) x ->
-  Forall (fun v => v <= B) x /\ Forall nonneg (headroom B x).
-Proof.
-  intros -> valid. assert (le : Forall (fun v => v <= B) x) by (revert valid; apply Forall_impl; now intros v []).
-  split; auto. apply Forall_map. revert le. apply Forall_impl. unfold nonneg. intros; lra.
-Qed.
-
 (** The bounds in terms of [low]. *)
 Lemma lower_is_low x l : Forall (valid_loss cap) x -> lower_mean x l = low l x / INR (length x).
-Proof. intros valid. unfold lower_mean. rewrite low_is_top; auto. now apply valid_nonneg. Qed.
+Proof. intros valid. unfold lower_mean. rewrite low_is_top; auto. now apply (@valid_nonneg cap). Qed.
 
 Lemma upper_is_low B x l : cap = Some B -> Forall (valid_loss cap) x -> (l <= length x)%nat ->
   upper_mean B x l = (INR (length x) * B - low l (headroom B x)) / INR (length x).
@@ -251,7 +251,7 @@ Proof.
       cbn [map] in *. assert (q := low_replaced _ _ (B - v') _ pos l). lra.
     + destruct l; [apply most | lra].
   - apply mono. rewrite !lower_is_low, size by auto. apply over_n.
-    apply low_replaced. now apply valid_nonneg.
+    apply low_replaced. now apply (@valid_nonneg cap).
 Qed.
 
 (** ... and are one-directed: where the record that is replaced grows, all of them grow. *)

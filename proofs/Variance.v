@@ -1,6 +1,6 @@
 (** The population variance under replace_one (theory, 2.4 and 3; [variance_bounds] in output_bounds.py). *)
 From Coq Require Import Reals Lra Lia List ZArith.
-From DP Require Import Constants Laws HazardRelease OutputBounds MeanLoss.
+From DP Require Import Constants Laws HazardRelease OutputBounds MeanLoss Least.
 Import ListNotations.
 Open Scope R_scope.
 
@@ -16,9 +16,6 @@ Fixpoint leavings (l : nat) (x : list R) : list (list R) :=
   | S _, [] => []
   | S l', v :: x' => map (cons v) (leavings l x') ++ leavings l' x'
   end.
-
-Fixpoint least_of (a : list R) : R :=
-  match a with [] => 0 | [v] => v | v :: a => Rmin v (least_of a) end.
 
 (** The least sum of squares that is left. (The program looks at windows of sorted values only, where the least
     one is: that is on paper, and tested by brute force.) *)
@@ -135,22 +132,6 @@ Proof.
 Qed.
 
 (** ** The least sum of squares that is left *)
-
-Lemma least_of_le a v : In v a -> least_of a <= v.
-Proof.
-  induction a as [|w a IH]; [easy|]. intros into. destruct a as [|w' a].
-  - destruct into as [->|[]]. simpl. lra.
-  - cbn [least_of]. destruct into as [-> | into]; [apply Rmin_l|].
-    apply Rle_trans with (1 := Rmin_r _ _). now apply IH.
-Qed.
-
-Lemma least_of_in a : a <> [] -> In (least_of a) a.
-Proof.
-  induction a as [|w a IH]; [easy|]. intros _. destruct a as [|w' a]; [now left|].
-  change (least_of (w :: w' :: a)) with (Rmin w (least_of (w' :: a))). destruct (Rle_dec w (least_of (w' :: a))) as [le | gt].
-  - rewrite Rmin_left by auto. now left.
-  - rewrite Rmin_right by lra. right. now apply IH.
-Qed.
 
 Lemma leavings_0 x : leavings 0 x = [x].
 Proof. now destruct x. Qed.
