@@ -102,13 +102,6 @@ Proof.
   cbn [low]. apply Rle_trans with (1 := Rmin_r _ _). apply IH; [auto | lia].
 Qed.
 
-Lemma quotient_le a b d e : 0 <= a -> a <= b -> 0 < e <= d -> a / d <= b / e.
-Proof.
-  intros a0 le [e0 ed]. apply Rmult_le_compat; auto.
-  - left. apply Rinv_0_lt_compat. lra.
-  - now apply Rinv_le_contravar.
-Qed.
-
 Lemma least_mean_nonneg x l : Forall nonneg x -> (0 < length x + l)%nat -> 0 <= least_mean x l.
 Proof.
   intros pos some. unfold least_mean.

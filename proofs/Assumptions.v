@@ -1,6 +1,6 @@
 (** What the theorems of README.md rest on, all together: [.ci/proofs] allows the axioms of the classical
     reals only. *)
-From DP Require Import Laws HazardLaw HazardRelease OutputBounds MeanLoss WeightedMean Variance AddRemove
+From DP Require Import Laws HazardLaw HazardRelease OutputBounds MeanLoss WeightedMean Variance AddRemove Auc
   OrderStatistics Lipschitz Geometric Adaptive ZeroSum BestOf Margin Ratio.
 
 Definition theorems :=
@@ -29,6 +29,8 @@ Definition theorems :=
    @private_variance_is_private,
    @private_n_one_rank_apart,
    @private_mean_private_n_is_private,
+   @auc_one_rank_apart,
+   @private_auc_is_private,
    @order_one_rank_apart,
    @order_one_directed,
    @order_statistic_private,

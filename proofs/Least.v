@@ -34,3 +34,10 @@ Proof.
   change (Rmax (B - f a) (greatest_of (map (fun a => B - f a) (a' :: l))) = B - Rmin (f a) (least_of (map f (a' :: l)))).
   rewrite IH by easy. unfold Rmax, Rmin. destruct Rle_dec, Rle_dec; lra.
 Qed.
+
+Lemma quotient_le a b d e : 0 <= a -> a <= b -> 0 < e <= d -> a / d <= b / e.
+Proof.
+  intros a0 le [e0 ed]. apply Rmult_le_compat; auto.
+  - left. apply Rinv_0_lt_compat. lra.
+  - now apply Rinv_le_contravar.
+Qed.

@@ -17,6 +17,7 @@ from dp_metrics.mechanisms.adaptive import _SHARE, _SHARE_OF_FEW
 from dp_metrics.mechanisms.hazard import Hazard, share_of_rank
 from dp_metrics.sensitivity.aggregates import LossAggregate
 from dp_metrics.sensitivity.output_bounds import mean_loss_bounds_private_n
+from dp_metrics.sensitivity.ranking import RankedScores, ranking_bounds
 
 ROOT = Path(__file__).parents[1]
 PROOFS = ROOT / "proofs"
@@ -110,6 +111,36 @@ def of_mean_with_private_n(x, m, rank):
     sizes = {a: n + rank - 2 * a for a in range(min(rank, n) + 1) if 2 * a < n + rank}
     lower = 0 if n <= rank else min((sum(x) - top(a, x)) / size for a, size in sizes.items())
     return lower, max((sum(x) - bottom(a, x) + (rank - a) * m[0]) / size for a, size in sizes.items())
+
+
+def twice_loss(records):
+    pairs = itertools.product([s for p, s in records if p], [s for p, s in records if not p])
+    return sum((positive <= negative) + (positive < negative) for positive, negative in pairs)
+
+
+def lowest_loss(records, rank):
+    n, count = len(records), sum(p for p, _ in records)
+    if rank >= min(count, n - count):
+        return Fraction(1, 2) if rank == 0 else Fraction(0)
+    quotients = []
+    for y in itertools.combinations(records, n - rank):
+        kept = sum(p for p, _ in y)
+        pairs = max(2 * i * (n - i) for i in range(kept, kept + rank + 1))
+        quotients.append(Fraction(twice_loss(y), pairs))
+    return min(quotients)
+
+
+def test_the_definition_of_the_bounds_of_auc_gives_the_numbers_of_the_program():
+    rng = random.Random(0)
+    for _ in range(100):
+        records = [(rng.random() < 0.5, float(rng.randint(-3, 3))) for _ in range(rng.randint(1, 6))]
+        is_positive, scores = (np.array(column) for column in zip(*records, strict=True))
+        computed = ranking_bounds(RankedScores.of(scores, is_positive), len(records))
+        negated = [(p, -s) for p, s in records]
+        assert computed.value == nearest(lowest_loss(records, 0)) == nearest(1 - lowest_loss(negated, 0))
+        for rank in range(1, len(records) + 1):
+            assert computed.lower[rank - 1] == nearest(lowest_loss(records, rank))
+            assert computed.upper[rank - 1] == nearest(1 - lowest_loss(negated, rank))
 
 
 def numbers_of(values, cap, weights):
