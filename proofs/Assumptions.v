@@ -1,7 +1,7 @@
 (** What the theorems of README.md rest on, all together: [.ci/proofs] allows the axioms of the classical
     reals only. *)
 From DP Require Import Laws HazardLaw HazardRelease OutputBounds MeanLoss WeightedMean Variance AddRemove Auc
-  OrderStatistics Lipschitz Geometric Adaptive ZeroSum BestOf Margin Ratio.
+  OrderStatistics Lipschitz Geometric Adaptive Counted ZeroSum BestOf Margin Ratio.
 
 Definition theorems :=
   (@within_of_outcomes,
@@ -44,7 +44,12 @@ Definition theorems :=
    @clipped_total_moves,
    @two_stages_private,
    @two_stages_is_law,
+   @adaptive_is_private,
    @adaptive_mean_loss_is_private,
+   @adaptive_weighted_mean_is_private,
+   @counted_private,
+   @counted_mean_is_private,
+   @counted_auc_is_private,
    @table_moves,
    @zero_sum_draw,
    @zero_sum_private,

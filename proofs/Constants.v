@@ -15,3 +15,6 @@ Definition share_general : nat := 5.
 (** adaptive.py: the share of epsilon that the first stage takes, with many records and with few. *)
 Definition share_first : R := 1 / 4.
 Definition share_first_of_few : R := 2 / 5.
+
+(** release.py and ranking.py: the share of epsilon that a noisy count takes. *)
+Definition share_count : R := 1 / 20.

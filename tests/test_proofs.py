@@ -15,6 +15,8 @@ from helpers import MAX, loss_bounds, nearest, var_bounds, weighted_bounds
 from dp_metrics.mechanisms._hazard_law import PEAK, TAIL, largest_ratio
 from dp_metrics.mechanisms.adaptive import _SHARE, _SHARE_OF_FEW
 from dp_metrics.mechanisms.hazard import Hazard, share_of_rank
+from dp_metrics.release.ranking import CLASS_SHARE
+from dp_metrics.release.release import COUNT_SHARE
 from dp_metrics.sensitivity.aggregates import LossAggregate
 from dp_metrics.sensitivity.output_bounds import mean_loss_bounds_private_n
 from dp_metrics.sensitivity.ranking import RankedScores, ranking_bounds
@@ -41,6 +43,7 @@ def rows():
 
 def test_the_constants_of_the_proofs_are_those_of_the_code():
     epsilon = Fraction("0.7")
+    assert COUNT_SHARE == CLASS_SHARE
     assert constants() == {
         "tail": TAIL,
         "peak": PEAK,
@@ -50,6 +53,7 @@ def test_the_constants_of_the_proofs_are_those_of_the_code():
         "share_general": epsilon / share_of_rank(epsilon, monotonic=False),
         "share_first": _SHARE,
         "share_first_of_few": _SHARE_OF_FEW,
+        "share_count": COUNT_SHARE,
     }
 
 
