@@ -134,15 +134,16 @@ def lowest_loss(records, rank):
     return min(quotients)
 
 
-def test_the_definition_of_the_bounds_of_auc_gives_the_numbers_of_the_program():
-    rng = random.Random(0)
-    for _ in range(100):
-        records = [(rng.random() < 0.5, float(rng.randint(-3, 3))) for _ in range(rng.randint(1, 6))]
+@pytest.mark.parametrize("n", [1, 2, 3, 6])
+def test_the_definition_of_the_bounds_of_auc_gives_the_numbers_of_the_program(n):
+    # up to the order of scores, all data sets with at most two different ones
+    kinds = itertools.product([True, False], [0.0, 1.0])
+    for records in itertools.combinations_with_replacement(kinds, n):
         is_positive, scores = (np.array(column) for column in zip(*records, strict=True))
-        computed = ranking_bounds(RankedScores.of(scores, is_positive), len(records))
+        computed = ranking_bounds(RankedScores.of(scores, is_positive), n)
         negated = [(p, -s) for p, s in records]
         assert computed.value == nearest(lowest_loss(records, 0)) == nearest(1 - lowest_loss(negated, 0))
-        for rank in range(1, len(records) + 1):
+        for rank in range(1, n + 1):
             assert computed.lower[rank - 1] == nearest(lowest_loss(records, rank))
             assert computed.upper[rank - 1] == nearest(1 - lowest_loss(negated, rank))
 
