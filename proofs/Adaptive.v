@@ -54,7 +54,8 @@ Proof.
 Qed.
 
 (** The clipped sum moves by at most C when a record is replaced. *)
-Theorem clipped_total_moves C x x' (valid : R -> Prop) : 0 <= C -> (forall v, valid v -> 0 <= v) -> replace_one valid x x' ->
+Theorem clipped_total_moves C x x' (valid : R -> Prop) : 0 <= C -> (forall v, valid v -> 0 <= v) ->
+  replace_one valid x x' ->
   Rabs (clipped_total C x - clipped_total C x') <= C.
 Proof.
   intros C0 pos (ok & ok' & before & v & v' & after & -> & ->). unfold clipped_total.
@@ -68,7 +69,8 @@ Proof.
   destruct (inside v v0), (inside v' v0'). apply Rabs_le. lra.
 Qed.
 
-Lemma place_moves C n offset x x' (valid : R -> Prop) : 0 < C -> (forall v, valid v -> 0 <= v) -> replace_one valid x x' ->
+Lemma place_moves C n offset x x' (valid : R -> Prop) : 0 < C -> (forall v, valid v -> 0 <= v) ->
+  replace_one valid x x' ->
   (Z.abs (place C n offset x - place C n offset x') <= Z.of_nat n)%Z.
 Proof.
   intros C0 pos pair. unfold place.
@@ -171,7 +173,8 @@ Theorem adaptive_weighted_mean_is_private eps share seen limit limits q public :
 Proof.
   intros shares eps0 limit0 ratio counts scales within_limit x x' (ok & ok' & pair).
   assert (each : forall y, valid_terms limits y -> Forall (valid_term seen limit) y).
-  { intros y valid. assert (all := within_limit). clear - valid all. induction valid as [|v m y limits v_in valid IH]; constructor.
+  { intros y valid. assert (all := within_limit). clear - valid all.
+    induction valid as [|v m y limits v_in valid IH]; constructor.
     - split; [apply v_in | apply all with m; [now left | auto]].
     - apply IH. intros w m' into. apply all. now right. }
   apply adaptive_is_private; auto. now split; [|split]; auto.

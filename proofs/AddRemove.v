@@ -39,7 +39,8 @@ Definition private_mean_private_n (q : R) (grid : nat -> R) (last c : nat) (roun
 
 (** ** In terms of sums without the largest *)
 
-Definition least_mean (x : list R) (l : nat) : R := least_of (map (fun a => low a x / size x l a) (choices (length x) l)).
+Definition least_mean (x : list R) (l : nat) : R := least_of (map (fun a => low a x / size x l a)
+  (choices (length x) l)).
 
 Lemma choices_spec n l a : In a (choices n l) <-> (a <= l /\ 2 * a < n + l /\ a <= n)%nat.
 Proof.
@@ -92,7 +93,8 @@ Qed.
 Lemma low_nonneg x : Forall nonneg x -> forall l, 0 <= low l x.
 Proof.
   unfold nonneg. induction x as [|v x IH]; intros pos l; [simpl; lra|]. inversion pos as [|v' y v0 pos']; subst.
-  destruct l as [|l]; cbn [low]; [|apply Rmin_glb]; [assert (i := IH pos' 0%nat) | assert (i := IH pos' (S l)) | now apply IH]; lra.
+  destruct l as [|l]; cbn [low]; [|apply Rmin_glb];
+    [assert (i := IH pos' 0%nat) | assert (i := IH pos' (S l)) | now apply IH]; lra.
 Qed.
 
 Lemma low_all x : Forall nonneg x -> forall l, (length x <= l)%nat -> low l x = 0.
@@ -129,7 +131,8 @@ Lemma length_added : length x' = S (length x).
 Proof. unfold x, x'. rewrite !app_length. simpl. lia. Qed.
 
 Lemma nonneg_without : Forall nonneg x.
-Proof. unfold x, x' in *. apply Forall_app in pos. destruct pos as [left right]. inversion right; subst. now apply Forall_app. Qed.
+Proof. unfold x, x' in *. apply Forall_app in pos. destruct pos as [left right]. inversion right; subst.
+now apply Forall_app. Qed.
 
 Lemma low_added : forall l, low (S l) x' <= low l x /\ low l x <= low l x'.
 Proof.
@@ -257,7 +260,8 @@ Proof.
   destruct rounds as [mono most].
   assert (less : forall before v after, Forall (valid_loss cap) (before ++ v :: after) ->
     Forall (valid_loss cap) (before ++ after)).
-  { intros before v after ok. apply Forall_app in ok. destruct ok as [left right]. inversion right; subst. now apply Forall_app. }
+  { intros before v after ok. apply Forall_app in ok. destruct ok as [left right]. inversion right; subst.
+    now apply Forall_app. }
   intros [(ok' & before & v & after & -> & ->) | (ok & before & v & after & -> & ->)] l _.
   - assert (ok := less _ _ _ ok'). assert (pos' := valid_nonneg _ ok').
     assert (longer := length_added before after v). split.
@@ -275,7 +279,8 @@ Proof.
           by (unfold headroom; now rewrite <- map_app, map_length).
         specialize (q ltac:(lia)). lra.
     + rewrite !lower_private_n by auto. apply mono. rewrite longer.
-      destruct (Nat.leb_spec (length (before ++ after)) l), (Nat.leb_spec (S (length (before ++ after))) (S l)); try lia; try lra.
+      destruct (Nat.leb_spec (length (before ++ after)) l), (Nat.leb_spec (S (length (before ++ after))) (S l));
+        try lia; try lra.
       apply least_mean_added; [auto | lia].
   - assert (ok' := less _ _ _ ok). assert (pos' := valid_nonneg _ ok). assert (pos := valid_nonneg _ ok').
     assert (longer := length_added before after v). split.
@@ -285,7 +290,8 @@ Proof.
       destruct (valid_headroom B _ capped ok) as [_ h]. rewrite headroom_with in *. rewrite headroom_app.
       assert (q := least_mean_removed (headroom B before) (headroom B after) (B - v) h l). lra.
     + rewrite !lower_private_n by auto. apply mono. rewrite longer.
-      destruct (Nat.leb_spec (length (before ++ after)) (S l)), (Nat.leb_spec (S (length (before ++ after))) l); try lia; try lra.
+      destruct (Nat.leb_spec (length (before ++ after)) (S l)), (Nat.leb_spec (S (length (before ++ after))) l);
+        try lia; try lra.
       * apply least_mean_nonneg; [auto | lia].
       * now apply least_mean_removed.
 Qed.

@@ -1,7 +1,7 @@
 (** What the theorems of README.md rest on, all together: [.ci/proofs] allows the axioms of the classical
     reals only. *)
 From DP Require Import Laws HazardLaw HazardRelease OutputBounds MeanLoss WeightedMean Variance AddRemove Auc
-  OrderStatistics Lipschitz Geometric Adaptive Counted ZeroSum BestOf Margin Ratio.
+  OrderStatistics Lipschitz Geometric Adaptive Counted ZeroSum BestOf Margin Integers Ratio.
 
 Definition theorems :=
   (@within_of_outcomes,
@@ -59,6 +59,7 @@ Definition theorems :=
    @exceeds_exactly,
    @certain_is_right,
    @runs_hazard,
+   @integers_are_right,
    @ratio_rounded_up).
 
 Print Assumptions theorems.

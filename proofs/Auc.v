@@ -166,7 +166,8 @@ Proof. intros (before & r & r' & after & -> & ->). now rewrite !app_length. Qed.
 
 Lemma smaller_near x x' : replace_record x x' -> (smaller x' <= smaller x + 1)%nat.
 Proof.
-  intros pair. assert (size := replaced_length _ _ pair). assert (le := positives_le x). assert (le' := positives_le x').
+  intros pair. assert (size := replaced_length _ _ pair). assert (le := positives_le x).
+  assert (le' := positives_le x').
   unfold smaller, negatives. rewrite size in *. destruct pair as (before & [p s] & [p' s'] & after & -> & ->).
   rewrite !positives_app in *. simpl in *. destruct p, p'; lia.
 Qed.
@@ -197,7 +198,8 @@ Proof. induction l; simpl; [|rewrite <- IHl]; ring. Qed.
 Lemma losses_add_up x : twice_loss x + twice_loss (negated x) = pairs (length x) (positives x).
 Proof.
   unfold twice_loss, negated. rewrite sum_of_map, sum_of_plus.
-  assert (row : forall r : record, sum_of (pair_loss r) x + sum_of (pair_loss (fst r, - snd r)) (map (fun r => (fst r, - snd r)) x)
+  assert (row : forall r : record, sum_of (pair_loss r) x + sum_of (pair_loss (fst r, - snd r))
+    (map (fun r => (fst r, - snd r)) x)
     = if fst r then 2 * INR (negatives x) else 0).
   { intros [p s]. rewrite sum_of_map, sum_of_plus. cbn [fst snd]. unfold negatives. assert (le := positives_le x).
     induction x as [|[p' s'] x IH]; [simpl; destruct p; lra|]. cbn [sum_of fst snd length positives].
@@ -205,7 +207,8 @@ Proof.
     destruct p'; [simpl; replace (S (length x) - S (positives x))%nat with (length x - positives x)%nat by lia; lra|].
     replace (S (length x) - (0 + positives x))%nat with (S (length x - positives x)) by lia. rewrite S_INR. simpl.
     destruct (Rlt_dec s s'), (Rlt_dec s' s), (Rlt_dec (- s) (- s')), (Rlt_dec (- s') (- s)); lra. }
-  rewrite (sum_of_ext _ (fun r : record => if fst r then 2 * INR (negatives x) else 0)) by (intros; apply row). clear row.
+  rewrite (sum_of_ext _ (fun r : record => if fst r then 2 * INR (negatives x) else 0)) by (intros; apply row).
+  clear row.
   unfold pairs. rewrite !mult_INR. fold (negatives x). simpl (INR 2). generalize (negatives x). intros n.
   induction x as [|[p s] x IH]; cbn [sum_of fst positives]; [simpl; ring|].
   rewrite IH, plus_INR. destruct p; simpl (INR _); ring.
@@ -238,7 +241,8 @@ Proof.
 Qed.
 
 (** The bounds of 1 - AUC satisfy Definition 3.4 (they do not move in one direction). *)
-Theorem auc_one_rank_apart x x' c : replace_record x x' -> one_rank_apart c (auc_bounds round x) (auc_bounds round x').
+Theorem auc_one_rank_apart x x' c : replace_record x x' ->
+  one_rank_apart c (auc_bounds round x) (auc_bounds round x').
 Proof.
   intros pair l _. cbn [lower upper auc_bounds]. split; apply rounds.
   - assert (less := lowest_loss_replaced l _ _ (negated_replaced _ _ pair)). lra.

@@ -67,7 +67,8 @@ Proof.
   unfold scal; simpl; unfold mult; simpl.
   rewrite !scal_sum. apply sum_eq. intros i le.
   rewrite !Rpow_mult_distr. 
-  replace ((1 - gamma) ^ j) with ((1 - gamma) ^ i * (1 - gamma) ^ (j - i)) by (rewrite <- pow_add; f_equal; lia). ring.
+  replace ((1 - gamma) ^ j) with ((1 - gamma) ^ i * (1 - gamma) ^ (j - i)) by (rewrite <- pow_add; f_equal; lia).
+  ring.
 Qed.
 
 (** If one trial is epsilon-differentially private, then releasing the first best one is 3 epsilon-differentially
@@ -80,7 +81,8 @@ Theorem best_private eps gamma (trial trial' : law A) : 0 < gamma < 1 -> 0 <= ep
 Proof.
   intros g01 eps0 ok ok' point [same le] [_ le']. apply within_of_outcomes; [exact same|]. intros a into.
   simpl in *. unfold best_mass.
-  assert (e1 : 1 <= exp eps) by (rewrite <- exp_0; destruct eps0 as [lt | <-]; [left; now apply exp_increasing | right; reflexivity]).
+  assert (e1 : 1 <= exp eps) by (rewrite <- exp_0; destruct eps0 as [lt | <-]; [left;
+    now apply exp_increasing | right; reflexivity]).
   assert (rest : forall event, prob trial' event <= 1 /\ prob trial event <= 1 /\
     0 < 1 - (1 - gamma) * prob trial event /\ 0 < 1 - (1 - gamma) * prob trial' event /\
     1 - (1 - gamma) * prob trial' event <= exp eps * (1 - (1 - gamma) * prob trial event)).

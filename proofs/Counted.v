@@ -19,7 +19,8 @@ Definition counted {X : Type} (eps : R) (seen : list Z) (count : X -> Z) (releas
 (** ** Facts *)
 
 (** A count that moves by at most 1, and then any release that is private whatever the noisy count was. *)
-Theorem counted_private {X} eps_count eps (neighbours : X -> X -> Prop) seen (count : X -> Z) release : 0 < eps_count ->
+Theorem counted_private {X} eps_count eps (neighbours : X -> X -> Prop) seen (count : X ->
+  Z) release : 0 < eps_count ->
   (forall x x', neighbours x x' -> (Z.abs (count x - count x') <= 1)%Z) ->
   (forall m, private eps neighbours (release m)) ->
   (forall m x, NoDup (outcomes (release m x)) /\ forall k, 0 <= mass (release m x) k) ->
@@ -28,7 +29,8 @@ Proof.
   intros pos near second laws.
   assert (q01 : 0 < exp (- eps_count) < 1).
   { split; [apply exp_pos|]. rewrite <- exp_0. apply exp_increasing. lra. }
-  assert (way : forall x x', (Z.abs (count x - count x') <= 1)%Z -> (forall m, within eps (release m x) (release m x')) ->
+  assert (way : forall x x', (Z.abs (count x - count x') <= 1)%Z ->
+    (forall m, within eps (release m x) (release m x')) ->
     within (eps_count + eps) (counted eps_count seen count release x) (counted eps_count seen count release x')).
   { intros x x' moved rest. apply within_then; auto.
     - intros m _. simpl.

@@ -31,7 +31,8 @@ Lemma greatest_of_least {A} B (f : A -> R) l : l <> [] ->
   greatest_of (map (fun a => B - f a) l) = B - least_of (map f l).
 Proof.
   induction l as [|a l IH]; [easy|]. intros _. destruct l as [|a' l]; [reflexivity|].
-  change (Rmax (B - f a) (greatest_of (map (fun a => B - f a) (a' :: l))) = B - Rmin (f a) (least_of (map f (a' :: l)))).
+  change (Rmax (B - f a) (greatest_of (map (fun a => B - f a) (a' :: l)))
+    = B - Rmin (f a) (least_of (map f (a' :: l)))).
   rewrite IH by easy. unfold Rmax, Rmin. destruct Rle_dec, Rle_dec; lra.
 Qed.
 

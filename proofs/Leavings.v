@@ -43,7 +43,8 @@ Qed.
 
 Lemma leavings_keep l v x y : In y (leavings l x) -> In (v :: y) (leavings l (v :: x)).
 Proof.
-  destruct l; [rewrite leavings_0; intros [->|[]]; now left|]. simpl. intros into. apply in_app_iff. left. now apply in_map.
+  destruct l; [rewrite leavings_0; intros [->|[]]; now left|]. simpl. intros into. apply in_app_iff. left.
+  now apply in_map.
 Qed.
 
 Lemma leavings_drop l v x y : In y (leavings l x) -> In y (leavings (S l) (v :: x)).
@@ -68,14 +69,16 @@ Lemma drop_changed l before v v' after y : In y (leavings l (before ++ v :: afte
   exists y', In y' (leavings (S l) (before ++ v' :: after)) /\ drops y y'.
 Proof.
   revert l y. induction before as [|u before IH]; intros l y into some; cbn [app] in *.
-  - assert (cases : (exists z, y = v :: z /\ In z (leavings l after)) \/ (exists l', l = S l' /\ In y (leavings l' after))).
+  - assert (cases : (exists z, y = v :: z /\ In z (leavings l after)) \/ (exists l', l
+      = S l' /\ In y (leavings l' after))).
     { destruct l as [|l]; simpl in into.
       - destruct into as [<-|[]]. left. exists after. rewrite leavings_0. split; [auto | now left].
       - apply in_app_iff in into. destruct into as [into | into]; [left | right; now exists l].
         apply in_map_iff in into. destruct into as (z & <- & into). now exists z. }
     destruct cases as [(z & -> & rest) | (l' & -> & rest)].
     + exists z. split; [now apply leavings_drop | now exists [], v, z].
-    + destruct (drop_any l' after y rest some) as (y' & into' & less). exists y'. split; auto. now apply leavings_drop.
+    + destruct (drop_any l' after y rest some) as (y' & into' & less). exists y'. split; auto.
+      now apply leavings_drop.
   - destruct l as [|l]; simpl in into.
     + destruct into as [<-|[]]. exists (u :: before ++ after). split.
       * apply leavings_keep. clear. induction before as [|w before IH]; cbn [app]; [|now apply leavings_keep].

@@ -99,7 +99,8 @@ Theorem f_delta_of_mean cap t_max delta x : 0 <= delta -> (0 < length x)%nat -> 
 Proof.
   intros d0 n0 valid n. assert (N : 0 < INR n) by now apply lt_0_INR.
   set (C := INR n * delta). assert (C0 : 0 <= C) by (apply Rmult_le_pos; lra).
-  assert (each : forall l, lower (mean_bounds (fun a => a) cap t_max x) l + INR l * delta = (low l x + INR l * C) / INR n).
+  assert (each : forall l, lower (mean_bounds (fun a => a) cap t_max x) l + INR l * delta
+    = (low l x + INR l * C) / INR n).
   { intros l. simpl. rewrite (lower_is_low cap x l valid). unfold C. fold n. field. lra. }
   assert (reach := clipped_is_low C x). destruct reach as (l & le & reached). apply Rle_antisym.
   - unfold f_delta. apply Rle_trans with (1 := Rmin_r _ _).

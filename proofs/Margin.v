@@ -15,7 +15,8 @@ Definition u : R := / 2 ^ 53.
 Definition fl : R -> R := round radix2 (FLX_exp 53) ZnearestE.
 
 (** [near m a b]: b is what [m] roundings can make of a. *)
-Definition near (m : nat) (a b : R) : Prop := 0 <= a /\ 0 <= b /\ b <= (/ (1 - u)) ^ m * a /\ a <= (/ (1 - u)) ^ m * b.
+Definition near (m : nat) (a b : R) : Prop := 0 <= a /\ 0 <= b /\ b <= (/ (1 - u)) ^ m * a /\ a <= (/ (1 - u))
+  ^ m * b.
 
 Section Program.
 
@@ -146,7 +147,8 @@ Proof.
     + rewrite Z.sub_diag. simpl. apply near_more with 0%nat; [lia|]. apply near_refl. lra.
     + replace (Z.of_nat (S c) - Z.of_nat i)%Z with (- Z.of_nat (S (i - c - 2)))%Z by lia.
       rewrite powerRZ_neg', <- pow_powerRZ. replace (/ q ^ _) with (1 / q ^ S (i - c - 2)) by (unfold Rdiv; ring).
-      apply near_more with (S (i - c - 2)); [lia|]. apply near_fl, near_inv; [apply pow_lt; lra | | apply falling_near].
+      apply near_more with (S (i - c - 2)); [lia|].
+      apply near_fl, near_inv; [apply pow_lt; lra | | apply falling_near].
       apply near_pos with (1 := falling_near _). apply pow_lt. lra.
 Qed.
 
@@ -160,7 +162,8 @@ Proof.
   induction r as [|r IH]; intros le; [apply near_more with 0%nat; [lia | apply near_refl; simpl; lra]|].
   destruct r as [|r].
   - cbn [exact_before float_before]. rewrite Rplus_0_l. rewrite Nat.add_1_r. apply term_near. lia.
-  - replace (exact_before (S (S r))) with (exact_before (S r) + INR (counts (S r)) * exact_weight (S r)) by reflexivity.
+  - replace (exact_before (S (S r))) with (exact_before (S r) + INR (counts (S r)) * exact_weight (S r))
+      by reflexivity.
     change (float_before (S (S r))) with (fl (float_before (S r) + fl (INR (counts (S r)) * float_weight (S r)))).
     replace (c + S (S r))%nat with (S (c + S r)) by lia. apply near_fl, near_plus; [apply IH; lia|].
     apply near_more with (S c); [lia | apply term_near; lia].

@@ -157,7 +157,8 @@ Proof.
     rewrite firsts, !total_headroom, firstn_length, size, Nat.min_l by auto.
     replace (total y) with (total x) by (rewrite <- !low_0; now apply low_perm). unfold bottom. fold y. ring.
   - apply rev_sorted, descending_sorted.
-  - apply Forall_map, Permutation_Forall with (1 := perm). now apply Forall_impl with (2 := le); intros; unfold nonneg; lra.
+  - apply Forall_map, Permutation_Forall with (1 := perm).
+    now apply Forall_impl with (2 := le); intros; unfold nonneg; lra.
 Qed.
 
 (** ** One record replaced *)
@@ -277,7 +278,8 @@ Qed.
 End Mean.
 
 Lemma replace_one_sym valid x x' : replace_one valid x x' -> replace_one valid x' x.
-Proof. intros (ok & ok' & before & v & v' & after & -> & ->). split; [|split]; auto. now exists before, v', v, after. Qed.
+Proof. intros (ok & ok' & before & v & v' & after & -> & ->). split; [|split]; auto.
+now exists before, v', v, after. Qed.
 
 (** The mean of losses, released by hazard selection, is epsilon-differentially private: for every public
     grid, every number of ranks, with and without a cap, every q with exp(-epsilon/4) <= q <= 1, and every

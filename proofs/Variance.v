@@ -65,7 +65,8 @@ Proof.
 Qed.
 
 Lemma about_nonneg m x : 0 <= about m x.
-Proof. unfold about. induction x as [|v x IH]; cbn [map total]; [lra|]. assert (s := Rle_0_sqr (v - m)). unfold Rsqr in s. lra. Qed.
+Proof. unfold about. induction x as [|v x IH]; cbn [map total]; [lra|]. assert (s := Rle_0_sqr (v - m)).
+unfold Rsqr in s. lra. Qed.
 
 Lemma about_app m x y : about m (x ++ y) = about m x + about m y.
 Proof. unfold about. rewrite map_app. induction x; simpl; [|rewrite IHx]; ring. Qed.
@@ -92,13 +93,15 @@ Lemma variance_moves a b before v v' after : Forall (fun u => a <= u <= b) (befo
     <= sum_squares (before ++ v' :: after) / n + (b - a) * (b - a) * (n - 1) / (n * n).
 Proof.
   intros all v'_in n.
-  assert (size : length (before ++ v' :: after) = length (before ++ v :: after)) by (rewrite !app_length; reflexivity).
+  assert (size : length (before ++ v' :: after) = length (before ++ v :: after)) by (rewrite !app_length;
+    reflexivity).
   set (k := INR (length (before ++ after))). set (T := total (before ++ after)).
   assert (nk : n = k + 1).
   { unfold n, k. rewrite !app_length. simpl length. rewrite Nat.add_succ_r, S_INR. reflexivity. }
   assert (k0 : 0 <= k) by apply pos_INR.
   assert (others : Forall (fun u => a <= u <= b) (before ++ after) /\ a <= v <= b).
-  { apply Forall_app in all. destruct all as [left right]. inversion right; subst. split; auto. now apply Forall_app. }
+  { apply Forall_app in all. destruct all as [left right]. inversion right; subst. split; auto.
+    now apply Forall_app. }
   assert (T_in : k * a <= T <= k * b).
   { apply total_range, others. }
   assert (expand : forall w, sum_squares (before ++ w :: after) =
@@ -108,7 +111,8 @@ Proof.
     unfold T. rewrite !map_app, !total_app. cbn [map total]. f_equal; [ring | f_equal; ring]. }
   rewrite !expand. set (Q := total (map _ _)).
   apply Rmult_le_reg_r with (n * n); [apply Rmult_lt_0_compat; lra|].
-  replace ((Q + v * v - (T + v) * (T + v) / n) / n * (n * n)) with (n * (Q + v * v) - (T + v) * (T + v)) by (field; lra).
+  replace ((Q + v * v - (T + v) * (T + v) / n) / n * (n * n)) with (n * (Q + v * v) - (T + v) * (T + v))
+    by (field; lra).
   replace (((Q + v' * v' - (T + v') * (T + v') / n) / n + (b - a) * (b - a) * (n - 1) / (n * n)) * (n * n))
     with (n * (Q + v' * v') - (T + v') * (T + v') + (b - a) * (b - a) * (n - 1)) by (field; lra).
   rewrite nk. destruct others as [_ v_in]. destruct k0 as [k0 | kz].

@@ -52,7 +52,8 @@ Proof. induction 1; simpl; lra. Qed.
 Lemma lower_low x l : valid_terms limits x -> total x - top l x = low l x.
 Proof. intros ok. apply low_is_top. now apply terms_nonneg with limits. Qed.
 
-Lemma upper_low x l : valid_terms limits x -> total x + top l (headrooms limits x) = total limits - low l (headrooms limits x).
+Lemma upper_low x l : valid_terms limits x ->
+  total x + top l (headrooms limits x) = total limits - low l (headrooms limits x).
 Proof.
   intros ok. assert (same := total_headrooms _ _ ok).
   rewrite <- (low_is_top l (headrooms limits x)) by now apply headrooms_nonneg. lra.
@@ -122,7 +123,8 @@ Theorem private_weighted_mean_is_private eps q grid last capacity round is_cappe
 Proof.
   intros ratio rounds pos x x' pair.
   assert (back : replace_term limits x' x).
-  { destruct pair as (ok & ok' & before & v & v' & after & -> & ->). split; [|split]; auto. now exists before, v', v, after. }
+  { destruct pair as (ok & ok' & before & v & v' & after & -> & ->). split; [|split]; auto.
+    now exists before, v', v, after. }
   assert (apart := fun c => weighted_one_rank_apart round is_capped weight t_max limits rounds pos _ _ c pair).
   assert (apart' := fun c => weighted_one_rank_apart round is_capped weight t_max limits rounds pos _ _ c back).
   destruct pair as (ok & ok' & before & v & v' & after & -> & ->). unfold private_weighted_mean.

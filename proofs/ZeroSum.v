@@ -62,7 +62,8 @@ Theorem table_moves cells x x' : moves cells x x' ->
 Proof.
   intros (before & c & c' & after & lt & lt' & -> & ->). unfold table.
   assert (sums : forall first n record,
-    sum (map (fun i => in_cell i record) (seq first n)) = if ((first <=? record) && (record <? first + n))%nat then 1%Z else 0%Z).
+    sum (map (fun i => in_cell i record) (seq first n))
+      = if ((first <=? record) && (record <? first + n))%nat then 1%Z else 0%Z).
   { intros first n record. revert first. induction n as [|n IH]; intros first; cbn [seq map sum].
     - destruct (Nat.leb_spec first record), (Nat.ltb_spec record (first + 0)); simpl; lia.
     - rewrite IH. unfold in_cell.
@@ -71,7 +72,8 @@ Proof.
   assert (ones : forall record, (record < cells)%nat -> sum (map (fun i => in_cell i record) (seq 0 cells)) = 1%Z).
   { intros record lt0. rewrite sums. destruct (Nat.ltb_spec record (0 + cells)); simpl; lia. }
   assert (d := ones c lt). assert (d' := ones c' lt'). clear sums ones lt lt'.
-  assert (both : forall l, (sum (map (cell_count (before ++ c :: after)) l) - sum (map (cell_count (before ++ c' :: after)) l)
+  assert (both : forall l, (sum (map (cell_count (before ++ c :: after)) l)
+    - sum (map (cell_count (before ++ c' :: after)) l)
       = sum (map (fun i => in_cell i c) l) - sum (map (fun i => in_cell i c') l) /\
     size (minus (map (cell_count (before ++ c :: after)) l) (map (cell_count (before ++ c' :: after)) l))
       <= sum (map (fun i => in_cell i c) l) + sum (map (fun i => in_cell i c') l))%Z).
@@ -87,9 +89,11 @@ Theorem zero_sum_private eps norm cells outs : 0 < eps -> 0 < norm ->
 Proof.
   intros eps0 norm0 lengths.
   assert (way : forall x x', moves cells x x' ->
-    within eps (zero_sum_law (eps / 2) norm outs (table cells x)) (zero_sum_law (eps / 2) norm outs (table cells x'))).
+    within eps (zero_sum_law (eps / 2) norm outs (table cells x)) (zero_sum_law (eps / 2)
+      norm outs (table cells x'))).
   { intros x x' pair. destruct (table_moves _ _ _ pair) as [equal small].
-    assert (long : forall x, length (table cells x) = cells) by (intros; unfold table; now rewrite map_length, seq_length).
+    assert (long : forall x, length (table cells x) = cells) by (intros; unfold table;
+      now rewrite map_length, seq_length).
     apply within_of_outcomes; auto. intros o into. cbn [mass zero_sum_law]. unfold zero_sum_noise.
     rewrite !sum_minus by (rewrite long; auto). rewrite equal.
     destruct (sum o - sum (table cells x') =? 0)%Z; [|lra].
