@@ -1,5 +1,5 @@
 (** What the theorems of README.md rest on, all together: [.ci/proofs] allows the axioms of the classical
-    reals only. *)
+    reals only; and for the floats of Ratio.v, which Interval computes, those of Coq's 63-bit integers too. *)
 From DP Require Import Laws HazardLaw HazardRelease OutputBounds MeanLoss WeightedMean Variance AddRemove Auc
   OrderStatistics Lipschitz Geometric Adaptive Counted ZeroSum BestOf Margin Integers Ratio.
 
@@ -63,3 +63,15 @@ Definition theorems :=
    @ratio_rounded_up).
 
 Print Assumptions theorems.
+
+Definition floats :=
+  (@ratio_0_1_by_4,
+   @ratio_0_1_by_5,
+   @ratio_0_5_by_4,
+   @ratio_0_5_by_5,
+   @ratio_1_by_4,
+   @ratio_1_by_5,
+   @ratio_2_by_4,
+   @ratio_2_by_5).
+
+Print Assumptions floats.
