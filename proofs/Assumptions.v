@@ -1,0 +1,77 @@
+(** What the theorems of README.md rest on, all together: [.ci/proofs] allows the axioms of the classical
+    reals only; and for the floats of Ratio.v, which Interval computes, those of Coq's 63-bit integers too. *)
+From DP Require Import Laws HazardLaw HazardRelease OutputBounds MeanLoss WeightedMean Variance AddRemove Auc
+  OrderStatistics Lipschitz Geometric Adaptive Counted ZeroSum BestOf Margin Integers Ratio.
+
+Definition theorems :=
+  (@within_of_outcomes,
+   @within_post,
+   @within_then,
+   @H_derivative,
+   @density_ratio_monotonic,
+   @density_ratio_general,
+   @hazard_is_law,
+   @hazard_private_monotonic,
+   @hazard_private_general,
+   @level_moves_by_one,
+   @level_one_directed,
+   @runs_level_is_level,
+   @release_private_general,
+   @release_private_monotonic,
+   @mean_one_rank_apart,
+   @mean_one_directed,
+   @private_mean_loss_is_private,
+   @private_mean_loss_is_law,
+   @weighted_one_rank_apart,
+   @weighted_one_directed,
+   @private_weighted_mean_is_private,
+   @variance_one_rank_apart,
+   @private_variance_is_private,
+   @private_n_one_rank_apart,
+   @private_mean_private_n_is_private,
+   @auc_one_rank_apart,
+   @private_auc_is_private,
+   @order_one_rank_apart,
+   @order_one_directed,
+   @order_statistic_private,
+   @f_delta_moves_by_delta,
+   @f_delta_of_mean,
+   @noise_cdf_step,
+   @noise_cdf_limits,
+   @geometric_is_law,
+   @geometric_private,
+   @nearest_moves,
+   @clipped_total_moves,
+   @two_stages_private,
+   @two_stages_is_law,
+   @adaptive_is_private,
+   @adaptive_mean_loss_is_private,
+   @adaptive_weighted_mean_is_private,
+   @counted_private,
+   @counted_mean_is_private,
+   @counted_auc_is_private,
+   @table_moves,
+   @zero_sum_draw,
+   @zero_sum_private,
+   @best_mass_is_mixture,
+   @best_private,
+   @level_near,
+   @exceeds_exactly,
+   @certain_is_right,
+   @runs_hazard,
+   @integers_are_right,
+   @ratio_rounded_up).
+
+Print Assumptions theorems.
+
+Definition floats :=
+  (@ratio_0_1_by_4,
+   @ratio_0_1_by_5,
+   @ratio_0_5_by_4,
+   @ratio_0_5_by_5,
+   @ratio_1_by_4,
+   @ratio_1_by_5,
+   @ratio_2_by_4,
+   @ratio_2_by_5).
+
+Print Assumptions floats.

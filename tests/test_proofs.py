@@ -1,0 +1,225 @@
+"""The proofs in Coq speak of this code: the same constants, nothing left open, a true list of theorems."""
+
+import itertools
+import random
+import re
+import shutil
+import subprocess
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from helpers import MAX, loss_bounds, nearest, var_bounds, weighted_bounds
+
+from dp_metrics.mechanisms._hazard_law import PEAK, TAIL, largest_ratio
+from dp_metrics.mechanisms.adaptive import _SHARE, _SHARE_OF_FEW
+from dp_metrics.mechanisms.hazard import Hazard, share_of_rank
+from dp_metrics.release.ranking import CLASS_SHARE
+from dp_metrics.release.release import COUNT_SHARE
+from dp_metrics.sensitivity.aggregates import LossAggregate
+from dp_metrics.sensitivity.output_bounds import mean_loss_bounds_private_n
+from dp_metrics.sensitivity.ranking import RankedScores, ranking_bounds
+
+ROOT = Path(__file__).parents[1]
+PROOFS = ROOT / "proofs"
+SOURCES = {path.name: path.read_text(encoding="utf-8") for path in sorted(PROOFS.glob("*.v"))}
+LAWS = {
+    "monotonic": Hazard(resolution=0.1).output_distribution(loss_bounds([0.0, 1.0]), 1.0),
+    "general": Hazard(resolution=0.1).output_distribution(var_bounds([0.0, 1.0]), 1.0),
+}
+
+
+def constants():
+    found = re.findall(r"^Definition (\w+) : (?:nat|R) := ([\d /]+)\.$", SOURCES["Constants.v"], re.MULTILINE)
+    return {name: Fraction(value.replace(" ", "")) for name, value in found}
+
+
+def rows():
+    """Return the theorems in the table of the README, and their files."""
+    text = (PROOFS / "README.md").read_text(encoding="utf-8")
+    return re.findall(r"^\| `(\w+)` \| `(\w+\.v)` \|", text, re.MULTILINE)
+
+
+def test_the_constants_of_the_proofs_are_those_of_the_code():
+    epsilon = Fraction("0.7")
+    assert COUNT_SHARE == CLASS_SHARE
+    assert constants() == {
+        "tail": TAIL,
+        "peak": PEAK,
+        "power_monotonic": LAWS["monotonic"].power,
+        "power_general": LAWS["general"].power,
+        "share_monotonic": epsilon / share_of_rank(epsilon, monotonic=True),
+        "share_general": epsilon / share_of_rank(epsilon, monotonic=False),
+        "share_first": _SHARE,
+        "share_first_of_few": _SHARE_OF_FEW,
+        "share_count": COUNT_SHARE,
+    }
+
+
+@pytest.mark.parametrize("law", LAWS.values(), ids=LAWS)
+def test_the_share_below_the_peak_and_the_margin_are_those_of_the_code(law):
+    assert "Definition share_below : R := INR t / (INR t + INR p)." in SOURCES["HazardLaw.v"]
+    assert law.below == Fraction(TAIL, TAIL + law.power)
+    (margin,) = re.findall(r"Definition margin : R := (.*)\.$", SOURCES["Margin.v"], re.MULTILINE)
+    ranks = law.runs.counts.size // 2 - 1
+    assert law._margin == eval(margin.replace("INR c", str(ranks)), {"u": 2.0**-53})
+
+
+def test_the_ratios_that_are_certified_are_those_of_the_code():
+    lemma = r"Lemma ratio_\w+ : (\d+) / 2 \^ (\d+) < exp \(- \(([\d /]+)\)\) <= (\d+) / 2 \^ (\d+)\."
+    certified = re.findall(lemma, SOURCES["Ratio.v"])
+    assert len(certified) == 8
+    for below, bits, share, above, same_bits in certified:
+        numerator, *denominators = map(int, share.split("/"))
+        exact = Fraction(numerator)
+        for denominator in denominators:
+            exact /= denominator
+        assert largest_ratio(exact) == Fraction(int(above), 2 ** int(bits))
+        assert (int(below) + 1, bits) == (int(above), same_bits)
+
+
+def top(count, x):
+    return sum(sorted(x, reverse=True)[:count])
+
+
+def bottom(count, x):
+    return sum(sorted(x)[:count])
+
+
+def sum_squares(x):
+    return sum(v * v for v in x) - (sum(x) ** 2 / len(x) if x else 0)
+
+
+# Each of these copies a definition of the proofs, in rational numbers: L^l and U^l of terms x with limits m.
+
+
+def of_mean(x, m, rank):
+    lower, upper = sum(x) - top(rank, x), sum(x) - bottom(rank, x) + rank * m[0]
+    return lower / len(x), upper / len(x)
+
+
+def of_weighted_mean(x, m, rank):
+    headrooms = [limit - v for v, limit in zip(x, m, strict=True)]
+    return sum(x) - top(rank, x), sum(x) + top(rank, headrooms)
+
+
+def of_variance(x, m, rank):
+    n, width = len(x), m[0] ** 2
+    left = min(sum_squares(y) for y in itertools.combinations(x, n - rank))
+    return left / n, min(sum_squares(x) / n + rank * width * (n - 1) / n**2, width / 4)
+
+
+def of_mean_with_private_n(x, m, rank):
+    n = len(x)
+    sizes = {a: n + rank - 2 * a for a in range(min(rank, n) + 1) if 2 * a < n + rank}
+    lower = 0 if n <= rank else min((sum(x) - top(a, x)) / size for a, size in sizes.items())
+    return lower, max((sum(x) - bottom(a, x) + (rank - a) * m[0]) / size for a, size in sizes.items())
+
+
+def twice_loss(records):
+    pairs = itertools.product([s for p, s in records if p], [s for p, s in records if not p])
+    return sum((positive <= negative) + (positive < negative) for positive, negative in pairs)
+
+
+def lowest_loss(records, rank):
+    n, count = len(records), sum(p for p, _ in records)
+    if rank >= min(count, n - count):
+        return Fraction(1, 2) if rank == 0 else Fraction(0)
+    quotients = []
+    for y in itertools.combinations(records, n - rank):
+        kept = sum(p for p, _ in y)
+        pairs = max(2 * i * (n - i) for i in range(kept, kept + rank + 1))
+        quotients.append(Fraction(twice_loss(y), pairs))
+    return min(quotients)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 6])
+def test_the_definition_of_the_bounds_of_auc_gives_the_numbers_of_the_program(n):
+    # up to the order of scores, all data sets with at most two different ones
+    kinds = itertools.product([True, False], [0.0, 1.0])
+    for records in itertools.combinations_with_replacement(kinds, n):
+        is_positive, scores = (np.array(column) for column in zip(*records, strict=True))
+        computed = ranking_bounds(RankedScores.of(scores, is_positive), n)
+        negated = [(p, -s) for p, s in records]
+        assert computed.value == nearest(lowest_loss(records, 0)) == nearest(1 - lowest_loss(negated, 0))
+        for rank in range(1, n + 1):
+            assert computed.lower[rank - 1] == nearest(lowest_loss(records, rank))
+            assert computed.upper[rank - 1] == nearest(1 - lowest_loss(negated, rank))
+
+
+def numbers_of(values, cap, weights):
+    """Yield a definition, its terms, limits and divisor, and the bounds that the program computes."""
+    x, caps = [Fraction(v) for v in values], [Fraction(cap)] * len(values)
+    yield of_mean, x, caps, 1, loss_bounds(values, cap=cap)
+    yield of_variance, x, caps, 1, var_bounds(values, bounds=(0.0, cap))
+    aggregate = LossAggregate.from_data(np.array(values), capacity=len(values) + 2, cap=cap)
+    yield of_mean_with_private_n, x, caps, 1, mean_loss_bounds_private_n(aggregate)
+    terms = [Fraction(v * w) for v, w in zip(values, weights, strict=True)]
+    limits = [Fraction(cap * w) for w in weights]
+    total = sum(map(Fraction, weights))
+    yield of_weighted_mean, terms, limits, total, weighted_bounds(values, weights, cap)
+
+
+def test_the_definitions_of_the_proofs_give_the_numbers_of_the_program():
+    rng = random.Random(0)
+    for _ in range(150):
+        cap = rng.choice([1.0, 0.1, 3.3])
+        values = [rng.choice([0.0, cap, cap * rng.random()]) for _ in range(rng.randint(1, 5))]
+        weights = [rng.choice([1.0, 2.0, 0.3]) for _ in values]
+        for bounds_at, x, limits, divisor, computed in numbers_of(values, cap, weights):
+            assert computed.ranks >= len(values)
+            for rank in range(1, computed.ranks + 1):
+                lower, upper = (nearest(Fraction(end) / divisor) for end in bounds_at(x, limits, rank))
+                assert (computed.lower[rank - 1], computed.upper[rank - 1]) == (lower, upper)
+    assert (loss_bounds(values).upper == MAX).all()  # t_max, without a cap
+
+
+def test_nothing_is_left_open():
+    assert SOURCES
+    for name, text in SOURCES.items():
+        assert not re.search(r"\b(Admitted|admit|give_up|Axioms?|Parameters?|Conjectures?)\b", text), name
+        assert text.count("Proof.") == text.count("Qed."), name
+
+
+def test_the_readme_lists_theorems_that_exist_and_are_asked_for_their_axioms():
+    listed = rows()
+    assert len(listed) == len(set(listed)) > 40
+    for theorem, name in listed:
+        assert re.search(rf"^Theorem {theorem}\b", SOURCES[name], re.MULTILINE), theorem
+    floats = re.findall(r"^Lemma (ratio_\w+)", SOURCES["Ratio.v"], re.MULTILINE)
+    assert re.findall(r"@(\w+)", SOURCES["Assumptions.v"]) == [theorem for theorem, _ in listed] + floats
+    everywhere = re.findall(r"^Theorem (\w+)", "\n".join(SOURCES.values()), re.MULTILINE)
+    assert sorted(everywhere) == sorted(theorem for theorem, _ in listed)
+
+
+def test_every_file_is_checked_by_the_build():
+    sources = re.search(r"^SOURCES = ((?:.*\\\n)*.*)$", (PROOFS / "Makefile").read_text(), re.MULTILINE)
+    assert {*sources[1].replace("\\", "").split(), "Assumptions.v"} == set(SOURCES)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    shutil.which("coqc") is None, reason="needs Coq and its libraries: .ci/proofs installs them"
+)
+@pytest.mark.parametrize(
+    ("name", "old", "new", "wrong"),
+    [
+        ("Constants.v", "", "", ""),
+        ("Ratio.v", "split; interval with (i_prec 90). Qed.", "Admitted.", "Something above is assumed"),
+        ("Ratio.v", "Lemma", "Hypothesis absurd : False.\nLemma", "local-declaration"),
+        ("Constants.v", "share_monotonic : nat := 4", "share_monotonic : nat := 3", "./HazardRelease.v"),
+        ("Constants.v", "power_general : nat := 5", "power_general : nat := 6", "./HazardRelease.v"),
+    ],
+    ids=["as it is", "admitted", "absurd", "share", "power"],
+)
+def test_the_check_fails_where_a_proof_does(tmp_path, name, old, new, wrong):
+    (tmp_path / ".ci").mkdir()
+    shutil.copy(ROOT / ".ci" / "proofs", tmp_path / ".ci")
+    shutil.copytree(PROOFS, tmp_path / "proofs", ignore=shutil.ignore_patterns("*.vo*", "*.glob", ".*"))
+    changed = SOURCES[name].replace(old, new, 1)
+    assert (changed == SOURCES[name]) == (wrong == "")
+    (tmp_path / "proofs" / name).write_text(changed, encoding="utf-8")
+    done = subprocess.run([tmp_path / ".ci" / "proofs"], capture_output=True, text=True, timeout=600)
+    assert (done.returncode == 0) == (wrong == "")
+    assert wrong in done.stdout + done.stderr
