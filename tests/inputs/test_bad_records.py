@@ -56,6 +56,39 @@ def test_a_refusal_does_not_tell_how_many_records_are_bad(function, good, bad):
     assert len(said) == 1
 
 
+class Odd:
+    """A label that is no other one, and says what it is when it is compared with another."""
+
+    def __ne__(self, other):
+        if other is not self:
+            raise TypeError("12345.5")
+        return False
+
+    __hash__ = None
+
+
+@pytest.mark.parametrize(
+    ("label", "kind"),
+    [(12345.5, np.float64), (12345.5, object), (Odd(), object)],
+    ids=["float", "object", "odd"],
+)
+def test_a_refusal_does_not_quote_a_label(label, kind):
+    y = np.array([label, 1.0, 0.0], dtype=kind)
+    with pytest.raises(ValueError, match=r"whole|compared") as caught:
+        dp.private_accuracy_score(
+            y, np.array([0.0, 1.0, 0.0], dtype=kind), epsilon=1.0, random_state=NoEntropy()
+        )
+    assert "12345" not in str(caught.value)
+
+
+def test_of_several_labels_each_decides_whether_a_record_is_right():
+    y = np.zeros((100, 3), dtype=int)
+    for column in range(3):
+        pred = y.copy()
+        pred[:, column] = 1
+        assert dp.private_accuracy_score(y, pred, epsilon=1000.0) == 0.0  # but for a probability of exp(-500)
+
+
 @pytest.mark.parametrize("kind", [kind for kind in BAD_RECORDS if kind != "None"])
 def test_bad_weights_are_refused_without_a_word_of_them(kind):
     spoil, expected, _ = BAD_RECORDS[kind]
