@@ -320,3 +320,15 @@ def test_the_warning_as_an_error_spends_nothing_and_many_records_do_not_warn():
     private_mse(np.zeros(3), np.ones(3), epsilon=1.0, **ADD)  # n is private
     private_mse(np.zeros(3), np.ones(3), epsilon=1.0, bounds=(0, 1), mechanism="geometric")
     private_log_loss([0, 1] * 30, [0.5] * 60, epsilon=1.0)
+
+
+def test_a_clipped_sum_is_rounded_to_the_lattice_once():
+    tie, more = 2.0**-31, 2.0**-70  # half a step, and what tells on which side; no float holds the sum
+    laws = []
+    for last in (0.0, more):
+        losses = np.array([1.0] * 999 + [tie, last])
+        bounds = loss_output_bounds(losses, max_loss=None, mechanism=Adaptive(), epsilon=1.0)
+        laws.append(Adaptive().output_distribution(bounds, 1.0).given(1.0))
+    steps = 1 << 30
+    offset = steps // 3  # a quarter of the mean noise, of which three quarters of epsilon are left
+    assert [law.centre - offset for law in laws] == [999 * steps + 1, 999 * steps + 1]

@@ -1,10 +1,12 @@
 import itertools
 import math
+import random
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
-from helpers import assert_follows, loss_query
+from helpers import assert_follows, loss_bounds, loss_query
 from scipy import stats
 
 from dp_metrics import Geometric, auditing, private_mean, private_mean_loss, private_variance
@@ -179,3 +181,20 @@ def test_each_noisy_sum_has_noise_of_its_own():
     drawn = [law.release(SeededEntropy(seed))[1] for seed in range(20)]
     assert len({a - b for a, b in drawn}) > 10
     assert len({a + b for a, b in drawn}) > 10
+
+
+def test_the_place_on_the_lattice_is_exact_where_the_range_does_not_begin_at_0():
+    low, high, none = -0.3, 3.3, np.empty(0)
+    public = replace(loss_bounds([0.0, 1.0], cap=1.0), lower=none, upper=none, sensitivity=1e-9)
+    generator, moved = random.Random(0), 0
+    for _ in range(2000):
+        value = generator.uniform(low, high)
+        law = Geometric().output_distribution(replace(public, output_range=(low, high), value=value), 1.0)
+        scale = law.grid.last / (Fraction(high) - Fraction(low))
+        exact, floats = (
+            math.floor(place * scale + Fraction(1, 2))
+            for place in (Fraction(value) - Fraction(low), Fraction(value - low))
+        )
+        assert law.centre == exact
+        moved += exact != floats
+    assert moved  # a place made of floats is another one now and then
