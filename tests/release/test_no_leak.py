@@ -203,6 +203,8 @@ def test_spend_comes_after_validation_and_before_the_draw():
     "release",
     [
         lambda a: dp.private_quantile([0, 0, 0, 0, 1, 2.0], 0.5, epsilon=1.0, bounds=(0, 10), accountant=a),
+        lambda a: dp.private_quantile([MAX, -MAX, 0], 0.5, epsilon=1.0, bounds=(-MAX, MAX), accountant=a),
+        lambda a: dp.private_median_absolute_error([MAX, 0.0], [-MAX, 0.0], epsilon=1.0, accountant=a),
         lambda a: dp.private_variance([0, 1e-300, 0, 0], epsilon=1.0, accountant=a),
         lambda a: dp.private_variance(
             [1e300, -1e300, 0, 0], epsilon=1.0, bounds=(-1e300, 1e300), accountant=a
