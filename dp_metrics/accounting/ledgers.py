@@ -25,7 +25,9 @@ _APPLICATION_ID = 0x64706D62  # "dpmb" in the header of every budget file
 _VERSION = 1
 _DAMAGED = "is damaged: its records do not add up"
 _GONE = "is gone, and with it the record of what was spent"
-_ROLLED_BACK = "was rolled back: it records less than it did, because an older copy was written over it"
+_ROLLED_BACK = (
+    "was rolled back: it records less than it did; put back its latest copy, and its -wal if there was one"
+)
 _FOREIGN = "is not a budget file of dp_metrics, or is damaged"
 # Looked at while it is read-only, a file gets companions that stay read-only when it no longer is.
 _READ_ONLY = (
@@ -261,7 +263,7 @@ class FileLedger:
         return {**self.__dict__, "total": _spelled(self.total), "_seen": _spelled(self._seen), "_known": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        total, seen = (_number(state[name]) for name in ("total", "_seen"))
+        total, seen = _number(state["total"]), _number(state.get("_seen", _NOTHING[0]))
         self.__dict__.update(state, total=total, _seen=seen, _known=_NOTHING)
 
     @property

@@ -74,7 +74,8 @@ def summary_of(
         return None
     query: Any = plan.queries[0]
     if row.is_variance:
-        cap = None if query.bounds is None else (query.bounds[1] - query.bounds[0]) ** 2 / 4
+        width = None if query.bounds is None else query.bounds[1] - query.bounds[0]
+        cap = None if width is None else min(width * (width / 4), MAX_FLOAT)  # a power would raise
         return VarianceSummary(bounds=options.get("bounds"), capacity=_capacity(asked, cap)).update(*data)
     capacity = _capacity(asked, query.record_loss.cap)
     return LossSummary(FUNCTIONS[row.name], capacity=capacity, **options).update(*data)

@@ -306,14 +306,14 @@ def largest_ratio(share: Fraction) -> float:
     is correctly rounded, is followed by one step up. So the result is either the smallest such float or,
     if exp(-share) were within 1e-59 of a float, the one after it.
     """
-    down = Context(prec=60, rounding=ROUND_FLOOR, Emin=-(10**9))
+    down = Context(prec=60, rounding=ROUND_FLOOR, Emin=-(10**9), traps=[])
     exponent = down.divide(Decimal(share.numerator), Decimal(share.denominator))
     if exponent > 800:  # below every positive float; and Decimal's exp would underflow in the end
         return math.ulp(0.0)
-    up = Context(prec=60, rounding=ROUND_CEILING, Emin=-(10**9))
-    # copied: a minus rounds to the digits of the caller's own context
+    up = Context(prec=60, rounding=ROUND_CEILING, Emin=-(10**9), traps=[])
+    # a minus rounds to the digits of the caller's own context, whose traps a float would meet
     bound = up.next_plus(up.exp(exponent.copy_negate()))
     ratio = float(bound)
-    if Decimal(ratio) < bound:
+    if Decimal.from_float(ratio) < bound:
         ratio = math.nextafter(ratio, math.inf)
     return min(ratio, 1.0)

@@ -66,8 +66,8 @@ class PrivateResult:
     deployment : mapping or None, default=None
         The guarantee in the words of the OpenDP Deployments Registry, for the object "deployment" of an entry
         there: "dp_variant", "privacy_loss", "deployment_model", "accounting" and "implementation". Made of
-        public settings only. None where nothing can be promised: for a release with `random_state`, or by a
-        mechanism of your own.
+        public settings only; not told is whether `groups` were passed. None where nothing can be promised:
+        for a release with `random_state`, or by a mechanism of your own.
     noise : ResultNoise or None, default=None
         What `noise_interval` needs. Public, as the rest is; not in `to_dict` and `to_json`.
 
@@ -184,7 +184,7 @@ def deployment(
     if not set(mechanisms) <= set(MECHANISMS.values()):
         return None
     if set(mechanisms) <= set(_EXACT):
-        executed = "Exact as executed: integers decide each draw, among the points of a public grid."
+        executed = "Exact as executed: floats decide only where they cannot be wrong, and else integers."
     else:
         executed = "Private over the real numbers; drawn as floats, without protection of their last bits."
     return {

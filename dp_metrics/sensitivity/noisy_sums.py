@@ -12,12 +12,13 @@ from functools import partial
 
 import numpy as np
 
-from dp_metrics.inputs.floats import Floats
+from dp_metrics.inputs.floats import MAX_FLOAT, Floats
 from dp_metrics.sensitivity.aggregates import LossAggregate, VarianceAggregate
 from dp_metrics.sensitivity.exact import UNIT_BITS, rounded_quotient, to_units
 
 __all__ = ["FINENESS", "Sums", "mean_sums", "ratio_sums", "variance_sums"]
 
+_SQUARABLE = 1e154  # numbers below have a square that is a float
 FINENESS = 1 << 20
 """Steps of the lattice in the most that one record adds, or in one global sensitivity."""
 
@@ -114,5 +115,8 @@ def _bezier_variance(first: Floats, middle: Floats, last: Floats, *, width: floa
     whole = np.maximum(first + middle + last, FINENESS)
     mean, square = np.clip((middle / 2 + last) / whole, 0.0, 1.0), last / whole
     # no distribution on [0, 1] with this mean has more variance than that on its ends
-    variance: Floats = np.clip(square - mean**2, 0.0, mean * (1.0 - mean)) * width**2
+    share = np.clip(square - mean**2, 0.0, mean * (1.0 - mean))
+    # Python raises for the square of a larger width, and a share of 0 must not meet an infinite one
+    squared = share * width**2 if width < _SQUARABLE else share * width * width
+    variance: Floats = np.minimum(squared, MAX_FLOAT)
     return variance

@@ -195,3 +195,26 @@ def test_a_warning_of_noise_comes_before_the_spend_and_tells_nothing_of_a_privat
         assert budget.spent == 0
         made = dp.private_mse(few, few, epsilon=0.5, neighboring="add_or_remove_one", return_result=True)
     assert (made.noise.released.public_n, made.noise.released.total_weight) == (None, None)
+
+
+@pytest.mark.parametrize("neighboring", ["replace_one", "add_or_remove_one"])
+@pytest.mark.parametrize("mechanism", sorted(MECHANISMS))
+@pytest.mark.parametrize("top", [1.3e154, 1.4e154, 2e154, 1e300, MAX])
+def test_no_width_of_the_bounds_raises_after_the_spend(mechanism, neighboring, top):
+    options = {"epsilon": 1.0, "bounds": (0, top), "mechanism": mechanism, "neighboring": neighboring}
+    for x in ([], [0.0, top], [top] * 3):
+        attempt(dp.private_variance, x, **options)
+        attempt(dp.private_std, x, **options)
+        attempt(dp.private_r2_score, x, x, **options)
+    summary = dp.VarianceSummary(bounds=(0, top)).update([0.0, top])
+    attempt(
+        lambda accountant: summary.release(
+            1.0, mechanism=mechanism, neighboring=neighboring, accountant=accountant
+        )
+    )
+
+
+def test_a_variance_of_enormous_values_is_of_their_size():
+    x = np.tile([0.0, 2e154], 2000)
+    options = {"bounds": (0, 2e154), "mechanism": "geometric", "neighboring": "add_or_remove_one"}
+    assert 0.9e308 < dp.private_variance(x, epsilon=1.0, **options) < 1.1e308
