@@ -415,3 +415,27 @@ def test_entropy_of_the_count_comes_after_the_spend(monkeypatch):
     with pytest.raises(NoEntropy.Drawn):
         dp.private_mse(Y, P, epsilon=0.5, accountant=accountant, **RELATION)
     assert accountant.spent == 0.5
+
+
+def test_the_sums_that_are_shown_are_noisy():
+    options = {"epsilon": 1.0, "bounds": (0, 1), "mechanism": "geometric", "neighboring": "add_or_remove_one"}
+    shown = [
+        tuple(dp.private_mean([0.5] * 100, **options, return_result=True).drawn["sums"]) for _ in range(4)
+    ]
+    assert len(set(shown)) > 1  # but for a probability of about 1e-36: each has noise of a million steps
+
+
+@pytest.mark.parametrize("private_n", [False, True])
+def test_a_calibration_error_tells_a_mechanism_the_number_of_records_only_where_that_is_public(private_n):
+    told = []
+
+    class Told:
+        def count_ranks(self, epsilon, *, n, monotonic, output_range):
+            told.append(n)
+            return 3
+
+    row = METRICS["private_expected_calibration_error"]
+    data = np.array([0, 1] * 20), np.full(40, 0.3)
+    (query,) = row.planned(data, {}, private_n=private_n).queries
+    query.output_bounds(Told(), Fraction(1), private_n=private_n)
+    assert told == [None if private_n else 40]

@@ -257,3 +257,12 @@ def test_the_sum_of_released_counts_is_noisy_where_the_number_of_records_is_priv
         for seed in range(20)
     }
     assert len(sums) > 5
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_each_number_has_noise_of_its_own_rate(order):
+    rates = [(2, Fraction(100)), (2, Fraction(1, 1000))][
+        ::order
+    ]  # none but with probability exp(-100); about 1,000
+    noise, _ = VectorDraw((0,) * 4, tuple(rates))(SeededEntropy(0), None)
+    assert [z == 0 for z in noise] == [True, True, False, False][::order]

@@ -1002,3 +1002,16 @@ def test_summaries_made_in_other_processes_merge_from_their_bytes(method):
     assert merged.to_bytes() == summarised((y, p))
     released = merged.release(1.0, random_state=SeededEntropy(5))
     assert released == dp.private_mae(y, p, epsilon=1.0, bounds=(-3, 3), random_state=SeededEntropy(5))
+
+
+def test_a_summary_that_was_released_under_one_relation_is_released_under_the_other_as_if_it_had_not():
+    x = np.random.default_rng(0).normal(size=300)
+    for order in itertools.permutations(["replace_one", "add_or_remove_one"]):
+        summary = LossSummary(dp.private_mean_loss, max_loss=3.0).update(abs(x))
+        for relation in order:
+            options = {"epsilon": 1.0, "neighboring": relation, "mechanism": "hazard", "random_state": 0}
+            with pytest.warns(dp.SeededReleaseWarning):
+                again = summary.release(**options)
+            with pytest.warns(dp.SeededReleaseWarning):
+                alone = dp.private_mean_loss(abs(x), max_loss=3.0, **options)
+            assert again == alone
