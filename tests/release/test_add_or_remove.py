@@ -431,11 +431,11 @@ def test_a_calibration_error_tells_a_mechanism_the_number_of_records_only_where_
 
     class Told:
         def count_ranks(self, epsilon, *, n, monotonic, output_range):
-            told.append(n)
+            told.append((n, monotonic))
             return 3
 
     row = METRICS["private_expected_calibration_error"]
     data = np.array([0, 1] * 20), np.full(40, 0.3)
     (query,) = row.planned(data, {}, private_n=private_n).queries
     query.output_bounds(Told(), Fraction(1), private_n=private_n)
-    assert told == [None if private_n else 40]
+    assert told == [(None, False) if private_n else (40, True)]

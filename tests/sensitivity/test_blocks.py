@@ -8,7 +8,7 @@ import pytest
 
 import dp_metrics as dp
 from dp_metrics import LossSummary, VarianceSummary
-from dp_metrics.sensitivity.aggregates import LossAggregate, VarianceAggregate
+from dp_metrics.sensitivity.aggregates import CountAggregate, LossAggregate, VarianceAggregate
 from dp_metrics.sensitivity.exact import BLOCK, UNIT_BITS
 
 UNIT = 1 << UNIT_BITS
@@ -101,3 +101,18 @@ def test_the_right_extremes_are_selected_whatever_the_order(order):
             clipped = np.minimum(sizes, math.inf if cap is None else cap)
             assert aggregate.largest.tobytes() == clipped[::-1][:capacity].tobytes()
             assert aggregate.smallest.tobytes() == clipped[: 0 if cap is None else capacity].tobytes()
+
+
+def test_every_block_is_clipped_into_the_bounds():
+    x = np.zeros(2 * BLOCK + 5)
+    x[BLOCK], x[-1] = -100.0, 100.0
+    aggregate = VarianceAggregate.from_data(x, capacity=3, bounds=(0.0, 1.0))
+    assert (aggregate.total, aggregate.squares) == (UNIT, UNIT**2)
+    assert (aggregate.largest.tolist(), aggregate.smallest.tolist()) == ([1.0, 0.0, 0.0], [0.0] * 3)
+
+
+def test_merged_counts_have_the_records_of_both():
+    merged = CountAggregate(n=3, counts=np.array([1.0, 2.0])).merge(
+        CountAggregate(n=2, counts=np.array([0.0, 2.0]))
+    )
+    assert (merged.n, merged.counts.tolist()) == (5, [1.0, 4.0])
