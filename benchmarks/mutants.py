@@ -41,7 +41,16 @@ from tqdm import tqdm
 
 ROOT = Path(__file__).parents[1]
 TABLES = ROOT / "benchmarks" / "mutants"
-_NEEDED = ("dp_metrics", "tests", "benchmarks", "docs", "conftest.py", "pyproject.toml", "README.md")
+_NEEDED = (
+    "dp_metrics",
+    "tests",
+    "benchmarks",
+    "docs",
+    "conftest.py",
+    "pyproject.toml",
+    "README.md",
+    "SECURITY.md",
+)
 _SECONDS = {"first": 240, "wider": 600}  # time limits of the tests
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.MULTILINE)
 KINDS = {

@@ -615,3 +615,12 @@ def test_a_worker_that_is_killed_in_the_middle_loses_nothing_and_costs_nothing(c
     assert [spend.epsilon for spend in budget.history] == [0.5]
     client.wait_for_workers(2)
     assert set(client.run(os.getpid).values()) != set(before.values())
+
+
+def test_what_is_wrong_with_a_chunk_is_not_chained_to_an_error_that_quotes_it():
+    wrong = _collections._summarise(
+        dp.LossSummary(dp.private_mean_loss), ["losses"], np.array(["a secret"], dtype=object)
+    )
+    assert isinstance(wrong, Exception)
+    assert (wrong.__cause__, wrong.__context__, wrong.__traceback__) == (None, None, None)
+    assert "secret" not in str(wrong)
