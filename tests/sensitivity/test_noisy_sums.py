@@ -16,7 +16,7 @@ def test_a_record_moves_the_three_sums_by_their_sensitivity_at_most_and_attains_
     for _ in range(500):
         # the last sum is just below a whole step, and a record near the other end takes it there: two of the
         # sums are rounded so that the third pays for both
-        x = [rng.random() * 2e-7, np.sqrt((1 - rng.random() * 1e-9) / FINENESS)]
+        x = [rng.random() * 2e-7, np.sqrt((rng.integers(1, 10**6) - rng.random() * 1e-9) / FINENESS)]
         more, less = sums_of(x), sums_of(x[1:])
         moved.append(sum(abs(a - b) for a, b in zip(more.values, less.values, strict=True)))
     assert max(moved) == more.sensitivity == FINENESS + 2
