@@ -14,6 +14,7 @@ from dp_metrics._random import (
     SeededEntropy,
     check_entropy,
     discrete_laplaces,
+    fresh_random_state,
     uniforms,
     zero_sum_laplaces,
 )
@@ -202,3 +203,12 @@ def test_integers_of_any_rate(rate):
     sizes = float(np.median([abs(k) * rate for k in drawn]))
     assert sizes == 0 if rate > 1 else 0.2 < sizes < 2
     assert sum(zero_sum_laplaces(SeededEntropy(8), rate, 40)) == 0
+
+
+def test_generators_for_scikit_learn_have_256_bits_of_the_operating_system(monkeypatch):
+    seeds = []
+    monkeypatch.setattr(np.random, "RandomState", seeds.append)
+    for _ in range(2):
+        fresh_random_state()
+    assert [(seed.dtype, seed.size) for seed in seeds] == [(np.uint32, 8)] * 2
+    assert (seeds[0] != seeds[1]).any()

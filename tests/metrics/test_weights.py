@@ -314,3 +314,9 @@ def test_a_column_of_weights_counts_as_a_vector():
         for weights in (np.arange(20.0), np.arange(20.0)[:, np.newaxis])
     )
     assert flat == column
+
+
+@pytest.mark.parametrize("public", [{"sample_weight": [1.0, 2.0] * 250}, {"groups": np.arange(500) // 2}])
+def test_weighted_losses_and_sums_over_people_are_clipped_to_the_cap(public):
+    release = dp.private_mean_loss([10.0] * 500, max_loss=1.0, epsilon=1000.0, **public)
+    assert release == pytest.approx(1.0, abs=0.05)

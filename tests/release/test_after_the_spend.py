@@ -218,3 +218,20 @@ def test_a_variance_of_enormous_values_is_of_their_size():
     x = np.tile([0.0, 2e154], 2000)
     options = {"bounds": (0, 2e154), "mechanism": "geometric", "neighboring": "add_or_remove_one"}
     assert 0.9e308 < dp.private_variance(x, epsilon=1.0, **options) < 1.1e308
+
+
+def test_each_setting_of_a_mechanism_is_tried_before_its_first_spend():
+    class Picky(dp.Hazard):
+        """A mechanism that fails for large epsilons only."""
+
+        def output_distribution(self, output_bounds, epsilon):
+            if epsilon > 1:
+                raise ValueError("too large")
+            return super().output_distribution(output_bounds, epsilon)
+
+    data, accountant = ([0.0, 1.0], [0.0, 0.0]), dp.PrivacyAccountant(10)
+    options = {"mechanism": Picky(), "accountant": accountant}
+    dp.private_mae(*data, epsilon=1.0, **options)
+    with pytest.raises(ValueError, match="too large"):
+        dp.private_mae(*data, epsilon=2.0, **options)
+    assert accountant.spent == 1.0
