@@ -26,6 +26,7 @@ COPIED = (
     "dp_metrics",
     "tests",
     "docs",
+    "proofs",
     "README.md",
     "CHANGELOG.md",
     "CONTRIBUTING.md",
