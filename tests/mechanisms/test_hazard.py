@@ -34,6 +34,11 @@ LAST_WORD = 2**64 - 1
 PRECISE = Context(prec=100, Emin=-(10**9))
 
 
+def exp_minus(share):
+    """Return exp(-share) to 100 digits."""
+    return PRECISE.exp(PRECISE.divide(Decimal(share.numerator), Decimal(share.denominator)).copy_negate())
+
+
 def power_of(bounds):
     """Return how many times eps2 goes into epsilon, which is also the power of H at 0."""
     return 4 if bounds.monotonic else 5
@@ -102,7 +107,7 @@ def largest_loss(a, b, mechanism, epsilon, *, everywhere=True):
     assert laws[1].grid == grid
     assert laws[1].q == q
     # q >= exp(-epsilon / power), so a ratio of at most q**-power is at most exp(epsilon)
-    assert Decimal(q) >= PRECISE.exp(PRECISE.divide(Decimal(repr(epsilon)), -power))
+    assert Decimal(q) >= exp_minus(Fraction(repr(epsilon)) / power)
     m, d = q.as_integer_ratio()
     exact = [Exact(bounds, grid, q) for bounds in (a, b)]
     numbers = range(grid.first, grid.last + 1)
@@ -301,18 +306,11 @@ def test_a_huge_epsilon_returns_the_exact_metric(n, epsilon):
             )
 
 
-def exp_minus(share):
-    """Return exp(-share) to 120 digits."""
-    digits = Context(prec=120)
-    return digits.exp(digits.divide(Decimal(share.numerator), Decimal(share.denominator)).copy_negate())
-
-
 def test_the_hazard_ratio_is_at_least_what_it_must_be_just_below_every_float():
-    digits = Context(prec=120)
     for m in range(1, 200):
         limit = Decimal(0.5 + m * 2.0**-12 + m * 2.0**-53)
         # so that exp(-share) is above the float by 1e-32 only: less than 28 digits tell
-        share = Fraction(digits.subtract(digits.ln(limit).copy_negate(), Decimal(10) ** -32))
+        share = Fraction(PRECISE.subtract(PRECISE.ln(limit).copy_negate(), Decimal(10) ** -32))
         assert Decimal(largest_ratio(share)) >= exp_minus(share)
 
 
@@ -358,8 +356,7 @@ def test_the_hazard_ratio_is_the_smallest_float_that_costs_no_more_than_epsilon(
     q = Hazard(resolution=1.0).output_distribution(bounds, epsilon).q
     share = Fraction(repr(epsilon)) / power_of(bounds)
     assert share * power_of(bounds) == Fraction(repr(epsilon))
-    exponent = PRECISE.divide(Decimal(share.numerator), Decimal(share.denominator))
-    true = PRECISE.exp(exponent.copy_negate()) if exponent < 10**6 else Decimal("1e-400000")
+    true = exp_minus(share) if share < 10**6 else Decimal("1e-400000")
     assert true <= Decimal(q) <= 1
     assert Decimal(math.nextafter(q, 0.0)) < true
 
