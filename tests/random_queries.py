@@ -90,7 +90,7 @@ def mean_query(rng: random.Random, metric: str) -> Query:
         tiny, cap = float(np.finfo(float).eps), rng.choice([None, 3.0, 10.0])
         of_true = [x if y else 1.0 - x for x, y in zip(p, true, strict=True)]
         losses = [float(-np.log(np.float64(min(max(x, tiny), 1 - tiny)))) for x in of_true]
-        data, options = (true, p), options | {"max_loss": cap}
+        data, options = (true, np.array(p)), options | {"max_loss": cap}  # whose shape states one column
         cap = float(-np.log(np.float64(tiny))) if cap is None else cap
     elif metric in SHARES:
         true, guess = ([rng.choice("abc") for _ in range(n)] for _ in range(2))

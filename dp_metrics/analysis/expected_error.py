@@ -15,10 +15,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from dp_metrics.analysis._law_comparison import draw_law
 from dp_metrics.analysis.studies import simulated_noise
+from dp_metrics.inputs.containers import refuse_unread
 from dp_metrics.inputs.floats import MAX_FLOAT, Floats
 from dp_metrics.inputs.names import did_you_mean
 from dp_metrics.inputs.options import check_groups
-from dp_metrics.inputs.records import refuse_unread
 from dp_metrics.inputs.scalars import as_real, as_whole
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.mechanisms._grid import EvenGrid

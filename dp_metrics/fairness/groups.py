@@ -1,6 +1,5 @@
 """Which group each record belongs to: public groups, private or public membership."""
 
-import contextlib
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dp_metrics.inputs.containers import array_of, states_columns
 from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.records import check_same_length, rows_of
 
@@ -66,8 +66,8 @@ class Groups:
 
     def parts(self, *data: Any, private_n: bool) -> Iterator[list[Any]]:
         """Yield the data of each group."""
-        # a group without records must look like any other: a list of no rows would not tell its columns
-        data = tuple(map(_with_columns, data))
+        if not private_n:  # a group without records must look like any other, and no list has columns then
+            data = tuple(held if states_columns(held) else array_of(held) for held in data)
         check_same_length(*data, self.codes, private_n=private_n)
         for group in range(self.size):
             rows = np.flatnonzero(self.codes == group)
@@ -86,14 +86,3 @@ def _columns(features: Any) -> Sequence[Any]:
 def _is_nested(labels: Any) -> bool:
     one = labels[0] if isinstance(labels, list | tuple) and labels else None
     return isinstance(one, list | tuple | np.ndarray)
-
-
-def _with_columns(data: Any) -> Any:
-    """Return lists of rows as an array, and anything else as it is."""
-    nested = isinstance(data, list | tuple) and data and isinstance(data[0], list | tuple | np.ndarray)
-    if not nested:
-        return data
-    with contextlib.suppress(ValueError):
-        return np.asarray(data)
-    # raised here, not in a handler: NumPy's message, which tells the number of rows, is not chained to it
-    raise ValueError("Expected a rectangular array, got rows of different lengths instead.")

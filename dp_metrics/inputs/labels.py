@@ -12,17 +12,17 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import issparse
 
 from dp_metrics.inputs.columns import check_same_columns
+from dp_metrics.inputs.containers import TOO_LARGE, array_of, is_missing, is_several, refuse_unread
 from dp_metrics.inputs.records import (
-    TOO_LARGE,
     as_vector,
+    check_not_empty,
     check_same_length,
     float_block,
     in_columns,
     numbers_or,
-    refuse_unread,
+    unstated_columns,
 )
 
 __all__ = [
@@ -33,6 +33,7 @@ __all__ = [
     "differing_block",
     "encoded_block",
     "public_labels",
+    "unstated_labels",
 ]
 
 _EXACT_AS_FLOATS = 2**53
@@ -51,6 +52,8 @@ def public_labels(labels: Any, name: str = "labels") -> NDArray[Any] | None:
     array = np.asarray(labels)
     if array.ndim != 1 or array.dtype.kind not in "biufUO":
         raise ValueError(f"{name} must be None or a 1d array of the public labels.")
+    if array.dtype.kind == "U" and not all(isinstance(label, str) for label in labels):
+        array = np.asarray(labels, dtype=object)  # NumPy has made text of numbers
     try:
         array = np.unique(array)
     except (TypeError, ArithmeticError):  # a signaling NaN of Decimal cannot be compared
@@ -114,7 +117,7 @@ class LabelSet:
 
     def array(self, data: ArrayLike, name: str, *, private_n: bool) -> NDArray[Any]:
         """Return each record's label, not yet looked at."""
-        return as_labels(data, self.known, name, private_n=private_n)
+        return as_labels(data, self.known, name, private_n=private_n, option=self.name)
 
     def codes(self, block: NDArray[Any], name: str) -> NDArray[np.intp]:
         """Return the place of each label; all must be in the label set."""
@@ -137,28 +140,37 @@ def check_labels(labels: NDArray[Any] | None, n_columns: int, name: str = "y_pro
     return labels
 
 
-def _one_column(array: NDArray[Any], private_n: bool) -> NDArray[Any]:
-    """Flatten a column vector, and refuse an array without columns or, where n is public, without rows."""
-    if array.shape[0] == 0 and not private_n:
-        raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
-    if array.ndim == 2 and array.shape[1] == 0:
-        raise ValueError("Found array with 0 feature(s) while a minimum of 1 is required.")
-    return array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
+def unstated_labels(labels: NDArray[Any] | None, y_score: Any) -> str | None:
+    """Return why probabilities or scores without labels cannot hold a private number of records, or None."""
+    if labels is not None:
+        return None
+    return unstated_columns(y_score, remedy="labels=[...], or an array, which has a shape")
 
 
 def as_labels(
-    data: ArrayLike, labels: NDArray[Any], name: str = "y_true", *, private_n: bool = False
+    data: ArrayLike,
+    labels: NDArray[Any],
+    name: str = "y_true",
+    *,
+    private_n: bool = False,
+    option: str = "labels",
 ) -> NDArray[Any]:
-    """Return each record's label, which should be one of the label set, as an array of shape (n_samples,)."""
+    """Return each record's label, which should be one of the label set, as an array of shape (n_samples,).
+
+    The records may be looked at again, even after the spend. So objects, which may answer otherwise then, are
+    replaced by the public labels that they are equal to.
+    """
     if labels.dtype.kind in "biuf":
         return numbers_or(
-            f"{name} holds labels that are no numbers: pass labels=[...], the public label set.",
+            f"{name} holds labels that are no numbers: pass {option}=[...], the public label set.",
             partial(as_vector, data, name, private_n=private_n),
         )
     y = _as_any_labels(data, name, private_n)
+    if y.ndim == 2 and y.shape[1] == 1:
+        y = y[:, 0]
     if y.ndim != 1:
         raise ValueError(f"{name} should be a 1d array, got an array of several columns instead.")
-    return y
+    return labels[encoded_block(y, labels, name, option)] if y.dtype.kind == "O" else y
 
 
 def encoded_block(
@@ -176,7 +188,7 @@ def encoded_block(
         def position(value: Any) -> int:
             try:
                 return lookup.get(value, -1)
-            except TypeError:  # not hashable, so no label
+            except Exception:  # not hashable, so no label, or with an equality of its own
                 return -1
 
         codes = np.fromiter(map(position, block.astype(object)), dtype=np.intp, count=block.size)
@@ -187,17 +199,23 @@ def encoded_block(
 
 
 def as_label_pairs(y_true: Any, y_pred: Any, *, private_n: bool = False) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return true and predicted labels of any type as arrays of one shape, with one or two dimensions."""
-    for data in (y_true, y_pred):
-        if issparse(data):
-            raise TypeError("Sparse data was passed, but dense data is required.")
-    true, pred = _as_any_labels(y_true, "y_true", private_n), _as_any_labels(y_pred, "y_pred", private_n)
+    """Return true and predicted labels of any type as arrays of one shape, with one or two dimensions.
+
+    The records may be looked at again, even after the spend. So objects, which may answer otherwise then, are
+    replaced by 0 where both labels of a record are equal, and by 0 and 1 where they are not.
+    """
+    true, pred = (_as_any_labels(y, name, private_n) for y, name in ((y_true, "y_true"), (y_pred, "y_pred")))
     check_same_columns(y_true, y_pred)
     check_same_length(true, pred, private_n=private_n)
-    true, pred = in_columns(true, pred)
+    true, pred = in_columns((y_true, y_pred), (true, pred))
+    true, pred = (y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y for y in (true, pred))
     if true.shape[1:] != pred.shape[1:]:
         raise ValueError("Classification metrics can't handle a mix of targets with one and several outputs.")
-    return true, pred
+    if "O" not in (true.dtype.kind, pred.dtype.kind):
+        return true, pred
+    differs = np.zeros(true.shape, dtype=np.bool_)
+    differs[(slice(None), 0)[: differs.ndim]] = differing_block(true, pred)
+    return np.zeros_like(differs), differs
 
 
 def differing_block(true: NDArray[Any], pred: NDArray[Any]) -> NDArray[np.bool_]:
@@ -214,7 +232,7 @@ def differing_block(true: NDArray[Any], pred: NDArray[Any]) -> NDArray[np.bool_]
             # NumPy compares large integers with floats after rounding them
             large = np.abs(true if true.dtype.kind == "f" else pred) >= _EXACT_AS_FLOATS
             differs[large] = true[large].astype(object) != pred[large].astype(object)
-    except (TypeError, ValueError, ArithmeticError):
+    except Exception:  # labels may have an equality of their own
         comparable = False
     if not comparable:
         raise ValueError("y_true and y_pred contain labels that cannot be compared.")
@@ -239,15 +257,13 @@ def _as_any_labels(data: Any, name: str, private_n: bool) -> NDArray[Any]:
     What is not in one goes into an array of objects, so that one record's type cannot change how another is
     read.
     """
-    refuse_unread(data)
-    array: NDArray[Any] | None = None
-    if hasattr(data, "dtype"):
-        array = np.asarray(data)
-    if array is None or array.dtype.kind not in "biufU" or array.ndim not in (1, 2):
-        array = np.asarray(data, dtype=object)
+    array = array_of(data)
+    if array.dtype.kind not in "biufU":
+        array = array.astype(object)
     if array.ndim not in (1, 2):
         raise ValueError(f"{name} should be a 1d array, got a {array.ndim}d array instead.")
-    return _one_column(array, private_n)
+    check_not_empty(array, private_n=private_n)
+    return array
 
 
 def _check_labels_of_block(block: NDArray[Any], name: str) -> None:
@@ -275,21 +291,9 @@ def _check_label_objects(array: NDArray[Any], name: str) -> None:
             raise ValueError(f"Input {name} contains NaN.")
         elif isinstance(label, complex | np.complexfloating):
             raise ValueError("Complex data not supported")
-        elif isinstance(label, list | tuple | set | dict | np.ndarray):
+        elif is_several(label):
             raise ValueError(
                 f"{name} should hold one label per record, or an array of one column per output."
             )
-        elif _is_missing(label):
+        elif is_missing(label):
             raise ValueError(f"Input {name} contains NaN.")
-
-
-def _is_missing(label: Any) -> bool:
-    """Return whether a label is None, or not equal to itself, as NaT is, or pandas' NA."""
-    if label is None:
-        return True
-    try:
-        return bool(label != label)
-    except TypeError:  # NA, of which nobody knows whether it is equal to itself
-        return True
-    except (ValueError, ArithmeticError):
-        return False

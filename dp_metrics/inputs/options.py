@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_consistent_length
 
+from dp_metrics.inputs.containers import refuse_unread
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.names import did_you_mean
-from dp_metrics.inputs.records import check_numbers, check_vector, refuse_unread
+from dp_metrics.inputs.records import check_numbers, check_vector
 from dp_metrics.inputs.scalars import as_real, as_whole
 
 __all__ = [

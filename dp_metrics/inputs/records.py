@@ -13,21 +13,20 @@ that end in `_block`.
 import contextlib
 import math
 import numbers
-import re
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_array, check_consistent_length
+from sklearn.utils import check_consistent_length
 
 from dp_metrics.inputs.columns import check_same_columns
+from dp_metrics.inputs.containers import NOT_NUMERIC, TOO_LARGE, array_of, as_floats, states_columns
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.scalars import as_real
 
 __all__ = [
-    "TOO_LARGE",
     "as_numbers",
     "as_probabilities",
     "as_scores",
@@ -35,6 +34,7 @@ __all__ = [
     "as_vector",
     "check_bounds",
     "check_max_loss",
+    "check_not_empty",
     "check_numbers",
     "check_same_length",
     "check_vector",
@@ -43,15 +43,10 @@ __all__ = [
     "loss_block",
     "numbers_or",
     "probability_block",
-    "refuse_unread",
     "rows_of",
+    "unstated_columns",
 ]
 
-_NOT_NUMERIC = (
-    "dtype='numeric' is not compatible with {}. Convert your data to numeric values explicitly instead."
-)
-
-TOO_LARGE = "Input {} contains infinity or a value too large for dtype('float64')."
 _NO_LABELS = "as predict_proba gives them, not labels"
 
 
@@ -79,80 +74,24 @@ def check_max_loss(max_loss: Any) -> float | None:
     return cap
 
 
-def refuse_unread(data: Any) -> None:
-    """Raise for a masked array, and for a table whose numbers are yet to be computed."""
-    if isinstance(data, np.ma.MaskedArray):
-        raise TypeError("Masked arrays are not supported: what the mask hides would be read.")
-    if hasattr(type(data), "collect_schema") and hasattr(type(data), "collect"):
-        raise TypeError("A LazyFrame holds no numbers yet: pass what its method collect() returns.")
-
-
 def as_numbers(data: Any, name: str, *, allow_2d: bool, private_n: bool) -> NDArray[Any]:
-    """Return real numbers as an array: their own, uncopied, if they have one; float64 otherwise.
-
-    It runs scikit-learn's `check_array`, and replaces messages that would show a value or a number of
-    records.
-    """
-    refuse_unread(data)
-    array = _own_array(data)
-    if array is None:
-        array = _checked_array(data, name, private_n)
+    """Return real numbers as an array: the container's own, uncopied, if it has one; float64 otherwise."""
+    array = array_of(data)
     if array.ndim == 0 or array.ndim > (2 if allow_2d else 1):
         shapes = "a 1d or 2d array" if allow_2d else "a 1d array"
         raise ValueError(f"{name} should be {shapes}, got a {array.ndim}d array instead.")
+    if array.dtype.kind not in "biuf" or array.itemsize > 8:
+        array = as_floats(array, name)
+    check_not_empty(array, private_n=private_n)
     return array
 
 
-def _own_array(data: Any) -> NDArray[Any] | None:
-    """Return what an ndarray, or a column of a data frame, holds, if that is surely real numbers."""
-    is_column = hasattr(data, "to_numpy") and isinstance(getattr(data, "dtype", None), np.dtype)
-    if type(data) is not np.ndarray and not is_column:
-        return None
-    array = np.asarray(data)
-    return array if array.dtype.kind in "biuf" and array.itemsize <= 8 and array.size else None
-
-
-def _checked_array(data: Any, name: str, private_n: bool) -> Floats:
-    failure: Exception
-    try:
-        dtype = data.dtype if hasattr(data, "dtype") else np.asarray(data).dtype
-        kind = getattr(dtype, "kind", "")
-        if kind in ("U", "S"):
-            raise ValueError(_NOT_NUMERIC.format("arrays of bytes/strings"))
-        if kind == "c":
-            raise ValueError("Complex data not supported")
-        if kind in ("M", "m", "V"):
-            raise TypeError(_NOT_NUMERIC.format("dates, time spans or records"))
-        array: Floats = check_array(
-            data,
-            dtype=np.float64,
-            ensure_2d=False,
-            allow_nd=True,
-            ensure_all_finite=False,
-            ensure_min_samples=0 if private_n else 1,
-            input_name=name,
-        )
-    except OverflowError:
-        failure = ValueError(TOO_LARGE.format(name))
-    except (ValueError, TypeError) as error:
-        failure = _without_values(error)
-    else:
-        return array
-    # raised here, not in the handler: the original, which may quote the data, is not chained to it
-    raise failure
-
-
-def _without_values(error: Exception) -> Exception:
-    text = str(error)
-    harmless = ("Found array with", "Complex data not supported", "Sparse data was passed", "dtype='numeric'")
-    if text.startswith(harmless):
-        # the second line of some messages shows the array, a shape the number of records
-        return type(error)(re.sub(r" \(shape=\(.*?\)\)", "", text.split("\n")[0]))
-    if "inhomogeneous" in text or "sequence" in text:
-        return ValueError(
-            "Expected a rectangular array of numbers, got elements of different shapes instead."
-        )
-    return ValueError(_NOT_NUMERIC.format("what was given"))
+def check_not_empty(array: NDArray[Any], *, private_n: bool) -> None:
+    """Raise for an array without columns or, where the number of records is public, without rows."""
+    if array.shape[0] == 0 and not private_n:
+        raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
+    if array.ndim == 2 and array.shape[1] == 0:
+        raise ValueError("Found array with 0 feature(s) while a minimum of 1 is required.")
 
 
 def float_block(block: NDArray[Any], name: str) -> Floats:
@@ -217,13 +156,13 @@ def as_targets(
 ) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return true and predicted targets as arrays of shape (n_samples,) or (n_samples, n_outputs).
 
-    Where neither of two empty arrays tells the number of outputs, it is `columns`.
+    Where neither of two empty lists tells the number of outputs, it is `columns`.
     """
     true = as_numbers(y_true, "y_true", allow_2d=True, private_n=private_n)
     pred = as_numbers(y_pred, "y_pred", allow_2d=True, private_n=private_n)
     check_same_columns(y_true, y_pred)
     check_same_length(true, pred, private_n=private_n)
-    true, pred = in_columns(true, pred, columns)
+    true, pred = in_columns((y_true, y_pred), (true, pred), columns)
     true, pred = (a[:, 0] if a.ndim == 2 and a.shape[1] == 1 else a for a in (true, pred))
     outputs = [1 if a.ndim == 1 else a.shape[1] for a in (true, pred)]
     if outputs[0] != outputs[1]:
@@ -233,14 +172,30 @@ def as_targets(
     return true, pred
 
 
-def in_columns(true: NDArray[Any], pred: NDArray[Any], columns: int = 1) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return the arrays; empty ones, such as lists, in as many columns as the other or the caller tells."""
-    if len(true) or len(pred):
-        return true, pred
-    told = [array.shape[1] for array in (true, pred) if array.ndim == 2]
-    columns = max([columns, *told])
-    shape = (0, columns) if columns > 1 or told else (0,)
-    return tuple(array.reshape(shape) if array.ndim == 1 else array for array in (true, pred))  # type: ignore[return-value]
+def in_columns(
+    data: tuple[Any, Any], arrays: tuple[NDArray[Any], NDArray[Any]], columns: int = 1
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return the arrays; those of empty lists in as many columns as the other one or the caller tells."""
+    columns = max([columns, *(array.shape[1] for array in arrays if array.ndim == 2)])
+    true, pred = (
+        array if len(array) or states_columns(held) or columns == 1 else array.reshape(0, columns)
+        for held, array in zip(data, arrays, strict=True)
+    )
+    return true, pred
+
+
+def unstated_columns(*data: Any, remedy: str) -> str | None:
+    """Return why lists alone cannot hold a private number of records, or None where a container has a shape.
+
+    The number of columns would follow from the records: no record at all would be released by another law
+    than one record of several columns.
+    """
+    if any(map(states_columns, data)):
+        return None
+    return (
+        "A list does not state how many columns it has, and with neighboring='add_or_remove_one' that must "
+        f"not follow from whether there are records: pass {remedy}."
+    )
 
 
 def as_probabilities(
@@ -262,7 +217,7 @@ def as_probabilities(
         partial(as_numbers, y_proba, "y_proba", allow_2d=True, private_n=private_n),
     )
     if array.ndim == 1:
-        told = array.size or hasattr(y_proba, "shape")
+        told = array.size or states_columns(y_proba)
         array = array[:, np.newaxis] if told else array.reshape(0, columns)
     return array, _resolution(y_proba)
 
@@ -288,7 +243,12 @@ def probability_block(block: NDArray[Any]) -> Floats:
 
 
 def as_scores(
-    y_score: ArrayLike, name: str = "y_score", *, private_n: bool = False, columns: int = 1
+    y_score: ArrayLike,
+    name: str = "y_score",
+    *,
+    private_n: bool = False,
+    columns: int = 1,
+    positive: int = 1,
 ) -> NDArray[Any]:
     """Return scores, any numbers that grow with how likely a label is.
 
@@ -297,15 +257,17 @@ def as_scores(
     Returns
     -------
     ndarray of shape (n_samples,) or (n_samples, n_columns)
-        For one column, or two as `predict_proba` gives them, the scores of the second label.
+        For one column, or two as `predict_proba` gives them, the scores of the label of this position.
     """
     array = numbers_or(
         f"{name} should hold scores, as decision_function or predict_proba gives them, not labels.",
         partial(as_numbers, y_score, name, allow_2d=True, private_n=private_n),
     )
-    if array.ndim == 1 and columns > 2 and not (array.size or hasattr(y_score, "shape")):
+    if array.ndim == 1 and columns > 2 and not (array.size or states_columns(y_score)):
         array = array.reshape(0, columns)
-    return array[:, -1] if array.ndim == 2 and array.shape[1] <= 2 else array
+    if array.ndim == 2 and array.shape[1] <= 2:
+        return array[:, positive if array.shape[1] == 2 else 0]
+    return array
 
 
 def numbers_or(message: str, read: Callable[[], NDArray[Any]]) -> NDArray[Any]:
@@ -314,6 +276,6 @@ def numbers_or(message: str, read: Callable[[], NDArray[Any]]) -> NDArray[Any]:
         return read()
     except ValueError as error:
         failure = error
-    if str(failure).startswith(_NOT_NUMERIC[:15]):
+    if str(failure).startswith(NOT_NUMERIC[:15]):
         failure = ValueError(message)
     raise failure

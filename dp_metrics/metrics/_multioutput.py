@@ -12,7 +12,13 @@ from numpy.typing import ArrayLike, NDArray
 from dp_metrics.inputs.floats import MAX_FLOAT, Floats
 from dp_metrics.inputs.losses import Loss, RecordLoss, largest_error, squared_error
 from dp_metrics.inputs.options import check_groups, check_multioutput, check_sample_weight, check_share
-from dp_metrics.inputs.records import as_targets, check_bounds, check_max_loss, float_block
+from dp_metrics.inputs.records import (
+    as_targets,
+    check_bounds,
+    check_max_loss,
+    float_block,
+    unstated_columns,
+)
 from dp_metrics.mechanisms._base import Limits
 from dp_metrics.release.noise import Noise
 from dp_metrics.release.queries import MeanLoss, Variance
@@ -55,7 +61,7 @@ def error_plan(
         raise ValueError("y_true and y_pred should be 1d arrays.")
     record_loss = pairs.record_loss(loss, max_loss, check)
     if isinstance(pairs.output_weights, str):
-        return Plan(pairs.each(record_loss), Monotone(_each))
+        return Plan(pairs.each(record_loss), Monotone(_each), unstated=pairs.unstated)
     return Plan((pairs.query(record_loss, pairs.true, pairs.pred),))
 
 
@@ -63,7 +69,7 @@ def root_plan(loss: Loss, y_true: ArrayLike, y_pred: ArrayLike, **options: Any) 
     """Return the plan of the root of the mean loss of each output, and of the average of the roots."""
     pairs = _Pairs(y_true, y_pred, **options)
     roots = partial(_roots, output_weights=pairs.output_weights)
-    return Plan(pairs.each(pairs.record_loss(loss)), Monotone(roots))
+    return Plan(pairs.each(pairs.record_loss(loss)), Monotone(roots), unstated=pairs.unstated)
 
 
 def r2_plan(
@@ -80,6 +86,7 @@ def r2_plan(
         (*pairs.each(pairs.record_loss(squared_error)), *variances),
         _Scores(pairs.output_weights),
         shares=(share / k,) * k + ((1 - share) / k,) * k,
+        unstated=pairs.unstated,
     )
 
 
@@ -139,7 +146,10 @@ def _score_limits(error: Limits, variance: Limits) -> tuple[float, float]:
 
 
 class _Pairs:
-    """Targets and predictions, and the checked options about them."""
+    """Targets and predictions, and the checked options about them.
+
+    `unstated` is that of a `Plan` with a query for each output.
+    """
 
     def __init__(
         self,
@@ -157,6 +167,9 @@ class _Pairs:
         self.true, self.pred = as_targets(y_true, y_pred, private_n=private_n, columns=columns)
         self.outputs = 1 if self.true.ndim == 1 else self.true.shape[1]
         self.output_weights: OutputWeights = check_multioutput(multioutput, self.outputs)
+        self.unstated = None
+        if not isinstance(self.output_weights, np.ndarray):
+            self.unstated = unstated_columns(y_true, y_pred, remedy="arrays, which have a shape")
         self.sample_weight = check_sample_weight(sample_weight, self.true, self.pred, whole=not private_n)
         self.groups = check_groups(groups, self.true, self.pred)
 

@@ -19,6 +19,7 @@ from dp_metrics.inputs.labels import (
     differing_block,
     encoded_block,
     public_labels,
+    unstated_labels,
 )
 from dp_metrics.inputs.losses import (
     RecordLoss,
@@ -29,7 +30,12 @@ from dp_metrics.inputs.losses import (
     zero_one_loss,
 )
 from dp_metrics.inputs.options import check_groups, check_sample_weight
-from dp_metrics.inputs.records import as_probabilities, check_max_loss, check_same_length, probability_block
+from dp_metrics.inputs.records import (
+    as_probabilities,
+    check_max_loss,
+    check_same_length,
+    probability_block,
+)
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.metrics._catalogue import WEIGHTS, Metric
 from dp_metrics.release.queries import MeanLoss
@@ -55,6 +61,11 @@ class LabelledProbabilities:
         As the caller got them.
     private_n : bool
         Whether the number of records is private.
+
+    Attributes
+    ----------
+    unstated : str or None
+        That of a `Plan` about these records.
     """
 
     def __init__(
@@ -69,6 +80,7 @@ class LabelledProbabilities:
         pos_label: Any = None,
     ) -> None:
         given = public_labels(labels)
+        self.unstated = unstated_labels(given, y_proba)
         columns = 1 if given is None or given.size == 2 else given.size
         self.proba, self.resolution = as_probabilities(y_proba, private_n=private_n, columns=columns)
         self.columns = self.proba.shape[1]
@@ -122,10 +134,12 @@ def _is_not_most_probable(codes: NDArray[np.intp], proba: Floats) -> Floats:
     return zero_one_loss(predicted != codes)
 
 
-def mean_plan(query: MeanLoss, normalize: Any, *, is_score: bool = False) -> Plan:
+def mean_plan(
+    query: MeanLoss, normalize: Any, *, is_score: bool = False, unstated: str | None = None
+) -> Plan:
     """Return the plan of a mean, or for a score of 1 minus the mean, or of n times that."""
     result = partial(_mean_or_sum, normalize=bool(normalize), is_score=is_score)
-    return Plan((query,), Monotone(result, rises=not is_score))
+    return Plan((query,), Monotone(result, rises=not is_score), unstated=unstated)
 
 
 def _mean_or_sum(released: Released, normalize: bool, is_score: bool) -> float:
@@ -139,7 +153,8 @@ def _mean_or_sum(released: Released, normalize: bool, is_score: bool) -> float:
 def _log_loss_plan(
     y_true: ArrayLike, y_proba: ArrayLike, *, max_loss: Any, normalize: Any, **options: Any
 ) -> Plan:
-    return mean_plan(LabelledProbabilities(y_true, y_proba, **options).log_loss(max_loss), normalize)
+    records = LabelledProbabilities(y_true, y_proba, **options)
+    return mean_plan(records.log_loss(max_loss), normalize, unstated=records.unstated)
 
 
 LOG_LOSS = Metric(
@@ -268,7 +283,7 @@ def _brier_plan(
     y_true: ArrayLike, y_proba: ArrayLike, *, pos_label: Any, scale_by_half: Any, **options: Any
 ) -> Plan:
     records = LabelledProbabilities(y_true, y_proba, pos_label=pos_label, **options)
-    return Plan((records.brier_loss(pos_label, scale_by_half),))
+    return Plan((records.brier_loss(pos_label, scale_by_half),), unstated=records.unstated)
 
 
 BRIER = Metric(

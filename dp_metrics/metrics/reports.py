@@ -186,7 +186,8 @@ def _probability_plan(
     def rows(wrong: float, log_loss: float, brier_loss: float) -> dict[str, float]:
         return {"accuracy": 1.0 - wrong, "log_loss": log_loss, "brier_score_loss": brier_loss}
 
-    return layout.plan(queries, rows, mechanisms=("geometric", None, "geometric"))
+    own = ("geometric", None, "geometric")
+    return layout.plan(queries, rows, mechanisms=own, unstated=records.unstated)
 
 
 PROBABILITY_REPORT = Metric(
@@ -526,9 +527,11 @@ class _Layout:
         queries: tuple[Query, ...],
         rows: Callable[..., dict[str, float]],
         mechanisms: tuple[str | None, ...] = (),
+        unstated: str | None = None,
     ) -> Plan:
         """Return the plan of the queries, and of the rows that follow from what they release."""
-        return Plan(queries, partial(self._result, rows=rows), tuple(self._shares.values()), mechanisms)
+        result, shares = partial(self._result, rows=rows), tuple(self._shares.values())
+        return Plan(queries, result, shares, mechanisms, unstated)
 
     def _result(self, released: Released, rows: Callable[..., dict[str, float]]) -> str | Table:
         # a metric that is computed from others costs nothing

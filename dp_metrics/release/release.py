@@ -45,12 +45,16 @@ class Plan:
         Positive parts of epsilon, with sum 1; None for equal ones.
     mechanisms : tuple of (str, Mechanism or None), default=()
         Mechanisms of those queries that have one of their own, unless the caller chooses.
+    unstated : str or None, default=None
+        Why the plan cannot be carried out with a private number of records: the form of the call leaves open
+        what would then follow from whether there are records. None: it can.
     """
 
     queries: tuple[Query, ...]
     postprocess: Callable[[Released], Any] = field(default_factory=lambda: Monotone(only))
     shares: tuple[Fraction, ...] | None = None
     mechanisms: tuple[str | Mechanism | None, ...] = ()
+    unstated: str | None = None
 
     def epsilons(self, epsilon: Fraction) -> list[Fraction]:
         """Return the part of epsilon of each query."""
@@ -169,6 +173,8 @@ class Release:
         ValueError
             If the plan cannot be carried out.
         """
+        if self.private_n and plan.unstated is not None:
+            raise ValueError(plan.unstated)
         rules, epsilons, for_count = self.divided(plan)
         draws = [
             query.prepare(rule, epsilon, private_n=self.private_n)

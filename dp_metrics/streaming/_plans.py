@@ -77,13 +77,15 @@ class PlanSummary(Summary):
         options = (
             self._options if sample_weight is None else {**self._options, "sample_weight": sample_weight}
         )
-        queries: Any = METRICS[self._name].planned(data, options, private_n=True).queries
+        plan = METRICS[self._name].planned(data, options, private_n=True)
+        queries: Any = plan.queries
         facts = {
             "columns": [np.shape(array)[1:] for array in data],
             # that of a log loss depends on the type of the probabilities
             "caps": [query.record_loss.cap for query in queries if isinstance(query, MeanLoss)],
         }
-        return self._add(_Known(tuple(query.summary(self._capacity) for query in queries)), facts)
+        known = _Known(tuple(query.summary(self._capacity) for query in queries))
+        return self._add(known, facts, is_open=plan.unstated is not None)
 
     def _planned(self, metric: Metric, options: Mapping[str, Any]) -> tuple[Plan, dict[str, Any]]:
         # results follow from what is released as they do for no records at all

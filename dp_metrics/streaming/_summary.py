@@ -21,6 +21,11 @@ from dp_metrics.streaming._format import INCONSISTENT, MALFORMED, pack, unpack
 __all__ = ["Summary", "TableSummary", "WrittenSummary", "plain"]
 
 _EXACT = 1 << 53
+_OPEN = (
+    "Some chunk was a list, which does not state how many columns it has, or had no record and another type "
+    "or number of columns than the others. With neighboring='add_or_remove_one' what is released must not "
+    "follow from whether there are records: pass labels=[...], and arrays of one type."
+)
 
 
 class Summary(ABC):
@@ -28,7 +33,8 @@ class Summary(ABC):
 
     def __init__(self) -> None:
         self._aggregate: Any = None
-        self._facts: dict[str, Any] = {}  # public, and the same for all chunks
+        self._facts: dict[str, Any] = {}  # public, and the same for all chunks that state them
+        self._is_open = False  # whether the public form of a chunk leaves open what a record would be
         self._prepared: Any = None  # the query about the present aggregate, which remembers its output bounds
 
     @property
@@ -70,20 +76,27 @@ class Summary(ABC):
         if type(other) is not type(self) or json.dumps(other._settings()) != json.dumps(self._settings()):
             raise ValueError("Summaries merge only with the same type, metric, options and capacity.")
         merged = copy(self)  # aggregates never change
-        return merged if other._aggregate is None else merged._add(other._aggregate, other._facts)
+        if other._aggregate is None:
+            return merged
+        return merged._add(other._aggregate, other._facts, is_open=other._is_open)
 
-    def _add(self, aggregate: Any, facts: dict[str, Any]) -> Self:
-        # an empty list does not tell the number of its columns or their type: that is no reason to fail
-        if self._aggregate is None or (self._aggregate.n == 0 < aggregate.n):
-            self._aggregate, self._facts, self._prepared = aggregate, facts, None
-            return self
-        if aggregate.n == 0 < self._aggregate.n:
-            return self
-        return self._merged(aggregate, facts)
+    def _add(self, aggregate: Any, facts: dict[str, Any], *, is_open: bool = False) -> Self:
+        """Add the aggregate of a chunk; where the chunk has no records, other facts are no reason to fail."""
+        known = self._aggregate
+        stated = facts.keys() & self._facts.keys()
+        agrees = all(facts[name] == self._facts[name] for name in stated)
+        if known is not None and known.n and aggregate.n:
+            self._merged(aggregate, facts)
+        elif known is None or aggregate.n:
+            self._aggregate, self._facts, self._prepared = aggregate, self._facts | facts, None
+        else:
+            self._facts = facts | self._facts
+        self._is_open |= is_open or not agrees
+        return self
 
     def _merged(self, aggregate: Any, facts: dict[str, Any]) -> Self:
         assert self._aggregate is not None
-        if facts != self._facts:
+        if any(value != self._facts.get(name, value) for name, value in facts.items()):
             raise ValueError(
                 "All records must have the same number of outputs or columns, and probabilities one type."
             )
@@ -113,7 +126,7 @@ class Summary(ABC):
                 raise ValueError(NO_WEIGHT)
             if not options.get("ddof", 0) < query.n:
                 raise ValueError("ddof must be smaller than the number of samples.")
-        return release.run(plan)
+        return release.run(replace(plan, unstated=_OPEN) if self._is_open else plan)
 
 
 class WrittenSummary(Summary):
@@ -132,6 +145,8 @@ class WrittenSummary(Summary):
         The format is documented on the page on large data. Reading it runs no code.
         """
         settings = {"summary": type(self).__name__, **self._settings(), "facts": self._facts}
+        if self._is_open:
+            settings["is_open"] = True
         return pack(settings, self._known())
 
     @classmethod
@@ -155,6 +170,7 @@ class WrittenSummary(Summary):
         with contextlib.suppress(*MALFORMED):
             # added to no records at all, whose facts the metric tells, so that the two have to fit together
             read = cls._of_nothing(settings, aggregate)._merged(aggregate, settings["facts"])
+            read._is_open = settings.get("is_open", False)
             summary = read if read.to_bytes() == data else None
         if summary is None:
             raise ValueError(INCONSISTENT)

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
+from dp_metrics.inputs.containers import states_columns
 from dp_metrics.inputs.records import check_bounds
 from dp_metrics.inputs.scalars import as_whole
 from dp_metrics.mechanisms import Mechanism
@@ -184,28 +185,28 @@ class LossSummary(_RankedSummary):
         ValueError, TypeError
             If the chunk is invalid, as in the metric; the summary is as it was before.
         """
-        return self._add_query(self._query_of_chunk(data, sample_weight))
+        plan = self._plan_of_chunk(data, sample_weight)
+        query: MeanLoss = plan.queries[0]  # type: ignore[assignment]
+        tells_columns = any(map(states_columns, data)) or query.n > 0
+        return self._add_query(query, is_open=plan.unstated is not None, tells_columns=tells_columns)
 
-    def _query_of_chunk(self, data: Sequence[ArrayLike], sample_weight: ArrayLike | None = None) -> MeanLoss:
+    def _plan_of_chunk(self, data: Sequence[ArrayLike], sample_weight: ArrayLike | None = None) -> Plan:
         # an empty chunk is nothing unusual; whether there is any record at all is asked by `release`
         options = {**self._options, "sample_weight": sample_weight}
-        queries = self._metric.planned(data, options, private_n=True).queries
-        if len(queries) > 1 or self._options.get("multioutput") == "raw_values":
+        plan = self._metric.planned(data, options, private_n=True)
+        if len(plan.queries) > 1 or self._options.get("multioutput") == "raw_values":
             raise ValueError(
                 "A summary releases one number: multioutput='raw_values' gives several, and a root of "
                 "several outputs is a mean of several."
             )
-        query: MeanLoss = queries[0]  # type: ignore[assignment]
-        return query
+        return plan
 
-    def _add_query(self, query: MeanLoss) -> Self:
+    def _add_query(self, query: MeanLoss, *, is_open: bool = False, tells_columns: bool = True) -> Self:
         known = query.aggregate(self._capacity, forget=True)
-        facts = {
-            "cap": query.record_loss.cap,
-            "is_count": known.is_count,
-            "columns": [math.prod(array.shape[1:]) for array in query.records],
-        }
-        return self._add(known.aggregate, facts)
+        facts: dict[str, Any] = {"cap": query.record_loss.cap, "is_count": known.is_count}
+        if tells_columns:
+            facts["columns"] = [math.prod(array.shape[1:]) for array in query.records]
+        return self._add(known.aggregate, facts, is_open=is_open)
 
     def release(
         self,
@@ -274,8 +275,7 @@ class LossSummary(_RankedSummary):
     def _planned(self, metric: Metric, options: Mapping[str, Any]) -> tuple[Plan, dict[str, Any]]:
         query = self._query()
         # the result follows from what is released as it does for no records at all
-        no_records = [np.empty((0, columns)) for columns in self._facts["columns"]]
-        plan = metric.planned(no_records, self._options, private_n=True)
+        plan = metric.planned(_no_records(self._metric, self._facts), self._options, private_n=True)
         weighted = isinstance(self._aggregate, WeightedLossAggregate)
         return replace(plan, queries=(query,)), {**self._options, "sample_weight": True if weighted else None}
 
@@ -287,11 +287,15 @@ class LossSummary(_RankedSummary):
         summary = cls(FUNCTIONS[settings["metric"]], capacity=settings["capacity"], **settings["options"])
         weights = np.empty(0) if isinstance(aggregate, WeightedLossAggregate) else None
         for dtype in (np.float64, np.float32, np.float16):  # the cap of a log loss depends on it
-            data = [np.empty((0, columns), dtype) for columns in settings["facts"]["columns"]]
-            query = replace(summary._query_of_chunk(data), sample_weight=weights)
+            data = _no_records(summary._metric, settings["facts"], dtype)
+            plan = summary._plan_of_chunk(data)
+            (chunk,) = plan.queries
+            assert isinstance(chunk, MeanLoss)
+            query = replace(chunk, sample_weight=weights)
             if query.record_loss.cap == settings["facts"]["cap"]:
                 break
-        return summary._add_query(query)
+        tells_columns = aggregate.n > 0 or "columns" in settings["facts"]
+        return summary._add_query(query, tells_columns=tells_columns)
 
 
 class VarianceSummary(_RankedSummary):
@@ -467,6 +471,13 @@ class VarianceSummary(_RankedSummary):
     @classmethod
     def _of_nothing(cls, settings: dict[str, Any], aggregate: Any) -> Self:
         return cls(bounds=settings["bounds"], capacity=settings["capacity"]).update([])
+
+
+def _no_records(metric: Metric, facts: Mapping[str, Any], dtype: type = np.float64) -> list[Any]:
+    """Return no records, in the columns of all chunks."""
+    if "columns" not in facts:
+        return [[] for _ in metric.data]  # the columns of which no chunk has told
+    return [np.empty((0, columns), dtype) for columns in facts["columns"]]
 
 
 def check_capacity(capacity: Any) -> int:

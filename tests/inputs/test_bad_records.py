@@ -173,7 +173,7 @@ def test_a_container_that_turns_out_to_be_complex_is_refused_without_a_word_of_i
             return 2
 
         def __array__(self, dtype=None, copy=None):
-            return np.array([98765.25 + 1j, 2.0]).astype(dtype)
+            return np.array([98765.25 + 1j, 2.0], dtype=dtype)
 
         def __repr__(self):
             return "98765.25"

@@ -310,7 +310,7 @@ def test_weights_or_the_other_argument_tell_the_outputs_of_an_empty_list(metric)
 @pytest.mark.parametrize("first", [True, False])
 def test_an_empty_list_is_a_chunk_like_any_other(first):
     chunks = [
-        (dp.LossSummary(dp.private_log_loss, labels=[0, 1, 2]), ([0], np.float32([[0.25, 0.25, 0.5]]))),
+        (dp.LossSummary(dp.private_log_loss, labels=[0, 1, 2]), ([0], np.array([[0.25, 0.25, 0.5]]))),
         (dp.LossSummary(dp.private_mse), (np.ones((3, 2)), np.zeros((3, 2)))),
         (dp.LossSummary(dp.private_mse, multioutput=[1, 2]), (np.ones((3, 2)), np.zeros((3, 2)))),
     ]

@@ -151,5 +151,5 @@ def test_no_records_where_their_number_is_private():
     relation = {"neighboring": "add_or_remove_one"}
     report = as_dict(dp.private_regression_report, [], [], epsilon=1.0, **relation)
     assert all(math.isfinite(row["value"]) for name, row in report.items() if name != "total")
-    assert dp.private_probability_report([], [], epsilon=1.0, **relation).split()[0] == "value"
+    assert dp.private_probability_report([], [], labels=[0, 1], epsilon=1.0, **relation).split()[0] == "value"
     assert dp.private_classification_report([], [], epsilon=1.0, **relation).split()[0] == "precision"

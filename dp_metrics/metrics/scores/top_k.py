@@ -11,8 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.inputs.columns import check_columns_of_labels
+from dp_metrics.inputs.containers import states_columns
 from dp_metrics.inputs.floats import Floats
-from dp_metrics.inputs.labels import as_labels, check_labels, encoded_block, public_labels
+from dp_metrics.inputs.labels import as_labels, check_labels, encoded_block, public_labels, unstated_labels
 from dp_metrics.inputs.losses import RecordLoss, zero_one_loss
 from dp_metrics.inputs.options import check_groups, check_sample_weight
 from dp_metrics.inputs.records import as_numbers, check_same_length, float_block
@@ -41,7 +42,7 @@ def _plan(
     if number is None or number < 1:
         raise ValueError("k must be an integer of at least 1.")
     scores = as_numbers(y_score, "y_score", allow_2d=True, private_n=private_n)
-    if not len(scores) and scores.ndim == 1:  # of no record nothing follows from the number of labels
+    if not (len(scores) or states_columns(y_score)):  # an empty list has no columns
         scores = scores.reshape(0, 2 if given is None else given.size)
     if scores.ndim == 1 or scores.shape[1] < 2:
         raise ValueError(
@@ -57,7 +58,10 @@ def _plan(
     records = (true, scores)
     weights = check_sample_weight(sample_weight, *records, whole=not private_n)
     return mean_plan(
-        MeanLoss(loss, records, weights, check_groups(groups, *records)), normalize, is_score=True
+        MeanLoss(loss, records, weights, check_groups(groups, *records)),
+        normalize,
+        is_score=True,
+        unstated=unstated_labels(given, y_score),
     )
 
 

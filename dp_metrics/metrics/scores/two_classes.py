@@ -53,12 +53,10 @@ class TwoClasses:
         ValueError, TypeError
             If an array is invalid; while the blocks are read, if a record is.
         """
-        scores = as_scores(y_score, name, private_n=private_n)
+        scores = as_scores(y_score, name, private_n=private_n, positive=self.positive)
         if scores.ndim == 2:
             check_labels(self.known, scores.shape[1], name)
         check_columns_of_labels(y_score, self.known, name, self.known.tolist()[self.positive])
-        if self.positive == 0 and np.ndim(y_score) == 2:  # of two columns, the one of the positive class
-            scores = as_scores(np.asarray(y_score)[:, ::-1], name, private_n=private_n)
         true = as_labels(y_true, self.known, private_n=private_n)
         check_same_length(true, scores, private_n=private_n)
         return (

@@ -1,0 +1,169 @@
+"""From whatever holds records to an array, in which each record is what it is by itself.
+
+NumPy gives a list the one type that suits all its elements: a word among numbers makes words of all of
+them, a single float rounds large integers. One record would then change how all others are read, and the
+sensitivity of a metric would be n records. So a list is always read element by element, to float64 or as
+labels. The type of the elements and the number of columns are public: they come from the container alone,
+such as an array or a data frame. A list tells neither.
+"""
+
+import math
+import numbers
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+
+from dp_metrics.inputs.floats import Floats
+
+__all__ = [
+    "NOT_NUMERIC",
+    "TOO_LARGE",
+    "array_of",
+    "as_floats",
+    "is_missing",
+    "is_several",
+    "refuse_unread",
+    "states_columns",
+]
+
+NOT_NUMERIC = (
+    "dtype='numeric' is not compatible with {}. Convert your data to numeric values explicitly instead."
+)
+TOO_LARGE = "Input {} contains infinity or a value too large for dtype('float64')."
+_RAGGED = "Expected a rectangular array of numbers, got elements of different shapes instead."
+
+_ARRAY_LIKE = ("__array__", "__array_interface__", "__array_struct__")
+_PLAIN = (bool, int, float)
+_TEXT = (str, bytes, bytearray, memoryview)
+_TIMES = (np.datetime64, np.timedelta64)
+
+
+def states_columns(data: Any) -> bool:
+    """Return whether a container says how many columns it has even where it holds no record: no list does."""
+    return hasattr(data, "shape") or any(hasattr(data, protocol) for protocol in _ARRAY_LIKE)
+
+
+def refuse_unread(data: Any) -> None:
+    """Raise for a masked array, and for a table whose numbers are yet to be computed."""
+    if isinstance(data, np.ma.MaskedArray):
+        raise TypeError("Masked arrays are not supported: what the mask hides would be read.")
+    if hasattr(type(data), "collect_schema") and hasattr(type(data), "collect"):
+        raise TypeError("A LazyFrame holds no numbers yet: pass what its method collect() returns.")
+
+
+def array_of(data: Any) -> NDArray[Any]:
+    """Return what a container holds as an array: of its own type, or for a list one of objects.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For masked arrays, sparse matrices and tables whose numbers are yet to be computed; and if the
+        container cannot be made an array.
+    """
+    refuse_unread(data)
+    if issparse(data):
+        raise TypeError("Sparse data was passed, but dense data is required.")
+    failure: Exception
+    try:
+        return np.asarray(data) if states_columns(data) else np.asarray(data, dtype=object)
+    except ValueError:
+        failure = ValueError(_RAGGED)
+    except TypeError:
+        failure = TypeError(NOT_NUMERIC.format("what was given"))
+    # raised here, not in the handler: the original, which may quote the data, is not chained to it
+    raise failure
+
+
+def as_floats(array: NDArray[Any], name: str) -> Floats:
+    """Return numbers of any type as float64, each converted by itself; NaN and infinity remain.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the type is not one of real numbers; for an array of objects, if an object is no real number.
+    """
+    kind = array.dtype.kind
+    if kind == "c":
+        raise ValueError("Complex data not supported")
+    if kind in "UST":
+        raise ValueError(NOT_NUMERIC.format("arrays of bytes/strings"))
+    if kind == "O":
+        return _numbers(array, name)
+    if kind not in "biuf":
+        raise TypeError(NOT_NUMERIC.format("dates, time spans or records"))
+    floats: Floats = array.astype(np.float64)
+    return floats
+
+
+def _numbers(objects: NDArray[Any], name: str) -> Floats:
+    """Return an array of objects as float64."""
+    elements = objects.ravel().tolist()
+    reads = {kind: _reader(kind, name) for kind in set(map(type, elements))}
+    failure: Exception
+    try:
+        if set(reads.values()) <= {float}:
+            return objects.astype(np.float64)  # which calls `float` too
+        floats = [reads[type(element)](element) for element in elements]
+    except OverflowError:
+        failure = ValueError(TOO_LARGE.format(name))
+    else:
+        return np.array(floats, dtype=np.float64).reshape(objects.shape)
+    # raised here, not in the handler: the original, which may quote the data, is not chained to it
+    raise failure
+
+
+def _reader(kind: type, name: str) -> Callable[[Any], float]:
+    """Return what makes a float of objects of a type, or raise if they are never read as real numbers."""
+    if issubclass(kind, _TEXT):  # though Python reads numbers that are written in digits
+        raise ValueError(NOT_NUMERIC.format("arrays of bytes/strings"))
+    if issubclass(kind, complex | np.complexfloating):
+        raise ValueError("Complex data not supported")
+    if issubclass(kind, _TIMES):
+        raise TypeError(NOT_NUMERIC.format("dates, time spans or records"))
+    plain = kind in _PLAIN or issubclass(kind, np.number | np.bool_)
+    return float if plain else partial(_number, name=name)
+
+
+def _number(element: Any, name: str) -> float:
+    """Return one object as a float, or raise because of what that object is."""
+    if is_missing(element):
+        return math.nan
+    failure: Exception = ValueError(NOT_NUMERIC.format("what was given"))
+    if _quietly(np.ndim, element) != 0:
+        failure = ValueError(_RAGGED)
+    elif isinstance(number := _quietly(float, element), float):
+        return number
+    elif isinstance(element, numbers.Real):  # a fraction or an integer beyond all floats
+        failure = ValueError(TOO_LARGE.format(name))
+    raise failure
+
+
+def is_several(element: Any) -> bool:
+    """Return whether an object is a container of its own, which NumPy may take for a row of records."""
+    if isinstance(element, str | bytes | np.generic):
+        return False
+    return hasattr(type(element), "__len__") or states_columns(element)
+
+
+def is_missing(element: Any) -> bool:
+    """Return whether an object is None, or not equal to itself, as NaT is, or pandas' NA."""
+    if element is None:
+        return True
+    try:
+        return bool(element != element)
+    except TypeError:  # NA, of which nobody knows whether it is equal to itself
+        return True
+    except Exception:  # an array, a signaling NaN, or an object with an equality of its own
+        return False
+
+
+def _quietly(function: Callable[[Any], Any], element: Any) -> Any:
+    """Return a function of an object, or None if that fails, for whatever reason the object has."""
+    try:
+        return function(element)
+    except Exception:
+        return None
