@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from fractions import Fraction
 from numbers import Real
@@ -150,6 +151,11 @@ class PrivateMetricFrame:
     **Filtered rows have no such guarantee.** ``private_accuracy_score(y[g == 1], p[g == 1], epsilon=1)``
     shows the exact number of records of the group, which one record can change: its loss is infinite.
 
+    **A group without records** is in the results too. Where membership is private nobody is told, and its
+    value is a noisy one as of any other group. Where it is public nothing is drawn: a metric of labels is
+    what its formula gives for counts of 0 (`zero_division` for a recall), any other is NaN, in each number of
+    an array or a report; ``difference()``, ``ratio()`` and the like leave NaN out.
+
     **Gaps err upwards.** The largest difference between groups of noisy values is larger on average than
     that of the exact ones, and the more so the smaller the smallest group is.
 
@@ -250,11 +256,11 @@ class PrivateMetricFrame:
 
     def group_max(self) -> Any:
         """Return the largest value of a group, for each metric; it errs upwards."""
-        return self._each(lambda by_group, overall: max(_numbers(by_group)))
+        return self._each(lambda by_group, overall: max(_numbers(by_group), default=math.nan))
 
     def group_min(self) -> Any:
         """Return the smallest value of a group, for each metric; it errs downwards."""
-        return self._each(lambda by_group, overall: min(_numbers(by_group)))
+        return self._each(lambda by_group, overall: min(_numbers(by_group), default=math.nan))
 
     def difference(self, method: str = "between_groups") -> Any:
         """Return the largest difference between groups, or of a group to the overall value.
@@ -267,14 +273,17 @@ class PrivateMetricFrame:
         Returns
         -------
         float or dict
-            At least 0. It errs upwards, the more the smaller a group is. Costs nothing.
+            At least 0. It errs upwards, the more the smaller a group is. Groups that are NaN are left out;
+            NaN if all are. Costs nothing.
         """
         check_choice(method, "method", ("between_groups", "to_overall"))
 
         def of(by_group: list[float], overall: float | None) -> float:
+            values = _numbers(by_group)
             if method == "between_groups":
-                return max(_numbers(by_group)) - min(by_group)
-            return max(abs(value - _known(overall)) for value in _numbers(by_group))
+                return max(values, default=math.nan) - min(values, default=math.nan)
+            known = _known(overall)
+            return max((abs(value - known) for value in values), default=math.nan)
 
         return self._each(of)
 
@@ -289,16 +298,17 @@ class PrivateMetricFrame:
         Returns
         -------
         float or dict
-            Between 0 and 1, for metrics that are at least 0; 1 where both are 0. It errs downwards. Costs
-            nothing.
+            Between 0 and 1, for metrics that are at least 0; 1 where both are 0. It errs downwards. Groups
+            that are NaN are left out; NaN if all are. Costs nothing.
         """
         check_choice(method, "method", ("between_groups", "to_overall"))
 
         def of(by_group: list[float], overall: float | None) -> float:
+            values = _numbers(by_group)
             if method == "between_groups":
-                return _ratio(min(_numbers(by_group)), max(by_group))
+                return _ratio(min(values, default=math.nan), max(values, default=math.nan))
             known = _known(overall)
-            return min(_ratio(*sorted((value, known))) for value in _numbers(by_group))
+            return min((_ratio(*sorted((value, known))) for value in values), default=math.nan)
 
         return self._each(of)
 
@@ -308,10 +318,10 @@ def _ratio(smaller: float, larger: float) -> float:
 
 
 def _numbers(by_group: list[Any]) -> list[float]:
-    """Return the values, if they can be compared; whether they can follows from the metric alone."""
+    """Return the values that are not NaN, if they can be compared; whether they can the metric tells."""
     if not all(isinstance(value, Real) for value in by_group):
         raise TypeError("Groups can be compared by a metric that is one number: see by_group.")
-    return by_group
+    return [value for value in by_group if not math.isnan(value)]
 
 
 def _known(overall: float | None) -> float:

@@ -1,6 +1,7 @@
 """What a table of metrics by group releases, and how its entries follow."""
 
 import functools
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -24,6 +25,7 @@ from dp_metrics.metrics.labels.counts import (
     whole,
 )
 from dp_metrics.release.draws import Draw
+from dp_metrics.release.nested import NestedTable
 from dp_metrics.release.queries import MeanLoss
 from dp_metrics.release.release import Plan, Release
 from dp_metrics.release.released import Released
@@ -130,6 +132,10 @@ class _Setting:
     def hides_sizes(self) -> bool:
         """Whether the number of records of a group is private."""
         return self.hides_groups or self.private_n
+
+    def is_empty(self, group: int) -> bool:
+        """Return whether all may know that a group has no records: nothing is drawn for it then."""
+        return not (self.hides_sizes or self.sizes[group])
 
     def of_groups(self) -> dict[str, Any]:
         """Return the setting of a release for one group."""
@@ -247,9 +253,10 @@ def _labels(
     """Return the release of metrics of one set of labels."""
     labels = members[0][1].labels
     layout = _shared_layout([confusion for _, confusion in members], labels)
+    # public membership: whoever knows that a group is empty may read it as if its size were private
     counts = [
-        layout.of(confusion_of(y_true, y_pred, labels, private_n=setting.hides_sizes))
-        for y_true, y_pred in records
+        layout.of(confusion_of(y_true, y_pred, labels, private_n=setting.hides_sizes or not size))
+        for (y_true, y_pred), size in zip(records, setting.sizes, strict=True)
     ]
     formulas = {asked.name: confusion.formula for asked, confusion in members}
     return _table(formulas, counts, layout, epsilon, setting)
@@ -274,11 +281,15 @@ def _other(
         return row.settings(**{**public, **asked.settings}, epsilon=epsilon, options=options)
 
     # the options must suit the sizes of the groups, be they private
-    releases = [released(each, setting.of_groups()) for _ in records]
-    plans = [row.planned(part, options, private_n=setting.hides_sizes) for part in records]
-    if not asked.settings and _is_share(plans[0]):
+    release = released(each, setting.of_groups())
+    plans = [
+        None if setting.is_empty(group) else row.planned(part, options, private_n=setting.hides_sizes)
+        for group, part in enumerate(records)
+    ]
+    known = [plan for plan in plans if plan is not None]
+    if not asked.settings and _is_share(known[0]):
         return _share(asked, plans, epsilon, setting)
-    parts = [Part.of(release, plan) for release, plan in zip(releases, plans, strict=True)]
+    parts = [Part.of(release, plan) for plan in known]
     if overall_share:
         whole_plan = row.planned(data, options, private_n=setting.private_n)
         parts.insert(0, Part.of(released(epsilon * overall_share, setting.public), whole_plan))
@@ -286,9 +297,26 @@ def _other(
     def made(results: Sequence[PrivateResult]) -> Made:
         values = [result.value for result in results]
         overall = values.pop(0) if overall_share else None
-        return Made({asked.name: (values, overall)})
+        each, nothing = iter(values), _undefined(known[0], release)
+        by_group = [nothing if plan is None else next(each) for plan in plans]
+        return Made({asked.name: (by_group, overall)})
 
     return Block(parts, made)
+
+
+def _undefined(plan: Plan, release: Release) -> Any:
+    """Return what a metric is of no record: NaN in the place of each number of its result.
+
+    Parameters
+    ----------
+    plan : Plan
+        The plan of any other group, which tells the form of the result.
+    release : Release
+        Its settings.
+    """
+    if any(isinstance(query, CountTable | NestedTable) for query in plan.queries):
+        return math.nan
+    return release.result(plan, [math.nan] * len(plan.queries))
 
 
 def _is_share(plan: Plan) -> bool:
@@ -297,15 +325,20 @@ def _is_share(plan: Plan) -> bool:
     return not others and isinstance(query, MeanLoss) and query.record_loss.is_count
 
 
-def _share(asked: Asked, plans: Sequence[Plan], epsilon: Fraction, setting: _Setting) -> Block:
+def _share(asked: Asked, plans: Sequence[Plan | None], epsilon: Fraction, setting: _Setting) -> Block:
     """Return the release of a share of the records: how many count, and how many do not."""
+    result = next(plan for plan in plans if plan is not None).postprocess
+    of_nothing = 0.0 if setting.hides_groups else math.nan
 
     def formula(counts: Counts) -> Any:
-        wrong = float(counts.false_negatives[0] / counts.n) if counts.n > 0 else 0.0
-        return plans[0].postprocess(Released([wrong], None, counts.n, epsilon, "replace_one"))
+        wrong = float(counts.false_negatives[0] / counts.n) if counts.n > 0 else of_nothing
+        return result(Released([wrong], None, counts.n, epsilon, "replace_one"))
 
     counts = []
     for plan in plans:
+        if plan is None:
+            counts.append(np.zeros(2, dtype=np.int64))
+            continue
         query: Any = plan.queries[0]
         wrong = query.aggregate(0).aggregate.total >> UNIT_BITS
         counts.append(np.array([query.n - wrong, wrong]))
@@ -330,6 +363,7 @@ def _table(
         tables = [
             CountTable(part, size, layout.cells, layout.is_partition)
             for part, size in zip(counts, setting.sizes, strict=True)
+            if size
         ]
 
     def plausible(results: Sequence[PrivateResult]) -> Any:
@@ -337,8 +371,10 @@ def _table(
         if setting.hides_groups:
             n = None if setting.private_n else sum(setting.sizes)
             return plausible_counts(noisy[0], cells, n).reshape(len(counts), -1)
-        sizes = zip(noisy, setting.sizes, strict=True)  # public, as the membership is
-        return np.stack([plausible_counts(x, layout.cells, size) for x, size in sizes])
+        each, none = iter(noisy), np.zeros(len(counts[0]))
+        return np.stack(
+            [plausible_counts(next(each), layout.cells, size) if size else none for size in setting.sizes]
+        )
 
     def made(results: Sequence[PrivateResult]) -> Made:
         table = plausible(results)
