@@ -155,5 +155,6 @@ class ResultNoise:
         if self.result is None:
             raise ValueError(_NO_LIMITS.format(metric))
         limits = self.result.limits(self.parts, self.released, 1.0 - sure)
-        about = f"Limits of the exact {metric} of these records, not of people at large."
+        name = getattr(self.result, "about", None) or metric
+        about = f"Limits of the exact {name} of these records, not of people at large."
         return Interval(limits.lower, limits.upper, sure, about, limits.note)
