@@ -131,7 +131,8 @@ def private_confusion_matrix(
     ndarray of shape (n_classes, n_classes)
         Row i, column j: how many records of label i are predicted to have label j, at least 0; where n is
         public their sum is n. They are fractions: the plausible counts nearest to the noisy ones. The noisy
-        counts themselves, whole numbers without bias, are ``drawn["counts"]`` of the `PrivateResult`.
+        counts themselves, whole numbers without bias, are ``drawn["counts"]`` of the `PrivateResult`. For a
+        ``ConfusionMatrixDisplay``, which prints floats with two digits, pass ``np.rint(matrix).astype(int)``.
         With ``return_result=True`` a `PrivateResult` with that value.
 
     Raises
