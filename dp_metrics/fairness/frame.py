@@ -112,6 +112,11 @@ class PrivateMetricFrame:
         The value for all records, or one for each metric.
     by_group : ByGroup
         A mapping from group to value, or to a dict of one for each metric, with ``to_frame()``.
+    note : ByGroup
+        What released numbers tell of the values, in the form of `by_group`: a sentence where a value is
+        mostly noise or biased, and so says nothing; else None. An AUC of a small group is biased towards 1.
+    overall_note : str, None or dict
+        The same of the overall value.
     group_sizes : dict or None
         The number of records of each group: noisy, or exact where membership is public. None where nothing
         that is released tells. Read the values of small groups with care: nothing hides them.
@@ -219,23 +224,22 @@ class PrivateMetricFrame:
                 overall_share=share,
                 entropy=entropy,
             )
+            for block in blocks:
+                block.warn_of_noise()
             relation = WITHIN_GROUPS if membership == "public" else neighboring
             if accountant is not None:
                 mechanism = drawn_by(draw for block in blocks for part in block.parts for draw in part.draws)
                 accountant.spend(exact, name, mechanism=mechanism, neighboring=relation)
             made = [block.draw() for block in blocks]
         values = {name: value for one in made for name, value in one.values.items()}
+        notes = {name: value for one in made for name, value in one.notes.items()}
         self._is_single = not isinstance(metrics, Mapping)
         self._values = {one.name: values[one.name] for one in asked}
+        self._notes = {one.name: notes[one.name] for one in asked}
         self._groups = groups.labels
         self.epsilon, self.neighboring, self.membership = float(exact), relation, membership
-        self.overall = self._each(lambda by_group, overall: overall)
-        self.by_group = ByGroup(
-            {
-                group: self._each(lambda by_group, overall, at=at: by_group[at])
-                for at, group in enumerate(self._groups)
-            }
-        )
+        self.by_group, self.overall = self._formed(self._values)
+        self.note, self.overall_note = self._formed(self._notes)
         told = [one.sizes for one in made if one.sizes is not None]
         if membership == "public":
             told = [np.bincount(groups.codes, minlength=groups.size).tolist()]
@@ -244,10 +248,23 @@ class PrivateMetricFrame:
         )
 
     def __repr__(self) -> str:
-        return (
-            f"PrivateMetricFrame(overall={self.overall!r}, by_group={dict(self.by_group)!r}, "
-            f"epsilon={self.epsilon!r}, membership={self.membership!r})"
-        )
+        shown = f"overall={self.overall!r}, by_group={dict(self.by_group)!r}"
+        if any(note for each, overall in self._notes.values() for note in (*each, overall)):
+            shown += f", note={dict(self.note)!r}, overall_note={self.overall_note!r}"
+        return f"PrivateMetricFrame({shown}, epsilon={self.epsilon!r}, membership={self.membership!r})"
+
+    def _formed(self, entries: Mapping[str, tuple[list[Any], Any]]) -> tuple[ByGroup, Any]:
+        """Return what there is by group, and overall; for each metric, or the only one."""
+
+        def of(value: Callable[[list[Any], Any], Any]) -> Any:
+            each = {name: value(*entry) for name, entry in entries.items()}
+            return each[""] if self._is_single else each
+
+        by_group = {
+            group: of(lambda each, overall, at=at: each[at])  # type: ignore[misc]
+            for at, group in enumerate(self._groups)
+        }
+        return ByGroup(by_group), of(lambda each, overall: overall)
 
     def _each(self, value: Callable[..., Any]) -> Any:
         """Return a value for each metric, or the value of the only one."""

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from dp_metrics._random import Entropy
 from dp_metrics.fairness.groups import Groups
+from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.metrics import Metric, metric_of
 from dp_metrics.metrics.labels.counts import (
@@ -26,6 +27,7 @@ from dp_metrics.metrics.labels.counts import (
 )
 from dp_metrics.release.draws import Draw
 from dp_metrics.release.nested import NestedTable
+from dp_metrics.release.noise import CountsNoise, noisy_shares
 from dp_metrics.release.queries import MeanLoss
 from dp_metrics.release.release import Plan, Release
 from dp_metrics.release.released import Released
@@ -34,6 +36,9 @@ from dp_metrics.release.tables import CountTable, plausible_counts
 from dp_metrics.sensitivity.exact import UNIT_BITS
 
 __all__ = ["Asked", "Block", "Made", "Part", "asked_metrics", "plan_frame"]
+
+NO_RECORDS = "This group has no records."
+"""The note of a group that all know to be empty."""
 
 _REFUSED = (
     "epsilon",
@@ -92,7 +97,6 @@ class Part:
     def of(cls, release: Release, plan: Plan) -> "Part":
         """Return a release with all checks done."""
         draws, _, for_count = release.prepare(plan)
-        release.warn_of_noise(plan, draws)
         return cls(release, plan, draws, for_count)
 
     def draw(self) -> PrivateResult:
@@ -149,11 +153,14 @@ class Made(NamedTuple):
     ----------
     values : mapping
         For each metric its value by group, and its overall value.
+    notes : mapping
+        For each metric what released numbers tell of these values, in the same form; see `PrivateResult`.
     sizes : list of float or None
         The number of records of each group, where the block tells it.
     """
 
     values: Mapping[str, tuple[list[Any], Any]]
+    notes: Mapping[str, tuple[list[str | None], str | None]]
     sizes: list[float] | None = None
 
 
@@ -167,10 +174,20 @@ class Block:
         The releases.
     made : callable
         `Made` of their results.
+    mean_size : Fraction or None, default=None
+        The public mean number of records in a group, for releases on groups whose own size is private.
     """
 
     parts: list[Part]
     made: Callable[[Sequence[PrivateResult]], Made]
+    mean_size: Fraction | None = None
+
+    def warn_of_noise(self) -> None:
+        """Warn once, before the spend, if public numbers alone tell that a release will be mostly noise."""
+        for part in self.parts:
+            records = self.mean_size if part.release.private_n else None
+            if part.release.warn_of_noise(part.plan, part.draws, records):
+                return
 
     def draw(self) -> Made:
         """Draw all parts, after the spend."""
@@ -258,7 +275,7 @@ def _labels(
         layout.of(confusion_of(y_true, y_pred, labels, private_n=setting.hides_sizes or not size))
         for (y_true, y_pred), size in zip(records, setting.sizes, strict=True)
     ]
-    formulas = {asked.name: confusion.formula for asked, confusion in members}
+    formulas = {asked.name: (confusion.formula, confusion.rests_on) for asked, confusion in members}
     return _table(formulas, counts, layout, epsilon, setting)
 
 
@@ -290,18 +307,21 @@ def _other(
     if not asked.settings and _is_share(known[0]):
         return _share(asked, plans, epsilon, setting)
     parts = [Part.of(release, plan) for plan in known]
+    # the smallest group has at most as many records as the mean one, which is public
+    mean = Fraction(sum(setting.sizes), len(records)) if not setting.private_n else None
     if overall_share:
         whole_plan = row.planned(data, options, private_n=setting.private_n)
         parts.insert(0, Part.of(released(epsilon * overall_share, setting.public), whole_plan))
 
     def made(results: Sequence[PrivateResult]) -> Made:
-        values = [result.value for result in results]
-        overall = values.pop(0) if overall_share else None
-        each, nothing = iter(values), _undefined(known[0], release)
+        values = [(result.value, result.note) for result in results]
+        overall = values.pop(0) if overall_share else (None, None)
+        each, nothing = iter(values), (_undefined(known[0], release), NO_RECORDS)
         by_group = [nothing if plan is None else next(each) for plan in plans]
-        return Made({asked.name: (by_group, overall)})
+        of_values, of_notes = (([pair[i] for pair in by_group], overall[i]) for i in (0, 1))
+        return Made({asked.name: of_values}, {asked.name: of_notes})
 
-    return Block(parts, made)
+    return Block(parts, made, mean)
 
 
 def _undefined(plan: Plan, release: Release) -> Any:
@@ -342,17 +362,29 @@ def _share(asked: Asked, plans: Sequence[Plan | None], epsilon: Fraction, settin
         query: Any = plan.queries[0]
         wrong = query.aggregate(0).aggregate.total >> UNIT_BITS
         counts.append(np.array([query.n - wrong, wrong]))
-    return _table({asked.name: formula}, counts, right_or_wrong(), epsilon, setting)
+    formulas = {asked.name: (formula, lambda counts: np.array([counts.n]))}
+    return _table(formulas, counts, right_or_wrong(), epsilon, setting)
+
+
+def _noise_of(result: PrivateResult) -> float:
+    """Return the expected size of the noise of one count of a released table."""
+    assert result.noise is not None
+    (noise,) = result.noise.parts
+    assert isinstance(noise, CountsNoise)
+    return noise.expected
 
 
 def _table(
-    formulas: Mapping[str, Callable[[Counts], Any]],
+    formulas: Mapping[str, tuple[Callable[[Counts], Any], Callable[[Counts], Floats]]],
     counts: Sequence[NDArray[np.int64]],
     layout: Layout,
     epsilon: Fraction,
     setting: _Setting,
 ) -> Block:
-    """Return one table of counts for all groups, or with public membership a table for each."""
+    """Return one table of counts for all groups, or with public membership a table for each.
+
+    Of each metric `formulas` has the formula, and the numbers of records that it divides by.
+    """
     release = Release(
         "PrivateMetricFrame", epsilon=epsilon, mechanism=None, default=None, accountant=None, **setting.public
     )
@@ -379,10 +411,17 @@ def _table(
     def made(results: Sequence[PrivateResult]) -> Made:
         table = plausible(results)
         by_group, overall = [layout.read(row) for row in table], layout.read(table.sum(axis=0))
-        values = {
-            name: ([formula(counts) for counts in by_group], formula(overall))
-            for name, formula in formulas.items()
-        }
-        return Made(values, [counts.n for counts in by_group])
+        noise = max(_noise_of(result) for result in results)
+        in_all = noise * math.sqrt(len(by_group))  # of so many independent counts
+
+        def note(group: int, shares: Callable[[Counts], Floats]) -> str | None:
+            return NO_RECORDS if setting.is_empty(group) else noisy_shares(noise, shares(by_group[group]))
+
+        values, notes = {}, {}
+        for name, (formula, shares) in formulas.items():
+            values[name] = [formula(counts) for counts in by_group], formula(overall)
+            each = [note(group, shares) for group in range(len(by_group))]
+            notes[name] = each, noisy_shares(in_all, shares(overall))
+        return Made(values, notes, [counts.n for counts in by_group])
 
     return Block([Part.of(release, Plan((table,))) for table in tables], made)

@@ -272,6 +272,8 @@ class ScoreSummary(TableSummary):
         -----
         SeededReleaseWarning
             If `random_state` is given.
+        NoisyReleaseWarning
+            If public numbers alone tell that a release will be mostly noise.
 
         Notes
         -----

@@ -23,6 +23,7 @@ from dp_metrics.metrics.labels.counts import (
     matrix_layout,
     whole,
 )
+from dp_metrics.metrics.labels.formulas import sizes_of_labels
 from dp_metrics.release.release import Plan
 from dp_metrics.release.result import PrivateResult
 from dp_metrics.sensitivity.aggregates import CountAggregate
@@ -250,6 +251,8 @@ class ConfusionSummary(TableSummary):
         -----
         SeededReleaseWarning
             If `random_state` is given.
+        NoisyReleaseWarning
+            If public numbers alone tell that a release will be mostly noise.
 
         Notes
         -----
@@ -263,7 +266,7 @@ class ConfusionSummary(TableSummary):
             matrix = known.size <= MOST_MATRIX_LABELS
         layout = whole(known.size) if matrix else matrix_layout(known.size)
         metric = METRICS["private_confusion_matrix" if matrix else "private_classification_report"]
-        confusion = Confusion(layout, unchanged, known)
+        confusion = Confusion(layout, unchanged, known, sizes_of_labels)
 
         result, counts = self.run_table(
             metric,
