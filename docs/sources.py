@@ -149,7 +149,10 @@ ERRORS = {
         accountant counts releases under another neighbouring relation.""",
     "PrivacyBudgetError": "If the accountant has less than epsilon left; nothing is drawn.",
 }
-WARNINGS = {"SeededReleaseWarning": "If `random_state` is given."}
+WARNINGS = {
+    "SeededReleaseWarning": "If `random_state` is given.",
+    "NoisyReleaseWarning": "If public numbers alone tell that a release will be mostly noise.",
+}
 RESULT = "With ``return_result=True`` a `PrivateResult` with that value."
 GUARANTEE = """Guarantee: replacing any one record{groups} changes the probability of any result by at most a
     factor exp(epsilon), given the model, the number of records and the arguments, which are public."""

@@ -220,6 +220,8 @@ def frame_loss(
             entropy=check_entropy(None),
         )
         sides.append([part for block in blocks for part in block.parts])
+    if len(sides[0]) != len(sides[1]):  # public membership, and another group has no records
+        return math.inf
     return math.fsum(_part_loss(a, b) for a, b in zip(*sides, strict=True))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from fractions import Fraction
 from numbers import Real
@@ -111,6 +112,11 @@ class PrivateMetricFrame:
         The value for all records, or one for each metric.
     by_group : ByGroup
         A mapping from group to value, or to a dict of one for each metric, with ``to_frame()``.
+    note : ByGroup
+        What released numbers tell of the values, in the form of `by_group`: a sentence where a value is
+        mostly noise or biased, and so says nothing; else None. An AUC of a small group is biased towards 1.
+    overall_note : str, None or dict
+        The same of the overall value.
     group_sizes : dict or None
         The number of records of each group: noisy, or exact where membership is public. None where nothing
         that is released tells. Read the values of small groups with care: nothing hides them.
@@ -149,6 +155,11 @@ class PrivateMetricFrame:
 
     **Filtered rows have no such guarantee.** ``private_accuracy_score(y[g == 1], p[g == 1], epsilon=1)``
     shows the exact number of records of the group, which one record can change: its loss is infinite.
+
+    **A group without records** is in the results too. Where membership is private nobody is told, and its
+    value is a noisy one as of any other group. Where it is public nothing is drawn: a metric of labels is
+    what its formula gives for counts of 0 (`zero_division` for a recall), any other is NaN, in each number of
+    an array or a report; ``difference()``, ``ratio()`` and the like leave NaN out.
 
     **Gaps err upwards.** The largest difference between groups of noisy values is larger on average than
     that of the exact ones, and the more so the smaller the smallest group is.
@@ -213,23 +224,22 @@ class PrivateMetricFrame:
                 overall_share=share,
                 entropy=entropy,
             )
+            for block in blocks:
+                block.warn_of_noise()
             relation = WITHIN_GROUPS if membership == "public" else neighboring
             if accountant is not None:
                 mechanism = drawn_by(draw for block in blocks for part in block.parts for draw in part.draws)
                 accountant.spend(exact, name, mechanism=mechanism, neighboring=relation)
             made = [block.draw() for block in blocks]
         values = {name: value for one in made for name, value in one.values.items()}
+        notes = {name: value for one in made for name, value in one.notes.items()}
         self._is_single = not isinstance(metrics, Mapping)
         self._values = {one.name: values[one.name] for one in asked}
+        self._notes = {one.name: notes[one.name] for one in asked}
         self._groups = groups.labels
         self.epsilon, self.neighboring, self.membership = float(exact), relation, membership
-        self.overall = self._each(lambda by_group, overall: overall)
-        self.by_group = ByGroup(
-            {
-                group: self._each(lambda by_group, overall, at=at: by_group[at])
-                for at, group in enumerate(self._groups)
-            }
-        )
+        self.by_group, self.overall = self._formed(self._values)
+        self.note, self.overall_note = self._formed(self._notes)
         told = [one.sizes for one in made if one.sizes is not None]
         if membership == "public":
             told = [np.bincount(groups.codes, minlength=groups.size).tolist()]
@@ -238,10 +248,23 @@ class PrivateMetricFrame:
         )
 
     def __repr__(self) -> str:
-        return (
-            f"PrivateMetricFrame(overall={self.overall!r}, by_group={dict(self.by_group)!r}, "
-            f"epsilon={self.epsilon!r}, membership={self.membership!r})"
-        )
+        shown = f"overall={self.overall!r}, by_group={dict(self.by_group)!r}"
+        if any(note for each, overall in self._notes.values() for note in (*each, overall)):
+            shown += f", note={dict(self.note)!r}, overall_note={self.overall_note!r}"
+        return f"PrivateMetricFrame({shown}, epsilon={self.epsilon!r}, membership={self.membership!r})"
+
+    def _formed(self, entries: Mapping[str, tuple[list[Any], Any]]) -> tuple[ByGroup, Any]:
+        """Return what there is by group, and overall; for each metric, or the only one."""
+
+        def of(value: Callable[[list[Any], Any], Any]) -> Any:
+            each = {name: value(*entry) for name, entry in entries.items()}
+            return each[""] if self._is_single else each
+
+        by_group = {
+            group: of(lambda each, overall, at=at: each[at])  # type: ignore[misc]
+            for at, group in enumerate(self._groups)
+        }
+        return ByGroup(by_group), of(lambda each, overall: overall)
 
     def _each(self, value: Callable[..., Any]) -> Any:
         """Return a value for each metric, or the value of the only one."""
@@ -250,11 +273,11 @@ class PrivateMetricFrame:
 
     def group_max(self) -> Any:
         """Return the largest value of a group, for each metric; it errs upwards."""
-        return self._each(lambda by_group, overall: max(_numbers(by_group)))
+        return self._each(lambda by_group, overall: max(_numbers(by_group), default=math.nan))
 
     def group_min(self) -> Any:
         """Return the smallest value of a group, for each metric; it errs downwards."""
-        return self._each(lambda by_group, overall: min(_numbers(by_group)))
+        return self._each(lambda by_group, overall: min(_numbers(by_group), default=math.nan))
 
     def difference(self, method: str = "between_groups") -> Any:
         """Return the largest difference between groups, or of a group to the overall value.
@@ -267,14 +290,17 @@ class PrivateMetricFrame:
         Returns
         -------
         float or dict
-            At least 0. It errs upwards, the more the smaller a group is. Costs nothing.
+            At least 0. It errs upwards, the more the smaller a group is. Groups that are NaN are left out;
+            NaN if all are. Costs nothing.
         """
         check_choice(method, "method", ("between_groups", "to_overall"))
 
         def of(by_group: list[float], overall: float | None) -> float:
+            values = _numbers(by_group)
             if method == "between_groups":
-                return max(_numbers(by_group)) - min(by_group)
-            return max(abs(value - _known(overall)) for value in _numbers(by_group))
+                return max(values, default=math.nan) - min(values, default=math.nan)
+            known = _known(overall)
+            return max((abs(value - known) for value in values), default=math.nan)
 
         return self._each(of)
 
@@ -289,16 +315,17 @@ class PrivateMetricFrame:
         Returns
         -------
         float or dict
-            Between 0 and 1, for metrics that are at least 0; 1 where both are 0. It errs downwards. Costs
-            nothing.
+            Between 0 and 1, for metrics that are at least 0; 1 where both are 0. It errs downwards. Groups
+            that are NaN are left out; NaN if all are. Costs nothing.
         """
         check_choice(method, "method", ("between_groups", "to_overall"))
 
         def of(by_group: list[float], overall: float | None) -> float:
+            values = _numbers(by_group)
             if method == "between_groups":
-                return _ratio(min(_numbers(by_group)), max(by_group))
+                return _ratio(min(values, default=math.nan), max(values, default=math.nan))
             known = _known(overall)
-            return min(_ratio(*sorted((value, known))) for value in _numbers(by_group))
+            return min((_ratio(*sorted((value, known))) for value in values), default=math.nan)
 
         return self._each(of)
 
@@ -308,10 +335,10 @@ def _ratio(smaller: float, larger: float) -> float:
 
 
 def _numbers(by_group: list[Any]) -> list[float]:
-    """Return the values, if they can be compared; whether they can follows from the metric alone."""
+    """Return the values that are not NaN, if they can be compared; whether they can the metric tells."""
     if not all(isinstance(value, Real) for value in by_group):
         raise TypeError("Groups can be compared by a metric that is one number: see by_group.")
-    return by_group
+    return [value for value in by_group if not math.isnan(value)]
 
 
 def _known(overall: float | None) -> float:

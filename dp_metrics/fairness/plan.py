@@ -1,6 +1,7 @@
 """What a table of metrics by group releases, and how its entries follow."""
 
 import functools
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from dp_metrics._random import Entropy
 from dp_metrics.fairness.groups import Groups
+from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.metrics import Metric, metric_of
 from dp_metrics.metrics.labels.counts import (
@@ -24,6 +26,8 @@ from dp_metrics.metrics.labels.counts import (
     whole,
 )
 from dp_metrics.release.draws import Draw
+from dp_metrics.release.nested import NestedTable
+from dp_metrics.release.noise import CountsNoise, noisy_shares
 from dp_metrics.release.queries import MeanLoss
 from dp_metrics.release.release import Plan, Release
 from dp_metrics.release.released import Released
@@ -32,6 +36,9 @@ from dp_metrics.release.tables import CountTable, plausible_counts
 from dp_metrics.sensitivity.exact import UNIT_BITS
 
 __all__ = ["Asked", "Block", "Made", "Part", "asked_metrics", "plan_frame"]
+
+NO_RECORDS = "This group has no records."
+"""The note of a group that all know to be empty."""
 
 _REFUSED = (
     "epsilon",
@@ -90,7 +97,6 @@ class Part:
     def of(cls, release: Release, plan: Plan) -> "Part":
         """Return a release with all checks done."""
         draws, _, for_count = release.prepare(plan)
-        release.warn_of_noise(plan, draws)
         return cls(release, plan, draws, for_count)
 
     def draw(self) -> PrivateResult:
@@ -131,6 +137,10 @@ class _Setting:
         """Whether the number of records of a group is private."""
         return self.hides_groups or self.private_n
 
+    def is_empty(self, group: int) -> bool:
+        """Return whether all may know that a group has no records: nothing is drawn for it then."""
+        return not (self.hides_sizes or self.sizes[group])
+
     def of_groups(self) -> dict[str, Any]:
         """Return the setting of a release for one group."""
         return {**self.public, "neighboring": "add_or_remove_one" if self.hides_sizes else "replace_one"}
@@ -143,11 +153,14 @@ class Made(NamedTuple):
     ----------
     values : mapping
         For each metric its value by group, and its overall value.
+    notes : mapping
+        For each metric what released numbers tell of these values, in the same form; see `PrivateResult`.
     sizes : list of float or None
         The number of records of each group, where the block tells it.
     """
 
     values: Mapping[str, tuple[list[Any], Any]]
+    notes: Mapping[str, tuple[list[str | None], str | None]]
     sizes: list[float] | None = None
 
 
@@ -161,10 +174,20 @@ class Block:
         The releases.
     made : callable
         `Made` of their results.
+    mean_size : Fraction or None, default=None
+        The public mean number of records in a group, for releases on groups whose own size is private.
     """
 
     parts: list[Part]
     made: Callable[[Sequence[PrivateResult]], Made]
+    mean_size: Fraction | None = None
+
+    def warn_of_noise(self) -> None:
+        """Warn once, before the spend, if public numbers alone tell that a release will be mostly noise."""
+        for part in self.parts:
+            records = self.mean_size if part.release.private_n else None
+            if part.release.warn_of_noise(part.plan, part.draws, records):
+                return
 
     def draw(self) -> Made:
         """Draw all parts, after the spend."""
@@ -247,11 +270,12 @@ def _labels(
     """Return the release of metrics of one set of labels."""
     labels = members[0][1].labels
     layout = _shared_layout([confusion for _, confusion in members], labels)
+    # public membership: whoever knows that a group is empty may read it as if its size were private
     counts = [
-        layout.of(confusion_of(y_true, y_pred, labels, private_n=setting.hides_sizes))
-        for y_true, y_pred in records
+        layout.of(confusion_of(y_true, y_pred, labels, private_n=setting.hides_sizes or not size))
+        for (y_true, y_pred), size in zip(records, setting.sizes, strict=True)
     ]
-    formulas = {asked.name: confusion.formula for asked, confusion in members}
+    formulas = {asked.name: (confusion.formula, confusion.rests_on) for asked, confusion in members}
     return _table(formulas, counts, layout, epsilon, setting)
 
 
@@ -274,21 +298,45 @@ def _other(
         return row.settings(**{**public, **asked.settings}, epsilon=epsilon, options=options)
 
     # the options must suit the sizes of the groups, be they private
-    releases = [released(each, setting.of_groups()) for _ in records]
-    plans = [row.planned(part, options, private_n=setting.hides_sizes) for part in records]
-    if not asked.settings and _is_share(plans[0]):
+    release = released(each, setting.of_groups())
+    plans = [
+        None if setting.is_empty(group) else row.planned(part, options, private_n=setting.hides_sizes)
+        for group, part in enumerate(records)
+    ]
+    known = [plan for plan in plans if plan is not None]
+    if not asked.settings and _is_share(known[0]):
         return _share(asked, plans, epsilon, setting)
-    parts = [Part.of(release, plan) for release, plan in zip(releases, plans, strict=True)]
+    parts = [Part.of(release, plan) for plan in known]
+    # the smallest group has at most as many records as the mean one, which is public
+    mean = Fraction(sum(setting.sizes), len(records)) if not setting.private_n else None
     if overall_share:
         whole_plan = row.planned(data, options, private_n=setting.private_n)
         parts.insert(0, Part.of(released(epsilon * overall_share, setting.public), whole_plan))
 
     def made(results: Sequence[PrivateResult]) -> Made:
-        values = [result.value for result in results]
-        overall = values.pop(0) if overall_share else None
-        return Made({asked.name: (values, overall)})
+        values = [(result.value, result.note) for result in results]
+        overall = values.pop(0) if overall_share else (None, None)
+        each, nothing = iter(values), (_undefined(known[0], release), NO_RECORDS)
+        by_group = [nothing if plan is None else next(each) for plan in plans]
+        of_values, of_notes = (([pair[i] for pair in by_group], overall[i]) for i in (0, 1))
+        return Made({asked.name: of_values}, {asked.name: of_notes})
 
-    return Block(parts, made)
+    return Block(parts, made, mean)
+
+
+def _undefined(plan: Plan, release: Release) -> Any:
+    """Return what a metric is of no record: NaN in the place of each number of its result.
+
+    Parameters
+    ----------
+    plan : Plan
+        The plan of any other group, which tells the form of the result.
+    release : Release
+        Its settings.
+    """
+    if any(isinstance(query, CountTable | NestedTable) for query in plan.queries):
+        return math.nan
+    return release.result(plan, [math.nan] * len(plan.queries))
 
 
 def _is_share(plan: Plan) -> bool:
@@ -297,29 +345,46 @@ def _is_share(plan: Plan) -> bool:
     return not others and isinstance(query, MeanLoss) and query.record_loss.is_count
 
 
-def _share(asked: Asked, plans: Sequence[Plan], epsilon: Fraction, setting: _Setting) -> Block:
+def _share(asked: Asked, plans: Sequence[Plan | None], epsilon: Fraction, setting: _Setting) -> Block:
     """Return the release of a share of the records: how many count, and how many do not."""
+    result = next(plan for plan in plans if plan is not None).postprocess
+    of_nothing = 0.0 if setting.hides_groups else math.nan
 
     def formula(counts: Counts) -> Any:
-        wrong = float(counts.false_negatives[0] / counts.n) if counts.n > 0 else 0.0
-        return plans[0].postprocess(Released([wrong], None, counts.n, epsilon, "replace_one"))
+        wrong = float(counts.false_negatives[0] / counts.n) if counts.n > 0 else of_nothing
+        return result(Released([wrong], None, counts.n, epsilon, "replace_one"))
 
     counts = []
     for plan in plans:
+        if plan is None:
+            counts.append(np.zeros(2, dtype=np.int64))
+            continue
         query: Any = plan.queries[0]
         wrong = query.aggregate(0).aggregate.total >> UNIT_BITS
         counts.append(np.array([query.n - wrong, wrong]))
-    return _table({asked.name: formula}, counts, right_or_wrong(), epsilon, setting)
+    formulas = {asked.name: (formula, lambda counts: np.array([counts.n]))}
+    return _table(formulas, counts, right_or_wrong(), epsilon, setting)
+
+
+def _noise_of(result: PrivateResult) -> float:
+    """Return the expected size of the noise of one count of a released table."""
+    assert result.noise is not None
+    (noise,) = result.noise.parts
+    assert isinstance(noise, CountsNoise)
+    return noise.expected
 
 
 def _table(
-    formulas: Mapping[str, Callable[[Counts], Any]],
+    formulas: Mapping[str, tuple[Callable[[Counts], Any], Callable[[Counts], Floats]]],
     counts: Sequence[NDArray[np.int64]],
     layout: Layout,
     epsilon: Fraction,
     setting: _Setting,
 ) -> Block:
-    """Return one table of counts for all groups, or with public membership a table for each."""
+    """Return one table of counts for all groups, or with public membership a table for each.
+
+    Of each metric `formulas` has the formula, and the numbers of records that it divides by.
+    """
     release = Release(
         "PrivateMetricFrame", epsilon=epsilon, mechanism=None, default=None, accountant=None, **setting.public
     )
@@ -330,6 +395,7 @@ def _table(
         tables = [
             CountTable(part, size, layout.cells, layout.is_partition)
             for part, size in zip(counts, setting.sizes, strict=True)
+            if size
         ]
 
     def plausible(results: Sequence[PrivateResult]) -> Any:
@@ -337,16 +403,25 @@ def _table(
         if setting.hides_groups:
             n = None if setting.private_n else sum(setting.sizes)
             return plausible_counts(noisy[0], cells, n).reshape(len(counts), -1)
-        sizes = zip(noisy, setting.sizes, strict=True)  # public, as the membership is
-        return np.stack([plausible_counts(x, layout.cells, size) for x, size in sizes])
+        each, none = iter(noisy), np.zeros(len(counts[0]))
+        return np.stack(
+            [plausible_counts(next(each), layout.cells, size) if size else none for size in setting.sizes]
+        )
 
     def made(results: Sequence[PrivateResult]) -> Made:
         table = plausible(results)
         by_group, overall = [layout.read(row) for row in table], layout.read(table.sum(axis=0))
-        values = {
-            name: ([formula(counts) for counts in by_group], formula(overall))
-            for name, formula in formulas.items()
-        }
-        return Made(values, [counts.n for counts in by_group])
+        noise = max(_noise_of(result) for result in results)
+        in_all = noise * math.sqrt(len(by_group))  # of so many independent counts
+
+        def note(group: int, shares: Callable[[Counts], Floats]) -> str | None:
+            return NO_RECORDS if setting.is_empty(group) else noisy_shares(noise, shares(by_group[group]))
+
+        values, notes = {}, {}
+        for name, (formula, shares) in formulas.items():
+            values[name] = [formula(counts) for counts in by_group], formula(overall)
+            each = [note(group, shares) for group in range(len(by_group))]
+            notes[name] = each, noisy_shares(in_all, shares(overall))
+        return Made(values, notes, [counts.n for counts in by_group])
 
     return Block([Part.of(release, Plan((table,))) for table in tables], made)

@@ -20,7 +20,15 @@ from dp_metrics.sensitivity.exact import rounded_quotient
 from dp_metrics.sensitivity.noisy_sums import FINENESS, Sums
 from dp_metrics.sensitivity.output_bounds import OutputBounds
 
-__all__ = ["ENORMOUS", "Geometric", "GeometricLaw", "SumsLaw", "largest_noise", "noise_cdf"]
+__all__ = [
+    "ENORMOUS",
+    "Geometric",
+    "GeometricLaw",
+    "SumsLaw",
+    "expected_noise",
+    "largest_noise",
+    "noise_cdf",
+]
 
 _CELLS = {1: (256, 36), 2: (32, 12), 3: (12, 6)}  # even ones and octaves, for each of so many noisy numbers
 _LEAST_RATE = 1e-260
@@ -117,6 +125,12 @@ def noise_cdf(k: Floats, rate: float) -> Floats:
         tail = np.exp(-rate * np.where(k < 0, -k, k + 1)) / (1.0 + math.exp(-rate))
     reached: Floats = np.where(k < 0, tail, 1.0 - tail)
     return reached
+
+
+def expected_noise(rate: Fraction | float) -> float:
+    """Return the mean absolute value of two-sided geometric noise of this rate, 1 / sinh(rate)."""
+    rate = float(rate)
+    return 2 * math.exp(-rate) / -math.expm1(-2 * rate) if rate > 0 else math.inf
 
 
 def largest_noise(rate: Fraction | float, miss: float) -> int:

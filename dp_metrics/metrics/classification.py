@@ -250,6 +250,8 @@ def private_log_loss(
     -----
     SeededReleaseWarning
         If `random_state` is given.
+    NoisyReleaseWarning
+        If public numbers alone tell that a release will be mostly noise.
 
     See Also
     --------
@@ -379,6 +381,8 @@ def private_brier_score_loss(
     -----
     SeededReleaseWarning
         If `random_state` is given.
+    NoisyReleaseWarning
+        If public numbers alone tell that a release will be mostly noise.
 
     See Also
     --------
@@ -519,6 +523,8 @@ def private_zero_one_loss(
     -----
     SeededReleaseWarning
         If `random_state` is given.
+    NoisyReleaseWarning
+        If public numbers alone tell that a release will be mostly noise.
 
     See Also
     --------
@@ -629,6 +635,8 @@ def private_accuracy_score(
     -----
     SeededReleaseWarning
         If `random_state` is given.
+    NoisyReleaseWarning
+        If public numbers alone tell that a release will be mostly noise.
 
     See Also
     --------

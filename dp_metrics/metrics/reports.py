@@ -22,7 +22,7 @@ from dp_metrics.metrics._catalogue import UNIT, Metric
 from dp_metrics.metrics._multioutput import error_plan, r2_from_parts
 from dp_metrics.metrics.classification import LabelledProbabilities
 from dp_metrics.metrics.labels.counts import Confusion, Counts, confusion_plan, confusion_row, matrix_layout
-from dp_metrics.metrics.labels.formulas import ratio
+from dp_metrics.metrics.labels.formulas import ratio, sizes_of_labels
 from dp_metrics.release.queries import Query, Variance
 from dp_metrics.release.release import Plan
 from dp_metrics.release.released import Released
@@ -143,6 +143,8 @@ def private_regression_report(
     -----
     SeededReleaseWarning
         If `random_state` is given.
+    NoisyReleaseWarning
+        If public numbers alone tell that a release will be mostly noise.
 
     Notes
     -----
@@ -282,6 +284,8 @@ def private_probability_report(
     -----
     SeededReleaseWarning
         If `random_state` is given.
+    NoisyReleaseWarning
+        If public numbers alone tell that a release will be mostly noise.
 
     Notes
     -----
@@ -333,7 +337,7 @@ def _labels_plan(
     result = partial(
         _label_result, names=names, undefined=undefined, digits=None if output_dict else decimals
     )
-    confusion = Confusion(matrix_layout(known.size), result, known, is_monotone=False)
+    confusion = Confusion(matrix_layout(known.size), result, known, sizes_of_labels, is_monotone=False)
     return confusion_plan(y_true, y_pred, confusion, private_n=private_n)
 
 
@@ -471,6 +475,8 @@ def private_classification_report(
     -----
     SeededReleaseWarning
         If `random_state` is given.
+    NoisyReleaseWarning
+        If public numbers alone tell that a release will be mostly noise.
 
     See Also
     --------

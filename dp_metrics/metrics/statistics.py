@@ -124,6 +124,8 @@ def private_variance(
     -----
     SeededReleaseWarning
         If `random_state` is given.
+    NoisyReleaseWarning
+        If public numbers alone tell that a release will be mostly noise.
 
     See Also
     --------
@@ -226,6 +228,8 @@ def private_std(
     -----
     SeededReleaseWarning
         If `random_state` is given.
+    NoisyReleaseWarning
+        If public numbers alone tell that a release will be mostly noise.
 
     See Also
     --------
@@ -354,6 +358,8 @@ def private_mean(
     -----
     SeededReleaseWarning
         If `random_state` is given.
+    NoisyReleaseWarning
+        If public numbers alone tell that a release will be mostly noise.
 
     See Also
     --------
@@ -463,6 +469,8 @@ def private_quantile(
     -----
     SeededReleaseWarning
         If `random_state` is given.
+    NoisyReleaseWarning
+        If public numbers alone tell that a release will be mostly noise.
 
     Notes
     -----

@@ -7,8 +7,8 @@ from functools import lru_cache
 from typing import Any, Protocol
 
 from dp_metrics._random import Entropy, discrete_laplaces, zero_sum_laplaces
-from dp_metrics.mechanisms import Adaptive, Mechanism
-from dp_metrics.mechanisms.geometric import SumsLaw
+from dp_metrics.mechanisms import Adaptive, Geometric, Laplace, Mechanism
+from dp_metrics.mechanisms.geometric import SumsLaw, expected_noise
 from dp_metrics.release.noise import BoundsNoise, CountsNoise, Noise, SumsNoise
 from dp_metrics.sensitivity.output_bounds import OutputBounds
 
@@ -85,6 +85,17 @@ class BoundsDraw:
     def noise(self, value: float, drawn: Mapping[str, Any], count: int | None) -> BoundsNoise:
         """Return what is public about the noise."""
         return BoundsNoise(value, self.with_count(count).facts(), self.mechanism, self.epsilon, dict(drawn))
+
+    @property
+    def added_error(self) -> float | None:
+        """Expected absolute noise as a share of the public range, where noise of a public size is added."""
+        public = self.output_bounds
+        low, high = public.output_range
+        if not isinstance(self.mechanism, Geometric | Laplace) or public.sensitivity is None or low == high:
+            return None
+        if public.steps is not None and isinstance(self.mechanism, Geometric):
+            return expected_noise(self.epsilon) / public.steps
+        return public.sensitivity / (high - low) / float(self.epsilon)
 
     def with_count(self, count: int | None) -> OutputBounds:
         """Return the output bounds, with an estimate of a private number of records if one is used."""

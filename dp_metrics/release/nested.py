@@ -1,15 +1,16 @@
 """Tables whose columns nest: as many of them are released as the public size and epsilon deserve."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.release.draws import VectorDraw
-from dp_metrics.release.tables import CountTable
+from dp_metrics.release.tables import CountTable, noisy_table, noisy_total
 
 __all__ = ["FEWEST_COLUMNS", "MOST_COLUMNS", "NestedTable", "columns_for", "merged_columns"]
 
@@ -58,8 +59,6 @@ class NestedTable:
     table: NDArray[np.int64]
     columns: int | None = None
 
-    mostly_noise: ClassVar[int] = 0
-
     @property
     def n(self) -> int:
         """Number of records."""
@@ -69,6 +68,14 @@ class NestedTable:
     def size(self) -> int:
         """Number of records."""
         return self.n
+
+    def too_noisy(self, draw: Any, records: Fraction) -> str | None:
+        """Return what to say if a table of so many records is mostly noise."""
+        return noisy_table(((len(draw.values), Fraction(1)),), draw, records)
+
+    def records_told(self, value: Any, drawn: Mapping[str, Any], count: int | None) -> Fraction | None:
+        """Return the noisy number of records, which the counts tell."""
+        return Fraction(noisy_total(value, ((len(value), Fraction(1)),)))
 
     def needs_count(self, mechanism: Mechanism) -> bool:
         """Return False: the noise depends on public numbers only."""

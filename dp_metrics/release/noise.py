@@ -16,18 +16,22 @@ import numpy as np
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.mechanisms._base import Limits, Rule
-from dp_metrics.mechanisms.geometric import SumsLaw, largest_noise
+from dp_metrics.mechanisms.geometric import SumsLaw, expected_noise, largest_noise
 from dp_metrics.sensitivity.noisy_sums import Sums
 from dp_metrics.sensitivity.output_bounds import OutputBounds
 
 __all__ = [
     "FARTHEST",
+    "MOST_ERROR",
     "BoundsNoise",
     "CountsNoise",
     "Noise",
     "SumsNoise",
     "as_floats",
+    "expected_error",
+    "in_words",
     "largest_zero_sum_noise",
+    "noisy_shares",
 ]
 
 
@@ -118,6 +122,13 @@ class CountsNoise:
     rates: tuple[tuple[int, Fraction], ...]
     zero_sum: bool
 
+    @property
+    def expected(self) -> float:
+        """Expected absolute noise of a number, of that with the most; without a sum at most so much."""
+        rate = min(rate for _, rate in self.rates)
+        # two numbers with one noise, of both signs: where it is k, both have it
+        return expected_noise(2 * rate if self.zero_sum and len(self.noisy) == 2 else rate)
+
     def limits(self, miss: float) -> Limits:
         """Return limits of the numbers before the noise: two arrays."""
         return self.limits_of(np.ones(len(self.noisy), dtype=bool), miss)
@@ -140,6 +151,50 @@ def as_floats(noisy: Any) -> Floats:
     numbers = noisy if isinstance(noisy, np.ndarray) else np.array(noisy, dtype=object)
     counts: Floats = np.clip(numbers, -FARTHEST, FARTHEST).astype(np.float64)
     return counts
+
+
+MOST_ERROR = 0.1
+"""Expected error of a share, above which a release is mostly noise: a tenth of the range from 0 to 1.
+
+All that is said of noise in counts rests on this number, before the spend and after it. A share is the
+quotient of a count and of the records in two cells. So a share of n records is mostly noise where noise of
+size z makes z / n larger than it. A table of c cells is where that holds for a share of the records of two
+average cells, z / (2 n / c): where z exceeds a fifth of the mean number of records in a cell.
+"""
+
+
+def expected_error(noise: float, records: Fraction | float) -> float:
+    """Return by how much noise of this size moves a share of so many records."""
+    # beyond, a noisy number of records says no more, and may be no float
+    return noise / float(min(records, FARTHEST)) if records > 0 else math.inf
+
+
+def in_words(records: float) -> str:
+    """Return a number of records as people write it."""
+    return f"{records:,.0f}" if records >= 100 else f"{records:.3g}"
+
+
+def noisy_shares(noise: float, records: Floats) -> str | None:
+    """Return what to say of shares that rest on so many records by noisy counts, if any is mostly noise.
+
+    Parameters
+    ----------
+    noise : float
+        Expected size of the noise of what is divided.
+    records : ndarray
+        What it is divided by.
+    """
+    few = noise > MOST_ERROR * np.maximum(records, 0.0)
+    if not few.any():
+        return None
+    least = in_words(max(float(records.min()), 0.0))
+    least = f"about {least} records by the noisy counts, off by {in_words(noise)}"
+    if records.size == 1:
+        return f"Mostly noise: this rests on {least} on average. Conclude nothing from it."
+    return (
+        f"Mostly noise in part: of {records.size} shares {int(few.sum())} rest on too few records, the worst "
+        f"on {least} on average. Conclude nothing from these."
+    )
 
 
 FARTHEST = 2.0**50

@@ -7,7 +7,7 @@ vector of whole numbers with a public sensitivity gets exact discrete noise inst
 import math
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, partial
@@ -21,8 +21,9 @@ from dp_metrics.inputs.losses import RecordLoss, clamp
 from dp_metrics.inputs.records import float_block
 from dp_metrics.mechanisms import Geometric, Mechanism
 from dp_metrics.mechanisms._base import NEEDS_LIMIT
-from dp_metrics.mechanisms.geometric import SumsLaw
+from dp_metrics.mechanisms.geometric import SumsLaw, expected_noise
 from dp_metrics.release.draws import BoundsDraw, Draw, SumsDraw, VectorDraw
+from dp_metrics.release.noise import MOST_ERROR, expected_error
 from dp_metrics.sensitivity.aggregates import (
     LossAggregate,
     OrderAggregate,
@@ -38,7 +39,7 @@ from dp_metrics.sensitivity.exact import (
     rounded_quotient,
 )
 from dp_metrics.sensitivity.extremes import SumsBelow, loss_extremes, spread_extremes, sums_below_level
-from dp_metrics.sensitivity.noisy_sums import Sums, mean_sums, variance_sums
+from dp_metrics.sensitivity.noisy_sums import FINENESS, Sums, mean_sums, variance_sums
 from dp_metrics.sensitivity.output_bounds import (
     OutputBounds,
     mean_loss_bounds,
@@ -51,6 +52,7 @@ from dp_metrics.sensitivity.output_bounds import (
 from dp_metrics.sensitivity.trimmed_variance import least_spreads
 
 __all__ = [
+    "ADDED",
     "AggregatedLoss",
     "AggregatedVariance",
     "BoundsQuery",
@@ -60,6 +62,12 @@ __all__ = [
     "Query",
     "Variance",
 ]
+
+ADDED = (
+    "the noise is expected to move it by {:.3g} of its public range. Above "
+    f"{MOST_ERROR} a release is mostly noise: take more records, or a larger epsilon."
+)
+"""What to say of noise that is added, given its expected size."""
 
 _MOST_VARIANCE_RANKS = 4096  # the windows of c ranks number c^2 / 2
 
@@ -77,9 +85,15 @@ class Query(Protocol):
         """Number of records, or of groups that change together."""
         ...
 
-    @property
-    def mostly_noise(self) -> int:
-        """The public n * epsilon below which a release is mostly noise."""
+    def too_noisy(self, draw: Any, records: Fraction) -> str | None:
+        """Return what to say if a release about so many records, or groups, is mostly noise.
+
+        Nothing but the public settings of the draw is read.
+        """
+        ...
+
+    def records_told(self, value: Any, drawn: Mapping[str, Any], count: int | None) -> Fraction | None:
+        """Return the number of records that a release tells, whose true number is private; None if none."""
         ...
 
     def needs_count(self, mechanism: Mechanism) -> bool:
@@ -101,6 +115,28 @@ class BoundsQuery(ABC):
     def mostly_noise(self) -> int:
         """Below this n * epsilon a release is mostly noise: measured in ``benchmarks/defaults.py``."""
         return 50
+
+    def too_noisy(self, draw: Any, records: Fraction) -> str | None:
+        """Return what to say if a release about so many records, or groups, is mostly noise."""
+        if isinstance(draw, SumsDraw):
+            error: float | None = expected_error(expected_noise(draw.sums_law.rate) / FINENESS, records)
+        else:
+            error = draw.added_error if isinstance(draw, BoundsDraw) else None
+        if error is not None:
+            return ADDED.format(min(error, 1.0)) if error > MOST_ERROR else None
+        times_epsilon = records * draw.epsilon
+        if times_epsilon >= self.mostly_noise:
+            return None
+        return (
+            f"n * epsilon is {float(times_epsilon):.3g} for one number. Below {self.mostly_noise} "
+            f"a release is mostly noise: {self.noise_note}"
+        )
+
+    def records_told(self, value: Any, drawn: Mapping[str, Any], count: int | None) -> Fraction | None:
+        """Return the number of records that a release tells: the noisy count, or the sum of all sums."""
+        if "sums" in drawn:
+            return Fraction(sum(drawn["sums"]), FINENESS)
+        return None if count is None else Fraction(count)
 
     @property
     @abstractmethod
@@ -150,12 +186,18 @@ class IntegerVector:
     sensitivity: int
     n: int
 
-    mostly_noise: ClassVar[int] = 0
-
     @property
     def size(self) -> int:
         """Number of records."""
         return self.n
+
+    def too_noisy(self, draw: Any, records: Fraction) -> str | None:
+        """Return None: an interval or a comparison is made of these, and says how sure it is."""
+        return None
+
+    def records_told(self, value: Any, drawn: Mapping[str, Any], count: int | None) -> Fraction | None:
+        """Return None: whole numbers do not say what they count."""
+        return None
 
     def needs_count(self, mechanism: Mechanism) -> bool:
         """Return False: the noise depends on the public sensitivity only."""

@@ -16,6 +16,7 @@ from dp_metrics._random import Entropy, discrete_laplace
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.mechanisms import Hazard, Mechanism
 from dp_metrics.mechanisms._laws import ApproximateLaw, cells, laplace_quantiles
+from dp_metrics.mechanisms.geometric import largest_noise
 from dp_metrics.release.draws import Draw, rehearse_law
 from dp_metrics.release.noise import BoundsNoise
 from dp_metrics.release.queries import BoundsQuery
@@ -32,6 +33,10 @@ _SCALE = 0.01  # public: the size of 1 - AUC at which the grid turns from even t
 _FINEST = 2.0**-32  # resolution: no grid is finer
 _NUMBER_CELLS, _SIZE_CELLS = (512, 36), (16, 8)  # even ones and octaves, for a law
 _FARTHEST = 2.0**60  # noise of a size, in a law
+_MISS = 0.05  # of the least size that a note tells
+_HIDDEN = ((20, "more than half"), (70, "a fifth to a half"), (200, "up to a fifth"))
+"""Of the smaller class, times epsilon: below which, how much of 1 - AUC is hidden; as measured."""
+
 _MANY_RECORDS = 10**9  # of the smaller class: more ranks than needed cost time only
 
 
@@ -65,6 +70,10 @@ class RankingLoss(BoundsQuery):
     def needs_count(self, mechanism: Mechanism) -> bool:
         """Return whether the mechanism reads the number of records; hazard reads the sizes of the classes."""
         return mechanism.needs_count and not _follows_classes(mechanism)
+
+    def records_told(self, value: Any, drawn: Mapping[str, Any], count: int | None) -> Fraction | None:
+        """Return the noisy count: the sizes of the classes have a note of their own."""
+        return None if count is None else Fraction(count)
 
     def output_bounds(self, mechanism: Mechanism, epsilon: Fraction, *, private_n: bool) -> OutputBounds:
         """Return the output bounds of the ranking loss."""
@@ -194,6 +203,25 @@ class RankingDraw:
         mechanism = self.rule.given(self.rule.smaller(tuple(drawn.values())))
         return BoundsNoise(
             value, self.output_bounds.facts(), mechanism, self.rule.hazard_epsilon, dict(drawn)
+        )
+
+    def note(self, drawn: Mapping[str, Any]) -> str | None:
+        """Return what the noisy sizes tell of the bias of the area, if it may be large.
+
+        The noise of a size times epsilon has a mean of 20 whatever epsilon is, so that the size itself does
+        not tell whether it is below 20: what counts is the least one with confidence.
+        """
+        rule, sizes = self.rule, tuple(drawn.values())
+        smaller = rule.smaller(sizes)
+        least = max(smaller - largest_noise(rule.rate, _MISS / len(sizes)), 0)
+        share = next((share for most, share in _HIDDEN if least * rule.epsilon < most), None)
+        if share is None:
+            return None
+        return (
+            f"Biased towards 1: by the noisy count the smaller class has about {smaller} records, at least "
+            f"{least} with confidence 95 %. With so few at epsilon {float(rule.epsilon):.3g} {share} of "
+            "1 - AUC may be hidden. Do not conclude that the model is good, and do not compare this area "
+            "with others."
         )
 
     def law_given(self, smaller: int) -> Any:

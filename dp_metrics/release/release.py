@@ -5,7 +5,7 @@ plan is made, and the output bounds are ready when epsilon is recorded. What fol
 raise.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import chain
@@ -18,11 +18,11 @@ from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.exceptions import NoisyReleaseWarning, warn_caller
 from dp_metrics.inputs.epsilon import exact_epsilon
 from dp_metrics.inputs.options import check_label, check_neighboring
-from dp_metrics.mechanisms import Geometric, Laplace, Mechanism, get_mechanism
-from dp_metrics.release.draws import BoundsDraw, Draw
-from dp_metrics.release.queries import BoundsQuery, Query
+from dp_metrics.mechanisms import Mechanism, get_mechanism
+from dp_metrics.release.draws import Draw
+from dp_metrics.release.queries import Query
 from dp_metrics.release.ranking import RankingDraw
-from dp_metrics.release.released import Monotone, Released, ResultNoise, only
+from dp_metrics.release.released import Monotone, Noted, Released, ResultNoise, only
 from dp_metrics.release.result import PrivateResult, deployment
 
 __all__ = ["COUNT_SHARE", "Plan", "Release", "drawn_by"]
@@ -195,24 +195,29 @@ class Release:
         """Return what released numbers become."""
         return plan.postprocess(self.released(plan, values))
 
-    def warn_of_noise(self, plan: Plan, draws: Sequence[Draw]) -> None:
-        """Warn before the spend if public numbers alone tell that a release will be mostly noise."""
-        if self.private_n:
-            return
+    def warn_of_noise(self, plan: Plan, draws: Sequence[Draw], records: Fraction | None = None) -> bool:
+        """Warn before the spend if public numbers alone tell that a release will be mostly noise.
+
+        Parameters
+        ----------
+        plan, draws
+            What is released.
+        records : Fraction or None, default=None
+            A public number of records; None: that of the queries, unless it is private.
+
+        Returns
+        -------
+        bool
+            Whether it warned.
+        """
+        if self.private_n and records is None:
+            return False
         for query, draw in zip(plan.queries, draws, strict=True):
-            if not isinstance(draw, BoundsDraw | RankingDraw) or not isinstance(query, BoundsQuery):
-                continue
-            # added noise has a size that the caller knows from the public limit
-            if isinstance(draw, BoundsDraw) and isinstance(draw.mechanism, Geometric | Laplace):
-                continue
-            records = query.size * draw.epsilon
-            if records < query.mostly_noise:
-                warn_caller(
-                    f"{self.metric}: n * epsilon is {float(records):.3g} for one number. Below "
-                    f"{query.mostly_noise} a release is mostly noise: {query.noise_note}",
-                    NoisyReleaseWarning,
-                )
-                return
+            said = query.too_noisy(draw, Fraction(query.size) if records is None else records)
+            if said is not None:
+                warn_caller(f"{self.metric}: {said}", NoisyReleaseWarning)
+                return True
+        return False
 
     def _run(self, plan: Plan) -> PrivateResult:
         draws, _, for_count = self.prepare(plan)
@@ -240,6 +245,9 @@ class Release:
         described = [
             draw.noise(value, other, count) for draw, value, other in zip(draws, values, others, strict=True)
         ]
+        notes = [self._note(*part, count) for part in zip(queries, draws, values, others, strict=True)]
+        if isinstance(plan.postprocess, Noted):
+            notes.append(plan.postprocess.note(described, released))
         return PrivateResult(
             value=plan.postprocess(released),
             epsilon=float(self.epsilon),
@@ -249,9 +257,20 @@ class Release:
             drawn=drawn,
             metric=self.metric,
             label=self._label,
+            note=" ".join(dict.fromkeys(note for note in notes if note)) or None,
             deployment=self._deployment(draws),
             noise=ResultNoise.of(plan.postprocess, described, released),
         )
+
+    def _note(
+        self, query: Query, draw: Draw, value: Any, drawn: Mapping[str, Any], count: int | None
+    ) -> str | None:
+        """Return what released numbers tell of one of them that is mostly noise, or biased."""
+        if isinstance(draw, RankingDraw):
+            return draw.note(drawn)
+        records = query.records_told(value, drawn, count) if self.private_n else None
+        said = None if records is None else query.too_noisy(draw, records)
+        return None if said is None else f"By the noisy number of records {said}"
 
     def _deployment(self, draws: Sequence[Draw]) -> dict[str, Any] | None:
         """Return what can be promised of a release; nothing of one whose noise can be repeated."""

@@ -13,7 +13,7 @@ from dp_metrics.mechanisms._base import Limits
 from dp_metrics.release.interval import Interval
 from dp_metrics.release.noise import Noise
 
-__all__ = ["Monotone", "Released", "ResultNoise", "Traced", "only"]
+__all__ = ["Monotone", "Noted", "Released", "ResultNoise", "Traced", "only"]
 
 
 @dataclass(frozen=True)
@@ -69,6 +69,15 @@ class Traced(Protocol):
         ValueError
             If there are none, with the reason.
         """
+        ...
+
+
+@runtime_checkable
+class Noted(Protocol):
+    """A result of which released numbers may tell that it is mostly noise."""
+
+    def note(self, parts: Sequence[Noise], released: Released) -> str | None:
+        """Return what must not be concluded from the result; None if nothing is to be said. Never raises."""
         ...
 
 
@@ -155,5 +164,6 @@ class ResultNoise:
         if self.result is None:
             raise ValueError(_NO_LIMITS.format(metric))
         limits = self.result.limits(self.parts, self.released, 1.0 - sure)
-        about = f"Limits of the exact {metric} of these records, not of people at large."
+        name = getattr(self.result, "about", None) or metric
+        about = f"Limits of the exact {name} of these records, not of people at large."
         return Interval(limits.lower, limits.upper, sure, about, limits.note)

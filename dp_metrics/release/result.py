@@ -68,6 +68,10 @@ class PrivateResult:
         there: "dp_variant", "privacy_loss", "deployment_model", "accounting" and "implementation". Made of
         public settings only; not told is whether `groups` were passed. None where nothing can be promised:
         for a release with `random_state`, or by a mechanism of your own.
+    note : str or None, default=None
+        What released and public numbers tell of a value that is mostly noise, or biased: what must not be
+        concluded from it. None: nothing. It costs nothing and is as public as the rest; a warning after the
+        spend could be an error, and lose the value.
     noise : ResultNoise or None, default=None
         What `noise_interval` needs. Public, as the rest is; not in `to_dict` and `to_json`.
 
@@ -95,6 +99,7 @@ class PrivateResult:
     drawn: Mapping[str, Any] = field(default_factory=dict)
     metric: str
     label: str | None = None
+    note: str | None = None
     deployment: Mapping[str, Any] | None = field(default=None, repr=False)
     noise: ResultNoise | None = field(default=None, repr=False, compare=False)
 

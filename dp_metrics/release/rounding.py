@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -31,8 +31,6 @@ class RoundedCount:
     values: Floats
     limit: float
 
-    mostly_noise: ClassVar[int] = 0
-
     @property
     def n(self) -> int:
         """Number of records."""
@@ -42,6 +40,14 @@ class RoundedCount:
     def size(self) -> int:
         """Number of records."""
         return self.n
+
+    def too_noisy(self, draw: Any, records: Fraction) -> str | None:
+        """Return None: an interval is made of the count, and says how sure it is."""
+        return None
+
+    def records_told(self, value: Any, drawn: Mapping[str, Any], count: int | None) -> Fraction | None:
+        """Return None: the count is not of all records."""
+        return None
 
     def needs_count(self, mechanism: Mechanism) -> bool:
         """Return False: one record moves the count by at most 1."""

@@ -1,8 +1,9 @@
 """Tables of counts: one query for each set of public cells, and what may be made of the noisy counts."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,9 +11,9 @@ from numpy.typing import NDArray
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.release.draws import VectorDraw
-from dp_metrics.release.noise import FARTHEST, as_floats
+from dp_metrics.release.noise import FARTHEST, MOST_ERROR, CountsNoise, as_floats, expected_error, in_words
 
-__all__ = ["Cells", "CountTable", "nearest_with_sum", "noisy_total", "plausible_counts"]
+__all__ = ["Cells", "CountTable", "nearest_with_sum", "noisy_table", "noisy_total", "plausible_counts"]
 
 _MOST_ZERO_SUM = 256  # cells: beyond, noise without a sum costs 0.2 % of accuracy and much less time
 _FEW = 4
@@ -56,12 +57,18 @@ class CountTable:
     cells: Cells
     is_partition: bool
 
-    mostly_noise: ClassVar[int] = 0
-
     @property
     def size(self) -> int:
         """Number of records."""
         return self.n
+
+    def too_noisy(self, draw: Any, records: Fraction) -> str | None:
+        """Return what to say if a table of so many records is mostly noise."""
+        return noisy_table(self.cells, draw, records)
+
+    def records_told(self, value: Any, drawn: Mapping[str, Any], count: int | None) -> Fraction | None:
+        """Return the noisy number of records, which the counts tell."""
+        return Fraction(noisy_total(value, self.cells))
 
     def needs_count(self, mechanism: Mechanism) -> bool:
         """Return False: the noise depends on public weights only."""
@@ -81,6 +88,27 @@ class CountTable:
     def merge(self, other: Self) -> Self:
         """Return the query about the records of both, in the same cells."""
         return replace(self, counts=self.counts + other.counts, n=self.n + other.n)
+
+
+def noisy_table(cells: Cells, draw: VectorDraw, records: Fraction) -> str | None:
+    """Return what to say if a table of so many records is mostly noise; see `MOST_ERROR`.
+
+    Weights make counts of one unit: over all cells the weighted counts add up to about as many as there are
+    records, and the weighted noise is about the same in all.
+    """
+    size = len(draw.values)
+    of_runs = (
+        float(weight) * CountsNoise((0,) * size, ((number, rate),), draw.zero_sum).expected
+        for (number, weight), (_, rate) in zip(cells, draw.rates, strict=True)
+    )
+    noise, mean = max(of_runs), float(records / size)
+    if expected_error(noise, 2 * mean) <= MOST_ERROR:
+        return None
+    return (
+        f"each of the {size} counts is expected to be off by {in_words(noise)} records, and in a cell are "
+        f"{in_words(mean)} on average. Above a fifth of them a release is mostly noise: take more records, "
+        "fewer cells or a larger epsilon."
+    )
 
 
 def noisy_total(noisy: Any, cells: Cells) -> int:

@@ -5,20 +5,24 @@ from __future__ import annotations
 import contextlib
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
+import numpy as np
+
 from dp_metrics.inputs.options import NO_WEIGHT
+from dp_metrics.mechanisms._base import Limits
 from dp_metrics.metrics import Metric
+from dp_metrics.release.noise import Noise
 from dp_metrics.release.queries import Query
 from dp_metrics.release.release import Plan
 from dp_metrics.release.released import Released
 from dp_metrics.release.result import PrivateResult
 from dp_metrics.streaming._format import INCONSISTENT, MALFORMED, pack, unpack
 
-__all__ = ["Summary", "TableSummary", "WrittenSummary", "plain"]
+__all__ = ["Summary", "TableSummary", "WrittenSummary", "plain", "unchanged"]
 
 _EXACT = 1 << 53
 _OPEN = (
@@ -186,16 +190,58 @@ class TableSummary(WrittenSummary):
     """A summary that holds one table of counts."""
 
     def run_table(
-        self, metric: Metric, query: Query, reading: Callable[[Released], Any], **settings: Any
+        self,
+        metric: Metric,
+        query: Query,
+        reading: Callable[[Released], Any],
+        shape: tuple[int, ...] | None = None,
+        **settings: Any,
     ) -> tuple[PrivateResult, Any]:
-        """Release the table as a call of the metric would: return its noisy counts, and a reading of them."""
+        """Release the table as a call of the metric would: return its noisy counts, and a reading of them.
 
-        def keep(released: Released) -> tuple[list[int], Any]:
-            return list(released.values[0]), reading(released)
-
-        result = self.run(metric, Plan((query,), keep), {}, **settings)
+        With a shape the counts are the metric, in this form.
+        """
+        result = self.run(metric, Plan((query,), _Kept(reading, shape)), {}, **settings)
         noisy, read = result.value
         return replace(result, value=noisy), read
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """A result that is all noisy counts, whole as they are, and a reading of them.
+
+    Parameters
+    ----------
+    reading : callable
+        What is made of them; of public things only, as all of this is kept with a result.
+    shape : tuple of int or None
+        The form of their limits, where they are the metric that is released.
+    """
+
+    reading: Callable[[Released], Any]
+    shape: tuple[int, ...] | None
+
+    @property
+    def about(self) -> str | None:
+        """What the limits are limits of, if not of the metric."""
+        return "counts" if self.shape is None else None
+
+    def __call__(self, released: Released) -> tuple[list[int], Any]:
+        """Return the counts, and what is made of them."""
+        return list(released.values[0]), self.reading(released)
+
+    def limits(self, parts: Sequence[Noise], released: Released, miss: float) -> Limits:
+        """Return limits of each count, which is at most the number of records, where that is public."""
+        (noise,) = parts
+        lower, upper, note = noise.limits(miss)
+        most = np.inf if released.public_n is None else released.public_n
+        low, high = (np.minimum(end, most).reshape(self.shape or -1) for end in (lower, upper))
+        return Limits(low, high, note)
+
+
+def unchanged(counts: Any) -> Any:
+    """Return counts as they are, for a release that keeps them all."""
+    return counts
 
 
 def plain(value: Any, name: str) -> Any:

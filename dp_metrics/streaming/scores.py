@@ -30,7 +30,7 @@ from dp_metrics.metrics.scores.two_classes import TwoClasses
 from dp_metrics.release.release import Plan
 from dp_metrics.release.result import PrivateResult
 from dp_metrics.sensitivity.aggregates import CountAggregate
-from dp_metrics.streaming._summary import TableSummary, plain
+from dp_metrics.streaming._summary import TableSummary, plain, unchanged
 
 __all__ = ["ReleasedScores", "ScoreSummary"]
 
@@ -46,7 +46,7 @@ class ReleasedScores:
     ----------
     result : PrivateResult
         All that may be published: its value is the list of noisy counts, whole numbers without bias; of the
-        negative class by rising score, then of the positive one.
+        negative class by rising score, then of the positive one. Its ``noise_interval()`` has limits of each.
     counts : ScoreCounts
         The plausible counts that all else is computed from, with the public edges of the bins.
 
@@ -272,6 +272,8 @@ class ScoreSummary(TableSummary):
         -----
         SeededReleaseWarning
             If `random_state` is given.
+        NoisyReleaseWarning
+            If public numbers alone tell that a release will be mostly noise.
 
         Notes
         -----
@@ -280,8 +282,7 @@ class ScoreSummary(TableSummary):
         neighboring="add_or_remove_one" the same holds when any one record is added or removed, and the number
         of records is not public.
         """
-        table = ScoreTable(self._bins, self._bins.columns(bins), lambda counts: counts)
-
+        table = ScoreTable(self._bins, self._bins.columns(bins), unchanged)
         result, counts = self.run_table(
             METRICS["private_roc_curve"],
             table.query(self._table()),

@@ -23,10 +23,11 @@ from dp_metrics.metrics.labels.counts import (
     matrix_layout,
     whole,
 )
+from dp_metrics.metrics.labels.formulas import sizes_of_labels
 from dp_metrics.release.release import Plan
 from dp_metrics.release.result import PrivateResult
 from dp_metrics.sensitivity.aggregates import CountAggregate
-from dp_metrics.streaming._summary import TableSummary, plain
+from dp_metrics.streaming._summary import TableSummary, plain, unchanged
 
 __all__ = ["ConfusionSummary", "ReleasedConfusion"]
 
@@ -38,7 +39,9 @@ class ReleasedConfusion:
     Parameters
     ----------
     result : PrivateResult
-        All that may be published: its value is the list of noisy counts, whole numbers without bias.
+        All that may be published: its value is the list of noisy counts, whole numbers without bias. Its
+        ``noise_interval()`` has limits of each: of a matrix, those that a call of `private_confusion_matrix`
+        has.
     labels : ndarray of shape (n_classes,)
         The public labels, in the order of the results.
     counts : Counts
@@ -248,6 +251,8 @@ class ConfusionSummary(TableSummary):
         -----
         SeededReleaseWarning
             If `random_state` is given.
+        NoisyReleaseWarning
+            If public numbers alone tell that a release will be mostly noise.
 
         Notes
         -----
@@ -261,12 +266,13 @@ class ConfusionSummary(TableSummary):
             matrix = known.size <= MOST_MATRIX_LABELS
         layout = whole(known.size) if matrix else matrix_layout(known.size)
         metric = METRICS["private_confusion_matrix" if matrix else "private_classification_report"]
-        confusion = Confusion(layout, lambda counts: counts, known)
+        confusion = Confusion(layout, unchanged, known, sizes_of_labels)
 
         result, counts = self.run_table(
             metric,
             confusion.table(self._matrix()),
             confusion,
+            (known.size, known.size) if matrix else None,
             epsilon=epsilon,
             neighboring=neighboring,
             accountant=accountant,

@@ -212,6 +212,111 @@ def test_no_private_membership_makes_a_release_fail(name):
     assert len(outcomes) == 1
 
 
+IN_FRAMES = [name for name, row in METRICS.items() if len(row.data) == 2]
+OF_LABELS = [name for name in IN_FRAMES if METRICS[name].is_confusion]
+
+
+def of_a_group_without_records(name, metrics=None, **settings):
+    """Return a frame of eight records, none of which is in the group "nobody"."""
+    row = METRICS[name]
+    data = row.from_unit(np.array([0.1, 0.4, 0.6, 0.9] * 2))
+    metric = functools.partial(FUNCTIONS[name], **(row.limit or {}))
+    by = np.array(["a", "b"] * 4)
+    labels = ["a", "nobody", "b"]
+    return frame(metrics or metric, *data, by=by, group_labels=labels, **{"epsilon": 1e3, **settings})
+
+
+def numbers_in(value):
+    """Return the numbers of a result of any form; those that a report prints, too."""
+    if isinstance(value, str):
+        return [float(word) for word in value.split() if word == "nan"]
+    if isinstance(value, dict):
+        return [x for part in value.values() for x in numbers_in(part)]
+    if isinstance(value, tuple):
+        return np.concatenate(value).tolist()
+    return np.ravel(value).tolist()
+
+
+@pytest.mark.parametrize("name", IN_FRAMES)
+def test_a_group_that_all_know_to_be_empty_has_a_value_without_a_draw(name):
+    made = of_a_group_without_records(name, membership="public")
+    assert list(made.by_group) == ["a", "nobody", "b"]
+    assert made.group_sizes == {"a": 4, "nobody": 0, "b": 4}
+    found = numbers_in(made.by_group["nobody"])
+    if name in OF_LABELS:
+        assert set(found) <= {0.0}
+    else:
+        assert found
+        assert np.isnan(found).all()
+    if not isinstance(made.by_group["a"], float):
+        return
+    known = [made.by_group[group] for group in ("a", "b")]
+    known += [made.by_group["nobody"]] * (name in OF_LABELS)
+    assert made.group_max() == max(known)
+    assert made.group_min() == min(known)
+    assert made.difference() == max(known) - min(known)
+    assert made.ratio() == (min(known) / max(known) if max(known) else 1.0)
+    assert made.difference("to_overall") == max(abs(value - made.overall) for value in known)
+    assert not math.isnan(made.ratio("to_overall"))
+
+
+@pytest.mark.parametrize("name", OF_LABELS)
+def test_a_metric_of_labels_of_no_record_is_what_its_formula_gives(name):
+    """As a private number of records gives it at an epsilon without noise."""
+    options = {"neighboring": "add_or_remove_one", "epsilon": 1e9}
+    alone = FUNCTIONS[name]([], [], **options)
+    made = of_a_group_without_records(name, membership="public").by_group["nobody"]
+    np.testing.assert_equal(made, alone)
+
+
+# a rank needs a public number of records
+@pytest.mark.parametrize("name", [name for name in IN_FRAMES if name != "private_median_absolute_error"])
+@pytest.mark.parametrize("neighboring", ["replace_one", "add_or_remove_one"])
+def test_a_group_may_be_empty_unknown_to_all(name, neighboring):
+    made = of_a_group_without_records(name, neighboring=neighboring)
+    found = numbers_in(made.by_group["nobody"])
+    assert not np.isnan(found).any()
+
+
+def test_shares_and_options_of_an_empty_group():
+    zero, one = (functools.partial(dp.private_recall_score, zero_division=value) for value in (0.0, 1.0))
+    several = {"zero": zero, "one": one, "accuracy": dp.private_accuracy_score}
+    data = {"y": [0, 1] * 4, "p": [0, 1] * 4, "by": ["a"] * 8, "group_labels": ["a", "b"]}
+    made = frame(several, membership="public", **data)
+    assert made.by_group["b"]["zero"] == 0
+    assert made.by_group["b"]["one"] == 1
+    assert math.isnan(made.by_group["b"]["accuracy"])
+    assert made.difference()["accuracy"] == 0
+    two = [[0.0, 1.0]] * 8
+    errors = functools.partial(dp.private_mae, multioutput="raw_values", bounds=(0, 1))
+    made = frame(errors, membership="public", **{**data, "y": np.array(two), "p": np.array(two)})
+    np.testing.assert_equal(made.by_group["b"], [math.nan, math.nan])
+    with pytest.raises(ValueError, match="0 sample"):
+        frame(dp.private_mae, [], [], by=[], membership="public")
+
+
+def test_nothing_is_drawn_for_an_empty_group():
+    """The same seed gives the same values with an empty group and without it."""
+    data = {"y": [0, 1] * 4, "p": [0, 1] * 4, "by": ["a", "b"] * 4, "epsilon": 1.0, "membership": "public"}
+    for metric in (dp.private_recall_score, dp.private_accuracy_score, dp.private_brier_score_loss):
+        without, having = (
+            frame(metric, group_labels=labels, random_state=SeededEntropy(5), **data)
+            for labels in (["a", "b"], ["a", "nobody", "b"])
+        )
+        assert without.overall == having.overall
+        assert dict(without.by_group) == {group: having.by_group[group] for group in ("a", "b")}
+
+
+def test_all_groups_that_are_nan_leave_nothing_to_compare():
+    made = of_a_group_without_records("private_mae", membership="public")
+    made._values = {"": ([math.nan, math.nan], 0.5)}
+    for method in ("between_groups", "to_overall"):
+        assert math.isnan(made.difference(method))
+        assert math.isnan(made.ratio(method))
+    assert math.isnan(made.group_max())
+    assert math.isnan(made.group_min())
+
+
 @pytest.mark.parametrize("several", [False, True])
 def test_group_sizes_are_noisy_where_membership_is_private(several):
     metrics = {"recall": dp.private_recall_score, "precision": dp.private_precision_score}
@@ -324,6 +429,14 @@ def test_what_one_record_can_change_costs_epsilon_altogether(settings):
     assert overall == Fraction(1, 5)
     # whoever is replaced may leave one group and enter another
     assert set(each) == {Fraction(4, 5) if settings else Fraction(2, 5)}
+
+
+def test_public_sizes_that_differ_have_an_infinite_loss():
+    """Also where one of the groups has no records, for which nothing is drawn."""
+    for after in ([1, 0, 0, 0], [1, 1, 1, 1]):
+        sides = (*BEFORE[:2], [1, 1, 1, 0]), (*BEFORE[:2], after)
+        options = {"group_labels": [0, 1], "epsilon": 1.0, "membership": "public"}
+        assert auditing.frame_loss(dp.private_recall_score, *sides, **options) == math.inf
 
 
 def test_group_releases_at_the_whole_epsilon_are_rejected():

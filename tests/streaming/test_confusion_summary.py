@@ -2,6 +2,7 @@
 
 import json
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -103,3 +104,33 @@ def test_labels_of_any_type_survive_the_bytes():
             made.update(list(labels), list(labels))
             assert ConfusionSummary.from_bytes(made.to_bytes()).to_bytes() == made.to_bytes()
             assert made.release(1e6).accuracy_score() == 1
+
+
+@pytest.mark.parametrize("relation", ["replace_one", "add_or_remove_one"])
+def test_the_limits_of_a_released_matrix_are_those_of_one_call(relation):
+    options = {"epsilon": 1.0, "neighboring": relation}
+    matrix = dp.private_confusion_matrix(
+        Y, P, labels=LABELS, return_result=True, random_state=seeded(), **options
+    )
+    result = summary().release(matrix=True, random_state=seeded(), **options).result
+    ours, theirs = pickle.loads(pickle.dumps(result)).noise_interval(0.9), matrix.noise_interval(0.9)
+    np.testing.assert_equal([*ours], [*theirs])
+    assert str(ours) == str(theirs)
+
+
+@pytest.mark.parametrize("relation", ["replace_one", "add_or_remove_one"])
+def test_released_counts_have_limits_in_their_order(relation):
+    exact = sk.confusion_matrix(Y, P, labels=LABELS)
+    right = np.diag(exact)
+    counts = [*right, *(exact.sum(axis=1) - right), *(exact.sum(axis=0) - right)]
+    result = summary().release(1e3, neighboring=relation).result
+    interval = result.noise_interval(0.99)
+    assert len(result.value) == len(counts)
+    for end in interval:
+        np.testing.assert_equal(end, counts)
+    assert "exact counts" in interval.about
+    few = summary().release(0.1, neighboring=relation).result
+    lower, upper = few.noise_interval()
+    assert (lower >= 0).all()
+    assert (lower <= upper).all()
+    assert (upper <= len(Y)).all() or relation == "add_or_remove_one"

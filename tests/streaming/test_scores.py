@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import pickle
 from functools import reduce
 
 import dask.array as da
@@ -162,3 +163,10 @@ def test_bad_input_leaves_the_summary_as_it_was():
 def test_every_metric_of_the_table_is_a_method():
     assert METHODS.keys() == {name for name, row in METRICS.items() if row.is_score_table}
     assert repr(ScoreSummary(pos_label=0)) == "ScoreSummary(labels=[0, 1], pos_label=0, bins=128)"
+
+
+@pytest.mark.parametrize("relation", ["replace_one", "add_or_remove_one"])
+def test_released_counts_of_scores_have_limits(relation):
+    result = ScoreSummary.from_data(Y, SCORE).release(1e3, bins=8, neighboring=relation).result
+    for end in pickle.loads(pickle.dumps(result)).noise_interval(0.99):
+        np.testing.assert_equal(end, result.value)

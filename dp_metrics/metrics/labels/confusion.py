@@ -30,6 +30,9 @@ from dp_metrics.metrics.labels.formulas import (
     kappa,
     matthews,
     normalized,
+    rests_on,
+    sizes_of_labels,
+    sums_of_shares,
 )
 from dp_metrics.release.noise import Noise
 from dp_metrics.release.release import Plan
@@ -69,7 +72,8 @@ def _matrix_plan(
     known = LabelSet.of(labels)
     check_choice(normalize, "normalize", (None, "true", "pred", "all"))
     formula = partial(normalized, normalize=normalize)
-    confusion = _Matrix(whole(known.size), formula, known, needs_matrix=True, normalize=normalize)
+    shares = partial(sums_of_shares, normalize=normalize)
+    confusion = _Matrix(whole(known.size), formula, known, shares, needs_matrix=True, normalize=normalize)
     return confusion_plan(y_true, y_pred, confusion, private_n=private_n)
 
 
@@ -131,7 +135,8 @@ def private_confusion_matrix(
     ndarray of shape (n_classes, n_classes)
         Row i, column j: how many records of label i are predicted to have label j, at least 0; where n is
         public their sum is n. They are fractions: the plausible counts nearest to the noisy ones. The noisy
-        counts themselves, whole numbers without bias, are ``drawn["counts"]`` of the `PrivateResult`.
+        counts themselves, whole numbers without bias, are ``drawn["counts"]`` of the `PrivateResult`. For a
+        ``ConfusionMatrixDisplay``, which prints floats with two digits, pass ``np.rint(matrix).astype(int)``.
         With ``return_result=True`` a `PrivateResult` with that value.
 
     Raises
@@ -146,6 +151,8 @@ def private_confusion_matrix(
     -----
     SeededReleaseWarning
         If `random_state` is given.
+    NoisyReleaseWarning
+        If public numbers alone tell that a release will be mostly noise.
 
     See Also
     --------
@@ -194,7 +201,8 @@ def _balanced_plan(
     undefined = check_zero_division(zero_division, is_mean=True)
     formula = partial(balanced, chance=1 / known.size if adjusted else 0.0, undefined=undefined)
     is_monotone = not math.isnan(undefined)
-    confusion = Confusion(of_each_label(known.size, "missed"), formula, known, is_monotone=is_monotone)
+    layout, shares = of_each_label(known.size, "missed"), partial(rests_on, kind="recall")
+    confusion = Confusion(layout, formula, known, shares, is_monotone=is_monotone)
     return confusion_plan(y_true, y_pred, confusion, private_n=private_n)
 
 
@@ -277,6 +285,8 @@ def private_balanced_accuracy_score(
     -----
     SeededReleaseWarning
         If `random_state` is given.
+    NoisyReleaseWarning
+        If public numbers alone tell that a release will be mostly noise.
 
     See Also
     --------
@@ -309,7 +319,7 @@ def private_balanced_accuracy_score(
 
 def _matthews_plan(y_true: ArrayLike, y_pred: ArrayLike, *, private_n: bool, labels: Any) -> Plan:
     known = LabelSet.of(labels)
-    confusion = Confusion(matrix_layout(known.size), matthews, known, is_monotone=False)
+    confusion = Confusion(matrix_layout(known.size), matthews, known, sizes_of_labels, is_monotone=False)
     return confusion_plan(y_true, y_pred, confusion, private_n=private_n)
 
 
@@ -380,6 +390,8 @@ def private_matthews_corrcoef(
     -----
     SeededReleaseWarning
         If `random_state` is given.
+    NoisyReleaseWarning
+        If public numbers alone tell that a release will be mostly noise.
 
     See Also
     --------
@@ -414,7 +426,10 @@ def _kappa_plan(y_true: ArrayLike, y_pred: ArrayLike, *, private_n: bool, labels
     check_choice(weights, "weights", (None, "linear", "quadratic"))
     formula = partial(kappa, weights=weights)
     layout = matrix_layout(known.size) if weights is None else whole(known.size)
-    confusion = Confusion(layout, formula, known, needs_matrix=weights is not None, is_monotone=False)
+    needs_matrix = weights is not None
+    confusion = Confusion(
+        layout, formula, known, sizes_of_labels, needs_matrix=needs_matrix, is_monotone=False
+    )
     return confusion_plan(y_true, y_pred, confusion, private_n=private_n)
 
 
@@ -491,6 +506,8 @@ def private_cohen_kappa_score(
     -----
     SeededReleaseWarning
         If `random_state` is given.
+    NoisyReleaseWarning
+        If public numbers alone tell that a release will be mostly noise.
 
     See Also
     --------

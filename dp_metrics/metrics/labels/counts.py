@@ -19,7 +19,7 @@ from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.records import check_same_length
 from dp_metrics.mechanisms._base import Limits
 from dp_metrics.metrics._catalogue import UNWEIGHTED, Metric
-from dp_metrics.release.noise import CountsNoise, Noise
+from dp_metrics.release.noise import CountsNoise, Noise, noisy_shares
 from dp_metrics.release.release import Plan
 from dp_metrics.release.released import Released
 from dp_metrics.release.tables import Cells, CountTable, nearest_with_sum, plausible_counts
@@ -248,6 +248,8 @@ class Confusion:
         The metric of `Counts`.
     labels : LabelSet
         The public labels.
+    rests_on : callable
+        Of `Counts`, the numbers of records that the metric divides by.
     needs_matrix : bool
         Whether no layout but the whole matrix tells enough.
     is_monotone : bool
@@ -257,6 +259,7 @@ class Confusion:
     layout: Layout
     formula: Callable[[Counts], Any]
     labels: LabelSet
+    rests_on: Callable[[Counts], Floats]
     needs_matrix: bool = False
     is_monotone: bool = True
 
@@ -268,6 +271,13 @@ class Confusion:
     def __call__(self, released: Released) -> Any:
         """Return the metric of what is released."""
         return self.formula(self.layout.counts(released.values[0], released.public_n))
+
+    def note(self, parts: Sequence[Noise], released: Released) -> str | None:
+        """Return what to say if the metric rests on counts that are small against their noise."""
+        (noise,) = parts
+        assert isinstance(noise, CountsNoise)
+        counts = self.layout.counts(released.values[0], released.public_n)
+        return noisy_shares(noise.expected, self.rests_on(counts))
 
     def limits(self, parts: Sequence[Noise], released: Released, miss: float) -> Limits:
         """Return the metric at two corners of the box in which the exact counts lie.

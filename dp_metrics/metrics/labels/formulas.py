@@ -17,7 +17,18 @@ from dp_metrics.metrics.labels.counts import (
     whole,
 )
 
-__all__ = ["Average", "balanced", "kappa", "matthews", "normalized", "ratio", "ratio_layout"]
+__all__ = [
+    "Average",
+    "balanced",
+    "kappa",
+    "matthews",
+    "normalized",
+    "ratio",
+    "ratio_layout",
+    "rests_on",
+    "sizes_of_labels",
+    "sums_of_shares",
+]
 
 Average: TypeAlias = str | None
 
@@ -75,6 +86,28 @@ def ratio(
         return ratios
     weights = counts.true if average == "weighted" and kind != "recall" else np.ones_like(ratios)
     return _mean(ratios, weights)
+
+
+def rests_on(counts: Counts, *, kind: str, average: Average = "macro", place: int = 0) -> Floats:
+    """Return the number of records that each quotient of `ratio` is a share of."""
+    right, others = counts.right, counts.errors_of(_RATIOS[kind][1])
+    if average == "binary" and right.size > 1:
+        right, others = right[place : place + 1], others[place : place + 1]
+    elif average == "micro" or (average == "weighted" and kind == "recall"):
+        return np.array([counts.n])
+    records: Floats = right + others
+    return records
+
+
+def sizes_of_labels(counts: Counts) -> Floats:
+    """Return how many records have each label, and how many are predicted to have it."""
+    return np.concatenate([counts.true, counts.predicted])
+
+
+def sums_of_shares(counts: Counts, *, normalize: str | None) -> Floats:
+    """Return what the cells of a matrix are divided by; nothing if they are counts."""
+    by = {"true": counts.true, "pred": counts.predicted, "all": np.array([counts.n])}
+    return np.empty(0) if normalize is None else by[normalize]
 
 
 def _quotients(above: Floats, below: Floats, undefined: float) -> Floats:

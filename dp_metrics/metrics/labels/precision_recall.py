@@ -20,6 +20,7 @@ from dp_metrics.metrics.labels.counts import (
 from dp_metrics.metrics.labels.formulas import (
     ratio,
     ratio_layout,
+    rests_on,
 )
 from dp_metrics.release.release import Plan
 
@@ -45,7 +46,8 @@ def _ratio_plan(
     # with weights from the noisy counts, or labels left out, a mean need not rise with each ratio
     is_monotone = (average != "weighted" or kind == "recall") and not math.isnan(undefined)
     layout = ratio_layout(kind, average, known.size, place)
-    confusion = Confusion(layout, formula, known, is_monotone=is_monotone)
+    shares = partial(rests_on, kind=kind, average=average, place=place)
+    confusion = Confusion(layout, formula, known, shares, is_monotone=is_monotone)
     return confusion_plan(y_true, y_pred, confusion, private_n=private_n)
 
 
@@ -133,6 +135,8 @@ def private_precision_score(
     -----
     SeededReleaseWarning
         If `random_state` is given.
+    NoisyReleaseWarning
+        If public numbers alone tell that a release will be mostly noise.
 
     See Also
     --------
@@ -250,6 +254,8 @@ def private_recall_score(
     -----
     SeededReleaseWarning
         If `random_state` is given.
+    NoisyReleaseWarning
+        If public numbers alone tell that a release will be mostly noise.
 
     See Also
     --------
@@ -366,6 +372,8 @@ def private_f1_score(
     -----
     SeededReleaseWarning
         If `random_state` is given.
+    NoisyReleaseWarning
+        If public numbers alone tell that a release will be mostly noise.
 
     See Also
     --------
@@ -484,6 +492,8 @@ def private_jaccard_score(
     -----
     SeededReleaseWarning
         If `random_state` is given.
+    NoisyReleaseWarning
+        If public numbers alone tell that a release will be mostly noise.
 
     See Also
     --------

@@ -13,6 +13,7 @@ __all__ = [
     "PrecisionRecallCurve",
     "RocCurve",
     "ScoreCounts",
+    "are_shown",
     "area_under_roc",
     "average_precision",
     "calibration",
@@ -139,7 +140,13 @@ def calibration(counts: ScoreCounts, n_bins: int) -> CalibrationCurve:
     return shown(records, positives, scores)
 
 
+def are_shown(records: Floats) -> NDArray[np.bool_]:
+    """Return which bins are not empty, by their plausible numbers of records."""
+    here: NDArray[np.bool_] = records > _LEAST
+    return here
+
+
 def shown(records: Floats, positives: Floats, scores: Floats) -> CalibrationCurve:
     """Return the curve of bins that are not empty, given sums over each bin."""
-    here: NDArray[np.bool_] = records > _LEAST
+    here = are_shown(records)
     return CalibrationCurve(positives[here] / records[here], scores[here] / records[here])

@@ -174,6 +174,8 @@ def private_roc_auc_score(
     -----
     SeededReleaseWarning
         If `random_state` is given.
+    NoisyReleaseWarning
+        If public numbers alone tell that a release will be mostly noise.
 
     See Also
     --------

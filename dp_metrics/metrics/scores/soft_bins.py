@@ -1,5 +1,6 @@
 """The table of a calibration curve: labels by bin of the score, and where in the bin the scores lie."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -7,8 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dp_metrics.inputs.floats import Floats
-from dp_metrics.metrics.scores.formulas import CalibrationCurve, shown
+from dp_metrics.metrics.scores.formulas import CalibrationCurve, are_shown, shown
 from dp_metrics.metrics.scores.two_classes import TwoClasses, check_unit
+from dp_metrics.release.noise import CountsNoise, Noise, noisy_shares
 from dp_metrics.release.release import Plan
 from dp_metrics.release.released import Released
 from dp_metrics.release.tables import Cells, CountTable, plausible_counts
@@ -74,10 +76,23 @@ class SoftBins:
         sums = [np.bincount(rows, steps, minlength=size) for steps in (FINENESS - upper, upper)]
         return np.array(sums).astype(np.int64).reshape(2, 2, self.n_bins)
 
+    def note(self, parts: Sequence[Noise], released: Released) -> str | None:
+        """Return what to say if a bin that is shown has few records against the noise of the counts."""
+        (noise,) = parts
+        assert isinstance(noise, CountsNoise)
+        low, high = self._ends(released)
+        records = (low + high).sum(axis=0)
+        return noisy_shares(noise.expected / FINENESS, records[are_shown(records)])
+
+    def _ends(self, released: Released) -> Floats:
+        """Return the plausible records by end, class and bin."""
+        counts = plausible_counts(released.values[0], self.cells, released.public_n)
+        ends: Floats = counts.reshape(2, 2, self.n_bins) / FINENESS
+        return ends
+
     def __call__(self, released: Released) -> CalibrationCurve:
         """Return the curve of what is released."""
-        counts = plausible_counts(released.values[0], self.cells, released.public_n)
-        low, high = counts.reshape(2, 2, self.n_bins) / FINENESS
+        low, high = self._ends(released)
         records, lower = (low + high).sum(axis=0), np.arange(self.n_bins) / self.n_bins
         scores = records * lower + high.sum(axis=0) / self.n_bins
         return shown(records, (low + high)[1], scores)

@@ -1,6 +1,7 @@
 """Tables of scores: how many records of either class lie in each public bin, and what follows from that."""
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Self
@@ -14,6 +15,7 @@ from dp_metrics.inputs.scalars import as_whole
 from dp_metrics.metrics.scores.formulas import ScoreCounts
 from dp_metrics.metrics.scores.two_classes import TwoClasses, check_unit
 from dp_metrics.release.nested import MOST_COLUMNS, NestedTable
+from dp_metrics.release.noise import CountsNoise, Noise, noisy_shares
 from dp_metrics.release.release import Plan
 from dp_metrics.release.released import Released
 from dp_metrics.release.tables import plausible_counts
@@ -112,6 +114,14 @@ class ScoreTable:
     def __call__(self, released: Released) -> Any:
         """Return the result of what is released."""
         return self.formula(self.counts(released.values[0], released.public_n))
+
+    def note(self, parts: Sequence[Noise], released: Released) -> str | None:
+        """Return what to say if a class is small against the noise of the counts that are added up for it."""
+        (noise,) = parts
+        assert isinstance(noise, CountsNoise)
+        counts = self.counts(released.values[0], released.public_n)
+        added = noise.expected * math.sqrt(counts.negative.size)
+        return noisy_shares(added, np.array([counts.negative.sum(), counts.positive.sum()]))
 
     def counts(self, noisy: Any, n: int | None) -> ScoreCounts:
         """Return the plausible counts of released ones, given the number of records if that is public."""

@@ -165,6 +165,8 @@ def private_top_k_accuracy_score(
     -----
     SeededReleaseWarning
         If `random_state` is given.
+    NoisyReleaseWarning
+        If public numbers alone tell that a release will be mostly noise.
 
     See Also
     --------
