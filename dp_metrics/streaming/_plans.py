@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from dp_metrics.metrics import METRICS, Metric
 from dp_metrics.release.queries import MeanLoss
 from dp_metrics.release.release import Plan
-from dp_metrics.streaming._summary import Summary
+from dp_metrics.streaming._summary import Summary, are_told
 from dp_metrics.streaming.summaries import check_capacity
 
 __all__ = ["PlanSummary"]
@@ -83,7 +83,8 @@ class PlanSummary(Summary):
             # that of a log loss depends on the type of the probabilities
             "caps": [query.record_loss.cap for query in queries if isinstance(query, MeanLoss)],
         }
-        return self._add(_Known(tuple(query.summary(self._capacity) for query in queries)), facts)
+        known = _Known(tuple(query.summary(self._capacity) for query in queries))
+        return self._add(known, facts, is_told=are_told(data))
 
     def _planned(self, metric: Metric, options: Mapping[str, Any]) -> tuple[Plan, dict[str, Any]]:
         # results follow from what is released as they do for no records at all

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from typing import Any, Self
@@ -18,9 +18,13 @@ from dp_metrics.release.released import Released
 from dp_metrics.release.result import PrivateResult
 from dp_metrics.streaming._format import INCONSISTENT, MALFORMED, pack, unpack
 
-__all__ = ["Summary", "TableSummary", "WrittenSummary", "plain"]
+__all__ = ["Summary", "TableSummary", "WrittenSummary", "are_told", "plain"]
 
 _EXACT = 1 << 53
+_MIXED = (
+    "Where the number of records is private, chunks without records must have the number of columns and the "
+    "type of the others: with a record they would be refused, and so tell that they have none."
+)
 
 
 class Summary(ABC):
@@ -30,6 +34,8 @@ class Summary(ABC):
         self._aggregate: Any = None
         self._facts: dict[str, Any] = {}  # public, and the same for all chunks
         self._prepared: Any = None  # the query about the present aggregate, which remembers its output bounds
+        self._is_told = False  # whether the facts are those of arrays, and not of an empty list
+        self._is_mixed = False  # whether a chunk without records had other facts; public, as they are
 
     @property
     def is_empty(self) -> bool:
@@ -40,6 +46,7 @@ class Summary(ABC):
         """Return an empty summary with the same settings."""
         other = copy(self)
         other._aggregate, other._facts, other._prepared = None, {}, None
+        other._is_told = other._is_mixed = False
         return other
 
     def is_like(self, other: Self) -> bool:
@@ -80,16 +87,25 @@ class Summary(ABC):
         if type(other) is not type(self) or json.dumps(other._settings()) != json.dumps(self._settings()):
             raise ValueError("Summaries merge only with the same type, metric, options and capacity.")
         merged = copy(self)  # aggregates never change
-        return merged if other._aggregate is None else merged._add(other._aggregate, other._facts)
+        if other._aggregate is None:
+            return merged
+        merged._is_mixed = self._is_mixed or other._is_mixed
+        return merged._add(other._aggregate, other._facts, is_told=other._is_told)
 
-    def _add(self, aggregate: Any, facts: dict[str, Any]) -> Self:
-        # an empty list does not tell the number of its columns or their type: that is no reason to fail
-        if self._aggregate is None or (self._aggregate.n == 0 < aggregate.n):
+    def _add(self, aggregate: Any, facts: dict[str, Any], *, is_told: bool = True) -> Self:
+        """Add what is known of a chunk; without records, it may differ, but not where n is private."""
+        is_first = self._aggregate is None
+        if not is_first and aggregate.n > 0 < self._aggregate.n:
+            return self._merged(aggregate, facts)
+        if not is_first and _told(facts, is_told and self._is_told) != _told(
+            self._facts, is_told and self._is_told
+        ):
+            self._is_mixed = True
+        # an empty list does not tell the number of its columns: that is no reason to fail
+        if is_first or aggregate.n > 0 or (self._aggregate.n == 0 and is_told and not self._is_told):
             self._aggregate, self._facts, self._prepared = aggregate, facts, None
-            return self
-        if aggregate.n == 0 < self._aggregate.n:
-            return self
-        return self._merged(aggregate, facts)
+            self._is_told = is_told
+        return self
 
     def _merged(self, aggregate: Any, facts: dict[str, Any]) -> Self:
         assert self._aggregate is not None
@@ -116,6 +132,8 @@ class Summary(ABC):
     def run(self, metric: Metric, plan: Plan, options: Mapping[str, Any], **settings: Any) -> PrivateResult:
         """Release what is planned, with the settings of a call of the metric."""
         release, query = metric.settings(**settings, options=options), plan.queries[0]
+        if release.private_n and self._is_mixed:
+            raise ValueError(_MIXED)
         if not release.private_n:
             if query.n == 0:
                 raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
@@ -142,6 +160,8 @@ class WrittenSummary(Summary):
         The format is documented on the page on large data. Reading it runs no code.
         """
         settings = {"summary": type(self).__name__, **self._settings(), "facts": self._facts}
+        if self._is_mixed:
+            settings["mixed"] = True
         return pack(settings, self._known())
 
     @classmethod
@@ -165,6 +185,7 @@ class WrittenSummary(Summary):
         with contextlib.suppress(*MALFORMED):
             # added to no records at all, whose facts the metric tells, so that the two have to fit together
             read = cls._of_nothing(settings, aggregate)._merged(aggregate, settings["facts"])
+            read._is_mixed = settings.get("mixed") is True
             summary = read if read.to_bytes() == data else None
         if summary is None:
             raise ValueError(INCONSISTENT)
@@ -174,6 +195,15 @@ class WrittenSummary(Summary):
     @abstractmethod
     def _of_nothing(cls, settings: dict[str, Any], aggregate: Any) -> Self:
         """Return the summary of 0 records that has these settings and is of the kind of an aggregate."""
+
+
+def are_told(data: Sequence[Any]) -> bool:
+    """Return whether arguments tell their number of columns without a record: an empty list does not."""
+    return all(hasattr(array, "shape") or len(array) > 0 for array in data)
+
+
+def _told(facts: dict[str, Any], is_told: bool) -> dict[str, Any]:
+    return facts if is_told else {name: fact for name, fact in facts.items() if name != "columns"}
 
 
 class TableSummary(WrittenSummary):

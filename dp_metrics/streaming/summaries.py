@@ -24,7 +24,7 @@ from dp_metrics.metrics import FUNCTIONS, METRICS, Metric, metric_of
 from dp_metrics.release.queries import AggregatedLoss, AggregatedVariance, MeanLoss
 from dp_metrics.release.release import Plan
 from dp_metrics.sensitivity.aggregates import WeightedLossAggregate
-from dp_metrics.streaming._summary import WrittenSummary, plain
+from dp_metrics.streaming._summary import WrittenSummary, are_told, plain
 
 __all__ = ["CAPACITY", "LossSummary", "VarianceSummary", "check_capacity"]
 
@@ -184,7 +184,7 @@ class LossSummary(_RankedSummary):
         ValueError, TypeError
             If the chunk is invalid, as in the metric; the summary is as it was before.
         """
-        return self._add_query(self._query_of_chunk(data, sample_weight))
+        return self._add_query(self._query_of_chunk(data, sample_weight), is_told=are_told(data))
 
     def _query_of_chunk(self, data: Sequence[ArrayLike], sample_weight: ArrayLike | None = None) -> MeanLoss:
         # an empty chunk is nothing unusual; whether there is any record at all is asked by `release`
@@ -198,14 +198,14 @@ class LossSummary(_RankedSummary):
         query: MeanLoss = queries[0]  # type: ignore[assignment]
         return query
 
-    def _add_query(self, query: MeanLoss) -> Self:
+    def _add_query(self, query: MeanLoss, *, is_told: bool = True) -> Self:
         known = query.aggregate(self._capacity, forget=True)
         facts = {
             "cap": query.record_loss.cap,
             "is_count": known.is_count,
             "columns": [math.prod(array.shape[1:]) for array in query.records],
         }
-        return self._add(known.aggregate, facts)
+        return self._add(known.aggregate, facts, is_told=is_told)
 
     def release(
         self,
