@@ -1,14 +1,25 @@
 """What several commands share: their errors, and the options that they have in common."""
 
 import argparse
+import sys
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from dp_metrics.evaluation.sources import DATA_VARIABLE
 from dp_metrics.inputs.epsilon import check_epsilon
 
-__all__ = ["CommandError", "Refused", "add_folders", "add_json", "epsilon", "several", "writable_folder"]
+__all__ = [
+    "CommandError",
+    "Refused",
+    "add_folders",
+    "add_json",
+    "epsilon",
+    "several",
+    "tell",
+    "writable_folder",
+]
 
 _OUTPUT = Path("dp-metrics-output")
 
@@ -27,6 +38,14 @@ def epsilon(text: str) -> float:
         return check_epsilon(float(text))
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text!r} is not a positive, finite number") from None
+
+
+def tell(kind: str, message: object) -> None:
+    """Write one line on standard error, if it can be written: no result that is paid for depends on it."""
+    if sys.stderr is None:  # closed; `print` would write on standard output instead
+        return
+    with suppress(OSError):  # a full disk, or a reader that went away
+        print(f"dp-metrics: {kind}:", " ".join(str(message).split()), file=sys.stderr, flush=True)
 
 
 def several(**more: Any) -> dict[str, Any]:

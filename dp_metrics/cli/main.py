@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 import dp_metrics
-from dp_metrics.cli._common import CommandError, Refused
+from dp_metrics.cli._common import CommandError, Refused, tell
 from dp_metrics.cli.audit import add_audit
 from dp_metrics.cli.budget import add_budget
 from dp_metrics.cli.evaluate import add_evaluate
@@ -70,7 +70,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _failed(error: Exception, code: int) -> int:
-    print("dp-metrics: error:", " ".join(str(error).split()), file=sys.stderr)
+    tell("error", error)
     return code
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from dp_metrics.accounting import PrivacyAccountant
-from dp_metrics.cli._common import CommandError, Refused, add_json, epsilon, several
+from dp_metrics.cli._common import CommandError, Refused, add_json, epsilon, several, tell
 from dp_metrics.cli._options import group_labels, options_of
 from dp_metrics.cli._released import show_frame, show_result
 from dp_metrics.cli._streamed import check_options, summary_of
@@ -241,7 +241,7 @@ def _score(typed: argparse.Namespace) -> None:
         with _progress(typed.predictions.name) as progress:
             released = release(asked, records, summary, budget, progress)
     for warning in caught:
-        print("dp-metrics: warning:", " ".join(str(warning.message).split()), file=sys.stderr)
+        tell("warning", warning.message)
     try:
         if isinstance(released, PrivateResult):
             show_result(released, budget, as_json=typed.json)

@@ -24,7 +24,7 @@ from dp_metrics._random import (
     preserved_global_generators,
     reseed_global_generators,
 )
-from dp_metrics.model_selection._metric_facts import valid_response, with_all_classes
+from dp_metrics.model_selection._responses import read_response, valid_response, with_all_classes
 from dp_metrics.model_selection._validation_set import check_records, first_records, number_of_records
 from dp_metrics.model_selection.scorers import PrivateScorer, labels_for, release_score, response_method
 
@@ -149,6 +149,7 @@ class Candidates:
                 model = self.make(params).fit(own.X, own.y)
                 method = response_method(model, self._methods)
                 response = getattr(model, method)(own.X_val)
+                response = read_response(response, method, model, public_model, data.y)
                 response = with_all_classes(response, method, model, public_model)
                 metric = partial(scorer.metric, **(scorer.metric_params or {}))
                 response = valid_response(metric, response, data.y, labels_for(scorer, public_model))
@@ -157,7 +158,9 @@ class Candidates:
                     release_score(scorer, public_model, response, first_records(_sliceable(own.y), 1))
                     response = response[1:]
                 score = release_score(scorer, public_model, response, own.y_val, own.sample_weight_val)
-        except (Exception, SystemExit):  # whatever it is: which candidates failed, and why, is secret
+        except KeyboardInterrupt:  # of whoever searches, and sees where the search was
+            raise
+        except BaseException:  # whatever it is: which candidates failed, and why, is secret
             return -math.inf
         return -math.inf if math.isnan(score) else score
 

@@ -5,7 +5,6 @@ hold numbers, or because something is missing, is refused before anything is spe
 there is such a record, and no more.
 """
 
-import math
 import numbers
 from typing import Any
 
@@ -15,13 +14,14 @@ from scipy.sparse import issparse
 
 __all__ = ["check_records", "first_records", "number_of_records"]
 
-_MISSING, _INFINITE = "missing", "infinite"
+_MISSING, _TOO_LARGE = "missing", "too large"
+_LARGEST = float(np.finfo(np.float32).max)  # beyond it, trees of scikit-learn refuse to predict
 _KINDS = {
     "b": "number",
     "i": "number",
     "u": "number",
     "f": "number",
-    "c": "number",
+    "c": "complex number",
     "U": "text",
     "S": "bytes",
 }
@@ -68,7 +68,7 @@ def check_records(X: Any, X_val: Any, *, allow_nan: bool) -> None:
     ------
     ValueError
         If the columns differ, or a record holds what X holds nowhere in that column: text, numbers, other
-        objects; or something missing or infinite, though nothing is in X.
+        objects; or something missing, or infinite or beyond 3.4e38, though nothing is in X.
     """
     known, new = _as_table(X), _as_table(X_val)
     if new.shape != (0,):  # a list of no records has no columns
@@ -83,8 +83,10 @@ def check_records(X: Any, X_val: Any, *, allow_nan: bool) -> None:
     odd = _oddities(new_columns) - _oddities(known_columns)
     if _MISSING in odd and not allow_nan:
         raise ValueError("Input X_val contains NaN or something else that is missing, and X does not.")
-    if _INFINITE in odd:
-        raise ValueError("Input X_val contains infinity, and X does not.")
+    if _TOO_LARGE in odd:
+        raise ValueError(
+            "Input X_val contains infinity or a value too large for dtype('float32'), and X does not."
+        )
 
 
 def _check_shapes(known: tuple[int, ...], new: tuple[int, ...]) -> None:
@@ -105,7 +107,7 @@ def _as_table(records: Any) -> Any:
         if array.dtype.kind in "biuf":
             return array
         array = np.asarray(records, dtype=object)  # one string would make all other elements strings
-    except ValueError:  # records of several shapes
+    except Exception:  # records of several shapes, or an object that raises what it likes
         array = np.empty(len(records), dtype=object)
         for i, record in enumerate(records):
             array[i] = record
@@ -139,10 +141,13 @@ def _oddities(columns: list[NDArray[Any]]) -> set[str]:
         if column.dtype.kind == "O":
             elements = column.ravel().tolist()
             found |= {_MISSING for element in elements if _kind(element) == _MISSING}
-            found |= {_INFINITE for element in elements if isinstance(element, float) and math.isinf(element)}
+            found |= {_TOO_LARGE for element in elements if _is_too_large(element)}
         elif column.dtype.kind in "fcmM":
             found |= {_MISSING} if np.isnan(column).any() else set()
-            found |= {_INFINITE} if np.isinf(column).any() else set()
+            if column.dtype.kind == "f":
+                found |= {_TOO_LARGE} if (np.abs(column) > _LARGEST).any() else set()
+            elif np.isinf(column).any():
+                found |= {_TOO_LARGE}
     return found
 
 
@@ -154,6 +159,20 @@ def _kind(element: Any) -> str:
             return _MISSING
     except TypeError:  # pandas.NA is neither equal to itself nor not
         return _MISSING
-    except (ValueError, ArithmeticError):  # an array; a signalling NaN
+    except Exception:  # an array; a signalling NaN; an object that raises what it likes
         return type(element).__name__
+    if isinstance(element, complex | np.complexfloating):
+        return "complex number"
     return "number" if isinstance(element, numbers.Number | np.number | np.bool_) else type(element).__name__
+
+
+def _is_too_large(element: Any) -> bool:
+    """Return whether a number is infinite, or too large for a float of single precision."""
+    if _kind(element) != "number":
+        return False
+    try:
+        return abs(float(element)) > _LARGEST
+    except OverflowError:  # an integer or a fraction
+        return True
+    except Exception:  # a number of somebody's own
+        return False

@@ -17,7 +17,6 @@ from dp_metrics.metrics import metric_named, metric_of
 from dp_metrics.model_selection._metric_facts import (
     READY_MADE,
     Scored,
-    as_float64,
     check_metric,
     fixed_keywords,
     is_better_if_greater,
@@ -26,6 +25,7 @@ from dp_metrics.model_selection._metric_facts import (
     takes,
     usual_responses,
 )
+from dp_metrics.model_selection._responses import as_float64
 from dp_metrics.model_selection._validation_set import number_of_records
 
 __all__ = [
@@ -239,6 +239,10 @@ def make_private_scorer(
     ``neighboring="add_or_remove_one"`` the number of records is private, and may be 0: the estimator is not
     asked then, and probabilities of every type are judged as float64, because an estimator that is not asked
     has no type. A metric of your own that has a private number of records within itself should do so too.
+
+    The estimator must respond to each record by that record alone. One whose response to a record depends on
+    the others, as that of a scaler fitted on the records that are scored, lets one of them change every
+    prediction: then nothing is promised.
 
     **What a total means.** The total of an accountant after a cross-validation or a search protects people
     in their role as *evaluation* records, given the fitted models. Who is also among the training records of

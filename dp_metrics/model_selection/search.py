@@ -118,14 +118,17 @@ class PrivateRandomizedSearch(MetaEstimatorMixin, BaseEstimator):
     ``metric_params={"neighboring": "add_or_remove_one"}``, that includes the empty set.
 
     What is checked before anything is spent, record by record: targets, by the metric; records of X_val, by
-    what X holds. Text or numbers where X has none, infinity, and missing values, unless X has some or the
-    estimator's tags allow them, are refused. A word that an encoder refuses is not found: use
-    ``handle_unknown="ignore"``.
+    what X holds. Text or numbers where X has none, infinity and numbers beyond 3.4e38, unless X has some, and
+    missing values, unless X has some or the estimator's tags allow them, are refused. A word that an encoder
+    refuses is not found: use ``handle_unknown="ignore"``.
 
     A prediction outside the metric's domain does not fail the candidate; each by itself is moved into it:
     probabilities to [0, 1] (NaN to 0), predictions of a Poisson deviance to 2.2e-16 at least, those of a
     squared logarithmic error above -1, and any other NaN or infinity to 3.4e38 with its sign. A predicted
-    label that is not whole, or not text where those of y are, counts as wrong. Of a metric of your own only
+    label that is not whole, or not text where those of y are, counts as wrong, and what is no number, where
+    numbers are needed, is read as NaN. A candidate must respond to each record by that record alone: one
+    that looks at all of X_val, as a scaler fitted on it would, or that makes one array of a list with text in
+    it, lets one record change every prediction, and there is no guarantee. Of a metric of your own only
     a parameter `y_proba` is known, which gets probabilities in [0, 1]; else it gets finite predictions, and
     must return a number for all of them.
 

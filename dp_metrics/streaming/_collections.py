@@ -6,7 +6,6 @@ from functools import reduce
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dp_metrics._random import check_entropy
 from dp_metrics.inputs.floats import MAX_FLOAT
@@ -32,6 +31,10 @@ Summary = TypeVar("Summary", ConfusionSummary, LossSummary, PlanSummary, ScoreSu
 Collections = dict[str, Any]  # Dask collections by the names of the arguments
 
 _FAN_IN = 8  # summaries that one task merges
+_UNLIKE = (
+    "The chunks of a collection must have its number of columns, and probabilities its type: tell Dask the "
+    "type by meta= or dtype=, or convert them with astype."
+)
 
 
 def released(metric: Metric, arguments: dict[str, Any]) -> Any:
@@ -70,7 +73,7 @@ def released(metric: Metric, arguments: dict[str, Any]) -> Any:
     # what is wrong with an option shows without any record, before hours of computing
     no_records = [_no_records(collection) for collection in data.values()]
     no_weights = {name: _no_records(collection) for name, collection in weights.items()}
-    copy(empty).update(*no_records, **no_weights)
+    empty = copy(empty).update(*no_records, **no_weights)
     plan = metric.planned(no_records, {**of_records, **no_weights}, private_n=True)
     if settings["accountant"] is not None:
         settings["accountant"].require(release.epsilon)
@@ -115,8 +118,8 @@ def summarised(summary: Summary, *data: Any) -> Summary:
     for name, value in collections.items():
         if not _is_collection(value):
             raise TypeError(f"{name} must be a dask.array or a dask.dataframe collection.")
-    copy(summary).update(*map(_no_records, data))  # what is wrong with an option shows before hours of work
-    return _reduced(summary, collections)
+    # what is wrong with an option shows before hours of work
+    return _reduced(copy(summary).update(*map(_no_records, data)), collections)
 
 
 def _check_mechanisms(release: Release, plan: Plan) -> None:
@@ -144,18 +147,24 @@ def _limit(query: BoundsQuery) -> float:
     return MAX_FLOAT if isinstance(query, Variance) and query.bounds is None else 1.0
 
 
-def _no_records(collection: Any) -> NDArray[Any]:
-    """Return an array like the chunks of a collection, without any record."""
-    columns: tuple[int, ...] = ()
-    if collection.ndim > 1:
-        is_array = isinstance(collection, da.Array)
-        columns = collection.shape[1:] if is_array else (len(collection.columns),)
-    dtype = getattr(collection, "dtype", np.dtype(np.float64))  # a data frame has several
-    return np.empty((0, *columns), dtype if isinstance(dtype, np.dtype) else object)
+def _no_records(collection: Any) -> Any:
+    """Return what a collection says of its chunks: a chunk without any record, of its columns and types."""
+    if not isinstance(collection, da.Array):
+        return collection._meta  # as Dask calls it
+    dtype = collection.dtype
+    return np.empty((0, *collection.shape[1:]), dtype if isinstance(dtype, np.dtype) else object)
 
 
 def _reduced(empty: Summary, data: Collections) -> Summary:
-    """Return the summary of all records of collections that belong together."""
+    """Return the summary of all records of collections that belong together.
+
+    Parameters
+    ----------
+    empty : summary
+        Of `_no_records`: each chunk must be like it.
+    data : dict
+        The collections.
+    """
     chunks = zip(*map(_chunks, _aligned(data)), strict=True)
     summarise, merge = dask.delayed(_summarise), dask.delayed(_merge)
     parts = [summarise(empty, list(data), *several) for several in chunks]
@@ -207,14 +216,18 @@ def _length(collection: Any) -> int | None:
 def _summarise(empty: Summary, names: list[str], *chunks: Any) -> Summary | Exception:
     """Return the summary of one chunk; or what is wrong with it, as a value.
 
-    Dask writes a task that raises into its log, where a chunk that is part of the graph would be legible.
+    A chunk of another type than its collection is refused, or else one record could change the type of its
+    chunk, and with that the public limit of every loss. Dask writes a task that raises into its log, where a
+    chunk that is part of the graph would be legible.
     """
     data = dict(zip(names, chunks, strict=True))
     weights = {name: data.pop(name) for name in names if name == "sample_weight"}
-    summary = copy(empty)  # tasks in threads share it, and `update` changes it
+    summary = empty.like()  # tasks in threads share it, and `update` changes it
     try:
         check_same_length(*chunks, private_n=True)
         summary.update(*data.values(), **weights)
+        if not summary.is_like(empty):
+            raise ValueError(_UNLIKE)
     except Exception as error:
         error.__cause__ = error.__context__ = None
         return error.with_traceback(None)  # whose frames hold the chunk

@@ -46,6 +46,17 @@ class Summary(ABC):
         """Whether nothing has been added yet, not even an empty chunk."""
         return self._aggregate is None
 
+    def like(self) -> Self:
+        """Return an empty summary with the same settings."""
+        other = copy(self)
+        other._aggregate, other._facts, other._prepared = None, {}, None
+        other._is_open = False
+        return other
+
+    def is_like(self, other: Self) -> bool:
+        """Return whether the records of both have the same public columns and types."""
+        return self._facts == other._facts
+
     @abstractmethod
     def _settings(self) -> dict[str, Any]:
         """Return what must be the same in summaries that merge, in types of JSON."""

@@ -1,5 +1,6 @@
 """`dp-metrics score` with files that nobody should write, and with what goes wrong after the spend."""
 
+import errno
 import io
 import json
 import os
@@ -201,6 +202,24 @@ def test_no_standard_error_is_needed(tmp_path):
     done = subprocess.run(["bash", "-c", f"{command} 2>&-"], capture_output=True, text=True)
     assert (done.returncode, budget.spent) == (0, 1.0)
     assert done.stdout.startswith("private_mae = ")
+
+
+@pytest.mark.parametrize("is_closed", [False, True], ids=["full", "closed"])
+def test_a_warning_that_cannot_be_written_loses_no_number(is_closed, tmp_path, capsys, monkeypatch):
+    class Full(io.StringIO):
+        def write(self, text):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    path, (budget, paid) = tmp_path / "data.csv", budget_in(tmp_path)
+    path.write_text(HEADER + ROW * 40)  # so few that a release warns
+    with monkeypatch.context() as patch:
+        patch.setattr("sys.stderr", None if is_closed else Full())
+        code = main(["score", str(path), *MAE, *paid, "--json"])
+        assert main(["score", str(path), *MAE, *paid, "--epsilon", "5"]) == 1  # more than is left
+        assert main(["score", "nowhere.csv", *MAE]) == 2
+    out = capsys.readouterr().out
+    assert (code, budget.spent) == (0, 1.0)
+    assert json.loads(out)["value"] >= 0  # one document, without the warning
 
 
 @pytest.mark.parametrize("metric", ["private_accuracy_score", "private_brier_score_loss"])

@@ -53,7 +53,8 @@ from dp_metrics import (
 from dp_metrics._random import OSEntropy
 from dp_metrics.metrics import metric_of
 from dp_metrics.model_selection import _trials
-from dp_metrics.model_selection._metric_facts import READY_MADE, valid_response
+from dp_metrics.model_selection._metric_facts import READY_MADE
+from dp_metrics.model_selection._responses import valid_response
 
 NO_NOISE = 1e6
 X, Y = make_regression(n_samples=80, n_features=3, noise=1.0, random_state=0)

@@ -1,12 +1,15 @@
 """Dask collections of metrics that release several numbers, or sums by bin, from one epsilon."""
 
+import itertools
 import pickle
 import re
 from functools import partial
 
 import dask
 import dask.array as da
+import dask.dataframe as dd
 import numpy as np
+import pandas as pd
 import pytest
 from helpers import NoEntropy, seeded
 
@@ -250,3 +253,41 @@ def test_no_order_or_nesting_of_merges_changes_a_bit(name):
         settings = {"epsilon": 1.0, "random_state": SeededEntropy(7), "return_result": False}
         released.add(made[0].released_as(METRICS[name], settings))
     assert released == {getattr(dp, name)(y, p, epsilon=1.0, random_state=SeededEntropy(7))}
+
+
+def told_as(told, kind, size):
+    """Return labels and probabilities in one chunk of so many records, and tell Dask a type of it."""
+    chunk = np.full((size, 2), 0.5, kind)
+    told_shape = {"shape": chunk.shape, "dtype": told, "meta": np.empty((0, 0), told)}
+    return da.zeros(size), da.from_delayed(dask.delayed(chunk), **told_shape)
+
+
+@pytest.mark.parametrize("neighboring", ["replace_one", "add_or_remove_one"])
+@pytest.mark.parametrize(("told", "kind"), [*itertools.product(("f4", "f8"), repeat=2)])
+def test_the_type_of_a_chunk_never_decides_the_limit_of_a_loss(told, kind, neighboring):
+    """A record that made its chunk float64 would raise the cap of the log loss from 16 to 36 for all."""
+    budget = PrivacyAccountant(10.0)
+    for size in (0, 1, 40) if neighboring == "add_or_remove_one" else (1, 40):
+        for name in ("private_log_loss", "private_probability_report"):
+            release, data = getattr(distributed, name), told_as(told, kind, size)
+            settings = {"epsilon": 1.0, "accountant": budget, "neighboring": neighboring}
+            if told == kind:
+                release(*data, **settings)
+                continue
+            with pytest.raises(ValueError, match="The chunks of a collection must have"):
+                release(*data, **settings)
+    assert (budget.spent > 0) == (told == kind)
+
+
+def test_the_type_of_a_column_decides_the_limit_of_a_loss():
+    whole = pd.DataFrame(
+        {"y": 0.0, "p": pd.array([0.0] * 40, "Float32"), "q": np.zeros(40, "f4"), "r": np.zeros(40, "f4")}
+    )
+    frames = dd.from_pandas(whole, npartitions=3)
+    exact = partial(distributed.private_log_loss, epsilon=1e6, mechanism="hazard")
+    assert exact(frames.y + 1, frames.p) == pytest.approx(15.94, abs=0.01)
+    assert exact(frames.y + 1, frames.p.astype("Float64")) == pytest.approx(36.04, abs=0.01)
+    assert exact(frames.y + 1, frames[["q", "r"]]) == pytest.approx(15.94, abs=0.01)
+    wrong = frames.map_partitions(lambda part: part.astype({"p": "Float64"}), meta=whole.iloc[:0])
+    with pytest.raises(ValueError, match="The chunks of a collection must have"):
+        exact(wrong.y, wrong.p)

@@ -1017,3 +1017,43 @@ def test_a_summary_that_was_released_under_one_relation_is_released_under_the_ot
             with pytest.warns(dp.SeededReleaseWarning):
                 alone = dp.private_mean_loss(abs(x), max_loss=3.0, **options)
             assert again == alone
+
+
+@pytest.mark.parametrize("merges", [False, True])
+@pytest.mark.parametrize("size", [0, 1])
+def test_whether_chunks_fit_is_not_decided_by_records_where_n_is_private(size, merges):
+    """A chunk of another type, or of other columns, is refused with a record, so it is without one."""
+    cases = [
+        (
+            dp.private_log_loss,
+            np.zeros(size),
+            np.full((size, 2), 0.5, "f4"),
+            np.zeros(50),
+            np.full((50, 2), 0.5),
+        ),
+        (dp.private_mse, np.zeros((size, 2)), np.zeros((size, 2)), np.zeros(50), np.zeros(50)),
+    ]
+    for metric, *chunk, y, p in cases:
+        for turned in (False, True):
+            parts = [LossSummary.from_data(metric, *chunk), LossSummary.from_data(metric, y, p)]
+            first, second = parts[::-1] if turned else parts
+            if size:
+                with pytest.raises(ValueError, match="All records must have the same"):
+                    first.merge(second)
+                continue
+            both = first.merge(second) if merges else first.update(*(chunk if turned else (y, p)))
+            for summary in (both, LossSummary.from_bytes(both.to_bytes()), LossSummary(metric).merge(both)):
+                assert math.isfinite(summary.release(1.0))
+                with pytest.raises(ValueError, match="does not state how many columns") as raised:
+                    summary.release(1.0, neighboring="add_or_remove_one")
+                assert not any(character.isdigit() for character in str(raised.value))
+
+
+@pytest.mark.parametrize("empty", [[], np.empty((0, 2)), pd.DataFrame(np.empty((0, 2)))], ids=type)
+def test_a_chunk_without_records_that_could_have_some_is_taken_where_n_is_private(empty):
+    y = np.zeros((50, 2))
+    for order in ((empty, y), (y, empty), (empty, [], y)):
+        summary = LossSummary(dp.private_mse)
+        for chunk in order:
+            summary = summary.update(chunk, chunk)
+        assert math.isfinite(summary.release(1.0, neighboring="add_or_remove_one"))

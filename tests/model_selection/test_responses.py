@@ -1,0 +1,182 @@
+"""What models respond: one record's response changes that of no other, whatever it is."""
+
+import math
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.dummy import DummyClassifier
+
+from dp_metrics import (
+    PrivateRandomizedSearch,
+    get_private_scorer_names,
+    make_private_scorer,
+    private_accuracy_score,
+    private_f1_score,
+    private_log_loss,
+)
+from dp_metrics.metrics import metric_of
+from dp_metrics.model_selection import _trials
+from dp_metrics.model_selection._metric_facts import READY_MADE
+from dp_metrics.model_selection._responses import as_float64, read_response, valid_response
+from dp_metrics.model_selection._trials import PublicModel
+from dp_metrics.model_selection._validation_set import check_records
+
+
+class Raises:
+    """An object that raises whatever is asked of it, with a message that holds a value."""
+
+    def _raise(self, *args, **options):
+        raise RuntimeError("the value is 7316717653")
+
+    __array__ = __bool__ = __eq__ = __float__ = __hash__ = __iter__ = __len__ = __ne__ = _raise
+
+
+NOT_AS_OTHERS = [
+    "x",
+    None,
+    math.nan,
+    10**400,
+    0.5,
+    1 + 2j,
+    b"x",
+    Decimal("sNaN"),
+    [0.5],
+    [0.5, 0.25, 0.25],
+    np.float64(0.3),
+    np.array([]),
+    pd.NA,
+    Raises(),
+]
+USUAL = {  # what a model responds to each of the others, and the training targets
+    "predict": [(0.5, [1.0, 2.0]), (1, [0, 1]), (2**60 + 1, [0, 1]), ("ham", ["ham", "spam"])],
+    "predict_proba": [(np.array([0.25, 0.75], np.float32), [0, 1]), ([0.25, 0.75], ["ham", "spam"])],
+    "decision_function": [(np.float32(0.1), [0, 1])],
+}
+
+
+def name_of_type(element):
+    return type(element).__name__
+
+
+def own_metric(y_true, y_pred, *, epsilon, accountant=None):
+    return 0.0
+
+
+@pytest.mark.parametrize("name", [*get_private_scorer_names(), "own"])
+def test_one_record_changes_no_other_of_a_response_that_is_a_list(name):
+    metric = READY_MADE.get(name, own_metric)
+    row = metric_of(metric)
+    for method in ("predict",) if row is None else row.responses:
+        for usual, y in USUAL[method]:
+            expected = judged(metric, method, [usual] * 6, y)
+            for odd in NOT_AS_OTHERS:
+                for record in (odd, [odd, 0.5]):
+                    found = judged(metric, method, [usual] * 2 + [record] + [usual] * 3, y)
+                    assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
+                    others = np.delete(found, 2, axis=0).tolist()
+                    assert others == np.delete(expected, 2, axis=0).tolist()
+
+
+def judged(metric, method, response, y):
+    model = PublicModel(DummyClassifier(), y, 6, (method,))
+    response = read_response(response, method, model, model, y)
+    return valid_response(metric, response, np.array(y), model.classes_)
+
+
+@pytest.mark.parametrize("kind", ["Float32", "float32[pyarrow]"])
+def test_a_missing_probability_does_not_change_the_type_of_the_others(kind):
+    # the cap of a log loss depends on the type
+    columns = pd.DataFrame({"ham": [0.25] * 6, "spam": [0.75] * 6}, dtype=kind)
+    columns.iloc[2, 0] = pd.NA
+    found = judged(private_log_loss, "predict_proba", columns, ["ham", "spam"])
+    assert found.dtype == np.float32
+    assert found[2].tolist() == [0.0, 0.75]
+
+
+class Says(ClassifierMixin, BaseEstimator):
+    """A model that responds a list of labels, or raises what it is told to."""
+
+    def __init__(self, first):
+        self.first = first
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        if isinstance(self.first, BaseException):
+            raise self.first
+        return [self.first, *[1] * (len(X) - 1)]
+
+
+def best_score(first, monkeypatch, metric=private_accuracy_score):
+    monkeypatch.setattr(_trials, "geometric", lambda entropy, success: 2)
+    y = np.array([0, *[1] * 49])
+    search = PrivateRandomizedSearch(Says(first), {}, metric=metric, epsilon=1e6, refit=False)
+    return search.fit(y[:, np.newaxis], y, X_val=np.ones((50, 1)), y_val=np.ones(50, int)).best_score_
+
+
+@pytest.mark.parametrize("metric", [private_accuracy_score, private_f1_score])
+@pytest.mark.parametrize(
+    "first", [1, "1", None, 10**400, Raises()], ids=lambda element: type(element).__name__
+)
+def test_one_prediction_of_a_list_does_not_decide_a_search(first, metric, monkeypatch):
+    assert best_score(first, monkeypatch, metric) > 0.95
+
+
+def test_whatever_a_candidate_raises_only_fails_it(monkeypatch):
+    class Stop(BaseException):
+        """What some frameworks stop a task with."""
+
+    for error in (GeneratorExit("7316717653"), Stop("7316717653"), SystemExit(3)):
+        assert best_score(error, monkeypatch) == -math.inf
+    with pytest.raises(KeyboardInterrupt):  # of who searches
+        best_score(KeyboardInterrupt(), monkeypatch)
+
+
+TOO_MUCH = [1e39, -1e39, math.inf, np.float32(math.inf), Decimal("Infinity"), 10**400, -(2**200)]
+
+
+@pytest.mark.parametrize(
+    "element", [*TOO_MUCH, 1 + 2j, np.complex64(1), Raises()], ids=lambda element: type(element).__name__
+)
+@pytest.mark.parametrize("as_list", [True, False], ids=["list", "objects"])
+def test_a_validation_record_that_models_refuse_is_refused_before_the_spend(element, as_list):
+    rows = [[1.0, 2.0]] * 3 + [[1.0, element]]
+    if not as_list:
+        rows = np.empty((4, 2), dtype=object)
+        rows[:] = 1.0
+        rows[3, 1] = element
+    with pytest.raises(ValueError, match="X_val") as caught:
+        check_records([[1.0, 2.0]], rows, allow_nan=True)
+    error = caught.value
+    assert "7316717653" not in str(error)
+    assert error.__cause__ is None
+    assert error.__context__ is None
+    if any(element is one for one in TOO_MUCH[:3]):  # which the training records may hold as well
+        check_records([[1.0, element]], rows, allow_nan=True)
+
+
+def test_floats_of_any_container_are_of_double_precision_where_n_is_private():
+    class Tensor:
+        def __array__(self, dtype=None, copy=None):
+            return np.array([0.5], np.float32)
+
+    assert as_float64(Tensor()).dtype == np.float64
+    scorer = make_private_scorer(private_log_loss, epsilon=1.0, neighboring="add_or_remove_one")
+    assert math.isfinite(scorer(TensorModel(Tensor()), [[0.0]], [1]))
+
+
+class TensorModel:
+    """A model whose response is no array, but can be one."""
+
+    classes_ = np.array([0, 1])
+
+    def __init__(self, response):
+        self.response = response
+
+    def predict_proba(self, X):
+        return self.response
