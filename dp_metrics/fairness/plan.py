@@ -28,7 +28,7 @@ from dp_metrics.release.queries import MeanLoss
 from dp_metrics.release.release import Plan, Release
 from dp_metrics.release.released import Released
 from dp_metrics.release.result import PrivateResult
-from dp_metrics.release.tables import CountTable, plausible_counts
+from dp_metrics.release.tables import CountTable, check_cells, plausible_counts
 from dp_metrics.sensitivity.exact import UNIT_BITS
 
 __all__ = ["Asked", "Block", "Made", "Part", "asked_metrics", "plan_frame"]
@@ -247,6 +247,11 @@ def _labels(
     """Return the release of metrics of one set of labels."""
     labels = members[0][1].labels
     layout = _shared_layout([confusion for _, confusion in members], labels)
+    check_cells(
+        len(records) * layout.good.size,
+        f"The table of {len(records):,} groups and {labels.size:,} labels",
+        "private_accuracy_score needs 2 cells for each group, private_recall_score with average='binary' 3.",
+    )
     counts = [
         layout.of(confusion_of(y_true, y_pred, labels, private_n=setting.hides_sizes))
         for y_true, y_pred in records

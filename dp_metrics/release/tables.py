@@ -12,10 +12,21 @@ from dp_metrics.mechanisms import Mechanism
 from dp_metrics.release.draws import VectorDraw
 from dp_metrics.release.noise import FARTHEST, as_floats
 
-__all__ = ["Cells", "CountTable", "nearest_with_sum", "noisy_total", "plausible_counts"]
+__all__ = [
+    "MOST_CELLS",
+    "Cells",
+    "CountTable",
+    "check_cells",
+    "nearest_with_sum",
+    "noisy_total",
+    "plausible_counts",
+]
 
 _MOST_ZERO_SUM = 256  # cells: beyond, noise without a sum costs 0.2 % of accuracy and much less time
 _FEW = 4
+
+MOST_CELLS = 10_000_000
+"""Cells of one table: a gigabyte at 100 bytes each, four at an epsilon of 300 digits."""
 
 Cells = tuple[tuple[int, Fraction], ...]
 """For how many cells in a row, which weight."""
@@ -81,6 +92,22 @@ class CountTable:
     def merge(self, other: Self) -> Self:
         """Return the query about the records of both, in the same cells."""
         return replace(self, counts=self.counts + other.counts, n=self.n + other.n)
+
+
+def check_cells(cells: int, table: str, fewer: str) -> None:
+    """Raise if a table has too many cells, before there is one: the work is bounded by public numbers.
+
+    Parameters
+    ----------
+    cells : int
+        Public number of cells that are counted, or released.
+    table : str
+        What has them.
+    fewer : str
+        What needs fewer.
+    """
+    if cells > MOST_CELLS:
+        raise ValueError(f"{table} has {cells:,} cells; the limit is {MOST_CELLS:,}. {fewer}")
 
 
 def noisy_total(noisy: Any, cells: Cells) -> int:
