@@ -314,11 +314,11 @@ def _without_far(block: Floats, largest: float) -> tuple[Floats, float, Floats]:
 
 
 def _sum_one_by_one(values: Floats) -> int:
-    return sum(to_units(values)) if values.size else 0
+    return sum(map(_units, values.tolist()))
 
 
 def _moments_one_by_one(values: Floats) -> tuple[int, int]:
-    units = to_units(values) if values.size else []
+    units = list(map(_units, values.tolist()))
     return sum(units), sum([unit * unit for unit in units])
 
 
