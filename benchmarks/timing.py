@@ -5,12 +5,20 @@ one record, or contents made up to take long. Both take turns in random order, e
 ratio is that of the median times, with limits from 2,000 bootstrap samples, 95 % for each line alone. The
 first line compares data with themselves: what it shows is no effect of the data. A ratio near 1 is no
 promise: whoever measures more often, or on another machine, may see less or more.
+
+Then follow three tables with a line for each metric: the median time on contrasting data over that on usual
+data. The column "same" is usual data once more: how far it is from 1 is the noise of the line.
+`--page docs/timing_table.inc` writes the tables for the documentation.
 """
 
 import argparse
 import gc
 import time
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,6 +97,184 @@ def pairs(n: int) -> dict[str, tuple[Release, Release]]:
     }
 
 
+def value_data(n: int) -> dict[str, tuple[Any, Any]]:
+    """Return usual and contrasting values, each with the container of its baseline."""
+    rng = np.random.default_rng(2)
+    usual = 1.0 + rng.exponential(size=n)
+    listed = usual.tolist()
+    return {
+        "usual": (usual, "usual"),
+        "same": (usual.copy(), "usual"),
+        "one least": (with_one(usual, TINY), "usual"),
+        "one largest": (with_one(usual, HUGE), "usual"),
+        "all equal": (np.full(n, 1.1), "usual"),
+        "ten values": (1.0 + rng.integers(0, 10, size=n) / 8, "usual"),
+        "all subnormal": (np.ldexp(rng.integers(1, 1 << 50, size=n).astype(float), -1074), "usual"),
+        "all sizes": (np.ldexp(1.0, rng.integers(-1000, 1000, size=n)), "usual"),
+        "list": (listed, "list"),
+        "one Fraction": ([*listed[:-1], Fraction(1, 3)], "list"),
+    }
+
+
+def label_data(n: int) -> dict[str, tuple[Any, Any]]:
+    """Return usual and contrasting true and predicted labels."""
+    rng = np.random.default_rng(3)
+    true = (rng.random(n) < 0.3).astype(np.int64)
+    pred = np.where(rng.random(n) < 0.9, true, 1 - true)
+    listed = true.tolist()
+    return {
+        "usual": ((true, pred), "usual"),
+        "same": ((true.copy(), pred.copy()), "usual"),
+        "one label": ((with_one(true, 1 - true[-1]), pred), "usual"),
+        "all right": ((true, true.copy()), "usual"),
+        "one class": ((np.zeros_like(true), pred), "usual"),
+        "list": ((listed, pred), "list"),
+        "one float": (([*listed[:-1], float(listed[-1])], pred), "list"),
+    }
+
+
+def score_data(n: int) -> dict[str, tuple[Any, Any]]:
+    """Return usual and contrasting labels and probabilities."""
+    rng = np.random.default_rng(4)
+    true = (rng.random(n) < 0.3).astype(np.int64)
+    scores = np.clip(0.3 + 0.3 * true + rng.normal(scale=0.1, size=n), 0.0, 1.0)
+    one = np.zeros_like(true)
+    one[0] = 1
+    return {
+        "usual": ((true, scores), "usual"),
+        "same": ((true.copy(), scores.copy()), "usual"),
+        "one label": ((with_one(true, 1 - true[-1]), scores), "usual"),
+        "one least": ((true, with_one(scores, TINY)), "usual"),
+        "all equal": ((true, np.full(n, 0.3)), "usual"),
+        "ten values": ((true, np.round(scores, 1)), "usual"),
+        "sorted": ((true[np.argsort(scores)], np.sort(scores)), "usual"),
+        "all sizes": ((true, np.ldexp(1.0, rng.integers(-1000, 0, size=n))), "usual"),
+        "one positive": ((one, scores), "usual"),
+    }
+
+
+def against_zeros(metric: Callable[..., object], **options: Any) -> Callable[[Any], object]:
+    """Return a release of errors, which the values are."""
+    return lambda values: metric(values, np.zeros(len(values)), epsilon=1.0, **options)
+
+
+def alone(metric: Callable[..., object], **options: Any) -> Callable[[Any], object]:
+    """Return a release of values."""
+    return lambda values: metric(values, epsilon=1.0, **options)
+
+
+def of_pairs(metric: Callable[..., object], **options: Any) -> Callable[[Any], object]:
+    """Return a release of pairs of columns."""
+    return lambda data: metric(*data, epsilon=1.0, **options)
+
+
+def value_metrics() -> dict[str, Callable[[Any], object]]:
+    """Return releases of values."""
+    bounds = {"bounds": (0.0, 10.0)}
+    return {
+        "mse": against_zeros(dp.private_mse),
+        "rmse": against_zeros(dp.private_rmse),
+        "mae": against_zeros(dp.private_mae),
+        "r2_score": against_zeros(dp.private_r2_score),
+        "mean_absolute_percentage_error": against_zeros(dp.private_mean_absolute_percentage_error),
+        "mean_squared_log_error": against_zeros(dp.private_mean_squared_log_error),
+        "mean_pinball_loss": against_zeros(dp.private_mean_pinball_loss),
+        "mean_poisson_deviance": lambda x: dp.private_mean_poisson_deviance(x, np.ones(len(x)), epsilon=1.0),
+        "median_absolute_error": against_zeros(dp.private_median_absolute_error),
+        "regression_report": against_zeros(dp.private_regression_report),
+        "mean_loss": alone(dp.private_mean_loss),
+        "variance": alone(dp.private_variance),
+        "std": alone(dp.private_std),
+        "mean": alone(dp.private_mean, **bounds),
+        "quantile": alone(dp.private_quantile, q=0.5, **bounds),
+    }
+
+
+def label_metrics() -> dict[str, Callable[[Any], object]]:
+    """Return releases of true and predicted labels."""
+    names = (
+        "accuracy_score zero_one_loss precision_score recall_score f1_score jaccard_score confusion_matrix "
+        "balanced_accuracy_score matthews_corrcoef cohen_kappa_score classification_report"
+    )
+    return {name: of_pairs(getattr(dp, "private_" + name)) for name in names.split()}
+
+
+def score_metrics() -> dict[str, Callable[[Any], object]]:
+    """Return releases of labels and probabilities."""
+    names = (
+        "log_loss brier_score_loss probability_report roc_auc_score roc_curve precision_recall_curve "
+        "average_precision_score calibration_curve expected_calibration_error"
+    )
+
+    def two_columns(data: Any) -> object:
+        true, scores = data
+        columns = np.stack([1.0 - scores, scores], axis=1)
+        return dp.private_top_k_accuracy_score(true, columns, epsilon=1.0, k=1)
+
+    made = {name: of_pairs(getattr(dp, "private_" + name)) for name in names.split()}
+    return {**made, "top_k_accuracy_score": two_columns}
+
+
+KINDS: dict[str, tuple[Callable[[int], dict[str, Any]], Callable[[], dict[str, Any]]]] = {
+    "values": (value_data, value_metrics),
+    "labels": (label_data, label_metrics),
+    "scores": (score_data, score_metrics),
+}
+
+
+def by_metric(kind: str, n: int, repeats: int, rng: np.random.Generator) -> list[list[str]]:
+    """Return the lines of a table, the heads first: a metric, its time in ms, a ratio for each contrast."""
+    make_data, make_metrics = KINDS[kind]
+    data, metrics = make_data(n), make_metrics()
+    contrasts = [name for name, (_, baseline) in data.items() if baseline != name]
+    lines = [[f"metric of {kind}", "ms", *contrasts]]
+    for metric, release in metrics.items():
+        medians = medians_of({name: (release, value) for name, (value, _) in data.items()}, repeats, rng)
+        ratios = [medians[name] / medians[data[name][1]] for name in contrasts]
+        lines.append([metric, f"{1000 * medians['usual']:.2f}", *(f"{ratio:.2f}" for ratio in ratios)])
+    return lines
+
+
+def medians_of(
+    releases: Mapping[str, tuple[Callable[[Any], object], Any]], repeats: int, rng: np.random.Generator
+) -> dict[str, float]:
+    """Return the median time of each; all take turns, in an order by chance."""
+    times: dict[str, list[float]] = {name: [] for name in releases}
+    names = list(releases)
+    gc.disable()
+    try:
+        for number in range(repeats + 1):
+            for name in rng.permutation(names).tolist():
+                release, value = releases[name]
+                start = time.perf_counter()
+                release(value)
+                if number:  # the first round warms up
+                    times[name].append(time.perf_counter() - start)
+    finally:
+        gc.enable()
+    return {name: float(np.median(taken)) for name, taken in times.items()}
+
+
+def as_page(tables: list[list[list[str]]]) -> str:
+    """Return the tables as the documentation shows them."""
+    parts = []
+    for heads, *rows in tables:
+        lines = [".. csv-table::", "   :header: " + ", ".join(heads), ""]
+        lines += ["   " + ", ".join(row) for row in rows]
+        parts.append("\n".join(lines))
+    return "\n\n".join(parts) + "\n"
+
+
+def as_text(table: list[list[str]]) -> str:
+    """Return a table in columns."""
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    lines = []
+    for name, *numbers in table:
+        cells = [number.rjust(width) for number, width in zip(numbers, widths[1:], strict=True)]
+        lines.append("  ".join([name.ljust(widths[0]), *cells]))
+    return "\n".join(lines)
+
+
 def seconds(releases: tuple[Release, Release], repeats: int, rng: np.random.Generator) -> Floats:
     """Return the times of both, a row each; they take turns, either first by chance."""
     times = np.empty((2, repeats))
@@ -116,17 +302,25 @@ def ratio(times: Floats, rng: np.random.Generator, samples: int = 2000) -> tuple
 
 
 def main() -> None:
-    """Print a line for each pair."""
+    """Print a line for each pair, and one for each metric."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("-n", type=int, default=10_000, help="records")
     parser.add_argument("--repeats", type=int, default=400)
+    parser.add_argument("--page", type=Path, help="where to write the tables of metrics")
     arguments = parser.parse_args()
+    warnings.simplefilter("ignore", dp.NoisyReleaseWarning)
     rng = np.random.default_rng(1)
     print(f"{'n = ' + format(arguments.n, ','):<53} {'ms':>7} {'ratio':>6}  95 % limits")
     for name, releases in pairs(arguments.n).items():
         times = seconds(releases, arguments.repeats, rng)
         middle, lower, upper = ratio(times, rng)
         print(f"{name:<53} {1000 * np.median(times[0]):7.2f} {middle:6.3f}  {lower:.3f} to {upper:.3f}")
+    tables = []
+    for kind in KINDS:
+        tables.append(by_metric(kind, arguments.n, max(arguments.repeats // 4, 1), rng))
+        print(f"\n{as_text(tables[-1])}")
+    if arguments.page:
+        arguments.page.write_text(as_page(tables))
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ which are by the same token not private; asking for one warns.
 import math
 import os
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from fractions import Fraction
 from typing import Protocol, TypeAlias
@@ -44,6 +44,8 @@ _FEW_CELLS = 8
 _FEW = 24  # integers, below which arrays cost more than they save
 _LARGEST_TERM = 1 << 55  # denominator of a rate, so that 64 bits suffice
 _MOST_WHOLE = 127
+_HEAD_BITS = 62  # of long integers, which are compared by these first
+_AT_ONCE = 1 << 16  # long integers, so that their bits take no more than a few megabytes
 
 
 class Entropy(Protocol):
@@ -182,30 +184,113 @@ def discrete_laplaces(entropy: Entropy, rate: Fraction, size: int) -> list[int]:
 
     Notes
     -----
-    Many at once take the same algorithm on arrays of 64-bit integers; a rate of many digits, or only a few
-    integers, are drawn one after the other.
+    Many at once take the same algorithm on arrays of 64-bit integers: all that it compares, or, where the
+    rate has many digits, the first bits of that, which decide but for ties. Only a few integers are drawn one
+    after the other.
     """
-    s, t = rate.numerator, rate.denominator
-    if size < _FEW or t > _LARGEST_TERM:
+    if size < _FEW:
         return [discrete_laplace(entropy, rate) for _ in range(size)]
+    draw = _laplace_sizes if rate.denominator <= _LARGEST_TERM else _long_laplace_sizes
     drawn: list[int] = []
     while len(drawn) < size:
-        u = _belows(entropy, t, size - len(drawn))
-        u = u[_are_exp(entropy, u, t)]
-        v = np.zeros_like(u)
-        running = np.arange(v.size)
-        while running.size:
-            running = running[_are_exp(entropy, np.ones(running.size, dtype=np.uint64), 1)]
-            v[running] += 1
-        if v.max(initial=0) > _MOST_WHOLE:  # with probability exp(-128): beyond 64 bits
-            sizes = [(a + t * b) // s for a, b in zip(u.tolist(), v.tolist(), strict=True)]
-        else:
-            # what is divided is below 2^63, so that any larger divisor gives 0 as well
-            sizes = ((u + np.uint64(t) * v) // np.uint64(min(s, 1 << 63))).tolist()
+        sizes = draw(entropy, rate, size - len(drawn))
         negative = _belows(entropy, 2, len(sizes)).tolist()
         # a negative zero is drawn again, else zero would count twice
         drawn += [-k if minus else k for k, minus in zip(sizes, negative, strict=True) if k or not minus]
     return drawn
+
+
+def _laplace_sizes(entropy: Entropy, rate: Fraction, most: int) -> list[int]:
+    """Return sizes of integers whose sign is to be drawn; at most so many."""
+    s, t = rate.numerator, rate.denominator
+    u = _belows(entropy, t, most)
+    u = u[_are_exp(entropy, u, t)]
+    v = _whole_parts(entropy, u.size)
+    if v.max(initial=0) > _MOST_WHOLE:  # with probability exp(-128): beyond 64 bits
+        return [(a + t * b) // s for a, b in zip(u.tolist(), v.tolist(), strict=True)]
+    # what is divided is below 2^63, so that any larger divisor gives 0 as well
+    sizes: list[int] = ((u + np.uint64(t) * v) // np.uint64(min(s, 1 << 63))).tolist()
+    return sizes
+
+
+def _long_laplace_sizes(entropy: Entropy, rate: Fraction, most: int) -> list[int]:
+    """Do what `_laplace_sizes` does, for any denominator."""
+    s, t = rate.numerator, rate.denominator
+    long = _LongIntegers(entropy, t)
+    heads, tails = long.draw(min(most, _AT_ONCE))
+    kept = _are_bernoulli_exp(entropy, heads.size, lambda some: long.are_above(heads, tails, some))
+    u = long.whole(heads, tails, np.flatnonzero(kept))
+    v = _whole_parts(entropy, len(u))
+    return [(a + t * b) // s for a, b in zip(u, v.tolist(), strict=True)]
+
+
+def _whole_parts(entropy: Entropy, size: int) -> NDArray[np.uint64]:
+    """Return how often draws of probability exp(-1) succeed before the first that fails."""
+    v = np.zeros(size, dtype=np.uint64)
+    running = np.arange(size)
+    while running.size:
+        running = running[_are_exp(entropy, np.ones(running.size, dtype=np.uint64), 1)]
+        v[running] += 1
+    return v
+
+
+class _LongIntegers:
+    """Uniform integers in [0, limit), for a limit of any length: heads in arrays, and tails.
+
+    Parameters
+    ----------
+    entropy : Entropy
+        Source of the bits.
+    limit : int
+        At least 2.
+
+    Notes
+    -----
+    An integer is head * 2^bits + tail. The head of a uniform integer below heads * 2^bits, which is at least
+    the limit, is uniform, and so is its tail: where the integer is not below the limit, another one is drawn.
+    """
+
+    def __init__(self, entropy: Entropy, limit: int) -> None:
+        self._entropy, self._limit = entropy, limit
+        self._bits = max(limit.bit_length() - _HEAD_BITS, 1)
+        self._heads = -(-limit >> self._bits)
+
+    def draw(self, size: int) -> tuple[NDArray[np.uint64], list[int]]:
+        """Return heads and tails of so many integers."""
+        heads, tails = _belows(self._entropy, self._heads, size), self._tails(size)
+        for place in np.flatnonzero(heads == self._heads - 1).tolist():
+            if (int(heads[place]) << self._bits) + tails[place] >= self._limit:
+                head, tails[place] = divmod(_below(self._entropy, self._limit), 1 << self._bits)
+                heads[place] = head
+        return heads, tails
+
+    def are_above(
+        self, heads: NDArray[np.uint64], tails: list[int], places: NDArray[np.intp]
+    ) -> NDArray[np.bool_]:
+        """Return for the integers at these places whether another uniform integer is below each."""
+        others, compared = _belows(self._entropy, self._heads, places.size), heads[places]
+        above: NDArray[np.bool_] = others < compared
+        # a tail is drawn only where it decides
+        unsure = np.flatnonzero((others == compared) | (others == self._heads - 1))
+        for place, tail in zip(unsure.tolist(), self._tails(unsure.size), strict=True):
+            other = (int(others[place]) << self._bits) + tail
+            if other >= self._limit:
+                other = _below(self._entropy, self._limit)
+            above[place] = other < (int(compared[place]) << self._bits) + tails[places[place]]
+        return above
+
+    def whole(self, heads: NDArray[np.uint64], tails: list[int], places: NDArray[np.intp]) -> list[int]:
+        """Return the integers at these places."""
+        kept = zip(heads[places].tolist(), places.tolist(), strict=True)
+        return [(head << self._bits) + tails[place] for head, place in kept]
+
+    def _tails(self, size: int) -> list[int]:
+        words = -(-self._bits // 64)
+        raw, width, more = self._entropy.words(size * words).tobytes(), 8 * words, 64 * words - self._bits
+        return [
+            int.from_bytes(raw[start : start + width], "little") >> more
+            for start in range(0, len(raw), width)
+        ]
 
 
 def zero_sum_laplaces(entropy: Entropy, rate: Fraction, size: int) -> list[int]:
@@ -285,15 +370,27 @@ def _below(entropy: Entropy, limit: int) -> int:
 
 
 def _are_exp(entropy: Entropy, numerators: NDArray[np.uint64], denominator: int) -> NDArray[np.bool_]:
-    """Return for each numerator what `_bernoulli_exp` does.
+    """Return for each numerator what `_bernoulli_exp` does."""
+
+    def succeed(some: NDArray[np.intp]) -> NDArray[np.bool_]:
+        below: NDArray[np.bool_] = _belows(entropy, denominator, some.size) < numerators[some]
+        return below
+
+    return _are_bernoulli_exp(entropy, numerators.size, succeed)
+
+
+def _are_bernoulli_exp(
+    entropy: Entropy, size: int, succeed: Callable[[NDArray[np.intp]], NDArray[np.bool_]]
+) -> NDArray[np.bool_]:
+    """Return True with probability exp(-x) for each place, given draws of probability x for some places.
 
     A success has probability x / tries = (1 / tries) x: two draws, so that no product grows.
     """
-    tries = np.ones(numerators.size, dtype=np.uint64)
-    running, number = np.arange(numerators.size), 1
+    tries = np.ones(size, dtype=np.uint64)
+    running, number = np.arange(size), 1
     while running.size:
         running = running[_belows(entropy, number, running.size) == 0]
-        running = running[_belows(entropy, denominator, running.size) < numerators[running]]
+        running = running[succeed(running)]
         tries[running] += np.uint64(1)
         number += 1
     odd: NDArray[np.bool_] = tries % 2 == 1

@@ -7,7 +7,7 @@ import pytest
 from helpers import Words
 from scipy import stats
 
-from dp_metrics import SeededReleaseWarning
+from dp_metrics import SeededReleaseWarning, _random
 from dp_metrics._random import (
     LazyUniform,
     OSEntropy,
@@ -179,6 +179,58 @@ def test_many_integers_at_once_have_the_law_of_one(rate):
     assert chi_square(drawn, two_sided_law(float(rate), reach), reach) > 1e-4
     # and not that of a rate 10 % off
     assert chi_square(drawn, two_sided_law(float(rate) * 1.1, reach), reach) < 1e-3
+
+
+LONG = [
+    Fraction(10**30 + 7, 2 * 10**30),  # heads of 2 bits take part of the last one
+    Fraction((1 << 120) - 1, 1 << 122),
+    Fraction(3 * 10**20 + 1, 10**20),
+]
+
+
+@pytest.mark.parametrize("rate", LONG)
+@pytest.mark.parametrize("head_bits", [1, 2, 62])
+def test_integers_of_long_rates_have_the_law_of_one_however_often_tails_decide(rate, head_bits, monkeypatch):
+    """Fixed seeds; a p-value below 1e-4 by chance in one of 10,000 seeds."""
+    monkeypatch.setattr(_random, "_HEAD_BITS", head_bits)
+    drawn = np.array(discrete_laplaces(SeededEntropy(9), rate, 20_000))
+    reach = int(12 / rate)
+    assert chi_square(drawn, two_sided_law(float(rate), reach), reach) > 1e-4
+    assert chi_square(drawn, two_sided_law(float(rate) * 1.1, reach), reach) < 1e-3
+
+
+@pytest.mark.parametrize("head_bits", [1, 2, 3])
+@pytest.mark.parametrize("limit", [11, 16, 37])
+def test_long_integers_are_uniform_and_compared_as_integers(limit, head_bits, monkeypatch):
+    """Fixed seeds; a p-value below 1e-4 by chance in one of 10,000 seeds."""
+    monkeypatch.setattr(_random, "_HEAD_BITS", head_bits)
+    long = _random._LongIntegers(SeededEntropy(10), limit)
+    heads, tails = long.draw(40_000)
+    places = np.arange(40_000)
+    values = np.array(long.whole(heads, tails, places))
+    assert stats.chisquare(np.bincount(values, minlength=limit)).pvalue > 1e-4
+    above = long.are_above(heads, tails, places)
+    of_each = np.bincount(values, above, minlength=limit)
+    expected = np.bincount(values) * np.arange(limit) / limit  # another is below v with probability v / limit
+    assert of_each[0] == 0
+    spread = np.sqrt(expected * (1 - np.arange(limit) / limit))[1:]
+    assert (np.abs(of_each - expected)[1:] < 5 * spread).all()
+
+
+@pytest.mark.parametrize("rate", [Fraction(1, 10**300), Fraction("0.03333333333333333") / 7])
+def test_many_integers_of_a_long_rate_ask_for_words_seldom(rate):
+    """All in arrays: drawn one after the other, 1,000 of them asked more than 10,000 times."""
+
+    class Counting(SeededEntropy):
+        asked = 0
+
+        def words(self, size):
+            self.asked += 1
+            return super().words(size)
+
+    entropy = Counting(1)
+    assert len(discrete_laplaces(entropy, rate, 1000)) == 1000
+    assert entropy.asked < 500
 
 
 @pytest.mark.parametrize("size", [2, 3, 4, pytest.param(12, marks=pytest.mark.slow)])

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from helpers import load_script
 
+from dp_metrics.metrics import METRICS
+
 
 @pytest.fixture(scope="module")
 def timing():
@@ -42,3 +44,37 @@ def test_neighbours_differ_in_one_record_at_most(timing):
         assert (differences == 1) == name.startswith("neighbours"), name
         for release in releases:
             release()
+
+
+def test_every_metric_has_a_line_in_one_table(timing):
+    names = [f"private_{name}" for _, metrics in timing.KINDS.values() for name in metrics()]
+    assert sorted(names) == sorted(METRICS)
+
+
+def columns(data):
+    return list(data) if isinstance(data, tuple) else [data]
+
+
+@pytest.mark.parametrize("kind", ["values", "labels", "scores"])
+def test_a_contrast_of_one_record_differs_from_its_baseline_in_that_record(timing, kind):
+    data = timing.KINDS[kind][0](50)
+    for name, (contrast, baseline) in data.items():
+        if name.startswith("one ") and name not in ("one class", "one positive"):
+            pairs = zip(columns(contrast), columns(data[baseline][0]), strict=True)
+            differences = sum(
+                a != b or type(a) is not type(b)
+                for one, other in pairs
+                for a, b in zip(one, other, strict=True)
+            )
+            assert differences == 1, name
+
+
+@pytest.mark.parametrize("kind", ["values", "labels", "scores"])
+def test_the_tables_are_those_of_the_documentation(timing, kind):
+    """But for the numbers: a column for each contrast, a line for each metric."""
+    table = timing.by_metric(kind, 60, 1, np.random.default_rng(0))
+    page = (Path(__file__).parents[1] / "docs" / "timing_table.inc").read_text(encoding="utf-8")
+    heads = [line.strip() for line in timing.as_page([table]).splitlines() if ":header:" in line]
+    assert heads[0] in page
+    assert all(f"   {row[0]}, " in page for row in table[1:])
+    assert all(float(number) > 0 for row in table[1:] for number in row[1:])

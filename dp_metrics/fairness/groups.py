@@ -1,5 +1,6 @@
 """Which group each record belongs to: public groups, private or public membership."""
 
+import math
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from dp_metrics.inputs.containers import array_of, states_columns
 from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.records import check_same_length, rows_of
+from dp_metrics.release.tables import check_cells
 
 __all__ = ["Groups"]
 
@@ -51,6 +53,11 @@ class Groups:
         if len(listed) != len(columns):
             raise ValueError("group_labels must hold the labels of each of the sensitive_features.")
         sets = [LabelSet.of(labels, "group_labels") for labels in listed]
+        check_cells(
+            math.prod(labels.size for labels in sets),
+            "The table of all combinations of group_labels",
+            "Pass fewer features, or fewer labels of each.",
+        )
         codes = np.zeros(len(columns[0]), dtype=np.intp)
         names: list[tuple[Any, ...]] = [()]
         for labels, column in zip(sets, columns, strict=True):

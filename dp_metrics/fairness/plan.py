@@ -32,7 +32,7 @@ from dp_metrics.release.queries import MeanLoss
 from dp_metrics.release.release import Plan, Release
 from dp_metrics.release.released import Released
 from dp_metrics.release.result import PrivateResult
-from dp_metrics.release.tables import CountTable, plausible_counts
+from dp_metrics.release.tables import CountTable, check_cells, plausible_counts
 from dp_metrics.sensitivity.exact import UNIT_BITS
 
 __all__ = ["Asked", "Block", "Made", "Part", "asked_metrics", "plan_frame"]
@@ -270,6 +270,11 @@ def _labels(
     """Return the release of metrics of one set of labels."""
     labels = members[0][1].labels
     layout = _shared_layout([confusion for _, confusion in members], labels)
+    check_cells(
+        len(records) * layout.good.size,
+        f"The table of {len(records):,} groups and {labels.size:,} labels",
+        "private_accuracy_score needs 2 cells for each group, private_recall_score with average='binary' 3.",
+    )
     # public membership: whoever knows that a group is empty may read it as if its size were private
     counts = [
         layout.of(confusion_of(y_true, y_pred, labels, private_n=setting.hides_sizes or not size))

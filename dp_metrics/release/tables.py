@@ -13,10 +13,22 @@ from dp_metrics.mechanisms import Mechanism
 from dp_metrics.release.draws import VectorDraw
 from dp_metrics.release.noise import FARTHEST, MOST_ERROR, CountsNoise, as_floats, expected_error, in_words
 
-__all__ = ["Cells", "CountTable", "nearest_with_sum", "noisy_table", "noisy_total", "plausible_counts"]
+__all__ = [
+    "MOST_CELLS",
+    "Cells",
+    "CountTable",
+    "check_cells",
+    "nearest_with_sum",
+    "noisy_table",
+    "noisy_total",
+    "plausible_counts",
+]
 
 _MOST_ZERO_SUM = 256  # cells: beyond, noise without a sum costs 0.2 % of accuracy and much less time
 _FEW = 4
+
+MOST_CELLS = 10_000_000
+"""Cells of one table: a gigabyte at 100 bytes each, four at an epsilon of 300 digits."""
 
 Cells = tuple[tuple[int, Fraction], ...]
 """For how many cells in a row, which weight."""
@@ -109,6 +121,22 @@ def noisy_table(cells: Cells, draw: VectorDraw, records: Fraction) -> str | None
         f"{in_words(mean)} on average. Above a fifth of them a release is mostly noise: take more records, "
         "fewer cells or a larger epsilon."
     )
+
+
+def check_cells(cells: int, table: str, fewer: str) -> None:
+    """Raise if a table has too many cells, before there is one: the work is bounded by public numbers.
+
+    Parameters
+    ----------
+    cells : int
+        Public number of cells that are counted, or released.
+    table : str
+        What has them.
+    fewer : str
+        What needs fewer.
+    """
+    if cells > MOST_CELLS:
+        raise ValueError(f"{table} has {cells:,} cells; the limit is {MOST_CELLS:,}. {fewer}")
 
 
 def noisy_total(noisy: Any, cells: Cells) -> int:

@@ -46,6 +46,9 @@ _SQUARE_SLICES = 4
 _SAFE_EXPONENT = 400
 _ONE_THREAD = 1 << 13
 _HUGE = 2.0**960
+_FEW = 32  # values that are added one by one: as fast as in one more pass over arrays
+_SAMPLE = 128
+_FAR = 2.0**8
 
 
 def rounded_quotient(numerator: int, denominator: int) -> float:
@@ -197,21 +200,25 @@ class BlockSums:
     For sums b = 38, so that every partial sum of the q, in any order, is a multiple of 2^(e-38) that is at
     most 2^(e+14): 52 bits, exact. For squares b = 19: a product of two slices has 38 bits, and what holds for
     those sums holds for the dot product of two slices, with or without fused multiplications.
+
+    The few values that are far larger than most, and those of which something is left in the end, are added
+    one by one as Python integers. So one record of another size than the others neither scales the slices
+    of all nor costs one more pass.
     """
 
     def __init__(self, n: int) -> None:
         size = min(n, BLOCK)
         self._rest = np.empty(size)
-        self._left = np.empty(size, dtype=np.bool_)
         self._slices = [np.empty(size)]
 
     def total(self, block: Floats, largest: float) -> int:
         """Return the sum of a block, in units of 2**-1074; `largest` is the size of its largest value."""
         if block.size == 0 or largest == 0.0:
             return 0
+        block, largest, far = _without_far(block, largest)
         if largest >= _HUGE:  # sigma would overflow: take the huge values apart, scaled down exactly
             huge, others = _split(block, np.abs(block) >= 2.0**500)
-            return (exact_sum(np.ldexp(huge, -500)) << 500) + exact_sum(others)
+            return (exact_sum(np.ldexp(huge, -500)) << 500) + exact_sum(others) + _sum_one_by_one(far)
         total = 0
         exponent = _exponent(largest)
         rest = block
@@ -221,32 +228,36 @@ class BlockSums:
             total += _units(float(extracted.sum()))
             if extractions == 1:
                 exponent -= _SUM_BITS
-            elif (left := np.not_equal(rest, 0.0, out=self._left[: rest.size])).any():
-                # few values are so much smaller than the largest that something is left of them
-                rest = rest[left]
-                extracted = extracted[: rest.size]
-                exponent = _exponent(_largest_size(rest))
-            else:
-                return total
+                continue
+            left = np.flatnonzero(rest)
+            if left.size <= _FEW:
+                return total + _sum_one_by_one(rest[left]) + _sum_one_by_one(far)
+            # the values of which something is left are so much smaller than the largest
+            rest = rest[left]
+            extracted = extracted[: rest.size]
+            exponent = _exponent(_largest_size(rest))
         raise AssertionError("unreachable")
 
     def moments(self, block: Floats, largest: float) -> tuple[int, int]:
         """Return the sum of a block and that of its squares, in units of 2**-1074 and 2**-2148."""
         if block.size == 0 or largest == 0.0:
             return 0, 0
+        block, largest, far = _without_far(block, largest)
+        total, squares = _moments_one_by_one(far)
         if largest >= _HUGE:
             huge, others = _split(block, np.abs(block) >= 2.0**500)
             (a, a2), (b, b2) = exact_moments(np.ldexp(huge, -500)), exact_moments(others)
-            return (a << 500) + b, (a2 << 1000) + b2
+            return (a << 500) + b + total, (a2 << 1000) + b2 + squares
         exponent = _exponent(largest)
         slices = self._slice(block, exponent)
         # What is left after so many slices, of values far smaller than the largest, is summed apart.
-        left = np.not_equal(self._rest[: block.size], 0.0, out=self._left[: block.size])
-        total = squares = 0
-        if left.any():
+        left = np.flatnonzero(self._rest[: block.size])
+        if left.size:
             for part in slices:
                 part[left] = 0.0
-            total, squares = exact_moments(block[left])
+            apart = _moments_one_by_one if left.size <= _FEW else exact_moments
+            of_left = apart(block[left])
+            total, squares = total + of_left[0], squares + of_left[1]
         scale = 0
         if abs(exponent) > _SAFE_EXPONENT:  # products could overflow, or lose bits to underflow
             scale = -exponent
@@ -279,6 +290,36 @@ class BlockSums:
         np.add(values, sigma, out=out)
         np.subtract(out, sigma, out=out)
         return np.subtract(values, out, out=self._rest[: values.size])
+
+
+def _without_far(block: Floats, largest: float) -> tuple[Floats, float, Floats]:
+    """Return a block with 0 for the few values far larger than most, the largest size now, and those values.
+
+    What most values are is told by a sample, of which one value may be such a one itself.
+    """
+    nothing = block[:0]
+    if block.size < _SAMPLE:
+        return block, largest, nothing
+    sample = np.abs(block[:: block.size // _SAMPLE])
+    usual = float(np.partition(sample, -2)[-2])
+    if not 0.0 < usual < largest / _FAR:
+        return block, largest, nothing
+    sizes = np.abs(block)
+    places = np.flatnonzero(sizes > usual * _FAR)
+    if places.size > _FEW:
+        return block, largest, nothing
+    others = block.copy()
+    others[places] = sizes[places] = 0.0
+    return others, float(sizes.max()), block[places]
+
+
+def _sum_one_by_one(values: Floats) -> int:
+    return sum(map(_units, values.tolist()))
+
+
+def _moments_one_by_one(values: Floats) -> tuple[int, int]:
+    units = list(map(_units, values.tolist()))
+    return sum(units), sum([unit * unit for unit in units])
 
 
 def _largest_size(block: Floats) -> float:

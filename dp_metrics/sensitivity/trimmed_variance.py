@@ -15,7 +15,6 @@ from dp_metrics.sensitivity.exact import (
     UNIT_BITS,
     in_blocks,
     rounded_quotient,
-    rounded_quotients,
     to_units,
 )
 
@@ -25,6 +24,9 @@ LeastSpreads: TypeAlias = tuple[int, list[int]]
 """What `least_spreads` returns."""
 
 _MOST_RANKS = 1024  # to look at before all values are
+_UNIT = 1 << 2 * UNIT_BITS  # of squares
+_KEPT_BITS = 700
+_LOST = 1e-180  # more than what a screen loses by that
 
 
 def least_spreads(aggregate: VarianceAggregate, ranks: int) -> LeastSpreads:
@@ -66,9 +68,9 @@ def least_spreads(aggregate: VarianceAggregate, ranks: int) -> LeastSpreads:
             starts = np.searchsorted(rows, np.arange(block.size + 1)).tolist()
             values = [min(values[start:end]) for start, end in pairwise(starts)]
         if constant.any():  # and so are all later windows, which lie inside that one
-            return windows.unit, spreads + values[: int(constant.argmax())]
+            return _UNIT, spreads + values[: int(constant.argmax())]
         spreads += values
-    return windows.unit, spreads
+    return _UNIT, spreads
 
 
 def clipped_squares(
@@ -117,10 +119,13 @@ def _more_and_more(aggregate: VarianceAggregate, least: LeastSpreads) -> Iterato
 def _least_cost(spreads: list[int], sizes: Sequence[int], unit: int, n: int, width: Fraction) -> Fraction:
     """Return the least sum of squares of windows, given size^2 Var, and width^2 for each value outside."""
     square = width * width
-    outside = n - np.array(sizes)
+    kept = np.array(sizes)
+    outside = n - kept
+    # Every cost but the first is at least that of one value outside, which is from 1/2 to 1 in these floats.
+    of_one = int(square * unit)
+    bits = of_one.bit_length()
     with np.errstate(over="ignore", under="ignore"):
-        costs = rounded_quotients(spreads, (size * unit for size in sizes))
-        costs = costs + outside * rounded_quotient(square.numerator, square.denominator)
+        costs = _floats(spreads, bits) / kept + outside * _floats([of_one], bits)
         near = np.flatnonzero(costs <= costs.min() * (1 + 2.0**-49)).tolist()
     return min(Fraction(spreads[i], sizes[i] * unit) + int(outside[i]) * square for i in near)
 
@@ -134,7 +139,7 @@ def _core_decides(aggregate: VarianceAggregate, dropped: int, width: Fraction, b
     low, high = ends[dropped], ends[-1]
     tails = ends[:dropped] + ends[dropped + 1 : -1]
     total = aggregate.total - sum(tails)
-    squares = aggregate.squares - sum(value * value for value in tails)
+    squares = aggregate.squares - sum(map(_square, tails))
     reach = width * (1 << UNIT_BITS)
     if reach < high - low:
         return False
@@ -187,25 +192,23 @@ def _in_units(x: Floats) -> Iterator[int]:
 class _Windows:
     """Sums over the sorted values without their j smallest and k largest.
 
-    Values are integers here: multiples of 2^bits units of 2^-1074, counted from a centre, which changes no
-    variance. One near the middle of the data keeps the floats that screen windows accurate.
+    Values are integers here, in units of 2^-1074 and counted from a centre, which changes no variance. One
+    near the middle of the data keeps the floats that screen windows accurate. The unit is the same whatever
+    the values: a larger one that divides all of them would make shorter integers, and the time would tell
+    whether one record has bits that are smaller.
     """
 
     def __init__(self, aggregate: VarianceAggregate, ranks: int) -> None:
         self.n, self.ranks = aggregate.n, ranks
         self.low, self.high = aggregate.smallest[:ranks], aggregate.largest[:ranks]
         total, squares = aggregate.total, aggregate.squares
-        # Whatever divides the extremes, the sum and the sum of squares may be divided out.
-        ends = np.concatenate([self.low, self.high])
-        lowest_bit = int(np.frexp(ends)[1].min()) - 53 + UNIT_BITS if ranks else 0
-        self.bits = max(min(lowest_bit, _trailing_zeros(total), _trailing_zeros(squares) // 2, UNIT_BITS), 0)
-        both = to_units(ends, self.bits)
+        both = to_units(np.concatenate([self.low, self.high]))
         low, high = both[: self.low.size], both[self.low.size :]
-        total, squares = total >> self.bits, squares >> 2 * self.bits
         keep_low, keep_high = min(ranks, self.n // 2), min(ranks, self.n - self.n // 2)
         core_size = self.n - keep_low - keep_high
         core = total - sum(low[:keep_low]) - sum(high[:keep_high])
-        self._centre = core // core_size if core_size else low[keep_low - 1]
+        centre = rounded_quotient(core, core_size << UNIT_BITS) if core_size else self.low[keep_low - 1]
+        (self._centre,) = to_units(np.array([centre]))
         self.total = total - self.n * self._centre
         self.squares = squares - self._centre * (2 * total - self.n * self._centre)
         self.low_sums, self.low_squares = _prefix_sums(low, self._centre)
@@ -213,11 +216,6 @@ class _Windows:
         self._keep = keep_low, keep_high
         self._core_is_kept = min(self._keep) == ranks
         self._scale: int | None = None
-
-    @property
-    def unit(self) -> int:
-        """How many times a spread is larger here than it is."""
-        return 1 << 2 * (UNIT_BITS - self.bits)
 
     def spreads(self, ranks: Sequence[int], drops: Sequence[int]) -> list[int]:
         """Return m^2 Var of the windows that drop `ranks` values, `drops` of them smallest."""
@@ -230,7 +228,7 @@ class _Windows:
         )
         return [
             (n - rank) * (squares - low_squares[j] - high_squares[rank - j])
-            - (total - low[j] - high[rank - j]) ** 2
+            - (kept := total - low[j] - high[rank - j]) * kept
             for rank, j in zip(ranks, drops, strict=True)
         ]
 
@@ -238,9 +236,9 @@ class _Windows:
         """Make the values of the narrowest window of this rank at most 1, if they are far from that."""
         last = self.ranks - 1
         j = np.arange(max(rank - last, 0), min(rank, last) + 1)
-        scale = self.bits
+        scale = 0
         if j.size:
-            centre = rounded_quotient(self._centre, 1 << (UNIT_BITS - self.bits))
+            centre = rounded_quotient(self._centre, 1 << UNIT_BITS)
             with np.errstate(over="ignore"):
                 ends = np.maximum(np.abs(self.low[j] - centre), np.abs(self.high[rank - j] - centre))
             reach = min(float(ends.min()), MAX_FLOAT)
@@ -248,7 +246,7 @@ class _Windows:
         # 2^400 times smaller squares are still far above what underflows
         if self._scale is None or abs(scale - self._scale) > 200:
             self._scale = scale
-            self._round(scale - self.bits)
+            self._round(scale)
 
     def _round(self, scale: int) -> None:
         """Round what each tail keeps, and the core, divided by 2^scale, to floats, which may be infinite."""
@@ -264,6 +262,11 @@ class _Windows:
             _floats([self.high_sums[keep_high] - value for value in self.high_sums], scale),
             _floats([self.high_squares[keep_high] - value for value in self.high_squares], 2 * scale),
         ]
+        with np.errstate(over="ignore", under="ignore"):
+            # of the end after the last one that is known nothing can be said
+            self._ends = [
+                np.ldexp(np.append(end, np.nan), UNIT_BITS - scale) for end in (self.low, self.high)
+            ]
 
     def screen(self, block: NDArray[np.intp]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Return which windows of each rank may have the least variance, and which ranks have a constant one.
@@ -275,10 +278,11 @@ class _Windows:
         negative where a window drops some of the core as well. Let T+ and Q+ be the sums of their absolute
         values; T+ <= sqrt(2 n Q+). With u = 2^-53, T and Q have errors of at most 4 u T+ and 4 u Q+, so that
         of Q - T^2/m is below u (6 Q+ + 8 |T| T+/m + 5 T^2/m) + 16 u^2 T+^2/m, and for n < 2^47 below
-        u (8 Q+ + 16 |T| T+/m). The margin doubles that, and adds more than what can be lost to underflow.
+        u (8 Q+ + 16 |T| T+/m). The margin doubles that, and adds more than what can be lost below 2^-700.
         If no window drops any of the core, then Q+ = Q and T+ <= sqrt(m Q): the margin is 48 u Q. The scale
         follows the narrowest window of the first rank, so that far outliers, once dropped, do not blur the
-        rest; a window whose sums overflow stays in question.
+        rest. A window whose sums overflow is told by its two ends: Q - T^2/m is at least half the square of
+        their distance.
         """
         self._set_scale(int(block[0]))
         j = np.arange(int(block[-1]) + 1)
@@ -290,12 +294,12 @@ class _Windows:
             squares, squares_size = self._add_parts(1, j, dropped_high)
             spread = squares - total * total / size
             if self._core_is_kept:
-                error = 2.0**-52 * 24.0 * squares + 1e-290
+                error = 2.0**-52 * 24.0 * squares + _LOST
             else:
                 rounding = 8.0 * squares_size + 16.0 * np.abs(total) * total_size / size
-                error = 2.0**-52 * rounding + 1e-290
+                error = 2.0**-52 * rounding + _LOST
             best = np.fmin.reduce(spread + error, axis=1, keepdims=True, where=valid, initial=np.inf)
-            hopeless = spread - error > best
+            hopeless = (spread - error > best) | (self._least_spread(j, dropped_high) > best)
         return valid & ~hopeless, self._constant(j, dropped_high)
 
     def _add_parts(
@@ -309,6 +313,13 @@ class _Windows:
             return total, total  # the second is not asked for
         return total, np.abs(high) + (np.abs(low) + abs(core))
 
+    def _least_spread(self, j: NDArray[np.intp], dropped_high: NDArray[np.intp]) -> Floats:
+        """Return a lower limit of m Var of each window, as the screen has it; NaN where none is known."""
+        low, high = self._ends
+        distance = _at(high, dropped_high) - low[j]
+        least: Floats = distance * distance * 0.499
+        return least
+
     def _constant(self, j: NDArray[np.intp], dropped_high: NDArray[np.intp]) -> NDArray[np.bool_]:
         """Return for which ranks a window has equal values at its two ends, numbers j+1 and n-k."""
         if self.low[-1] < self.high[-1]:
@@ -319,30 +330,37 @@ class _Windows:
         return constant
 
 
-def _trailing_zeros(number: int) -> int:
-    """Return how often a whole number can be halved; for 0, more often than any unit here."""
-    return (number & -number).bit_length() - 1 if number else 4 * UNIT_BITS
-
-
 def _floats(numbers: list[int], bits: int) -> Floats:
-    """Return numbers / 2**bits, rounded; what is too large is infinite."""
+    """Return numbers / 2**bits to a relative 2^-53 or within 2^-700; what is too large is infinite."""
+    lost = max(bits - _KEPT_BITS, 0)
+    with np.errstate(over="ignore", under="ignore"):
+        return np.ldexp(_saturated([number >> lost for number in numbers]), lost - bits)
+
+
+def _saturated(numbers: list[int]) -> Floats:
     try:
-        with np.errstate(over="ignore", under="ignore"):
-            return np.ldexp(np.array(numbers, dtype=np.float64), -bits)
+        return np.array(list(map(float, numbers)))
     except OverflowError:
-        return np.array([_quotient(number, bits) for number in numbers])
+        return np.array([_float(number) for number in numbers])
 
 
-def _quotient(number: int, bits: int) -> float:
+def _float(number: int) -> float:
     try:
-        return number / (1 << bits) if bits >= 0 else float(number << -bits)
+        return float(number)
     except OverflowError:
         return math.inf if number > 0 else -math.inf
 
 
+def _square(number: int) -> int:
+    """Return the square; the zeros that a float far above the unit ends in are not multiplied."""
+    zeros = (number & -number).bit_length() - 1 if number else 0
+    short = number >> zeros
+    return short * short << 2 * zeros
+
+
 def _prefix_sums(values: list[int], centre: int) -> tuple[list[int], list[int]]:
     centred = [value - centre for value in values]
-    return list(accumulate(centred, initial=0)), list(accumulate([v * v for v in centred], initial=0))
+    return list(accumulate(centred, initial=0)), list(accumulate(map(_square, centred), initial=0))
 
 
 def _at(values: Floats, number: NDArray[np.intp]) -> Floats:

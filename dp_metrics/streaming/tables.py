@@ -18,6 +18,7 @@ from dp_metrics.metrics.labels.counts import (
     MOST_MATRIX_LABELS,
     Confusion,
     Counts,
+    check_matrix,
     confusion_for,
     confusion_of,
     matrix_layout,
@@ -162,6 +163,7 @@ class ConfusionSummary(TableSummary):
     def __init__(self, labels: ArrayLike | None = None) -> None:
         super().__init__()
         self._labels = LabelSet.of(labels)
+        check_matrix(self._labels.size)
         self._listed = plain(self._labels.in_order, "labels")
 
     def __repr__(self) -> str:

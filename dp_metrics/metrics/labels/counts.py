@@ -22,7 +22,7 @@ from dp_metrics.metrics._catalogue import UNWEIGHTED, Metric
 from dp_metrics.release.noise import CountsNoise, Noise, noisy_shares
 from dp_metrics.release.release import Plan
 from dp_metrics.release.released import Released
-from dp_metrics.release.tables import Cells, CountTable, nearest_with_sum, plausible_counts
+from dp_metrics.release.tables import Cells, CountTable, check_cells, nearest_with_sum, plausible_counts
 from dp_metrics.sensitivity.exact import BLOCK, in_blocks
 
 __all__ = [
@@ -30,6 +30,7 @@ __all__ = [
     "Confusion",
     "Counts",
     "Layout",
+    "check_matrix",
     "confusion_for",
     "confusion_of",
     "confusion_plan",
@@ -145,8 +146,19 @@ def _read_right(x: Floats) -> Counts:
     return Counts(right=x[:1], missed=x[1:], wrong=x[1:], n=float(x.sum()))
 
 
+def check_matrix(labels: int) -> None:
+    """Raise if the matrix of so many labels, which all counts are made of, has too many cells."""
+    check_cells(
+        labels**2,
+        f"The confusion matrix of {labels:,} labels, which metrics of labels are counted from,",
+        "private_accuracy_score needs 2 cells whatever the number of labels; of one label, "
+        "private_recall_score(y_true == label, y_pred == label) needs 3, and a matrix of 4.",
+    )
+
+
 def whole(labels: int) -> Layout:
     """Return the layout of the confusion matrix."""
+    check_matrix(labels)
     good = 2 * np.eye(labels, dtype=np.int64).ravel() - 1
     return Layout(((labels**2, Fraction(1)),), True, np.ravel, partial(_read_matrix, labels=labels), good)
 
@@ -313,8 +325,9 @@ def confusion_of(y_true: Any, y_pred: Any, labels: LabelSet, *, private_n: bool)
     Raises
     ------
     ValueError
-        If a record is invalid, or the shapes differ.
+        If a record is invalid, or the shapes differ, or there are too many labels.
     """
+    check_matrix(labels.size)
     true, pred = (
         labels.array(data, name, private_n=private_n)
         for data, name in ((y_true, "y_true"), (y_pred, "y_pred"))

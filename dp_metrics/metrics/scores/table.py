@@ -18,7 +18,7 @@ from dp_metrics.release.nested import MOST_COLUMNS, NestedTable
 from dp_metrics.release.noise import CountsNoise, Noise, noisy_shares
 from dp_metrics.release.release import Plan
 from dp_metrics.release.released import Released
-from dp_metrics.release.tables import plausible_counts
+from dp_metrics.release.tables import check_cells, plausible_counts
 
 __all__ = ["ScoreBins", "ScoreTable", "counted", "score_plan"]
 
@@ -51,6 +51,7 @@ class ScoreBins:
         """
         given = check_edges(edges)
         if given is not None:
+            check_cells(2 * (given.size - 1), "The table of two classes by these edges", "Pass fewer edges.")
             return cls(given, False)
         steps = (1.0 - np.cos(np.linspace(0.0, np.pi, MOST_COLUMNS + 1))) / 2.0
         return cls(np.rint(steps * _DIGITS) / _DIGITS, True)
