@@ -104,14 +104,14 @@ def _numbers(objects: NDArray[Any], name: str) -> Floats:
     elements = objects.ravel().tolist()
     reads = {kind: _reader(kind, name) for kind in set(map(type, elements))}
     failure: Exception
+    plain = objects.flatten()
     try:
-        if set(reads.values()) <= {float}:
-            return objects.astype(np.float64)  # which calls `float` too
-        floats = [reads[type(element)](element) for element in elements]
+        if not set(reads.values()) <= {float}:  # with which NumPy makes floats of all others
+            odd = [place for place, element in enumerate(elements) if reads[type(element)] is not float]
+            plain[odd] = [reads[type(elements[place])](elements[place]) for place in odd]
+        return plain.astype(np.float64).reshape(objects.shape)
     except OverflowError:
         failure = ValueError(TOO_LARGE.format(name))
-    else:
-        return np.array(floats, dtype=np.float64).reshape(objects.shape)
     # raised here, not in the handler: the original, which may quote the data, is not chained to it
     raise failure
 

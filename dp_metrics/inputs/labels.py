@@ -37,6 +37,7 @@ __all__ = [
 ]
 
 _EXACT_AS_FLOATS = 2**53
+_ORDINARY = {str, int, bool}
 _CONTINUOUS = "Classification metrics can't handle continuous targets: {} holds numbers that are not whole."
 
 
@@ -245,9 +246,10 @@ def _is_text(array: NDArray[Any]) -> NDArray[np.bool_]:
     """Return which labels are strings."""
     if array.dtype.kind == "O":
         labels = array.ravel().tolist()
-        if len(kinds := set(map(type, labels))) > 1:
+        is_text = {issubclass(kind, str) for kind in set(map(type, labels))}
+        if len(is_text) > 1:
             return np.array([isinstance(label, str) for label in labels]).reshape(array.shape)
-        return np.full(array.shape, any(issubclass(kind, str) for kind in kinds))
+        return np.full(array.shape, True in is_text)
     return np.full(array.shape, array.dtype.kind == "U")
 
 
@@ -276,10 +278,8 @@ def _check_labels_of_block(block: NDArray[Any], name: str) -> None:
 
 
 def _check_label_objects(array: NDArray[Any], name: str) -> None:
-    labels = array.ravel().tolist()
-    if set(map(type, labels)) <= {str, int, bool}:  # the usual case, at once
-        return
-    for label in labels:
+    odd = [label for label in array.ravel().tolist() if type(label) not in _ORDINARY]
+    for label in odd:
         if isinstance(label, float | np.floating):
             if math.isnan(label):
                 raise ValueError(f"Input {name} contains NaN.")
