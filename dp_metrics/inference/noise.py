@@ -69,7 +69,8 @@ def noise_interval(
     -------
     Interval
         Unpacks as lower, upper. A limit that nobody can tell is infinite, or the end of the public range;
-        the field `note` says why.
+        the field `note` says why, and whether anything is known: a release that is unlikely whatever the
+        metric is has both ends of the range.
 
     Raises
     ------
