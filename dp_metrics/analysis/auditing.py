@@ -23,6 +23,7 @@ from dp_metrics.analysis._law_comparison import draw_loss, finite_loss, law_loss
 from dp_metrics.fairness.groups import Groups
 from dp_metrics.fairness.plan import Part, asked_metrics, plan_frame
 from dp_metrics.inputs.epsilon import Epsilon, check_epsilon, exact_epsilon
+from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.mechanisms import Mechanism, OutputLaw, get_mechanism
 from dp_metrics.metrics import Metric, metric_of
@@ -44,6 +45,7 @@ __all__ = [
 Pair = tuple[Floats, Floats]
 
 
+@own_error_state
 def privacy_loss(
     mechanism: str | Mechanism,
     output_bounds_a: OutputBounds,
@@ -124,6 +126,7 @@ class _Recorder:
         return self.inner.output_distribution(output_bounds, epsilon)
 
 
+@own_error_state
 def metric_loss(
     metric: Callable[..., Any],
     records_a: Sequence[ArrayLike],
@@ -174,6 +177,7 @@ def metric_loss(
     )
 
 
+@own_error_state
 def frame_loss(
     metrics: Any,
     records_a: Sequence[ArrayLike],
@@ -250,6 +254,7 @@ def _planned_loss(
     return _loss_of_plans(release, *plans)
 
 
+@own_error_state
 def plan_loss(
     make_plan: Callable[..., Plan],
     records_a: Sequence[ArrayLike],
@@ -373,6 +378,7 @@ def seed_pairs(n: int, cap: float, ties: Sequence[float] = ()) -> Iterator[Pair]
                     yield start, other
 
 
+@own_error_state
 def audit(
     name: str,
     loss: Callable[[Floats, Floats], float],
@@ -452,6 +458,7 @@ def _mutate(pair: Pair, cap: float, rng: np.random.Generator) -> Pair:
     return a, b
 
 
+@own_error_state
 def loss_lower_bound(sample_a: ArrayLike, sample_b: ArrayLike, *, confidence: float = 0.999) -> float:
     """Return a statistical lower bound on the privacy loss, from outputs alone.
 

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from dp_metrics.analysis._law_comparison import draw_law
 from dp_metrics.analysis.studies import simulated_noise
 from dp_metrics.inputs.containers import refuse_unread
+from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.inputs.floats import MAX_FLOAT, Floats
 from dp_metrics.inputs.names import did_you_mean
 from dp_metrics.inputs.options import check_groups
@@ -37,6 +38,7 @@ _SMALLEST, _LARGEST = 1e-4, 1e4
 _ONE_AT_A_TIME = "{} releases several numbers here: plan for one output, or one metric, at a time."
 
 
+@own_error_state
 @dataclass(frozen=True)
 class ExpectedError:
     """What error to expect of a release, computed from its exact law on public data.
@@ -71,6 +73,7 @@ class ExpectedError:
     quantiles: Mapping[float, float]
 
 
+@own_error_state
 def expected_error(
     metric: str | Callable[..., Any],
     *data: ArrayLike,
@@ -151,6 +154,7 @@ def expected_error(
         return setting.noise(epsilon).expected_error()
 
 
+@own_error_state
 def epsilon_for_error(
     metric: str | Callable[..., Any],
     *data: ArrayLike,

@@ -16,6 +16,7 @@ from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.fairness.groups import Groups
 from dp_metrics.fairness.plan import asked_metrics, plan_frame
 from dp_metrics.inputs.epsilon import exact_epsilon
+from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.inputs.options import (
     WITHIN_GROUPS,
     check_choice,
@@ -69,6 +70,7 @@ class ByGroup(Mapping[Hashable, Any]):
         return pd.DataFrame(rows, index=index)
 
 
+@own_error_state
 class PrivateMetricFrame:
     """Metrics of each group and overall, with epsilon-differential privacy for all of it together.
 

@@ -18,6 +18,7 @@ from dp_metrics.inference._settings import PEOPLE, population_release, run_plann
 from dp_metrics.inference.mean_plan import mean_plan
 from dp_metrics.inference.paired_losses import PairedLosses, paired_losses
 from dp_metrics.inference.wins import noise_reach, wins_interval, wins_p_value
+from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.inputs.losses import RecordLoss
 from dp_metrics.inputs.options import check_confidence
 from dp_metrics.inputs.scalars import as_real
@@ -49,6 +50,7 @@ _VERDICTS = {
 }
 
 
+@own_error_state
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
     """What a private comparison of two models shows; all of it may be published.
@@ -304,6 +306,7 @@ def _compared_means(
     )
 
 
+@own_error_state
 def private_compare(
     y_true: ArrayLike,
     pred_a: ArrayLike,

@@ -11,6 +11,7 @@ from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.inference._settings import PEOPLE, population_release, run_planned
 from dp_metrics.inference.mean_plan import mean_plan
+from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.inputs.records import as_vector, check_max_loss, loss_block
 from dp_metrics.release.interval import Interval
 from dp_metrics.release.release import Plan
@@ -20,6 +21,7 @@ __all__ = ["private_mean_interval"]
 _NAME = "private_mean_interval"
 
 
+@own_error_state
 def private_mean_interval(
     losses: ArrayLike,
     *,

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.names import did_you_mean
 from dp_metrics.inputs.options import check_count
@@ -28,6 +29,7 @@ _ASK = (
 )
 
 
+@own_error_state
 def noise_interval(
     result_or_value: PrivateResult | float,
     *,
@@ -67,7 +69,8 @@ def noise_interval(
     -------
     Interval
         Unpacks as lower, upper. A limit that nobody can tell is infinite, or the end of the public range;
-        the field `note` says why.
+        the field `note` says why, and whether anything is known: a release that is unlikely whatever the
+        metric is has both ends of the range.
 
     Raises
     ------

@@ -3,6 +3,7 @@
 from dp_metrics.inference._settings import PEOPLE
 from dp_metrics.inference.noisy_binomial import noisy_binomial_limits
 from dp_metrics.inputs.epsilon import exact_epsilon
+from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.inputs.options import check_confidence, check_count
 from dp_metrics.inputs.scalars import as_real
 from dp_metrics.mechanisms import Geometric
@@ -24,6 +25,7 @@ SHARES = {
 """The metrics that are shares of records, and what they are shares of."""
 
 
+@own_error_state
 def accuracy_interval(
     result_or_share: PrivateResult | float,
     *,

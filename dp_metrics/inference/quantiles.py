@@ -17,6 +17,7 @@ from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.inference._settings import PEOPLE, population_release, run_planned
 from dp_metrics.inference.noisy_binomial import at_most, binomial_law
 from dp_metrics.inference.order_search import OrderSearch, hazard_miss
+from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.inputs.floats import MAX_FLOAT, Floats
 from dp_metrics.inputs.options import check_confidence, check_share
 from dp_metrics.inputs.records import as_vector, check_max_loss, loss_block
@@ -38,6 +39,7 @@ _NEEDED, _NEEDED_FROM_LARGEST_FLOAT = 40, 75
 _LEAST_SHARE = Fraction(1, 10**15)  # for no longer numbers in messages
 
 
+@own_error_state
 def private_quantile_interval(
     losses: ArrayLike,
     q: float,

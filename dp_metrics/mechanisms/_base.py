@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
+import numpy as np
+
 from dp_metrics._random import RandomState
 from dp_metrics.inputs.epsilon import Epsilon
 from dp_metrics.inputs.floats import MAX_FLOAT
@@ -86,12 +88,22 @@ NEEDS_LIMIT = (
 """What to say where a public limit is missing."""
 
 
+NOTHING = "Nothing is known but the ends of the public range: the number may be all noise."
+"""The note of limits that say nothing."""
+
+
 class Limits(NamedTuple):
     """Limits of the metric itself, given what was released; they hold together with the asked probability."""
 
     lower: Any
     upper: Any
     note: str = ""  # why one of them is no better than the public range
+
+    def within(self, low: float, high: float) -> Limits:
+        """Return the limits with a note of it if they say no more than these ends of the public range."""
+        if np.all(np.asarray(self.lower) <= low) and np.all(np.asarray(self.upper) >= min(high, MAX_FLOAT)):
+            return self._replace(note=f"{NOTHING} {self.note}".strip())
+        return self
 
 
 class Rule:

@@ -53,6 +53,10 @@ def hazard_limits(law: Law, released: float, public: OutputBounds, ranks: int, m
     record's share is s, L^l is at least f - l s and U^l at least f + l (B - f)/n: no mean f is undershot more
     likely than one with these bounds, but for which a lower f would be. Both laws are monotone in f.
 
+    **If no mean is possible**, because so large or so small a release is unlikely whatever the mean is, the
+    release is one of those that the limits may miss. Then the limits are the ends of the public range, which
+    are true as well, and not two equal ends of it: a largest float reads as if something were known.
+
     **Without a cap** there is no upper limit: with one record at infinity the metric is infinite, so a limit
     with confidence 1 - a is infinite with probability 1 - a exp(epsilon) at least.
     """
@@ -67,10 +71,12 @@ def hazard_limits(law: Law, released: float, public: OutputBounds, ranks: int, m
         return _one_sided(lower, end)
     bounds = _LeastFavourable(law, public, ranks)
     lower, _ = bounds.largest(lambda f: bounds.overshooting(f, place - 1) >= 1 - each, lower)
+    if lower >= end:
+        return _one_sided(public.output_range[0], end)
     if not has_upper:
         return _one_sided(lower, end)
     _, upper = bounds.largest(lambda f: bounds.undershooting(f, place) > each, 0.0)
-    return Limits(lower, max(lower, upper))
+    return Limits(lower, upper) if lower < upper else Limits(*public.output_range)
 
 
 def _one_sided(lower: float, end: float) -> Limits:

@@ -12,6 +12,7 @@ import numpy as np
 
 from dp_metrics._random import Entropy, RandomState, check_entropy, uniforms
 from dp_metrics.inputs.epsilon import Epsilon, check_epsilon
+from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.inputs.floats import MAX_FLOAT, Floats
 from dp_metrics.mechanisms._base import BoundsOnly, ceil_ranks, positive_number, require_bounded, whole_number
 from dp_metrics.mechanisms._grid import EvenGrid, GeometricGrid, Grid, Integers, Runs
@@ -21,6 +22,7 @@ from dp_metrics.sensitivity.output_bounds import OutputBounds
 __all__ = ["AboveThreshold", "AboveThresholdLaw"]
 
 
+@own_error_state
 @dataclass(frozen=True, repr=False)
 class AboveThreshold(BoundsOnly):
     """Walk up a list of candidates and halt at the first whose noisy score passes a noisy threshold.

@@ -13,6 +13,7 @@ import numpy as np
 
 from dp_metrics._random import Entropy, RandomState, check_entropy
 from dp_metrics.inputs.epsilon import Epsilon, exact_epsilon
+from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.inputs.floats import MAX_FLOAT, Floats
 from dp_metrics.mechanisms._base import MOST_RANKS, Limits, Rule, positive_number
 from dp_metrics.mechanisms._grid import Lattice
@@ -49,6 +50,7 @@ _MANY = 1000  # n * epsilon from which on the first stage takes a smaller share
 _SHARE, _SHARE_OF_FEW = Fraction(1, 4), Fraction(2, 5)
 
 
+@own_error_state
 @dataclass(frozen=True, repr=False)
 class Adaptive(Rule):
     """Draw how much a large record adds, then release the metric with noise of that size.

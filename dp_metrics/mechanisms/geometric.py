@@ -12,6 +12,7 @@ import numpy as np
 
 from dp_metrics._random import Entropy, RandomState, check_entropy, discrete_laplace
 from dp_metrics.inputs.epsilon import Epsilon, exact_epsilon
+from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.mechanisms._base import BoundsOnly, Limits, require_bounded, require_public_n
 from dp_metrics.mechanisms._grid import EvenGrid, Integers, Lattice, nearest_index
@@ -38,6 +39,7 @@ ENORMOUS = 1 << 900
 _FARTHEST = 2.0**60  # noise in steps, so that the law of it can be computed
 
 
+@own_error_state
 @dataclass(frozen=True, repr=False)
 class Geometric(BoundsOnly):
     """Round to a public lattice, add two-sided geometric noise, and clamp to the output range.

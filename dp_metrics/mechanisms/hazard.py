@@ -13,6 +13,7 @@ import numpy as np
 
 from dp_metrics._random import RandomState, check_entropy
 from dp_metrics.inputs.epsilon import Epsilon, exact_epsilon
+from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.mechanisms._base import BoundsOnly, Limits, ceil_ranks, positive_number
 from dp_metrics.mechanisms._grid import BoundedGrid, GeometricGrid, Grid, Runs
 from dp_metrics.mechanisms._hazard_law import PEAK, TAIL, HazardLaw, largest_ratio
@@ -25,6 +26,7 @@ _MANY_RECORDS = 10**9
 _EVEN_FROM = 10  # parts of the most that one record adds, times n
 
 
+@own_error_state
 @dataclass(frozen=True, repr=False)
 class Hazard(BoundsOnly):
     """Release the first grid point at which a cumulative hazard passes a random level.

@@ -8,6 +8,7 @@ import numpy as np
 
 from dp_metrics._random import RandomState, check_entropy, uniforms
 from dp_metrics.inputs.epsilon import Epsilon, check_epsilon
+from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.mechanisms._base import BoundsOnly, ceil_ranks, require_bounded
 from dp_metrics.mechanisms._laws import IntervalLaw
@@ -16,6 +17,7 @@ from dp_metrics.sensitivity.output_bounds import OutputBounds
 __all__ = ["InverseSensitivity", "draw", "intervals"]
 
 
+@own_error_state
 @dataclass(frozen=True, repr=False)
 class InverseSensitivity(BoundsOnly):
     """Exponential mechanism on the number of records that must change to reach an output.

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from dp_metrics._random import RandomState, check_entropy, uniforms
 from dp_metrics.inputs.epsilon import Epsilon, check_epsilon
+from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.inputs.floats import MAX_FLOAT, Floats
 from dp_metrics.mechanisms._base import BoundsOnly, Limits, require_bounded, require_public_n
 from dp_metrics.sensitivity.output_bounds import OutputBounds
@@ -19,6 +20,7 @@ from dp_metrics.sensitivity.output_bounds import OutputBounds
 __all__ = ["Laplace", "LaplaceLaw"]
 
 
+@own_error_state
 @dataclass(frozen=True, repr=False)
 class Laplace(BoundsOnly):
     """Add Laplace noise of scale sensitivity / epsilon, and clamp to the output range.

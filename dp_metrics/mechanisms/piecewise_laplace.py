@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from dp_metrics._random import RandomState
 from dp_metrics.inputs.epsilon import Epsilon, check_epsilon
+from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.mechanisms._base import BoundsOnly, require_bounded
 from dp_metrics.mechanisms._laws import IntervalLaw
 from dp_metrics.mechanisms.inverse_sensitivity import InverseSensitivity, draw, intervals
@@ -14,6 +15,7 @@ from dp_metrics.sensitivity.output_bounds import OutputBounds
 __all__ = ["PiecewiseLaplace"]
 
 
+@own_error_state
 @dataclass(frozen=True, repr=False)
 class PiecewiseLaplace(BoundsOnly):
     """Exponential mechanism on a distance that grows linearly between consecutive output bounds.

@@ -13,6 +13,7 @@ from sklearn.model_selection import (
 from sklearn.utils import get_tags
 
 from dp_metrics._random import preserved_global_generators
+from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.inputs.records import rows_of
 from dp_metrics.model_selection._within_fit import (
     check_callbacks,
@@ -29,6 +30,7 @@ __all__ = ["count_releases"]
 _SEARCH_SETTINGS = ("estimator", "scoring", "cv", "refit", "return_train_score")
 
 
+@own_error_state
 def count_releases(
     search_or_cv: Any,
     X: Any = None,

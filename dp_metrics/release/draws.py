@@ -140,7 +140,7 @@ class SumsDraw:
     def noise(self, value: float, drawn: Mapping[str, Any], count: int | None) -> SumsNoise:
         """Return what is public about the noise."""
         sums = self.sums_law.sums
-        return SumsNoise(drawn["sums"], sums.combine, sums.rises, self.sums_law.rate)
+        return SumsNoise(drawn["sums"], sums.combine, sums.rises, self.sums_law.rate, sums.limit)
 
 
 @dataclass(frozen=True, repr=False, eq=False)

@@ -78,7 +78,8 @@ class BoundsNoise:
         if not isinstance(self.mechanism, Rule):
             raise ValueError("A mechanism that is not of this package has no limits of its noise here.")
         public = OutputBounds.of_nothing(**self.facts)
-        return self.mechanism.noise_limits(self.released, public, self.epsilon, miss=miss, drawn=self.drawn)
+        limits = self.mechanism.noise_limits(self.released, public, self.epsilon, miss=miss, drawn=self.drawn)
+        return limits.within(*public.output_range)
 
 
 @dataclass(frozen=True)
@@ -93,17 +94,20 @@ class SumsNoise:
         As in `Sums`.
     rate : Fraction
         Of the noise of each.
+    limit : float, default=inf
+        Public limit of the number.
     """
 
     noisy: Sequence[int]
     combine: Callable[..., Floats]
     rises: tuple[bool, ...]
     rate: Fraction
+    limit: float = math.inf
 
     def limits(self, miss: float) -> Limits:
         """Return limits of the number before the noise."""
         public = Sums((0,) * len(self.noisy), 1, self.combine, math.inf, 0.0, self.rises)
-        return SumsLaw(public, self.rate).limits(self.noisy, miss / 2)
+        return SumsLaw(public, self.rate).limits(self.noisy, miss / 2).within(0.0, self.limit)
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.mechanisms import MECHANISMS, Adaptive, Geometric, Hazard
 from dp_metrics.release.draws import Draw
 from dp_metrics.release.interval import Interval
@@ -36,6 +37,7 @@ _UNPROTECTED = {
 }
 
 
+@own_error_state
 @dataclass(frozen=True, kw_only=True)
 class PrivateResult:
     """A private number and what is public about its release; all of it may be published.

@@ -12,6 +12,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.inputs.options import NO_WEIGHT
 from dp_metrics.mechanisms._base import Limits
 from dp_metrics.metrics import Metric
@@ -32,8 +33,12 @@ _OPEN = (
 )
 
 
+@own_error_state
 class Summary(ABC):
     """What all kinds of summary share: public settings, and a private aggregate."""
+
+    def __init_subclass__(cls) -> None:
+        own_error_state(cls)
 
     def __init__(self) -> None:
         self._aggregate: Any = None

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
+from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.inputs.options import check_count
 from dp_metrics.metrics import METRICS, Metric
 from dp_metrics.metrics.scores.formulas import (
@@ -38,6 +39,7 @@ _MOST_SHOWN = 100_000  # records of a histogram
 _UNIT_ONLY = "A calibration curve needs probabilities: the edges of the bins should lie in [0, 1]."
 
 
+@own_error_state
 @dataclass(frozen=True, repr=False, eq=False)
 class ReleasedScores:
     """What a release tells of scores and labels; public, and free to ask or plot as often as one likes.

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
+from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.metrics import METRICS, Metric
@@ -33,6 +34,7 @@ from dp_metrics.streaming._summary import TableSummary, plain, unchanged
 __all__ = ["ConfusionSummary", "ReleasedConfusion"]
 
 
+@own_error_state
 @dataclass(frozen=True, repr=False, eq=False)
 class ReleasedConfusion:
     """What a release tells of true and predicted labels; public, and free to ask as often as one likes.

@@ -1,8 +1,11 @@
 """Limits of the noise of whole metrics: they hold, need nothing private, and cost nothing."""
 
+import functools
+import inspect
 import itertools
 import math
 import pickle
+import sys
 import warnings
 from fractions import Fraction
 
@@ -280,7 +283,7 @@ def test_post_processing_reads_no_data_draws_nothing_and_spends_nothing():
     x[:] = 1e9
     assert str(dp.noise_interval(result)) == str(first) == str(result.noise_interval())
     assert accountant.history == spent
-    assert not {"accountant", "random_state"} & set(dp.noise_interval.__kwdefaults__)
+    assert not {"accountant", "random_state"} & set(inspect.signature(dp.noise_interval).parameters)
 
 
 def test_a_result_made_elsewhere_has_no_limits():
@@ -457,3 +460,43 @@ def test_limits_of_a_table_are_as_far_as_its_own_noise_reaches():
         each = largest_zero_sum_noise(rate, 4, 0.01) if zero_sum else largest_noise(rate, 0.01)
         np.testing.assert_array_equal(upper - counts, each)
         np.testing.assert_array_equal(counts - lower, np.minimum(each, counts))
+
+
+NOTHING = "Nothing is known but the ends of the public range: the number may be all noise."
+
+
+@pytest.mark.parametrize("metric", ["mae", "rmse", "zero_one"])
+@pytest.mark.parametrize("value", [0.3, 0.6])
+def test_a_release_that_no_mean_makes_likely_tells_nothing(metric, value):
+    """Without a cap both limits were the largest float, and infinity; with one, both were the cap."""
+    cap = 1.0 if metric == "zero_one" else math.inf
+    interval = dp.noise_interval(value, metric=metric, epsilon=1.0, n=4, mechanism="hazard")
+    assert tuple(interval) == (0.0, cap)
+    assert interval.note.startswith(NOTHING)
+
+
+@pytest.mark.parametrize("relation", BOTH)
+@pytest.mark.parametrize(
+    "metric",
+    [
+        dp.private_accuracy_score,
+        dp.private_recall_score,
+        functools.partial(dp.private_recall_score, average=None),
+        functools.partial(dp.private_confusion_matrix, normalize="true"),
+    ],
+)
+def test_limits_that_are_the_whole_range_say_so(metric, relation):
+    y, few = np.array([0, 1] * 200), {"epsilon": 1e-5, "neighboring": relation, "return_result": True}
+    interval = metric(y, y, **few).noise_interval(1 - 1e-9)
+    assert np.all(np.asarray(interval.lower) == 0)
+    assert np.all(np.asarray(interval.upper) == 1)
+    assert interval.note == NOTHING
+    assert metric(y, y, **{**few, "epsilon": 1.0}).noise_interval().note == ""
+
+
+@pytest.mark.parametrize("value", [1e-9, 0.5, 1e3, 1e300, sys.float_info.max])
+@pytest.mark.parametrize("n", [1, 4, 20, 1000])
+def test_no_lower_limit_is_the_largest_float(value, n):
+    lower, upper = dp.noise_interval(value, metric="mae", epsilon=1.0, n=n, mechanism="hazard")
+    assert lower < sys.float_info.max
+    assert upper == math.inf

@@ -63,7 +63,8 @@ class _Matrix(Confusion):
             normalized(self.layout.read(own), normalize=self.normalize, others=others)
             for own, others in ((low, high), (high, low))
         )
-        return Limits(lower, upper)
+        most = released.public_n if self.normalize is None else 1
+        return Limits(lower, upper).within(0.0, math.inf if most is None else most)
 
 
 def _matrix_plan(

@@ -316,7 +316,7 @@ class Confusion:
         lower, upper = ((end if end.ndim else float(end)) for end in ends)
         if np.isnan(lower).any() or np.isnan(upper).any():
             raise ValueError("A metric that may be NaN has no limits: pass zero_division=0.0 or 1.0.")
-        return Limits(lower, upper)
+        return Limits(lower, upper).within(0.0, 1.0)
 
 
 def confusion_of(y_true: Any, y_pred: Any, labels: LabelSet, *, private_n: bool) -> NDArray[np.int64]:
