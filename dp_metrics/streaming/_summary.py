@@ -97,11 +97,9 @@ class Summary(ABC):
         is_first = self._aggregate is None
         if not is_first and aggregate.n > 0 < self._aggregate.n:
             return self._merged(aggregate, facts)
-        if not is_first and _told(facts, is_told and self._is_told) != _told(
-            self._facts, is_told and self._is_told
-        ):
+        if not is_first and is_told and self._is_told and facts != self._facts:
             self._is_mixed = True
-        # an empty list does not tell the number of its columns: that is no reason to fail
+        # an empty list does not tell its columns and types: that is no reason to fail
         if is_first or aggregate.n > 0 or (self._aggregate.n == 0 and is_told and not self._is_told):
             self._aggregate, self._facts, self._prepared = aggregate, facts, None
             self._is_told = is_told
@@ -198,12 +196,8 @@ class WrittenSummary(Summary):
 
 
 def are_told(data: Sequence[Any]) -> bool:
-    """Return whether arguments tell their number of columns without a record: an empty list does not."""
+    """Return whether arguments tell their columns and types without a record: an empty list does not."""
     return all(hasattr(array, "shape") or len(array) > 0 for array in data)
-
-
-def _told(facts: dict[str, Any], is_told: bool) -> dict[str, Any]:
-    return facts if is_told else {name: fact for name, fact in facts.items() if name != "columns"}
 
 
 class TableSummary(WrittenSummary):
