@@ -72,8 +72,8 @@ def array_of(data: Any) -> NDArray[Any]:
         return np.asarray(data) if states_columns(data) else np.asarray(data, dtype=object)
     except ValueError:
         failure = ValueError(_RAGGED)
-    except TypeError:
-        failure = TypeError(NOT_NUMERIC.format("what was given"))
+    except Exception:  # containers raise errors of their own, which may quote what they hold
+        failure = TypeError("What was given cannot be made a NumPy array: convert it first.")
     # raised here, not in the handler: the original, which may quote the data, is not chained to it
     raise failure
 

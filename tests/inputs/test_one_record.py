@@ -164,7 +164,9 @@ def loss_or_none(function, data, other, **options):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("neighboring", ["replace_one", "add_or_remove_one"])
+@pytest.mark.parametrize(
+    "neighboring", ["replace_one", pytest.param("add_or_remove_one", marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if not case.row.is_joint])
 def test_no_record_costs_more_than_epsilon_in_a_list(name, neighboring):
     case = CASES[name]
