@@ -175,7 +175,7 @@ def expected_error(noise: float, records: Fraction | float) -> float:
 
 def in_words(records: float) -> str:
     """Return a number of records as people write it."""
-    return f"{records:,.0f}" if records >= 100 else f"{records:.3g}"
+    return f"{records:,.0f}" if 100 <= records < 1e9 else f"{records:.3g}"
 
 
 def noisy_shares(noise: float, records: Floats) -> str | None:
