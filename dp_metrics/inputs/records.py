@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_consistent_length
 
 from dp_metrics.inputs.columns import check_same_columns
-from dp_metrics.inputs.containers import NOT_NUMERIC, TOO_LARGE, array_of, as_floats, states_columns
+from dp_metrics.inputs.containers import TOO_LARGE, NotNumbersError, array_of, as_floats, states_columns
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.scalars import as_real
 
@@ -272,10 +272,6 @@ def as_scores(
 
 def numbers_or(message: str, read: Callable[[], NDArray[Any]]) -> NDArray[Any]:
     """Return what is read, or raise with this message if there are no numbers to be read."""
-    try:
+    with contextlib.suppress(NotNumbersError):
         return read()
-    except ValueError as error:
-        failure = error
-    if str(failure).startswith(NOT_NUMERIC[:15]):
-        failure = ValueError(message)
-    raise failure
+    raise ValueError(message)
