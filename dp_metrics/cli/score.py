@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from dp_metrics._packages import import_extra
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.cli._common import CommandError, Refused, add_json, epsilon, several, tell
 from dp_metrics.cli._options import group_labels, options_of
@@ -24,7 +25,6 @@ from dp_metrics.cli._streamed import check_options, summary_of
 from dp_metrics.cli.budget import open_budget, refusals
 from dp_metrics.cli.metrics import find_metric, parameters
 from dp_metrics.cli.predictions import Kind, Predictions, Wanted, open_predictions
-from dp_metrics.evaluation.sources import import_extra
 from dp_metrics.fairness.frame import PrivateMetricFrame
 from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.mechanisms import MECHANISMS

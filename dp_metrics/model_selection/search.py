@@ -14,7 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from dp_metrics._random import OSEntropy
-from dp_metrics.accounting import PrivacyAccountant, Spend
+from dp_metrics.accounting import PrivacyAccountant, Spend, check_accountant
 from dp_metrics.inputs.epsilon import exact_epsilon
 from dp_metrics.inputs.floats import MAX_FLOAT
 from dp_metrics.inputs.scalars import as_real
@@ -235,8 +235,7 @@ class PrivateRandomizedSearch(MetaEstimatorMixin, BaseEstimator):
             If a setting or an input is invalid, or the metric spends more than it is given; nothing is spent.
         """
         total, success = exact_epsilon(self.epsilon), _success_probability(self.expected_iter)
-        if not (self.accountant is None or isinstance(self.accountant, PrivacyAccountant)):
-            raise TypeError("accountant must be None or a PrivacyAccountant.")
+        check_accountant(self.accountant)
         # no accountant: the search is charged once, and a record of each trial would tell their number
         scorer = self._scorer(total, accountant=None)
         methods = scorer.check()[0]
