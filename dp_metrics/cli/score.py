@@ -124,7 +124,7 @@ def release(
 
 
 def summarising(asked: Asked, records: Predictions) -> Any:
-    """Return the empty summary of `release`, or None; what is wrong with an option shows here."""
+    """Return the empty summary of `release`, or None; a bad option fails here."""
     no_records = records.no_records()
     public = (asked.row, asked.options, asked.settings, asked.epsilon, no_records)
     try:
@@ -265,8 +265,8 @@ def _silent_about_data() -> Iterator[None]:
         raise CommandError(f"there is too little memory for these columns; {_WHETHER_SPENT}") from None
     except Exception as error:
         raise CommandError(
-            f"this should not happen, please report it: {type(error).__name__}, whose message could tell of "
-            f"the data and is not shown; {_WHETHER_SPENT}"
+            f"internal error (please report): {type(error).__name__}; its message is hidden because it may "
+            f"quote the data; {_WHETHER_SPENT}"
         ) from None
 
 

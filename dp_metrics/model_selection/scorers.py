@@ -379,7 +379,7 @@ def release_score(
     _, sign = scorer.check()
     metric, keywords = scorer.metric, dict(scorer.metric_params or {})
     if is_n_private(metric, keywords):
-        # the cap of a log loss depends on the type of the probabilities; that of no record is not known
+        # The cap of a log loss depends on the dtype, and an empty response has none: always use float64.
         response = as_float64(response)
     if sample_weight is not None:
         if not takes(metric, "sample_weight"):

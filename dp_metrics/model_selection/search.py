@@ -242,7 +242,7 @@ class PrivateRandomizedSearch(MetaEstimatorMixin, BaseEstimator):
         with unobserved():
             candidates = Candidates(self.estimator, self.param_distributions, methods)
         data = check_data(X, y, X_val, y_val, sample_weight_val, allow_nan=_allows_nan(self.estimator))
-        # All that the metric can find wrong with the validation records it finds with a public model as well.
+        # Rehearse with a public model: every error of the validation records shows now, before the spend.
         # The number is not released, so it costs nothing; from here on no record makes anything fail.
         labels = fixed_keywords(self.metric, self.metric_params or {}).get("labels")
         public_model = PublicModel(self.estimator, y, number_of_records(data.y_val), methods, labels)
