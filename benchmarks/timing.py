@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import dp_metrics as dp
+from dp_metrics.metrics import FUNCTIONS, METRICS, Metric
 
 Floats = NDArray[np.float64]
 Release = Callable[[], object]
@@ -153,79 +154,47 @@ def score_data(n: int) -> dict[str, tuple[Any, Any]]:
     }
 
 
-def against_zeros(metric: Callable[..., object], **options: Any) -> Callable[[Any], object]:
-    """Return a release of errors, which the values are."""
-    return lambda values: metric(values, np.zeros(len(values)), epsilon=1.0, **options)
-
-
-def alone(metric: Callable[..., object], **options: Any) -> Callable[[Any], object]:
-    """Return a release of values."""
-    return lambda values: metric(values, epsilon=1.0, **options)
-
-
-def of_pairs(metric: Callable[..., object], **options: Any) -> Callable[[Any], object]:
-    """Return a release of pairs of columns."""
-    return lambda data: metric(*data, epsilon=1.0, **options)
-
-
-def value_metrics() -> dict[str, Callable[[Any], object]]:
-    """Return releases of values."""
-    bounds = {"bounds": (0.0, 10.0)}
-    return {
-        "mse": against_zeros(dp.private_mse),
-        "rmse": against_zeros(dp.private_rmse),
-        "mae": against_zeros(dp.private_mae),
-        "r2_score": against_zeros(dp.private_r2_score),
-        "mean_absolute_percentage_error": against_zeros(dp.private_mean_absolute_percentage_error),
-        "mean_squared_log_error": against_zeros(dp.private_mean_squared_log_error),
-        "mean_pinball_loss": against_zeros(dp.private_mean_pinball_loss),
-        "mean_poisson_deviance": lambda x: dp.private_mean_poisson_deviance(x, np.ones(len(x)), epsilon=1.0),
-        "median_absolute_error": against_zeros(dp.private_median_absolute_error),
-        "regression_report": against_zeros(dp.private_regression_report),
-        "mean_loss": alone(dp.private_mean_loss),
-        "variance": alone(dp.private_variance),
-        "std": alone(dp.private_std),
-        "mean": alone(dp.private_mean, **bounds),
-        "quantile": alone(dp.private_quantile, q=0.5, **bounds),
-    }
-
-
-def label_metrics() -> dict[str, Callable[[Any], object]]:
-    """Return releases of true and predicted labels."""
-    names = (
-        "accuracy_score zero_one_loss precision_score recall_score f1_score jaccard_score confusion_matrix "
-        "balanced_accuracy_score matthews_corrcoef cohen_kappa_score classification_report"
-    )
-    return {name: of_pairs(getattr(dp, "private_" + name)) for name in names.split()}
-
-
-def score_metrics() -> dict[str, Callable[[Any], object]]:
-    """Return releases of labels and probabilities."""
-    names = (
-        "log_loss brier_score_loss probability_report roc_auc_score roc_curve precision_recall_curve "
-        "average_precision_score calibration_curve expected_calibration_error"
-    )
-
-    def two_columns(data: Any) -> object:
-        true, scores = data
-        columns = np.stack([1.0 - scores, scores], axis=1)
-        return dp.private_top_k_accuracy_score(true, columns, epsilon=1.0, k=1)
-
-    made = {name: of_pairs(getattr(dp, "private_" + name)) for name in names.split()}
-    return {**made, "top_k_accuracy_score": two_columns}
-
-
-KINDS: dict[str, tuple[Callable[[int], dict[str, Any]], Callable[[], dict[str, Any]]]] = {
-    "values": (value_data, value_metrics),
-    "labels": (label_data, label_metrics),
-    "scores": (score_data, score_metrics),
+DATA: dict[str, Callable[[int], dict[str, Any]]] = {
+    "values": value_data,
+    "labels": label_data,
+    "scores": score_data,
 }
+
+
+def kind_of(row: Metric) -> str:
+    """Return of which data a metric is tried."""
+    if row.predicts_labels:
+        return "labels"
+    return "values" if row.responses[0] == "predict" else "scores"
+
+
+def release_of(row: Metric) -> Callable[[Any], object]:
+    """Return a release of data of the metric's kind, with public limits where it needs some."""
+    metric, options = FUNCTIONS[row.name], {**row.required}
+    if "bounds" in options:
+        options["bounds"] = (0.0, 10.0)
+
+    def release(data: Any) -> object:
+        if kind_of(row) == "values":  # which are errors, if there is something to predict
+            pred = np.full(len(data), 1.0 if row.lowest_prediction > 0 else 0.0)
+            return metric(*(data, pred)[: len(row.data)], epsilon=1.0, **options)
+        true, pred = data
+        if row.name == "private_top_k_accuracy_score":
+            return metric(true, np.stack([1.0 - pred, pred], axis=1), epsilon=1.0, k=1)
+        return metric(true, pred, epsilon=1.0, **options)
+
+    return release
+
+
+def releases_of(kind: str) -> dict[str, Callable[[Any], object]]:
+    """Return a release for each metric of this kind of data, by its name."""
+    rows = (row for row in METRICS.values() if kind_of(row) == kind)
+    return {row.name.removeprefix("private_"): release_of(row) for row in rows}
 
 
 def by_metric(kind: str, n: int, repeats: int, rng: np.random.Generator) -> list[list[str]]:
     """Return the lines of a table, the heads first: a metric, its time in ms, a ratio for each contrast."""
-    make_data, make_metrics = KINDS[kind]
-    data, metrics = make_data(n), make_metrics()
+    data, metrics = DATA[kind](n), releases_of(kind)
     contrasts = [name for name, (_, baseline) in data.items() if baseline != name]
     lines = [[f"metric of {kind}", "ms", *contrasts]]
     for metric, release in metrics.items():
@@ -316,7 +285,7 @@ def main() -> None:
         middle, lower, upper = ratio(times, rng)
         print(f"{name:<53} {1000 * np.median(times[0]):7.2f} {middle:6.3f}  {lower:.3f} to {upper:.3f}")
     tables = []
-    for kind in KINDS:
+    for kind in DATA:
         tables.append(by_metric(kind, arguments.n, max(arguments.repeats // 4, 1), rng))
         print(f"\n{as_text(tables[-1])}")
     if arguments.page:

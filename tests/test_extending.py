@@ -27,6 +27,7 @@ COPIED = (
     "tests",
     "docs",
     "proofs",
+    "benchmarks",
     "README.md",
     "CHANGELOG.md",
     "CONTRIBUTING.md",
