@@ -68,6 +68,7 @@ QUICK = [
 TESTS = Path(__file__).parent
 
 
+@pytest.mark.slow
 def test_the_model_agrees_on_a_few_queries():
     table = compared(QUICK)
     assert {kind[1:] for kind in table} == {

@@ -134,6 +134,15 @@ def calls():
 
 
 CALLS = {name: (function, data) for name, function, data in calls()}
+# one call for each reader of records; the others share these readers, and run with the slow tests
+READERS = {
+    "mse", "mse, 3 outputs", "log loss", "log loss, 3 labels", "variance", "median error", "zero-one",
+    "top-k", "f1", "roc auc", "roc auc, 3 labels", "calibration curve", "mean loss", "wins",
+    "wins by error", "wins by probability", "interval of a mean", "interval of a quantile",
+}  # fmt: skip
+each_reader = pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name in READERS else pytest.mark.slow) for name in CALLS]
+)
 
 
 def bits(value):
@@ -144,7 +153,7 @@ def bits(value):
 
 
 @pytest.mark.parametrize("holder", [*HOLDERS, *NUMBERS])
-@pytest.mark.parametrize("name", CALLS)
+@each_reader
 def test_the_same_numbers_give_the_same_bits(name, holder):
     function, data = CALLS[name]
     hold = {**HOLDERS, **NUMBERS}[holder]
@@ -153,7 +162,7 @@ def test_the_same_numbers_give_the_same_bits(name, holder):
 
 
 @pytest.mark.parametrize("missing", MISSING)
-@pytest.mark.parametrize("name", CALLS)
+@each_reader
 def test_a_missing_value_is_refused(name, missing):
     function, data = CALLS[name]
     for place in range(len(data)):
@@ -304,7 +313,7 @@ def test_single_and_double_precision_have_different_limits():
     assert losses[0] < 17 < 34 < losses[1]
 
 
-@pytest.mark.parametrize("name", CALLS)
+@each_reader
 def test_a_lazy_frame_is_refused(name):
     function, data = CALLS[name]
     for place in range(len(data)):

@@ -194,6 +194,22 @@ CASES = LOSSES | {
     ),
 }
 each_case = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+# one for each way through the aggregates; every other case takes the same ways, and runs with the slow tests
+REPRESENTATIVE = {
+    "mse",
+    "mse, weights, bounds",
+    "mean loss, cap",
+    "log loss, float32",
+    "accuracy",
+    "variance, bounds",
+}
+each_way = pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(case, id=name, marks=() if name in REPRESENTATIVE else pytest.mark.slow)
+        for name, case in CASES.items()
+    ],
+)
 each_kind = pytest.mark.parametrize("name", ["mse", "mse, weights, bounds", "log loss", "variance, bounds"])
 
 
@@ -249,7 +265,7 @@ def gathered(draw, case, data, parts, capacity):
     return summaries[0]
 
 
-@each_case
+@each_way
 @settings(max_examples=12)
 @given(st.data())
 def test_chunks_in_any_order_and_any_nesting_of_merges_give_the_same_bytes(case, data):
@@ -263,7 +279,7 @@ def test_chunks_in_any_order_and_any_nesting_of_merges_give_the_same_bytes(case,
     assert type(summary).from_bytes(expected).to_bytes() == expected
 
 
-@each_case
+@each_way
 @pytest.mark.parametrize("neighboring", RELATIONS)
 def test_a_release_is_that_of_the_one_shot_call_or_refused_alike(case, neighboring):
     data = case.data(60)
@@ -457,7 +473,7 @@ def spoiled(case):
     yield (np.array([[0.5] * 7] * 5), *data[1:])
 
 
-@each_case
+@each_way
 def test_an_invalid_chunk_raises_what_the_metric_raises_and_leaves_the_summary_as_it_was(case):
     before = whole(case, case.data(6)).to_bytes()
     refused = 0
@@ -475,7 +491,7 @@ def test_an_invalid_chunk_raises_what_the_metric_raises_and_leaves_the_summary_a
     assert refused >= 2
 
 
-@each_case
+@each_way
 def test_an_invalid_first_chunk_leaves_the_summary_empty(case):
     summary = case.empty()
     with pytest.raises((ValueError, TypeError)):
@@ -565,7 +581,7 @@ def test_merging_and_copying_leave_the_originals_alone():
             empty.merge(case.empty()).to_bytes()
 
 
-@each_case
+@each_way
 def test_the_data_of_a_chunk_may_change_after_the_update(case):
     data = tuple(array.copy() for array in case.data(6))
     summary = whole(case, data)
