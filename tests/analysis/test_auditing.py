@@ -50,7 +50,7 @@ def test_hazard_keeps_its_claim_exactly_and_attains_it(name, epsilon, n):
     steps = 0 if AUDITED[name].adds else 40 if epsilon < 1 else n  # the slow ones search on
     result = auditing.audit(name, loss_of(name, epsilon, "hazard"), epsilon=epsilon, n=n, steps=steps)
     assert result.worst <= epsilon
-    assert result.worst >= 0.99 * epsilon
+    assert result.worst >= (0.99 if n == 10 else 0.98) * epsilon  # fewer records attain a little less
 
 
 @pytest.mark.parametrize("mechanism", ["inverse_sensitivity", "piecewise_laplace", "laplace"])
