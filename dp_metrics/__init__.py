@@ -1,5 +1,6 @@
 """Differentially private drop-in replacements for `sklearn.metrics`; errors and losses need no bounds."""
 
+from dp_metrics._packages import __version__ as __version__
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.analysis.expected_error import ExpectedError, epsilon_for_error, expected_error
 from dp_metrics.exceptions import NoisyReleaseWarning, PrivacyBudgetError, SeededReleaseWarning
@@ -80,7 +81,6 @@ from dp_metrics.model_selection.scorers import (
 from dp_metrics.model_selection.search import PrivateRandomizedSearch
 from dp_metrics.release.interval import Interval
 from dp_metrics.release.result import PrivateResult
-from dp_metrics.release.result import __version__ as __version__
 from dp_metrics.streaming.scores import ReleasedScores, ScoreSummary
 from dp_metrics.streaming.summaries import LossSummary, VarianceSummary
 from dp_metrics.streaming.tables import ConfusionSummary, ReleasedConfusion

@@ -13,10 +13,11 @@ import dp_metrics
 
 PACKAGE = Path(dp_metrics.__file__).parent
 
-BASE = {"exceptions", "_random", "inputs", "sensitivity", "mechanisms", "accounting", "release"}
+BASE = {"exceptions", "_packages", "_random", "inputs", "sensitivity", "mechanisms", "accounting", "release"}
 # What each folder, or module beside the folders, may import besides itself.
 ALLOWED = {
     "exceptions": set(),
+    "_packages": set(),
     "_random": {"exceptions"},
     "inputs": {"exceptions"},
     "sensitivity": {"inputs"},

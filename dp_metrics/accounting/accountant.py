@@ -13,7 +13,7 @@ from dp_metrics.exceptions import PrivacyBudgetError
 from dp_metrics.inputs.epsilon import check_epsilon, exact_epsilon
 from dp_metrics.inputs.options import WITHIN_GROUPS, check_count, check_neighboring
 
-__all__ = ["PrivacyAccountant", "Spend"]
+__all__ = ["PrivacyAccountant", "Spend", "check_accountant"]
 
 _MOST_SHARES = 1_000_000
 
@@ -401,6 +401,12 @@ def _refuse_too_much(asked: Fraction, spent: Fraction, ledger: Ledger) -> None:
 def _spent_of(ledger: Ledger, spent: Fraction) -> str:
     whose = "" if ledger.part is None else f" of the part {ledger.part!r}"
     return f"{float(spent)!r} of the total of {float(ledger.total)!r}{whose} is spent"
+
+
+def check_accountant(accountant: Any) -> None:
+    """Raise unless this is a budget, or None."""
+    if not (accountant is None or isinstance(accountant, PrivacyAccountant)):
+        raise TypeError("accountant must be None or a PrivacyAccountant.")
 
 
 def _remedy(left: Fraction) -> str:

@@ -310,7 +310,7 @@ def finite_loss(p: ArrayLike, q: ArrayLike) -> float:
 
 
 def _candidate_probabilities(law: AboveThresholdLaw) -> Floats:
-    """Return the probability of each candidate, the last one's including that of no halt.
+    """Return the probability of each candidate; the last also gets that of a search that never halts.
 
     With u = exp(-eps2 * threshold), which has density r u^(r-1) for r = eps1 / eps2, a candidate with score
     s halts with probability min(1, u exp(eps2 s)). Between the values of u at which one of these reaches 1,

@@ -251,7 +251,7 @@ class _Setting:
         if len(data) != len(self._row.data):
             raise TypeError(f"{self._row.name} takes {' and '.join(self._row.data)} by position.")
         if unknown := sorted(options.keys() - self._row.options.keys()):
-            raise TypeError(f"{self._row.name} has no option to plan with called {' or '.join(unknown)}.")
+            raise TypeError(f"{self._row.name} has no option {' or '.join(unknown)}.")
         if n is not None and (as_whole(n) or 0) < 1:
             raise ValueError("n must be None or a positive integer.")
         self._error_cap = as_real(error_cap)

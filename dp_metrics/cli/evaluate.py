@@ -10,10 +10,11 @@ from collections.abc import Sequence
 from itertools import product
 from typing import Any
 
+from dp_metrics._packages import import_extra
 from dp_metrics.cli._common import add_folders, add_json, epsilon, several, writable_folder
 from dp_metrics.evaluation.datasets import DATASETS, EMBEDDED, get_dataset, load_dataset
 from dp_metrics.evaluation.results import ERROR_CAP, ResultRow
-from dp_metrics.evaluation.sources import Dataset, import_extra
+from dp_metrics.evaluation.sources import Dataset
 from dp_metrics.evaluation.studies import Study
 
 __all__ = ["add_evaluate"]

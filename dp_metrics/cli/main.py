@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 import dp_metrics
+from dp_metrics._packages import MissingExtraError
 from dp_metrics.cli._common import CommandError, Refused, tell
 from dp_metrics.cli.audit import add_audit
 from dp_metrics.cli.budget import add_budget
@@ -16,7 +17,7 @@ from dp_metrics.cli.experiments import add_report, add_reproduce
 from dp_metrics.cli.metrics import add_metrics
 from dp_metrics.cli.score import add_score
 from dp_metrics.evaluation.results import ResultsError
-from dp_metrics.evaluation.sources import DatasetError, MissingExtraError
+from dp_metrics.evaluation.sources import DatasetError
 from dp_metrics.evaluation.studies import StudyError
 
 __all__ = ["main"]

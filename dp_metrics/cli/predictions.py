@@ -19,8 +19,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from dp_metrics._packages import import_extra
 from dp_metrics.cli._common import CommandError, Refused
-from dp_metrics.evaluation.sources import import_extra
 
 __all__ = ["Kind", "Predictions", "Wanted", "open_predictions"]
 

@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from dp_metrics._packages import import_extra
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.cli._common import CommandError, Refused, add_json, epsilon, several, tell
 from dp_metrics.cli._options import group_labels, options_of
@@ -24,7 +25,6 @@ from dp_metrics.cli._streamed import check_options, summary_of
 from dp_metrics.cli.budget import open_budget, refusals
 from dp_metrics.cli.metrics import find_metric, parameters
 from dp_metrics.cli.predictions import Kind, Predictions, Wanted, open_predictions
-from dp_metrics.evaluation.sources import import_extra
 from dp_metrics.fairness.frame import PrivateMetricFrame
 from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.mechanisms import MECHANISMS
@@ -124,7 +124,7 @@ def release(
 
 
 def summarising(asked: Asked, records: Predictions) -> Any:
-    """Return the empty summary of `release`, or None; what is wrong with an option shows here."""
+    """Return the empty summary of `release`, or None; a bad option fails here."""
     no_records = records.no_records()
     public = (asked.row, asked.options, asked.settings, asked.epsilon, no_records)
     try:
@@ -265,8 +265,8 @@ def _silent_about_data() -> Iterator[None]:
         raise CommandError(f"there is too little memory for these columns; {_WHETHER_SPENT}") from None
     except Exception as error:
         raise CommandError(
-            f"this should not happen, please report it: {type(error).__name__}, whose message could tell of "
-            f"the data and is not shown; {_WHETHER_SPENT}"
+            f"internal error (please report): {type(error).__name__}; its message is hidden because it may "
+            f"quote the data; {_WHETHER_SPENT}"
         ) from None
 
 

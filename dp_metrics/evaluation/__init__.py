@@ -1,1 +1,1 @@
-"""Experiments, plots and the command line; needs the `evaluation` extra."""
+"""The experiments of the paper, and their plots; needs the `evaluation` extra."""

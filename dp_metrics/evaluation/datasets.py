@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from dp_metrics._packages import import_extra
 from dp_metrics.evaluation.sources import (
     Dataset,
     DatasetError,
     Loaded,
     OpenML,
-    import_extra,
     read_image_data,
     read_table_data,
     table_of,

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from dp_metrics._packages import import_extra
 from dp_metrics.evaluation.compared import CURVES
 from dp_metrics.evaluation.results import ERROR_CAP, ResultRow, summarise
-from dp_metrics.evaluation.sources import import_extra
 from dp_metrics.evaluation.studies import STUDIES, Study
 from dp_metrics.mechanisms._laws import GridLaw
 from dp_metrics.sensitivity.output_bounds import OutputBounds

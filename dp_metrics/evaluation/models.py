@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dp_metrics.evaluation.sources import Dataset, import_extra
+from dp_metrics._packages import import_extra
+from dp_metrics.evaluation.sources import Dataset
 from dp_metrics.inputs.floats import Floats
 
 __all__ = ["MODEL_SEED", "SPLIT_SEED", "Evaluation", "evaluate_model", "largest_log_loss"]

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from dp_metrics._packages import import_extra
 from dp_metrics.evaluation.compared import CURVES
 from dp_metrics.evaluation.datasets import get_dataset
 from dp_metrics.evaluation.engine import EXACT_REPEATS, SAMPLE_SIZE
 from dp_metrics.evaluation.figures import draw_figure, panels_of, scatter_points
 from dp_metrics.evaluation.population import Task
 from dp_metrics.evaluation.results import ERROR_CAP, ResultRow, ResultsError, ResultsFile, summarise
-from dp_metrics.evaluation.sources import import_extra
 from dp_metrics.evaluation.studies import STUDIES, Study
 
 __all__ = ["overall_tables", "report_page", "tables_of", "write_report"]

@@ -4,6 +4,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from dp_metrics._packages import MissingExtraError, import_extra
 from dp_metrics.evaluation.compared import MECHANISM_CURVES
 from dp_metrics.evaluation.datasets import DATASETS, EMBEDDED, TABULAR, get_dataset
 from dp_metrics.evaluation.engine import plan, run_chunks
@@ -11,7 +12,7 @@ from dp_metrics.evaluation.figures import draw_figures
 from dp_metrics.evaluation.models import evaluate_model
 from dp_metrics.evaluation.population import Task, load_population, package_versions, populations_of
 from dp_metrics.evaluation.results import FILE_NAME, ResultRow, ResultsFile, git_revision, key_of
-from dp_metrics.evaluation.sources import Dataset, Loaded, MissingExtraError, find_file, import_extra
+from dp_metrics.evaluation.sources import Dataset, Loaded, find_file
 from dp_metrics.evaluation.studies import FULL, QUICK, Study, select_studies
 
 __all__ = ["check_extras", "default_datasets", "evaluate", "reproduce"]

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dp_metrics.evaluation.sources import import_extra
+from dp_metrics._packages import import_extra
 
 __all__ = [
     "ERROR_CAP", "FILE_NAME", "Key", "ResultRow", "ResultsError", "ResultsFile", "git_revision", "key_of",

@@ -1,10 +1,9 @@
-"""Where things come from: optional packages, and data from files in a folder or from OpenML.
+"""Where data come from: files in a folder, or OpenML.
 
 Whatever is wrong with a file is one clear error; nothing is ever read short without one.
 """
 
 import gzip
-import importlib
 import os
 import sys
 import zipfile
@@ -17,9 +16,11 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from dp_metrics._packages import import_extra
+
 __all__ = [
-    "DATA_VARIABLE", "Dataset", "DatasetError", "Loaded", "MissingExtraError", "OpenML", "find_file",
-    "import_extra", "read_image_data", "read_table_data", "table_of",
+    "DATA_VARIABLE", "Dataset", "DatasetError", "Loaded", "OpenML", "find_file", "read_image_data",
+    "read_table_data", "table_of",
 ]  # fmt: skip
 
 DATA_VARIABLE = "DP_METRICS_DATA"
@@ -28,27 +29,8 @@ DATA_VARIABLE = "DP_METRICS_DATA"
 Loaded: TypeAlias = tuple[Any, NDArray[Any]]
 
 
-class MissingExtraError(ImportError):
-    """A package of one of the extras is missing or can't be imported."""
-
-
 class DatasetError(Exception):
     """A data set is unknown, missing, damaged or not the one that was expected."""
-
-
-def import_extra(name: str, extra: str = "evaluation") -> Any:
-    """Import a module of one of the extras, or say which one to install."""
-    try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        package = name.partition(".")[0]
-        extra = "vision" if package == "torch" else extra
-        raise MissingExtraError(
-            f'{package} is needed and can\'t be imported; run: pip install "dp_metrics[{extra}]"'
-        ) from error
-    except (OSError, ValueError) as error:
-        # Installed, but broken: xgboost without the OpenMP library, or built for another numpy.
-        raise MissingExtraError(f"{name} is installed but can't be imported: {error}") from error
 
 
 @dataclass(frozen=True)

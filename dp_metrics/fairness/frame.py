@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dp_metrics._random import RandomState, check_entropy
-from dp_metrics.accounting import PrivacyAccountant
+from dp_metrics.accounting import PrivacyAccountant, check_accountant
 from dp_metrics.fairness.groups import Groups
 from dp_metrics.fairness.plan import asked_metrics, plan_frame
 from dp_metrics.inputs.epsilon import exact_epsilon
@@ -207,8 +207,7 @@ class PrivateMetricFrame:
             raise ValueError(
                 "membership='public' tells the number of records: use neighboring='replace_one'."
             )
-        if not (accountant is None or isinstance(accountant, PrivacyAccountant)):
-            raise TypeError("accountant must be None or a PrivacyAccountant.")
+        check_accountant(accountant)
         name = check_label(label) or type(self).__name__
         share = Fraction(0) if overall_share == 0 else check_share(overall_share, "overall_share")
         asked = asked_metrics(metrics)

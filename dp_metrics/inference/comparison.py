@@ -19,6 +19,7 @@ from dp_metrics.inference.mean_plan import mean_plan
 from dp_metrics.inference.paired_losses import PairedLosses, paired_losses
 from dp_metrics.inference.wins import noise_reach, wins_interval, wins_p_value
 from dp_metrics.inputs.error_state import own_error_state
+from dp_metrics.inputs.labels import NotLabelsError
 from dp_metrics.inputs.losses import RecordLoss
 from dp_metrics.inputs.options import check_confidence
 from dp_metrics.inputs.scalars import as_real
@@ -453,10 +454,8 @@ def private_compare(
         try:
             losses = paired_losses(loss, y_true, pred_a, pred_b, options)
             return comparison_plan(losses, max_difference=max_difference, confidence=confidence)
-        except ValueError as error:
-            failure = error
-        if str(failure).startswith("Classification metrics can't handle"):
-            failure = ValueError(f"{failure} To compare probabilities pass loss='log_loss' or 'brier_score'.")
+        except NotLabelsError as error:
+            failure = ValueError(f"{error} To compare probabilities pass loss='log_loss' or 'brier_score'.")
         raise failure
 
     found: Comparison = run_planned(release, make_plan)

@@ -12,7 +12,8 @@ from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.inference._settings import PEOPLE, population_release, run_planned
 from dp_metrics.inference.mean_plan import mean_plan
 from dp_metrics.inputs.error_state import own_error_state
-from dp_metrics.inputs.records import as_vector, check_max_loss, loss_block
+from dp_metrics.inputs.options import check_max_loss
+from dp_metrics.inputs.records import as_vector, loss_block
 from dp_metrics.release.interval import Interval
 from dp_metrics.release.release import Plan
 
@@ -155,7 +156,7 @@ def _plan(losses: ArrayLike, *, max_loss: Any, method: str, confidence: float) -
     cap = check_max_loss(max_loss)
     if cap is None:
         raise ValueError(
-            f"{_NAME} needs max_loss: of a loss without a public limit no mean has an upper limit. "
+            f"{_NAME} needs max_loss: without a limit on the loss its mean has no upper limit. "
             "private_quantile_interval needs none."
         )
     values = np.minimum(loss_block(as_vector(losses, "losses")), cap)

@@ -19,8 +19,8 @@ from dp_metrics.inference.noisy_binomial import at_most, binomial_law
 from dp_metrics.inference.order_search import OrderSearch, hazard_miss
 from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.inputs.floats import MAX_FLOAT, Floats
-from dp_metrics.inputs.options import check_confidence, check_share
-from dp_metrics.inputs.records import as_vector, check_max_loss, loss_block
+from dp_metrics.inputs.options import check_confidence, check_max_loss, check_share
+from dp_metrics.inputs.records import as_vector, loss_block
 from dp_metrics.mechanisms._hazard_law import largest_ratio
 from dp_metrics.mechanisms.hazard import share_of_rank
 from dp_metrics.release.interval import Interval
@@ -254,7 +254,7 @@ def _possible(n: int, q: float, epsilon: Fraction, miss: float, limit: float) ->
 
 
 def _largest_rank(n: int, q: float, ratio: float, ranks: int, miss: float) -> int:
-    """Return the largest rank of which a lower limit of the quantile misses so rarely; 0 if there is none."""
+    """Return the largest rank whose lower limit misses with at most this probability; 0 if there is none."""
     below, probabilities = binomial_law(n, q)
     low, high = 0, n + 1
     while high - low > 1:

@@ -20,8 +20,8 @@ from scipy.sparse import issparse
 from dp_metrics.inputs.floats import Floats
 
 __all__ = [
-    "NOT_NUMERIC",
     "TOO_LARGE",
+    "NotNumbersError",
     "array_of",
     "as_floats",
     "is_missing",
@@ -30,16 +30,24 @@ __all__ = [
     "states_columns",
 ]
 
-NOT_NUMERIC = (
+_NOT_NUMERIC = (
     "dtype='numeric' is not compatible with {}. Convert your data to numeric values explicitly instead."
 )
 TOO_LARGE = "Input {} contains infinity or a value too large for dtype('float64')."
 _RAGGED = "Expected a rectangular array of numbers, got elements of different shapes instead."
 
+
 _ARRAY_LIKE = ("__array__", "__array_interface__", "__array_struct__")
 _PLAIN = (bool, int, float)
 _TEXT = (str, bytes, bytearray, memoryview)
 _TIMES = (np.datetime64, np.timedelta64)
+
+
+class NotNumbersError(ValueError):
+    """What was given is text, or other objects that are never read as numbers."""
+
+    def __init__(self, given: str) -> None:
+        super().__init__(_NOT_NUMERIC.format(given))
 
 
 def states_columns(data: Any) -> bool:
@@ -90,11 +98,11 @@ def as_floats(array: NDArray[Any], name: str) -> Floats:
     if kind == "c":
         raise ValueError("Complex data not supported")
     if kind in "UST":
-        raise ValueError(NOT_NUMERIC.format("arrays of bytes/strings"))
+        raise NotNumbersError("arrays of bytes/strings")
     if kind == "O":
         return _numbers(array, name)
     if kind not in "biuf":
-        raise TypeError(NOT_NUMERIC.format("dates, time spans or records"))
+        raise TypeError(_NOT_NUMERIC.format("dates, time spans or records"))
     floats: Floats = array.astype(np.float64)
     return floats
 
@@ -119,11 +127,11 @@ def _numbers(objects: NDArray[Any], name: str) -> Floats:
 def _reader(kind: type, name: str) -> Callable[[Any], float]:
     """Return what makes a float of objects of a type, or raise if they are never read as real numbers."""
     if issubclass(kind, _TEXT):  # though Python reads numbers that are written in digits
-        raise ValueError(NOT_NUMERIC.format("arrays of bytes/strings"))
+        raise NotNumbersError("arrays of bytes/strings")
     if issubclass(kind, complex | np.complexfloating):
         raise ValueError("Complex data not supported")
     if issubclass(kind, _TIMES):
-        raise TypeError(NOT_NUMERIC.format("dates, time spans or records"))
+        raise TypeError(_NOT_NUMERIC.format("dates, time spans or records"))
     plain = kind in _PLAIN or issubclass(kind, np.number | np.bool_)
     return float if plain else partial(_number, name=name)
 
@@ -132,7 +140,7 @@ def _number(element: Any, name: str) -> float:
     """Return one object as a float, or raise because of what that object is."""
     if is_missing(element):
         return math.nan
-    failure: Exception = ValueError(NOT_NUMERIC.format("what was given"))
+    failure: Exception = NotNumbersError("what was given")
     if _quietly(np.ndim, element) != 0:
         failure = ValueError(_RAGGED)
     elif isinstance(number := _quietly(float, element), float):

@@ -27,6 +27,7 @@ from dp_metrics.inputs.records import (
 
 __all__ = [
     "LabelSet",
+    "NotLabelsError",
     "as_label_pairs",
     "as_labels",
     "check_labels",
@@ -38,7 +39,17 @@ __all__ = [
 
 _EXACT_AS_FLOATS = 2**53
 _ORDINARY = {str, int, bool}
-_CONTINUOUS = "Classification metrics can't handle continuous targets: {} holds numbers that are not whole."
+
+
+class NotLabelsError(ValueError):
+    """What was given cannot be the labels of records."""
+
+    def __init__(self, given: str) -> None:
+        super().__init__(f"Classification metrics can't handle {given}")
+
+
+def _not_whole(name: str) -> NotLabelsError:
+    return NotLabelsError(f"continuous targets: {name} holds numbers that are not whole.")
 
 
 def public_labels(labels: Any, name: str = "labels") -> NDArray[Any] | None:
@@ -195,7 +206,8 @@ def encoded_block(
         codes = np.fromiter(map(position, block.astype(object)), dtype=np.intp, count=block.size)
         found = codes >= 0
     if not found.all():
-        raise ValueError(f"{name} contains a label that is not in {option}.")
+        default = " Without labels=[...] the labels are 0, 1 and so on." if option == "labels" else ""
+        raise ValueError(f"{name} contains a label that is not in {option}.{default}")
     return codes
 
 
@@ -211,7 +223,7 @@ def as_label_pairs(y_true: Any, y_pred: Any, *, private_n: bool = False) -> tupl
     true, pred = in_columns((y_true, y_pred), (true, pred))
     true, pred = (y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y for y in (true, pred))
     if true.shape[1:] != pred.shape[1:]:
-        raise ValueError("Classification metrics can't handle a mix of targets with one and several outputs.")
+        raise NotLabelsError("a mix of targets with one and several outputs.")
     if "O" not in (true.dtype.kind, pred.dtype.kind):
         return true, pred
     differs = np.zeros(true.shape, dtype=np.bool_)
@@ -272,7 +284,7 @@ def _check_labels_of_block(block: NDArray[Any], name: str) -> None:
     if block.dtype.kind == "f":
         values = float_block(block, name)
         if (values != np.floor(values)).any():
-            raise ValueError(_CONTINUOUS.format(name))
+            raise _not_whole(name)
     elif block.dtype.kind == "O":
         _check_label_objects(block, name)
 
@@ -286,7 +298,7 @@ def _check_label_objects(array: NDArray[Any], name: str) -> None:
             if math.isinf(label):
                 raise ValueError(TOO_LARGE.format(name))
             if not label.is_integer():
-                raise ValueError(_CONTINUOUS.format(name))
+                raise _not_whole(name)
         elif isinstance(label, Decimal) and label.is_nan():  # a signaling one cannot even be compared
             raise ValueError(f"Input {name} contains NaN.")
         elif isinstance(label, complex | np.complexfloating):

@@ -1,6 +1,8 @@
 """Checkers of the public options of a call: weights, groups, outputs and neighbouring relation."""
 
+import contextlib
 import math
+import numbers
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, Literal, TypeAlias
@@ -20,6 +22,7 @@ __all__ = [
     "WITHIN_GROUPS",
     "MultiOutput",
     "check_average",
+    "check_bounds",
     "check_choice",
     "check_confidence",
     "check_count",
@@ -28,6 +31,7 @@ __all__ = [
     "check_edges",
     "check_groups",
     "check_label",
+    "check_max_loss",
     "check_multioutput",
     "check_neighboring",
     "check_sample_weight",
@@ -74,6 +78,30 @@ def check_label(label: Any) -> str | None:
     if label is None or isinstance(label, str):
         return label
     raise TypeError("label must be None or a string.")
+
+
+def check_bounds(bounds: Any) -> tuple[float, float] | None:
+    """Return public bounds as two floats, or None for unbounded data."""
+    if bounds is None:
+        return None
+    lower = upper = math.nan
+    ordered = isinstance(bounds, tuple | list) or hasattr(bounds, "__array__")
+    if ordered and len(bounds) == 2 and all(isinstance(bound, numbers.Real) for bound in bounds):
+        with contextlib.suppress(OverflowError):
+            lower, upper = (float(bound) for bound in bounds)
+    if not (math.isfinite(lower) and math.isfinite(upper) and lower < upper):
+        raise ValueError("bounds must be None or a pair (lower, upper) of finite numbers with lower < upper.")
+    return lower, upper
+
+
+def check_max_loss(max_loss: Any) -> float | None:
+    """Return the public cap of one record's loss as a float, or None for unbounded losses."""
+    if max_loss is None:
+        return None
+    cap = as_real(max_loss)
+    if not (math.isfinite(cap) and cap > 0):
+        raise ValueError("max_loss must be None or a positive, finite number.")
+    return cap
 
 
 def check_sample_weight(

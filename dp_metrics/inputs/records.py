@@ -11,8 +11,6 @@ that end in `_block`.
 """
 
 import contextlib
-import math
-import numbers
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -22,9 +20,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_consistent_length
 
 from dp_metrics.inputs.columns import check_same_columns
-from dp_metrics.inputs.containers import NOT_NUMERIC, TOO_LARGE, array_of, as_floats, states_columns
+from dp_metrics.inputs.containers import TOO_LARGE, NotNumbersError, array_of, as_floats, states_columns
 from dp_metrics.inputs.floats import Floats
-from dp_metrics.inputs.scalars import as_real
 
 __all__ = [
     "as_numbers",
@@ -32,8 +29,6 @@ __all__ = [
     "as_scores",
     "as_targets",
     "as_vector",
-    "check_bounds",
-    "check_max_loss",
     "check_not_empty",
     "check_numbers",
     "check_same_length",
@@ -48,30 +43,6 @@ __all__ = [
 ]
 
 _NO_LABELS = "as predict_proba gives them, not labels"
-
-
-def check_bounds(bounds: Any) -> tuple[float, float] | None:
-    """Return public bounds as two floats, or None for unbounded data."""
-    if bounds is None:
-        return None
-    lower = upper = math.nan
-    ordered = isinstance(bounds, tuple | list) or hasattr(bounds, "__array__")
-    if ordered and len(bounds) == 2 and all(isinstance(bound, numbers.Real) for bound in bounds):
-        with contextlib.suppress(OverflowError):
-            lower, upper = (float(bound) for bound in bounds)
-    if not (math.isfinite(lower) and math.isfinite(upper) and lower < upper):
-        raise ValueError("bounds must be None or a pair (lower, upper) of finite numbers with lower < upper.")
-    return lower, upper
-
-
-def check_max_loss(max_loss: Any) -> float | None:
-    """Return the public cap of one record's loss as a float, or None for unbounded losses."""
-    if max_loss is None:
-        return None
-    cap = as_real(max_loss)
-    if not (math.isfinite(cap) and cap > 0):
-        raise ValueError("max_loss must be None or a positive, finite number.")
-    return cap
 
 
 def as_numbers(data: Any, name: str, *, allow_2d: bool, private_n: bool) -> NDArray[Any]:
@@ -272,10 +243,6 @@ def as_scores(
 
 def numbers_or(message: str, read: Callable[[], NDArray[Any]]) -> NDArray[Any]:
     """Return what is read, or raise with this message if there are no numbers to be read."""
-    try:
+    with contextlib.suppress(NotNumbersError):
         return read()
-    except ValueError as error:
-        failure = error
-    if str(failure).startswith(NOT_NUMERIC[:15]):
-        failure = ValueError(message)
-    raise failure
+    raise ValueError(message)

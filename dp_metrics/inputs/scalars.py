@@ -10,7 +10,7 @@ __all__ = ["as_real", "as_whole"]
 
 
 def as_real(value: Any) -> float:
-    """Return a real number as a float; NaN for what is none (true and false are none) or too large."""
+    """Return a real number as a float; NaN for anything else, booleans and too large numbers included."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
         return math.nan
     try:
@@ -20,6 +20,6 @@ def as_real(value: Any) -> float:
 
 
 def as_whole(value: Any) -> int | None:
-    """Return a whole number as an int; None for what is none, true and false among it."""
+    """Return a whole number as an int; None for anything else, booleans included."""
     is_whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
     return int(value) if is_whole else None

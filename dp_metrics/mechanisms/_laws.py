@@ -123,7 +123,7 @@ class GridLaw(_Law):
 
 
 class OutcomesLaw(_Law):
-    """A law on finitely many outcomes, or one of which so many outcomes stand for the whole.
+    """A discrete law, exact or as an approximation of another law.
 
     Parameters
     ----------

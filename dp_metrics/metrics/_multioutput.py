@@ -11,14 +11,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from dp_metrics.inputs.floats import MAX_FLOAT, Floats
 from dp_metrics.inputs.losses import Loss, RecordLoss, largest_error, squared_error
-from dp_metrics.inputs.options import check_groups, check_multioutput, check_sample_weight, check_share
-from dp_metrics.inputs.records import (
-    as_targets,
+from dp_metrics.inputs.options import (
     check_bounds,
+    check_groups,
     check_max_loss,
-    float_block,
-    unstated_columns,
+    check_multioutput,
+    check_sample_weight,
+    check_share,
 )
+from dp_metrics.inputs.records import as_targets, float_block, unstated_columns
 from dp_metrics.mechanisms._base import Limits
 from dp_metrics.release.noise import Noise
 from dp_metrics.release.queries import MeanLoss, Variance

@@ -29,13 +29,8 @@ from dp_metrics.inputs.losses import (
     log_loss_cap,
     zero_one_loss,
 )
-from dp_metrics.inputs.options import check_groups, check_sample_weight
-from dp_metrics.inputs.records import (
-    as_probabilities,
-    check_max_loss,
-    check_same_length,
-    probability_block,
-)
+from dp_metrics.inputs.options import check_groups, check_max_loss, check_sample_weight
+from dp_metrics.inputs.records import as_probabilities, check_same_length, probability_block
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.metrics._catalogue import WEIGHTS, Metric
 from dp_metrics.release.queries import MeanLoss

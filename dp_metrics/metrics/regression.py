@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.inputs.losses import RecordLoss, absolute_error, identity, squared_error
-from dp_metrics.inputs.options import MultiOutput, check_groups, check_sample_weight
-from dp_metrics.inputs.records import as_vector, check_max_loss, loss_block
+from dp_metrics.inputs.options import MultiOutput, check_groups, check_max_loss, check_sample_weight
+from dp_metrics.inputs.records import as_vector, loss_block
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.metrics._catalogue import OUTPUTS, UNIT, WEIGHTS, Metric
 from dp_metrics.metrics._multioutput import error_plan, r2_plan, root_plan

@@ -19,8 +19,8 @@ from dp_metrics.inputs.losses import (
     poisson_deviance,
     squared_log_error,
 )
-from dp_metrics.inputs.options import MultiOutput
-from dp_metrics.inputs.records import as_targets, check_bounds, float_block
+from dp_metrics.inputs.options import MultiOutput, check_bounds
+from dp_metrics.inputs.records import as_targets, float_block
 from dp_metrics.inputs.scalars import as_real
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.metrics._catalogue import OUTPUTS, UNIT, WEIGHTS, Metric

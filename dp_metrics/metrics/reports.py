@@ -15,8 +15,8 @@ from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.losses import absolute_error, squared_error
-from dp_metrics.inputs.options import check_digits, check_zero_division
-from dp_metrics.inputs.records import as_targets, check_bounds
+from dp_metrics.inputs.options import check_bounds, check_digits, check_zero_division
+from dp_metrics.inputs.records import as_targets
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.metrics._catalogue import UNIT, Metric
 from dp_metrics.metrics._multioutput import error_plan, r2_from_parts

@@ -14,8 +14,8 @@ from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.inputs.floats import MAX_FLOAT, Floats
 from dp_metrics.inputs.losses import RecordLoss
-from dp_metrics.inputs.options import check_ddof, check_groups, check_sample_weight
-from dp_metrics.inputs.records import as_vector, check_bounds, check_vector, float_block
+from dp_metrics.inputs.options import check_bounds, check_ddof, check_groups, check_sample_weight
+from dp_metrics.inputs.records import as_vector, check_vector, float_block
 from dp_metrics.inputs.scalars import as_real
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.metrics._catalogue import UNIT, WEIGHTS, Metric

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.metadata_routing import UNUSED
 
-from dp_metrics.accounting import PrivacyAccountant
+from dp_metrics.accounting import PrivacyAccountant, check_accountant
 from dp_metrics.inputs.epsilon import check_epsilon
 from dp_metrics.inputs.names import did_you_mean
 from dp_metrics.metrics import metric_named, metric_of
@@ -150,8 +150,7 @@ class PrivateScorer(BaseEstimator):
             If a setting is not what it should be.
         """
         check_epsilon(self.epsilon)
-        if not (self.accountant is None or isinstance(self.accountant, PrivacyAccountant)):
-            raise TypeError("accountant must be None or a PrivacyAccountant.")
+        check_accountant(self.accountant)
         check_metric(self.metric, self.metric_params or {})
         greater_is_better = is_better_if_greater(self.metric)
         if self.greater_is_better is not None:
@@ -380,7 +379,7 @@ def release_score(
     _, sign = scorer.check()
     metric, keywords = scorer.metric, dict(scorer.metric_params or {})
     if is_n_private(metric, keywords):
-        # the cap of a log loss depends on the type of the probabilities; that of no record is not known
+        # The cap of a log loss depends on the dtype, and an empty response has none: always use float64.
         response = as_float64(response)
     if sample_weight is not None:
         if not takes(metric, "sample_weight"):

@@ -14,7 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from dp_metrics._random import OSEntropy
-from dp_metrics.accounting import PrivacyAccountant, Spend
+from dp_metrics.accounting import PrivacyAccountant, Spend, check_accountant
 from dp_metrics.inputs.epsilon import exact_epsilon
 from dp_metrics.inputs.floats import MAX_FLOAT
 from dp_metrics.inputs.scalars import as_real
@@ -235,15 +235,14 @@ class PrivateRandomizedSearch(MetaEstimatorMixin, BaseEstimator):
             If a setting or an input is invalid, or the metric spends more than it is given; nothing is spent.
         """
         total, success = exact_epsilon(self.epsilon), _success_probability(self.expected_iter)
-        if not (self.accountant is None or isinstance(self.accountant, PrivacyAccountant)):
-            raise TypeError("accountant must be None or a PrivacyAccountant.")
+        check_accountant(self.accountant)
         # no accountant: the search is charged once, and a record of each trial would tell their number
         scorer = self._scorer(total, accountant=None)
         methods = scorer.check()[0]
         with unobserved():
             candidates = Candidates(self.estimator, self.param_distributions, methods)
         data = check_data(X, y, X_val, y_val, sample_weight_val, allow_nan=_allows_nan(self.estimator))
-        # All that the metric can find wrong with the validation records it finds with a public model as well.
+        # Rehearse with a public model: every error of the validation records shows now, before the spend.
         # The number is not released, so it costs nothing; from here on no record makes anything fail.
         labels = fixed_keywords(self.metric, self.metric_params or {}).get("labels")
         public_model = PublicModel(self.estimator, y, number_of_records(data.y_val), methods, labels)

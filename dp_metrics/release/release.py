@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from dp_metrics._random import OSEntropy, RandomState, check_entropy, discrete_laplace
-from dp_metrics.accounting import PrivacyAccountant
+from dp_metrics.accounting import PrivacyAccountant, check_accountant
 from dp_metrics.exceptions import NoisyReleaseWarning, warn_caller
 from dp_metrics.inputs.epsilon import exact_epsilon
 from dp_metrics.inputs.options import check_label, check_neighboring
@@ -121,8 +121,7 @@ class Release:
         self.private_n = check_neighboring(neighboring, disclosing)
         # a query with noise of its own asks no mechanism
         self.mechanism = get_mechanism((default or "geometric") if mechanism is None else mechanism)
-        if not (accountant is None or isinstance(accountant, PrivacyAccountant)):
-            raise TypeError("accountant must be None or a PrivacyAccountant.")
+        check_accountant(accountant)
         self._is_chosen = mechanism is not None
         self.metric, self._label = metric, check_label(label)
         self._accountant, self._neighboring = accountant, neighboring

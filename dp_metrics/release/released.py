@@ -109,7 +109,7 @@ class Monotone:
         note = " ".join(dict.fromkeys(one.note for one in of_parts if one.note))
         if not self.rises:
             lower, upper = upper, lower
-        # what saturates at the largest float may be larger; as the other limit it stays what it is
+        # An upper limit at MAX_FLOAT may be larger in truth: report infinity. A lower limit stays.
         return Limits(_opened(lower, -1.0), _opened(upper, 1.0), note)
 
     def _at(self, values: Sequence[float], released: Released) -> Floats:

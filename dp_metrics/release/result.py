@@ -5,24 +5,19 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from importlib.metadata import PackageNotFoundError, version
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
+from dp_metrics._packages import __version__
 from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.mechanisms import MECHANISMS, Adaptive, Geometric, Hazard
 from dp_metrics.release.draws import Draw
 from dp_metrics.release.interval import Interval
 from dp_metrics.release.released import ResultNoise
 
-__all__ = ["PrivateResult", "__version__", "deployment"]
-
-try:
-    __version__ = version("dp_metrics")
-except PackageNotFoundError:  # run from its source, not installed
-    __version__ = "unknown"
+__all__ = ["PrivateResult", "deployment"]
 
 _EXACT = (Adaptive, Geometric, Hazard)
 _UNITS = {

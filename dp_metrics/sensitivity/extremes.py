@@ -104,7 +104,7 @@ def loss_extremes(
     if largest_limit is not None:
         highest = max(to_units(np.array([largest_limit]))[0], 1)  # bounds may be so close that it is 0
         limit = rounded_quotient(n * highest, weight) if n else rounded_quotient(highest, 1 << UNIT_BITS)
-    # with no records at all no level is ever asked for but that of nothing
+    # Without records the scale is never used.
     scale = Fraction(weight, n << UNIT_BITS) if n else Fraction(1)
     unit = 1 / (scale * (1 << UNIT_BITS))
 

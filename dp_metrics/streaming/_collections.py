@@ -68,7 +68,7 @@ def released(metric: Metric, arguments: dict[str, Any]) -> Any:
     settings["random_state"] = check_entropy(settings["random_state"])
     release = metric.settings(**settings, options=options)
     of_records = {name: value for name, value in options.items() if name != "sample_weight"}
-    # what is wrong with an option shows without any record, before hours of computing
+    # Check the options on an empty chunk, so that a bad one fails before hours of computing.
     no_records = [_no_records(collection) for collection in data.values()]
     no_weights = {name: _no_records(collection) for name, collection in weights.items()}
     plan = metric.planned(no_records, {**of_records, **no_weights}, private_n=True)
@@ -123,7 +123,7 @@ def summarised(summary: Summary, *data: Any) -> Summary:
     for name, value in collections.items():
         if not _is_collection(value):
             raise TypeError(f"{name} must be a dask.array or a dask.dataframe collection.")
-    # what is wrong with an option shows before hours of work
+    # Check the options on an empty chunk, so that a bad one fails before hours of work.
     return _reduced(copy(summary).update(*map(_no_records, data)), collections)
 
 

@@ -188,7 +188,7 @@ class WrittenSummary(Summary):
             raise ValueError(f"These bytes are not a {cls.__name__}.")
         summary = None
         with contextlib.suppress(*MALFORMED):
-            # added to no records at all, whose facts the metric tells, so that the two have to fit together
+            # Merge into an empty summary of the metric: `_merged` refuses an aggregate of another schema.
             read = cls._of_nothing(settings, aggregate)._merged(aggregate, settings["facts"])
             read._is_open = settings.get("is_open", False)
             summary = read if read.to_bytes() == data else None

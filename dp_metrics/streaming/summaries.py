@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.inputs.containers import states_columns
-from dp_metrics.inputs.records import check_bounds
+from dp_metrics.inputs.options import check_bounds
 from dp_metrics.inputs.scalars import as_whole
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.metrics import FUNCTIONS, METRICS, Metric, metric_of
@@ -196,8 +196,8 @@ class LossSummary(_RankedSummary):
         plan = self._metric.planned(data, options, private_n=True)
         if len(plan.queries) > 1 or self._options.get("multioutput") == "raw_values":
             raise ValueError(
-                "A summary releases one number: multioutput='raw_values' gives several, and a root of "
-                "several outputs is a mean of several."
+                "A summary releases one number. For multioutput='raw_values', and for a root of several "
+                "outputs, make one summary for each output."
             )
         return plan
 

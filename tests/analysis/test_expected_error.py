@@ -305,7 +305,7 @@ def test_bad_options_are_refused(options):
 
 
 def test_what_is_no_metric_option_error_or_epsilon_is_refused():
-    with pytest.raises(TypeError, match="private_mean_loss has no option to plan with called q or split"):
+    with pytest.raises(TypeError, match="private_mean_loss has no option q or split"):
         dp.expected_error(dp.private_mean_loss, LOSSES, epsilon=1.0, split=1, q=0.5)
     fixed = functools.partial(dp.private_mean_loss, max_loss=1.0)  # whose options would be lost
     for metric in (np.mean, "unheard_of", fixed, None):

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dp_metrics._packages import MissingExtraError, import_extra
 from dp_metrics.evaluation.datasets import (
     DATASETS,
     EMBEDDED,
@@ -17,7 +18,7 @@ from dp_metrics.evaluation.datasets import (
     load_dataset,
     read_column,
 )
-from dp_metrics.evaluation.sources import DATA_VARIABLE, DatasetError, MissingExtraError, import_extra
+from dp_metrics.evaluation.sources import DATA_VARIABLE, DatasetError
 
 FILES = [name for name in DATASETS if name not in EMBEDDED]
 IMAGES = ["mnist", "cifar10"]

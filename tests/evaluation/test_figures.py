@@ -9,6 +9,7 @@ import pytest
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
+from dp_metrics._packages import MissingExtraError
 from dp_metrics.evaluation.compared import CURVES, MECHANISM_CURVES
 from dp_metrics.evaluation.engine import asymmetry_of
 from dp_metrics.evaluation.figures import (
@@ -19,7 +20,6 @@ from dp_metrics.evaluation.figures import (
     panels_of,
 )
 from dp_metrics.evaluation.population import Task
-from dp_metrics.evaluation.sources import MissingExtraError
 from dp_metrics.evaluation.studies import STUDIES, Study
 
 

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from sklearn.model_selection import train_test_split
 
+from dp_metrics._packages import MissingExtraError
 from dp_metrics.evaluation import models
 from dp_metrics.evaluation.datasets import DATASETS
 from dp_metrics.evaluation.models import evaluate_model, largest_log_loss
-from dp_metrics.evaluation.sources import MissingExtraError
 
 
 @pytest.fixture(scope="module")

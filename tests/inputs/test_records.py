@@ -11,13 +11,12 @@ from sklearn.linear_model import Ridge
 import dp_metrics as dp
 from dp_metrics.inputs.epsilon import check_epsilon
 from dp_metrics.inputs.labels import as_labels, check_labels, encoded_block, public_labels
+from dp_metrics.inputs.options import check_bounds, check_max_loss
 from dp_metrics.inputs.records import (
     as_numbers,
     as_probabilities,
     as_scores,
     as_targets,
-    check_bounds,
-    check_max_loss,
     check_vector,
     float_block,
     loss_block,

@@ -1,0 +1,31 @@
+"""The version of this package, and the packages of its extras, imported when they are needed."""
+
+import importlib
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+__all__ = ["MissingExtraError", "__version__", "import_extra"]
+
+try:
+    __version__ = version("dp_metrics")
+except PackageNotFoundError:  # run from its source, not installed
+    __version__ = "unknown"
+
+
+class MissingExtraError(ImportError):
+    """A package of one of the extras is missing or can't be imported."""
+
+
+def import_extra(name: str, extra: str = "evaluation") -> Any:
+    """Import a module of one of the extras, or say which one to install."""
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        package = name.partition(".")[0]
+        extra = "vision" if package == "torch" else extra
+        raise MissingExtraError(
+            f'{package} is needed and can\'t be imported; run: pip install "dp_metrics[{extra}]"'
+        ) from error
+    except (OSError, ValueError) as error:
+        # Installed, but broken: xgboost without the OpenMP library, or built for another numpy.
+        raise MissingExtraError(f"{name} is installed but can't be imported: {error}") from error
