@@ -6,7 +6,6 @@ fails unless it is nothing. Written are:
 - the shared parts of the docstrings of the public metrics: parameters in `BLOCKS`, Raises, Warns, the
   guarantee and the sentence on `return_result`. Whoever adds a metric writes the rest: the summary, its own
   parameters, Returns, References and Examples;
-- the twins of the metrics for Dask collections: `dp_metrics/streaming/dask.py` from `__all__` on;
 - the tables of metrics: `docs/metric_table.inc`, and in `README.md`.
 """
 
@@ -25,7 +24,6 @@ from dp_metrics.metrics import METRICS
 ROOT = Path(__file__).parents[1]
 METRIC_FILES = sorted((ROOT / "dp_metrics" / "metrics").rglob("[!_]*.py"))
 SUMMARIES = [ROOT / "dp_metrics" / "streaming" / f"{name}.py" for name in ("scores", "summaries", "tables")]
-TWINS = ROOT / "dp_metrics" / "streaming" / "dask.py"
 WIDTH = 110
 
 BLOCKS = {
@@ -211,21 +209,6 @@ VARIANTS: dict[str, dict[str, str]] = {
 
 SECTIONS = ("Parameters", "Returns", "Raises", "Warns", "See Also", "Notes", "References", "Examples")
 
-TWIN = '''
-
-def {name}(
-    {parameters},
-) -> {returns}:
-    """{summary}
-
-{text}
-    """
-    return released(METRICS["{name}"], locals())
-'''
-TWIN_TEXT = """As `dp_metrics.{name}`, with its guarantee, for Dask collections.{capacity} A person with
-    several records is protected record by record only."""
-CAPACITY = " `capacity` is the public number of ranks that a summary of records keeps."
-
 
 def wrapped(text: str, width: int, indent: str = "") -> str:
     """Return a paragraph in lines of at most this width."""
@@ -240,13 +223,13 @@ def entry(head: str, text: str, width: int) -> str:
     return f"{head}\n{wrapped(text, width, '    ')}"
 
 
-def arguments_of(node: ast.FunctionDef) -> dict[str, tuple[ast.arg, str]]:
-    """Return all arguments by name, each with its default as in the source, "" for none."""
+def defaults_of(node: ast.FunctionDef) -> dict[str, str]:
+    """Return the default of each argument by its name, as in the source; "" for none."""
     several = [*node.args.args, *node.args.kwonlyargs]
     given = [*node.args.defaults, *node.args.kw_defaults]
     defaults = [None] * (len(several) - len(given)) + given
     return {
-        argument.arg: (argument, "" if default is None else ast.unparse(default).replace("'", '"'))
+        argument.arg: "" if default is None else ast.unparse(default).replace("'", '"')
         for argument, default in zip(several, defaults, strict=True)
         if argument.arg != "self"
     }
@@ -318,52 +301,13 @@ def documented(source: str) -> str:
         place = slice(node.body[0].lineno - 1, node.body[0].end_lineno)
         start, text, end = "\n".join(lines[place]).split('"""')
         indent = " " * node.body[0].col_offset
-        defaults = {argument: default for argument, (_, default) in arguments_of(node).items()}
-        doc = with_shared_parts(inspect.cleandoc(text), name, defaults, WIDTH - len(indent))
+        doc = with_shared_parts(inspect.cleandoc(text), name, defaults_of(node), WIDTH - len(indent))
         lines[place] = f'{start}"""{textwrap.indent(doc, indent).lstrip()}\n{indent}"""{end}'.split("\n")
     return "\n".join(lines)
 
 
-def twin(name: str, node: ast.FunctionDef) -> str:
-    """Return the function for Dask collections that belongs to a metric."""
-    parameters = []
-    row = METRICS[name]
-    capacity = CAPACITY if row.keeps_ranks else ""
-    for argument, (typed, default) in arguments_of(node).items():
-        if argument == "epsilon":
-            parameters.append("*")
-        if argument == "neighboring" and row.keeps_ranks:
-            parameters.append("capacity: int = CAPACITY")
-        if argument != "groups" and argument not in row.refused:
-            kind = ast.unparse(typed.annotation)
-            if argument in row.data or (argument == "sample_weight" and kind != "None"):
-                kind = "Any"
-            parameters.append(f"{argument}: {kind}" + (f" = {default}" if default else ""))
-    return TWIN.format(
-        name=name,
-        parameters=",\n    ".join(parameters),
-        returns=ast.unparse(node.returns),
-        summary=ast.get_docstring(node).split("\n")[0],
-        text=wrapped(TWIN_TEXT.format(name=name, capacity=capacity), WIDTH, "    "),
-    )
-
-
-def twins(written: str) -> str:
-    """Return the module of the metrics for Dask collections; what stands before `__all__` stays."""
-    nodes = {}
-    for path in METRIC_FILES:
-        nodes.update(releases(path.read_text(encoding="utf-8")))
-    names = [name for name, row in METRICS.items() if row.is_summarised]
-    others = {long: name for name in names for long in metric_table.public_names(name) if long != name}
-    public = "".join(f'    "{name}",\n' for name in sorted([*names, *others, "summarised"]))
-    body = "".join(twin(name, nodes[name]) for name in names)
-    body += "\n\n" + "".join(f"{long} = {name}\n" for long, name in others.items())
-    return f"{written.split('__all__ = ')[0]}__all__ = [\n{public}]\n{body}"
-
-
 GENERATED = {
     **dict.fromkeys([*METRIC_FILES, *SUMMARIES], documented),
-    TWINS: twins,
     ROOT / "README.md": metric_table.readme,
     ROOT / "docs" / "metric_table.inc": lambda _: metric_table.rst(),
 }

@@ -624,7 +624,7 @@ def dask_metrics() -> Iterator[tuple[str, Case]]:
         ("private_log_loss", "3 labels,max_loss", "multiclass", {"max_loss": 4.0}),
         ("private_brier_score_loss", "labels,pos_label", "binary words", {"pos_label": "ham", **WORDS}),
         ("private_accuracy_score", "normalize=False", "classes", {"normalize": False}),
-        ("private_variance", "ddof=1,capacity=60", "column", {"ddof": 1, "capacity": 60}),
+        ("private_variance", "ddof=1", "column", {"ddof": 1}),
     ):
         call = Call(name, form, kind, options, "above_threshold")
         yield str(call), partial(_dask, call)

@@ -5,17 +5,14 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from dp_metrics.inputs.floats import MAX_FLOAT
-from dp_metrics.mechanisms import Geometric
 from dp_metrics.metrics import FUNCTIONS, Metric
-from dp_metrics.release.release import COUNT_SHARE, Release
+from dp_metrics.streaming._capacity import capacity_for
 from dp_metrics.streaming.scores import ScoreSummary
-from dp_metrics.streaming.summaries import CAPACITY, LossSummary, VarianceSummary
+from dp_metrics.streaming.summaries import LossSummary, VarianceSummary
 from dp_metrics.streaming.tables import ConfusionSummary
 
 __all__ = ["check_options", "summary_of"]
 
-_MANY_RECORDS = 1 << 40
 # what is wrong with no records at all, where records are needed, and says nothing of the options
 _FOR_WANT_OF_RECORDS = ("Found array with 0 sample(s)", "where the number of records is private")
 
@@ -72,25 +69,7 @@ def summary_of(
     plan = row.planned(data, options, private_n=True)
     if len(plan.queries) > 1 or options.get("multioutput") == "raw_values":
         return None
-    query: Any = plan.queries[0]
+    capacity = capacity_for(asked, plan)
     if row.is_variance:
-        width = None if query.bounds is None else query.bounds[1] - query.bounds[0]
-        cap = None if width is None else min(width * (width / 4), MAX_FLOAT)  # a power would raise
-        return VarianceSummary(bounds=options.get("bounds"), capacity=_capacity(asked, cap)).update(*data)
-    capacity = _capacity(asked, query.record_loss.cap)
+        return VarianceSummary(bounds=options.get("bounds"), capacity=capacity).update(*data)
     return LossSummary(FUNCTIONS[row.name], capacity=capacity, **options).update(*data)
-
-
-def _capacity(asked: Release, cap: float | None) -> int:
-    """Return how many ranks a release can use, however many records there are."""
-    if asked.private_n and isinstance(asked.mechanism, Geometric):
-        return CAPACITY  # noisy sums
-    n = None if asked.private_n else _MANY_RECORDS
-    rule, output_range = asked.mechanism, (0.0, MAX_FLOAT if cap is None else cap)
-    # a private number of records has a share of epsilon; too many ranks cost nothing but memory
-    epsilon = asked.epsilon * (1 - COUNT_SHARE)
-    ranks = [
-        rule.count_ranks(epsilon, n=n, monotonic=is_monotonic, output_range=output_range)
-        for is_monotonic in (False, True)
-    ]
-    return max(CAPACITY, *ranks, rule.count_extremes(epsilon, n=n, are_widths=False))

@@ -106,14 +106,10 @@ class Metric:
     predicts_labels: bool = False
 
     @property
-    def keeps_ranks(self) -> bool:
-        """Whether a summary of pieces of the records keeps the most extreme ones, as many as its capacity."""
-        return self.is_mean_loss or self.is_variance or self.is_joint
-
-    @property
     def is_summarised(self) -> bool:
         """Whether summaries of bounded size of pieces of the records tell the metric."""
-        return self.keeps_ranks or self.is_confusion or self.is_score_table or self.is_binned
+        has_ranks = self.is_mean_loss or self.is_variance or self.is_joint
+        return has_ranks or self.is_confusion or self.is_score_table or self.is_binned
 
     def disclosing(self, options: Mapping[str, Any]) -> list[str]:
         """Return the options that would give a private number of records away, as they were typed."""
@@ -161,16 +157,29 @@ class Metric:
         float, ndarray, str, dict or PrivateResult
             What the function returns.
         """
-        settings = dict(arguments)
+        data, options, settings = self.sorted_arguments(arguments)
         return_result = settings.pop("return_result")
-        data = [settings.pop(name) for name in self.data]
+        release = self.settings(**settings, options=options)
+        result = release.run(self.planned([*data.values()], options, private_n=release.private_n))
+        return result if return_result else result.value
+
+    def sorted_arguments(
+        self, arguments: Mapping[str, Any]
+    ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+        """Return the data, the options and the settings of a call, each by name.
+
+        Raises
+        ------
+        ValueError
+            If an option that must be None is not.
+        """
+        settings = dict(arguments)
+        data = {name: settings.pop(name) for name in self.data}
         for name, reason in self.refused.items():
             if settings.pop(name) is not None:
                 raise ValueError(f"{self.name} takes no {name}: {reason}.")
         options = {name: settings.pop(name) for name in self.options}
-        release = self.settings(**settings, options=options)
-        result = release.run(self.planned(data, options, private_n=release.private_n))
-        return result if return_result else result.value
+        return data, options, settings
 
     def made_up(self, n: int, options: Mapping[str, Any]) -> tuple[Any, ...]:
         """Return valid data of n made-up records: what is public about a release follows from any data."""

@@ -53,6 +53,7 @@ from dp_metrics.sensitivity.trimmed_variance import least_spreads
 
 __all__ = [
     "ADDED",
+    "MOST_VARIANCE_RANKS",
     "AggregatedLoss",
     "AggregatedVariance",
     "BoundsQuery",
@@ -69,7 +70,8 @@ ADDED = (
 )
 """What to say of noise that is added, given its expected size."""
 
-_MOST_VARIANCE_RANKS = 4096  # the windows of c ranks number c^2 / 2
+MOST_VARIANCE_RANKS = 4096
+"""Ranks that a release of a variance uses at most: the windows of c ranks number c^2 / 2."""
 
 
 class Query(Protocol):
@@ -543,7 +545,7 @@ def _needs_of_variance(
     public_n = None if private_n else n
     ranks = mechanism.count_ranks(epsilon, n=public_n, monotonic=False, output_range=(0.0, limit))
     return _Needs(
-        min(ranks, _MOST_VARIANCE_RANKS), mechanism.count_extremes(epsilon, n=public_n, are_widths=True)
+        min(ranks, MOST_VARIANCE_RANKS), mechanism.count_extremes(epsilon, n=public_n, are_widths=True)
     )
 
 

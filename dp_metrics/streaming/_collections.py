@@ -8,15 +8,12 @@ from typing import Any, TypeVar
 import numpy as np
 
 from dp_metrics._random import check_entropy
-from dp_metrics.inputs.floats import MAX_FLOAT
 from dp_metrics.inputs.records import check_same_length
-from dp_metrics.mechanisms import Geometric
 from dp_metrics.metrics import Metric
-from dp_metrics.release.queries import BoundsQuery, MeanLoss, Variance
-from dp_metrics.release.release import Plan, Release
+from dp_metrics.streaming._capacity import capacity_for
 from dp_metrics.streaming._plans import PlanSummary
 from dp_metrics.streaming.scores import ScoreSummary
-from dp_metrics.streaming.summaries import CAPACITY, LossSummary, VarianceSummary
+from dp_metrics.streaming.summaries import LossSummary, VarianceSummary
 from dp_metrics.streaming.tables import ConfusionSummary
 
 try:
@@ -46,10 +43,18 @@ def released(metric: Metric, arguments: dict[str, Any]) -> Any:
         One that summaries of bounded size tell.
     arguments : dict
         All arguments of the public function by name.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is invalid, or records cannot be released from collections.
     """
-    settings = dict(arguments)
-    data = {name: settings.pop(name) for name in metric.data}
-    options = {name: settings.pop(name) for name in metric.options if name in settings}
+    data, options, settings = metric.sorted_arguments(arguments)
+    if options.pop("groups", None) is not None:
+        raise ValueError(
+            f"{metric.name} of Dask collections takes no groups: the records of one person may lie in "
+            f"several partitions. For data in memory use dp_metrics.{metric.name}."
+        )
     weights = {
         name: value for name, value in options.items() if name == "sample_weight" and value is not None
     }
@@ -59,10 +64,15 @@ def released(metric: Metric, arguments: dict[str, Any]) -> Any:
                 f"{name} must be a dask.array or a dask.dataframe collection; for data in memory use "
                 f"dp_metrics.{metric.name}."
             )
-    capacity, return_result = settings.pop("capacity", CAPACITY), settings.pop("return_result")
+    return_result = settings.pop("return_result")
     settings["random_state"] = check_entropy(settings["random_state"])
     release = metric.settings(**settings, options=options)
     of_records = {name: value for name, value in options.items() if name != "sample_weight"}
+    # Check the options on an empty chunk, so that a bad one fails before hours of computing.
+    no_records = [_no_records(collection) for collection in data.values()]
+    no_weights = {name: _no_records(collection) for name, collection in weights.items()}
+    plan = metric.planned(no_records, {**of_records, **no_weights}, private_n=True)
+    capacity = capacity_for(release, plan)
     empty: Any
     if metric.is_confusion:
         empty = ConfusionSummary(options["labels"])
@@ -70,14 +80,9 @@ def released(metric: Metric, arguments: dict[str, Any]) -> Any:
         empty = ScoreSummary(**{name: options[name] for name in ("labels", "pos_label", "edges")})
     else:
         empty = PlanSummary(metric, capacity, of_records)
-    # Check the options on an empty chunk, so that a bad one fails before hours of computing.
-    no_records = [_no_records(collection) for collection in data.values()]
-    no_weights = {name: _no_records(collection) for name, collection in weights.items()}
-    empty = copy(empty).update(*no_records, **no_weights)
-    plan = metric.planned(no_records, {**of_records, **no_weights}, private_n=True)
+    empty.update(*no_records, **no_weights)
     if settings["accountant"] is not None:
         settings["accountant"].require(release.epsilon)
-    _check_mechanisms(release, plan)
     summary = _reduced(empty, {**data, **weights})
     return summary.released_as(metric, {**settings, **options, "return_result": return_result})
 
@@ -120,31 +125,6 @@ def summarised(summary: Summary, *data: Any) -> Summary:
             raise TypeError(f"{name} must be a dask.array or a dask.dataframe collection.")
     # Check the options on an empty chunk, so that a bad one fails before hours of work.
     return _reduced(copy(summary).update(*map(_no_records, data)), collections)
-
-
-def _check_mechanisms(release: Release, plan: Plan) -> None:
-    """Raise if a release is bound to be refused: computing for it would be in vain."""
-    rules, epsilons, _ = release.divided(plan)
-    for query, mechanism, epsilon in zip(plan.queries, rules, epsilons, strict=True):
-        if not isinstance(query, BoundsQuery):  # which has noise of its own
-            continue
-        if release.private_n and isinstance(mechanism, Geometric):
-            query.sums()
-            continue
-        mechanism.count_ranks(
-            epsilon,
-            n=None if release.private_n else 1,
-            monotonic=not (release.private_n or isinstance(query, Variance)),
-            output_range=(0.0, _limit(query)),
-        )
-
-
-def _limit(query: BoundsQuery) -> float:
-    """Return a limit of what a query releases, or the largest float if it has no public one."""
-    if isinstance(query, MeanLoss):
-        return MAX_FLOAT if query.record_loss.cap is None else query.record_loss.cap
-    # any limit of a variance will do
-    return MAX_FLOAT if isinstance(query, Variance) and query.bounds is None else 1.0
 
 
 def _no_records(collection: Any) -> Any:

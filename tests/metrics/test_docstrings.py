@@ -1,4 +1,4 @@
-"""Docstrings, Dask twins and tables of metrics are what docs/sources.py makes of blocks and catalogue."""
+"""Docstrings and tables of metrics are what docs/sources.py makes of blocks and catalogue."""
 
 import inspect
 import re

@@ -242,19 +242,6 @@ def test_what_two_arguments_share_is_computed_once():
     assert len(calls) == 4
 
 
-@each_name
-def test_the_signature_is_that_of_the_twin(name):
-    ours, twin = inspect.signature(getattr(distributed, name)), inspect.signature(getattr(dp, name))
-    row = METRICS[getattr(dp, name).__name__]
-    parameters = [parameter for parameter in ours.parameters if parameter != "capacity"]
-    assert parameters == [p for p in twin.parameters if p != "groups" and p not in row.refused]
-    assert ("capacity" in ours.parameters) == row.keeps_ranks
-    assert not row.keeps_ranks or ours.parameters["capacity"].default == 2048
-    for parameter in parameters:
-        assert ours.parameters[parameter].default == twin.parameters[parameter].default
-        assert ours.parameters[parameter].kind == twin.parameters[parameter].kind
-
-
 def test_every_metric_that_a_summary_serves_is_there():
     # the others need all records at once: an order among them
     assert METRICS.keys() - SERVED == {
@@ -269,15 +256,33 @@ def test_every_metric_that_a_summary_serves_is_there():
         assert getattr(distributed, name) is getattr(distributed, getattr(dp, name).__name__)
 
 
-@each_name
-def test_the_docstring_points_to_the_twin(name):
-    ours, twin = getattr(distributed, name), getattr(dp, name)
-    assert ours.__doc__.split("\n")[0] == twin.__doc__.split("\n")[0]
-    assert f"`dp_metrics.{name}`" in ours.__doc__
-    row = METRICS[twin.__name__]
-    assert ("`capacity`" in ours.__doc__) == row.keeps_ranks
-    assert (ours.__name__, ours.__module__) == (name, "dp_metrics.streaming.dask")
-    assert pickle.loads(pickle.dumps(ours)) is ours
+def test_a_function_for_collections_looks_like_the_metric_but_says_what_differs():
+    for name in SERVED:
+        ours, metric = getattr(distributed, name), getattr(dp, name)
+        assert inspect.signature(ours) == inspect.signature(metric)
+        assert (ours.__name__, ours.__qualname__, ours.__module__) == (name, name, twins.__name__)
+        assert pickle.loads(pickle.dumps(ours)) is ours
+        first, rest = ours.__doc__.split("\n", 1)
+        assert metric.__doc__.startswith(first)
+        assert f"`dp_metrics.{name}`" in rest
+        assert ">>>" not in rest  # the examples of the metric are about data in memory
+
+
+def test_arguments_that_are_unknown_or_missing_are_refused_as_python_does():
+    x = da.ones(4, chunks=2)
+    with pytest.raises(TypeError, match=r"^private_mse\(\) got an unexpected keyword argument 'capacity'$"):
+        distributed.private_mse(x, x, epsilon=1.0, capacity=9)
+    with pytest.raises(TypeError, match=r"^private_mse\(\) missing a required argument: 'epsilon'$"):
+        distributed.private_mse(x, x)
+
+
+def test_groups_are_refused_with_the_reason():
+    x = da.ones(4, chunks=2)
+    reason = "several partitions. For data in memory use dp_metrics.private_mse."
+    for groups in (x, [1, 1, 2, 2]):
+        assert_refused(distributed.private_mse, (x, x), ValueError, reason, epsilon=1.0, groups=groups)
+    with pytest.raises(ValueError, match="takes no groups: a person with several records"):
+        distributed.private_f1_score(x, x, epsilon=1.0, groups=x)
 
 
 @each_name
@@ -318,12 +323,11 @@ BAD = {
     **{name: values[:3] for name, values in BAD_OPTIONS.items()},
     "neighboring": ["remove"],
     "mechanism": ["gaussian", dp.Hazard],
-    "capacity": [0, 2.0],
     "accountant": [1.0],
     "random_state": ["1"],
     "multioutput": ["variance_weighted", [1.0]],
     "ddof": [math.nan],
-    "groups": [None],
+    "groups": [[1] * 40],
     "unheard_of": [1],
 }
 
@@ -470,15 +474,27 @@ def test_without_a_seed_releases_are_fresh():
     assert len({distributed.private_variance(x, epsilon=1.0) for _ in range(6)}) > 1
 
 
-@pytest.mark.slow
-def test_a_capacity_that_is_too_small_warns_and_a_larger_one_makes_up_for_it():
-    data = np.random.default_rng(0).standard_normal((2, 5000)) ** 2
-    collections = collected("chunks that differ", data)
-    expected = dp.private_mse(*data, epsilon=0.01, random_state=seeded())
-    with pytest.warns(UserWarning, match="larger capacity"):
-        distributed.private_mse(*collections, epsilon=0.01, capacity=100)
-    settings = {"epsilon": 0.01, "capacity": 5000, "random_state": seeded()}
-    assert distributed.private_mse(*collections, **settings) == expected
+SMALL_EPSILON = {  # the mechanisms that each metric is released by
+    "private_mse": ("adaptive", "hazard", "above_threshold"),
+    "private_variance": ("hazard", "above_threshold"),
+    "private_r2_score": ("hazard", "above_threshold"),
+    "private_regression_report": ("hazard",),
+}
+
+
+@pytest.mark.parametrize("relation", ["replace_one", "add_or_remove_one"])
+@pytest.mark.parametrize(
+    "name",
+    [name if name == "private_mse" else pytest.param(name, marks=pytest.mark.slow) for name in SMALL_EPSILON],
+)
+def test_epsilon_decides_how_many_ranks_are_kept(name, relation):
+    """With fewer ranks than a release can use it would have other bits, and warn."""
+    data = np.random.default_rng(0).standard_normal((2, 7000))[: len(METRICS[name].data)] ** 2
+    chunks = [da.from_array(column, chunks=900) for column in data]
+    for mechanism, bounds in itertools.product(SMALL_EPSILON[name], (None, (0.0, 5.0))):
+        settings = {"epsilon": 0.01, "mechanism": mechanism, "bounds": bounds, "neighboring": relation}
+        expected = getattr(dp, name)(*data, random_state=seeded(), **settings)
+        assert getattr(distributed, name)(*chunks, random_state=seeded(), **settings) == expected
 
 
 def test_summaries_are_merged_in_a_tree_and_one_of_them_comes_to_the_client(monkeypatch):

@@ -19,15 +19,16 @@ from dp_metrics._random import SeededEntropy
 from dp_metrics.inputs.options import NO_WEIGHT
 from dp_metrics.metrics import METRICS
 from dp_metrics.streaming._plans import PlanSummary
+from dp_metrics.streaming.summaries import CAPACITY
 
 N = 1_500
 
 
-def heavy(outputs=1):
+def heavy(outputs=1, n=N):
     """Return targets and predictions with heavy tails: all mechanisms reach beyond the first ranks."""
     rng = np.random.default_rng(1)
-    y = rng.standard_t(3, size=(N, outputs))
-    p = y + 0.5 * rng.standard_t(3, size=(N, outputs))
+    y = rng.standard_t(3, size=(n, outputs))
+    p = y + 0.5 * rng.standard_t(3, size=(n, outputs))
     return (y[:, 0], p[:, 0]) if outputs == 1 else (y, p)
 
 
@@ -95,8 +96,7 @@ each_call = pytest.mark.parametrize(("name", "data", "options"), CALLS.values(),
 def test_all_that_is_published_is_the_same_to_the_bit(name, data, options, relation, epsilon):
     settings = {"epsilon": epsilon, "neighboring": relation, "return_result": True, **options}
     in_memory = getattr(dp, name)(*data, random_state=seeded(), **settings)
-    capacity = {"capacity": 4096} if METRICS[name].keeps_ranks else {}  # a fifth of 0.3 needs more than 2048
-    ours = getattr(distributed, name)(*lazy(data), random_state=seeded(), **capacity, **settings)
+    ours = getattr(distributed, name)(*lazy(data), random_state=seeded(), **settings)
     # value, relation, mechanisms, what was drawn
     np.testing.assert_equal(ours.to_dict(), in_memory.to_dict(), strict=True)
     assert pickle.dumps(ours.value) == pickle.dumps(in_memory.value)
@@ -164,19 +164,19 @@ def test_what_comes_to_the_client_does_not_grow_with_the_data(monkeypatch):
     assert max(sizes[1:]) < 6_000
 
 
-def test_a_variance_of_more_records_than_the_capacity_or_of_a_private_number_has_one_stage():
-    def r2(module, **options):
-        data = heavy() if module is dp else lazy(heavy())
+def test_a_variance_of_more_records_than_a_summary_keeps_or_of_a_private_number_has_one_stage():
+    def r2(module, n, **options):
+        data = heavy(n=n) if module is dp else lazy(heavy(n=n))
         return module.private_r2_score(*data, epsilon=10.0, random_state=seeded(), **options)
 
     private_n = {"neighboring": "add_or_remove_one"}
-    assert r2(distributed, capacity=N) == r2(dp)
+    assert r2(distributed, CAPACITY) == r2(dp, CAPACITY)
     # in memory there are two stages; what the page on large data says
-    assert r2(distributed, capacity=N - 1) != r2(dp)
-    assert r2(distributed, capacity=N, **private_n) != r2(dp, **private_n)
+    assert r2(distributed, CAPACITY + 1) != r2(dp, CAPACITY + 1)
+    assert r2(distributed, CAPACITY, **private_n) != r2(dp, CAPACITY, **private_n)
     for options in ({}, private_n):
         by_hazard = {"mechanism": "hazard", **options}
-        assert r2(distributed, capacity=N - 1, **by_hazard) == r2(dp, **by_hazard)
+        assert r2(distributed, CAPACITY + 1, **by_hazard) == r2(dp, CAPACITY + 1, **by_hazard)
 
 
 def untouchable():
