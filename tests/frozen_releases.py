@@ -21,6 +21,7 @@ import dask
 import dask.array as da
 import numpy as np
 from catalogue import CASES
+from scipy.special import roots_legendre
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.model_selection import KFold, cross_val_score
 
@@ -30,7 +31,7 @@ from dp_metrics._random import OSEntropy, SeededEntropy
 from dp_metrics.analysis.audited import AUDITED, FRAMES, PLANS
 from dp_metrics.mechanisms import MECHANISMS
 
-__all__ = ["GROUPS", "TABLE", "arithmetic", "evaluate", "read_table", "variations", "write_table"]
+__all__ = ["CALLS", "GROUPS", "TABLE", "arithmetic", "evaluate", "read_table", "variations", "write_table"]
 
 TABLE = Path(__file__).with_suffix(".json")
 RELATIONS = REPLACE, ADD_OR_REMOVE = "replace_one", "add_or_remove_one"
@@ -383,12 +384,15 @@ def scorers():
 
 
 def scored(call, seed):
-    accountant, (model, X, y) = PrivacyAccountant(4), model_and_data(call)
+    accountant, (model, X, y) = PrivacyAccountant(5), model_and_data(call)
     settings = {**call.options, **call.neighboring, "accountant": accountant}
     with seeded_system(seed):
         scorer = dp.make_private_scorer(call.case.function, epsilon=1, **settings)
         scores = cross_val_score(model, X, y, cv=KFold(3), scoring=scorer, error_score="raise")
-        return [scores, scorer(model.fit(X, y), X, y), ledger(accountant)]
+        of_all = [scorer(model.fit(X, y), X, y)]
+        if is_weighted(call):
+            of_all.append(scorer(model, X, y, sample_weight=weights(300)))
+    return [scores, of_all, ledger(accountant)]
 
 
 def searched(call, seed):
@@ -462,31 +466,42 @@ def inferred(name, epsilon, seed):
 def planning():
     for call in JUDGING:
         if call.relation == REPLACE and call.name != "roc auc, 3 labels":  # which releases several numbers
-            yield call.name, partial(planned, call)
+            yield str(call), partial(planned, call, "default")
+    call = Call("mean loss", REPLACE, "limited")
+    for mechanism in MECHANISMS:
+        yield f"{call}/{mechanism}", partial(planned, call, mechanism)
 
 
-def planned(call, seed):
-    data = records(call.name, 60)
-    return [
-        dp.expected_error(call.case.name, *data, epsilon=epsilon, **call.options).mean_absolute
+def planned(call, mechanism, seed):
+    """Return the errors to expect at two epsilons, and the epsilon for the first one of them."""
+    data, settings = records(call.name, 60), {**call.options, **call.neighboring, **RULES[mechanism]}
+    errors = [
+        dp.expected_error(call.case.name, *data, epsilon=epsilon, **settings).mean_absolute
         for epsilon in (0.5, 5)
     ]
+    if mechanism == "hazard":
+        errors.append(dp.epsilon_for_error(call.case.name, *data, error=errors[0], **settings))
+    return errors
 
 
 def audits():
-    for (name, audited), mechanism in product({**AUDITED, **FRAMES, **PLANS}.items(), MECHANISMS):
-        applies = mechanism in ("adaptive", "hazard") or audited.bounded
-        if audited.has_own_noise or audited.adds:  # exact losses of a search for a private n take long
-            applies = mechanism == "geometric" and (audited.has_own_noise or audited.sums)
-        if applies:
-            yield f"{name}/{mechanism}", partial(exact_loss, audited, mechanism)
+    for name, audited in {**AUDITED, **FRAMES, **PLANS}.items():
+        rules = [rule for rule in MECHANISMS if is_audited(audited, rule)]
+        if rules:
+            yield name, partial(exact_losses, audited, rules)
 
 
-def exact_loss(audited, mechanism, seed):
-    """Return the exact privacy loss between eight numbers and the same with the last one replaced."""
+def is_audited(audited, mechanism):
+    if audited.has_own_noise or audited.adds:  # exact losses of a search for a private n take long
+        return mechanism == "geometric" and (audited.has_own_noise or audited.sums)
+    return audited.bounded or mechanism in ("adaptive", "hazard")
+
+
+def exact_losses(audited, rules, seed):
+    """Return the exact privacy losses between eight numbers and the same with the last one replaced."""
     a = np.linspace(0, 1, 8)
-    rule = AboveThreshold(beta=1.2) if mechanism == "above_threshold" else mechanism
-    return audited.loss(0.75, rule)(a, np.append(a[:-1], 0.0))
+    coarse = {"above_threshold": AboveThreshold(beta=1.2)}
+    return [audited.loss(0.75, coarse.get(rule, rule))(a, np.append(a[:-1], 0.0)) for rule in rules]
 
 
 # ---- the table ---------------------------------------------------------------------------------------------
@@ -523,7 +538,7 @@ def evaluate(group, name):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # seeds, noise, and summaries of little capacity
         text = json.dumps(encoded(GROUPS[group][name](seed)), separators=(",", ":")).replace('"', "")
-    return text if len(text) <= 120 else digest(text.encode())
+    return text if len(text) <= 160 else digest(text.encode())
 
 
 def encoded(value):
@@ -549,10 +564,11 @@ def arithmetic():
     releases do too.
     """
     x = np.random.default_rng(0).integers(1, 1 << 20, 4096) / 4096
-    parts = [x, np.log(x), np.log1p(x), np.exp(-x), np.expm1(-x / 64), np.sqrt(x), x**1.02]
+    parts = [x, np.log(x), np.log1p(x), np.exp(-x), np.expm1(-x / 64), np.sqrt(x), x**1.02, np.cos(x)]
     parts += [np.array([f(-v) for v in x.tolist() for f in (math.exp, math.expm1)])]
     parts += [np.array([f(v) for v in x.tolist() for f in (math.log, math.log1p, math.sqrt)])]
     parts += [x @ np.exp(-x), x.reshape(64, 64) @ np.log(x).reshape(64, 64)]
+    parts += [np.exp2(-x), np.log(x.astype(np.float32)), *roots_legendre(16)]
     parts += [np.random.RandomState(0).randint(0, 1 << 30, 64).astype(float)]
     return digest(b"".join(np.asarray(part).tobytes() for part in parts))
 
