@@ -7,7 +7,7 @@ fails unless it is nothing. Written are:
   guarantee and the sentence on `return_result`. Whoever adds a metric writes the rest: the summary, its own
   parameters, Returns, References and Examples;
 - the twins of the metrics for Dask collections: `dp_metrics/streaming/dask.py` from `__all__` on;
-- the tables of metrics: `docs/metric_table.inc`, and in `README.md`.
+- the table of metrics, `docs/metric_table.inc`.
 """
 
 import ast
@@ -364,7 +364,6 @@ def twins(written: str) -> str:
 GENERATED = {
     **dict.fromkeys([*METRIC_FILES, *SUMMARIES], documented),
     TWINS: twins,
-    ROOT / "README.md": metric_table.readme,
     ROOT / "docs" / "metric_table.inc": lambda _: metric_table.rst(),
 }
 """Files, and what makes of each what it should be."""
