@@ -125,7 +125,7 @@ def test_the_first_page_lists_the_questions_in_order():
 
 def test_pages_are_few_and_short():
     assert len(PAGES) <= 16
-    assert sum(len(page.read_text(encoding="utf-8").split()) for page in PAGES) <= 26_200
+    assert sum(len(page.read_text(encoding="utf-8").split()) for page in PAGES) <= 24_400
 
 
 @pytest.mark.slow
