@@ -12,7 +12,7 @@ Linux nothing is skipped.
 - leak: 1,000,000 releases in one process.
 - dask: workers are killed in the middle of a release.
 
-What is measured, and what must not be concluded, is on the page docs/load.rst.
+What is measured, and what must not be concluded, is on the page docs/audit.rst.
 """
 
 import argparse

@@ -1,7 +1,6 @@
 """Print the table of all metrics, from the rows of `dp_metrics.metrics.METRICS`.
 
-Run `python docs/metric_table.py > docs/metric_table.inc`; `python docs/sources.py --write` does this too, and
-writes the shorter table of the README.
+Run `python docs/metric_table.py > docs/metric_table.inc`; `python docs/sources.py --write` does this too.
 """
 
 import inspect
@@ -11,14 +10,9 @@ import numpy as np
 import dp_metrics
 from dp_metrics.metrics import FUNCTIONS, METRICS, Metric
 
-BEGIN, END = "<!-- metrics: written by docs/sources.py -->", "<!-- end of metrics -->"
-
 HEADER = ["call", "instead of", "public limit", "mechanism", "relations", "summary, Dask", "scorer"]
 
 NOISY_COUNTS = "noisy counts"
-
-IN_WORDS = {"always": "none needed"}
-"""How the README says it if a metric has a public limit anyway."""
 
 
 def public_names(name: str) -> list[str]:
@@ -74,41 +68,6 @@ def rst() -> str:
     for row in [HEADER, *map(cells, METRICS.values())]:
         lines += [f"   {'* -' if i == 0 else '  -'} {cell}" for i, cell in enumerate(row)]
     return "\n".join(lines) + "\n"
-
-
-def theme(row: Metric) -> str:
-    """Return what a metric judges: the metrics of one theme with one kind of limit share a row."""
-    if row.is_confusion:
-        return "labels"
-    _, folder, *parts = FUNCTIONS[row.name].__module__.split(".")
-    return parts[0].split("_")[0] if parts else folder
-
-
-def markdown() -> str:
-    """Return a row for all metrics of one theme with one kind of limit, and the other names, in Markdown."""
-    rows: dict[tuple[str, str], list[Metric]] = {}
-    for row in METRICS.values():
-        rows.setdefault((theme(row), limit(row)), []).append(row)
-    table = [["call", "instead of", "public limits"], ["---"] * 3]
-    for (_, options), members in rows.items():
-        twins = [f"`{without_privacy(row)}`" for row in members if row.twin]
-        is_option = options not in IN_WORDS and "required" not in options
-        table.append(
-            [
-                ", ".join(f"`{row.name}`" for row in members),
-                ", ".join(twins) or "several at once",
-                IN_WORDS.get(options, options + ", optional" * is_option),
-            ]
-        )
-    others = [f"`{name}`" for row in METRICS for name in public_names(row)[1:]]
-    lines = [f"| {' | '.join(cells)} |\n" for cells in table]
-    return "".join(lines).replace("``", "`") + f"\nLong names work as well: {', '.join(others)}.\n"
-
-
-def readme(written: str) -> str:
-    """Return the README with its shorter table of metrics."""
-    before, _, rest = written.partition(BEGIN)
-    return f"{before}{BEGIN}\n{markdown()}{END}{rest.partition(END)[2]}"
 
 
 if __name__ == "__main__":

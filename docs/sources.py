@@ -6,7 +6,7 @@ fails unless it is nothing. Written are:
 - the shared parts of the docstrings of the public metrics: parameters in `BLOCKS`, Raises, Warns, the
   guarantee and the sentence on `return_result`. Whoever adds a metric writes the rest: the summary, its own
   parameters, Returns, References and Examples;
-- the tables of metrics: `docs/metric_table.inc`, and in `README.md`.
+- the table of metrics, `docs/metric_table.inc`.
 """
 
 import ast
@@ -308,7 +308,6 @@ def documented(source: str) -> str:
 
 GENERATED = {
     **dict.fromkeys([*METRIC_FILES, *SUMMARIES], documented),
-    ROOT / "README.md": metric_table.readme,
     ROOT / "docs" / "metric_table.inc": lambda _: metric_table.rst(),
 }
 """Files, and what makes of each what it should be."""

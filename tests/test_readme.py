@@ -1,60 +1,76 @@
-"""The README's commands are those that CI runs, and its Python blocks run as they stand."""
+"""The README's code runs as it stands, its numbers are true, and its commands are those that CI runs."""
 
 import re
+import shlex
 from pathlib import Path
 
-from catalogue import PUBLIC_METRICS
-from helpers import list_table
+import pytest
+from sklearn.metrics import mean_squared_error
+
+import dp_metrics
+from dp_metrics import expected_error, private_mse
+from dp_metrics.cli.main import main
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+BLOCKS = re.findall(r"```(\w+)\n(.*?)```", README, flags=re.DOTALL)
+INSTALL = ['pip install ".[evaluation]" && dp-metrics evaluate', 'pip install ".[dev]" && pytest']
 
 
-def test_both_commands_stand_in_the_readme():
-    commands, _ = re.findall(r"```console\n(.*?)\n```", README, flags=re.DOTALL)
-    assert commands.splitlines() == [
-        'pip install ".[evaluation]" && dp-metrics evaluate',
-        'pip install ".[dev]" && pytest',
-    ]
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory):
+    """Run all blocks in order, commands of `dp-metrics` too; return the names that they define."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path_factory.mktemp("readme"))
+        namespace = {"__name__": "readme"}
+        for language, code in BLOCKS:
+            if language == "python":
+                exec(compile(code, "README.md", "exec"), namespace)
+            elif language == "console":
+                for line in code.splitlines():
+                    assert line in INSTALL or main(shlex.split(line)[1:]) == 0
+    return namespace
 
 
-def test_ci_runs_what_the_readme_says():
+def test_all_code_runs_as_it_stands(ran):
+    assert [language for language, _ in BLOCKS] == ["python", "text", "console", "python", "console"]
+    assert ran["budget"].remaining == 1.5
+    assert "print(budget.remaining)  # 1.5" in README
+
+
+def test_the_numbers_of_the_first_program_are_true(ran):
+    data = ran["y_test"], ran["prediction"]
+    exact = mean_squared_error(*data)
+    assert f"The exact value is {exact:.0f}." in README
+    expected = expected_error(private_mse, *data, epsilon=1.0)
+    assert f"off by {expected.mean_absolute / exact:.0%} on average".replace("%", " %") in README
+    assert f"{len(data[0])} records" in README
+    printed = float(BLOCKS[1][1])
+    assert expected.quantiles[0.05] < printed - exact < expected.quantiles[0.95]
+
+
+def test_the_commands_are_those_that_ci_runs():
+    assert BLOCKS[2][1].splitlines() == INSTALL
     script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
     for command in ('pip install --quiet ".[dev]"', "dp-metrics evaluate", "\npytest\n"):
         assert command in script
 
 
-def test_python_blocks_run_one_after_the_other(capsys):
-    assert len(BLOCKS) > 2
-    namespace = {"__name__": "readme"}
-    for block in BLOCKS[1:]:
-        exec(compile(block, "README.md", "exec"), namespace)
-        assert capsys.readouterr().out
+def test_it_is_short_and_in_order():
+    assert len(README.splitlines()) <= 95
+    titles = ["Install", "The promise, and its limits", "What do you want to do?", "A budget", "How it works"]
+    assert re.findall("^## (.*)$", README, flags=re.MULTILINE)[:5] == titles
 
 
-def test_the_table_of_functions_names_every_metric():
-    table = README.split("<!-- metrics")[1].split("<!-- end")[0]
-    named = set(re.findall(r"`(private_\w+)`", table))
-    assert named == {*PUBLIC_METRICS}
-
-
-def test_the_table_of_functions_is_short():
-    rows = README.split("<!-- metrics")[1].split("<!-- end")[0].count("\n| `private_")
-    assert 8 <= rows <= 10
-    assert len(README.splitlines()) <= 141
-
-
-def test_the_table_of_errors_is_part_of_that_of_its_script():
-    """`tests/test_docs.py` compares the long table with what docs/error_table.py computes."""
-    short = [line.strip("| ").split(" | ") for line in README.splitlines() if line.startswith("| ")]
-    start = next(i for i, row in enumerate(short) if row[0] == "errors of the model")
-    header, _, *rows = short[start:]
-    long_header, *long_rows = list_table(ROOT / "docs" / "error_table.inc")
-    columns = [long_header.index(cell) for cell in header]
-    assert len(rows) >= 4
+def test_each_row_of_the_table_names_what_there_is():
+    rows = re.findall(r"^\| (?!I want|---)(.*) \|$", README, flags=re.MULTILINE)
+    assert len(rows) == 9
     for row in rows:
-        assert row in [[long_row[i] for i in columns] for long_row in long_rows]
+        _, calls, page = row.split(" | ")
+        names = re.findall(r"`(\w+)", calls)
+        assert names
+        assert "docs/" in page
+        assert all(name in ("dp", "dp_metrics") or name in dp_metrics.__all__ for name in names)
 
 
 def test_pictures_and_pages_that_the_readme_links_to_are_there():
@@ -62,7 +78,3 @@ def test_pictures_and_pages_that_the_readme_links_to_are_there():
     assert len(targets) > 3
     for target in targets:
         assert (ROOT / target).is_file(), target
-
-
-def test_the_first_block_is_only_short_of_a_model():
-    assert BLOCKS[0].startswith("from dp_metrics import private_mse")

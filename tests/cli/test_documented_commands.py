@@ -54,15 +54,3 @@ def test_the_commands_of_the_page_print_what_it_says(tmp_path, monkeypatch, caps
     assert seen.count(("score", 0)) == 5
     assert seen.count(("score", 1)) == 2
     assert ("budget", 0) in seen
-
-
-def test_the_commands_of_the_readme_run(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    probability = np.random.default_rng(0).random(500)
-    pd.DataFrame({"y": 1 * (probability > 0.4), "p": probability}).to_csv("predictions.csv", index=False)
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    [commands] = re.findall(r"```console\n(pip install .\.\[cli\].*?)```", readme, flags=re.DOTALL)
-    _, score, budget = commands.splitlines()
-    for command, shown in ((score, "epsilon left 2"), (budget, "private_log_loss")):
-        assert main(shlex.split(command)[1:]) == 0
-        assert shown in capsys.readouterr().out
