@@ -77,7 +77,7 @@ def persons(n):
 
 @dataclass(frozen=True)
 class Call:
-    """A case under a neighbouring relation, "plain" or "limited": many of its records are beyond that limit."""
+    """A case under a neighbouring relation: "plain", or with a limit that many records exceed."""
 
     name: str
     relation: str
@@ -238,7 +238,7 @@ def variations(call):
         if own.keys() >= set(options) and all(own[option] for option in options):
             yield ",".join(options), {option: own[option][0] for option in options}
     if "labels" in own:
-        named = {"labels": NAMES[: int(records(call.name)[0].max()) + 1].tolist()}
+        named = {"labels": NAMES[: int(records(call.name)[0].max()) + 1][::-1].tolist()}
         one = {"pos_label": "egg"} if "pos_label" in own and "average" not in call.options else {}
         yield "labels", {**named, **one}
     if "multioutput" in own:
