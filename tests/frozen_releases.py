@@ -77,7 +77,7 @@ def persons(n):
 
 @dataclass(frozen=True)
 class Call:
-    """A case under a neighbouring relation, "plain" or "limited": half of its range is beyond that limit."""
+    """A case under a neighbouring relation: "plain", or with a limit that many records exceed."""
 
     name: str
     relation: str
@@ -93,14 +93,17 @@ class Call:
     @property
     def options(self):
         limit = self.case.bounded if self.form == "limited" else {}
-        halved = {k: v / 2 if np.isscalar(v) else tuple(x / 2 for x in v) for k, v in limit.items()}
+        closer = {
+            key: value / 16 if key == "max_loss" else tuple(end / 2 for end in value)
+            for key, value in limit.items()
+        }
         # a private number of records needs the labels where they are several
         labels = {"labels": [0, 1, 2]} if "multi_class" in self.case.options else {}
-        return {**self.case.options, **labels, **halved}
+        return {**self.case.options, **labels, **closer}
 
     @property
     def neighboring(self):
-        return {"neighboring": self.relation} if "neighboring" in self.case.parameters else {}
+        return {"neighboring": self.relation} if self.case.name in RELATED else {}
 
     def is_served(self, mechanism):
         """Tell whether a mechanism releases the metric with these options under this relation."""
@@ -118,12 +121,14 @@ class Call:
         return self.case.function(*data, return_result=True, **settings)
 
 
+RELATED = {case.name for case in CASES.values() if "neighboring" in case.parameters}
 CALLS = [
     Call(name, relation, form)
     for name, case in CASES.items()
-    for relation in (RELATIONS if "neighboring" in case.parameters else (REPLACE,))
+    for relation in (RELATIONS if case.name in RELATED else (REPLACE,))
     for form in (("plain", "limited") if case.bounded else ("plain",))
 ]
+LIMITED = [call for call in CALLS if call.form == "limited" or not call.case.bounded]
 
 
 # ---- metrics -----------------------------------------------------------------------------------------------
@@ -143,8 +148,8 @@ def metrics():
 
 def several_sizes(call, mechanism, seed):
     """Return releases of many and few records; of few with little noise, the last bit of one loss shows."""
-    sizes = [(300, 1), (30, 50)]
-    if mechanism in MECHANISMS:
+    sizes = [(300, 1), (30, 50)] if mechanism in ("default", *MECHANISMS) else [(300, 1)]
+    if mechanism in ("default", "hazard", "geometric"):
         sizes += [(1 if call.relation == REPLACE else 0, 0.05)]
     if mechanism in ("default", "geometric"):
         sizes += [(20_000, 5), (7, 0.05)]
@@ -155,9 +160,8 @@ def several_sizes(call, mechanism, seed):
 
 
 def spends():
-    for call in CALLS:
-        if call.form == "limited" or not call.case.bounded:
-            yield str(call), partial(paid, call)
+    for call in LIMITED:
+        yield str(call), partial(paid, call)
 
 
 def paid(call, seed):
@@ -213,6 +217,7 @@ TOGETHER = [
     ("sample_weight", "groups"),
     ("normalize", "sample_weight"),
     ("multioutput", "sample_weight", "groups"),
+    ("max_loss", "sample_weight", "groups"),
 ]
 NEEDED = {"average": {"labels": [0, 1]}, "digits": {"output_dict": False}}
 NAMES = np.array(["egg", "ham", "spam", "tea"])
@@ -233,12 +238,13 @@ def variations(call):
         if own.keys() >= set(options) and all(own[option] for option in options):
             yield ",".join(options), {option: own[option][0] for option in options}
     if "labels" in own:
-        named = {"labels": NAMES[: int(records(call.name)[0].max()) + 1].tolist()}
+        named = {"labels": NAMES[: int(records(call.name)[0].max()) + 1][::-1].tolist()}
         one = {"pos_label": "egg"} if "pos_label" in own and "average" not in call.options else {}
         yield "labels", {**named, **one}
     if "multioutput" in own:
         yield "several outputs", {}
-    yield "float32", {}
+    # the limit of a log loss follows from the type of the probabilities
+    yield "float32", {"max_loss": None} if "max_loss" in call.case.options else {}
 
 
 def varied_data(call, variation, n):
@@ -302,10 +308,9 @@ def is_weighted(call):
 def summaries():
     for call in CALLS:
         if empty_summary(call, 1) is not None:
-            for capacity in (40, 1024) if keeps_ranks(call.case.row) else (1,):
-                yield f"{call}/capacity={capacity}", partial(summarised, call, capacity, False)
+            yield str(call), partial(summarised, call, 40, False)
             if is_weighted(call):
-                yield f"{call}/weights", partial(summarised, call, 200, True)
+                yield f"{call}/weights", partial(summarised, call, 1024, True)
 
 
 def summarised(call, capacity, weighted, seed):
@@ -325,7 +330,7 @@ def summarised(call, capacity, weighted, seed):
 
 
 def dask_collections():
-    for call in CALLS:
+    for call in LIMITED:
         if call.case.name in distributed.__all__:
             yield str(call), partial(in_dask, call, False)
             if is_weighted(call):
@@ -451,7 +456,7 @@ INFERENCE = {
     "median": (dp.private_quantile_interval, {"q": 0.5}, ["lower", "upper"]),
     "median, limited": (dp.private_quantile_interval, {"q": 0.5, "max_loss": 4.0}, ["lower", "upper"]),
     "wins": (dp.private_compare, {"loss": "mae"}, ["noisy_difference", "noisy_decided"]),
-    "difference": (dp.private_compare, {"loss": "mae", "max_difference": 4.0}, ["estimate"]),
+    "difference": (dp.private_compare, {"loss": "mae", "max_difference": 1.0}, ["estimate"]),
 }
 
 
