@@ -10,6 +10,8 @@ such as an array or a data frame. A list tells neither.
 import math
 import numbers
 from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
@@ -38,7 +40,7 @@ _RAGGED = "Expected a rectangular array of numbers, got elements of different sh
 
 
 _ARRAY_LIKE = ("__array__", "__array_interface__", "__array_struct__")
-_PLAIN = (bool, int, float)
+_PLAIN = (bool, int, float, Fraction, Decimal)
 _TEXT = (str, bytes, bytearray, memoryview)
 _TIMES = (np.datetime64, np.timedelta64)
 
@@ -111,15 +113,17 @@ def _numbers(objects: NDArray[Any], name: str) -> Floats:
     """Return an array of objects as float64."""
     elements = objects.ravel().tolist()
     reads = {kind: _reader(kind, name) for kind in set(map(type, elements))}
-    failure: Exception
     plain = objects.flatten()
+    if not set(reads.values()) <= {float}:  # with which NumPy makes floats of all others
+        odd = [place for place, element in enumerate(elements) if reads[type(element)] is not float]
+        plain[odd] = [reads[type(elements[place])](elements[place]) for place in odd]
+    failure: Exception
     try:
-        if not set(reads.values()) <= {float}:  # with which NumPy makes floats of all others
-            odd = [place for place, element in enumerate(elements) if reads[type(element)] is not float]
-            plain[odd] = [reads[type(elements[place])](elements[place]) for place in odd]
         return plain.astype(np.float64).reshape(objects.shape)
     except OverflowError:
         failure = ValueError(TOO_LARGE.format(name))
+    except ValueError:  # a signaling NaN of Decimal
+        failure = NotNumbersError("what was given")
     # raised here, not in the handler: the original, which may quote the data, is not chained to it
     raise failure
 
@@ -145,7 +149,7 @@ def _number(element: Any, name: str) -> float:
         failure = ValueError(_RAGGED)
     elif isinstance(number := _quietly(float, element), float):
         return number
-    elif isinstance(element, numbers.Real):  # a fraction or an integer beyond all floats
+    elif isinstance(element, numbers.Real):  # beyond all floats
         failure = ValueError(TOO_LARGE.format(name))
     raise failure
 
