@@ -16,6 +16,7 @@ from catalogue import CASES, valid
 import dp_metrics as dp
 from dp_metrics import auditing
 from dp_metrics.fairness.groups import Groups
+from dp_metrics.inference.paired_losses import paired_losses
 from dp_metrics.inputs.containers import array_of
 from dp_metrics.inputs.labels import as_label_pairs, as_labels
 from dp_metrics.inputs.records import as_numbers, as_probabilities, as_scores
@@ -310,3 +311,24 @@ def test_rows_of_several_shapes_are_refused_without_a_word_of_them():
         with pytest.raises(ValueError, match="of different shapes") as caught:
             read([np.zeros((3, 98765)), np.zeros((3, 2))])
         assert "98765" not in f"{caught.value} {caught.value.__context__} {caught.value.__cause__}"
+
+
+@pytest.mark.parametrize("kind", DANGEROUS)
+@pytest.mark.parametrize("loss", ["zero_one", "mae", "mse", "log_loss", "brier_score_loss"])
+@pytest.mark.parametrize("place", range(3))
+def test_a_record_changes_no_other_loss_of_a_comparison(loss, kind, place):
+    number = BIG if loss in ("zero_one", "mae", "mse") else 0
+    data = [[number, 1, 0, 1, 0, 1], [number, 0, 0, 1, 1, 1], [number, 1, 1, 0, 0, 1]]
+    other = [*data]
+    other[place] = with_row(data[place], ODD[kind])
+    try:
+        after = losses_of(loss, other)
+    except REFUSED:
+        return
+    np.testing.assert_array_equal(np.delete(after, 2, axis=1), np.delete(losses_of(loss, data), 2, axis=1))
+
+
+def losses_of(loss, data):
+    """Return the losses of either model in a comparison, a row each."""
+    blocks = paired_losses(loss, *data, {}).blocks()
+    return np.concatenate([np.stack(both) for both in blocks], axis=1)
