@@ -62,6 +62,7 @@ ODD = {
     "beyond int64": 2**64,
     "beyond float64": 10**400,
     "float": 0.25,
+    "whole float": 5.0,
     "float32": np.float32(0.1),
     "long double": np.longdouble("0.1"),
     "truth": True,
@@ -145,7 +146,19 @@ def test_each_record_is_read_or_refused_by_itself(reader, hold):
 
 
 # what is put into one argument of a metric: each has changed how NumPy reads the others
-DANGEROUS = ["text", "digits", "NaN", "None", "big", "float", "float32", "decimal", "row", "row of text"]
+DANGEROUS = [
+    "text",
+    "digits",
+    "NaN",
+    "None",
+    "big",
+    "float",
+    "whole float",
+    "float32",
+    "decimal",
+    "row",
+    "row of text",
+]
 
 
 def with_row(values, odd):
