@@ -19,6 +19,7 @@ from dp_metrics.inputs.records import (
     as_vector,
     check_not_empty,
     check_same_length,
+    flattened,
     float_block,
     in_columns,
     numbers_or,
@@ -177,9 +178,7 @@ def as_labels(
             f"{name} holds labels that are no numbers: pass {option}=[...], the public label set.",
             partial(as_vector, data, name, private_n=private_n),
         )
-    y = _as_any_labels(data, name, private_n)
-    if y.ndim == 2 and y.shape[1] == 1:
-        y = y[:, 0]
+    y = flattened(_as_any_labels(data, name, private_n))
     if y.ndim != 1:
         raise ValueError(f"{name} should be a 1d array, got an array of several columns instead.")
     return labels[encoded_block(y, labels, name, option)] if y.dtype.kind == "O" else y
@@ -221,7 +220,7 @@ def as_label_pairs(y_true: Any, y_pred: Any, *, private_n: bool = False) -> tupl
     check_same_columns(y_true, y_pred)
     check_same_length(true, pred, private_n=private_n)
     true, pred = in_columns((y_true, y_pred), (true, pred))
-    true, pred = (y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y for y in (true, pred))
+    true, pred = flattened(true), flattened(pred)
     if true.shape[1:] != pred.shape[1:]:
         raise NotLabelsError("a mix of targets with one and several outputs.")
     if "O" not in (true.dtype.kind, pred.dtype.kind):

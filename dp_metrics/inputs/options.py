@@ -14,7 +14,7 @@ from sklearn.utils import check_consistent_length
 from dp_metrics.inputs.containers import refuse_unread
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.names import did_you_mean
-from dp_metrics.inputs.records import check_numbers, check_vector
+from dp_metrics.inputs.records import check_numbers, check_vector, flattened
 from dp_metrics.inputs.scalars import as_real, as_whole
 
 __all__ = [
@@ -113,9 +113,7 @@ def check_sample_weight(
     """
     if sample_weight is None:
         return None
-    weights = check_numbers(sample_weight, "sample_weight", allow_2d=True, private_n=not whole)
-    if weights.ndim == 2 and weights.shape[1] == 1:
-        weights = weights[:, 0]
+    weights = flattened(check_numbers(sample_weight, "sample_weight", allow_2d=True, private_n=not whole))
     if weights.ndim != 1:
         raise ValueError("Sample weights must be 1D array or scalar")
     check_consistent_length(*data, weights)
@@ -131,9 +129,7 @@ def check_groups(groups: ArrayLike | None, *data: NDArray[Any]) -> NDArray[np.in
     if groups is None:
         return None
     refuse_unread(groups)
-    labels = np.asarray(groups)
-    if labels.ndim == 2 and labels.shape[1] == 1:
-        labels = labels[:, 0]
+    labels = flattened(np.asarray(groups))
     if labels.ndim != 1:
         raise ValueError("groups should be a 1d array, one label per record.")
     check_consistent_length(*data, labels)

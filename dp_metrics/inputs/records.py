@@ -33,6 +33,7 @@ __all__ = [
     "check_numbers",
     "check_same_length",
     "check_vector",
+    "flattened",
     "float_block",
     "in_columns",
     "loss_block",
@@ -55,6 +56,11 @@ def as_numbers(data: Any, name: str, *, allow_2d: bool, private_n: bool) -> NDAr
         array = as_floats(array, name)
     check_not_empty(array, private_n=private_n)
     return array
+
+
+def flattened(array: NDArray[Any]) -> NDArray[Any]:
+    """Return a column vector as an array of one dimension, anything else as it is."""
+    return array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
 
 
 def check_not_empty(array: NDArray[Any], *, private_n: bool) -> None:
@@ -93,11 +99,9 @@ def as_vector(data: ArrayLike, name: str, *, private_n: bool = False) -> NDArray
 
     A column vector of shape (n_samples, 1) is flattened. With a private n, no record at all is legal.
     """
-    array = as_numbers(data, name, allow_2d=True, private_n=private_n)
+    array = flattened(as_numbers(data, name, allow_2d=True, private_n=private_n))
     if array.ndim == 2:
-        if array.shape[1] != 1:
-            raise ValueError(f"{name} should be a 1d array, got an array of several columns instead.")
-        array = array[:, 0]
+        raise ValueError(f"{name} should be a 1d array, got an array of several columns instead.")
     return array
 
 
@@ -134,7 +138,7 @@ def as_targets(
     check_same_columns(y_true, y_pred)
     check_same_length(true, pred, private_n=private_n)
     true, pred = in_columns((y_true, y_pred), (true, pred), columns)
-    true, pred = (a[:, 0] if a.ndim == 2 and a.shape[1] == 1 else a for a in (true, pred))
+    true, pred = flattened(true), flattened(pred)
     outputs = [1 if a.ndim == 1 else a.shape[1] for a in (true, pred)]
     if outputs[0] != outputs[1]:
         # with rows for columns by mistake, the numbers would tell how many records there are
