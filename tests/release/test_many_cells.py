@@ -16,6 +16,7 @@ MATRIX = (
     r"confusion matrix of 20,000 labels.* 400,000,000 cells; the limit is 10,000,000\. private_accuracy_score"
 )
 EDGES = np.arange(6_000_001)
+FRAME = partial(PrivateMetricFrame, y_true=RECORDS, y_pred=RECORDS)
 
 CALLS = {
     "matrix": (MATRIX, partial(dp.private_confusion_matrix, RECORDS, RECORDS, labels=MANY)),
@@ -29,10 +30,8 @@ CALLS = {
     "frame of labels": (
         MATRIX,
         partial(
-            PrivateMetricFrame,
+            FRAME,
             metrics=partial(dp.private_recall_score, labels=MANY, average="macro"),
-            y_true=RECORDS,
-            y_pred=RECORDS,
             sensitive_features=RECORDS,
             group_labels=range(7),
         ),
@@ -40,10 +39,8 @@ CALLS = {
     "frame of groups": (
         r"table of 2,000 groups and 100 labels has 20,000,000 cells; the limit is 10,000,000",
         partial(
-            PrivateMetricFrame,
+            FRAME,
             metrics=partial(dp.private_confusion_matrix, labels=range(100)),
-            y_true=RECORDS,
-            y_pred=RECORDS,
             sensitive_features=RECORDS,
             group_labels=range(2000),
         ),
@@ -51,10 +48,8 @@ CALLS = {
     "combinations of groups": (
         r"combinations of group_labels has 1,000,000,000,000 cells; the limit is 10,000,000",
         partial(
-            PrivateMetricFrame,
+            FRAME,
             metrics=dp.private_accuracy_score,
-            y_true=RECORDS,
-            y_pred=RECORDS,
             sensitive_features=np.stack([RECORDS] * 12, axis=1),
             group_labels=[range(10)] * 12,
         ),
