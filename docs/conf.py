@@ -1,6 +1,6 @@
 """Sphinx settings. Build with `python -m sphinx -W docs docs/_build/html`; nothing comes from the network."""
 
-import json
+import shutil
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ project = "dp_metrics"
 copyright = "the dp_metrics developers"
 author = "The dp_metrics developers"
 
-extensions = ["sphinx.ext.autodoc", "sphinx.ext.autosummary", "numpydoc", "myst_parser"]
+extensions = ["sphinx.ext.autodoc", "sphinx.ext.autosummary", "numpydoc", "myst_nb"]
 templates_path = ["_templates"]
 exclude_patterns = ["_build"]
 html_theme = "alabaster"
@@ -20,6 +20,7 @@ html_theme_options = {
     "description": dp_metrics.__doc__.replace("`", ""),
     "page_width": "1240px",
     "body_max_width": "none",
+    "code_font_size": "0.8em",  # 110 characters in a line
 }
 html_show_sourcelink = False
 
@@ -30,6 +31,12 @@ autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # the numpydoc sections name the types
 autosummary_generate = True
 numpydoc_show_class_members = False  # the template of a class lists them
+
+# Notebooks are stored without outputs and run when their page is read, in the fast form with DP_METRICS_FAST=1. Sphinx
+# reads a page again only if its file has changed. An error, or a line on stderr, is a warning of the build.
+nb_execution_mode = "force"
+nb_execution_timeout = 600
+nb_output_stderr = "warn"
 
 TITLES = {
     "metrics.regression": "Regression metrics",
@@ -93,23 +100,11 @@ def _reference() -> str:
     return "\n".join(sections)
 
 
-def _notebook_page(notebook: Path) -> str:
-    """Return text and code of a notebook as a page in Markdown; notebooks are kept without outputs."""
-    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
-    pages = [(cell["cell_type"], "".join(cell["source"])) for cell in cells]
-    return (
-        "\n\n".join(text if kind == "markdown" else f"```python\n{text}\n```" for kind, text in pages) + "\n"
-    )
-
-
-# Written before Sphinx looks for pages, so that new names and notebooks have a page by themselves.
+# Both folders are written before Sphinx looks for pages, so that new names and notebooks have a page by themselves.
 _docs = Path(__file__).parent
-for _folder in ("api", "notebooks"):
-    (_docs / _folder).mkdir(exist_ok=True)
+(_docs / "api").mkdir(exist_ok=True)
 (_docs / "api" / "index.rst").write_text(_reference(), encoding="utf-8")
-for _notebook in (_docs.parent / "notebooks").glob("*.ipynb"):
-    _page = _docs / "notebooks" / f"{_notebook.stem}.md"
-    _page.write_text(_notebook_page(_notebook), encoding="utf-8")
+shutil.copytree(_docs.parent / "notebooks", _docs / "notebooks", dirs_exist_ok=True)
 
 
 def link_to_public_name(app: Any, env: Any, node: Any, content: Any) -> Any:

@@ -4,6 +4,7 @@ Run `python docs/metric_table.py > docs/metric_table.inc`; `python docs/sources.
 """
 
 import inspect
+import re
 
 import numpy as np
 
@@ -23,7 +24,7 @@ def public_names(name: str) -> list[str]:
 
 def without_privacy(row: Metric) -> str:
     """Return the function that a metric stands for, as it is usually called."""
-    return row.twin.removeprefix("sklearn.metrics.")
+    return re.sub(r"^sklearn\.\w+\.", "", row.twin)
 
 
 def limit(row: Metric) -> str:

@@ -1,4 +1,4 @@
-"""The documentation builds without a warning or the network, has a page per public name, and is true."""
+"""The documentation builds without a warning or the network, looks right in a browser, and is true."""
 
 import csv
 import doctest
@@ -41,7 +41,6 @@ class Links(HTMLParser):
         self.targets: list[str] = []
         self.anchors = {""}
         self.unresolved: list[str] = []
-        self.python_blocks = 0
         self._open: list[tuple[str, bool]] = []
         self.feed(path.read_text(encoding="utf-8"))
 
@@ -49,7 +48,6 @@ class Links(HTMLParser):
         attributes = dict(attributes)
         self.targets += [attributes[name] for name in ("href", "src") if attributes.get(name)]
         self.anchors |= {attributes[name] for name in ("id", "name") if attributes.get(name)}
-        self.python_blocks += "highlight-python" in (attributes.get("class") or "")
         is_name = tag == "code" and "xref" in (attributes.get("class") or "")
         self._open.append((tag, is_name))
 
@@ -64,21 +62,27 @@ class Links(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory):
-    """Build a copy of the documentation, so that nothing is left in the source tree."""
+def built(tmp_path_factory):
+    """Build a copy of the documentation, so that nothing is left in the source tree; the notebooks run in it."""
     source = tmp_path_factory.mktemp("docs") / "docs"
     shutil.copytree(DOCS, source, ignore=shutil.ignore_patterns("api", "notebooks", "_build"))
     shutil.copytree(ROOT / "notebooks", source.parent / "notebooks")
     shutil.copytree(ROOT / "tests", source.parent / "tests", ignore=shutil.ignore_patterns("__pycache__"))
     output = source / "_build"
+    settings = {"PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "default", "DP_METRICS_FAST": "1"}
     done = subprocess.run(
-        [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", str(source), str(output)],
+        [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-j", "2", str(source), str(output)],
         capture_output=True,
         text=True,
-        env={**without_network(), "PYTHONPATH": str(ROOT)},
+        env={**without_network(), **settings},
     )
     assert done.returncode == 0, done.stderr
-    return {path.relative_to(output).as_posix(): Links(path) for path in output.rglob("*.html")}
+    return output
+
+
+@pytest.fixture(scope="module")
+def site(built):
+    return {path.relative_to(built).as_posix(): Links(path) for path in built.rglob("*.html")}
 
 
 def without_network():
@@ -104,14 +108,20 @@ def test_the_reference_has_a_heading_for_each_kind_of_names(site):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", sorted((ROOT / "notebooks").glob("*.ipynb")), ids=lambda path: path.stem)
-def test_every_notebook_has_a_page_with_its_headings_and_its_code(site, path):
+def test_every_notebook_has_a_page_with_its_headings_code_outputs_and_pictures(site, built, path):
     assert f"notebooks/{path.stem}.html" in site["index.html"].targets
     page, cells = site[f"notebooks/{path.stem}.html"], nbformat.read(path, as_version=4).cells
     text = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
     headings = re.findall(r"^#+ (.*)$", text, flags=re.MULTILINE)
     assert headings
     assert {make_id(heading) for heading in headings} <= page.anchors
-    assert page.python_blocks == sum(cell.cell_type == "code" for cell in cells) > 0
+    html = (built / "notebooks" / f"{path.stem}.html").read_text(encoding="utf-8")
+    code = [cell.source for cell in cells if cell.cell_type == "code"]
+    assert html.count('class="cell_input docutils') == len(code) > 0
+    drawn = re.findall(r'<img [^>]*src="\.\./_images/\w+\.png"', html)
+    assert len(drawn) >= max(1, sum("plt.show()" in source for source in code))
+    assert 'class="output stream' in html
+    assert "Warning:" not in html
 
 
 def test_the_first_page_lists_the_questions_in_order():
@@ -148,6 +158,49 @@ def test_no_internal_link_is_dead_and_nothing_is_loaded_from_elsewhere(site):
             ):
                 dead.append((name, target))
     assert dead == []
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Return headless Chromium; DP_METRICS_BROWSER=1 says that it must be there."""
+    program, driver = shutil.which("chromium"), shutil.which("chromedriver")
+    if not (program and driver):
+        missing = "the pages are looked at with Debian's chromium and chromium-driver"
+        (pytest.fail if os.environ.get("DP_METRICS_BROWSER") == "1" else pytest.skip)(missing)
+    from selenium import webdriver
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = program
+    for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage"):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    with webdriver.Chrome(options, webdriver.ChromeService(driver)) as chrome:
+        yield chrome
+
+
+WRONG = """
+const page = document.documentElement;
+const missing = [...document.images].filter(one => one.naturalWidth == 0).map(one => "no picture " + one.src);
+const boxes = innerWidth < 1280 ? [page] : [page, ...document.querySelectorAll("pre, table")];
+const wide = boxes.filter(one => one.scrollWidth > one.clientWidth);
+return [...missing, ...wide.map(one => "too wide: " + one.innerText.slice(0, 40))];
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [1280, 400])  # on a telephone tables and code may scroll, each in its box
+def test_every_page_shows_its_pictures_without_an_error_and_fits_its_width(built, browser, width):
+    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    pages, wrong = sorted(built.rglob("*.html")), []
+    assert len(pages) > 100
+    for page in pages:
+        browser.get(page.as_uri())
+        assert browser.execute_script("return innerWidth") == width
+        errors = [entry["message"] for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]
+        found = browser.execute_script(WRONG) + errors
+        wrong += [f"{page.relative_to(built)}: {text}" for text in found]
+    assert wrong == []
 
 
 @pytest.mark.slow
@@ -274,7 +327,7 @@ def test_the_table_of_metrics_is_true():
 
 def test_the_table_of_the_audit_is_that_of_the_audited_metrics():
     """Rows, columns and gaps: the numbers take the command minutes."""
-    lines = (DOCS / "measured" / "audit.inc").read_text(encoding="utf-8").split(":header-rows: 1\n\n")[1]
+    lines = (DOCS / "measured" / "audit.inc").read_text(encoding="utf-8").split(":class: wide\n\n")[1]
     header, *rows = csv.reader(lines.splitlines(), skipinitialspace=True)
     named = {name.strip(): dict(zip(header[1:], cells, strict=True)) for name, *cells in rows}
     assert set(header[1:]) == MECHANISMS.keys()
