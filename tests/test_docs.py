@@ -63,7 +63,7 @@ class Links(HTMLParser):
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
-    """Build a copy of the documentation, so that nothing is left in the source tree; the notebooks run in it."""
+    """Build a copy of the documentation, so that nothing is left in the source tree; the notebooks run."""
     source = tmp_path_factory.mktemp("docs") / "docs"
     shutil.copytree(DOCS, source, ignore=shutil.ignore_patterns("api", "notebooks", "_build"))
     shutil.copytree(ROOT / "notebooks", source.parent / "notebooks")
@@ -221,7 +221,8 @@ def test_the_theme_and_the_settings_load_nothing_from_the_network():
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_the_examples_of_a_page_run(page, same_words):
+def test_the_examples_of_a_page_run(page, same_words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         failed, _ = doctest.testfile(str(page), module_relative=False, encoding="utf-8")

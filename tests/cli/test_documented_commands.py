@@ -1,4 +1,4 @@
-"""The commands on the page about the command line print what the page says."""
+"""The commands on the pages about the command line and the paper print what the pages say."""
 
 import doctest
 import re
@@ -7,18 +7,20 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from dp_metrics.cli.main import main
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "command_line.rst"
+PAPER = ROOT / "docs" / "reproduction.rst"
 ALLOWED = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
-def commands():
-    """Return each command of the page with what it prints."""
-    blocks = re.findall(r"\.\. code-block:: console\n\n((?:   .*\n|\n)+)", PAGE.read_text(encoding="utf-8"))
-    for block in blocks:
+def commands(page):
+    """Return each command of a page with what it prints."""
+    text = page.read_text(encoding="utf-8").replace("\\\n", "")
+    for block in re.findall(r"\.\. code-block:: console\n\n((?:   .*\n|\n)+)", text):
         for part in re.split(r"^   \$ ", block, flags=re.MULTILINE)[1:]:
             command, _, printed = part.partition("\n")
             yield shlex.split(command), re.sub(r"^   ", "", printed, flags=re.MULTILINE).strip("\n") + "\n"
@@ -26,25 +28,19 @@ def commands():
 
 def test_the_commands_of_the_page_print_what_it_says(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    rng = np.random.default_rng(0)
-    ill = rng.integers(0, 2, 3000)
-    probability = np.clip(0.2 + 0.6 * ill + 0.1 * rng.normal(size=3000), 0.01, 0.99)
-    predicted = np.where(rng.random(3000) < 0.15, 1 - ill, ill)
+    assert doctest.testfile(str(PAGE), module_relative=False, encoding="utf-8").failed == 0
+    people = pd.read_csv("test_set.csv")
+    rng, ill = np.random.default_rng(0), people.ill.to_numpy()
     words, sexes = np.array(["well", "ill"]), np.array(["female", "male"])
-    pd.DataFrame(
-        {
-            "ill": ill,
-            "probability": probability,
-            "diagnosis": words[ill],
-            "predicted": words[predicted],
-            "age": rng.integers(18, 100, 3000),
-            "person": rng.integers(0, 2900, 3000),
-            "sex": sexes[rng.integers(0, 2, 3000)],
-        }
-    ).to_csv("test_set.csv", index=False)
+    people["diagnosis"] = words[ill]
+    people["predicted"] = words[np.where(rng.random(3000) < 0.15, 1 - ill, ill)]
+    people["age"] = rng.integers(18, 100, 3000)
+    people["person"] = rng.integers(0, 2900, 3000)
+    people["sex"] = sexes[rng.integers(0, 2, 3000)]
+    people.to_csv("test_set.csv", index=False)
     Path("cut_off.csv").write_text("ill,probability\n1,0.75\n0,0.2")
     checker, seen = doctest.OutputChecker(), []
-    for (program, *argv), printed in commands():
+    for (program, *argv), printed in commands(PAGE):
         assert program == "dp-metrics"
         code = main(argv)
         shown = capsys.readouterr()
@@ -54,3 +50,13 @@ def test_the_commands_of_the_page_print_what_it_says(tmp_path, monkeypatch, caps
     assert seen.count(("score", 0)) == 5
     assert seen.count(("score", 1)) == 2
     assert ("budget", 0) in seen
+
+
+@pytest.mark.slow
+def test_the_first_commands_of_the_paper_print_what_the_page_says(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    first = list(commands(PAPER))[:2]
+    assert [argv[1] for argv, _ in first] == ["reproduce", "report"]
+    for (_, *argv), printed in first:
+        assert main(argv) == 0
+        assert capsys.readouterr().out == printed
