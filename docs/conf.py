@@ -32,8 +32,8 @@ autodoc_typehints = "none"  # the numpydoc sections name the types
 autosummary_generate = True
 numpydoc_show_class_members = False  # the template of a class lists them
 
-# Notebooks are stored without outputs and run when Sphinx reads them, in a shorter form with DP_METRICS_FAST=1;
-# it reads again only those that have changed. An error, or a line on stderr, is a warning of the build.
+# Notebooks are stored without outputs. They run when Sphinx reads them, with DP_METRICS_FAST=1 in a shorter
+# form. It reads again only what has changed. An error, or a line on stderr, is a warning of the build.
 nb_execution_mode = "force"
 nb_execution_timeout = 600
 nb_output_stderr = "warn"
