@@ -68,7 +68,7 @@ def built(tmp_path_factory):
     shutil.copytree(DOCS, source, ignore=shutil.ignore_patterns("api", "notebooks", "_build"))
     shutil.copytree(ROOT / "notebooks", source.parent / "notebooks")
     shutil.copytree(ROOT / "tests", source.parent / "tests", ignore=shutil.ignore_patterns("__pycache__"))
-    output = source / "_build"
+    output = source / "_build" / "html"
     settings = {"PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "default", "DP_METRICS_FAST": "1"}
     done = subprocess.run(
         [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-j", "2", str(source), str(output)],
