@@ -189,7 +189,7 @@ return [...missing, ...wide.map(one => "too wide: " + one.innerText.slice(0, 40)
 
 @pytest.mark.slow
 @pytest.mark.parametrize("width", [1280, 400])  # on a telephone tables and code may scroll, each in its box
-def test_every_page_shows_its_pictures_without_an_error_and_fits_its_width(built, browser, width):
+def test_every_page_shows_its_pictures_without_an_error_and_fits_its_width(browser, built, width):
     size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
     pages, wrong = sorted(built.rglob("*.html")), []
