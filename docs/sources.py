@@ -23,7 +23,9 @@ from dp_metrics.metrics import METRICS
 
 ROOT = Path(__file__).parents[1]
 METRIC_FILES = sorted((ROOT / "dp_metrics" / "metrics").rglob("[!_]*.py"))
-SUMMARIES = [ROOT / "dp_metrics" / "streaming" / f"{name}.py" for name in ("scores", "summaries", "tables")]
+SUMMARIES = [
+    ROOT / "dp_metrics" / "streaming" / f"{name}.py" for name in ("confusion_summary", "scores", "summaries")
+]
 WIDTH = 110
 
 BLOCKS = {

@@ -11,10 +11,10 @@ from tqdm import tqdm
 
 import dp_metrics as dp
 from dp_metrics._random import SeededEntropy
-from dp_metrics.analysis.studies import simulated_noise
+from dp_metrics.analysis.simulation import simulated_noise
 from dp_metrics.inputs.epsilon import exact_epsilon
 from dp_metrics.mechanisms import Hazard
-from dp_metrics.metrics.scores.formulas import ScoreCounts, area_under_roc, average_precision, roc
+from dp_metrics.metrics.scores.curve_formulas import ScoreCounts, area_under_roc, average_precision, roc
 from dp_metrics.metrics.scores.table import score_plan
 
 from .tasks import Scored, compared, print_table, subsamples

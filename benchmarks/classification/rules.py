@@ -14,8 +14,8 @@ from tqdm import tqdm
 
 from dp_metrics.inputs.epsilon import exact_epsilon
 from dp_metrics.mechanisms import Hazard
-from dp_metrics.release.nested import columns_for
-from dp_metrics.release.ranking import HazardByClass, RankingDraw, RankingLaw, RankingLoss
+from dp_metrics.release.queries.nested_table import columns_for
+from dp_metrics.release.queries.ranking_loss import HazardByClass, RankingDraw, RankingLaw, RankingLoss
 
 from .curves import curve_errors
 from .tasks import FRESH, Scored, print_table, subsamples

@@ -23,8 +23,8 @@ from dp_metrics.mechanisms.adaptive import AdaptiveLaw
 from dp_metrics.mechanisms.geometric import GeometricLaw, SumsLaw
 from dp_metrics.mechanisms.laplace import LaplaceLaw
 from dp_metrics.release.draws import BoundsDraw, Draw, SumsDraw, VectorDraw
-from dp_metrics.release.ranking import RankingDraw, RankingLaw
-from dp_metrics.release.rounding import RoundedDraw
+from dp_metrics.release.queries.ranking_loss import RankingDraw, RankingLaw
+from dp_metrics.release.queries.rounded_count import RoundedDraw
 from dp_metrics.sensitivity.exact import rounded_quotient
 
 __all__ = ["draw_law", "draw_loss", "finite_loss", "joint_losses", "law_loss"]

@@ -11,7 +11,7 @@ import numpy as np
 
 from dp_metrics.analysis.auditing import AuditResult, audit, frame_loss, metric_loss, plan_loss
 from dp_metrics.inference.comparison import comparison_plan
-from dp_metrics.inference.mean_plan import mean_plan
+from dp_metrics.inference.mean_interval_plan import mean_interval_plan
 from dp_metrics.inference.paired_losses import paired_losses
 from dp_metrics.inference.quantiles import quantile_plan
 from dp_metrics.inputs.epsilon import exact_epsilon
@@ -210,7 +210,7 @@ FRAMES: dict[str, AuditedFrame] = {
 
 
 def _mean_interval(x: Floats, epsilon: Fraction, *, method: str) -> Plan:
-    return mean_plan(x, method=method, confidence=0.95, about="")
+    return mean_interval_plan(x, method=method, confidence=0.95, about="")
 
 
 def _quantile_interval(x: Floats, epsilon: Fraction, *, max_loss: float | None = None) -> Plan:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dp_metrics.analysis._law_comparison import draw_law
-from dp_metrics.analysis.studies import simulated_noise
+from dp_metrics.analysis.simulation import simulated_noise
 from dp_metrics.inputs.containers import refuse_unread
 from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.inputs.floats import MAX_FLOAT, Floats
@@ -27,8 +27,8 @@ from dp_metrics.mechanisms._laws import cell_edges
 from dp_metrics.mechanisms.geometric import GeometricLaw
 from dp_metrics.metrics import METRICS, Metric, metric_named, metric_names, metric_of
 from dp_metrics.release.draws import BoundsDraw, Draw, SumsDraw, VectorDraw
-from dp_metrics.release.nested import NestedTable
-from dp_metrics.release.ranking import RankingDraw
+from dp_metrics.release.queries.nested_table import NestedTable
+from dp_metrics.release.queries.ranking_loss import RankingDraw
 from dp_metrics.release.release import Plan, Release
 
 __all__ = ["ExpectedError", "epsilon_for_error", "expected_error"]

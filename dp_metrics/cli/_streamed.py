@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 
 from dp_metrics.metrics import FUNCTIONS, Metric
 from dp_metrics.streaming._capacity import capacity_for
+from dp_metrics.streaming.confusion_summary import ConfusionSummary
 from dp_metrics.streaming.scores import ScoreSummary
 from dp_metrics.streaming.summaries import LossSummary, VarianceSummary
-from dp_metrics.streaming.tables import ConfusionSummary
 
 __all__ = ["check_options", "summary_of"]
 

@@ -19,9 +19,9 @@ from typing import Any
 from dp_metrics._packages import import_extra
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.cli._common import CommandError, Refused, add_json, epsilon, several, tell
-from dp_metrics.cli._options import group_labels, options_of
-from dp_metrics.cli._released import show_frame, show_result
+from dp_metrics.cli._output import show_frame, show_result
 from dp_metrics.cli._streamed import check_options, summary_of
+from dp_metrics.cli._typed_options import group_labels, options_of
 from dp_metrics.cli.budget import open_budget, refusals
 from dp_metrics.cli.metrics import find_metric, parameters
 from dp_metrics.cli.predictions import Kind, Predictions, Wanted, open_predictions

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from dp_metrics.analysis.studies import loss_output_bounds, variance_output_bounds
+from dp_metrics.analysis.simulation import loss_output_bounds, variance_output_bounds
 from dp_metrics.evaluation.datasets import get_dataset, load_dataset, read_column
 from dp_metrics.evaluation.models import MODEL_SEED, SPLIT_SEED, Evaluation, evaluate_model
 from dp_metrics.evaluation.sources import Dataset, find_file

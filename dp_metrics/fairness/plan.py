@@ -26,13 +26,13 @@ from dp_metrics.metrics.labels.counts import (
     whole,
 )
 from dp_metrics.release.draws import Draw
-from dp_metrics.release.nested import NestedTable
 from dp_metrics.release.noise import CountsNoise, noisy_shares
-from dp_metrics.release.queries import MeanLoss
+from dp_metrics.release.queries.count_table import CountTable, check_cells, plausible_counts
+from dp_metrics.release.queries.mean_loss import MeanLoss
+from dp_metrics.release.queries.nested_table import NestedTable
 from dp_metrics.release.release import Plan, Release
 from dp_metrics.release.released import Released
 from dp_metrics.release.result import PrivateResult
-from dp_metrics.release.tables import CountTable, check_cells, plausible_counts
 from dp_metrics.sensitivity.exact import UNIT_BITS
 
 __all__ = ["Asked", "Block", "Made", "Part", "asked_metrics", "plan_frame"]

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.inference._settings import PEOPLE, population_release, run_planned
-from dp_metrics.inference.mean_plan import mean_plan
+from dp_metrics.inference.mean_interval_plan import mean_interval_plan
 from dp_metrics.inference.paired_losses import PairedLosses, paired_losses
 from dp_metrics.inference.wins import noise_reach, wins_interval, wins_p_value
 from dp_metrics.inputs.error_state import own_error_state
@@ -25,7 +25,7 @@ from dp_metrics.inputs.options import check_confidence
 from dp_metrics.inputs.scalars import as_real
 from dp_metrics.metrics import METRICS
 from dp_metrics.release.interval import Interval
-from dp_metrics.release.queries import IntegerVector
+from dp_metrics.release.queries.query import IntegerVector
 from dp_metrics.release.release import Plan
 from dp_metrics.release.released import Released
 
@@ -215,7 +215,7 @@ def comparison_plan(
     limit = limit if losses.cap is None else min(limit, losses.cap)  # no difference is beyond the cap
     # from halves, so that the largest limit does not overflow
     parts = [np.clip(b - a, -limit, limit) / limit / 2.0 + 0.5 for a, b in losses.blocks()]
-    means = mean_plan(
+    means = mean_interval_plan(
         np.concatenate(parts),
         method="normal",
         confidence=public["confidence"],

@@ -24,7 +24,7 @@ from dp_metrics.inputs.records import as_vector, loss_block
 from dp_metrics.mechanisms._hazard_law import largest_ratio
 from dp_metrics.mechanisms.hazard import share_of_rank
 from dp_metrics.release.interval import Interval
-from dp_metrics.release.queries import OrderStatistic
+from dp_metrics.release.queries.order_statistic import OrderStatistic
 from dp_metrics.release.release import Plan
 from dp_metrics.release.released import Released
 

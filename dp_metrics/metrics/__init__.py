@@ -5,20 +5,26 @@ from collections.abc import Callable, Iterable
 from types import MappingProxyType
 from typing import Any
 
-from dp_metrics.metrics import classification, regression, regression_losses, reports, statistics
+from dp_metrics.metrics import (
+    classification,
+    other_losses,
+    regression_errors,
+    reports,
+    statistics,
+)
 from dp_metrics.metrics._catalogue import Metric
 from dp_metrics.metrics.labels import confusion, precision_recall
-from dp_metrics.metrics.scores import calibration, curves, ranking, top_k
+from dp_metrics.metrics.scores import calibration, curves, roc_auc, top_k
 
 __all__ = ["FUNCTIONS", "METRICS", "Metric", "metric_named", "metric_names", "metric_of", "unwrapped"]
 
 _MODULES = (
-    regression,
-    regression_losses,
+    regression_errors,
+    other_losses,
     classification,
     precision_recall,
     confusion,
-    ranking,
+    roc_auc,
     curves,
     calibration,
     top_k,

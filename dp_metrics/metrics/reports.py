@@ -20,10 +20,11 @@ from dp_metrics.inputs.records import as_targets
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.metrics._catalogue import UNIT, Metric
 from dp_metrics.metrics._multioutput import error_plan, r2_from_parts
-from dp_metrics.metrics.classification import LabelledProbabilities
+from dp_metrics.metrics._probabilities import LabelledProbabilities
+from dp_metrics.metrics.labels.count_formulas import ratio, sizes_of_labels
 from dp_metrics.metrics.labels.counts import Confusion, Counts, confusion_plan, confusion_row, matrix_layout
-from dp_metrics.metrics.labels.formulas import ratio, sizes_of_labels
-from dp_metrics.release.queries import Query, Variance
+from dp_metrics.release.queries.query import Query
+from dp_metrics.release.queries.variance import Variance
 from dp_metrics.release.release import Plan
 from dp_metrics.release.released import Released
 

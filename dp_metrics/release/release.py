@@ -20,8 +20,8 @@ from dp_metrics.inputs.epsilon import exact_epsilon
 from dp_metrics.inputs.options import check_label, check_neighboring
 from dp_metrics.mechanisms import Mechanism, get_mechanism
 from dp_metrics.release.draws import Draw
-from dp_metrics.release.queries import Query
-from dp_metrics.release.ranking import RankingDraw
+from dp_metrics.release.queries.query import Query
+from dp_metrics.release.queries.ranking_loss import RankingDraw
 from dp_metrics.release.released import Monotone, Noted, Released, ResultNoise, only
 from dp_metrics.release.result import PrivateResult, deployment
 

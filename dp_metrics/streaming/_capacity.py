@@ -4,7 +4,9 @@ from fractions import Fraction
 
 from dp_metrics.inputs.floats import MAX_FLOAT
 from dp_metrics.mechanisms import Geometric, Mechanism
-from dp_metrics.release.queries import MOST_VARIANCE_RANKS, BoundsQuery, MeanLoss, Query, Variance
+from dp_metrics.release.queries.mean_loss import MeanLoss
+from dp_metrics.release.queries.query import BoundsQuery, Query
+from dp_metrics.release.queries.variance import MOST_VARIANCE_RANKS, Variance
 from dp_metrics.release.release import Plan, Release
 from dp_metrics.streaming.summaries import CAPACITY
 

@@ -12,9 +12,9 @@ from dp_metrics.inputs.records import check_same_length
 from dp_metrics.metrics import Metric
 from dp_metrics.streaming._capacity import capacity_for
 from dp_metrics.streaming._plans import PlanSummary
+from dp_metrics.streaming.confusion_summary import ConfusionSummary
 from dp_metrics.streaming.scores import ScoreSummary
 from dp_metrics.streaming.summaries import LossSummary, VarianceSummary
-from dp_metrics.streaming.tables import ConfusionSummary
 
 try:
     import dask

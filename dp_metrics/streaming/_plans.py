@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dp_metrics.metrics import METRICS, Metric
-from dp_metrics.release.queries import MeanLoss
+from dp_metrics.release.queries.mean_loss import MeanLoss
 from dp_metrics.release.release import Plan
 from dp_metrics.streaming._summary import Summary
 from dp_metrics.streaming.summaries import check_capacity

@@ -17,7 +17,7 @@ from dp_metrics.inputs.options import NO_WEIGHT
 from dp_metrics.mechanisms._base import Limits
 from dp_metrics.metrics import Metric
 from dp_metrics.release.noise import Noise
-from dp_metrics.release.queries import Query
+from dp_metrics.release.queries.query import Query
 from dp_metrics.release.release import Plan
 from dp_metrics.release.released import Released
 from dp_metrics.release.result import PrivateResult

@@ -14,7 +14,7 @@ from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.inputs.options import check_count
 from dp_metrics.metrics import METRICS, Metric
-from dp_metrics.metrics.scores.formulas import (
+from dp_metrics.metrics.scores.curve_formulas import (
     CalibrationCurve,
     PrecisionRecallCurve,
     RocCurve,

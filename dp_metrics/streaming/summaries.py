@@ -22,7 +22,8 @@ from dp_metrics.inputs.options import check_bounds
 from dp_metrics.inputs.scalars import as_whole
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.metrics import FUNCTIONS, METRICS, Metric, metric_of
-from dp_metrics.release.queries import AggregatedLoss, AggregatedVariance, MeanLoss
+from dp_metrics.release.queries.mean_loss import AggregatedLoss, MeanLoss
+from dp_metrics.release.queries.variance import AggregatedVariance
 from dp_metrics.release.release import Plan
 from dp_metrics.sensitivity.aggregates import WeightedLossAggregate
 from dp_metrics.streaming._summary import WrittenSummary, plain

@@ -12,7 +12,7 @@ import dp_metrics as dp
 from dp_metrics._random import SeededEntropy
 from dp_metrics.analysis import expected_error as planning
 from dp_metrics.metrics import METRICS, Metric
-from dp_metrics.release.queries import IntegerVector
+from dp_metrics.release.queries.query import IntegerVector
 from dp_metrics.release.release import Plan
 from dp_metrics.sensitivity.aggregates import LossAggregate, VarianceAggregate
 from dp_metrics.sensitivity.output_bounds import mean_loss_bounds_private_n, variance_bounds_private_n

@@ -495,7 +495,7 @@ def test_labels_that_the_terminal_cannot_show_do_not_lose_a_release(tmp_path, mo
 def test_limits_are_rounded_away_from_the_value():
     from decimal import ROUND_CEILING, ROUND_FLOOR
 
-    from dp_metrics.cli._released import _outwards
+    from dp_metrics.cli._output import _outwards
 
     assert _outwards(0.1234567, ROUND_FLOOR) == "0.123456"
     assert _outwards(0.1234561, ROUND_CEILING) == "0.123457"

@@ -22,8 +22,8 @@ from dp_metrics.mechanisms._grid import nearest_index
 from dp_metrics.mechanisms._hazard_limits import cells_above
 from dp_metrics.mechanisms.geometric import SumsLaw, largest_noise
 from dp_metrics.release.noise import largest_zero_sum_noise
-from dp_metrics.release.queries import Variance
-from dp_metrics.release.ranking import RankingLoss
+from dp_metrics.release.queries.ranking_loss import RankingLoss
+from dp_metrics.release.queries.variance import Variance
 from dp_metrics.sensitivity.aggregates import LossAggregate
 from dp_metrics.sensitivity.noisy_sums import mean_sums
 from dp_metrics.sensitivity.output_bounds import OutputBounds, mean_loss_bounds

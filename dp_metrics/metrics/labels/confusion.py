@@ -17,15 +17,7 @@ from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.options import check_choice, check_zero_division
 from dp_metrics.mechanisms._base import Limits
-from dp_metrics.metrics.labels.counts import (
-    Confusion,
-    confusion_plan,
-    confusion_row,
-    matrix_layout,
-    of_each_label,
-    whole,
-)
-from dp_metrics.metrics.labels.formulas import (
+from dp_metrics.metrics.labels.count_formulas import (
     balanced,
     kappa,
     matthews,
@@ -33,6 +25,14 @@ from dp_metrics.metrics.labels.formulas import (
     rests_on,
     sizes_of_labels,
     sums_of_shares,
+)
+from dp_metrics.metrics.labels.counts import (
+    Confusion,
+    confusion_plan,
+    confusion_row,
+    matrix_layout,
+    of_each_label,
+    whole,
 )
 from dp_metrics.release.noise import Noise
 from dp_metrics.release.release import Plan

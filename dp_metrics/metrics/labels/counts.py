@@ -20,9 +20,15 @@ from dp_metrics.inputs.records import check_same_length
 from dp_metrics.mechanisms._base import Limits
 from dp_metrics.metrics._catalogue import UNWEIGHTED, Metric
 from dp_metrics.release.noise import CountsNoise, Noise, noisy_shares
+from dp_metrics.release.queries.count_table import (
+    Cells,
+    CountTable,
+    check_cells,
+    nearest_with_sum,
+    plausible_counts,
+)
 from dp_metrics.release.release import Plan
 from dp_metrics.release.released import Released
-from dp_metrics.release.tables import Cells, CountTable, check_cells, nearest_with_sum, plausible_counts
 from dp_metrics.sensitivity.exact import BLOCK, in_blocks
 
 __all__ = [

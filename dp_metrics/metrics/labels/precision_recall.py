@@ -12,15 +12,15 @@ from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.options import check_average, check_zero_division
+from dp_metrics.metrics.labels.count_formulas import (
+    ratio,
+    ratio_layout,
+    rests_on,
+)
 from dp_metrics.metrics.labels.counts import (
     Confusion,
     confusion_plan,
     confusion_row,
-)
-from dp_metrics.metrics.labels.formulas import (
-    ratio,
-    ratio_layout,
-    rests_on,
 )
 from dp_metrics.release.release import Plan
 

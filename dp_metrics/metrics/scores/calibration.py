@@ -11,12 +11,12 @@ from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.inputs.options import check_count
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.metrics._catalogue import UNWEIGHTED, Metric
-from dp_metrics.metrics.scores.formulas import CalibrationCurve
+from dp_metrics.metrics.scores.curve_formulas import CalibrationCurve
 from dp_metrics.metrics.scores.soft_bins import MOST_BINS, OUTSIDE, SoftBins, even_edges
 from dp_metrics.metrics.scores.two_classes import TwoClasses, check_unit, two_classes_from_unit
-from dp_metrics.release.calibration import CalibrationError
+from dp_metrics.release.queries.calibration_error import CalibrationError
 from dp_metrics.release.release import Plan
-from dp_metrics.sensitivity.calibration import calibration_excess
+from dp_metrics.sensitivity.calibration_bounds import calibration_excess
 
 __all__ = ["private_calibration_curve", "private_expected_calibration_error"]
 

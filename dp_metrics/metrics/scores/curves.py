@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.metrics._catalogue import UNWEIGHTED, Metric
-from dp_metrics.metrics.scores.formulas import (
+from dp_metrics.metrics.scores.curve_formulas import (
     PrecisionRecallCurve,
     RocCurve,
     average_precision,

@@ -20,8 +20,8 @@ from dp_metrics.inputs.records import as_numbers, check_same_length, float_block
 from dp_metrics.inputs.scalars import as_whole
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.metrics._catalogue import WEIGHTS, Metric
-from dp_metrics.metrics.classification import mean_plan
-from dp_metrics.release.queries import MeanLoss
+from dp_metrics.metrics._probabilities import mean_or_sum_plan
+from dp_metrics.release.queries.mean_loss import MeanLoss
 from dp_metrics.release.release import Plan
 
 __all__ = ["private_top_k_accuracy_score"]
@@ -57,7 +57,7 @@ def _plan(
     loss = RecordLoss(partial(_misses, k=number), reads=reads, cap=1.0, is_count=True)
     records = (true, scores)
     weights = check_sample_weight(sample_weight, *records, whole=not private_n)
-    return mean_plan(
+    return mean_or_sum_plan(
         MeanLoss(loss, records, weights, check_groups(groups, *records)),
         normalize,
         is_score=True,

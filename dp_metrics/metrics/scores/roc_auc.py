@@ -17,7 +17,7 @@ from dp_metrics.inputs.records import as_scores, check_same_length, float_block
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.metrics._catalogue import Metric
 from dp_metrics.metrics.scores.two_classes import two_classes_from_unit
-from dp_metrics.release.ranking import RankingLoss
+from dp_metrics.release.queries.ranking_loss import RankingLoss
 from dp_metrics.release.release import Plan
 from dp_metrics.release.released import Monotone, Released
 

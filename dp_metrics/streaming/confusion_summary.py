@@ -15,6 +15,7 @@ from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.metrics import METRICS, Metric
+from dp_metrics.metrics.labels.count_formulas import sizes_of_labels
 from dp_metrics.metrics.labels.counts import (
     MOST_MATRIX_LABELS,
     Confusion,
@@ -25,7 +26,6 @@ from dp_metrics.metrics.labels.counts import (
     matrix_layout,
     whole,
 )
-from dp_metrics.metrics.labels.formulas import sizes_of_labels
 from dp_metrics.release.release import Plan
 from dp_metrics.release.result import PrivateResult
 from dp_metrics.sensitivity.aggregates import CountAggregate

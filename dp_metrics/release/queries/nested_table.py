@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.release.draws import VectorDraw
-from dp_metrics.release.tables import CountTable, noisy_table, noisy_total
+from dp_metrics.release.queries.count_table import CountTable, noisy_table, noisy_total
+from dp_metrics.release.queries.query import CountsQuery
 
 __all__ = ["FEWEST_COLUMNS", "MOST_COLUMNS", "NestedTable", "columns_for", "merged_columns"]
 
@@ -41,7 +42,7 @@ def merged_columns(table: NDArray[np.int64], columns: int) -> NDArray[np.int64]:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class NestedTable:
+class NestedTable(CountsQuery):
     """How many records lie in each public cell, in columns that are merged before the release.
 
     Parameters
@@ -64,11 +65,6 @@ class NestedTable:
         """Number of records."""
         return int(self.table.sum())
 
-    @property
-    def size(self) -> int:
-        """Number of records."""
-        return self.n
-
     def too_noisy(self, draw: Any, records: Fraction) -> str | None:
         """Return what to say if a table of so many records is mostly noise."""
         return noisy_table(((len(draw.values), Fraction(1)),), draw, records)
@@ -76,10 +72,6 @@ class NestedTable:
     def records_told(self, value: Any, drawn: Mapping[str, Any], count: int | None) -> Fraction | None:
         """Return the noisy number of records, which the counts tell."""
         return Fraction(noisy_total(value, ((len(value), Fraction(1)),)))
-
-    def needs_count(self, mechanism: Mechanism) -> bool:
-        """Return False: the noise depends on public numbers only."""
-        return False
 
     def prepare(self, mechanism: Mechanism, epsilon: Fraction, *, private_n: bool) -> VectorDraw:
         """Return a draw of noise, whatever the mechanism."""

@@ -7,7 +7,8 @@ from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.losses import RecordLoss, identity
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.release.draws import VectorDraw
-from dp_metrics.release.queries import MeanLoss, Variance
+from dp_metrics.release.queries.mean_loss import MeanLoss
+from dp_metrics.release.queries.variance import Variance
 from dp_metrics.sensitivity.output_bounds import OutputBounds
 
 __all__ = ["loss_output_bounds", "simulated_noise", "variance_output_bounds"]

@@ -12,6 +12,7 @@ from dp_metrics.inputs.floats import Floats
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.release.draws import VectorDraw
 from dp_metrics.release.noise import FARTHEST, MOST_ERROR, CountsNoise, as_floats, expected_error, in_words
+from dp_metrics.release.queries.query import CountsQuery
 
 __all__ = [
     "MOST_CELLS",
@@ -35,7 +36,7 @@ Cells = tuple[tuple[int, Fraction], ...]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class CountTable:
+class CountTable(CountsQuery):
     """How many records lie in each public cell, released together with noise.
 
     Parameters
@@ -69,11 +70,6 @@ class CountTable:
     cells: Cells
     is_partition: bool
 
-    @property
-    def size(self) -> int:
-        """Number of records."""
-        return self.n
-
     def too_noisy(self, draw: Any, records: Fraction) -> str | None:
         """Return what to say if a table of so many records is mostly noise."""
         return noisy_table(self.cells, draw, records)
@@ -81,10 +77,6 @@ class CountTable:
     def records_told(self, value: Any, drawn: Mapping[str, Any], count: int | None) -> Fraction | None:
         """Return the noisy number of records, which the counts tell."""
         return Fraction(noisy_total(value, self.cells))
-
-    def needs_count(self, mechanism: Mechanism) -> bool:
-        """Return False: the noise depends on public weights only."""
-        return False
 
     def prepare(self, mechanism: Mechanism, epsilon: Fraction, *, private_n: bool) -> VectorDraw:
         """Return a draw of noise, whatever the mechanism."""

@@ -19,10 +19,10 @@ from dp_metrics.mechanisms._laws import ApproximateLaw, cells, laplace_quantiles
 from dp_metrics.mechanisms.geometric import largest_noise
 from dp_metrics.release.draws import Draw, rehearse_law
 from dp_metrics.release.noise import BoundsNoise
-from dp_metrics.release.queries import BoundsQuery
+from dp_metrics.release.queries.query import BoundsQuery
 from dp_metrics.sensitivity.noisy_sums import Sums
 from dp_metrics.sensitivity.output_bounds import OutputBounds
-from dp_metrics.sensitivity.ranking import RankedScores, ranking_bounds, ranking_bounds_private_n
+from dp_metrics.sensitivity.ranking_bounds import RankedScores, ranking_bounds, ranking_bounds_private_n
 
 __all__ = ["RankingDraw", "RankingLaw", "RankingLoss"]
 
