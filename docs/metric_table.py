@@ -23,7 +23,7 @@ def public_names(name: str) -> list[str]:
 
 def without_privacy(row: Metric) -> str:
     """Return the function that a metric stands for, as it is usually called."""
-    return row.twin.removeprefix("sklearn.metrics.")
+    return row.exact_function.removeprefix("sklearn.metrics.")
 
 
 def limit(row: Metric) -> str:
@@ -53,7 +53,7 @@ def cells(row: Metric) -> list[str]:
     both = "neighboring" in inspect.signature(FUNCTIONS[row.name]).parameters
     return [
         ", ".join(f"`{name}`" for name in public_names(row.name)),
-        f"``{without_privacy(row)}``" if row.twin else "none",
+        f"``{without_privacy(row)}``" if row.exact_function else "none",
         limit(row),
         default_mechanism(row),
         "both" if both else "replace one",

@@ -21,7 +21,7 @@ from scipy.special import betaincinv  # scikit-learn depends on scipy
 from dp_metrics._random import RandomState, check_entropy
 from dp_metrics.analysis._law_comparison import draw_loss, finite_loss, law_loss
 from dp_metrics.fairness.groups import Groups
-from dp_metrics.fairness.plan import Part, asked_metrics, plan_frame
+from dp_metrics.fairness.plan import Part, frame_metrics, plan_frame
 from dp_metrics.inputs.epsilon import Epsilon, check_epsilon, exact_epsilon
 from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.inputs.floats import Floats
@@ -214,7 +214,7 @@ def frame_loss(
     private_n, sides = neighboring == "add_or_remove_one", []
     for y_true, y_pred, features in (records_a, records_b):
         blocks = plan_frame(
-            asked_metrics(metrics),
+            frame_metrics(metrics),
             (y_true, y_pred),
             Groups.of(features, group_labels, private_n=private_n),
             epsilon=exact_epsilon(epsilon),

@@ -37,7 +37,7 @@ class ResultRow:
     dataset: str
     column: str = ""
     metric: str
-    setting: str = ""  # tells apart curves of one mechanism, such as "beta=1.01"
+    setting: str = ""  # tells apart settings of one mechanism, such as "beta=1.01"
     mechanism: str = ""
     epsilon: float
     repeat: int  # from 0

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
-from dp_metrics.inference._settings import PEOPLE, population_release, run_planned
+from dp_metrics.inference._settings import POPULATION_NOTE, population_release, run_planned
 from dp_metrics.inference.mean_interval_plan import mean_interval_plan
 from dp_metrics.inference.paired_losses import PairedLosses, paired_losses
 from dp_metrics.inference.wins import noise_reach, wins_interval, wins_p_value
@@ -33,10 +33,11 @@ __all__ = ["Comparison", "comparison_plan", "private_compare"]
 
 _SENSITIVITY = 2  # of D and m together
 _ZERO_ONE = METRICS["private_zero_one_loss"].name.removeprefix("private_")
-_WINS = f"The share for whom A is better less the share for whom B is, {PEOPLE}"
+_WINS = f"The share for whom A is better less the share for whom B is, {POPULATION_NOTE}"
 _ACCURACIES = "For this loss that is the accuracy of A less that of B."
 _MEANS = (
-    "The mean loss ({}) of B less that of A, each person's difference clipped to [-{:g}, {:g}], " + PEOPLE
+    "The mean loss ({}) of B less that of A, each person's difference clipped to [-{:g}, {:g}], "
+    + POPULATION_NOTE
 )
 _P_VALUE_DECIDES = (
     "The p-value decides whether a difference is shown; the interval is made in another way, and here they "

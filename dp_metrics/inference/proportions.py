@@ -1,6 +1,6 @@
 """An interval for a share of all people, from a share of the records that has been released."""
 
-from dp_metrics.inference._settings import PEOPLE
+from dp_metrics.inference._settings import POPULATION_NOTE
 from dp_metrics.inference.noisy_binomial import noisy_binomial_limits
 from dp_metrics.inputs.epsilon import exact_epsilon
 from dp_metrics.inputs.error_state import own_error_state
@@ -108,7 +108,7 @@ def accuracy_interval(
     sure, count = check_confidence(confidence), _count(share, records)
     miss = (1 - sure) / 2
     lower, upper = noisy_binomial_limits(count, records, rate, miss_low=miss, miss_high=miss)
-    return Interval(lower, upper, sure, f"The share{of_what} {PEOPLE}", estimate=count / records)
+    return Interval(lower, upper, sure, f"The share{of_what} {POPULATION_NOTE}", estimate=count / records)
 
 
 def _public_facts(result: PrivateResult) -> tuple[int, float, float]:

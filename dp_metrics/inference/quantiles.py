@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
-from dp_metrics.inference._settings import PEOPLE, population_release, run_planned
+from dp_metrics.inference._settings import POPULATION_NOTE, population_release, run_planned
 from dp_metrics.inference.noisy_binomial import at_most, binomial_law
 from dp_metrics.inference.order_search import OrderSearch, hazard_miss
 from dp_metrics.inputs.error_state import own_error_state
@@ -177,7 +177,7 @@ def quantile_plan(
     values = loss_block(as_vector(losses, "losses"))
     searches = rank_searches(values.size, float(share), epsilon, miss=1 - sure, limit=limit)
     clipped = "" if cap is None else ", clipped to max_loss,"
-    about = f"The {float(share):g} quantile of the loss{clipped} {PEOPLE}"
+    about = f"The {float(share):g} quantile of the loss{clipped} {POPULATION_NOTE}"
     return Plan(
         tuple(_Rank(values, search.rank, limit, search.least_records(share, cap)) for search in searches),
         partial(_interval, searches=searches, cap=cap, confidence=sure, about=about),

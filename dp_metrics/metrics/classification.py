@@ -43,7 +43,7 @@ def _log_loss_plan(
 
 LOG_LOSS = Metric(
     name="private_log_loss",
-    twin="sklearn.metrics.log_loss",
+    exact_function="sklearn.metrics.log_loss",
     plan=_log_loss_plan,
     data=("y_true", "y_proba"),
     responses=("predict_proba",),
@@ -174,7 +174,7 @@ def _brier_plan(
 
 BRIER = Metric(
     name="private_brier_score_loss",
-    twin="sklearn.metrics.brier_score_loss",
+    exact_function="sklearn.metrics.brier_score_loss",
     plan=_brier_plan,
     data=("y_true", "y_proba"),
     responses=("predict_proba",),
@@ -327,7 +327,7 @@ def _labels_from_unit(x: Floats) -> tuple[Any, ...]:
 
 ZERO_ONE = Metric(
     name="private_zero_one_loss",
-    twin="sklearn.metrics.zero_one_loss",
+    exact_function="sklearn.metrics.zero_one_loss",
     plan=_zero_one_plan,
     options={"normalize": True, **WEIGHTS},
     greater_is_better=False,
@@ -439,7 +439,7 @@ def private_zero_one_loss(
 
 ACCURACY = Metric(
     name="private_accuracy_score",
-    twin="sklearn.metrics.accuracy_score",
+    exact_function="sklearn.metrics.accuracy_score",
     plan=partial(_zero_one_plan, is_score=True),
     options={"normalize": True, **WEIGHTS},
     greater_is_better=True,

@@ -39,7 +39,7 @@ __all__ = [
 
 MAPE = Metric(
     name="private_mean_absolute_percentage_error",
-    twin="sklearn.metrics.mean_absolute_percentage_error",
+    exact_function="sklearn.metrics.mean_absolute_percentage_error",
     plan=partial(error_plan, absolute_percentage_error),
     options={"max_loss": None, **OUTPUTS},
     greater_is_better=False,
@@ -175,7 +175,7 @@ def _squared_log_plan(y_true: ArrayLike, y_pred: ArrayLike, *, bounds: Any, **op
 
 MSLE = Metric(
     name="private_mean_squared_log_error",
-    twin="sklearn.metrics.mean_squared_log_error",
+    exact_function="sklearn.metrics.mean_squared_log_error",
     plan=_squared_log_plan,
     options={"bounds": None, **OUTPUTS},
     greater_is_better=False,
@@ -301,7 +301,7 @@ def _pinball_plan(y_true: ArrayLike, y_pred: ArrayLike, *, alpha: Any, **options
 
 PINBALL = Metric(
     name="private_mean_pinball_loss",
-    twin="sklearn.metrics.mean_pinball_loss",
+    exact_function="sklearn.metrics.mean_pinball_loss",
     plan=_pinball_plan,
     options={"bounds": None, "alpha": 0.5, **OUTPUTS},
     greater_is_better=False,
@@ -429,7 +429,7 @@ def _check_counts(y_true: Floats, y_pred: Floats) -> None:
 
 POISSON = Metric(
     name="private_mean_poisson_deviance",
-    twin="sklearn.metrics.mean_poisson_deviance",
+    exact_function="sklearn.metrics.mean_poisson_deviance",
     plan=partial(error_plan, poisson_deviance, check=_check_counts, several=False),
     options={"max_loss": None, **WEIGHTS},
     greater_is_better=False,
@@ -555,7 +555,7 @@ def _median_plan(y_true: ArrayLike, y_pred: ArrayLike, *, private_n: bool, bound
 
 MEDIAN_ABSOLUTE_ERROR = Metric(
     name="private_median_absolute_error",
-    twin="sklearn.metrics.median_absolute_error",
+    exact_function="sklearn.metrics.median_absolute_error",
     plan=_median_plan,
     options={"bounds": None},
     greater_is_better=False,

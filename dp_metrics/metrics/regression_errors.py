@@ -28,7 +28,7 @@ __all__ = [
 
 MSE = Metric(
     name="private_mse",
-    twin="sklearn.metrics.mean_squared_error",
+    exact_function="sklearn.metrics.mean_squared_error",
     plan=partial(error_plan, squared_error),
     options={"bounds": None, **OUTPUTS},
     greater_is_better=False,
@@ -149,7 +149,7 @@ private_mean_squared_error = private_mse
 
 RMSE = Metric(
     name="private_rmse",
-    twin="sklearn.metrics.root_mean_squared_error",
+    exact_function="sklearn.metrics.root_mean_squared_error",
     plan=partial(root_plan, squared_error),
     options={"bounds": None, **OUTPUTS},
     greater_is_better=False,
@@ -272,7 +272,7 @@ private_root_mean_squared_error = private_rmse
 
 MAE = Metric(
     name="private_mae",
-    twin="sklearn.metrics.mean_absolute_error",
+    exact_function="sklearn.metrics.mean_absolute_error",
     plan=partial(error_plan, absolute_error),
     options={"bounds": None, **OUTPUTS},
     greater_is_better=False,
@@ -393,7 +393,7 @@ private_mean_absolute_error = private_mae
 
 R2 = Metric(
     name="private_r2_score",
-    twin="sklearn.metrics.r2_score",
+    exact_function="sklearn.metrics.r2_score",
     plan=r2_plan,
     options={
         "bounds": None,

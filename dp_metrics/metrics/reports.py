@@ -60,7 +60,7 @@ def _regression_plan(
 
 REGRESSION_REPORT = Metric(
     name="private_regression_report",
-    twin="",
+    exact_function="",
     plan=_regression_plan,
     options={"bounds": None, "split": None, "digits": 4, "output_dict": False},
     is_joint=True,
@@ -195,7 +195,7 @@ def _probability_plan(
 
 PROBABILITY_REPORT = Metric(
     name="private_probability_report",
-    twin="",
+    exact_function="",
     plan=_probability_plan,
     data=("y_true", "y_proba"),
     responses=("predict_proba",),

@@ -59,7 +59,7 @@ def _with_freedom(released: Released, ddof: float, of_variance: Callable[[float]
 
 VARIANCE = Metric(
     name="private_variance",
-    twin="numpy.var",
+    exact_function="numpy.var",
     plan=_variance_plan,
     data=("x",),
     options={"bounds": None, "ddof": 0},
@@ -163,7 +163,7 @@ def private_variance(
 
 STD = Metric(
     name="private_std",
-    twin="numpy.std",
+    exact_function="numpy.std",
     plan=partial(_variance_plan, of_variance=math.sqrt),
     data=("x",),
     options={"bounds": None, "ddof": 0},
@@ -289,7 +289,7 @@ def _mean_plan(
 
 MEAN = Metric(
     name="private_mean",
-    twin="numpy.average",
+    exact_function="numpy.average",
     plan=_mean_plan,
     data=("x",),
     options={"bounds": None, **WEIGHTS},
@@ -410,7 +410,7 @@ def _mean_loss_plan(
 
 MEAN_LOSS = Metric(
     name="private_mean_loss",
-    twin="numpy.mean",
+    exact_function="numpy.mean",
     plan=_mean_loss_plan,
     data=("losses",),
     options={"max_loss": None, **WEIGHTS},
@@ -528,7 +528,7 @@ def _quantile_plan(x: ArrayLike, *, private_n: bool, q: Any, bounds: Any) -> Pla
 
 QUANTILE = Metric(
     name="private_quantile",
-    twin="numpy.quantile",
+    exact_function="numpy.quantile",
     plan=_quantile_plan,
     data=("x",),
     options={"q": None, "bounds": None},

@@ -15,7 +15,7 @@ from scipy.sparse import issparse
 
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.metrics import metric_of
-from dp_metrics.model_selection._metric_facts import Scored, wants_probabilities
+from dp_metrics.model_selection._metric_facts import PrivateMetric, wants_probabilities
 
 __all__ = ["as_float64", "read_response", "valid_response", "with_all_classes"]
 
@@ -135,7 +135,7 @@ def with_all_classes(response: Any, method: str, model: Any, public_model: Any) 
     return several
 
 
-def valid_response(metric: Scored, response: Any, y: Any, labels: Any = None) -> Any:
+def valid_response(metric: PrivateMetric, response: Any, y: Any, labels: Any = None) -> Any:
     """Return a model's response to records with each that the metric would refuse made valid.
 
     Each element is judged by itself. Numbers are moved to the nearest that the metric takes. NaN, and what is

@@ -16,7 +16,7 @@ from dp_metrics.inputs.names import did_you_mean
 from dp_metrics.metrics import metric_named, metric_of
 from dp_metrics.model_selection._metric_facts import (
     READY_MADE,
-    Scored,
+    PrivateMetric,
     check_metric,
     fixed_keywords,
     is_better_if_greater,
@@ -82,7 +82,7 @@ class PrivateScorer(BaseEstimator):
 
     def __init__(
         self,
-        metric: Scored,
+        metric: PrivateMetric,
         *,
         epsilon: float,
         accountant: PrivacyAccountant | None = None,
@@ -183,7 +183,7 @@ class PrivateScorer(BaseEstimator):
 
 
 def make_private_scorer(
-    metric: Scored,
+    metric: PrivateMetric,
     *,
     epsilon: float,
     accountant: PrivacyAccountant | None = None,

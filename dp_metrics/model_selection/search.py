@@ -18,7 +18,7 @@ from dp_metrics.accounting import PrivacyAccountant, Spend, check_accountant
 from dp_metrics.inputs.epsilon import exact_epsilon
 from dp_metrics.inputs.floats import MAX_FLOAT
 from dp_metrics.inputs.scalars import as_real
-from dp_metrics.model_selection._metric_facts import Scored, fixed_keywords, name_of
+from dp_metrics.model_selection._metric_facts import PrivateMetric, fixed_keywords, name_of
 from dp_metrics.model_selection._trials import (
     COST,
     Candidates,
@@ -184,7 +184,7 @@ class PrivateRandomizedSearch(MetaEstimatorMixin, BaseEstimator):
         estimator: Any,
         param_distributions: Any,
         *,
-        metric: Scored,
+        metric: PrivateMetric,
         epsilon: float,
         expected_iter: float = 20,
         accountant: PrivacyAccountant | None = None,

@@ -22,7 +22,7 @@ from dp_metrics.mechanisms import Mechanism, get_mechanism
 from dp_metrics.release.draws import Draw
 from dp_metrics.release.queries.query import Query
 from dp_metrics.release.queries.ranking_loss import RankingDraw
-from dp_metrics.release.released import Monotone, Noted, Released, ResultNoise, only
+from dp_metrics.release.released import Monotone, Released, ResultNoise, WithNote, only
 from dp_metrics.release.result import PrivateResult, deployment
 
 __all__ = ["COUNT_SHARE", "Plan", "Release", "drawn_by"]
@@ -40,7 +40,7 @@ class Plan:
     queries : tuple of Query
         What to release about the same records, at epsilon together.
     postprocess : callable, default=the one number that is released
-        The result of a `Released`; a `Traced` one has limits of its noise too.
+        The result of a `Released`; a `WithLimits` one has limits of its noise too.
     shares : tuple of Fraction or None, default=None
         Positive parts of epsilon, with sum 1; None for equal ones.
     mechanisms : tuple of (str, Mechanism or None), default=()
@@ -245,7 +245,7 @@ class Release:
             draw.noise(value, other, count) for draw, value, other in zip(draws, values, others, strict=True)
         ]
         notes = [self._note(*part, count) for part in zip(queries, draws, values, others, strict=True)]
-        if isinstance(plan.postprocess, Noted):
+        if isinstance(plan.postprocess, WithNote):
             notes.append(plan.postprocess.note(described, released))
         return PrivateResult(
             value=plan.postprocess(released),

@@ -13,7 +13,7 @@ from dp_metrics.mechanisms._base import Limits
 from dp_metrics.release.interval import Interval
 from dp_metrics.release.noise import Noise
 
-__all__ = ["Monotone", "Noted", "Released", "ResultNoise", "Traced", "only"]
+__all__ = ["Monotone", "Released", "ResultNoise", "WithLimits", "WithNote", "only"]
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def only(released: Released) -> Any:
 
 
 @runtime_checkable
-class Traced(Protocol):
+class WithLimits(Protocol):
     """How a result follows from what is released, and its limits from those of what is released.
 
     It is kept with a result, so it must hold public things only.
@@ -73,7 +73,7 @@ class Traced(Protocol):
 
 
 @runtime_checkable
-class Noted(Protocol):
+class WithNote(Protocol):
     """A result of which released numbers may tell that it is mostly noise."""
 
     def note(self, parts: Sequence[Noise], released: Released) -> str | None:
@@ -134,7 +134,7 @@ class ResultNoise:
 
     Parameters
     ----------
-    result : Traced or None
+    result : WithLimits or None
         How the result follows from what was released; None where no limits do.
     parts : tuple of Noise
         The noise of each released number.
@@ -142,15 +142,15 @@ class ResultNoise:
         What was released.
     """
 
-    result: Traced | None
+    result: WithLimits | None
     parts: tuple[Noise, ...]
     released: Released
 
     @classmethod
     def of(cls, postprocess: Callable[[Released], Any], parts: Sequence[Noise], released: Released) -> Self:
         """Return what is kept with a result; of one without limits the postprocessing is not kept."""
-        traced = postprocess if isinstance(postprocess, Traced) else None
-        return cls(traced, tuple(parts), released)
+        with_limits = postprocess if isinstance(postprocess, WithLimits) else None
+        return cls(with_limits, tuple(parts), released)
 
     def interval(self, metric: str, confidence: float) -> Interval:
         """Return the interval of the exact metric of the records.

@@ -63,8 +63,8 @@ def typed_options(options):
 def released(path, *argv, seed=7, epsilon=1.0):
     """Return what a command releases, with a seed."""
     typed = cli._parser().parse_args(["score", str(path), "--epsilon", str(epsilon), *argv])
-    asked = score._asked(typed)
-    records = open_predictions(path, score._wanted(typed, asked))
+    asked = score._request(typed)
+    records = open_predictions(path, score._columns(typed, asked))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SeededReleaseWarning)
         return score.release(asked, records, score.summarising(asked, records), None, lambda part: None, seed)

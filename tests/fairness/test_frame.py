@@ -16,7 +16,7 @@ from dp_metrics import PrivateMetricFrame, auditing
 from dp_metrics._random import SeededEntropy
 from dp_metrics.fairness.frame import WITHIN_GROUPS
 from dp_metrics.fairness.groups import Groups
-from dp_metrics.fairness.plan import asked_metrics, plan_frame
+from dp_metrics.fairness.plan import frame_metrics, plan_frame
 from dp_metrics.metrics import FUNCTIONS, METRICS
 
 RNG = np.random.default_rng(0)
@@ -417,7 +417,7 @@ def test_the_exact_loss_of_a_frame_is_at_most_epsilon_and_attained(name, setting
 def test_what_one_record_can_change_costs_epsilon_altogether(settings):
     setting = {"membership": "private", "neighboring": "replace_one", **settings}
     (block,) = plan_frame(
-        asked_metrics(dp.private_mae),
+        frame_metrics(dp.private_mae),
         (Y, PRED),
         Groups.of(RACE, LABELS, private_n=False),
         epsilon=Fraction(1),

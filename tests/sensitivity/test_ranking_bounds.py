@@ -175,7 +175,7 @@ def test_without_a_pair_the_loss_is_a_half_and_one_record_can_make_it_anything(r
         assert (made.lower[0], made.value, made.upper[0]) == (0.0, 0.5, 1.0)
 
 
-def test_the_loss_is_that_of_the_twin():
+def test_the_loss_is_that_of_scikit_learn():
     rng = np.random.default_rng(3)
     labels, scores = rng.random(5000) < 0.1, rng.random(5000).round(2)
     made = ranking_bounds(RankedScores.of(scores, labels), 5)

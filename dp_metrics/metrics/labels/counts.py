@@ -371,7 +371,7 @@ def confusion_row(name: str, plan: Callable[..., Plan], options: dict[str, Any],
     """Return the row of a metric that judges predicted labels by counts of them."""
     return Metric(
         name=name,
-        twin=f"sklearn.metrics.{name.removeprefix('private_')}",
+        exact_function=f"sklearn.metrics.{name.removeprefix('private_')}",
         plan=plan,
         options={"labels": None, **options},
         refused=UNWEIGHTED,

@@ -39,7 +39,7 @@ def _curve_plan(
 
 CALIBRATION_CURVE = Metric(
     name="private_calibration_curve",
-    twin="sklearn.calibration.calibration_curve",
+    exact_function="sklearn.calibration.calibration_curve",
     plan=_curve_plan,
     data=("y_true", "y_prob"),
     responses=("predict_proba",),
@@ -177,7 +177,7 @@ def _error_plan(
 
 EXPECTED_CALIBRATION_ERROR = Metric(
     name="private_expected_calibration_error",
-    twin="",
+    exact_function="",
     plan=_error_plan,
     data=("y_true", "y_proba"),
     responses=("predict_proba",),

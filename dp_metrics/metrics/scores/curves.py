@@ -32,7 +32,7 @@ def _row(name: str, formula: Callable[..., Any], **facts: Any) -> Metric:
     """Return the row of a metric that follows from a table of scores."""
     return Metric(
         name=name,
-        twin=f"sklearn.metrics.{name.removeprefix('private_')}",
+        exact_function=f"sklearn.metrics.{name.removeprefix('private_')}",
         plan=partial(score_plan, formula),
         data=("y_true", "y_score"),
         responses=("predict_proba",),

@@ -79,7 +79,7 @@ def _check_averaging(average: Any, multi_class: Any) -> None:
 
 ROC_AUC = Metric(
     name="private_roc_auc_score",
-    twin="sklearn.metrics.roc_auc_score",
+    exact_function="sklearn.metrics.roc_auc_score",
     plan=_roc_auc_plan,
     data=("y_true", "y_score"),
     responses=("decision_function", "predict_proba"),

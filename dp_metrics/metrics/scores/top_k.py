@@ -75,7 +75,7 @@ def _misses(codes: NDArray[np.intp], scores: Floats, *, k: int) -> Floats:
 
 TOP_K = Metric(
     name="private_top_k_accuracy_score",
-    twin="sklearn.metrics.top_k_accuracy_score",
+    exact_function="sklearn.metrics.top_k_accuracy_score",
     plan=_plan,
     data=("y_true", "y_score"),
     responses=("predict_proba",),
