@@ -13,7 +13,7 @@ import numpy as np
 
 from dp_metrics._random import RandomState, check_entropy
 from dp_metrics.inputs.epsilon import check_epsilon
-from dp_metrics.inputs.floats import MAX_FLOAT, Floats
+from dp_metrics.inputs.floats import Floats, limit_of
 from dp_metrics.mechanisms import AboveThreshold, Laplace, Mechanism, get_mechanism
 from dp_metrics.sensitivity.aggregates import OrderAggregate
 from dp_metrics.sensitivity.output_bounds import OutputBounds, order_statistic_bounds
@@ -138,8 +138,7 @@ def clipped_mean(
     True
     """
     epsilon, n, entropy = check_epsilon(epsilon), len(values), check_entropy(rng)
-    public = MAX_FLOAT if limit is None else limit
-    top = private_threshold(values, epsilon=epsilon / 4, limit=public, rng=entropy)
+    top = private_threshold(values, epsilon=epsilon / 4, limit=limit_of(limit), rng=entropy)
     kept = np.clip(values, 0.0, top)
     if variance:
         value, largest, sensitivity = float(np.var(kept)), top * top / 4, top * top * (n - 1) / n**2

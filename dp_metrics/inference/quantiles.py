@@ -18,7 +18,7 @@ from dp_metrics.inference._settings import POPULATION_NOTE, population_release, 
 from dp_metrics.inference.noisy_binomial import at_most, binomial_law
 from dp_metrics.inference.order_search import OrderSearch, hazard_miss
 from dp_metrics.inputs.error_state import own_error_state
-from dp_metrics.inputs.floats import MAX_FLOAT, Floats
+from dp_metrics.inputs.floats import Floats, limit_of
 from dp_metrics.inputs.options import check_confidence, check_max_loss, check_share
 from dp_metrics.inputs.records import as_vector, loss_block
 from dp_metrics.mechanisms._hazard_law import largest_ratio
@@ -173,7 +173,7 @@ def quantile_plan(
     """Return the plan of an interval for a quantile, or raise if an argument is invalid."""
     share, sure = check_share(q, "q"), check_confidence(confidence)
     cap = check_max_loss(max_loss)
-    limit = MAX_FLOAT if cap is None else cap
+    limit = limit_of(cap)
     values = loss_block(as_vector(losses, "losses"))
     searches = rank_searches(values.size, float(share), epsilon, miss=1 - sure, limit=limit)
     clipped = "" if cap is None else ", clipped to max_loss,"
@@ -276,7 +276,7 @@ def _interval(
     """Return the interval that follows from the outputs of the searches."""
     lower, upper = 0.0, math.inf if cap is None else cap
     for value, search in zip(released.values, searches, strict=True):
-        grid = search.mechanism.grid(MAX_FLOAT if cap is None else cap)
+        grid = search.mechanism.grid(limit_of(cap))
         number = int(grid.index_at_least(np.array([value]))[0])
         if not search.mechanism.downward:
             lower = float(grid.points(np.array([max(number - _CELLS, 0)]))[0])

@@ -24,7 +24,7 @@ _LARGEST_MISS = 0.2  # of one tail: only tails up to this grow with the share of
 _LEFT_OUT = 1e-15  # probability of sums that are not looked at
 _ROUNDING = 1e-12  # more than that and than what floats do to the sum of a law
 _NOTHING = -60.0  # logarithm of what does not show in a sum of floats
-_FARTHEST = 1 << 53  # whole numbers up to this are exact as floats
+_EXACT = 1 << 53  # floats hold every whole number up to this
 _PRECISION = 1e-10  # of theta
 _MOST_STEPS = 10_000  # more than the square of those of a bisection: the search cannot fail
 _FEW = 4.0  # expected undecided records, below which the parity of D is not quite forgotten
@@ -75,7 +75,7 @@ def wins_p_value(difference: int, decided: int, n: int, rate: float) -> float:
 
 def _two_sided_tail(k: int, difference: int, rate: float) -> float:
     """Return P(abs(2 Binomial(k, 1/2) - k + noise) >= abs(difference))."""
-    far = min(abs(difference), _FARTHEST)
+    far = min(abs(difference), _EXACT)
     if far == 0:
         return 1.0
     # by Hoeffding's inequality no more than that is left out

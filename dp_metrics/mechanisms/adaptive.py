@@ -15,7 +15,7 @@ from dp_metrics._random import Entropy, RandomState, check_entropy
 from dp_metrics.inputs.epsilon import Epsilon, exact_epsilon
 from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.inputs.floats import MAX_FLOAT, Floats
-from dp_metrics.mechanisms._base import MOST_RANKS, Limits, Rule, positive_number
+from dp_metrics.mechanisms._base import MOST_RANKS, Limits, NoisyRelease, Rule, positive_number
 from dp_metrics.mechanisms._grid import Lattice
 from dp_metrics.mechanisms._hazard_law import HazardLaw
 from dp_metrics.mechanisms._hazard_limits import PUBLIC_END, UNBOUNDED
@@ -159,30 +159,22 @@ class Adaptive(Rule):
             return law.release(entropy), {}
         return law.release(entropy)
 
-    def noise_limits(
-        self,
-        released: float,
-        public: OutputBounds,
-        epsilon: Epsilon,
-        *,
-        miss: float,
-        drawn: Mapping[str, Any],
-    ) -> Limits:
+    def noise_limits(self, release: NoisyRelease, miss: float) -> Limits:
         """Return the limits of `Hazard` where there is one stage, and those given C1 where there are two.
 
         Given C1 the noise has a public law, and clipping only lowers a metric: whatever C1 is, what the noise
         leaves of the clipped metric is a lower limit of the metric. Where C1 is the public limit nothing was
         clipped, and there is an upper limit too.
         """
-        law = self.output_distribution(public, epsilon)
+        law = self.output_distribution(release.public, release.epsilon)
         if isinstance(law, HazardLaw):
-            return Hazard().noise_limits(released, public, epsilon, miss=miss, drawn=drawn)
-        if "scale" not in drawn:
+            return Hazard().noise_limits(release, miss)
+        if "scale" not in release.drawn:
             raise ValueError(
                 "The limits follow from the scale that the adaptive mechanism drew: call the metric with "
                 "return_result=True, and pass its result."
             )
-        return law.limits(released, drawn, miss)
+        return law.limits(release.value, release.drawn, miss)
 
     def output_distribution(self, output_bounds: OutputBounds, epsilon: Epsilon) -> HazardLaw | AdaptiveLaw:
         """Return the law of `release`: a `HazardLaw`, or a mixture over C1."""

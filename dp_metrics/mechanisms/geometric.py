@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
-from dp_metrics._random import Entropy, RandomState, check_entropy, discrete_laplace
+from dp_metrics._random import Entropy, discrete_laplace
 from dp_metrics.inputs.epsilon import Epsilon, exact_epsilon
 from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.inputs.floats import Floats
-from dp_metrics.mechanisms._base import BoundsOnly, Limits, require_bounded, require_public_n
+from dp_metrics.mechanisms._base import BoundsOnly, Limits, NoisyRelease, require_bounded, require_public_n
 from dp_metrics.mechanisms._grid import EvenGrid, Integers, Lattice, nearest_index
-from dp_metrics.mechanisms._laws import ApproximateLaw, GridLaw, cells, laplace_quantiles
+from dp_metrics.mechanisms._laws import ApproximateLaw, GridLaw, cells, geometric_quantiles, laplace_quantiles
 from dp_metrics.sensitivity.exact import rounded_quotient
 from dp_metrics.sensitivity.noisy_sums import FINENESS, Sums
 from dp_metrics.sensitivity.output_bounds import OutputBounds
@@ -35,8 +34,6 @@ _CELLS = {1: (256, 36), 2: (32, 12), 3: (12, 6)}  # even ones and octaves, for e
 _LEAST_RATE = 1e-260
 ENORMOUS = 1 << 900
 """Stands for the largest noise where its rate is so low that it may be beyond all floats."""
-
-_FARTHEST = 2.0**60  # noise in steps, so that the law of it can be computed
 
 
 @own_error_state
@@ -78,10 +75,6 @@ class Geometric(BoundsOnly):
         require_public_n(n, "geometric")
         return 1
 
-    def release(self, output_bounds: OutputBounds, epsilon: Epsilon, rng: RandomState = None) -> float:
-        """Draw one epsilon-differentially private release within the output range."""
-        return self.output_distribution(output_bounds, epsilon).release(check_entropy(rng))
-
     def output_distribution(self, output_bounds: OutputBounds, epsilon: Epsilon) -> GeometricLaw:
         """Return the law of `release`."""
         require_bounded(output_bounds.output_range, "geometric")
@@ -104,21 +97,15 @@ class Geometric(BoundsOnly):
             EvenGrid(*output_bounds.output_range, steps + 1), centre, exact_epsilon(epsilon) / change
         )
 
-    def noise_limits(
-        self,
-        released: float,
-        public: OutputBounds,
-        epsilon: Epsilon,
-        *,
-        miss: float,
-        drawn: Mapping[str, Any],
-    ) -> Limits:
+    def noise_limits(self, release: NoisyRelease, miss: float) -> Limits:
         """Return limits on either side, each missed with probability `miss` / 2 at most."""
-        law = self.output_distribution(public, epsilon)
+        public = release.public
         if public.output_range[0] == public.output_range[1]:
             return Limits(*public.output_range)
         rounding = 0.0 if public.steps is not None else 0.5
-        return law.limits(released, miss / 2, rounding=rounding)
+        return self.output_distribution(public, release.epsilon).limits(
+            release.value, miss / 2, rounding=rounding
+        )
 
 
 def noise_cdf(k: Floats, rate: float) -> Floats:
@@ -209,7 +196,7 @@ class GeometricLaw(GridLaw):
     def outcomes(self) -> tuple[Floats, Floats]:
         """Return outputs that stand for cells of probability, and the probability of each."""
         middle, mass = cells(256, 36)
-        away = np.rint(np.clip(laplace_quantiles(middle) / float(self.rate), -_FARTHEST, _FARTHEST))
+        away = geometric_quantiles(middle, float(self.rate))
         numbers = np.clip(self.centre + away.astype(np.int64), self.grid.first, self.grid.last)
         return self.grid.points(numbers), mass
 

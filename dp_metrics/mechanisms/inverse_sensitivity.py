@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dp_metrics._random import RandomState, check_entropy, uniforms
 from dp_metrics.inputs.epsilon import Epsilon, check_epsilon
 from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.inputs.floats import Floats
@@ -14,7 +13,7 @@ from dp_metrics.mechanisms._base import BoundsOnly, ceil_ranks, require_bounded
 from dp_metrics.mechanisms._laws import IntervalLaw
 from dp_metrics.sensitivity.output_bounds import OutputBounds
 
-__all__ = ["InverseSensitivity", "draw", "intervals"]
+__all__ = ["InverseSensitivity", "intervals"]
 
 
 @own_error_state
@@ -56,10 +55,6 @@ class InverseSensitivity(BoundsOnly):
         with np.errstate(divide="ignore", over="ignore"):
             return ceil_ranks(float(2 * np.log(1e12) / np.float64(check_epsilon(epsilon))), n)
 
-    def release(self, output_bounds: OutputBounds, epsilon: Epsilon, rng: RandomState = None) -> float:
-        """Draw one epsilon-differentially private release within the output range."""
-        return draw(self.output_distribution(output_bounds, epsilon), rng)
-
     def output_distribution(self, output_bounds: OutputBounds, epsilon: Epsilon) -> IntervalLaw:
         """Return the law of `release`: a constant density on each interval."""
         epsilon = check_epsilon(epsilon)
@@ -87,9 +82,3 @@ def intervals(output_bounds: OutputBounds, epsilon: float) -> tuple[Floats, Floa
         weights = np.log(widths) - (distances - nearest) * (epsilon / 2)
     sides = np.repeat([-1.0, 1.0], ranks.size)
     return edges, weights if widths.any() else np.zeros(widths.size), sides
-
-
-def draw(law: IntervalLaw, rng: RandomState) -> float:
-    """Draw from a law on intervals."""
-    u, _ = uniforms(check_entropy(rng), 1)
-    return float(law.quantile(u)[0])

@@ -15,13 +15,13 @@ import numpy as np
 
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.mechanisms import Mechanism
-from dp_metrics.mechanisms._base import Limits, Rule
+from dp_metrics.mechanisms._base import Limits, NoisyRelease, Rule
 from dp_metrics.mechanisms.geometric import SumsLaw, expected_noise, largest_noise
 from dp_metrics.sensitivity.noisy_sums import Sums
 from dp_metrics.sensitivity.output_bounds import OutputBounds
 
 __all__ = [
-    "FARTHEST",
+    "COUNT_LIMIT",
     "MOST_ERROR",
     "BoundsNoise",
     "CountsNoise",
@@ -78,8 +78,8 @@ class BoundsNoise:
         if not isinstance(self.mechanism, Rule):
             raise ValueError("A mechanism that is not of this package has no limits of its noise here.")
         public = OutputBounds.of_nothing(**self.facts)
-        limits = self.mechanism.noise_limits(self.released, public, self.epsilon, miss=miss, drawn=self.drawn)
-        return limits.within(*public.output_range)
+        release = NoisyRelease(self.released, public, self.epsilon, self.drawn)
+        return self.mechanism.noise_limits(release, miss).within(*public.output_range)
 
 
 @dataclass(frozen=True)
@@ -146,14 +146,14 @@ class CountsNoise:
             away = [largest_noise(rate, each) for size, rate in self.rates for _ in range(size)]
         centre = as_floats(self.noisy)
         # noise of twice that leaves any count between 0 and the farthest
-        reach = np.minimum(np.array(away, dtype=object), 2 * FARTHEST).astype(np.float64)
+        reach = np.minimum(np.array(away, dtype=object), 2 * COUNT_LIMIT).astype(np.float64)
         return Limits(np.maximum(centre - reach, 0.0), np.maximum(centre + reach, 0.0))
 
 
 def as_floats(noisy: Any) -> Floats:
     """Return noisy counts as floats, saturated where they say no more, so that they are safe to add up."""
     numbers = noisy if isinstance(noisy, np.ndarray) else np.array(noisy, dtype=object)
-    counts: Floats = np.clip(numbers, -FARTHEST, FARTHEST).astype(np.float64)
+    counts: Floats = np.clip(numbers, -COUNT_LIMIT, COUNT_LIMIT).astype(np.float64)
     return counts
 
 
@@ -170,7 +170,7 @@ average cells, z / (2 n / c): where z exceeds a fifth of the mean number of reco
 def expected_error(noise: float, records: Fraction | float) -> float:
     """Return by how much noise of this size moves a share of so many records."""
     # beyond, a noisy number of records says no more, and may be no float
-    return noise / float(min(records, FARTHEST)) if records > 0 else math.inf
+    return noise / float(min(records, COUNT_LIMIT)) if records > 0 else math.inf
 
 
 def in_words(records: float) -> str:
@@ -201,8 +201,8 @@ def noisy_shares(noise: float, records: Floats) -> str | None:
     )
 
 
-FARTHEST = 2.0**50
-"""A noisy count further away says no more."""
+COUNT_LIMIT = 2.0**50
+"""A noisy count beyond this, on either side of 0, is taken for it."""
 
 _LONGEST = 1 << 20
 _SLACK = 1e-12  # more than the error of a Fourier transform of numbers up to 1

@@ -11,7 +11,7 @@ from typing import Any, Self, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dp_metrics.inputs.floats import MAX_FLOAT, Floats
+from dp_metrics.inputs.floats import MAX_FLOAT, Floats, limit_of
 from dp_metrics.sensitivity.exact import (
     BLOCK,
     UNIT_BITS,
@@ -181,7 +181,7 @@ class LossAggregate:
     @property
     def limit(self) -> float:
         """Public limit of the mean."""
-        return MAX_FLOAT if self.cap is None else self.cap
+        return limit_of(self.cap)
 
     def truncate(self, capacity: int) -> Self:
         """Return what aggregating with this capacity would have given, if it is less."""
@@ -200,7 +200,7 @@ class LossAggregate:
 
         Losses above the cap, and infinite ones, are clipped.
         """
-        limit = MAX_FLOAT if cap is None else cap
+        limit = limit_of(cap)
         largest, smallest = _Extremes(capacity, 1), _Extremes(0 if cap is None else capacity, -1)
         sums = BlockSums(BLOCK)
         n = total = 0

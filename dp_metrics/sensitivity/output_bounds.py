@@ -217,7 +217,7 @@ def mean_loss_bounds_private_n(aggregate: LossAggregate) -> OutputBounds:
             rest -= largest[a]
             a += 1
         lower.append(rounded_quotient(rest, (n + rank - 2 * a) << UNIT_BITS))
-    limit = MAX_FLOAT if aggregate.cap is None else float(aggregate.cap)
+    limit = aggregate.limit
     upper = np.full(ranks, limit)
     if aggregate.cap is not None:
         (raised,) = to_units(np.array([aggregate.cap]))

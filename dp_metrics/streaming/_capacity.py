@@ -2,7 +2,7 @@
 
 from fractions import Fraction
 
-from dp_metrics.inputs.floats import MAX_FLOAT
+from dp_metrics.inputs.floats import MAX_FLOAT, limit_of
 from dp_metrics.mechanisms import Geometric, Mechanism
 from dp_metrics.release.queries.mean_loss import MeanLoss
 from dp_metrics.release.queries.query import BoundsQuery, Query
@@ -63,7 +63,7 @@ def _ranks(query: Query, mechanism: Mechanism, epsilon: Fraction, *, private_n: 
 def _limit(query: BoundsQuery) -> float:
     """Return a public limit of what a query releases, or the largest float if there is none."""
     if isinstance(query, MeanLoss):
-        return MAX_FLOAT if query.record_loss.cap is None else query.record_loss.cap
+        return limit_of(query.record_loss.cap)
     if not isinstance(query, Variance):
         return 1.0
     if query.bounds is None:

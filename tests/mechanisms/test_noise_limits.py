@@ -18,6 +18,7 @@ from dp_metrics.mechanisms import (
     Laplace,
     PiecewiseLaplace,
 )
+from dp_metrics.mechanisms._base import NoisyRelease
 from dp_metrics.mechanisms._grid import nearest_index
 from dp_metrics.mechanisms._hazard_limits import cells_above
 from dp_metrics.mechanisms.geometric import SumsLaw, largest_noise
@@ -47,7 +48,7 @@ def simple(public):
 
 
 def limits(mechanism, released, public, epsilon, miss=0.05, **drawn):
-    return mechanism.noise_limits(released, public, epsilon, miss=miss, drawn=drawn)
+    return mechanism.noise_limits(NoisyRelease(released, public, epsilon, drawn), miss)
 
 
 def wrong(law, mechanism, bounds, epsilon, *, known=None, **drawn) -> tuple[float, float]:
@@ -56,7 +57,7 @@ def wrong(law, mechanism, bounds, epsilon, *, known=None, **drawn) -> tuple[floa
 
     def ends(number):
         released = float(law.grid.points(np.array([number]))[0])
-        return mechanism.noise_limits(released, public, epsilon, miss=0.05, drawn=drawn)[:2]
+        return mechanism.noise_limits(NoisyRelease(released, public, epsilon, drawn), 0.05)[:2]
 
     def first(is_reached: Callable[[tuple[float, float]], bool]) -> int:
         low, high = law.grid.first - 1, law.grid.last + 1

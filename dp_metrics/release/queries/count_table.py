@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.release.draws import VectorDraw
-from dp_metrics.release.noise import FARTHEST, MOST_ERROR, CountsNoise, as_floats, expected_error, in_words
+from dp_metrics.release.noise import COUNT_LIMIT, MOST_ERROR, CountsNoise, as_floats, expected_error, in_words
 from dp_metrics.release.queries.query import CountsQuery
 
 __all__ = [
@@ -135,7 +135,7 @@ def noisy_total(noisy: Any, cells: Cells) -> int:
     """Return the number of records that noisy counts tell, at least 0."""
     weights = (weight for size, weight in cells for _ in range(size))
     total = round(sum((weight * count for weight, count in zip(weights, noisy, strict=True)), Fraction(0)))
-    return min(max(total, 0), int(FARTHEST))
+    return min(max(total, 0), int(COUNT_LIMIT))
 
 
 def plausible_counts(noisy: Any, cells: Cells, n: int | None) -> Floats:

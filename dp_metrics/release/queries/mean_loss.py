@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dp_metrics.inputs.floats import MAX_FLOAT, Floats
+from dp_metrics.inputs.floats import MAX_FLOAT, Floats, limit_of
 from dp_metrics.inputs.losses import RecordLoss, clamp
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.mechanisms._base import NEEDS_LIMIT
@@ -155,11 +155,8 @@ class MeanLoss(BoundsQuery):
     @property
     def _limit(self) -> float:
         """Public limit of the mean."""
-        cap = self.record_loss.cap
-        if cap is None:
-            return MAX_FLOAT
         if (self.sample_weight is None and self.groups is None) or self._limits is None:
-            return cap
+            return limit_of(self.record_loss.cap)
         return rounded_quotient(exact_sum(self._limits), self._weight)
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from dp_metrics._random import Entropy, discrete_laplace
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.mechanisms import Hazard, Mechanism
-from dp_metrics.mechanisms._laws import ApproximateLaw, cells, laplace_quantiles
+from dp_metrics.mechanisms._laws import ApproximateLaw, cells, geometric_quantiles
 from dp_metrics.mechanisms.geometric import largest_noise
 from dp_metrics.release.draws import Draw, rehearse_law
 from dp_metrics.release.noise import BoundsNoise
@@ -32,7 +32,6 @@ _MOST_RANKS = 4096  # the bounds of c ranks are the best of c^2 / 2 quotients
 _SCALE = 0.01  # public: the size of 1 - AUC at which the grid turns from even to geometric
 _FINEST = 2.0**-32  # resolution: no grid is finer
 _NUMBER_CELLS, _SIZE_CELLS = (512, 36), (16, 8)  # even ones and octaves, for a law
-_FARTHEST = 2.0**60  # noise of a size, in a law
 _MISS = 0.05  # of the least size that a note tells
 _HIDDEN = ((20, "more than half"), (70, "a fifth to a half"), (200, "up to a fifth"))
 """Of the smaller class, times epsilon: below which, how much of 1 - AUC is hidden; as measured."""
@@ -258,7 +257,7 @@ class RankingLaw(ApproximateLaw):
         """Return sizes of the smaller class, as drawn, and the probability of each."""
         rule, found = self._draw.rule, defaultdict[int, float](float)
         middle, mass = cells(*_SIZE_CELLS)
-        noise = np.clip(np.rint(laplace_quantiles(middle) / float(rule.rate)), -_FARTHEST, _FARTHEST)
+        noise = geometric_quantiles(middle, float(rule.rate))
         noisy = [(int(away), share) for away, share in zip(noise.tolist(), mass.tolist(), strict=True)]
         for parts in product(noisy, repeat=len(self._draw.sizes)):
             sizes = tuple(size + away for size, (away, _) in zip(self._draw.sizes, parts, strict=True))
