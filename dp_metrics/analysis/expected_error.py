@@ -224,7 +224,7 @@ def epsilon_for_error(
             middle = (low + high) / 2
             low, high = (low, middle) if is_enough(10.0**middle) else (middle, high)
         epsilon = _three_digits_up(10.0**high)
-        while not is_enough(epsilon):  # where the error does not fall everywhere
+        while not is_enough(epsilon):  # some errors do not fall everywhere
             epsilon = _three_digits_up(epsilon * 1.004)
     return epsilon
 
@@ -412,7 +412,7 @@ class _SimulatedNoise:
 
     def __init__(self, release: Release, plan: Plan, draw: VectorDraw, error_cap: float) -> None:
         (query,) = plan.queries
-        # against the finest table: what merging its columns costs is part of the error
+        # the finest table is the truth, because what merging its columns costs is part of the error
         known = query.table.ravel() if isinstance(query, NestedTable) else draw.values
         truth = release.result(plan, [known])
         if not isinstance(truth, numbers.Real):
@@ -420,7 +420,8 @@ class _SimulatedNoise:
         counts = np.array(draw.values, dtype=np.float64)
         results = [release.result(plan, [noisy]) for noisy in counts + simulated_noise(draw, _SIMULATIONS)]
         self._errors = np.array(results) - float(truth)
-        self._cap = error_cap * abs(float(truth)) or math.inf  # of such a metric any error is small
+        # a metric of 0 has no size to compare with: errors are not capped
+        self._cap = error_cap * abs(float(truth)) or math.inf
 
     def expected_error(self) -> ExpectedError:
         """Return all that is told of the error."""

@@ -43,7 +43,7 @@ def simulated_noise(draw: VectorDraw, times: int, seed: int = 0) -> Floats:
         # the difference of two geometric numbers has the two-sided law
         sizes = np.floor(rng.exponential(size=(2, times, rates.size)) / rates)
         noise = np.minimum(sizes[0], COUNT_LIMIT) - np.minimum(sizes[1], COUNT_LIMIT)
-        if draw.zero_sum:  # all but the last, which is what they lack to 0, as the release draws them
+        if draw.zero_sum:  # the last number is what the others lack to 0, as in a release
             noise[:, -1] = -noise[:, :-1].sum(axis=1)
             noise = noise[rng.exponential(size=times) > rates[-1] * np.abs(noise[:, -1])]
         kept.append(noise)

@@ -30,13 +30,14 @@ Progress: TypeAlias = Callable[[float], object]
 
 _CSV_BLOCK = 1 << 20  # bytes, and the longest row; the reader looks a few blocks ahead
 _QUOTE = ord('"')
-_BESIDE_QUOTES = np.frombuffer(b',\r\n"', dtype=np.uint8)  # what may come before an opening one, or follow
+# a quotation mark opens a cell after these, and closes one before them
+_BESIDE_QUOTES = np.frombuffer(b',\r\n"', dtype=np.uint8)
 _BOM = b"\xef\xbb\xbf"
 _PARQUET_ROWS = 1 << 16
 _PARQUET_BUFFER = 1 << 20  # bytes
-_WHOLE = re.compile(r"([+-]?[0-9]{1,4000})(\.0*)?")  # digit by digit: as floats, two large ids could be one
+_WHOLE = re.compile(r"([+-]?[0-9]{1,4000})(\.0*)?")  # digits are compared: two large ids could be one float
 _DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
-_BOOLEANS = {"True": "1", "False": "0"}  # as pandas writes them
+_BOOLEANS = {"True": "1", "False": "0"}  # pandas writes booleans so
 
 
 class Kind(Enum):
@@ -77,7 +78,8 @@ class Predictions:
         The columns of each argument.
     """
 
-    _names_are = ""  # where a file has the names of its columns, if that can be mistaken
+    # says where the names of the columns stand, for a kind of file where that can be mistaken
+    _names_are = ""
 
     def __init__(self, path: Path, specs: Mapping[str, ColumnSpec]) -> None:
         self._path, self._specs = path, specs
@@ -296,7 +298,7 @@ class _Watched(io.RawIOBase):
 
     def _watch(self, block: bytes) -> None:
         """Count the quotation marks; the first, third and so on open a cell, the others close it."""
-        # after the last byte before, whose right neighbour is known only now
+        # the last byte of the block before comes first, because its right neighbour is known only now
         after_last = self._last + block if self._last else b"\n" + block.removeprefix(_BOM)
         there = np.frombuffer(after_last, dtype=np.uint8)
         marks = np.flatnonzero(there == _QUOTE)

@@ -220,7 +220,7 @@ def _progress(name: str) -> Iterator[Callable[[float], object]]:
     """Show which part of the file has been read; the number of rows may be private, so it is not shown."""
     tqdm = import_extra("tqdm", "cli").tqdm
     form = "{desc}: {percentage:3.0f}%|{bar}| {elapsed}<{remaining}"
-    # on a terminal only, if there is any
+    # None shows the bar on a terminal only; there may be no standard error
     off = True if sys.stderr is None else None
     with tqdm(total=1.0, desc=name, bar_format=form, file=sys.stderr, disable=off, leave=False) as bar:
         yield bar.update
@@ -250,7 +250,7 @@ def _score(typed: argparse.Namespace) -> None:
         sys.stdout.flush()
     except OSError as error:  # a full disk, or a reader that went away
         with suppress(OSError):
-            sys.stdout.close()  # or else the end of the process would complain again
+            sys.stdout.close()  # the end of the process would complain again
         raise CommandError(f"epsilon was spent, but the result can't be written: {error.strerror}") from None
 
 

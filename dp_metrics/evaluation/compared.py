@@ -34,15 +34,16 @@ class Rival:
 
     mechanism: str  # name in tables and on the command line
     title: str  # the same in plain words
-    # given the paper's unit of the metric; None: the clipped mean, which is a function of the records
+    # The argument is the paper's unit of the metric. None: the clipped mean, which is a function of the
+    # records.
     make: Callable[[float], Mechanism] | None
     colour: str
     marker: str
     line: str = "-"
     face: str = ""  # inside of a marker; empty: of the same colour
-    needs_bounds: bool = False  # whether it can only serve a metric with a public range
+    needs_bounds: bool = False  # true: it only serves a metric with a public range
     setting: str = ""  # tells apart settings of one mechanism
-    bounded: bool = True  # whether it is told the public range if there is one
+    bounded: bool = True  # false: it is not told the public range
 
     def told(self, *, bounded: bool) -> "Rival":
         """Return this rival in one of two settings: told the public bounds, or not."""
@@ -111,7 +112,7 @@ def private_threshold(values: Floats, *, epsilon: float, limit: float, rng: Rand
     mechanism = AboveThreshold()
     n = len(values)
     ranks = mechanism.count_ranks(epsilon, n=n, monotonic=True, output_range=(0.0, limit))
-    k = max(n - math.ceil(1 / (3 * epsilon)), n // 2 + 1)  # from the bottom, counted from 1
+    k = max(n - math.ceil(1 / (3 * epsilon)), n // 2 + 1)  # counted from 1, from the bottom
     clipped = np.clip(values, 0.0, limit)
     seen = order_statistic_bounds(OrderAggregate.from_data(clipped, k, capacity=ranks, limit=limit))
     return mechanism.release(seen, epsilon, rng)

@@ -37,9 +37,10 @@ __all__ = [
 
 SAMPLE_SIZE = 1000  # records drawn in each repeat
 EXACT_REPEATS = 3  # exact expected errors, slow to compute, are computed in the first repeats only
-SIMULATIONS_PER_REPEAT = 3  # each is a single point: so many are made for each repeat of the other studies
+# simulations are single points: so many are made for a repeat of another study
+SIMULATIONS_PER_REPEAT = 3
 _CHUNK, _SIMULATED_CHUNK = 10, 20
-_VALUE, _RANKS = 1000.0, 100  # of the simulated output bounds
+_VALUE, _RANKS = 1000.0, 100  # the simulated output bounds have this value and number of ranks
 
 
 @dataclass(frozen=True)
@@ -47,8 +48,8 @@ class Chunk:
     """A piece of work: some repeats of a task at one epsilon, and the rivals still to be computed in each."""
 
     study: Study
-    task: Task | None  # None where output bounds are simulated
-    epsilon: float  # nan there
+    task: Task | None  # None: output bounds are simulated
+    epsilon: float  # nan: output bounds are simulated
     repeats: tuple[tuple[int, tuple[Rival, ...]], ...]
 
     @property
@@ -63,7 +64,7 @@ class _Draw:
 
     row: ResultRow
     seen: Callable[[Mechanism, bool], OutputBounds]
-    seed_parts: Callable[[Rival], tuple[object, ...]] | None  # of a release; None: no seed
+    seed_parts: Callable[[Rival], tuple[object, ...]] | None  # the parts of a release's seed; None: no seed
     exact: bool
     unit: float = 1.0
     records: Floats | None = None
@@ -260,7 +261,7 @@ def run_chunks(
                 finished, running = wait(running, return_when=FIRST_COMPLETED)
                 for future in finished:
                     yield future.result()
-                for _, chunk in zip(finished, waiting, strict=False):  # this order: zip drops no chunk
+                for _, chunk in zip(finished, waiting, strict=False):  # zip drops no chunk in this order
                     running.add(pool.submit(_work, chunk))
         except BrokenProcessPool as error:
             raise ChildProcessError(

@@ -80,7 +80,7 @@ def _draw_errors(axes: Any, *, study: Study, lines: Any) -> None:
         style = {"color": "0.35", "linestyle": "-.", "linewidth": 1}
         axes.axhline(float(lines["sampling"].mean()), label="sampling standard error", **style)
     ticks = sorted(set(lines["epsilon"]))
-    if len(ticks) <= 8:  # more would overlap
+    if len(ticks) <= 8:  # more labels would overlap
         axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
         axes.set_xticks([], minor=True)
     _readable_decades(axes)
@@ -135,7 +135,7 @@ def _draw_scatter(axes: Any, *, rows: Sequence[ResultRow], mechanism: str) -> No
     _tidy(axes)
 
 
-_VALUE, _RANKS, _RECORDS, _EPSILON = 100.0, 80, 1000, 1.0  # of the illustrations, which are made up
+_VALUE, _RANKS, _RECORDS, _EPSILON = 100.0, 80, 1000, 1.0  # the illustrations show these made-up numbers
 
 
 def illustration_bounds(step_down: float, step_up: float) -> OutputBounds:
@@ -216,7 +216,7 @@ def _laid_out(study: Study, panels: Sequence[Panel], title: str) -> Any:
     columns = min(3, len(panels))
     lines = -(-len(panels) // columns)
     height = 2.35 * lines + (0.17 * (1 + title.count("\n")) + 0.05 if title else 0.0)
-    # A Figure of its own, without pyplot: no global state, and no window system is ever looked for.
+    # The Figure needs no pyplot: no global state, and no window system is ever looked for.
     figure = import_extra("matplotlib.figure").Figure((7.2, height), dpi=200, layout="constrained")
     grid = figure.subplots(lines, columns, squeeze=False).ravel()
     for axes, panel in zip(grid, panels, strict=False):
@@ -229,7 +229,7 @@ def _laid_out(study: Study, panels: Sequence[Panel], title: str) -> Any:
     if title:
         figure.suptitle(title, fontsize=9)
     if study.kind == "simulated":
-        return figure  # each panel has a legend
+        return figure  # the panels have their own legends
     entries = _entries(grid[: len(panels)])
     if len(panels) < len(grid):
         grid[len(panels)].legend(entries.values(), entries.keys(), loc="center", frameon=False)
@@ -244,7 +244,7 @@ def _laid_out(study: Study, panels: Sequence[Panel], title: str) -> Any:
 def draw_figures(studies: Sequence[Study], rows: Sequence[ResultRow], output: Path) -> list[Path]:
     """Write every figure for which there are rows as PNG and SVG; return the PNG files."""
     paths = []
-    for study in (STUDIES[study.name] for study in studies):  # whole, whatever was asked for in this run
+    for study in (STUDIES[study.name] for study in studies):  # the study is whole, whatever part was run
         if panels := panels_of(study, rows):
             paths.append(output / f"{study.name}.png")
             draw_figure(study, panels, paths[-1], paths[-1].with_suffix(".svg"))

@@ -26,7 +26,7 @@ class Study:
     and "illustration" only computes laws.
     """
 
-    name: str  # as typed after --figure
+    name: str  # users type this after --figure
     title: str
     tasks: tuple[Task, ...] = ()
     rivals: tuple[Rival, ...] = ()

@@ -275,7 +275,7 @@ def _labels(
         f"The table of {len(records):,} groups and {labels.size:,} labels",
         "private_accuracy_score needs 2 cells for each group, private_recall_score with average='binary' 3.",
     )
-    # public membership: whoever knows that a group is empty may read it as if its size were private
+    # an empty group may be read as if its size were private: with public membership all know that it is empty
     counts = [
         layout.of(confusion_of(y_true, y_pred, labels, private_n=setting.hides_sizes or not size))
         for (y_true, y_pred), size in zip(records, setting.sizes, strict=True)
@@ -417,7 +417,7 @@ def _table(
         table = plausible(results)
         by_group, overall = [layout.read(row) for row in table], layout.read(table.sum(axis=0))
         noise = max(_noise_of(result) for result in results)
-        in_all = noise * math.sqrt(len(by_group))  # of so many independent counts
+        in_all = noise * math.sqrt(len(by_group))  # the noise of the groups is independent
 
         def note(group: int, shares: Callable[[Counts], Floats]) -> str | None:
             return NO_RECORDS if setting.is_empty(group) else noisy_shares(noise, shares(by_group[group]))

@@ -31,7 +31,7 @@ from dp_metrics.release.released import Released
 
 __all__ = ["Comparison", "comparison_plan", "private_compare"]
 
-_SENSITIVITY = 2  # of D and m together
+_SENSITIVITY = 2  # one record moves D and m by at most this together
 _ZERO_ONE = METRICS["private_zero_one_loss"].name.removeprefix("private_")
 _WINS = f"The share for whom A is better less the share for whom B is, {POPULATION_NOTE}"
 _ACCURACIES = "For this loss that is the accuracy of A less that of B."
@@ -213,8 +213,9 @@ def comparison_plan(
         query = IntegerVector(_wins(losses), _SENSITIVITY, losses.n)
         return Plan((query,), partial(_compared_wins, **public))
     limit = _check_max_difference(max_difference)
-    limit = limit if losses.cap is None else min(limit, losses.cap)  # no difference is beyond the cap
-    # from halves, so that the largest limit does not overflow
+    # no difference exceeds the cap of the losses
+    limit = limit if losses.cap is None else min(limit, losses.cap)
+    # halves keep the largest limit from overflowing
     parts = [np.clip(b - a, -limit, limit) / limit / 2.0 + 0.5 for a, b in losses.blocks()]
     means = mean_interval_plan(
         np.concatenate(parts),

@@ -138,7 +138,7 @@ class DownwardLaw:
 
     def release(self, entropy: Entropy) -> float:
         """Draw an output."""
-        return 0.0 - self.upward.release(entropy)  # no negative zero
+        return 0.0 - self.upward.release(entropy)  # subtracting leaves no negative zero
 
     def cdf(self, t: ArrayLike) -> Floats:
         """Return P(release <= t)."""

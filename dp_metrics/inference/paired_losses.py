@@ -139,7 +139,7 @@ def _row(loss: Any) -> Metric:
     if isinstance(loss, str):
         row = metric_named(loss)
     else:
-        # not within functools.partial: its keywords would be lost
+        # a functools.partial is refused, because its keywords would be lost
         row = next((METRICS[name] for name, function in FUNCTIONS.items() if function is loss), None)
     if row is None:
         raise ValueError(

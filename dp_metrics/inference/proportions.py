@@ -14,8 +14,8 @@ from dp_metrics.release.result import PrivateResult
 
 __all__ = ["accuracy_interval"]
 
-_MOST_RECORDS = 10**9  # of which the law can be computed
-_ROUNDING = 1e-15  # of a share that was computed in floats
+_MOST_RECORDS = 10**9  # the law of a larger number cannot be computed
+_ROUNDING = 1e-15  # a share computed in floats is off by at most this
 
 SHARES = {
     "private_accuracy_score": "right labels",
@@ -135,7 +135,7 @@ def _public_facts(result: PrivateResult) -> tuple[int, float, float]:
             "accuracy_interval takes no result with weights or groups: the records must be independent draws "
             "from one population, one person each, that count alike."
         )
-    # what was released is the share of wrong labels, whatever the metric makes of it
+    # the release is the share of wrong labels, whatever the metric makes of it
     is_score = METRICS[result.metric].greater_is_better
     return result.n, float(part.epsilon), 1 - part.released if is_score else part.released
 

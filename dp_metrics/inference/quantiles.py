@@ -36,7 +36,7 @@ _COARSEST, _FINEST = 0.4, 2.0**-32  # resolutions
 
 # a limit is useless where the records beyond the quantile, times epsilon of its search, are fewer
 _NEEDED, _NEEDED_FROM_LARGEST_FLOAT = 40, 75
-_LEAST_SHARE = Fraction(1, 10**15)  # for no longer numbers in messages
+_LEAST_SHARE = Fraction(1, 10**15)  # smaller shares would make messages long
 
 
 @own_error_state

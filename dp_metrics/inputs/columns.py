@@ -62,8 +62,8 @@ def _names(data: Any) -> Sequence[Any]:
     """Return the names of the columns of a data frame, or of one column; none if there are no names."""
     if isinstance(data, np.ndarray | list | tuple):
         return []
-    # Asked of the type: an attribute of a pandas object may be one of its columns. In pyarrow, where the
-    # columns are the data themselves, the names are column_names; pandas and polars have columns only.
+    # The type is asked, because an attribute of a pandas object may be one of its columns. In pyarrow, where
+    # the columns are the data themselves, the names are column_names; pandas and polars have columns only.
     for attribute in ("column_names", "columns"):
         if hasattr(type(data), attribute):
             return list(getattr(data, attribute))

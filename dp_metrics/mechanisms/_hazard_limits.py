@@ -14,8 +14,8 @@ from dp_metrics.sensitivity.output_bounds import OutputBounds
 
 __all__ = ["PUBLIC_END", "UNBOUNDED", "cells_above", "hazard_limits"]
 
-_MOST_RANKS = 20_000  # beyond, the simple limit: the sharp one would take long
-_WIDTH = 1e-11  # of the bracket of a limit, of which the safe end is taken
+_MOST_RANKS = 20_000  # more ranks take the simple limit, because the sharp one would take long
+_WIDTH = 1e-11  # the bracket of a limit is this narrow, and its safe end is taken
 
 UNBOUNDED = (
     "The other limit is missing: without a public limit for each record one may be as large as it likes."

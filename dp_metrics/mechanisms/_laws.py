@@ -96,7 +96,7 @@ class GridLaw(_Law):
     def cdf(self, t: ArrayLike) -> Floats:
         """Return P(release <= t)."""
         t = np.asarray(t, dtype=np.float64)
-        # max: no grid point is below the first, and index_cdf(first - 1) is 0
+        # no grid point is below the first, and index_cdf(first - 1) is 0
         return self.index_cdf(self.grid.index_above(t.ravel()) - 1).reshape(t.shape)
 
     def quantile(self, p: ArrayLike) -> Floats:
@@ -343,7 +343,7 @@ class IntervalLaw(FloatLaw):
             _share((high - self.edges[i]) / width, self.rates[i])
             - _share((low - self.edges[i]) / width, self.rates[i])
         )
-        # inside a piece the cost is linear in t, or constant at the cap
+        # the cost is linear in t inside a piece, or constant at the cap
         mean = low + (high - low) * _mean_position(self.rates[i] * ((high - low) / width))
         return float(np.sum(mass * np.minimum(np.abs(mean - value), cap)))
 
@@ -357,7 +357,7 @@ def _norm(rate: Floats) -> Floats:
 def _share(x: Floats, rate: Floats) -> Floats:
     """Return the probability of [0, x] under the density proportional to exp(-rate x) on [0, 1]."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        # with a negative rate the expm1 overflow: count from the other end instead
+        # expm1 would overflow for a negative rate: count from the other end
         falling = np.expm1(-np.abs(rate) * np.where(rate < 0, 1.0 - x, x)) / np.expm1(-np.abs(rate))
     return np.where(np.abs(rate) < 1e-9, x, np.where(rate < 0, 1.0 - falling, falling))
 

@@ -146,7 +146,7 @@ class AboveThreshold(BoundsOnly):
     def _shares(self, epsilon: float, monotonic: bool) -> tuple[float, float]:
         split = self.split if self.split is not None else (2 / 3 if monotonic else 1 / 2)
         eps1, eps2 = epsilon * split, epsilon * (1 - split) / (1 if monotonic else 2)
-        return max(eps1, 5e-324), max(eps2, 5e-324)  # not zero, where epsilon is as small as a float can be
+        return max(eps1, 5e-324), max(eps2, 5e-324)  # the smallest epsilon must not give a share of 0
 
     def _grid(self, output_range: tuple[float, float]) -> Grid:
         low, high = output_range

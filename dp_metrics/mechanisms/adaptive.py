@@ -31,7 +31,7 @@ __all__ = ["Adaptive", "AdaptiveLaw"]
 
 _SMALLEST_LOSS, _SMALLEST_WIDTH = 1e-270, 1e-130  # lattices of these are far above the subnormals
 _LARGEST_OFFSET = 1 << 50
-_BITS = 30  # of the steps of the lattice in C1, unless that makes more steps than a float can count
+_BITS = 30  # C1 has 2^30 steps of the lattice, or fewer if a float could not count them
 _BITS_OF_INDEX = 51
 
 
@@ -40,7 +40,7 @@ class _Rule:
     """Public constants for one kind of extremes."""
 
     rank: int  # the order statistic is the one at rank / epsilon from the top
-    resolution: float  # of its release
+    resolution: float  # the resolution of its release
     threshold: int  # n * epsilon from which on there are two stages
 
 
@@ -124,7 +124,7 @@ class Adaptive(Rule):
 
     def count_extremes(self, epsilon: Epsilon, *, n: int | None, are_widths: bool) -> int:
         """Return how many extremes the first stage can use, or 0 if it is certain that there is none."""
-        # where n is private, widths are monotonic and need fewer ranks than this
+        # widths are monotonic where n is private, and need fewer ranks than this
         stages = _stages(self, n, exact_epsilon(epsilon), are_widths, not are_widths)
         if stages is None:
             return 0
@@ -200,7 +200,7 @@ class _Stages(NamedTuple):
     epsilon: Fraction
     selection: Hazard
     rank: int  # k: the order statistic is the k-th from the top
-    ranks: int  # of its output bounds
+    ranks: int  # the number of its output bounds
 
 
 @lru_cache(maxsize=256)
@@ -301,7 +301,7 @@ class AdaptiveLaw(ApproximateLaw):
         if isinstance(law, SumsLaw):
             lower, upper, _ = law.limits(drawn["sums"], each)
         else:
-            # half a step where the clipped sum was rounded, one more where C1 was
+            # the clipped sum was rounded by half a step, and C1 by one more
             lower, upper, _ = law.limits(released, each, rounding=1.5)
         if not is_clipped:
             return Limits(lower, upper)
@@ -321,7 +321,7 @@ class AdaptiveLaw(ApproximateLaw):
         if (n := self._extremes.private_n) is not None:
             sums = ratio_sums(total, most, n, _scale(clipped), self._limit)
             return SumsLaw(sums, self.epsilon)
-        # in steps of C1 / fineness, rounded: one record moves this by at most so many steps
+        # the steps are of size C1 / fineness: one record moves the sum by at most `fineness` of them
         fineness = 1 << max(min(_BITS_OF_INDEX - self._n.bit_length(), _BITS), 0)
         steps = (2 * fineness * total + most) // (2 * most)
         # clipping lowers the metric: a quarter of the mean error upwards makes up for part of that

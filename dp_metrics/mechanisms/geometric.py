@@ -30,7 +30,7 @@ __all__ = [
     "noise_cdf",
 ]
 
-_CELLS = {1: (256, 36), 2: (32, 12), 3: (12, 6)}  # even ones and octaves, for each of so many noisy numbers
+_CELLS = {1: (256, 36), 2: (32, 12), 3: (12, 6)}  # even cells and octaves, by the number of noisy numbers
 _LEAST_RATE = 1e-260
 ENORMOUS = 1 << 900
 """Stands for the largest noise where its rate is so low that it may be beyond all floats."""
@@ -82,10 +82,10 @@ class Geometric(BoundsOnly):
             raise ValueError("mechanism='geometric' needs a metric with a public global sensitivity.")
         low, high = (Fraction(end) for end in output_bounds.output_range)
         width, position = high - low, Fraction(output_bounds.value) - low
-        if width == 0:  # bounds so close that the metric underflows: there is but one output
+        if width == 0:  # the bounds are so close that the metric underflows: there is but one output
             steps, change, centre = 1, 1, 0
         elif output_bounds.steps is not None:
-            # a whole number of steps, but for the rounding of the metric to a float
+            # the metric is a whole number of steps, but for its rounding to a float
             steps, change = output_bounds.steps, 1
             centre = round(position * steps / width)
         else:
@@ -135,7 +135,8 @@ def largest_noise(rate: Fraction | float, miss: float) -> int:
         return -rate * (j + 1) - math.log1p(math.exp(-rate))
 
     j = max(math.ceil(-(math.log(miss) + math.log1p(math.exp(-rate))) / rate) - 2, 0)
-    while log_tail(j) > math.log(miss):  # at most a few steps: the quotient above is off by its rounding
+    # the loop makes a few steps at most: the quotient above is off by its rounding
+    while log_tail(j) > math.log(miss):
         j += 1 + int(j * 2.0**-50)
     return j
 
@@ -189,7 +190,8 @@ class GeometricLaw(GridLaw):
         # an output at the upper end stands for all noisy places from there on
         above = away if place + self.centre < self.grid.last else math.inf
         ends = np.clip([place - away, place + above], self.grid.first, self.grid.last)
-        # places, not multiples of the spacing: a count k is k / n then, to the last bit
+        # the points come from places, not from multiples of the spacing: a count k is k / n then, to the last
+        # bit
         lower, upper = self.grid.points(ends).tolist()
         return Limits(lower, upper)
 
@@ -233,7 +235,7 @@ class SumsLaw(ApproximateLaw):
     def release(self, entropy: Entropy) -> tuple[float, list[int]]:
         """Draw an outcome, and the noisy whole numbers with it, which tell it."""
         noisy = [value + discrete_laplace(entropy, self.rate) for value in self.sums.values]
-        # saturated: at the smallest epsilon noise may be larger than any float
+        # sums saturate: noise may be larger than any float at the smallest epsilon
         return float(self.sums.combine(*(np.float64(rounded_quotient(value, 1)) for value in noisy))), noisy
 
     def limits(self, noisy: Sequence[int], miss: float) -> Limits:
@@ -250,10 +252,10 @@ class SumsLaw(ApproximateLaw):
                 "With a private number of records a variance is computed from three noisy sums, of which it "
                 "is no monotone function: it has no limits here. Use mechanism='hazard'."
             )
-        # half a step of rounding on the way to the lattice
+        # the sums were rounded by half a step on the way to the lattice
         away = largest_noise(self.rate, miss / len(rises)) + 0.5
         signs = np.where(rises, 1.0, -1.0)
-        most = ENORMOUS // 4  # which the largest noise makes up for, where it is beyond all floats
+        most = ENORMOUS // 4  # the largest noise exceeds this where it is beyond all floats
         centre = np.array([rounded_quotient(max(min(x, most), -most), 1) for x in noisy])
         lower, upper = (float(self.sums.combine(*(centre + side * signs * away))) for side in (-1.0, 1.0))
         return Limits(lower, upper)
@@ -261,7 +263,7 @@ class SumsLaw(ApproximateLaw):
     def outcomes(self) -> tuple[Floats, Floats]:
         """Return outcomes that stand for the law, and the probability of each."""
         middle, mass = cells(*_CELLS[len(self.sums.values)])
-        away = laplace_quantiles(middle) / float(self.rate)  # to within a step
+        away = laplace_quantiles(middle) / float(self.rate)  # the quantiles are right to within a step
         noisy = np.meshgrid(*(float(value) + away for value in self.sums.values), indexing="ij")
         shares = np.meshgrid(*(mass for _ in self.sums.values), indexing="ij")
         return self.sums.combine(*noisy).ravel(), np.prod(shares, axis=0).ravel()

@@ -139,7 +139,7 @@ class Hazard(BoundsOnly):
 @lru_cache(maxsize=256)
 def _count_ranks(mechanism: Hazard, epsilon: Fraction, n: int | None, monotonic: bool) -> int:
     eps2 = float(share_of_rank(epsilon, monotonic))
-    # a private n is not asked for: more ranks than needed cost time only
+    # a private n is not read: more ranks than needed cost time only
     width = max(mechanism._resolution(eps2, _MANY_RECORDS if n is None else n), 2.0**-32)
     with np.errstate(divide="ignore", over="ignore"):
         return ceil_ranks(float(np.float64(max(math.log(1e4 / width), 1.0)) / eps2), n)

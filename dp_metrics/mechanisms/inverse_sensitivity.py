@@ -75,8 +75,8 @@ def intervals(output_bounds: OutputBounds, epsilon: float) -> tuple[Floats, Floa
     )
     ranks = np.arange(1.0, output_bounds.ranks + 2)
     widths, distances = np.diff(edges), np.concatenate([ranks[::-1], ranks])
-    # relative to the nearest interval that has a width, so that a large epsilon leaves a weight above zero;
-    # without any width there is one output only, and the weights do not matter
+    # Distances are relative to the nearest interval that has a width, so that a large epsilon leaves a weight
+    # above zero. Without any width there is one output only, and the weights do not matter.
     nearest = np.min(distances, where=widths > 0, initial=distances[0])
     with np.errstate(divide="ignore", over="ignore"):
         weights = np.log(widths) - (distances - nearest) * (epsilon / 2)

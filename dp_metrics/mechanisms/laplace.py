@@ -87,7 +87,7 @@ class LaplaceLaw(FloatLaw):
         self.centre, self.scale, self.output_range = centre, scale, output_range
 
     def _cdf(self, t: Floats) -> Floats:
-        if self.scale == 0:  # a metric that never changes, as the variance of one record
+        if self.scale == 0:  # the metric never changes, as the variance of one record
             return np.where(t < self.centre, 0.0, 1.0)
         with np.errstate(over="ignore"):
             x = (t - self.centre) / self.scale

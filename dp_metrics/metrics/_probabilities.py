@@ -120,5 +120,5 @@ def _mean_or_sum(released: Released, normalize: bool, is_score: bool) -> float:
     mean = 1.0 - released.values[0] if is_score else released.values[0]
     if normalize:
         return float(mean)
-    assert released.total_weight is not None  # with a private n no option asks for the sum
+    assert released.total_weight is not None  # no option asks for the sum where n is private
     return float(min(mean * released.total_weight, MAX_FLOAT))

@@ -436,7 +436,7 @@ POISSON = Metric(
     is_mean_loss=True,
     limit={"max_loss": 1.0},
     from_unit=lambda x: (np.zeros_like(x), x + 1e-9),
-    # as small as the least probability of scikit-learn's log loss: the deviance of one record stays finite
+    # the least probability of scikit-learn's log loss is the same: the deviance of one record stays finite
     lowest_prediction=float(np.finfo(np.float64).eps),
 )
 

@@ -65,7 +65,7 @@ REGRESSION_REPORT = Metric(
     options={"bounds": None, "split": None, "digits": 4, "output_dict": False},
     is_joint=True,
     limit=UNIT,
-    from_unit=lambda x: (x, 0 * x),  # all that is released changes with the targets
+    from_unit=lambda x: (x, 0 * x),  # each number of the report changes with the targets
 )
 
 

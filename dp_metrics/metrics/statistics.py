@@ -521,7 +521,7 @@ def _quantile_plan(x: ArrayLike, *, private_n: bool, q: Any, bounds: Any) -> Pla
     if not 0 <= share <= 1:
         raise ValueError("Quantiles must be in the range [0, 1].")
     values = check_vector(x, "x")
-    k = max(math.ceil(values.size * share - 1), 0) + 1  # as numpy rounds it
+    k = max(math.ceil(values.size * share - 1), 0) + 1  # numpy rounds the same way
     query = OrderStatistic(_above(values, low, high), k, _width(low, high))
     return Plan((query,), Monotone(partial(_shifted, low=low, high=high)))
 

@@ -19,7 +19,7 @@ from dp_metrics.model_selection._metric_facts import PrivateMetric, wants_probab
 
 __all__ = ["as_float64", "read_response", "valid_response", "with_all_classes"]
 
-_FAR = float(np.finfo(np.float32).max)  # whose square is finite, for metrics that are not of this package
+_FAR = float(np.finfo(np.float32).max)  # its square is finite, for metrics that are not of this package
 _NO_NUMBERS = (str, bytes, complex, np.complexfloating)
 
 
@@ -57,7 +57,7 @@ def read_response(response: Any, method: str, model: Any, public_model: Any, y: 
     array = np.empty((len(records), columns), dtype=object)
     for row, record in zip(array, records, strict=True):
         for column, element in enumerate(_elements(record, columns)):
-            row[column] = element  # one by one: NumPy would look into a list of them
+            row[column] = element  # NumPy would look into a list of them
     array = array.reshape(len(records), *shape)
     return array if method == "predict" else _numbers(array).astype(_type_of_floats(response))
 
@@ -154,7 +154,7 @@ def valid_response(metric: PrivateMetric, response: Any, y: Any, labels: Any = N
         The public label set, for a metric that takes no other labels: those become its first. None: 0 and 1.
     """
     if issparse(response):
-        return response  # which every metric of this package refuses, whatever it holds
+        return response  # every metric of this package refuses a sparse response, whatever it holds
     row = metric_of(metric)
     array = np.asarray(response)
     if wants_probabilities(metric):
@@ -170,7 +170,7 @@ def valid_response(metric: PrivateMetric, response: Any, y: Any, labels: Any = N
         array = array.astype(np.float64)
     if array.dtype.kind != "f":
         return array
-    array = array.astype(np.promote_types(array.dtype, np.float32))  # of which _FAR is one
+    array = array.astype(np.promote_types(array.dtype, np.float32))  # float32 holds _FAR
     array = np.nan_to_num(array, nan=_FAR, posinf=_FAR, neginf=-_FAR)
     return array if row is None else np.maximum(array, row.lowest_prediction)
 

@@ -23,7 +23,7 @@ __all__ = [
 ]
 
 _PRIVATE = (PrivateScorer, PrivateRandomizedSearch)
-_FROM_RECORDS = 10_000  # above which early_stopping="auto" is true
+_FROM_RECORDS = 10_000  # early_stopping="auto" is true above this
 
 
 def count_private_scorers(scoring: Any) -> int:

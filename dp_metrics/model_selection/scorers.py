@@ -76,8 +76,8 @@ class PrivateScorer(BaseEstimator):
     PrivateScorer(private_mae, epsilon per call=0.5, bounds=(0, 10))
     """
 
-    # Only what `score` itself takes can be requested through metadata routing; the metric's own keywords,
-    # epsilon above all, cannot.
+    # Metadata routing can request the arguments of `score` only, not the metric's own keywords, epsilon above
+    # all.
     __metadata_request__score: ClassVar[dict[str, str]] = {"estimator": UNUSED}
 
     def __init__(
@@ -130,7 +130,7 @@ class PrivateScorer(BaseEstimator):
         method = response_method(estimator, self.check()[0])
         if number_of_records(X) > 0:
             response = getattr(estimator, method)(X)
-        else:  # which most estimators refuse; if n is public, so does the metric
+        else:  # most estimators refuse to predict nothing; the metric refuses it as well if n is public
             response = _no_response(estimator, method, y)
         return release_score(self, estimator, response, y, sample_weight)
 
@@ -165,8 +165,8 @@ class PrivateScorer(BaseEstimator):
 
     @property
     def _score_func(self) -> Any:
-        # Asked for by scikit-learn's TunedThresholdClassifierCV, which calls the metric at each threshold.
-        # An AttributeError, so that hasattr still says no.
+        # scikit-learn's TunedThresholdClassifierCV asks for this, and calls the metric at each threshold. An
+        # AttributeError lets hasattr still say no.
         raise AttributeError(NO_THRESHOLDS)
 
     def _accept_sample_weight(self) -> bool:

@@ -236,7 +236,8 @@ class PrivateRandomizedSearch(MetaEstimatorMixin, BaseEstimator):
         """
         total, success = exact_epsilon(self.epsilon), _success_probability(self.expected_iter)
         check_accountant(self.accountant)
-        # no accountant: the search is charged once, and a record of each trial would tell their number
+        # the scorer has no accountant: the search is charged once, and a record of each trial would tell
+        # their number
         scorer = self._scorer(total, accountant=None)
         methods = scorer.check()[0]
         with unobserved():
@@ -246,7 +247,7 @@ class PrivateRandomizedSearch(MetaEstimatorMixin, BaseEstimator):
         # The number is not released, so it costs nothing; from here on no record makes anything fail.
         labels = fixed_keywords(self.metric, self.metric_params or {}).get("labels")
         public_model = PublicModel(self.estimator, y, number_of_records(data.y_val), methods, labels)
-        # its history tells under which relation the metric is private, and what it costs
+        # the history of the rehearsal tells under which relation the metric is private, and what it costs
         rehearsal = PrivacyAccountant(MAX_FLOAT)
         self._scorer(total, rehearsal)(public_model, data.X_val, data.y_val, sample_weight=sample_weight_val)
         self._spend(total, rehearsal.history)

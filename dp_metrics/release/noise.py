@@ -130,7 +130,7 @@ class CountsNoise:
     def expected(self) -> float:
         """Expected absolute noise of a number, of that with the most; without a sum at most so much."""
         rate = min(rate for _, rate in self.rates)
-        # two numbers with one noise, of both signs: where it is k, both have it
+        # two numbers share one noise, with both signs
         return expected_noise(2 * rate if self.zero_sum and len(self.noisy) == 2 else rate)
 
     def limits(self, miss: float) -> Limits:
@@ -145,7 +145,7 @@ class CountsNoise:
         else:
             away = [largest_noise(rate, each) for size, rate in self.rates for _ in range(size)]
         centre = as_floats(self.noisy)
-        # noise of twice that leaves any count between 0 and the farthest
+        # a reach of twice the limit takes in every count
         reach = np.minimum(np.array(away, dtype=object), 2 * COUNT_LIMIT).astype(np.float64)
         return Limits(np.maximum(centre - reach, 0.0), np.maximum(centre + reach, 0.0))
 
@@ -169,7 +169,7 @@ average cells, z / (2 n / c): where z exceeds a fifth of the mean number of reco
 
 def expected_error(noise: float, records: Fraction | float) -> float:
     """Return by how much noise of this size moves a share of so many records."""
-    # beyond, a noisy number of records says no more, and may be no float
+    # a larger noisy number of records says no more, and may be no float
     return noise / float(min(records, COUNT_LIMIT)) if records > 0 else math.inf
 
 
@@ -205,7 +205,7 @@ COUNT_LIMIT = 2.0**50
 """A noisy count beyond this, on either side of 0, is taken for it."""
 
 _LONGEST = 1 << 20
-_SLACK = 1e-12  # more than the error of a Fourier transform of numbers up to 1
+_SLACK = 1e-12  # this exceeds the error of a Fourier transform of numbers up to 1
 
 
 @lru_cache(maxsize=256)

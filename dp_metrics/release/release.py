@@ -27,7 +27,8 @@ from dp_metrics.release.result import PrivateResult, deployment
 
 __all__ = ["COUNT_SHARE", "Plan", "Release", "drawn_by"]
 
-COUNT_SHARE = Fraction(1, 20)  # of epsilon, for the number of records where it is private and needed
+# this share of epsilon pays for a private number of records, where it is needed
+COUNT_SHARE = Fraction(1, 20)
 _LARGEST_COUNT = 1 << 53
 
 

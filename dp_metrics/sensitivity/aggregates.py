@@ -84,7 +84,7 @@ class _Extremes:
         self._shrink()
         return (
             self._sign * np.sort(self._parts[0])[::-1] + 0.0
-        )  # no negative zero, so that merges agree to the bit
+        )  # adding 0 leaves no negative zero, so that merges agree to the bit
 
 
 def _merge_largest(a: Floats, b: Floats, capacity: int) -> Floats:
@@ -388,7 +388,8 @@ def _largest_pairs(values: Floats, rest: Floats, capacity: int) -> tuple[Floats,
         keep = values >= threshold
         values, rest = values[keep], rest[keep]
     order = np.lexsort((rest, values))[::-1][:capacity]
-    return values[order] + 0.0, rest[order] + 0.0  # no negative zero, so that merges agree to the bit
+    # adding 0 leaves no negative zero, so that merges agree to the bit
+    return values[order] + 0.0, rest[order] + 0.0
 
 
 @dataclass(frozen=True, repr=False)

@@ -350,7 +350,7 @@ def _least_diluted(spreads: list[int], unit: int, n: int, ranks: int) -> Floats:
     lower = np.zeros(ranks)
     if spreads[0] == 0:
         return lower
-    # all in units of the first, which is the largest up to a factor n: what underflows is far below the rest
+    # the first spread, the largest up to a factor n, is the unit: what underflows is far below the rest
     scale = spreads[0].bit_length() - 512
     shift = 1 << abs(scale)
     sizes = range(n, 0, -1)

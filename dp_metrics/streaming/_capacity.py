@@ -48,7 +48,7 @@ def _ranks(query: Query, mechanism: Mechanism, epsilon: Fraction, *, private_n: 
     if not isinstance(query, BoundsQuery):
         return 0  # such a query has noise of its own
     if private_n and isinstance(mechanism, Geometric):
-        query.sums()  # this raises where the query has no sums
+        query.sums()  # `sums` raises where the query has none
         return 0
     n = None if private_n else _MANY_RECORDS
     is_variance = isinstance(query, Variance)

@@ -130,7 +130,7 @@ def summarised(summary: Summary, *data: Any) -> Summary:
 def _no_records(collection: Any) -> Any:
     """Return what a collection says of its chunks: a chunk without any record, of its columns and types."""
     if not isinstance(collection, da.Array):
-        return collection._meta  # as Dask calls it
+        return collection._meta  # Dask keeps an empty collection of the same columns and types here
     dtype = collection.dtype
     return np.empty((0, *collection.shape[1:]), dtype if isinstance(dtype, np.dtype) else object)
 
@@ -210,7 +210,7 @@ def _summarise(empty: Summary, names: list[str], *chunks: Any) -> Summary | Exce
             raise ValueError(_UNLIKE)
     except Exception as error:
         error.__cause__ = error.__context__ = None
-        return error.with_traceback(None)  # whose frames hold the chunk
+        return error.with_traceback(None)  # the frames of a traceback hold the chunk
     return summary
 
 

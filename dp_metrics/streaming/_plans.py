@@ -81,7 +81,7 @@ class PlanSummary(Summary):
         queries: Any = plan.queries
         facts = {
             "columns": [np.shape(array)[1:] for array in data],
-            # that of a log loss depends on the type of the probabilities
+            # the cap of a log loss depends on the type of the probabilities
             "caps": [query.record_loss.cap for query in queries if isinstance(query, MeanLoss)],
         }
         known = _Known(tuple(query.summary(self._capacity) for query in queries))

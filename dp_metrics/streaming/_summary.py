@@ -43,7 +43,7 @@ class Summary(ABC):
     def __init__(self) -> None:
         self._aggregate: Any = None
         self._facts: dict[str, Any] = {}  # public, and the same for all chunks that state them
-        self._is_open = False  # whether the public form of a chunk leaves open what a record would be
+        self._is_open = False  # true: the public form of a chunk leaves open what a record would be
         self._prepared: Any = None  # the query about the present aggregate, which remembers its output bounds
 
     @property

@@ -347,7 +347,7 @@ class VarianceSummary(_RankedSummary):
     def __init__(self, *, bounds: tuple[float, float] | None = None, capacity: int = CAPACITY) -> None:
         super().__init__(capacity)
         limits = check_bounds(bounds)
-        # no negative zero, so that the bytes of merges agree
+        # adding 0 leaves no negative zero, so that the bytes of merges agree
         self._bounds = None if limits is None else (limits[0] + 0.0, limits[1] + 0.0)
 
     def __repr__(self) -> str:
@@ -477,7 +477,7 @@ class VarianceSummary(_RankedSummary):
 def _no_records(metric: Metric, facts: Mapping[str, Any], dtype: type = np.float64) -> list[Any]:
     """Return no records, in the columns of all chunks."""
     if "columns" not in facts:
-        return [[] for _ in metric.data]  # the columns of which no chunk has told
+        return [[] for _ in metric.data]  # no chunk has told the columns
     return [np.empty((0, columns), dtype) for columns in facts["columns"]]
 
 

@@ -43,7 +43,7 @@ def _ratio_plan(
     place = known.place(pos_label, "pos_label") if average == "binary" else 0
     undefined = check_zero_division(zero_division, is_mean=average in ("macro", "weighted"))
     formula = partial(ratio, kind=kind, average=average, place=place, undefined=undefined)
-    # with weights from the noisy counts, or labels left out, a mean need not rise with each ratio
+    # a mean need not rise with each ratio if its weights are noisy counts, or if labels are left out
     is_monotone = (average != "weighted" or kind == "recall") and not math.isnan(undefined)
     layout = ratio_layout(kind, average, known.size, place)
     shares = partial(rests_on, kind=kind, average=average, place=place)

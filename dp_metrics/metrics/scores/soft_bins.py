@@ -72,7 +72,7 @@ class SoftBins:
         part = np.clip(scores * self.n_bins - bins, 0.0, 1.0)
         upper = np.rint(part * FINENESS)
         rows, size = bins + self.n_bins * is_positive, 2 * self.n_bins
-        # of a block, the sums are whole numbers below 2^53
+        # the sums of a block are whole numbers below 2^53
         sums = [np.bincount(rows, steps, minlength=size) for steps in (FINENESS - upper, upper)]
         return np.array(sums).astype(np.int64).reshape(2, 2, self.n_bins)
 

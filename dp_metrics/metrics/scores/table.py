@@ -22,7 +22,7 @@ from dp_metrics.release.released import Released
 
 __all__ = ["ScoreBins", "ScoreTable", "counted", "score_plan"]
 
-_DIGITS = 2.0**30  # so that the edges are the same numbers whatever library computes the cosine
+_DIGITS = 2.0**30  # rounding makes the edges the same numbers whatever library computes the cosine
 _OUTSIDE = "y_score has values outside [0, 1]: pass edges=[...], public edges of bins for such scores."
 _POWERS = tuple(2**power for power in range(1, MOST_COLUMNS.bit_length()))
 

@@ -39,7 +39,7 @@ class AggregatedQuery(BoundsQuery):
     def output_bounds(self, mechanism: Mechanism, epsilon: Fraction, *, private_n: bool) -> OutputBounds:
         """Return the output bounds at as many ranks as the mechanism asks for and are known."""
         needs = self._needs(mechanism, epsilon, private_n)
-        if max(needs) > self.aggregate.capacity:  # which depends on public numbers only
+        if max(needs) > self.aggregate.capacity:  # the condition depends on public numbers only
             warnings.warn(
                 f"A release at this epsilon uses {max(needs)} ranks; the summary keeps "
                 f"{self.aggregate.capacity}: it is as private, but less accurate, and useless if it keeps "

@@ -16,7 +16,7 @@ from dp_metrics.sensitivity.output_bounds import OutputBounds
 
 __all__ = ["CalibrationError"]
 
-_MOST_RANKS = 4096  # each is a quotient of long integers
+_MOST_RANKS = 4096  # a rank costs a quotient of long integers
 
 
 @dataclass(frozen=True, repr=False, eq=False)

@@ -25,7 +25,7 @@ __all__ = [
     "plausible_counts",
 ]
 
-_MOST_ZERO_SUM = 256  # cells: beyond, noise without a sum costs 0.2 % of accuracy and much less time
+_MOST_ZERO_SUM = 256  # more cells get noise without a sum, which costs 0.2 % of accuracy and much less time
 _FEW = 4
 
 MOST_CELLS = 10_000_000
@@ -176,5 +176,5 @@ def nearest_with_sum(x: Floats, total: float) -> Floats:
     less = (np.cumsum(falling) - total) / np.arange(1, x.size + 1)
     kept = int(np.flatnonzero(falling > less)[-1]) if total else 0
     nearest: Floats = np.maximum(x - less[kept], 0.0)
-    reached = nearest.sum()  # not total, but for rounding
+    reached = nearest.sum()  # rounding may have moved the sum from the total
     return nearest * (total / reached) if reached > 0 else nearest

@@ -29,7 +29,7 @@ def columns_for(n: int | None, epsilon: Fraction) -> int:
     if n is None:
         return _OF_UNKNOWN_SIZE
     columns = FEWEST_COLUMNS
-    # the next one is nearer, in ratio, from its half of a step on; compared exactly, whatever the size
+    # the next power is nearer, in ratio, from half a step on; the comparison is exact
     while columns < MOST_COLUMNS and n * epsilon >= Fraction((columns * 2**0.5 / 1.5) ** 3):
         columns *= 2
     return columns

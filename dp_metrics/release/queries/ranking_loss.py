@@ -26,17 +26,17 @@ from dp_metrics.sensitivity.ranking_bounds import RankedScores, ranking_bounds, 
 
 __all__ = ["RankingDraw", "RankingLaw", "RankingLoss"]
 
-CLASS_SHARE = Fraction(1, 20)  # of epsilon, for the size of the classes
+CLASS_SHARE = Fraction(1, 20)  # this share of epsilon pays for the size of the classes
 
 _MOST_RANKS = 4096  # the bounds of c ranks are the best of c^2 / 2 quotients
 _SCALE = 0.01  # public: the size of 1 - AUC at which the grid turns from even to geometric
 _FINEST = 2.0**-32  # resolution: no grid is finer
-_NUMBER_CELLS, _SIZE_CELLS = (512, 36), (16, 8)  # even ones and octaves, for a law
-_MISS = 0.05  # of the least size that a note tells
+_NUMBER_CELLS, _SIZE_CELLS = (512, 36), (16, 8)  # even cells and octaves of a law
+_MISS = 0.05  # the least size that a note tells is wrong with this probability
 _HIDDEN = ((20, "more than half"), (70, "a fifth to a half"), (200, "up to a fifth"))
 """Of the smaller class, times epsilon: below which, how much of 1 - AUC is hidden; as measured."""
 
-_MANY_RECORDS = 10**9  # of the smaller class: more ranks than needed cost time only
+_MANY_RECORDS = 10**9  # a smaller class of more is not reckoned with: more ranks than needed cost time only
 
 
 @dataclass(frozen=True, repr=False, eq=False)

@@ -111,7 +111,7 @@ class AggregatedVariance(AggregatedQuery):
         )
 
     def _all_in_order(self) -> Floats:
-        return self.aggregate.smallest  # which are all values
+        return self.aggregate.smallest  # the aggregate holds all values here
 
 
 def _needs_of_variance(
