@@ -165,7 +165,7 @@ def epsilon_for_error(
     mechanism: str | Mechanism | None = None,
     **options: Any,
 ) -> float:
-    r"""Return, from public data only, the epsilon at which a metric has a wanted mean absolute error.
+    r"""Return, from public data only, the epsilon that gives a metric the mean absolute error you accept.
 
     Never use this on private data: the result is computed from the exact law of the release, and is not
     private. Give it public data, older data that may be shown, or synthetic data like the private ones.
@@ -297,7 +297,7 @@ def _resized(
     """Return the data and the options for n records: the first ones, or all of them again and again."""
     length = len(np.asarray(data[0]))
     if length == 0:
-        raise ValueError("n is for data of at least one record.")
+        raise ValueError("n needs data of at least one record.")
     rows = np.arange(n) % length
 
     def resized(array: Any) -> NDArray[Any]:

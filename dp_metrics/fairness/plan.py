@@ -214,7 +214,9 @@ def _frame_metric(name: str, metric: Any) -> FrameMetric:
         raise TypeError("A partial of a metric must fix keywords only.")
     for refused in _REFUSED:
         if refused in keywords:
-            raise ValueError(f"{refused} is no option of a metric here: it is one of the frame, if at all.")
+            raise ValueError(
+                f"{refused} is no option of a metric in a frame: pass it to the frame, if it takes it."
+            )
     settings = {key: keywords.pop(key) for key in ("mechanism",) if key in keywords and row.mechanism}
     if unknown := sorted(keywords.keys() - row.options.keys()):
         raise TypeError(f"{row.name}() got an unexpected keyword argument {unknown[0]!r}.")

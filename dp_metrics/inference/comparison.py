@@ -40,8 +40,8 @@ _MEANS = (
     + POPULATION_NOTE
 )
 _P_VALUE_DECIDES = (
-    "The p-value decides whether a difference is shown; the interval is made in another way, and here they "
-    "disagree about 0."
+    "The p-value decides whether there is a difference: the interval is made in another way, "
+    "and here the two disagree about 0."
 )
 _VERDICTS = {
     "wins": ("A is better on more records than B", "B is better on more records than A"),
@@ -149,7 +149,7 @@ class Comparison:
         sure = check_confidence(confidence)
         if self.noisy_difference is None:
             raise ValueError(
-                "Limits of the noise alone are for wins; `interval` is for all people like these."
+                "Only wins have limits of the noise alone; `interval` is about all people like these."
             )
         reach = noise_reach(_rate(self.epsilon), (1.0 - sure) / 2.0)
         ends = [-self.n, self.n]

@@ -42,7 +42,7 @@ def noise_interval(
 ) -> Interval:
     """Limits of the exact metric of the same records: how far the noise may have moved a release.
 
-    Free: a function of released and public numbers, which reads no data and spends nothing.
+    It costs no epsilon: it follows from released and public numbers, without the data.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ def _noise_of(row: Metric, value: float, n: Any, arguments: Mapping[str, Any]) -
         # two labels were assumed: with three the limit may be another, which one number cannot tell
         of_three = _prepared(row, release, (data[0], np.zeros((len(data[0]), 3))), options)[1]
         if of_three.output_bounds.facts() != facts:
-            raise ValueError("labels must be given: of more than two labels a loss has another limit.")
+            raise ValueError("labels must be given: the limit of a loss depends on how many there are.")
     number = _before(result, release.released(plan, [value]), facts["output_range"])
     part = BoundsNoise(number, facts, draw.mechanism, draw.epsilon, {})
     return ResultNoise(result, (part,), release.released(plan, [number]))

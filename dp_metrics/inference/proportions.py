@@ -102,7 +102,7 @@ def accuracy_interval(
         of_what = f" of {SHARES[result_or_share.metric]}"
     else:
         if n is None or epsilon is None:
-            raise ValueError("Of a bare share pass the number of records, n, and its epsilon.")
+            raise ValueError("A bare share needs the number of records, n, and the epsilon of its release.")
         records, rate = check_count(n, "n", _MOST_RECORDS), float(exact_epsilon(epsilon))
         share, of_what = as_real(result_or_share), ""
     sure, count = check_confidence(confidence), _count(share, records)
@@ -147,7 +147,7 @@ def _count(share: float, n: int) -> int:
     count = round(share * n)
     if abs(share - count / n) > _ROUNDING:
         raise ValueError(
-            "The share is no whole number of records divided by n: it was released with weights or groups, "
-            "by another mechanism or with another n, or it has been rounded."
+            "The share times n is no whole number: it was released with weights or groups, by "
+            "another mechanism or with another n, or it has been rounded."
         )
     return count

@@ -36,8 +36,8 @@ def check_columns_of_labels(data: Any, labels: NDArray[Any], name: str, positive
         other = in_order[1] if positive == in_order[0] else in_order[0]
         if isinstance(names[0], str) and names[0] == other:
             raise ValueError(
-                f"{name} is named like a label, but one column should be that of the other label, the "
-                "second of the sorted labels or pos_label: pass that, or one column for each label."
+                f"The one column of {name} is named like the negative label. Pass that of the positive "
+                "label (the second of the sorted labels, or pos_label), or one column for each label."
             )
         return
     found, wanted = [[_key(one) for one in several] for several in (names, in_order)]

@@ -67,8 +67,8 @@ def check_neighboring(neighboring: Any, disclosing: Sequence[str] = ()) -> bool:
         return False
     if disclosing:
         raise ValueError(
-            f"{' and '.join(disclosing)} cannot be used with neighboring='add_or_remove_one', which keeps "
-            "the number of records private: it would be given away."
+            f"{' and '.join(disclosing)} cannot be used with neighboring='add_or_remove_one': the "
+            "number of records, which is private then, would be given away."
         )
     return True
 

@@ -18,7 +18,7 @@ _MOST_RANKS = 20_000  # more ranks take the simple limit, because the sharp one 
 _WIDTH = 1e-11  # the bracket of a limit is this narrow, and its safe end is taken
 
 UNBOUNDED = (
-    "The other limit is missing: without a public limit for each record one may be as large as it likes."
+    "The other limit is missing: without a public limit for each record, one record may be arbitrarily large."
 )
 PUBLIC_END = "The other limit is the end of the public range: nothing better is known here."
 

@@ -249,8 +249,8 @@ class SumsLaw(ApproximateLaw):
         rises = self.sums.rises
         if not rises:
             raise ValueError(
-                "With a private number of records a variance is computed from three noisy sums, of which it "
-                "is no monotone function: it has no limits here. Use mechanism='hazard'."
+                "With a private number of records a variance has no limits here: it is computed from "
+                "three noisy sums, and need not rise, or fall, with each. Use mechanism='hazard'."
             )
         # the sums were rounded by half a step on the way to the lattice
         away = largest_noise(self.rate, miss / len(rises)) + 0.5

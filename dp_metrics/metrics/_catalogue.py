@@ -18,8 +18,8 @@ OUTPUTS: Mapping[str, Any] = {"multioutput": "uniform_average", **WEIGHTS}
 """Options of a mean of losses that takes several outputs."""
 
 UNWEIGHTED: Mapping[str, str] = {
-    "sample_weight": "a weighted record would count for more than one, and need as much more noise",
-    "groups": "a person with several records would count for more than one, and need as much more noise",
+    "sample_weight": "a weighted record would count more than once, and need more noise to match",
+    "groups": "a person with several records would count more than once, and need more noise to match",
 }
 """Options that a metric made of counts takes as None only, each with the reason."""
 

@@ -100,12 +100,12 @@ def private_log_loss(
         Public label of the person (or other unit) that each record belongs to. The guarantee then covers all
         records of one group together. None: each record is a person of its own.
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
-        What one person can change: a record's contents, the number of records being public; or whether it is
-        there at all. The second costs accuracy, and takes neither weights nor groups.
+        What one person can change: the contents of a record ("replace_one": the number of records is public),
+        or whether it is there at all ("add_or_remove_one": less accurate, without weights or groups).
     mechanism : str or mechanism object, default="adaptive"
-        "adaptive", which errs towards zero on heavy tails, "hazard", "above_threshold", or, for a metric with
-        a public limit (this metric always has one), "geometric", "inverse_sensitivity", "piecewise_laplace"
-        or "laplace"; or an object such as `AboveThreshold.paper()`.
+        "adaptive" (usually too low if a few records have most of the loss), "hazard", "above_threshold"; with
+        a public limit (this metric always has one) also "geometric", "inverse_sensitivity",
+        "piecewise_laplace", "laplace"; or an object such as `AboveThreshold.paper()`.
     accountant : PrivacyAccountant or None, default=None
         Budget that pays epsilon for this release, before it is drawn.
     random_state : None, int, RandomState or Generator, default=None
@@ -125,8 +125,8 @@ def private_log_loss(
     Raises
     ------
     ValueError, TypeError
-        If an input is invalid, as in scikit-learn, or an option is, or if the accountant counts releases
-        under another neighbouring relation.
+        If an input is invalid, as in scikit-learn, or an option, or if the accountant counts releases under
+        another neighbouring relation.
     PrivacyBudgetError
         If the accountant has less than epsilon left; nothing is drawn.
 
@@ -232,11 +232,11 @@ def private_brier_score_loss(
         Public label of the person (or other unit) that each record belongs to. The guarantee then covers all
         records of one group together. None: each record is a person of its own.
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
-        What one person can change: a record's contents, the number of records being public; or whether it is
-        there at all. The second costs accuracy, and takes neither weights nor groups.
+        What one person can change: the contents of a record ("replace_one": the number of records is public),
+        or whether it is there at all ("add_or_remove_one": less accurate, without weights or groups).
     mechanism : str or mechanism object, default="geometric"
-        "geometric" is the most accurate one for a result that is as likely near one end of its range as near
-        the other. Others as for `private_mae`.
+        "geometric" is the most accurate for a result that is as likely near one end of its range as near the
+        other. The others are those of `private_mae`.
     accountant : PrivacyAccountant or None, default=None
         Budget that pays epsilon for this release, before it is drawn.
     random_state : None, int, RandomState or Generator, default=None
@@ -256,8 +256,8 @@ def private_brier_score_loss(
     Raises
     ------
     ValueError, TypeError
-        If an input is invalid, as in scikit-learn, or an option is, or if the accountant counts releases
-        under another neighbouring relation.
+        If an input is invalid, as in scikit-learn, or an option, or if the accountant counts releases under
+        another neighbouring relation.
     PrivacyBudgetError
         If the accountant has less than epsilon left; nothing is drawn.
 
@@ -374,11 +374,11 @@ def private_zero_one_loss(
         Public label of the person (or other unit) that each record belongs to. The guarantee then covers all
         records of one group together. None: each record is a person of its own.
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
-        What one person can change: a record's contents, the number of records being public; or whether it is
-        there at all. The second costs accuracy, and takes neither weights nor groups.
+        What one person can change: the contents of a record ("replace_one": the number of records is public),
+        or whether it is there at all ("add_or_remove_one": less accurate, without weights or groups).
     mechanism : str or mechanism object, default="geometric"
-        "geometric" is the most accurate one for a result that is as likely near one end of its range as near
-        the other. Others as for `private_mae`.
+        "geometric" is the most accurate for a result that is as likely near one end of its range as near the
+        other. The others are those of `private_mae`.
     accountant : PrivacyAccountant or None, default=None
         Budget that pays epsilon for this release, before it is drawn.
     random_state : None, int, RandomState or Generator, default=None
@@ -398,8 +398,8 @@ def private_zero_one_loss(
     Raises
     ------
     ValueError, TypeError
-        If an input is invalid, as in scikit-learn, or an option is, or if the accountant counts releases
-        under another neighbouring relation.
+        If an input is invalid, as in scikit-learn, or an option, or if the accountant counts releases under
+        another neighbouring relation.
     PrivacyBudgetError
         If the accountant has less than epsilon left; nothing is drawn.
 
@@ -486,11 +486,11 @@ def private_accuracy_score(
         Public label of the person (or other unit) that each record belongs to. The guarantee then covers all
         records of one group together. None: each record is a person of its own.
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
-        What one person can change: a record's contents, the number of records being public; or whether it is
-        there at all. The second costs accuracy, and takes neither weights nor groups.
+        What one person can change: the contents of a record ("replace_one": the number of records is public),
+        or whether it is there at all ("add_or_remove_one": less accurate, without weights or groups).
     mechanism : str or mechanism object, default="geometric"
-        "geometric" is the most accurate one for a result that is as likely near one end of its range as near
-        the other. Others as for `private_mae`.
+        "geometric" is the most accurate for a result that is as likely near one end of its range as near the
+        other. The others are those of `private_mae`.
     accountant : PrivacyAccountant or None, default=None
         Budget that pays epsilon for this release, before it is drawn.
     random_state : None, int, RandomState or Generator, default=None
@@ -510,8 +510,8 @@ def private_accuracy_score(
     Raises
     ------
     ValueError, TypeError
-        If an input is invalid, as in scikit-learn, or an option is, or if the accountant counts releases
-        under another neighbouring relation.
+        If an input is invalid, as in scikit-learn, or an option, or if the accountant counts releases under
+        another neighbouring relation.
     PrivacyBudgetError
         If the accountant has less than epsilon left; nothing is drawn.
 

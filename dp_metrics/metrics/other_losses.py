@@ -93,11 +93,11 @@ def private_mean_absolute_percentage_error(
         Public label of the person (or other unit) that each record belongs to. The guarantee then covers all
         records of one group together. None: each record is a person of its own.
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
-        What one person can change: a record's contents, the number of records being public; or whether it is
-        there at all. The second costs accuracy, and takes neither weights nor groups.
+        What one person can change: the contents of a record ("replace_one": the number of records is public),
+        or whether it is there at all ("add_or_remove_one": less accurate, without weights or groups).
     mechanism : str or mechanism object, default="adaptive"
-        "adaptive", which errs towards zero on heavy tails, "hazard", "above_threshold", or, for a metric with
-        a public limit (pass `max_loss`), "geometric", "inverse_sensitivity", "piecewise_laplace" or
+        "adaptive" (usually too low if a few records have most of the loss), "hazard", "above_threshold"; with
+        a public limit (pass `max_loss`) also "geometric", "inverse_sensitivity", "piecewise_laplace",
         "laplace"; or an object such as `AboveThreshold.paper()`.
     accountant : PrivacyAccountant or None, default=None
         Budget that pays epsilon for this release, before it is drawn.
@@ -118,8 +118,8 @@ def private_mean_absolute_percentage_error(
     Raises
     ------
     ValueError, TypeError
-        If an input is invalid, as in scikit-learn, or an option is, or if the accountant counts releases
-        under another neighbouring relation.
+        If an input is invalid, as in scikit-learn, or an option, or if the accountant counts releases under
+        another neighbouring relation.
     PrivacyBudgetError
         If the accountant has less than epsilon left; nothing is drawn.
 
@@ -228,12 +228,12 @@ def private_mean_squared_log_error(
         Public label of the person (or other unit) that each record belongs to. The guarantee then covers all
         records of one group together. None: each record is a person of its own.
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
-        What one person can change: a record's contents, the number of records being public; or whether it is
-        there at all. The second costs accuracy, and takes neither weights nor groups.
+        What one person can change: the contents of a record ("replace_one": the number of records is public),
+        or whether it is there at all ("add_or_remove_one": less accurate, without weights or groups).
     mechanism : str or mechanism object, default="adaptive"
-        "adaptive", which errs towards zero on heavy tails, "hazard", "above_threshold", or, for a metric with
-        a public limit (pass `bounds`), "geometric", "inverse_sensitivity", "piecewise_laplace" or "laplace";
-        or an object such as `AboveThreshold.paper()`.
+        "adaptive" (usually too low if a few records have most of the loss), "hazard", "above_threshold"; with
+        a public limit (pass `bounds`) also "geometric", "inverse_sensitivity", "piecewise_laplace",
+        "laplace"; or an object such as `AboveThreshold.paper()`.
     accountant : PrivacyAccountant or None, default=None
         Budget that pays epsilon for this release, before it is drawn.
     random_state : None, int, RandomState or Generator, default=None
@@ -253,8 +253,8 @@ def private_mean_squared_log_error(
     Raises
     ------
     ValueError, TypeError
-        If an input is invalid, as in scikit-learn, or an option is, or if the accountant counts releases
-        under another neighbouring relation.
+        If an input is invalid, as in scikit-learn, or an option, or if the accountant counts releases under
+        another neighbouring relation.
     PrivacyBudgetError
         If the accountant has less than epsilon left; nothing is drawn.
 
@@ -355,12 +355,12 @@ def private_mean_pinball_loss(
         Public label of the person (or other unit) that each record belongs to. The guarantee then covers all
         records of one group together. None: each record is a person of its own.
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
-        What one person can change: a record's contents, the number of records being public; or whether it is
-        there at all. The second costs accuracy, and takes neither weights nor groups.
+        What one person can change: the contents of a record ("replace_one": the number of records is public),
+        or whether it is there at all ("add_or_remove_one": less accurate, without weights or groups).
     mechanism : str or mechanism object, default="adaptive"
-        "adaptive", which errs towards zero on heavy tails, "hazard", "above_threshold", or, for a metric with
-        a public limit (pass `bounds`), "geometric", "inverse_sensitivity", "piecewise_laplace" or "laplace";
-        or an object such as `AboveThreshold.paper()`.
+        "adaptive" (usually too low if a few records have most of the loss), "hazard", "above_threshold"; with
+        a public limit (pass `bounds`) also "geometric", "inverse_sensitivity", "piecewise_laplace",
+        "laplace"; or an object such as `AboveThreshold.paper()`.
     accountant : PrivacyAccountant or None, default=None
         Budget that pays epsilon for this release, before it is drawn.
     random_state : None, int, RandomState or Generator, default=None
@@ -380,8 +380,8 @@ def private_mean_pinball_loss(
     Raises
     ------
     ValueError, TypeError
-        If an input is invalid, as in scikit-learn, or an option is, or if the accountant counts releases
-        under another neighbouring relation.
+        If an input is invalid, as in scikit-learn, or an option, or if the accountant counts releases under
+        another neighbouring relation.
     PrivacyBudgetError
         If the accountant has less than epsilon left; nothing is drawn.
 
@@ -476,11 +476,11 @@ def private_mean_poisson_deviance(
         Public label of the person (or other unit) that each record belongs to. The guarantee then covers all
         records of one group together. None: each record is a person of its own.
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
-        What one person can change: a record's contents, the number of records being public; or whether it is
-        there at all. The second costs accuracy, and takes neither weights nor groups.
+        What one person can change: the contents of a record ("replace_one": the number of records is public),
+        or whether it is there at all ("add_or_remove_one": less accurate, without weights or groups).
     mechanism : str or mechanism object, default="adaptive"
-        "adaptive", which errs towards zero on heavy tails, "hazard", "above_threshold", or, for a metric with
-        a public limit (pass `max_loss`), "geometric", "inverse_sensitivity", "piecewise_laplace" or
+        "adaptive" (usually too low if a few records have most of the loss), "hazard", "above_threshold"; with
+        a public limit (pass `max_loss`) also "geometric", "inverse_sensitivity", "piecewise_laplace",
         "laplace"; or an object such as `AboveThreshold.paper()`.
     accountant : PrivacyAccountant or None, default=None
         Budget that pays epsilon for this release, before it is drawn.
@@ -501,8 +501,8 @@ def private_mean_poisson_deviance(
     Raises
     ------
     ValueError, TypeError
-        If an input is invalid, as in scikit-learn, or an option is, or if the accountant counts releases
-        under another neighbouring relation.
+        If an input is invalid, as in scikit-learn, or an option, or if the accountant counts releases under
+        another neighbouring relation.
     PrivacyBudgetError
         If the accountant has less than epsilon left; nothing is drawn.
 
@@ -578,8 +578,8 @@ def private_median_absolute_error(
 ) -> float | Any:
     """Median absolute error with epsilon-differential privacy for the test records.
 
-    Few large errors do not move it, so heavy tails cost it no accuracy. Of an even number of errors it is the
-    smaller one of the two in the middle, where scikit-learn takes their mean.
+    A few large errors (a heavy tail) do not move it. If the number of errors is even, it is the smaller one
+    of the two in the middle, where scikit-learn takes their mean.
 
     Parameters
     ----------
@@ -594,7 +594,7 @@ def private_median_absolute_error(
         with values outside it the answer differs from scikit-learn's. None: unbounded. Never read it from the
         data.
     mechanism : str or mechanism object, default="hazard"
-        "hazard", "above_threshold", or, for a metric with a public limit (pass `bounds`), "geometric",
+        "hazard" or "above_threshold"; with a public limit (pass `bounds`) also "geometric",
         "inverse_sensitivity", "piecewise_laplace" or "laplace"; or an object such as
         `AboveThreshold.paper()`.
     accountant : PrivacyAccountant or None, default=None
@@ -616,8 +616,8 @@ def private_median_absolute_error(
     Raises
     ------
     ValueError, TypeError
-        If an input is invalid, as in scikit-learn, or an option is, or if the accountant counts releases
-        under another neighbouring relation.
+        If an input is invalid, as in scikit-learn, or an option, or if the accountant counts releases under
+        another neighbouring relation.
     PrivacyBudgetError
         If the accountant has less than epsilon left; nothing is drawn.
 

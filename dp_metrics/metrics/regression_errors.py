@@ -79,12 +79,12 @@ def private_mse(
         Public label of the person (or other unit) that each record belongs to. The guarantee then covers all
         records of one group together. None: each record is a person of its own.
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
-        What one person can change: a record's contents, the number of records being public; or whether it is
-        there at all. The second costs accuracy, and takes neither weights nor groups.
+        What one person can change: the contents of a record ("replace_one": the number of records is public),
+        or whether it is there at all ("add_or_remove_one": less accurate, without weights or groups).
     mechanism : str or mechanism object, default="adaptive"
-        "adaptive", which errs towards zero on heavy tails, "hazard", "above_threshold", or, for a metric with
-        a public limit (pass `bounds`), "geometric", "inverse_sensitivity", "piecewise_laplace" or "laplace";
-        or an object such as `AboveThreshold.paper()`.
+        "adaptive" (usually too low if a few records have most of the loss), "hazard", "above_threshold"; with
+        a public limit (pass `bounds`) also "geometric", "inverse_sensitivity", "piecewise_laplace",
+        "laplace"; or an object such as `AboveThreshold.paper()`.
     accountant : PrivacyAccountant or None, default=None
         Budget that pays epsilon for this release, before it is drawn.
     random_state : None, int, RandomState or Generator, default=None
@@ -104,8 +104,8 @@ def private_mse(
     Raises
     ------
     ValueError, TypeError
-        If an input is invalid, as in scikit-learn, or an option is, or if the accountant counts releases
-        under another neighbouring relation.
+        If an input is invalid, as in scikit-learn, or an option, or if the accountant counts releases under
+        another neighbouring relation.
     PrivacyBudgetError
         If the accountant has less than epsilon left; nothing is drawn.
 
@@ -203,12 +203,12 @@ def private_rmse(
         Public label of the person (or other unit) that each record belongs to. The guarantee then covers all
         records of one group together. None: each record is a person of its own.
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
-        What one person can change: a record's contents, the number of records being public; or whether it is
-        there at all. The second costs accuracy, and takes neither weights nor groups.
+        What one person can change: the contents of a record ("replace_one": the number of records is public),
+        or whether it is there at all ("add_or_remove_one": less accurate, without weights or groups).
     mechanism : str or mechanism object, default="adaptive"
-        "adaptive", which errs towards zero on heavy tails, "hazard", "above_threshold", or, for a metric with
-        a public limit (pass `bounds`), "geometric", "inverse_sensitivity", "piecewise_laplace" or "laplace";
-        or an object such as `AboveThreshold.paper()`.
+        "adaptive" (usually too low if a few records have most of the loss), "hazard", "above_threshold"; with
+        a public limit (pass `bounds`) also "geometric", "inverse_sensitivity", "piecewise_laplace",
+        "laplace"; or an object such as `AboveThreshold.paper()`.
     accountant : PrivacyAccountant or None, default=None
         Budget that pays epsilon for this release, before it is drawn.
     random_state : None, int, RandomState or Generator, default=None
@@ -228,8 +228,8 @@ def private_rmse(
     Raises
     ------
     ValueError, TypeError
-        If an input is invalid, as in scikit-learn, or an option is, or if the accountant counts releases
-        under another neighbouring relation.
+        If an input is invalid, as in scikit-learn, or an option, or if the accountant counts releases under
+        another neighbouring relation.
     PrivacyBudgetError
         If the accountant has less than epsilon left; nothing is drawn.
 
@@ -323,12 +323,12 @@ def private_mae(
         Public label of the person (or other unit) that each record belongs to. The guarantee then covers all
         records of one group together. None: each record is a person of its own.
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
-        What one person can change: a record's contents, the number of records being public; or whether it is
-        there at all. The second costs accuracy, and takes neither weights nor groups.
+        What one person can change: the contents of a record ("replace_one": the number of records is public),
+        or whether it is there at all ("add_or_remove_one": less accurate, without weights or groups).
     mechanism : str or mechanism object, default="adaptive"
-        "adaptive", which errs towards zero on heavy tails, "hazard", "above_threshold", or, for a metric with
-        a public limit (pass `bounds`), "geometric", "inverse_sensitivity", "piecewise_laplace" or "laplace";
-        or an object such as `AboveThreshold.paper()`.
+        "adaptive" (usually too low if a few records have most of the loss), "hazard", "above_threshold"; with
+        a public limit (pass `bounds`) also "geometric", "inverse_sensitivity", "piecewise_laplace",
+        "laplace"; or an object such as `AboveThreshold.paper()`.
     accountant : PrivacyAccountant or None, default=None
         Budget that pays epsilon for this release, before it is drawn.
     random_state : None, int, RandomState or Generator, default=None
@@ -348,8 +348,8 @@ def private_mae(
     Raises
     ------
     ValueError, TypeError
-        If an input is invalid, as in scikit-learn, or an option is, or if the accountant counts releases
-        under another neighbouring relation.
+        If an input is invalid, as in scikit-learn, or an option, or if the accountant counts releases under
+        another neighbouring relation.
     PrivacyBudgetError
         If the accountant has less than epsilon left; nothing is drawn.
 
@@ -451,12 +451,12 @@ def private_r2_score(
     error_share : float, default=0.5
         Share of epsilon for the mean squared error; the variance has the rest.
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
-        What one person can change: a record's contents, the number of records being public; or whether it is
-        there at all. The second costs accuracy, and takes neither weights nor groups.
+        What one person can change: the contents of a record ("replace_one": the number of records is public),
+        or whether it is there at all ("add_or_remove_one": less accurate, without weights or groups).
     mechanism : str or mechanism object, default="adaptive"
-        "adaptive", which errs towards zero on heavy tails, "hazard", "above_threshold", or, for a metric with
-        a public limit (pass `bounds`), "geometric", "inverse_sensitivity", "piecewise_laplace" or "laplace";
-        or an object such as `AboveThreshold.paper()`.
+        "adaptive" (usually too low if a few records have most of the loss), "hazard", "above_threshold"; with
+        a public limit (pass `bounds`) also "geometric", "inverse_sensitivity", "piecewise_laplace",
+        "laplace"; or an object such as `AboveThreshold.paper()`.
     accountant : PrivacyAccountant or None, default=None
         Budget that pays epsilon for this release, before it is drawn.
     random_state : None, int, RandomState or Generator, default=None
@@ -477,8 +477,8 @@ def private_r2_score(
     Raises
     ------
     ValueError, TypeError
-        If an input is invalid, as in scikit-learn, or an option is, or if the accountant counts releases
-        under another neighbouring relation.
+        If an input is invalid, as in scikit-learn, or an option, or if the accountant counts releases under
+        another neighbouring relation.
     PrivacyBudgetError
         If the accountant has less than epsilon left; nothing is drawn.
 

@@ -98,12 +98,12 @@ def private_variance(
         Delta degrees of freedom, as in `numpy.var`: the private population variance times n / (n - ddof).
         Must be below the public n.
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
-        What one person can change: a record's contents, the number of records being public; or whether it is
-        there at all. The second costs accuracy, and takes neither weights nor groups.
+        What one person can change: the contents of a record ("replace_one": the number of records is public),
+        or whether it is there at all ("add_or_remove_one": less accurate, without weights or groups).
     mechanism : str or mechanism object, default="adaptive"
-        "adaptive", which errs towards zero on heavy tails, "hazard", "above_threshold", or, for a metric with
-        a public limit (pass `bounds`), "geometric", "inverse_sensitivity", "piecewise_laplace" or "laplace";
-        or an object such as `AboveThreshold.paper()`.
+        "adaptive" (usually too low if a few records have most of the loss), "hazard", "above_threshold"; with
+        a public limit (pass `bounds`) also "geometric", "inverse_sensitivity", "piecewise_laplace",
+        "laplace"; or an object such as `AboveThreshold.paper()`.
     accountant : PrivacyAccountant or None, default=None
         Budget that pays epsilon for this release, before it is drawn.
     random_state : None, int, RandomState or Generator, default=None
@@ -123,8 +123,8 @@ def private_variance(
     Raises
     ------
     ValueError, TypeError
-        If an input is invalid, as in scikit-learn, or an option is, or if the accountant counts releases
-        under another neighbouring relation.
+        If an input is invalid, as in scikit-learn, or an option, or if the accountant counts releases under
+        another neighbouring relation.
     PrivacyBudgetError
         If the accountant has less than epsilon left; nothing is drawn.
 
@@ -202,12 +202,12 @@ def private_std(
         Delta degrees of freedom, as in `numpy.var`: the private population variance times n / (n - ddof).
         Must be below the public n.
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
-        What one person can change: a record's contents, the number of records being public; or whether it is
-        there at all. The second costs accuracy, and takes neither weights nor groups.
+        What one person can change: the contents of a record ("replace_one": the number of records is public),
+        or whether it is there at all ("add_or_remove_one": less accurate, without weights or groups).
     mechanism : str or mechanism object, default="adaptive"
-        "adaptive", which errs towards zero on heavy tails, "hazard", "above_threshold", or, for a metric with
-        a public limit (pass `bounds`), "geometric", "inverse_sensitivity", "piecewise_laplace" or "laplace";
-        or an object such as `AboveThreshold.paper()`.
+        "adaptive" (usually too low if a few records have most of the loss), "hazard", "above_threshold"; with
+        a public limit (pass `bounds`) also "geometric", "inverse_sensitivity", "piecewise_laplace",
+        "laplace"; or an object such as `AboveThreshold.paper()`.
     accountant : PrivacyAccountant or None, default=None
         Budget that pays epsilon for this release, before it is drawn.
     random_state : None, int, RandomState or Generator, default=None
@@ -227,8 +227,8 @@ def private_std(
     Raises
     ------
     ValueError, TypeError
-        If an input is invalid, as in scikit-learn, or an option is, or if the accountant counts releases
-        under another neighbouring relation.
+        If an input is invalid, as in scikit-learn, or an option, or if the accountant counts releases under
+        another neighbouring relation.
     PrivacyBudgetError
         If the accountant has less than epsilon left; nothing is drawn.
 
@@ -332,11 +332,11 @@ def private_mean(
         Public label of the person (or other unit) that each record belongs to. The guarantee then covers all
         records of one group together. None: each record is a person of its own.
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
-        What one person can change: a record's contents, the number of records being public; or whether it is
-        there at all. The second costs accuracy, and takes neither weights nor groups.
+        What one person can change: the contents of a record ("replace_one": the number of records is public),
+        or whether it is there at all ("add_or_remove_one": less accurate, without weights or groups).
     mechanism : str or mechanism object, default="geometric"
-        "geometric" is the most accurate one for a result that is as likely near one end of its range as near
-        the other. Others as for `private_mae`.
+        "geometric" is the most accurate for a result that is as likely near one end of its range as near the
+        other. The others are those of `private_mae`.
     accountant : PrivacyAccountant or None, default=None
         Budget that pays epsilon for this release, before it is drawn.
     random_state : None, int, RandomState or Generator, default=None
@@ -357,8 +357,8 @@ def private_mean(
     Raises
     ------
     ValueError, TypeError
-        If an input is invalid, as in scikit-learn, or an option is, or if the accountant counts releases
-        under another neighbouring relation.
+        If an input is invalid, as in scikit-learn, or an option, or if the accountant counts releases under
+        another neighbouring relation.
     PrivacyBudgetError
         If the accountant has less than epsilon left; nothing is drawn.
 
@@ -452,11 +452,11 @@ def private_mean_loss(
         Public label of the person (or other unit) that each record belongs to. The guarantee then covers all
         records of one group together. None: each record is a person of its own.
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
-        What one person can change: a record's contents, the number of records being public; or whether it is
-        there at all. The second costs accuracy, and takes neither weights nor groups.
+        What one person can change: the contents of a record ("replace_one": the number of records is public),
+        or whether it is there at all ("add_or_remove_one": less accurate, without weights or groups).
     mechanism : str or mechanism object, default="adaptive"
-        "adaptive", which errs towards zero on heavy tails, "hazard", "above_threshold", or, for a metric with
-        a public limit (pass `max_loss`), "geometric", "inverse_sensitivity", "piecewise_laplace" or
+        "adaptive" (usually too low if a few records have most of the loss), "hazard", "above_threshold"; with
+        a public limit (pass `max_loss`) also "geometric", "inverse_sensitivity", "piecewise_laplace",
         "laplace"; or an object such as `AboveThreshold.paper()`.
     accountant : PrivacyAccountant or None, default=None
         Budget that pays epsilon for this release, before it is drawn.
@@ -477,8 +477,8 @@ def private_mean_loss(
     Raises
     ------
     ValueError, TypeError
-        If an input is invalid, as in scikit-learn, or an option is, or if the accountant counts releases
-        under another neighbouring relation.
+        If an input is invalid, as in scikit-learn, or an option, or if the accountant counts releases under
+        another neighbouring relation.
     PrivacyBudgetError
         If the accountant has less than epsilon left; nothing is drawn.
 
@@ -567,7 +567,7 @@ def private_quantile(
         Public range (lower, upper) of the values, in their units; values are clipped into it. The upper one
         may be None or infinite: unbounded above. Never read it from the data.
     mechanism : str or mechanism object, default="hazard"
-        "hazard", "above_threshold", or, for a metric with a public limit (pass an upper bound), "geometric",
+        "hazard" or "above_threshold"; with a public limit (pass an upper bound) also "geometric",
         "inverse_sensitivity", "piecewise_laplace" or "laplace"; or an object such as
         `AboveThreshold.paper()`.
     accountant : PrivacyAccountant or None, default=None
@@ -589,8 +589,8 @@ def private_quantile(
     Raises
     ------
     ValueError, TypeError
-        If an input is invalid, as in scikit-learn, or an option is, or if the accountant counts releases
-        under another neighbouring relation.
+        If an input is invalid, as in scikit-learn, or an option, or if the accountant counts releases under
+        another neighbouring relation.
     PrivacyBudgetError
         If the accountant has less than epsilon left; nothing is drawn.
 

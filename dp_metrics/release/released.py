@@ -123,8 +123,8 @@ def _opened(limit: Floats, sign: float) -> Any:
 
 
 _NO_LIMITS = (
-    "{} has no limits of its noise here: it is no number that rises or falls with each number that was "
-    "released. Release a metric that does."
+    "{} has no limits of its noise here: it need not rise, or fall, with each released "
+    "number. Release a metric that does."
 )
 
 

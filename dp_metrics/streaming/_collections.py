@@ -29,8 +29,8 @@ Collections = dict[str, Any]  # Dask collections by the names of the arguments
 
 _FAN_IN = 8  # summaries that one task merges
 _UNLIKE = (
-    "The chunks of a collection must have its number of columns, and probabilities its type: tell Dask the "
-    "type by meta= or dtype=, or convert them with astype."
+    "Each chunk must have as many columns as its collection states, and probabilities the "
+    "same type: tell Dask the type by meta= or dtype=, or convert them with astype."
 )
 
 

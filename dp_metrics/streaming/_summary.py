@@ -27,9 +27,10 @@ __all__ = ["Summary", "TableSummary", "WrittenSummary", "plain", "unchanged"]
 
 _EXACT = 1 << 53
 _OPEN = (
-    "Some chunk was a list, which does not state how many columns it has, or had no record and another type "
-    "or number of columns than the others. With neighboring='add_or_remove_one' what is released must not "
-    "follow from whether there are records: pass labels=[...], and arrays of one type."
+    "Some chunk was a list, which does not state its number of columns, or was empty and of "
+    "another type or number of columns than the others. With neighboring='add_or_remove_one' "
+    "a release must not depend on whether there are records: pass labels=[...], and arrays "
+    "of one type."
 )
 
 

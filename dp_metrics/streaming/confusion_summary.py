@@ -37,7 +37,7 @@ __all__ = ["ConfusionSummary", "ReleasedConfusion"]
 @own_error_state
 @dataclass(frozen=True, repr=False, eq=False)
 class ReleasedConfusion:
-    """What a release tells of true and predicted labels; public, and free to ask as often as one likes.
+    """Metrics of labels that follow from one release: they are public, and cost no more epsilon.
 
     Parameters
     ----------
@@ -228,8 +228,9 @@ class ConfusionSummary(TableSummary):
             each label: how often it was right, missed and wrong. These tell every metric but the matrix and
             weighted kappas, and much better with many labels. None: the matrix for up to three labels.
         neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
-            What one person can change: a record's contents, the number of records being public; or whether it
-            is there at all. The second has less noise, because one record then changes one count, not two.
+            What one person can change: the contents of a record ("replace_one": the number of records is
+            public), or whether it is there at all ("add_or_remove_one": less noise, as it changes one count,
+            not two).
         accountant : PrivacyAccountant or None, default=None
             Budget that pays epsilon for this release, before it is drawn.
         random_state : None, int, RandomState or Generator, default=None
@@ -246,7 +247,7 @@ class ConfusionSummary(TableSummary):
         Raises
         ------
         ValueError, TypeError
-            If an input is invalid, as in scikit-learn, or an option is, or if the accountant counts releases
+            If an input is invalid, as in scikit-learn, or an option, or if the accountant counts releases
             under another neighbouring relation.
         PrivacyBudgetError
             If the accountant has less than epsilon left; nothing is drawn.

@@ -227,8 +227,9 @@ class LossSummary(_RankedSummary):
         epsilon : float
             Privacy parameter, > 0: smaller is more private and less accurate.
         neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
-            What one person can change: a record's contents, the number of records being public; or whether it
-            is there at all. The second costs accuracy, and takes neither weights nor groups.
+            What one person can change: the contents of a record ("replace_one": the number of records is
+            public), or whether it is there at all ("add_or_remove_one": less accurate, without weights or
+            groups).
         mechanism : str, mechanism object or None, default=None
             None: what the metric takes by default.
         accountant : PrivacyAccountant or None, default=None
@@ -411,12 +412,13 @@ class VarianceSummary(_RankedSummary):
             Delta degrees of freedom, as in `numpy.var`: the private population variance times n / (n - ddof).
             Must be below the public n.
         neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
-            What one person can change: a record's contents, the number of records being public; or whether it
-            is there at all. The second costs accuracy, and takes neither weights nor groups.
+            What one person can change: the contents of a record ("replace_one": the number of records is
+            public), or whether it is there at all ("add_or_remove_one": less accurate, without weights or
+            groups).
         mechanism : str or mechanism object, default="adaptive"
-            "adaptive", which errs towards zero on heavy tails, "hazard", "above_threshold", or, for a metric
-            with a public limit (give the summary `bounds`), "geometric", "inverse_sensitivity",
-            "piecewise_laplace" or "laplace"; or an object such as `AboveThreshold.paper()`.
+            "adaptive" (usually too low if a few records have most of the loss), "hazard", "above_threshold";
+            with a public limit (give the summary `bounds`) also "geometric", "inverse_sensitivity",
+            "piecewise_laplace", "laplace"; or an object such as `AboveThreshold.paper()`.
         accountant : PrivacyAccountant or None, default=None
             Budget that pays epsilon for this release, before it is drawn.
         random_state : None, int, RandomState or Generator, default=None
@@ -502,7 +504,7 @@ def _check_metric(metric: Any, options: Mapping[str, Any]) -> Metric:
     for option in options:
         if option in _PER_CALL:
             raise TypeError(
-                f"{option} is no option of a summary: pass it to `update` or `release`, if at all."
+                f"{option} is no option of a summary: pass it to `update` or `release`, if they take it."
             )
         if option not in row.options:
             raise TypeError(f"{row.name}() got an unexpected keyword argument {option!r}.")

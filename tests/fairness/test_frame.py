@@ -176,7 +176,7 @@ def test_the_spend_comes_before_the_draw_under_a_relation_of_its_own():
         ({"metrics": functools.partial(dp.private_mae, epsilon=1.0)}, ValueError, "epsilon is no option"),
         ({"metrics": functools.partial(dp.private_mae, color=1.0)}, TypeError, "unexpected keyword"),
         ({"metrics": functools.partial(dp.private_f1_score, pos_label=7)}, ValueError, "pos_label"),
-        ({"metrics": dp.private_median_absolute_error}, ValueError, "its rank among them would tell"),
+        ({"metrics": dp.private_median_absolute_error}, ValueError, "its rank would tell a private one"),
     ],
 )
 def test_bad_arguments_are_refused_before_anything_is_spent(changed, error, match):

@@ -198,7 +198,7 @@ def test_a_summary_whose_form_is_left_open_is_for_a_public_n(name, merged, writt
         if written:
             summary = dp.LossSummary.from_bytes(summary.to_bytes())
         budget = dp.PrivacyAccountant(1)
-        with pytest.raises(ValueError, match=r"^Some chunk was a list, which does not state how many"):
+        with pytest.raises(ValueError, match=r"^Some chunk was a list, which does not state its number"):
             summary.release(1.0, accountant=budget, **PRIVATE_N)
         assert budget.spent == 0
         if sum(sizes):

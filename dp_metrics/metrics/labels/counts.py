@@ -309,8 +309,8 @@ class Confusion:
         assert isinstance(noise, CountsNoise)
         if not self.is_monotone:
             raise ValueError(
-                "This metric has no limits of its noise here: it need not rise with a count of right "
-                "records, nor fall with a count of errors. Release a confusion matrix, or recalls."
+                "This metric has no limits of its noise here: more right records, or fewer errors, need "
+                "not make it larger. Release a confusion matrix, or recalls."
             )
         good = self.layout.good
         low, high, _ = noise.limits_of(good != 0, miss)

@@ -132,11 +132,11 @@ def private_top_k_accuracy_score(
         Public label of the person (or other unit) that each record belongs to. The guarantee then covers all
         records of one group together. None: each record is a person of its own.
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
-        What one person can change: a record's contents, the number of records being public; or whether it is
-        there at all. The second costs accuracy, and takes neither weights nor groups.
+        What one person can change: the contents of a record ("replace_one": the number of records is public),
+        or whether it is there at all ("add_or_remove_one": less accurate, without weights or groups).
     mechanism : str or mechanism object, default="geometric"
-        "geometric" is the most accurate one for a result that is as likely near one end of its range as near
-        the other. Others as for `private_mae`.
+        "geometric" is the most accurate for a result that is as likely near one end of its range as near the
+        other. The others are those of `private_mae`.
     accountant : PrivacyAccountant or None, default=None
         Budget that pays epsilon for this release, before it is drawn.
     random_state : None, int, RandomState or Generator, default=None
@@ -156,8 +156,8 @@ def private_top_k_accuracy_score(
     Raises
     ------
     ValueError, TypeError
-        If an input is invalid, as in scikit-learn, or an option is, or if the accountant counts releases
-        under another neighbouring relation.
+        If an input is invalid, as in scikit-learn, or an option, or if the accountant counts releases under
+        another neighbouring relation.
     PrivacyBudgetError
         If the accountant has less than epsilon left; nothing is drawn.
 

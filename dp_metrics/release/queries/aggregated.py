@@ -41,9 +41,9 @@ class AggregatedQuery(BoundsQuery):
         needs = self._needs(mechanism, epsilon, private_n)
         if max(needs) > self.aggregate.capacity:  # the condition depends on public numbers only
             warnings.warn(
-                f"A release at this epsilon uses {max(needs)} ranks; the summary keeps "
-                f"{self.aggregate.capacity}: it is as private, but less accurate, and useless if it keeps "
-                "less than half of them. Make the summary with a larger capacity.",
+                f"A release at this epsilon uses {max(needs)} ranks, but the summary keeps "
+                f"{self.aggregate.capacity}. The release is as private, but less accurate, and useless if "
+                "fewer than half of the ranks are kept. Make the summary with a larger capacity.",
                 stacklevel=2,
             )
         return self.bounds(needs, private_n)

@@ -14,10 +14,7 @@ from dp_metrics.sensitivity.output_bounds import OutputBounds, order_statistic_b
 
 __all__ = ["OrderStatistic"]
 
-_RANK = (
-    "A median or another quantile needs a public number of records: its rank among them would tell a private "
-    "one."
-)
+_RANK = "A median or another quantile needs a public number of records: its rank would tell a private one."
 
 
 @dataclass(frozen=True, repr=False, eq=False)
