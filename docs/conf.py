@@ -32,8 +32,8 @@ autosummary_generate = True
 numpydoc_show_class_members = False  # the template of a class lists them
 
 TITLES = {
-    "metrics.regression": "Regression metrics",
-    "metrics.regression_losses": "More regression losses",
+    "metrics.regression_errors": "Regression metrics",
+    "metrics.other_losses": "More regression losses",
     "metrics.classification": "Losses and accuracy of classifiers",
     "metrics.labels": "Metrics of predicted labels",
     "metrics.scores": "Metrics of scores: curves, areas, calibration",

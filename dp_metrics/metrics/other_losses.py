@@ -1,4 +1,4 @@
-"""More private regression losses, drop-in replacements for those of `sklearn.metrics`."""
+"""Relative, logarithmic, quantile and count losses of a regression, and its median error, as in scikit-learn."""
 
 from __future__ import annotations
 

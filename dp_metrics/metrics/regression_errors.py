@@ -1,4 +1,4 @@
-"""Private regression metrics, drop-in replacements for those of `sklearn.metrics`."""
+"""Squared and absolute errors of a regression, and R^2, as in `sklearn.metrics`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Private statistics of one column of numbers, drop-in replacements for those of NumPy."""
+"""Private statistics of one column of numbers, as in NumPy, and the mean of any loss."""
 
 from __future__ import annotations
 
