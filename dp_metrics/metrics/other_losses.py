@@ -1,4 +1,4 @@
-"""Relative, logarithmic, quantile and count losses of a regression, and its median error, as in scikit-learn."""
+"""Relative, logarithmic, quantile and count losses of a regression, and its median error."""
 
 from __future__ import annotations
 
