@@ -116,11 +116,11 @@ BLOCKS = {
         Public label of the person (or other unit) that each record belongs to. The guarantee then covers
         all records of one group together. None: each record is a person of its own.""",
     "neighboring": """{"replace_one", "add_or_remove_one"}
-        What one person can change: the contents of a record ("replace_one": the number of records is public),
-        or whether it is there at all ("add_or_remove_one": less accurate, without weights or groups).""",
+        What one person can change: the contents of a record ("replace_one": their number is public), or
+        whether it is there ("add_or_remove_one": less accurate, no weights or groups).""",
     "neighboring, counts": """{"replace_one", "add_or_remove_one"}
-        What one person can change: the contents of a record ("replace_one": the number of records is public),
-        or whether it is there at all ("add_or_remove_one": less noise, as it changes one count, not two).""",
+        What one person can change: the contents of a record ("replace_one": their number is public), or
+        whether it is there ("add_or_remove_one": less noise, as it changes one count, not two).""",
     "mechanism": """str or mechanism object
         "adaptive" (usually too low if a few records have most of the loss), "hazard", "above_threshold"; with
         a public limit ({limit}) also "geometric", "inverse_sensitivity", "piecewise_laplace", "laplace"; or

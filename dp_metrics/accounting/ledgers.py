@@ -66,8 +66,7 @@ class MemoryLedger:
         # The only record: one append is a whole spend, with the parts that it paid for, so that an interrupt
         # leaves all of it or nothing.
         self._entries: list[tuple[Fraction, Spend, dict[str, MemoryLedger]]] = []
-        # These follow from the first entries: how many, their exact sum, their relations. Replaced in one
-        # step.
+        # These follow from the first entries, and change in one step: how many, exact sum, relations.
         self._known = (0, Fraction(0), frozenset(() if relation is None else (relation,)))
         self._pid = os.getpid()
 

@@ -241,8 +241,7 @@ def _hazard_ratios(first: _Hazard, second: _Hazard, law: HazardLaw, peak: int) -
         else:
             yield _density_ratio(x, y, w, v, peak, law.power)
         yield _density_ratio(x + cells * w, y + cells * v, w, v, peak, law.power)
-        # the ratio may be extreme where either Lambda passes z0; the weight scales all numbers, to keep them
-        # whole
+        # the ratio may be extreme where either Lambda passes z0; the weight keeps all numbers whole
         if x < peak < x + cells * w:
             yield _density_ratio(peak * w, y * w + (peak - x) * v, w, v, peak * w, law.power)
         if y < peak < y + cells * v:

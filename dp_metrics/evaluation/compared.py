@@ -19,12 +19,7 @@ from dp_metrics.sensitivity.aggregates import OrderAggregate
 from dp_metrics.sensitivity.output_bounds import OutputBounds, order_statistic_bounds
 
 __all__ = [
-    "BETAS",
-    "MECHANISM_RIVALS",
-    "RIVALS",
-    "Rival",
-    "clipped_mean",
-    "private_threshold",
+    "BETAS", "MECHANISM_RIVALS", "RIVALS", "Rival", "clipped_mean", "private_threshold",
 ]  # fmt: skip
 
 
@@ -34,8 +29,7 @@ class Rival:
 
     mechanism: str  # name in tables and on the command line
     title: str  # the same in plain words
-    # The argument is the paper's unit of the metric. None: the clipped mean, which is a function of the
-    # records.
+    # The argument is the paper's unit of the metric. None: the clipped mean, a function of the records.
     make: Callable[[float], Mechanism] | None
     colour: str
     marker: str

@@ -47,8 +47,6 @@ class OrderSearch(BoundsOnly):
     resolution: float = 0.4
     downward: bool = False
 
-    needs_count = False
-
     def grid(self, limit: float) -> Grid:
         """Return the public grid, in ascending order."""
         return default_grid(self.resolution / PEAK, limit)

@@ -73,8 +73,7 @@ def check_not_empty(array: NDArray[Any], *, private_n: bool) -> None:
 
 def float_block(block: NDArray[Any], name: str) -> Floats:
     """Return numbers as contiguous float64, uncopied if they are; they must be finite."""
-    # the block is contiguous: NumPy may compute a logarithm of strided data by other code, with another last
-    # bit
+    # NumPy may compute a logarithm of strided data by other code, with another last bit
     values: Floats = np.ascontiguousarray(block, dtype=np.float64)
     if block.dtype.kind == "f" and not np.isfinite(values).all():
         if np.isnan(values).any():

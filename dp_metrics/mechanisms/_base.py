@@ -110,25 +110,12 @@ class Limits(NamedTuple):
 
 
 class NoisyRelease(NamedTuple):
-    """A release, and what is public about it.
-
-    Parameters
-    ----------
-    value : float
-        What was released.
-    public : OutputBounds
-        The public facts of the output bounds, with an estimate of a private number of records if the release
-        used one; nothing else of them is read.
-    epsilon : float
-        Privacy parameter.
-    drawn : mapping
-        What else was drawn, by name, as in `PrivateResult`.
-    """
+    """A release, and what is public about it."""
 
     value: float
-    public: OutputBounds
+    public: OutputBounds  # its public facts, with an estimate of a private number of records if one was used
     epsilon: Epsilon
-    drawn: Mapping[str, Any]
+    drawn: Mapping[str, Any]  # all else that was drawn, by name, as in `PrivateResult`
 
 
 class DrawnLaw(OutputLaw, Protocol):
@@ -171,6 +158,11 @@ class Rule:
 
 class BoundsOnly(Rule, ABC):
     """A mechanism that reads output bounds and no extremes, and draws from its output law."""
+
+    @property
+    def needs_count(self) -> bool:
+        """False: the mechanism does not read the number of records."""
+        return False
 
     def count_extremes(self, epsilon: Epsilon, *, n: int | None, are_widths: bool) -> int:
         """Return 0: the mechanism reads output bounds only."""

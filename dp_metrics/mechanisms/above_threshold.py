@@ -85,8 +85,6 @@ class AboveThreshold(BoundsOnly):
     max_candidates: int | None = None
     ranks: int | None = None
 
-    needs_count = False
-
     def __post_init__(self) -> None:
         for name in ("beta", "split", "scale"):
             self._set(name, positive_number)

@@ -65,8 +65,6 @@ class Geometric(BoundsOnly):
     True
     """
 
-    needs_count = False
-
     def count_ranks(
         self, epsilon: Epsilon, *, n: int | None, monotonic: bool, output_range: tuple[float, float]
     ) -> int:
@@ -190,8 +188,7 @@ class GeometricLaw(GridLaw):
         # an output at the upper end stands for all noisy places from there on
         above = away if place + self.centre < self.grid.last else math.inf
         ends = np.clip([place - away, place + above], self.grid.first, self.grid.last)
-        # the points come from places, not from multiples of the spacing: a count k is k / n then, to the last
-        # bit
+        # multiples of the spacing would be rounded twice: a count k must be k / n, to the last bit
         lower, upper = self.grid.points(ends).tolist()
         return Limits(lower, upper)
 

@@ -42,8 +42,6 @@ class Laplace(BoundsOnly):
     True
     """
 
-    needs_count = False
-
     def count_ranks(
         self, epsilon: Epsilon, *, n: int | None, monotonic: bool, output_range: tuple[float, float]
     ) -> int:

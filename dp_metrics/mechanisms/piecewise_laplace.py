@@ -41,8 +41,6 @@ class PiecewiseLaplace(BoundsOnly):
     True
     """
 
-    needs_count = False
-
     def count_ranks(
         self, epsilon: Epsilon, *, n: int | None, monotonic: bool, output_range: tuple[float, float]
     ) -> int:

@@ -5,13 +5,7 @@ from collections.abc import Callable, Iterable
 from types import MappingProxyType
 from typing import Any
 
-from dp_metrics.metrics import (
-    classification,
-    other_losses,
-    regression_errors,
-    reports,
-    statistics,
-)
+from dp_metrics.metrics import classification, other_losses, regression_errors, reports, statistics
 from dp_metrics.metrics._catalogue import Metric
 from dp_metrics.metrics.labels import confusion, precision_recall
 from dp_metrics.metrics.scores import calibration, curves, roc_auc, top_k

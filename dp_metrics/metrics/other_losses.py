@@ -93,8 +93,8 @@ def private_mean_absolute_percentage_error(
         Public label of the person (or other unit) that each record belongs to. The guarantee then covers all
         records of one group together. None: each record is a person of its own.
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
-        What one person can change: the contents of a record ("replace_one": the number of records is public),
-        or whether it is there at all ("add_or_remove_one": less accurate, without weights or groups).
+        What one person can change: the contents of a record ("replace_one": their number is public), or
+        whether it is there ("add_or_remove_one": less accurate, no weights or groups).
     mechanism : str or mechanism object, default="adaptive"
         "adaptive" (usually too low if a few records have most of the loss), "hazard", "above_threshold"; with
         a public limit (pass `max_loss`) also "geometric", "inverse_sensitivity", "piecewise_laplace",
@@ -228,8 +228,8 @@ def private_mean_squared_log_error(
         Public label of the person (or other unit) that each record belongs to. The guarantee then covers all
         records of one group together. None: each record is a person of its own.
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
-        What one person can change: the contents of a record ("replace_one": the number of records is public),
-        or whether it is there at all ("add_or_remove_one": less accurate, without weights or groups).
+        What one person can change: the contents of a record ("replace_one": their number is public), or
+        whether it is there ("add_or_remove_one": less accurate, no weights or groups).
     mechanism : str or mechanism object, default="adaptive"
         "adaptive" (usually too low if a few records have most of the loss), "hazard", "above_threshold"; with
         a public limit (pass `bounds`) also "geometric", "inverse_sensitivity", "piecewise_laplace",
@@ -355,8 +355,8 @@ def private_mean_pinball_loss(
         Public label of the person (or other unit) that each record belongs to. The guarantee then covers all
         records of one group together. None: each record is a person of its own.
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
-        What one person can change: the contents of a record ("replace_one": the number of records is public),
-        or whether it is there at all ("add_or_remove_one": less accurate, without weights or groups).
+        What one person can change: the contents of a record ("replace_one": their number is public), or
+        whether it is there ("add_or_remove_one": less accurate, no weights or groups).
     mechanism : str or mechanism object, default="adaptive"
         "adaptive" (usually too low if a few records have most of the loss), "hazard", "above_threshold"; with
         a public limit (pass `bounds`) also "geometric", "inverse_sensitivity", "piecewise_laplace",
@@ -476,8 +476,8 @@ def private_mean_poisson_deviance(
         Public label of the person (or other unit) that each record belongs to. The guarantee then covers all
         records of one group together. None: each record is a person of its own.
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
-        What one person can change: the contents of a record ("replace_one": the number of records is public),
-        or whether it is there at all ("add_or_remove_one": less accurate, without weights or groups).
+        What one person can change: the contents of a record ("replace_one": their number is public), or
+        whether it is there ("add_or_remove_one": less accurate, no weights or groups).
     mechanism : str or mechanism object, default="adaptive"
         "adaptive" (usually too low if a few records have most of the loss), "hazard", "above_threshold"; with
         a public limit (pass `max_loss`) also "geometric", "inverse_sensitivity", "piecewise_laplace",

@@ -79,8 +79,8 @@ def private_mse(
         Public label of the person (or other unit) that each record belongs to. The guarantee then covers all
         records of one group together. None: each record is a person of its own.
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
-        What one person can change: the contents of a record ("replace_one": the number of records is public),
-        or whether it is there at all ("add_or_remove_one": less accurate, without weights or groups).
+        What one person can change: the contents of a record ("replace_one": their number is public), or
+        whether it is there ("add_or_remove_one": less accurate, no weights or groups).
     mechanism : str or mechanism object, default="adaptive"
         "adaptive" (usually too low if a few records have most of the loss), "hazard", "above_threshold"; with
         a public limit (pass `bounds`) also "geometric", "inverse_sensitivity", "piecewise_laplace",
@@ -203,8 +203,8 @@ def private_rmse(
         Public label of the person (or other unit) that each record belongs to. The guarantee then covers all
         records of one group together. None: each record is a person of its own.
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
-        What one person can change: the contents of a record ("replace_one": the number of records is public),
-        or whether it is there at all ("add_or_remove_one": less accurate, without weights or groups).
+        What one person can change: the contents of a record ("replace_one": their number is public), or
+        whether it is there ("add_or_remove_one": less accurate, no weights or groups).
     mechanism : str or mechanism object, default="adaptive"
         "adaptive" (usually too low if a few records have most of the loss), "hazard", "above_threshold"; with
         a public limit (pass `bounds`) also "geometric", "inverse_sensitivity", "piecewise_laplace",
@@ -323,8 +323,8 @@ def private_mae(
         Public label of the person (or other unit) that each record belongs to. The guarantee then covers all
         records of one group together. None: each record is a person of its own.
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
-        What one person can change: the contents of a record ("replace_one": the number of records is public),
-        or whether it is there at all ("add_or_remove_one": less accurate, without weights or groups).
+        What one person can change: the contents of a record ("replace_one": their number is public), or
+        whether it is there ("add_or_remove_one": less accurate, no weights or groups).
     mechanism : str or mechanism object, default="adaptive"
         "adaptive" (usually too low if a few records have most of the loss), "hazard", "above_threshold"; with
         a public limit (pass `bounds`) also "geometric", "inverse_sensitivity", "piecewise_laplace",
@@ -451,8 +451,8 @@ def private_r2_score(
     error_share : float, default=0.5
         Share of epsilon for the mean squared error; the variance has the rest.
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
-        What one person can change: the contents of a record ("replace_one": the number of records is public),
-        or whether it is there at all ("add_or_remove_one": less accurate, without weights or groups).
+        What one person can change: the contents of a record ("replace_one": their number is public), or
+        whether it is there ("add_or_remove_one": less accurate, no weights or groups).
     mechanism : str or mechanism object, default="adaptive"
         "adaptive" (usually too low if a few records have most of the loss), "hazard", "above_threshold"; with
         a public limit (pass `bounds`) also "geometric", "inverse_sensitivity", "piecewise_laplace",

@@ -76,8 +76,7 @@ class PrivateScorer(BaseEstimator):
     PrivateScorer(private_mae, epsilon per call=0.5, bounds=(0, 10))
     """
 
-    # Metadata routing can request the arguments of `score` only, not the metric's own keywords, epsilon above
-    # all.
+    # Metadata routing can request the arguments of `score`, but not the metric's own, such as epsilon.
     __metadata_request__score: ClassVar[dict[str, str]] = {"estimator": UNUSED}
 
     def __init__(

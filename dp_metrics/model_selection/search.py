@@ -236,8 +236,7 @@ class PrivateRandomizedSearch(MetaEstimatorMixin, BaseEstimator):
         """
         total, success = exact_epsilon(self.epsilon), _success_probability(self.expected_iter)
         check_accountant(self.accountant)
-        # the scorer has no accountant: the search is charged once, and a record of each trial would tell
-        # their number
+        # the search is charged once, not here: a record of each trial would tell their number
         scorer = self._scorer(total, accountant=None)
         methods = scorer.check()[0]
         with unobserved():

@@ -247,9 +247,8 @@ class ScoreSummary(TableSummary):
             Public number of bins of [0, 1]. None: the power of two next to 1.5 (n epsilon)^(1/3), from 8 to
             128; 32 where n is private.
         neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
-            What one person can change: the contents of a record ("replace_one": the number of records is
-            public), or whether it is there at all ("add_or_remove_one": less noise, as it changes one count,
-            not two).
+            What one person can change: the contents of a record ("replace_one": their number is public), or
+            whether it is there ("add_or_remove_one": less noise, as it changes one count, not two).
         accountant : PrivacyAccountant or None, default=None
             Budget that pays epsilon for this release, before it is drawn.
         random_state : None, int, RandomState or Generator, default=None

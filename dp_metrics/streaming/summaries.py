@@ -227,9 +227,8 @@ class LossSummary(_RankedSummary):
         epsilon : float
             Privacy parameter, > 0: smaller is more private and less accurate.
         neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
-            What one person can change: the contents of a record ("replace_one": the number of records is
-            public), or whether it is there at all ("add_or_remove_one": less accurate, without weights or
-            groups).
+            What one person can change: the contents of a record ("replace_one": their number is public), or
+            whether it is there ("add_or_remove_one": less accurate, no weights or groups).
         mechanism : str, mechanism object or None, default=None
             None: what the metric takes by default.
         accountant : PrivacyAccountant or None, default=None
@@ -412,9 +411,8 @@ class VarianceSummary(_RankedSummary):
             Delta degrees of freedom, as in `numpy.var`: the private population variance times n / (n - ddof).
             Must be below the public n.
         neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
-            What one person can change: the contents of a record ("replace_one": the number of records is
-            public), or whether it is there at all ("add_or_remove_one": less accurate, without weights or
-            groups).
+            What one person can change: the contents of a record ("replace_one": their number is public), or
+            whether it is there ("add_or_remove_one": less accurate, no weights or groups).
         mechanism : str or mechanism object, default="adaptive"
             "adaptive" (usually too low if a few records have most of the loss), "hazard", "above_threshold";
             with a public limit (give the summary `bounds`) also "geometric", "inverse_sensitivity",

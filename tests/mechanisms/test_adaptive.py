@@ -31,7 +31,7 @@ from dp_metrics.analysis.simulation import loss_output_bounds, variance_output_b
 from dp_metrics.mechanisms import Adaptive, adaptive
 from dp_metrics.mechanisms.adaptive import AdaptiveLaw
 from dp_metrics.release.queries import mean_loss
-from dp_metrics.release.queries.aggregated import Needs
+from dp_metrics.release.queries.query import Needs
 
 ALWAYS = Adaptive(threshold=1e-9)  # two stages however few the records
 TOLERANCE = 1e-9  # probabilities of the drawn scale are computed in floats

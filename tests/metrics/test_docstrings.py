@@ -41,7 +41,7 @@ REGRESSION = (ROOT / "dp_metrics" / "metrics" / "regression_errors.py").read_tex
         ("Budget that pays epsilon", "Budget that may pay epsilon"),
         ("accountant : PrivacyAccountant or None, default=None", "accountant : PrivacyAccountant"),
         ("        If `random_state` is given.\n", ""),
-        ("under another neighbouring relation", "under this neighbouring relation"),
+        ("another neighbouring relation", "this neighbouring relation"),
         ("at most a factor\n    exp(epsilon)", "at most a factor\n    exp(2 epsilon)"),
         ("any one record, or with `groups` all records of any one group, changes", "any one record changes"),
         ("        With ``return_result=True`` a `PrivateResult` with that value.\n", ""),

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from dp_metrics.mechanisms import Adaptive
 from dp_metrics.mechanisms.adaptive import _order_statistic
-from dp_metrics.release.queries.aggregated import Needs
 from dp_metrics.release.queries.mean_loss import MeanLoss
+from dp_metrics.release.queries.query import Needs
 from dp_metrics.release.queries.variance import AggregatedVariance, Variance
 from dp_metrics.sensitivity.aggregates import LossAggregate, VarianceAggregate, WeightedLossAggregate
 from dp_metrics.sensitivity.exact import (

@@ -93,8 +93,8 @@ def private_calibration_curve(
     groups : None, default=None
         Must be None: a person with several records would count more than once, and need more noise to match.
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
-        What one person can change: the contents of a record ("replace_one": the number of records is public),
-        or whether it is there at all ("add_or_remove_one": less noise, as it changes one count, not two).
+        What one person can change: the contents of a record ("replace_one": their number is public), or
+        whether it is there ("add_or_remove_one": less noise, as it changes one count, not two).
     accountant : PrivacyAccountant or None, default=None
         Budget that pays epsilon for this release, before it is drawn.
     random_state : None, int, RandomState or Generator, default=None
@@ -231,8 +231,8 @@ def private_expected_calibration_error(
     groups : None, default=None
         Must be None: a person with several records would count more than once, and need more noise to match.
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
-        What one person can change: the contents of a record ("replace_one": the number of records is public),
-        or whether it is there at all ("add_or_remove_one": less accurate, without weights or groups).
+        What one person can change: the contents of a record ("replace_one": their number is public), or
+        whether it is there ("add_or_remove_one": less accurate, no weights or groups).
     mechanism : str or mechanism object, default="geometric"
         "geometric" is the most accurate for a result that is as likely near one end of its range as near the
         other. The others are those of `private_mae`.

@@ -139,8 +139,8 @@ def private_roc_auc_score(
     groups : None, default=None
         Refused: a person with several records would change as many times as many pairs.
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
-        What one person can change: the contents of a record ("replace_one": the number of records is public),
-        or whether it is there at all ("add_or_remove_one": less accurate, without weights or groups).
+        What one person can change: the contents of a record ("replace_one": their number is public), or
+        whether it is there ("add_or_remove_one": less accurate, no weights or groups).
     mechanism : str or mechanism object, default="hazard"
         "hazard" spends a twentieth of epsilon on the sizes of the classes, which set the fineness of its
         grid. Any other spends all of it on the area: ``Hazard(resolution=0.01, scale=0.01)``,

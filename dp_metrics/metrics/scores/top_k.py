@@ -132,8 +132,8 @@ def private_top_k_accuracy_score(
         Public label of the person (or other unit) that each record belongs to. The guarantee then covers all
         records of one group together. None: each record is a person of its own.
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
-        What one person can change: the contents of a record ("replace_one": the number of records is public),
-        or whether it is there at all ("add_or_remove_one": less accurate, without weights or groups).
+        What one person can change: the contents of a record ("replace_one": their number is public), or
+        whether it is there ("add_or_remove_one": less accurate, no weights or groups).
     mechanism : str or mechanism object, default="geometric"
         "geometric" is the most accurate for a result that is as likely near one end of its range as near the
         other. The others are those of `private_mae`.

@@ -14,8 +14,7 @@ from dp_metrics.inputs.floats import MAX_FLOAT, Floats, limit_of
 from dp_metrics.inputs.losses import RecordLoss, clamp
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.mechanisms._base import NEEDS_LIMIT
-from dp_metrics.release.queries.aggregated import AggregatedQuery, Needs
-from dp_metrics.release.queries.query import BoundsQuery
+from dp_metrics.release.queries.query import AggregatedQuery, BoundsQuery, Needs
 from dp_metrics.sensitivity.aggregates import LossAggregate, WeightedLossAggregate
 from dp_metrics.sensitivity.exact import (
     BLOCK,

@@ -4,11 +4,12 @@ Most queries have output bounds, and a mechanism of the caller's choice releases
 vector of whole numbers with a public sensitivity gets exact discrete noise instead.
 """
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 from dp_metrics.mechanisms import Geometric, Mechanism
 from dp_metrics.mechanisms.geometric import SumsLaw, expected_noise
@@ -17,7 +18,7 @@ from dp_metrics.release.noise import MOST_ERROR, expected_error
 from dp_metrics.sensitivity.noisy_sums import FINENESS, Sums
 from dp_metrics.sensitivity.output_bounds import OutputBounds
 
-__all__ = ["ADDED", "BoundsQuery", "CountsQuery", "IntegerVector", "Query"]
+__all__ = ["ADDED", "AggregatedQuery", "BoundsQuery", "CountsQuery", "IntegerVector", "Needs", "Query"]
 
 ADDED = (
     "the noise is expected to move it by {:.3g} of its public range. Above "
@@ -120,6 +121,56 @@ class BoundsQuery(ABC):
             return SumsDraw(SumsLaw(self.sums(), epsilon), mechanism)
         output_bounds = self.output_bounds(mechanism, epsilon, private_n=private_n)
         return BoundsDraw(output_bounds, mechanism, epsilon, counted=private_n and mechanism.needs_count)
+
+
+class Needs(NamedTuple):
+    """How much a mechanism needs to know of the data: public numbers."""
+
+    ranks: int
+    extremes: int
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class AggregatedQuery(BoundsQuery):
+    """A query of which only the aggregate is known; it remembers the output bounds that it was asked for."""
+
+    aggregate: Any
+    _made: dict[tuple[Needs, bool], OutputBounds] = field(default_factory=dict, init=False)
+
+    @property
+    def n(self) -> int:
+        """Number of records."""
+        return int(self.aggregate.n)
+
+    def merge(self, other: Self) -> Self:
+        """Return the query about the records of both, of which only summaries are known."""
+        return replace(self, aggregate=self.aggregate.merge(other.aggregate))
+
+    def output_bounds(self, mechanism: Mechanism, epsilon: Fraction, *, private_n: bool) -> OutputBounds:
+        """Return the output bounds at as many ranks as the mechanism asks for and are known."""
+        needs = self._needs(mechanism, epsilon, private_n)
+        if max(needs) > self.aggregate.capacity:  # the condition depends on public numbers only
+            warnings.warn(
+                f"A release at this epsilon uses {max(needs)} ranks, but the summary keeps "
+                f"{self.aggregate.capacity}. The release is as private, but less accurate, and useless if "
+                "fewer than half of the ranks are kept. Make the summary with a larger capacity.",
+                stacklevel=2,
+            )
+        return self.bounds(needs, private_n)
+
+    def bounds(self, needs: Needs, private_n: bool) -> OutputBounds:
+        """Return the output bounds at so many ranks, or all that are known, with the extremes asked for."""
+        if (made := self._made.get((needs, private_n))) is None:
+            made = self._made[needs, private_n] = self._bounds(needs, private_n)
+        return made
+
+    @abstractmethod
+    def _needs(self, mechanism: Mechanism, epsilon: Fraction, private_n: bool) -> Needs:
+        """Return what the mechanism asks for."""
+
+    @abstractmethod
+    def _bounds(self, needs: Needs, private_n: bool) -> OutputBounds:
+        """Return the output bounds, with the extremes asked for."""
 
 
 class CountsQuery:

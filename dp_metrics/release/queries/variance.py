@@ -12,8 +12,7 @@ from dp_metrics.inputs.floats import MAX_FLOAT, Floats
 from dp_metrics.inputs.records import float_block
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.mechanisms._base import NEEDS_LIMIT
-from dp_metrics.release.queries.aggregated import AggregatedQuery, Needs
-from dp_metrics.release.queries.query import BoundsQuery
+from dp_metrics.release.queries.query import AggregatedQuery, BoundsQuery, Needs
 from dp_metrics.sensitivity.aggregates import VarianceAggregate
 from dp_metrics.sensitivity.exact import in_blocks
 from dp_metrics.sensitivity.extremes import spread_extremes
