@@ -246,7 +246,7 @@ def _hazard_ratios(first: _Hazard, second: _Hazard, law: HazardLaw, peak: int) -
             yield _density_ratio(peak * w, y * w + (peak - x) * v, w, v, peak * w, law.power)
         if y < peak < y + cells * v:
             yield _density_ratio(x * v + (peak - y) * w, peak * v, w, v, peak * v, law.power)
-    # the last output is released for want of a crossing
+    # the last output is released where no other crosses
     tails = [_tail(hazard.sums[-1], peak, law) for hazard in (first, second)]
     yield tails[0][0] * tails[1][1], tails[0][1] * tails[1][0]
 

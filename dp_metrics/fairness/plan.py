@@ -304,7 +304,7 @@ def _other(
     def released(epsilon: Fraction, public: Mapping[str, Any]) -> Release:
         return row.settings(**{**public, **metric.settings}, epsilon=epsilon, options=options)
 
-    # the options must suit the sizes of the groups, be they private
+    # the options must suit the sizes of the groups, even where these are private
     release = released(each, setting.of_groups())
     plans = [
         None if setting.is_empty(group) else row.planned(part, options, private_n=setting.hides_sizes)

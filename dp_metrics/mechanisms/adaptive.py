@@ -86,8 +86,8 @@ class Adaptive(Rule):
     number that is rounded once to the lattice, which commutes with shifts by lattice points, and the noise is
     drawn from fair bits without a float.
 
-    **Error.** Records above C1 count as C1, so where the tail is heavy the release errs towards zero: 93 to
-    97 % of releases are below the truth there, and about half of them for light tails.
+    **Error.** Records above C1 count as C1. So releases are usually too low where a few records add most of
+    the sum (a heavy tail): 93 to 97 % of them are. Where no record adds much (a light tail) about half are.
 
     References
     ----------

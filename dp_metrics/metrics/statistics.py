@@ -251,7 +251,8 @@ def private_std(
     records is not public.
 
     This is the spread of the values, not the standard error of their mean, which is that divided by the
-    square root of n. It is often too low, by much on heavy tails: do not build intervals from it.
+    square root of n. It is often too low, and far too low if a few values lie far from the rest: do not build
+    intervals from it.
 
     References
     ----------

@@ -158,7 +158,7 @@ class ResultNoise:
         Raises
         ------
         ValueError
-            If there is none, with the reason; or if the confidence is none.
+            If there is none, with the reason, or if the confidence does not lie between 0 and 1.
         """
         sure = check_confidence(confidence)
         if self.result is None:

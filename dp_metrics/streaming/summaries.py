@@ -315,8 +315,8 @@ class VarianceSummary(_RankedSummary):
         Public number of ranks to keep, at most 4,096 of which are used. The default serves epsilon from 0.06
         on; below that a release warns, stays as private, and is less accurate, soon useless: see the notes.
         A summary of no more values than this, if their number is public, has the adaptive mechanism in two
-        stages, as `private_variance` has; any other releases by `Hazard`, which is better on light tails and
-        worse on heavy ones.
+        stages, as `private_variance` has. Any other releases by `Hazard`, which is worse where a few values
+        lie far from the rest (heavy tails), and better elsewhere.
 
     Raises
     ------

@@ -63,7 +63,9 @@ class Query(Protocol):
 class BoundsQuery(ABC):
     """A query that has output bounds: a mechanism releases one number."""
 
-    noise_note: ClassVar[str] = "on heavy tails expect errors of half the value and more."
+    noise_note: ClassVar[str] = (
+        "if a few records make up most of it, expect errors of half its size and more."
+    )
     """What it means that a release is mostly noise, for the warning."""
 
     @property

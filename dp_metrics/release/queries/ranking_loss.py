@@ -55,7 +55,7 @@ class RankingLoss(BoundsQuery):
     scores: Floats
 
     mostly_noise = 40
-    noise_note: ClassVar[str] = "an AUC comes out near 1, whatever it is."
+    noise_note: ClassVar[str] = "an AUC comes out near 1, whatever the true one is."
 
     @property
     def n(self) -> int:
