@@ -201,7 +201,7 @@ def discrete_laplaces(entropy: Entropy, rate: Fraction, size: int) -> list[int]:
 
 
 def _laplace_sizes(entropy: Entropy, rate: Fraction, most: int) -> list[int]:
-    """Return sizes of integers whose sign is to be drawn; at most so many."""
+    """Return at most this number of sizes of integers, whose sign is still to be drawn."""
     s, t = rate.numerator, rate.denominator
     u = _belows(entropy, t, most)
     u = u[_are_exp(entropy, u, t)]
@@ -436,7 +436,7 @@ def are_below(entropy: Entropy, values: NDArray[np.float64], limit: float) -> ND
 
 
 def _is_below(entropy: Entropy, value: int, quotient: Fraction) -> bool:
-    """Return whether a uniform number of which 64 bits have been drawn is below a quotient."""
+    """Return whether a uniform number is below a quotient, given its first 64 bits."""
     bits = 64
     while True:
         whole, rest = divmod(quotient.numerator << bits, quotient.denominator)

@@ -235,7 +235,7 @@ def _three_digits_up(epsilon: float) -> float:
 
 
 class _Setting:
-    """The checked arguments of a call, but for epsilon."""
+    """The checked arguments of a call, without epsilon."""
 
     def __init__(
         self,

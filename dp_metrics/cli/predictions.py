@@ -68,7 +68,7 @@ class ColumnSpec:
 
 
 class Predictions:
-    """A file of records, of which each chunk is a dict of arrays.
+    """A file of records, read in chunks: dicts of arrays.
 
     Parameters
     ----------
@@ -263,7 +263,7 @@ _SUFFIXES: Mapping[str, type[Predictions]] = {
 
 
 def open_predictions(path: Path, specs: Mapping[str, ColumnSpec]) -> Predictions:
-    """Return a file of which nothing but its column names, and their types, has been looked at."""
+    """Return a file; only the names and types of its columns have been read."""
     if path.suffix.lower() not in _SUFFIXES:
         raise CommandError(f"{path} is no file of a known kind: {', '.join(_SUFFIXES)}")
     if not path.is_file():

@@ -29,7 +29,7 @@ def population_release(
     random_state: RandomState,
     label: str | None,
 ) -> Release:
-    """Return the checked public settings of a call; raise for those of which nothing is known."""
+    """Return the checked public settings of a call; raise for unknown ones."""
     if sample_weight is not None:
         raise ValueError(f"{name} takes no sample_weight: {_ONE_PERSON}, and each counts alike.")
     if groups is not None:

@@ -65,7 +65,7 @@ def mean_interval_plan(
 
 @dataclass(frozen=True)
 class _Scale:
-    """How sure an interval is to be, what it is about, and what a mean of 0 or 1 is called there."""
+    """Confidence and meaning of an interval, and the numbers that stand for a mean of 0 and of 1."""
 
     confidence: float
     about: str

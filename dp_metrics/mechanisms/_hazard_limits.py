@@ -129,7 +129,7 @@ class _LeastFavourable:
         return float(self._law(bounds).index_cdf(np.array([place]))[0])
 
     def largest(self, holds: Callable[[float], bool], start: float) -> tuple[float, float]:
-        """Return a bracket of the largest mean, at least `start`, of which something holds."""
+        """Return a bracket of the largest mean, at least `start`, for which something holds."""
         low, high = start, self._end
         if holds(high):
             return high, high

@@ -66,7 +66,7 @@ def metric_named(name: str) -> Metric | None:
 
 
 def metric_names(rows: Iterable[Metric]) -> list[str]:
-    """Return the names by which these metrics go, for whoever typed another: see `metric_named`."""
+    """Return all names of these metrics, to suggest one of them: see `metric_named`."""
     full = [name for row in rows for name in (row.name, _exact_name(row) or row.name)]
     return list(dict.fromkeys([*full, *(name.removeprefix("private_") for name in full), *map(_short, full)]))
 

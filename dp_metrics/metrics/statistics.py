@@ -641,7 +641,7 @@ def _width(low: float, high: float) -> float:
 
 
 def _half_open_bounds(bounds: Any) -> tuple[float, float]:
-    """Return public bounds of which the upper one may be None or infinite."""
+    """Return public bounds; the upper one may be None or infinite."""
     if isinstance(bounds, tuple | list) and len(bounds) == 2 and bounds[1] in (None, math.inf):
         bounds = (bounds[0], MAX_FLOAT)
     limits = check_bounds(bounds)

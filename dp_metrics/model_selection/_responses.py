@@ -24,7 +24,7 @@ _NO_NUMBERS = (str, bytes, complex, np.complexfloating)
 
 
 def as_float64(response: Any) -> Any:
-    """Return a response of floats of any size as float64, another one as it is."""
+    """Return a response of floats of any size as float64; any other stays unchanged."""
     array = response if isinstance(response, np.ndarray) else None
     if array is None and hasattr(response, "__array__"):
         array = np.asarray(response)

@@ -128,7 +128,7 @@ class CountsNoise:
 
     @property
     def expected(self) -> float:
-        """Expected absolute noise of a number, of that with the most; without a sum at most so much."""
+        """Expected absolute noise of the noisiest number; at most this where the noise has the sum 0."""
         rate = min(rate for _, rate in self.rates)
         # two numbers share one noise, with both signs
         return expected_noise(2 * rate if self.zero_sum and len(self.noisy) == 2 else rate)
@@ -138,7 +138,7 @@ class CountsNoise:
         return self.limits_of(np.ones(len(self.noisy), dtype=bool), miss)
 
     def limits_of(self, used: Any, miss: float) -> Limits:
-        """Return limits of all numbers, of which only those hold that are used."""
+        """Return limits of all numbers; only those of used numbers hold."""
         each = miss / (2 * int(np.count_nonzero(used)))
         if self.zero_sum:
             away = [largest_zero_sum_noise(self.rates[0][1], len(self.noisy), each)] * len(self.noisy)
@@ -168,7 +168,7 @@ average cells, z / (2 n / c): where z exceeds a fifth of the mean number of reco
 
 
 def expected_error(noise: float, records: Fraction | float) -> float:
-    """Return by how much noise of this size moves a share of so many records."""
+    """Return how far noise of this size moves a share of this number of records."""
     # a larger noisy number of records says no more, and may be no float
     return noise / float(min(records, COUNT_LIMIT)) if records > 0 else math.inf
 
@@ -179,7 +179,7 @@ def in_words(records: float) -> str:
 
 
 def noisy_shares(noise: float, records: Floats) -> str | None:
-    """Return what to say of shares that rest on so many records by noisy counts, if any is mostly noise.
+    """Return a warning if any of these shares is mostly noise, given noisy numbers of records.
 
     Parameters
     ----------

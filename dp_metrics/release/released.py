@@ -52,7 +52,7 @@ def only(released: Released) -> Any:
 
 @runtime_checkable
 class WithLimits(Protocol):
-    """How a result follows from what is released, and its limits from those of what is released.
+    """A function from released numbers to a result, and from their limits to the limits of the result.
 
     It is kept with a result, so it must hold public things only.
     """
@@ -74,7 +74,7 @@ class WithLimits(Protocol):
 
 @runtime_checkable
 class WithNote(Protocol):
-    """A result of which released numbers may tell that it is mostly noise."""
+    """A function to a result; the released numbers may show that the result is mostly noise."""
 
     def note(self, parts: Sequence[Noise], released: Released) -> str | None:
         """Return what must not be concluded from the result; None if nothing is to be said. Never raises."""
@@ -101,7 +101,7 @@ class Monotone:
         return self.result(released)
 
     def limits(self, parts: Sequence[Noise], released: Released, miss: float) -> Limits:
-        """Return the results of the limits of all parts, of which none is missed."""
+        """Return the results of the limits of all parts, which hold together."""
         of_parts = [part.limits(miss / len(parts)) for part in parts]
         lower, upper = (
             self._at([getattr(one, side) for one in of_parts], released) for side in ("lower", "upper")

@@ -56,7 +56,7 @@ class _Extremes:
         self._threshold = -np.inf
 
     def add(self, values: Floats, extreme: float) -> None:
-        """Look at values of which `extreme` is the largest, or the smallest."""
+        """Look at values; `extreme` is the largest of them, or the smallest."""
         if self._capacity == 0 or not self._sign * extreme > self._threshold:
             return  # values at the threshold are already held `capacity` times over
         if self._threshold == -np.inf:

@@ -75,7 +75,7 @@ def rounded_quotients(numerators: Iterable[int], denominators: Iterable[int] | i
 
 
 def to_units(values: Floats, bits: int = 0) -> list[int]:
-    """Return finite floats as exact integers, in units of 2**(bits - 1074), of which they are multiples."""
+    """Return finite floats as exact multiples of 2**(bits - 1074)."""
     mantissa, exponent = np.frexp(values)
     whole = np.ldexp(mantissa, 53).astype(np.int64)
     shift = exponent.astype(np.int64) + (UNIT_BITS - 53 - bits)
@@ -274,7 +274,7 @@ class BlockSums:
         )
 
     def _slice(self, block: Floats, exponent: int) -> list[Floats]:
-        """Return slices of 19 bits that make up the values, but for what stays in the buffer of the rest."""
+        """Return slices of 19 bits that make up the values; the rest stays in its buffer."""
         while len(self._slices) < _SQUARE_SLICES:
             self._slices.append(np.empty_like(self._rest))
         slices = [part[: block.size] for part in self._slices]

@@ -94,7 +94,7 @@ def _is_room(aggregate: WeightedLossAggregate) -> bool:
 
 
 def _are_falling(values: Floats, size: int, low: float, high: float) -> bool:
-    """Return whether these are so many values in a range, each at most the one before."""
+    """Return whether this is the right number of values in a range, each at most the one before."""
     # a comparison cannot overflow, as the difference of finite floats can
     is_falling = bool((values[1:] <= values[:-1]).all())
     return values.size == size and is_falling and bool(((values >= low) & (values <= high)).all())

@@ -48,7 +48,7 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False)
 class _Matrix(Confusion):
-    """A confusion matrix, of which each cell has limits of its own."""
+    """A confusion matrix, with limits for each cell."""
 
     normalize: str | None = None
 

@@ -153,7 +153,7 @@ def _read_right(x: Floats) -> Counts:
 
 
 def check_matrix(labels: int) -> None:
-    """Raise if the matrix of so many labels, which all counts are made of, has too many cells."""
+    """Raise if the matrix of these labels, from which all counts follow, has too many cells."""
     check_cells(
         labels**2,
         f"The confusion matrix of {labels:,} labels, which metrics of labels are counted from,",
@@ -349,7 +349,7 @@ def confusion_of(y_true: Any, y_pred: Any, labels: LabelSet, *, private_n: bool)
 
 
 def confusion_for(metric: Metric, options: Mapping[str, Any]) -> Confusion:
-    """Return what a metric of labels releases of a confusion matrix, and what it makes of that."""
+    """Return which counts a metric of labels releases, and how it follows from them."""
     confusion = metric.planned(([], []), options, private_n=True).postprocess
     assert isinstance(confusion, Confusion)
     return confusion

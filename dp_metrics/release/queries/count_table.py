@@ -71,7 +71,7 @@ class CountTable(CountsQuery):
     is_partition: bool
 
     def too_noisy(self, draw: Any, records: Fraction) -> str | None:
-        """Return what to say if a table of so many records is mostly noise."""
+        """Return a warning if a table of this number of records is mostly noise."""
         return noisy_table(self.cells, draw, records)
 
     def records_told(self, value: Any, drawn: Mapping[str, Any], count: int | None) -> Fraction | None:
@@ -95,7 +95,7 @@ class CountTable(CountsQuery):
 
 
 def noisy_table(cells: Cells, draw: VectorDraw, records: Fraction) -> str | None:
-    """Return what to say if a table of so many records is mostly noise; see `MOST_ERROR`.
+    """Return a warning if a table of this number of records is mostly noise; see `MOST_ERROR`.
 
     Weights make counts of one unit: over all cells the weighted counts add up to about as many as there are
     records, and the weighted noise is about the same in all.

@@ -161,7 +161,7 @@ class MeanLoss(BoundsQuery):
 
 @dataclass(frozen=True, repr=False, eq=False)
 class AggregatedLoss(AggregatedQuery):
-    """A mean loss of which only the aggregate is known.
+    """A mean loss, known by its aggregate only.
 
     Parameters
     ----------

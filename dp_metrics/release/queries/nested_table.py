@@ -36,7 +36,7 @@ def columns_for(n: int | None, epsilon: Fraction) -> int:
 
 
 def merged_columns(table: NDArray[np.int64], columns: int) -> NDArray[np.int64]:
-    """Return the table with so many columns, each the sum of equally many neighbours."""
+    """Return the table with this number of columns, each the sum of equally many neighbours."""
     merged: NDArray[np.int64] = table.reshape(len(table), columns, -1).sum(axis=2)
     return merged
 
@@ -66,7 +66,7 @@ class NestedTable(CountsQuery):
         return int(self.table.sum())
 
     def too_noisy(self, draw: Any, records: Fraction) -> str | None:
-        """Return what to say if a table of so many records is mostly noise."""
+        """Return a warning if a table of this number of records is mostly noise."""
         return noisy_table(((len(draw.values), Fraction(1)),), draw, records)
 
     def records_told(self, value: Any, drawn: Mapping[str, Any], count: int | None) -> Fraction | None:

@@ -41,7 +41,7 @@ class Query(Protocol):
         ...
 
     def too_noisy(self, draw: Any, records: Fraction) -> str | None:
-        """Return what to say if a release about so many records, or groups, is mostly noise.
+        """Return a warning if a release about this number of records, or groups, is mostly noise.
 
         Nothing but the public settings of the draw is read.
         """
@@ -74,7 +74,7 @@ class BoundsQuery(ABC):
         return 50
 
     def too_noisy(self, draw: Any, records: Fraction) -> str | None:
-        """Return what to say if a release about so many records, or groups, is mostly noise."""
+        """Return a warning if a release about this number of records, or groups, is mostly noise."""
         if isinstance(draw, SumsDraw):
             error: float | None = expected_error(expected_noise(draw.sums_law.rate) / FINENESS, records)
         else:
@@ -134,7 +134,7 @@ class Needs(NamedTuple):
 
 @dataclass(frozen=True, repr=False, eq=False)
 class AggregatedQuery(BoundsQuery):
-    """A query of which only the aggregate is known; it remembers the output bounds that it was asked for."""
+    """A query that is known by its aggregate only; it remembers the output bounds that it gave."""
 
     aggregate: Any
     _made: dict[tuple[Needs, bool], OutputBounds] = field(default_factory=dict, init=False)
@@ -145,7 +145,7 @@ class AggregatedQuery(BoundsQuery):
         return int(self.aggregate.n)
 
     def merge(self, other: Self) -> Self:
-        """Return the query about the records of both, of which only summaries are known."""
+        """Return the query about the records of both."""
         return replace(self, aggregate=self.aggregate.merge(other.aggregate))
 
     def output_bounds(self, mechanism: Mechanism, epsilon: Fraction, *, private_n: bool) -> OutputBounds:
@@ -161,7 +161,7 @@ class AggregatedQuery(BoundsQuery):
         return self.bounds(needs, private_n)
 
     def bounds(self, needs: Needs, private_n: bool) -> OutputBounds:
-        """Return the output bounds at so many ranks, or all that are known, with the extremes asked for."""
+        """Return the output bounds at this number of ranks, or at all known ones, with the extremes."""
         if (made := self._made.get((needs, private_n))) is None:
             made = self._made[needs, private_n] = self._bounds(needs, private_n)
         return made

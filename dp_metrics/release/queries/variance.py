@@ -70,7 +70,7 @@ class Variance(BoundsQuery):
 
 @dataclass(frozen=True, repr=False, eq=False)
 class AggregatedVariance(AggregatedQuery):
-    """A population variance of which only the aggregate is known, and perhaps where to look for all values.
+    """A population variance, known by its aggregate, and perhaps by a function that returns all values.
 
     Parameters
     ----------
