@@ -22,14 +22,14 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from dp_metrics.evaluation.compared import CURVES, MECHANISM_CURVES
+from dp_metrics.evaluation.compared import MECHANISM_RIVALS, RIVALS
 from dp_metrics.evaluation.population import Population, load_population
 from dp_metrics.evaluation.studies import STUDIES
 from dp_metrics.mechanisms import Adaptive, Hazard, Laplace, Mechanism
 
 EPSILONS = (0.1, 0.5, 1.0, 2.0)
 PLAIN = "hazard, plain grid"
-MECHANISMS = [*(curve.mechanism for curve in MECHANISM_CURVES), PLAIN]
+MECHANISMS = [*(rival.mechanism for rival in MECHANISM_RIVALS), PLAIN]
 WITH_REFERENCE = ("hazard", "above_threshold", "paper", "inverse_sensitivity")
 REFERENCE = {
     "diamonds price, variance": ".37/.70/1.0/3.1 .063/.18/.28/.61 .027/.075/.13/.31 .012/.033/.052/.16",
@@ -79,7 +79,7 @@ def lognormal_incomes(n: int) -> Population:
 
 def make(name: str, unit: float, limit: float) -> Mechanism:
     """Return a mechanism of the table, given the paper's unit and the public limit of the metric."""
-    return Hazard(scale=min(1e-6, 1e-9 * limit)) if name == PLAIN else CURVES[name].make(unit)
+    return Hazard(scale=min(1e-6, 1e-9 * limit)) if name == PLAIN else RIVALS[name].make(unit)
 
 
 def relative_error(

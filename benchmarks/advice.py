@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dp_metrics.analysis.studies import loss_output_bounds, variance_output_bounds
+from dp_metrics.analysis.simulation import loss_output_bounds, variance_output_bounds
 from dp_metrics.evaluation.population import Population
 from dp_metrics.mechanisms import Adaptive
 

@@ -18,7 +18,7 @@ from dp_metrics import Hazard
 from dp_metrics.inputs.epsilon import exact_epsilon
 from dp_metrics.mechanisms import Adaptive
 from dp_metrics.metrics import METRICS
-from dp_metrics.release.queries import Variance
+from dp_metrics.release.queries.variance import Variance
 from dp_metrics.streaming.summaries import CAPACITY
 
 EPSILONS = (0.1, 0.05, 0.02, 0.01)

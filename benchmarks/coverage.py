@@ -34,7 +34,7 @@ from dp_metrics.inference.noisy_binomial import binomial_law, noisy_binomial_lim
 from dp_metrics.inference.quantiles import _CELLS, RankSearch, _misses, rank_searches
 from dp_metrics.inputs.floats import MAX_FLOAT
 from dp_metrics.mechanisms._hazard_law import largest_ratio
-from dp_metrics.release.queries import OrderStatistic
+from dp_metrics.release.queries.order_statistic import OrderStatistic
 
 EPSILONS = ("0.1", "0.3", "1", "3")
 MISS = 0.05

@@ -25,7 +25,7 @@ from peers import Worker, add_peers, start_peers
 from PIL import Image
 from tqdm import tqdm
 
-from dp_metrics.evaluation.compared import CURVES
+from dp_metrics.evaluation.compared import RIVALS
 from dp_metrics.evaluation.datasets import get_dataset, load_dataset, read_column
 from dp_metrics.evaluation.models import evaluate_model
 from dp_metrics.evaluation.population import Population, populations_of
@@ -120,7 +120,7 @@ def variance_of_prices() -> Panel:
 
 def exact_errors(panel: Panel, name: str, subsamples: int) -> Floats:
     """Return a mechanism's expected relative error for each epsilon, the mean over the subsamples."""
-    mechanism = CURVES[name].make(panel.population.paper_unit(RECORDS))
+    mechanism = RIVALS[name].make(panel.population.paper_unit(RECORDS))
     bounded, errors = name not in panel.without_bounds, np.zeros((subsamples, EPSILONS.size))
     for row, sample in zip(errors, panel.subsamples(subsamples), strict=True):
         for column, epsilon in enumerate(EPSILONS.tolist()):
@@ -154,7 +154,7 @@ def draw_lines(axes: Any, panel: Panel, workers: Sequence[Worker], subsamples: i
     if panel.population.metric == "variance":  # the peers offer no losses
         errors |= {w.library: sampled_errors(panel, w, subsamples, releases) for w in workers}
     for name, values in errors.items():
-        colour = {"color": CURVES[name].colour} if name in MECHANISMS else {}
+        colour = {"color": RIVALS[name].colour} if name in MECHANISMS else {}
         axes.plot(EPSILONS, values, label=LABELS[name], **colour, **STYLES[name])
     axes.axhline(
         standard_error(panel, subsamples), color="black", linestyle=":", linewidth=1.6, label=STANDARD_ERROR

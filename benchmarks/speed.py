@@ -1,4 +1,4 @@
-"""Print what private metrics cost: time beside their twins and peers, memory, throughput.
+"""Print what private metrics cost: time beside the exact functions and peers, memory, throughput.
 
 Run `python benchmarks/speed.py`. The peers are left out unless their interpreters are given, see
 `benchmarks/peers.py`, and so is Dask unless `--dask-records` is.
@@ -20,7 +20,7 @@ from sklearn import metrics
 from tqdm import tqdm
 
 import dp_metrics as dp
-from dp_metrics.analysis.studies import loss_output_bounds
+from dp_metrics.analysis.simulation import loss_output_bounds
 
 BOUNDS = (0.0, 50_000.0)
 LARGEST_FOR_PEERS = 1_000_000  # their data travel as text
@@ -30,7 +30,7 @@ Call = Callable[[], float]
 
 
 def twins(n: int, epsilon: float) -> dict[str, tuple[str, Call, Call]]:
-    """Return for each private metric its twin's name, and a call of each on the same n records."""
+    """Return for each private metric its exact name, and a call of each on the same n records."""
     rng = np.random.default_rng(0)
     y = rng.normal(size=n)
     prediction = y + rng.standard_t(3, size=n)

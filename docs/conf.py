@@ -39,8 +39,8 @@ nb_execution_timeout = 600
 nb_output_stderr = "warn"
 
 TITLES = {
-    "metrics.regression": "Regression metrics",
-    "metrics.regression_losses": "More regression losses",
+    "metrics.regression_errors": "Regression metrics",
+    "metrics.other_losses": "More regression losses",
     "metrics.classification": "Losses and accuracy of classifiers",
     "metrics.labels": "Metrics of predicted labels",
     "metrics.scores": "Metrics of scores: curves, areas, calibration",

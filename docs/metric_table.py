@@ -24,7 +24,7 @@ def public_names(name: str) -> list[str]:
 
 def without_privacy(row: Metric) -> str:
     """Return the function that a metric stands for, as it is usually called."""
-    return re.sub(r"^sklearn\.\w+\.", "", row.twin)
+    return re.sub(r"^sklearn\.\w+\.", "", row.exact_function)
 
 
 def limit(row: Metric) -> str:
@@ -54,7 +54,7 @@ def cells(row: Metric) -> list[str]:
     both = "neighboring" in inspect.signature(FUNCTIONS[row.name]).parameters
     return [
         ", ".join(f"`{name}`" for name in public_names(row.name)),
-        f"``{without_privacy(row)}``" if row.twin else "none",
+        f"``{without_privacy(row)}``" if row.exact_function else "none",
         limit(row),
         default_mechanism(row),
         "both" if both else "replace one",

@@ -23,7 +23,9 @@ from dp_metrics.metrics import METRICS
 
 ROOT = Path(__file__).parents[1]
 METRIC_FILES = sorted((ROOT / "dp_metrics" / "metrics").rglob("[!_]*.py"))
-SUMMARIES = [ROOT / "dp_metrics" / "streaming" / f"{name}.py" for name in ("scores", "summaries", "tables")]
+SUMMARIES = [
+    ROOT / "dp_metrics" / "streaming" / f"{name}.py" for name in ("confusion_summary", "scores", "summaries")
+]
 WIDTH = 110
 
 BLOCKS = {
@@ -47,11 +49,11 @@ BLOCKS = {
         column holds the probability of the second label. They are used as they are: rows need not sum to 1,
         and no warning tells whether they do.""",
     "y_score, two classes": """array-like of shape (n_samples,), (n_samples, 1) or (n_samples, 2)
-        Scores of the positive class, by default probabilities in [0, 1]; of two columns, as `predict_proba`
-        gives them, that of the positive class counts. For other scores pass `edges`.""",
+        Scores of the positive class, probabilities in [0, 1] unless `edges` are given. Of two columns, as
+        from `predict_proba`, the one of the positive class is used.""",
     "y_proba, two classes": """array-like of shape (n_samples,), (n_samples, 1) or (n_samples, 2)
-        Probabilities of the positive class, in [0, 1]; of two columns, as `predict_proba` gives them, that of
-        the positive class counts.""",
+        Probabilities of the positive class, in [0, 1]. Of two columns, such as those of `predict_proba`, the
+        one of the positive class is used.""",
     "x": """array-like of shape (n_samples,)
         One finite number per record.""",
     "epsilon": """float
@@ -90,8 +92,8 @@ BLOCKS = {
         "binary": of `pos_label`, for two labels. "macro": the mean over all of `labels`; "weighted": weighted
         by how often each is the true one; "micro": of all labels together. None: one for each label.""",
     "zero_division": """float or "warn"
-        What 0/0 is, by the noisy counts: 0, 1, or for a mean NaN, to leave such labels out. "warn" is 0
-        without a warning, which would tell of the data.""",
+        The value of 0/0 among the noisy counts: 0 or 1; for a mean also NaN, which leaves such labels out.
+        "warn" means 0 here, because a warning would tell of the data.""",
     "sample_weight, refused": """None
         Must be None: {reason}.""",
     "groups, refused": """None
@@ -114,22 +116,21 @@ BLOCKS = {
         Public label of the person (or other unit) that each record belongs to. The guarantee then covers
         all records of one group together. None: each record is a person of its own.""",
     "neighboring": """{"replace_one", "add_or_remove_one"}
-        What one person can change: a record's contents, the number of records being public; or whether it
-        is there at all. The second costs accuracy, and takes neither weights nor groups.""",
+        What one person can change: the contents of a record ("replace_one": their number is public), or
+        whether it is there ("add_or_remove_one": less accurate, no weights or groups).""",
     "neighboring, counts": """{"replace_one", "add_or_remove_one"}
-        What one person can change: a record's contents, the number of records being public; or whether it
-        is there at all. The second has less noise, because one record then changes one count, not two.""",
+        What one person can change: the contents of a record ("replace_one": their number is public), or
+        whether it is there ("add_or_remove_one": less noise, as it changes one count, not two).""",
     "mechanism": """str or mechanism object
-        "adaptive", which errs towards zero on heavy tails, "hazard", "above_threshold", or, for a metric with
-        a public limit ({limit}), "geometric", "inverse_sensitivity", "piecewise_laplace" or "laplace"; or an
-        object such as `AboveThreshold.paper()`.""",
+        "adaptive" (usually too low if a few records have most of the loss), "hazard", "above_threshold"; with
+        a public limit ({limit}) also "geometric", "inverse_sensitivity", "piecewise_laplace", "laplace"; or
+        an object such as `AboveThreshold.paper()`.""",
     "mechanism, geometric": """str or mechanism object
-        "geometric" is the most accurate one for a result that is as likely near one end of its range as near
-        the other. Others as for `private_mae`.""",
+        "geometric" is the most accurate for a result that is as likely near one end of its range as near the
+        other. The others are those of `private_mae`.""",
     "mechanism, hazard": """str or mechanism object
-        "hazard", "above_threshold", or, for a metric with a public limit ({limit}), "geometric",
-        "inverse_sensitivity", "piecewise_laplace" or "laplace"; or an object such as
-        `AboveThreshold.paper()`.""",
+        "hazard" or "above_threshold"; with a public limit ({limit}) also "geometric", "inverse_sensitivity",
+        "piecewise_laplace" or "laplace"; or an object such as `AboveThreshold.paper()`.""",
     "accountant": """PrivacyAccountant or None
         Budget that pays epsilon for this release, before it is drawn.""",
     "random_state": """None, int, RandomState or Generator
@@ -143,8 +144,8 @@ BLOCKS = {
 """Type and meaning of parameters by name; after a comma, of a variant that `VARIANTS` chooses."""
 
 ERRORS = {
-    "ValueError, TypeError": """If an input is invalid, as in scikit-learn, or an option is, or if the
-        accountant counts releases under another neighbouring relation.""",
+    "ValueError, TypeError": """If an input is invalid, as in scikit-learn, or an option, or if the accountant
+        counts releases under another neighbouring relation.""",
     "PrivacyBudgetError": "If the accountant has less than epsilon left; nothing is drawn.",
 }
 WARNINGS = {

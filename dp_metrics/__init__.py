@@ -7,7 +7,7 @@ from dp_metrics.exceptions import NoisyReleaseWarning, PrivacyBudgetError, Seede
 from dp_metrics.fairness.frame import PrivateMetricFrame
 from dp_metrics.inference.comparison import Comparison, private_compare
 from dp_metrics.inference.means import private_mean_interval
-from dp_metrics.inference.noise import noise_interval
+from dp_metrics.inference.noise_interval import noise_interval
 from dp_metrics.inference.proportions import accuracy_interval
 from dp_metrics.inference.quantiles import private_quantile_interval
 from dp_metrics.mechanisms import (
@@ -37,22 +37,21 @@ from dp_metrics.metrics.labels.precision_recall import (
     private_precision_score,
     private_recall_score,
 )
-from dp_metrics.metrics.regression import (
-    private_mae,
-    private_mean_absolute_error,
-    private_mean_loss,
-    private_mean_squared_error,
-    private_mse,
-    private_r2_score,
-    private_rmse,
-    private_root_mean_squared_error,
-)
-from dp_metrics.metrics.regression_losses import (
+from dp_metrics.metrics.other_losses import (
     private_mean_absolute_percentage_error,
     private_mean_pinball_loss,
     private_mean_poisson_deviance,
     private_mean_squared_log_error,
     private_median_absolute_error,
+)
+from dp_metrics.metrics.regression_errors import (
+    private_mae,
+    private_mean_absolute_error,
+    private_mean_squared_error,
+    private_mse,
+    private_r2_score,
+    private_rmse,
+    private_root_mean_squared_error,
 )
 from dp_metrics.metrics.reports import (
     private_classification_report,
@@ -68,9 +67,15 @@ from dp_metrics.metrics.scores.curves import (
     private_precision_recall_curve,
     private_roc_curve,
 )
-from dp_metrics.metrics.scores.ranking import private_roc_auc_score
+from dp_metrics.metrics.scores.roc_auc import private_roc_auc_score
 from dp_metrics.metrics.scores.top_k import private_top_k_accuracy_score
-from dp_metrics.metrics.statistics import private_mean, private_quantile, private_std, private_variance
+from dp_metrics.metrics.statistics import (
+    private_mean,
+    private_mean_loss,
+    private_quantile,
+    private_std,
+    private_variance,
+)
 from dp_metrics.model_selection.release_count import count_releases
 from dp_metrics.model_selection.scorers import (
     PrivateScorer,
@@ -81,9 +86,9 @@ from dp_metrics.model_selection.scorers import (
 from dp_metrics.model_selection.search import PrivateRandomizedSearch
 from dp_metrics.release.interval import Interval
 from dp_metrics.release.result import PrivateResult
+from dp_metrics.streaming.confusion_summary import ConfusionSummary, ReleasedConfusion
 from dp_metrics.streaming.scores import ReleasedScores, ScoreSummary
 from dp_metrics.streaming.summaries import LossSummary, VarianceSummary
-from dp_metrics.streaming.tables import ConfusionSummary, ReleasedConfusion
 
 __all__ = [
     "AboveThreshold",

@@ -8,7 +8,7 @@ __all__ = ["MissingExtraError", "__version__", "import_extra"]
 
 try:
     __version__ = version("dp_metrics")
-except PackageNotFoundError:  # run from its source, not installed
+except PackageNotFoundError:  # the package runs from its source and is not installed
     __version__ = "unknown"
 
 
@@ -27,5 +27,5 @@ def import_extra(name: str, extra: str = "evaluation") -> Any:
             f'{package} is needed and can\'t be imported; run: pip install "dp_metrics[{extra}]"'
         ) from error
     except (OSError, ValueError) as error:
-        # Installed, but broken: xgboost without the OpenMP library, or built for another numpy.
+        # The package is installed but broken: xgboost without the OpenMP library, or built for another numpy.
         raise MissingExtraError(f"{name} is installed but can't be imported: {error}") from error

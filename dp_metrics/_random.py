@@ -41,11 +41,11 @@ RandomState: TypeAlias = "int | np.integer | np.random.RandomState | np.random.G
 
 
 _FEW_CELLS = 8
-_FEW = 24  # integers, below which arrays cost more than they save
-_LARGEST_TERM = 1 << 55  # denominator of a rate, so that 64 bits suffice
+_FEW = 24  # arrays of fewer integers cost more than they save
+_LARGEST_TERM = 1 << 55  # 64 bits suffice for rates with denominators up to this
 _MOST_WHOLE = 127
-_HEAD_BITS = 62  # of long integers, which are compared by these first
-_AT_ONCE = 1 << 16  # long integers, so that their bits take no more than a few megabytes
+_HEAD_BITS = 62  # Comparisons of long integers start with this many bits.
+_AT_ONCE = 1 << 16  # the bits of so many long integers take a few megabytes
 
 
 class Entropy(Protocol):
@@ -166,7 +166,7 @@ def discrete_laplace(entropy: Entropy, rate: Fraction) -> int:
         size = (u + t * v) // s
         if _below(entropy, 2):
             return size
-        if size > 0:  # else zero would count twice
+        if size > 0:  # zero would count twice otherwise
             return -size
 
 
@@ -201,14 +201,14 @@ def discrete_laplaces(entropy: Entropy, rate: Fraction, size: int) -> list[int]:
 
 
 def _laplace_sizes(entropy: Entropy, rate: Fraction, most: int) -> list[int]:
-    """Return sizes of integers whose sign is to be drawn; at most so many."""
+    """Return at most this number of sizes of integers, whose sign is still to be drawn."""
     s, t = rate.numerator, rate.denominator
     u = _belows(entropy, t, most)
     u = u[_are_exp(entropy, u, t)]
     v = _whole_parts(entropy, u.size)
-    if v.max(initial=0) > _MOST_WHOLE:  # with probability exp(-128): beyond 64 bits
+    if v.max(initial=0) > _MOST_WHOLE:  # 64 bits would overflow; the probability is exp(-128)
         return [(a + t * b) // s for a, b in zip(u.tolist(), v.tolist(), strict=True)]
-    # what is divided is below 2^63, so that any larger divisor gives 0 as well
+    # the dividend is below 2^63, so that any larger divisor gives 0 as well
     sizes: list[int] = ((u + np.uint64(t) * v) // np.uint64(min(s, 1 << 63))).tolist()
     return sizes
 
@@ -436,7 +436,7 @@ def are_below(entropy: Entropy, values: NDArray[np.float64], limit: float) -> ND
 
 
 def _is_below(entropy: Entropy, value: int, quotient: Fraction) -> bool:
-    """Return whether a uniform number of which 64 bits have been drawn is below a quotient."""
+    """Return whether a uniform number is below a quotient, given its first 64 bits."""
     bits = 64
     while True:
         whole, rest = divmod(quotient.numerator << bits, quotient.denominator)

@@ -37,7 +37,7 @@ class Case:
     limit: float
     bounded: dict[str, Any] = field(default_factory=dict)
     options: dict[str, Any] = field(default_factory=dict)
-    reference: Callable[..., float] | None = None  # the same without privacy; None: the twin of the metric
+    reference: Callable[..., float] | None = None  # the same without privacy; None: its `exact_function`
     sentinels: tuple[float | None, ...] = (987654.25, 987654.25)  # valid values, to be looked for in messages
     lowest: float = 0.0
     zero: float | None = 0.0  # the result for zeros; None: not defined
@@ -75,8 +75,8 @@ class Case:
         return self.row.limit is None
 
     @property
-    def twin(self) -> Callable[..., float]:
-        module, _, name = self.row.twin.rpartition(".")
+    def exact_function(self) -> Callable[..., float]:
+        module, _, name = self.row.exact_function.rpartition(".")
         return self.reference or getattr(import_module(module), name)
 
     def __call__(self, *data: Any, epsilon: Any = 1.0, **settings: Any) -> float:

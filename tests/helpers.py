@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from dp_metrics import PrivacyAccountant
 from dp_metrics._random import SeededEntropy
 from dp_metrics.inputs.losses import RecordLoss, identity
-from dp_metrics.release.queries import MeanLoss
+from dp_metrics.release.queries.mean_loss import MeanLoss
 from dp_metrics.sensitivity.aggregates import LossAggregate, VarianceAggregate
 from dp_metrics.sensitivity.output_bounds import OutputBounds, mean_loss_bounds, variance_bounds
 

@@ -12,7 +12,7 @@ from sklearn import metrics as sk
 
 import dp_metrics as dp
 from dp_metrics._random import SeededEntropy
-from dp_metrics.metrics.scores.formulas import average_precision
+from dp_metrics.metrics.scores.curve_formulas import average_precision
 
 N = 400
 rng = np.random.default_rng(0)

@@ -204,7 +204,7 @@ BREAKS = {
         "FINENESS,\n",
     ),
     "counts with half of the noise": (
-        "release/tables.py",
+        "release/queries/count_table.py",
         "rate = epsilon if private_n else epsilon / 2",
         "rate = epsilon",
     ),
@@ -220,12 +220,12 @@ BREAKS = {
         "while _below(entropy, denominator * (tries + 1)) < numerator:",
     ),
     "another resolution for an AUC": (
-        "release/ranking.py",
+        "release/queries/ranking_loss.py",
         "float(self.epsilon) / 30",
         "float(self.epsilon) / 25",
     ),
     "an AUC with other classes than the best": (
-        "sensitivity/ranking.py",
+        "sensitivity/ranking_bounds.py",
         "chosen = np.minimum(np.maximum(p - a, n // 2), p + b)",
         "chosen = np.minimum(np.maximum(p - a, n // 3), p + b)",
     ),

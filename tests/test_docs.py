@@ -315,9 +315,9 @@ def test_the_table_of_metrics_is_true():
             assert cells["scorer"] == "yes"
         takes_relation = "neighboring" in inspect.signature(metric).parameters
         assert cells["relations"] == ("both" if takes_relation else "replace one")
-        module, _, twin = row.twin.rpartition(".")
-        assert cells["instead of"] in (f"``{twin}``", f"``{module}.{twin}``", "none")
-        assert not twin or callable(getattr(import_module(module), twin))
+        module, _, name = row.exact_function.rpartition(".")
+        assert cells["instead of"] in (f"``{name}``", f"``{module}.{name}``", "none")
+        assert not name or callable(getattr(import_module(module), name))
     assert described["private_mae"]["public limit"] == "``bounds``"
     assert described["private_mean"]["public limit"] == "``bounds``, required"
     assert described["private_log_loss"]["public limit"] == "always"

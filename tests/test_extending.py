@@ -38,7 +38,7 @@ PLACES = {
     "CHANGELOG.md",
     "dp_metrics/__init__.py",
     "dp_metrics/inputs/losses.py",
-    "dp_metrics/metrics/regression_losses.py",
+    "dp_metrics/metrics/other_losses.py",
     "dp_metrics/streaming/dask.py",
     "tests/catalogue.py",
 }
@@ -85,7 +85,7 @@ def block_of(file):
 
 
 LOSS = block_of("dp_metrics/inputs/losses.py")
-METRIC = block_of("dp_metrics/metrics/regression_losses.py")
+METRIC = block_of("dp_metrics/metrics/other_losses.py")
 ON_DASK = block_of("dp_metrics/streaming/dask.py,")
 CASE = block_of("tests/catalogue.py")
 
@@ -100,7 +100,7 @@ def insert(path, after, text):
 def add_huber_loss(folder):
     """Add the metric of the guide to a copy of the project, at the places that the guide names."""
     package = folder / "dp_metrics"
-    losses, metrics = (package / name for name in ("inputs/losses.py", "metrics/regression_losses.py"))
+    losses, metrics = (package / name for name in ("inputs/losses.py", "metrics/other_losses.py"))
     for path, block in ((losses, LOSS), (metrics, METRIC)):
         path.write_text(f"{path.read_text('utf-8')}\n\n{block.strip()}\n", encoding="utf-8")
     insert(losses, '    "clamp",\n', '    "huber_loss",\n')
@@ -109,7 +109,7 @@ def add_huber_loss(folder):
     insert(package / "__init__.py", '    "private_f1_score",\n', '    "private_huber_loss",\n')
     insert(
         package / "__init__.py",
-        "from dp_metrics.metrics.regression_losses import (\n",
+        "from dp_metrics.metrics.other_losses import (\n",
         "    private_huber_loss,\n",
     )
     collections = package / "streaming" / "dask.py"

@@ -188,14 +188,14 @@ def test_the_guide_for_contributors_shows_every_folder():
         ("dp_metrics.mechanisms.hazard", "from ..release import release"),
         ("dp_metrics.mechanisms.__init__", "from ..model_selection.scorers import PrivateScorer"),
         ("dp_metrics.accounting.accountant", "from dp_metrics.mechanisms import Hazard"),
-        ("dp_metrics.metrics.regression", "from dp_metrics import private_log_loss"),
-        ("dp_metrics.metrics.regression", "from dp_metrics.analysis import auditing"),
+        ("dp_metrics.metrics.regression_errors", "from dp_metrics import private_log_loss"),
+        ("dp_metrics.metrics.regression_errors", "from dp_metrics.analysis import auditing"),
         ("dp_metrics.streaming.summaries", "from dp_metrics.analysis.auditing import metric_loss"),
         ("dp_metrics.model_selection.search", "from dp_metrics import auditing"),
         ("dp_metrics.streaming.dask", "from dp_metrics.model_selection.scorers import PrivateScorer"),
         ("dp_metrics.analysis.auditing", "def f():\n    from dp_metrics.evaluation import experiment"),
         ("dp_metrics.evaluation.engine", "from dp_metrics.cli.main import main"),
-        ("dp_metrics.metrics.regression", "import dp_metrics.cli"),
+        ("dp_metrics.metrics.regression_errors", "import dp_metrics.cli"),
         ("dp_metrics.inputs.losses", "import pyarrow"),
         ("dp_metrics.unheard_of", "import numpy"),
         ("dp_metrics.inputs.losses", "from sklearn.utils._param_validation import validate_params"),
@@ -222,13 +222,13 @@ def test_each_fault_is_found(module, source):
     [
         ("dp_metrics.mechanisms.hazard", "from dp_metrics.mechanisms._grid import Runs"),
         ("dp_metrics.mechanisms.hazard", "from ._grid import Runs"),
-        ("dp_metrics.metrics.regression", "from dp_metrics.inputs import losses"),
+        ("dp_metrics.metrics.regression_errors", "from dp_metrics.inputs import losses"),
         (
             "dp_metrics.evaluation.plots",
             "import matplotlib.pyplot\nimport numpy as np\nnp.random.default_rng(0)",
         ),
         ("dp_metrics.inputs.losses", "from sklearn.utils import check_array"),
-        ("dp_metrics.__init__", "from dp_metrics.metrics.regression import private_mse"),
+        ("dp_metrics.__init__", "from dp_metrics.metrics.regression_errors import private_mse"),
     ],
 )
 def test_what_is_allowed_is_not_a_fault(module, source):

@@ -15,11 +15,11 @@ from helpers import MAX, loss_bounds, nearest, var_bounds, weighted_bounds
 from dp_metrics.mechanisms._hazard_law import PEAK, TAIL, largest_ratio
 from dp_metrics.mechanisms.adaptive import _SHARE, _SHARE_OF_FEW
 from dp_metrics.mechanisms.hazard import Hazard, share_of_rank
-from dp_metrics.release.ranking import CLASS_SHARE
+from dp_metrics.release.queries.ranking_loss import CLASS_SHARE
 from dp_metrics.release.release import COUNT_SHARE
 from dp_metrics.sensitivity.aggregates import LossAggregate
 from dp_metrics.sensitivity.output_bounds import mean_loss_bounds_private_n
-from dp_metrics.sensitivity.ranking import RankedScores, ranking_bounds
+from dp_metrics.sensitivity.ranking_bounds import RankedScores, ranking_bounds
 
 ROOT = Path(__file__).parents[1]
 PROOFS = ROOT / "proofs"

@@ -9,7 +9,7 @@ from tqdm import tqdm
 
 import dp_metrics as dp
 
-from .tasks import Scored, compared, print_table, subsamples
+from .tasks import LabelsAndScores, compared, print_table, subsamples
 
 __all__ = ["areas"]
 
@@ -48,6 +48,6 @@ def areas() -> None:
     print_table("Area under the ROC curve", [*header, "bias at 0.1", "add/remove at 1"], rows)
 
 
-def _error_and_bias(draws: Sequence[Scored], epsilon: float, **options: str) -> NDArray[np.float64]:
+def _error_and_bias(draws: Sequence[LabelsAndScores], epsilon: float, **options: str) -> NDArray[np.float64]:
     found = [dp.expected_error(dp.private_roc_auc_score, *d, epsilon=epsilon, **options) for d in draws]
     return np.mean([(error.mean_absolute, error.bias) for error in found], axis=0)

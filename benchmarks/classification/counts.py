@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn import metrics as sk
 from tqdm import tqdm
 
-from dp_metrics.analysis.studies import simulated_noise
+from dp_metrics.analysis.simulation import simulated_noise
 from dp_metrics.inputs.epsilon import exact_epsilon
 from dp_metrics.mechanisms import Hazard
 from dp_metrics.metrics import METRICS

@@ -11,13 +11,13 @@ from tqdm import tqdm
 
 import dp_metrics as dp
 from dp_metrics._random import SeededEntropy
-from dp_metrics.analysis.studies import simulated_noise
+from dp_metrics.analysis.simulation import simulated_noise
 from dp_metrics.inputs.epsilon import exact_epsilon
 from dp_metrics.mechanisms import Hazard
-from dp_metrics.metrics.scores.formulas import ScoreCounts, area_under_roc, average_precision, roc
+from dp_metrics.metrics.scores.curve_formulas import ScoreCounts, area_under_roc, average_precision, roc
 from dp_metrics.metrics.scores.table import score_plan
 
-from .tasks import Scored, compared, print_table, subsamples
+from .tasks import LabelsAndScores, compared, print_table, subsamples
 
 __all__ = ["bins", "calibration", "curve_errors", "curves", "simulated_scores"]
 
@@ -43,7 +43,7 @@ _REFERENCE = {
 
 
 def simulated_scores(
-    draw: Scored,
+    draw: LabelsAndScores,
     epsilon: float,
     *,
     neighboring: str = "replace_one",
@@ -61,7 +61,7 @@ def simulated_scores(
         yield plan.postprocess.counts(exact + noise, n)
 
 
-def curve_errors(draws: Sequence[Scored], epsilon: float, **options: Any) -> NDArray[np.float64]:
+def curve_errors(draws: Sequence[LabelsAndScores], epsilon: float, **options: Any) -> NDArray[np.float64]:
     """Return the mean absolute errors of average precision, the ROC curve and the area under it."""
     found = []
     for seed, (y, score) in enumerate(draws):
@@ -124,7 +124,7 @@ def calibration() -> None:
     print_table("Calibration: error of the number; of the distances in the curve, by records", header, rows)
 
 
-def _distances(draw: Scored, epsilon: float, releases: int = 20) -> tuple[float, ...]:
+def _distances(draw: LabelsAndScores, epsilon: float, releases: int = 20) -> tuple[float, ...]:
     """Return the mean error of prob_true - prob_pred over the records, of a curve and of a table."""
     y, score = draw
     places = np.searchsorted(np.linspace(0, 1, 6)[1:-1], score)

@@ -14,11 +14,11 @@ from tqdm import tqdm
 
 from dp_metrics.inputs.epsilon import exact_epsilon
 from dp_metrics.mechanisms import Hazard
-from dp_metrics.release.nested import columns_for
-from dp_metrics.release.ranking import HazardByClass, RankingDraw, RankingLaw, RankingLoss
+from dp_metrics.release.queries.nested_table import columns_for
+from dp_metrics.release.queries.ranking_loss import HazardByClass, RankingDraw, RankingLaw, RankingLoss
 
 from .curves import curve_errors
-from .tasks import FRESH, Scored, print_table, subsamples
+from .tasks import FRESH, LabelsAndScores, print_table, subsamples
 
 __all__ = ["rules"]
 
@@ -38,7 +38,7 @@ class HazardRule(HazardByClass):
         return Hazard(resolution=1 / (smaller * float(self.epsilon) / self.constant + 2.5), scale=self.scale)
 
 
-def area_error(draw: Scored, epsilon: float, scale: float = 0.01, constant: float = 30.0) -> float:
+def area_error(draw: LabelsAndScores, epsilon: float, scale: float = 0.01, constant: float = 30.0) -> float:
     """Return the mean absolute error of the area under the ROC curve by a rule, from its law."""
     y, score = draw
     query, exact = RankingLoss(y == 1, score), exact_epsilon(epsilon)

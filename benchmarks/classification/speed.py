@@ -1,4 +1,4 @@
-"""Tables of time: of private metrics of classifiers, beside their twins in scikit-learn."""
+"""Tables of time: of private metrics of classifiers, beside scikit-learn's functions."""
 
 from collections.abc import Callable
 from typing import Any

@@ -17,7 +17,7 @@ from dp_metrics.evaluation.sources import Dataset, read_table_data, table_of
 __all__ = [
     "FRESH",
     "SUBSAMPLES",
-    "Scored",
+    "LabelsAndScores",
     "chosen_rows",
     "compared",
     "member_of",
@@ -30,7 +30,7 @@ SUBSAMPLES = 20
 FRESH = ("bike", "MNIST 3 or 5", "diamonds")
 """Tasks on which no public rule was chosen."""
 
-Scored: TypeAlias = tuple[NDArray[np.int64], NDArray[np.float64]]
+LabelsAndScores: TypeAlias = tuple[NDArray[np.int64], NDArray[np.float64]]
 
 _KEPT = Path(tempfile.gettempdir()) / "dp_metrics_classifiers"
 _SPLIT = {"test_size": 0.4, "random_state": 0}
@@ -76,7 +76,7 @@ _TASKS = {
 
 
 @cache
-def scored(task: str) -> Scored:
+def scored(task: str) -> LabelsAndScores:
     """Return the labels of the held-out records of a task, and a model's probabilities.
 
     Of two classes the labels are 0 and 1, and the probabilities those of 1. Models are xgboost with 100
@@ -91,7 +91,7 @@ def scored(task: str) -> Scored:
         return kept["y"], kept["proba"]
 
 
-def _trained(task: Task) -> Scored:
+def _trained(task: Task) -> LabelsAndScores:
     from xgboost import XGBClassifier
 
     features, target = task.dataset.loader(task.dataset, None)
@@ -119,7 +119,7 @@ def chosen_rows(task: str, n: int, times: int = SUBSAMPLES) -> list[NDArray[np.i
     return [np.random.default_rng(seed).permutation(records)[:n] for seed in range(times)]
 
 
-def subsamples(task: str, n: int, times: int = SUBSAMPLES) -> list[Scored]:
+def subsamples(task: str, n: int, times: int = SUBSAMPLES) -> list[LabelsAndScores]:
     """Return the labels and probabilities of `chosen_rows`."""
     y, proba = scored(task)
     return [(y[rows], proba[rows]) for rows in chosen_rows(task, n, times)]

@@ -29,7 +29,7 @@ _ROLLED_BACK = (
     "was rolled back: it records less than it did; put back its latest copy, and its -wal if there was one"
 )
 _FOREIGN = "is not a budget file of dp_metrics, or is damaged"
-# Looked at while it is read-only, a file gets companions that stay read-only when it no longer is.
+# A file that is looked at while it is read-only gets companions that stay read-only when it no longer is.
 _READ_ONLY = (
     "cannot be written: it, its folder or its companion -wal or -shm is read-only; make all that exist "
     "writable, and delete none"
@@ -66,7 +66,7 @@ class MemoryLedger:
         # The only record: one append is a whole spend, with the parts that it paid for, so that an interrupt
         # leaves all of it or nothing.
         self._entries: list[tuple[Fraction, Spend, dict[str, MemoryLedger]]] = []
-        # Derived from the first entries: how many, their exact sum, their relations. Replaced in one step.
+        # These follow from the first entries, and change in one step: how many, exact sum, relations.
         self._known = (0, Fraction(0), frozenset(() if relation is None else (relation,)))
         self._pid = os.getpid()
 
@@ -152,8 +152,8 @@ _PART = _Statements(
     " UNION SELECT neighboring FROM part_history WHERE part = :part",
     f"SELECT {_COLUMNS} FROM part_history WHERE part = :part ORDER BY id",
 )
-# Made by the first division, so that a file without parts is what it always was. A part has the number of the
-# spend that paid for it, in the history of the budget (parent 0) or of the part that was divided.
+# The first division makes these tables, so that a file without parts stays as it was. A part has the number
+# of the spend that paid for it, in the history of the budget (parent 0) or of the part that was divided.
 _TABLES_OF_PARTS = (
     "CREATE TABLE IF NOT EXISTS parts (id INTEGER PRIMARY KEY, parent INTEGER, paid_by INTEGER, name TEXT,"
     " total TEXT, spent TEXT, neighboring TEXT, UNIQUE (parent, name))",
@@ -177,7 +177,7 @@ class FileLedger:
     """
 
     part: str | None = None
-    _row = 0  # of a part, in its table
+    _row = 0  # the number of a part in its table
     _seen = Fraction(0)  # the largest sum that was on the disk
     _statements = _WHOLE
 
@@ -302,7 +302,7 @@ class FileLedger:
             try:
                 return self._open()
             except TimeoutError:
-                # Where waiting could deadlock (two processes change the journal mode) SQLite fails at once.
+                # SQLite fails at once where waiting could deadlock (two processes change the journal mode).
                 if time.monotonic() >= deadline:
                     raise
                 time.sleep(0.01)
@@ -310,7 +310,7 @@ class FileLedger:
     def _open(self) -> None:
         with self._connection("rwc") as db:
             db.execute("BEGIN")
-            self._is_empty(db)  # refuses somebody else's file before it is changed
+            self._is_empty(db)  # somebody else's file is refused before it is changed
             self._refuse_second_name()
             db.execute("COMMIT")
             if db.execute("PRAGMA journal_mode=WAL").fetchone() != ("wal",):
@@ -362,7 +362,7 @@ class FileLedger:
                 closing(sqlite3.connect(uri, uri=True, timeout=_BUSY_SECONDS, isolation_level=None)) as db,
             ):
                 db.execute("PRAGMA synchronous=FULL")
-                db.execute("PRAGMA fullfsync=ON")  # for macOS, whose fsync stops at the cache of the disk
+                db.execute("PRAGMA fullfsync=ON")  # the plain fsync of macOS stops at the cache of the disk
                 yield db  # closing takes back what is not committed
         except sqlite3.Error as error:
             self._explain(error)
@@ -419,7 +419,7 @@ class FileLedger:
 
     def _explain(self, error: sqlite3.Error) -> NoReturn:
         exact = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
-        code = exact & 0xFF  # drops the extension
+        code = exact & 0xFF  # the upper bits hold the extension
         if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL):
             self._fail(TimeoutError, "stays locked by another process", error)
         if code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_ERROR):
@@ -432,7 +432,8 @@ class FileLedger:
             self._fail(FileNotFoundError, _GONE, error)
         if code in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM):
             self._fail(PermissionError, _READ_ONLY, error)
-        if code == sqlite3.SQLITE_FULL or exact == sqlite3.SQLITE_IOERR_SHMSIZE:  # of a companion
+        # a companion of the file may be the one that finds no room
+        if code == sqlite3.SQLITE_FULL or exact == sqlite3.SQLITE_IOERR_SHMSIZE:
             self._fail(OSError, _FULL, error)
         self._fail(OSError, f"cannot be used ({error})", error)
 

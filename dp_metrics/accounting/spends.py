@@ -90,8 +90,8 @@ def are_made(
     there = {tuple(rest) for spend, *rest in known if spend in paid}
     if paid and (len(paid) > 1 or there != {*asked.values()}):
         raise ValueError(
-            "A name is that of a part that this budget was divided into before, with another epsilon, other "
-            "names beside it or another neighboring. To go on with those parts, repeat that call; for a new "
-            "division, which costs epsilon again, choose other names."
+            "This budget was divided before into a part of one of these names, with another epsilon, "
+            "other names beside it or another neighboring. To go on with those parts, repeat that "
+            "call. A new division costs epsilon again and needs other names."
         )
     return bool(paid)

@@ -23,8 +23,8 @@ from dp_metrics.mechanisms.adaptive import AdaptiveLaw
 from dp_metrics.mechanisms.geometric import GeometricLaw, SumsLaw
 from dp_metrics.mechanisms.laplace import LaplaceLaw
 from dp_metrics.release.draws import BoundsDraw, Draw, SumsDraw, VectorDraw
-from dp_metrics.release.ranking import RankingDraw, RankingLaw
-from dp_metrics.release.rounding import RoundedDraw
+from dp_metrics.release.queries.ranking_loss import RankingDraw, RankingLaw
+from dp_metrics.release.queries.rounded_count import RoundedDraw
 from dp_metrics.sensitivity.exact import rounded_quotient
 
 __all__ = ["draw_law", "draw_loss", "finite_loss", "joint_losses", "law_loss"]
@@ -43,7 +43,7 @@ def law_loss(a: OutputLaw, b: OutputLaw) -> float:
     if isinstance(a, LaplaceLaw) and isinstance(b, LaplaceLaw):
         return _laplace_loss(a, b)
     if isinstance(a, GeometricLaw) and isinstance(b, GeometricLaw):
-        # attained at every output beyond both centres, the clamped ends included
+        # every output beyond both centres attains it, the clamped ends included
         return math.inf if a.grid != b.grid or a.rate != b.rate else float(a.rate * abs(a.centre - b.centre))
     if isinstance(a, SumsLaw) and isinstance(b, SumsLaw):
         return _vector_loss(*(VectorDraw(x.sums.values, ((len(x.sums.values), x.rate),)) for x in (a, b)))
@@ -107,7 +107,7 @@ def _ranking_loss(a: RankingDraw, b: RankingDraw) -> float:
 
 def _logs_of_sizes(a: RankingDraw, b: RankingDraw) -> dict[int, list[int]]:
     """Return the log ratios of noisy sizes, in units of the rate, by the smaller size they lead to."""
-    if a.rule.n is not None:  # beyond 0 and n the ratio is constant
+    if a.rule.n is not None:  # the ratio is constant beyond 0 and n
         tried = [np.unique(np.linspace(-1, a.rule.n + 1, 203).astype(int)).tolist()]
     else:
         tried = [sorted({0, 1, 1 << 15, 1 << 30, x, y}) for x, y in zip(a.sizes, b.sizes, strict=True)]
@@ -174,7 +174,7 @@ def _adaptive_loss(a: AdaptiveLaw, b: AdaptiveLaw) -> float:
 def joint_losses(a: AdaptiveLaw, b: AdaptiveLaw, numbers: Integers) -> list[float]:
     """Return the largest loss of (scale, release) for each of these outputs of the first stage."""
     logs = [law.first.log_probabilities(numbers) for law in (a, b)]
-    some = np.maximum(*logs) > _UNDERFLOW  # else the probabilities are too small for floats
+    some = np.maximum(*logs) > _UNDERFLOW  # the probabilities are too small for floats otherwise
     losses, drawn = np.abs(logs[0][some] - logs[1][some]), a.first.grid.points(numbers[some])
     return [
         loss + law_loss(a.given(size), b.given(size))
@@ -241,12 +241,12 @@ def _hazard_ratios(first: _Hazard, second: _Hazard, law: HazardLaw, peak: int) -
         else:
             yield _density_ratio(x, y, w, v, peak, law.power)
         yield _density_ratio(x + cells * w, y + cells * v, w, v, peak, law.power)
-        # where Lambda, or the other one, passes z0; all scaled by the weight, to stay whole
+        # the ratio may be extreme where either Lambda passes z0; the weight keeps all numbers whole
         if x < peak < x + cells * w:
             yield _density_ratio(peak * w, y * w + (peak - x) * v, w, v, peak * w, law.power)
         if y < peak < y + cells * v:
             yield _density_ratio(x * v + (peak - y) * w, peak * v, w, v, peak * v, law.power)
-    # the last output is released for want of a crossing
+    # the last output is released where no other crosses
     tails = [_tail(hazard.sums[-1], peak, law) for hazard in (first, second)]
     yield tails[0][0] * tails[1][1], tails[0][1] * tails[1][0]
 
@@ -345,7 +345,7 @@ def _interval_loss(a: IntervalLaw, b: IntervalLaw) -> float:
     if a.edges[0] != b.edges[0] or a.edges[-1] != b.edges[-1]:
         return math.inf
     edges = np.unique(np.concatenate([a.edges, b.edges]))
-    # on each piece both log densities are linear, so its two ends decide
+    # both log densities are linear on each piece, so that its two ends decide
     return float(np.abs(_log_density(a, edges) - _log_density(b, edges)).max())
 
 
@@ -362,7 +362,7 @@ def _log_density(law: IntervalLaw, edges: Floats) -> Floats:
 def _laplace_loss(a: LaplaceLaw, b: LaplaceLaw) -> float:
     if a.output_range != b.output_range or a.scale != b.scale:
         return math.inf
-    # inside, the log ratio is largest at and beyond the centres; the ends of the range are atoms
+    # the log ratio inside is largest at and beyond the centres; the ends of the range are atoms
     low, high = a.output_range
     inside = [min(max(centre, low), high) for centre in (a.centre, b.centre)]
     losses = [abs(abs(t - a.centre) - abs(t - b.centre)) / a.scale for t in inside]

@@ -11,7 +11,7 @@ import numpy as np
 
 from dp_metrics.analysis.auditing import AuditResult, audit, frame_loss, metric_loss, plan_loss
 from dp_metrics.inference.comparison import comparison_plan
-from dp_metrics.inference.mean_plan import mean_plan
+from dp_metrics.inference.mean_interval_plan import mean_interval_plan
 from dp_metrics.inference.paired_losses import paired_losses
 from dp_metrics.inference.quantiles import quantile_plan
 from dp_metrics.inputs.epsilon import exact_epsilon
@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 _COMPARATORS = ("inverse_sensitivity", "piecewise_laplace", "laplace", "geometric")
-_TOLERANCE = 1e-9  # of losses that are computed in float64, as those of drawn scales and of comparators
+_TOLERANCE = 1e-9  # the exact loss of some laws is computed in float64: of drawn scales and of comparators
 
 
 @dataclass(frozen=True)
@@ -210,12 +210,12 @@ FRAMES: dict[str, AuditedFrame] = {
 
 
 def _mean_interval(x: Floats, epsilon: Fraction, *, method: str) -> Plan:
-    return mean_plan(x, method=method, confidence=0.95, about="")
+    return mean_interval_plan(x, method=method, confidence=0.95, about="")
 
 
 def _quantile_interval(x: Floats, epsilon: Fraction, *, max_loss: float | None = None) -> Plan:
-    # so little confidence that few records allow both limits
-    losses = x if max_loss else np.sinh(700 * x)  # over the whole grid
+    # a confidence as low as this lets few records have both limits
+    losses = x if max_loss else np.sinh(700 * x)  # the losses cover the whole grid
     return quantile_plan(losses, q=0.5, epsilon=epsilon, max_loss=max_loss, confidence=0.3)
 
 
@@ -279,7 +279,7 @@ def run_audit(
     list of Finding
         The worst pair found for each.
     """
-    # so small a threshold lets few records go through both stages
+    # a threshold as small as this lets few records go through both stages
     always: dict[str, Mechanism] = {"adaptive": Adaptive(threshold=1e-9), "hazard": get_mechanism("hazard")}
     # a coarse beta keeps the exact comparison of all candidates quick; the mechanism is the same
     bounded_only: dict[str, Mechanism] = {
@@ -297,7 +297,7 @@ def run_audit(
             if audited.has_own_noise
             else {**always, **(bounded_only if audited.bounded else sums_only if audited.sums else {})}
         ).items()
-        # with a private n the ranks are as many as any n could need, which makes small claims slow to check
+        # a private n needs as many ranks as any n could use, and small claims are slow to check
         for epsilon in epsilons
         if (epsilon >= 1 or not audited.adds) and (not mechanisms or label in mechanisms)
     ]
@@ -308,7 +308,7 @@ def run_audit(
             audited.loss(epsilon, mechanism),
             epsilon=epsilon,
             n=min(n, 5) if audited.adds else n,
-            # where a comparison takes long, most of the search is in the adversarial pairs
+            # most of the search goes to the adversarial pairs where a comparison takes long
             steps=steps // 10 if audited.adds else steps // 4 if label == "adaptive" else steps,
             tolerance=0.0 if label in ("hazard", "geometric", "noisy counts") else _TOLERANCE,
         )

@@ -21,7 +21,7 @@ from scipy.special import betaincinv  # scikit-learn depends on scipy
 from dp_metrics._random import RandomState, check_entropy
 from dp_metrics.analysis._law_comparison import draw_loss, finite_loss, law_loss
 from dp_metrics.fairness.groups import Groups
-from dp_metrics.fairness.plan import Part, asked_metrics, plan_frame
+from dp_metrics.fairness.plan import Part, frame_metrics, plan_frame
 from dp_metrics.inputs.epsilon import Epsilon, check_epsilon, exact_epsilon
 from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.inputs.floats import Floats
@@ -169,7 +169,7 @@ def metric_loss(
         return math.inf
     total = 0.0
     if options.get("neighboring") == "add_or_remove_one":
-        # what is left of epsilon pays for the noisy count; given that, both use the same resolution
+        # the rest of epsilon pays for the noisy count; given that, both use the same resolution
         total = float(exact_epsilon(epsilon) - sum(map(exact_epsilon, spent)))
         seen[1] = [(replace(b, n=a.n), share) for (a, _), (b, share) in zip(*seen, strict=True)]
     return total + math.fsum(
@@ -214,7 +214,7 @@ def frame_loss(
     private_n, sides = neighboring == "add_or_remove_one", []
     for y_true, y_pred, features in (records_a, records_b):
         blocks = plan_frame(
-            asked_metrics(metrics),
+            frame_metrics(metrics),
             (y_true, y_pred),
             Groups.of(features, group_labels, private_n=private_n),
             epsilon=exact_epsilon(epsilon),
@@ -224,7 +224,7 @@ def frame_loss(
             entropy=check_entropy(None),
         )
         sides.append([part for block in blocks for part in block.parts])
-    if len(sides[0]) != len(sides[1]):  # public membership, and another group has no records
+    if len(sides[0]) != len(sides[1]):  # all may know, with public membership, which groups have no records
         return math.inf
     return math.fsum(_part_loss(a, b) for a, b in zip(*sides, strict=True))
 
@@ -233,7 +233,7 @@ def _part_loss(a: Part, b: Part) -> float:
     n, other = (part.plan.queries[0].n for part in (a, b))
     if n != other and not a.release.private_n:
         return math.inf  # a public number that differs
-    for_count = float(a.for_count) if n != other else 0.0  # given the noisy count, both are drawn with one
+    for_count = float(a.for_count) if n != other else 0.0  # both draw with one noisy count
     return for_count + math.fsum(draw_loss(x, y, max(n, 1)) for x, y in zip(a.draws, b.draws, strict=True))
 
 
@@ -296,7 +296,7 @@ def _loss_of_plans(release: Release, plan_a: Plan, plan_b: Plan) -> float:
     n, other = (plan.queries[0].n for plan in (plan_a, plan_b))
     if not release.private_n and n != other:
         return math.inf  # a public number that differs
-    # given the noisy count, both are drawn with the same one
+    # both draw with one noisy count, whose loss is what it cost
     return float(for_count) + math.fsum(
         draw_loss(a, b, max(other, 1)) for a, b in zip(draws_a, draws_b, strict=True)
     )
@@ -355,7 +355,7 @@ def seed_pairs(n: int, cap: float, ties: Sequence[float] = ()) -> Iterator[Pair]
     given points, such as points of the grid; in each the largest, the smallest or a middle value is
     replaced by either end.
     """
-    rng = np.random.default_rng(0)  # of the study, not of a release
+    rng = np.random.default_rng(0)  # the study needs a seed; no release is drawn here
     starts = [
         np.zeros(n),
         np.full(n, cap),

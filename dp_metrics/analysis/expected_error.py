@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dp_metrics.analysis._law_comparison import draw_law
-from dp_metrics.analysis.studies import simulated_noise
+from dp_metrics.analysis.simulation import simulated_noise
 from dp_metrics.inputs.containers import refuse_unread
 from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.inputs.floats import MAX_FLOAT, Floats
@@ -27,8 +27,8 @@ from dp_metrics.mechanisms._laws import cell_edges
 from dp_metrics.mechanisms.geometric import GeometricLaw
 from dp_metrics.metrics import METRICS, Metric, metric_named, metric_names, metric_of
 from dp_metrics.release.draws import BoundsDraw, Draw, SumsDraw, VectorDraw
-from dp_metrics.release.nested import NestedTable
-from dp_metrics.release.ranking import RankingDraw
+from dp_metrics.release.queries.nested_table import NestedTable
+from dp_metrics.release.queries.ranking_loss import RankingDraw
 from dp_metrics.release.release import Plan, Release
 
 __all__ = ["ExpectedError", "epsilon_for_error", "expected_error"]
@@ -165,7 +165,7 @@ def epsilon_for_error(
     mechanism: str | Mechanism | None = None,
     **options: Any,
 ) -> float:
-    r"""Return, from public data only, the epsilon at which a metric has a wanted mean absolute error.
+    r"""Return, from public data only, the epsilon that gives a metric the mean absolute error you accept.
 
     Never use this on private data: the result is computed from the exact law of the release, and is not
     private. Give it public data, older data that may be shown, or synthetic data like the private ones.
@@ -224,7 +224,7 @@ def epsilon_for_error(
             middle = (low + high) / 2
             low, high = (low, middle) if is_enough(10.0**middle) else (middle, high)
         epsilon = _three_digits_up(10.0**high)
-        while not is_enough(epsilon):  # where the error does not fall everywhere
+        while not is_enough(epsilon):  # some errors do not fall everywhere
             epsilon = _three_digits_up(epsilon * 1.004)
     return epsilon
 
@@ -235,7 +235,7 @@ def _three_digits_up(epsilon: float) -> float:
 
 
 class _Setting:
-    """The checked arguments of a call, but for epsilon."""
+    """The checked arguments of a call, without epsilon."""
 
     def __init__(
         self,
@@ -297,7 +297,7 @@ def _resized(
     """Return the data and the options for n records: the first ones, or all of them again and again."""
     length = len(np.asarray(data[0]))
     if length == 0:
-        raise ValueError("n is for data of at least one record.")
+        raise ValueError("n needs data of at least one record.")
     rows = np.arange(n) % length
 
     def resized(array: Any) -> NDArray[Any]:
@@ -412,7 +412,7 @@ class _SimulatedNoise:
 
     def __init__(self, release: Release, plan: Plan, draw: VectorDraw, error_cap: float) -> None:
         (query,) = plan.queries
-        # against the finest table: what merging its columns costs is part of the error
+        # the finest table is the truth, because what merging its columns costs is part of the error
         known = query.table.ravel() if isinstance(query, NestedTable) else draw.values
         truth = release.result(plan, [known])
         if not isinstance(truth, numbers.Real):
@@ -420,7 +420,8 @@ class _SimulatedNoise:
         counts = np.array(draw.values, dtype=np.float64)
         results = [release.result(plan, [noisy]) for noisy in counts + simulated_noise(draw, _SIMULATIONS)]
         self._errors = np.array(results) - float(truth)
-        self._cap = error_cap * abs(float(truth)) or math.inf  # of such a metric any error is small
+        # a metric of 0 has no size to compare with: errors are not capped
+        self._cap = error_cap * abs(float(truth)) or math.inf
 
     def expected_error(self) -> ExpectedError:
         """Return all that is told of the error."""

@@ -42,7 +42,7 @@ def epsilon(text: str) -> float:
 
 def tell(kind: str, message: object) -> None:
     """Write one line on standard error, if it can be written: no result that is paid for depends on it."""
-    if sys.stderr is None:  # closed; `print` would write on standard output instead
+    if sys.stderr is None:  # standard error is closed, and `print` would write on standard output instead
         return
     with suppress(OSError):  # a full disk, or a reader that went away
         print(f"dp-metrics: {kind}:", " ".join(str(message).split()), file=sys.stderr, flush=True)

@@ -7,13 +7,13 @@ from numpy.typing import NDArray
 
 from dp_metrics.metrics import FUNCTIONS, Metric
 from dp_metrics.streaming._capacity import capacity_for
+from dp_metrics.streaming.confusion_summary import ConfusionSummary
 from dp_metrics.streaming.scores import ScoreSummary
 from dp_metrics.streaming.summaries import LossSummary, VarianceSummary
-from dp_metrics.streaming.tables import ConfusionSummary
 
 __all__ = ["check_options", "summary_of"]
 
-# what is wrong with no records at all, where records are needed, and says nothing of the options
+# These errors are about records, of which there are none yet: they say nothing of the options.
 _FOR_WANT_OF_RECORDS = ("Found array with 0 sample(s)", "where the number of records is private")
 
 

@@ -36,7 +36,7 @@ def open_budget(path: Path | None, total: float | None, epsilon: float) -> Priva
         raise CommandError(f"there is no budget file {path}; to create it, pass --total T as well")
     with refusals():
         if total is not None and not path.exists():
-            PrivacyAccountant(total).require(epsilon)  # no file for a budget that can't pay
+            PrivacyAccountant(total).require(epsilon)  # a budget that can't pay leaves no file
         budget = PrivacyAccountant(FileLedger.total_of(path) if total is None else total, path)
         budget.require(epsilon)
     return budget

@@ -40,7 +40,7 @@ def _document(study: Study, rows: Sequence[ResultRow]) -> list[dict[str, Any]]:
     first = {row.metric: row for row in reversed(rows)}
     return [
         {
-            "dataset": task.dataset, "metric": f"private_{task.metric}", "mechanism": curve.mechanism,
+            "dataset": task.dataset, "metric": f"private_{task.metric}", "mechanism": rival.mechanism,
             "epsilon": epsilon, "n_test": any_row.n, "bounded": bool(any_row.bounded),
             "release": None if row is None else row.release,
             "expected_error": None if row is None else row.expected_error,
@@ -49,8 +49,8 @@ def _document(study: Study, rows: Sequence[ResultRow]) -> list[dict[str, Any]]:
             "sampling_error_not_private": any_row.sampling_error,
         }
         for task, epsilon in product(study.tasks, dict.fromkeys(row.epsilon for row in rows))
-        for curve in study.curves
-        for row, any_row in [(found.get((task.metric, epsilon, curve.mechanism)), first[task.metric])]
+        for rival in study.rivals
+        for row, any_row in [(found.get((task.metric, epsilon, rival.mechanism)), first[task.metric])]
     ]  # fmt: skip
 
 

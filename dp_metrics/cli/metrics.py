@@ -18,7 +18,7 @@ _MOST_ALIKE = 3
 
 
 def find_metric(name: str) -> Metric:
-    """Return the row of a metric by its name, or that of its twin."""
+    """Return the row of a metric by its name, or that of its exact function."""
     row = metric_named(name)
     if row is None:
         alike = [known for known in METRICS if name and name.lower() in known]
@@ -37,7 +37,7 @@ def _described(row: Metric) -> dict[str, Any]:
     public = {name: value for name, value in row.options.items() if name not in OF_RECORDS}
     return {
         "name": row.name,
-        "twin": row.twin or None,
+        "exact_function": row.exact_function or None,
         "summary": (inspect.getdoc(FUNCTIONS[row.name]) or "").partition("\n")[0],
         "data": list(row.data),
         "options": public,
@@ -51,8 +51,8 @@ def _metrics(options: argparse.Namespace) -> None:
         print(json.dumps(described, indent=2))
         return
     for one in described:
-        twin = f", for {one['twin']}" if one["twin"] else ""
-        print(f"{one['name']}{twin}\n    {one['summary']}")
+        exact = f", for {one['exact_function']}" if one["exact_function"] else ""
+        print(f"{one['name']}{exact}\n    {one['summary']}")
         named = [
             f"{name} (required)" if name in one["required"] else f"{name}={default!r}"
             for name, default in one["options"].items()

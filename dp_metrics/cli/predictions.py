@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from dp_metrics._packages import import_extra
 from dp_metrics.cli._common import CommandError, Refused
 
-__all__ = ["Kind", "Predictions", "Wanted", "open_predictions"]
+__all__ = ["ColumnSpec", "Kind", "Predictions", "open_predictions"]
 
 Chunk: TypeAlias = dict[str, NDArray[Any]]
 Progress: TypeAlias = Callable[[float], object]
@@ -30,13 +30,14 @@ Progress: TypeAlias = Callable[[float], object]
 
 _CSV_BLOCK = 1 << 20  # bytes, and the longest row; the reader looks a few blocks ahead
 _QUOTE = ord('"')
-_BESIDE_QUOTES = np.frombuffer(b',\r\n"', dtype=np.uint8)  # what may come before an opening one, or follow
+# a quotation mark opens a cell after these, and closes one before them
+_BESIDE_QUOTES = np.frombuffer(b',\r\n"', dtype=np.uint8)
 _BOM = b"\xef\xbb\xbf"
 _PARQUET_ROWS = 1 << 16
 _PARQUET_BUFFER = 1 << 20  # bytes
-_WHOLE = re.compile(r"([+-]?[0-9]{1,4000})(\.0*)?")  # digit by digit: as floats, two large ids could be one
+_WHOLE = re.compile(r"([+-]?[0-9]{1,4000})(\.0*)?")  # digits are compared: two large ids could be one float
 _DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
-_BOOLEANS = {"True": "1", "False": "0"}  # as pandas writes them
+_BOOLEANS = {"True": "1", "False": "0"}  # pandas writes booleans so
 
 
 class Kind(Enum):
@@ -48,7 +49,7 @@ class Kind(Enum):
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ColumnSpec:
     """Columns that make one argument of a metric: an array with one dimension if there is one column.
 
     Parameters
@@ -67,22 +68,23 @@ class Wanted:
 
 
 class Predictions:
-    """A file of records, of which each chunk is a dict of arrays.
+    """A file of records, read in chunks: dicts of arrays.
 
     Parameters
     ----------
     path : Path
         The file.
-    wanted : mapping of str to Wanted
+    specs : mapping of str to ColumnSpec
         The columns of each argument.
     """
 
-    _names_are = ""  # where a file has the names of its columns, if that can be mistaken
+    # says where the names of the columns stand, for a kind of file where that can be mistaken
+    _names_are = ""
 
-    def __init__(self, path: Path, wanted: Mapping[str, Wanted]) -> None:
-        self._path, self._wanted = path, wanted
+    def __init__(self, path: Path, specs: Mapping[str, ColumnSpec]) -> None:
+        self._path, self._specs = path, specs
         self._pa: Any = import_extra("pyarrow", "cli")
-        names = [name for each in wanted.values() for name in each.columns]
+        names = [name for each in specs.values() for name in each.columns]
         self._names = list(dict.fromkeys(names))
         with self._reading():
             self._types = self._read_types()
@@ -98,7 +100,7 @@ class Predictions:
         chunks = [self.no_records(), *self.chunks(progress)]
         # an array without records could have another type than the rest
         chunks = [chunk for chunk in chunks if all(map(len, chunk.values()))] or chunks
-        return {name: np.concatenate([chunk[name] for chunk in chunks]) for name in self._wanted}
+        return {name: np.concatenate([chunk[name] for chunk in chunks]) for name in self._specs}
 
     def no_records(self) -> Chunk:
         """Return a chunk without records."""
@@ -119,17 +121,17 @@ class Predictions:
 
     def _arrays(self, columns: dict[str, Any]) -> Chunk:
         chunk = {}
-        for argument, wanted in self._wanted.items():
-            arrays = [self._array(columns[name], name, wanted) for name in wanted.columns]
+        for argument, spec in self._specs.items():
+            arrays = [self._array(columns[name], name, spec) for name in spec.columns]
             chunk[argument] = arrays[0] if len(arrays) == 1 else np.column_stack(arrays)
         return chunk
 
-    def _array(self, column: Any, name: str, wanted: Wanted) -> NDArray[Any]:
+    def _array(self, column: Any, name: str, spec: ColumnSpec) -> NDArray[Any]:
         if column.null_count:
             raise Refused(f"column {name!r}: a value is missing; nothing was spent")
-        return self._converted(column, name, wanted)
+        return self._converted(column, name, spec)
 
-    def _converted(self, column: Any, name: str, wanted: Wanted) -> NDArray[Any]:
+    def _converted(self, column: Any, name: str, spec: ColumnSpec) -> NDArray[Any]:
         raise NotImplementedError
 
     @contextmanager
@@ -182,13 +184,13 @@ class _CsvFile(Predictions):
                     "can tell where rows end; nothing was spent"
                 )
 
-    def _converted(self, column: Any, name: str, wanted: Wanted) -> NDArray[Any]:
-        if wanted.kind is Kind.TEXT:
+    def _converted(self, column: Any, name: str, spec: ColumnSpec) -> NDArray[Any]:
+        if spec.kind is Kind.TEXT:
             return np.asarray(column.to_numpy(zero_copy_only=False), dtype=object)
         compute = import_extra("pyarrow.compute", "cli")
         trimmed = compute.utf8_trim_whitespace(column)
-        if wanted.kind is Kind.NUMBER:
-            return self._numbers(trimmed, name, wanted)
+        if spec.kind is Kind.NUMBER:
+            return self._numbers(trimmed, name, spec)
         coded = trimmed.dictionary_encode()
         known = [_name(text) for text in coded.dictionary.to_pylist()]
         if any(one == "" or (isinstance(one, float) and math.isnan(one)) for one in known):
@@ -198,7 +200,7 @@ class _CsvFile(Predictions):
         codes: NDArray[np.intp] = coded.indices.to_numpy(zero_copy_only=False).astype(np.intp)
         return spelled[codes]
 
-    def _numbers(self, trimmed: Any, name: str, wanted: Wanted) -> NDArray[Any]:
+    def _numbers(self, trimmed: Any, name: str, spec: ColumnSpec) -> NDArray[Any]:
         compute, pa = import_extra("pyarrow.compute", "cli"), self._pa
         try:
             numbers = compute.cast(trimmed, pa.float64())
@@ -211,7 +213,7 @@ class _CsvFile(Predictions):
                 numbers = compute.cast(trimmed, pa.float64())
             except pa.ArrowInvalid:
                 raise Refused(
-                    f"column {name!r} holds something that is no number{wanted.if_text}; nothing was spent"
+                    f"column {name!r} holds something that is no number{spec.if_text}; nothing was spent"
                 ) from None
         return np.asarray(numbers.to_numpy(zero_copy_only=False))
 
@@ -223,20 +225,20 @@ class _ParquetFile(Predictions):
         schema = import_extra("pyarrow.parquet", "cli").read_schema(self._path)
         self._find(schema.names)
         types = {name: schema.field(name).type for name in self._names}
-        for wanted in self._wanted.values():
-            for name in wanted.columns:
-                self._check_type(name, types[name], wanted)
+        for spec in self._specs.values():
+            for name in spec.columns:
+                self._check_type(name, types[name], spec)
         return types
 
-    def _check_type(self, name: str, found: Any, wanted: Wanted) -> None:
+    def _check_type(self, name: str, found: Any, spec: ColumnSpec) -> None:
         of = self._pa.types
         there = found.value_type if of.is_dictionary(found) else found
         is_number = of.is_floating(there) or of.is_integer(there) or of.is_boolean(there)
         is_text = of.is_string(there) or of.is_large_string(there)
         if not (is_number or is_text):
             raise CommandError(f"column {name!r} holds {there}: numbers or text are needed")
-        if is_text and wanted.kind is Kind.NUMBER:
-            raise CommandError(f"column {name!r} holds text: numbers are needed{wanted.if_text}")
+        if is_text and spec.kind is Kind.NUMBER:
+            raise CommandError(f"column {name!r} holds text: numbers are needed{spec.if_text}")
 
     def _batches(self, progress: Progress) -> Iterator[Any]:
         reader = import_extra("pyarrow.parquet", "cli")
@@ -247,7 +249,7 @@ class _ParquetFile(Predictions):
                     yield batch
                     progress(batch.num_rows / rows)
 
-    def _converted(self, column: Any, name: str, wanted: Wanted) -> NDArray[Any]:
+    def _converted(self, column: Any, name: str, spec: ColumnSpec) -> NDArray[Any]:
         if self._pa.types.is_dictionary(column.type):
             column = column.dictionary_decode()
         return np.asarray(column.to_numpy(zero_copy_only=False))
@@ -260,13 +262,13 @@ _SUFFIXES: Mapping[str, type[Predictions]] = {
 }
 
 
-def open_predictions(path: Path, wanted: Mapping[str, Wanted]) -> Predictions:
-    """Return a file of which nothing but its column names, and their types, has been looked at."""
+def open_predictions(path: Path, specs: Mapping[str, ColumnSpec]) -> Predictions:
+    """Return a file; only the names and types of its columns have been read."""
     if path.suffix.lower() not in _SUFFIXES:
         raise CommandError(f"{path} is no file of a known kind: {', '.join(_SUFFIXES)}")
     if not path.is_file():
         raise CommandError(f"there is no file {path}")
-    return _SUFFIXES[path.suffix.lower()](path, wanted)
+    return _SUFFIXES[path.suffix.lower()](path, specs)
 
 
 class _Watched(io.RawIOBase):
@@ -296,7 +298,7 @@ class _Watched(io.RawIOBase):
 
     def _watch(self, block: bytes) -> None:
         """Count the quotation marks; the first, third and so on open a cell, the others close it."""
-        # after the last byte before, whose right neighbour is known only now
+        # the last byte of the block before comes first, because its right neighbour is known only now
         after_last = self._last + block if self._last else b"\n" + block.removeprefix(_BOM)
         there = np.frombuffer(after_last, dtype=np.uint8)
         marks = np.flatnonzero(there == _QUOTE)

@@ -19,19 +19,19 @@ from typing import Any
 from dp_metrics._packages import import_extra
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.cli._common import CommandError, Refused, add_json, epsilon, several, tell
-from dp_metrics.cli._options import group_labels, options_of
-from dp_metrics.cli._released import show_frame, show_result
+from dp_metrics.cli._output import show_frame, show_result
 from dp_metrics.cli._streamed import check_options, summary_of
+from dp_metrics.cli._typed_options import group_labels, options_of
 from dp_metrics.cli.budget import open_budget, refusals
 from dp_metrics.cli.metrics import find_metric, parameters
-from dp_metrics.cli.predictions import Kind, Predictions, Wanted, open_predictions
+from dp_metrics.cli.predictions import ColumnSpec, Kind, Predictions, open_predictions
 from dp_metrics.fairness.frame import PrivateMetricFrame
 from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.mechanisms import MECHANISMS
 from dp_metrics.metrics import FUNCTIONS, Metric
 from dp_metrics.release.result import PrivateResult
 
-__all__ = ["Asked", "add_score", "release", "summarising"]
+__all__ = ["ScoreRequest", "add_score", "release", "summarising"]
 
 _LARGEST_WHOLE = 2**53
 _SENSITIVE = "sensitive_features"
@@ -41,8 +41,8 @@ _WHETHER_SPENT = "`dp-metrics budget` shows whether epsilon was spent"
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What is asked for, all of it public.
+class ScoreRequest:
+    """The metric, its cost and its options, all of them public.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ class Asked:
 
 
 def release(
-    asked: Asked,
+    request: ScoreRequest,
     records: Predictions,
     summary: Any,
     accountant: PrivacyAccountant | None,
@@ -77,7 +77,7 @@ def release(
 
     Parameters
     ----------
-    asked : Asked
+    request : ScoreRequest
         What to release.
     records : Predictions
         The file.
@@ -90,10 +90,10 @@ def release(
     random_state : None, int, RandomState or Generator
         For tests: anything but None is not private.
     """
-    row = asked.row
+    row = request.row
     paid = {
-        **asked.settings,
-        "epsilon": asked.epsilon,
+        **request.settings,
+        "epsilon": request.epsilon,
         "accountant": accountant,
         "random_state": random_state,
     }
@@ -104,41 +104,41 @@ def release(
                 summary.update(*(chunk[name] for name in row.data), **weights)
         with refusals():
             released: PrivateResult = summary.released_as(
-                row, {**row.options, **asked.options, **paid, "return_result": True}
+                row, {**row.options, **request.options, **paid, "return_result": True}
             )
         return released
     columns = records.whole(progress)
     with refusals():
-        if asked.groups is None:
-            one: PrivateResult = FUNCTIONS[row.name](**columns, **asked.options, **paid, return_result=True)
+        if request.groups is None:
+            one: PrivateResult = FUNCTIONS[row.name](**columns, **request.options, **paid, return_result=True)
             return one
         chosen = {name: paid.pop(name) for name in ("mechanism",) if name in paid}
         return PrivateMetricFrame(
-            metrics=partial(FUNCTIONS[row.name], **asked.options, **chosen),
+            metrics=partial(FUNCTIONS[row.name], **request.options, **chosen),
             y_true=columns[row.data[0]],
             y_pred=columns[row.data[1]],
             sensitive_features=columns[_SENSITIVE],
-            group_labels=asked.groups,
+            group_labels=request.groups,
             **paid,
         )
 
 
-def summarising(asked: Asked, records: Predictions) -> Any:
+def summarising(request: ScoreRequest, records: Predictions) -> Any:
     """Return the empty summary of `release`, or None; a bad option fails here."""
     no_records = records.no_records()
-    public = (asked.row, asked.options, asked.settings, asked.epsilon, no_records)
+    public = (request.row, request.options, request.settings, request.epsilon, no_records)
     try:
         check_options(*public)
-        if asked.groups is not None:
-            LabelSet.of(asked.groups, "group_labels")
-        return None if asked.groups is not None or "groups" in no_records else summary_of(*public)
+        if request.groups is not None:
+            LabelSet.of(request.groups, "group_labels")
+        return None if request.groups is not None or "groups" in no_records else summary_of(*public)
     except (ValueError, TypeError) as error:
         raise CommandError(str(error)) from None
 
 
-def _wanted(typed: argparse.Namespace, asked: Asked) -> dict[str, Wanted]:
+def _columns(typed: argparse.Namespace, request: ScoreRequest) -> dict[str, ColumnSpec]:
     """Return the columns of each argument, and how they are read."""
-    row = asked.row
+    row = request.row
     given: tuple[tuple[str, list[str] | None], ...] = (("--y-true", typed.y_true), ("--y-pred", typed.y_pred))
     unused: tuple[tuple[str, list[str] | None], ...] = (("--column", typed.column),)
     if len(row.data) == 1:
@@ -146,27 +146,27 @@ def _wanted(typed: argparse.Namespace, asked: Asked) -> dict[str, Wanted]:
     for option, columns in unused:
         if columns:
             raise CommandError(f"{row.name} takes no {option}, but {' and '.join(name for name, _ in given)}")
-    wanted = {}
+    specs = {}
     for argument, (option, columns) in zip(row.data, given, strict=True):
         if not columns:
             raise CommandError(f"{row.name} needs {option}, the column of {argument}")
-        kind = _kind(row, argument, asked.options)
+        kind = _kind(row, argument, request.options)
         are_labels = _holds_labels(row, argument)
-        wanted[argument] = Wanted(columns, kind, _IF_LABELS_ARE_TEXT if are_labels else "")
+        specs[argument] = ColumnSpec(columns, kind, _IF_LABELS_ARE_TEXT if are_labels else "")
     for argument, column in (("sample_weight", typed.sample_weight), ("groups", typed.groups)):
         if column is None:
             continue
         option = f"--{argument.replace('_', '-')}"
-        if asked.groups is not None:
+        if request.groups is not None:
             raise CommandError(f"--sensitive and {option} can't be used together")
         if argument not in row.options:
             because = f": {row.refused[argument]}" if argument in row.refused else ""
             raise CommandError(f"{row.name} takes no {option}{because}")
-        wanted[argument] = Wanted([column], Kind.NUMBER if argument == "sample_weight" else Kind.NAME)
-    if asked.groups is not None:
-        kind = _kind_of_labels(asked.groups, "--group-labels")
-        wanted[_SENSITIVE] = Wanted([typed.sensitive], kind, _IF_GROUPS_ARE_TEXT)
-    return wanted
+        specs[argument] = ColumnSpec([column], Kind.NUMBER if argument == "sample_weight" else Kind.NAME)
+    if request.groups is not None:
+        kind = _kind_of_labels(request.groups, "--group-labels")
+        specs[_SENSITIVE] = ColumnSpec([typed.sensitive], kind, _IF_GROUPS_ARE_TEXT)
+    return specs
 
 
 def _kind(row: Metric, argument: str, options: Mapping[str, Any]) -> Kind:
@@ -191,7 +191,7 @@ def _kind_of_labels(labels: Any, name: str) -> Kind:
     return Kind.NUMBER
 
 
-def _asked(typed: argparse.Namespace) -> Asked:
+def _request(typed: argparse.Namespace) -> ScoreRequest:
     row = find_metric(typed.metric)
     takes = parameters(row)
     settings: dict[str, Any] = {}
@@ -212,7 +212,7 @@ def _asked(typed: argparse.Namespace) -> Asked:
         raise CommandError(f"{row.name} takes no --sensitive: it needs a metric of --y-true and --y-pred")
     if "label" in settings and not settings["label"].isprintable():
         raise CommandError("--label takes one line of printable text")
-    return Asked(row, typed.epsilon, options_of(row, typed.option), settings, groups)
+    return ScoreRequest(row, typed.epsilon, options_of(row, typed.option), settings, groups)
 
 
 @contextmanager
@@ -220,7 +220,7 @@ def _progress(name: str) -> Iterator[Callable[[float], object]]:
     """Show which part of the file has been read; the number of rows may be private, so it is not shown."""
     tqdm = import_extra("tqdm", "cli").tqdm
     form = "{desc}: {percentage:3.0f}%|{bar}| {elapsed}<{remaining}"
-    # on a terminal only, if there is any
+    # None shows the bar on a terminal only; there may be no standard error
     off = True if sys.stderr is None else None
     with tqdm(total=1.0, desc=name, bar_format=form, file=sys.stderr, disable=off, leave=False) as bar:
         yield bar.update
@@ -231,26 +231,26 @@ def _score(typed: argparse.Namespace) -> None:
         raise CommandError("standard output is closed: nobody would see what is paid for")
     for package in ("pyarrow", "tqdm"):
         import_extra(package, "cli")
-    asked = _asked(typed)
-    records = open_predictions(typed.predictions, _wanted(typed, asked))
-    summary = summarising(asked, records)
-    budget = open_budget(typed.budget, typed.total, asked.epsilon)
+    request = _request(typed)
+    records = open_predictions(typed.predictions, _columns(typed, request))
+    summary = summarising(request, records)
+    budget = open_budget(typed.budget, typed.total, request.epsilon)
     with _silent_about_data(), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", UserWarning)  # the package's own, which tell public things
         with _progress(typed.predictions.name) as progress:
-            released = release(asked, records, summary, budget, progress)
+            released = release(request, records, summary, budget, progress)
     for warning in caught:
         tell("warning", warning.message)
     try:
         if isinstance(released, PrivateResult):
             show_result(released, budget, as_json=typed.json)
         else:
-            show_frame(released, asked.row.name, asked.settings.get("label"), budget, as_json=typed.json)
+            show_frame(released, request.row.name, request.settings.get("label"), budget, as_json=typed.json)
         sys.stdout.flush()
     except OSError as error:  # a full disk, or a reader that went away
         with suppress(OSError):
-            sys.stdout.close()  # or else the end of the process would complain again
+            sys.stdout.close()  # the end of the process would complain again
         raise CommandError(f"epsilon was spent, but the result can't be written: {error.strerror}") from None
 
 

@@ -13,34 +13,34 @@ import numpy as np
 
 from dp_metrics._random import RandomState, check_entropy
 from dp_metrics.inputs.epsilon import check_epsilon
-from dp_metrics.inputs.floats import MAX_FLOAT, Floats
+from dp_metrics.inputs.floats import Floats, limit_of
 from dp_metrics.mechanisms import AboveThreshold, Laplace, Mechanism, get_mechanism
 from dp_metrics.sensitivity.aggregates import OrderAggregate
 from dp_metrics.sensitivity.output_bounds import OutputBounds, order_statistic_bounds
 
 __all__ = [
-    "BETAS", "CURVES", "MECHANISM_CURVES", "Curve", "clipped_mean", "private_threshold",
+    "BETAS", "MECHANISM_RIVALS", "RIVALS", "Rival", "clipped_mean", "private_threshold",
 ]  # fmt: skip
 
 
 @dataclass(frozen=True)
-class Curve:
+class Rival:
     """A mechanism in one setting: what a figure compares, and how it is drawn."""
 
     mechanism: str  # name in tables and on the command line
     title: str  # the same in plain words
-    # given the paper's unit of the metric; None: the clipped mean, which is a function of the records
+    # The argument is the paper's unit of the metric. None: the clipped mean, a function of the records.
     make: Callable[[float], Mechanism] | None
     colour: str
     marker: str
     line: str = "-"
     face: str = ""  # inside of a marker; empty: of the same colour
-    needs_bounds: bool = False  # whether it can only serve a metric with a public range
-    setting: str = ""  # tells apart curves of one mechanism
-    bounded: bool = True  # whether it is told the public range if there is one
+    needs_bounds: bool = False  # true: it only serves a metric with a public range
+    setting: str = ""  # tells apart settings of one mechanism
+    bounded: bool = True  # false: it is not told the public range
 
-    def told(self, *, bounded: bool) -> "Curve":
-        """Return this curve as one of two: told the public bounds, or not."""
+    def told(self, *, bounded: bool) -> "Rival":
+        """Return this rival in one of two settings: told the public bounds, or not."""
         if bounded:
             return replace(self, setting="bounded", title=f"{self.title}, bounded")
         title = f"{self.title}, unbounded"
@@ -57,35 +57,35 @@ def _paper_with(beta: float, unit: float) -> Mechanism:
 
 # Okabe and Ito's palette and a grey, safe for the colour-blind. Dotted lines let what is almost or quite the
 # same below them show through: adaptive below hazard, inverse_sensitivity below piecewise_laplace.
-CURVES: dict[str, Curve] = {
-    curve.mechanism: curve
-    for curve in (
-        Curve("adaptive", "adaptive (default)", partial(_named, "adaptive"), "#D55E00", "o"),
-        Curve("hazard", "hazard", partial(_named, "hazard"), "#000000", ".", line=":"),
-        Curve(
+RIVALS: dict[str, Rival] = {
+    rival.mechanism: rival
+    for rival in (
+        Rival("adaptive", "adaptive (default)", partial(_named, "adaptive"), "#D55E00", "o"),
+        Rival("hazard", "hazard", partial(_named, "hazard"), "#000000", ".", line=":"),
+        Rival(
             "above_threshold", "AboveThreshold (our settings)", partial(_named, "above_threshold"),
             "#0072B2", "s",
         ),
-        Curve("paper", "AboveThreshold (paper preset)", AboveThreshold.paper, "#56B4E9", "D"),
-        Curve(
+        Rival("paper", "AboveThreshold (paper preset)", AboveThreshold.paper, "#56B4E9", "D"),
+        Rival(
             "inverse_sensitivity", "inverse sensitivity", partial(_named, "inverse_sensitivity"),
             "#009E73", "^", needs_bounds=True,
         ),
-        Curve(
+        Rival(
             "piecewise_laplace", "piecewise Laplace", partial(_named, "piecewise_laplace"),
             "#CC79A7", "v", line=":", needs_bounds=True,
         ),
-        Curve("laplace", "Laplace", partial(_named, "laplace"), "#E69F00", "X", needs_bounds=True),
-        Curve("clipped_mean", "clipped mean", None, "#7A7A7A", "P", needs_bounds=True),
+        Rival("laplace", "Laplace", partial(_named, "laplace"), "#E69F00", "X", needs_bounds=True),
+        Rival("clipped_mean", "clipped mean", None, "#7A7A7A", "P", needs_bounds=True),
     )
 }  # fmt: skip
 """Everything that is compared, by name, in the order of tables and plots."""
 
-MECHANISM_CURVES = tuple(curve for curve in CURVES.values() if curve.make is not None)
+MECHANISM_RIVALS = tuple(rival for rival in RIVALS.values() if rival.make is not None)
 
 BETAS = tuple(
     replace(
-        CURVES["paper"], setting=f"beta={beta:g}", title=f"beta = {beta:g}", make=partial(_paper_with, beta),
+        RIVALS["paper"], setting=f"beta={beta:g}", title=f"beta = {beta:g}", make=partial(_paper_with, beta),
         colour=colour, marker=marker,
     )
     for beta, colour, marker in (
@@ -106,7 +106,7 @@ def private_threshold(values: Floats, *, epsilon: float, limit: float, rng: Rand
     mechanism = AboveThreshold()
     n = len(values)
     ranks = mechanism.count_ranks(epsilon, n=n, monotonic=True, output_range=(0.0, limit))
-    k = max(n - math.ceil(1 / (3 * epsilon)), n // 2 + 1)  # from the bottom, counted from 1
+    k = max(n - math.ceil(1 / (3 * epsilon)), n // 2 + 1)  # counted from 1, from the bottom
     clipped = np.clip(values, 0.0, limit)
     seen = order_statistic_bounds(OrderAggregate.from_data(clipped, k, capacity=ranks, limit=limit))
     return mechanism.release(seen, epsilon, rng)
@@ -133,8 +133,7 @@ def clipped_mean(
     True
     """
     epsilon, n, entropy = check_epsilon(epsilon), len(values), check_entropy(rng)
-    public = MAX_FLOAT if limit is None else limit
-    top = private_threshold(values, epsilon=epsilon / 4, limit=public, rng=entropy)
+    top = private_threshold(values, epsilon=epsilon / 4, limit=limit_of(limit), rng=entropy)
     kept = np.clip(values, 0.0, top)
     if variance:
         value, largest, sensitivity = float(np.var(kept)), top * top / 4, top * top * (n - 1) / n**2

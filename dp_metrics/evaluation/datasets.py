@@ -112,7 +112,7 @@ _ALL = (
 )  # fmt: skip
 
 DATASETS: dict[str, Dataset] = {dataset.name: dataset for dataset in _ALL}
-EMBEDDED: tuple[str, ...] = tuple(d.name for d in _ALL if d.file_name is None)  # those that need no file
+EMBEDDED: tuple[str, ...] = tuple(d.name for d in _ALL if d.file_name is None)  # these need no file
 TABULAR: tuple[str, ...] = tuple(d.name for d in _ALL if d.file_name and not d.shape)  # the paper's tables
 
 

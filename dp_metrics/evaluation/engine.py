@@ -1,4 +1,4 @@
-"""The engine of every study: draw records, release their metric with each curve, note the error; many times.
+"""The engine of every study: draw records, release their metric with each rival, note the error; many times.
 
 The releases are seeded, so that a run can be repeated; they are therefore not private, which on public data
 protects nobody and harms nobody. Only `dp-metrics evaluate` takes all records, once, and draws its releases
@@ -21,7 +21,7 @@ import numpy as np
 
 from dp_metrics._packages import import_extra
 from dp_metrics._random import OSEntropy, SeededEntropy
-from dp_metrics.evaluation.compared import Curve, clipped_mean
+from dp_metrics.evaluation.compared import Rival, clipped_mean
 from dp_metrics.evaluation.models import SPLIT_SEED
 from dp_metrics.evaluation.population import Population, Task
 from dp_metrics.evaluation.results import ERROR_CAP, Key, ResultRow
@@ -37,33 +37,34 @@ __all__ = [
 
 SAMPLE_SIZE = 1000  # records drawn in each repeat
 EXACT_REPEATS = 3  # exact expected errors, slow to compute, are computed in the first repeats only
-SIMULATIONS_PER_REPEAT = 3  # each is a single point: so many are made for each repeat of the other studies
+# simulations are single points: so many are made for a repeat of another study
+SIMULATIONS_PER_REPEAT = 3
 _CHUNK, _SIMULATED_CHUNK = 10, 20
-_VALUE, _RANKS = 1000.0, 100  # of the simulated output bounds
+_VALUE, _RANKS = 1000.0, 100  # the simulated output bounds have this value and number of ranks
 
 
 @dataclass(frozen=True)
 class Chunk:
-    """A piece of work: some repeats of a task at one epsilon, and the curves still to be computed in each."""
+    """A piece of work: some repeats of a task at one epsilon, and the rivals still to be computed in each."""
 
     study: Study
-    task: Task | None  # None where output bounds are simulated
-    epsilon: float  # nan there
-    repeats: tuple[tuple[int, tuple[Curve, ...]], ...]
+    task: Task | None  # None: output bounds are simulated
+    epsilon: float  # nan: output bounds are simulated
+    repeats: tuple[tuple[int, tuple[Rival, ...]], ...]
 
     @property
     def releases(self) -> int:
         """Number of releases."""
-        return sum(len(curves) for _, curves in self.repeats)
+        return sum(len(rivals) for _, rivals in self.repeats)
 
 
 @dataclass(frozen=True, eq=False)
 class _Draw:
-    """What the curves of one repeat have in common: a row to be completed, and what mechanisms see."""
+    """What the rivals of one repeat have in common: a row to be completed, and what mechanisms see."""
 
     row: ResultRow
     seen: Callable[[Mechanism, bool], OutputBounds]
-    seed_parts: Callable[[Curve], tuple[object, ...]] | None  # of a release; None: no seed
+    seed_parts: Callable[[Rival], tuple[object, ...]] | None  # the parts of a release's seed; None: no seed
     exact: bool
     unit: float = 1.0
     records: Floats | None = None
@@ -86,23 +87,23 @@ def plan(
     if study.kind == "simulated":
         known = {(key[5], key[7]) for key in done if key[0] == study.name}
         count = SIMULATIONS_PER_REPEAT * repeats
-        todo = [(i, tuple(c for c in study.curves if (c.mechanism, i) not in known)) for i in range(count)]
+        todo = [(i, tuple(c for c in study.rivals if (c.mechanism, i) not in known)) for i in range(count)]
         return _chunks(study, None, math.nan, todo, _SIMULATED_CHUNK)
     chunks = []
     for task, epsilon in product(study.tasks, epsilons):
         free = populations[task].bounds is None
         keys = {
-            curve: (
+            rival: (
                 study.name,
                 task.dataset,
                 task.column,
                 task.metric,
-                curve.setting,
-                curve.mechanism,
+                rival.setting,
+                rival.mechanism,
                 epsilon,
             )
-            for curve in study.curves
-            if not free or not (curve.needs_bounds or curve.setting == "bounded")
+            for rival in study.rivals
+            if not free or not (rival.needs_bounds or rival.setting == "bounded")
         }
         todo = [(i, tuple(c for c, key in keys.items() if (*key, i) not in done)) for i in range(repeats)]
         chunks += _chunks(study, task, epsilon, todo, _CHUNK)
@@ -110,10 +111,10 @@ def plan(
 
 
 def _chunks(
-    study: Study, task: Task | None, epsilon: float, todo: list[tuple[int, tuple[Curve, ...]]], size: int
+    study: Study, task: Task | None, epsilon: float, todo: list[tuple[int, tuple[Rival, ...]]], size: int
 ) -> list[Chunk]:
     parts = (todo[first : first + size] for first in range(0, len(todo), size))
-    left = (tuple((repeat, curves) for repeat, curves in part if curves) for part in parts)
+    left = (tuple((repeat, rivals) for repeat, rivals in part if rivals) for part in parts)
     return [Chunk(study, task, epsilon, part) for part in left if part]
 
 
@@ -122,12 +123,12 @@ def run_chunk(
 ) -> list[ResultRow]:
     """Return the rows of a chunk; `stamp` has the fields `versions` and `revision` of the rows."""
     rows = []
-    for repeat, curves in chunk.repeats:
+    for repeat, rivals in chunk.repeats:
         if chunk.task is None:
             draw = _simulated(chunk.study, repeat, stamp)
         else:
             draw = _drawn(chunk, chunk.task, repeat, populations[chunk.task], stamp)
-        rows += [_released(draw, curve) for curve in curves]
+        rows += [_released(draw, rival) for rival in rivals]
     return rows
 
 
@@ -150,7 +151,7 @@ def _drawn(chunk: Chunk, task: Task, repeat: int, population: Population, stamp:
         return population.output_bounds(records, mechanism, chunk.epsilon, bounded=bounded)
 
     return _Draw(
-        row, seen, None if whole else lambda curve: ("release", *names, curve.mechanism, curve.setting),
+        row, seen, None if whole else lambda rival: ("release", *names, rival.mechanism, rival.setting),
         exact=whole or repeat < EXACT_REPEATS, unit=population.paper_unit(len(records)), records=records,
         limit=None if population.bounds is None else population.bounds[1],
     )  # fmt: skip
@@ -166,23 +167,23 @@ def _simulated(study: Study, number: int, stamp: Mapping[str, Any]) -> _Draw:
 
     return _Draw(
         row, lambda mechanism, bounded: output_bounds,
-        lambda curve: ("simulated release", number, curve.mechanism), exact=True,
+        lambda rival: ("simulated release", number, rival.mechanism), exact=True,
     )  # fmt: skip
 
 
-def _released(draw: _Draw, curve: Curve) -> ResultRow:
+def _released(draw: _Draw, rival: Rival) -> ResultRow:
     """Return the row of one release and, where asked for, of two numbers from its exact law."""
     epsilon, true_value = draw.row.epsilon, draw.row.true_value
-    bounded = bool(draw.row.bounded) and curve.bounded
-    seed = -1 if draw.seed_parts is None else seed_of(*draw.seed_parts(curve))
+    bounded = bool(draw.row.bounded) and rival.bounded
+    seed = -1 if draw.seed_parts is None else seed_of(*draw.seed_parts(rival))
     entropy = OSEntropy() if draw.seed_parts is None else SeededEntropy(seed)
     expected = overshoot = None
-    if curve.make is None:
+    if rival.make is None:
         assert draw.records is not None
         limit, variance = draw.limit if bounded else None, draw.row.metric == "variance"
         release = clipped_mean(draw.records, epsilon=epsilon, limit=limit, variance=variance, rng=entropy)
     else:
-        mechanism = curve.make(draw.unit)
+        mechanism = rival.make(draw.unit)
         output_bounds = draw.seen(mechanism, bounded)
         release = mechanism.release(output_bounds, epsilon, entropy)
         if draw.exact:
@@ -191,7 +192,7 @@ def _released(draw: _Draw, curve: Curve) -> ResultRow:
             expected = float(law.mean_absolute_error(true_value, cap=cap))
             overshoot = 1.0 - float(law.cdf(ERROR_CAP * true_value))
     return replace(
-        draw.row, setting=draw.row.setting or curve.setting, mechanism=curve.mechanism, bounded=int(bounded),
+        draw.row, setting=draw.row.setting or rival.setting, mechanism=rival.mechanism, bounded=int(bounded),
         release_seed=seed, release=release, error=abs(release - true_value), expected_error=expected,
         overshoot=overshoot,
     )  # fmt: skip
@@ -260,7 +261,7 @@ def run_chunks(
                 finished, running = wait(running, return_when=FIRST_COMPLETED)
                 for future in finished:
                     yield future.result()
-                for _, chunk in zip(finished, waiting, strict=False):  # this order: zip drops no chunk
+                for _, chunk in zip(finished, waiting, strict=False):  # zip drops no chunk in this order
                     running.add(pool.submit(_work, chunk))
         except BrokenProcessPool as error:
             raise ChildProcessError(

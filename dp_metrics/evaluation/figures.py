@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dp_metrics._packages import import_extra
-from dp_metrics.evaluation.compared import CURVES
+from dp_metrics.evaluation.compared import RIVALS
 from dp_metrics.evaluation.results import ERROR_CAP, ResultRow, summarise
 from dp_metrics.evaluation.studies import STUDIES, Study
 from dp_metrics.mechanisms._laws import GridLaw
@@ -45,7 +45,7 @@ def panels_of(study: Study, rows: Sequence[ResultRow]) -> list[Panel]:
         return []
     if study.kind == "simulated":
         return [
-            Panel(f"against {CURVES[name].title}", partial(_draw_scatter, rows=rows, mechanism=name))
+            Panel(f"against {RIVALS[name].title}", partial(_draw_scatter, rows=rows, mechanism=name))
             for name in ("paper", "hazard")
             if any(scatter_points(rows, name, kind)[0].size for kind in ("uniform", "heavy-tailed"))
         ]
@@ -62,25 +62,25 @@ def _draw_errors(axes: Any, *, study: Study, lines: Any) -> None:
     value = "exact" if study.kind == "whole" else "mean"
     axes.set_xscale("log")
     axes.set_yscale("log")
-    for curve in study.curves:
-        points = lines[(lines["mechanism"] == curve.mechanism) & (lines["setting"] == curve.setting)]
+    for rival in study.rivals:
+        points = lines[(lines["mechanism"] == rival.mechanism) & (lines["setting"] == rival.setting)]
         points = points[points[value] > 0].sort_values("epsilon")  # a logarithmic axis has no place for 0
         if not len(points):
             continue
         x, y = points["epsilon"], points[value]
-        face = {"markerfacecolor": curve.face} if curve.face else {}
+        face = {"markerfacecolor": rival.face} if rival.face else {}
         axes.plot(
-            x, y, label=curve.title, color=curve.colour, marker=curve.marker, linestyle=curve.line,
+            x, y, label=rival.title, color=rival.colour, marker=rival.marker, linestyle=rival.line,
             markersize=4, linewidth=1.3, **face,
         )  # fmt: skip
         if value == "mean":
             low = np.maximum(points["low"], y / 10)
-            axes.fill_between(x, low, points["high"], color=curve.colour, alpha=0.15, linewidth=0)
+            axes.fill_between(x, low, points["high"], color=rival.colour, alpha=0.15, linewidth=0)
     if (lines["sampling"] > 0).any():
         style = {"color": "0.35", "linestyle": "-.", "linewidth": 1}
         axes.axhline(float(lines["sampling"].mean()), label="sampling standard error", **style)
     ticks = sorted(set(lines["epsilon"]))
-    if len(ticks) <= 8:  # more would overlap
+    if len(ticks) <= 8:  # more labels would overlap
         axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
         axes.set_xticks([], minor=True)
     _readable_decades(axes)
@@ -120,7 +120,7 @@ def scatter_points(rows: Sequence[ResultRow], mechanism: str, kind: str = "") ->
 
 
 def _draw_scatter(axes: Any, *, rows: Sequence[ResultRow], mechanism: str) -> None:
-    colour = CURVES[mechanism].colour
+    colour = RIVALS[mechanism].colour
     for kind, marker, face in (("uniform", "o", colour), ("heavy-tailed", "^", "none")):
         x, y = scatter_points(rows, mechanism, kind)
         axes.scatter(x, y, s=14, marker=marker, facecolors=face, edgecolors=colour, linewidths=0.8,
@@ -135,7 +135,7 @@ def _draw_scatter(axes: Any, *, rows: Sequence[ResultRow], mechanism: str) -> No
     _tidy(axes)
 
 
-_VALUE, _RANKS, _RECORDS, _EPSILON = 100.0, 80, 1000, 1.0  # of the illustrations, which are made up
+_VALUE, _RANKS, _RECORDS, _EPSILON = 100.0, 80, 1000, 1.0  # the illustrations show these made-up numbers
 
 
 def illustration_bounds(step_down: float, step_up: float) -> OutputBounds:
@@ -152,10 +152,10 @@ def _draw_distances(axes: Any) -> None:
     length = np.ceil(np.abs(t))
     reflective = np.where(t >= 0, np.maximum(length, 1.0) - 0.5, 0.5 - length)
     for name, label, distance in (
-        ("inverse_sensitivity", CURVES["inverse_sensitivity"].title, length),
+        ("inverse_sensitivity", RIVALS["inverse_sensitivity"].title, length),
         ("paper", "reflective inverse sensitivity (first picture)", reflective),
     ):
-        axes.step(t, distance, where="mid", color=CURVES[name].colour, linewidth=1.5, label=label)
+        axes.step(t, distance, where="mid", color=RIVALS[name].colour, linewidth=1.5, label=label)
     axes.axhline(0.0, color="0.6", linewidth=0.8)
     axes.set_xticks(range(-4, 5), ["L4", "L3", "L2", "L1", "f", "U1", "U2", "U3", "U4"])
     axes.set_xlabel("output")
@@ -168,7 +168,7 @@ def _draw_laws(axes: Any, *, step: tuple[float, float], window: tuple[float, flo
     step_down, step_up = step
     output_bounds = illustration_bounds(step_down, step_up)
     for name, stride in (("inverse_sensitivity", 1), ("paper", 1), ("hazard", 24)):
-        make, style = CURVES[name].make, {"color": CURVES[name].colour, "label": CURVES[name].title}
+        make, style = RIVALS[name].make, {"color": RIVALS[name].colour, "label": RIVALS[name].title}
         assert make is not None
         law: Any = make(1.0).output_distribution(output_bounds, _EPSILON)
         if isinstance(law, GridLaw):
@@ -197,7 +197,7 @@ def _entries(axes_list: Sequence[Any]) -> dict[str, Any]:
         handles, labels = axes.get_legend_handles_labels()
         found |= {label: handle for label, handle in zip(labels, handles, strict=True) if label not in found}
     # the order of the table of mechanisms, whichever panel an entry comes from
-    order = [curve.title for curve in CURVES.values()]
+    order = [rival.title for rival in RIVALS.values()]
     return dict(
         sorted(found.items(), key=lambda item: order.index(item[0]) if item[0] in order else len(order))
     )
@@ -216,7 +216,7 @@ def _laid_out(study: Study, panels: Sequence[Panel], title: str) -> Any:
     columns = min(3, len(panels))
     lines = -(-len(panels) // columns)
     height = 2.35 * lines + (0.17 * (1 + title.count("\n")) + 0.05 if title else 0.0)
-    # A Figure of its own, without pyplot: no global state, and no window system is ever looked for.
+    # The Figure needs no pyplot: no global state, and no window system is ever looked for.
     figure = import_extra("matplotlib.figure").Figure((7.2, height), dpi=200, layout="constrained")
     grid = figure.subplots(lines, columns, squeeze=False).ravel()
     for axes, panel in zip(grid, panels, strict=False):
@@ -229,7 +229,7 @@ def _laid_out(study: Study, panels: Sequence[Panel], title: str) -> Any:
     if title:
         figure.suptitle(title, fontsize=9)
     if study.kind == "simulated":
-        return figure  # each panel has a legend
+        return figure  # the panels have their own legends
     entries = _entries(grid[: len(panels)])
     if len(panels) < len(grid):
         grid[len(panels)].legend(entries.values(), entries.keys(), loc="center", frameon=False)
@@ -244,7 +244,7 @@ def _laid_out(study: Study, panels: Sequence[Panel], title: str) -> Any:
 def draw_figures(studies: Sequence[Study], rows: Sequence[ResultRow], output: Path) -> list[Path]:
     """Write every figure for which there are rows as PNG and SVG; return the PNG files."""
     paths = []
-    for study in (STUDIES[study.name] for study in studies):  # whole, whatever was asked for in this run
+    for study in (STUDIES[study.name] for study in studies):  # the study is whole, whatever part was run
         if panels := panels_of(study, rows):
             paths.append(output / f"{study.name}.png")
             draw_figure(study, panels, paths[-1], paths[-1].with_suffix(".svg"))
@@ -256,7 +256,7 @@ def draw_evaluation(study: Study, rows: Sequence[ResultRow], path: Path) -> None
     title = f"{study.title}: error that privacy adds, {rows[0].n:,} test records"
     if not all(row.bounded for row in rows):
         present = {row.mechanism for row in rows}
-        absent = ", ".join(curve.mechanism for curve in study.curves if curve.mechanism not in present)
+        absent = ", ".join(rival.mechanism for rival in study.rivals if rival.mechanism not in present)
         title += f"; errors capped at {ERROR_CAP:g} x the true value"
         title += f"\nleft out, since they need public bounds: {absent}" if absent else ""
     draw_figure(study, panels_of(study, rows), path, title=title)

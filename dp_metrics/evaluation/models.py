@@ -20,9 +20,10 @@ from dp_metrics.inputs.floats import Floats
 __all__ = ["MODEL_SEED", "SPLIT_SEED", "Evaluation", "evaluate_model", "largest_log_loss"]
 
 _LOGIT_BOUND = 10.0  # margins of binary models are clipped to [-10, 10], as in the paper: a public cap
-_IMAGE_LOGIT_BOUND = 25.0  # so is each logit of an image model, to [-25, 25]
-MODEL_SEED = 0  # of the networks' weights and batches; xgboost's defaults draw nothing
-SPLIT_SEED = 0  # of every 80/20 split, which is public and has nothing to do with the noise of a release
+_IMAGE_LOGIT_BOUND = 25.0  # logits of an image model are clipped to [-25, 25]
+MODEL_SEED = 0  # it seeds weights and batches of the networks; xgboost's defaults draw nothing
+# it seeds every 80/20 split, which is public and has nothing to do with the noise of a release
+SPLIT_SEED = 0
 _CNN_BATCH, _CNN_EPOCHS = 64, 10
 
 
@@ -78,14 +79,14 @@ def evaluate_model(
 
 
 def _fit(model_class: Any, features: Any, target: NDArray[Any], *, label: str, progress: bool) -> Any:
-    rounds = 100  # what xgboost's default n_estimators=None means; given here to size the progress bar
+    rounds = 100  # xgboost's default n_estimators=None means 100; the progress bar needs the number
     with _bar(rounds, f"training on {label}", "round", progress) as bar:
 
         def after_iteration(self: Any, model: Any, epoch: int, evals_log: Any) -> bool:
             bar.update()
             return False  # go on training
 
-        # Made at run time, because its base class must not be imported before it is needed.
+        # The class is made at run time, because its base must not be imported before it is needed.
         base = import_extra("xgboost").callback.TrainingCallback
         callback = type("ProgressCallback", (base,), {"after_iteration": after_iteration})()
         # One thread: the data are small, and on a busy machine more of them only wait for each other.

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from dp_metrics.analysis.studies import loss_output_bounds, variance_output_bounds
+from dp_metrics.analysis.simulation import loss_output_bounds, variance_output_bounds
 from dp_metrics.evaluation.datasets import get_dataset, load_dataset, read_column
 from dp_metrics.evaluation.models import MODEL_SEED, SPLIT_SEED, Evaluation, evaluate_model
 from dp_metrics.evaluation.sources import Dataset, find_file
@@ -29,7 +29,7 @@ from dp_metrics.sensitivity.output_bounds import OutputBounds
 
 __all__ = ["Population", "Task", "load_population", "model_populations", "package_versions", "populations_of"]
 
-_FORMAT = 2  # of the files of losses; to be raised whenever what they hold is computed differently
+_FORMAT = 2  # version of the files of losses: raise it whenever they are computed differently
 _LABELS = {"mse": "MSE", "mae": "MAE", "log_loss": "log loss", "variance": "variance"}
 
 
@@ -39,7 +39,7 @@ class Task:
 
     dataset: str
     metric: str  # variance, mse, mae or log_loss
-    column: str = ""  # whose variance is meant; empty for losses
+    column: str = ""  # the column of a variance; empty for losses
 
     @property
     def title(self) -> str:
@@ -86,7 +86,7 @@ def populations_of(evaluation: Evaluation) -> dict[str, Population]:
     y, prediction, bounds = evaluation.y_test, evaluation.prediction, evaluation.dataset.bounds
     found = {}
     if evaluation.dataset.task == "regression":
-        y = y if bounds is None else np.clip(y, *bounds)  # as the metrics themselves do
+        y = y if bounds is None else np.clip(y, *bounds)  # the metrics clip as well
         for metric, loss in (("mse", losses.squared_error), ("mae", losses.absolute_error)):
             cap = None if bounds is None else losses.largest_error(loss, bounds)
             values = losses.clamp(loss(y, prediction), cap)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from dp_metrics._packages import import_extra
-from dp_metrics.evaluation.compared import CURVES
+from dp_metrics.evaluation.compared import RIVALS
 from dp_metrics.evaluation.datasets import get_dataset
 from dp_metrics.evaluation.engine import EXACT_REPEATS, SAMPLE_SIZE
 from dp_metrics.evaluation.figures import draw_figure, panels_of, scatter_points
@@ -104,7 +104,7 @@ def overall_tables(rows: Sequence[ResultRow]) -> dict[str, Any]:
         return {}
     wide = _pivot(lines, "mean")
     ratios = wide[[name for name in _RIVALS if name in wide.columns]].div(wide[_DEFAULT], axis=0)
-    ratios = ratios.rename(columns={name: curve.title for name, curve in CURVES.items()})
+    ratios = ratios.rename(columns={name: rival.title for name, rival in RIVALS.items()})
     groups = ratios.groupby(level="epsilon")
     lines = lines.set_index([*_PANEL, "epsilon"])
     own = lines[(lines["mechanism"] == _DEFAULT) & (lines["sampling"] > 0)]
@@ -127,7 +127,7 @@ def _without_bounds(lines: Any) -> Any:
         if set(part["setting"]) == {"bounded", "unbounded"}:
             median, mean = (_pivot(part, value, "setting") for value in ("median", "mean"))
             free, ratio = part[part["setting"] == "unbounded"], mean["unbounded"] / mean["bounded"]
-            table[CURVES[name].title] = {
+            table[RIVALS[name].title] = {
                 "medians, without / with": _geometric_mean(median["unbounded"] / median["bounded"]),
                 f"means, capped at {ERROR_CAP:g} x truth, without / with": _geometric_mean(ratio),
                 "the largest of these": ratio.max(),
@@ -147,7 +147,7 @@ def _asymmetries(rows: Sequence[ResultRow]) -> Any:
             inside = {label: y[(x >= low) & (x < high)] for label, (low, high) in _ASYMMETRIES.items()}
             medians = {label: np.median(part) if len(part) else math.nan for label, part in inside.items()}
             ranks = np.corrcoef(np.argsort(np.argsort(x)), np.argsort(np.argsort(y)))[0, 1]
-            table[CURVES[name].title] = medians | {"rank correlation": ranks, "simulations": len(x)}
+            table[RIVALS[name].title] = medians | {"rank correlation": ranks, "simulations": len(x)}
     return _frame(table, "mechanism")
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dp_metrics._packages import MissingExtraError, import_extra
-from dp_metrics.evaluation.compared import MECHANISM_CURVES
+from dp_metrics.evaluation.compared import MECHANISM_RIVALS
 from dp_metrics.evaluation.datasets import DATASETS, EMBEDDED, TABULAR, get_dataset
 from dp_metrics.evaluation.engine import plan, run_chunks
 from dp_metrics.evaluation.figures import draw_figures
@@ -37,7 +37,7 @@ def evaluate(dataset: Dataset, loaded: Loaded, epsilons: Sequence[float]) -> tup
     """
     populations = populations_of(evaluate_model(dataset, *loaded))
     by_task = {Task(dataset.name, metric): population for metric, population in populations.items()}
-    study = Study("evaluate", dataset.name, tuple(by_task), MECHANISM_CURVES, "whole")
+    study = Study("evaluate", dataset.name, tuple(by_task), MECHANISM_RIVALS, "whole")
     chunks = plan(study, by_task, epsilons, 1, set())
     rows = run_chunks(chunks, by_task, {"versions": "", "revision": ""}, jobs=1)
     return study, [row for part in rows for row in part]

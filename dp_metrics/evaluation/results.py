@@ -18,8 +18,8 @@ __all__ = [
 
 FILE_NAME = "results.csv"
 
-# Without public bounds, errors are capped at this multiple of the true value: rare huge overshoots would
-# otherwise rule the mean, which then says nothing.
+# Errors of releases without public bounds are capped at this multiple of the true value: rare huge overshoots
+# would otherwise rule the mean, which then says nothing.
 ERROR_CAP = 10.0
 
 Key = tuple[str, str, str, str, str, str, float, int]
@@ -37,16 +37,16 @@ class ResultRow:
     dataset: str
     column: str = ""
     metric: str
-    setting: str = ""  # tells apart curves of one mechanism, such as "beta=1.01"
+    setting: str = ""  # tells apart settings of one mechanism, such as "beta=1.01"
     mechanism: str = ""
     epsilon: float
-    repeat: int  # from 0
+    repeat: int  # counted from 0
     n: int  # records drawn
     bounded: int  # 1 if the mechanism knew a public range of the values
-    draw_seed: int = -1  # of the draw of records; -1: none, all were taken
+    draw_seed: int = -1  # seeds the draw of records; -1: all records were taken
     release_seed: int = -1  # -1: none, the operating system's entropy
     split_seed: int = -1  # -1: no split
-    true_value: float  # of the records drawn: NOT private
+    true_value: float  # the exact metric of the records drawn: NOT private
     release: float = math.nan
     error: float = math.nan  # their distance
     expected_error: float | None = None  # exact, capped at ERROR_CAP times the true value if not bounded
@@ -165,7 +165,8 @@ def git_revision() -> str:
         return "unknown"
 
 
-_NORMAL_QUANTILE = 1.6448536269514722  # of (1 + 0.9) / 2, for an interval of confidence 0.9
+# the normal quantile of (1 + 0.9) / 2, for an interval of confidence 0.9
+_NORMAL_QUANTILE = 1.6448536269514722
 _KEYS = ["figure", "dataset", "column", "metric", "setting", "mechanism", "epsilon"]
 _NUMBERS = [
     "epsilon", "repeat", "n", "bounded", "true_value", "release", "error", "expected_error", "overshoot",
@@ -187,7 +188,7 @@ def summarise(rows: Sequence[ResultRow]) -> Any:
     frame = import_extra("pandas").DataFrame(
         [[getattr(row, name) for name in names] for row in rows], columns=names
     )
-    frame[_NUMBERS] = frame[_NUMBERS].astype(float)  # None becomes nan, and no rows are numbers too
+    frame[_NUMBERS] = frame[_NUMBERS].astype(float)  # float makes nan of None, and numbers of an empty column
     cap = np.where(frame["bounded"] == 1, np.inf, ERROR_CAP * frame["true_value"])
     frame["capped"] = np.minimum(frame["error"], cap)
     frame["signed"] = np.clip(frame["release"] - frame["true_value"], -cap, cap)

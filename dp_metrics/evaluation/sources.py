@@ -48,8 +48,8 @@ class OpenML:
 class Dataset:
     """What is publicly known about a data set, and how to read it."""
 
-    name: str  # as typed by users
-    task: Literal["regression", "binary", "multiclass"]  # what a model predicts
+    name: str  # users type this name
+    task: Literal["regression", "binary", "multiclass"]  # the kind of target that a model predicts
     target: str  # a column of the file, if there is one
     rows: int  # a file with another number of records is refused
     source: str
@@ -60,10 +60,10 @@ class Dataset:
     drop: tuple[str, ...] = ()  # columns that are not features, apart from the target
     classes: tuple[str, ...] | None = None  # spelling of class 0, class 1, ... in the file
     shift: float = 0.0  # public constant added to a numeric target
-    model: Literal["xgboost", "mlp", "cnn"] = "xgboost"  # what is trained on it
-    train_rows: int | None = None  # so many first records are for training; None: a random split
-    shape: tuple[int, ...] = ()  # of one record of images; empty for a table
-    openml: OpenML | None = None  # where to get it if there is no file
+    model: Literal["xgboost", "mlp", "cnn"] = "xgboost"  # the model that is trained on it
+    train_rows: int | None = None  # number of first records for training; None: a random split
+    shape: tuple[int, ...] = ()  # shape of one image; empty for a table
+    openml: OpenML | None = None  # source of a file that is not there
     columns: tuple[tuple[str, tuple[float, float]], ...] = ()  # variances studied, and public bounds
 
     def fault(self, message: str) -> DatasetError:

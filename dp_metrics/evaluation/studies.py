@@ -1,10 +1,10 @@
-"""The studies behind the figures: which tasks, and which curves, each of them has."""
+"""The studies behind the figures: which tasks each of them has, and which rivals it compares."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from dp_metrics.evaluation.compared import BETAS, CURVES, Curve
+from dp_metrics.evaluation.compared import BETAS, RIVALS, Rival
 from dp_metrics.evaluation.datasets import DATASETS, get_dataset
 from dp_metrics.evaluation.population import Task
 
@@ -20,16 +20,16 @@ class StudyError(ValueError):
 
 @dataclass(frozen=True)
 class Study:
-    """What one figure shows: a panel for each task, and in each panel the same curves.
+    """What one figure shows: a panel for each task, and in each panel a curve for each rival.
 
     A study of kind "drawn" draws records, "whole" takes all of them once, "simulated" makes up output bounds,
     and "illustration" only computes laws.
     """
 
-    name: str  # as typed after --figure
+    name: str  # users type this after --figure
     title: str
     tasks: tuple[Task, ...] = ()
-    curves: tuple[Curve, ...] = ()
+    rivals: tuple[Rival, ...] = ()
     kind: Literal["drawn", "whole", "simulated", "illustration"] = "drawn"
 
 
@@ -40,13 +40,13 @@ _VARIANCE = (
 _CLASSIFIED = tuple(Task(name, "log_loss") for name in ("adult", "diabetes", "mnist", "cifar10", "digits"))
 _REGRESSED = ("diamonds", "abalone", "bike", "synthetic")
 _MSE, _MAE = (tuple(Task(name, metric) for name in _REGRESSED) for metric in ("mse", "mae"))
-_ALL = tuple(CURVES.values())
+_ALL = tuple(RIVALS.values())
 _WITH_AND_WITHOUT = tuple(
-    CURVES[name].told(bounded=bounded)
+    RIVALS[name].told(bounded=bounded)
     for name in ("adaptive", "hazard", "above_threshold", "paper")
     for bounded in (True, False)
 )
-_ASYMMETRIC = tuple(CURVES[name] for name in ("inverse_sensitivity", "paper", "hazard"))
+_ASYMMETRIC = tuple(RIVALS[name] for name in ("inverse_sensitivity", "paper", "hazard"))
 
 STUDIES: dict[str, Study] = {
     study.name: study
@@ -65,7 +65,7 @@ STUDIES: dict[str, Study] = {
         ),
         Study(
             "asymmetry", "Simulated output bounds: error against the asymmetry of the sensitivities",
-            curves=_ASYMMETRIC, kind="simulated",
+            rivals=_ASYMMETRIC, kind="simulated",
         ),
         Study("illustrations", "How the mechanisms choose an output", kind="illustration"),
     )
@@ -79,7 +79,7 @@ def select_studies(figures: Sequence[str], datasets: Sequence[str], mechanisms: 
     No figures or no mechanisms: all. A `StudyError` or `DatasetError` says that a name is unknown (and lists
     those that exist) or that nothing is left.
     """
-    for what, asked, known in (("figure", figures, STUDIES), ("mechanism", mechanisms, CURVES)):
+    for what, asked, known in (("figure", figures, STUDIES), ("mechanism", mechanisms, RIVALS)):
         unknown = [name for name in asked if name not in known]
         if unknown:
             raise StudyError(f"unknown {what} {unknown[0]!r}; there are: {', '.join(known)}")
@@ -92,9 +92,9 @@ def select_studies(figures: Sequence[str], datasets: Sequence[str], mechanisms: 
         reduced = replace(
             study,
             tasks=tuple(task for task in study.tasks if task.dataset in datasets),
-            curves=tuple(c for c in study.curves if not mechanisms or c.mechanism in mechanisms),
+            rivals=tuple(c for c in study.rivals if not mechanisms or c.mechanism in mechanisms),
         )
-        if study.kind == "illustration" or (reduced.curves and (reduced.tasks or study.kind == "simulated")):
+        if study.kind == "illustration" or (reduced.rivals and (reduced.tasks or study.kind == "simulated")):
             chosen.append(reduced)
     if not chosen:
         raise StudyError("none of these figures shows any of these data sets with any of these mechanisms")

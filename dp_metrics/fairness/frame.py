@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from dp_metrics._random import RandomState, check_entropy
 from dp_metrics.accounting import PrivacyAccountant, check_accountant
 from dp_metrics.fairness.groups import Groups
-from dp_metrics.fairness.plan import asked_metrics, plan_frame
+from dp_metrics.fairness.plan import frame_metrics, plan_frame
 from dp_metrics.inputs.epsilon import exact_epsilon
 from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.inputs.options import (
@@ -210,13 +210,13 @@ class PrivateMetricFrame:
         check_accountant(accountant)
         name = check_label(label) or type(self).__name__
         share = Fraction(0) if overall_share == 0 else check_share(overall_share, "overall_share")
-        asked = asked_metrics(metrics)
+        chosen = frame_metrics(metrics)
         entropy = check_entropy(random_state)
         # whoever made NumPy raise or warn of overflows would learn of the data
         with np.errstate(all="ignore"):
             groups = Groups.of(sensitive_features, group_labels, private_n=private_n)
             blocks = plan_frame(
-                asked,
+                chosen,
                 (y_true, y_pred),
                 groups,
                 epsilon=exact,
@@ -235,8 +235,8 @@ class PrivateMetricFrame:
         values = {name: value for one in made for name, value in one.values.items()}
         notes = {name: value for one in made for name, value in one.notes.items()}
         self._is_single = not isinstance(metrics, Mapping)
-        self._values = {one.name: values[one.name] for one in asked}
-        self._notes = {one.name: notes[one.name] for one in asked}
+        self._values = {one.name: values[one.name] for one in chosen}
+        self._notes = {one.name: notes[one.name] for one in chosen}
         self._groups = groups.labels
         self.epsilon, self.neighboring, self.membership = float(exact), relation, membership
         self.by_group, self.overall = self._formed(self._values)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dp_metrics.inputs.containers import array_of, states_columns
 from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.records import check_same_length, rows_of
-from dp_metrics.release.tables import check_cells
+from dp_metrics.release.queries.count_table import check_cells
 
 __all__ = ["Groups"]
 

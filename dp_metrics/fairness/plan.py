@@ -26,16 +26,16 @@ from dp_metrics.metrics.labels.counts import (
     whole,
 )
 from dp_metrics.release.draws import Draw
-from dp_metrics.release.nested import NestedTable
 from dp_metrics.release.noise import CountsNoise, noisy_shares
-from dp_metrics.release.queries import MeanLoss
+from dp_metrics.release.queries.count_table import CountTable, check_cells, plausible_counts
+from dp_metrics.release.queries.mean_loss import MeanLoss
+from dp_metrics.release.queries.nested_table import NestedTable
 from dp_metrics.release.release import Plan, Release
 from dp_metrics.release.released import Released
 from dp_metrics.release.result import PrivateResult
-from dp_metrics.release.tables import CountTable, check_cells, plausible_counts
 from dp_metrics.sensitivity.exact import UNIT_BITS
 
-__all__ = ["Asked", "Block", "Made", "Part", "asked_metrics", "plan_frame"]
+__all__ = ["Block", "BlockResult", "FrameMetric", "Part", "frame_metrics", "plan_frame"]
 
 NO_RECORDS = "This group has no records."
 """The note of a group that all know to be empty."""
@@ -53,8 +53,8 @@ _REFUSED = (
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
-    """A metric that is asked for.
+class FrameMetric:
+    """A metric of a frame.
 
     Parameters
     ----------
@@ -146,8 +146,8 @@ class _Setting:
         return {**self.public, "neighboring": "add_or_remove_one" if self.hides_sizes else "replace_one"}
 
 
-class Made(NamedTuple):
-    """What is made of the results of a block.
+class BlockResult(NamedTuple):
+    """What the results of a block give.
 
     Parameters
     ----------
@@ -166,20 +166,20 @@ class Made(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Some of the releases of a frame, and what is made of their results.
+    """Some of the releases of a frame, and the result of them together.
 
     Parameters
     ----------
     parts : list of Part
         The releases.
-    made : callable
-        `Made` of their results.
+    combine : callable
+        `BlockResult` of their results.
     mean_size : Fraction or None, default=None
         The public mean number of records in a group, for releases on groups whose own size is private.
     """
 
     parts: list[Part]
-    made: Callable[[Sequence[PrivateResult]], Made]
+    combine: Callable[[Sequence[PrivateResult]], BlockResult]
     mean_size: Fraction | None = None
 
     def warn_of_noise(self) -> None:
@@ -189,20 +189,20 @@ class Block:
             if part.release.warn_of_noise(part.plan, part.draws, records):
                 return
 
-    def draw(self) -> Made:
+    def draw(self) -> BlockResult:
         """Draw all parts, after the spend."""
-        return self.made([part.draw() for part in self.parts])
+        return self.combine([part.draw() for part in self.parts])
 
 
-def asked_metrics(metrics: Any) -> list[Asked]:
+def frame_metrics(metrics: Any) -> list[FrameMetric]:
     """Return the metrics that a caller named: functions of this package, or partials of them."""
     several = metrics if isinstance(metrics, Mapping) else {"": metrics}
     if not several:
         raise ValueError("metrics must be a private metric or a dict of several.")
-    return [_asked(str(name), metric) for name, metric in several.items()]
+    return [_frame_metric(str(name), metric) for name, metric in several.items()]
 
 
-def _asked(name: str, metric: Any) -> Asked:
+def _frame_metric(name: str, metric: Any) -> FrameMetric:
     row = metric_of(metric) if callable(metric) else None
     if row is None or len(row.data) != 2:
         raise TypeError(
@@ -214,15 +214,17 @@ def _asked(name: str, metric: Any) -> Asked:
         raise TypeError("A partial of a metric must fix keywords only.")
     for refused in _REFUSED:
         if refused in keywords:
-            raise ValueError(f"{refused} is no option of a metric here: it is one of the frame, if at all.")
+            raise ValueError(
+                f"{refused} is no option of a metric in a frame: pass it to the frame, if it takes it."
+            )
     settings = {key: keywords.pop(key) for key in ("mechanism",) if key in keywords and row.mechanism}
     if unknown := sorted(keywords.keys() - row.options.keys()):
         raise TypeError(f"{row.name}() got an unexpected keyword argument {unknown[0]!r}.")
-    return Asked(name, row, keywords, settings)
+    return FrameMetric(name, row, keywords, settings)
 
 
 def plan_frame(
-    asked: Sequence[Asked],
+    metrics: Sequence[FrameMetric],
     data: tuple[Any, Any],
     groups: Groups,
     *,
@@ -239,16 +241,16 @@ def plan_frame(
     """
     sizes = np.bincount(groups.codes, minlength=groups.size).tolist()
     setting = _Setting({"random_state": entropy, "neighboring": neighboring}, membership, sizes)
-    share, blocks = epsilon / len(asked), []
+    share, blocks = epsilon / len(metrics), []
     records = list(groups.parts(*data, private_n=setting.private_n))
-    tables: dict[str, list[tuple[Asked, Confusion]]] = {}
-    for one in asked:
+    tables: dict[str, list[tuple[FrameMetric, Confusion]]] = {}
+    for one in metrics:
         if one.row.is_confusion:
             confusion = confusion_for(one.row, one.options)
             tables.setdefault(repr(confusion.labels.in_order.tolist()), []).append((one, confusion))
     for members in tables.values():
         blocks.append(_labels(members, records, share * len(members), setting))
-    for one in asked:
+    for one in metrics:
         if not one.row.is_confusion:
             blocks.append(_other(one, data, records, share, setting, overall_share))
     return blocks
@@ -262,7 +264,7 @@ def _shared_layout(confusions: Sequence[Confusion], labels: LabelSet) -> Layout:
 
 
 def _labels(
-    members: Sequence[tuple[Asked, Confusion]],
+    members: Sequence[tuple[FrameMetric, Confusion]],
     records: Sequence[Sequence[Any]],
     epsilon: Fraction,
     setting: _Setting,
@@ -275,17 +277,17 @@ def _labels(
         f"The table of {len(records):,} groups and {labels.size:,} labels",
         "private_accuracy_score needs 2 cells for each group, private_recall_score with average='binary' 3.",
     )
-    # public membership: whoever knows that a group is empty may read it as if its size were private
+    # an empty group may be read as if its size were private: with public membership all know that it is empty
     counts = [
         layout.of(confusion_of(y_true, y_pred, labels, private_n=setting.hides_sizes or not size))
         for (y_true, y_pred), size in zip(records, setting.sizes, strict=True)
     ]
-    formulas = {asked.name: (confusion.formula, confusion.rests_on) for asked, confusion in members}
+    formulas = {metric.name: (confusion.formula, confusion.rests_on) for metric, confusion in members}
     return _table(formulas, counts, layout, epsilon, setting)
 
 
 def _other(
-    asked: Asked,
+    metric: FrameMetric,
     data: tuple[Any, Any],
     records: Sequence[Sequence[Any]],
     epsilon: Fraction,
@@ -293,24 +295,24 @@ def _other(
     overall_share: Fraction,
 ) -> Block:
     """Return the releases of any other metric: one table if it is a share of the records."""
-    row, options = asked.row, {**asked.row.options, **asked.options}
+    row, options = metric.row, {**metric.row.options, **metric.options}
     each = epsilon * (1 - overall_share)
     if setting.hides_groups and not setting.private_n:
         # a record that is replaced may leave one group and enter another: two with a record more or less
         each /= 2
 
     def released(epsilon: Fraction, public: Mapping[str, Any]) -> Release:
-        return row.settings(**{**public, **asked.settings}, epsilon=epsilon, options=options)
+        return row.settings(**{**public, **metric.settings}, epsilon=epsilon, options=options)
 
-    # the options must suit the sizes of the groups, be they private
+    # the options must suit the sizes of the groups, even where these are private
     release = released(each, setting.of_groups())
     plans = [
         None if setting.is_empty(group) else row.planned(part, options, private_n=setting.hides_sizes)
         for group, part in enumerate(records)
     ]
     known = [plan for plan in plans if plan is not None]
-    if not asked.settings and _is_share(known[0]):
-        return _share(asked, plans, epsilon, setting)
+    if not metric.settings and _is_share(known[0]):
+        return _share(metric, plans, epsilon, setting)
     parts = [Part.of(release, plan) for plan in known]
     # the smallest group has at most as many records as the mean one, which is public
     mean = Fraction(sum(setting.sizes), len(records)) if not setting.private_n else None
@@ -318,15 +320,15 @@ def _other(
         whole_plan = row.planned(data, options, private_n=setting.private_n)
         parts.insert(0, Part.of(released(epsilon * overall_share, setting.public), whole_plan))
 
-    def made(results: Sequence[PrivateResult]) -> Made:
+    def combine(results: Sequence[PrivateResult]) -> BlockResult:
         values = [(result.value, result.note) for result in results]
         overall = values.pop(0) if overall_share else (None, None)
         each, nothing = iter(values), (_undefined(known[0], release), NO_RECORDS)
         by_group = [nothing if plan is None else next(each) for plan in plans]
         of_values, of_notes = (([pair[i] for pair in by_group], overall[i]) for i in (0, 1))
-        return Made({asked.name: of_values}, {asked.name: of_notes})
+        return BlockResult({metric.name: of_values}, {metric.name: of_notes})
 
-    return Block(parts, made, mean)
+    return Block(parts, combine, mean)
 
 
 def _undefined(plan: Plan, release: Release) -> Any:
@@ -350,7 +352,7 @@ def _is_share(plan: Plan) -> bool:
     return not others and isinstance(query, MeanLoss) and query.record_loss.is_count
 
 
-def _share(asked: Asked, plans: Sequence[Plan | None], epsilon: Fraction, setting: _Setting) -> Block:
+def _share(metric: FrameMetric, plans: Sequence[Plan | None], epsilon: Fraction, setting: _Setting) -> Block:
     """Return the release of a share of the records: how many count, and how many do not."""
     result = next(plan for plan in plans if plan is not None).postprocess
     of_nothing = 0.0 if setting.hides_groups else math.nan
@@ -367,7 +369,7 @@ def _share(asked: Asked, plans: Sequence[Plan | None], epsilon: Fraction, settin
         query: Any = plan.queries[0]
         wrong = query.aggregate(0).aggregate.total >> UNIT_BITS
         counts.append(np.array([query.n - wrong, wrong]))
-    formulas = {asked.name: (formula, lambda counts: np.array([counts.n]))}
+    formulas = {metric.name: (formula, lambda counts: np.array([counts.n]))}
     return _table(formulas, counts, right_or_wrong(), epsilon, setting)
 
 
@@ -413,11 +415,11 @@ def _table(
             [plausible_counts(next(each), layout.cells, size) if size else none for size in setting.sizes]
         )
 
-    def made(results: Sequence[PrivateResult]) -> Made:
+    def combine(results: Sequence[PrivateResult]) -> BlockResult:
         table = plausible(results)
         by_group, overall = [layout.read(row) for row in table], layout.read(table.sum(axis=0))
         noise = max(_noise_of(result) for result in results)
-        in_all = noise * math.sqrt(len(by_group))  # of so many independent counts
+        in_all = noise * math.sqrt(len(by_group))  # the noise of the groups is independent
 
         def note(group: int, shares: Callable[[Counts], Floats]) -> str | None:
             return NO_RECORDS if setting.is_empty(group) else noisy_shares(noise, shares(by_group[group]))
@@ -427,6 +429,6 @@ def _table(
             values[name] = [formula(counts) for counts in by_group], formula(overall)
             each = [note(group, shares) for group in range(len(by_group))]
             notes[name] = each, noisy_shares(in_all, shares(overall))
-        return Made(values, notes, [counts.n for counts in by_group])
+        return BlockResult(values, notes, [counts.n for counts in by_group])
 
-    return Block([Part.of(release, Plan((table,))) for table in tables], made)
+    return Block([Part.of(release, Plan((table,))) for table in tables], combine)

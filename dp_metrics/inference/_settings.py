@@ -8,9 +8,11 @@ from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.inputs.options import check_neighboring
 from dp_metrics.release.release import Plan, Release
 
-__all__ = ["PEOPLE", "population_release", "run_planned"]
+__all__ = ["POPULATION_NOTE", "population_release", "run_planned"]
 
-PEOPLE = "among all people like these, from whom the records were drawn independently: not these records."
+POPULATION_NOTE = (
+    "among all people like these, from whom the records were drawn independently: not these records."
+)
 """What an interval for a population is about."""
 
 _ONE_PERSON = "the records must be independent draws from one population, one person each"
@@ -27,7 +29,7 @@ def population_release(
     random_state: RandomState,
     label: str | None,
 ) -> Release:
-    """Return the checked public settings of a call; raise for those of which nothing is known."""
+    """Return the checked public settings of a call; raise for unknown ones."""
     if sample_weight is not None:
         raise ValueError(f"{name} takes no sample_weight: {_ONE_PERSON}, and each counts alike.")
     if groups is not None:

@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike
 
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
-from dp_metrics.inference._settings import PEOPLE, population_release, run_planned
-from dp_metrics.inference.mean_plan import mean_plan
+from dp_metrics.inference._settings import POPULATION_NOTE, population_release, run_planned
+from dp_metrics.inference.mean_interval_plan import mean_interval_plan
 from dp_metrics.inference.paired_losses import PairedLosses, paired_losses
 from dp_metrics.inference.wins import noise_reach, wins_interval, wins_p_value
 from dp_metrics.inputs.error_state import own_error_state
@@ -25,22 +25,23 @@ from dp_metrics.inputs.options import check_confidence
 from dp_metrics.inputs.scalars import as_real
 from dp_metrics.metrics import METRICS
 from dp_metrics.release.interval import Interval
-from dp_metrics.release.queries import IntegerVector
+from dp_metrics.release.queries.query import IntegerVector
 from dp_metrics.release.release import Plan
 from dp_metrics.release.released import Released
 
 __all__ = ["Comparison", "comparison_plan", "private_compare"]
 
-_SENSITIVITY = 2  # of D and m together
+_SENSITIVITY = 2  # one record moves D and m by at most this together
 _ZERO_ONE = METRICS["private_zero_one_loss"].name.removeprefix("private_")
-_WINS = f"The share for whom A is better less the share for whom B is, {PEOPLE}"
+_WINS = f"The share for whom A is better less the share for whom B is, {POPULATION_NOTE}"
 _ACCURACIES = "For this loss that is the accuracy of A less that of B."
 _MEANS = (
-    "The mean loss ({}) of B less that of A, each person's difference clipped to [-{:g}, {:g}], " + PEOPLE
+    "The mean loss ({}) of B less that of A, each person's difference clipped to [-{:g}, {:g}], "
+    + POPULATION_NOTE
 )
 _P_VALUE_DECIDES = (
-    "The p-value decides whether a difference is shown; the interval is made in another way, and here they "
-    "disagree about 0."
+    "The p-value decides whether there is a difference: the interval is made in another way, "
+    "and here the two disagree about 0."
 )
 _VERDICTS = {
     "wins": ("A is better on more records than B", "B is better on more records than A"),
@@ -148,7 +149,7 @@ class Comparison:
         sure = check_confidence(confidence)
         if self.noisy_difference is None:
             raise ValueError(
-                "Limits of the noise alone are for wins; `interval` is for all people like these."
+                "Only wins have limits of the noise alone; `interval` is about all people like these."
             )
         reach = noise_reach(_rate(self.epsilon), (1.0 - sure) / 2.0)
         ends = [-self.n, self.n]
@@ -212,10 +213,11 @@ def comparison_plan(
         query = IntegerVector(_wins(losses), _SENSITIVITY, losses.n)
         return Plan((query,), partial(_compared_wins, **public))
     limit = _check_max_difference(max_difference)
-    limit = limit if losses.cap is None else min(limit, losses.cap)  # no difference is beyond the cap
-    # from halves, so that the largest limit does not overflow
+    # no difference exceeds the cap of the losses
+    limit = limit if losses.cap is None else min(limit, losses.cap)
+    # halves keep the largest limit from overflowing
     parts = [np.clip(b - a, -limit, limit) / limit / 2.0 + 0.5 for a, b in losses.blocks()]
-    means = mean_plan(
+    means = mean_interval_plan(
         np.concatenate(parts),
         method="normal",
         confidence=public["confidence"],

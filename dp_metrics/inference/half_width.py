@@ -6,7 +6,7 @@ from scipy.special import erfcx, ndtr, ndtri  # scikit-learn depends on scipy
 
 __all__ = ["mean_half_width", "normal_laplace_tail"]
 
-_INFLATION = 3.2718  # what the sum of two standard Laplace variables exceeds with probability 5 %
+_INFLATION = 3.2718  # the sum of two standard Laplace variables exceeds this with probability 5 %
 _LEAST_NOISE = 1e-100
 _HALVINGS = 60
 
@@ -44,11 +44,12 @@ def mean_half_width(m: float, d: float, n: int, epsilon: float, miss: float) -> 
     The variance of the numbers is at most m (1 - m) minus the mean of v (1 - v). With both noisy, the sum of
     their noise is at most 3.2718 / (n epsilon) with probability 95 %, which is added.
     """
-    noise = min(max(1 / (n * epsilon), _LEAST_NOISE), 1 / _LEAST_NOISE)  # so that nothing overflows
+    # the limits keep the quotients finite
+    noise = min(max(1 / (n * epsilon), _LEAST_NOISE), 1 / _LEAST_NOISE)
     largest = m * (1 - m)
     variance = largest - min(max(d, 0.0), 0.25) + _INFLATION * noise
     s = math.sqrt(min(max(variance, 0.0), largest + noise) / n)
-    # at the upper end either part exceeds its summand with probability miss / 2
+    # either part exceeds its summand of the upper end with probability miss / 2
     low, high = 0.0, noise * math.log(2 / miss) - s * float(ndtri(miss / 4))
     for _ in range(_HALVINGS):
         middle = (low + high) / 2

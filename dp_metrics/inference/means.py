@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike
 
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
-from dp_metrics.inference._settings import PEOPLE, population_release, run_planned
-from dp_metrics.inference.mean_plan import mean_plan
+from dp_metrics.inference._settings import POPULATION_NOTE, population_release, run_planned
+from dp_metrics.inference.mean_interval_plan import mean_interval_plan
 from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.inputs.options import check_max_loss
 from dp_metrics.inputs.records import as_vector, loss_block
@@ -160,5 +160,5 @@ def _plan(losses: ArrayLike, *, max_loss: Any, method: str, confidence: float) -
             "private_quantile_interval needs none."
         )
     values = np.minimum(loss_block(as_vector(losses, "losses")), cap)
-    about = f"The mean of the loss, clipped to max_loss, {PEOPLE}"
-    return mean_plan(values, method=method, confidence=confidence, about=about, limit=cap, high=cap)
+    about = f"The mean of the loss, clipped to max_loss, {POPULATION_NOTE}"
+    return mean_interval_plan(values, method=method, confidence=confidence, about=about, limit=cap, high=cap)

@@ -11,7 +11,7 @@ __all__ = ["at_most", "binomial_law", "noisy_binomial_cdf", "noisy_binomial_limi
 
 _EXPONENT = 40.0
 _CUT_OFF = 2 * math.exp(-_EXPONENT)  # probability of the counts that a sum leaves out
-_RELATIVE = 1e-8  # above the rounding of a sum, for up to 1e9 trials
+_RELATIVE = 1e-8  # this exceeds the rounding of a sum of up to 1e9 trials
 _HALVINGS = 60
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dp_metrics._random import Entropy, RandomState, check_entropy
+from dp_metrics._random import Entropy
 from dp_metrics.inputs.epsilon import Epsilon
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.mechanisms._base import BoundsOnly, ceil_ranks
@@ -47,8 +47,6 @@ class OrderSearch(BoundsOnly):
     resolution: float = 0.4
     downward: bool = False
 
-    needs_count = False
-
     def grid(self, limit: float) -> Grid:
         """Return the public grid, in ascending order."""
         return default_grid(self.resolution / PEAK, limit)
@@ -60,10 +58,6 @@ class OrderSearch(BoundsOnly):
         cells = self.grid(output_range[1]).last
         eps2 = float(share_of_rank(epsilon, monotonic=True))
         return ceil_ranks(math.log(max(1e4 * cells / PEAK, math.e)) / max(eps2, math.ulp(0.0)), n)
-
-    def release(self, output_bounds: OutputBounds, epsilon: Epsilon, rng: RandomState = None) -> float:
-        """Draw one epsilon-differentially private release, a point of the public grid."""
-        return self.output_distribution(output_bounds, epsilon).release(check_entropy(rng))
 
     def output_distribution(self, output_bounds: OutputBounds, epsilon: Epsilon) -> "HazardLaw | DownwardLaw":
         """Return the exact law of `release`."""
@@ -142,7 +136,7 @@ class DownwardLaw:
 
     def release(self, entropy: Entropy) -> float:
         """Draw an output."""
-        return 0.0 - self.upward.release(entropy)  # no negative zero
+        return 0.0 - self.upward.release(entropy)  # subtracting leaves no negative zero
 
     def cdf(self, t: ArrayLike) -> Floats:
         """Return P(release <= t)."""

@@ -14,7 +14,7 @@ from dp_metrics.inputs.names import did_you_mean
 from dp_metrics.inputs.records import as_numbers, check_same_length
 from dp_metrics.metrics import FUNCTIONS, METRICS, Metric, metric_named, metric_names
 from dp_metrics.metrics._catalogue import WEIGHTS
-from dp_metrics.release.queries import MeanLoss
+from dp_metrics.release.queries.mean_loss import MeanLoss
 from dp_metrics.sensitivity.exact import BLOCK, in_blocks
 
 __all__ = ["COMPARABLE", "PairedLosses", "paired_losses"]
@@ -139,7 +139,7 @@ def _row(loss: Any) -> Metric:
     if isinstance(loss, str):
         row = metric_named(loss)
     else:
-        # not within functools.partial: its keywords would be lost
+        # a functools.partial is refused, because its keywords would be lost
         row = next((METRICS[name] for name, function in FUNCTIONS.items() if function is loss), None)
     if row is None:
         raise ValueError(

@@ -1,6 +1,6 @@
 """An interval for a share of all people, from a share of the records that has been released."""
 
-from dp_metrics.inference._settings import PEOPLE
+from dp_metrics.inference._settings import POPULATION_NOTE
 from dp_metrics.inference.noisy_binomial import noisy_binomial_limits
 from dp_metrics.inputs.epsilon import exact_epsilon
 from dp_metrics.inputs.error_state import own_error_state
@@ -14,8 +14,8 @@ from dp_metrics.release.result import PrivateResult
 
 __all__ = ["accuracy_interval"]
 
-_MOST_RECORDS = 10**9  # of which the law can be computed
-_ROUNDING = 1e-15  # of a share that was computed in floats
+_MOST_RECORDS = 10**9  # the law of a larger number cannot be computed
+_ROUNDING = 1e-15  # a share computed in floats is off by at most this
 
 SHARES = {
     "private_accuracy_score": "right labels",
@@ -102,13 +102,13 @@ def accuracy_interval(
         of_what = f" of {SHARES[result_or_share.metric]}"
     else:
         if n is None or epsilon is None:
-            raise ValueError("Of a bare share pass the number of records, n, and its epsilon.")
+            raise ValueError("A bare share needs the number of records, n, and the epsilon of its release.")
         records, rate = check_count(n, "n", _MOST_RECORDS), float(exact_epsilon(epsilon))
         share, of_what = as_real(result_or_share), ""
     sure, count = check_confidence(confidence), _count(share, records)
     miss = (1 - sure) / 2
     lower, upper = noisy_binomial_limits(count, records, rate, miss_low=miss, miss_high=miss)
-    return Interval(lower, upper, sure, f"The share{of_what} {PEOPLE}", estimate=count / records)
+    return Interval(lower, upper, sure, f"The share{of_what} {POPULATION_NOTE}", estimate=count / records)
 
 
 def _public_facts(result: PrivateResult) -> tuple[int, float, float]:
@@ -135,7 +135,7 @@ def _public_facts(result: PrivateResult) -> tuple[int, float, float]:
             "accuracy_interval takes no result with weights or groups: the records must be independent draws "
             "from one population, one person each, that count alike."
         )
-    # what was released is the share of wrong labels, whatever the metric makes of it
+    # the release is the share of wrong labels, whatever the metric makes of it
     is_score = METRICS[result.metric].greater_is_better
     return result.n, float(part.epsilon), 1 - part.released if is_score else part.released
 
@@ -147,7 +147,7 @@ def _count(share: float, n: int) -> int:
     count = round(share * n)
     if abs(share - count / n) > _ROUNDING:
         raise ValueError(
-            "The share is no whole number of records divided by n: it was released with weights or groups, "
-            "by another mechanism or with another n, or it has been rounded."
+            "The share times n is no whole number: it was released with weights or groups, by "
+            "another mechanism or with another n, or it has been rounded."
         )
     return count

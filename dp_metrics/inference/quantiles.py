@@ -14,17 +14,17 @@ from numpy.typing import ArrayLike
 
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
-from dp_metrics.inference._settings import PEOPLE, population_release, run_planned
+from dp_metrics.inference._settings import POPULATION_NOTE, population_release, run_planned
 from dp_metrics.inference.noisy_binomial import at_most, binomial_law
 from dp_metrics.inference.order_search import OrderSearch, hazard_miss
 from dp_metrics.inputs.error_state import own_error_state
-from dp_metrics.inputs.floats import MAX_FLOAT, Floats
+from dp_metrics.inputs.floats import Floats, limit_of
 from dp_metrics.inputs.options import check_confidence, check_max_loss, check_share
 from dp_metrics.inputs.records import as_vector, loss_block
 from dp_metrics.mechanisms._hazard_law import largest_ratio
 from dp_metrics.mechanisms.hazard import share_of_rank
 from dp_metrics.release.interval import Interval
-from dp_metrics.release.queries import OrderStatistic
+from dp_metrics.release.queries.order_statistic import OrderStatistic
 from dp_metrics.release.release import Plan
 from dp_metrics.release.released import Released
 
@@ -36,7 +36,7 @@ _COARSEST, _FINEST = 0.4, 2.0**-32  # resolutions
 
 # a limit is useless where the records beyond the quantile, times epsilon of its search, are fewer
 _NEEDED, _NEEDED_FROM_LARGEST_FLOAT = 40, 75
-_LEAST_SHARE = Fraction(1, 10**15)  # for no longer numbers in messages
+_LEAST_SHARE = Fraction(1, 10**15)  # smaller shares would make messages long
 
 
 @own_error_state
@@ -173,11 +173,11 @@ def quantile_plan(
     """Return the plan of an interval for a quantile, or raise if an argument is invalid."""
     share, sure = check_share(q, "q"), check_confidence(confidence)
     cap = check_max_loss(max_loss)
-    limit = MAX_FLOAT if cap is None else cap
+    limit = limit_of(cap)
     values = loss_block(as_vector(losses, "losses"))
     searches = rank_searches(values.size, float(share), epsilon, miss=1 - sure, limit=limit)
     clipped = "" if cap is None else ", clipped to max_loss,"
-    about = f"The {float(share):g} quantile of the loss{clipped} {PEOPLE}"
+    about = f"The {float(share):g} quantile of the loss{clipped} {POPULATION_NOTE}"
     return Plan(
         tuple(_Rank(values, search.rank, limit, search.least_records(share, cap)) for search in searches),
         partial(_interval, searches=searches, cap=cap, confidence=sure, about=about),
@@ -276,7 +276,7 @@ def _interval(
     """Return the interval that follows from the outputs of the searches."""
     lower, upper = 0.0, math.inf if cap is None else cap
     for value, search in zip(released.values, searches, strict=True):
-        grid = search.mechanism.grid(MAX_FLOAT if cap is None else cap)
+        grid = search.mechanism.grid(limit_of(cap))
         number = int(grid.index_at_least(np.array([value]))[0])
         if not search.mechanism.downward:
             lower = float(grid.points(np.array([max(number - _CELLS, 0)]))[0])

@@ -20,15 +20,15 @@ __all__ = ["LEAST_P", "noise_reach", "wins_interval", "wins_p_value"]
 LEAST_P = 0.001
 """Allowed to miss the number of decided records; no p-value is smaller."""
 
-_LARGEST_MISS = 0.2  # of one tail: only tails up to this grow with the share of decided records
+_LARGEST_MISS = 0.2  # only tails up to this grow with the share of decided records
 _LEFT_OUT = 1e-15  # probability of sums that are not looked at
-_ROUNDING = 1e-12  # more than that and than what floats do to the sum of a law
+_ROUNDING = 1e-12  # this exceeds what is left out and what floats do to the sum of a law
 _NOTHING = -60.0  # logarithm of what does not show in a sum of floats
-_FARTHEST = 1 << 53  # whole numbers up to this are exact as floats
-_PRECISION = 1e-10  # of theta
-_MOST_STEPS = 10_000  # more than the square of those of a bisection: the search cannot fail
-_FEW = 4.0  # expected undecided records, below which the parity of D is not quite forgotten
-_BETWEEN = 1.01  # more than the largest tail over all such shares, by that over some of them
+_EXACT = 1 << 53  # floats hold every whole number up to this
+_PRECISION = 1e-10  # the search for theta stops at this
+_MOST_STEPS = 10_000  # this exceeds the square of the steps of a bisection: the search cannot fail
+_FEW = 4.0  # fewer undecided records than this do not quite hide the parity of D
+_BETWEEN = 1.01  # this exceeds the largest tail over all such shares, divided by that over some of them
 
 
 def noise_reach(rate: float, miss: float) -> float:
@@ -75,10 +75,10 @@ def wins_p_value(difference: int, decided: int, n: int, rate: float) -> float:
 
 def _two_sided_tail(k: int, difference: int, rate: float) -> float:
     """Return P(abs(2 Binomial(k, 1/2) - k + noise) >= abs(difference))."""
-    far = min(abs(difference), _FARTHEST)
+    far = min(abs(difference), _EXACT)
     if far == 0:
         return 1.0
-    # by Hoeffding's inequality no more than that is left out
+    # Hoeffding's inequality: what lies farther away has at most the probability _LEFT_OUT
     width = math.ceil(math.sqrt(0.5 * k * math.log(2.0 / _LEFT_OUT)))
     wins = np.arange(max(k // 2 - width, 0), min(k // 2 + width + 1, k) + 1, dtype=np.float64)
     upper = float(binom.pmf(wins, k, 0.5) @ noise_cdf(2.0 * wins - far - k, rate))
@@ -161,12 +161,12 @@ def _laws_of_difference(n: int, theta: float, shares: Floats) -> tuple[int, Floa
     length = 1 << math.ceil(math.log2(2.0 * width + 2.0))
     middle = round(n * theta)
     angles = np.arange(length // 2 + 1) * (2.0 * math.pi / length)
-    # log1p and the polar form: the n-th power of a float near 1 would keep few digits
+    # the n-th power of a float near 1 would keep few digits: hence log1p and the polar form
     less = -2.0 * shares[:, np.newaxis] * np.sin(angles / 2.0) ** 2
     turned = theta * np.sin(angles)
     with np.errstate(divide="ignore"):
         log_modulus = 0.5 * n * np.log1p(np.maximum(less * (2.0 + less) + turned**2, -1.0))
-    row, at = np.nonzero(log_modulus > _NOTHING)  # few of them, if n is large
+    row, at = np.nonzero(log_modulus > _NOTHING)  # these are few if n is large
     phase = n * np.arctan2(turned[at], 1.0 + less[row, at]) - middle * angles[at]
     transform = np.zeros(less.shape, dtype=np.complex128)
     transform[row, at] = np.exp(log_modulus[row, at] - 1j * phase)

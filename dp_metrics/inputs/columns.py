@@ -36,8 +36,8 @@ def check_columns_of_labels(data: Any, labels: NDArray[Any], name: str, positive
         other = in_order[1] if positive == in_order[0] else in_order[0]
         if isinstance(names[0], str) and names[0] == other:
             raise ValueError(
-                f"{name} is named like a label, but one column should be that of the other label, the "
-                "second of the sorted labels or pos_label: pass that, or one column for each label."
+                f"The one column of {name} is named like the negative label. Pass that of the positive "
+                "label (the second of the sorted labels, or pos_label), or one column for each label."
             )
         return
     found, wanted = [[_key(one) for one in several] for several in (names, in_order)]
@@ -62,8 +62,8 @@ def _names(data: Any) -> Sequence[Any]:
     """Return the names of the columns of a data frame, or of one column; none if there are no names."""
     if isinstance(data, np.ndarray | list | tuple):
         return []
-    # Asked of the type: an attribute of a pandas object may be one of its columns. In pyarrow, where the
-    # columns are the data themselves, the names are column_names; pandas and polars have columns only.
+    # The type is asked, because an attribute of a pandas object may be one of its columns. In pyarrow, where
+    # the columns are the data themselves, the names are column_names; pandas and polars have columns only.
     for attribute in ("column_names", "columns"):
         if hasattr(type(data), attribute):
             return list(getattr(data, attribute))

@@ -84,7 +84,7 @@ def array_of(data: Any) -> NDArray[Any]:
         failure = ValueError(_RAGGED)
     except Exception:  # containers raise errors of their own, which may quote what they hold
         failure = TypeError("What was given cannot be made a NumPy array: convert it first.")
-    # raised here, not in the handler: the original, which may quote the data, is not chained to it
+    # raising outside the handler does not chain the original, which may quote the data
     raise failure
 
 
@@ -114,7 +114,7 @@ def _numbers(objects: NDArray[Any], name: str) -> Floats:
     elements = objects.ravel().tolist()
     reads = {kind: _reader(kind, name) for kind in set(map(type, elements))}
     plain = objects.flatten()
-    if not set(reads.values()) <= {float}:  # with which NumPy makes floats of all others
+    if not set(reads.values()) <= {float}:  # NumPy makes floats of all others
         odd = [place for place, element in enumerate(elements) if reads[type(element)] is not float]
         plain[odd] = [reads[type(elements[place])](elements[place]) for place in odd]
     failure: Exception
@@ -124,13 +124,13 @@ def _numbers(objects: NDArray[Any], name: str) -> Floats:
         failure = ValueError(TOO_LARGE.format(name))
     except ValueError:  # a signaling NaN of Decimal
         failure = NotNumbersError("what was given")
-    # raised here, not in the handler: the original, which may quote the data, is not chained to it
+    # raising outside the handler does not chain the original, which may quote the data
     raise failure
 
 
 def _reader(kind: type, name: str) -> Callable[[Any], float]:
     """Return what makes a float of objects of a type, or raise if they are never read as real numbers."""
-    if issubclass(kind, _TEXT):  # though Python reads numbers that are written in digits
+    if issubclass(kind, _TEXT):  # text is refused, though Python reads numbers in digits
         raise NotNumbersError("arrays of bytes/strings")
     if issubclass(kind, complex | np.complexfloating):
         raise ValueError("Complex data not supported")
@@ -149,7 +149,7 @@ def _number(element: Any, name: str) -> float:
         failure = ValueError(_RAGGED)
     elif isinstance(number := _quietly(float, element), float):
         return number
-    elif isinstance(element, numbers.Real):  # beyond all floats
+    elif isinstance(element, numbers.Real):  # no float is as large
         failure = ValueError(TOO_LARGE.format(name))
     raise failure
 

@@ -6,9 +6,14 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["MAX_FLOAT", "Floats"]
+__all__ = ["MAX_FLOAT", "Floats", "limit_of"]
 
 Floats: TypeAlias = NDArray[np.float64]
 
 MAX_FLOAT = sys.float_info.max
 """The largest finite float64: where sums saturate, and the public limit of a metric that has no other."""
+
+
+def limit_of(cap: float | None) -> float:
+    """Return a public cap, or the largest finite float without one."""
+    return MAX_FLOAT if cap is None else float(cap)

@@ -76,7 +76,7 @@ def public_labels(labels: Any, name: str = "labels") -> NDArray[Any] | None:
     if array.size < 2:
         raise ValueError(f"The {name} array needs to contain at least two labels.")
     if array.dtype.kind in "iu" and max(abs(int(array[0])), abs(int(array[-1]))) >= _EXACT_AS_FLOATS:
-        return array.astype(object)  # as floats, two of them could be one
+        return array.astype(object)  # two of them could be one float
     return array
 
 
@@ -199,7 +199,7 @@ def encoded_block(
         def position(value: Any) -> int:
             try:
                 return lookup.get(value, -1)
-            except Exception:  # not hashable, so no label, or with an equality of its own
+            except Exception:  # the value is not hashable, or has an equality of its own
                 return -1
 
         codes = np.fromiter(map(position, block.astype(object)), dtype=np.intp, count=block.size)

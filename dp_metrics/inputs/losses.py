@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dp_metrics.inputs.floats import MAX_FLOAT, Floats
+from dp_metrics.inputs.floats import MAX_FLOAT, Floats, limit_of
 
 __all__ = [
     "FINITE_FOR_FINITE_ONLY",
@@ -226,4 +226,4 @@ def mean_over_outputs(losses: Floats, weights: Floats | None = None) -> Floats:
 
 def clamp(losses: Floats, cap: float | None) -> Floats:
     """Clip losses to [0, cap], or to the largest finite float without a cap."""
-    return np.clip(losses, 0.0, MAX_FLOAT if cap is None else cap)
+    return np.clip(losses, 0.0, limit_of(cap))

@@ -67,8 +67,8 @@ def check_neighboring(neighboring: Any, disclosing: Sequence[str] = ()) -> bool:
         return False
     if disclosing:
         raise ValueError(
-            f"{' and '.join(disclosing)} cannot be used with neighboring='add_or_remove_one', which keeps "
-            "the number of records private: it would be given away."
+            f"{' and '.join(disclosing)} cannot be used with neighboring='add_or_remove_one': the "
+            "number of records, which is private then, would be given away."
         )
     return True
 
@@ -169,7 +169,7 @@ def check_multioutput(multioutput: Any, n_outputs: int) -> Literal["raw_values"]
         )
     if (weights < 0).any() or not weights.any():
         raise ValueError("Custom weights must be non-negative, and at least one of them positive.")
-    scaled: Floats = weights / weights.max()  # so that their sum cannot overflow
+    scaled: Floats = weights / weights.max()  # their sum must not overflow
     return scaled
 
 
@@ -195,7 +195,7 @@ def check_average(average: Any, labels: int) -> None:
 def check_zero_division(zero_division: Any, *, is_mean: bool) -> float:
     """Return what 0/0 becomes; NaN, to be left out, only if the result is a mean."""
     if isinstance(zero_division, str) and zero_division == "warn":
-        return 0.0  # as scikit-learn, but for the warning, which would tell of the data
+        return 0.0  # scikit-learn does the same and warns, which would tell of the data
     value = as_real(zero_division)
     if isinstance(zero_division, float) and math.isnan(zero_division):
         if is_mean:
@@ -229,7 +229,7 @@ def check_edges(edges: Any) -> Floats | None:
     if isinstance(edges, str | bytes):
         raise wrong
     try:
-        found = np.asarray(edges, dtype=np.float64) + 0.0  # no negative zero
+        found = np.asarray(edges, dtype=np.float64) + 0.0  # adding 0 leaves no negative zero
     except (TypeError, ValueError, OverflowError):
         raise wrong from None
     if found.ndim != 1 or found.size < 3 or not np.isfinite(found).all() or not (np.diff(found) > 0).all():

@@ -73,7 +73,7 @@ def check_not_empty(array: NDArray[Any], *, private_n: bool) -> None:
 
 def float_block(block: NDArray[Any], name: str) -> Floats:
     """Return numbers as contiguous float64, uncopied if they are; they must be finite."""
-    # contiguous: of strided data NumPy may compute a logarithm by other code, with another last bit
+    # NumPy may compute a logarithm of strided data by other code, with another last bit
     values: Floats = np.ascontiguousarray(block, dtype=np.float64)
     if block.dtype.kind == "f" and not np.isfinite(values).all():
         if np.isnan(values).any():
@@ -141,7 +141,7 @@ def as_targets(
     true, pred = flattened(true), flattened(pred)
     outputs = [1 if a.ndim == 1 else a.shape[1] for a in (true, pred)]
     if outputs[0] != outputs[1]:
-        # with rows for columns by mistake, the numbers would tell how many records there are
+        # someone may pass rows for columns: the numbers would then tell how many records there are
         numbers_of = "" if private_n else f" ({outputs[0]}!={outputs[1]})"
         raise ValueError(f"y_true and y_pred have different number of output{numbers_of}")
     return true, pred
@@ -201,9 +201,10 @@ def _resolution(y_proba: Any) -> float:
     """Return the machine epsilon of the type of floats, whatever holds them; else that of float64."""
     dtype = getattr(y_proba, "dtype", None)
     if dtype is None and len(kinds := set(getattr(y_proba, "dtypes", ()))) == 1:
-        (dtype,) = kinds  # of a data frame
-    dtype = getattr(dtype, "numpy_dtype", dtype)  # of a nullable type of pandas
-    if not isinstance(dtype, np.dtype) and hasattr(y_proba, "__array__"):  # of polars, pyarrow or torch
+        (dtype,) = kinds  # a data frame of one type
+    dtype = getattr(dtype, "numpy_dtype", dtype)  # pandas has nullable types
+    # polars, pyarrow and torch have types of their own
+    if not isinstance(dtype, np.dtype) and hasattr(y_proba, "__array__"):
         dtype = np.asarray(y_proba).dtype
     known = isinstance(dtype, np.dtype) and dtype in (np.float16, np.float32, np.float64)
     return float(np.finfo(dtype if known else np.float64).eps)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from dp_metrics._random import RandomState
+from dp_metrics._random import Entropy, RandomState, check_entropy
 from dp_metrics.inputs.epsilon import Epsilon
+from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.inputs.floats import MAX_FLOAT
 from dp_metrics.inputs.scalars import as_real, as_whole
 from dp_metrics.mechanisms._laws import OutputLaw
@@ -22,6 +24,7 @@ __all__ = [
     "BoundsOnly",
     "Limits",
     "Mechanism",
+    "NoisyRelease",
     "Rule",
     "ceil_ranks",
     "positive_number",
@@ -106,33 +109,35 @@ class Limits(NamedTuple):
         return self
 
 
+class NoisyRelease(NamedTuple):
+    """A release, and what is public about it."""
+
+    value: float
+    public: OutputBounds  # its public facts, with an estimate of a private number of records if one was used
+    epsilon: Epsilon
+    drawn: Mapping[str, Any]  # all else that was drawn, by name, as in `PrivateResult`
+
+
+class DrawnLaw(OutputLaw, Protocol):
+    """An output law that draws the release."""
+
+    def release(self, entropy: Entropy) -> float:
+        """Draw an output."""
+        ...
+
+
 class Rule:
     """A mechanism that is a frozen dataclass; its repr, which histories show, has what is not the default."""
 
-    def noise_limits(
-        self,
-        released: float,
-        public: OutputBounds,
-        epsilon: Epsilon,
-        *,
-        miss: float,
-        drawn: Mapping[str, Any],
-    ) -> Limits:
+    def noise_limits(self, release: NoisyRelease, miss: float) -> Limits:
         """Return what the noise may have done to a release: limits of the metric of the same records.
 
         Parameters
         ----------
-        released : float
+        release : NoisyRelease
             What was released.
-        public : OutputBounds
-            The public facts of the output bounds, with an estimate of a private number of records if the
-            release used one; nothing else of them is read.
-        epsilon : float
-            Privacy parameter of the release.
         miss : float
             Probability, over the noise, with which a limit may be wrong; whatever the records are.
-        drawn : mapping
-            What else was drawn, by name, as in `PrivateResult`.
 
         Raises
         ------
@@ -151,12 +156,36 @@ class Rule:
         return f"{type(self).__name__}({', '.join(given)})"
 
 
-class BoundsOnly(Rule):
-    """A mechanism that reads output bounds and no extremes."""
+class BoundsOnly(Rule, ABC):
+    """A mechanism that reads output bounds and no extremes, and draws from its output law."""
+
+    @property
+    def needs_count(self) -> bool:
+        """False: the mechanism does not read the number of records."""
+        return False
 
     def count_extremes(self, epsilon: Epsilon, *, n: int | None, are_widths: bool) -> int:
         """Return 0: the mechanism reads output bounds only."""
         return 0
+
+    @own_error_state
+    def release(self, output_bounds: OutputBounds, epsilon: Epsilon, rng: RandomState = None) -> float:
+        """Draw one epsilon-differentially private release, an output of the law.
+
+        Parameters
+        ----------
+        output_bounds : OutputBounds
+            Of a metric that the mechanism can serve.
+        epsilon : float
+            Privacy parameter of this release.
+        rng : None, int, RandomState or Generator, default=None
+            None draws from the operating system; a seed gives a reproducible release that is not private.
+        """
+        return self.output_distribution(output_bounds, epsilon).release(check_entropy(rng))
+
+    @abstractmethod
+    def output_distribution(self, output_bounds: OutputBounds, epsilon: Epsilon) -> DrawnLaw:
+        """Return the law of `release`."""
 
 
 def ceil_ranks(ranks: float, n: int | None) -> int:

@@ -30,10 +30,10 @@ __all__ = [
 Integers = NDArray[np.int64]
 
 _LARGEST_EXPONENT = 709.0  # expm1 of more overflows
-_SMALLEST_STEP = 2.0**-40  # neighbours then differ by 4096 float spacings: the grid is strictly increasing
+_SMALLEST_STEP = 2.0**-40  # neighbours differ by 4096 float spacings: the grid is strictly increasing
 _CORRECTIONS = 8  # steps from an estimated number to the exact one; nearly always one or two
-_SMALLEST_SCALE = 1e-270  # far enough above the subnormals for the same reason
-_LARGEST_INDEX = 1 << 52  # what floats can count
+_SMALLEST_SCALE = 1e-270  # this is far enough above the subnormals for the same reason
+_LARGEST_INDEX = 1 << 52  # floats count exactly this far
 
 
 class Grid(Protocol):
@@ -107,7 +107,7 @@ def bisected(low: Integers, high: Integers, reached: Callable[[Integers], NDArra
     It must be reached at `high`, and above wherever it is reached.
     """
     while (high - low > 1).any():
-        middle = low + (high - low + 1) // 2  # of neighbours this is the higher one, which then stays
+        middle = low + (high - low + 1) // 2  # the middle of neighbours is the higher one, which then stays
         there = reached(middle)
         high, low = np.where(there, middle, high), np.where(there, low, middle)
     return high
@@ -282,7 +282,7 @@ class EvenGrid(_SearchedGrid):
         return np.minimum(self.lower * (1.0 - share) + self.upper * share, self.upper)
 
     def _estimate(self, values: Floats) -> Floats:
-        width = max(self.upper / 2 - self.lower / 2, 5e-324)  # halves, so that it cannot overflow
+        width = max(self.upper / 2 - self.lower / 2, 5e-324)  # halves keep the sum from overflowing
         with np.errstate(over="ignore"):
             return (values / 2 - self.lower / 2) / width * self.last
 

@@ -68,7 +68,7 @@ class HazardLaw(GridLaw):
             falling = np.multiply.accumulate(np.full(ranks, q))  # q, q^2, ...
             above = np.append(1.0, 1.0 / falling[:-1])
             self._weights = np.concatenate([falling[::-1], above])
-            # far above bounded data the hazard overflows to infinity: any level is reached there
+            # the hazard overflows to infinity far above bounded data: any level is reached there
             terms = np.where(runs.counts > 0, runs.counts * self._weights, 0.0)
             self._cumulative = np.add.accumulate(terms)
 
@@ -192,7 +192,7 @@ class HazardLaw(GridLaw):
         """Return the logarithm of the probability of each output, to nearly the precision of floats."""
         inside = np.minimum(indices, self.grid.last - 1)
         hazard, term = self._hazard(inside), self._weights[self._run(inside)]
-        # not hazard - term, of which nothing is left where the term is nearly all of the hazard
+        # hazard - term would cancel where the term is nearly all of the hazard
         a, x, before = float(self.below), hazard / PEAK, self._hazard(inside - 1) / PEAK
         with np.errstate(all="ignore"):
             # the logarithm of Lambda_(k-1) / Lambda_k, from whichever of the two floats is the smaller part
@@ -308,7 +308,8 @@ def largest_ratio(share: Fraction) -> float:
     """
     down = Context(prec=60, rounding=ROUND_FLOOR, Emin=-(10**9), traps=[])
     exponent = down.divide(Decimal(share.numerator), Decimal(share.denominator))
-    if exponent > 800:  # below every positive float; and Decimal's exp would underflow in the end
+    # the result is below every positive float, and Decimal's exp would underflow in the end
+    if exponent > 800:
         return math.ulp(0.0)
     up = Context(prec=60, rounding=ROUND_CEILING, Emin=-(10**9), traps=[])
     # a minus rounds to the digits of the caller's own context, whose traps a float would meet

@@ -14,11 +14,11 @@ from dp_metrics.sensitivity.output_bounds import OutputBounds
 
 __all__ = ["PUBLIC_END", "UNBOUNDED", "cells_above", "hazard_limits"]
 
-_MOST_RANKS = 20_000  # beyond, the simple limit: the sharp one would take long
-_WIDTH = 1e-11  # of the bracket of a limit, of which the safe end is taken
+_MOST_RANKS = 20_000  # more ranks take the simple limit, because the sharp one would take long
+_WIDTH = 1e-11  # the bracket of a limit is this narrow, and its safe end is taken
 
 UNBOUNDED = (
-    "The other limit is missing: without a public limit for each record one may be as large as it likes."
+    "The other limit is missing: without a public limit for each record, one record may be arbitrarily large."
 )
 PUBLIC_END = "The other limit is the end of the public range: nothing better is known here."
 
@@ -129,7 +129,7 @@ class _LeastFavourable:
         return float(self._law(bounds).index_cdf(np.array([place]))[0])
 
     def largest(self, holds: Callable[[float], bool], start: float) -> tuple[float, float]:
-        """Return a bracket of the largest mean, at least `start`, of which something holds."""
+        """Return a bracket of the largest mean, at least `start`, for which something holds."""
         low, high = start, self._end
         if holds(high):
             return high, high

@@ -6,11 +6,13 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dp_metrics._random import Entropy, uniforms
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.mechanisms._grid import Grid, Integers, bisected
 
 __all__ = [
     "ApproximateLaw",
+    "FloatLaw",
     "GridLaw",
     "IntervalLaw",
     "OutcomesLaw",
@@ -19,8 +21,12 @@ __all__ = [
     "cell_edges",
     "cells",
     "check_probability",
+    "geometric_quantiles",
     "laplace_quantiles",
 ]
+
+
+_LARGEST_NOISE = 2.0**60  # An int64 holds this and the place on a grid that it is added to.
 
 
 class OutputLaw(Protocol):
@@ -52,6 +58,15 @@ class _Law:
         return float(self.quantile(0.5))
 
 
+class FloatLaw(_Law):
+    """A law of a comparator, which draws a float64 as the quantile of a uniform number."""
+
+    def release(self, entropy: Entropy) -> float:
+        """Draw an output."""
+        u, _ = uniforms(entropy, 1)
+        return float(self.quantile(u)[0])
+
+
 def check_probability(p: ArrayLike) -> Floats:
     """Return probabilities as an array, or raise."""
     p = np.asarray(p, dtype=np.float64)
@@ -65,6 +80,10 @@ class GridLaw(_Law):
 
     grid: Grid
 
+    def release(self, entropy: Entropy) -> float:
+        """Draw an output."""
+        raise NotImplementedError
+
     def index_cdf(self, indices: Integers) -> Floats:
         """Return P(number of the release <= k)."""
         raise NotImplementedError
@@ -77,7 +96,7 @@ class GridLaw(_Law):
     def cdf(self, t: ArrayLike) -> Floats:
         """Return P(release <= t)."""
         t = np.asarray(t, dtype=np.float64)
-        # max: no grid point is below the first, and index_cdf(first - 1) is 0
+        # no grid point is below the first, and index_cdf(first - 1) is 0
         return self.index_cdf(self.grid.index_above(t.ravel()) - 1).reshape(t.shape)
 
     def quantile(self, p: ArrayLike) -> Floats:
@@ -204,6 +223,12 @@ def laplace_quantiles(p: Floats) -> Floats:
     return quantiles
 
 
+def geometric_quantiles(p: Floats, rate: float) -> Floats:
+    """Return whole numbers near quantiles of two-sided geometric noise, none beyond `_LARGEST_NOISE`."""
+    noise: Floats = np.rint(np.clip(laplace_quantiles(p) / rate, -_LARGEST_NOISE, _LARGEST_NOISE))
+    return noise
+
+
 class ReflectedLaw(_Law):
     """A release above zero, or with the probability of the first output there, one at or below zero.
 
@@ -218,7 +243,17 @@ class ReflectedLaw(_Law):
     def __init__(self, positive: GridLaw, negative: GridLaw) -> None:
         self._positive, self._negative = positive, negative
         self._start = float(positive.grid.points(np.array([positive.grid.first]))[0])
-        self._again = float(positive.index_cdf(np.array([positive.grid.first]))[0])
+
+    @cached_property
+    def _again(self) -> float:
+        """Probability of the second search."""
+        grid = self._positive.grid
+        return float(self._positive.index_cdf(np.array([grid.first]))[0])
+
+    def release(self, entropy: Entropy) -> float:
+        """Draw an output."""
+        found = self._positive.release(entropy)
+        return found if found > self._start else -self._negative.release(entropy)
 
     def cdf(self, t: ArrayLike) -> Floats:
         """Return P(release <= t)."""
@@ -246,7 +281,7 @@ class ReflectedLaw(_Law):
         return first + self._again * self._negative.mean_absolute_error(-value, cap)
 
 
-class IntervalLaw(_Law):
+class IntervalLaw(FloatLaw):
     """A law with an exponential or constant density on each of finitely many intervals.
 
     Parameters
@@ -308,7 +343,7 @@ class IntervalLaw(_Law):
             _share((high - self.edges[i]) / width, self.rates[i])
             - _share((low - self.edges[i]) / width, self.rates[i])
         )
-        # inside a piece the cost is linear in t, or constant at the cap
+        # the cost is linear in t inside a piece, or constant at the cap
         mean = low + (high - low) * _mean_position(self.rates[i] * ((high - low) / width))
         return float(np.sum(mass * np.minimum(np.abs(mean - value), cap)))
 
@@ -322,7 +357,7 @@ def _norm(rate: Floats) -> Floats:
 def _share(x: Floats, rate: Floats) -> Floats:
     """Return the probability of [0, x] under the density proportional to exp(-rate x) on [0, 1]."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        # with a negative rate the expm1 overflow: count from the other end instead
+        # expm1 would overflow for a negative rate: count from the other end
         falling = np.expm1(-np.abs(rate) * np.where(rate < 0, 1.0 - x, x)) / np.expm1(-np.abs(rate))
     return np.where(np.abs(rate) < 1e-9, x, np.where(rate < 0, 1.0 - falling, falling))
 

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from dp_metrics._random import Entropy, RandomState, check_entropy, uniforms
+from dp_metrics._random import Entropy, uniforms
 from dp_metrics.inputs.epsilon import Epsilon, check_epsilon
 from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.inputs.floats import MAX_FLOAT, Floats
@@ -85,8 +85,6 @@ class AboveThreshold(BoundsOnly):
     max_candidates: int | None = None
     ranks: int | None = None
 
-    needs_count = False
-
     def __post_init__(self) -> None:
         for name in ("beta", "split", "scale"):
             self._set(name, positive_number)
@@ -128,37 +126,6 @@ class AboveThreshold(BoundsOnly):
         with np.errstate(divide="ignore", over="ignore"):
             return ceil_ranks(float(np.log(1e3 * (grid.last - grid.first + 1)) / np.float64(eps2)), n)
 
-    def release(self, output_bounds: OutputBounds, epsilon: Epsilon, rng: RandomState = None) -> float:
-        """Draw one epsilon-differentially private release.
-
-        Parameters
-        ----------
-        output_bounds : OutputBounds
-            Of any metric.
-        epsilon : float
-            Privacy parameter of this release.
-        rng : None, int, RandomState or Generator, default=None
-            None draws from the operating system; a seed gives a reproducible release that is not private.
-
-        Returns
-        -------
-        float
-            One of the public candidates.
-        """
-        epsilon, entropy = check_epsilon(epsilon), check_entropy(rng)
-        if output_bounds.output_range[0] != -math.inf:
-            return self._search(output_bounds, epsilon, entropy)
-        upwards, downwards = _two_searches(output_bounds)
-        result = self._search(upwards, epsilon / 2, entropy)
-        grid = self._grid(upwards.output_range)
-        if result > grid.points(np.array([grid.first]))[0]:
-            return result
-        return -self._search(downwards, epsilon / 2, entropy)
-
-    def _search(self, output_bounds: OutputBounds, epsilon: float, entropy: Entropy) -> float:
-        law = self._law(output_bounds, epsilon)
-        return float(law.grid.points(np.array([law.draw(entropy)]))[0])
-
     def output_distribution(
         self, output_bounds: OutputBounds, epsilon: Epsilon
     ) -> AboveThresholdLaw | ReflectedLaw:
@@ -177,7 +144,7 @@ class AboveThreshold(BoundsOnly):
     def _shares(self, epsilon: float, monotonic: bool) -> tuple[float, float]:
         split = self.split if self.split is not None else (2 / 3 if monotonic else 1 / 2)
         eps1, eps2 = epsilon * split, epsilon * (1 - split) / (1 if monotonic else 2)
-        return max(eps1, 5e-324), max(eps2, 5e-324)  # not zero, where epsilon is as small as a float can be
+        return max(eps1, 5e-324), max(eps2, 5e-324)  # the smallest epsilon must not give a share of 0
 
     def _grid(self, output_range: tuple[float, float]) -> Grid:
         low, high = output_range
@@ -230,6 +197,10 @@ class AboveThresholdLaw(GridLaw):
             gap = np.maximum(self.eps2 / self.eps1 * thresholds - self.eps2 * scores, 0.0)
             # log(1 - exp(-gap)), accurate at both ends; never +0, so that dividing by it keeps the sign
             return np.where(gap < 0.7, np.log(-np.expm1(-gap)), np.log1p(-np.exp(-gap)))
+
+    def release(self, entropy: Entropy) -> float:
+        """Draw an output."""
+        return float(self.grid.points(np.array([self.draw(entropy)]))[0])
 
     def draw(self, entropy: Entropy) -> int:
         """Draw the number of the candidate at which the search halts."""

@@ -15,7 +15,7 @@ from dp_metrics._random import Entropy, RandomState, check_entropy
 from dp_metrics.inputs.epsilon import Epsilon, exact_epsilon
 from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.inputs.floats import MAX_FLOAT, Floats
-from dp_metrics.mechanisms._base import MOST_RANKS, Limits, Rule, positive_number
+from dp_metrics.mechanisms._base import MOST_RANKS, Limits, NoisyRelease, Rule, positive_number
 from dp_metrics.mechanisms._grid import Lattice
 from dp_metrics.mechanisms._hazard_law import HazardLaw
 from dp_metrics.mechanisms._hazard_limits import PUBLIC_END, UNBOUNDED
@@ -31,7 +31,7 @@ __all__ = ["Adaptive", "AdaptiveLaw"]
 
 _SMALLEST_LOSS, _SMALLEST_WIDTH = 1e-270, 1e-130  # lattices of these are far above the subnormals
 _LARGEST_OFFSET = 1 << 50
-_BITS = 30  # of the steps of the lattice in C1, unless that makes more steps than a float can count
+_BITS = 30  # C1 has 2^30 steps of the lattice, or fewer if a float could not count them
 _BITS_OF_INDEX = 51
 
 
@@ -40,7 +40,7 @@ class _Rule:
     """Public constants for one kind of extremes."""
 
     rank: int  # the order statistic is the one at rank / epsilon from the top
-    resolution: float  # of its release
+    resolution: float  # the resolution of its release
     threshold: int  # n * epsilon from which on there are two stages
 
 
@@ -86,8 +86,8 @@ class Adaptive(Rule):
     number that is rounded once to the lattice, which commutes with shifts by lattice points, and the noise is
     drawn from fair bits without a float.
 
-    **Error.** Records above C1 count as C1, so where the tail is heavy the release errs towards zero: 93 to
-    97 % of releases are below the truth there, and about half of them for light tails.
+    **Error.** Records above C1 count as C1. So releases are usually too low where a few records add most of
+    the sum (a heavy tail): 93 to 97 % of them are. Where no record adds much (a light tail) about half are.
 
     References
     ----------
@@ -124,7 +124,7 @@ class Adaptive(Rule):
 
     def count_extremes(self, epsilon: Epsilon, *, n: int | None, are_widths: bool) -> int:
         """Return how many extremes the first stage can use, or 0 if it is certain that there is none."""
-        # where n is private, widths are monotonic and need fewer ranks than this
+        # widths are monotonic where n is private, and need fewer ranks than this
         stages = _stages(self, n, exact_epsilon(epsilon), are_widths, not are_widths)
         if stages is None:
             return 0
@@ -159,30 +159,22 @@ class Adaptive(Rule):
             return law.release(entropy), {}
         return law.release(entropy)
 
-    def noise_limits(
-        self,
-        released: float,
-        public: OutputBounds,
-        epsilon: Epsilon,
-        *,
-        miss: float,
-        drawn: Mapping[str, Any],
-    ) -> Limits:
+    def noise_limits(self, release: NoisyRelease, miss: float) -> Limits:
         """Return the limits of `Hazard` where there is one stage, and those given C1 where there are two.
 
         Given C1 the noise has a public law, and clipping only lowers a metric: whatever C1 is, what the noise
         leaves of the clipped metric is a lower limit of the metric. Where C1 is the public limit nothing was
         clipped, and there is an upper limit too.
         """
-        law = self.output_distribution(public, epsilon)
+        law = self.output_distribution(release.public, release.epsilon)
         if isinstance(law, HazardLaw):
-            return Hazard().noise_limits(released, public, epsilon, miss=miss, drawn=drawn)
-        if "scale" not in drawn:
+            return Hazard().noise_limits(release, miss)
+        if "scale" not in release.drawn:
             raise ValueError(
                 "The limits follow from the scale that the adaptive mechanism drew: call the metric with "
                 "return_result=True, and pass its result."
             )
-        return law.limits(released, drawn, miss)
+        return law.limits(release.value, release.drawn, miss)
 
     def output_distribution(self, output_bounds: OutputBounds, epsilon: Epsilon) -> HazardLaw | AdaptiveLaw:
         """Return the law of `release`: a `HazardLaw`, or a mixture over C1."""
@@ -208,7 +200,7 @@ class _Stages(NamedTuple):
     epsilon: Fraction
     selection: Hazard
     rank: int  # k: the order statistic is the k-th from the top
-    ranks: int  # of its output bounds
+    ranks: int  # the number of its output bounds
 
 
 @lru_cache(maxsize=256)
@@ -309,7 +301,7 @@ class AdaptiveLaw(ApproximateLaw):
         if isinstance(law, SumsLaw):
             lower, upper, _ = law.limits(drawn["sums"], each)
         else:
-            # half a step where the clipped sum was rounded, one more where C1 was
+            # the clipped sum was rounded by half a step, and C1 by one more
             lower, upper, _ = law.limits(released, each, rounding=1.5)
         if not is_clipped:
             return Limits(lower, upper)
@@ -329,7 +321,7 @@ class AdaptiveLaw(ApproximateLaw):
         if (n := self._extremes.private_n) is not None:
             sums = ratio_sums(total, most, n, _scale(clipped), self._limit)
             return SumsLaw(sums, self.epsilon)
-        # in steps of C1 / fineness, rounded: one record moves this by at most so many steps
+        # the steps are of size C1 / fineness: one record moves the sum by at most `fineness` of them
         fineness = 1 << max(min(_BITS_OF_INDEX - self._n.bit_length(), _BITS), 0)
         steps = (2 * fineness * total + most) // (2 * most)
         # clipping lowers the metric: a quarter of the mean error upwards makes up for part of that

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
-from dp_metrics._random import Entropy, RandomState, check_entropy, discrete_laplace
+from dp_metrics._random import Entropy, discrete_laplace
 from dp_metrics.inputs.epsilon import Epsilon, exact_epsilon
 from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.inputs.floats import Floats
-from dp_metrics.mechanisms._base import BoundsOnly, Limits, require_bounded, require_public_n
+from dp_metrics.mechanisms._base import BoundsOnly, Limits, NoisyRelease, require_bounded, require_public_n
 from dp_metrics.mechanisms._grid import EvenGrid, Integers, Lattice, nearest_index
-from dp_metrics.mechanisms._laws import ApproximateLaw, GridLaw, cells, laplace_quantiles
+from dp_metrics.mechanisms._laws import ApproximateLaw, GridLaw, cells, geometric_quantiles, laplace_quantiles
 from dp_metrics.sensitivity.exact import rounded_quotient
 from dp_metrics.sensitivity.noisy_sums import FINENESS, Sums
 from dp_metrics.sensitivity.output_bounds import OutputBounds
@@ -31,12 +30,10 @@ __all__ = [
     "noise_cdf",
 ]
 
-_CELLS = {1: (256, 36), 2: (32, 12), 3: (12, 6)}  # even ones and octaves, for each of so many noisy numbers
+_CELLS = {1: (256, 36), 2: (32, 12), 3: (12, 6)}  # even cells and octaves, by the number of noisy numbers
 _LEAST_RATE = 1e-260
 ENORMOUS = 1 << 900
 """Stands for the largest noise where its rate is so low that it may be beyond all floats."""
-
-_FARTHEST = 2.0**60  # noise in steps, so that the law of it can be computed
 
 
 @own_error_state
@@ -68,8 +65,6 @@ class Geometric(BoundsOnly):
     True
     """
 
-    needs_count = False
-
     def count_ranks(
         self, epsilon: Epsilon, *, n: int | None, monotonic: bool, output_range: tuple[float, float]
     ) -> int:
@@ -78,10 +73,6 @@ class Geometric(BoundsOnly):
         require_public_n(n, "geometric")
         return 1
 
-    def release(self, output_bounds: OutputBounds, epsilon: Epsilon, rng: RandomState = None) -> float:
-        """Draw one epsilon-differentially private release within the output range."""
-        return self.output_distribution(output_bounds, epsilon).release(check_entropy(rng))
-
     def output_distribution(self, output_bounds: OutputBounds, epsilon: Epsilon) -> GeometricLaw:
         """Return the law of `release`."""
         require_bounded(output_bounds.output_range, "geometric")
@@ -89,10 +80,10 @@ class Geometric(BoundsOnly):
             raise ValueError("mechanism='geometric' needs a metric with a public global sensitivity.")
         low, high = (Fraction(end) for end in output_bounds.output_range)
         width, position = high - low, Fraction(output_bounds.value) - low
-        if width == 0:  # bounds so close that the metric underflows: there is but one output
+        if width == 0:  # the bounds are so close that the metric underflows: there is but one output
             steps, change, centre = 1, 1, 0
         elif output_bounds.steps is not None:
-            # a whole number of steps, but for the rounding of the metric to a float
+            # the metric is a whole number of steps, but for its rounding to a float
             steps, change = output_bounds.steps, 1
             centre = round(position * steps / width)
         else:
@@ -104,21 +95,15 @@ class Geometric(BoundsOnly):
             EvenGrid(*output_bounds.output_range, steps + 1), centre, exact_epsilon(epsilon) / change
         )
 
-    def noise_limits(
-        self,
-        released: float,
-        public: OutputBounds,
-        epsilon: Epsilon,
-        *,
-        miss: float,
-        drawn: Mapping[str, Any],
-    ) -> Limits:
+    def noise_limits(self, release: NoisyRelease, miss: float) -> Limits:
         """Return limits on either side, each missed with probability `miss` / 2 at most."""
-        law = self.output_distribution(public, epsilon)
+        public = release.public
         if public.output_range[0] == public.output_range[1]:
             return Limits(*public.output_range)
         rounding = 0.0 if public.steps is not None else 0.5
-        return law.limits(released, miss / 2, rounding=rounding)
+        return self.output_distribution(public, release.epsilon).limits(
+            release.value, miss / 2, rounding=rounding
+        )
 
 
 def noise_cdf(k: Floats, rate: float) -> Floats:
@@ -148,7 +133,8 @@ def largest_noise(rate: Fraction | float, miss: float) -> int:
         return -rate * (j + 1) - math.log1p(math.exp(-rate))
 
     j = max(math.ceil(-(math.log(miss) + math.log1p(math.exp(-rate))) / rate) - 2, 0)
-    while log_tail(j) > math.log(miss):  # at most a few steps: the quotient above is off by its rounding
+    # the loop makes a few steps at most: the quotient above is off by its rounding
+    while log_tail(j) > math.log(miss):
         j += 1 + int(j * 2.0**-50)
     return j
 
@@ -202,14 +188,14 @@ class GeometricLaw(GridLaw):
         # an output at the upper end stands for all noisy places from there on
         above = away if place + self.centre < self.grid.last else math.inf
         ends = np.clip([place - away, place + above], self.grid.first, self.grid.last)
-        # places, not multiples of the spacing: a count k is k / n then, to the last bit
+        # multiples of the spacing would be rounded twice: a count k must be k / n, to the last bit
         lower, upper = self.grid.points(ends).tolist()
         return Limits(lower, upper)
 
     def outcomes(self) -> tuple[Floats, Floats]:
         """Return outputs that stand for cells of probability, and the probability of each."""
         middle, mass = cells(256, 36)
-        away = np.rint(np.clip(laplace_quantiles(middle) / float(self.rate), -_FARTHEST, _FARTHEST))
+        away = geometric_quantiles(middle, float(self.rate))
         numbers = np.clip(self.centre + away.astype(np.int64), self.grid.first, self.grid.last)
         return self.grid.points(numbers), mass
 
@@ -246,7 +232,7 @@ class SumsLaw(ApproximateLaw):
     def release(self, entropy: Entropy) -> tuple[float, list[int]]:
         """Draw an outcome, and the noisy whole numbers with it, which tell it."""
         noisy = [value + discrete_laplace(entropy, self.rate) for value in self.sums.values]
-        # saturated: at the smallest epsilon noise may be larger than any float
+        # sums saturate: noise may be larger than any float at the smallest epsilon
         return float(self.sums.combine(*(np.float64(rounded_quotient(value, 1)) for value in noisy))), noisy
 
     def limits(self, noisy: Sequence[int], miss: float) -> Limits:
@@ -260,13 +246,13 @@ class SumsLaw(ApproximateLaw):
         rises = self.sums.rises
         if not rises:
             raise ValueError(
-                "With a private number of records a variance is computed from three noisy sums, of which it "
-                "is no monotone function: it has no limits here. Use mechanism='hazard'."
+                "With a private number of records a variance has no limits here: it is computed from "
+                "three noisy sums, and need not rise, or fall, with each. Use mechanism='hazard'."
             )
-        # half a step of rounding on the way to the lattice
+        # the sums were rounded by half a step on the way to the lattice
         away = largest_noise(self.rate, miss / len(rises)) + 0.5
         signs = np.where(rises, 1.0, -1.0)
-        most = ENORMOUS // 4  # which the largest noise makes up for, where it is beyond all floats
+        most = ENORMOUS // 4  # the largest noise exceeds this where it is beyond all floats
         centre = np.array([rounded_quotient(max(min(x, most), -most), 1) for x in noisy])
         lower, upper = (float(self.sums.combine(*(centre + side * signs * away))) for side in (-1.0, 1.0))
         return Limits(lower, upper)
@@ -274,7 +260,7 @@ class SumsLaw(ApproximateLaw):
     def outcomes(self) -> tuple[Floats, Floats]:
         """Return outcomes that stand for the law, and the probability of each."""
         middle, mass = cells(*_CELLS[len(self.sums.values)])
-        away = laplace_quantiles(middle) / float(self.rate)  # to within a step
+        away = laplace_quantiles(middle) / float(self.rate)  # the quantiles are right to within a step
         noisy = np.meshgrid(*(float(value) + away for value in self.sums.values), indexing="ij")
         shares = np.meshgrid(*(mass for _ in self.sums.values), indexing="ij")
         return self.sums.combine(*noisy).ravel(), np.prod(shares, axis=0).ravel()

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
-from dp_metrics._random import RandomState, check_entropy
 from dp_metrics.inputs.epsilon import Epsilon, exact_epsilon
 from dp_metrics.inputs.error_state import own_error_state
-from dp_metrics.mechanisms._base import BoundsOnly, Limits, ceil_ranks, positive_number
+from dp_metrics.mechanisms._base import BoundsOnly, Limits, NoisyRelease, ceil_ranks, positive_number
 from dp_metrics.mechanisms._grid import BoundedGrid, GeometricGrid, Grid, Runs
 from dp_metrics.mechanisms._hazard_law import PEAK, TAIL, HazardLaw, largest_ratio
 from dp_metrics.mechanisms._hazard_limits import hazard_limits
@@ -101,25 +98,6 @@ class Hazard(BoundsOnly):
             )
         return _count_ranks(self, exact_epsilon(epsilon), n, monotonic)
 
-    def release(self, output_bounds: OutputBounds, epsilon: Epsilon, rng: RandomState = None) -> float:
-        """Draw one epsilon-differentially private release.
-
-        Parameters
-        ----------
-        output_bounds : OutputBounds
-            Of a metric that is at least 0.
-        epsilon : float
-            Privacy parameter of this release.
-        rng : None, int, RandomState or Generator, default=None
-            None draws from the operating system; a seed gives a reproducible release that is not private.
-
-        Returns
-        -------
-        float
-            A point of the public grid, within the output range.
-        """
-        return self.output_distribution(output_bounds, epsilon).release(check_entropy(rng))
-
     def output_distribution(self, output_bounds: OutputBounds, epsilon: Epsilon) -> HazardLaw:
         """Return the exact law of `release`."""
         if output_bounds.output_range[0] != 0.0:
@@ -135,27 +113,20 @@ class Hazard(BoundsOnly):
             grid, Runs.from_bounds(grid, output_bounds), largest_ratio(share), output_bounds.monotonic
         )
 
-    def noise_limits(
-        self,
-        released: float,
-        public: OutputBounds,
-        epsilon: Epsilon,
-        *,
-        miss: float,
-        drawn: Mapping[str, Any],
-    ) -> Limits:
+    def noise_limits(self, release: NoisyRelease, miss: float) -> Limits:
         """Return a lower limit; for a mean of losses with a public cap both, each missed by `miss` / 2."""
         # the limits of a mean come from its least favourable data, at the ranks of the release: fewer make
         # it lower, because all outputs below the last one share its hazard
+        public = release.public
         wanted = self.count_ranks(
-            epsilon, n=public.n, monotonic=public.monotonic, output_range=public.output_range
+            release.epsilon, n=public.n, monotonic=public.monotonic, output_range=public.output_range
         )
         ranks = min(wanted, public.mean_ranks)
 
         def law(output_bounds: OutputBounds) -> HazardLaw:
-            return self.output_distribution(output_bounds, epsilon)
+            return self.output_distribution(output_bounds, release.epsilon)
 
-        return hazard_limits(law, released, public, ranks, miss)
+        return hazard_limits(law, release.value, public, ranks, miss)
 
     def _resolution(self, eps2: float, n: int | None) -> float:
         if self.resolution is not None:
@@ -168,7 +139,7 @@ class Hazard(BoundsOnly):
 @lru_cache(maxsize=256)
 def _count_ranks(mechanism: Hazard, epsilon: Fraction, n: int | None, monotonic: bool) -> int:
     eps2 = float(share_of_rank(epsilon, monotonic))
-    # a private n is not asked for: more ranks than needed cost time only
+    # a private n is not read: more ranks than needed cost time only
     width = max(mechanism._resolution(eps2, _MANY_RECORDS if n is None else n), 2.0**-32)
     with np.errstate(divide="ignore", over="ignore"):
         return ceil_ranks(float(np.float64(max(math.log(1e4 / width), 1.0)) / eps2), n)

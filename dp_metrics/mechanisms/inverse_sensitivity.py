@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dp_metrics._random import RandomState, check_entropy, uniforms
 from dp_metrics.inputs.epsilon import Epsilon, check_epsilon
 from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.inputs.floats import Floats
@@ -14,7 +13,7 @@ from dp_metrics.mechanisms._base import BoundsOnly, ceil_ranks, require_bounded
 from dp_metrics.mechanisms._laws import IntervalLaw
 from dp_metrics.sensitivity.output_bounds import OutputBounds
 
-__all__ = ["InverseSensitivity", "draw", "intervals"]
+__all__ = ["InverseSensitivity", "intervals"]
 
 
 @own_error_state
@@ -46,8 +45,6 @@ class InverseSensitivity(BoundsOnly):
     True
     """
 
-    needs_count = False
-
     def count_ranks(
         self, epsilon: Epsilon, *, n: int | None, monotonic: bool, output_range: tuple[float, float]
     ) -> int:
@@ -55,10 +52,6 @@ class InverseSensitivity(BoundsOnly):
         require_bounded(output_range, "inverse_sensitivity")
         with np.errstate(divide="ignore", over="ignore"):
             return ceil_ranks(float(2 * np.log(1e12) / np.float64(check_epsilon(epsilon))), n)
-
-    def release(self, output_bounds: OutputBounds, epsilon: Epsilon, rng: RandomState = None) -> float:
-        """Draw one epsilon-differentially private release within the output range."""
-        return draw(self.output_distribution(output_bounds, epsilon), rng)
 
     def output_distribution(self, output_bounds: OutputBounds, epsilon: Epsilon) -> IntervalLaw:
         """Return the law of `release`: a constant density on each interval."""
@@ -80,16 +73,10 @@ def intervals(output_bounds: OutputBounds, epsilon: float) -> tuple[Floats, Floa
     )
     ranks = np.arange(1.0, output_bounds.ranks + 2)
     widths, distances = np.diff(edges), np.concatenate([ranks[::-1], ranks])
-    # relative to the nearest interval that has a width, so that a large epsilon leaves a weight above zero;
-    # without any width there is one output only, and the weights do not matter
+    # Distances are relative to the nearest interval that has a width, so that a large epsilon leaves a weight
+    # above zero. Without any width there is one output only, and the weights do not matter.
     nearest = np.min(distances, where=widths > 0, initial=distances[0])
     with np.errstate(divide="ignore", over="ignore"):
         weights = np.log(widths) - (distances - nearest) * (epsilon / 2)
     sides = np.repeat([-1.0, 1.0], ranks.size)
     return edges, weights if widths.any() else np.zeros(widths.size), sides
-
-
-def draw(law: IntervalLaw, rng: RandomState) -> float:
-    """Draw from a law on intervals."""
-    u, _ = uniforms(check_entropy(rng), 1)
-    return float(law.quantile(u)[0])

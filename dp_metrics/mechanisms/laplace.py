@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dp_metrics._random import RandomState, check_entropy, uniforms
 from dp_metrics.inputs.epsilon import Epsilon, check_epsilon
 from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.inputs.floats import MAX_FLOAT, Floats
-from dp_metrics.mechanisms._base import BoundsOnly, Limits, require_bounded, require_public_n
+from dp_metrics.mechanisms._base import BoundsOnly, Limits, NoisyRelease, require_bounded, require_public_n
+from dp_metrics.mechanisms._laws import FloatLaw, check_probability
 from dp_metrics.sensitivity.output_bounds import OutputBounds
 
 __all__ = ["Laplace", "LaplaceLaw"]
@@ -44,8 +42,6 @@ class Laplace(BoundsOnly):
     True
     """
 
-    needs_count = False
-
     def count_ranks(
         self, epsilon: Epsilon, *, n: int | None, monotonic: bool, output_range: tuple[float, float]
     ) -> int:
@@ -53,12 +49,6 @@ class Laplace(BoundsOnly):
         require_bounded(output_range, "laplace")
         require_public_n(n, "laplace")
         return 1
-
-    def release(self, output_bounds: OutputBounds, epsilon: Epsilon, rng: RandomState = None) -> float:
-        """Draw one epsilon-differentially private release within the output range."""
-        law = self.output_distribution(output_bounds, epsilon)
-        u, _ = uniforms(check_entropy(rng), 1)
-        return float(law.quantile(u)[0])
 
     def output_distribution(self, output_bounds: OutputBounds, epsilon: Epsilon) -> LaplaceLaw:
         """Return the law of `release`: Laplace, with what lies outside the output range moved to its ends."""
@@ -72,23 +62,15 @@ class Laplace(BoundsOnly):
             scale = max(scale, math.ulp(0.0))
         return LaplaceLaw(output_bounds.value, scale, output_bounds.output_range)
 
-    def noise_limits(
-        self,
-        released: float,
-        public: OutputBounds,
-        epsilon: Epsilon,
-        *,
-        miss: float,
-        drawn: Mapping[str, Any],
-    ) -> Limits:
+    def noise_limits(self, release: NoisyRelease, miss: float) -> Limits:
         """Return limits on either side, each missed with probability `miss` / 2 at most."""
-        low, high = public.output_range
+        low, high = release.public.output_range
         # clamping to the range only moves a release towards the metric
-        away = self.output_distribution(public, epsilon).scale * math.log(1 / miss)
-        return Limits(max(released - away, low), min(released + away, high))
+        away = self.output_distribution(release.public, release.epsilon).scale * math.log(1 / miss)
+        return Limits(max(release.value - away, low), min(release.value + away, high))
 
 
-class LaplaceLaw:
+class LaplaceLaw(FloatLaw):
     """A Laplace law clamped to an interval.
 
     Parameters
@@ -103,7 +85,7 @@ class LaplaceLaw:
         self.centre, self.scale, self.output_range = centre, scale, output_range
 
     def _cdf(self, t: Floats) -> Floats:
-        if self.scale == 0:  # a metric that never changes, as the variance of one record
+        if self.scale == 0:  # the metric never changes, as the variance of one record
             return np.where(t < self.centre, 0.0, 1.0)
         with np.errstate(over="ignore"):
             x = (t - self.centre) / self.scale
@@ -118,17 +100,11 @@ class LaplaceLaw:
 
     def quantile(self, p: ArrayLike) -> Floats:
         """Return the smallest t with P(release <= t) >= p."""
-        p = np.asarray(p, dtype=np.float64)
-        if not ((p >= 0) & (p <= 1)).all():
-            raise ValueError("p must lie in [0, 1].")
+        p = check_probability(p)
         with np.errstate(divide="ignore", over="ignore"):
             noise = np.where(p < 0.5, np.log(2.0 * p), -np.log(2.0 * (1.0 - p)))
             noise = np.clip(noise, -MAX_FLOAT, MAX_FLOAT)  # a scale of 0 times infinity would be nan
             return np.clip(self.centre + self.scale * noise, *self.output_range)
-
-    def median(self) -> float:
-        """Return the quantile of 1/2."""
-        return float(self.quantile(0.5))
 
     def mean_absolute_error(self, value: float, cap: float = math.inf) -> float:
         """Return the expectation of min(abs(release - value), cap), in closed form."""

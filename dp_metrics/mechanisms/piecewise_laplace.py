@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dp_metrics._random import RandomState
 from dp_metrics.inputs.epsilon import Epsilon, check_epsilon
 from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.mechanisms._base import BoundsOnly, require_bounded
 from dp_metrics.mechanisms._laws import IntervalLaw
-from dp_metrics.mechanisms.inverse_sensitivity import InverseSensitivity, draw, intervals
+from dp_metrics.mechanisms.inverse_sensitivity import InverseSensitivity, intervals
 from dp_metrics.sensitivity.output_bounds import OutputBounds
 
 __all__ = ["PiecewiseLaplace"]
@@ -42,18 +41,12 @@ class PiecewiseLaplace(BoundsOnly):
     True
     """
 
-    needs_count = False
-
     def count_ranks(
         self, epsilon: Epsilon, *, n: int | None, monotonic: bool, output_range: tuple[float, float]
     ) -> int:
         """Return as many ranks as the inverse sensitivity mechanism uses."""
         require_bounded(output_range, "piecewise_laplace")
         return InverseSensitivity().count_ranks(epsilon, n=n, monotonic=monotonic, output_range=output_range)
-
-    def release(self, output_bounds: OutputBounds, epsilon: Epsilon, rng: RandomState = None) -> float:
-        """Draw one epsilon-differentially private release within the output range."""
-        return draw(self.output_distribution(output_bounds, epsilon), rng)
 
     def output_distribution(self, output_bounds: OutputBounds, epsilon: Epsilon) -> IntervalLaw:
         """Return the law of `release`: a truncated exponential on each interval."""

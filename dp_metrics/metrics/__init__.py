@@ -5,20 +5,20 @@ from collections.abc import Callable, Iterable
 from types import MappingProxyType
 from typing import Any
 
-from dp_metrics.metrics import classification, regression, regression_losses, reports, statistics
+from dp_metrics.metrics import classification, other_losses, regression_errors, reports, statistics
 from dp_metrics.metrics._catalogue import Metric
 from dp_metrics.metrics.labels import confusion, precision_recall
-from dp_metrics.metrics.scores import calibration, curves, ranking, top_k
+from dp_metrics.metrics.scores import calibration, curves, roc_auc, top_k
 
 __all__ = ["FUNCTIONS", "METRICS", "Metric", "metric_named", "metric_names", "metric_of", "unwrapped"]
 
 _MODULES = (
-    regression,
-    regression_losses,
+    regression_errors,
+    other_losses,
     classification,
     precision_recall,
     confusion,
-    ranking,
+    roc_auc,
     curves,
     calibration,
     top_k,
@@ -52,7 +52,7 @@ def metric_of(function: Callable[..., Any]) -> Metric | None:
 
 
 def metric_named(name: str) -> Metric | None:
-    """Return the row of a metric by its name or that of its twin; None if there is none.
+    """Return the row of a metric by its name or that of its exact function; None if there is none.
 
     Neither "private" before nor "score" or "loss" behind the name is needed: "mse", "accuracy", "brier".
     """
@@ -60,20 +60,20 @@ def metric_named(name: str) -> Metric | None:
         if full in METRICS:
             return METRICS[full]
     for row in METRICS.values():
-        if _short(name) in (_short(row.name), _short(_twin(row) or row.name)):
+        if _short(name) in (_short(row.name), _short(_exact_name(row) or row.name)):
             return row
     return None
 
 
 def metric_names(rows: Iterable[Metric]) -> list[str]:
-    """Return the names by which these metrics go, for whoever typed another: see `metric_named`."""
-    full = [name for row in rows for name in (row.name, _twin(row) or row.name)]
+    """Return all names of these metrics, to suggest one of them: see `metric_named`."""
+    full = [name for row in rows for name in (row.name, _exact_name(row) or row.name)]
     return list(dict.fromkeys([*full, *(name.removeprefix("private_") for name in full), *map(_short, full)]))
 
 
-def _twin(row: Metric) -> str:
-    """Return the name of the function without privacy; "" if there is none."""
-    return row.twin.rpartition(".")[2]
+def _exact_name(row: Metric) -> str:
+    """Return the name of the exact function; "" if there is none."""
+    return row.exact_function.rpartition(".")[2]
 
 
 def _short(name: str) -> str:

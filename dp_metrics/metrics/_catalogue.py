@@ -18,8 +18,8 @@ OUTPUTS: Mapping[str, Any] = {"multioutput": "uniform_average", **WEIGHTS}
 """Options of a mean of losses that takes several outputs."""
 
 UNWEIGHTED: Mapping[str, str] = {
-    "sample_weight": "a weighted record would count for more than one, and need as much more noise",
-    "groups": "a person with several records would count for more than one, and need as much more noise",
+    "sample_weight": "a weighted record would count more than once, and need more noise to match",
+    "groups": "a person with several records would count more than once, and need more noise to match",
 }
 """Options that a metric made of counts takes as None only, each with the reason."""
 
@@ -39,7 +39,7 @@ class Metric:
     ----------
     name : str
         Name of the public function.
-    twin : str
+    exact_function : str
         The function without privacy, of scikit-learn or NumPy.
     plan : callable
         The `Plan` of (\*data, private_n, \*\*options), from valid records; raises for others.
@@ -48,7 +48,7 @@ class Metric:
     options : mapping
         The public options that the function takes, with their defaults; None for those of `required`.
     refused : mapping of str to str
-        Options of scikit-learn's twin or of other metrics that must be None, each with the reason.
+        Options of scikit-learn's function or of other metrics that must be None, each with the reason.
     required : mapping
         The options without a default, for values from 0 to 1.
     greater_is_better : bool or None
@@ -84,7 +84,7 @@ class Metric:
     """
 
     name: str
-    twin: str
+    exact_function: str
     plan: Callable[..., Plan]
     data: tuple[str, ...] = ("y_true", "y_pred")
     options: Mapping[str, Any]

@@ -22,7 +22,8 @@ from dp_metrics.inputs.options import (
 from dp_metrics.inputs.records import as_targets, float_block, unstated_columns
 from dp_metrics.mechanisms._base import Limits
 from dp_metrics.release.noise import Noise
-from dp_metrics.release.queries import MeanLoss, Variance
+from dp_metrics.release.queries.mean_loss import MeanLoss
+from dp_metrics.release.queries.variance import Variance
 from dp_metrics.release.release import Plan
 from dp_metrics.release.released import Monotone, Released
 

@@ -10,36 +10,23 @@ from numpy.typing import ArrayLike, NDArray
 
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
-from dp_metrics.inputs.columns import check_columns_of_labels
-from dp_metrics.inputs.floats import MAX_FLOAT, Floats
+from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.labels import (
     as_label_pairs,
-    as_labels,
-    check_labels,
     differing_block,
-    encoded_block,
-    public_labels,
-    unstated_labels,
 )
 from dp_metrics.inputs.losses import (
     RecordLoss,
-    brier_loss,
-    brier_loss_cap,
-    log_loss,
-    log_loss_cap,
     zero_one_loss,
 )
-from dp_metrics.inputs.options import check_groups, check_max_loss, check_sample_weight
-from dp_metrics.inputs.records import as_probabilities, check_same_length, probability_block
+from dp_metrics.inputs.options import check_groups, check_sample_weight
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.metrics._catalogue import WEIGHTS, Metric
-from dp_metrics.release.queries import MeanLoss
+from dp_metrics.metrics._probabilities import LabelledProbabilities, mean_or_sum_plan
+from dp_metrics.release.queries.mean_loss import MeanLoss
 from dp_metrics.release.release import Plan
-from dp_metrics.release.released import Monotone, Released
 
 __all__ = [
-    "LabelledProbabilities",
-    "mean_plan",
     "private_accuracy_score",
     "private_brier_score_loss",
     "private_log_loss",
@@ -47,114 +34,16 @@ __all__ = [
 ]
 
 
-class LabelledProbabilities:
-    """Labels and predicted probabilities, with the public label set.
-
-    Parameters
-    ----------
-    y_true, y_proba, labels, sample_weight, groups, pos_label
-        As the caller got them.
-    private_n : bool
-        Whether the number of records is private.
-
-    Attributes
-    ----------
-    unstated : str or None
-        That of a `Plan` about these records.
-    """
-
-    def __init__(
-        self,
-        y_true: ArrayLike,
-        y_proba: ArrayLike,
-        *,
-        labels: ArrayLike | None,
-        private_n: bool,
-        sample_weight: ArrayLike | None = None,
-        groups: ArrayLike | None = None,
-        pos_label: Any = None,
-    ) -> None:
-        given = public_labels(labels)
-        self.unstated = unstated_labels(given, y_proba)
-        columns = 1 if given is None or given.size == 2 else given.size
-        self.proba, self.resolution = as_probabilities(y_proba, private_n=private_n, columns=columns)
-        self.columns = self.proba.shape[1]
-        self.labels = check_labels(given, self.columns)
-        check_columns_of_labels(y_proba, self.labels, "y_proba", pos_label)
-        self.true = as_labels(y_true, self.labels, private_n=private_n)
-        check_same_length(self.true, self.proba, private_n=private_n)
-        records = (self.true, self.proba)
-        self.sample_weight = check_sample_weight(sample_weight, *records, whole=not private_n)
-        self.groups = check_groups(groups, *records)
-
-    def codes(self, block: NDArray[Any]) -> NDArray[np.intp]:
-        """Return the position of each label in the label set."""
-        return encoded_block(block, self.labels)
-
-    def query(self, loss: Any, cap: float, *, codes: Any = None, is_count: bool = False) -> MeanLoss:
-        """Return the query of the mean of a loss of codes and probabilities."""
-        reads = (codes or self.codes, probability_block)
-        record_loss = RecordLoss(loss, reads=reads, cap=cap, is_count=is_count)
-        return MeanLoss(record_loss, (self.true, self.proba), self.sample_weight, self.groups)
-
-    def log_loss(self, max_loss: Any) -> MeanLoss:
-        """Return the query of the log loss."""
-        cap = log_loss_cap(self.resolution, check_max_loss(max_loss))
-        return self.query(partial(log_loss, resolution=self.resolution), cap)
-
-    def brier_loss(self, pos_label: Any = None, scale_by_half: Any = "auto") -> MeanLoss:
-        """Return the query of the Brier score loss."""
-        in_order = self.labels.tolist()
-        positive = in_order[1] if pos_label is None else pos_label
-        if positive not in in_order:
-            raise ValueError("pos_label is not one of the public labels.")
-        if scale_by_half != "auto" and not isinstance(scale_by_half, bool):
-            raise ValueError("scale_by_half must be True, False or 'auto'.")
-        half = self.columns <= 2 if scale_by_half == "auto" else bool(scale_by_half)
-
-        def is_positive(block: NDArray[Any]) -> NDArray[np.intp]:
-            matches: NDArray[np.bool_] = self.codes(block) == in_order.index(positive)
-            return matches.astype(np.intp)
-
-        codes = is_positive if self.columns == 1 else self.codes
-        return self.query(partial(brier_loss, half=half), brier_loss_cap(half), codes=codes)
-
-    def wrong(self) -> MeanLoss:
-        """Return the query of the share of records whose most probable label is not the true one."""
-        return self.query(_is_not_most_probable, 1.0, is_count=True)
-
-
-def _is_not_most_probable(codes: NDArray[np.intp], proba: Floats) -> Floats:
-    predicted = proba[:, 0] > 0.5 if proba.shape[1] == 1 else np.argmax(proba, axis=1)
-    return zero_one_loss(predicted != codes)
-
-
-def mean_plan(
-    query: MeanLoss, normalize: Any, *, is_score: bool = False, unstated: str | None = None
-) -> Plan:
-    """Return the plan of a mean, or for a score of 1 minus the mean, or of n times that."""
-    result = partial(_mean_or_sum, normalize=bool(normalize), is_score=is_score)
-    return Plan((query,), Monotone(result, rises=not is_score), unstated=unstated)
-
-
-def _mean_or_sum(released: Released, normalize: bool, is_score: bool) -> float:
-    mean = 1.0 - released.values[0] if is_score else released.values[0]
-    if normalize:
-        return float(mean)
-    assert released.total_weight is not None  # with a private n no option asks for the sum
-    return float(min(mean * released.total_weight, MAX_FLOAT))
-
-
 def _log_loss_plan(
     y_true: ArrayLike, y_proba: ArrayLike, *, max_loss: Any, normalize: Any, **options: Any
 ) -> Plan:
     records = LabelledProbabilities(y_true, y_proba, **options)
-    return mean_plan(records.log_loss(max_loss), normalize, unstated=records.unstated)
+    return mean_or_sum_plan(records.log_loss(max_loss), normalize, unstated=records.unstated)
 
 
 LOG_LOSS = Metric(
     name="private_log_loss",
-    twin="sklearn.metrics.log_loss",
+    exact_function="sklearn.metrics.log_loss",
     plan=_log_loss_plan,
     data=("y_true", "y_proba"),
     responses=("predict_proba",),
@@ -211,12 +100,12 @@ def private_log_loss(
         Public label of the person (or other unit) that each record belongs to. The guarantee then covers all
         records of one group together. None: each record is a person of its own.
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
-        What one person can change: a record's contents, the number of records being public; or whether it is
-        there at all. The second costs accuracy, and takes neither weights nor groups.
+        What one person can change: the contents of a record ("replace_one": their number is public), or
+        whether it is there ("add_or_remove_one": less accurate, no weights or groups).
     mechanism : str or mechanism object, default="adaptive"
-        "adaptive", which errs towards zero on heavy tails, "hazard", "above_threshold", or, for a metric with
-        a public limit (this metric always has one), "geometric", "inverse_sensitivity", "piecewise_laplace"
-        or "laplace"; or an object such as `AboveThreshold.paper()`.
+        "adaptive" (usually too low if a few records have most of the loss), "hazard", "above_threshold"; with
+        a public limit (this metric always has one) also "geometric", "inverse_sensitivity",
+        "piecewise_laplace", "laplace"; or an object such as `AboveThreshold.paper()`.
     accountant : PrivacyAccountant or None, default=None
         Budget that pays epsilon for this release, before it is drawn.
     random_state : None, int, RandomState or Generator, default=None
@@ -236,8 +125,8 @@ def private_log_loss(
     Raises
     ------
     ValueError, TypeError
-        If an input is invalid, as in scikit-learn, or an option is, or if the accountant counts releases
-        under another neighbouring relation.
+        If an input is invalid, as in scikit-learn, or an option, or if the accountant counts releases under
+        another neighbouring relation.
     PrivacyBudgetError
         If the accountant has less than epsilon left; nothing is drawn.
 
@@ -285,7 +174,7 @@ def _brier_plan(
 
 BRIER = Metric(
     name="private_brier_score_loss",
-    twin="sklearn.metrics.brier_score_loss",
+    exact_function="sklearn.metrics.brier_score_loss",
     plan=_brier_plan,
     data=("y_true", "y_proba"),
     responses=("predict_proba",),
@@ -343,11 +232,11 @@ def private_brier_score_loss(
         Public label of the person (or other unit) that each record belongs to. The guarantee then covers all
         records of one group together. None: each record is a person of its own.
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
-        What one person can change: a record's contents, the number of records being public; or whether it is
-        there at all. The second costs accuracy, and takes neither weights nor groups.
+        What one person can change: the contents of a record ("replace_one": their number is public), or
+        whether it is there ("add_or_remove_one": less accurate, no weights or groups).
     mechanism : str or mechanism object, default="geometric"
-        "geometric" is the most accurate one for a result that is as likely near one end of its range as near
-        the other. Others as for `private_mae`.
+        "geometric" is the most accurate for a result that is as likely near one end of its range as near the
+        other. The others are those of `private_mae`.
     accountant : PrivacyAccountant or None, default=None
         Budget that pays epsilon for this release, before it is drawn.
     random_state : None, int, RandomState or Generator, default=None
@@ -367,8 +256,8 @@ def private_brier_score_loss(
     Raises
     ------
     ValueError, TypeError
-        If an input is invalid, as in scikit-learn, or an option is, or if the accountant counts releases
-        under another neighbouring relation.
+        If an input is invalid, as in scikit-learn, or an option, or if the accountant counts releases under
+        another neighbouring relation.
     PrivacyBudgetError
         If the accountant has less than epsilon left; nothing is drawn.
 
@@ -429,7 +318,7 @@ def _zero_one_plan(
     record_loss = RecordLoss(_wrong, reads=(_as_they_are, _as_they_are), cap=1.0, is_count=True)
     weights = check_sample_weight(sample_weight, *records, whole=not private_n)
     query = MeanLoss(record_loss, records, weights, check_groups(groups, *records))
-    return mean_plan(query, normalize, is_score=is_score)
+    return mean_or_sum_plan(query, normalize, is_score=is_score)
 
 
 def _labels_from_unit(x: Floats) -> tuple[Any, ...]:
@@ -438,7 +327,7 @@ def _labels_from_unit(x: Floats) -> tuple[Any, ...]:
 
 ZERO_ONE = Metric(
     name="private_zero_one_loss",
-    twin="sklearn.metrics.zero_one_loss",
+    exact_function="sklearn.metrics.zero_one_loss",
     plan=_zero_one_plan,
     options={"normalize": True, **WEIGHTS},
     greater_is_better=False,
@@ -485,11 +374,11 @@ def private_zero_one_loss(
         Public label of the person (or other unit) that each record belongs to. The guarantee then covers all
         records of one group together. None: each record is a person of its own.
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
-        What one person can change: a record's contents, the number of records being public; or whether it is
-        there at all. The second costs accuracy, and takes neither weights nor groups.
+        What one person can change: the contents of a record ("replace_one": their number is public), or
+        whether it is there ("add_or_remove_one": less accurate, no weights or groups).
     mechanism : str or mechanism object, default="geometric"
-        "geometric" is the most accurate one for a result that is as likely near one end of its range as near
-        the other. Others as for `private_mae`.
+        "geometric" is the most accurate for a result that is as likely near one end of its range as near the
+        other. The others are those of `private_mae`.
     accountant : PrivacyAccountant or None, default=None
         Budget that pays epsilon for this release, before it is drawn.
     random_state : None, int, RandomState or Generator, default=None
@@ -509,8 +398,8 @@ def private_zero_one_loss(
     Raises
     ------
     ValueError, TypeError
-        If an input is invalid, as in scikit-learn, or an option is, or if the accountant counts releases
-        under another neighbouring relation.
+        If an input is invalid, as in scikit-learn, or an option, or if the accountant counts releases under
+        another neighbouring relation.
     PrivacyBudgetError
         If the accountant has less than epsilon left; nothing is drawn.
 
@@ -550,7 +439,7 @@ def private_zero_one_loss(
 
 ACCURACY = Metric(
     name="private_accuracy_score",
-    twin="sklearn.metrics.accuracy_score",
+    exact_function="sklearn.metrics.accuracy_score",
     plan=partial(_zero_one_plan, is_score=True),
     options={"normalize": True, **WEIGHTS},
     greater_is_better=True,
@@ -597,11 +486,11 @@ def private_accuracy_score(
         Public label of the person (or other unit) that each record belongs to. The guarantee then covers all
         records of one group together. None: each record is a person of its own.
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
-        What one person can change: a record's contents, the number of records being public; or whether it is
-        there at all. The second costs accuracy, and takes neither weights nor groups.
+        What one person can change: the contents of a record ("replace_one": their number is public), or
+        whether it is there ("add_or_remove_one": less accurate, no weights or groups).
     mechanism : str or mechanism object, default="geometric"
-        "geometric" is the most accurate one for a result that is as likely near one end of its range as near
-        the other. Others as for `private_mae`.
+        "geometric" is the most accurate for a result that is as likely near one end of its range as near the
+        other. The others are those of `private_mae`.
     accountant : PrivacyAccountant or None, default=None
         Budget that pays epsilon for this release, before it is drawn.
     random_state : None, int, RandomState or Generator, default=None
@@ -621,8 +510,8 @@ def private_accuracy_score(
     Raises
     ------
     ValueError, TypeError
-        If an input is invalid, as in scikit-learn, or an option is, or if the accountant counts releases
-        under another neighbouring relation.
+        If an input is invalid, as in scikit-learn, or an option, or if the accountant counts releases under
+        another neighbouring relation.
     PrivacyBudgetError
         If the accountant has less than epsilon left; nothing is drawn.
 

@@ -20,10 +20,11 @@ from dp_metrics.inputs.records import as_targets
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.metrics._catalogue import UNIT, Metric
 from dp_metrics.metrics._multioutput import error_plan, r2_from_parts
-from dp_metrics.metrics.classification import LabelledProbabilities
+from dp_metrics.metrics._probabilities import LabelledProbabilities
+from dp_metrics.metrics.labels.count_formulas import ratio, sizes_of_labels
 from dp_metrics.metrics.labels.counts import Confusion, Counts, confusion_plan, confusion_row, matrix_layout
-from dp_metrics.metrics.labels.formulas import ratio, sizes_of_labels
-from dp_metrics.release.queries import Query, Variance
+from dp_metrics.release.queries.query import Query
+from dp_metrics.release.queries.variance import Variance
 from dp_metrics.release.release import Plan
 from dp_metrics.release.released import Released
 
@@ -59,12 +60,12 @@ def _regression_plan(
 
 REGRESSION_REPORT = Metric(
     name="private_regression_report",
-    twin="",
+    exact_function="",
     plan=_regression_plan,
     options={"bounds": None, "split": None, "digits": 4, "output_dict": False},
     is_joint=True,
     limit=UNIT,
-    from_unit=lambda x: (x, 0 * x),  # all that is released changes with the targets
+    from_unit=lambda x: (x, 0 * x),  # each number of the report changes with the targets
 )
 
 
@@ -108,12 +109,12 @@ def private_regression_report(
     output_dict : bool, default=False
         Whether to return a dictionary rather than the text of a table.
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
-        What one person can change: a record's contents, the number of records being public; or whether it is
-        there at all. The second costs accuracy, and takes neither weights nor groups.
+        What one person can change: the contents of a record ("replace_one": their number is public), or
+        whether it is there ("add_or_remove_one": less accurate, no weights or groups).
     mechanism : str or mechanism object, default="adaptive"
-        "adaptive", which errs towards zero on heavy tails, "hazard", "above_threshold", or, for a metric with
-        a public limit (pass `bounds`), "geometric", "inverse_sensitivity", "piecewise_laplace" or "laplace";
-        or an object such as `AboveThreshold.paper()`.
+        "adaptive" (usually too low if a few records have most of the loss), "hazard", "above_threshold"; with
+        a public limit (pass `bounds`) also "geometric", "inverse_sensitivity", "piecewise_laplace",
+        "laplace"; or an object such as `AboveThreshold.paper()`.
     accountant : PrivacyAccountant or None, default=None
         Budget that pays epsilon for this release, before it is drawn.
     random_state : None, int, RandomState or Generator, default=None
@@ -134,8 +135,8 @@ def private_regression_report(
     Raises
     ------
     ValueError, TypeError
-        If an input is invalid, as in scikit-learn, or an option is, or if the accountant counts releases
-        under another neighbouring relation.
+        If an input is invalid, as in scikit-learn, or an option, or if the accountant counts releases under
+        another neighbouring relation.
     PrivacyBudgetError
         If the accountant has less than epsilon left; nothing is drawn.
 
@@ -194,7 +195,7 @@ def _probability_plan(
 
 PROBABILITY_REPORT = Metric(
     name="private_probability_report",
-    twin="",
+    exact_function="",
     plan=_probability_plan,
     data=("y_true", "y_proba"),
     responses=("predict_proba",),
@@ -251,8 +252,8 @@ def private_probability_report(
     output_dict : bool, default=False
         Whether to return a dictionary rather than the text of a table.
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
-        What one person can change: a record's contents, the number of records being public; or whether it is
-        there at all. The second costs accuracy, and takes neither weights nor groups.
+        What one person can change: the contents of a record ("replace_one": their number is public), or
+        whether it is there ("add_or_remove_one": less accurate, no weights or groups).
     mechanism : str, mechanism object or None, default=None
         None: "geometric" for accuracy and the Brier score loss, "adaptive" for log loss.
     accountant : PrivacyAccountant or None, default=None
@@ -275,8 +276,8 @@ def private_probability_report(
     Raises
     ------
     ValueError, TypeError
-        If an input is invalid, as in scikit-learn, or an option is, or if the accountant counts releases
-        under another neighbouring relation.
+        If an input is invalid, as in scikit-learn, or an option, or if the accountant counts releases under
+        another neighbouring relation.
     PrivacyBudgetError
         If the accountant has less than epsilon left; nothing is drawn.
 
@@ -432,7 +433,7 @@ def private_classification_report(
     target_names : sequence of str or None, default=None
         Names to show, in the order of `labels`; None: the labels themselves.
     sample_weight : None, default=None
-        Must be None: a weighted record would count for more than one, and need as much more noise.
+        Must be None: a weighted record would count more than once, and need more noise to match.
     digits : int, default=2
         Decimals in the text, from 1 to 17.
     output_dict : bool, default=False
@@ -440,11 +441,10 @@ def private_classification_report(
     zero_division : float or "warn", default=0.0
         What 0/0 is, by the noisy counts: 0 or 1. "warn" is 0 without a warning, which would tell of the data.
     groups : None, default=None
-        Must be None: a person with several records would count for more than one, and need as much more
-        noise.
+        Must be None: a person with several records would count more than once, and need more noise to match.
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
-        What one person can change: a record's contents, the number of records being public; or whether it is
-        there at all. The second has less noise, because one record then changes one count, not two.
+        What one person can change: the contents of a record ("replace_one": their number is public), or
+        whether it is there ("add_or_remove_one": less noise, as it changes one count, not two).
     accountant : PrivacyAccountant or None, default=None
         Budget that pays epsilon for this release, before it is drawn.
     random_state : None, int, RandomState or Generator, default=None
@@ -466,8 +466,8 @@ def private_classification_report(
     Raises
     ------
     ValueError, TypeError
-        If an input is invalid, as in scikit-learn, or an option is, or if the accountant counts releases
-        under another neighbouring relation.
+        If an input is invalid, as in scikit-learn, or an option, or if the accountant counts releases under
+        another neighbouring relation.
     PrivacyBudgetError
         If the accountant has less than epsilon left; nothing is drawn.
 

@@ -1,4 +1,4 @@
-"""Private statistics of one column of numbers, drop-in replacements for those of NumPy."""
+"""Private statistics of one column of numbers, as in NumPy, and the mean of any loss."""
 
 from __future__ import annotations
 
@@ -13,17 +13,25 @@ from numpy.typing import ArrayLike, NDArray
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.inputs.floats import MAX_FLOAT, Floats
-from dp_metrics.inputs.losses import RecordLoss
-from dp_metrics.inputs.options import check_bounds, check_ddof, check_groups, check_sample_weight
-from dp_metrics.inputs.records import as_vector, check_vector, float_block
+from dp_metrics.inputs.losses import RecordLoss, identity
+from dp_metrics.inputs.options import (
+    check_bounds,
+    check_ddof,
+    check_groups,
+    check_max_loss,
+    check_sample_weight,
+)
+from dp_metrics.inputs.records import as_vector, check_vector, float_block, loss_block
 from dp_metrics.inputs.scalars import as_real
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.metrics._catalogue import UNIT, WEIGHTS, Metric
-from dp_metrics.release.queries import MeanLoss, OrderStatistic, Variance
+from dp_metrics.release.queries.mean_loss import MeanLoss
+from dp_metrics.release.queries.order_statistic import OrderStatistic
+from dp_metrics.release.queries.variance import Variance
 from dp_metrics.release.release import Plan
 from dp_metrics.release.released import Monotone, Released
 
-__all__ = ["private_mean", "private_quantile", "private_std", "private_variance"]
+__all__ = ["private_mean", "private_mean_loss", "private_quantile", "private_std", "private_variance"]
 
 
 def _column(x: Floats) -> tuple[Any, ...]:
@@ -51,7 +59,7 @@ def _with_freedom(released: Released, ddof: float, of_variance: Callable[[float]
 
 VARIANCE = Metric(
     name="private_variance",
-    twin="numpy.var",
+    exact_function="numpy.var",
     plan=_variance_plan,
     data=("x",),
     options={"bounds": None, "ddof": 0},
@@ -90,12 +98,12 @@ def private_variance(
         Delta degrees of freedom, as in `numpy.var`: the private population variance times n / (n - ddof).
         Must be below the public n.
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
-        What one person can change: a record's contents, the number of records being public; or whether it is
-        there at all. The second costs accuracy, and takes neither weights nor groups.
+        What one person can change: the contents of a record ("replace_one": their number is public), or
+        whether it is there ("add_or_remove_one": less accurate, no weights or groups).
     mechanism : str or mechanism object, default="adaptive"
-        "adaptive", which errs towards zero on heavy tails, "hazard", "above_threshold", or, for a metric with
-        a public limit (pass `bounds`), "geometric", "inverse_sensitivity", "piecewise_laplace" or "laplace";
-        or an object such as `AboveThreshold.paper()`.
+        "adaptive" (usually too low if a few records have most of the loss), "hazard", "above_threshold"; with
+        a public limit (pass `bounds`) also "geometric", "inverse_sensitivity", "piecewise_laplace",
+        "laplace"; or an object such as `AboveThreshold.paper()`.
     accountant : PrivacyAccountant or None, default=None
         Budget that pays epsilon for this release, before it is drawn.
     random_state : None, int, RandomState or Generator, default=None
@@ -115,8 +123,8 @@ def private_variance(
     Raises
     ------
     ValueError, TypeError
-        If an input is invalid, as in scikit-learn, or an option is, or if the accountant counts releases
-        under another neighbouring relation.
+        If an input is invalid, as in scikit-learn, or an option, or if the accountant counts releases under
+        another neighbouring relation.
     PrivacyBudgetError
         If the accountant has less than epsilon left; nothing is drawn.
 
@@ -155,7 +163,7 @@ def private_variance(
 
 STD = Metric(
     name="private_std",
-    twin="numpy.std",
+    exact_function="numpy.std",
     plan=partial(_variance_plan, of_variance=math.sqrt),
     data=("x",),
     options={"bounds": None, "ddof": 0},
@@ -194,12 +202,12 @@ def private_std(
         Delta degrees of freedom, as in `numpy.var`: the private population variance times n / (n - ddof).
         Must be below the public n.
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
-        What one person can change: a record's contents, the number of records being public; or whether it is
-        there at all. The second costs accuracy, and takes neither weights nor groups.
+        What one person can change: the contents of a record ("replace_one": their number is public), or
+        whether it is there ("add_or_remove_one": less accurate, no weights or groups).
     mechanism : str or mechanism object, default="adaptive"
-        "adaptive", which errs towards zero on heavy tails, "hazard", "above_threshold", or, for a metric with
-        a public limit (pass `bounds`), "geometric", "inverse_sensitivity", "piecewise_laplace" or "laplace";
-        or an object such as `AboveThreshold.paper()`.
+        "adaptive" (usually too low if a few records have most of the loss), "hazard", "above_threshold"; with
+        a public limit (pass `bounds`) also "geometric", "inverse_sensitivity", "piecewise_laplace",
+        "laplace"; or an object such as `AboveThreshold.paper()`.
     accountant : PrivacyAccountant or None, default=None
         Budget that pays epsilon for this release, before it is drawn.
     random_state : None, int, RandomState or Generator, default=None
@@ -219,8 +227,8 @@ def private_std(
     Raises
     ------
     ValueError, TypeError
-        If an input is invalid, as in scikit-learn, or an option is, or if the accountant counts releases
-        under another neighbouring relation.
+        If an input is invalid, as in scikit-learn, or an option, or if the accountant counts releases under
+        another neighbouring relation.
     PrivacyBudgetError
         If the accountant has less than epsilon left; nothing is drawn.
 
@@ -243,7 +251,8 @@ def private_std(
     records is not public.
 
     This is the spread of the values, not the standard error of their mean, which is that divided by the
-    square root of n. It is often too low, by much on heavy tails: do not build intervals from it.
+    square root of n. It is often too low, and far too low if a few values lie far from the rest: do not build
+    intervals from it.
 
     References
     ----------
@@ -281,7 +290,7 @@ def _mean_plan(
 
 MEAN = Metric(
     name="private_mean",
-    twin="numpy.average",
+    exact_function="numpy.average",
     plan=_mean_plan,
     data=("x",),
     options={"bounds": None, **WEIGHTS},
@@ -324,11 +333,11 @@ def private_mean(
         Public label of the person (or other unit) that each record belongs to. The guarantee then covers all
         records of one group together. None: each record is a person of its own.
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
-        What one person can change: a record's contents, the number of records being public; or whether it is
-        there at all. The second costs accuracy, and takes neither weights nor groups.
+        What one person can change: the contents of a record ("replace_one": their number is public), or
+        whether it is there ("add_or_remove_one": less accurate, no weights or groups).
     mechanism : str or mechanism object, default="geometric"
-        "geometric" is the most accurate one for a result that is as likely near one end of its range as near
-        the other. Others as for `private_mae`.
+        "geometric" is the most accurate for a result that is as likely near one end of its range as near the
+        other. The others are those of `private_mae`.
     accountant : PrivacyAccountant or None, default=None
         Budget that pays epsilon for this release, before it is drawn.
     random_state : None, int, RandomState or Generator, default=None
@@ -349,8 +358,8 @@ def private_mean(
     Raises
     ------
     ValueError, TypeError
-        If an input is invalid, as in scikit-learn, or an option is, or if the accountant counts releases
-        under another neighbouring relation.
+        If an input is invalid, as in scikit-learn, or an option, or if the accountant counts releases under
+        another neighbouring relation.
     PrivacyBudgetError
         If the accountant has less than epsilon left; nothing is drawn.
 
@@ -386,20 +395,141 @@ def private_mean(
     return MEAN.release(locals())
 
 
+def _mean_loss_plan(
+    losses: ArrayLike,
+    *,
+    private_n: bool,
+    max_loss: Any,
+    sample_weight: ArrayLike | None,
+    groups: ArrayLike | None,
+) -> Plan:
+    record_loss = RecordLoss(identity, reads=(loss_block,), cap=check_max_loss(max_loss))
+    values = as_vector(losses, "losses", private_n=private_n)
+    weights = check_sample_weight(sample_weight, values, whole=not private_n)
+    return Plan((MeanLoss(record_loss, (values,), weights, check_groups(groups, values)),))
+
+
+MEAN_LOSS = Metric(
+    name="private_mean_loss",
+    exact_function="numpy.mean",
+    plan=_mean_loss_plan,
+    data=("losses",),
+    options={"max_loss": None, **WEIGHTS},
+    is_mean_loss=True,
+    limit={"max_loss": 1.0},
+    from_unit=lambda x: (x,),
+)
+
+
+def private_mean_loss(
+    losses: ArrayLike,
+    *,
+    epsilon: float,
+    max_loss: float | None = None,
+    sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    neighboring: str = "replace_one",
+    mechanism: str | Mechanism = "adaptive",
+    accountant: PrivacyAccountant | None = None,
+    random_state: RandomState = None,
+    label: str | None = None,
+    return_result: bool = False,
+) -> float | Any:
+    """Mean of any non-negative per-record loss with epsilon-differential privacy.
+
+    Parameters
+    ----------
+    losses : array-like of shape (n_samples,)
+        One finite, non-negative loss per record, each computed from its own record and public numbers only.
+    epsilon : float
+        Privacy parameter, > 0: smaller is more private and less accurate.
+    max_loss : float or None, default=None
+        Public cap of one record's loss, in the units of the loss; larger losses are clipped to it. None:
+        unbounded. Never read it from the data.
+    sample_weight : array-like of shape (n_samples,) or None, default=None
+        Public, non-negative weights. They must not be computed from these records: class weights, for
+        example, give labels away.
+    groups : array-like of shape (n_samples,) or None, default=None
+        Public label of the person (or other unit) that each record belongs to. The guarantee then covers all
+        records of one group together. None: each record is a person of its own.
+    neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
+        What one person can change: the contents of a record ("replace_one": their number is public), or
+        whether it is there ("add_or_remove_one": less accurate, no weights or groups).
+    mechanism : str or mechanism object, default="adaptive"
+        "adaptive" (usually too low if a few records have most of the loss), "hazard", "above_threshold"; with
+        a public limit (pass `max_loss`) also "geometric", "inverse_sensitivity", "piecewise_laplace",
+        "laplace"; or an object such as `AboveThreshold.paper()`.
+    accountant : PrivacyAccountant or None, default=None
+        Budget that pays epsilon for this release, before it is drawn.
+    random_state : None, int, RandomState or Generator, default=None
+        None draws fresh randomness from the operating system. Anything else makes the release reproducible
+        and therefore NOT private.
+    label : str or None, default=None
+        The name of this release in the accountant's history; None: the name of the metric.
+    return_result : bool, default=False
+        Whether to return a `PrivateResult`, which also holds what may be published about the release.
+
+    Returns
+    -------
+    float
+        The private mean loss; finite, at least 0.
+        With ``return_result=True`` a `PrivateResult` with that value.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an input is invalid, as in scikit-learn, or an option, or if the accountant counts releases under
+        another neighbouring relation.
+    PrivacyBudgetError
+        If the accountant has less than epsilon left; nothing is drawn.
+
+    Warns
+    -----
+    SeededReleaseWarning
+        If `random_state` is given.
+    NoisyReleaseWarning
+        If public numbers alone tell that a release will be mostly noise.
+
+    Notes
+    -----
+    Guarantee: replacing any one record, or with `groups` all records of any one group, changes the
+    probability of any result by at most a factor exp(epsilon), given the model, the number of records and the
+    arguments, which are public. With neighboring="add_or_remove_one" the same holds when any one record is
+    added or removed, and the number of records is not public.
+
+    References
+    ----------
+    D. Durfee, "Instance-Specific Asymmetric Sensitivity in Differential Privacy", arXiv:2311.14681,
+    Appendix D.1 (linearly separable functions).
+
+    Examples
+    --------
+    A Huber loss, private:
+
+    >>> import numpy as np
+    >>> from dp_metrics import private_mean_loss
+    >>> error = np.abs(np.linspace(-3, 3, 1000))
+    >>> huber = np.where(error <= 1, error**2 / 2, error - 0.5)
+    >>> 0.8 < private_mean_loss(huber, epsilon=2.0) < 1.4  # exactly 1.06
+    True
+    """
+    return MEAN_LOSS.release(locals())
+
+
 def _quantile_plan(x: ArrayLike, *, private_n: bool, q: Any, bounds: Any) -> Plan:
     low, high = _half_open_bounds(bounds)
     share = as_real(q)
     if not 0 <= share <= 1:
         raise ValueError("Quantiles must be in the range [0, 1].")
     values = check_vector(x, "x")
-    k = max(math.ceil(values.size * share - 1), 0) + 1  # as numpy rounds it
+    k = max(math.ceil(values.size * share - 1), 0) + 1  # numpy rounds the same way
     query = OrderStatistic(_above(values, low, high), k, _width(low, high))
     return Plan((query,), Monotone(partial(_shifted, low=low, high=high)))
 
 
 QUANTILE = Metric(
     name="private_quantile",
-    twin="numpy.quantile",
+    exact_function="numpy.quantile",
     plan=_quantile_plan,
     data=("x",),
     options={"q": None, "bounds": None},
@@ -438,7 +568,7 @@ def private_quantile(
         Public range (lower, upper) of the values, in their units; values are clipped into it. The upper one
         may be None or infinite: unbounded above. Never read it from the data.
     mechanism : str or mechanism object, default="hazard"
-        "hazard", "above_threshold", or, for a metric with a public limit (pass an upper bound), "geometric",
+        "hazard" or "above_threshold"; with a public limit (pass an upper bound) also "geometric",
         "inverse_sensitivity", "piecewise_laplace" or "laplace"; or an object such as
         `AboveThreshold.paper()`.
     accountant : PrivacyAccountant or None, default=None
@@ -460,8 +590,8 @@ def private_quantile(
     Raises
     ------
     ValueError, TypeError
-        If an input is invalid, as in scikit-learn, or an option is, or if the accountant counts releases
-        under another neighbouring relation.
+        If an input is invalid, as in scikit-learn, or an option, or if the accountant counts releases under
+        another neighbouring relation.
     PrivacyBudgetError
         If the accountant has less than epsilon left; nothing is drawn.
 
@@ -511,7 +641,7 @@ def _width(low: float, high: float) -> float:
 
 
 def _half_open_bounds(bounds: Any) -> tuple[float, float]:
-    """Return public bounds of which the upper one may be None or infinite."""
+    """Return public bounds; the upper one may be None or infinite."""
     if isinstance(bounds, tuple | list) and len(bounds) == 2 and bounds[1] in (None, math.inf):
         bounds = (bounds[0], MAX_FLOAT)
     limits = check_bounds(bounds)

@@ -10,7 +10,7 @@ from dp_metrics.metrics import FUNCTIONS, METRICS, metric_of, unwrapped
 
 __all__ = [
     "READY_MADE",
-    "Scored",
+    "PrivateMetric",
     "check_metric",
     "fixed_keywords",
     "is_better_if_greater",
@@ -21,7 +21,7 @@ __all__ = [
     "wants_probabilities",
 ]
 
-Scored: TypeAlias = Callable[..., Any]
+PrivateMetric: TypeAlias = Callable[..., Any]
 """A private metric: of this package, a partial of one, or somebody's own function."""
 
 _NOT_FIXED = {
@@ -71,7 +71,7 @@ def check_metric(metric: Any, params: Mapping[str, Any]) -> None:
         raise TypeError(f"{name_of(metric)}: {error}.") from None
 
 
-def takes(metric: Scored, parameter: str) -> bool:
+def takes(metric: PrivateMetric, parameter: str) -> bool:
     """Return whether a metric has this parameter."""
     row = metric_of(metric)
     if row is not None:
@@ -79,7 +79,7 @@ def takes(metric: Scored, parameter: str) -> bool:
     return parameter in inspect.signature(metric).parameters
 
 
-def usual_responses(metric: Scored) -> tuple[str, ...]:
+def usual_responses(metric: PrivateMetric) -> tuple[str, ...]:
     """Return the responses of an estimator that a metric judges, the best first."""
     row = metric_of(metric)
     if row is not None:
@@ -87,7 +87,7 @@ def usual_responses(metric: Scored) -> tuple[str, ...]:
     return ("predict_proba",) if takes(metric, "y_proba") else ("predict",)
 
 
-def wants_probabilities(metric: Scored) -> bool:
+def wants_probabilities(metric: PrivateMetric) -> bool:
     """Return whether a metric judges probabilities: scores with public edges of their own need not be."""
     row = metric_of(metric)
     bound = metric.keywords if isinstance(metric, functools.partial) else {}
@@ -102,12 +102,12 @@ def is_better_if_greater(metric: Any) -> bool | None:
     return None if row is None else row.greater_is_better
 
 
-def is_n_private(metric: Scored, params: Mapping[str, Any]) -> bool:
+def is_n_private(metric: PrivateMetric, params: Mapping[str, Any]) -> bool:
     """Return whether the keywords of a metric say that the number of records is private."""
     return bool(fixed_keywords(metric, params).get("neighboring") == "add_or_remove_one")
 
 
-def fixed_keywords(metric: Scored, params: Mapping[str, Any]) -> dict[str, Any]:
+def fixed_keywords(metric: PrivateMetric, params: Mapping[str, Any]) -> dict[str, Any]:
     """Return the keywords of every call: of a partial, and those given besides."""
     bound = metric.keywords if isinstance(metric, functools.partial) else {}
     return {**bound, **params}
@@ -119,7 +119,7 @@ def name_of(metric: Any) -> str:
     return str(getattr(plain, "__name__", None) or reprlib.repr(plain))
 
 
-READY_MADE: dict[str, Scored] = {
+READY_MADE: dict[str, PrivateMetric] = {
     name if row.greater_is_better else f"neg_{name}": FUNCTIONS[name]
     for name, row in METRICS.items()
     if row.greater_is_better is not None

@@ -15,16 +15,16 @@ from scipy.sparse import issparse
 
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.metrics import metric_of
-from dp_metrics.model_selection._metric_facts import Scored, wants_probabilities
+from dp_metrics.model_selection._metric_facts import PrivateMetric, wants_probabilities
 
 __all__ = ["as_float64", "read_response", "valid_response", "with_all_classes"]
 
-_FAR = float(np.finfo(np.float32).max)  # whose square is finite, for metrics that are not of this package
+_FAR = float(np.finfo(np.float32).max)  # its square is finite, for metrics that are not of this package
 _NO_NUMBERS = (str, bytes, complex, np.complexfloating)
 
 
 def as_float64(response: Any) -> Any:
-    """Return a response of floats of any size as float64, another one as it is."""
+    """Return a response of floats of any size as float64; any other stays unchanged."""
     array = response if isinstance(response, np.ndarray) else None
     if array is None and hasattr(response, "__array__"):
         array = np.asarray(response)
@@ -57,7 +57,7 @@ def read_response(response: Any, method: str, model: Any, public_model: Any, y: 
     array = np.empty((len(records), columns), dtype=object)
     for row, record in zip(array, records, strict=True):
         for column, element in enumerate(_elements(record, columns)):
-            row[column] = element  # one by one: NumPy would look into a list of them
+            row[column] = element  # NumPy would look into a list of them
     array = array.reshape(len(records), *shape)
     return array if method == "predict" else _numbers(array).astype(_type_of_floats(response))
 
@@ -135,7 +135,7 @@ def with_all_classes(response: Any, method: str, model: Any, public_model: Any) 
     return several
 
 
-def valid_response(metric: Scored, response: Any, y: Any, labels: Any = None) -> Any:
+def valid_response(metric: PrivateMetric, response: Any, y: Any, labels: Any = None) -> Any:
     """Return a model's response to records with each that the metric would refuse made valid.
 
     Each element is judged by itself. Numbers are moved to the nearest that the metric takes. NaN, and what is
@@ -154,7 +154,7 @@ def valid_response(metric: Scored, response: Any, y: Any, labels: Any = None) ->
         The public label set, for a metric that takes no other labels: those become its first. None: 0 and 1.
     """
     if issparse(response):
-        return response  # which every metric of this package refuses, whatever it holds
+        return response  # every metric of this package refuses a sparse response, whatever it holds
     row = metric_of(metric)
     array = np.asarray(response)
     if wants_probabilities(metric):
@@ -170,7 +170,7 @@ def valid_response(metric: Scored, response: Any, y: Any, labels: Any = None) ->
         array = array.astype(np.float64)
     if array.dtype.kind != "f":
         return array
-    array = array.astype(np.promote_types(array.dtype, np.float32))  # of which _FAR is one
+    array = array.astype(np.promote_types(array.dtype, np.float32))  # float32 holds _FAR
     array = np.nan_to_num(array, nan=_FAR, posinf=_FAR, neginf=-_FAR)
     return array if row is None else np.maximum(array, row.lowest_prediction)
 

@@ -111,7 +111,7 @@ class Candidates:
         if several and not distributions:
             raise ValueError("param_distributions must hold at least one dict.")
         self._distributions = distributions
-        # every name and every distribution is tried once, so that no candidate fails for a typing error
+        # each name and distribution is tried once, so that no candidate fails for a typing error
         for distribution in distributions if several else [distributions]:
             self.make(self._draw(distribution))
         drawn = (self.make(self.draw()) for _ in range(_RESPONSE_ATTEMPTS))
@@ -124,7 +124,7 @@ class Candidates:
         return self._draw(self._distributions)
 
     def _draw(self, distributions: Any) -> dict[str, Any]:
-        # A sampler of one setting: asked for several, it would draw from lists without replacement. The copy
+        # The sampler is of one setting: one of several would draw from lists without replacement. The copy
         # keeps what a distribution may remember of this draw from the next one.
         sampler = ParameterSampler(copy.deepcopy(distributions), 1, random_state=fresh_random_state())
         params: dict[str, Any] = next(iter(sampler))
@@ -132,7 +132,7 @@ class Candidates:
 
     def make(self, params: dict[str, Any]) -> Any:
         """Return an unfitted candidate."""
-        # cloned too: an estimator among the parameters would be fitted in place
+        # an estimator among the parameters is cloned too, or it would be fitted in place
         return clone(self._estimator).set_params(**clone(params, safe=False))
 
     def score(
@@ -154,13 +154,13 @@ class Candidates:
                 metric = partial(scorer.metric, **(scorer.metric_params or {}))
                 response = valid_response(metric, response, data.y, labels_for(scorer, public_model))
                 if data.is_empty:
-                    # what the metric refuses of one record it would refuse of any
+                    # the metric refuses of one record what it would refuse of any
                     release_score(scorer, public_model, response, first_records(_sliceable(own.y), 1))
                     response = response[1:]
                 score = release_score(scorer, public_model, response, own.y_val, own.sample_weight_val)
-        except KeyboardInterrupt:  # of whoever searches, and sees where the search was
+        except KeyboardInterrupt:  # the user interrupts, and sees where the search was
             raise
-        except BaseException:  # whatever it is: which candidates failed, and why, is secret
+        except BaseException:  # every error is silent: which candidates failed, and why, is secret
             return -math.inf
         return -math.inf if math.isnan(score) else score
 
@@ -252,7 +252,8 @@ def check_data(X: Any, y: Any, X_val: Any, y_val: Any, sample_weight_val: Any, *
     lengths = [number_of_records(X), number_of_records(X_val)]
     if sample_weight_val is not None:
         lengths.append(number_of_records(sample_weight_val))
-    if lengths != [n_samples, *[n_validation] * (len(lengths) - 1)]:  # which are not told: n may be private
+    # the message tells no length: n may be private
+    if lengths != [n_samples, *[n_validation] * (len(lengths) - 1)]:
         raise ValueError("Found input variables with inconsistent numbers of samples.")
     if n_samples == 0:
         raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required: X and y are empty.")
@@ -266,7 +267,7 @@ def check_data(X: Any, y: Any, X_val: Any, y_val: Any, sample_weight_val: Any, *
         copied = False
     else:
         copied = True
-    if not copied:  # raised here, not in the handler: the original, which may quote the data, is not chained
+    if not copied:  # raising outside the handler does not chain the original
         raise TypeError("X, y, X_val, y_val and the weights must be such that copy.deepcopy can copy them.")
     return data
 
@@ -338,7 +339,7 @@ class _Silence:
                     self._effects.close()
 
     def _begin(self) -> None:
-        with contextlib.ExitStack() as effects:  # which ends what was begun if the rest fails
+        with contextlib.ExitStack() as effects:  # the stack ends what was begun if the rest fails
             enter = effects.enter_context
             enter(preserved_global_generators())
             enter(warnings.catch_warnings())
@@ -355,7 +356,7 @@ class _Silence:
             enter(contextlib.redirect_stderr(nowhere))
             effects.callback(logging.disable, logging.root.manager.disable)
             logging.disable(logging.CRITICAL)
-            # there are levels above, and an estimator may enable logging
+            # CRITICAL is not the highest level, and an estimator may enable logging
             enter(_replaced(logging.Logger, "handle", _ignore))
             self._effects = effects.pop_all()
 
@@ -367,7 +368,7 @@ unobserved = _Silence()
 @contextlib.contextmanager
 def _settings_kept() -> Iterator[None]:
     """Keep the settings that one trial makes from the next, and from whoever searches."""
-    # of an overflow in one record's prediction nobody must hear, whatever NumPy's settings
+    # an overflow in one record's prediction must stay secret, whatever NumPy's settings
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         yield

@@ -15,7 +15,7 @@ from scipy.sparse import issparse
 __all__ = ["check_records", "first_records", "number_of_records"]
 
 _MISSING, _TOO_LARGE = "missing", "too large"
-_LARGEST = float(np.finfo(np.float32).max)  # beyond it, trees of scikit-learn refuse to predict
+_LARGEST = float(np.finfo(np.float32).max)  # trees of scikit-learn refuse to predict for larger numbers
 _KINDS = {
     "b": "number",
     "i": "number",

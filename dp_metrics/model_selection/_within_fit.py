@@ -23,7 +23,7 @@ __all__ = [
 ]
 
 _PRIVATE = (PrivateScorer, PrivateRandomizedSearch)
-_FROM_RECORDS = 10_000  # above which early_stopping="auto" is true
+_FROM_RECORDS = 10_000  # early_stopping="auto" is true above this
 
 
 def count_private_scorers(scoring: Any) -> int:
@@ -99,7 +99,7 @@ def releases_of_fit(estimator: Any, X: Any, y: Any, groups: Any) -> int:
     check_callbacks(estimator)
     if callable(metric := getattr(estimator, "eval_metric", None)) and metric_of(metric) is not None:
         raise ValueError(
-            "eval_metric makes a release in each round for each set of eval_set, an argument of fit: at most "
+            "eval_metric makes a release in each round for each set in the eval_set of fit: at most "
             "the number of rounds times that of sets."
         )
     counts = {

@@ -171,7 +171,7 @@ def _of_search(search: Any, X: Any, y: Any, groups: Any) -> int:
     if type(search) is GridSearchCV:
         candidates = len(ParameterGrid(search.param_grid))
     elif type(search) is RandomizedSearchCV:
-        # fewer than n_iter where all parameters are lists and their grid is smaller
+        # the grid is smaller than n_iter where all parameters are lists and have few values
         candidates = len(ParameterSampler(search.param_distributions, search.n_iter))
     else:
         return per_split * _rehearse(search, X, y, groups)

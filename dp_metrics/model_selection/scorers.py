@@ -16,7 +16,7 @@ from dp_metrics.inputs.names import did_you_mean
 from dp_metrics.metrics import metric_named, metric_of
 from dp_metrics.model_selection._metric_facts import (
     READY_MADE,
-    Scored,
+    PrivateMetric,
     check_metric,
     fixed_keywords,
     is_better_if_greater,
@@ -76,13 +76,12 @@ class PrivateScorer(BaseEstimator):
     PrivateScorer(private_mae, epsilon per call=0.5, bounds=(0, 10))
     """
 
-    # Only what `score` itself takes can be requested through metadata routing; the metric's own keywords,
-    # epsilon above all, cannot.
+    # Metadata routing can request the arguments of `score`, but not the metric's own, such as epsilon.
     __metadata_request__score: ClassVar[dict[str, str]] = {"estimator": UNUSED}
 
     def __init__(
         self,
-        metric: Scored,
+        metric: PrivateMetric,
         *,
         epsilon: float,
         accountant: PrivacyAccountant | None = None,
@@ -130,7 +129,7 @@ class PrivateScorer(BaseEstimator):
         method = response_method(estimator, self.check()[0])
         if number_of_records(X) > 0:
             response = getattr(estimator, method)(X)
-        else:  # which most estimators refuse; if n is public, so does the metric
+        else:  # most estimators refuse to predict nothing; the metric refuses it as well if n is public
             response = _no_response(estimator, method, y)
         return release_score(self, estimator, response, y, sample_weight)
 
@@ -165,8 +164,8 @@ class PrivateScorer(BaseEstimator):
 
     @property
     def _score_func(self) -> Any:
-        # Asked for by scikit-learn's TunedThresholdClassifierCV, which calls the metric at each threshold.
-        # An AttributeError, so that hasattr still says no.
+        # scikit-learn's TunedThresholdClassifierCV asks for this, and calls the metric at each threshold. An
+        # AttributeError lets hasattr still say no.
         raise AttributeError(NO_THRESHOLDS)
 
     def _accept_sample_weight(self) -> bool:
@@ -183,7 +182,7 @@ class PrivateScorer(BaseEstimator):
 
 
 def make_private_scorer(
-    metric: Scored,
+    metric: PrivateMetric,
     *,
     epsilon: float,
     accountant: PrivacyAccountant | None = None,

@@ -18,7 +18,7 @@ from dp_metrics.accounting import PrivacyAccountant, Spend, check_accountant
 from dp_metrics.inputs.epsilon import exact_epsilon
 from dp_metrics.inputs.floats import MAX_FLOAT
 from dp_metrics.inputs.scalars import as_real
-from dp_metrics.model_selection._metric_facts import Scored, fixed_keywords, name_of
+from dp_metrics.model_selection._metric_facts import PrivateMetric, fixed_keywords, name_of
 from dp_metrics.model_selection._trials import (
     COST,
     Candidates,
@@ -184,7 +184,7 @@ class PrivateRandomizedSearch(MetaEstimatorMixin, BaseEstimator):
         estimator: Any,
         param_distributions: Any,
         *,
-        metric: Scored,
+        metric: PrivateMetric,
         epsilon: float,
         expected_iter: float = 20,
         accountant: PrivacyAccountant | None = None,
@@ -236,7 +236,7 @@ class PrivateRandomizedSearch(MetaEstimatorMixin, BaseEstimator):
         """
         total, success = exact_epsilon(self.epsilon), _success_probability(self.expected_iter)
         check_accountant(self.accountant)
-        # no accountant: the search is charged once, and a record of each trial would tell their number
+        # the search is charged once, not here: a record of each trial would tell their number
         scorer = self._scorer(total, accountant=None)
         methods = scorer.check()[0]
         with unobserved():
@@ -246,7 +246,7 @@ class PrivateRandomizedSearch(MetaEstimatorMixin, BaseEstimator):
         # The number is not released, so it costs nothing; from here on no record makes anything fail.
         labels = fixed_keywords(self.metric, self.metric_params or {}).get("labels")
         public_model = PublicModel(self.estimator, y, number_of_records(data.y_val), methods, labels)
-        # its history tells under which relation the metric is private, and what it costs
+        # the history of the rehearsal tells under which relation the metric is private, and what it costs
         rehearsal = PrivacyAccountant(MAX_FLOAT)
         self._scorer(total, rehearsal)(public_model, data.X_val, data.y_val, sample_weight=sample_weight_val)
         self._spend(total, rehearsal.history)

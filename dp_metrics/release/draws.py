@@ -180,7 +180,8 @@ class VectorDraw:
 
     def __call__(self, entropy: Entropy, count: int | None) -> tuple[tuple[int, ...], Mapping[str, Any]]:
         """Draw the numbers."""
-        if self.zero_sum:  # over all numbers: a part whose noise had the sum 0 would show its exact total
+        # one zero sum serves all numbers: a part whose noise had the sum 0 would show its exact total
+        if self.zero_sum:
             (rate,) = {rate for _, rate in self.rates}
             noise = zero_sum_laplaces(entropy, rate, len(self.values))
         else:

@@ -15,13 +15,13 @@ import numpy as np
 
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.mechanisms import Mechanism
-from dp_metrics.mechanisms._base import Limits, Rule
+from dp_metrics.mechanisms._base import Limits, NoisyRelease, Rule
 from dp_metrics.mechanisms.geometric import SumsLaw, expected_noise, largest_noise
 from dp_metrics.sensitivity.noisy_sums import Sums
 from dp_metrics.sensitivity.output_bounds import OutputBounds
 
 __all__ = [
-    "FARTHEST",
+    "COUNT_LIMIT",
     "MOST_ERROR",
     "BoundsNoise",
     "CountsNoise",
@@ -78,8 +78,8 @@ class BoundsNoise:
         if not isinstance(self.mechanism, Rule):
             raise ValueError("A mechanism that is not of this package has no limits of its noise here.")
         public = OutputBounds.of_nothing(**self.facts)
-        limits = self.mechanism.noise_limits(self.released, public, self.epsilon, miss=miss, drawn=self.drawn)
-        return limits.within(*public.output_range)
+        release = NoisyRelease(self.released, public, self.epsilon, self.drawn)
+        return self.mechanism.noise_limits(release, miss).within(*public.output_range)
 
 
 @dataclass(frozen=True)
@@ -128,9 +128,9 @@ class CountsNoise:
 
     @property
     def expected(self) -> float:
-        """Expected absolute noise of a number, of that with the most; without a sum at most so much."""
+        """Expected absolute noise of the noisiest number; at most this where the noise has the sum 0."""
         rate = min(rate for _, rate in self.rates)
-        # two numbers with one noise, of both signs: where it is k, both have it
+        # two numbers share one noise, with both signs
         return expected_noise(2 * rate if self.zero_sum and len(self.noisy) == 2 else rate)
 
     def limits(self, miss: float) -> Limits:
@@ -138,22 +138,22 @@ class CountsNoise:
         return self.limits_of(np.ones(len(self.noisy), dtype=bool), miss)
 
     def limits_of(self, used: Any, miss: float) -> Limits:
-        """Return limits of all numbers, of which only those hold that are used."""
+        """Return limits of all numbers; only those of used numbers hold."""
         each = miss / (2 * int(np.count_nonzero(used)))
         if self.zero_sum:
             away = [largest_zero_sum_noise(self.rates[0][1], len(self.noisy), each)] * len(self.noisy)
         else:
             away = [largest_noise(rate, each) for size, rate in self.rates for _ in range(size)]
         centre = as_floats(self.noisy)
-        # noise of twice that leaves any count between 0 and the farthest
-        reach = np.minimum(np.array(away, dtype=object), 2 * FARTHEST).astype(np.float64)
+        # a reach of twice the limit takes in every count
+        reach = np.minimum(np.array(away, dtype=object), 2 * COUNT_LIMIT).astype(np.float64)
         return Limits(np.maximum(centre - reach, 0.0), np.maximum(centre + reach, 0.0))
 
 
 def as_floats(noisy: Any) -> Floats:
     """Return noisy counts as floats, saturated where they say no more, so that they are safe to add up."""
     numbers = noisy if isinstance(noisy, np.ndarray) else np.array(noisy, dtype=object)
-    counts: Floats = np.clip(numbers, -FARTHEST, FARTHEST).astype(np.float64)
+    counts: Floats = np.clip(numbers, -COUNT_LIMIT, COUNT_LIMIT).astype(np.float64)
     return counts
 
 
@@ -168,9 +168,9 @@ average cells, z / (2 n / c): where z exceeds a fifth of the mean number of reco
 
 
 def expected_error(noise: float, records: Fraction | float) -> float:
-    """Return by how much noise of this size moves a share of so many records."""
-    # beyond, a noisy number of records says no more, and may be no float
-    return noise / float(min(records, FARTHEST)) if records > 0 else math.inf
+    """Return how far noise of this size moves a share of this number of records."""
+    # a larger noisy number of records says no more, and may be no float
+    return noise / float(min(records, COUNT_LIMIT)) if records > 0 else math.inf
 
 
 def in_words(records: float) -> str:
@@ -179,7 +179,7 @@ def in_words(records: float) -> str:
 
 
 def noisy_shares(noise: float, records: Floats) -> str | None:
-    """Return what to say of shares that rest on so many records by noisy counts, if any is mostly noise.
+    """Return a warning if any of these shares is mostly noise, given noisy numbers of records.
 
     Parameters
     ----------
@@ -201,11 +201,11 @@ def noisy_shares(noise: float, records: Floats) -> str | None:
     )
 
 
-FARTHEST = 2.0**50
-"""A noisy count further away says no more."""
+COUNT_LIMIT = 2.0**50
+"""A noisy count beyond this, on either side of 0, is taken for it."""
 
 _LONGEST = 1 << 20
-_SLACK = 1e-12  # more than the error of a Fourier transform of numbers up to 1
+_SLACK = 1e-12  # this exceeds the error of a Fourier transform of numbers up to 1
 
 
 @lru_cache(maxsize=256)

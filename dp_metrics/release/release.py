@@ -20,14 +20,15 @@ from dp_metrics.inputs.epsilon import exact_epsilon
 from dp_metrics.inputs.options import check_label, check_neighboring
 from dp_metrics.mechanisms import Mechanism, get_mechanism
 from dp_metrics.release.draws import Draw
-from dp_metrics.release.queries import Query
-from dp_metrics.release.ranking import RankingDraw
-from dp_metrics.release.released import Monotone, Noted, Released, ResultNoise, only
+from dp_metrics.release.queries.query import Query
+from dp_metrics.release.queries.ranking_loss import RankingDraw
+from dp_metrics.release.released import Monotone, Released, ResultNoise, WithNote, only
 from dp_metrics.release.result import PrivateResult, deployment
 
 __all__ = ["COUNT_SHARE", "Plan", "Release", "drawn_by"]
 
-COUNT_SHARE = Fraction(1, 20)  # of epsilon, for the number of records where it is private and needed
+# this share of epsilon pays for a private number of records, where it is needed
+COUNT_SHARE = Fraction(1, 20)
 _LARGEST_COUNT = 1 << 53
 
 
@@ -40,7 +41,7 @@ class Plan:
     queries : tuple of Query
         What to release about the same records, at epsilon together.
     postprocess : callable, default=the one number that is released
-        The result of a `Released`; a `Traced` one has limits of its noise too.
+        The result of a `Released`; a `WithLimits` one has limits of its noise too.
     shares : tuple of Fraction or None, default=None
         Positive parts of epsilon, with sum 1; None for equal ones.
     mechanisms : tuple of (str, Mechanism or None), default=()
@@ -245,7 +246,7 @@ class Release:
             draw.noise(value, other, count) for draw, value, other in zip(draws, values, others, strict=True)
         ]
         notes = [self._note(*part, count) for part in zip(queries, draws, values, others, strict=True)]
-        if isinstance(plan.postprocess, Noted):
+        if isinstance(plan.postprocess, WithNote):
             notes.append(plan.postprocess.note(described, released))
         return PrivateResult(
             value=plan.postprocess(released),

@@ -13,7 +13,7 @@ from dp_metrics.mechanisms._base import Limits
 from dp_metrics.release.interval import Interval
 from dp_metrics.release.noise import Noise
 
-__all__ = ["Monotone", "Noted", "Released", "ResultNoise", "Traced", "only"]
+__all__ = ["Monotone", "Released", "ResultNoise", "WithLimits", "WithNote", "only"]
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,8 @@ def only(released: Released) -> Any:
 
 
 @runtime_checkable
-class Traced(Protocol):
-    """How a result follows from what is released, and its limits from those of what is released.
+class WithLimits(Protocol):
+    """A function from released numbers to a result, and from their limits to the limits of the result.
 
     It is kept with a result, so it must hold public things only.
     """
@@ -73,8 +73,8 @@ class Traced(Protocol):
 
 
 @runtime_checkable
-class Noted(Protocol):
-    """A result of which released numbers may tell that it is mostly noise."""
+class WithNote(Protocol):
+    """A function to a result; the released numbers may show that the result is mostly noise."""
 
     def note(self, parts: Sequence[Noise], released: Released) -> str | None:
         """Return what must not be concluded from the result; None if nothing is to be said. Never raises."""
@@ -101,7 +101,7 @@ class Monotone:
         return self.result(released)
 
     def limits(self, parts: Sequence[Noise], released: Released, miss: float) -> Limits:
-        """Return the results of the limits of all parts, of which none is missed."""
+        """Return the results of the limits of all parts, which hold together."""
         of_parts = [part.limits(miss / len(parts)) for part in parts]
         lower, upper = (
             self._at([getattr(one, side) for one in of_parts], released) for side in ("lower", "upper")
@@ -123,8 +123,8 @@ def _opened(limit: Floats, sign: float) -> Any:
 
 
 _NO_LIMITS = (
-    "{} has no limits of its noise here: it is no number that rises or falls with each number that was "
-    "released. Release a metric that does."
+    "{} has no limits of its noise here: it need not rise, or fall, with each released "
+    "number. Release a metric that does."
 )
 
 
@@ -134,7 +134,7 @@ class ResultNoise:
 
     Parameters
     ----------
-    result : Traced or None
+    result : WithLimits or None
         How the result follows from what was released; None where no limits do.
     parts : tuple of Noise
         The noise of each released number.
@@ -142,15 +142,15 @@ class ResultNoise:
         What was released.
     """
 
-    result: Traced | None
+    result: WithLimits | None
     parts: tuple[Noise, ...]
     released: Released
 
     @classmethod
     def of(cls, postprocess: Callable[[Released], Any], parts: Sequence[Noise], released: Released) -> Self:
         """Return what is kept with a result; of one without limits the postprocessing is not kept."""
-        traced = postprocess if isinstance(postprocess, Traced) else None
-        return cls(traced, tuple(parts), released)
+        with_limits = postprocess if isinstance(postprocess, WithLimits) else None
+        return cls(with_limits, tuple(parts), released)
 
     def interval(self, metric: str, confidence: float) -> Interval:
         """Return the interval of the exact metric of the records.
@@ -158,7 +158,7 @@ class ResultNoise:
         Raises
         ------
         ValueError
-            If there is none, with the reason; or if the confidence is none.
+            If there is none, with the reason, or if the confidence does not lie between 0 and 1.
         """
         sure = check_confidence(confidence)
         if self.result is None:

@@ -11,7 +11,7 @@ from typing import Any, Self, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dp_metrics.inputs.floats import MAX_FLOAT, Floats
+from dp_metrics.inputs.floats import MAX_FLOAT, Floats, limit_of
 from dp_metrics.sensitivity.exact import (
     BLOCK,
     UNIT_BITS,
@@ -56,7 +56,7 @@ class _Extremes:
         self._threshold = -np.inf
 
     def add(self, values: Floats, extreme: float) -> None:
-        """Look at values of which `extreme` is the largest, or the smallest."""
+        """Look at values; `extreme` is the largest of them, or the smallest."""
         if self._capacity == 0 or not self._sign * extreme > self._threshold:
             return  # values at the threshold are already held `capacity` times over
         if self._threshold == -np.inf:
@@ -84,7 +84,7 @@ class _Extremes:
         self._shrink()
         return (
             self._sign * np.sort(self._parts[0])[::-1] + 0.0
-        )  # no negative zero, so that merges agree to the bit
+        )  # adding 0 leaves no negative zero, so that merges agree to the bit
 
 
 def _merge_largest(a: Floats, b: Floats, capacity: int) -> Floats:
@@ -181,7 +181,7 @@ class LossAggregate:
     @property
     def limit(self) -> float:
         """Public limit of the mean."""
-        return MAX_FLOAT if self.cap is None else self.cap
+        return limit_of(self.cap)
 
     def truncate(self, capacity: int) -> Self:
         """Return what aggregating with this capacity would have given, if it is less."""
@@ -200,7 +200,7 @@ class LossAggregate:
 
         Losses above the cap, and infinite ones, are clipped.
         """
-        limit = MAX_FLOAT if cap is None else cap
+        limit = limit_of(cap)
         largest, smallest = _Extremes(capacity, 1), _Extremes(0 if cap is None else capacity, -1)
         sums = BlockSums(BLOCK)
         n = total = 0
@@ -388,7 +388,8 @@ def _largest_pairs(values: Floats, rest: Floats, capacity: int) -> tuple[Floats,
         keep = values >= threshold
         values, rest = values[keep], rest[keep]
     order = np.lexsort((rest, values))[::-1][:capacity]
-    return values[order] + 0.0, rest[order] + 0.0  # no negative zero, so that merges agree to the bit
+    # adding 0 leaves no negative zero, so that merges agree to the bit
+    return values[order] + 0.0, rest[order] + 0.0
 
 
 @dataclass(frozen=True, repr=False)

@@ -46,7 +46,7 @@ _SQUARE_SLICES = 4
 _SAFE_EXPONENT = 400
 _ONE_THREAD = 1 << 13
 _HUGE = 2.0**960
-_FEW = 32  # values that are added one by one: as fast as in one more pass over arrays
+_FEW = 32  # adding so few values one by one is as fast as one more pass over arrays
 _SAMPLE = 128
 _FAR = 2.0**8
 
@@ -75,7 +75,7 @@ def rounded_quotients(numerators: Iterable[int], denominators: Iterable[int] | i
 
 
 def to_units(values: Floats, bits: int = 0) -> list[int]:
-    """Return finite floats as exact integers, in units of 2**(bits - 1074), of which they are multiples."""
+    """Return finite floats as exact multiples of 2**(bits - 1074)."""
     mantissa, exponent = np.frexp(values)
     whole = np.ldexp(mantissa, 53).astype(np.int64)
     shift = exponent.astype(np.int64) + (UNIT_BITS - 53 - bits)
@@ -127,7 +127,7 @@ class LevelSums:
         """Return the count and the sum of whole mantissas at the number of each level with a value."""
         several = np.flatnonzero(self._counts)
         columns = (a[several].tolist() for a in (self._counts, self._high, self._low))
-        # all but the subnormals have a leading bit that is not stored
+        # normal numbers have a leading bit that is not stored
         return {
             number: (count, (high << _HALF) + low + ((count << 52) if number >> (52 - LEVEL_BITS) else 0))
             for number, count, high, low in zip(several.tolist(), *columns, strict=True)
@@ -232,7 +232,7 @@ class BlockSums:
             left = np.flatnonzero(rest)
             if left.size <= _FEW:
                 return total + _sum_one_by_one(rest[left]) + _sum_one_by_one(far)
-            # the values of which something is left are so much smaller than the largest
+            # values that leave something are so much smaller than the largest
             rest = rest[left]
             extracted = extracted[: rest.size]
             exponent = _exponent(_largest_size(rest))
@@ -250,7 +250,7 @@ class BlockSums:
             return (a << 500) + b + total, (a2 << 1000) + b2 + squares
         exponent = _exponent(largest)
         slices = self._slice(block, exponent)
-        # What is left after so many slices, of values far smaller than the largest, is summed apart.
+        # Values far smaller than the largest leave a rest after these slices, and are summed apart.
         left = np.flatnonzero(self._rest[: block.size])
         if left.size:
             for part in slices:
@@ -262,7 +262,7 @@ class BlockSums:
         if abs(exponent) > _SAFE_EXPONENT:  # products could overflow, or lose bits to underflow
             scale = -exponent
             slices = [np.ldexp(part, scale) for part in slices]
-        unit = exponent + scale - _SQUARE_BITS * _SQUARE_SLICES  # every slice is a multiple of 2^unit
+        unit = exponent + scale - _SQUARE_BITS * _SQUARE_SLICES  # each slice is a multiple of 2^unit
         sums = products = 0
         for i, part in enumerate(slices):
             sums += _whole(float(part.sum()), unit)
@@ -274,7 +274,7 @@ class BlockSums:
         )
 
     def _slice(self, block: Floats, exponent: int) -> list[Floats]:
-        """Return slices of 19 bits that make up the values, but for what stays in the buffer of the rest."""
+        """Return slices of 19 bits that make up the values; the rest stays in its buffer."""
         while len(self._slices) < _SQUARE_SLICES:
             self._slices.append(np.empty_like(self._rest))
         slices = [part[: block.size] for part in self._slices]

@@ -104,7 +104,7 @@ def loss_extremes(
     if largest_limit is not None:
         highest = max(to_units(np.array([largest_limit]))[0], 1)  # bounds may be so close that it is 0
         limit = rounded_quotient(n * highest, weight) if n else rounded_quotient(highest, 1 << UNIT_BITS)
-    # Without records the scale is never used.
+    # The scale is never used without records.
     scale = Fraction(weight, n << UNIT_BITS) if n else Fraction(1)
     unit = 1 / (scale * (1 << UNIT_BITS))
 
@@ -167,7 +167,7 @@ def spread_extremes(
     with np.errstate(over="ignore"):
         if aggregate.bounds is not None:
             limit = float(np.minimum(np.float64(aggregate.bounds[1]) - aggregate.bounds[0], MAX_FLOAT))
-        # beyond the middle of the data the difference is negative
+        # the difference is negative beyond the middle of the data
         values = np.clip(aggregate.largest[:count] - aggregate.smallest[:count], 0.0, limit)
 
     def clipped(width: float) -> Clipped:

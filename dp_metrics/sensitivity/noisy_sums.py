@@ -114,7 +114,7 @@ def _ratio(part: Floats, rest: Floats, *, scale: float, limit: float) -> Floats:
 def _bezier_variance(first: Floats, middle: Floats, last: Floats, *, width: float) -> Floats:
     whole = np.maximum(first + middle + last, FINENESS)
     mean, square = np.clip((middle / 2 + last) / whole, 0.0, 1.0), last / whole
-    # no distribution on [0, 1] with this mean has more variance than that on its ends
+    # a distribution on [0, 1] has the most variance, given its mean, if it lives on the ends
     share = np.clip(square - mean**2, 0.0, mean * (1.0 - mean))
     # Python raises for the square of a larger width, and a share of 0 must not meet an infinite one
     squared = share * width**2 if width < _SQUARABLE else share * width * width

@@ -217,7 +217,7 @@ def mean_loss_bounds_private_n(aggregate: LossAggregate) -> OutputBounds:
             rest -= largest[a]
             a += 1
         lower.append(rounded_quotient(rest, (n + rank - 2 * a) << UNIT_BITS))
-    limit = MAX_FLOAT if aggregate.cap is None else float(aggregate.cap)
+    limit = aggregate.limit
     upper = np.full(ranks, limit)
     if aggregate.cap is not None:
         (raised,) = to_units(np.array([aggregate.cap]))
@@ -350,7 +350,7 @@ def _least_diluted(spreads: list[int], unit: int, n: int, ranks: int) -> Floats:
     lower = np.zeros(ranks)
     if spreads[0] == 0:
         return lower
-    # all in units of the first, which is the largest up to a factor n: what underflows is far below the rest
+    # the first spread, the largest up to a factor n, is the unit: what underflows is far below the rest
     scale = spreads[0].bit_length() - 512
     shift = 1 << abs(scale)
     sizes = range(n, 0, -1)

@@ -23,10 +23,10 @@ __all__ = ["LeastSpreads", "clipped_squares", "least_spreads"]
 LeastSpreads: TypeAlias = tuple[int, list[int]]
 """What `least_spreads` returns."""
 
-_MOST_RANKS = 1024  # to look at before all values are
-_UNIT = 1 << 2 * UNIT_BITS  # of squares
+_MOST_RANKS = 1024  # these ranks are looked at before all values are
+_UNIT = 1 << 2 * UNIT_BITS  # the unit of squares
 _KEPT_BITS = 700
-_LOST = 1e-180  # more than what a screen loses by that
+_LOST = 1e-180  # this exceeds what a screen loses by that
 
 
 def least_spreads(aggregate: VarianceAggregate, ranks: int) -> LeastSpreads:
@@ -67,7 +67,7 @@ def least_spreads(aggregate: VarianceAggregate, ranks: int) -> LeastSpreads:
         if len(values) > block.size:
             starts = np.searchsorted(rows, np.arange(block.size + 1)).tolist()
             values = [min(values[start:end]) for start, end in pairwise(starts)]
-        if constant.any():  # and so are all later windows, which lie inside that one
+        if constant.any():  # all later windows lie inside this one, and are constant as well
             return _UNIT, spreads + values[: int(constant.argmax())]
         spreads += values
     return _UNIT, spreads
@@ -121,7 +121,7 @@ def _least_cost(spreads: list[int], sizes: Sequence[int], unit: int, n: int, wid
     square = width * width
     kept = np.array(sizes)
     outside = n - kept
-    # Every cost but the first is at least that of one value outside, which is from 1/2 to 1 in these floats.
+    # Each cost but the first is at least that of one value outside, which is from 1/2 to 1 in these floats.
     of_one = int(square * unit)
     bits = of_one.bit_length()
     with np.errstate(over="ignore", under="ignore"):
@@ -143,7 +143,7 @@ def _core_decides(aggregate: VarianceAggregate, dropped: int, width: Fraction, b
     reach = width * (1 << UNIT_BITS)
     if reach < high - low:
         return False
-    # of the centres from which a value of the core is too far, those nearest to the core
+    # the nearest centres to the core, of those from which a value of the core is too far, decide
     return all(
         size * centre * centre - 2 * centre * total + squares >= best * (1 << 2 * UNIT_BITS)
         for centre in (low + reach, high - reach)
@@ -263,7 +263,7 @@ class _Windows:
             _floats([self.high_squares[keep_high] - value for value in self.high_squares], 2 * scale),
         ]
         with np.errstate(over="ignore", under="ignore"):
-            # of the end after the last one that is known nothing can be said
+            # the end after the last known one is unknown
             self._ends = [
                 np.ldexp(np.append(end, np.nan), UNIT_BITS - scale) for end in (self.low, self.high)
             ]
@@ -310,7 +310,7 @@ class _Windows:
         core = self._core[power]
         total = high + (low + core)
         if self._core_is_kept:
-            return total, total  # the second is not asked for
+            return total, total  # nobody reads the second
         return total, np.abs(high) + (np.abs(low) + abs(core))
 
     def _least_spread(self, j: NDArray[np.intp], dropped_high: NDArray[np.intp]) -> Floats:

@@ -2,9 +2,11 @@
 
 from fractions import Fraction
 
-from dp_metrics.inputs.floats import MAX_FLOAT
+from dp_metrics.inputs.floats import MAX_FLOAT, limit_of
 from dp_metrics.mechanisms import Geometric, Mechanism
-from dp_metrics.release.queries import MOST_VARIANCE_RANKS, BoundsQuery, MeanLoss, Query, Variance
+from dp_metrics.release.queries.mean_loss import MeanLoss
+from dp_metrics.release.queries.query import BoundsQuery, Query
+from dp_metrics.release.queries.variance import MOST_VARIANCE_RANKS, Variance
 from dp_metrics.release.release import Plan, Release
 from dp_metrics.streaming.summaries import CAPACITY
 
@@ -46,7 +48,7 @@ def _ranks(query: Query, mechanism: Mechanism, epsilon: Fraction, *, private_n: 
     if not isinstance(query, BoundsQuery):
         return 0  # such a query has noise of its own
     if private_n and isinstance(mechanism, Geometric):
-        query.sums()  # this raises where the query has no sums
+        query.sums()  # `sums` raises where the query has none
         return 0
     n = None if private_n else _MANY_RECORDS
     is_variance = isinstance(query, Variance)
@@ -61,7 +63,7 @@ def _ranks(query: Query, mechanism: Mechanism, epsilon: Fraction, *, private_n: 
 def _limit(query: BoundsQuery) -> float:
     """Return a public limit of what a query releases, or the largest float if there is none."""
     if isinstance(query, MeanLoss):
-        return MAX_FLOAT if query.record_loss.cap is None else query.record_loss.cap
+        return limit_of(query.record_loss.cap)
     if not isinstance(query, Variance):
         return 1.0
     if query.bounds is None:

@@ -12,9 +12,9 @@ from dp_metrics.inputs.records import check_same_length
 from dp_metrics.metrics import Metric
 from dp_metrics.streaming._capacity import capacity_for
 from dp_metrics.streaming._plans import PlanSummary
+from dp_metrics.streaming.confusion_summary import ConfusionSummary
 from dp_metrics.streaming.scores import ScoreSummary
 from dp_metrics.streaming.summaries import LossSummary, VarianceSummary
-from dp_metrics.streaming.tables import ConfusionSummary
 
 try:
     import dask
@@ -29,8 +29,8 @@ Collections = dict[str, Any]  # Dask collections by the names of the arguments
 
 _FAN_IN = 8  # summaries that one task merges
 _UNLIKE = (
-    "The chunks of a collection must have its number of columns, and probabilities its type: tell Dask the "
-    "type by meta= or dtype=, or convert them with astype."
+    "Each chunk must have as many columns as its collection states, and probabilities the "
+    "same type: tell Dask the type by meta= or dtype=, or convert them with astype."
 )
 
 
@@ -130,7 +130,7 @@ def summarised(summary: Summary, *data: Any) -> Summary:
 def _no_records(collection: Any) -> Any:
     """Return what a collection says of its chunks: a chunk without any record, of its columns and types."""
     if not isinstance(collection, da.Array):
-        return collection._meta  # as Dask calls it
+        return collection._meta  # Dask keeps an empty collection of the same columns and types here
     dtype = collection.dtype
     return np.empty((0, *collection.shape[1:]), dtype if isinstance(dtype, np.dtype) else object)
 
@@ -210,7 +210,7 @@ def _summarise(empty: Summary, names: list[str], *chunks: Any) -> Summary | Exce
             raise ValueError(_UNLIKE)
     except Exception as error:
         error.__cause__ = error.__context__ = None
-        return error.with_traceback(None)  # whose frames hold the chunk
+        return error.with_traceback(None)  # the frames of a traceback hold the chunk
     return summary
 
 

@@ -118,7 +118,7 @@ def unpack(data: bytes) -> tuple[dict[str, Any], Aggregate]:
         header = json.loads(content[_FRONT.size : _FRONT.size + length])
         if isinstance(header["settings"], dict):
             return header["settings"], _aggregate(header, content[_FRONT.size + length :])
-    # raised here, not in a handler: the original, which may quote the data, is not chained to it
+    # raising outside the handler does not chain the original, which may quote the data
     raise ValueError(INCONSISTENT)
 
 

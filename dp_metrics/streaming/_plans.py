@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dp_metrics.metrics import METRICS, Metric
-from dp_metrics.release.queries import MeanLoss
+from dp_metrics.release.queries.mean_loss import MeanLoss
 from dp_metrics.release.release import Plan
 from dp_metrics.streaming._summary import Summary
 from dp_metrics.streaming.summaries import check_capacity
@@ -81,7 +81,7 @@ class PlanSummary(Summary):
         queries: Any = plan.queries
         facts = {
             "columns": [np.shape(array)[1:] for array in data],
-            # that of a log loss depends on the type of the probabilities
+            # the cap of a log loss depends on the type of the probabilities
             "caps": [query.record_loss.cap for query in queries if isinstance(query, MeanLoss)],
         }
         known = _Known(tuple(query.summary(self._capacity) for query in queries))

@@ -83,7 +83,7 @@ def _is_room(aggregate: WeightedLossAggregate) -> bool:
     if aggregate.limits is None:
         return room.size == rest.size == aggregate.largest_limit == 0
     kept, largest = min(n, aggregate.capacity), aggregate.largest_limit
-    if not largest <= MAX_FLOAT:  # or it is nan
+    if not largest <= MAX_FLOAT:  # nan fails this as well
         return False
     if not (_are_falling(room, kept, 0.0, largest) and rest.size == kept and (room + rest == room).all()):
         return False
@@ -94,8 +94,8 @@ def _is_room(aggregate: WeightedLossAggregate) -> bool:
 
 
 def _are_falling(values: Floats, size: int, low: float, high: float) -> bool:
-    """Return whether these are so many values in a range, each at most the one before."""
-    # compared, not subtracted: a difference of finite floats can overflow
+    """Return whether this is the right number of values in a range, each at most the one before."""
+    # a comparison cannot overflow, as the difference of finite floats can
     is_falling = bool((values[1:] <= values[:-1]).all())
     return values.size == size and is_falling and bool(((values >= low) & (values <= high)).all())
 
@@ -105,7 +105,7 @@ def _is_sum(n: int, total: int, largest: Floats, smallest: Floats, squares: int 
 
     Where no smallest ones are known, all are at least 0.
     """
-    both = max(largest.size + smallest.size - n, 0)  # values that are at either end
+    both = max(largest.size + smallest.size - n, 0)  # so many values are at both ends
     ends = largest[largest.size - both :], smallest[smallest.size - both :]
     if not np.array_equal(ends[0][::-1], ends[1]):
         return False

@@ -17,7 +17,7 @@ from dp_metrics.inputs.options import NO_WEIGHT
 from dp_metrics.mechanisms._base import Limits
 from dp_metrics.metrics import Metric
 from dp_metrics.release.noise import Noise
-from dp_metrics.release.queries import Query
+from dp_metrics.release.queries.query import Query
 from dp_metrics.release.release import Plan
 from dp_metrics.release.released import Released
 from dp_metrics.release.result import PrivateResult
@@ -27,9 +27,10 @@ __all__ = ["Summary", "TableSummary", "WrittenSummary", "plain", "unchanged"]
 
 _EXACT = 1 << 53
 _OPEN = (
-    "Some chunk was a list, which does not state how many columns it has, or had no record and another type "
-    "or number of columns than the others. With neighboring='add_or_remove_one' what is released must not "
-    "follow from whether there are records: pass labels=[...], and arrays of one type."
+    "Some chunk was a list, which does not state its number of columns, or was empty and of "
+    "another type or number of columns than the others. With neighboring='add_or_remove_one' "
+    "a release must not depend on whether there are records: pass labels=[...], and arrays "
+    "of one type."
 )
 
 
@@ -43,7 +44,7 @@ class Summary(ABC):
     def __init__(self) -> None:
         self._aggregate: Any = None
         self._facts: dict[str, Any] = {}  # public, and the same for all chunks that state them
-        self._is_open = False  # whether the public form of a chunk leaves open what a record would be
+        self._is_open = False  # true: the public form of a chunk leaves open what a record would be
         self._prepared: Any = None  # the query about the present aggregate, which remembers its output bounds
 
     @property

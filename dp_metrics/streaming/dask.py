@@ -22,7 +22,7 @@ import inspect
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
-from dp_metrics.metrics import METRICS, classification, regression, regression_losses, reports, statistics
+from dp_metrics.metrics import METRICS, classification, other_losses, regression_errors, reports, statistics
 from dp_metrics.metrics.labels import confusion, precision_recall
 from dp_metrics.metrics.scores import calibration, curves, top_k
 from dp_metrics.streaming._collections import released, summarised
@@ -103,15 +103,15 @@ def _on_dask(metric: Callable[P, R]) -> Callable[P, R]:
     return of_collections
 
 
-private_mse = _on_dask(regression.private_mse)
-private_rmse = _on_dask(regression.private_rmse)
-private_mae = _on_dask(regression.private_mae)
-private_r2_score = _on_dask(regression.private_r2_score)
-private_mean_loss = _on_dask(regression.private_mean_loss)
-private_mean_absolute_percentage_error = _on_dask(regression_losses.private_mean_absolute_percentage_error)
-private_mean_squared_log_error = _on_dask(regression_losses.private_mean_squared_log_error)
-private_mean_pinball_loss = _on_dask(regression_losses.private_mean_pinball_loss)
-private_mean_poisson_deviance = _on_dask(regression_losses.private_mean_poisson_deviance)
+private_mse = _on_dask(regression_errors.private_mse)
+private_rmse = _on_dask(regression_errors.private_rmse)
+private_mae = _on_dask(regression_errors.private_mae)
+private_r2_score = _on_dask(regression_errors.private_r2_score)
+private_mean_loss = _on_dask(statistics.private_mean_loss)
+private_mean_absolute_percentage_error = _on_dask(other_losses.private_mean_absolute_percentage_error)
+private_mean_squared_log_error = _on_dask(other_losses.private_mean_squared_log_error)
+private_mean_pinball_loss = _on_dask(other_losses.private_mean_pinball_loss)
+private_mean_poisson_deviance = _on_dask(other_losses.private_mean_poisson_deviance)
 private_log_loss = _on_dask(classification.private_log_loss)
 private_brier_score_loss = _on_dask(classification.private_brier_score_loss)
 private_zero_one_loss = _on_dask(classification.private_zero_one_loss)

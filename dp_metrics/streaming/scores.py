@@ -14,7 +14,7 @@ from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.inputs.options import check_count
 from dp_metrics.metrics import METRICS, Metric
-from dp_metrics.metrics.scores.formulas import (
+from dp_metrics.metrics.scores.curve_formulas import (
     CalibrationCurve,
     PrecisionRecallCurve,
     RocCurve,
@@ -42,7 +42,7 @@ _UNIT_ONLY = "A calibration curve needs probabilities: the edges of the bins sho
 @own_error_state
 @dataclass(frozen=True, repr=False, eq=False)
 class ReleasedScores:
-    """What a release tells of scores and labels; public, and free to ask or plot as often as one likes.
+    """Curves and areas that follow from one release: they are public, and cost no more epsilon.
 
     Parameters
     ----------
@@ -247,8 +247,8 @@ class ScoreSummary(TableSummary):
             Public number of bins of [0, 1]. None: the power of two next to 1.5 (n epsilon)^(1/3), from 8 to
             128; 32 where n is private.
         neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
-            What one person can change: a record's contents, the number of records being public; or whether it
-            is there at all. The second has less noise, because one record then changes one count, not two.
+            What one person can change: the contents of a record ("replace_one": their number is public), or
+            whether it is there ("add_or_remove_one": less noise, as it changes one count, not two).
         accountant : PrivacyAccountant or None, default=None
             Budget that pays epsilon for this release, before it is drawn.
         random_state : None, int, RandomState or Generator, default=None
@@ -265,7 +265,7 @@ class ScoreSummary(TableSummary):
         Raises
         ------
         ValueError, TypeError
-            If an input is invalid, as in scikit-learn, or an option is, or if the accountant counts releases
+            If an input is invalid, as in scikit-learn, or an option, or if the accountant counts releases
             under another neighbouring relation.
         PrivacyBudgetError
             If the accountant has less than epsilon left; nothing is drawn.

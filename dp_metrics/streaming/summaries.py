@@ -22,7 +22,8 @@ from dp_metrics.inputs.options import check_bounds
 from dp_metrics.inputs.scalars import as_whole
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.metrics import FUNCTIONS, METRICS, Metric, metric_of
-from dp_metrics.release.queries import AggregatedLoss, AggregatedVariance, MeanLoss
+from dp_metrics.release.queries.mean_loss import AggregatedLoss, MeanLoss
+from dp_metrics.release.queries.variance import AggregatedVariance
 from dp_metrics.release.release import Plan
 from dp_metrics.sensitivity.aggregates import WeightedLossAggregate
 from dp_metrics.streaming._summary import WrittenSummary, plain
@@ -226,8 +227,8 @@ class LossSummary(_RankedSummary):
         epsilon : float
             Privacy parameter, > 0: smaller is more private and less accurate.
         neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
-            What one person can change: a record's contents, the number of records being public; or whether it
-            is there at all. The second costs accuracy, and takes neither weights nor groups.
+            What one person can change: the contents of a record ("replace_one": their number is public), or
+            whether it is there ("add_or_remove_one": less accurate, no weights or groups).
         mechanism : str, mechanism object or None, default=None
             None: what the metric takes by default.
         accountant : PrivacyAccountant or None, default=None
@@ -314,8 +315,8 @@ class VarianceSummary(_RankedSummary):
         Public number of ranks to keep, at most 4,096 of which are used. The default serves epsilon from 0.06
         on; below that a release warns, stays as private, and is less accurate, soon useless: see the notes.
         A summary of no more values than this, if their number is public, has the adaptive mechanism in two
-        stages, as `private_variance` has; any other releases by `Hazard`, which is better on light tails and
-        worse on heavy ones.
+        stages, as `private_variance` has. Any other releases by `Hazard`, which is worse where a few values
+        lie far from the rest (heavy tails), and better elsewhere.
 
     Raises
     ------
@@ -346,7 +347,7 @@ class VarianceSummary(_RankedSummary):
     def __init__(self, *, bounds: tuple[float, float] | None = None, capacity: int = CAPACITY) -> None:
         super().__init__(capacity)
         limits = check_bounds(bounds)
-        # no negative zero, so that the bytes of merges agree
+        # adding 0 leaves no negative zero, so that the bytes of merges agree
         self._bounds = None if limits is None else (limits[0] + 0.0, limits[1] + 0.0)
 
     def __repr__(self) -> str:
@@ -410,12 +411,12 @@ class VarianceSummary(_RankedSummary):
             Delta degrees of freedom, as in `numpy.var`: the private population variance times n / (n - ddof).
             Must be below the public n.
         neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
-            What one person can change: a record's contents, the number of records being public; or whether it
-            is there at all. The second costs accuracy, and takes neither weights nor groups.
+            What one person can change: the contents of a record ("replace_one": their number is public), or
+            whether it is there ("add_or_remove_one": less accurate, no weights or groups).
         mechanism : str or mechanism object, default="adaptive"
-            "adaptive", which errs towards zero on heavy tails, "hazard", "above_threshold", or, for a metric
-            with a public limit (give the summary `bounds`), "geometric", "inverse_sensitivity",
-            "piecewise_laplace" or "laplace"; or an object such as `AboveThreshold.paper()`.
+            "adaptive" (usually too low if a few records have most of the loss), "hazard", "above_threshold";
+            with a public limit (give the summary `bounds`) also "geometric", "inverse_sensitivity",
+            "piecewise_laplace", "laplace"; or an object such as `AboveThreshold.paper()`.
         accountant : PrivacyAccountant or None, default=None
             Budget that pays epsilon for this release, before it is drawn.
         random_state : None, int, RandomState or Generator, default=None
@@ -476,7 +477,7 @@ class VarianceSummary(_RankedSummary):
 def _no_records(metric: Metric, facts: Mapping[str, Any], dtype: type = np.float64) -> list[Any]:
     """Return no records, in the columns of all chunks."""
     if "columns" not in facts:
-        return [[] for _ in metric.data]  # the columns of which no chunk has told
+        return [[] for _ in metric.data]  # no chunk has told the columns
     return [np.empty((0, columns), dtype) for columns in facts["columns"]]
 
 
@@ -501,7 +502,7 @@ def _check_metric(metric: Any, options: Mapping[str, Any]) -> Metric:
     for option in options:
         if option in _PER_CALL:
             raise TypeError(
-                f"{option} is no option of a summary: pass it to `update` or `release`, if at all."
+                f"{option} is no option of a summary: pass it to `update` or `release`, if they take it."
             )
         if option not in row.options:
             raise TypeError(f"{row.name}() got an unexpected keyword argument {option!r}.")

@@ -340,7 +340,7 @@ def test_another_call_with_a_known_name_is_refused(make, epsilon, names, neighbo
     budget = make(1.0)
     budget.parallel(0.2, ["a", "b"])
     budget.parallel(0.2, ["x", "y"])
-    with pytest.raises(ValueError, match=r"was divided into before.*repeat that call.*choose other names"):
+    with pytest.raises(ValueError, match=r"was divided before into.*repeat that call.*needs other names"):
         budget.parallel(epsilon, names, neighboring=neighboring)
     assert budget.spent == 0.4
 

@@ -11,7 +11,7 @@ import pytest
 import dp_metrics as dp
 from dp_metrics import auditing
 from dp_metrics.analysis.audited import AUDITED, FRAMES, PLANS, run_audit, to_table
-from dp_metrics.analysis.studies import loss_output_bounds, variance_output_bounds
+from dp_metrics.analysis.simulation import loss_output_bounds, variance_output_bounds
 from dp_metrics.cli.main import main
 from dp_metrics.mechanisms import AboveThreshold, Hazard
 from dp_metrics.metrics import METRICS

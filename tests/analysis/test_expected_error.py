@@ -12,7 +12,7 @@ import dp_metrics as dp
 from dp_metrics._random import SeededEntropy
 from dp_metrics.analysis import expected_error as planning
 from dp_metrics.metrics import METRICS, Metric
-from dp_metrics.release.queries import IntegerVector
+from dp_metrics.release.queries.query import IntegerVector
 from dp_metrics.release.release import Plan
 from dp_metrics.sensitivity.aggregates import LossAggregate, VarianceAggregate
 from dp_metrics.sensitivity.output_bounds import mean_loss_bounds_private_n, variance_bounds_private_n
@@ -159,7 +159,7 @@ def test_a_noisy_count_has_the_error_of_two_sided_geometric_noise(epsilon, monke
         query = IntegerVector((int(np.sum(x)),) * per, 2, len(x))
         return Plan((query,), lambda released: released.values[0][0] / 2)
 
-    row = Metric(name="private_half", twin="", plan=plan, data=("x",), options={"per": 1})
+    row = Metric(name="private_half", exact_function="", plan=plan, data=("x",), options={"per": 1})
     monkeypatch.setattr(planning, "metric_named", {"private_half": row}.get)
     q = math.exp(-epsilon / 2)
     for x in (np.ones(50), np.zeros(50)):  # of nothing there is no multiple that caps an error

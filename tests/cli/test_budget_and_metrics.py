@@ -73,7 +73,7 @@ def test_every_metric_is_listed_with_its_options(capsys):
         assert set(one["options"]) | {"sample_weight", "groups"} >= set(row.options)
         assert one["summary"].endswith(".")
         assert one["summary"] in text
-        assert all(name in text for name in (one["name"], one["twin"] or "", *one["options"]))
+        assert all(name in text for name in (one["name"], one["exact_function"] or "", *one["options"]))
     assert "options: q (required), bounds (required)" in text
 
 

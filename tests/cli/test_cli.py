@@ -12,11 +12,11 @@ import pytest
 from dp_metrics.cli import _common
 from dp_metrics.cli.main import main
 from dp_metrics.evaluation import figures, reproduce
-from dp_metrics.evaluation.compared import MECHANISM_CURVES
+from dp_metrics.evaluation.compared import MECHANISM_RIVALS
 from dp_metrics.evaluation.datasets import DATASETS
 from dp_metrics.evaluation.sources import DATA_VARIABLE
 
-MECHANISMS = [curve.mechanism for curve in MECHANISM_CURVES]
+MECHANISMS = [rival.mechanism for rival in MECHANISM_RIVALS]
 
 
 def small_data(dataset, data_dir):
@@ -231,8 +231,8 @@ def test_embedded_data_end_to_end(tmp_path):
         text=True,
     )
     document = json.loads(shown.stdout)
-    assert [row["dataset"] for row in document["rows"]].count("digits") == 4 * len(MECHANISM_CURVES)
-    assert [row["dataset"] for row in document["rows"]].count("synthetic") == 4 * len(MECHANISM_CURVES) * 3
+    assert [row["dataset"] for row in document["rows"]].count("digits") == 4 * len(MECHANISM_RIVALS)
+    assert [row["dataset"] for row in document["rows"]].count("synthetic") == 4 * len(MECHANISM_RIVALS) * 3
     assert sorted(path.name for path in tmp_path.iterdir()) == ["digits.png", "synthetic.png"]
     assert "Traceback" not in shown.stderr
     for row in document["rows"]:

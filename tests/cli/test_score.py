@@ -63,8 +63,8 @@ def typed_options(options):
 def released(path, *argv, seed=7, epsilon=1.0):
     """Return what a command releases, with a seed."""
     typed = cli._parser().parse_args(["score", str(path), "--epsilon", str(epsilon), *argv])
-    asked = score._asked(typed)
-    records = open_predictions(path, score._wanted(typed, asked))
+    asked = score._request(typed)
+    records = open_predictions(path, score._columns(typed, asked))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SeededReleaseWarning)
         return score.release(asked, records, score.summarising(asked, records), None, lambda part: None, seed)
@@ -495,7 +495,7 @@ def test_labels_that_the_terminal_cannot_show_do_not_lose_a_release(tmp_path, mo
 def test_limits_are_rounded_away_from_the_value():
     from decimal import ROUND_CEILING, ROUND_FLOOR
 
-    from dp_metrics.cli._released import _outwards
+    from dp_metrics.cli._output import _outwards
 
     assert _outwards(0.1234567, ROUND_FLOOR) == "0.123456"
     assert _outwards(0.1234561, ROUND_CEILING) == "0.123457"

@@ -10,7 +10,7 @@ from sklearn.metrics import log_loss, mean_absolute_error, mean_squared_error
 from dp_metrics import SeededReleaseWarning, private_log_loss, private_mae, private_mse, private_variance
 from dp_metrics._random import SeededEntropy
 from dp_metrics.evaluation import engine
-from dp_metrics.evaluation.compared import CURVES, MECHANISM_CURVES
+from dp_metrics.evaluation.compared import MECHANISM_RIVALS, RIVALS
 from dp_metrics.evaluation.datasets import DATASETS
 from dp_metrics.evaluation.engine import (
     EXACT_REPEATS,
@@ -44,8 +44,8 @@ def rows_of(study=STUDY, populations=BOUNDED, epsilons=(1.0,), repeats=2, done=f
 
 def test_one_row_for_each_mechanism_epsilon_and_repeat():
     rows = rows_of(epsilons=(0.5, 2.0), repeats=12)
-    assert len(rows) == len({key_of(row) for row in rows}) == 2 * 12 * len(CURVES)
-    assert {row.mechanism for row in rows} == set(CURVES)
+    assert len(rows) == len({key_of(row) for row in rows}) == 2 * 12 * len(RIVALS)
+    assert {row.mechanism for row in rows} == set(RIVALS)
     assert {row.n for row in rows} == {1000}
     for row in rows:
         assert row.error == abs(row.release - row.true_value)
@@ -64,14 +64,14 @@ def test_rows_do_not_depend_on_what_was_done_before():
     assert rows_of(repeats=3) == rows
     assert rows_of(repeats=3, done={key_of(row) for row in rows[::2]}) == rows[1::2]
     assert rows_of(repeats=3, done={key_of(row) for row in rows}) == []
-    only = dataclasses.replace(STUDY, curves=(CURVES["laplace"],))
+    only = dataclasses.replace(STUDY, rivals=(RIVALS["laplace"],))
     assert rows_of(only, repeats=3) == [row for row in rows if row.mechanism == "laplace"]
 
 
 @pytest.mark.slow
 def test_several_processes_do_every_chunk_once():
     arguments = {"epsilons": (0.5, 1.0, 2.0), "repeats": 41}
-    study = dataclasses.replace(STUDY, curves=(CURVES["laplace"], CURVES["clipped_mean"]))
+    study = dataclasses.replace(STUDY, rivals=(RIVALS["laplace"], RIVALS["clipped_mean"]))
     alone, together = rows_of(study, **arguments), rows_of(study, jobs=2, **arguments)
     assert len(alone) == 3 * 41 * 2
     assert sorted(together, key=key_of) == sorted(alone, key=key_of)
@@ -100,7 +100,7 @@ def test_the_exact_error_is_that_of_the_releases():
     study = dataclasses.replace(STUDIES["unbounded-losses"], tasks=(TASK,))
     for row in rows_of(study, repeats=1):
         sample = BOUNDED[TASK].draw(1000, np.random.default_rng(row.draw_seed))
-        mechanism = CURVES[row.mechanism].make(1.0)
+        mechanism = RIVALS[row.mechanism].make(1.0)
         bounds = BOUNDED[TASK].output_bounds(sample, mechanism, 1.0, bounded=bool(row.bounded))
         law = mechanism.output_distribution(bounds, 1.0)
         cap = math.inf if row.bounded else ERROR_CAP * bounds.value
@@ -113,7 +113,7 @@ def test_the_exact_error_is_that_of_the_releases():
 def test_the_paper_searches_the_sum_of_cross_entropies():
     task, n = Task("adult", "log_loss"), 700
     losses = np.random.default_rng(0).gamma(2.0, 0.2, size=n)  # so few that every repeat draws them all
-    study = dataclasses.replace(STUDIES["cross-entropy"], tasks=(task,), curves=(CURVES["paper"],))
+    study = dataclasses.replace(STUDIES["cross-entropy"], tasks=(task,), rivals=(RIVALS["paper"],))
     rows = rows_of(study, {task: Population("log_loss", losses, (0.0, 10.0))}, repeats=EXACT_REPEATS)
     paper = AboveThreshold.paper()
     sums = Population("mse", n * losses, (0.0, 10.0 * n)).output_bounds(n * losses, paper, 1.0)
@@ -178,15 +178,15 @@ def test_what_the_studies_show():
         "variance": 5, "cross-entropy": 4, "mse": 3, "mae": 3, "unbounded": 5, "unbounded-losses": 6,
         "beta": 5, "asymmetry": 0, "illustrations": 0,
     }  # fmt: skip
-    assert [curve.mechanism for curve in STUDIES["variance"].curves] == list(CURVES)
+    assert [rival.mechanism for rival in STUDIES["variance"].rivals] == list(RIVALS)
     assert engine.SAMPLE_SIZE == 1000
-    betas = [curve.make(1.0).beta for curve in STUDIES["beta"].curves]
-    assert [f"beta={beta:g}" for beta in betas] == [curve.setting for curve in STUDIES["beta"].curves]
+    betas = [rival.make(1.0).beta for rival in STUDIES["beta"].rivals]
+    assert [f"beta={beta:g}" for beta in betas] == [rival.setting for rival in STUDIES["beta"].rivals]
 
 
 def test_all_mechanisms_of_the_package_are_compared():
     # for these metrics the geometric mechanism is Laplace's without its floats: the same curve
-    assert {curve.mechanism for curve in MECHANISM_CURVES} == {*MECHANISMS, "paper"} - {"geometric"}
+    assert {rival.mechanism for rival in MECHANISM_RIVALS} == {*MECHANISMS, "paper"} - {"geometric"}
 
 
 # One repeat on all test records of a model, as `dp-metrics evaluate` runs it
@@ -214,7 +214,7 @@ CASES = {
 
 def evaluated(name, epsilons=(1.0,)):
     populations = {Task(name, m): found for m, found in populations_of(CASES[name][0]).items()}
-    study = Study("evaluate", name, tuple(populations), MECHANISM_CURVES, "whole")
+    study = Study("evaluate", name, tuple(populations), MECHANISM_RIVALS, "whole")
     return rows_of(study, populations, epsilons, repeats=1)
 
 
@@ -223,7 +223,7 @@ def evaluated(name, epsilons=(1.0,)):
 def test_true_values_are_those_of_scikit_learn(name):
     rows = evaluated(name, (0.5, 2.0))
     free = name == "unbounded"
-    mechanisms = FREE if free else [curve.mechanism for curve in MECHANISM_CURVES]
+    mechanisms = FREE if free else [rival.mechanism for rival in MECHANISM_RIVALS]
     expected = {
         "mse": (mean_squared_error(Y, PREDICTION), np.std((Y - PREDICTION) ** 2)),
         "mae": (mean_absolute_error(Y, PREDICTION), np.std(np.abs(Y - PREDICTION))),
@@ -253,10 +253,10 @@ def test_the_law_is_that_of_the_public_metric(name):
     evaluation, data, options = CASES[name]
     for metric, population in populations_of(evaluation).items():
         arguments = data[:1] if metric == "variance" else data
-        for curve in MECHANISM_CURVES:
-            if population.bounds is None and curve.needs_bounds:
+        for rival in MECHANISM_RIVALS:
+            if population.bounds is None and rival.needs_bounds:
                 continue
-            mechanism = curve.make(population.paper_unit(200))
+            mechanism = rival.make(population.paper_unit(200))
             seen = population.output_bounds(population.values, mechanism, 1.0)
             for seed in range(5):
                 with pytest.warns(SeededReleaseWarning):
@@ -267,13 +267,13 @@ def test_the_law_is_that_of_the_public_metric(name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("curve", MECHANISM_CURVES, ids=lambda curve: curve.mechanism)
-def test_expected_error_is_the_mean_error_of_releases(curve):
+@pytest.mark.parametrize("rival", MECHANISM_RIVALS, ids=lambda rival: rival.mechanism)
+def test_expected_error_is_the_mean_error_of_releases(rival):
     for name in CASES:
         for population in populations_of(CASES[name][0]).values():
-            if population.bounds is None and curve.needs_bounds:
+            if population.bounds is None and rival.needs_bounds:
                 continue
-            mechanism = curve.make(population.paper_unit(200))
+            mechanism = rival.make(population.paper_unit(200))
             seen = population.output_bounds(population.values, mechanism, 1.0)
             cap = math.inf if population.bounds is not None else 10 * seen.value
             expected = mechanism.output_distribution(seen, 1.0).mean_absolute_error(seen.value, cap=cap)
@@ -299,7 +299,7 @@ def test_much_epsilon_gives_the_true_value_and_each_run_another_release():
         assert row.release == pytest.approx(row.true_value, rel=1e-3)
     assert [row.release for row in first] != [row.release for row in second]
     # nothing is seeded: the exact laws say how often a right release is further away
-    hazard, false_alarm = CURVES["hazard"].make(1.0), 0.0
+    hazard, false_alarm = RIVALS["hazard"].make(1.0), 0.0
     for population in populations_of(CASES["bounded"][0]).values():
         seen = population.output_bounds(population.values, hazard, 1e6)
         law = hazard.output_distribution(seen, 1e6)

@@ -10,7 +10,7 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 from dp_metrics._packages import MissingExtraError
-from dp_metrics.evaluation.compared import CURVES, MECHANISM_CURVES
+from dp_metrics.evaluation.compared import MECHANISM_RIVALS, RIVALS
 from dp_metrics.evaluation.engine import asymmetry_of
 from dp_metrics.evaluation.figures import (
     draw_evaluation,
@@ -25,7 +25,7 @@ from dp_metrics.evaluation.studies import STUDIES, Study
 
 @pytest.fixture
 def study_rows(make_row):
-    """Return a function that makes rows of every panel and curve of a study."""
+    """Return a function that makes rows of every panel and rival of a study."""
 
     def rows(name, tasks=None):
         study = STUDIES[name]
@@ -33,19 +33,19 @@ def study_rows(make_row):
             return []
         if study.kind == "simulated":
             return [
-                make_row(figure=name, metric=("uniform", "heavy-tailed")[i % 2], mechanism=curve.mechanism,
+                make_row(figure=name, metric=("uniform", "heavy-tailed")[i % 2], mechanism=rival.mechanism,
                          setting=f"asymmetry={i / 40:.3f}", repeat=i, expected_error=2.0**-k * (1 + i))
                 for i in range(20)
-                for k, curve in enumerate(study.curves)
+                for k, rival in enumerate(study.rivals)
             ]  # fmt: skip
         return [
             make_row(
                 figure=name, dataset=task.dataset, metric=task.metric, column=task.column, epsilon=epsilon,
-                mechanism=curve.mechanism, setting=curve.setting, bounded=int(curve.bounded), repeat=repeat,
+                mechanism=rival.mechanism, setting=rival.setting, bounded=int(rival.bounded), repeat=repeat,
                 release=2.0 + 10.0 ** (k / 3) / epsilon + 0.1 * repeat,
             )
             for task in study.tasks[:tasks]
-            for k, curve in enumerate(study.curves)
+            for k, rival in enumerate(study.rivals)
             for epsilon in (0.1, 0.25, 0.5, 1.0, 2.0, 4.0)
             for repeat in range(2)
         ]  # fmt: skip
@@ -69,14 +69,14 @@ def figures(monkeypatch):
 
 def evaluation(make_row, bounded=True, true_value=2.0, epsilons=(0.1, 1.0), metrics=("mse", "mae")):
     """Return the study of `dp-metrics evaluate`, and rows of it."""
-    study = Study("evaluate", "bike", tuple(Task("bike", m) for m in metrics), MECHANISM_CURVES, "whole")
+    study = Study("evaluate", "bike", tuple(Task("bike", m) for m in metrics), MECHANISM_RIVALS, "whole")
     rows = [
-        make_row(figure="evaluate", metric=metric, mechanism=curve.mechanism, epsilon=epsilon,
+        make_row(figure="evaluate", metric=metric, mechanism=rival.mechanism, epsilon=epsilon,
                  bounded=int(bounded), true_value=true_value, expected_error=0.1 * (i + 1) / epsilon)
         for metric in metrics
         for epsilon in epsilons
-        for i, curve in enumerate(MECHANISM_CURVES)
-        if bounded or not curve.needs_bounds
+        for i, rival in enumerate(MECHANISM_RIVALS)
+        if bounded or not rival.needs_bounds
     ]  # fmt: skip
     return study, rows
 
@@ -138,10 +138,10 @@ def test_nothing_overlaps_in_an_evaluation(make_row, figures, tmp_path, metrics,
 def test_an_evaluation_shows_expected_errors(make_row, figures, tmp_path):
     draw_evaluation(*evaluation(make_row, bounded=False), tmp_path / "plot.png")
     lines = {line.get_label(): line for line in figures[0].axes[0].lines}
-    assert list(lines) == [CURVES[n].title for n in ("adaptive", "hazard", "above_threshold", "paper")] + [
+    assert list(lines) == [RIVALS[n].title for n in ("adaptive", "hazard", "above_threshold", "paper")] + [
         "sampling standard error"
     ]
-    first = CURVES["adaptive"]
+    first = RIVALS["adaptive"]
     assert lines[first.title].get_color() == first.colour
     assert lines[first.title].get_ydata().tolist() == pytest.approx([0.5, 0.05])
     assert lines["sampling standard error"].get_ydata() == pytest.approx([0.05, 0.05])
@@ -160,7 +160,7 @@ def test_unusual_evaluations(make_row, tmp_path, changes):
 
 
 def test_every_mechanism_has_a_style():
-    assert len({c.colour for c in CURVES.values()}) == len({c.marker for c in CURVES.values()}) == len(CURVES)
+    assert len({c.colour for c in RIVALS.values()}) == len({c.marker for c in RIVALS.values()}) == len(RIVALS)
 
 
 def test_one_colour_for_one_mechanism(study_rows, figures):
@@ -169,10 +169,10 @@ def test_one_colour_for_one_mechanism(study_rows, figures):
         draw_figure(study, panels_of(study, study_rows(name, 1)))
         for axes in figures[-1].axes:
             for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
-                for curve in CURVES.values():
-                    if label.startswith(curve.title):
+                for rival in RIVALS.values():
+                    if label.startswith(rival.title):
                         get = getattr(handle, "get_color", None) or handle.get_edgecolor
-                        assert to_hex(get()) == curve.colour.lower()
+                        assert to_hex(get()) == rival.colour.lower()
 
 
 def lines_of(figures, rows):
@@ -195,8 +195,8 @@ def test_an_error_of_zero_is_left_out(make_row, figures):
 @pytest.mark.slow
 def test_files(study_rows, tmp_path):
     studies = [STUDIES[name] for name in ("mse", "asymmetry", "illustrations", "beta")]
-    # a run on a part of the curves draws all that there are
-    studies[0] = dataclasses.replace(studies[0], curves=(), tasks=())
+    # a run on a part of the rivals draws all that there are
+    studies[0] = dataclasses.replace(studies[0], rivals=(), tasks=())
     rows = study_rows("mse", 1) + study_rows("asymmetry")
     paths = draw_figures(studies, rows, tmp_path)
     assert [path.name for path in paths] == ["mse.png", "asymmetry.png", "illustrations.png"]

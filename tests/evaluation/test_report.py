@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from dp_metrics.evaluation.compared import BETAS, CURVES
+from dp_metrics.evaluation.compared import BETAS, RIVALS
 from dp_metrics.evaluation.report import overall_tables, report_page, tables_of, write_report
 from dp_metrics.evaluation.results import ResultsError, ResultsFile
 from dp_metrics.evaluation.studies import STUDIES
@@ -24,7 +24,7 @@ def rows(make_row):
             release=2.0 + 0.1 * 2**k / e,
         )
         for figure, metric, column in (("mse", "mse", ""), ("variance", "variance", "cnt"))
-        for k, m in enumerate(CURVES)
+        for k, m in enumerate(RIVALS)
         for e in (0.1, 1.0, 4.0)
         for i in range(2)
     ]  # fmt: skip
@@ -132,9 +132,9 @@ def test_without_bounds(make_row):
 
 def test_beta(make_row):
     rows = [
-        make_row(figure="beta", metric="variance", column="cnt", mechanism="paper", setting=curve.setting,
+        make_row(figure="beta", metric="variance", column="cnt", mechanism="paper", setting=rival.setting,
                  repeat=i, release=2.0 + x)
-        for curve, x in zip(BETAS, (0.4, 0.3, 0.2, 0.1, 0.2, 0.3), strict=True)
+        for rival, x in zip(BETAS, (0.4, 0.3, 0.2, 0.1, 0.2, 0.3), strict=True)
         for i in range(2)
     ]  # fmt: skip
     (table,) = tables_of(STUDIES["beta"], rows).values()

@@ -9,7 +9,7 @@ import pytest
 
 from dp_metrics.cli.main import main
 from dp_metrics.evaluation import population, reproduce
-from dp_metrics.evaluation.compared import CURVES
+from dp_metrics.evaluation.compared import RIVALS
 from dp_metrics.evaluation.datasets import DATASETS
 from dp_metrics.evaluation.models import Evaluation
 from dp_metrics.evaluation.results import ResultsFile
@@ -57,7 +57,7 @@ def test_from_data_to_pictures_and_a_page(small, capsys):
     assert shown.out.split() == ["out/mse.png", "out/asymmetry.png", "out/illustrations.png"]
     assert "dp-metrics report out" in shown.err
     rows = ResultsFile(small / "out").rows
-    assert len([row for row in rows if row.figure == "mse"]) == len(CURVES) * 2 * 2
+    assert len([row for row in rows if row.figure == "mse"]) == len(RIVALS) * 2 * 2
     assert len([row for row in rows if row.figure == "asymmetry"]) == 3 * 2 * 3
     assert {"dp_metrics", "numpy", "scikit-learn", "xgboost"} <= {
         part.partition("=")[0] for part in rows[0].versions.split(";")

@@ -16,7 +16,7 @@ from dp_metrics import PrivateMetricFrame, auditing
 from dp_metrics._random import SeededEntropy
 from dp_metrics.fairness.frame import WITHIN_GROUPS
 from dp_metrics.fairness.groups import Groups
-from dp_metrics.fairness.plan import asked_metrics, plan_frame
+from dp_metrics.fairness.plan import frame_metrics, plan_frame
 from dp_metrics.metrics import FUNCTIONS, METRICS
 
 RNG = np.random.default_rng(0)
@@ -176,7 +176,7 @@ def test_the_spend_comes_before_the_draw_under_a_relation_of_its_own():
         ({"metrics": functools.partial(dp.private_mae, epsilon=1.0)}, ValueError, "epsilon is no option"),
         ({"metrics": functools.partial(dp.private_mae, color=1.0)}, TypeError, "unexpected keyword"),
         ({"metrics": functools.partial(dp.private_f1_score, pos_label=7)}, ValueError, "pos_label"),
-        ({"metrics": dp.private_median_absolute_error}, ValueError, "its rank among them would tell"),
+        ({"metrics": dp.private_median_absolute_error}, ValueError, "its rank would tell a private one"),
     ],
 )
 def test_bad_arguments_are_refused_before_anything_is_spent(changed, error, match):
@@ -417,7 +417,7 @@ def test_the_exact_loss_of_a_frame_is_at_most_epsilon_and_attained(name, setting
 def test_what_one_record_can_change_costs_epsilon_altogether(settings):
     setting = {"membership": "private", "neighboring": "replace_one", **settings}
     (block,) = plan_frame(
-        asked_metrics(dp.private_mae),
+        frame_metrics(dp.private_mae),
         (Y, PRED),
         Groups.of(RACE, LABELS, private_n=False),
         epsilon=Fraction(1),

@@ -464,7 +464,7 @@ def test_what_a_comparison_of_means_says():
         "confidence 95 %. The mean loss (mae) of B less that of A, each person's difference clipped to "
         "[-2, 2], "
     )
-    with pytest.raises(ValueError, match="for wins"):
+    with pytest.raises(ValueError, match="Only wins have limits"):
         found.noise_interval()
     assert result(lower=-0.2, upper=-0.01, **means).better == "B"
     assert result(lower=-0.01, upper=0.2, **means).better is None

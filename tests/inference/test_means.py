@@ -12,7 +12,7 @@ from scipy.stats import binom, norm
 import dp_metrics as dp
 from dp_metrics import auditing
 from dp_metrics.inference.half_width import mean_half_width, normal_laplace_tail
-from dp_metrics.inference.mean_plan import mean_plan
+from dp_metrics.inference.mean_interval_plan import mean_interval_plan
 from dp_metrics.inference.noisy_binomial import noisy_binomial_limits
 from dp_metrics.release.released import Released
 from dp_metrics.sensitivity.noisy_sums import FINENESS
@@ -66,7 +66,8 @@ def test_a_record_moves_both_sums_by_no_more_than_one_of_them():
     values = [0.0, 1e-7, 0.1, 0.25, 1 / 3, 0.5, 0.7, 0.999999, 1.0]
     rows = [(u,) for u in values] + list(product(values, [0.3, 0.123456789]))
     sums = {
-        row: mean_plan(np.array(row), method="normal", confidence=0.5, about="").queries[0] for row in rows
+        row: mean_interval_plan(np.array(row), method="normal", confidence=0.5, about="").queries[0]
+        for row in rows
     }
     changes = [
         sum(abs(x - y) for x, y in zip(sums[a].values, sums[b].values, strict=True))
@@ -81,7 +82,7 @@ def test_rounding_both_sums_can_cost_a_step_and_the_noise_allows_for_it():
     """A search for neighbours whose whole numbers differ by FINENESS + 1: the claim is attained."""
 
     def values(*row):
-        return mean_plan(np.array(row), method="normal", confidence=0.5, about="").queries[0].values
+        return mean_interval_plan(np.array(row), method="normal", confidence=0.5, about="").queries[0].values
 
     rng = np.random.default_rng(0)
     worst = 0
@@ -93,7 +94,7 @@ def test_rounding_both_sums_can_cost_a_step_and_the_noise_allows_for_it():
 
 
 def from_released(values, n, method, epsilon="1", confidence=0.95, **scale):
-    plan = mean_plan(np.zeros(n), method=method, confidence=confidence, about="All.", **scale)
+    plan = mean_interval_plan(np.zeros(n), method=method, confidence=confidence, about="All.", **scale)
     return plan.postprocess(Released([values], n, float(n), Fraction(epsilon), "replace_one"))
 
 
@@ -190,7 +191,10 @@ def test_what_is_refused_costs_nothing(changed, match):
 
 def loss(a, b, method, epsilon):
     return auditing.plan_loss(
-        lambda x: mean_plan(np.array(x), method=method, confidence=0.9, about=""), [a], [b], epsilon=epsilon
+        lambda x: mean_interval_plan(np.array(x), method=method, confidence=0.9, about=""),
+        [a],
+        [b],
+        epsilon=epsilon,
     )
 
 

@@ -216,7 +216,7 @@ def test_a_mean_over_labels_with_weights_or_some_left_out_has_no_limits():
     y = [0, 1, 2] * 50
     for options in ({"average": "weighted"}, {"average": "macro", "zero_division": math.nan}):
         result = dp.private_f1_score(y, y, epsilon=1.0, labels=[0, 1, 2], return_result=True, **options)
-        with pytest.raises(ValueError, match="need not rise"):
+        with pytest.raises(ValueError, match="need not make it larger"):
             result.noise_interval()
     recall = dp.private_recall_score(
         y, y, epsilon=1.0, labels=[0, 1, 2], average="weighted", return_result=True

@@ -12,7 +12,7 @@ from dp_metrics.inference.order_search import OrderSearch, ReversedGrid, hazard_
 from dp_metrics.inputs.floats import MAX_FLOAT
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.mechanisms._grid import GeometricGrid
-from dp_metrics.release.queries import OrderStatistic
+from dp_metrics.release.queries.order_statistic import OrderStatistic
 from dp_metrics.sensitivity.output_bounds import OutputBounds
 
 SMALL = GeometricGrid(scale=1.0, step=0.3, limit=9.0)

@@ -28,7 +28,7 @@ def test_every_share_of_whole_numbers_is_recognised_and_no_other(n):
         for share in (count / n, 1.0 - (n - count) / n):
             assert dp.accuracy_interval(share, n=n, epsilon=1.0).estimate == count / n
         off = (count + 0.01) / n
-        with pytest.raises(ValueError, match=r"no whole number of records|from 0 to 1"):
+        with pytest.raises(ValueError, match=r"times n is no whole number|from 0 to 1"):
             dp.accuracy_interval(off, n=n, epsilon=1.0)
 
 
@@ -97,8 +97,8 @@ def test_other_metrics_and_mixed_arguments_are_refused():
 @pytest.mark.parametrize(
     ("share", "options", "match"),
     [
-        (0.5, {}, "pass the number of records"),
-        (0.5, {"n": 10}, "pass the number of records"),
+        (0.5, {}, "needs the number of records"),
+        (0.5, {"n": 10}, "needs the number of records"),
         (1.5, {"n": 10, "epsilon": 1}, "from 0 to 1"),
         (float("nan"), {"n": 10, "epsilon": 1}, "from 0 to 1"),
         (True, {"n": 10, "epsilon": 1}, "from 0 to 1"),

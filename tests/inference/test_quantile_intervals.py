@@ -13,7 +13,7 @@ from dp_metrics.inference.noisy_binomial import binomial_law
 from dp_metrics.inference.quantiles import _CELLS, _misses, quantile_plan, rank_searches
 from dp_metrics.inputs.floats import MAX_FLOAT
 from dp_metrics.mechanisms._hazard_law import largest_ratio
-from dp_metrics.release.queries import OrderStatistic
+from dp_metrics.release.queries.order_statistic import OrderStatistic
 from dp_metrics.release.released import Released
 
 

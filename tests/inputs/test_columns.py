@@ -66,7 +66,7 @@ def test_one_column_named_like_the_other_label_is_refused(name, hold):
     metric, options = OF_ONE_COLUMN[name], {"epsilon": 1.0, "labels": ["no", "yes"]}
     for harmless in ("yes", "p"):
         metric(TRUE, hold(harmless), random_state=seeded(), **options)
-    message = "like a label, but one column should be that of the other"
+    message = "named like the negative label"
     assert_refused(metric, (TRUE, hold("no")), ValueError, message, **options)
     if name in ("brier", "curve", "average precision"):  # the column is that of pos_label
         metric(TRUE, hold("no"), random_state=seeded(), pos_label="no", **options)

@@ -10,10 +10,12 @@ import pytest
 from catalogue import CASES, valid
 
 import dp_metrics as dp
-from dp_metrics.release.nested import NestedTable
-from dp_metrics.release.queries import MeanLoss, OrderStatistic, Variance
-from dp_metrics.release.ranking import RankingLoss
-from dp_metrics.release.tables import CountTable
+from dp_metrics.release.queries.count_table import CountTable
+from dp_metrics.release.queries.mean_loss import MeanLoss
+from dp_metrics.release.queries.nested_table import NestedTable
+from dp_metrics.release.queries.order_statistic import OrderStatistic
+from dp_metrics.release.queries.ranking_loss import RankingLoss
+from dp_metrics.release.queries.variance import Variance
 
 REFUSED = repr(None)
 PRIVATE_N = {"neighboring": "add_or_remove_one"}
@@ -196,7 +198,7 @@ def test_a_summary_whose_form_is_left_open_is_for_a_public_n(name, merged, writt
         if written:
             summary = dp.LossSummary.from_bytes(summary.to_bytes())
         budget = dp.PrivacyAccountant(1)
-        with pytest.raises(ValueError, match=r"^Some chunk was a list, which does not state how many"):
+        with pytest.raises(ValueError, match=r"^Some chunk was a list, which does not state its number"):
             summary.release(1.0, accountant=budget, **PRIVATE_N)
         assert budget.spent == 0
         if sum(sizes):

@@ -27,10 +27,11 @@ from dp_metrics import (
 )
 from dp_metrics._random import SeededEntropy
 from dp_metrics.analysis._law_comparison import joint_losses
-from dp_metrics.analysis.studies import loss_output_bounds, variance_output_bounds
+from dp_metrics.analysis.simulation import loss_output_bounds, variance_output_bounds
 from dp_metrics.mechanisms import Adaptive, adaptive
 from dp_metrics.mechanisms.adaptive import AdaptiveLaw
-from dp_metrics.release import queries
+from dp_metrics.release.queries import mean_loss
+from dp_metrics.release.queries.query import Needs
 
 ALWAYS = Adaptive(threshold=1e-9)  # two stages however few the records
 TOLERANCE = 1e-9  # probabilities of the drawn scale are computed in floats
@@ -142,7 +143,7 @@ def test_an_upper_bound_that_stays_at_the_largest_record_is_found(monkeypatch, c
 
 
 def test_the_cap_of_one_loss_as_limit_of_weighted_terms_is_found(monkeypatch):
-    true = queries.loss_extremes
+    true = mean_loss.loss_extremes
 
     def planted(aggregate, *others, **options):
         # all terms are taken to be at most the cap: their clipped sum there is their sum
@@ -157,7 +158,7 @@ def test_the_cap_of_one_loss_as_limit_of_weighted_terms_is_found(monkeypatch):
     weights = {"max_loss": 3.0, "sample_weight": [1.0, 2.0, 5.0]}
     pairs = list(replaced([0.0, 1.0, 3.0], 3))
     assert worst_loss(private_mean_loss, pairs, 3.0, **weights) <= 1 + TOLERANCE
-    monkeypatch.setattr(queries, "loss_extremes", planted)
+    monkeypatch.setattr(mean_loss, "loss_extremes", planted)
     assert worst_loss(private_mean_loss, pairs, 3.0, **weights) > 1.01
 
 
@@ -166,14 +167,14 @@ def test_a_clipped_sum_that_forgets_records_that_are_not_kept_is_found(monkeypat
         summaries = [LossSummary(private_mean_loss, capacity=1).update(x) for x in (a, b)]
         laws = []
         for summary in summaries:
-            bounds = summary._query_of(summary._known()).bounds(queries._Needs(1, 1), False)
+            bounds = summary._query_of(summary._known()).bounds(Needs(1, 1), False)
             laws.append(ALWAYS.output_distribution(bounds, 3.0))
         return max(joint_losses(*laws, np.arange(0, laws[0].first.grid.last, 20_000)))
 
     pairs = list(replaced(FREE, 4))
     assert max(loss(a, b) for a, b in pairs) <= 3.0 * (1 + TOLERANCE)
     # all that is not kept is taken to lie below every level
-    monkeypatch.setattr(queries, "sums_below_level", lambda aggregate, number: (aggregate.total, 0))
+    monkeypatch.setattr(mean_loss, "sums_below_level", lambda aggregate, number: (aggregate.total, 0))
     assert max(loss(a, b) for a, b in pairs) > 3.03
 
 

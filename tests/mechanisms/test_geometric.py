@@ -11,7 +11,7 @@ from scipy import stats
 
 from dp_metrics import Geometric, auditing, private_mean, private_mean_loss, private_variance
 from dp_metrics._random import SeededEntropy, discrete_laplace
-from dp_metrics.analysis.studies import loss_output_bounds
+from dp_metrics.analysis.simulation import loss_output_bounds
 from dp_metrics.inputs import losses
 from dp_metrics.mechanisms import get_mechanism
 from dp_metrics.mechanisms.geometric import SumsLaw

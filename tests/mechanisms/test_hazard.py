@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 
 from dp_metrics import Hazard
 from dp_metrics._random import SeededEntropy
-from dp_metrics.analysis.studies import loss_output_bounds
+from dp_metrics.analysis.simulation import loss_output_bounds
 from dp_metrics.mechanisms._hazard_law import largest_ratio
 from dp_metrics.mechanisms.hazard import share_of_rank
 from dp_metrics.sensitivity.output_bounds import OutputBounds

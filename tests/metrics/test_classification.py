@@ -10,7 +10,7 @@ from sklearn import metrics
 import dp_metrics as dp
 from dp_metrics import AboveThreshold, Hazard, private_log_loss
 from dp_metrics._random import SeededEntropy
-from dp_metrics.analysis.studies import loss_output_bounds
+from dp_metrics.analysis.simulation import loss_output_bounds
 from dp_metrics.mechanisms import get_mechanism
 
 EXACT = {"epsilon": 1e11}

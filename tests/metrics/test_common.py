@@ -131,7 +131,7 @@ def test_a_huge_epsilon_approximates_the_metric_without_privacy(case):
     # R^2 of one record is 0/0, in a limit that depends on the draws
     for n in (2, 300) if case.name == "private_r2_score" else (1, 2, 300):
         data = valid(case, n)
-        exact = case.twin(*data)
+        exact = case.exact_function(*data)
         for settings in ({}, case.bounded):
             released = case(*data, epsilon=1e11, random_state=seeded(), **settings)
             assert released == pytest.approx(exact, rel=1e-6, abs=case.tolerance)
@@ -187,7 +187,7 @@ def test_values_outside_the_bounds_are_clipped_to_them(case):
         assert low <= 0.5
         return
     data = [a * 3 for a in valid(case)]
-    expected = case.twin(*(np.clip(a, *case.bounded["bounds"]) for a in data))
+    expected = case.exact_function(*(np.clip(a, *case.bounded["bounds"]) for a in data))
     released = case(*data, epsilon=1e11, random_state=seeded(), **case.bounded)
     assert released == pytest.approx(expected, rel=1e-6, abs=case.tolerance)
 

@@ -18,7 +18,12 @@ import dp_metrics as dp
 from dp_metrics import auditing
 from dp_metrics.analysis.audited import AUDITED
 from dp_metrics.metrics import FUNCTIONS, METRICS
-from dp_metrics.metrics.scores.formulas import ScoreCounts, area_under_roc, average_precision, calibration
+from dp_metrics.metrics.scores.curve_formulas import (
+    ScoreCounts,
+    area_under_roc,
+    average_precision,
+    calibration,
+)
 from dp_metrics.metrics.scores.table import ScoreBins
 from dp_metrics.release.draws import VectorDraw
 

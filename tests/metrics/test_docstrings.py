@@ -32,7 +32,7 @@ def test_the_tool_reads_the_docstring_of_every_metric_and_of_every_summary():
     assert sources.GENERATED.keys() > set(paths)
 
 
-REGRESSION = (ROOT / "dp_metrics" / "metrics" / "regression.py").read_text(encoding="utf-8")
+REGRESSION = (ROOT / "dp_metrics" / "metrics" / "regression_errors.py").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ REGRESSION = (ROOT / "dp_metrics" / "metrics" / "regression.py").read_text(encod
         ("Budget that pays epsilon", "Budget that may pay epsilon"),
         ("accountant : PrivacyAccountant or None, default=None", "accountant : PrivacyAccountant"),
         ("        If `random_state` is given.\n", ""),
-        ("under another neighbouring relation", "under this neighbouring relation"),
+        ("another neighbouring relation", "this neighbouring relation"),
         ("at most a factor\n    exp(epsilon)", "at most a factor\n    exp(2 epsilon)"),
         ("any one record, or with `groups` all records of any one group, changes", "any one record changes"),
         ("        With ``return_result=True`` a `PrivateResult` with that value.\n", ""),
@@ -105,7 +105,7 @@ def test_the_docstring_names_every_parameter_and_its_default(name):
 
 
 def test_check_prints_what_write_changes(tmp_path, monkeypatch, capsys):
-    path = tmp_path / "regression.py"
+    path = tmp_path / "regression_errors.py"
     path.write_text(REGRESSION.replace("Budget that pays", "Budget that may pay"), encoding="utf-8")
     monkeypatch.setattr(sources, "ROOT", tmp_path)
     monkeypatch.setattr(sources, "GENERATED", {path: sources.documented})

@@ -45,15 +45,15 @@ def test_long_names_are_the_same_functions(module):
         assert {short, long} <= {*module.__all__}
 
 
-def test_every_metric_has_the_name_of_its_twin():
+def test_every_metric_has_the_name_of_its_exact_function():
     """The function that stands in for one of scikit-learn goes by its name, after private_."""
     missing = []
     for row in importlib.import_module("dp_metrics.metrics").METRICS.values():
-        package, _, twin = row.twin.rpartition(".")
-        if package.startswith("sklearn") and not hasattr(dp, f"private_{twin}"):
+        package, _, name = row.exact_function.rpartition(".")
+        if package.startswith("sklearn") and not hasattr(dp, f"private_{name}"):
             missing.append(row.name)
         if package == "sklearn.metrics":
-            assert hasattr(sklearn_metrics, twin)
+            assert hasattr(sklearn_metrics, name)
     assert missing == []
 
 

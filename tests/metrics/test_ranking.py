@@ -98,7 +98,7 @@ def test_no_record_at_all_is_legal_where_their_number_is_private():
         ({"average": "weighted"}, "'weighted' needs the private sizes"),
         ({"average": "micro"}, "average must be"),
         ({"average": 3}, "average must be"),
-        ({"multi_class": "ovo"}, "a record takes part in K - 1"),
+        ({"multi_class": "ovo"}, "each record is in K - 1 of the pairs"),
         ({"multi_class": "x"}, "multi_class must be"),
         ({"multi_class": None}, "multi_class must be"),
         ({"sample_weight": np.ones(300)}, "takes no sample_weight: a weighted record"),

@@ -17,7 +17,7 @@ from dp_metrics import (
     private_r2_score,
 )
 from dp_metrics._random import SeededEntropy
-from dp_metrics.analysis.studies import loss_output_bounds
+from dp_metrics.analysis.simulation import loss_output_bounds
 from dp_metrics.mechanisms import MECHANISMS
 from dp_metrics.metrics._multioutput import r2_from_parts
 

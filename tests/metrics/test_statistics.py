@@ -10,7 +10,7 @@ import dp_metrics as dp
 from dp_metrics import LossSummary, private_mean, private_quantile, private_variance
 from dp_metrics._random import SeededEntropy
 from dp_metrics.auditing import metric_loss
-from dp_metrics.release import queries
+from dp_metrics.release.queries import variance
 
 EXACT = {"epsilon": 1e11}
 X = np.random.default_rng(0).gamma(2.0, size=400)
@@ -175,7 +175,7 @@ def test_mean_and_its_bounds():
 
 @pytest.mark.parametrize("private_n", [False, True])
 def test_a_variance_has_bounds_at_no_more_ranks_than_there_is_time_for(monkeypatch, private_n):
-    monkeypatch.setattr(queries, "MOST_VARIANCE_RANKS", 20)
-    query = queries.Variance(np.arange(200.0) ** 2, None)
+    monkeypatch.setattr(variance, "MOST_VARIANCE_RANKS", 20)
+    query = variance.Variance(np.arange(200.0) ** 2, None)
     seen = query.output_bounds(dp.Hazard(resolution=0.1), 0.1, private_n=private_n)
     assert seen.lower.size == seen.upper.size == 20

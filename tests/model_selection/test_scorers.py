@@ -161,7 +161,7 @@ class Single(LogisticRegression):
 def problems_of(name):
     """Return a fitted model and its data for a scorer by name."""
     X, y = make_classification(n_samples=60, n_features=4, random_state=0)
-    classes = not READY_MADE[name].__module__.endswith(("regression", "regression_losses"))
+    classes = not READY_MADE[name].__module__.endswith(("regression_errors", "other_losses"))
     model = Single() if classes else LinearRegression()
     return model.fit(X, y), X, y
 

@@ -678,7 +678,7 @@ HOSTILE = [math.nan, math.inf, -math.inf, -1e300, -5.0, -1.0, 0.0, 0.5, 2.0, 1e3
 OF_CLASSES = [
     name
     for name in get_private_scorer_names()
-    if not READY_MADE[name].__module__.endswith(("regression", "regression_losses"))
+    if not READY_MADE[name].__module__.endswith(("regression_errors", "other_losses"))
 ]
 
 

@@ -27,7 +27,7 @@ from dp_metrics._random import OSEntropy, SeededEntropy
 from dp_metrics.auditing import metric_loss
 from dp_metrics.metrics import METRICS
 from dp_metrics.release import release as _release
-from dp_metrics.release.queries import Variance
+from dp_metrics.release.queries.variance import Variance
 from dp_metrics.sensitivity.aggregates import LossAggregate, VarianceAggregate
 from dp_metrics.sensitivity.noisy_sums import FINENESS, ratio_sums
 from dp_metrics.sensitivity.output_bounds import mean_loss_bounds_private_n, variance_bounds_private_n

@@ -8,7 +8,7 @@ import pytest
 
 import dp_metrics as dp
 from dp_metrics import ConfusionSummary, PrivacyAccountant, PrivateMetricFrame, ScoreSummary
-from dp_metrics.release import tables
+from dp_metrics.release.queries import count_table
 
 MANY = range(20_000)  # 4e8 cells, 3 GB
 RECORDS = np.arange(200) % 7
@@ -111,8 +111,8 @@ def test_what_the_message_names_needs_fewer():
 
 
 def test_a_table_of_as_many_cells_as_the_limit_is_counted(monkeypatch):
-    monkeypatch.setattr(tables, "MOST_CELLS", 49)
+    monkeypatch.setattr(count_table, "MOST_CELLS", 49)
     assert dp.private_confusion_matrix(RECORDS, RECORDS, epsilon=1.0, labels=range(7)).shape == (7, 7)
-    monkeypatch.setattr(tables, "MOST_CELLS", 48)
+    monkeypatch.setattr(count_table, "MOST_CELLS", 48)
     with pytest.raises(ValueError, match="49 cells; the limit is 48"):
         dp.private_confusion_matrix(RECORDS, RECORDS, epsilon=1.0, labels=range(7))

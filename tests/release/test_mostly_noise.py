@@ -17,7 +17,7 @@ import dp_metrics as dp
 from dp_metrics.mechanisms.geometric import expected_noise
 from dp_metrics.metrics import METRICS
 from dp_metrics.release.noise import CountsNoise, noisy_shares
-from dp_metrics.release.ranking import HazardByClass, RankingDraw
+from dp_metrics.release.queries.ranking_loss import HazardByClass, RankingDraw
 
 ADD = {"neighboring": "add_or_remove_one"}
 COUNTED = [name for name, case in CASES.items() if case.row.mechanism in (None, "geometric")]

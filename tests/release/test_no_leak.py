@@ -11,7 +11,7 @@ from hypothesis.extra import numpy as hnp
 
 import dp_metrics as dp
 from dp_metrics import NoisyReleaseWarning
-from dp_metrics.analysis.studies import loss_output_bounds, variance_output_bounds
+from dp_metrics.analysis.simulation import loss_output_bounds, variance_output_bounds
 from dp_metrics.mechanisms import MECHANISMS, Hazard
 from dp_metrics.sensitivity.aggregates import LossAggregate, VarianceAggregate
 

@@ -12,7 +12,7 @@ from helpers import assert_follows, seeded
 import dp_metrics as dp
 from dp_metrics import Hazard, auditing, private_roc_auc_score
 from dp_metrics.mechanisms._laws import OutcomesLaw
-from dp_metrics.release.ranking import HazardByClass, RankingDraw, RankingLaw, RankingLoss
+from dp_metrics.release.queries.ranking_loss import HazardByClass, RankingDraw, RankingLaw, RankingLoss
 
 EPSILON = Fraction(1)
 BOTH = ("replace_one", "add_or_remove_one")

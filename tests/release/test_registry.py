@@ -11,7 +11,8 @@ from dp_metrics._random import SeededEntropy
 from dp_metrics.inputs.losses import RecordLoss, identity
 from dp_metrics.inputs.records import loss_block
 from dp_metrics.mechanisms import MECHANISMS
-from dp_metrics.release.queries import IntegerVector, MeanLoss
+from dp_metrics.release.queries.mean_loss import MeanLoss
+from dp_metrics.release.queries.query import IntegerVector
 from dp_metrics.release.release import Plan, Release
 
 # Of schemas/deployments-schema.yaml in opendp/deployments-registry-data, 15 July 2026: the fields of the

@@ -12,7 +12,7 @@ import dp_metrics as dp
 from dp_metrics._random import SeededEntropy
 from dp_metrics.metrics import FUNCTIONS, METRICS
 from dp_metrics.release.draws import VectorDraw
-from dp_metrics.release.queries import IntegerVector
+from dp_metrics.release.queries.query import IntegerVector
 from dp_metrics.release.release import Plan, Release, Released
 
 X = np.linspace(0.0, 1.0, 40)

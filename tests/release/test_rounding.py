@@ -8,7 +8,7 @@ import pytest
 from helpers import NoEntropy, Words, seeded
 
 from dp_metrics._random import are_below, discrete_laplace
-from dp_metrics.release.rounding import RoundedCount
+from dp_metrics.release.queries.rounded_count import RoundedCount
 
 WORD = 1 << 64
 

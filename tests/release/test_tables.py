@@ -14,6 +14,7 @@ from dp_metrics._random import SeededEntropy
 from dp_metrics.analysis._law_comparison import draw_loss
 from dp_metrics.mechanisms import Geometric
 from dp_metrics.metrics import METRICS
+from dp_metrics.metrics.labels.count_formulas import ratio
 from dp_metrics.metrics.labels.counts import (
     Counts,
     matrix_layout,
@@ -22,9 +23,8 @@ from dp_metrics.metrics.labels.counts import (
     right_or_wrong,
     whole,
 )
-from dp_metrics.metrics.labels.formulas import ratio
 from dp_metrics.release.draws import VectorDraw
-from dp_metrics.release.tables import CountTable, plausible_counts
+from dp_metrics.release.queries.count_table import CountTable, plausible_counts
 
 LAYOUTS = {
     "right or wrong": lambda k: right_or_wrong(),

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from helpers import AllRanks, check_neighbours, multisets, nearest
 
-from dp_metrics.release.calibration import CalibrationError
-from dp_metrics.sensitivity.calibration import (
+from dp_metrics.release.queries.calibration_error import CalibrationError
+from dp_metrics.sensitivity.calibration_bounds import (
     calibration_bounds,
     calibration_bounds_private_n,
     calibration_excess,

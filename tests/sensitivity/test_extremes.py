@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 
 from dp_metrics.mechanisms import Adaptive
 from dp_metrics.mechanisms.adaptive import _order_statistic
-from dp_metrics.release.queries import AggregatedVariance, MeanLoss, Variance, _Needs
+from dp_metrics.release.queries.mean_loss import MeanLoss
+from dp_metrics.release.queries.query import Needs
+from dp_metrics.release.queries.variance import AggregatedVariance, Variance
 from dp_metrics.sensitivity.aggregates import LossAggregate, VarianceAggregate, WeightedLossAggregate
 from dp_metrics.sensitivity.exact import (
     LEVELS,
@@ -130,7 +132,7 @@ def test_clipped_sums_are_those_of_brute_force_however_little_is_kept(values, y,
     for forget in (False, True):
         query = loss_query(x, cap).aggregate(kept, forget=forget)
         for private_n in (False, True):
-            extremes = query.bounds(_Needs(1, kept), private_n).extremes
+            extremes = query.bounds(Needs(1, kept), private_n).extremes
             assert as_fractions(extremes.clipped(y)) == (expected, level)
             assert extremes.private_n == (len(values) if private_n else None)
     assert y <= level <= Fraction(y) * Fraction(17, 16) or cap is not None
@@ -148,7 +150,7 @@ def test_clipped_sums_of_weighted_losses(rows, y):
     expected = ratio * clipped_by_hand(terms, level), ratio * level
     for kept in (1, 3, len(rows)):
         for forget in (False, True):
-            extremes = query.aggregate(kept, forget=forget).bounds(_Needs(1, kept), False).extremes
+            extremes = query.aggregate(kept, forget=forget).bounds(Needs(1, kept), False).extremes
             assert as_fractions(extremes.clipped(y)) == expected
 
 
@@ -187,7 +189,7 @@ def test_clipped_squares_are_those_of_brute_force_however_little_is_kept(values,
     aggregate = VarianceAggregate.from_data(x, capacity=kept)
     least = least_spreads(aggregate, min(kept, x.size))
     assert clipped_squares(aggregate, least, width, lambda: np.sort(x)) == expected
-    one = Variance(x, None).aggregate(kept).bounds(_Needs(kept, kept), True).extremes
+    one = Variance(x, None).aggregate(kept).bounds(Needs(kept, kept), True).extremes
     assert as_fractions(one.clipped(float(width))) == (expected, width**2)
 
 
@@ -243,7 +245,7 @@ def test_a_summary_that_does_not_hold_all_values_has_no_clipped_squares():
 
 
 def ladders(query, private_n, k, ranks):
-    extremes = query.aggregate(50).bounds(_Needs(1, 50), private_n).extremes
+    extremes = query.aggregate(50).bounds(Needs(1, 50), private_n).extremes
     bounds = _order_statistic(extremes, k, ranks)
     return (
         np.concatenate([[bounds.value], bounds.lower]),

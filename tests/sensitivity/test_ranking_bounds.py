@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from dp_metrics.sensitivity import ranking
-from dp_metrics.sensitivity.ranking import RankedScores, ranking_bounds, ranking_bounds_private_n
+from dp_metrics.sensitivity.ranking_bounds import RankedScores, ranking_bounds, ranking_bounds_private_n
 
 BOUNDS = {"replace_one": ranking_bounds, "add_or_remove_one": ranking_bounds_private_n}
 each_relation = pytest.mark.parametrize("relation", BOUNDS)
@@ -176,7 +175,7 @@ def test_without_a_pair_the_loss_is_a_half_and_one_record_can_make_it_anything(r
         assert (made.lower[0], made.value, made.upper[0]) == (0.0, 0.5, 1.0)
 
 
-def test_the_loss_is_that_of_the_twin():
+def test_the_loss_is_that_of_scikit_learn():
     rng = np.random.default_rng(3)
     labels, scores = rng.random(5000) < 0.1, rng.random(5000).round(2)
     made = ranking_bounds(RankedScores.of(scores, labels), 5)
@@ -203,8 +202,8 @@ def test_so_many_records_that_floats_or_int64_would_not_do_get_the_same_bounds(r
     rng = np.random.default_rng(5)
     several = [random_records(rng, 50) for _ in range(30)]
     expected = [bounds_of(records, 20, relation) for records in several]
-    monkeypatch.setattr(ranking, "_MOST_FOR_FLOATS", 1)
-    monkeypatch.setattr(ranking, limit, 1)
+    monkeypatch.setattr("dp_metrics.sensitivity.ranking_bounds._MOST_FOR_FLOATS", 1)
+    monkeypatch.setattr(f"dp_metrics.sensitivity.ranking_bounds.{limit}", 1)
     for records, made in zip(several, expected, strict=True):
         found = bounds_of(records, 20, relation)
         assert found.value == made.value

@@ -274,7 +274,7 @@ def test_the_type_of_a_chunk_never_decides_the_limit_of_a_loss(told, kind, neigh
             if told == kind:
                 release(*data, **settings)
                 continue
-            with pytest.raises(ValueError, match="The chunks of a collection must have"):
+            with pytest.raises(ValueError, match="Each chunk must have as many columns"):
                 release(*data, **settings)
     assert (budget.spent > 0) == (told == kind)
 
@@ -289,5 +289,5 @@ def test_the_type_of_a_column_decides_the_limit_of_a_loss():
     assert exact(frames.y + 1, frames.p.astype("Float64")) == pytest.approx(36.04, abs=0.01)
     assert exact(frames.y + 1, frames[["q", "r"]]) == pytest.approx(15.94, abs=0.01)
     wrong = frames.map_partitions(lambda part: part.astype({"p": "Float64"}), meta=whole.iloc[:0])
-    with pytest.raises(ValueError, match="The chunks of a collection must have"):
+    with pytest.raises(ValueError, match="Each chunk must have as many columns"):
         exact(wrong.y, wrong.p)

@@ -17,15 +17,7 @@ from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.options import check_choice, check_zero_division
 from dp_metrics.mechanisms._base import Limits
-from dp_metrics.metrics.labels.counts import (
-    Confusion,
-    confusion_plan,
-    confusion_row,
-    matrix_layout,
-    of_each_label,
-    whole,
-)
-from dp_metrics.metrics.labels.formulas import (
+from dp_metrics.metrics.labels.count_formulas import (
     balanced,
     kappa,
     matthews,
@@ -33,6 +25,14 @@ from dp_metrics.metrics.labels.formulas import (
     rests_on,
     sizes_of_labels,
     sums_of_shares,
+)
+from dp_metrics.metrics.labels.counts import (
+    Confusion,
+    confusion_plan,
+    confusion_row,
+    matrix_layout,
+    of_each_label,
+    whole,
 )
 from dp_metrics.release.noise import Noise
 from dp_metrics.release.release import Plan
@@ -48,7 +48,7 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False)
 class _Matrix(Confusion):
-    """A confusion matrix, of which each cell has limits of its own."""
+    """A confusion matrix, with limits for each cell."""
 
     normalize: str | None = None
 
@@ -114,13 +114,12 @@ def private_confusion_matrix(
         Whether to return shares of each true label (rows), of each predicted one (columns) or of all records,
         all by the noisy counts; 0 where there are none. None: numbers of records.
     sample_weight : None, default=None
-        Must be None: a weighted record would count for more than one, and need as much more noise.
+        Must be None: a weighted record would count more than once, and need more noise to match.
     groups : None, default=None
-        Must be None: a person with several records would count for more than one, and need as much more
-        noise.
+        Must be None: a person with several records would count more than once, and need more noise to match.
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
-        What one person can change: a record's contents, the number of records being public; or whether it is
-        there at all. The second has less noise, because one record then changes one count, not two.
+        What one person can change: the contents of a record ("replace_one": their number is public), or
+        whether it is there ("add_or_remove_one": less noise, as it changes one count, not two).
     accountant : PrivacyAccountant or None, default=None
         Budget that pays epsilon for this release, before it is drawn.
     random_state : None, int, RandomState or Generator, default=None
@@ -143,8 +142,8 @@ def private_confusion_matrix(
     Raises
     ------
     ValueError, TypeError
-        If an input is invalid, as in scikit-learn, or an option is, or if the accountant counts releases
-        under another neighbouring relation.
+        If an input is invalid, as in scikit-learn, or an option, or if the accountant counts releases under
+        another neighbouring relation.
     PrivacyBudgetError
         If the accountant has less than epsilon left; nothing is drawn.
 
@@ -248,16 +247,15 @@ def private_balanced_accuracy_score(
     adjusted : bool, default=False
         Whether chance, 1 / n_classes, becomes 0; 1 stays 1.
     zero_division : float or "warn", default=0.0
-        What 0/0 is, by the noisy counts: 0, 1, or for a mean NaN, to leave such labels out. "warn" is 0
-        without a warning, which would tell of the data.
+        The value of 0/0 among the noisy counts: 0 or 1; for a mean also NaN, which leaves such labels out.
+        "warn" means 0 here, because a warning would tell of the data.
     sample_weight : None, default=None
-        Must be None: a weighted record would count for more than one, and need as much more noise.
+        Must be None: a weighted record would count more than once, and need more noise to match.
     groups : None, default=None
-        Must be None: a person with several records would count for more than one, and need as much more
-        noise.
+        Must be None: a person with several records would count more than once, and need more noise to match.
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
-        What one person can change: a record's contents, the number of records being public; or whether it is
-        there at all. The second has less noise, because one record then changes one count, not two.
+        What one person can change: the contents of a record ("replace_one": their number is public), or
+        whether it is there ("add_or_remove_one": less noise, as it changes one count, not two).
     accountant : PrivacyAccountant or None, default=None
         Budget that pays epsilon for this release, before it is drawn.
     random_state : None, int, RandomState or Generator, default=None
@@ -277,8 +275,8 @@ def private_balanced_accuracy_score(
     Raises
     ------
     ValueError, TypeError
-        If an input is invalid, as in scikit-learn, or an option is, or if the accountant counts releases
-        under another neighbouring relation.
+        If an input is invalid, as in scikit-learn, or an option, or if the accountant counts releases under
+        another neighbouring relation.
     PrivacyBudgetError
         If the accountant has less than epsilon left; nothing is drawn.
 
@@ -356,13 +354,12 @@ def private_matthews_corrcoef(
         be one of them; they are never inferred from the data. scikit-learn's other use of this argument, to
         average over some of the labels, is not served.
     sample_weight : None, default=None
-        Must be None: a weighted record would count for more than one, and need as much more noise.
+        Must be None: a weighted record would count more than once, and need more noise to match.
     groups : None, default=None
-        Must be None: a person with several records would count for more than one, and need as much more
-        noise.
+        Must be None: a person with several records would count more than once, and need more noise to match.
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
-        What one person can change: a record's contents, the number of records being public; or whether it is
-        there at all. The second has less noise, because one record then changes one count, not two.
+        What one person can change: the contents of a record ("replace_one": their number is public), or
+        whether it is there ("add_or_remove_one": less noise, as it changes one count, not two).
     accountant : PrivacyAccountant or None, default=None
         Budget that pays epsilon for this release, before it is drawn.
     random_state : None, int, RandomState or Generator, default=None
@@ -382,8 +379,8 @@ def private_matthews_corrcoef(
     Raises
     ------
     ValueError, TypeError
-        If an input is invalid, as in scikit-learn, or an option is, or if the accountant counts releases
-        under another neighbouring relation.
+        If an input is invalid, as in scikit-learn, or an option, or if the accountant counts releases under
+        another neighbouring relation.
     PrivacyBudgetError
         If the accountant has less than epsilon left; nothing is drawn.
 
@@ -472,13 +469,12 @@ def private_cohen_kappa_score(
         Whether an error costs more the further its labels are apart, in the order of `labels`. That needs the
         whole matrix, which is less accurate with many labels.
     sample_weight : None, default=None
-        Must be None: a weighted record would count for more than one, and need as much more noise.
+        Must be None: a weighted record would count more than once, and need more noise to match.
     groups : None, default=None
-        Must be None: a person with several records would count for more than one, and need as much more
-        noise.
+        Must be None: a person with several records would count more than once, and need more noise to match.
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
-        What one person can change: a record's contents, the number of records being public; or whether it is
-        there at all. The second has less noise, because one record then changes one count, not two.
+        What one person can change: the contents of a record ("replace_one": their number is public), or
+        whether it is there ("add_or_remove_one": less noise, as it changes one count, not two).
     accountant : PrivacyAccountant or None, default=None
         Budget that pays epsilon for this release, before it is drawn.
     random_state : None, int, RandomState or Generator, default=None
@@ -498,8 +494,8 @@ def private_cohen_kappa_score(
     Raises
     ------
     ValueError, TypeError
-        If an input is invalid, as in scikit-learn, or an option is, or if the accountant counts releases
-        under another neighbouring relation.
+        If an input is invalid, as in scikit-learn, or an option, or if the accountant counts releases under
+        another neighbouring relation.
     PrivacyBudgetError
         If the accountant has less than epsilon left; nothing is drawn.
 

@@ -20,9 +20,15 @@ from dp_metrics.inputs.records import check_same_length
 from dp_metrics.mechanisms._base import Limits
 from dp_metrics.metrics._catalogue import UNWEIGHTED, Metric
 from dp_metrics.release.noise import CountsNoise, Noise, noisy_shares
+from dp_metrics.release.queries.count_table import (
+    Cells,
+    CountTable,
+    check_cells,
+    nearest_with_sum,
+    plausible_counts,
+)
 from dp_metrics.release.release import Plan
 from dp_metrics.release.released import Released
-from dp_metrics.release.tables import Cells, CountTable, check_cells, nearest_with_sum, plausible_counts
 from dp_metrics.sensitivity.exact import BLOCK, in_blocks
 
 __all__ = [
@@ -147,7 +153,7 @@ def _read_right(x: Floats) -> Counts:
 
 
 def check_matrix(labels: int) -> None:
-    """Raise if the matrix of so many labels, which all counts are made of, has too many cells."""
+    """Raise if the matrix of these labels, from which all counts follow, has too many cells."""
     check_cells(
         labels**2,
         f"The confusion matrix of {labels:,} labels, which metrics of labels are counted from,",
@@ -303,8 +309,8 @@ class Confusion:
         assert isinstance(noise, CountsNoise)
         if not self.is_monotone:
             raise ValueError(
-                "This metric has no limits of its noise here: it need not rise with a count of right "
-                "records, nor fall with a count of errors. Release a confusion matrix, or recalls."
+                "This metric has no limits of its noise here: more right records, or fewer errors, need "
+                "not make it larger. Release a confusion matrix, or recalls."
             )
         good = self.layout.good
         low, high, _ = noise.limits_of(good != 0, miss)
@@ -343,7 +349,7 @@ def confusion_of(y_true: Any, y_pred: Any, labels: LabelSet, *, private_n: bool)
 
 
 def confusion_for(metric: Metric, options: Mapping[str, Any]) -> Confusion:
-    """Return what a metric of labels releases of a confusion matrix, and what it makes of that."""
+    """Return which counts a metric of labels releases, and how it follows from them."""
     confusion = metric.planned(([], []), options, private_n=True).postprocess
     assert isinstance(confusion, Confusion)
     return confusion
@@ -365,7 +371,7 @@ def confusion_row(name: str, plan: Callable[..., Plan], options: dict[str, Any],
     """Return the row of a metric that judges predicted labels by counts of them."""
     return Metric(
         name=name,
-        twin=f"sklearn.metrics.{name.removeprefix('private_')}",
+        exact_function=f"sklearn.metrics.{name.removeprefix('private_')}",
         plan=plan,
         options={"labels": None, **options},
         refused=UNWEIGHTED,

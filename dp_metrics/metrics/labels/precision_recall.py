@@ -12,15 +12,15 @@ from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.options import check_average, check_zero_division
+from dp_metrics.metrics.labels.count_formulas import (
+    ratio,
+    ratio_layout,
+    rests_on,
+)
 from dp_metrics.metrics.labels.counts import (
     Confusion,
     confusion_plan,
     confusion_row,
-)
-from dp_metrics.metrics.labels.formulas import (
-    ratio,
-    ratio_layout,
-    rests_on,
 )
 from dp_metrics.release.release import Plan
 
@@ -43,7 +43,7 @@ def _ratio_plan(
     place = known.place(pos_label, "pos_label") if average == "binary" else 0
     undefined = check_zero_division(zero_division, is_mean=average in ("macro", "weighted"))
     formula = partial(ratio, kind=kind, average=average, place=place, undefined=undefined)
-    # with weights from the noisy counts, or labels left out, a mean need not rise with each ratio
+    # a mean need not rise with each ratio if its weights are noisy counts, or if labels are left out
     is_monotone = (average != "weighted" or kind == "recall") and not math.isnan(undefined)
     layout = ratio_layout(kind, average, known.size, place)
     shares = partial(rests_on, kind=kind, average=average, place=place)
@@ -96,16 +96,15 @@ def private_precision_score(
         "binary": of `pos_label`, for two labels. "macro": the mean over all of `labels`; "weighted": weighted
         by how often each is the true one; "micro": of all labels together. None: one for each label.
     zero_division : float or "warn", default=0.0
-        What 0/0 is, by the noisy counts: 0, 1, or for a mean NaN, to leave such labels out. "warn" is 0
-        without a warning, which would tell of the data.
+        The value of 0/0 among the noisy counts: 0 or 1; for a mean also NaN, which leaves such labels out.
+        "warn" means 0 here, because a warning would tell of the data.
     sample_weight : None, default=None
-        Must be None: a weighted record would count for more than one, and need as much more noise.
+        Must be None: a weighted record would count more than once, and need more noise to match.
     groups : None, default=None
-        Must be None: a person with several records would count for more than one, and need as much more
-        noise.
+        Must be None: a person with several records would count more than once, and need more noise to match.
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
-        What one person can change: a record's contents, the number of records being public; or whether it is
-        there at all. The second has less noise, because one record then changes one count, not two.
+        What one person can change: the contents of a record ("replace_one": their number is public), or
+        whether it is there ("add_or_remove_one": less noise, as it changes one count, not two).
     accountant : PrivacyAccountant or None, default=None
         Budget that pays epsilon for this release, before it is drawn.
     random_state : None, int, RandomState or Generator, default=None
@@ -126,8 +125,8 @@ def private_precision_score(
     Raises
     ------
     ValueError, TypeError
-        If an input is invalid, as in scikit-learn, or an option is, or if the accountant counts releases
-        under another neighbouring relation.
+        If an input is invalid, as in scikit-learn, or an option, or if the accountant counts releases under
+        another neighbouring relation.
     PrivacyBudgetError
         If the accountant has less than epsilon left; nothing is drawn.
 
@@ -216,16 +215,15 @@ def private_recall_score(
         "binary": of `pos_label`, for two labels. "macro": the mean over all of `labels`; "weighted": weighted
         by how often each is the true one; "micro": of all labels together. None: one for each label.
     zero_division : float or "warn", default=0.0
-        What 0/0 is, by the noisy counts: 0, 1, or for a mean NaN, to leave such labels out. "warn" is 0
-        without a warning, which would tell of the data.
+        The value of 0/0 among the noisy counts: 0 or 1; for a mean also NaN, which leaves such labels out.
+        "warn" means 0 here, because a warning would tell of the data.
     sample_weight : None, default=None
-        Must be None: a weighted record would count for more than one, and need as much more noise.
+        Must be None: a weighted record would count more than once, and need more noise to match.
     groups : None, default=None
-        Must be None: a person with several records would count for more than one, and need as much more
-        noise.
+        Must be None: a person with several records would count more than once, and need more noise to match.
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
-        What one person can change: a record's contents, the number of records being public; or whether it is
-        there at all. The second has less noise, because one record then changes one count, not two.
+        What one person can change: the contents of a record ("replace_one": their number is public), or
+        whether it is there ("add_or_remove_one": less noise, as it changes one count, not two).
     accountant : PrivacyAccountant or None, default=None
         Budget that pays epsilon for this release, before it is drawn.
     random_state : None, int, RandomState or Generator, default=None
@@ -245,8 +243,8 @@ def private_recall_score(
     Raises
     ------
     ValueError, TypeError
-        If an input is invalid, as in scikit-learn, or an option is, or if the accountant counts releases
-        under another neighbouring relation.
+        If an input is invalid, as in scikit-learn, or an option, or if the accountant counts releases under
+        another neighbouring relation.
     PrivacyBudgetError
         If the accountant has less than epsilon left; nothing is drawn.
 
@@ -333,16 +331,15 @@ def private_f1_score(
         "binary": of `pos_label`, for two labels. "macro": the mean over all of `labels`; "weighted": weighted
         by how often each is the true one; "micro": of all labels together. None: one for each label.
     zero_division : float or "warn", default=0.0
-        What 0/0 is, by the noisy counts: 0, 1, or for a mean NaN, to leave such labels out. "warn" is 0
-        without a warning, which would tell of the data.
+        The value of 0/0 among the noisy counts: 0 or 1; for a mean also NaN, which leaves such labels out.
+        "warn" means 0 here, because a warning would tell of the data.
     sample_weight : None, default=None
-        Must be None: a weighted record would count for more than one, and need as much more noise.
+        Must be None: a weighted record would count more than once, and need more noise to match.
     groups : None, default=None
-        Must be None: a person with several records would count for more than one, and need as much more
-        noise.
+        Must be None: a person with several records would count more than once, and need more noise to match.
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
-        What one person can change: a record's contents, the number of records being public; or whether it is
-        there at all. The second has less noise, because one record then changes one count, not two.
+        What one person can change: the contents of a record ("replace_one": their number is public), or
+        whether it is there ("add_or_remove_one": less noise, as it changes one count, not two).
     accountant : PrivacyAccountant or None, default=None
         Budget that pays epsilon for this release, before it is drawn.
     random_state : None, int, RandomState or Generator, default=None
@@ -363,8 +360,8 @@ def private_f1_score(
     Raises
     ------
     ValueError, TypeError
-        If an input is invalid, as in scikit-learn, or an option is, or if the accountant counts releases
-        under another neighbouring relation.
+        If an input is invalid, as in scikit-learn, or an option, or if the accountant counts releases under
+        another neighbouring relation.
     PrivacyBudgetError
         If the accountant has less than epsilon left; nothing is drawn.
 
@@ -453,16 +450,15 @@ def private_jaccard_score(
         "binary": of `pos_label`, for two labels. "macro": the mean over all of `labels`; "weighted": weighted
         by how often each is the true one; "micro": of all labels together. None: one for each label.
     zero_division : float or "warn", default=0.0
-        What 0/0 is, by the noisy counts: 0, 1, or for a mean NaN, to leave such labels out. "warn" is 0
-        without a warning, which would tell of the data.
+        The value of 0/0 among the noisy counts: 0 or 1; for a mean also NaN, which leaves such labels out.
+        "warn" means 0 here, because a warning would tell of the data.
     sample_weight : None, default=None
-        Must be None: a weighted record would count for more than one, and need as much more noise.
+        Must be None: a weighted record would count more than once, and need more noise to match.
     groups : None, default=None
-        Must be None: a person with several records would count for more than one, and need as much more
-        noise.
+        Must be None: a person with several records would count more than once, and need more noise to match.
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
-        What one person can change: a record's contents, the number of records being public; or whether it is
-        there at all. The second has less noise, because one record then changes one count, not two.
+        What one person can change: the contents of a record ("replace_one": their number is public), or
+        whether it is there ("add_or_remove_one": less noise, as it changes one count, not two).
     accountant : PrivacyAccountant or None, default=None
         Budget that pays epsilon for this release, before it is drawn.
     random_state : None, int, RandomState or Generator, default=None
@@ -483,8 +479,8 @@ def private_jaccard_score(
     Raises
     ------
     ValueError, TypeError
-        If an input is invalid, as in scikit-learn, or an option is, or if the accountant counts releases
-        under another neighbouring relation.
+        If an input is invalid, as in scikit-learn, or an option, or if the accountant counts releases under
+        another neighbouring relation.
     PrivacyBudgetError
         If the accountant has less than epsilon left; nothing is drawn.
 

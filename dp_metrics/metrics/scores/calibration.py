@@ -11,12 +11,12 @@ from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.inputs.options import check_count
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.metrics._catalogue import UNWEIGHTED, Metric
-from dp_metrics.metrics.scores.formulas import CalibrationCurve
+from dp_metrics.metrics.scores.curve_formulas import CalibrationCurve
 from dp_metrics.metrics.scores.soft_bins import MOST_BINS, OUTSIDE, SoftBins, even_edges
 from dp_metrics.metrics.scores.two_classes import TwoClasses, check_unit, two_classes_from_unit
-from dp_metrics.release.calibration import CalibrationError
+from dp_metrics.release.queries.calibration_error import CalibrationError
 from dp_metrics.release.release import Plan
-from dp_metrics.sensitivity.calibration import calibration_excess
+from dp_metrics.sensitivity.calibration_bounds import calibration_excess
 
 __all__ = ["private_calibration_curve", "private_expected_calibration_error"]
 
@@ -39,7 +39,7 @@ def _curve_plan(
 
 CALIBRATION_CURVE = Metric(
     name="private_calibration_curve",
-    twin="sklearn.calibration.calibration_curve",
+    exact_function="sklearn.calibration.calibration_curve",
     plan=_curve_plan,
     data=("y_true", "y_prob"),
     responses=("predict_proba",),
@@ -75,8 +75,8 @@ def private_calibration_curve(
     y_true : array-like of shape (n_samples,)
         True labels, each one of `labels`.
     y_prob : array-like of shape (n_samples,), (n_samples, 1) or (n_samples, 2)
-        Probabilities of the positive class, in [0, 1]; of two columns, as `predict_proba` gives them, that of
-        the positive class counts.
+        Probabilities of the positive class, in [0, 1]. Of two columns, such as those of `predict_proba`, the
+        one of the positive class is used.
     epsilon : float
         Privacy parameter, > 0: smaller is more private and less accurate.
     pos_label : label or None, default=None
@@ -89,13 +89,12 @@ def private_calibration_curve(
     labels : array-like of shape (2,) or None, default=None
         The two public labels. None: 0 and 1. Never inferred from `y_true`.
     sample_weight : None, default=None
-        Must be None: a weighted record would count for more than one, and need as much more noise.
+        Must be None: a weighted record would count more than once, and need more noise to match.
     groups : None, default=None
-        Must be None: a person with several records would count for more than one, and need as much more
-        noise.
+        Must be None: a person with several records would count more than once, and need more noise to match.
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
-        What one person can change: a record's contents, the number of records being public; or whether it is
-        there at all. The second has less noise, because one record then changes one count, not two.
+        What one person can change: the contents of a record ("replace_one": their number is public), or
+        whether it is there ("add_or_remove_one": less noise, as it changes one count, not two).
     accountant : PrivacyAccountant or None, default=None
         Budget that pays epsilon for this release, before it is drawn.
     random_state : None, int, RandomState or Generator, default=None
@@ -117,8 +116,8 @@ def private_calibration_curve(
     Raises
     ------
     ValueError, TypeError
-        If an input is invalid, as in scikit-learn, or an option is, or if the accountant counts releases
-        under another neighbouring relation.
+        If an input is invalid, as in scikit-learn, or an option, or if the accountant counts releases under
+        another neighbouring relation.
     PrivacyBudgetError
         If the accountant has less than epsilon left; nothing is drawn.
 
@@ -177,7 +176,7 @@ def _error_plan(
 
 EXPECTED_CALIBRATION_ERROR = Metric(
     name="private_expected_calibration_error",
-    twin="",
+    exact_function="",
     plan=_error_plan,
     data=("y_true", "y_proba"),
     responses=("predict_proba",),
@@ -209,16 +208,16 @@ def private_expected_calibration_error(
 ) -> float | Any:
     """Calibration error (expected over bins) with epsilon-differential privacy for the test records.
 
-    The mean over all records of the distance, in the bin of each, of the share of positives from the mean
-    probability.
+    The distance between the share of positives and the mean probability in a bin, averaged over all bins with
+    their numbers of records as weights.
 
     Parameters
     ----------
     y_true : array-like of shape (n_samples,)
         True labels, each one of `labels`.
     y_proba : array-like of shape (n_samples,), (n_samples, 1) or (n_samples, 2)
-        Probabilities of the positive class, in [0, 1]; of two columns, as `predict_proba` gives them, that of
-        the positive class counts.
+        Probabilities of the positive class, in [0, 1]. Of two columns, such as those of `predict_proba`, the
+        one of the positive class is used.
     epsilon : float
         Privacy parameter, > 0: smaller is more private and less accurate.
     pos_label : label or None, default=None
@@ -228,16 +227,15 @@ def private_expected_calibration_error(
     labels : array-like of shape (2,) or None, default=None
         The two public labels. None: 0 and 1. Never inferred from `y_true`.
     sample_weight : None, default=None
-        Must be None: a weighted record would count for more than one, and need as much more noise.
+        Must be None: a weighted record would count more than once, and need more noise to match.
     groups : None, default=None
-        Must be None: a person with several records would count for more than one, and need as much more
-        noise.
+        Must be None: a person with several records would count more than once, and need more noise to match.
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
-        What one person can change: a record's contents, the number of records being public; or whether it is
-        there at all. The second costs accuracy, and takes neither weights nor groups.
+        What one person can change: the contents of a record ("replace_one": their number is public), or
+        whether it is there ("add_or_remove_one": less accurate, no weights or groups).
     mechanism : str or mechanism object, default="geometric"
-        "geometric" is the most accurate one for a result that is as likely near one end of its range as near
-        the other. Others as for `private_mae`.
+        "geometric" is the most accurate for a result that is as likely near one end of its range as near the
+        other. The others are those of `private_mae`.
     accountant : PrivacyAccountant or None, default=None
         Budget that pays epsilon for this release, before it is drawn.
     random_state : None, int, RandomState or Generator, default=None
@@ -257,8 +255,8 @@ def private_expected_calibration_error(
     Raises
     ------
     ValueError, TypeError
-        If an input is invalid, as in scikit-learn, or an option is, or if the accountant counts releases
-        under another neighbouring relation.
+        If an input is invalid, as in scikit-learn, or an option, or if the accountant counts releases under
+        another neighbouring relation.
     PrivacyBudgetError
         If the accountant has less than epsilon left; nothing is drawn.
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.metrics._catalogue import UNWEIGHTED, Metric
-from dp_metrics.metrics.scores.formulas import (
+from dp_metrics.metrics.scores.curve_formulas import (
     PrecisionRecallCurve,
     RocCurve,
     average_precision,
@@ -32,7 +32,7 @@ def _row(name: str, formula: Callable[..., Any], **facts: Any) -> Metric:
     """Return the row of a metric that follows from a table of scores."""
     return Metric(
         name=name,
-        twin=f"sklearn.metrics.{name.removeprefix('private_')}",
+        exact_function=f"sklearn.metrics.{name.removeprefix('private_')}",
         plan=partial(score_plan, formula),
         data=("y_true", "y_score"),
         responses=("predict_proba",),
@@ -72,8 +72,8 @@ def private_roc_curve(
     y_true : array-like of shape (n_samples,)
         True labels, each one of `labels`.
     y_score : array-like of shape (n_samples,), (n_samples, 1) or (n_samples, 2)
-        Scores of the positive class, by default probabilities in [0, 1]; of two columns, as `predict_proba`
-        gives them, that of the positive class counts. For other scores pass `edges`.
+        Scores of the positive class, probabilities in [0, 1] unless `edges` are given. Of two columns, as
+        from `predict_proba`, the one of the positive class is used.
     epsilon : float
         Privacy parameter, > 0: smaller is more private and less accurate.
     labels : array-like of shape (2,) or None, default=None
@@ -88,13 +88,12 @@ def private_roc_curve(
         Public number of bins of [0, 1]. None: the power of two next to 1.5 (n epsilon)^(1/3), from 8 to 128;
         32 where n is private.
     sample_weight : None, default=None
-        Must be None: a weighted record would count for more than one, and need as much more noise.
+        Must be None: a weighted record would count more than once, and need more noise to match.
     groups : None, default=None
-        Must be None: a person with several records would count for more than one, and need as much more
-        noise.
+        Must be None: a person with several records would count more than once, and need more noise to match.
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
-        What one person can change: a record's contents, the number of records being public; or whether it is
-        there at all. The second has less noise, because one record then changes one count, not two.
+        What one person can change: the contents of a record ("replace_one": their number is public), or
+        whether it is there ("add_or_remove_one": less noise, as it changes one count, not two).
     accountant : PrivacyAccountant or None, default=None
         Budget that pays epsilon for this release, before it is drawn.
     random_state : None, int, RandomState or Generator, default=None
@@ -116,8 +115,8 @@ def private_roc_curve(
     Raises
     ------
     ValueError, TypeError
-        If an input is invalid, as in scikit-learn, or an option is, or if the accountant counts releases
-        under another neighbouring relation.
+        If an input is invalid, as in scikit-learn, or an option, or if the accountant counts releases under
+        another neighbouring relation.
     PrivacyBudgetError
         If the accountant has less than epsilon left; nothing is drawn.
 
@@ -190,8 +189,8 @@ def private_precision_recall_curve(
     y_true : array-like of shape (n_samples,)
         True labels, each one of `labels`.
     y_score : array-like of shape (n_samples,), (n_samples, 1) or (n_samples, 2)
-        Scores of the positive class, by default probabilities in [0, 1]; of two columns, as `predict_proba`
-        gives them, that of the positive class counts. For other scores pass `edges`.
+        Scores of the positive class, probabilities in [0, 1] unless `edges` are given. Of two columns, as
+        from `predict_proba`, the one of the positive class is used.
     epsilon : float
         Privacy parameter, > 0: smaller is more private and less accurate.
     labels : array-like of shape (2,) or None, default=None
@@ -206,13 +205,12 @@ def private_precision_recall_curve(
         Public number of bins of [0, 1]. None: the power of two next to 1.5 (n epsilon)^(1/3), from 8 to 128;
         32 where n is private.
     sample_weight : None, default=None
-        Must be None: a weighted record would count for more than one, and need as much more noise.
+        Must be None: a weighted record would count more than once, and need more noise to match.
     groups : None, default=None
-        Must be None: a person with several records would count for more than one, and need as much more
-        noise.
+        Must be None: a person with several records would count more than once, and need more noise to match.
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
-        What one person can change: a record's contents, the number of records being public; or whether it is
-        there at all. The second has less noise, because one record then changes one count, not two.
+        What one person can change: the contents of a record ("replace_one": their number is public), or
+        whether it is there ("add_or_remove_one": less noise, as it changes one count, not two).
     accountant : PrivacyAccountant or None, default=None
         Budget that pays epsilon for this release, before it is drawn.
     random_state : None, int, RandomState or Generator, default=None
@@ -235,8 +233,8 @@ def private_precision_recall_curve(
     Raises
     ------
     ValueError, TypeError
-        If an input is invalid, as in scikit-learn, or an option is, or if the accountant counts releases
-        under another neighbouring relation.
+        If an input is invalid, as in scikit-learn, or an option, or if the accountant counts releases under
+        another neighbouring relation.
     PrivacyBudgetError
         If the accountant has less than epsilon left; nothing is drawn.
 
@@ -304,8 +302,8 @@ def private_average_precision_score(
     y_true : array-like of shape (n_samples,)
         True labels, each one of `labels`.
     y_score : array-like of shape (n_samples,), (n_samples, 1) or (n_samples, 2)
-        Scores of the positive class, by default probabilities in [0, 1]; of two columns, as `predict_proba`
-        gives them, that of the positive class counts. For other scores pass `edges`.
+        Scores of the positive class, probabilities in [0, 1] unless `edges` are given. Of two columns, as
+        from `predict_proba`, the one of the positive class is used.
     epsilon : float
         Privacy parameter, > 0: smaller is more private and less accurate.
     labels : array-like of shape (2,) or None, default=None
@@ -320,13 +318,12 @@ def private_average_precision_score(
         Public number of bins of [0, 1]. None: the power of two next to 1.5 (n epsilon)^(1/3), from 8 to 128;
         32 where n is private.
     sample_weight : None, default=None
-        Must be None: a weighted record would count for more than one, and need as much more noise.
+        Must be None: a weighted record would count more than once, and need more noise to match.
     groups : None, default=None
-        Must be None: a person with several records would count for more than one, and need as much more
-        noise.
+        Must be None: a person with several records would count more than once, and need more noise to match.
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
-        What one person can change: a record's contents, the number of records being public; or whether it is
-        there at all. The second has less noise, because one record then changes one count, not two.
+        What one person can change: the contents of a record ("replace_one": their number is public), or
+        whether it is there ("add_or_remove_one": less noise, as it changes one count, not two).
     accountant : PrivacyAccountant or None, default=None
         Budget that pays epsilon for this release, before it is drawn.
     random_state : None, int, RandomState or Generator, default=None
@@ -346,8 +343,8 @@ def private_average_precision_score(
     Raises
     ------
     ValueError, TypeError
-        If an input is invalid, as in scikit-learn, or an option is, or if the accountant counts releases
-        under another neighbouring relation.
+        If an input is invalid, as in scikit-learn, or an option, or if the accountant counts releases under
+        another neighbouring relation.
     PrivacyBudgetError
         If the accountant has less than epsilon left; nothing is drawn.
 

@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dp_metrics.inputs.floats import Floats
-from dp_metrics.metrics.scores.formulas import CalibrationCurve, are_shown, shown
+from dp_metrics.metrics.scores.curve_formulas import CalibrationCurve, are_shown, shown
 from dp_metrics.metrics.scores.two_classes import TwoClasses, check_unit
 from dp_metrics.release.noise import CountsNoise, Noise, noisy_shares
+from dp_metrics.release.queries.count_table import Cells, CountTable, plausible_counts
 from dp_metrics.release.release import Plan
 from dp_metrics.release.released import Released
-from dp_metrics.release.tables import Cells, CountTable, plausible_counts
 from dp_metrics.sensitivity.noisy_sums import FINENESS
 
 __all__ = ["MOST_BINS", "OUTSIDE", "SoftBins", "even_edges"]
@@ -72,7 +72,7 @@ class SoftBins:
         part = np.clip(scores * self.n_bins - bins, 0.0, 1.0)
         upper = np.rint(part * FINENESS)
         rows, size = bins + self.n_bins * is_positive, 2 * self.n_bins
-        # of a block, the sums are whole numbers below 2^53
+        # the sums of a block are whole numbers below 2^53
         sums = [np.bincount(rows, steps, minlength=size) for steps in (FINENESS - upper, upper)]
         return np.array(sums).astype(np.int64).reshape(2, 2, self.n_bins)
 

@@ -12,17 +12,17 @@ from numpy.typing import ArrayLike, NDArray
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.options import check_edges
 from dp_metrics.inputs.scalars import as_whole
-from dp_metrics.metrics.scores.formulas import ScoreCounts
+from dp_metrics.metrics.scores.curve_formulas import ScoreCounts
 from dp_metrics.metrics.scores.two_classes import TwoClasses, check_unit
-from dp_metrics.release.nested import MOST_COLUMNS, NestedTable
 from dp_metrics.release.noise import CountsNoise, Noise, noisy_shares
+from dp_metrics.release.queries.count_table import check_cells, plausible_counts
+from dp_metrics.release.queries.nested_table import MOST_COLUMNS, NestedTable
 from dp_metrics.release.release import Plan
 from dp_metrics.release.released import Released
-from dp_metrics.release.tables import check_cells, plausible_counts
 
 __all__ = ["ScoreBins", "ScoreTable", "counted", "score_plan"]
 
-_DIGITS = 2.0**30  # so that the edges are the same numbers whatever library computes the cosine
+_DIGITS = 2.0**30  # rounding makes the edges the same numbers whatever library computes the cosine
 _OUTSIDE = "y_score has values outside [0, 1]: pass edges=[...], public edges of bins for such scores."
 _POWERS = tuple(2**power for power in range(1, MOST_COLUMNS.bit_length()))
 

@@ -20,8 +20,8 @@ from dp_metrics.inputs.records import as_numbers, check_same_length, float_block
 from dp_metrics.inputs.scalars import as_whole
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.metrics._catalogue import WEIGHTS, Metric
-from dp_metrics.metrics.classification import mean_plan
-from dp_metrics.release.queries import MeanLoss
+from dp_metrics.metrics._probabilities import mean_or_sum_plan
+from dp_metrics.release.queries.mean_loss import MeanLoss
 from dp_metrics.release.release import Plan
 
 __all__ = ["private_top_k_accuracy_score"]
@@ -57,7 +57,7 @@ def _plan(
     loss = RecordLoss(partial(_misses, k=number), reads=reads, cap=1.0, is_count=True)
     records = (true, scores)
     weights = check_sample_weight(sample_weight, *records, whole=not private_n)
-    return mean_plan(
+    return mean_or_sum_plan(
         MeanLoss(loss, records, weights, check_groups(groups, *records)),
         normalize,
         is_score=True,
@@ -75,7 +75,7 @@ def _misses(codes: NDArray[np.intp], scores: Floats, *, k: int) -> Floats:
 
 TOP_K = Metric(
     name="private_top_k_accuracy_score",
-    twin="sklearn.metrics.top_k_accuracy_score",
+    exact_function="sklearn.metrics.top_k_accuracy_score",
     plan=_plan,
     data=("y_true", "y_score"),
     responses=("predict_proba",),
@@ -132,11 +132,11 @@ def private_top_k_accuracy_score(
         Public label of the person (or other unit) that each record belongs to. The guarantee then covers all
         records of one group together. None: each record is a person of its own.
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
-        What one person can change: a record's contents, the number of records being public; or whether it is
-        there at all. The second costs accuracy, and takes neither weights nor groups.
+        What one person can change: the contents of a record ("replace_one": their number is public), or
+        whether it is there ("add_or_remove_one": less accurate, no weights or groups).
     mechanism : str or mechanism object, default="geometric"
-        "geometric" is the most accurate one for a result that is as likely near one end of its range as near
-        the other. Others as for `private_mae`.
+        "geometric" is the most accurate for a result that is as likely near one end of its range as near the
+        other. The others are those of `private_mae`.
     accountant : PrivacyAccountant or None, default=None
         Budget that pays epsilon for this release, before it is drawn.
     random_state : None, int, RandomState or Generator, default=None
@@ -156,8 +156,8 @@ def private_top_k_accuracy_score(
     Raises
     ------
     ValueError, TypeError
-        If an input is invalid, as in scikit-learn, or an option is, or if the accountant counts releases
-        under another neighbouring relation.
+        If an input is invalid, as in scikit-learn, or an option, or if the accountant counts releases under
+        another neighbouring relation.
     PrivacyBudgetError
         If the accountant has less than epsilon left; nothing is drawn.
 

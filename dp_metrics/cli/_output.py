@@ -17,7 +17,8 @@ from dp_metrics.release.result import PrivateResult
 __all__ = ["show_frame", "show_result"]
 
 _DIGITS = 6
-_UNREADABLE = (OSError, ValueError)  # a budget file that has gone since: the number is paid for all the same
+# the budget file may have gone since: the number is paid for all the same
+_UNREADABLE = (OSError, ValueError)
 
 
 def show_result(result: PrivateResult, budget: PrivacyAccountant | None, *, as_json: bool) -> None:
@@ -95,7 +96,7 @@ def _print_json(fields: Mapping[str, Any], budget: PrivacyAccountant | None) -> 
 def _limits(result: PrivateResult) -> Interval | None:
     try:
         return result.noise_interval()
-    except (ValueError, ArithmeticError):  # no limits follow from what was released, or no float holds them
+    except (ValueError, ArithmeticError):  # the result may have no limits, or no float may hold them
         return None
 
 
@@ -132,7 +133,7 @@ def _text(value: Any) -> str:
         return _number(value)
     if isinstance(value, str):
         return value
-    if isinstance(value, tuple):  # named
+    if isinstance(value, tuple):  # the result is a named tuple, or one without names
         parts = zip(getattr(value, "_fields", range(len(value))), value, strict=True)
         return "\n".join(f"{name}: {_text(part)}" for name, part in parts)
     if isinstance(value, np.ndarray):

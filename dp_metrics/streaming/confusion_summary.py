@@ -15,6 +15,7 @@ from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.metrics import METRICS, Metric
+from dp_metrics.metrics.labels.count_formulas import sizes_of_labels
 from dp_metrics.metrics.labels.counts import (
     MOST_MATRIX_LABELS,
     Confusion,
@@ -25,7 +26,6 @@ from dp_metrics.metrics.labels.counts import (
     matrix_layout,
     whole,
 )
-from dp_metrics.metrics.labels.formulas import sizes_of_labels
 from dp_metrics.release.release import Plan
 from dp_metrics.release.result import PrivateResult
 from dp_metrics.sensitivity.aggregates import CountAggregate
@@ -37,7 +37,7 @@ __all__ = ["ConfusionSummary", "ReleasedConfusion"]
 @own_error_state
 @dataclass(frozen=True, repr=False, eq=False)
 class ReleasedConfusion:
-    """What a release tells of true and predicted labels; public, and free to ask as often as one likes.
+    """Metrics of labels that follow from one release: they are public, and cost no more epsilon.
 
     Parameters
     ----------
@@ -228,8 +228,8 @@ class ConfusionSummary(TableSummary):
             each label: how often it was right, missed and wrong. These tell every metric but the matrix and
             weighted kappas, and much better with many labels. None: the matrix for up to three labels.
         neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
-            What one person can change: a record's contents, the number of records being public; or whether it
-            is there at all. The second has less noise, because one record then changes one count, not two.
+            What one person can change: the contents of a record ("replace_one": their number is public), or
+            whether it is there ("add_or_remove_one": less noise, as it changes one count, not two).
         accountant : PrivacyAccountant or None, default=None
             Budget that pays epsilon for this release, before it is drawn.
         random_state : None, int, RandomState or Generator, default=None
@@ -246,7 +246,7 @@ class ConfusionSummary(TableSummary):
         Raises
         ------
         ValueError, TypeError
-            If an input is invalid, as in scikit-learn, or an option is, or if the accountant counts releases
+            If an input is invalid, as in scikit-learn, or an option, or if the accountant counts releases
             under another neighbouring relation.
         PrivacyBudgetError
             If the accountant has less than epsilon left; nothing is drawn.

@@ -1,555 +1,449 @@
-"""Private regression metrics, drop-in replacements for those of `sklearn.metrics`."""
+"""Relative, logarithmic, quantile and count losses of a regression, and its median error."""
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
-from dp_metrics.inputs.losses import RecordLoss, absolute_error, identity, squared_error
-from dp_metrics.inputs.options import MultiOutput, check_groups, check_max_loss, check_sample_weight
-from dp_metrics.inputs.records import as_vector, loss_block
+from dp_metrics.inputs.floats import MAX_FLOAT, Floats
+from dp_metrics.inputs.losses import (
+    absolute_error,
+    absolute_percentage_error,
+    pinball_loss,
+    poisson_deviance,
+    squared_log_error,
+)
+from dp_metrics.inputs.options import MultiOutput, check_bounds
+from dp_metrics.inputs.records import as_targets, float_block
+from dp_metrics.inputs.scalars import as_real
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.metrics._catalogue import OUTPUTS, UNIT, WEIGHTS, Metric
-from dp_metrics.metrics._multioutput import error_plan, r2_plan, root_plan
-from dp_metrics.release.queries import MeanLoss
+from dp_metrics.metrics._multioutput import error_plan
+from dp_metrics.release.queries.order_statistic import OrderStatistic
 from dp_metrics.release.release import Plan
 
 __all__ = [
-    "private_mae",
-    "private_mean_absolute_error",
-    "private_mean_loss",
-    "private_mean_squared_error",
-    "private_mse",
-    "private_r2_score",
-    "private_rmse",
-    "private_root_mean_squared_error",
+    "private_mean_absolute_percentage_error",
+    "private_mean_pinball_loss",
+    "private_mean_poisson_deviance",
+    "private_mean_squared_log_error",
+    "private_median_absolute_error",
 ]
 
 
-MSE = Metric(
-    name="private_mse",
-    twin="sklearn.metrics.mean_squared_error",
-    plan=partial(error_plan, squared_error),
-    options={"bounds": None, **OUTPUTS},
+MAPE = Metric(
+    name="private_mean_absolute_percentage_error",
+    exact_function="sklearn.metrics.mean_absolute_percentage_error",
+    plan=partial(error_plan, absolute_percentage_error),
+    options={"max_loss": None, **OUTPUTS},
     greater_is_better=False,
-    is_mean_loss=True,
-    limit=UNIT,
-)
-
-
-def private_mse(
-    y_true: ArrayLike,
-    y_pred: ArrayLike,
-    *,
-    epsilon: float,
-    bounds: tuple[float, float] | None = None,
-    sample_weight: ArrayLike | None = None,
-    multioutput: MultiOutput = "uniform_average",
-    groups: ArrayLike | None = None,
-    neighboring: str = "replace_one",
-    mechanism: str | Mechanism = "adaptive",
-    accountant: PrivacyAccountant | None = None,
-    random_state: RandomState = None,
-    label: str | None = None,
-    return_result: bool = False,
-) -> float | Any:
-    """Mean squared error with epsilon-differential privacy for the test records.
-
-    Parameters
-    ----------
-    y_true : array-like of shape (n_samples,) or (n_samples, n_outputs)
-        True targets, finite.
-    y_pred : array-like of shape (n_samples,) or (n_samples, n_outputs)
-        Predictions of a model that was not trained on these records.
-    epsilon : float
-        Privacy parameter, > 0: smaller is more private and less accurate.
-    bounds : tuple of float or None, default=None
-        Public range (lower, upper) of targets and predictions, in their units. Both are clipped into it, so
-        with values outside it the answer differs from scikit-learn's. None: unbounded. Never read it from the
-        data.
-    sample_weight : array-like of shape (n_samples,) or None, default=None
-        Public, non-negative weights. They must not be computed from these records: class weights, for
-        example, give labels away.
-    multioutput : {"uniform_average", "raw_values"} or array-like, default="uniform_average"
-        How several outputs make one number: their mean, or a mean with public, non-negative weights, one for
-        each output. "raw_values" returns each of the k outputs at epsilon / k. scikit-learn's
-        "variance_weighted" is refused, because those weights are private. Where the number of records is
-        private, empty lists are one output: an array of shape (0, n_outputs) tells more.
-    groups : array-like of shape (n_samples,) or None, default=None
-        Public label of the person (or other unit) that each record belongs to. The guarantee then covers all
-        records of one group together. None: each record is a person of its own.
-    neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
-        What one person can change: a record's contents, the number of records being public; or whether it is
-        there at all. The second costs accuracy, and takes neither weights nor groups.
-    mechanism : str or mechanism object, default="adaptive"
-        "adaptive", which errs towards zero on heavy tails, "hazard", "above_threshold", or, for a metric with
-        a public limit (pass `bounds`), "geometric", "inverse_sensitivity", "piecewise_laplace" or "laplace";
-        or an object such as `AboveThreshold.paper()`.
-    accountant : PrivacyAccountant or None, default=None
-        Budget that pays epsilon for this release, before it is drawn.
-    random_state : None, int, RandomState or Generator, default=None
-        None draws fresh randomness from the operating system. Anything else makes the release reproducible
-        and therefore NOT private.
-    label : str or None, default=None
-        The name of this release in the accountant's history; None: the name of the metric.
-    return_result : bool, default=False
-        Whether to return a `PrivateResult`, which also holds what may be published about the release.
-
-    Returns
-    -------
-    float or ndarray of shape (n_outputs,)
-        The private mean squared error; finite, at least 0. An array for "raw_values" only.
-        With ``return_result=True`` a `PrivateResult` with that value.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If an input is invalid, as in scikit-learn, or an option is, or if the accountant counts releases
-        under another neighbouring relation.
-    PrivacyBudgetError
-        If the accountant has less than epsilon left; nothing is drawn.
-
-    Warns
-    -----
-    SeededReleaseWarning
-        If `random_state` is given.
-    NoisyReleaseWarning
-        If public numbers alone tell that a release will be mostly noise.
-
-    See Also
-    --------
-    private_rmse : Its square root.
-    private_mean_loss : Mean of any non-negative loss.
-
-    Notes
-    -----
-    Guarantee: replacing any one record, or with `groups` all records of any one group, changes the
-    probability of any result by at most a factor exp(epsilon), given the model, the number of records and the
-    arguments, which are public. With neighboring="add_or_remove_one" the same holds when any one record is
-    added or removed, and the number of records is not public.
-
-    References
-    ----------
-    D. Durfee, "Instance-Specific Asymmetric Sensitivity in Differential Privacy", arXiv:2311.14681,
-    Section 5.2 and Appendix D.
-
-    Examples
-    --------
-    >>> from dp_metrics import private_mse
-    >>> y_true, y_pred = [3, -0.5, 2, 7] * 250, [2.5, 0.0, 2, 8] * 250
-    >>> mse = private_mse(y_true, y_pred, epsilon=1.0)
-    >>> 0.2 < mse < 0.7  # exactly 0.375
-    True
-    """
-    return MSE.release(locals())
-
-
-private_mean_squared_error = private_mse
-
-
-RMSE = Metric(
-    name="private_rmse",
-    twin="sklearn.metrics.root_mean_squared_error",
-    plan=partial(root_plan, squared_error),
-    options={"bounds": None, **OUTPUTS},
-    greater_is_better=False,
-    is_mean_loss=True,
-    limit=UNIT,
-)
-
-
-def private_rmse(
-    y_true: ArrayLike,
-    y_pred: ArrayLike,
-    *,
-    epsilon: float,
-    bounds: tuple[float, float] | None = None,
-    sample_weight: ArrayLike | None = None,
-    multioutput: MultiOutput = "uniform_average",
-    groups: ArrayLike | None = None,
-    neighboring: str = "replace_one",
-    mechanism: str | Mechanism = "adaptive",
-    accountant: PrivacyAccountant | None = None,
-    random_state: RandomState = None,
-    label: str | None = None,
-    return_result: bool = False,
-) -> float | Any:
-    """Root mean squared error with epsilon-differential privacy for the test records.
-
-    The square root of a private mean squared error, which costs nothing more. scikit-learn averages the roots
-    of several outputs, so each output is released, at an equal part of epsilon.
-
-    Parameters
-    ----------
-    y_true : array-like of shape (n_samples,) or (n_samples, n_outputs)
-        True targets, finite.
-    y_pred : array-like of shape (n_samples,) or (n_samples, n_outputs)
-        Predictions of a model that was not trained on these records.
-    epsilon : float
-        Privacy parameter, > 0: smaller is more private and less accurate.
-    bounds : tuple of float or None, default=None
-        Public range (lower, upper) of targets and predictions, in their units. Both are clipped into it, so
-        with values outside it the answer differs from scikit-learn's. None: unbounded. Never read it from the
-        data.
-    sample_weight : array-like of shape (n_samples,) or None, default=None
-        Public, non-negative weights. They must not be computed from these records: class weights, for
-        example, give labels away.
-    multioutput : {"uniform_average", "raw_values"} or array-like, default="uniform_average"
-        How several outputs make one number: their mean, or a mean with public, non-negative weights, one for
-        each output. "raw_values" returns each of the k outputs at epsilon / k. scikit-learn's
-        "variance_weighted" is refused, because those weights are private. Where the number of records is
-        private, empty lists are one output: an array of shape (0, n_outputs) tells more.
-    groups : array-like of shape (n_samples,) or None, default=None
-        Public label of the person (or other unit) that each record belongs to. The guarantee then covers all
-        records of one group together. None: each record is a person of its own.
-    neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
-        What one person can change: a record's contents, the number of records being public; or whether it is
-        there at all. The second costs accuracy, and takes neither weights nor groups.
-    mechanism : str or mechanism object, default="adaptive"
-        "adaptive", which errs towards zero on heavy tails, "hazard", "above_threshold", or, for a metric with
-        a public limit (pass `bounds`), "geometric", "inverse_sensitivity", "piecewise_laplace" or "laplace";
-        or an object such as `AboveThreshold.paper()`.
-    accountant : PrivacyAccountant or None, default=None
-        Budget that pays epsilon for this release, before it is drawn.
-    random_state : None, int, RandomState or Generator, default=None
-        None draws fresh randomness from the operating system. Anything else makes the release reproducible
-        and therefore NOT private.
-    label : str or None, default=None
-        The name of this release in the accountant's history; None: the name of the metric.
-    return_result : bool, default=False
-        Whether to return a `PrivateResult`, which also holds what may be published about the release.
-
-    Returns
-    -------
-    float or ndarray of shape (n_outputs,)
-        The private root mean squared error; finite, at least 0. An array for "raw_values" only.
-        With ``return_result=True`` a `PrivateResult` with that value.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If an input is invalid, as in scikit-learn, or an option is, or if the accountant counts releases
-        under another neighbouring relation.
-    PrivacyBudgetError
-        If the accountant has less than epsilon left; nothing is drawn.
-
-    Warns
-    -----
-    SeededReleaseWarning
-        If `random_state` is given.
-    NoisyReleaseWarning
-        If public numbers alone tell that a release will be mostly noise.
-
-    See Also
-    --------
-    private_mse : The mean squared error itself.
-
-    Notes
-    -----
-    Guarantee: replacing any one record, or with `groups` all records of any one group, changes the
-    probability of any result by at most a factor exp(epsilon), given the model, the number of records and the
-    arguments, which are public. With neighboring="add_or_remove_one" the same holds when any one record is
-    added or removed, and the number of records is not public.
-
-    References
-    ----------
-    D. Durfee, "Instance-Specific Asymmetric Sensitivity in Differential Privacy", arXiv:2311.14681,
-    Section 5.2 and Appendix D.
-
-    Examples
-    --------
-    >>> from dp_metrics import private_rmse
-    >>> y_true, y_pred = [3, -0.5, 2, 7] * 250, [2.5, 0.0, 2, 8] * 250
-    >>> rmse = private_rmse(y_true, y_pred, epsilon=1.0)
-    >>> 0.4 < rmse < 0.85  # exactly 0.612
-    True
-    """
-    return RMSE.release(locals())
-
-
-private_root_mean_squared_error = private_rmse
-
-
-MAE = Metric(
-    name="private_mae",
-    twin="sklearn.metrics.mean_absolute_error",
-    plan=partial(error_plan, absolute_error),
-    options={"bounds": None, **OUTPUTS},
-    greater_is_better=False,
-    is_mean_loss=True,
-    limit=UNIT,
-)
-
-
-def private_mae(
-    y_true: ArrayLike,
-    y_pred: ArrayLike,
-    *,
-    epsilon: float,
-    bounds: tuple[float, float] | None = None,
-    sample_weight: ArrayLike | None = None,
-    multioutput: MultiOutput = "uniform_average",
-    groups: ArrayLike | None = None,
-    neighboring: str = "replace_one",
-    mechanism: str | Mechanism = "adaptive",
-    accountant: PrivacyAccountant | None = None,
-    random_state: RandomState = None,
-    label: str | None = None,
-    return_result: bool = False,
-) -> float | Any:
-    """Mean absolute error with epsilon-differential privacy for the test records.
-
-    Parameters
-    ----------
-    y_true : array-like of shape (n_samples,) or (n_samples, n_outputs)
-        True targets, finite.
-    y_pred : array-like of shape (n_samples,) or (n_samples, n_outputs)
-        Predictions of a model that was not trained on these records.
-    epsilon : float
-        Privacy parameter, > 0: smaller is more private and less accurate.
-    bounds : tuple of float or None, default=None
-        Public range (lower, upper) of targets and predictions, in their units. Both are clipped into it, so
-        with values outside it the answer differs from scikit-learn's. None: unbounded. Never read it from the
-        data.
-    sample_weight : array-like of shape (n_samples,) or None, default=None
-        Public, non-negative weights. They must not be computed from these records: class weights, for
-        example, give labels away.
-    multioutput : {"uniform_average", "raw_values"} or array-like, default="uniform_average"
-        How several outputs make one number: their mean, or a mean with public, non-negative weights, one for
-        each output. "raw_values" returns each of the k outputs at epsilon / k. scikit-learn's
-        "variance_weighted" is refused, because those weights are private. Where the number of records is
-        private, empty lists are one output: an array of shape (0, n_outputs) tells more.
-    groups : array-like of shape (n_samples,) or None, default=None
-        Public label of the person (or other unit) that each record belongs to. The guarantee then covers all
-        records of one group together. None: each record is a person of its own.
-    neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
-        What one person can change: a record's contents, the number of records being public; or whether it is
-        there at all. The second costs accuracy, and takes neither weights nor groups.
-    mechanism : str or mechanism object, default="adaptive"
-        "adaptive", which errs towards zero on heavy tails, "hazard", "above_threshold", or, for a metric with
-        a public limit (pass `bounds`), "geometric", "inverse_sensitivity", "piecewise_laplace" or "laplace";
-        or an object such as `AboveThreshold.paper()`.
-    accountant : PrivacyAccountant or None, default=None
-        Budget that pays epsilon for this release, before it is drawn.
-    random_state : None, int, RandomState or Generator, default=None
-        None draws fresh randomness from the operating system. Anything else makes the release reproducible
-        and therefore NOT private.
-    label : str or None, default=None
-        The name of this release in the accountant's history; None: the name of the metric.
-    return_result : bool, default=False
-        Whether to return a `PrivateResult`, which also holds what may be published about the release.
-
-    Returns
-    -------
-    float or ndarray of shape (n_outputs,)
-        The private mean absolute error; finite, at least 0. An array for "raw_values" only.
-        With ``return_result=True`` a `PrivateResult` with that value.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If an input is invalid, as in scikit-learn, or an option is, or if the accountant counts releases
-        under another neighbouring relation.
-    PrivacyBudgetError
-        If the accountant has less than epsilon left; nothing is drawn.
-
-    Warns
-    -----
-    SeededReleaseWarning
-        If `random_state` is given.
-    NoisyReleaseWarning
-        If public numbers alone tell that a release will be mostly noise.
-
-    See Also
-    --------
-    private_mse : Mean squared error.
-    private_mean_loss : Mean of any non-negative loss.
-
-    Notes
-    -----
-    Guarantee: replacing any one record, or with `groups` all records of any one group, changes the
-    probability of any result by at most a factor exp(epsilon), given the model, the number of records and the
-    arguments, which are public. With neighboring="add_or_remove_one" the same holds when any one record is
-    added or removed, and the number of records is not public.
-
-    References
-    ----------
-    D. Durfee, "Instance-Specific Asymmetric Sensitivity in Differential Privacy", arXiv:2311.14681,
-    Section 5.2 and Appendix D.
-
-    Examples
-    --------
-    >>> from dp_metrics import private_mae
-    >>> y_true, y_pred = [3, -0.5, 2, 7] * 250, [2.5, 0.0, 2, 8] * 250
-    >>> mae = private_mae(y_true, y_pred, epsilon=1.0)
-    >>> 0.3 < mae < 0.8  # exactly 0.5
-    True
-    """
-    return MAE.release(locals())
-
-
-private_mean_absolute_error = private_mae
-
-
-R2 = Metric(
-    name="private_r2_score",
-    twin="sklearn.metrics.r2_score",
-    plan=r2_plan,
-    options={
-        "bounds": None,
-        "sample_weight": None,
-        "multioutput": "uniform_average",
-        "error_share": 0.5,
-    },
-    greater_is_better=True,
-    is_joint=True,
-    limit=UNIT,
-    from_unit=lambda x: (x, 0 * x),
-)
-
-
-def private_r2_score(
-    y_true: ArrayLike,
-    y_pred: ArrayLike,
-    *,
-    epsilon: float,
-    bounds: tuple[float, float] | None = None,
-    sample_weight: None = None,
-    multioutput: MultiOutput = "uniform_average",
-    error_share: float = 0.5,
-    neighboring: str = "replace_one",
-    mechanism: str | Mechanism = "adaptive",
-    accountant: PrivacyAccountant | None = None,
-    random_state: RandomState = None,
-    label: str | None = None,
-    return_result: bool = False,
-) -> float | Any:
-    """R^2, the coefficient of determination, with epsilon-differential privacy for the test records.
-
-    1 - MSE / Var from a private mean squared error and a private variance of the targets, which share
-    epsilon. With several outputs, each has an equal part of it.
-
-    Parameters
-    ----------
-    y_true : array-like of shape (n_samples,) or (n_samples, n_outputs)
-        True targets, finite.
-    y_pred : array-like of shape (n_samples,) or (n_samples, n_outputs)
-        Predictions of a model that was not trained on these records.
-    epsilon : float
-        Privacy parameter, > 0: smaller is more private and less accurate.
-    bounds : tuple of float or None, default=None
-        Public range (lower, upper) of targets and predictions, in their units. Both are clipped into it, so
-        with values outside it the answer differs from scikit-learn's. None: unbounded. Never read it from the
-        data.
-    sample_weight : None, default=None
-        Refused: the variance of weighted targets has no output bounds here.
-    multioutput : {"uniform_average", "raw_values"} or array-like, default="uniform_average"
-        How several outputs make one number: their mean, or a mean with public, non-negative weights, one for
-        each output. "raw_values" returns each of the k outputs at epsilon / k. scikit-learn's
-        "variance_weighted" is refused, because those weights are private. Where the number of records is
-        private, empty lists are one output: an array of shape (0, n_outputs) tells more.
-    error_share : float, default=0.5
-        Share of epsilon for the mean squared error; the variance has the rest.
-    neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
-        What one person can change: a record's contents, the number of records being public; or whether it is
-        there at all. The second costs accuracy, and takes neither weights nor groups.
-    mechanism : str or mechanism object, default="adaptive"
-        "adaptive", which errs towards zero on heavy tails, "hazard", "above_threshold", or, for a metric with
-        a public limit (pass `bounds`), "geometric", "inverse_sensitivity", "piecewise_laplace" or "laplace";
-        or an object such as `AboveThreshold.paper()`.
-    accountant : PrivacyAccountant or None, default=None
-        Budget that pays epsilon for this release, before it is drawn.
-    random_state : None, int, RandomState or Generator, default=None
-        None draws fresh randomness from the operating system. Anything else makes the release reproducible
-        and therefore NOT private.
-    label : str or None, default=None
-        The name of this release in the accountant's history; None: the name of the metric.
-    return_result : bool, default=False
-        Whether to return a `PrivateResult`, which also holds what may be published about the release.
-
-    Returns
-    -------
-    float or ndarray of shape (n_outputs,)
-        The private R^2: at most 1, finite. Where the private variance is 0, it is 1 if the private error is 0
-        too and 0 otherwise (scikit-learn's `force_finite`). An array for "raw_values" only.
-        With ``return_result=True`` a `PrivateResult` with that value.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If an input is invalid, as in scikit-learn, or an option is, or if the accountant counts releases
-        under another neighbouring relation.
-    PrivacyBudgetError
-        If the accountant has less than epsilon left; nothing is drawn.
-
-    Warns
-    -----
-    SeededReleaseWarning
-        If `random_state` is given.
-    NoisyReleaseWarning
-        If public numbers alone tell that a release will be mostly noise.
-
-    See Also
-    --------
-    private_mse : Mean squared error.
-    private_variance : Variance.
-
-    Notes
-    -----
-    Guarantee: replacing any one record changes the probability of any result by at most a factor
-    exp(epsilon), given the model, the number of records and the arguments, which are public. With
-    neighboring="add_or_remove_one" the same holds when any one record is added or removed, and the number of
-    records is not public.
-
-    References
-    ----------
-    D. Durfee, "Instance-Specific Asymmetric Sensitivity in Differential Privacy", arXiv:2311.14681,
-    Sections 4 and 5.2.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from dp_metrics import private_r2_score
-    >>> y_true = np.linspace(0, 10, 1000)
-    >>> r2 = private_r2_score(y_true, y_true + 1, epsilon=2.0, bounds=(0, 11))
-    >>> 0.6 < r2 < 1  # exactly 0.88
-    True
-    """
-    return R2.release(locals())
-
-
-def _mean_loss_plan(
-    losses: ArrayLike,
-    *,
-    private_n: bool,
-    max_loss: Any,
-    sample_weight: ArrayLike | None,
-    groups: ArrayLike | None,
-) -> Plan:
-    record_loss = RecordLoss(identity, reads=(loss_block,), cap=check_max_loss(max_loss))
-    values = as_vector(losses, "losses", private_n=private_n)
-    weights = check_sample_weight(sample_weight, values, whole=not private_n)
-    return Plan((MeanLoss(record_loss, (values,), weights, check_groups(groups, values)),))
-
-
-MEAN_LOSS = Metric(
-    name="private_mean_loss",
-    twin="numpy.mean",
-    plan=_mean_loss_plan,
-    data=("losses",),
-    options={"max_loss": None, **WEIGHTS},
     is_mean_loss=True,
     limit={"max_loss": 1.0},
-    from_unit=lambda x: (x,),
+    from_unit=lambda x: (np.ones_like(x), x),
 )
 
 
-def private_mean_loss(
-    losses: ArrayLike,
+def private_mean_absolute_percentage_error(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    epsilon: float,
+    max_loss: float | None = None,
+    sample_weight: ArrayLike | None = None,
+    multioutput: MultiOutput = "uniform_average",
+    groups: ArrayLike | None = None,
+    neighboring: str = "replace_one",
+    mechanism: str | Mechanism = "adaptive",
+    accountant: PrivacyAccountant | None = None,
+    random_state: RandomState = None,
+    label: str | None = None,
+    return_result: bool = False,
+) -> float | Any:
+    """Mean absolute percentage error (MAPE) with epsilon-differential privacy for the test records.
+
+    As in scikit-learn, targets nearer to 0 than 2.2e-16 count as that far from it: one target of 0 gives an
+    enormous result. A public `max_loss`, such as 2 for 200 %, prevents that.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        True targets, finite.
+    y_pred : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        Predictions of a model that was not trained on these records.
+    epsilon : float
+        Privacy parameter, > 0: smaller is more private and less accurate.
+    max_loss : float or None, default=None
+        Public cap of one record's loss, in the units of the loss; larger losses are clipped to it. None:
+        unbounded. Never read it from the data.
+    sample_weight : array-like of shape (n_samples,) or None, default=None
+        Public, non-negative weights. They must not be computed from these records: class weights, for
+        example, give labels away.
+    multioutput : {"uniform_average", "raw_values"} or array-like, default="uniform_average"
+        How several outputs make one number: their mean, or a mean with public, non-negative weights, one for
+        each output. "raw_values" returns each of the k outputs at epsilon / k. scikit-learn's
+        "variance_weighted" is refused, because those weights are private. Where the number of records is
+        private, empty lists are one output: an array of shape (0, n_outputs) tells more.
+    groups : array-like of shape (n_samples,) or None, default=None
+        Public label of the person (or other unit) that each record belongs to. The guarantee then covers all
+        records of one group together. None: each record is a person of its own.
+    neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
+        What one person can change: the contents of a record ("replace_one": their number is public), or
+        whether it is there ("add_or_remove_one": less accurate, no weights or groups).
+    mechanism : str or mechanism object, default="adaptive"
+        "adaptive" (usually too low if a few records have most of the loss), "hazard", "above_threshold"; with
+        a public limit (pass `max_loss`) also "geometric", "inverse_sensitivity", "piecewise_laplace",
+        "laplace"; or an object such as `AboveThreshold.paper()`.
+    accountant : PrivacyAccountant or None, default=None
+        Budget that pays epsilon for this release, before it is drawn.
+    random_state : None, int, RandomState or Generator, default=None
+        None draws fresh randomness from the operating system. Anything else makes the release reproducible
+        and therefore NOT private.
+    label : str or None, default=None
+        The name of this release in the accountant's history; None: the name of the metric.
+    return_result : bool, default=False
+        Whether to return a `PrivateResult`, which also holds what may be published about the release.
+
+    Returns
+    -------
+    float or ndarray of shape (n_outputs,)
+        The private error as a share: 1 is 100 %; finite, at least 0. An array for "raw_values" only.
+        With ``return_result=True`` a `PrivateResult` with that value.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an input is invalid, as in scikit-learn, or an option, or if the accountant counts releases under
+        another neighbouring relation.
+    PrivacyBudgetError
+        If the accountant has less than epsilon left; nothing is drawn.
+
+    Warns
+    -----
+    SeededReleaseWarning
+        If `random_state` is given.
+    NoisyReleaseWarning
+        If public numbers alone tell that a release will be mostly noise.
+
+    See Also
+    --------
+    private_mae : Mean absolute error.
+
+    Notes
+    -----
+    Guarantee: replacing any one record, or with `groups` all records of any one group, changes the
+    probability of any result by at most a factor exp(epsilon), given the model, the number of records and the
+    arguments, which are public. With neighboring="add_or_remove_one" the same holds when any one record is
+    added or removed, and the number of records is not public.
+
+    References
+    ----------
+    D. Durfee, "Instance-Specific Asymmetric Sensitivity in Differential Privacy", arXiv:2311.14681,
+    Appendix D.
+
+    Examples
+    --------
+    >>> from dp_metrics import private_mean_absolute_percentage_error
+    >>> y_true, y_pred = [3, -0.5, 2, 7] * 250, [2.5, 0.0, 2, 8] * 250
+    >>> mape = private_mean_absolute_percentage_error(y_true, y_pred, epsilon=1.0, max_loss=2)
+    >>> 0.1 < mape < 0.6  # exactly 0.327
+    True
+    """
+    return MAPE.release(locals())
+
+
+def _check_above_minus_one(y_true: Floats, y_pred: Floats) -> None:
+    if (y_true <= -1).any() or (y_pred <= -1).any():
+        raise ValueError(
+            "Mean Squared Logarithmic Error cannot be used when targets contain values less than or equal "
+            "to -1."
+        )
+
+
+def _squared_log_plan(y_true: ArrayLike, y_pred: ArrayLike, *, bounds: Any, **options: Any) -> Plan:
+    limits = check_bounds(bounds)
+    if limits is not None and limits[0] <= -1:
+        raise ValueError("The lower one of bounds must be above -1.")
+    check = _check_above_minus_one
+    return error_plan(squared_log_error, y_true, y_pred, bounds=limits, check=check, **options)
+
+
+MSLE = Metric(
+    name="private_mean_squared_log_error",
+    exact_function="sklearn.metrics.mean_squared_log_error",
+    plan=_squared_log_plan,
+    options={"bounds": None, **OUTPUTS},
+    greater_is_better=False,
+    is_mean_loss=True,
+    limit=UNIT,
+    lowest_prediction=math.nextafter(-1.0, 0.0),
+)
+
+
+def private_mean_squared_log_error(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    epsilon: float,
+    bounds: tuple[float, float] | None = None,
+    sample_weight: ArrayLike | None = None,
+    multioutput: MultiOutput = "uniform_average",
+    groups: ArrayLike | None = None,
+    neighboring: str = "replace_one",
+    mechanism: str | Mechanism = "adaptive",
+    accountant: PrivacyAccountant | None = None,
+    random_state: RandomState = None,
+    label: str | None = None,
+    return_result: bool = False,
+) -> float | Any:
+    """Mean squared logarithmic error with epsilon-differential privacy for the test records.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        True targets, finite.
+    y_pred : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        Predictions of a model that was not trained on these records.
+    epsilon : float
+        Privacy parameter, > 0: smaller is more private and less accurate.
+    bounds : tuple of float or None, default=None
+        Public range (lower, upper) of targets and predictions, in their units. Both are clipped into it, so
+        with values outside it the answer differs from scikit-learn's. None: unbounded. Never read it from
+        the data.
+        The lower one must be above -1.
+    sample_weight : array-like of shape (n_samples,) or None, default=None
+        Public, non-negative weights. They must not be computed from these records: class weights, for
+        example, give labels away.
+    multioutput : {"uniform_average", "raw_values"} or array-like, default="uniform_average"
+        How several outputs make one number: their mean, or a mean with public, non-negative weights, one for
+        each output. "raw_values" returns each of the k outputs at epsilon / k. scikit-learn's
+        "variance_weighted" is refused, because those weights are private. Where the number of records is
+        private, empty lists are one output: an array of shape (0, n_outputs) tells more.
+    groups : array-like of shape (n_samples,) or None, default=None
+        Public label of the person (or other unit) that each record belongs to. The guarantee then covers all
+        records of one group together. None: each record is a person of its own.
+    neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
+        What one person can change: the contents of a record ("replace_one": their number is public), or
+        whether it is there ("add_or_remove_one": less accurate, no weights or groups).
+    mechanism : str or mechanism object, default="adaptive"
+        "adaptive" (usually too low if a few records have most of the loss), "hazard", "above_threshold"; with
+        a public limit (pass `bounds`) also "geometric", "inverse_sensitivity", "piecewise_laplace",
+        "laplace"; or an object such as `AboveThreshold.paper()`.
+    accountant : PrivacyAccountant or None, default=None
+        Budget that pays epsilon for this release, before it is drawn.
+    random_state : None, int, RandomState or Generator, default=None
+        None draws fresh randomness from the operating system. Anything else makes the release reproducible
+        and therefore NOT private.
+    label : str or None, default=None
+        The name of this release in the accountant's history; None: the name of the metric.
+    return_result : bool, default=False
+        Whether to return a `PrivateResult`, which also holds what may be published about the release.
+
+    Returns
+    -------
+    float or ndarray of shape (n_outputs,)
+        The private mean squared logarithmic error; finite, at least 0. An array for "raw_values" only.
+        With ``return_result=True`` a `PrivateResult` with that value.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an input is invalid, as in scikit-learn, or an option, or if the accountant counts releases under
+        another neighbouring relation.
+    PrivacyBudgetError
+        If the accountant has less than epsilon left; nothing is drawn.
+
+    Warns
+    -----
+    SeededReleaseWarning
+        If `random_state` is given.
+    NoisyReleaseWarning
+        If public numbers alone tell that a release will be mostly noise.
+
+    See Also
+    --------
+    private_mse : Mean squared error.
+
+    Notes
+    -----
+    Guarantee: replacing any one record, or with `groups` all records of any one group, changes the
+    probability of any result by at most a factor exp(epsilon), given the model, the number of records and the
+    arguments, which are public. With neighboring="add_or_remove_one" the same holds when any one record is
+    added or removed, and the number of records is not public.
+
+    References
+    ----------
+    D. Durfee, "Instance-Specific Asymmetric Sensitivity in Differential Privacy", arXiv:2311.14681,
+    Appendix D.
+
+    Examples
+    --------
+    >>> from dp_metrics import private_mean_squared_log_error
+    >>> y_true, y_pred = [3, 5, 2.5, 7] * 250, [2.5, 5, 4, 8] * 250
+    >>> msle = private_mean_squared_log_error(y_true, y_pred, epsilon=1.0)
+    >>> 0.02 < msle < 0.08  # exactly 0.04
+    True
+    """
+    return MSLE.release(locals())
+
+
+def _pinball_plan(y_true: ArrayLike, y_pred: ArrayLike, *, alpha: Any, **options: Any) -> Plan:
+    share = as_real(alpha)
+    if not 0 <= share <= 1:
+        raise ValueError("alpha must be a number in [0, 1].")
+    return error_plan(partial(pinball_loss, alpha=share), y_true, y_pred, **options)
+
+
+PINBALL = Metric(
+    name="private_mean_pinball_loss",
+    exact_function="sklearn.metrics.mean_pinball_loss",
+    plan=_pinball_plan,
+    options={"bounds": None, "alpha": 0.5, **OUTPUTS},
+    greater_is_better=False,
+    is_mean_loss=True,
+    limit=UNIT,
+)
+
+
+def private_mean_pinball_loss(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    epsilon: float,
+    bounds: tuple[float, float] | None = None,
+    alpha: float = 0.5,
+    sample_weight: ArrayLike | None = None,
+    multioutput: MultiOutput = "uniform_average",
+    groups: ArrayLike | None = None,
+    neighboring: str = "replace_one",
+    mechanism: str | Mechanism = "adaptive",
+    accountant: PrivacyAccountant | None = None,
+    random_state: RandomState = None,
+    label: str | None = None,
+    return_result: bool = False,
+) -> float | Any:
+    """Pinball (quantile) loss with epsilon-differential privacy for the test records.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        True targets, finite.
+    y_pred : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        Predictions of a model that was not trained on these records.
+    epsilon : float
+        Privacy parameter, > 0: smaller is more private and less accurate.
+    bounds : tuple of float or None, default=None
+        Public range (lower, upper) of targets and predictions, in their units. Both are clipped into it, so
+        with values outside it the answer differs from scikit-learn's. None: unbounded. Never read it from the
+        data.
+    alpha : float, default=0.5
+        The quantile that the predictions are meant for, in [0, 1]; 0.5 gives half the mean absolute error.
+    sample_weight : array-like of shape (n_samples,) or None, default=None
+        Public, non-negative weights. They must not be computed from these records: class weights, for
+        example, give labels away.
+    multioutput : {"uniform_average", "raw_values"} or array-like, default="uniform_average"
+        How several outputs make one number: their mean, or a mean with public, non-negative weights, one for
+        each output. "raw_values" returns each of the k outputs at epsilon / k. scikit-learn's
+        "variance_weighted" is refused, because those weights are private. Where the number of records is
+        private, empty lists are one output: an array of shape (0, n_outputs) tells more.
+    groups : array-like of shape (n_samples,) or None, default=None
+        Public label of the person (or other unit) that each record belongs to. The guarantee then covers all
+        records of one group together. None: each record is a person of its own.
+    neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
+        What one person can change: the contents of a record ("replace_one": their number is public), or
+        whether it is there ("add_or_remove_one": less accurate, no weights or groups).
+    mechanism : str or mechanism object, default="adaptive"
+        "adaptive" (usually too low if a few records have most of the loss), "hazard", "above_threshold"; with
+        a public limit (pass `bounds`) also "geometric", "inverse_sensitivity", "piecewise_laplace",
+        "laplace"; or an object such as `AboveThreshold.paper()`.
+    accountant : PrivacyAccountant or None, default=None
+        Budget that pays epsilon for this release, before it is drawn.
+    random_state : None, int, RandomState or Generator, default=None
+        None draws fresh randomness from the operating system. Anything else makes the release reproducible
+        and therefore NOT private.
+    label : str or None, default=None
+        The name of this release in the accountant's history; None: the name of the metric.
+    return_result : bool, default=False
+        Whether to return a `PrivateResult`, which also holds what may be published about the release.
+
+    Returns
+    -------
+    float or ndarray of shape (n_outputs,)
+        The private pinball loss; finite, at least 0. An array for "raw_values" only.
+        With ``return_result=True`` a `PrivateResult` with that value.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an input is invalid, as in scikit-learn, or an option, or if the accountant counts releases under
+        another neighbouring relation.
+    PrivacyBudgetError
+        If the accountant has less than epsilon left; nothing is drawn.
+
+    Warns
+    -----
+    SeededReleaseWarning
+        If `random_state` is given.
+    NoisyReleaseWarning
+        If public numbers alone tell that a release will be mostly noise.
+
+    See Also
+    --------
+    private_mae : Mean absolute error.
+
+    Notes
+    -----
+    Guarantee: replacing any one record, or with `groups` all records of any one group, changes the
+    probability of any result by at most a factor exp(epsilon), given the model, the number of records and the
+    arguments, which are public. With neighboring="add_or_remove_one" the same holds when any one record is
+    added or removed, and the number of records is not public.
+
+    References
+    ----------
+    D. Durfee, "Instance-Specific Asymmetric Sensitivity in Differential Privacy", arXiv:2311.14681,
+    Appendix D.
+
+    Examples
+    --------
+    >>> from dp_metrics import private_mean_pinball_loss
+    >>> y_true, y_pred = [3, -0.5, 2, 7] * 250, [2.5, 0.0, 2, 8] * 250
+    >>> loss = private_mean_pinball_loss(y_true, y_pred, epsilon=1.0, alpha=0.1)
+    >>> 0.2 < loss < 0.6  # exactly 0.35
+    True
+    """
+    return PINBALL.release(locals())
+
+
+def _check_counts(y_true: Floats, y_pred: Floats) -> None:
+    if (y_true < 0).any() or (y_pred <= 0).any():
+        raise ValueError(
+            "Mean Tweedie deviance error with power=1 can only be used on non-negative y and strictly "
+            "positive y_pred."
+        )
+
+
+POISSON = Metric(
+    name="private_mean_poisson_deviance",
+    exact_function="sklearn.metrics.mean_poisson_deviance",
+    plan=partial(error_plan, poisson_deviance, check=_check_counts, several=False),
+    options={"max_loss": None, **WEIGHTS},
+    greater_is_better=False,
+    is_mean_loss=True,
+    limit={"max_loss": 1.0},
+    from_unit=lambda x: (np.zeros_like(x), x + 1e-9),
+    # the least probability of scikit-learn's log loss is the same: the deviance of one record stays finite
+    lowest_prediction=float(np.finfo(np.float64).eps),
+)
+
+
+def private_mean_poisson_deviance(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
     *,
     epsilon: float,
     max_loss: float | None = None,
@@ -562,12 +456,14 @@ def private_mean_loss(
     label: str | None = None,
     return_result: bool = False,
 ) -> float | Any:
-    """Mean of any non-negative per-record loss with epsilon-differential privacy.
+    """Mean Poisson deviance with epsilon-differential privacy for the test records.
 
     Parameters
     ----------
-    losses : array-like of shape (n_samples,)
-        One finite, non-negative loss per record, each computed from its own record and public numbers only.
+    y_true : array-like of shape (n_samples,)
+        True targets, at least 0.
+    y_pred : array-like of shape (n_samples,)
+        Predictions, above 0, of a model that was not trained on these records.
     epsilon : float
         Privacy parameter, > 0: smaller is more private and less accurate.
     max_loss : float or None, default=None
@@ -580,11 +476,11 @@ def private_mean_loss(
         Public label of the person (or other unit) that each record belongs to. The guarantee then covers all
         records of one group together. None: each record is a person of its own.
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
-        What one person can change: a record's contents, the number of records being public; or whether it is
-        there at all. The second costs accuracy, and takes neither weights nor groups.
+        What one person can change: the contents of a record ("replace_one": their number is public), or
+        whether it is there ("add_or_remove_one": less accurate, no weights or groups).
     mechanism : str or mechanism object, default="adaptive"
-        "adaptive", which errs towards zero on heavy tails, "hazard", "above_threshold", or, for a metric with
-        a public limit (pass `max_loss`), "geometric", "inverse_sensitivity", "piecewise_laplace" or
+        "adaptive" (usually too low if a few records have most of the loss), "hazard", "above_threshold"; with
+        a public limit (pass `max_loss`) also "geometric", "inverse_sensitivity", "piecewise_laplace",
         "laplace"; or an object such as `AboveThreshold.paper()`.
     accountant : PrivacyAccountant or None, default=None
         Budget that pays epsilon for this release, before it is drawn.
@@ -599,14 +495,14 @@ def private_mean_loss(
     Returns
     -------
     float
-        The private mean loss; finite, at least 0.
+        The private mean Poisson deviance; finite, at least 0.
         With ``return_result=True`` a `PrivateResult` with that value.
 
     Raises
     ------
     ValueError, TypeError
-        If an input is invalid, as in scikit-learn, or an option is, or if the accountant counts releases
-        under another neighbouring relation.
+        If an input is invalid, as in scikit-learn, or an option, or if the accountant counts releases under
+        another neighbouring relation.
     PrivacyBudgetError
         If the accountant has less than epsilon left; nothing is drawn.
 
@@ -616,6 +512,10 @@ def private_mean_loss(
         If `random_state` is given.
     NoisyReleaseWarning
         If public numbers alone tell that a release will be mostly noise.
+
+    See Also
+    --------
+    private_mse : Mean squared error.
 
     Notes
     -----
@@ -627,17 +527,127 @@ def private_mean_loss(
     References
     ----------
     D. Durfee, "Instance-Specific Asymmetric Sensitivity in Differential Privacy", arXiv:2311.14681,
-    Appendix D.1 (linearly separable functions).
+    Appendix D.
 
     Examples
     --------
-    A Huber loss, private:
-
-    >>> import numpy as np
-    >>> from dp_metrics import private_mean_loss
-    >>> error = np.abs(np.linspace(-3, 3, 1000))
-    >>> huber = np.where(error <= 1, error**2 / 2, error - 0.5)
-    >>> 0.8 < private_mean_loss(huber, epsilon=2.0) < 1.4  # exactly 1.06
+    >>> from dp_metrics import private_mean_poisson_deviance
+    >>> y_true, y_pred = [2, 0, 1, 4] * 250, [0.5, 0.5, 2., 2.] * 250
+    >>> deviance = private_mean_poisson_deviance(y_true, y_pred, epsilon=1.0)
+    >>> 0.8 < deviance < 2.2  # exactly 1.4260
     True
     """
-    return MEAN_LOSS.release(locals())
+    return POISSON.release(locals())
+
+
+def _median_plan(y_true: ArrayLike, y_pred: ArrayLike, *, private_n: bool, bounds: Any) -> Plan:
+    limits = check_bounds(bounds)
+    true, pred = as_targets(y_true, y_pred, private_n=private_n)
+    if true.ndim != 1:
+        raise ValueError("y_true and y_pred should be 1d arrays: release one median for each output.")
+    read = [float_block(array, name) for array, name in ((true, "y_true"), (pred, "y_pred"))]
+    if limits is not None:
+        read = [np.clip(values, *limits) for values in read]
+    limit = MAX_FLOAT if limits is None else float(np.minimum(np.float64(limits[1]) - limits[0], MAX_FLOAT))
+    errors = np.minimum(absolute_error(*read), limit)
+    return Plan((OrderStatistic(errors, max((errors.size + 1) // 2, 1), limit),))
+
+
+MEDIAN_ABSOLUTE_ERROR = Metric(
+    name="private_median_absolute_error",
+    exact_function="sklearn.metrics.median_absolute_error",
+    plan=_median_plan,
+    options={"bounds": None},
+    greater_is_better=False,
+    mechanism="hazard",
+    limit=UNIT,
+)
+
+
+def private_median_absolute_error(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    epsilon: float,
+    bounds: tuple[float, float] | None = None,
+    mechanism: str | Mechanism = "hazard",
+    accountant: PrivacyAccountant | None = None,
+    random_state: RandomState = None,
+    label: str | None = None,
+    return_result: bool = False,
+) -> float | Any:
+    """Median absolute error with epsilon-differential privacy for the test records.
+
+    A few large errors (a heavy tail) do not move it. If the number of errors is even, it is the smaller one
+    of the two in the middle, where scikit-learn takes their mean.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        True targets, finite.
+    y_pred : array-like of shape (n_samples,)
+        Predictions of a model that was not trained on these records.
+    epsilon : float
+        Privacy parameter, > 0: smaller is more private and less accurate.
+    bounds : tuple of float or None, default=None
+        Public range (lower, upper) of targets and predictions, in their units. Both are clipped into it, so
+        with values outside it the answer differs from scikit-learn's. None: unbounded. Never read it from the
+        data.
+    mechanism : str or mechanism object, default="hazard"
+        "hazard" or "above_threshold"; with a public limit (pass `bounds`) also "geometric",
+        "inverse_sensitivity", "piecewise_laplace" or "laplace"; or an object such as
+        `AboveThreshold.paper()`.
+    accountant : PrivacyAccountant or None, default=None
+        Budget that pays epsilon for this release, before it is drawn.
+    random_state : None, int, RandomState or Generator, default=None
+        None draws fresh randomness from the operating system. Anything else makes the release reproducible
+        and therefore NOT private.
+    label : str or None, default=None
+        The name of this release in the accountant's history; None: the name of the metric.
+    return_result : bool, default=False
+        Whether to return a `PrivateResult`, which also holds what may be published about the release.
+
+    Returns
+    -------
+    float
+        The private median absolute error; finite, at least 0, in the units of the targets.
+        With ``return_result=True`` a `PrivateResult` with that value.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an input is invalid, as in scikit-learn, or an option, or if the accountant counts releases under
+        another neighbouring relation.
+    PrivacyBudgetError
+        If the accountant has less than epsilon left; nothing is drawn.
+
+    Warns
+    -----
+    SeededReleaseWarning
+        If `random_state` is given.
+    NoisyReleaseWarning
+        If public numbers alone tell that a release will be mostly noise.
+
+    See Also
+    --------
+    private_quantile : Other quantiles, of any numbers.
+    private_mae : Their mean.
+
+    Notes
+    -----
+    Guarantee: replacing any one record changes the probability of any result by at most a factor
+    exp(epsilon), given the model, the number of records and the arguments, which are public.
+
+    References
+    ----------
+    A. Smith, "Privacy-Preserving Statistical Estimation with Optimal Convergence Rates", 2011,
+    doi:10.1145/1993636.1993743, for private medians.
+
+    Examples
+    --------
+    >>> from dp_metrics import private_median_absolute_error
+    >>> y_true, y_pred = [3, -0.5, 2, 7] * 250, [2.5, 0.0, 2, 8] * 250
+    >>> 0.4 < private_median_absolute_error(y_true, y_pred, epsilon=1.0) < 0.6  # exactly 0.5
+    True
+    """
+    return MEDIAN_ABSOLUTE_ERROR.release(locals())

@@ -10,15 +10,15 @@ from dp_metrics.inference.noisy_binomial import noisy_binomial_limits
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.options import check_choice, check_confidence
 from dp_metrics.release.interval import Interval
-from dp_metrics.release.queries import IntegerVector
+from dp_metrics.release.queries.query import IntegerVector
+from dp_metrics.release.queries.rounded_count import RoundedCount
 from dp_metrics.release.release import Plan
 from dp_metrics.release.released import Released
-from dp_metrics.release.rounding import RoundedCount
 from dp_metrics.sensitivity.aggregates import VarianceAggregate
 from dp_metrics.sensitivity.exact import rounded_quotient, to_units
 from dp_metrics.sensitivity.noisy_sums import FINENESS
 
-__all__ = ["mean_plan"]
+__all__ = ["mean_interval_plan"]
 
 _NORMAL = (
     "The normal approximation makes the confidence approximate: it is lower where the mean rests on a few "
@@ -28,7 +28,7 @@ _ENOUGH = 100  # records; with fewer, coverages far below the confidence are com
 _FEW = f"With fewer than {_ENOUGH} records, as here, it can be far lower."
 
 
-def mean_plan(
+def mean_interval_plan(
     values: Floats,
     *,
     method: str,
@@ -65,7 +65,7 @@ def mean_plan(
 
 @dataclass(frozen=True)
 class _Scale:
-    """How sure an interval is to be, what it is about, and what a mean of 0 or 1 is called there."""
+    """Confidence and meaning of an interval, and the numbers that stand for a mean of 0 and of 1."""
 
     confidence: float
     about: str

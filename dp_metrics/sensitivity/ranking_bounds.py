@@ -65,7 +65,7 @@ class RankedScores:
     @cached_property
     def total(self) -> int:
         """Twice the loss of all pairs."""
-        if self.counts[0] < self.counts[1]:  # to look few scores up among many is quicker
+        if self.counts[0] < self.counts[1]:  # looking few scores up among many is quicker
             return self.pairs - _sum(*_below(self._negatives, self._positives))
         return _sum(*_below(self._positives, self._negatives))
 
@@ -76,7 +76,7 @@ class RankedScores:
         below the number of records of the smaller class.
         """
         few, half = _below(self._negatives, self._positives[:most])
-        lost = np.cumsum(2 * self.counts[1] - few - half)  # at most 2 n `most`
+        lost = np.cumsum(2 * self.counts[1] - few - half)  # the sum is at most 2 n `most`
         row = self.total - np.append(0, lost).astype(self.whole)
         yield row
         a = np.arange(most)
@@ -180,7 +180,7 @@ def _output_bounds(scores: RankedScores, ranks: int, quotients: Quotients, *, n:
         output_range=(0.0, 1.0),
         monotonic=False,
         n=n,
-        sensitivity=None if n is None else 1.0,  # where one class is a single record
+        sensitivity=None if n is None else 1.0,  # a class of a single record moves the area from end to end
     )
 
 

@@ -5,8 +5,8 @@ from fractions import Fraction
 from typing import Self
 
 from dp_metrics.mechanisms import Mechanism
-from dp_metrics.release.queries import BoundsQuery
-from dp_metrics.sensitivity.calibration import (
+from dp_metrics.release.queries.query import BoundsQuery
+from dp_metrics.sensitivity.calibration_bounds import (
     calibration_bounds,
     calibration_bounds_private_n,
     calibration_sums,
@@ -16,7 +16,7 @@ from dp_metrics.sensitivity.output_bounds import OutputBounds
 
 __all__ = ["CalibrationError"]
 
-_MOST_RANKS = 4096  # each is a quotient of long integers
+_MOST_RANKS = 4096  # a rank costs a quotient of long integers
 
 
 @dataclass(frozen=True, repr=False, eq=False)

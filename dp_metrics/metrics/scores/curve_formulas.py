@@ -22,7 +22,7 @@ __all__ = [
     "shown",
 ]
 
-_PARTS = 4  # into which a bin is spread: as ties, the records of a bin would make an average precision low
+_PARTS = 4  # a bin is spread into these: its records as ties would make an average precision low
 _LEAST = 0.5  # records: fewer are none, once rounded
 
 
@@ -124,7 +124,7 @@ def precision_recall(counts: ScoreCounts) -> PrecisionRecallCurve:
 def average_precision(counts: ScoreCounts) -> float:
     """Return the average precision, if the records of a bin have evenly spread scores; 0 without any."""
     spread = (np.repeat(each / _PARTS, _PARTS) for each in (counts.negative, counts.positive))
-    edges = np.linspace(0.0, 1.0, _PARTS * counts.negative.size + 1)  # which do not matter
+    edges = np.linspace(0.0, 1.0, _PARTS * counts.negative.size + 1)  # the edges do not matter
     precision, recall, _ = precision_recall(ScoreCounts(edges, *spread))
     return float(np.clip(-(np.diff(recall) @ precision[:-1]), 0.0, 1.0))
 

@@ -15,29 +15,28 @@ from numpy.typing import NDArray
 from dp_metrics._random import Entropy, discrete_laplace
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.mechanisms import Hazard, Mechanism
-from dp_metrics.mechanisms._laws import ApproximateLaw, cells, laplace_quantiles
+from dp_metrics.mechanisms._laws import ApproximateLaw, cells, geometric_quantiles
 from dp_metrics.mechanisms.geometric import largest_noise
 from dp_metrics.release.draws import Draw, rehearse_law
 from dp_metrics.release.noise import BoundsNoise
-from dp_metrics.release.queries import BoundsQuery
+from dp_metrics.release.queries.query import BoundsQuery
 from dp_metrics.sensitivity.noisy_sums import Sums
 from dp_metrics.sensitivity.output_bounds import OutputBounds
-from dp_metrics.sensitivity.ranking import RankedScores, ranking_bounds, ranking_bounds_private_n
+from dp_metrics.sensitivity.ranking_bounds import RankedScores, ranking_bounds, ranking_bounds_private_n
 
 __all__ = ["RankingDraw", "RankingLaw", "RankingLoss"]
 
-CLASS_SHARE = Fraction(1, 20)  # of epsilon, for the size of the classes
+CLASS_SHARE = Fraction(1, 20)  # this share of epsilon pays for the size of the classes
 
 _MOST_RANKS = 4096  # the bounds of c ranks are the best of c^2 / 2 quotients
 _SCALE = 0.01  # public: the size of 1 - AUC at which the grid turns from even to geometric
 _FINEST = 2.0**-32  # resolution: no grid is finer
-_NUMBER_CELLS, _SIZE_CELLS = (512, 36), (16, 8)  # even ones and octaves, for a law
-_FARTHEST = 2.0**60  # noise of a size, in a law
-_MISS = 0.05  # of the least size that a note tells
+_NUMBER_CELLS, _SIZE_CELLS = (512, 36), (16, 8)  # even cells and octaves of a law
+_MISS = 0.05  # the least size that a note tells is wrong with this probability
 _HIDDEN = ((20, "more than half"), (70, "a fifth to a half"), (200, "up to a fifth"))
 """Of the smaller class, times epsilon: below which, how much of 1 - AUC is hidden; as measured."""
 
-_MANY_RECORDS = 10**9  # of the smaller class: more ranks than needed cost time only
+_MANY_RECORDS = 10**9  # a smaller class of more is not reckoned with: more ranks than needed cost time only
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -56,7 +55,7 @@ class RankingLoss(BoundsQuery):
     scores: Floats
 
     mostly_noise = 40
-    noise_note: ClassVar[str] = "an AUC comes out near 1, whatever it is."
+    noise_note: ClassVar[str] = "an AUC comes out near 1, whatever the true one is."
 
     @property
     def n(self) -> int:
@@ -258,7 +257,7 @@ class RankingLaw(ApproximateLaw):
         """Return sizes of the smaller class, as drawn, and the probability of each."""
         rule, found = self._draw.rule, defaultdict[int, float](float)
         middle, mass = cells(*_SIZE_CELLS)
-        noise = np.clip(np.rint(laplace_quantiles(middle) / float(rule.rate)), -_FARTHEST, _FARTHEST)
+        noise = geometric_quantiles(middle, float(rule.rate))
         noisy = [(int(away), share) for away, share in zip(noise.tolist(), mass.tolist(), strict=True)]
         for parts in product(noisy, repeat=len(self._draw.sizes)):
             sizes = tuple(size + away for size, (away, _) in zip(self._draw.sizes, parts, strict=True))

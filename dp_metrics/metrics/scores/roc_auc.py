@@ -17,20 +17,20 @@ from dp_metrics.inputs.records import as_scores, check_same_length, float_block
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.metrics._catalogue import Metric
 from dp_metrics.metrics.scores.two_classes import two_classes_from_unit
-from dp_metrics.release.ranking import RankingLoss
+from dp_metrics.release.queries.ranking_loss import RankingLoss
 from dp_metrics.release.release import Plan
 from dp_metrics.release.released import Monotone, Released
 
 __all__ = ["private_roc_auc_score"]
 
 _AVERAGES = (
-    "average must be 'macro' or None: 'weighted' needs the private sizes of the classes, and of "
-    "classes that exclude each other there is no 'micro' or 'samples'."
+    "average must be 'macro' or None: 'weighted' needs the private sizes of the classes, and "
+    "'micro' and 'samples' are for classes that do not exclude each other."
 )
 _MULTI_CLASS = "multi_class must be 'ovr' for more than two labels."
 _ONE_VS_ONE = (
-    "multi_class='ovo' cannot be used: of all pairs of K labels a record takes part in K - 1, which "
-    "would have to share epsilon; pass multi_class='ovr'."
+    "multi_class='ovo' cannot be used: each record is in K - 1 of the pairs of K labels, "
+    "which would have to share epsilon; pass multi_class='ovr'."
 )
 
 
@@ -79,14 +79,14 @@ def _check_averaging(average: Any, multi_class: Any) -> None:
 
 ROC_AUC = Metric(
     name="private_roc_auc_score",
-    twin="sklearn.metrics.roc_auc_score",
+    exact_function="sklearn.metrics.roc_auc_score",
     plan=_roc_auc_plan,
     data=("y_true", "y_score"),
     responses=("decision_function", "predict_proba"),
     options={"average": "macro", "multi_class": "raise", "labels": None},
     refused={
-        "sample_weight": "a weighted record would count for more than one in each of its pairs",
-        "groups": "a person with several records would change as many times as many pairs",
+        "sample_weight": "a weighted record would count more than once in each of its pairs",
+        "groups": "a person with several records would change that many times as many pairs",
     },
     greater_is_better=True,
     mechanism="hazard",
@@ -139,8 +139,8 @@ def private_roc_auc_score(
     groups : None, default=None
         Refused: a person with several records would change as many times as many pairs.
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
-        What one person can change: a record's contents, the number of records being public; or whether it is
-        there at all. The second costs accuracy, and takes neither weights nor groups.
+        What one person can change: the contents of a record ("replace_one": their number is public), or
+        whether it is there ("add_or_remove_one": less accurate, no weights or groups).
     mechanism : str or mechanism object, default="hazard"
         "hazard" spends a twentieth of epsilon on the sizes of the classes, which set the fineness of its
         grid. Any other spends all of it on the area: ``Hazard(resolution=0.01, scale=0.01)``,
@@ -165,8 +165,8 @@ def private_roc_auc_score(
     Raises
     ------
     ValueError, TypeError
-        If an input is invalid, as in scikit-learn, or an option is, or if the accountant counts releases
-        under another neighbouring relation.
+        If an input is invalid, as in scikit-learn, or an option, or if the accountant counts releases under
+        another neighbouring relation.
     PrivacyBudgetError
         If the accountant has less than epsilon left; nothing is drawn.
 

@@ -113,7 +113,7 @@ def sums_of_shares(counts: Counts, *, normalize: str | None) -> Floats:
 def _quotients(above: Floats, below: Floats, undefined: float) -> Floats:
     """Return quotients between 0 and 1, and this number for 0 / 0."""
     quotients: Floats = np.divide(above, below, out=np.full_like(above, undefined), where=below > 0)
-    return np.clip(quotients, 0.0, 1.0)  # but for rounding they are; NaN stays
+    return np.clip(quotients, 0.0, 1.0)  # rounding may have left the range; NaN stays
 
 
 def _mean(values: Floats, weights: Floats) -> float:
@@ -122,7 +122,7 @@ def _mean(values: Floats, weights: Floats) -> float:
     total = weights[defined].sum()
     if not total > 0:
         return 0.0
-    # not a dot product, which some machines round once and others at every step
+    # some machines round a dot product once and others at every step
     return float((weights[defined] * values[defined]).sum() / total)
 
 

@@ -23,7 +23,7 @@ from dp_metrics.release.result import PrivateResult
 
 __all__ = ["noise_interval"]
 
-_MOST_RECORDS = 10**8  # which are made up, so that they must fit into memory
+_MOST_RECORDS = 10**8  # the records are made up, and must fit into memory
 _ASK = (
     "The number alone does not tell its limits: call the metric with return_result=True, and pass the result."
 )
@@ -42,7 +42,7 @@ def noise_interval(
 ) -> Interval:
     """Limits of the exact metric of the same records: how far the noise may have moved a release.
 
-    Free: a function of released and public numbers, which reads no data and spends nothing.
+    It costs no epsilon: it follows from released and public numbers, without the data.
 
     Parameters
     ----------
@@ -149,10 +149,10 @@ def _noise_of(row: Metric, value: float, n: Any, arguments: Mapping[str, Any]) -
     result, facts = plan.postprocess, draw.output_bounds.facts()
     assert isinstance(result, Monotone)
     if row.is_mean_loss and "labels" in row.options and "labels" not in options and data[-1].ndim == 1:
-        # two labels were assumed; nobody can tell from one number, if with three its limit is another
+        # two labels were assumed: with three the limit may be another, which one number cannot tell
         of_three = _prepared(row, release, (data[0], np.zeros((len(data[0]), 3))), options)[1]
         if of_three.output_bounds.facts() != facts:
-            raise ValueError("labels must be given: of more than two labels a loss has another limit.")
+            raise ValueError("labels must be given: the limit of a loss depends on how many there are.")
     number = _before(result, release.released(plan, [value]), facts["output_range"])
     part = BoundsNoise(number, facts, draw.mechanism, draw.epsilon, {})
     return ResultNoise(result, (part,), release.released(plan, [number]))

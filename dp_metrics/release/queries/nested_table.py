@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.release.draws import VectorDraw
-from dp_metrics.release.tables import CountTable, noisy_table, noisy_total
+from dp_metrics.release.queries.count_table import CountTable, noisy_table, noisy_total
+from dp_metrics.release.queries.query import CountsQuery
 
 __all__ = ["FEWEST_COLUMNS", "MOST_COLUMNS", "NestedTable", "columns_for", "merged_columns"]
 
@@ -28,20 +29,20 @@ def columns_for(n: int | None, epsilon: Fraction) -> int:
     if n is None:
         return _OF_UNKNOWN_SIZE
     columns = FEWEST_COLUMNS
-    # the next one is nearer, in ratio, from its half of a step on; compared exactly, whatever the size
+    # the next power is nearer, in ratio, from half a step on; the comparison is exact
     while columns < MOST_COLUMNS and n * epsilon >= Fraction((columns * 2**0.5 / 1.5) ** 3):
         columns *= 2
     return columns
 
 
 def merged_columns(table: NDArray[np.int64], columns: int) -> NDArray[np.int64]:
-    """Return the table with so many columns, each the sum of equally many neighbours."""
+    """Return the table with this number of columns, each the sum of equally many neighbours."""
     merged: NDArray[np.int64] = table.reshape(len(table), columns, -1).sum(axis=2)
     return merged
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class NestedTable:
+class NestedTable(CountsQuery):
     """How many records lie in each public cell, in columns that are merged before the release.
 
     Parameters
@@ -64,22 +65,13 @@ class NestedTable:
         """Number of records."""
         return int(self.table.sum())
 
-    @property
-    def size(self) -> int:
-        """Number of records."""
-        return self.n
-
     def too_noisy(self, draw: Any, records: Fraction) -> str | None:
-        """Return what to say if a table of so many records is mostly noise."""
+        """Return a warning if a table of this number of records is mostly noise."""
         return noisy_table(((len(draw.values), Fraction(1)),), draw, records)
 
     def records_told(self, value: Any, drawn: Mapping[str, Any], count: int | None) -> Fraction | None:
         """Return the noisy number of records, which the counts tell."""
         return Fraction(noisy_total(value, ((len(value), Fraction(1)),)))
-
-    def needs_count(self, mechanism: Mechanism) -> bool:
-        """Return False: the noise depends on public numbers only."""
-        return False
 
     def prepare(self, mechanism: Mechanism, epsilon: Fraction, *, private_n: bool) -> VectorDraw:
         """Return a draw of noise, whatever the mechanism."""

@@ -12,12 +12,13 @@ from dp_metrics.inputs.floats import Floats
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.release.draws import Draw
 from dp_metrics.release.noise import CountsNoise
+from dp_metrics.release.queries.query import CountsQuery
 
 __all__ = ["RoundedCount", "RoundedDraw"]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class RoundedCount:
+class RoundedCount(CountsQuery):
     """How many records come out as 1 if each is rounded to 1 with probability value / limit, to 0 otherwise.
 
     Parameters
@@ -35,23 +36,6 @@ class RoundedCount:
     def n(self) -> int:
         """Number of records."""
         return self.values.size
-
-    @property
-    def size(self) -> int:
-        """Number of records."""
-        return self.n
-
-    def too_noisy(self, draw: Any, records: Fraction) -> str | None:
-        """Return None: an interval is made of the count, and says how sure it is."""
-        return None
-
-    def records_told(self, value: Any, drawn: Mapping[str, Any], count: int | None) -> Fraction | None:
-        """Return None: the count is not of all records."""
-        return None
-
-    def needs_count(self, mechanism: Mechanism) -> bool:
-        """Return False: one record moves the count by at most 1."""
-        return False
 
     def prepare(self, mechanism: Mechanism, epsilon: Fraction, *, private_n: bool) -> Draw:
         """Return a draw of the rounding and of noise, whatever the mechanism."""

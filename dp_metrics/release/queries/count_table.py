@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.release.draws import VectorDraw
-from dp_metrics.release.noise import FARTHEST, MOST_ERROR, CountsNoise, as_floats, expected_error, in_words
+from dp_metrics.release.noise import COUNT_LIMIT, MOST_ERROR, CountsNoise, as_floats, expected_error, in_words
+from dp_metrics.release.queries.query import CountsQuery
 
 __all__ = [
     "MOST_CELLS",
@@ -24,7 +25,7 @@ __all__ = [
     "plausible_counts",
 ]
 
-_MOST_ZERO_SUM = 256  # cells: beyond, noise without a sum costs 0.2 % of accuracy and much less time
+_MOST_ZERO_SUM = 256  # more cells get noise without a sum, which costs 0.2 % of accuracy and much less time
 _FEW = 4
 
 MOST_CELLS = 10_000_000
@@ -35,7 +36,7 @@ Cells = tuple[tuple[int, Fraction], ...]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class CountTable:
+class CountTable(CountsQuery):
     """How many records lie in each public cell, released together with noise.
 
     Parameters
@@ -69,22 +70,13 @@ class CountTable:
     cells: Cells
     is_partition: bool
 
-    @property
-    def size(self) -> int:
-        """Number of records."""
-        return self.n
-
     def too_noisy(self, draw: Any, records: Fraction) -> str | None:
-        """Return what to say if a table of so many records is mostly noise."""
+        """Return a warning if a table of this number of records is mostly noise."""
         return noisy_table(self.cells, draw, records)
 
     def records_told(self, value: Any, drawn: Mapping[str, Any], count: int | None) -> Fraction | None:
         """Return the noisy number of records, which the counts tell."""
         return Fraction(noisy_total(value, self.cells))
-
-    def needs_count(self, mechanism: Mechanism) -> bool:
-        """Return False: the noise depends on public weights only."""
-        return False
 
     def prepare(self, mechanism: Mechanism, epsilon: Fraction, *, private_n: bool) -> VectorDraw:
         """Return a draw of noise, whatever the mechanism."""
@@ -103,7 +95,7 @@ class CountTable:
 
 
 def noisy_table(cells: Cells, draw: VectorDraw, records: Fraction) -> str | None:
-    """Return what to say if a table of so many records is mostly noise; see `MOST_ERROR`.
+    """Return a warning if a table of this number of records is mostly noise; see `MOST_ERROR`.
 
     Weights make counts of one unit: over all cells the weighted counts add up to about as many as there are
     records, and the weighted noise is about the same in all.
@@ -143,7 +135,7 @@ def noisy_total(noisy: Any, cells: Cells) -> int:
     """Return the number of records that noisy counts tell, at least 0."""
     weights = (weight for size, weight in cells for _ in range(size))
     total = round(sum((weight * count for weight, count in zip(weights, noisy, strict=True)), Fraction(0)))
-    return min(max(total, 0), int(FARTHEST))
+    return min(max(total, 0), int(COUNT_LIMIT))
 
 
 def plausible_counts(noisy: Any, cells: Cells, n: int | None) -> Floats:
@@ -184,5 +176,5 @@ def nearest_with_sum(x: Floats, total: float) -> Floats:
     less = (np.cumsum(falling) - total) / np.arange(1, x.size + 1)
     kept = int(np.flatnonzero(falling > less)[-1]) if total else 0
     nearest: Floats = np.maximum(x - less[kept], 0.0)
-    reached = nearest.sum()  # not total, but for rounding
+    reached = nearest.sum()  # rounding may have moved the sum from the total
     return nearest * (total / reached) if reached > 0 else nearest

@@ -7,12 +7,12 @@ from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.losses import RecordLoss, identity
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.release.draws import VectorDraw
-from dp_metrics.release.queries import MeanLoss, Variance
+from dp_metrics.release.noise import COUNT_LIMIT
+from dp_metrics.release.queries.mean_loss import MeanLoss
+from dp_metrics.release.queries.variance import Variance
 from dp_metrics.sensitivity.output_bounds import OutputBounds
 
 __all__ = ["loss_output_bounds", "simulated_noise", "variance_output_bounds"]
-
-_FAR = 2.0**50  # no noisy count further away says more
 
 
 def _as_it_is(block: Floats) -> Floats:
@@ -42,8 +42,8 @@ def simulated_noise(draw: VectorDraw, times: int, seed: int = 0) -> Floats:
     while sum(map(len, kept)) < times:
         # the difference of two geometric numbers has the two-sided law
         sizes = np.floor(rng.exponential(size=(2, times, rates.size)) / rates)
-        noise = np.minimum(sizes[0], _FAR) - np.minimum(sizes[1], _FAR)
-        if draw.zero_sum:  # all but the last, which is what they lack to 0, as the release draws them
+        noise = np.minimum(sizes[0], COUNT_LIMIT) - np.minimum(sizes[1], COUNT_LIMIT)
+        if draw.zero_sum:  # the last number is what the others lack to 0, as in a release
             noise[:, -1] = -noise[:, :-1].sum(axis=1)
             noise = noise[rng.exponential(size=times) > rates[-1] * np.abs(noise[:, -1])]
         kept.append(noise)
