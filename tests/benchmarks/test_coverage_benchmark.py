@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from helpers import load_script
 
-BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
 
 @pytest.fixture(scope="module")

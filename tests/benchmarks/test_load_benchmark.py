@@ -17,7 +17,7 @@ from helpers import load_script
 import dp_metrics as dp
 from dp_metrics import LossSummary, PrivacyAccountant
 
-BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
 
 @pytest.fixture(scope="module", autouse=True)

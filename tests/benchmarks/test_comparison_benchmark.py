@@ -13,7 +13,7 @@ import pytest
 @pytest.fixture(scope="module")
 def benchmark():
     """Return the benchmark as a module."""
-    folder = str(Path(__file__).parents[1] / "benchmarks")
+    folder = str(Path(__file__).parents[2] / "benchmarks")
     sys.path.insert(0, folder)
     yield import_module("comparison")
     sys.path.remove(folder)

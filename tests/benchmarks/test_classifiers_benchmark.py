@@ -23,7 +23,7 @@ SCORE = np.clip(0.5 * rng.random(N) + 0.4 * Y, 0.0, 1.0)
 @pytest.fixture(scope="module")
 def part():
     """Return a function that imports a module of the benchmark."""
-    folder = str(Path(__file__).parents[1] / "benchmarks")
+    folder = str(Path(__file__).parents[2] / "benchmarks")
     sys.path.insert(0, folder)
     yield lambda name: import_module(f"classification.{name}")
     sys.path.remove(folder)

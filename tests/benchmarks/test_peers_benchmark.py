@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-SCRIPT = Path(__file__).parents[1] / "benchmarks" / "peers.py"
+SCRIPT = Path(__file__).parents[2] / "benchmarks" / "peers.py"
 SMALL = ("--sizes", "50", "--accuracy-sizes", "50", "--repeats", "2", "--timings", "1")
 FAKE = """
 import numpy as np

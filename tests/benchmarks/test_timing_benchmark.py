@@ -12,7 +12,7 @@ from dp_metrics.metrics import METRICS
 
 @pytest.fixture(scope="module")
 def timing():
-    return load_script(Path(__file__).parents[1] / "benchmarks" / "timing.py")
+    return load_script(Path(__file__).parents[2] / "benchmarks" / "timing.py")
 
 
 def test_the_limits_hold_the_ratio_of_the_medians(timing):
@@ -74,7 +74,7 @@ def test_a_contrast_of_one_record_differs_from_its_baseline_in_that_record(timin
 def test_the_tables_are_those_of_the_documentation(timing, kind):
     """But for the numbers: a column for each contrast. A metric that is new has no line yet."""
     table = timing.by_metric(kind, 60, 1, np.random.default_rng(0))
-    page = (Path(__file__).parents[1] / "docs" / "timing_table.inc").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "timing_table.inc").read_text(encoding="utf-8")
     heads = [line.strip() for line in timing.as_page([table]).splitlines() if ":header:" in line]
     assert heads[0] in page
     listed = re.findall(r"^   (\w+), ", page, re.MULTILINE)

@@ -17,7 +17,7 @@ from dp_metrics import PrivacyAccountant, auditing, private_mae, private_mean_lo
 from dp_metrics._random import check_entropy, uniforms
 from dp_metrics.mechanisms._base import ceil_ranks, require_bounded
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 BLOCKS = re.findall(r"```python\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text("utf-8"), flags=re.DOTALL)
 
 # --- a metric --------------------------------------------------------------------------------
