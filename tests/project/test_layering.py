@@ -8,6 +8,7 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
+from helpers import loop_over
 
 import dp_metrics
 
@@ -113,9 +114,7 @@ def faults(module: str, source: str) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize(
-    "path", sorted(PACKAGE.rglob("*.py")), ids=lambda path: str(path.relative_to(PACKAGE))
-)
+@loop_over("path", sorted(PACKAGE.rglob("*.py")))
 def test_imports_go_downward_and_randomness_has_one_source(path):
     module = ".".join(["dp_metrics", *path.relative_to(PACKAGE).with_suffix("").parts])
     assert faults(module, path.read_text(encoding="utf-8")) == []
@@ -179,7 +178,7 @@ def test_the_guide_for_contributors_shows_every_folder():
         assert ALLOWED[name] & {*shown} <= {*shown[: place + 1]}
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("module", "source"),
     [
         ("dp_metrics.sensitivity.output_bounds", "import dp_metrics.mechanisms"),
@@ -218,7 +217,7 @@ def test_each_fault_is_found(module, source):
     assert faults(module, source)
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("module", "source"),
     [
         ("dp_metrics.mechanisms.hazard", "from dp_metrics.mechanisms._grid import Runs"),
