@@ -11,6 +11,8 @@ from catalogue import CASES, valid
 from helpers import loop_over
 
 import dp_metrics as dp
+from dp_metrics.fairness.groups import Groups
+from dp_metrics.inputs.containers import states_columns
 from dp_metrics.release.nested import NestedTable
 from dp_metrics.release.queries import MeanLoss, OrderStatistic, Variance
 from dp_metrics.release.ranking import RankingLoss
@@ -167,6 +169,13 @@ def test_frames_refuse_lists_that_state_no_columns(metric):
                 metrics=metric, y_true=true, y_pred=pred, sensitive_features=["f", "m"][: len(true)],
                 group_labels=["f", "m"], epsilon=1.0, **PRIVATE_N,
             )  # fmt: skip
+
+
+def test_the_groups_of_a_list_state_no_columns_either():
+    """The frame checks all records together; a part says no more about its columns than all of them."""
+    groups = Groups.of(["f", "m", "f"], ["f", "m", "nobody"], private_n=True)
+    for (part,) in groups.parts([[0.25, 0.75]] * 3, private_n=True):
+        assert not states_columns(part)
 
 
 LOG = partial(dp.LossSummary, dp.private_log_loss)
