@@ -35,7 +35,7 @@ BOUNDED = slow_but(
     [name for name, audited in AUDITED.items() if audited.bounded],
 )
 # several numbers, or a private n, of which one case is tried each time: the gate audits all
-LONG = {
+SLOW = {
     "private_mse, add or remove",
     "private_mean, add or remove",
     "private_roc_auc_score, add or remove",
@@ -43,6 +43,8 @@ LONG = {
     "private_regression_report",
     "private_regression_report, bounds",
     "private_probability_report",
+    # means of losses like that of private_mse or private_mae, which are tried with and without bounds
+    *(name for name in AUDITED if name.startswith(("private_rmse", "private_mean_", "private_std"))),
 }
 
 
@@ -69,7 +71,7 @@ def loss_of(name, epsilon, mechanism):
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=pytest.mark.slow if name in LONG else ())
+        pytest.param(name, marks=pytest.mark.slow if name in SLOW else ())
         for name, audited in AUDITED.items()
         if not audited.has_own_noise
     ],
@@ -425,7 +427,7 @@ def test_audit_command_prints_json(capsys, monkeypatch):
 
 
 def test_what_has_noise_of_its_own_costs_epsilon_and_no_more():
-    findings = run_audit([0.1, 1.0, 3.0], steps=30, mechanisms=["noisy counts"])
+    findings = run_audit([0.1, 3.0], steps=30, mechanisms=["noisy counts"])
     assert all(0.99 <= finding.result.worst / finding.epsilon <= 1 for finding in findings)
     names = {finding.metric for finding in findings}
     assert {name for name, row in METRICS.items() if row.mechanism is None} <= names
@@ -435,7 +437,7 @@ def test_what_has_noise_of_its_own_costs_epsilon_and_no_more():
 
 @pytest.mark.parametrize("name", [name for name, plan in PLANS.items() if plan.column == "hazard"])
 def test_searches_for_two_ranks_cost_epsilon_and_no_more(name):
-    for epsilon in (0.1, 1.0, 3.0):
+    for epsilon in (0.1, 3.0):
         result = auditing.audit(name, PLANS[name].loss(epsilon, "hazard"), epsilon=epsilon, n=8, steps=20)
         assert 0.9 * epsilon <= result.worst <= epsilon
 

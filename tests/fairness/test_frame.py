@@ -346,7 +346,7 @@ def filtered(records):
     return y[group == 1], p[group == 1]
 
 
-@pytest.mark.parametrize("mechanism", ["geometric", "hazard"])
+@pytest.mark.parametrize("mechanism", ["geometric", pytest.param("hazard", marks=pytest.mark.slow)])
 def test_rows_filtered_by_a_private_column_have_no_guarantee(mechanism):
     data = filtered(BEFORE), filtered(AFTER)
     loss = auditing.metric_loss(dp.private_accuracy_score, *data, epsilon=1.0, mechanism=mechanism)

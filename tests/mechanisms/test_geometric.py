@@ -60,7 +60,7 @@ def test_the_bound_is_nearly_attained_on_ordinary_ranges():
 
 @pytest.mark.parametrize("rate", slow_but([Fraction(7, 5)], [Fraction(1, 3), Fraction(2), Fraction(7, 5)]))
 def test_discrete_laplace_has_the_exact_law(rate):
-    entropy, size = SeededEntropy(0), 20_000
+    entropy, size = SeededEntropy(0), 8_000
     draws = np.array([discrete_laplace(entropy, rate) for _ in range(size)])
     p = math.exp(-rate)
     values = np.arange(-6, 7)

@@ -154,7 +154,7 @@ def test_privacy_loss_of_variances_is_at_most_epsilon_and_attained(limit, mechan
 
 
 def test_privacy_loss_of_an_order_statistic_is_at_most_epsilon():
-    for pair in neighbour_pairs((0.0, 1e-3, 0.5, 1.0), 4):
+    for pair in neighbour_pairs((0.0, 1e-3, 0.5, 1.0), 3):
         a, b = (order_statistic_bounds(data, 2) for data in pair)
         largest_loss(a, b, Hazard(resolution=26), 5.0)
 
