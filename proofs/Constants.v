@@ -1,4 +1,4 @@
-(** The numbers of the program. [tests/test_proofs.py] compares each with the code. *)
+(** The numbers of the program. [tests/project/test_proofs.py] compares each with the code. *)
 From Coq Require Import Reals.
 Open Scope R_scope.
 

@@ -5,7 +5,7 @@ What the package knows of a metric comes from its own row; a case adds data, and
 
 import inspect
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import dataclass, field
 from datetime import date
 from importlib import import_module
@@ -407,14 +407,29 @@ PUBLIC_METRICS = [
 ]
 """Public functions that release a metric, not an interval or a comparison."""
 
-each_case = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+KINDS = {
+    "mse", "mse, 3 outputs", "log loss", "log loss, 3 labels", "variance", "r2", "median error", "accuracy",
+    "top-k", "f1", "confusion matrix", "classification report", "roc auc", "roc curve", "calibration error",
+    "mean", "mean loss", "probability report",
+}  # fmt: skip
+"""One case for each kind of plan and of data. The others go the same ways: what tells nothing new of them
+runs with the slow tests."""
 
 
-def cases_where(condition: Callable[[Case], object]):
-    """Return the mark of a test of those cases for which the condition holds."""
+def cases_where(condition: Callable[[Case], object], kinds: Container[str] = CASES):
+    """Return the mark of a test of those cases for which the condition holds; all but `kinds` are slow."""
     return pytest.mark.parametrize(
-        "case", [pytest.param(case, id=name) for name, case in CASES.items() if condition(case)]
+        "case",
+        [
+            pytest.param(case, id=name, marks=() if name in kinds else pytest.mark.slow)
+            for name, case in CASES.items()
+            if condition(case)
+        ],
     )
+
+
+each_case = cases_where(lambda case: True)
+each_kind = cases_where(lambda case: True, KINDS)
 
 
 def valid(case, n=40, seed=0):

@@ -1,15 +1,18 @@
 """Oracles written from the definitions, not from the package, and neighbouring data sets to try them on."""
 
+import functools
 import importlib.util
+import inspect
 import itertools
 import math
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from fractions import Fraction
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
@@ -26,26 +29,9 @@ MAX = sys.float_info.max
 
 # Equal values, values one rounding apart, subnormals, values whose squares overflow or underflow.
 HOSTILE = [
-    0.0,
-    5e-324,
-    sys.float_info.min,
-    1e-200,
-    1e-16,
-    0.1,
-    0.2,
-    0.3,
-    1 / 3,
-    0.7,
-    1.0,
-    1 + 2**-52,
-    math.nextafter(3.0, 0.0),
-    3.0,
-    3.3,
-    1e16,
-    1e154,
-    1e308,
-    MAX,
-]
+    0.0, 5e-324, sys.float_info.min, 1e-200, 1e-16, 0.1, 0.2, 0.3, 1 / 3, 0.7, 1.0, 1 + 2**-52,
+    math.nextafter(3.0, 0.0), 3.0, 3.3, 1e16, 1e154, 1e308, MAX,
+]  # fmt: skip
 hostile_losses = st.sampled_from(HOSTILE) | st.floats(0, MAX)
 hostile_values = st.sampled_from(HOSTILE + [-v for v in HOSTILE]) | st.floats(-MAX, MAX)
 
@@ -217,26 +203,49 @@ def assert_refused(metric, data, expected=(ValueError, TypeError), match=None, *
         assert "98765" not in message
 
 
+def slow_but(fast: Container[Any], values: Iterable[Any]) -> list[Any]:
+    """Return the values of a parametrized test, of which those that are not `fast` are slow tests."""
+    return [pytest.param(value, marks=() if value in fast else pytest.mark.slow) for value in values]
+
+
+def loop_over(names: str | Sequence[str], values: Iterable[Any]) -> Callable[[Any], Any]:
+    """Parametrize a test within one case of pytest, for many values that take little time.
+
+    All fail with the first; what it raises names the value.
+    """
+    names = (names,) if isinstance(names, str) else names
+    values = [value if len(names) > 1 else (value,) for value in values]
+
+    def decorate(test: Callable[..., None]) -> Callable[..., None]:
+        @functools.wraps(test)
+        def loop(*args: Any, **fixtures: Any) -> None:
+            for value in values:
+                settings = dict(zip(names, value, strict=True))
+                try:
+                    test(*args, **fixtures, **settings)
+                except BaseException as error:
+                    error.add_note(f"This was tried with {settings}.")
+                    raise
+
+        signature = inspect.signature(test)
+        kept = [parameter for name, parameter in signature.parameters.items() if name not in names]
+        loop.__signature__ = signature.replace(parameters=kept)
+        return loop
+
+    return decorate
+
+
 BAD_OPTIONS = {
     "epsilon": [0, math.nan, "1", -1, math.inf, None, True, [1], 10**400],
     "bounds": [
-        (1, 0),
-        (0, math.nan),
-        3.0,
-        (0, 0),
-        (0, math.inf),
-        (-math.inf, 0),
-        (0,),
-        (0, 1, 2),
-        "01",
-        [[0, 1]],
+        (1, 0), (0, math.nan), 3.0, (0, 0), (0, math.inf), (-math.inf, 0), (0,), (0, 1, 2), "01", [[0, 1]],
     ],
     "max_loss": [0, math.nan, "3", -1, math.inf, [3], True],
     "edges": [[0, 1], [0, 2, 1], [0, math.nan, 1], "abc", [0, 1, math.inf], [[0, 1, 2]], 3],
     "bins": [0, 3, "8", 256, 8.5, True, -8],
     "n_bins": [0, 1.5, True, 1001, None],
     "labels": [["a"], "ab", [0, 0], 3, [0, 1, 2, 3]],
-}
+}  # fmt: skip
 """Values of public options that every metric with such an option refuses; three are tried on each metric."""
 
 

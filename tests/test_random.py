@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from helpers import Words
+from helpers import Words, slow_but
 from scipy import stats
 
 from dp_metrics import SeededReleaseWarning, _random
@@ -189,7 +189,7 @@ LONG = [
 
 
 @pytest.mark.parametrize("rate", LONG)
-@pytest.mark.parametrize("head_bits", [1, 2, 62])
+@pytest.mark.parametrize("head_bits", slow_but([1, 62], [1, 2, 62]))
 def test_integers_of_long_rates_have_the_law_of_one_however_often_tails_decide(rate, head_bits, monkeypatch):
     """Fixed seeds; a p-value below 1e-4 by chance in one of 10,000 seeds."""
     monkeypatch.setattr(_random, "_HEAD_BITS", head_bits)
@@ -233,7 +233,7 @@ def test_many_integers_of_a_long_rate_ask_for_words_seldom(rate):
     assert entropy.asked < 500
 
 
-@pytest.mark.parametrize("size", [2, 3, 4, pytest.param(12, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("size", slow_but([2, 3], [2, 3, 4, 12]))
 def test_integers_with_the_sum_0_have_their_law(size):
     entropy, rate = SeededEntropy(6), Fraction(1, 2)
     drawn = np.array([zero_sum_laplaces(entropy, rate, size) for _ in range(3000)])

@@ -469,3 +469,20 @@ def test_threads_spend_from_one_budget(make):
     in_threads(work, range(8))
     assert len(admitted) == len(accountant.history) == 100
     assert accountant.spent == 1.0
+
+
+def test_the_history_is_in_the_order_of_the_spends_however_the_clock_jumps(make, monkeypatch):
+    years = itertools.cycle([0, 10, -10])
+
+    class Jumping(datetime):
+        @classmethod
+        def now(cls, zone=None):
+            return super().now(zone) + timedelta(days=365 * next(years))
+
+    monkeypatch.setattr(_ledgers, "datetime", Jumping)
+    accountant = make(50)
+    for number in range(50):
+        accountant.spend(1, str(number))
+    assert [spend.label for spend in accountant.history] == [*map(str, range(50))]
+    with pytest.raises(PrivacyBudgetError):
+        accountant.spend(1e-9, "too much")

@@ -748,7 +748,9 @@ STRESS = """
 @pytest.mark.parametrize(
     ("processes", "spends"), [(4, 20), pytest.param(8, 200, marks=pytest.mark.slow)], ids=["fast", "slow"]
 )
-@pytest.mark.parametrize("share", [1.0, 0.75], ids=["all fit", "a quarter does not"])
+@pytest.mark.parametrize(
+    "share", [pytest.param(1.0, marks=pytest.mark.slow), 0.75], ids=["all fit", "a quarter does not"]
+)
 def test_processes_neither_exceed_the_budget_nor_lose_a_spend(path, processes, spends, share):
     fitting = round(share * processes * spends)
     admitted = run_script(STRESS, path, processes, spends, fitting / 1000).splitlines()
@@ -784,7 +786,8 @@ RACE_OF_RELATIONS = """
 
 
 @needs_fork
-@pytest.mark.parametrize("rounds", [1, pytest.param(100, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("rounds", [1, 100])
 def test_processes_that_race_for_the_first_spend_agree_on_one_relation(path, rounds):
     for attempt in range(rounds):
         refused = run_script(RACE_OF_RELATIONS, f"{path}{attempt}").splitlines()
@@ -1104,7 +1107,8 @@ DIVISION = """
 
 
 @needs_fork
-@pytest.mark.parametrize("rounds", [2, pytest.param(100, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("rounds", [2, 100])
 def test_processes_that_divide_together_share_the_parts(path, rounds):
     words = run_script(DIVISION, path, rounds).split()
     assert (words.count("spent"), words.count("refused")) == (20 * rounds, 12 * rounds)
@@ -1146,7 +1150,8 @@ CRASH_OF_PARTS = """
 
 
 @needs_fork
-@pytest.mark.parametrize("rounds", [6, pytest.param(300, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("rounds", [6, 300])
 def test_kill_at_any_moment_divides_once_and_leaves_no_release_unrecorded(path, rounds):
     divisions, releases = map(int, run_script(CRASH_OF_PARTS, path, rounds).split())
     assert divisions == rounds // 3

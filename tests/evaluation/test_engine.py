@@ -83,6 +83,7 @@ def test_a_fault_in_a_process_is_not_swallowed():
         list(run_chunks(plan(STUDY, BOUNDED, (1.0,), 1, set()), {}, STAMP, 2))
 
 
+@pytest.mark.slow
 def test_without_bounds_only_what_can_do_without():
     rows = rows_of(populations=UNBOUNDED, repeats=1)
     assert [row.mechanism for row in rows] == FREE
@@ -293,6 +294,7 @@ def test_targets_outside_the_public_bounds_are_clipped():
         assert outside[metric].values.tolist() == inside[metric].values.tolist()
 
 
+@pytest.mark.slow
 def test_much_epsilon_gives_the_true_value_and_each_run_another_release():
     first, second = ([r for r in evaluated("bounded", (1e6,)) if r.mechanism == "hazard"] for _ in range(2))
     for row in first:

@@ -127,7 +127,7 @@ def test_nothing_overlaps(study_rows, figures, name, tasks):
 
 
 @pytest.mark.parametrize("metrics", [("log_loss",), ("mse", "mae", "variance")])
-@pytest.mark.parametrize("bounded", [True, False])
+@pytest.mark.parametrize("bounded", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_nothing_overlaps_in_an_evaluation(make_row, figures, tmp_path, metrics, bounded):
     study, rows = evaluation(make_row, bounded, metrics=metrics)
     draw_evaluation(study, rows, tmp_path / "plot.png")

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
-from helpers import NoEntropy, messages, seeded
+from helpers import NoEntropy, loop_over, messages, seeded
 from sklearn import metrics as sk
 
 import dp_metrics as dp
@@ -271,7 +271,7 @@ def test_a_metric_of_labels_of_no_record_is_what_its_formula_gives(name):
 
 # a rank needs a public number of records
 @pytest.mark.parametrize("name", [name for name in IN_FRAMES if name != "private_median_absolute_error"])
-@pytest.mark.parametrize("neighboring", ["replace_one", "add_or_remove_one"])
+@loop_over("neighboring", ["replace_one", "add_or_remove_one"])
 def test_a_group_may_be_empty_unknown_to_all(name, neighboring):
     made = of_a_group_without_records(name, neighboring=neighboring)
     found = numbers_in(made.by_group["nobody"])
@@ -346,7 +346,7 @@ def filtered(records):
     return y[group == 1], p[group == 1]
 
 
-@pytest.mark.parametrize("mechanism", ["geometric", "hazard"])
+@pytest.mark.parametrize("mechanism", ["geometric", pytest.param("hazard", marks=pytest.mark.slow)])
 def test_rows_filtered_by_a_private_column_have_no_guarantee(mechanism):
     data = filtered(BEFORE), filtered(AFTER)
     loss = auditing.metric_loss(dp.private_accuracy_score, *data, epsilon=1.0, mechanism=mechanism)

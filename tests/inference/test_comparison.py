@@ -10,7 +10,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
-from helpers import MAX, NoEntropy, assert_refused, seeded
+from helpers import MAX, NoEntropy, assert_refused, loop_over, seeded
 
 import dp_metrics as dp
 from dp_metrics._random import discrete_laplaces
@@ -324,8 +324,8 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize("max_difference", [None, 5e-324, 1.0, MAX])
-@pytest.mark.parametrize("epsilon", [5e-324, 1e-300, 1e-5, 1.0, 1e6, MAX / 4])
+@loop_over("max_difference", [None, 5e-324, 1.0, MAX])
+@loop_over("epsilon", [5e-324, 1e-300, 1e-5, 1.0, 1e6, MAX / 4])
 @pytest.mark.parametrize("data", HOSTILE.values(), ids=HOSTILE)
 def test_nothing_fails_or_warns_after_the_spend(data, epsilon, max_difference):
     accountant = dp.PrivacyAccountant(MAX)

@@ -6,6 +6,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from helpers import loop_over
 from scipy.integrate import quad
 from scipy.stats import binom, norm
 
@@ -46,9 +47,9 @@ def test_the_tail_of_normal_plus_laplace(s, b, h):
 
 
 @pytest.mark.parametrize("n", [1, 10**6])
-@pytest.mark.parametrize("epsilon", [5e-324, 1e-300, 1.0, 1e6, 1e308])
-@pytest.mark.parametrize("m", [0.0, 1e-320, 0.5, 1.0])
-@pytest.mark.parametrize("d", [-1e308, 0.0, 0.2, 1e308])
+@loop_over("epsilon", [5e-324, 1e-300, 1.0, 1e6, 1e308])
+@loop_over("m", [0.0, 1e-320, 0.5, 1.0])
+@loop_over("d", [-1e308, 0.0, 0.2, 1e308])
 def test_half_a_width_is_finite_and_keeps_its_promise_whatever_is_drawn(n, epsilon, m, d):
     half = mean_half_width(m, d, n, epsilon, 0.05)
     assert 0 < half < math.inf
@@ -130,8 +131,8 @@ def test_the_exact_interval_is_that_of_the_noisy_count():
 
 
 @pytest.mark.parametrize("method", ["normal", "exact"])
-@pytest.mark.parametrize("max_loss", [5e-324, 1e-300, 0.3, 1e308])
-@pytest.mark.parametrize("epsilon", [5e-324, 1.0, 1e308])
+@loop_over("max_loss", [5e-324, 1e-300, 0.3, 1e308])
+@loop_over("epsilon", [5e-324, 1.0, 1e308])
 def test_nothing_fails_after_the_spend(method, max_loss, epsilon):
     for losses in ([0.0], [max_loss] * 3, [1e308, 5e-324, 0.0]):
         accountant = dp.PrivacyAccountant(1e308)

@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 import pytest
 from catalogue import BAD_RECORDS, CASES, LEGAL_LABELS, assert_bad_record_refused, valid, with_sentinel
-from helpers import BAD_OPTIONS, NoEntropy, assert_refused, messages
+from helpers import BAD_OPTIONS, NoEntropy, assert_refused, loop_over, messages
 
 import dp_metrics as dp
 
@@ -30,7 +30,7 @@ BAD_ON_ROUTES = [
 ]
 
 
-@pytest.mark.parametrize(("name", "position", "kind"), BAD_ON_ROUTES)
+@loop_over(("name", "position", "kind"), BAD_ON_ROUTES)
 def test_bad_records_are_refused_without_a_word_of_the_data(name, position, kind):
     assert_bad_record_refused(CASES[name], position, kind)
 
@@ -89,22 +89,22 @@ def test_of_several_labels_each_decides_whether_a_record_is_right():
         assert dp.private_accuracy_score(y, pred, epsilon=1000.0) == 0.0  # but for a probability of exp(-500)
 
 
-@pytest.mark.parametrize("kind", [kind for kind in BAD_RECORDS if kind != "None"])
+@loop_over("kind", [kind for kind in BAD_RECORDS if kind != "None"])
 def test_bad_weights_are_refused_without_a_word_of_them(kind):
     spoil, expected, _ = BAD_RECORDS[kind]
     weights = spoil([1.0, 98765.25, 0.5, 2.0, 1.0, 1.0])
     assert_refused(CASES["mse"], valid(CASES["mse"], 6), expected, sample_weight=weights)
 
 
-@pytest.mark.parametrize("parameter", ["sample_weight", "groups"])
-@pytest.mark.parametrize("size", [1, 5, 7])
+@loop_over("parameter", ["sample_weight", "groups"])
+@loop_over("size", [1, 5, 7])
 def test_weights_and_groups_of_another_length_are_refused(parameter, size):
     message = "^Found input variables with inconsistent numbers of samples"
     data = valid(CASES["mse"], 6)
     assert_refused(CASES["mse"], data, ValueError, message, **{parameter: np.ones(size)})
 
 
-@pytest.mark.parametrize("kind", sorted(LEGAL_LABELS))
+@loop_over("kind", sorted(LEGAL_LABELS))
 def test_labels_are_of_any_kind_that_can_be_compared(kind):
     data = with_sentinel(CASES["zero-one"], 0)
     spoil, _, _ = BAD_RECORDS[kind]
@@ -135,7 +135,7 @@ def test_every_bad_option_is_refused_by_name(name, parameter):
 
 
 @pytest.mark.parametrize("name", ["log loss", "log loss, 3 labels"])
-@pytest.mark.parametrize("value", [-1e-9, 1.0000001, 98765.25, -98765.25])
+@loop_over("value", [-1e-9, 1.0000001, 98765.25, -98765.25])
 def test_probabilities_outside_the_unit_interval_are_refused(name, value):
     y, p = valid(CASES[name])
     p[(2,) * p.ndim] = value
@@ -143,16 +143,14 @@ def test_probabilities_outside_the_unit_interval_are_refused(name, value):
 
 
 @pytest.mark.parametrize("name", ["log loss", "log loss, 3 labels"])
-@pytest.mark.parametrize("value", [-1, 3, 0.5, 98765.25])
+@loop_over("value", [-1, 3, 0.5, 98765.25])
 def test_labels_outside_the_public_set_are_refused(name, value):
     y, p = valid(CASES[name])
     y[2] = value
     assert_refused(CASES[name], (y, p), ValueError, "label")
 
 
-@pytest.mark.parametrize(
-    "label", ["987654.25", 987654.25, None, math.nan, ("98765",), ["98765"], b"98765", 98765j]
-)
+@loop_over("label", ["987654.25", 987654.25, None, math.nan, ("98765",), ["98765"], b"98765", 98765j])
 def test_labels_outside_a_public_set_of_strings_are_refused(label):
     y = np.array(["no", "yes", None, "yes"], dtype=object)
     y[2] = label

@@ -5,7 +5,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from helpers import assert_refused, seeded
+from helpers import assert_refused, loop_over, seeded
 
 import dp_metrics as dp
 
@@ -36,8 +36,8 @@ def test_probabilities_by_name_are_not_read_in_the_wrong_order():
     assert dp.private_log_loss(TRUE, frame[sorted(options["labels"])], **options) < 0.4
 
 
-@pytest.mark.parametrize("make", FRAMES)
-@pytest.mark.parametrize("labels", [["no", "yes"], ["yes", "no"]])  # in whichever order they are listed
+@loop_over("make", FRAMES)
+@loop_over("labels", [["no", "yes"], ["yes", "no"]])  # in whichever order they are listed
 @pytest.mark.parametrize("name", OF_COLUMNS)
 def test_columns_named_like_the_labels_in_another_order_are_refused(name, labels, make):
     metric, options = OF_COLUMNS[name], {"epsilon": 1.0, "labels": labels}
@@ -52,7 +52,7 @@ def test_columns_named_like_the_labels_in_another_order_are_refused(name, labels
     )
 
 
-@pytest.mark.parametrize(
+@loop_over(
     "hold",
     [
         lambda name: pd.Series(YES, name=name),

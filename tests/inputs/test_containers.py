@@ -1,6 +1,7 @@
 """The same records in whatever holds them give the same bits, or a clear error before anything is spent."""
 
 import importlib.util
+import tempfile
 from functools import partial
 
 import numpy as np
@@ -9,7 +10,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from catalogue import CASES, valid
-from helpers import assert_refused, seeded
+from helpers import assert_refused, loop_over, seeded
 
 import dp_metrics as dp
 from dp_metrics.inputs import records
@@ -53,10 +54,20 @@ def tensor(array):
     return torch.from_numpy(np.ascontiguousarray(array))
 
 
+def memory_map(array):
+    with tempfile.TemporaryFile() as file:
+        array.tofile(file)
+        file.flush()
+        return np.memmap(file, dtype=array.dtype, mode="r", shape=array.shape)
+
+
 HOLDERS = {
     "list": lambda array: array.tolist(),
     "tuple": lambda array: tuple(map(tuple, array)) if array.ndim == 2 else tuple(array),
     "not contiguous": lambda array: np.repeat(array, 2, axis=0)[::2],
+    "read-only": lambda array: np.frombuffer(array.tobytes(), dtype=array.dtype).reshape(array.shape),
+    "memory map": memory_map,
+    "objects": lambda array: array.astype(object),
     "pandas": of_pandas,
     "pandas, one column": one_column(pd.DataFrame),
     "pandas, reversed index": reversed_index,
@@ -152,7 +163,7 @@ def bits(value):
     return repr(value)
 
 
-@pytest.mark.parametrize("holder", [*HOLDERS, *NUMBERS])
+@loop_over("holder", [*HOLDERS, *NUMBERS])
 @each_reader
 def test_the_same_numbers_give_the_same_bits(name, holder):
     function, data = CALLS[name]
@@ -161,7 +172,7 @@ def test_the_same_numbers_give_the_same_bits(name, holder):
     assert bits(function(*map(hold, data), random_state=seeded())) == bits(expected)
 
 
-@pytest.mark.parametrize("missing", MISSING)
+@loop_over("missing", MISSING)
 @each_reader
 def test_a_missing_value_is_refused(name, missing):
     function, data = CALLS[name]
@@ -208,7 +219,7 @@ def text_only(hold, data):
     return [hold(array) if array.dtype.kind == "U" else array for array in data]
 
 
-@pytest.mark.parametrize("holder", HOLDERS_OF_TEXT)
+@loop_over("holder", HOLDERS_OF_TEXT)
 @pytest.mark.parametrize("name", OF_TEXT)
 def test_the_same_labels_give_the_same_bits(name, holder):
     function, data, options = OF_TEXT[name]
@@ -218,7 +229,7 @@ def test_the_same_labels_give_the_same_bits(name, holder):
     assert bits(function(*held, random_state=seeded(), **options)) == bits(expected)
 
 
-@pytest.mark.parametrize("holder", [name for name in HOLDERS_OF_TEXT if name != "list"])
+@loop_over("holder", [name for name in HOLDERS_OF_TEXT if name != "list"])
 @pytest.mark.parametrize("name", OF_TEXT)
 def test_a_missing_label_is_refused(name, holder):
     function, data, options = OF_TEXT[name]
@@ -234,7 +245,7 @@ def test_a_missing_label_is_refused(name, holder):
     )
 
 
-@pytest.mark.parametrize("missing", [None, np.nan, pd.NA, pd.NaT, np.datetime64("NaT")], ids=repr)
+@loop_over("missing", [None, np.nan, pd.NA, pd.NaT, np.datetime64("NaT")])
 def test_what_is_missing_is_no_label(missing):
     labels = [missing, *TEXT[1:].tolist()]
     for data in ((labels, TEXT), (TEXT, labels), (labels, labels)):
@@ -258,7 +269,7 @@ def test_truth_values_are_labels(hold):
         assert metric(hold(true), hold(pred), epsilon=1.0, random_state=seeded()) == expected
 
 
-@pytest.mark.parametrize("holder", [*HOLDERS, *COLUMNS, *NUMBERS])
+@loop_over("holder", [*HOLDERS, *COLUMNS, *NUMBERS])
 def test_weights_and_groups_come_in_anything_too(holder):
     hold = {**HOLDERS, **COLUMNS, **NUMBERS}[holder]
     y, weights, groups = np.arange(40.0), np.tile([1.0, 2.0], 20), np.repeat(np.arange(20), 2)

@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from helpers import MAX, hostile_values
+from helpers import MAX, hostile_values, loop_over
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn import metrics
@@ -154,8 +154,8 @@ def test_clamping_leaves_no_overflow():
     np.testing.assert_array_equal(clamp(np.array([0.0, 2.0, np.inf]), 1.5), [0.0, 1.5, 1.5])
 
 
-@pytest.mark.parametrize("y", [0.0, 5e-324, 1e-300, 1.0, 1e300, MAX])
-@pytest.mark.parametrize("p", [5e-324, 1e-300, 1.0, 1e300, MAX])
+@loop_over("y", [0.0, 5e-324, 1e-300, 1.0, 1e300, MAX])
+@loop_over("p", [5e-324, 1e-300, 1.0, 1e300, MAX])
 def test_losses_are_never_nan(y, p):
     with np.errstate(all="ignore"):
         for loss in (losses.poisson_deviance, losses.squared_log_error, losses.absolute_percentage_error):
@@ -241,7 +241,7 @@ def test_a_loss_of_several_outputs_does_not_depend_on_the_place_of_its_record(na
     assert_no_place_matters(WIDE[name], *numbers((2, 80, 3)))
 
 
-@pytest.mark.parametrize("columns", [1, 2, 5])
+@loop_over("columns", [1, 2, 5])
 @pytest.mark.parametrize("name", CODED)
 def test_a_loss_of_probabilities_does_not_depend_on_the_place_of_its_record(name, columns):
     rng = np.random.default_rng(0)

@@ -8,8 +8,11 @@ import pandas as pd
 import polars as pl
 import pytest
 from catalogue import CASES, valid
+from helpers import loop_over
 
 import dp_metrics as dp
+from dp_metrics.fairness.groups import Groups
+from dp_metrics.inputs.containers import states_columns
 from dp_metrics.release.queries.count_table import CountTable
 from dp_metrics.release.queries.mean_loss import MeanLoss
 from dp_metrics.release.queries.nested_table import NestedTable
@@ -86,7 +89,7 @@ def calls():
         required = {name: value for name, value in required.items() if name not in names}
         for chosen in itertools.product(*(OPTIONS[name] for name in names)):
             options = {**required, **dict(zip(names, chosen, strict=True))}
-            yield pytest.param(function, options, id=f"{row.name}-{chosen}")
+            yield function, options
 
 
 def prediction_forms(row):
@@ -97,7 +100,7 @@ def prediction_forms(row):
     return ["y_pred", "probabilities", "rows of 1", "rows of 2", "rows of 3"]
 
 
-@pytest.mark.parametrize(("function", "options"), [*calls()])
+@loop_over(("function", "options"), [*calls()])
 def test_no_record_is_treated_as_one_record_and_two(function, options):
     """A list holds numbers or rows, and does not say which: none of them has a law that `[]` has not."""
     row = CASES_BY_FUNCTION[function].row
@@ -128,7 +131,7 @@ def test_no_record_is_treated_as_one_record_and_two(function, options):
         (TOP_1, "labels"),
     ],
 )
-@pytest.mark.parametrize("rows", [[], [[0.25, 0.75]], [[0.25, 0.75]] * 2, [0.25], [0.25, 0.5]], ids=str)
+@loop_over("rows", [[], [[0.25, 0.75]], [[0.25, 0.75]] * 2, [0.25], [0.25, 0.5]])
 def test_a_list_of_a_private_number_of_records_does_not_state_its_columns(call, remedy, rows):
     budget = dp.PrivacyAccountant(1)
     true = rows if remedy == "arrays" else [0] * len(rows)
@@ -170,6 +173,13 @@ def test_frames_refuse_lists_that_state_no_columns(metric):
             )  # fmt: skip
 
 
+def test_the_groups_of_a_list_state_no_columns_either():
+    """The frame checks all records together; a part says no more about its columns than all of them."""
+    groups = Groups.of(["f", "m", "f"], ["f", "m", "nobody"], private_n=True)
+    for (part,) in groups.parts([[0.25, 0.75]] * 3, private_n=True):
+        assert not states_columns(part)
+
+
 LOG = partial(dp.LossSummary, dp.private_log_loss)
 LIST, SINGLE, DOUBLE = ([0], [0.5]), ([0], np.float32([0.5])), ([0], np.float64([0.5]))
 FORMS = {  # chunks, and the sizes to which these are cut
@@ -185,8 +195,8 @@ FORMS = {  # chunks, and the sizes to which these are cut
 
 
 @pytest.mark.parametrize("name", FORMS)
-@pytest.mark.parametrize("merged", [True, False])
-@pytest.mark.parametrize("written", [True, False])
+@loop_over("merged", [True, False])
+@loop_over("written", [True, False])
 def test_a_summary_whose_form_is_left_open_is_for_a_public_n(name, merged, written):
     """With a record in each chunk these do not fit together, or a list states no columns."""
     make, chunks, several = FORMS[name]

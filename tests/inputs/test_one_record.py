@@ -12,6 +12,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from catalogue import CASES, valid
+from helpers import loop_over
 
 import dp_metrics as dp
 from dp_metrics import auditing
@@ -210,8 +211,8 @@ FRAMES = {
 
 
 @pytest.mark.parametrize("name", FRAMES)
-@pytest.mark.parametrize("neighboring", ["replace_one", "add_or_remove_one"])
-@pytest.mark.parametrize("places", [[0], [1], [0, 1]], ids=["y_true", "y_pred", "both"])
+@loop_over("neighboring", ["replace_one", "add_or_remove_one"])
+@loop_over("places", [[0], [1], [0, 1]])
 def test_a_row_in_a_list_changes_no_other_row_of_a_frame(name, neighboring, places):
     metric, true, pred, odd = FRAMES[name]
     if name == "float32" and neighboring == "add_or_remove_one":
@@ -277,7 +278,7 @@ class Fickle:
         return hash("a")
 
 
-@pytest.mark.parametrize("patience", range(1, 6))
+@loop_over("patience", range(1, 6))
 @pytest.mark.parametrize(
     ("metric", "options"),
     [
@@ -326,9 +327,9 @@ def test_rows_of_several_shapes_are_refused_without_a_word_of_them():
         assert "98765" not in f"{caught.value} {caught.value.__context__} {caught.value.__cause__}"
 
 
-@pytest.mark.parametrize("kind", DANGEROUS)
+@loop_over("kind", DANGEROUS)
 @pytest.mark.parametrize("loss", ["zero_one", "mae", "mse", "log_loss", "brier_score_loss"])
-@pytest.mark.parametrize("place", range(3))
+@loop_over("place", range(3))
 def test_a_record_changes_no_other_loss_of_a_comparison(loss, kind, place):
     number = BIG if loss in ("zero_one", "mae", "mse") else 0
     data = [[number, 1, 0, 1, 0, 1], [number, 0, 0, 1, 1, 1], [number, 1, 1, 0, 0, 1]]

@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
-from helpers import MAX
+from helpers import MAX, loop_over
 from sklearn.linear_model import Ridge
 
 import dp_metrics as dp
@@ -36,16 +36,10 @@ def check_probabilities(y_proba):
 @pytest.mark.parametrize(
     ("epsilon", "value"),
     [
-        (1, 1.0),
-        (0.5, 0.5),
-        (np.float64(0.1), 0.1),
-        (np.float32(0.5), 0.5),
-        (np.int64(3), 3.0),
-        (Fraction(1, 4), 0.25),
-        (5e-324, 5e-324),
-        (MAX, MAX),
+        (1, 1.0), (0.5, 0.5), (np.float64(0.1), 0.1), (np.float32(0.5), 0.5), (np.int64(3), 3.0),
+        (Fraction(1, 4), 0.25), (5e-324, 5e-324), (MAX, MAX),
     ],
-)
+)  # fmt: skip
 def test_an_epsilon_is_any_positive_finite_real_number(epsilon, value):
     assert check_epsilon(epsilon) == value
     assert isinstance(check_epsilon(epsilon), float)
@@ -54,30 +48,16 @@ def test_an_epsilon_is_any_positive_finite_real_number(epsilon, value):
 @pytest.mark.parametrize(
     "epsilon",
     [
-        0,
-        -1,
-        0.0,
-        -0.0,
-        math.nan,
-        math.inf,
-        -math.inf,
-        "1",
-        None,
-        True,
-        np.True_,
-        [1],
-        np.array([1.0]),
-        1j,
-        10**400,
-        b"1",
+        0, -1, 0.0, -0.0, math.nan, math.inf, -math.inf, "1", None, True, np.True_, [1], np.array([1.0]),
+        1j, 10**400, b"1",
     ],
-)
+)  # fmt: skip
 def test_nothing_else_is_an_epsilon(epsilon):
     with pytest.raises(ValueError, match="epsilon must be a positive, finite number"):
         check_epsilon(epsilon)
 
 
-@pytest.mark.parametrize("bounds", [(0, 1), [0, 1], np.array([0, 1]), (np.float32(0), np.int8(1))])
+@loop_over("bounds", [(0, 1), [0, 1], np.array([0, 1]), (np.float32(0), np.int8(1))])
 def test_bounds_are_any_increasing_pair_of_finite_numbers(bounds):
     assert check_bounds(bounds) == (0.0, 1.0)
     assert all(type(bound) is float for bound in check_bounds(bounds))
@@ -88,7 +68,7 @@ def test_no_bounds_and_no_cap_are_kept_as_none():
     assert check_max_loss(None) is None
 
 
-@pytest.mark.parametrize(
+@loop_over(
     "bounds",
     [
         (1, 0),
@@ -120,13 +100,13 @@ def test_nothing_else_are_bounds(bounds):
         check_bounds(bounds)
 
 
-@pytest.mark.parametrize("cap", [3, 3.0, np.float32(3), np.int64(3)])
+@loop_over("cap", [3, 3.0, np.float32(3), np.int64(3)])
 def test_a_cap_is_any_positive_finite_number(cap):
     assert check_max_loss(cap) == 3.0
     assert type(check_max_loss(cap)) is float
 
 
-@pytest.mark.parametrize("cap", [0, -1, math.nan, math.inf, "3", b"3", [3], 1j, 10**400, True, object()])
+@loop_over("cap", [0, -1, math.nan, math.inf, "3", b"3", [3], 1j, 10**400, True, object()])
 def test_nothing_else_is_a_cap(cap):
     with pytest.raises(ValueError, match="max_loss"):
         check_max_loss(cap)
@@ -135,17 +115,12 @@ def test_nothing_else_is_a_cap(cap):
 @pytest.mark.parametrize(
     ("labels", "columns", "expected"),
     [
-        (None, 1, [0, 1]),
-        (None, 2, [0, 1]),
-        (None, 4, [0, 1, 2, 3]),
-        (["b", "a"], 1, ["a", "b"]),
-        ((3, 1, 2), 3, [1, 2, 3]),
-        (np.array([True, False]), 2, [False, True]),
-        (pd.Series(["x", "y"]), 2, ["x", "y"]),
-        (pd.Index([2.5, 0.5]), 1, [0.5, 2.5]),
+        (None, 1, [0, 1]), (None, 2, [0, 1]), (None, 4, [0, 1, 2, 3]), (["b", "a"], 1, ["a", "b"]),
+        ((3, 1, 2), 3, [1, 2, 3]), (np.array([True, False]), 2, [False, True]),
+        (pd.Series(["x", "y"]), 2, ["x", "y"]), (pd.Index([2.5, 0.5]), 1, [0.5, 2.5]),
         (["a", "a", "b"], 1, ["a", "b"]),
     ],
-)
+)  # fmt: skip
 def test_labels_are_sorted_and_default_to_the_columns(labels, columns, expected):
     assert check_labels(public_labels(labels), columns).tolist() == expected
 

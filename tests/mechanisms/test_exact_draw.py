@@ -4,6 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from helpers import slow_but
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -110,7 +111,7 @@ def test_draw_is_exact_where_the_bits_tie_with_a_cell_boundary():
         assert law.draw(LazyUniform(Words(words, None))) > number
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", slow_but(range(12), range(30)))
 def test_error_of_the_floats_is_within_the_proven_margin(seed):
     law = some_law(seed)
     if law.runs.counts.size > 200 or law.q < 1e-10:

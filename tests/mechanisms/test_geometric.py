@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from helpers import assert_follows, loss_bounds, loss_query
+from helpers import assert_follows, loss_bounds, loss_query, slow_but
 from scipy import stats
 
 from dp_metrics import Geometric, auditing, private_mean, private_mean_loss, private_variance
@@ -58,9 +58,9 @@ def test_the_bound_is_nearly_attained_on_ordinary_ranges():
     assert 0.9999 < worst_loss(private_mean, [0.0, 0.5, 1.0], 3, bounds=(0.0, 1.0)) <= 1.0
 
 
-@pytest.mark.parametrize("rate", [Fraction(1, 3), Fraction(2), Fraction(7, 5)])
+@pytest.mark.parametrize("rate", slow_but([Fraction(7, 5)], [Fraction(1, 3), Fraction(2), Fraction(7, 5)]))
 def test_discrete_laplace_has_the_exact_law(rate):
-    entropy, size = SeededEntropy(0), 20_000
+    entropy, size = SeededEntropy(0), 8_000
     draws = np.array([discrete_laplace(entropy, rate) for _ in range(size)])
     p = math.exp(-rate)
     values = np.arange(-6, 7)

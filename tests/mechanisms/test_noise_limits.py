@@ -194,7 +194,7 @@ def test_a_lower_limit_of_hazard_is_wrong_as_rarely_as_promised(name, cap):
             assert misses[1] <= (0.025 * (1 + 1e-9) if two_sided else 0.0)
 
 
-@pytest.mark.parametrize("capacity", [4, 10])
+@pytest.mark.parametrize("capacity", [4, pytest.param(10, marks=pytest.mark.slow)])
 def test_limits_hold_where_fewer_ranks_are_known_than_the_mechanism_asks_for(capacity):
     """As of a summary: a release is lower then, and an upper limit that did not know was wrong in 27 %."""
     losses = np.r_[np.ones(10), np.zeros(190)]

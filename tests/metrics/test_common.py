@@ -1,7 +1,7 @@
-"""Every property is tried on each row of the table of metrics.
+"""Every property is tried on each row of the table of metrics, or on one row of each kind.
 
 What the metrics share is tried to the full on a few of them, in the folder where it lives: bad records and
-options in tests/inputs, layouts of arrays in test_layouts.
+options in tests/inputs, layouts of arrays in test_layouts. The slow tests try every row.
 """
 
 import dataclasses
@@ -15,10 +15,12 @@ import pandas as pd
 import pytest
 from catalogue import (
     CASES,
+    KINDS,
     PUBLIC_METRICS,
     assert_bad_record_refused,
     cases_where,
     each_case,
+    each_kind,
     valid,
     with_sentinel,
 )
@@ -39,7 +41,7 @@ SETTINGS = (
     "label",
     "return_result",
 )
-each_case_with_a_mechanism = cases_where(lambda case: case.row.mechanism is not None)
+each_kind_with_a_mechanism = cases_where(lambda case: case.row.mechanism is not None, KINDS)
 NEED_A_LIMIT = ["inverse_sensitivity", "piecewise_laplace", "laplace", "geometric"]
 
 
@@ -73,17 +75,16 @@ SAME_VALUES = {
 }
 
 
-@each_case
-@pytest.mark.parametrize("form", SAME_VALUES)
-def test_the_same_values_give_the_same_release_in_every_form(case, form):
+@each_kind
+def test_the_same_values_give_the_same_release_in_every_form(case):
     data = valid(case)
-    convert = SAME_VALUES[form]
     for settings in ({}, case.bounded):
         expected = case(*data, random_state=seeded(), **settings)
-        assert case(*map(convert, data), random_state=seeded(), **settings) == expected
+        for form, convert in SAME_VALUES.items():
+            assert case(*map(convert, data), random_state=seeded(), **settings) == expected, form
 
 
-@each_case
+@each_kind
 def test_integers_and_booleans_are_numbers(case):
     for dtype in (int, np.int8, np.uint64, np.int32, bool):
         data = [np.maximum(np.abs(np.round(a)), case.zero is None).astype(dtype) for a in valid(case)]
@@ -92,7 +93,7 @@ def test_integers_and_booleans_are_numbers(case):
         assert case(*(a.tolist() for a in data), random_state=seeded()) == expected
 
 
-@each_case
+@each_kind
 def test_the_data_are_left_alone(case):
     data = valid(case)
     copies = [a.copy() for a in data]
@@ -101,7 +102,7 @@ def test_the_data_are_left_alone(case):
         np.testing.assert_array_equal(array, copy)
 
 
-@each_case
+@each_kind
 @pytest.mark.parametrize("n", [40, 20_000])
 def test_the_order_of_the_records_does_not_matter(case, n):
     data = valid(case, n)
@@ -112,18 +113,17 @@ def test_the_order_of_the_records_does_not_matter(case, n):
 
 
 @each_case
-@pytest.mark.parametrize("epsilon", [1e-300, 1e-12, 0.1, 1e9, 1e300])
-def test_a_release_is_a_finite_float_within_the_public_range(case, epsilon):
+def test_a_release_is_a_finite_float_within_the_public_range(case):
     data = valid(case)
-    for mechanism in case.mechanisms:
+    for epsilon, mechanism in itertools.product([1e-300, 0.1, 1e300], case.mechanisms):
         settings = {"epsilon": epsilon, "random_state": seeded(), **case.by(mechanism)}
         released = case(*data, **settings, **case.bounded)
-        assert type(released) is float, mechanism
-        assert case.lowest <= released <= case.limit, mechanism
+        assert type(released) is float, (epsilon, mechanism)
+        assert case.lowest <= released <= case.limit, (epsilon, mechanism)
         if mechanism not in NEED_A_LIMIT:
             released = case(*data, **settings)
-            assert type(released) is float, mechanism
-            assert case.lowest <= released <= MAX, mechanism
+            assert type(released) is float, (epsilon, mechanism)
+            assert case.lowest <= released <= MAX, (epsilon, mechanism)
 
 
 @each_case
@@ -153,20 +153,19 @@ MEANS = ("mse", "mse, 3 outputs", "mae", "mae, 2 outputs", "variance", "mean los
 
 
 @pytest.mark.parametrize("name", MEANS)
-@pytest.mark.parametrize("huge", [1e200, 1e308, MAX])
-@pytest.mark.parametrize("mechanism", ["hazard", "above_threshold"])
-def test_losses_that_overflow_saturate(name, huge, mechanism):
+def test_losses_that_overflow_saturate(name):
     case = CASES[name]
-    data = [np.full_like(a, huge) for a in valid(case, 4)]
-    exact = huge
-    if name != "mean loss":
-        data[0][::2] *= -1  # every second error, or deviation from the mean, is huge
-        exact = MAX if name.startswith(("mse", "variance")) else min(huge, MAX / 2)
-    released = case(*data, epsilon=1e6, mechanism=mechanism, random_state=seeded())
-    assert released == MAX or released == pytest.approx(exact, rel=0.05)
+    for huge, mechanism in itertools.product((1e200, 1e308, MAX), ("hazard", "above_threshold")):
+        data = [np.full_like(a, huge) for a in valid(case, 4)]
+        exact = huge
+        if name != "mean loss":
+            data[0][::2] *= -1  # every second error, or deviation from the mean, is huge
+            exact = MAX if name.startswith(("mse", "variance")) else min(huge, MAX / 2)
+        released = case(*data, epsilon=1e6, mechanism=mechanism, random_state=seeded())
+        assert released == MAX or released == pytest.approx(exact, rel=0.05), (huge, mechanism)
 
 
-@each_case
+@each_kind
 def test_huge_numbers_give_a_finite_result_or_are_refused(case):
     for huge, mechanism in itertools.product((1e200, 1e308, MAX), ("hazard", "above_threshold")):
         data = [np.full_like(a, huge / (1 + 3 * i)) for i, a in enumerate(valid(case, 5))]
@@ -192,7 +191,7 @@ def test_values_outside_the_bounds_are_clipped_to_them(case):
     assert released == pytest.approx(expected, rel=1e-6, abs=case.tolerance)
 
 
-@each_case
+@each_kind
 def test_a_seed_reproduces_and_warns_at_the_line_of_the_caller(case):
     data = valid(case)
     for make in (lambda: 3, lambda: np.int64(3), lambda: np.random.RandomState(3), np.random.default_rng):
@@ -205,7 +204,7 @@ def test_a_seed_reproduces_and_warns_at_the_line_of_the_caller(case):
         np.testing.assert_equal(second, first)
 
 
-@each_case
+@each_kind
 def test_without_a_seed_releases_are_fresh_and_do_not_warn(case):
     data = valid(case)
     # so many equal ones have probability below 1e-6: of what is made of a few noisy counts, one value may
@@ -263,7 +262,7 @@ def test_only_the_data_are_positional_and_epsilon_has_no_default(case):
         case.function(*valid(case), *case.row.required.values(), 1.0, random_state=NoEntropy())
 
 
-@each_case
+@each_kind
 def test_a_parameter_that_a_metric_does_not_have_is_not_ignored(case):
     others = {"sample_weight", "multioutput", "groups", "neighboring", "max_loss", "bounds", "labels"}
     for parameter in sorted({*others, "epsilom"} - case.parameters):
@@ -271,8 +270,12 @@ def test_a_parameter_that_a_metric_does_not_have_is_not_ignored(case):
             case(*valid(case), random_state=NoEntropy(), **{parameter: None})
 
 
+def of_kind(name):
+    return () if name in KINDS else pytest.mark.slow
+
+
 ARGUMENTS = [
-    pytest.param(case, position, id=f"{name}, argument {position}")
+    pytest.param(case, position, id=f"{name}, argument {position}", marks=of_kind(name))
     for name, case in CASES.items()
     for position in range(len(case.row.data))
 ]
@@ -288,7 +291,7 @@ def test_invalid_data_are_refused_without_a_word_of_the_data(case, position):
         assert_bad_record_refused(case, position, kind)
 
 
-@each_case
+@each_kind
 def test_no_record_at_all_is_refused(case):
     data = [a[:0] for a in valid(case, 3)]
     assert_refused(case, data, ValueError, r"^Found array with 0 sample")
@@ -322,7 +325,7 @@ def test_more_columns_than_agree_are_refused(case, position):
 @pytest.mark.parametrize(
     ("case", "parameter"),
     [
-        pytest.param(case, parameter, id=f"{name}, {parameter}")
+        pytest.param(case, parameter, id=f"{name}, {parameter}", marks=of_kind(name))
         for name, case in CASES.items()
         for parameter in sorted(BAD_OPTIONS.keys() & case.parameters)
     ],
@@ -332,7 +335,7 @@ def test_public_parameters_that_are_invalid_are_refused_by_name(case, parameter)
         assert_refused(case, with_sentinel(case, 0), ValueError, parameter, **{parameter: value})
 
 
-@each_case_with_a_mechanism
+@each_kind_with_a_mechanism
 def test_no_mechanism_is_the_default_mechanism(case):
     data = valid(case)
     expected = case(*data, random_state=seeded())
@@ -341,7 +344,7 @@ def test_no_mechanism_is_the_default_mechanism(case):
         assert case(*data, mechanism=case.row.mechanism, random_state=seeded()) == expected
 
 
-@each_case_with_a_mechanism
+@each_kind_with_a_mechanism
 def test_an_unknown_mechanism_is_refused(case):
     data = with_sentinel(case, 0)
     assert_refused(case, data, ValueError, "mechanism must be one of", mechanism="gaussian")
@@ -349,7 +352,7 @@ def test_an_unknown_mechanism_is_refused(case):
         assert_refused(case, data, TypeError, "mechanism", mechanism=wrong)
 
 
-@each_case_with_a_mechanism
+@each_kind_with_a_mechanism
 def test_a_mechanism_that_needs_a_limit_says_which_argument_to_pass(case):
     for mechanism in NEED_A_LIMIT:
         if case.always_bounded:
@@ -361,14 +364,14 @@ def test_a_mechanism_that_needs_a_limit_says_which_argument_to_pass(case):
             case(*valid(case), mechanism=mechanism, random_state=NoEntropy(), **case.bounded)
 
 
-@each_case
+@each_kind
 def test_what_is_no_random_state_is_refused(case):
     for seed in ("1", 1.5, [1], object()):
         assert_refused(case, with_sentinel(case, 0), TypeError, "random_state", random_state=seed)
 
 
 @pytest.mark.parametrize("multioutput", ["raw_values", "uniform_average"])
-@each_case
+@each_kind
 def test_the_parts_of_epsilon_of_a_call_are_positive_and_add_up_to_it_exactly(case, multioutput):
     options = {name: value for name, value in case.options.items() if name in case.row.options}
     if "multioutput" in case.row.options:

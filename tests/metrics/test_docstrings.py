@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
-from helpers import load_script
+from helpers import load_script, loop_over
 
 import dp_metrics as dp
 from dp_metrics.metrics import FUNCTIONS, METRICS
@@ -121,7 +121,7 @@ def test_check_prints_what_write_changes(tmp_path, monkeypatch, capsys):
 PUBLIC = [getattr(dp, name) for name in dp.__all__ if name.startswith("private_")]
 
 
-@pytest.mark.parametrize("metric", PUBLIC, ids=lambda f: f.__name__)
+@loop_over("metric", PUBLIC)
 def test_docstrings_are_filled_in(metric):
     text = inspect.getdoc(metric)
     assert not re.search(r"\{\w+(: [^}]*)?\}", re.sub(r"\{(\"\w+\"(, )?)+\}|\{\"hazard\".*?\}", "", text))

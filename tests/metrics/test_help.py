@@ -5,6 +5,7 @@ import inspect
 import pydoc
 
 import pytest
+from helpers import loop_over
 from sklearn import metrics as sklearn_metrics
 
 import dp_metrics as dp
@@ -19,7 +20,7 @@ LONG = {
 }
 
 
-@pytest.mark.parametrize("name", PUBLIC)
+@loop_over("name", PUBLIC)
 def test_a_signature_names_types_as_they_are_written(name):
     shown = PUBLIC[name]
     try:

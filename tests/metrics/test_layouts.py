@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from helpers import NoEntropy
+from helpers import NoEntropy, loop_over
 
 import dp_metrics as dp
 from dp_metrics import LossSummary, PrivacyAccountant
@@ -56,8 +56,8 @@ def test_inputs_are_never_written_to(name):
     assert release(name, *series) == expected
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64, np.bool_])
-@pytest.mark.parametrize("form", [np.asarray, pd.Series])
+@loop_over("dtype", [np.float64, np.float32, np.int64, np.bool_])
+@loop_over("form", [np.asarray, pd.Series])
 def test_contiguous_input_is_read_where_it_is(dtype, form):
     whole = records("zero-one", whole=True)[0].astype(dtype)
     y, p = form(whole), form(whole.copy())
@@ -155,7 +155,7 @@ def test_every_layout_of_probabilities_gives_the_bits_of_a_contiguous_array(layo
         assert got == expected
 
 
-@pytest.mark.parametrize("n", [BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK + 7])
+@loop_over("n", [BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK + 7])
 @pytest.mark.parametrize("name", CALLS)
 def test_an_invalid_last_record_is_found_before_the_spend(name, n):
     y, p = records(name, n)

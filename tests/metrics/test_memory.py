@@ -1,7 +1,10 @@
 """Memory beyond that of the inputs does not grow with them."""
 
+import importlib
+import pkgutil
 import tracemalloc
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -92,3 +95,16 @@ def test_peak_memory_does_not_depend_on_the_order_of_the_records(order):
     x = x[::-1].copy() if order == "descending" else x
     assert peak_of(lambda: dp.private_mean_loss(x, epsilon=1.0, max_loss=2.0)) <= 2 * MEGABYTE
     assert peak_of(lambda: dp.private_variance(x, epsilon=1.0)) <= 3 * MEGABYTE
+
+
+def test_all_caches_are_bounded():
+    """And turned over by other settings: a million releases keep as much as some thousands."""
+    found = []
+    for module in pkgutil.walk_packages(dp.__path__, "dp_metrics."):
+        if ".cli" not in module.name and ".evaluation" not in module.name:  # whose caches no release fills
+            parts = vars(importlib.import_module(module.name)).values()
+            own = [part for part in parts if hasattr(part, "cache_info") and part.__module__ == module.name]
+            found += [part.cache_info().maxsize for part in own]
+    files = [path for path in Path(dp.__path__[0]).rglob("*.py") if path.parent.name != "evaluation"]
+    assert len(found) == sum(path.read_text(encoding="utf-8").count("@lru_cache(") for path in files) > 0
+    assert {*found} == {256}

@@ -124,7 +124,7 @@ def test_many_records_are_handled_in_blocks_without_a_trace():
 
 
 @pytest.mark.filterwarnings("ignore::dp_metrics.exceptions.SeededReleaseWarning")
-@pytest.mark.parametrize("metric", [private_mse, private_r2_score])
+@pytest.mark.parametrize("metric", [private_mse, pytest.param(private_r2_score, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 @pytest.mark.parametrize("seeded", [False, True])
 def test_every_output_has_a_draw_of_its_own(metric, mechanism, seeded):

@@ -42,22 +42,10 @@ def test_degrees_of_freedom_rescale_the_release(ddof):
 @pytest.mark.parametrize(
     "ddof",
     [
-        400,
-        401,
-        400.0,
-        math.nan,
-        math.inf,
-        -math.inf,
-        "1",
-        None,
-        True,
-        [1],
-        1j,
-        10**400,
-        -(10**400),
+        400, 401, 400.0, math.nan, math.inf, -math.inf, "1", None, True, [1], 1j, 10**400, -(10**400),
         Decimal(1),
     ],
-)
+)  # fmt: skip
 def test_other_degrees_of_freedom_are_refused_before_anything_is_drawn(ddof):
     with pytest.raises(ValueError, match="ddof"):
         release(X, ddof=ddof, epsilon=1.0, random_state=NoEntropy())

@@ -5,6 +5,7 @@ import functools
 import numpy as np
 import pytest
 import sklearn
+from helpers import slow_but
 from scipy import stats
 from sklearn.base import clone
 from sklearn.datasets import make_classification, make_regression
@@ -85,7 +86,7 @@ SEARCHES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("routing", [False, True], ids=["", "routing"])
+@pytest.mark.parametrize("routing", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["", "routing"])
 @pytest.mark.parametrize("kind", SEARCHES)
 def test_a_search_makes_as_many_releases_as_were_counted(kind, accountant, scorer, routing):
     search = SEARCHES[kind](Ridge(), scoring=scorer, error_score="raise")
@@ -186,7 +187,9 @@ def test_permutation_importance_makes_as_many_releases_as_were_counted(several, 
     assert len(accountant.history) == expected
 
 
-@pytest.mark.parametrize("inner", ["grid", "grid, leave one out", "halving", "halving, slow"])
+@pytest.mark.parametrize(
+    "inner", slow_but(("grid", "halving"), ["grid", "grid, leave one out", "halving", "halving, slow"])
+)
 def test_nested_cross_validation_makes_as_many_releases_as_were_counted(inner, accountant, scorer):
     search = SEARCHES[inner](Ridge(), scoring=scorer, error_score="raise")
     cv = KFold(4)  # 60 = 4 * 15

@@ -57,10 +57,6 @@ USUAL = {  # what a model responds to each of the others, and the training targe
 }
 
 
-def name_of_type(element):
-    return type(element).__name__
-
-
 def own_metric(y_true, y_pred, *, epsilon, accountant=None):
     return 0.0
 

@@ -71,11 +71,6 @@ class Observed(Hazard):
 
 
 OF_COUNTS = [FUNCTIONS[name] for name, row in METRICS.items() if row.mechanism is None]
-OF_PRIVATE_SIZE = [
-    name
-    for name in get_private_scorer_names()
-    if "neighboring" in inspect.signature(READY_MADE[name]).parameters
-]
 IN_MEMORY = "cannot be pickled, because every process would spend the whole budget again; pass path="
 
 
@@ -101,7 +96,7 @@ def classification():
     return model, X, np.array(["ham", "spam"])[y], "neg_private_log_loss"
 
 
-@pytest.fixture(params=["regression", "classification"])
+@pytest.fixture(params=["regression", pytest.param("classification", marks=pytest.mark.slow)])
 def problem(request):
     """Return a model, its data and the name of a scorer: numbers, or a pipeline and string labels."""
     return request.getfixturevalue(request.param)

@@ -17,6 +17,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import sklearn
+from helpers import slow_but
 from scipy import sparse, stats
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone, is_classifier, is_regressor
 from sklearn.datasets import make_classification, make_regression
@@ -680,9 +681,19 @@ OF_CLASSES = [
     for name in get_private_scorer_names()
     if not READY_MADE[name].__module__.endswith(("regression_errors", "other_losses"))
 ]
+RESPONSES = {
+    "neg_private_mse",
+    "neg_private_mean_poisson_deviance",
+    "neg_private_mean_squared_log_error",
+    "neg_private_log_loss",
+    "private_accuracy_score",
+    "private_f1_score",
+    "private_roc_auc_score",
+    "private_average_precision_score",
+}
 
 
-@pytest.mark.parametrize("name", get_private_scorer_names())
+@pytest.mark.parametrize("name", slow_but(RESPONSES, get_private_scorer_names()))
 def test_a_response_outside_the_domain_of_the_metric_does_not_fail_the_candidate(name, trials):
     trials(1)
     kinds = ("float32", "float64", "labels") if name in OF_CLASSES else ("predict",)
@@ -1232,12 +1243,12 @@ class DropsRareClasses(ClassifierMixin, BaseEstimator):
 @pytest.mark.parametrize(
     "metric",
     [
-        dp.private_matthews_corrcoef,
+        pytest.param(dp.private_matthews_corrcoef, marks=pytest.mark.slow),
         functools.partial(dp.private_f1_score, average="macro"),
         dp.private_log_loss,
-        dp.private_brier_score_loss,
+        pytest.param(dp.private_brier_score_loss, marks=pytest.mark.slow),
         functools.partial(dp.private_roc_auc_score, multi_class="ovr"),
-        functools.partial(dp.private_top_k_accuracy_score, k=1),
+        pytest.param(functools.partial(dp.private_top_k_accuracy_score, k=1), marks=pytest.mark.slow),
     ],
 )
 def test_a_validation_record_of_a_class_that_a_candidate_lacks_fails_no_trial(metric, trials):

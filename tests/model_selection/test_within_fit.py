@@ -95,7 +95,9 @@ def test_a_selection_with_a_tolerance_makes_at_most_as_many(accountant, scorer):
     assert 0 < len(accountant.history) < most
 
 
-@pytest.mark.parametrize("kind", ["elimination by 2", "elimination, leave one out"])
+@pytest.mark.parametrize(
+    "kind", ["elimination by 2", pytest.param("elimination, leave one out", marks=pytest.mark.slow)]
+)
 def test_a_nested_selection_makes_as_many_releases_as_were_counted(kind, accountant, scorer):
     selector = SELECTORS[kind](Ridge(), scoring=scorer)
     options = {"scoring": clone(scorer), "return_train_score": True}

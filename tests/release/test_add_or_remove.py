@@ -18,6 +18,7 @@ from helpers import (
     multisets,
     nearest,
     scores,
+    slow_but,
 )
 from hypothesis import given
 from hypothesis import strategies as st
@@ -118,7 +119,7 @@ def least_variance(x, rank):
     return min(best)
 
 
-@pytest.mark.parametrize("capacity", [2, 5])
+@pytest.mark.parametrize("capacity", slow_but([2], [2, 5]))
 def test_scores_of_all_neighbours_differ_by_at_most_one(capacity):
     domain = (0.0, 0.1, 0.3, 3.3)
     for x in data_sets(domain, 5):
@@ -196,8 +197,8 @@ def test_neither_metric_is_monotonic():
 def test_the_exact_privacy_loss_is_at_most_epsilon(mechanism, metric):
     rng = np.random.default_rng(0)
     worst = 0.0
-    for n in (0, 1, 2, 3, 5, 9, 30):
-        for _ in range(4):
+    for n in (0, 1, 2, 3, 5, 9):
+        for _ in range(3):
             x = np.round(rng.lognormal(0, 2, n), 1)
             y = np.append(x, rng.choice([0.0, 0.3, 5.0, 1000.0]))
             worst = max(worst, metric_loss(metric, [x], [y], epsilon=1.0, mechanism=mechanism, **RELATION))
@@ -244,7 +245,7 @@ def test_the_count_costs_a_twentieth_and_sets_only_the_resolution(monkeypatch):
     assert drawn == []
 
 
-@pytest.mark.parametrize("noise", [-(10**400), -1, 0, 10**400])
+@pytest.mark.parametrize("noise", slow_but([-1, 10**400], [-(10**400), -1, 0, 10**400]))
 def test_whatever_the_count_nothing_raises_after_the_spend(monkeypatch, noise):
     monkeypatch.setattr(_release, "discrete_laplace", lambda entropy, rate: noise)
     for metric, data in CALLS.values():
@@ -373,7 +374,7 @@ def test_ranks_do_not_depend_on_the_number_of_records(monkeypatch):
     assert len(set(ranks)) == 1
 
 
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 10.0])
+@pytest.mark.parametrize("epsilon", slow_but([0.1], [0.1, 1.0, 10.0]))
 @pytest.mark.parametrize(
     "query",
     [

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from helpers import MAX
+from helpers import MAX, loop_over
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -128,7 +128,7 @@ def test_no_argument_of_a_report_raises_after_the_spend(digits, part, bounds, ne
     attempt(dp.private_probability_report, np.ones(n), np.full(n, 0.5), split=split, **options)
 
 
-@pytest.mark.parametrize("digits", [-1, 0, 18, None, 4.0, "x", True])
+@loop_over("digits", [-1, 0, 18, None, 4.0, "x", True])
 def test_a_number_of_digits_that_is_none_is_refused(digits):
     for report, data in (
         (dp.private_regression_report, targets(3)),
@@ -197,9 +197,9 @@ def test_a_warning_of_noise_comes_before_the_spend_and_tells_nothing_of_a_privat
     assert (made.noise.released.public_n, made.noise.released.total_weight) == (None, None)
 
 
-@pytest.mark.parametrize("neighboring", ["replace_one", "add_or_remove_one"])
+@loop_over("neighboring", ["replace_one", "add_or_remove_one"])
 @pytest.mark.parametrize("mechanism", sorted(MECHANISMS))
-@pytest.mark.parametrize("top", [1.3e154, 1.4e154, 2e154, 1e300, MAX])
+@loop_over("top", [1.3e154, 1.4e154, 2e154, 1e300, MAX])
 def test_no_width_of_the_bounds_raises_after_the_spend(mechanism, neighboring, top):
     options = {"epsilon": 1.0, "bounds": (0, top), "mechanism": mechanism, "neighboring": neighboring}
     for x in ([], [0.0, top], [top] * 3):

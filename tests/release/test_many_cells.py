@@ -61,7 +61,9 @@ CALLS = {
 }
 
 
-@pytest.mark.parametrize("relation", ["replace_one", "add_or_remove_one"])
+@pytest.mark.parametrize(
+    "relation", ["replace_one", pytest.param("add_or_remove_one", marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize("call", CALLS)
 def test_too_many_cells_are_refused_before_they_are_made_and_paid_for(call, relation):
     message, release = CALLS[call]

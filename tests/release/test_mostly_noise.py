@@ -10,8 +10,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from catalogue import CASES, valid
-from helpers import MAX, NoEntropy, seeded
+from catalogue import CASES, KINDS, valid
+from helpers import MAX, NoEntropy, loop_over, seeded, slow_but
 
 import dp_metrics as dp
 from dp_metrics.mechanisms.geometric import expected_noise
@@ -21,7 +21,7 @@ from dp_metrics.release.queries.ranking_loss import HazardByClass, RankingDraw
 
 ADD = {"neighboring": "add_or_remove_one"}
 COUNTED = [name for name, case in CASES.items() if case.row.mechanism in (None, "geometric")]
-each_counted = pytest.mark.parametrize("name", COUNTED)
+each_counted = pytest.mark.parametrize("name", slow_but(KINDS, COUNTED))
 
 
 def binary(n, positives=0.5):
@@ -174,7 +174,7 @@ def test_a_note_of_several_areas_has_the_epsilon_of_each():
     assert released(dp.private_roc_auc_score, y % 2, score[:, 1], epsilon=60.0).note is None
 
 
-@pytest.mark.parametrize("options", [{}, {"average": "macro"}, {"average": None}])
+@loop_over("options", [{}, {"average": "macro"}, {"average": None}])
 @pytest.mark.parametrize("name", ["recall", "precision", "f1", "jaccard"])
 def test_a_ratio_of_few_records_says_so(name, options):
     function = getattr(dp, f"private_{name}_score")
@@ -235,9 +235,9 @@ def test_the_note_is_public_and_a_function_of_what_was_released():
     assert made.result.note(made.parts, made.released) == result.note
 
 
-@pytest.mark.parametrize("name", [name for name, case in CASES.items() if len(case.row.data) == 2])
-@pytest.mark.parametrize("epsilon", [5e-324, 1e-300, 1e-5, 1e300, MAX])
-@pytest.mark.parametrize("relation", ["replace_one", "add_or_remove_one"])
+@pytest.mark.parametrize("name", slow_but(KINDS, [name for name in CASES if len(CASES[name].row.data) == 2]))
+@loop_over("epsilon", [5e-324, 1e-300, 1e-5, 1e300, MAX])
+@loop_over("relation", ["replace_one", "add_or_remove_one"])
 def test_a_note_never_raises_and_is_no_warning(name, epsilon, relation):
     case = CASES[name]
     options = {"epsilon": epsilon, "accountant": dp.PrivacyAccountant(MAX), "return_result": True}

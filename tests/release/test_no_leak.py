@@ -71,7 +71,7 @@ CALLS = {
 }
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(a=arrays, b=arrays, same=st.booleans(), epsilon=st.sampled_from([1e-12, 0.1, 1.0, 30.0, 1e9]))
 @pytest.mark.parametrize("name", CALLS)
 def test_documented_error_before_the_spend_or_a_finite_number(name, a, b, same, epsilon):
@@ -89,7 +89,7 @@ def test_documented_error_before_the_spend_or_a_finite_number(name, a, b, same, 
     assert budget.spent == epsilon
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
     x=hnp.arrays(np.float64, st.integers(1, 40), elements=st.floats(0, MAX)),
     epsilon=st.floats(1e-300, 1e300),

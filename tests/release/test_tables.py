@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from helpers import loop_over
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -51,7 +52,7 @@ def weights_of(layout):
     return [weight for size, weight in layout.cells for _ in range(size)]
 
 
-@pytest.mark.parametrize("labels", [2, 3, 4])
+@loop_over("labels", [2, 3, 4])
 @pytest.mark.parametrize("name", LAYOUTS)
 def test_a_record_moves_the_weighted_counts_by_two_if_replaced_and_by_one_if_added(name, labels):
     layout = LAYOUTS[name](labels)
@@ -101,8 +102,8 @@ def test_equal_sums_make_mean_recalls_more_accurate():
     assert ours < 0.8 * theirs
 
 
-@pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(1), Fraction(3)])
-@pytest.mark.parametrize("private_n", [False, True])
+@loop_over("epsilon", [Fraction(1, 10), Fraction(1), Fraction(3)])
+@loop_over("private_n", [False, True])
 @pytest.mark.parametrize("name", LAYOUTS)
 def test_the_exact_loss_of_a_table_is_epsilon_and_no_more(name, private_n, epsilon):
     layout, labels = LAYOUTS[name](3), 3

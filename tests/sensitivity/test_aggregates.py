@@ -71,7 +71,7 @@ def test_a_variance_summary_holds_count_power_sums_and_extremes(values, capacity
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=120)
+@settings(max_examples=60)
 @given(
     values=st.lists(hostile_values, min_size=2, max_size=12), capacity=st.integers(1, 15), random=st.randoms()
 )

@@ -30,7 +30,7 @@ def assert_aggregate(aggregate, values, capacity, *, cap=None):
 
 
 @pytest.mark.parametrize("n", SIZES)
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("dtype", [np.float64, pytest.param(np.float32, marks=pytest.mark.slow)])
 def test_at_the_edges_of_blocks_the_sums_and_extremes_are_those_of_brute_force(n, dtype):
     rng = np.random.default_rng(n)
     y, p = rng.normal(size=n).astype(dtype), rng.standard_t(2, size=n).astype(dtype)

@@ -22,7 +22,7 @@ import pandas as pd
 import pytest
 from catalogue import CASES, valid
 from dask.distributed import Client, LocalCluster
-from helpers import BAD_OPTIONS, NoEntropy, assert_refused, messages, seeded
+from helpers import BAD_OPTIONS, NoEntropy, assert_refused, loop_over, messages, seeded
 
 import dp_metrics as dp
 from dp_metrics import (
@@ -42,11 +42,22 @@ from dp_metrics.streaming._plans import PlanSummary
 
 SERVED = [name for name in METRICS if name in distributed.__all__]
 ROWS = {name: case for name, case in CASES.items() if case.name in SERVED}
-# one summary serves them all: two of labels and one of scores are tried each time
+# one summary serves many: two of labels, one of scores and a few of losses are tried each time
 ALIKE = {
     name
     for name, case in ROWS.items()
     if (case.row.is_confusion or case.row.is_score_table) and name not in ("f1", "kappa", "roc curve")
+} | {
+    "mae",
+    "mae, 2 outputs",
+    "mape",
+    "msle",
+    "pinball",
+    "poisson",
+    "brier",
+    "brier, 3 labels",
+    "zero-one",
+    "std",
 }
 MARKS = {name: [pytest.mark.slow] if name in ALIKE else [] for name in ROWS}
 each_case = pytest.mark.parametrize(
@@ -113,7 +124,7 @@ def collected(form, data):
     return [FORMS[form](position, array) for position, array in enumerate(data)]
 
 
-EVERY_FORM = ["mse, 3 outputs", "log loss, 3 labels", "variance"]
+EVERY_FORM = ["mse, 3 outputs", "log loss, 3 labels"]
 FEW_FORMS = ["chunks that differ", "array and series"]
 
 
@@ -388,7 +399,7 @@ def test_the_spend_comes_after_the_reduction_and_before_the_draw_and_once(case):
 
 
 @each_case
-@pytest.mark.parametrize("form", ["columns in chunks", "data frame"])
+@loop_over("form", ["columns in chunks", "data frame"])
 def test_an_invalid_record_raises_what_the_twin_raises_before_any_spend(case, form):
     for position in range(len(valid(case))):
         data = [array.copy() for array in valid(case)]
@@ -420,8 +431,8 @@ def test_neither_keys_nor_summaries_nor_frames_show_a_value():
     assert "987654" not in locals_of(caught.value)
 
 
-@pytest.mark.parametrize("known", [True, False])
-@pytest.mark.parametrize("relation", ["replace_one", "add_or_remove_one"])
+@loop_over("known", [True, False])
+@loop_over("relation", ["replace_one", "add_or_remove_one"])
 def test_lengths_that_differ_are_refused_without_numbers(known, relation):
     data = np.ones(40), np.ones(40)
     if known:

@@ -11,7 +11,7 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
-from helpers import NoEntropy, seeded
+from helpers import NoEntropy, loop_over, seeded
 
 import dp_metrics as dp
 from dp_metrics import PrivacyAccountant, distributed
@@ -88,10 +88,10 @@ each_call = pytest.mark.parametrize(("name", "data", "options"), CALLS.values(),
 
 
 @each_call
-@pytest.mark.parametrize(
+@loop_over(
     ("relation", "epsilon"),
     # with 10 the default takes two stages for each part
-    [("replace_one", 10.0), ("replace_one", 0.3), ("add_or_remove_one", 1.0), ("add_or_remove_one", 0.3)],
+    [("replace_one", 10.0), ("add_or_remove_one", 0.3)],
 )
 def test_all_that_is_published_is_the_same_to_the_bit(name, data, options, relation, epsilon):
     settings = {"epsilon": epsilon, "neighboring": relation, "return_result": True, **options}
@@ -262,8 +262,8 @@ def told_as(told, kind, size):
     return da.zeros(size), da.from_delayed(dask.delayed(chunk), **told_shape)
 
 
-@pytest.mark.parametrize("neighboring", ["replace_one", "add_or_remove_one"])
-@pytest.mark.parametrize(("told", "kind"), [*itertools.product(("f4", "f8"), repeat=2)])
+@loop_over("neighboring", ["replace_one", "add_or_remove_one"])
+@loop_over(("told", "kind"), [*itertools.product(("f4", "f8"), repeat=2)])
 def test_the_type_of_a_chunk_never_decides_the_limit_of_a_loss(told, kind, neighboring):
     """A record that made its chunk float64 would raise the cap of the log loss from 16 to 36 for all."""
     budget = PrivacyAccountant(10.0)

@@ -10,7 +10,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from helpers import hostile_losses, hostile_values
+from helpers import hostile_losses, hostile_values, loop_over
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -287,14 +287,14 @@ def test_foreign_bytes_are_refused(data):
     assert_refused(data)
 
 
-@pytest.mark.parametrize("data", [None, "DPMSUM", 3, [1], np.zeros(3), object()])
+@loop_over("data", [None, "DPMSUM", 3, [1], np.zeros(3), object()])
 def test_what_is_not_bytes_is_refused(data):
     for kind in (LossSummary, VarianceSummary):
         with pytest.raises(TypeError, match=r"^data must be bytes"):
             kind.from_bytes(data)
 
 
-@pytest.mark.parametrize("version", [0, 2, 256, 2**32 - 1])
+@loop_over("version", [0, 2, 256, 2**32 - 1])
 def test_another_version_is_refused_by_its_number(version):
     assert_refused(forged(LOSS, version=version), f"^This summary has version {version} of the format")
 
@@ -377,7 +377,7 @@ def test_a_header_of_the_other_kinds_with_any_other_value_or_a_missing_field_is_
             assert_refused(forged(summary, drop(part, key)))
 
 
-@pytest.mark.parametrize("text", ["NaN", "Infinity", "-Infinity", "1e999", "-1.0", "0.0", "4", '"4.0"'])
+@loop_over("text", ["NaN", "Infinity", "-Infinity", "1e999", "-1.0", "0.0", "4", '"4.0"'])
 def test_a_cap_that_no_public_option_makes_is_refused(text):
     def change(header):
         return json.dumps(header).replace('"cap": 4.0', f'"cap": {text}').encode()
@@ -445,7 +445,7 @@ HEADERS = {
 }
 
 
-@pytest.mark.parametrize("kind", HEADERS)
+@loop_over("kind", HEADERS)
 def test_a_made_up_header_is_refused(kind):
     data = forged(LOSS, HEADERS[kind])
     if kind == "columns of another shape":  # of two outputs: possible for this metric
@@ -671,7 +671,7 @@ IMPOSSIBLE = {
 }
 
 
-@pytest.mark.parametrize("kind", IMPOSSIBLE)
+@loop_over("kind", IMPOSSIBLE)
 def test_what_no_records_give_is_refused(kind):
     for summary in (ConfusionSummary, LossSummary, VarianceSummary):
         with pytest.raises(ValueError, match=r"^These bytes are not"):

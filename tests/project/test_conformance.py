@@ -85,6 +85,8 @@ TWINS: dict[str, Callable[..., Any]] = {
     "unnormalized_log_loss": lambda *a, **o: with_labels(dp.private_log_loss)(*a, normalize=False, **o),
 }
 
+# averages and sums of others, in the slow tests
+ALIKE = {name for name in TWINS if name.startswith(("micro_", "weighted_", "unnormalized_"))}
 OF_COUNTS = [name for name, twin in TWINS.items() if twin.__qualname__.startswith("with_label_set")]
 
 # What does not apply: a test, or a test of one metric, and why.
@@ -183,7 +185,9 @@ def cases():
                     arguments = {
                         n: v for names, values in combination for n, v in zip(names, values, strict=True)
                     }
-                    yield pytest.param(test, twin, arguments, id=f"{test_name}-{twin}-{i}")
+                    # one combination of further settings each time, and all of them with the slow tests
+                    marks = pytest.mark.slow if i or twin in ALIKE else ()
+                    yield pytest.param(test, twin, arguments, id=f"{test_name}-{twin}-{i}", marks=marks)
 
 
 def is_twin(value, twin):
@@ -224,79 +228,3 @@ def test_refusals_whose_words_differ_from_those_of_scikit_learn():
         dp.private_accuracy_score(["a", "b", "a"], [0.1, 0.2, 0.3], epsilon=1.0)
     with pytest.raises(ValueError, match="minimum of 1 is required"):
         dp.private_accuracy_score([], [], epsilon=1.0)
-
-
-rng = np.random.default_rng(0)
-VALUES = {
-    "mse": (dp.private_mse, [rng.normal(size=40), rng.normal(size=40)]),
-    "r2": (dp.private_r2_score, [rng.normal(size=40), rng.normal(size=40)]),
-    "log loss": (dp.private_log_loss, [rng.integers(0, 2, 40), rng.random(40)]),
-    "brier": (dp.private_brier_score_loss, [rng.integers(0, 2, 40), rng.random(40)]),
-    "accuracy": (dp.private_accuracy_score, [rng.integers(0, 2, 40), rng.integers(0, 2, 40)]),
-    "variance": (dp.private_variance, [rng.normal(size=40)]),
-    "mean": (lambda *a, **o: dp.private_mean(*a, bounds=(-5, 5), **o), [rng.normal(size=40)]),
-}
-
-
-def memory_map(array, folder, name):
-    np.save(folder / f"{name}.npy", array)
-    return np.load(folder / f"{name}.npy", mmap_mode="r")
-
-
-def polars(array):
-    return pytest.importorskip("polars", reason="polars is not installed").Series(array)
-
-
-def torch(array):
-    return pytest.importorskip("torch", reason="torch is not installed").from_numpy(array)
-
-
-def nullable(array):
-    pandas = pytest.importorskip("pandas")
-    return pandas.Series(array, dtype="Float64" if array.dtype.kind == "f" else "Int64")
-
-
-def arrow(array):
-    pytest.importorskip("pyarrow", reason="pyarrow is not installed")
-    return pytest.importorskip("pandas").Series(array).convert_dtypes(dtype_backend="pyarrow")
-
-
-CONTAINERS = {
-    "polars": polars,
-    "torch": torch,
-    "nullable": nullable,
-    "arrow": arrow,
-    "objects": lambda a: a.astype(object),
-    "not contiguous": lambda a: np.repeat(a, 2)[::2],
-    "read-only": lambda a: np.frombuffer(a.tobytes(), dtype=a.dtype),
-    "list": lambda a: a.tolist(),
-}
-
-
-@pytest.mark.parametrize("name", VALUES)
-@pytest.mark.parametrize("container", CONTAINERS)
-def test_containers(name, container):
-    metric, data = VALUES[name]
-    expected = metric(*data, epsilon=1.0, random_state=SeededEntropy(0))
-    converted = [CONTAINERS[container](array) for array in data]
-    assert metric(*converted, epsilon=1.0, random_state=SeededEntropy(0)) == expected
-
-
-@pytest.mark.parametrize("name", VALUES)
-def test_memory_maps(name, tmp_path):
-    metric, data = VALUES[name]
-    mapped = [memory_map(array, tmp_path, str(i)) for i, array in enumerate(data)]
-    expected = metric(*data, epsilon=1.0, random_state=SeededEntropy(0))
-    assert metric(*mapped, epsilon=1.0, random_state=SeededEntropy(0)) == expected
-
-
-@pytest.mark.parametrize("container", CONTAINERS)
-def test_containers_of_weights_and_groups(container):
-    y, p, weights = rng.normal(size=(3, 40))
-    weights, groups = abs(weights), np.arange(40) // 3
-    expected = dp.private_mse(
-        y, p, epsilon=1.0, sample_weight=weights, groups=groups, random_state=SeededEntropy(0)
-    )
-    convert = CONTAINERS[container]
-    options = {"sample_weight": convert(weights), "groups": convert(groups), "random_state": SeededEntropy(0)}
-    assert dp.private_mse(y, p, epsilon=1.0, **options) == expected

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ from dp_metrics import PrivacyAccountant, auditing, private_mae, private_mean_lo
 from dp_metrics._random import check_entropy, uniforms
 from dp_metrics.mechanisms._base import ceil_ranks, require_bounded
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 BLOCKS = re.findall(r"```python\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text("utf-8"), flags=re.DOTALL)
 
 # --- a metric --------------------------------------------------------------------------------
@@ -165,44 +166,15 @@ def test_a_new_loss_touches_six_places(copied):
     run("-m", "ruff", "check", "dp_metrics", "tests")
     run("-m", "ruff", "format", "--check", "dp_metrics", "tests")
     run("-c", PROGRAM)
+    pytest_of = partial(run, "-m", "pytest", "-q", "-n0", "-p", "no:cacheprovider", "-m", "")
     # the benchmarks are not copied, and that of timing has a table of its own
-    tests = (
-        "-m",
-        "pytest",
-        "-q",
-        "-n0",
-        "-p",
-        "no:cacheprovider",
-        "-k",
-        "huber or every_file or (every_metric and not in_one_table)",
-    )
-    passed = int(re.search(r"^(\d+) passed", run(*tests), re.MULTILINE)[1])
+    passed = pytest_of("-k", "huber or every_file or (every_metric and not in_one_table)")
+    passed = int(re.search(r"^(\d+) passed", passed, re.MULTILINE)[1])
     # the table tries the new loss as often as another one that takes the same options
-    table = (
-        "-m",
-        "pytest",
-        "-q",
-        "-n0",
-        "-p",
-        "no:cacheprovider",
-        "--collect-only",
-        "tests/metrics/test_common.py",
-        "-k",
-    )
-    of_new, of_other = (run(*table, name).count("::") for name in ("huber", "pinball"))
+    table = ("--collect-only", "tests/metrics/test_common.py", "-k")
+    of_new, of_other = (pytest_of(*table, name).count("::") for name in ("huber", "pinball"))
     assert passed > of_new == of_other > 0
-    run(
-        "-m",
-        "pytest",
-        "-q",
-        "-n0",
-        "-p",
-        "no:cacheprovider",
-        "--doctest-modules",
-        "-k",
-        "huber",
-        "dp_metrics/metrics",
-    )
+    pytest_of("--doctest-modules", "-k", "huber", "dp_metrics/metrics")
 
 
 # --- a mechanism -----------------------------------------------------------------------------

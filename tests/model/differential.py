@@ -1,4 +1,4 @@
-"""The package against the model, on random queries: ``python tests/differential.py [number of queries]``.
+"""The package against the model, on random queries: ``python tests/model/differential.py [how many]``.
 
 A query is a call of a public function. The package goes its own way, from the records to what is left to
 draw. The model starts from the same records with code of its own. Compared are the law of what is released,

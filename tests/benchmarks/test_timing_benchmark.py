@@ -12,7 +12,7 @@ from dp_metrics.metrics import METRICS
 
 @pytest.fixture(scope="module")
 def timing():
-    return load_script(Path(__file__).parents[1] / "benchmarks" / "timing.py")
+    return load_script(Path(__file__).parents[2] / "benchmarks" / "timing.py")
 
 
 def test_the_limits_hold_the_ratio_of_the_medians(timing):
@@ -25,14 +25,6 @@ def test_the_limits_hold_the_ratio_of_the_medians(timing):
     assert upper - lower < 0.5
     _, lower, upper = timing.ratio(times, rng)
     assert lower < 1.0 < upper
-
-
-def test_a_slower_release_is_seen(timing):
-    releases = (lambda: sum(range(10)), lambda: sum(range(10_000)))
-    _, lower, _ = timing.ratio(
-        timing.seconds(releases, 20, np.random.default_rng(0)), np.random.default_rng(0)
-    )
-    assert lower > 5
 
 
 def test_neighbours_differ_in_one_record_at_most(timing):
@@ -74,7 +66,7 @@ def test_a_contrast_of_one_record_differs_from_its_baseline_in_that_record(timin
 def test_the_tables_are_those_of_the_documentation(timing, kind):
     """But for the numbers: a column for each contrast. A metric that is new has no line yet."""
     table = timing.by_metric(kind, 60, 1, np.random.default_rng(0))
-    page = (Path(__file__).parents[1] / "docs" / "timing_table.inc").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "timing_table.inc").read_text(encoding="utf-8")
     heads = [line.strip() for line in timing.as_page([table]).splitlines() if ":header:" in line]
     assert heads[0] in page
     listed = re.findall(r"^   (\w+), ", page, re.MULTILINE)

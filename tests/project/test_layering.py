@@ -8,6 +8,7 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
+from helpers import loop_over
 
 import dp_metrics
 
@@ -113,9 +114,7 @@ def faults(module: str, source: str) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize(
-    "path", sorted(PACKAGE.rglob("*.py")), ids=lambda path: str(path.relative_to(PACKAGE))
-)
+@loop_over("path", sorted(PACKAGE.rglob("*.py")))
 def test_imports_go_downward_and_randomness_has_one_source(path):
     module = ".".join(["dp_metrics", *path.relative_to(PACKAGE).with_suffix("").parts])
     assert faults(module, path.read_text(encoding="utf-8")) == []
@@ -144,17 +143,18 @@ def test_no_file_imports_itself_by_way_of_others():
 
 def test_folders_stay_small():
     assert len(list(PACKAGE.glob("*.py"))) <= 6
+    assert sum(path.is_file() for path in TESTS.iterdir()) <= 12
     for folder in {path.parent for path in PACKAGE.rglob("*.py")} - {PACKAGE, PACKAGE / "evaluation"}:
         assert len(list(folder.glob("*.py"))) <= 13
 
 
-TESTS = Path(__file__).parent
+TESTS = Path(__file__).parents[1]
 
 
 def test_tests_lie_in_the_folders_of_the_package_under_names_of_their_own():
     folders = {path.name for path in PACKAGE.iterdir() if (path / "__init__.py").is_file()}
     files = [path.relative_to(TESTS) for path in TESTS.rglob("test_*.py")]
-    assert {path.parent.as_posix() for path in files} == {".", *folders}
+    assert {path.parent.as_posix() for path in files} == {".", *folders, "benchmarks", "model", "project"}
     assert len({path.name for path in files}) == len(files)  # pytest imports them by these names
 
 
@@ -178,7 +178,7 @@ def test_the_guide_for_contributors_shows_every_folder():
         assert ALLOWED[name] & {*shown} <= {*shown[: place + 1]}
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("module", "source"),
     [
         ("dp_metrics.sensitivity.output_bounds", "import dp_metrics.mechanisms"),
@@ -217,7 +217,7 @@ def test_each_fault_is_found(module, source):
     assert faults(module, source)
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("module", "source"),
     [
         ("dp_metrics.mechanisms.hazard", "from dp_metrics.mechanisms._grid import Runs"),

@@ -21,7 +21,7 @@ from dp_metrics.sensitivity.aggregates import LossAggregate
 from dp_metrics.sensitivity.output_bounds import mean_loss_bounds_private_n
 from dp_metrics.sensitivity.ranking_bounds import RankedScores, ranking_bounds
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PROOFS = ROOT / "proofs"
 SOURCES = {path.name: path.read_text(encoding="utf-8") for path in sorted(PROOFS.glob("*.v"))}
 LAWS = {

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 CONSUMER = """
 import numpy as np
@@ -48,7 +48,7 @@ def loaded_by(statement):
     return set(run(sys.executable, "-c", program).split())
 
 
-@pytest.mark.slow  # tests/test_layering.py asks nearly the same
+@pytest.mark.slow  # tests/project/test_layering.py asks nearly the same
 def test_importing_the_package_loads_nothing_that_scikit_learn_does_not():
     # what else `import dp_metrics` takes time for is its own code, the standard library and scikit-learn's
     extra = loaded_by("import dp_metrics") - loaded_by("import sklearn.metrics")

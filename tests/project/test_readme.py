@@ -11,7 +11,7 @@ import dp_metrics
 from dp_metrics import expected_error, private_mse
 from dp_metrics.cli.main import main
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```(\w+)\n(.*?)```", README, flags=re.DOTALL)
 INSTALL = ['pip install ".[evaluation]" && dp-metrics evaluate', 'pip install ".[dev]" && pytest']

@@ -1,0 +1,36 @@
+"""The benchmarks that the gate does not run are run here, quick, and find what they must."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+
+pytestmark = pytest.mark.slow
+
+
+def printed(script):
+    command = [sys.executable, BENCHMARKS / script, "--quick"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_intervals_hold_their_level(monkeypatch):
+    monkeypatch.delenv("DP_METRICS_DATA", raising=False)
+    tables = re.split(r"\n\n(?=[A-Z])", printed("coverage.py").strip())
+    assert sum(table.count("\n| ---") for table in tables) == 4
+    shares = [float(cell) for cell in re.findall(r" ([01]\.\d{4})(?= )", tables[0])]
+    assert len(shares) == 4
+    assert min(shares) >= 0.95
+
+
+@pytest.mark.skipif("DP_METRICS_DATA" not in os.environ, reason="DP_METRICS_DATA names no folder of data")
+def test_comparisons_have_every_table():
+    found = printed("comparison.py")
+    titles = ("Exact size", "Power at 0.05", "Wins and mean", "Power at 0.05 of the mean", "Coverage of")
+    assert all(f"\n{title}" in found for title in titles)
