@@ -420,6 +420,11 @@ def test_noise_beyond_all_floats_leaves_any_count_possible(rate):
         assert (upper >= 2.0**50).all()
 
 
+def test_a_count_that_noise_moved_far_below_zero_is_zero():
+    lower, upper, _ = CountsNoise((-5000, 10), ((2, Fraction(1, 5)),), False).limits(0.05)
+    assert lower[0] == upper[0] == 0
+
+
 def test_the_probability_of_a_miss_is_divided_among_counts_and_sides():
     rates = ((2, Fraction(1, 5)), (1, Fraction(1, 20)))
     lower, upper, _ = CountsNoise((5000, 6000, 7000), rates, False).limits(0.06)

@@ -20,7 +20,7 @@ from dp_metrics.mechanisms import (
 )
 from dp_metrics.mechanisms._base import NoisyRelease
 from dp_metrics.mechanisms._grid import nearest_index
-from dp_metrics.mechanisms._hazard_limits import cells_above
+from dp_metrics.mechanisms._hazard_limits import _LeastFavourable, cells_above
 from dp_metrics.mechanisms.geometric import SumsLaw, largest_noise
 from dp_metrics.release.noise import largest_zero_sum_noise
 from dp_metrics.release.queries.ranking_loss import RankingLoss
@@ -90,6 +90,12 @@ def reached(z, law):
     """Return H(z), from its definition."""
     x, a = z / 256, float(law.below)
     return a * x**law.power if x <= 1 else 1 - (1 - a) * x**-3
+
+
+@pytest.mark.parametrize("start", [0.0, 0.01, 3.0])
+def test_the_largest_mean_of_which_something_holds_is_found_from_any_start(start):
+    low, high = _LeastFavourable(None, facts(10), 1).largest(lambda f: f <= 5000.0, start)
+    assert 5000 * (1 - 1e-10) < low <= 5000 <= high < 5000 * (1 + 1e-10)
 
 
 TABLE = {
@@ -286,8 +292,9 @@ def test_two_noises_with_sum_0_are_one_of_twice_the_rate(rate):
         assert largest_zero_sum_noise(rate, 2, miss) == largest_noise(2 * rate, miss)
 
 
-def test_noise_with_sum_0_that_is_too_wide_to_transform_has_the_limit_of_noise_without():
-    assert largest_zero_sum_noise(Fraction(1, 10**7), 3, 0.01) == largest_noise(1e-7, 0.01)
+@pytest.mark.parametrize("width", [12_000, 10**7])  # the first of them needs just more than 2^20 numbers
+def test_noise_with_sum_0_that_is_too_wide_to_transform_has_the_limit_of_noise_without(width):
+    assert largest_zero_sum_noise(Fraction(1, width), 3, 0.01) == largest_noise(1 / width, 0.01)
 
 
 @pytest.mark.parametrize("is_count", [True, False])

@@ -2,6 +2,8 @@
 
 import pickle
 import warnings
+from dataclasses import is_dataclass
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -142,6 +144,16 @@ def test_representations_and_pickles_of_public_objects_hold_no_value_of_the_data
     budget = dp.PrivacyAccountant(1)
     dp.private_mse(x, x, epsilon=1.0, accountant=budget)
     assert "987654" not in repr(budget) + repr(budget.history)
+
+
+@pytest.mark.parametrize(
+    "name", ["calibration", "draws", "nested", "queries", "ranking", "release", "rounding", "tables"]
+)
+def test_what_holds_private_values_does_not_show_its_fields(name):
+    module = import_module(f"dp_metrics.release.{name}")
+    classes = [c for c in vars(module).values() if is_dataclass(c) and c.__module__ == module.__name__]
+    showing = {c.__name__ for c in classes if c.__repr__ is not object.__repr__}
+    assert showing == ({"HazardByClass"} if name == "ranking" else set())  # which holds public facts
 
 
 def test_public_objects_survive_pickle():

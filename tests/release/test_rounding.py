@@ -28,6 +28,7 @@ def is_below(value, limit, *words):
         (5e-324, 1.5e-323),
         (1e-25, 1.0),
         (1e308, 1.7e308),
+        (784.0, 1035.0),  # between the first 64 bits and this, floats are rounded to different sides
     ],
 )
 def test_the_first_64_bits_decide_exactly_where_they_can_and_more_bits_where_not(value, limit):

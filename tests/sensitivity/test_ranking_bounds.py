@@ -209,3 +209,9 @@ def test_so_many_records_that_floats_or_int64_would_not_do_get_the_same_bounds(r
         assert found.value == made.value
         np.testing.assert_array_equal(found.lower, made.lower)
         np.testing.assert_array_equal(found.upper, made.upper)
+
+
+def test_integers_of_64_bits_serve_up_to_two_billion_records():
+    negatives = np.zeros(1)
+    for positives, whole in ((1, np.int64), (2**31 - 1, np.int64), (2**31, object)):
+        assert RankedScores(np.broadcast_to(0.0, positives), negatives).whole is whole
