@@ -42,16 +42,7 @@ from tqdm import tqdm
 
 ROOT = Path(__file__).parents[1]
 TABLES = ROOT / "benchmarks" / "mutants"
-_NEEDED = (
-    "dp_metrics",
-    "tests",
-    "benchmarks",
-    "docs",
-    "conftest.py",
-    "pyproject.toml",
-    "README.md",
-    "SECURITY.md",
-)
+_NOT_COPIED = shutil.ignore_patterns(".git", ".venv", ".*_cache", "__pycache__")
 _SECONDS = {"first": 240, "wider": 600}  # time limits of the tests
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.MULTILINE)
 KINDS = {
@@ -132,19 +123,20 @@ def mutated(copy: Path, mutant: Mutant) -> Iterator[None]:
     path = copy / mutant.file
     text = path.read_text(encoding="utf-8")
     try:
-        _write(path, mutant.applied(text))
+        write(path, mutant.applied(text))
         yield
     finally:
-        _write(path, text)
+        write(path, text)
 
 
-def _write(path: Path, text: str) -> None:
+def write(path: Path, text: str) -> None:
+    """Write a file of code, and forget its bytecode."""
     path.write_text(text, encoding="utf-8")
     # bytecode is dated to the second, and two versions of a file may have one length
     Path(importlib.util.cache_from_source(path)).unlink(missing_ok=True)
 
 
-def run_tests(copy: Path, tests: Iterable[str], *, seconds: int | None, slow: bool) -> tuple[str, str]:
+def run_tests(copy: Path, tests: Iterable[str], *, seconds: float | None, slow: bool) -> tuple[str, str]:
     """Run tests in a copy; return "survived", "killed" or "timed out", and the test that failed."""
     options = ["-x", "-q", "-n0", "-p", "no:cacheprovider", "--tb=no", *(["-m", ""] if slow else [])]
     environment = {**os.environ, "PYTHONPATH": str(copy)}
@@ -184,7 +176,7 @@ def judge(mutants: Sequence[Mutant], jobs: int, keep: Callable[[Verdict], object
     with tempfile.TemporaryDirectory() as folder:
         copies: Queue[Path] = Queue()
         for number in range(jobs):
-            copies.put(_copied(Path(folder) / str(number)))
+            copies.put(copied(Path(folder) / str(number)))
 
         def one(mutant: Mutant) -> Verdict:
             copy = copies.get()
@@ -203,14 +195,9 @@ def judge(mutants: Sequence[Mutant], jobs: int, keep: Callable[[Verdict], object
                 keep(verdict)
 
 
-def _copied(to: Path) -> Path:
-    to.mkdir()
-    for name in _NEEDED:
-        if (ROOT / name).is_dir():
-            shutil.copytree(ROOT / name, to / name, ignore=shutil.ignore_patterns("__pycache__"))
-        else:
-            shutil.copy(ROOT / name, to / name)
-    return to
+def copied(to: Path) -> Path:
+    """Copy the project, where a mutant can be put into it."""
+    return shutil.copytree(ROOT, to, ignore=_NOT_COPIED)
 
 
 def refuse_if_red(copy: Path, mutants: Sequence[Mutant]) -> None:

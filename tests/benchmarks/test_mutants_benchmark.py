@@ -1,10 +1,15 @@
 """The tables of mutants fit the code, and the runner tells what a mutant does to the tests."""
 
+import ast
+import csv
 import sys
 from importlib import import_module
 from pathlib import Path
 
 import pytest
+
+from benchmarks import random_mutants
+from benchmarks.random_mutants import Row, around, drawn, score
 
 ROOT = Path(__file__).parents[2]
 
@@ -99,3 +104,35 @@ def test_the_last_verdict_counts(mutants, tmp_path):
     path.write_text('{"key": "a", "fate": "survived"}\n{"key": "a", "fate": "killed"}\n')
     assert mutants.read_verdicts(path)["a"].fate == "killed"
     assert mutants.read_verdicts(None) == {}
+
+
+def test_a_seed_draws_the_same_random_mutants_again(monkeypatch):
+    places = {("f.py", (line, 0), (line, 1)): [("o", i) for i in range(9)] for line in range(99)}
+    monkeypatch.setattr(random_mutants, "_places", lambda root: places)
+    monkeypatch.setattr(
+        random_mutants,
+        "_some_mutant",
+        lambda rng, root, file, start, end, mutants: Row(file, start[0], *rng.choice(mutants))
+        if start[0] % 3
+        else None,
+    )
+    rows = drawn(50, 0)
+    assert rows == drawn(60, 0)[:50] != drawn(50, 1)
+    assert len({row.line for row in rows}) == 50
+
+
+def test_a_random_mutant_has_the_lines_of_its_statement():
+    tree = ast.parse("A = 1\n@d\ndef f():\n    if (\n        b\n    ):\n        return (\n            c)\n")
+    assert around(tree, 1) == [(1, 8)]
+    assert around(tree, 2) == [(3, 8), (1, 8)]
+    assert around(tree, 5) == [(4, 6)]
+    assert around(tree, 8) == [(7, 8)]
+
+
+def test_the_page_tells_the_score_of_the_random_mutants():
+    with (ROOT / "benchmarks" / "mutants" / "random_2026-11-22.csv").open(encoding="utf-8") as file:
+        rows = [Row(**row) for row in csv.DictReader(file)]
+    survivors = [row for row in rows if row.verdict not in ("killed", "timed out")]
+    assert all(row.note.startswith(("Equivalent: ", "Gap: ")) for row in survivors)
+    page = " ".join((ROOT / "docs" / "audit.rst").read_text(encoding="utf-8").split())
+    assert score(rows) in page
