@@ -3,7 +3,9 @@ r"""Random mutants: changes of the syntax that nobody chose, and the tests that 
 The mutants of `mutants.py` are what an expert fears, and who wrote them knew the code. These are drawn at
 random from all that cosmic-ray makes of the code between a metric and its noise: each place has the same
 chance, and so has each mutant of a place. Places in annotations, which no test can notice, are left out
-before the draw, and so are mutants that do not compile.
+before the draw, and so are mutants that do not compile. cosmic-ray lists all mutants with their places and
+puts one into a text without running anything, so that a few can be drawn and tests chosen for each. mutmut
+leaves out what stands outside of functions and decorated functions, and chooses the tests itself.
 
     pip install cosmic-ray==8.7.0 coverage==7.17.3; mkdir reach
     python -m coverage run --data-file reach/lines --include "dp_metrics/*" \
@@ -41,7 +43,7 @@ import pytest
 
 from benchmarks.mutants import ROOT, copied, run_tests, write
 
-FILES = ("sensitivity/*.py", "mechanisms/*.py", "release/*.py", "accounting/*.py", "_random.py")
+FILES = ("sensitivity/**/*.py", "mechanisms/**/*.py", "release/**/*.py", "accounting/**/*.py", "_random.py")
 SECONDS, SECONDS_OF_GROUP, PATIENCE = 60, 10, 900
 
 

@@ -133,8 +133,6 @@ def _least_cost(spreads: list[int], sizes: Sequence[int], unit: int, n: int, wid
 def _core_decides(aggregate: VarianceAggregate, dropped: int, width: Fraction, best: Fraction) -> bool:
     """Return whether from the best centre no value of the core is farther than the width."""
     size = aggregate.n - 2 * dropped
-    if size < 1:
-        return False
     ends = to_units(np.concatenate([aggregate.smallest[: dropped + 1], aggregate.largest[: dropped + 1]]))
     low, high = ends[dropped], ends[-1]
     tails = ends[:dropped] + ends[dropped + 1 : -1]

@@ -112,9 +112,9 @@ def test_a_seed_draws_the_same_random_mutants_again(monkeypatch):
     monkeypatch.setattr(
         random_mutants,
         "_some_mutant",
-        lambda rng, root, file, start, end, mutants: Row(file, start[0], *rng.choice(mutants))
-        if start[0] % 3
-        else None,
+        lambda rng, root, file, start, end, mutants: (
+            Row(file, start[0], *rng.choice(mutants)) if start[0] % 3 else None
+        ),
     )
     rows = drawn(50, 0)
     assert rows == drawn(60, 0)[:50] != drawn(50, 1)

@@ -1,6 +1,7 @@
 import math
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ import dp_metrics as dp
 from dp_metrics import LossSummary, private_mean, private_quantile, private_variance
 from dp_metrics._random import SeededEntropy
 from dp_metrics.auditing import metric_loss
-from dp_metrics.release.queries import variance
+from dp_metrics.release.queries import ranking_loss, variance
 
 EXACT = {"epsilon": 1e11}
 X = np.random.default_rng(0).gamma(2.0, size=400)
@@ -167,3 +168,9 @@ def test_a_variance_has_bounds_at_no_more_ranks_than_there_is_time_for(monkeypat
     query = variance.Variance(np.arange(200.0) ** 2, None)
     seen = query.output_bounds(dp.Hazard(resolution=0.1), 0.1, private_n=private_n)
     assert seen.lower.size == seen.upper.size == 20
+
+
+def test_the_theory_tells_the_most_ranks_of_a_variance_and_of_an_auc():
+    theory = Path(__file__).parents[2] / "docs" / "theory.rst"
+    assert f"{variance.MOST_VARIANCE_RANKS:,} for a variance or an AUC" in theory.read_text(encoding="utf-8")
+    assert ranking_loss._MOST_RANKS == variance.MOST_VARIANCE_RANKS
