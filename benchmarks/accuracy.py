@@ -86,9 +86,9 @@ def relative_error(
     population: Population, records: NDArray[np.float64], mechanism: Mechanism, epsilon: float
 ) -> float:
     """Return a mechanism's exact expected relative error on these records."""
-    bounds = population.output_bounds(records, mechanism, epsilon)
-    law = mechanism.output_distribution(bounds, epsilon)
-    return float(law.mean_absolute_error(bounds.value) / bounds.value)
+    draw = population.prepared(records, mechanism, epsilon)
+    value = draw.output_bounds.value
+    return float(draw.law(None).mean_absolute_error(value) / value)
 
 
 def expected_errors(population: Population, epsilon: float, subsamples: int) -> list[float]:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dp_metrics.analysis.simulation import loss_output_bounds, variance_output_bounds
+from dp_metrics.analysis.simulation import loss_draw, variance_draw
 from dp_metrics.evaluation.population import Population
 from dp_metrics.mechanisms import Adaptive
 
@@ -41,14 +41,13 @@ def coverage(kind: str, n: int, epsilon: float, sets: int = 30) -> tuple[float, 
     covered, spread = [], []
     for seed in range(sets):
         losses, share = sample(kind, n, seed), epsilon / 2
-        mean = loss_output_bounds(losses, mechanism=DEFAULT, epsilon=share)
-        variance = variance_output_bounds(losses, mechanism=DEFAULT, epsilon=share)
-        released = DEFAULT.output_distribution(mean, share)
-        deviation = np.sqrt(DEFAULT.output_distribution(variance, share).quantile(np.arange(0.005, 1, 0.01)))
+        variance = variance_draw(losses, mechanism=DEFAULT, epsilon=share)
+        released = loss_draw(losses, mechanism=DEFAULT, epsilon=share).law(None)
+        deviation = np.sqrt(variance.law(None).quantile(np.arange(0.005, 1, 0.01)))
         width = 1.96 * deviation / math.sqrt(n)
         inside = released.cdf(MEANS[kind] + width) - released.cdf(MEANS[kind] - width)
         covered.append(float(inside.mean()))
-        spread.append(float(np.median(deviation)) / math.sqrt(variance.value))
+        spread.append(float(np.median(deviation)) / math.sqrt(variance.output_bounds.value))
     return float(np.mean(covered)), float(np.mean(spread))
 
 
@@ -57,9 +56,8 @@ def share_below(population: Population, epsilon: float, sets: int = 6) -> float:
     shares = []
     for seed in range(sets):
         values = population.draw(1000, np.random.default_rng(seed))
-        seen = population.output_bounds(values, DEFAULT, epsilon)
-        law = DEFAULT.output_distribution(seen, epsilon)
-        shares.append(float(law.cdf(np.nextafter(seen.value, 0.0))))
+        draw = population.prepared(values, DEFAULT, epsilon)
+        shares.append(float(draw.law(None).cdf(np.nextafter(draw.output_bounds.value, 0.0))))
     return float(np.mean(shares))
 
 

@@ -18,7 +18,7 @@ from dp_metrics import Hazard
 from dp_metrics.inputs.epsilon import exact_epsilon
 from dp_metrics.mechanisms import Adaptive
 from dp_metrics.metrics import METRICS
-from dp_metrics.release.queries.variance import Variance
+from dp_metrics.release.parts.variance import Variance
 from dp_metrics.streaming.summaries import CAPACITY
 
 EPSILONS = (0.1, 0.05, 0.02, 0.01)
@@ -34,13 +34,10 @@ def errors(n, seed=0):
 
 def ranks(epsilon, n, metric):
     """Return how many ranks the default asks a summary of more records than its capacity for."""
-    mechanism = Adaptive()
     if metric == "variance":  # of which such a summary releases in one stage
-        return mechanism.count_ranks(epsilon, n=n, monotonic=False, output_range=(0.0, 1.0))
-    return max(
-        mechanism.count_ranks(epsilon, n=n, monotonic=n is not None, output_range=(0.0, 1.0)),
-        mechanism.count_extremes(epsilon, n=n, are_widths=False),
-    )
+        return Adaptive().count_ranks(epsilon, n=n, monotonic=False, output_range=(0.0, 1.0))
+    (part,) = METRICS["private_mean_loss"].usual.parts
+    return Adaptive().capacity(part, epsilon, n)
 
 
 def print_served():
@@ -70,9 +67,9 @@ def relative_error(query, capacity, epsilon, mechanism):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # that the capacity is small is the point
         summary = query if capacity is None else as_summary(query, capacity)
-        bounds = summary.output_bounds(mechanism, exact_epsilon(epsilon), private_n=False)
-    law = mechanism.output_distribution(bounds, epsilon)
-    return law.mean_absolute_error(bounds.value, cap=AT_MOST * bounds.value) / bounds.value
+        draw = mechanism.prepare(summary, exact_epsilon(epsilon), private_n=False)
+    value = draw.output_bounds.value
+    return draw.law(None).mean_absolute_error(value, cap=AT_MOST * value) / value
 
 
 def main():
@@ -94,7 +91,7 @@ def main():
     ):
         for tails, error in errors(n).items():
             data = error if metric == "variance" else error**2
-            (query,) = row.planned((data,), {}, private_n=False).queries
+            (query,) = row.read((data,), {}, private_n=False)[1].parts
             for epsilon in EPSILONS:
                 found = (relative_error(query, capacity, epsilon, rule) for capacity, rule in cases.values())
                 name = f"{metric}, {tails}"

@@ -34,7 +34,7 @@ from dp_metrics.inference.noisy_binomial import binomial_law, noisy_binomial_lim
 from dp_metrics.inference.quantiles import _CELLS, RankSearch, _misses, rank_searches
 from dp_metrics.inputs.floats import MAX_FLOAT
 from dp_metrics.mechanisms._hazard_law import largest_ratio
-from dp_metrics.release.queries.order_statistic import OrderStatistic
+from dp_metrics.release.parts.order_statistic import OrderOf, OrderStatistic
 
 EPSILONS = ("0.1", "0.3", "1", "3")
 MISS = 0.05
@@ -209,11 +209,13 @@ def exact_method(size: type[Size]) -> None:
     print_table(f"Coverage of the exact method, {runs} runs", ["losses", "n", "epsilon", "coverage"], rows)
 
 
+def _order(x: np.ndarray, rank: int) -> OrderStatistic:
+    return OrderStatistic(OrderOf(np.asarray, lambda n: rank, MAX_FLOAT), x)
+
+
 def limit_miss(x: np.ndarray, quantile: float, search: RankSearch, epsilon: Fraction) -> float:
     """Return the exact probability that a limit from these records misses a quantile."""
-    bounds = OrderStatistic(x, search.rank, MAX_FLOAT).output_bounds(
-        search.mechanism, epsilon, private_n=False
-    )
+    bounds = _order(x, search.rank).output_bounds(search.mechanism, epsilon, private_n=False)
     law, grid = search.mechanism.output_distribution(bounds, epsilon), search.mechanism.grid(MAX_FLOAT)
     if search.mechanism.downward:
         last = int(grid.index_at_least(np.array([quantile]))[0]) - 1
@@ -290,9 +292,7 @@ def median_misses(population: np.ndarray, median: float, n: int, epsilon: Fracti
 
 def typical_limit(x: np.ndarray, search: RankSearch, epsilon: Fraction) -> float:
     """Return the median of a limit from these records."""
-    bounds = OrderStatistic(x, search.rank, MAX_FLOAT).output_bounds(
-        search.mechanism, epsilon, private_n=False
-    )
+    bounds = _order(x, search.rank).output_bounds(search.mechanism, epsilon, private_n=False)
     grid = search.mechanism.grid(MAX_FLOAT)
     middle = search.mechanism.output_distribution(bounds, epsilon).median()
     number = int(grid.index_at_least(np.array([middle]))[0]) + (

@@ -124,9 +124,9 @@ def exact_errors(panel: Panel, name: str, subsamples: int) -> Floats:
     bounded, errors = name not in panel.without_bounds, np.zeros((subsamples, EPSILONS.size))
     for row, sample in zip(errors, panel.subsamples(subsamples), strict=True):
         for column, epsilon in enumerate(EPSILONS.tolist()):
-            bounds = panel.population.output_bounds(sample, mechanism, epsilon, bounded=bounded)
-            law = mechanism.output_distribution(bounds, epsilon)
-            row[column] = law.mean_absolute_error(bounds.value, cap=ERROR_CAP * bounds.value) / bounds.value
+            draw = panel.population.prepared(sample, mechanism, epsilon, bounded=bounded)
+            value = draw.output_bounds.value
+            row[column] = draw.law(None).mean_absolute_error(value, cap=ERROR_CAP * value) / value
     return errors.mean(axis=0)
 
 

@@ -228,7 +228,7 @@ def as_page(tables: list[list[list[str]]]) -> str:
     """Return the tables as the documentation shows them."""
     parts = []
     for heads, *rows in tables:
-        lines = [".. csv-table::", "   :header: " + ", ".join(heads), ""]
+        lines = [".. csv-table::", "   :header: " + ", ".join(heads), "   :class: wide", ""]
         lines += ["   " + ", ".join(row) for row in rows]
         parts.append("\n".join(lines))
     return "\n\n".join(parts) + "\n"

@@ -50,6 +50,7 @@ TITLES = {
     "inference": "How sure: intervals and comparisons",
     "release.interval": "Intervals",
     "release.result": "Results",
+    "release.with_result": "From a metric to its result",
     "analysis.expected_error": "Planning accuracy",
     "model_selection.release_count": "Planning cost",
     "accounting": "Budgets",

@@ -6,10 +6,12 @@ Run `python docs/metric_table.py > docs/metric_table.inc`; `python docs/sources.
 import inspect
 import re
 
-import numpy as np
-
 import dp_metrics
 from dp_metrics.metrics import FUNCTIONS, METRICS, Metric
+from dp_metrics.metrics.labels.counts import Confusion
+from dp_metrics.metrics.scores.table import ScoreTable
+from dp_metrics.release.parts.mean_loss import MeanOf
+from dp_metrics.release.parts.variance import VarianceOf
 
 HEADER = ["call", "instead of", "public limit", "mechanism", "relations", "summary, Dask", "scorer"]
 
@@ -35,18 +37,19 @@ def limit(row: Metric) -> str:
 
 def default_mechanism(row: Metric) -> str:
     """Return the default mechanism, or that of each part."""
-    options = {**row.required, **(row.limit or {})}
-    plan = row.planned(row.from_unit(np.array([0.0, 1.0])), options, private_n=False)
-    return ", ".join(
-        dict.fromkeys(part or row.mechanism or NOISY_COUNTS for part in plan.mechanisms or (None,))
-    )
+    names = (part or row.mechanism or NOISY_COUNTS for part in row.usual.mechanisms or (None,))
+    return ", ".join(dict.fromkeys(names))
 
 
 def in_pieces(row: Metric) -> str:
     """Return whether a metric is there for records in pieces."""
-    if not row.is_summarised:
+    if not row.usual.merges:
         return "no"
-    return "Dask only" if row.is_binned or row.is_joint else "yes"
+    plan = row.usual
+    has_summary = plan.kinds in ((MeanOf,), (VarianceOf,)) or isinstance(
+        plan.postprocess, Confusion | ScoreTable
+    )
+    return "yes" if has_summary else "Dask only"
 
 
 def cells(row: Metric) -> list[str]:
@@ -65,7 +68,7 @@ def cells(row: Metric) -> list[str]:
 
 def rst() -> str:
     """Return a row for each metric, in reStructuredText."""
-    lines = [".. list-table::", "   :header-rows: 1", ""]
+    lines = [".. list-table::", "   :header-rows: 1", "   :class: wide", ""]
     for row in [HEADER, *map(cells, METRICS.values())]:
         lines += [f"   {'* -' if i == 0 else '  -'} {cell}" for i, cell in enumerate(row)]
     return "\n".join(lines) + "\n"

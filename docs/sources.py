@@ -4,8 +4,12 @@
 fails unless it is nothing. Written are:
 
 - the shared parts of the docstrings of the public metrics: parameters in `BLOCKS`, Raises, Warns, the
-  guarantee and the sentence on `return_result`. Whoever adds a metric writes the rest: the summary, its own
+  guarantee and the sentence on `with_result`. Whoever adds a metric writes the rest: the summary, its own
   parameters, Returns, References and Examples;
+- the table of public names in `dp_metrics/__init__.py`;
+- the methods of `ReleasedConfusion`, one for each metric of labels;
+- what follows the docstring of a public metric, and of the `release` of a summary: one call that passes each
+  argument on by its name, and the value of what it returns. A count of lines may leave it out;
 - the table of metrics, `docs/metric_table.inc`.
 """
 
@@ -15,11 +19,13 @@ import inspect
 import re
 import sys
 import textwrap
+from importlib import import_module
 from pathlib import Path
 
 import metric_table
 
-from dp_metrics.metrics import METRICS
+from dp_metrics.metrics import FUNCTIONS, METRICS, Metric
+from dp_metrics.metrics.labels.counts import Confusion
 
 ROOT = Path(__file__).parents[1]
 METRIC_FILES = sorted((ROOT / "dp_metrics" / "metrics").rglob("[!_]*.py"))
@@ -27,6 +33,13 @@ SUMMARIES = [
     ROOT / "dp_metrics" / "streaming" / f"{name}.py" for name in ("confusion_summary", "scores", "summaries")
 ]
 WIDTH = 110
+ROWS = {
+    row.name: name
+    for path in METRIC_FILES
+    for name, row in vars(import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))).items()
+    if isinstance(row, Metric)
+}
+"""The variable that holds the row of each metric."""
 
 BLOCKS = {
     "y_true": """array-like of shape (n_samples,) or (n_samples, n_outputs)
@@ -136,10 +149,8 @@ BLOCKS = {
     "random_state": """None, int, RandomState or Generator
         None draws fresh randomness from the operating system. Anything else makes the release
         reproducible and therefore NOT private.""",
-    "label": """str or None
+    "spend_name": """str or None
         The name of this release in the accountant's history; None: the name of the metric.""",
-    "return_result": """bool
-        Whether to return a `PrivateResult`, which also holds what may be published about the release.""",
 }
 """Type and meaning of parameters by name; after a comma, of a variant that `VARIANTS` chooses."""
 
@@ -152,7 +163,7 @@ WARNINGS = {
     "SeededReleaseWarning": "If `random_state` is given.",
     "NoisyReleaseWarning": "If public numbers alone tell that a release will be mostly noise.",
 }
-RESULT = "With ``return_result=True`` a `PrivateResult` with that value."
+RESULT = "`with_result` gives the `PrivateResult`, which holds all that may be published."
 GUARANTEE = """Guarantee: replacing any one record{groups} changes the probability of any result by at most a
     factor exp(epsilon), given the model, the number of records and the arguments, which are public."""
 OF_GROUPS = ", or with `groups` all records of any one group,"
@@ -201,8 +212,8 @@ VARIANTS: dict[str, dict[str, str]] = {
     "private_regression_report": {"y_true": OWN, "y_pred": OWN},
     "private_probability_report": {**_PROBABILITIES, "max_loss": OWN, "mechanism": OWN},
     "private_classification_report": {"zero_division": OWN},
-    "ConfusionSummary.release": {"neighboring": "neighboring, counts"},
-    "ScoreSummary.release": {"neighboring": "neighboring, counts"},
+    "ConfusionSummary.release": {"neighboring": "neighboring, counts", "Returns": OWN},
+    "ScoreSummary.release": {"neighboring": "neighboring, counts", "Returns": OWN},
     "LossSummary.release": {"mechanism": OWN, "Raises": OWN, "Warns": OWN},
     "VarianceSummary.release": {"limit": "give the summary `bounds`", "Raises": OWN, "Warns": OWN},
 }
@@ -243,7 +254,9 @@ def parameter(name: str, function: str, default: str, written: dict[str, str], w
     if row is not None:
         if name in row.refused:
             own = f"{name}, refused"
-        elif row.is_confusion or (row.mechanism is None and name == "neighboring"):
+        elif isinstance(row.usual.postprocess, Confusion) or (
+            row.mechanism is None and name == "neighboring"
+        ):
             own = f"{name}, counts"
     block = BLOCKS.get(variants.get(name, own if own in BLOCKS else name))
     if block is None:
@@ -266,8 +279,8 @@ def with_shared_parts(doc: str, function: str, defaults: dict[str, str], width: 
     parts["Parameters"] = "\n".join(
         parameter(name, function, default, written, width) for name, default in defaults.items()
     )
-    if "return_result" in defaults:
-        parts["Returns"] = parts["Returns"].split("\n    With ``return_result")[0] + f"\n    {RESULT}"
+    if "Returns" not in VARIANTS.get(function, {}):
+        parts["Returns"] = parts["Returns"].removesuffix(f"\n    {RESULT}") + f"\n    {RESULT}"
     for title, block in (("Raises", ERRORS), ("Warns", WARNINGS)):
         if title not in VARIANTS.get(function, {}):
             parts[title] = "\n".join(entry(name, text, width) for name, text in block.items())
@@ -295,20 +308,96 @@ def releases(source: str) -> dict[str, ast.FunctionDef]:
     return found
 
 
-def documented(source: str) -> str:
-    """Return a module with the shared parts of all its docstrings as they should be."""
+def call_of(function: str, node: ast.FunctionDef, indent: str) -> list[str]:
+    """Return the lines that release: a search for an argument leads from the signature to where it goes."""
+    release = f"{ROWS[function]}.release" if function in METRICS else "self._release"
+    arguments = ", ".join(f"{name}={name}" for name in defaults_of(node)) + ","
+    return [
+        f"{indent}result: PrivateResult[{ast.unparse(node.returns)}] = {release}(",
+        *wrapped(arguments, WIDTH, indent + "    ").split("\n"),
+        f"{indent})  # fmt: skip",
+        f"{indent}return result.value",
+    ]
+
+
+def completed(source: str) -> str:
+    """Return a module with the shared parts of its docstrings, and the calls behind, as they should be."""
     lines = source.split("\n")
     for name, node in reversed(releases(source).items()):  # from the end: line numbers before stay true
         place = slice(node.body[0].lineno - 1, node.body[0].end_lineno)
         start, text, end = "\n".join(lines[place]).split('"""')
         indent = " " * node.body[0].col_offset
         doc = with_shared_parts(inspect.cleandoc(text), name, defaults_of(node), WIDTH - len(indent))
+        if "Returns" not in VARIANTS.get(name, {}):  # a release of one value, not of all that a table tells
+            lines[place.stop : node.end_lineno] = call_of(name, node, indent)
         lines[place] = f'{start}"""{textwrap.indent(doc, indent).lstrip()}\n{indent}"""{end}'.split("\n")
     return "\n".join(lines)
 
 
+METHODS = re.compile(r"(?<=for each metric\.\n\n).*?(?=\n\n\nclass )", re.DOTALL)
+"""The written methods of `ReleasedConfusion`: from the comment that says so to the next class."""
+
+
+def fitted(start: str, parts: list[str], end: str, indent: str) -> str:
+    """Return a call or a signature as it is formatted: in one line, in three, or a line for each part."""
+    flat, inner = ", ".join(parts), f"{indent}    "
+    if len(one_line := f"{indent}{start}{flat}{end}") <= WIDTH:
+        return one_line
+    listed = [f"{inner}{flat}"] if len(inner + flat) <= WIDTH else [f"{inner}{part}," for part in parts]
+    return "\n".join([indent + start, *listed, indent + end])
+
+
+def method(row: Metric) -> str:
+    """Return the method that tells a metric from counts that are released already, as source."""
+    function = FUNCTIONS[row.name]
+    signature = inspect.signature(function)
+    names = [name for name in row.options if name != "labels"]
+    options = [
+        f"{name}: {parameter.annotation} = {parameter.default!r}".replace("'", '"')
+        for name, parameter in signature.parameters.items()
+        if name in names
+    ]
+    parts = ["self", *(["*", *options] if options else [])]
+    head = fitted(
+        f"def {row.name.removeprefix('private_')}(", parts, f") -> {signature.return_annotation}:", " " * 4
+    )
+    doc = f'        """Return what `{row.name}` makes of the counts{", with its options" * bool(options)}."""'
+    metric = f"{function.__module__.rpartition('.')[2]}.{row.name}"
+    call = fitted("return self._score(", [metric, *(f"{name}={name}" for name in names)], ")", " " * 8)
+    return "\n".join([head, doc, call])
+
+
+def with_methods(source: str) -> str:
+    """Return the module of `ReleasedConfusion` with its methods, and its docstrings, as they should be."""
+    rows = sorted(
+        (row for row in METRICS.values() if isinstance(row.usual.postprocess, Confusion)),
+        key=lambda row: row.name,
+    )
+    methods = "\n\n".join(map(method, rows))
+    return completed(METHODS.sub(lambda _: methods, source))
+
+
+HOMES = re.compile(r"(?<=_HOMES = \{\n).*?(?=    \}\n)", re.DOTALL)
+"""The written table of public names and of the modules that define them, in the package's own file."""
+
+
+def with_homes(source: str) -> str:
+    """Return the package's own file with the table that its imports tell."""
+    homes = {
+        alias.name: node.module
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.ImportFrom) and node.module != "dp_metrics._packages"
+        for alias in node.names
+        if alias.asname == alias.name
+    }
+    lines = [f'        "{name}": "{homes[name].removeprefix("dp_metrics.")}",\n' for name in sorted(homes)]
+    return HOMES.sub("".join(lines), source)
+
+
 GENERATED = {
-    **dict.fromkeys([*METRIC_FILES, *SUMMARIES], documented),
+    ROOT / "dp_metrics" / "__init__.py": with_homes,
+    **dict.fromkeys([*METRIC_FILES, *SUMMARIES], completed),
+    ROOT / "dp_metrics" / "streaming" / "confusion_summary.py": with_methods,
     ROOT / "docs" / "metric_table.inc": lambda _: metric_table.rst(),
 }
 """Files, and what makes of each what it should be."""

@@ -1,168 +1,203 @@
 """Differentially private drop-in replacements for `sklearn.metrics`; errors and losses need no bounds."""
 
-from dp_metrics._packages import __version__ as __version__
-from dp_metrics.accounting import PrivacyAccountant
-from dp_metrics.analysis.expected_error import ExpectedError, epsilon_for_error, expected_error
-from dp_metrics.exceptions import NoisyReleaseWarning, PrivacyBudgetError, SeededReleaseWarning
-from dp_metrics.fairness.frame import PrivateMetricFrame
-from dp_metrics.inference.comparison import Comparison, private_compare
-from dp_metrics.inference.means import private_mean_interval
-from dp_metrics.inference.noise_interval import noise_interval
-from dp_metrics.inference.proportions import accuracy_interval
-from dp_metrics.inference.quantiles import private_quantile_interval
-from dp_metrics.mechanisms import (
-    AboveThreshold,
-    Adaptive,
-    Geometric,
-    Hazard,
-    InverseSensitivity,
-    Laplace,
-    PiecewiseLaplace,
-)
-from dp_metrics.metrics.classification import (
-    private_accuracy_score,
-    private_brier_score_loss,
-    private_log_loss,
-    private_zero_one_loss,
-)
-from dp_metrics.metrics.labels.confusion import (
-    private_balanced_accuracy_score,
-    private_cohen_kappa_score,
-    private_confusion_matrix,
-    private_matthews_corrcoef,
-)
-from dp_metrics.metrics.labels.precision_recall import (
-    private_f1_score,
-    private_jaccard_score,
-    private_precision_score,
-    private_recall_score,
-)
-from dp_metrics.metrics.other_losses import (
-    private_mean_absolute_percentage_error,
-    private_mean_pinball_loss,
-    private_mean_poisson_deviance,
-    private_mean_squared_log_error,
-    private_median_absolute_error,
-)
-from dp_metrics.metrics.regression_errors import (
-    private_mae,
-    private_mean_absolute_error,
-    private_mean_squared_error,
-    private_mse,
-    private_r2_score,
-    private_rmse,
-    private_root_mean_squared_error,
-)
-from dp_metrics.metrics.reports import (
-    private_classification_report,
-    private_probability_report,
-    private_regression_report,
-)
-from dp_metrics.metrics.scores.calibration import (
-    private_calibration_curve,
-    private_expected_calibration_error,
-)
-from dp_metrics.metrics.scores.curves import (
-    private_average_precision_score,
-    private_precision_recall_curve,
-    private_roc_curve,
-)
-from dp_metrics.metrics.scores.roc_auc import private_roc_auc_score
-from dp_metrics.metrics.scores.top_k import private_top_k_accuracy_score
-from dp_metrics.metrics.statistics import (
-    private_mean,
-    private_mean_loss,
-    private_quantile,
-    private_std,
-    private_variance,
-)
-from dp_metrics.model_selection.release_count import count_releases
-from dp_metrics.model_selection.scorers import (
-    PrivateScorer,
-    get_private_scorer,
-    get_private_scorer_names,
-    make_private_scorer,
-)
-from dp_metrics.model_selection.search import PrivateRandomizedSearch
-from dp_metrics.release.interval import Interval
-from dp_metrics.release.result import PrivateResult
-from dp_metrics.streaming.confusion_summary import ConfusionSummary, ReleasedConfusion
-from dp_metrics.streaming.scores import ReleasedScores, ScoreSummary
-from dp_metrics.streaming.summaries import LossSummary, VarianceSummary
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
 
-__all__ = [
-    "AboveThreshold",
-    "Adaptive",
-    "Comparison",
-    "ConfusionSummary",
-    "ExpectedError",
-    "Geometric",
-    "Hazard",
-    "Interval",
-    "InverseSensitivity",
-    "Laplace",
-    "LossSummary",
-    "NoisyReleaseWarning",
-    "PiecewiseLaplace",
-    "PrivacyAccountant",
-    "PrivacyBudgetError",
-    "PrivateMetricFrame",
-    "PrivateRandomizedSearch",
-    "PrivateResult",
-    "PrivateScorer",
-    "ReleasedConfusion",
-    "ReleasedScores",
-    "ScoreSummary",
-    "SeededReleaseWarning",
-    "VarianceSummary",
-    "accuracy_interval",
-    "count_releases",
-    "epsilon_for_error",
-    "expected_error",
-    "get_private_scorer",
-    "get_private_scorer_names",
-    "make_private_scorer",
-    "noise_interval",
-    "private_accuracy_score",
-    "private_average_precision_score",
-    "private_balanced_accuracy_score",
-    "private_brier_score_loss",
-    "private_calibration_curve",
-    "private_classification_report",
-    "private_cohen_kappa_score",
-    "private_compare",
-    "private_confusion_matrix",
-    "private_expected_calibration_error",
-    "private_f1_score",
-    "private_jaccard_score",
-    "private_log_loss",
-    "private_mae",
-    "private_matthews_corrcoef",
-    "private_mean",
-    "private_mean_absolute_error",
-    "private_mean_absolute_percentage_error",
-    "private_mean_interval",
-    "private_mean_loss",
-    "private_mean_pinball_loss",
-    "private_mean_poisson_deviance",
-    "private_mean_squared_error",
-    "private_mean_squared_log_error",
-    "private_median_absolute_error",
-    "private_mse",
-    "private_precision_recall_curve",
-    "private_precision_score",
-    "private_probability_report",
-    "private_quantile",
-    "private_quantile_interval",
-    "private_r2_score",
-    "private_recall_score",
-    "private_regression_report",
-    "private_rmse",
-    "private_roc_auc_score",
-    "private_roc_curve",
-    "private_root_mean_squared_error",
-    "private_std",
-    "private_top_k_accuracy_score",
-    "private_variance",
-    "private_zero_one_loss",
-]
+from dp_metrics._packages import __version__ as __version__
+
+if TYPE_CHECKING:
+    from dp_metrics.accounting import PrivacyAccountant as PrivacyAccountant
+    from dp_metrics.analysis.expected_error import (
+        ExpectedError as ExpectedError,
+        epsilon_for_error as epsilon_for_error,
+        expected_error as expected_error,
+    )
+    from dp_metrics.exceptions import (
+        NoisyReleaseWarning as NoisyReleaseWarning,
+        PrivacyBudgetError as PrivacyBudgetError,
+        SeededReleaseWarning as SeededReleaseWarning,
+    )
+    from dp_metrics.fairness.frame import PrivateMetricFrame as PrivateMetricFrame
+    from dp_metrics.inference.comparison import Comparison as Comparison, private_compare as private_compare
+    from dp_metrics.inference.means import private_mean_interval as private_mean_interval
+    from dp_metrics.inference.noise_interval import noise_interval as noise_interval
+    from dp_metrics.inference.proportions import accuracy_interval as accuracy_interval
+    from dp_metrics.inference.quantiles import private_quantile_interval as private_quantile_interval
+    from dp_metrics.mechanisms import (
+        AboveThreshold as AboveThreshold,
+        Adaptive as Adaptive,
+        Geometric as Geometric,
+        Hazard as Hazard,
+        InverseSensitivity as InverseSensitivity,
+        Laplace as Laplace,
+        PiecewiseLaplace as PiecewiseLaplace,
+    )
+    from dp_metrics.metrics.classification import (
+        private_accuracy_score as private_accuracy_score,
+        private_brier_score_loss as private_brier_score_loss,
+        private_log_loss as private_log_loss,
+        private_zero_one_loss as private_zero_one_loss,
+    )
+    from dp_metrics.metrics.labels.confusion import (
+        private_balanced_accuracy_score as private_balanced_accuracy_score,
+        private_cohen_kappa_score as private_cohen_kappa_score,
+        private_confusion_matrix as private_confusion_matrix,
+        private_matthews_corrcoef as private_matthews_corrcoef,
+    )
+    from dp_metrics.metrics.labels.precision_recall import (
+        private_f1_score as private_f1_score,
+        private_jaccard_score as private_jaccard_score,
+        private_precision_score as private_precision_score,
+        private_recall_score as private_recall_score,
+        private_specificity_score as private_specificity_score,
+    )
+    from dp_metrics.metrics.other_losses import (
+        private_mean_absolute_percentage_error as private_mean_absolute_percentage_error,
+        private_mean_pinball_loss as private_mean_pinball_loss,
+        private_mean_poisson_deviance as private_mean_poisson_deviance,
+        private_mean_squared_log_error as private_mean_squared_log_error,
+        private_median_absolute_error as private_median_absolute_error,
+    )
+    from dp_metrics.metrics.regression_errors import (
+        private_mae as private_mae,
+        private_mean_absolute_error as private_mean_absolute_error,
+        private_mean_squared_error as private_mean_squared_error,
+        private_mse as private_mse,
+        private_r2_score as private_r2_score,
+        private_rmse as private_rmse,
+        private_root_mean_squared_error as private_root_mean_squared_error,
+    )
+    from dp_metrics.metrics.reports import (
+        private_classification_report as private_classification_report,
+        private_probability_report as private_probability_report,
+        private_regression_report as private_regression_report,
+    )
+    from dp_metrics.metrics.scores.calibration import (
+        private_calibration_curve as private_calibration_curve,
+        private_expected_calibration_error as private_expected_calibration_error,
+    )
+    from dp_metrics.metrics.scores.curves import (
+        private_average_precision_score as private_average_precision_score,
+        private_precision_recall_curve as private_precision_recall_curve,
+        private_roc_curve as private_roc_curve,
+    )
+    from dp_metrics.metrics.scores.roc_auc import private_roc_auc_score as private_roc_auc_score
+    from dp_metrics.metrics.scores.top_k import private_top_k_accuracy_score as private_top_k_accuracy_score
+    from dp_metrics.metrics.statistics import (
+        private_mean as private_mean,
+        private_mean_loss as private_mean_loss,
+        private_quantile as private_quantile,
+        private_std as private_std,
+        private_variance as private_variance,
+    )
+    from dp_metrics.model_selection.release_count import count_releases as count_releases
+    from dp_metrics.model_selection.scorers import (
+        PrivateScorer as PrivateScorer,
+        get_private_scorer as get_private_scorer,
+        get_private_scorer_names as get_private_scorer_names,
+        make_private_scorer as make_private_scorer,
+    )
+    from dp_metrics.model_selection.search import PrivateRandomizedSearch as PrivateRandomizedSearch
+    from dp_metrics.release.interval import Interval as Interval
+    from dp_metrics.release.result import PrivateResult as PrivateResult
+    from dp_metrics.release.with_result import with_result as with_result
+    from dp_metrics.streaming.confusion_summary import (
+        ConfusionSummary as ConfusionSummary,
+        ReleasedConfusion as ReleasedConfusion,
+    )
+    from dp_metrics.streaming.scores import ReleasedScores as ReleasedScores, ScoreSummary as ScoreSummary
+    from dp_metrics.streaming.summaries import LossSummary as LossSummary, VarianceSummary as VarianceSummary
+else:
+    # A name is imported when it is first used. `docs/sources.py --write` makes the table of these imports.
+    _HOMES = {
+        "AboveThreshold": "mechanisms",
+        "Adaptive": "mechanisms",
+        "Comparison": "inference.comparison",
+        "ConfusionSummary": "streaming.confusion_summary",
+        "ExpectedError": "analysis.expected_error",
+        "Geometric": "mechanisms",
+        "Hazard": "mechanisms",
+        "Interval": "release.interval",
+        "InverseSensitivity": "mechanisms",
+        "Laplace": "mechanisms",
+        "LossSummary": "streaming.summaries",
+        "NoisyReleaseWarning": "exceptions",
+        "PiecewiseLaplace": "mechanisms",
+        "PrivacyAccountant": "accounting",
+        "PrivacyBudgetError": "exceptions",
+        "PrivateMetricFrame": "fairness.frame",
+        "PrivateRandomizedSearch": "model_selection.search",
+        "PrivateResult": "release.result",
+        "PrivateScorer": "model_selection.scorers",
+        "ReleasedConfusion": "streaming.confusion_summary",
+        "ReleasedScores": "streaming.scores",
+        "ScoreSummary": "streaming.scores",
+        "SeededReleaseWarning": "exceptions",
+        "VarianceSummary": "streaming.summaries",
+        "accuracy_interval": "inference.proportions",
+        "count_releases": "model_selection.release_count",
+        "epsilon_for_error": "analysis.expected_error",
+        "expected_error": "analysis.expected_error",
+        "get_private_scorer": "model_selection.scorers",
+        "get_private_scorer_names": "model_selection.scorers",
+        "make_private_scorer": "model_selection.scorers",
+        "noise_interval": "inference.noise_interval",
+        "private_accuracy_score": "metrics.classification",
+        "private_average_precision_score": "metrics.scores.curves",
+        "private_balanced_accuracy_score": "metrics.labels.confusion",
+        "private_brier_score_loss": "metrics.classification",
+        "private_calibration_curve": "metrics.scores.calibration",
+        "private_classification_report": "metrics.reports",
+        "private_cohen_kappa_score": "metrics.labels.confusion",
+        "private_compare": "inference.comparison",
+        "private_confusion_matrix": "metrics.labels.confusion",
+        "private_expected_calibration_error": "metrics.scores.calibration",
+        "private_f1_score": "metrics.labels.precision_recall",
+        "private_jaccard_score": "metrics.labels.precision_recall",
+        "private_log_loss": "metrics.classification",
+        "private_mae": "metrics.regression_errors",
+        "private_matthews_corrcoef": "metrics.labels.confusion",
+        "private_mean": "metrics.statistics",
+        "private_mean_absolute_error": "metrics.regression_errors",
+        "private_mean_absolute_percentage_error": "metrics.other_losses",
+        "private_mean_interval": "inference.means",
+        "private_mean_loss": "metrics.statistics",
+        "private_mean_pinball_loss": "metrics.other_losses",
+        "private_mean_poisson_deviance": "metrics.other_losses",
+        "private_mean_squared_error": "metrics.regression_errors",
+        "private_mean_squared_log_error": "metrics.other_losses",
+        "private_median_absolute_error": "metrics.other_losses",
+        "private_mse": "metrics.regression_errors",
+        "private_precision_recall_curve": "metrics.scores.curves",
+        "private_precision_score": "metrics.labels.precision_recall",
+        "private_probability_report": "metrics.reports",
+        "private_quantile": "metrics.statistics",
+        "private_quantile_interval": "inference.quantiles",
+        "private_r2_score": "metrics.regression_errors",
+        "private_recall_score": "metrics.labels.precision_recall",
+        "private_regression_report": "metrics.reports",
+        "private_rmse": "metrics.regression_errors",
+        "private_roc_auc_score": "metrics.scores.roc_auc",
+        "private_roc_curve": "metrics.scores.curves",
+        "private_root_mean_squared_error": "metrics.regression_errors",
+        "private_specificity_score": "metrics.labels.precision_recall",
+        "private_std": "metrics.statistics",
+        "private_top_k_accuracy_score": "metrics.scores.top_k",
+        "private_variance": "metrics.statistics",
+        "private_zero_one_loss": "metrics.classification",
+        "with_result": "release.with_result",
+    }
+
+    __all__ = [*_HOMES]
+
+    def __getattr__(name: str) -> Any:
+        if name in _HOMES:
+            globals()[name] = thing = getattr(import_module(f"dp_metrics.{_HOMES[name]}"), name)
+            return thing
+        if not name.startswith("__") and find_spec(f"dp_metrics.{name}"):
+            return import_module(f"dp_metrics.{name}")
+        raise AttributeError(f"module 'dp_metrics' has no attribute {name!r}")
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})

@@ -11,7 +11,9 @@ import os
 import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
+from functools import lru_cache
 from typing import Protocol, TypeAlias
 
 import numpy as np
@@ -31,8 +33,10 @@ __all__ = [
     "discrete_laplaces",
     "fresh_random_state",
     "geometric",
+    "is_chosen",
     "preserved_global_generators",
     "reseed_global_generators",
+    "staircase",
     "uniforms",
     "zero_sum_laplaces",
 ]
@@ -155,6 +159,16 @@ def discrete_laplace(entropy: Entropy, rate: Fraction) -> int:
     arXiv:2004.00010: only integers and fair bits, no float anywhere. With k = floor((u + t v) / s), the
     remainder u < t is kept with probability exp(-u/t), and v counts successes of probability exp(-1).
     """
+    while True:
+        size = _geometric_size(entropy, rate)
+        if _below(entropy, 2):
+            return size
+        if size > 0:  # zero would count twice otherwise
+            return -size
+
+
+def _geometric_size(entropy: Entropy, rate: Fraction) -> int:
+    """Draw a number that is at least k with probability exp(-rate k), for k = 0, 1, ..."""
     s, t = rate.numerator, rate.denominator
     while True:
         u = _below(entropy, t)
@@ -163,11 +177,76 @@ def discrete_laplace(entropy: Entropy, rate: Fraction) -> int:
         v = 0
         while _bernoulli_exp(entropy, 1, 1):
             v += 1
-        size = (u + t * v) // s
-        if _below(entropy, 2):
-            return size
-        if size > 0:  # zero would count twice otherwise
-            return -size
+        return (u + t * v) // s
+
+
+def staircase(entropy: Entropy, epsilon: Fraction, steps: int, half: int) -> int:
+    """Draw an integer k with probability proportional to exp(-epsilon floor((|k| + steps - half) / steps)).
+
+    Parameters
+    ----------
+    entropy : Entropy
+        Source of the bits.
+    epsilon : Fraction
+        A positive rational number.
+    steps : int
+        The width of a stair, at least 1.
+    half : int
+        From 1 to `steps`: the middle stair reaches from 1 - half to half - 1.
+
+    Notes
+    -----
+    The middle stair has m = 2 * half - 1 places, each of weight 1. All later stairs, on both sides, have
+    2 * steps / (e^epsilon - 1) together, and the numbers of stairs on the way are geometric. A uniform number
+    tells the middle stair from the later ones. Its bits are drawn until rational bounds of e^epsilon decide,
+    so the choice is exact, and so is all else: integers and fair bits.
+    """
+    middle = 2 * half - 1
+    if not _is_later(entropy, epsilon, middle, 2 * steps):
+        return _below(entropy, middle) - (half - 1)
+    stair, place = _geometric_size(entropy, epsilon), _below(entropy, 2 * steps)
+    size = half + stair * steps + place % steps
+    return size if place < steps else -size
+
+
+def _is_later(entropy: Entropy, epsilon: Fraction, middle: int, stair: int) -> bool:
+    """Return True with probability stair / (stair + middle (e^epsilon - 1)), exactly."""
+    uniform, bits = LazyUniform(entropy), 64
+    while True:
+        lower, upper = _exp_bounds(epsilon, bits)
+        first, limit = uniform.prefix(bits), stair << bits
+        if first * _weight(stair, middle, lower) >= limit * lower.denominator:
+            return False
+        if upper is not None and (first + 1) * _weight(stair, middle, upper) <= limit * upper.denominator:
+            return True
+        bits *= 2
+
+
+def _weight(stair: int, middle: int, power: Fraction) -> int:
+    """Return (stair + middle (power - 1)) times the denominator of the power."""
+    return stair * power.denominator + middle * (power.numerator - power.denominator)
+
+
+@lru_cache(maxsize=256)
+def _exp_bounds(exponent: Fraction, bits: int) -> tuple[Fraction, Fraction | None]:
+    """Return rational numbers around e^exponent, for a positive exponent, that are closer with more bits.
+
+    There is no upper one while the exponent exceeds the number of bits. `Decimal.exp` is correctly rounded,
+    to the nearest, so the decimals before and after its result are bounds.
+    """
+    digits = 10 + bits // 3
+    down = Context(prec=digits, rounding=ROUND_FLOOR, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[])
+    up = Context(prec=digits, rounding=ROUND_CEILING, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[])
+    if exponent > bits:
+        return Fraction(down.next_minus(down.exp(Decimal(bits)))), None
+    ends = Decimal(exponent.numerator), Decimal(exponent.denominator)
+    lower, upper = down.exp(down.divide(*ends)), up.exp(up.divide(*ends))
+    return Fraction(down.next_minus(lower)), Fraction(up.next_plus(upper))
+
+
+def is_chosen(entropy: Entropy, probability: Fraction) -> bool:
+    """Return True with this probability, exactly: a coin whose probability is public."""
+    return _below(entropy, probability.denominator) < probability.numerator
 
 
 def discrete_laplaces(entropy: Entropy, rate: Fraction, size: int) -> list[int]:
@@ -339,7 +418,7 @@ def geometric(entropy: Entropy, success: Fraction) -> int:
         j = 1, 2, ... with probability p (1 - p)^(j-1).
     """
     trials = 1
-    while _below(entropy, success.denominator) >= success.numerator:
+    while not is_chosen(entropy, success):
         trials += 1
     return trials
 

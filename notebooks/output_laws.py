@@ -20,54 +20,52 @@ __all__ = ["bounds_seen", "density", "output_law", "success_rate"]
 Floats = NDArray[np.float64]
 
 
-class _Watcher:
-    """A mechanism that releases like another one, and keeps what it was shown."""
+class _Watcher(Mechanism):
+    """A mechanism that releases like another one, and keeps what that prepares to draw."""
 
     def __init__(self, inner: Mechanism) -> None:
         self.inner = inner
-        self.needs_count = inner.needs_count
-        self.shown: list[OutputBounds] = []
+        self.prepared: list[Any] = []
 
     def count_ranks(self, epsilon: Any, **public: Any) -> int:
         return self.inner.count_ranks(epsilon, **public)
 
-    def count_extremes(self, epsilon: Any, **public: Any) -> int:
-        return self.inner.count_extremes(epsilon, **public)
-
-    def release(self, output_bounds: OutputBounds, epsilon: Any, rng: Any = None) -> float:
-        self.shown.append(output_bounds)
-        return self.inner.release(output_bounds, epsilon, rng)
-
-    def output_distribution(self, output_bounds: OutputBounds, epsilon: Any) -> OutputLaw:
+    def output_distribution(self, output_bounds: OutputBounds, epsilon: Any) -> Any:
         return self.inner.output_distribution(output_bounds, epsilon)
 
+    def asks_count(self, part: Any) -> bool:
+        return self.inner.asks_count(part)
 
-def bounds_seen(
+    def prepare(self, known: Any, epsilon: Any, *, private_n: bool) -> Any:
+        self.prepared.append(self.inner.prepare(known, epsilon, private_n=private_n))
+        return self.prepared[-1]
+
+
+def _draw(
     metric: Callable[..., float],
     *data: Any,
     epsilon: float,
     mechanism: str | Mechanism = "hazard",
     **options: Any,
-) -> OutputBounds:
-    """Return what the mechanism of a private metric sees of these data."""
+) -> Any:
     watcher = _Watcher(get_mechanism(mechanism))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NoisyReleaseWarning)
         metric(*data, epsilon=epsilon, mechanism=watcher, **options)
-    [output_bounds] = watcher.shown
+    [draw] = watcher.prepared
+    return draw
+
+
+def bounds_seen(metric: Callable[..., float], *data: Any, **options: Any) -> OutputBounds:
+    """Return what the mechanism of a private metric sees of these data."""
+    output_bounds: OutputBounds = _draw(metric, *data, **options).output_bounds
     return output_bounds
 
 
-def output_law(
-    metric: Callable[..., float],
-    *data: Any,
-    epsilon: float,
-    mechanism: str | Mechanism = "hazard",
-    **options: Any,
-) -> OutputLaw:
+def output_law(metric: Callable[..., float], *data: Any, **options: Any) -> OutputLaw:
     """Return the exact law of what a private metric that makes one release would release of these data."""
-    seen = bounds_seen(metric, *data, epsilon=epsilon, mechanism=mechanism, **options)
-    return get_mechanism(mechanism).output_distribution(seen, epsilon)
+    law: OutputLaw = _draw(metric, *data, **options).law(None)
+    return law
 
 
 def density(law: OutputLaw, edges: Floats) -> Floats:

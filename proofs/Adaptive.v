@@ -2,7 +2,7 @@
     [AdaptiveLaw] in adaptive.py). *)
 From Coq Require Import Reals Lra Lia List ZArith.
 From DP Require Import Constants Laws HazardRelease OutputBounds MeanLoss WeightedMean OrderStatistics
-  Lipschitz Geometric.
+  Lipschitz Staircase.
 Import ListNotations.
 Open Scope R_scope.
 
@@ -11,18 +11,28 @@ Open Scope R_scope.
 (** Public settings of both stages, which may depend on the number of records. The first releases the k-th
     largest loss, with [ranks] output bounds of its own and [kept] losses known, on a grid of its own. The
     scale C1 is what [clip] makes of the number of that output. The second stage has a lattice of [fineness]
-    steps to C1, with the numbers 0, ..., last_place, and adds [offset] steps. *)
+    steps to C1, with the numbers 0, ..., last_place, and adds [offset] steps, and staircase noise whose middle
+    stair has the sizes below [half]. *)
 Record stages := Stages {
   first_grid : nat -> R; first_last : nat; k : nat; ranks : nat; kept : nat;
   clip : nat -> R;
-  fineness : nat; offset : nat -> Z; last_place : nat -> nat }.
+  fineness : nat; half : nat; offset : nat -> Z; last_place : nat -> nat }.
+
+(** What the proofs ask of them: one of the order statistics is released, and C1 is positive. *)
+Definition valid_stages (public : nat -> stages) : Prop :=
+  (forall n, (1 <= k (public n))%nat /\ (1 <= half (public n) <= fineness (public n))%nat) /\
+  (forall n drawn, 0 < clip (public n) drawn).
 
 (** Rounded to nearest, halves up. *)
 Definition nearest (a : R) : Z := Int_part (a + 1 / 2).
 
-(** The place of the clipped sum on the lattice. *)
-Definition place (C : R) (fineness : nat) (offset : Z) (x : list R) : Z :=
-  (nearest (INR fineness * clipped_total C x / C) + offset)%Z.
+(** The place of the clipped sum T on the lattice. *)
+Definition place (C : R) (fineness : nat) (offset : Z) (T : R) : Z := (nearest (INR fineness * T / C) + offset)%Z.
+
+(** The second stage: noise on the clipped sum, given the scale. *)
+Definition noisy_sum (eps : R) (p : stages) (T : R -> R) (drawn : nat) : law nat :=
+  staircase_law eps (fineness p) (half p)
+    (place (clip p drawn) (fineness p) (offset p drawn) (T (clip p drawn))) (last_place p drawn).
 
 (** The release: the numbers of C1 and of the output. The terms of a data set are its losses, or its losses
     times public weights. [seen] is what the first stage sees of a term, the term itself or its n / W fold,
@@ -33,8 +43,7 @@ Definition two_stages (seen : R -> R) (limit q eps_b : R) (public : nat -> stage
   then_
     (hazard_release power_monotonic q (first_grid p) (first_last p) (ranks p)
       (order_bounds limit (kept p) (k p) (map seen x)))
-    (fun drawn => geometric_law (exp (- (eps_b / INR (fineness p))))
-                    (place (clip p drawn) (fineness p) (offset p drawn) x) (last_place p drawn)).
+    (noisy_sum eps_b p (fun C => clipped_total C x)).
 
 Definition valid_term (seen : R -> R) (limit : R) (v : R) : Prop := 0 <= v /\ 0 <= seen v <= limit.
 
@@ -69,16 +78,14 @@ Proof.
   destruct (inside v v0), (inside v' v0'). apply Rabs_le. lra.
 Qed.
 
-Lemma place_moves C n offset x x' (valid : R -> Prop) : 0 < C -> (forall v, valid v -> 0 <= v) ->
-  replace_one valid x x' ->
-  (Z.abs (place C n offset x - place C n offset x') <= Z.of_nat n)%Z.
+Lemma place_moves C n offset T T' : 0 < C -> Rabs (T - T') <= C ->
+  (Z.abs (place C n offset T - place C n offset T') <= Z.of_nat n)%Z.
 Proof.
-  intros C0 pos pair. unfold place.
-  assert (near := nearest_moves (INR n * clipped_total C x / C) (INR n * clipped_total C x' / C) n).
-  assert (moved := clipped_total_moves C x x' valid ltac:(lra) pos pair).
+  intros C0 moved. unfold place.
+  assert (near := nearest_moves (INR n * T / C) (INR n * T' / C) n).
   assert (N : 0 <= INR n) by apply pos_INR.
-  assert (steps : Rabs (INR n * clipped_total C x / C - INR n * clipped_total C x' / C) <= INR n).
-  { replace (_ - _) with (INR n * (/ C * (clipped_total C x - clipped_total C x'))) by (field; lra).
+  assert (steps : Rabs (INR n * T / C - INR n * T' / C) <= INR n).
+  { replace (_ - _) with (INR n * (/ C * (T - T'))) by (field; lra).
     rewrite !Rabs_mult, (Rabs_right (INR n)), (Rabs_right (/ C)) by (try apply Rle_ge, Rlt_le, Rinv_0_lt_compat; lra).
     replace (INR n) with (INR n * 1) at 2 by ring. apply Rmult_le_compat_l; auto.
     replace 1 with (/ C * C) by (field; lra). apply Rmult_le_compat_l; auto.
@@ -86,15 +93,29 @@ Proof.
   specialize (near steps). lia.
 Qed.
 
+(** Any private scale C1, and then noise on a sum that moves by at most C1: together they cost the sum. *)
+Theorem scale_then_noise_private eps_a eps_b p (first first' : law nat) (T T' : R -> R) :
+  0 < eps_b -> (1 <= half p <= fineness p)%nat -> (forall drawn, 0 < clip p drawn) ->
+  NoDup (outcomes first) -> (forall drawn, In drawn (outcomes first) -> 0 <= mass first drawn) ->
+  within eps_a first first' -> (forall C, 0 < C -> Rabs (T C - T' C) <= C) ->
+  within (eps_a + eps_b) (then_ first (noisy_sum eps_b p T)) (then_ first' (noisy_sum eps_b p T')).
+Proof.
+  intros b0 half1 scales once nonneg private_scale moves. apply within_then; auto.
+  - intros a into. now apply (within_at Nat.eq_dec).
+  - apply private_scale.
+  - intros a k _ into. split; [left; now apply staircase_mass_pos|].
+    apply (within_at Nat.eq_dec); [apply seq_NoDup | auto |].
+    apply staircase_private; auto. apply place_moves; auto.
+Qed.
+
 (** Both outputs together are epsilon-differentially private, where epsilon is what the two stages cost
     together: for all public settings, with C1 positive, and every q with exp(-eps_a/4) <= q <= 1. *)
 Theorem two_stages_private eps_a eps_b seen limit q public :
   0 <= limit -> 0 < eps_b -> exp (- (eps_a / INR share_monotonic)) <= q <= 1 ->
-  (forall n, (1 <= k (public n))%nat /\ (1 <= fineness (public n))%nat) ->
-  (forall n drawn, 0 < clip (public n) drawn) ->
+  valid_stages public ->
   private (eps_a + eps_b) (replace_one (valid_term seen limit)) (two_stages seen limit q eps_b public).
 Proof.
-  intros limit0 b0 ratio counts scales.
+  intros limit0 b0 ratio [counts scales].
   assert (way : forall x x', replace_one (valid_term seen limit) x x' ->
     within (eps_a + eps_b) (two_stages seen limit q eps_b public x) (two_stages seen limit q eps_b public x')).
   { intros x x' pair. assert (pair_seen : replace_one (valid_loss (Some limit)) (map seen x) (map seen x')).
@@ -105,46 +126,33 @@ Proof.
       - now rewrite same, same', !map_app. }
     assert (size : length x' = length x).
     { destruct pair as (_ & _ & before & v & v' & after & -> & ->). rewrite !app_length. reflexivity. }
-    unfold two_stages. rewrite size. set (p := public (length x)).
-    destruct (counts (length x)) as [k1 f1]. fold p in k1, f1.
-    assert (q0 : 0 < q) by (apply Rlt_le_trans with (2 := proj1 ratio); apply exp_pos).
-    assert (p1 : (1 <= power_monotonic)%nat) by (unfold power_monotonic; lia).
-    destruct (order_statistic_private limit (kept p) (k p) limit0 k1 eps_a q (first_grid p) (first_last p)
-      (ranks p) ratio (map seen x) (map seen x') pair_seen) as [[_ first] _].
-    apply within_then; auto.
-    - intros a into. apply (within_at Nat.eq_dec); auto; [apply seq_NoDup | split; auto].
-    - intros a _. apply hazard_mass_nonneg; auto. intros i. now apply weight_pos.
-    - intros a b _ into. assert (q01 : 0 < exp (- (eps_b / INR (fineness p))) < 1).
-      { split; [apply exp_pos|]. rewrite <- exp_0. apply exp_increasing.
-        assert (0 < eps_b / INR (fineness p)) by (apply Rdiv_lt_0_compat; [auto | apply lt_0_INR; lia]). lra. }
-      split; [left; now apply geometric_mass_pos|].
-      assert (moved := place_moves (clip p a) (fineness p) (offset p a) x x' _ (scales _ a)
-        (fun v ok => proj1 ok) pair).
-      assert (second := geometric_private eps_b (fineness p) _ _ (last_place p a) b0 f1 moved).
-      apply (within_at Nat.eq_dec); auto. apply seq_NoDup. }
+    unfold two_stages. rewrite size. destruct (counts (length x)) as [k1 half1].
+    apply scale_then_noise_private; auto.
+    - apply seq_NoDup.
+    - intros a _. apply hazard_mass_nonneg; [unfold power_monotonic; lia|]. intros i. apply weight_pos.
+      apply Rlt_le_trans with (2 := proj1 ratio), exp_pos.
+    - apply (order_statistic_private limit _ _ limit0 k1 eps_a q _ _ _ ratio _ _ pair_seen).
+    - intros C C0. apply clipped_total_moves with (3 := pair); [lra | now intros v []]. }
   intros x x' pair. split; apply way; auto. now apply replace_one_sym.
 Qed.
 
 (** And they have a probability law. *)
 Theorem two_stages_is_law seen limit eps_b q public x : 0 < q -> 0 < eps_b ->
-  (forall n, (1 <= fineness (public n))%nat) -> is_law (two_stages seen limit q eps_b public x).
+  valid_stages public -> is_law (two_stages seen limit q eps_b public x).
 Proof.
-  intros q0 b0 f1. apply is_law_then.
+  intros q0 b0 [counts _]. apply is_law_then.
   - apply hazard_is_law; [unfold power_monotonic; lia|]. intros i. now apply weight_pos.
-  - intros a _. apply geometric_is_law. split; [apply exp_pos|]. rewrite <- exp_0. apply exp_increasing.
-    assert (0 < eps_b / INR (fineness (public (length x)))); [|lra].
-    apply Rdiv_lt_0_compat; [auto | apply lt_0_INR; specialize (f1 (length x)); lia].
+  - intros a _. apply staircase_is_law; auto. apply counts.
 Qed.
 
 (** The default end to end: the first stage takes a quarter of epsilon, or two fifths, the second the rest. *)
 Theorem adaptive_is_private eps share seen limit q public :
   share = share_first \/ share = share_first_of_few ->
   0 < eps -> 0 <= limit -> exp (- (share * eps / INR share_monotonic)) <= q <= 1 ->
-  (forall n, (1 <= k (public n))%nat /\ (1 <= fineness (public n))%nat) ->
-  (forall n drawn, 0 < clip (public n) drawn) ->
+  valid_stages public ->
   private eps (replace_one (valid_term seen limit)) (two_stages seen limit q (eps - share * eps) public).
 Proof.
-  intros shares eps0 limit0 ratio counts scales.
+  intros shares eps0 limit0 ratio valid.
   replace eps with (share * eps + (eps - share * eps)) at 1 by ring.
   apply two_stages_private; auto.
   unfold share_first, share_first_of_few in shares. destruct shares as [-> | ->]; lra.
@@ -154,8 +162,7 @@ Qed.
 Theorem adaptive_mean_loss_is_private eps share limit q public :
   share = share_first \/ share = share_first_of_few ->
   0 < eps -> 0 <= limit -> exp (- (share * eps / INR share_monotonic)) <= q <= 1 ->
-  (forall n, (1 <= k (public n))%nat /\ (1 <= fineness (public n))%nat) ->
-  (forall n drawn, 0 < clip (public n) drawn) ->
+  valid_stages public ->
   private eps (replace_one (valid_loss (Some limit))) (two_stages (fun v => v) limit q (eps - share * eps) public).
 Proof.
   intros. intros x x' (ok & ok' & pair). apply adaptive_is_private; auto.
@@ -166,12 +173,11 @@ Qed.
 Theorem adaptive_weighted_mean_is_private eps share seen limit limits q public :
   share = share_first \/ share = share_first_of_few ->
   0 < eps -> 0 <= limit -> exp (- (share * eps / INR share_monotonic)) <= q <= 1 ->
-  (forall n, (1 <= k (public n))%nat /\ (1 <= fineness (public n))%nat) ->
-  (forall n drawn, 0 < clip (public n) drawn) ->
+  valid_stages public ->
   (forall v m, In m limits -> 0 <= v <= m -> 0 <= seen v <= limit) ->
   private eps (replace_term limits) (two_stages seen limit q (eps - share * eps) public).
 Proof.
-  intros shares eps0 limit0 ratio counts scales within_limit x x' (ok & ok' & pair).
+  intros shares eps0 limit0 ratio public_ok within_limit x x' (ok & ok' & pair).
   assert (each : forall y, valid_terms limits y -> Forall (valid_term seen limit) y).
   { intros y valid. assert (all := within_limit). clear - valid all.
     induction valid as [|v m y limits v_in valid IH]; constructor.

@@ -1,5 +1,5 @@
 (** Where the resolution comes from a noisy count: metrics with a private number of records, and AUC, whose count
-    is that of the positives ([BoundsDraw] in draws.py, [RankingDraw] in ranking_loss.py). *)
+    is that of the positives ([BoundsDraw] in mechanisms/_base.py, [RankingDraw] in ranking_loss.py). *)
 From Coq Require Import Reals Lra Lia List ZArith.
 From DP Require Import Constants Laws HazardRelease OutputBounds MeanLoss Geometric AddRemove Auc.
 Import ListNotations.
@@ -12,15 +12,15 @@ Definition noisy_count (eps : R) (seen : list Z) (count : Z) : law Z :=
   Law seen (fun m => noise (exp (- eps)) (m - count)).
 
 (** First the noisy count, then a release whose settings may depend on it; both are released. *)
-Definition counted {X : Type} (eps : R) (seen : list Z) (count : X -> Z) (release : Z -> X -> law nat) (x : X) :
-    law (Z * nat) :=
+Definition counted {X A : Type} (eps : R) (seen : list Z) (count : X -> Z) (release : Z -> X -> law A) (x : X) :
+    law (Z * A) :=
   then_ (noisy_count eps seen (count x)) (fun m => release m x).
 
 (** ** Facts *)
 
 (** A count that moves by at most 1, and then any release that is private whatever the noisy count was. *)
-Theorem counted_private {X} eps_count eps (neighbours : X -> X -> Prop) seen (count : X ->
-  Z) release : 0 < eps_count ->
+Theorem counted_private {X A} (eq_dec : forall a b : A, {a = b} + {a <> b}) eps_count eps
+    (neighbours : X -> X -> Prop) seen (count : X -> Z) (release : Z -> X -> law A) : 0 < eps_count ->
   (forall x x', neighbours x x' -> (Z.abs (count x - count x') <= 1)%Z) ->
   (forall m, private eps neighbours (release m)) ->
   (forall m x, NoDup (outcomes (release m x)) /\ forall k, 0 <= mass (release m x) k) ->
@@ -41,7 +41,7 @@ Proof.
     - intros m _. left. now apply noise_pos.
     - intros m _. apply (rest m).
     - intros m b _ into. split; [apply laws|].
-      apply (within_at Nat.eq_dec); [apply laws | auto | apply rest]. }
+      apply (within_at eq_dec); [apply laws | auto | apply rest]. }
   intros x x' pair. assert (moved := near x x' pair). assert (both := fun m => second m x x' pair).
   split; apply way; try lia; intros m; apply both.
 Qed.
@@ -62,7 +62,7 @@ Theorem counted_mean_is_private eps q seen public round cap t_max :
       (fun m => private_mean_private_n q (grid (public m)) (last (public m)) (capacity (public m)) round cap t_max)).
 Proof.
   intros pos ratio rounds cap0. replace eps with (share_count * eps + (eps - share_count * eps)) at 1 by ring.
-  apply counted_private.
+  apply (counted_private Nat.eq_dec).
   - unfold share_count. lra.
   - intros x x' [(_ & before & v & after & -> & ->) | (_ & before & v & after & -> & ->)];
       rewrite !app_length; simpl; lia.
@@ -79,7 +79,7 @@ Theorem counted_auc_is_private eps q seen public round :
     (counted (share_count * eps) seen (fun x => Z.of_nat (positives x)) (fun m => private_auc q (public m) round)).
 Proof.
   intros pos ratio rounds. replace eps with (share_count * eps + (eps - share_count * eps)) at 1 by ring.
-  apply counted_private.
+  apply (counted_private Nat.eq_dec).
   - unfold share_count. lra.
   - intros x x' (before & [p s] & [p' s'] & after & -> & ->). rewrite !positives_app. simpl. destruct p, p'; lia.
   - intros m. now apply private_auc_is_private.

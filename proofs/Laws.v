@@ -37,6 +37,13 @@ Definition then_ {A B} (first : law A) (second : A -> law B) : law (A * B) :=
   Law (flat_map (fun a => map (pair a) (outcomes (second a))) (outcomes first))
       (fun ab => mass first (fst ab) * mass (second (fst ab)) (snd ab)).
 
+(** A coin that shows heads, true, with probability p. *)
+Definition coin (p : R) : law bool := Law [true; false] (fun heads => if heads then p else 1 - p).
+
+(** A coin decides which of two mechanisms is used, and both the side and the outcome are released. *)
+Definition by_coin {X A} (p : R) (heads tails : X -> law A) (x : X) : law (bool * A) :=
+  then_ (coin p) (fun side => if side then heads x else tails x).
+
 (** ** Facts *)
 
 Lemma sum_of_le {A} (f g : A -> R) l : (forall a, In a l -> f a <= g a) -> sum_of f l <= sum_of g l.
@@ -133,28 +140,51 @@ Proof.
       apply Rmult_le_compat_r; auto. apply Rmult_le_pos; auto. left. apply exp_pos.
 Qed.
 
+(** All outcomes of two stages are different. *)
+Lemma then_once {A B} (first : law A) (second : A -> law B) : NoDup (outcomes first) ->
+  (forall a, In a (outcomes first) -> NoDup (outcomes (second a))) -> NoDup (outcomes (then_ first second)).
+Proof.
+  simpl. generalize (outcomes first). intros l once. induction l as [|a l IH]; simpl; intros sub; [constructor|].
+  inversion once; subst.
+  assert (app : forall (l1 l2 : list (A * B)), NoDup l1 -> NoDup l2 ->
+    (forall c, In c l1 -> ~ In c l2) -> NoDup (l1 ++ l2)).
+  { clear. induction l1 as [|c l1 IH]; simpl; intros l2 o1 o2 apart; auto. inversion o1; subst.
+    constructor; [rewrite in_app_iff; intros [?|?]; [easy|] | apply IH; auto].
+    now apply (apart c); auto. }
+  apply app; [| apply IH; auto |].
+  - apply FinFun.Injective_map_NoDup; [|auto]. now intros b b' [=].
+  - intros [a' b] into1 into2. apply in_map_iff in into1. destruct into1 as (b' & [= <- <-] & _).
+    apply in_flat_map in into2. destruct into2 as (a' & into2 & into3).
+    apply in_map_iff in into3. now destruct into3 as (b'' & [= -> ->] & _).
+Qed.
+
 (** Two stages make a probability law. *)
 Lemma is_law_then {A B} (first : law A) (second : A -> law B) :
   is_law first -> (forall a, In a (outcomes first) -> is_law (second a)) -> is_law (then_ first second).
 Proof.
   intros (once1 & nonneg1 & total1) laws. split; [|split].
-  - simpl. revert once1. assert (sub : forall a, In a (outcomes first) -> NoDup (outcomes (second a)))
-      by (intros a into; apply (laws a into)).
-    revert sub. generalize (outcomes first). clear.
-    induction l as [|a l IH]; simpl; intros sub once; [constructor|]. inversion once; subst.
-    assert (app : forall (l1 l2 : list (A * B)), NoDup l1 -> NoDup l2 ->
-      (forall c, In c l1 -> ~ In c l2) -> NoDup (l1 ++ l2)).
-    { clear. induction l1 as [|c l1 IH]; simpl; intros l2 o1 o2 apart; auto. inversion o1; subst.
-      constructor; [rewrite in_app_iff; intros [?|?]; [easy|] | apply IH; auto].
-      now apply (apart c); auto. }
-    apply app; [| apply IH; auto |].
-    + apply FinFun.Injective_map_NoDup; [|auto]. now intros b b' [=].
-    + intros [a' b] into1 into2. apply in_map_iff in into1. destruct into1 as (b' & [= <- <-] & _).
-      apply in_flat_map in into2. destruct into2 as (a' & into2 & into3).
-      apply in_map_iff in into3. now destruct into3 as (b'' & [= -> ->] & _).
+  - apply then_once; auto. intros a into. apply (laws a into).
   - intros [a b] into. simpl in *. apply in_flat_map in into. destruct into as (a' & into1 & into2).
     apply in_map_iff in into2. destruct into2 as (b' & [= -> ->] & into2).
     apply Rmult_le_pos; [auto | now apply (laws a)].
   - simpl. rewrite sum_of_flat_map, <- total1. apply sum_of_ext. intros a into.
     rewrite sum_of_map. simpl. rewrite sum_of_scal. destruct (laws a into) as (_ & _ & ->). ring.
+Qed.
+
+(** A coin whose probability is public costs nothing: two mechanisms that are private make one that is. What
+    forgets the side is post-processing. *)
+Theorem coin_private {X A} eps p (neighbours : X -> X -> Prop) (heads tails : X -> law A) : 0 <= p <= 1 ->
+  private eps neighbours heads -> private eps neighbours tails -> private eps neighbours (by_coin p heads tails).
+Proof.
+  intros p01 first second.
+  assert (sides : forall x event, prob (by_coin p heads tails x) event =
+    p * prob (heads x) (fun a => event (true, a)) + (1 - p) * prob (tails x) (fun a => event (false, a))).
+  { intros x event. unfold prob, by_coin, then_. simpl. rewrite !sum_of_app, !sum_of_map. simpl.
+    rewrite <- !sum_of_scal. rewrite Rplus_0_r. f_equal; apply sum_of_ext; intros a _; destruct (event _); ring. }
+  assert (way : forall x x', within eps (heads x) (heads x') -> within eps (tails x) (tails x') ->
+    within eps (by_coin p heads tails x) (by_coin p heads tails x')).
+  { intros x x' [same le] [same' le']. split; [simpl; now rewrite same, same'|]. intros event. rewrite !sides.
+    specialize (le (fun a => event (true, a))). specialize (le' (fun a => event (false, a))).
+    apply (Rmult_le_compat_l p) in le; [|lra]. apply (Rmult_le_compat_l (1 - p)) in le'; [|lra]. lra. }
+  intros x x' pair. destruct (first x x' pair), (second x x' pair). split; now apply way.
 Qed.

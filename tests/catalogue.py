@@ -281,6 +281,13 @@ CASES = {
         "private_precision_score", two_labels, 1.0, reference=ratio_of_two("precision_score"), **COUNTS
     ),
     "recall": Case("private_recall_score", two_labels, 1.0, reference=ratio_of_two("recall_score"), **COUNTS),
+    "specificity": Case(
+        "private_specificity_score",
+        two_labels,
+        1.0,
+        reference=lambda y, p: ratio_of_two("recall_score")(1 - y, 1 - p),
+        **COUNTS,
+    ),
     "f1": Case("private_f1_score", two_labels, 1.0, reference=ratio_of_two("f1_score"), **COUNTS),
     "macro f1": Case(
         "private_f1_score",

@@ -21,6 +21,7 @@ import dask
 import dask.array as da
 import numpy as np
 from catalogue import CASES
+from helpers import kind_of
 from scipy.special import roots_legendre
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.model_selection import KFold, cross_val_score
@@ -118,7 +119,7 @@ class Call:
 
     def release(self, data, mechanism="default", **settings):
         settings = {**self.options, **self.neighboring, **RULES[mechanism], **settings}
-        return self.case.function(*data, return_result=True, **settings)
+        return dp.with_result(self.case.function)(*data, **settings)
 
 
 RELATED = {case.name for case in CASES.values() if "neighboring" in case.parameters}
@@ -175,7 +176,7 @@ def paid(call, seed):
 
 
 def ledger(accountant):
-    history = [[s.label, s.mechanism, s.epsilon, s.neighboring] for s in accountant.history]
+    history = [[s.spend_name, s.mechanism, s.epsilon, s.neighboring] for s in accountant.history]
     return [history, accountant.total, accountant.spent, accountant.remaining]
 
 
@@ -284,25 +285,25 @@ def varied(call, variation, more, seed):
 
 def keeps_ranks(row):
     """Return whether summaries of a metric keep as many of the most extreme records as their capacity."""
-    return row.is_mean_loss or row.is_variance
+    return kind_of(row) == "mean" or kind_of(row) == "variance"
 
 
 def empty_summary(call, capacity):
     """Return a summary that tells this metric, or None where there is none."""
     row, options = call.case.row, call.options
-    if row.is_mean_loss and not (call.case.rooted and records(call.name)[0].ndim > 1):
+    if kind_of(row) == "mean" and not (call.case.rooted and records(call.name)[0].ndim > 1):
         return dp.LossSummary(call.case.function, capacity=capacity, **options)
-    if row.is_variance:
+    if kind_of(row) == "variance":
         return dp.VarianceSummary(capacity=capacity, **options)
-    if row.is_confusion:
+    if kind_of(row) == "confusion":
         return dp.ConfusionSummary(options.get("labels"))
-    return dp.ScoreSummary() if row.is_score_table else None
+    return dp.ScoreSummary() if kind_of(row) == "scores" else None
 
 
 def is_weighted(call):
     """Tell whether the records of a call may have weights that come in pieces too."""
     row = call.case.row
-    return call.relation == REPLACE and row.is_mean_loss and "sample_weight" in row.options
+    return call.relation == REPLACE and kind_of(row) == "mean" and "sample_weight" in row.options
 
 
 def summaries():
@@ -508,10 +509,14 @@ def is_audited(audited, mechanism):
 
 
 def exact_losses(audited, rules, seed):
-    """Return the exact privacy losses between eight numbers and the same with the last one replaced."""
+    """Return the privacy losses between eight numbers and the same with the last one replaced, in 12 digits.
+
+    They are sums of floats, which machines round in different ways, and no releases.
+    """
     a = np.linspace(0, 1, 8)
     coarse = {"above_threshold": AboveThreshold(beta=1.2)}
-    return [audited.loss(0.75, coarse.get(rule, rule))(a, np.append(a[:-1], 0.0)) for rule in rules]
+    losses = [audited.loss(0.75, coarse.get(rule, rule))(a, np.append(a[:-1], 0.0)) for rule in rules]
+    return [float(f"{loss:.12g}") for loss in losses]
 
 
 # ---- the table ---------------------------------------------------------------------------------------------

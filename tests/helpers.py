@@ -21,7 +21,17 @@ from hypothesis import strategies as st
 from dp_metrics import PrivacyAccountant
 from dp_metrics._random import SeededEntropy
 from dp_metrics.inputs.losses import RecordLoss, identity
-from dp_metrics.release.queries.mean_loss import MeanLoss
+from dp_metrics.inputs.shape import Records
+from dp_metrics.metrics.labels.counts import Confusion
+from dp_metrics.release.parts.calibration_error import CalibrationOf
+from dp_metrics.release.parts.count_table import TableOf
+from dp_metrics.release.parts.mean_loss import MeanLoss, MeanOf
+from dp_metrics.release.parts.nested_table import NestedOf
+from dp_metrics.release.parts.order_statistic import OrderOf, OrderStatistic
+from dp_metrics.release.parts.part import IntegersOf, IntegerVector
+from dp_metrics.release.parts.ranking_loss import RankingLoss, RankingOf
+from dp_metrics.release.parts.variance import Variance, VarianceOf
+from dp_metrics.release.plan import KnownParts, Plan
 from dp_metrics.sensitivity.aggregates import LossAggregate, VarianceAggregate
 from dp_metrics.sensitivity.output_bounds import OutputBounds, mean_loss_bounds, variance_bounds
 
@@ -84,10 +94,24 @@ def var_bounds(
     )
 
 
+def kind_of(row) -> str:
+    """Return what a metric of the catalogue releases: of its parts, the kind of the only one."""
+    plan = row.usual
+    if len(plan.kinds) > 1:
+        return "joint"
+    (kind,) = plan.kinds
+    if kind is TableOf:
+        return "confusion" if isinstance(plan.postprocess, Confusion) else "bins"
+    return {MeanOf: "mean", VarianceOf: "variance", NestedOf: "scores", CalibrationOf: "bins"}.get(
+        kind, "other"
+    )
+
+
 def loss_query(values, cap=None, weights=None, groups=None, *, loss=identity, is_count=False) -> MeanLoss:
     """Return the query of the mean of losses, one for each value."""
     record_loss = RecordLoss(loss, reads=(np.asarray,), cap=cap, is_count=is_count)
-    return MeanLoss(record_loss, (np.asarray(values),), weights, groups)
+    records = Records((np.asarray(values),), sample_weight=weights, groups=groups)
+    return MeanOf(record_loss).known(records)
 
 
 class AllRanks:
@@ -95,9 +119,6 @@ class AllRanks:
 
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
-
-    def count_extremes(self, epsilon, *, n, are_widths):
-        return 0
 
     def count_ranks(self, epsilon, *, n, monotonic, output_range):
         self.output_range = output_range
@@ -287,3 +308,29 @@ def list_table(path: Path) -> list[list[str]]:
                 rows.append([])
             rows[-1].append(found[2])
     return rows
+
+
+def variance_query(x, bounds=None) -> Variance:
+    """Return what is known of values for their variance."""
+    return VarianceOf(bounds).known(Records((np.asarray(x),)))
+
+
+def order_query(x, k, limit) -> OrderStatistic:
+    """Return what is known of values for the k-th smallest."""
+    return OrderOf(np.asarray, lambda n: k, limit).known(Records((np.asarray(x),)))
+
+
+def ranking_query(is_positive, scores) -> RankingLoss:
+    """Return what is known of records of two classes for the ranking loss."""
+    return RankingOf(1).known(Records((np.asarray(is_positive).astype(np.intp), np.asarray(scores))))
+
+
+def integers(*parts, sensitivity=2, n=1, **keywords) -> tuple[Plan, KnownParts]:
+    """Return the plan of whole numbers, and what is known of them."""
+    plan = Plan(tuple(IntegersOf(tuple, sensitivity) for _ in parts), lambda records: records, **keywords)
+    return plan, KnownParts(tuple(IntegerVector(values, sensitivity, n) for values in parts))
+
+
+def aggregate_of(summary):
+    """Return the aggregate that a summary knows its records by."""
+    return summary._known.parts[0].aggregate

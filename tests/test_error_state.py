@@ -60,11 +60,10 @@ def test_metrics_and_limits_of_their_noise(name, epsilon, relation):
 
     def act():
         try:
-            result = case.function(
+            result = dp.with_result(case.function)(
                 *data,
                 epsilon=epsilon,
                 random_state=seeded(),
-                return_result=True,
                 **{**case.options, **case.bounded},
                 **options,
             )
@@ -105,7 +104,7 @@ def test_limits_of_a_number(metric, epsilon, n):
 SCORER = dp.make_private_scorer(dp.private_mae, epsilon=1.0)
 FUNCTIONS = {
     "accuracy interval": lambda: dp.accuracy_interval(
-        dp.private_accuracy_score(Y, PRED, epsilon=1.0, random_state=seeded(), return_result=True)
+        dp.with_result(dp.private_accuracy_score)(Y, PRED, epsilon=1.0, random_state=seeded())
     ),
     "mean interval": lambda: dp.private_mean_interval(
         SCORE, max_loss=1.0, epsilon=1.0, random_state=seeded()
@@ -242,11 +241,11 @@ def test_signatures_and_pickles_stay():
 
 
 def test_every_public_function_that_computes_has_a_state_of_its_own():
-    """A metric has it in `Metric.planned` and `Release.run`; a scorer and a search call a metric."""
+    """A metric has it in `Metric.planned` and `Release.run`; the others call a metric."""
     names = [name for name in dp.__all__ if inspect.isfunction(getattr(dp, name))]
     names = [name for name in names if getattr(dp, name) not in OF_METRICS.values()]
     bare = {name for name in names if not hasattr(getattr(dp, name), "__wrapped__")}
-    assert bare == {"make_private_scorer", "get_private_scorer", "get_private_scorer_names"}
+    assert bare == {"make_private_scorer", "get_private_scorer", "get_private_scorer_names", "with_result"}
     for kind in (dp.PrivateResult, dp.ReleasedConfusion, dp.LossSummary, dp.ScoreSummary, dp.Hazard):
         methods = [
             member for name, member in vars(kind).items() if name[0] != "_" and inspect.isfunction(member)

@@ -13,7 +13,7 @@ from dp_metrics.analysis.simulation import simulated_noise
 from dp_metrics.inputs.epsilon import exact_epsilon
 from dp_metrics.mechanisms import Hazard
 from dp_metrics.metrics import METRICS
-from dp_metrics.metrics.labels.counts import Confusion, whole
+from dp_metrics.metrics.labels.counts import Confusion, confusion_for, whole
 
 from .tasks import compared, print_table, subsamples
 
@@ -50,7 +50,7 @@ class Design:
 
     def confusion(self) -> Confusion:
         """Return what is counted, and what is made of it."""
-        planned = METRICS[self.metric].planned(([], []), self.options, private_n=True).postprocess
+        planned = confusion_for(METRICS[self.metric], self.options)
         is_matrix = self.is_matrix or self.is_obvious
         return replace(planned, layout=whole(planned.labels.size)) if is_matrix else planned
 

@@ -13,6 +13,7 @@ import dp_metrics as dp
 from dp_metrics._random import SeededEntropy
 from dp_metrics.analysis.simulation import simulated_noise
 from dp_metrics.inputs.epsilon import exact_epsilon
+from dp_metrics.inputs.shape import Records
 from dp_metrics.mechanisms import Hazard
 from dp_metrics.metrics.scores.curve_formulas import ScoreCounts, area_under_roc, average_precision, roc
 from dp_metrics.metrics.scores.table import score_plan
@@ -54,9 +55,11 @@ def simulated_scores(
     """Yield what releases of a table tell, with simulated noise of the same law."""
     private_n = neighboring == "add_or_remove_one"
     options = {"labels": None, "pos_label": 1, "edges": edges, "bins": bins}
-    plan = score_plan(lambda counts: counts, *draw, private_n=private_n, **options)
-    prepared = plan.queries[0].prepare(Hazard(), exact_epsilon(epsilon), private_n=private_n)
-    exact, n = np.array(prepared.values, dtype=np.float64), None if private_n else plan.queries[0].n
+    shape, records = Records.of(draw, private_n=private_n)
+    plan = score_plan(lambda counts: counts, shape, private_n=private_n, **options)
+    known = plan.read(records)
+    prepared = known.parts[0].prepare(Hazard(), exact_epsilon(epsilon), private_n=private_n)
+    exact, n = np.array(prepared.values, dtype=np.float64), None if private_n else known.n
     for noise in simulated_noise(prepared, _RELEASES, seed):
         yield plan.postprocess.counts(exact + noise, n)
 

@@ -14,8 +14,14 @@ from tqdm import tqdm
 
 from dp_metrics.inputs.epsilon import exact_epsilon
 from dp_metrics.mechanisms import Hazard
-from dp_metrics.release.queries.nested_table import columns_for
-from dp_metrics.release.queries.ranking_loss import HazardByClass, RankingDraw, RankingLaw, RankingLoss
+from dp_metrics.release.parts.nested_table import columns_for
+from dp_metrics.release.parts.ranking_loss import (
+    HazardByClass,
+    RankingDraw,
+    RankingLaw,
+    RankingLoss,
+    RankingOf,
+)
 
 from .curves import curve_errors
 from .tasks import FRESH, LabelsAndScores, print_table, subsamples
@@ -41,7 +47,7 @@ class HazardRule(HazardByClass):
 def area_error(draw: LabelsAndScores, epsilon: float, scale: float = 0.01, constant: float = 30.0) -> float:
     """Return the mean absolute error of the area under the ROC curve by a rule, from its law."""
     y, score = draw
-    query, exact = RankingLoss(y == 1, score), exact_epsilon(epsilon)
+    query, exact = RankingLoss(RankingOf(1), y == 1, score), exact_epsilon(epsilon)
     rule = HazardRule(scale, exact, query.n, constant)
     bounds = query.output_bounds(rule.finest, rule.hazard_epsilon, private_n=False)
     law = RankingLaw(RankingDraw(bounds, rule, (int(y.sum()),)))

@@ -110,7 +110,7 @@ class PrivacyAccountant:
     def spend(
         self,
         epsilon: float | Fraction | Decimal,
-        label: str,
+        spend_name: str,
         *,
         mechanism: str | None = None,
         neighboring: str = "replace_one",
@@ -121,7 +121,7 @@ class PrivacyAccountant:
         ----------
         epsilon : float, int, Fraction or Decimal
             What the release costs, finite and > 0; a float stands for the decimal that is typed.
-        label : str
+        spend_name : str
             What is released. Public: never put data into it.
         mechanism : str, default=None
             The mechanism that will draw the release.
@@ -143,11 +143,12 @@ class PrivacyAccountant:
         """
         asked = _exact(epsilon)
         drawn_by = "" if mechanism is None else mechanism
-        for name, text in {"label": label, "mechanism": drawn_by, "neighboring": neighboring}.items():
+        texts = {"spend_name": spend_name, "mechanism": drawn_by, "neighboring": neighboring}
+        for name, text in texts.items():
             if not isinstance(text, str):
                 raise TypeError(f"{name} must be a str.")
 
-        self._ledger.record(asked, label, mechanism, neighboring, self._check(asked, neighboring))
+        self._ledger.record(asked, spend_name, mechanism, neighboring, self._check(asked, neighboring))
 
     def require(self, epsilon: float | Fraction | Decimal) -> None:
         """Raise unless that much is left; nothing is recorded or reserved.
@@ -298,8 +299,8 @@ class PrivacyAccountant:
         """
         each, parts = _exact(epsilon), _checked_names(names)
         relation = neighboring if check_neighboring(neighboring) else WITHIN_GROUPS
-        label = f"parallel: {', '.join(parts)}"
-        made = self._ledger.divide(parts, each, label, relation, self._check(each, relation))
+        spend_name = f"parallel: {', '.join(parts)}"
+        made = self._ledger.divide(parts, each, spend_name, relation, self._check(each, relation))
         return {name: _of_ledger(ledger) for name, ledger in made.items()}
 
     @property
@@ -319,7 +320,7 @@ class PrivacyAccountant:
 
     @property
     def history(self) -> tuple[Spend, ...]:
-        """Every spend, oldest first: time, label, epsilon, mechanism and neighbouring relation.
+        """Every spend, oldest first: time, name, epsilon, mechanism and neighbouring relation.
 
         ``pandas.DataFrame(accountant.history)`` has a column for each. What is paid from a part made by
         `parallel` is in the history of that part; here is the one spend that paid for all of them.

@@ -76,17 +76,17 @@ class MemoryLedger:
             raise RuntimeError(_WITHOUT_PATH.format("be used in a forked process"))
 
     def record(
-        self, epsilon: Fraction, label: str, mechanism: str | None, neighboring: str, check: Check
+        self, epsilon: Fraction, spend_name: str, mechanism: str | None, neighboring: str, check: Check
     ) -> None:
         """Record a spend, unless the check raises."""
         self.refuse_if_forked()
         with _LOCK:
             check(*self._sum())
-            spend = Spend(datetime.now(UTC), label, float(epsilon), mechanism, neighboring)
+            spend = Spend(datetime.now(UTC), spend_name, float(epsilon), mechanism, neighboring)
             self._entries.append((epsilon, spend, {}))
 
     def divide(
-        self, names: Sequence[str], epsilon: Fraction, label: str, neighboring: str, check: Check
+        self, names: Sequence[str], epsilon: Fraction, spend_name: str, neighboring: str, check: Check
     ) -> dict[str, Ledger]:
         """Record one spend and make the parts, or return them if they exist."""
         self.refuse_if_forked()
@@ -98,7 +98,7 @@ class MemoryLedger:
             ]
             if not are_made(names, epsilon, neighboring, made):
                 check(*self._sum())
-                spend = Spend(datetime.now(UTC), label, float(epsilon), None, neighboring)
+                spend = Spend(datetime.now(UTC), spend_name, float(epsilon), None, neighboring)
                 new = {name: MemoryLedger(epsilon, _part_of(self, name), neighboring) for name in names}
                 self._entries.append((epsilon, spend, new))
             there = {name: part for *_, parts in self._entries for name, part in parts.items()}
@@ -204,17 +204,17 @@ class FileLedger:
         """Do nothing: with a connection per spend, any process may spend."""
 
     def record(
-        self, epsilon: Fraction, label: str, mechanism: str | None, neighboring: str, check: Check
+        self, epsilon: Fraction, spend_name: str, mechanism: str | None, neighboring: str, check: Check
     ) -> None:
         """Record a spend on the disk, unless the check raises, in one transaction."""
         with self._connection() as db:
             db.execute("BEGIN IMMEDIATE")
-            self._record(db, epsilon, label, mechanism, neighboring, check)
+            self._record(db, epsilon, spend_name, mechanism, neighboring, check)
             db.execute("COMMIT")
             self._seen = self._known[1]
 
     def divide(
-        self, names: Sequence[str], epsilon: Fraction, label: str, neighboring: str, check: Check
+        self, names: Sequence[str], epsilon: Fraction, spend_name: str, neighboring: str, check: Check
     ) -> dict[str, Ledger]:
         """Record one spend and make the parts, in one transaction, or return them if they exist."""
         with self._connection() as db:
@@ -227,7 +227,7 @@ class FileLedger:
             with self._parsing():
                 made = [(paid_by, name, _number(total), rest) for paid_by, name, total, rest in rows]
             if not are_made(names, epsilon, neighboring, made):
-                paid_by = self._record(db, epsilon, label, None, neighboring, check)
+                paid_by = self._record(db, epsilon, spend_name, None, neighboring, check)
                 spent = self._known[1]
                 db.executemany(
                     "INSERT INTO parts (parent, paid_by, name, total, spent, neighboring)"
@@ -254,8 +254,8 @@ class FileLedger:
             rows = db.execute(self._statements.entries, self._key)
             with self._parsing():
                 return tuple(
-                    Spend(datetime.fromisoformat(when), label, float(_number(epsilon)), *rest)
-                    for when, label, epsilon, *rest in rows
+                    Spend(datetime.fromisoformat(when), spend_name, float(_number(epsilon)), *rest)
+                    for when, spend_name, epsilon, *rest in rows
                 )
 
     def __getstate__(self) -> dict[str, Any]:
@@ -274,7 +274,7 @@ class FileLedger:
         self,
         db: sqlite3.Connection,
         epsilon: Fraction,
-        label: str,
+        spend_name: str,
         mechanism: str | None,
         neighboring: str,
         check: Check,
@@ -285,7 +285,7 @@ class FileLedger:
         entry = {
             **self._key,
             "time": datetime.now(UTC).isoformat(),
-            "label": label,
+            "label": spend_name,
             "epsilon": _spelled(epsilon),
             "mechanism": mechanism,
             "neighboring": neighboring,

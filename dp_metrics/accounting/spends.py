@@ -21,7 +21,7 @@ class Spend:
     """One entry of `PrivacyAccountant.history`; `time` is in UTC, `epsilon` rounded to a float."""
 
     time: datetime
-    label: str
+    spend_name: str
     epsilon: float
     mechanism: str | None
     neighboring: str
@@ -46,13 +46,13 @@ class Ledger(Protocol):
         ...
 
     def record(
-        self, epsilon: Fraction, label: str, mechanism: str | None, neighboring: str, check: Check
+        self, epsilon: Fraction, spend_name: str, mechanism: str | None, neighboring: str, check: Check
     ) -> None:
         """Record a spend for good, unless the check raises; to all who share the ledger this is one step."""
         ...
 
     def divide(
-        self, names: Sequence[str], epsilon: Fraction, label: str, neighboring: str, check: Check
+        self, names: Sequence[str], epsilon: Fraction, spend_name: str, neighboring: str, check: Check
     ) -> "Mapping[str, Ledger]":
         """Record one spend and make parts with a total of epsilon each, or return these parts if they exist.
 

@@ -19,12 +19,12 @@ from dp_metrics.mechanisms._grid import Integers
 from dp_metrics.mechanisms._hazard_law import PEAK, TAIL, HazardLaw
 from dp_metrics.mechanisms._laws import IntervalLaw
 from dp_metrics.mechanisms.above_threshold import AboveThresholdLaw
-from dp_metrics.mechanisms.adaptive import AdaptiveLaw
+from dp_metrics.mechanisms.adaptive import AdaptiveLaw, CoinLaw
 from dp_metrics.mechanisms.geometric import GeometricLaw, SumsLaw
 from dp_metrics.mechanisms.laplace import LaplaceLaw
-from dp_metrics.release.draws import BoundsDraw, Draw, SumsDraw, VectorDraw
-from dp_metrics.release.queries.ranking_loss import RankingDraw, RankingLaw
-from dp_metrics.release.queries.rounded_count import RoundedDraw
+from dp_metrics.release.draws import Draw, NumberDraw, SumsDraw, VectorDraw
+from dp_metrics.release.parts.ranking_loss import RankingDraw, RankingLaw
+from dp_metrics.release.parts.rounded_count import RoundedDraw
 from dp_metrics.sensitivity.exact import rounded_quotient
 
 __all__ = ["draw_law", "draw_loss", "finite_loss", "joint_losses", "law_loss"]
@@ -43,17 +43,21 @@ def law_loss(a: OutputLaw, b: OutputLaw) -> float:
     if isinstance(a, LaplaceLaw) and isinstance(b, LaplaceLaw):
         return _laplace_loss(a, b)
     if isinstance(a, GeometricLaw) and isinstance(b, GeometricLaw):
-        # every output beyond both centres attains it, the clamped ends included
-        return math.inf if a.grid != b.grid or a.rate != b.rate else float(a.rate * abs(a.centre - b.centre))
+        return _lattice_loss(a, b)
     if isinstance(a, SumsLaw) and isinstance(b, SumsLaw):
         return _vector_loss(*(VectorDraw(x.sums.values, ((len(x.sums.values), x.rate),)) for x in (a, b)))
     if isinstance(a, AdaptiveLaw) and isinstance(b, AdaptiveLaw):
         return _adaptive_loss(a, b)
+    if isinstance(a, CoinLaw) and isinstance(b, CoinLaw):
+        if a.probability != b.probability:
+            return math.inf
+        # a scale, or none, tells how the coin fell
+        return max(law_loss(a.two, b.two), law_loss(a.one, b.one))
     raise TypeError(f"No exact comparison of {type(a).__name__} with {type(b).__name__}.")
 
 
 def draw_loss(a: Draw, b: Draw, count: int) -> float:
-    """Return the loss of two prepared releases of one query, given a noisy count if they use one."""
+    """Return the loss of two prepared releases of one part, given a noisy count if they use one."""
     if isinstance(a, VectorDraw) and isinstance(b, VectorDraw):
         return _vector_loss(a, b)
     if isinstance(a, RankingDraw) and isinstance(b, RankingDraw):
@@ -65,8 +69,8 @@ def draw_loss(a: Draw, b: Draw, count: int) -> float:
 
 def draw_law(draw: Draw, count: int) -> OutputLaw:
     """Return the law of a prepared release of one number, given a noisy count if it uses one."""
-    if isinstance(draw, BoundsDraw):
-        return draw.mechanism.output_distribution(draw.with_count(count), draw.epsilon)
+    if isinstance(draw, NumberDraw):
+        return draw.law(count)
     if isinstance(draw, SumsDraw):
         return draw.sums_law
     if isinstance(draw, RankingDraw):
@@ -81,6 +85,17 @@ def _vector_loss(a: VectorDraw, b: VectorDraw) -> float:
     rates = [rate for size, rate in a.rates for _ in range(size)]
     differences = zip(rates, a.values, b.values, strict=True)
     return float(sum((rate * abs(x - y) for rate, x, y in differences), Fraction(0)))
+
+
+def _lattice_loss(a: GeometricLaw, b: GeometricLaw) -> float:
+    """Return the loss of staircase noise: so many stairs as lie between the centres, rounded up.
+
+    Far beyond both centres either stair can be the first that is counted, unless the grid ends before: then
+    the loss is smaller, and the clamped ends attain at least the stairs that lie between the centres.
+    """
+    if (a.grid, a.added) != (b.grid, b.added):
+        return math.inf
+    return float(a.added.epsilon * -(-abs(a.centre - b.centre) // a.added.steps))
 
 
 _DECIMALS = Context(prec=50)
@@ -163,7 +178,7 @@ def _adaptive_loss(a: AdaptiveLaw, b: AdaptiveLaw) -> float:
     runs are compared, and some in between.
     """
     first, other = a.first, b.first
-    laws = [(law.first.grid, law.first.q, law.first.monotonic, law.epsilon) for law in (a, b)]
+    laws = [(law.first.grid, law.first.q, law.first.monotonic, law.second) for law in (a, b)]
     if laws[0] != laws[1]:
         return math.inf
     ends = np.concatenate([first.runs.edges, other.runs.edges])

@@ -16,9 +16,11 @@ from dp_metrics.inference.paired_losses import paired_losses
 from dp_metrics.inference.quantiles import quantile_plan
 from dp_metrics.inputs.epsilon import exact_epsilon
 from dp_metrics.inputs.floats import Floats
+from dp_metrics.inputs.readers import vector
+from dp_metrics.inputs.shape import Shape
 from dp_metrics.mechanisms import AboveThreshold, Adaptive, Mechanism, get_mechanism
 from dp_metrics.metrics import FUNCTIONS, METRICS
-from dp_metrics.release.release import Plan
+from dp_metrics.release.plan import Plan
 
 __all__ = [
     "AUDITED",
@@ -133,13 +135,16 @@ class AuditedPlan:
     Parameters
     ----------
     plan : callable
-        Returns the `Plan` of (numbers, epsilon).
+        Returns the `Plan` of (shape, epsilon).
     column : str, default="noisy counts"
         What draws, as the table of the audit calls it.
+    records : callable, default=the numbers
+        The arguments that hold a value per record, of the numbers.
     """
 
-    plan: Callable[[Floats, Fraction], Plan]
+    plan: Callable[[Shape, Fraction], Plan]
     column: str = "noisy counts"
+    records: Callable[[Floats], tuple[Any, ...]] = lambda x: (x,)
 
     adds, bounded, sums, has_own_noise = False, False, False, True
 
@@ -148,7 +153,9 @@ class AuditedPlan:
         exact = exact_epsilon(epsilon)
 
         def between(a: Floats, b: Floats) -> float:
-            return plan_loss(lambda x: self.plan(x, exact), [a], [b], epsilon=epsilon)
+            return plan_loss(
+                lambda shape: self.plan(shape, exact), self.records(a), self.records(b), epsilon=epsilon
+            )
 
         return between
 
@@ -209,33 +216,45 @@ FRAMES: dict[str, AuditedFrame] = {
 """Metrics by group."""
 
 
-def _mean_interval(x: Floats, epsilon: Fraction, *, method: str) -> Plan:
-    return mean_interval_plan(x, method=method, confidence=0.95, about="")
+def _mean_interval(shape: Shape, epsilon: Fraction, *, method: str) -> Plan:
+    reader = partial(vector, name="x", private_n=False)
+    return mean_interval_plan(reader, method=method, confidence=0.95, about="")
 
 
-def _quantile_interval(x: Floats, epsilon: Fraction, *, max_loss: float | None = None) -> Plan:
+def _quantile_interval(shape: Shape, epsilon: Fraction, *, max_loss: float | None = None) -> Plan:
     # a confidence as low as this lets few records have both limits
-    losses = x if max_loss else np.sinh(700 * x)  # the losses cover the whole grid
-    return quantile_plan(losses, q=0.5, epsilon=epsilon, max_loss=max_loss, confidence=0.3)
+    return quantile_plan(shape, q=0.5, epsilon=epsilon, max_loss=max_loss, confidence=0.3)
 
 
-def _wins(x: Floats, epsilon: Fraction) -> Plan:
-    """Compare two models: both are wrong about the lowest third of the numbers, each about another one."""
+def _over_the_grid(x: Floats) -> tuple[Any, ...]:
+    """Return losses that cover the whole grid."""
+    return (np.sinh(700 * x),)
+
+
+def _compared(shape: Shape, epsilon: Fraction, *, loss: str, max_difference: float | None) -> Plan:
+    return comparison_plan(paired_losses(loss, shape, {}), shape.n, max_difference=max_difference)
+
+
+def _both_wrong(x: Floats) -> tuple[Any, ...]:
+    """Return two models: both are wrong about the lowest third of the numbers, each about another one."""
     third = np.minimum(np.floor(x * 3), 2)
-    return comparison_plan(paired_losses("zero_one", np.ones_like(x), third, third - 1, {}))
+    return np.ones_like(x), third, third - 1
 
 
-def _mean_difference(x: Floats, epsilon: Fraction) -> Plan:
-    losses = paired_losses("mae", np.zeros_like(x), x, 1 - x, {})
-    return comparison_plan(losses, max_difference=1.0)
+def _opposites(x: Floats) -> tuple[Any, ...]:
+    return np.zeros_like(x), x, 1 - x
 
 
 PLANS: dict[str, AuditedPlan] = {
     "private_mean_interval": AuditedPlan(partial(_mean_interval, method="normal")),
     "private_mean_interval, exact": AuditedPlan(partial(_mean_interval, method="exact")),
-    "private_compare": AuditedPlan(_wins),
-    "private_compare, max_difference": AuditedPlan(_mean_difference),
-    "private_quantile_interval": AuditedPlan(_quantile_interval, "hazard"),
+    "private_compare": AuditedPlan(
+        partial(_compared, loss="zero_one", max_difference=None), records=_both_wrong
+    ),
+    "private_compare, max_difference": AuditedPlan(
+        partial(_compared, loss="mae", max_difference=1.0), records=_opposites
+    ),
+    "private_quantile_interval": AuditedPlan(_quantile_interval, "hazard", _over_the_grid),
     "private_quantile_interval, max_loss": AuditedPlan(partial(_quantile_interval, max_loss=1.0), "hazard"),
 }
 """Intervals for people at large, and comparisons of two models."""

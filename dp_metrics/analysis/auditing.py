@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -18,16 +18,19 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import betaincinv  # scikit-learn depends on scipy
 
-from dp_metrics._random import RandomState, check_entropy
+from dp_metrics._random import RandomState
 from dp_metrics.analysis._law_comparison import draw_loss, finite_loss, law_loss
-from dp_metrics.fairness.groups import Groups
-from dp_metrics.fairness.plan import Part, frame_metrics, plan_frame
+from dp_metrics.fairness.plan import read_frame
 from dp_metrics.inputs.epsilon import Epsilon, check_epsilon, exact_epsilon
 from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.inputs.floats import Floats
-from dp_metrics.mechanisms import Mechanism, OutputLaw, get_mechanism
+from dp_metrics.inputs.shape import Records, Shape
+from dp_metrics.mechanisms import Mechanism, get_mechanism
+from dp_metrics.mechanisms._base import BoundsDraw, Draw, DrawnLaw, KnownNumber, NumberPart
 from dp_metrics.metrics import Metric, metric_of
-from dp_metrics.release.release import Plan, Release
+from dp_metrics.release.plan import Plan
+from dp_metrics.release.release import Prepared, Release
+from dp_metrics.release.together import Together
 from dp_metrics.sensitivity.output_bounds import OutputBounds
 
 __all__ = [
@@ -58,7 +61,7 @@ def privacy_loss(
     Parameters
     ----------
     mechanism : str or mechanism object
-        The mechanism.
+        The mechanism; of "adaptive" the one stage that it has where output bounds are all that is known.
     output_bounds_a, output_bounds_b : OutputBounds
         What the mechanism sees of two data sets, usually neighbours.
     epsilon : float
@@ -89,9 +92,9 @@ def privacy_loss(
     >>> from dp_metrics import auditing
     >>> from dp_metrics.sensitivity.output_bounds import OutputBounds
     >>> down, up = np.linspace(0.9, 0.0, 10), np.linspace(1.1, 2.0, 10)
-    >>> a = OutputBounds(1.0, down, up, (0.0, 2.0), monotonic=True, n=10)
+    >>> a = OutputBounds(1.0, down, up, output_range=(0.0, 2.0), monotonic=True, n=10)
     >>> lower, higher = np.append(down[1:], 0.0), np.append(1.0, up[:-1])
-    >>> b = OutputBounds(0.9, lower, higher, (0.0, 2.0), monotonic=True, n=10)
+    >>> b = OutputBounds(0.9, lower, higher, output_range=(0.0, 2.0), monotonic=True, n=10)
     >>> auditing.privacy_loss("hazard", a, b, epsilon=1.0) <= 1.0
     True
     """
@@ -102,28 +105,32 @@ def privacy_loss(
 
 
 @dataclass
-class _Recorder:
-    """A mechanism that draws nothing: it notes what the metric hands to the real one."""
+class _Recorder(Mechanism):
+    """A mechanism that notes what another one would draw of made-up records."""
 
     inner: Mechanism
-    seen: list[tuple[OutputBounds, Any]] = field(default_factory=list)
-
-    @property
-    def needs_count(self) -> bool:
-        return self.inner.needs_count
+    private_n: bool
+    seen: list[tuple[Draw, Fraction, int]] = field(default_factory=list)
 
     def count_ranks(self, epsilon: Epsilon, **public: Any) -> int:
         return self.inner.count_ranks(epsilon, **public)
 
-    def count_extremes(self, epsilon: Epsilon, **public: Any) -> int:
-        return self.inner.count_extremes(epsilon, **public)
+    def output_distribution(self, output_bounds: OutputBounds, epsilon: Epsilon) -> DrawnLaw:
+        return self.inner.output_distribution(output_bounds, epsilon)
+
+    def asks_count(self, part: NumberPart) -> bool:
+        return self.inner.asks_count(part)
+
+    def prepare(self, known: KnownNumber, epsilon: Fraction, *, private_n: bool) -> Draw:
+        draw = self.inner.prepare(known, epsilon, private_n=private_n)
+        self.seen.append((draw, epsilon, known.n))
+        return draw
 
     def release(self, output_bounds: OutputBounds, epsilon: Epsilon, rng: RandomState = None) -> float:
-        self.seen.append((output_bounds, epsilon))
+        n, exact = output_bounds.n, exact_epsilon(epsilon)
+        draw = BoundsDraw(output_bounds, self.inner, exact, self.private_n and n is not None)
+        self.seen.append((draw, exact, n or 0))
         return output_bounds.value
-
-    def output_distribution(self, output_bounds: OutputBounds, epsilon: Epsilon) -> OutputLaw:
-        return self.inner.output_distribution(output_bounds, epsilon)
 
 
 @own_error_state
@@ -159,22 +166,19 @@ def metric_loss(
     """
     if (row := metric_of(metric)) is not None:
         return _planned_loss(row, records_a, records_b, epsilon, {"mechanism": mechanism, **options})
-    seen = []
+    seen, private_n = [], options.get("neighboring") == "add_or_remove_one"
     for records in (records_a, records_b):
-        recorder = _Recorder(get_mechanism(mechanism))
+        recorder = _Recorder(get_mechanism(mechanism), private_n)
         metric(*records, epsilon=epsilon, mechanism=recorder, **options)
         seen.append(recorder.seen)
-    spent = [share for _, share in seen[0]]
-    if spent != [share for _, share in seen[1]]:
+    spent = [share for _, share, _ in seen[0]]
+    if spent != [share for _, share, _ in seen[1]]:
         return math.inf
     total = 0.0
-    if options.get("neighboring") == "add_or_remove_one":
+    if private_n:
         # the rest of epsilon pays for the noisy count; given that, both use the same resolution
-        total = float(exact_epsilon(epsilon) - sum(map(exact_epsilon, spent)))
-        seen[1] = [(replace(b, n=a.n), share) for (a, _), (b, share) in zip(*seen, strict=True)]
-    return total + math.fsum(
-        privacy_loss(mechanism, a, b, epsilon=share) for (a, share), (b, _) in zip(*seen, strict=True)
-    )
+        total = float(exact_epsilon(epsilon) - sum(spent))
+    return total + math.fsum(draw_loss(a, b, max(n, 1)) for (a, _, n), (b, _, _) in zip(*seen, strict=True))
 
 
 @own_error_state
@@ -211,30 +215,12 @@ def frame_loss(
     >>> auditing.frame_loss(private_recall_score, a, b, group_labels=[0, 1], epsilon=1.0)
     1.0
     """
-    private_n, sides = neighboring == "add_or_remove_one", []
-    for y_true, y_pred, features in (records_a, records_b):
-        blocks = plan_frame(
-            frame_metrics(metrics),
-            (y_true, y_pred),
-            Groups.of(features, group_labels, private_n=private_n),
-            epsilon=exact_epsilon(epsilon),
-            membership=membership,
-            neighboring=neighboring,
-            overall_share=Fraction(repr(overall_share)),
-            entropy=check_entropy(None),
-        )
-        sides.append([part for block in blocks for part in block.parts])
-    if len(sides[0]) != len(sides[1]):  # all may know, with public membership, which groups have no records
-        return math.inf
-    return math.fsum(_part_loss(a, b) for a, b in zip(*sides, strict=True))
-
-
-def _part_loss(a: Part, b: Part) -> float:
-    n, other = (part.plan.queries[0].n for part in (a, b))
-    if n != other and not a.release.private_n:
-        return math.inf  # a public number that differs
-    for_count = float(a.for_count) if n != other else 0.0  # both draw with one noisy count
-    return for_count + math.fsum(draw_loss(x, y, max(n, 1)) for x, y in zip(a.draws, b.draws, strict=True))
+    release = _settings(epsilon, neighboring)
+    public = {"group_labels": group_labels, "membership": membership, "overall_share": overall_share}
+    sides = (
+        read_frame(metrics, *data, private_n=release.private_n, **public) for data in (records_a, records_b)
+    )
+    return _loss_of_plans(release, *sides)
 
 
 def _planned_loss(
@@ -247,16 +233,16 @@ def _planned_loss(
     """Return the loss of what a metric of the catalogue releases, a noisy count included."""
     options = {name: value for name, value in arguments.items() if name in row.options}
     settings = {name: value for name, value in arguments.items() if name not in row.options}
-    plans = []
+    sides = []
     for records in (records_a, records_b):
         release = row.settings(epsilon=epsilon, options=options, **settings)
-        plans.append(row.planned(records, options, private_n=release.private_n))
-    return _loss_of_plans(release, *plans)
+        sides.append(row.read(records, options, private_n=release.private_n))
+    return _loss_of_plans(release, *sides)
 
 
 @own_error_state
 def plan_loss(
-    make_plan: Callable[..., Plan],
+    make_plan: Callable[[Shape], Plan | Together],
     records_a: Sequence[ArrayLike],
     records_b: Sequence[ArrayLike],
     *,
@@ -267,9 +253,9 @@ def plan_loss(
     Parameters
     ----------
     make_plan : callable
-        Returns the `Plan` of a data set, given as positional arguments.
+        Returns the `Plan` of records of a `Shape`, or several of them `Together`.
     records_a, records_b : sequence of array-like
-        Its arguments for either data set.
+        The arguments that hold a value per record, for either data set.
     epsilon : float
         What the release is asked to cost.
 
@@ -278,28 +264,38 @@ def plan_loss(
     float
         The loss of its releases together: at most epsilon for neighbours if the plan keeps its promise.
     """
-    release = Release(
-        "plan",
-        epsilon=epsilon,
-        mechanism=None,
-        default=None,
-        accountant=None,
-        random_state=None,
-        neighboring="replace_one",
-    )
-    return _loss_of_plans(release, make_plan(*records_a), make_plan(*records_b))
+    sides = []
+    for data in (records_a, records_b):
+        shape, records = Records.of(data, private_n=False)
+        plan = make_plan(shape)
+        sides.append((plan, plan.read(records)))
+    return _loss_of_plans(_settings(epsilon, "replace_one"), *sides)
 
 
-def _loss_of_plans(release: Release, plan_a: Plan, plan_b: Plan) -> float:
-    """Return the loss of all that two plans release, a noisy count included."""
-    (draws_a, _, for_count), (draws_b, _, _) = release.prepare(plan_a), release.prepare(plan_b)
-    n, other = (plan.queries[0].n for plan in (plan_a, plan_b))
-    if not release.private_n and n != other:
+def _settings(epsilon: Any, neighboring: str) -> Release:
+    """Return the settings of a release that is prepared only."""
+    return Release(
+        "", epsilon=epsilon, mechanism=None, default=None, accountant=None, random_state=None,
+        neighboring=neighboring,
+    )  # fmt: skip
+
+
+def _loss_of_plans(release: Release, a: tuple[Any, Any], b: tuple[Any, Any]) -> float:
+    """Return the loss of all that a plan, or several together, release of what is known of two data sets."""
+    sides = [release.prepare_all(*side) for side in (a, b)]
+    if a[0] != b[0]:
+        return math.inf  # a public thing that differs
+    return math.fsum(_loss_of_prepared(*pair) for pair in zip(*sides, strict=True))
+
+
+def _loss_of_prepared(a: Prepared, b: Prepared) -> float:
+    """Return the loss of what one plan releases of two data sets, a noisy count included."""
+    n, other = a.known.n, b.known.n
+    if n != other and not a.release.private_n:
         return math.inf  # a public number that differs
-    # both draw with one noisy count, whose loss is what it cost
-    return float(for_count) + math.fsum(
-        draw_loss(a, b, max(other, 1)) for a, b in zip(draws_a, draws_b, strict=True)
-    )
+    # both draw with one noisy count, whose loss is what it cost; that of one number of records is nothing
+    for_count = float(a.for_count) if n != other else 0.0
+    return for_count + math.fsum(draw_loss(x, y, max(n, 1)) for x, y in zip(a.draws, b.draws, strict=True))
 
 
 @dataclass(frozen=True)

@@ -24,12 +24,14 @@ from dp_metrics.inputs.scalars import as_real, as_whole
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.mechanisms._grid import EvenGrid
 from dp_metrics.mechanisms._laws import cell_edges
+from dp_metrics.mechanisms._staircase import Staircase
 from dp_metrics.mechanisms.geometric import GeometricLaw
 from dp_metrics.metrics import METRICS, Metric, metric_named, metric_names, metric_of
-from dp_metrics.release.draws import BoundsDraw, Draw, SumsDraw, VectorDraw
-from dp_metrics.release.queries.nested_table import NestedTable
-from dp_metrics.release.queries.ranking_loss import RankingDraw
-from dp_metrics.release.release import Plan, Release
+from dp_metrics.release.draws import Draw, NumberDraw, SumsDraw, VectorDraw
+from dp_metrics.release.parts.nested_table import NestedTable
+from dp_metrics.release.parts.ranking_loss import RankingDraw
+from dp_metrics.release.plan import KnownParts
+from dp_metrics.release.release import Release
 
 __all__ = ["ExpectedError", "epsilon_for_error", "expected_error"]
 
@@ -259,10 +261,10 @@ class _Setting:
             raise ValueError("error_cap must be a positive number.")
         self._public = {"neighboring": neighboring, "mechanism": mechanism, "options": options}
         private_n = self._release(1.0).private_n
-        plan = self._row.planned(data, options, private_n=private_n)
+        planned = self._row.read(data, options, private_n=private_n)
         if n is not None:  # the plan above has told that all arrays have one length
-            plan = self._row.planned(*_resized(data, options, int(n)), private_n=private_n)
-        self._plan = plan
+            planned = self._row.read(*_resized(data, options, int(n)), private_n=private_n)
+        self._plan, self._known = planned
 
     def _release(self, epsilon: float) -> Release:
         return self._row.settings(epsilon=epsilon, **self._public)
@@ -270,15 +272,22 @@ class _Setting:
     def noise(self, epsilon: float) -> _Noise | _SimulatedNoise:
         """Return the law of the release at this epsilon."""
         release = self._release(epsilon)
-        draws, _, _ = release.prepare(self._plan)
+        draws, _, _ = release.prepare(self._plan, self._known)
         if len(draws) == 1 and isinstance(draws[0], VectorDraw) and len(draws[0].values) > 1:
-            return _SimulatedNoise(release, self._plan, draws[0], self._error_cap)
+            return _SimulatedNoise(
+                self._result_of(release), self._known, draws[0], self._error_cap, self._row.name
+            )
         if len(draws) > 2:
             raise ValueError(_ONE_AT_A_TIME.format(self._row.name))
-        numbers_ = [_number(draw, self._plan.queries[0].n) for draw in draws]
-        if not isinstance(release.result(self._plan, [x.value for x in numbers_]), numbers.Real):
+        numbers_ = [_number(draw, self._known.n) for draw in draws]
+        result = self._result_of(release)
+        if not isinstance(result([x.value for x in numbers_]), numbers.Real):
             raise ValueError(_ONE_AT_A_TIME.format(self._row.name))
-        return _Noise(release, self._plan, numbers_, self._error_cap)
+        return _Noise(result, numbers_, self._error_cap)
+
+    def _result_of(self, release: Release) -> Callable[[Sequence[Any]], Any]:
+        """Return what makes a result of released numbers."""
+        return functools.partial(release.result, self._plan, self._known)
 
 
 def _row_of(metric: Any) -> Metric:
@@ -324,7 +333,7 @@ class _Number:
 
 def _number(draw: Draw, n: int) -> _Number:
     """Return the number that a draw releases, a private number of records taken to be known."""
-    if isinstance(draw, BoundsDraw | RankingDraw):
+    if isinstance(draw, NumberDraw | RankingDraw):
         bounds = draw.output_bounds
         return _Number(bounds.value, draw_law(draw, max(n, 1)), bounds.output_range)
     if isinstance(draw, SumsDraw):
@@ -344,7 +353,7 @@ class _NoisyInteger:
     def __init__(self, draw: VectorDraw) -> None:
         self._value, self._far = draw.values[0], int(self.FAR)
         grid = EvenGrid(-self.FAR, self.FAR, 2 * self._far + 1)
-        self._noise = GeometricLaw(grid, self._far, draw.rates[0][1])
+        self._noise = GeometricLaw(grid, self._far, Staircase(draw.rates[0][1], 1))
 
     def cdf(self, t: Floats) -> Floats:
         """Return P(release <= t)."""
@@ -359,9 +368,11 @@ class _NoisyInteger:
 class _Noise:
     """What one or two released numbers become, and how far that is from the truth."""
 
-    def __init__(self, release: Release, plan: Plan, parts: Sequence[_Number], error_cap: float) -> None:
-        self._release, self._plan, self._parts = release, plan, parts
-        self._truth = float(release.result(plan, [part.value for part in parts]))
+    def __init__(
+        self, result: Callable[[Sequence[Any]], Any], parts: Sequence[_Number], error_cap: float
+    ) -> None:
+        self._result_of, self._parts = result, parts
+        self._truth = float(result([part.value for part in parts]))
         self._cap = min(error_cap * abs(self._truth), MAX_FLOAT) if self._truth else 0.0
         self._cap = self._cap or self._largest_error()
 
@@ -386,7 +397,7 @@ class _Noise:
 
     def _result(self, *released: float) -> float:
         values = [part.hand_over(x) for part, x in zip(self._parts, released, strict=True)]
-        return float(self._release.result(self._plan, values))
+        return float(self._result_of(values))
 
     def _largest_error(self) -> float:
         ranges = [part.output_range for part in self._parts]
@@ -410,15 +421,21 @@ class _Noise:
 class _SimulatedNoise:
     """The same of what becomes of a table of noisy counts, from draws that are the same for every epsilon."""
 
-    def __init__(self, release: Release, plan: Plan, draw: VectorDraw, error_cap: float) -> None:
-        (query,) = plan.queries
+    def __init__(
+        self,
+        result: Callable[[Sequence[Any]], Any],
+        known: KnownParts,
+        draw: VectorDraw,
+        error_cap: float,
+        name: str,
+    ) -> None:
+        (part,) = known.parts
         # the finest table is the truth, because what merging its columns costs is part of the error
-        known = query.table.ravel() if isinstance(query, NestedTable) else draw.values
-        truth = release.result(plan, [known])
+        truth = result([part.table.ravel() if isinstance(part, NestedTable) else draw.values])
         if not isinstance(truth, numbers.Real):
-            raise ValueError(_ONE_AT_A_TIME.format(release.metric))
+            raise ValueError(_ONE_AT_A_TIME.format(name))
         counts = np.array(draw.values, dtype=np.float64)
-        results = [release.result(plan, [noisy]) for noisy in counts + simulated_noise(draw, _SIMULATIONS)]
+        results = [result([noisy]) for noisy in counts + simulated_noise(draw, _SIMULATIONS)]
         self._errors = np.array(results) - float(truth)
         # a metric of 0 has no size to compare with: errors are not capped
         self._cap = error_cap * abs(float(truth)) or math.inf

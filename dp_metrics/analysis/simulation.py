@@ -5,33 +5,61 @@ import numpy as np
 from dp_metrics.inputs.epsilon import Epsilon, exact_epsilon
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.losses import RecordLoss, identity
+from dp_metrics.inputs.shape import Records
 from dp_metrics.mechanisms import Mechanism
-from dp_metrics.release.draws import VectorDraw
+from dp_metrics.mechanisms._base import KnownNumber
+from dp_metrics.release.draws import NumberDraw, VectorDraw
 from dp_metrics.release.noise import COUNT_LIMIT
-from dp_metrics.release.queries.mean_loss import MeanLoss
-from dp_metrics.release.queries.variance import Variance
+from dp_metrics.release.parts.mean_loss import MeanOf
+from dp_metrics.release.parts.variance import VarianceOf
 from dp_metrics.sensitivity.output_bounds import OutputBounds
 
-__all__ = ["loss_output_bounds", "simulated_noise", "variance_output_bounds"]
+__all__ = [
+    "loss_draw",
+    "loss_output_bounds",
+    "simulated_noise",
+    "variance_draw",
+    "variance_output_bounds",
+]
 
 
 def _as_it_is(block: Floats) -> Floats:
     return block
 
 
+def loss_draw(
+    losses: Floats, *, max_loss: float | None = None, mechanism: Mechanism, epsilon: Epsilon
+) -> NumberDraw:
+    """Return what a mechanism makes of a mean loss."""
+    query = MeanOf(RecordLoss(identity, reads=(_as_it_is,), cap=max_loss)).known(Records((losses,)))
+    return _prepared(query, mechanism, epsilon)
+
+
+def variance_draw(
+    x: Floats, *, bounds: tuple[float, float] | None = None, mechanism: Mechanism, epsilon: Epsilon
+) -> NumberDraw:
+    """Return what a mechanism makes of a variance."""
+    return _prepared(VarianceOf(bounds).known(Records((x,))), mechanism, epsilon)
+
+
+def _prepared(query: KnownNumber, mechanism: Mechanism, epsilon: Epsilon) -> NumberDraw:
+    draw = mechanism.prepare(query, exact_epsilon(epsilon), private_n=False)
+    assert isinstance(draw, NumberDraw)
+    return draw
+
+
 def loss_output_bounds(
     losses: Floats, *, max_loss: float | None = None, mechanism: Mechanism, epsilon: Epsilon
 ) -> OutputBounds:
     """Return what a mechanism sees of a mean loss."""
-    query = MeanLoss(RecordLoss(identity, reads=(_as_it_is,), cap=max_loss), (losses,))
-    return query.output_bounds(mechanism, exact_epsilon(epsilon), private_n=False)
+    return loss_draw(losses, max_loss=max_loss, mechanism=mechanism, epsilon=epsilon).output_bounds
 
 
 def variance_output_bounds(
     x: Floats, *, bounds: tuple[float, float] | None = None, mechanism: Mechanism, epsilon: Epsilon
 ) -> OutputBounds:
     """Return what a mechanism sees of a variance."""
-    return Variance(x, bounds).output_bounds(mechanism, exact_epsilon(epsilon), private_n=False)
+    return variance_draw(x, bounds=bounds, mechanism=mechanism, epsilon=epsilon).output_bounds
 
 
 def simulated_noise(draw: VectorDraw, times: int, seed: int = 0) -> Floats:

@@ -2,26 +2,17 @@
 
 import argparse
 import sys
-import tempfile
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
-
-from dp_metrics.evaluation.sources import DATA_VARIABLE
-from dp_metrics.inputs.epsilon import check_epsilon
 
 __all__ = [
     "CommandError",
     "Refused",
-    "add_folders",
     "add_json",
     "epsilon",
     "several",
     "tell",
-    "writable_folder",
 ]
-
-_OUTPUT = Path("dp-metrics-output")
 
 
 class CommandError(Exception):
@@ -34,6 +25,8 @@ class Refused(Exception):
 
 def epsilon(text: str) -> float:
     """Return a positive, finite number that was typed."""
+    from dp_metrics.inputs.epsilon import check_epsilon  # NumPy would make up most of the time of --help
+
     try:
         return check_epsilon(float(text))
     except ValueError:
@@ -51,25 +44,6 @@ def tell(kind: str, message: object) -> None:
 def several(**more: Any) -> dict[str, Any]:
     """Return the settings of an option that takes several values and may be repeated."""
     return {"nargs": "+", "action": "extend", **more}
-
-
-def writable_folder(path: Path) -> Path:
-    """Make the output folder and prove that files can be made there, before time is spent on training."""
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=path):
-            pass
-    except OSError as error:
-        raise CommandError(f"can't write to the output folder {path}: {error.strerror or error}") from error
-    return path
-
-
-def add_folders(parser: argparse.ArgumentParser, contents: str) -> None:
-    """Add the options that name the folder of the data and that of what is written."""
-    data = f"folder of the data files (default: the variable {DATA_VARIABLE}; without a file, OpenML)"
-    parser.add_argument("--data-dir", type=Path, metavar="DIR", help=data)
-    output = f"folder {contents} (default: ./%(default)s)"
-    parser.add_argument("--output", type=Path, default=_OUTPUT, metavar="DIR", help=output)
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:

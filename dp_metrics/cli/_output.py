@@ -21,7 +21,7 @@ _DIGITS = 6
 _UNREADABLE = (OSError, ValueError)
 
 
-def show_result(result: PrivateResult, budget: PrivacyAccountant | None, *, as_json: bool) -> None:
+def show_result(result: PrivateResult[Any], budget: PrivacyAccountant | None, *, as_json: bool) -> None:
     """Print a result, the free limits of its noise where there are any, and what is left."""
     limits = _limits(result)
     if as_json:
@@ -50,7 +50,7 @@ def show_result(result: PrivateResult, budget: PrivacyAccountant | None, *, as_j
 def show_frame(
     frame: PrivateMetricFrame,
     metric: str,
-    label: str | None,
+    spend_name: str | None,
     budget: PrivacyAccountant | None,
     *,
     as_json: bool,
@@ -67,7 +67,7 @@ def show_frame(
             "epsilon": frame.epsilon,
             "neighboring": frame.neighboring,
             "membership": frame.membership,
-            "label": label,
+            "spend_name": spend_name,
             "overall": _plain(frame.overall),
             "by_group": by_group,
         }
@@ -93,7 +93,7 @@ def _print_json(fields: Mapping[str, Any], budget: PrivacyAccountant | None) -> 
     print(json.dumps({**fields, "budget": left}, indent=2))
 
 
-def _limits(result: PrivateResult) -> Interval | None:
+def _limits(result: PrivateResult[Any]) -> Interval | None:
     try:
         return result.noise_interval()
     except (ValueError, ArithmeticError):  # the result may have no limits, or no float may hold them

@@ -39,16 +39,18 @@ def _audit(options: argparse.Namespace) -> None:
         raise SystemExit(1)
 
 
-def add_audit(commands: Any) -> None:
-    """Add the command."""
-    parser = commands.add_parser(
-        "audit",
-        help="search for the worst privacy loss of every public metric",
-        description="Search for the neighbouring data sets on which each metric loses most privacy, with "
+def add_audit(parser: argparse.ArgumentParser) -> None:
+    """Describe the command and its options."""
+    parser.description = (
+        "Search for the neighbouring data sets on which each metric loses most privacy, with "
         "exact output laws. Prints the worst loss found / epsilon (at most 1 if the claim holds) and the "
-        "worst pair; exit code 1 if a claim is refuted. No real data are read.",
+        "worst pair; exit code 1 if a claim is refuted. No real data are read."
     )
-    claims = {"default": [0.1, 1.0, 4.0], "metavar": "E", "help": "claims to check (default: 0.1 1 4)"}
+    claims: dict[str, Any] = {
+        "default": [0.1, 1.0, 4.0],
+        "metavar": "E",
+        "help": "claims to check (default: 0.1 1 4)",
+    }
     parser.add_argument("--epsilon", nargs="+", type=float, **claims)
     names = several(metavar="NAME", default=[])
     parser.add_argument("--mechanism", **names, help="mechanisms (default: all)")

@@ -14,7 +14,7 @@ from dp_metrics.cli._common import CommandError, Refused, add_json
 
 __all__ = ["add_budget", "open_budget", "refusals", "state"]
 
-_COLUMNS = ("time (UTC)", "epsilon", "label", "mechanism", "neighbours")
+_COLUMNS = ("time (UTC)", "epsilon", "spend name", "mechanism", "neighbours")
 
 
 @contextmanager
@@ -70,7 +70,7 @@ def _budget(options: argparse.Namespace) -> None:
         (
             f"{spend.time:%Y-%m-%d %H:%M:%S}",
             repr(spend.epsilon),
-            _one_line(spend.label),
+            _one_line(spend.spend_name),
             spend.mechanism or "",
             spend.neighboring.replace("_", " "),
         )
@@ -83,17 +83,13 @@ def _budget(options: argparse.Namespace) -> None:
         print("  ".join(cells).rstrip())
 
 
-def _one_line(label: str) -> str:
-    return "".join(letter if letter.isprintable() else " " for letter in label)
+def _one_line(name: str) -> str:
+    return "".join(letter if letter.isprintable() else " " for letter in name)
 
 
-def add_budget(commands: Any) -> None:
-    """Add the command."""
-    parser = commands.add_parser(
-        "budget",
-        help="show what is spent of a budget, and what is left",
-        description="Show the total of a budget file, what is spent and for what, and what is left.",
-    )
+def add_budget(parser: argparse.ArgumentParser) -> None:
+    """Describe the command and its options."""
+    parser.description = "Show the total of a budget file, what is spent and for what, and what is left."
     parser.add_argument(
         "file", type=Path, metavar="FILE", help="budget file, as --budget of `score` names it"
     )

@@ -11,7 +11,8 @@ from itertools import product
 from typing import Any
 
 from dp_metrics._packages import import_extra
-from dp_metrics.cli._common import add_folders, add_json, epsilon, several, writable_folder
+from dp_metrics.cli._common import add_json, epsilon, several
+from dp_metrics.cli.experiments import add_folders, clear_errors, writable_folder
 from dp_metrics.evaluation.datasets import DATASETS, EMBEDDED, get_dataset, load_dataset
 from dp_metrics.evaluation.results import ERROR_CAP, ResultRow
 from dp_metrics.evaluation.sources import Dataset
@@ -83,6 +84,7 @@ def _describe(dataset: Dataset, rows: Sequence[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
+@clear_errors()
 def _evaluate(options: argparse.Namespace) -> None:
     from dp_metrics.evaluation import figures, reproduce
 
@@ -110,13 +112,11 @@ def _evaluate(options: argparse.Namespace) -> None:
         print(json.dumps(document, indent=2, allow_nan=False), flush=True)
 
 
-def add_evaluate(commands: Any) -> None:
-    """Add the command."""
-    parser = commands.add_parser(
-        "evaluate",
-        help="train a model on public data and compare its private metrics with the true ones",
-        description="Train xgboost on 80 % of a public data set, and release metrics of the rest privately "
-        "with every mechanism, beside the exact expected error. Without options: embedded data, no download.",
+def add_evaluate(parser: argparse.ArgumentParser) -> None:
+    """Describe the command and its options."""
+    parser.description = (
+        "Train xgboost on 80 % of a public data set, and release metrics of the rest privately "
+        "with every mechanism, beside the exact expected error. Without options: embedded data, no download."
     )
     names = f"data sets, of {', '.join(DATASETS)} (default: {' '.join(EMBEDDED)})"
     parser.add_argument("--dataset", **several(), metavar="NAME", help=names)

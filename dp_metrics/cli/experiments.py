@@ -2,12 +2,47 @@
 
 import argparse
 import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
-from dp_metrics.cli._common import add_folders, several, writable_folder
+from dp_metrics.cli._common import CommandError, several
+from dp_metrics.evaluation.results import ResultsError
+from dp_metrics.evaluation.sources import DATA_VARIABLE, DatasetError
+from dp_metrics.evaluation.studies import StudyError
 
-__all__ = ["add_report", "add_reproduce"]
+__all__ = ["add_folders", "add_report", "add_reproduce", "clear_errors", "writable_folder"]
+
+_OUTPUT = Path("dp-metrics-output")
+
+
+@contextmanager
+def clear_errors() -> Iterator[None]:
+    """Turn what is wrong with data, results or a study into one clear line."""
+    try:
+        yield
+    except (DatasetError, ResultsError, StudyError) as error:
+        raise CommandError(str(error)) from error
+
+
+def writable_folder(path: Path) -> Path:
+    """Make the output folder and prove that files can be made there, before time is spent on training."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path):
+            pass
+    except OSError as error:
+        raise CommandError(f"can't write to the output folder {path}: {error.strerror or error}") from error
+    return path
+
+
+def add_folders(parser: argparse.ArgumentParser, contents: str) -> None:
+    """Add the options that name the folder of the data and that of what is written."""
+    data = f"folder of the data files (default: the variable {DATA_VARIABLE}; without a file, OpenML)"
+    parser.add_argument("--data-dir", type=Path, metavar="DIR", help=data)
+    output = f"folder {contents} (default: ./%(default)s)"
+    parser.add_argument("--output", type=Path, default=_OUTPUT, metavar="DIR", help=output)
 
 
 def _jobs(text: str) -> int:
@@ -16,6 +51,7 @@ def _jobs(text: str) -> int:
     return int(text)
 
 
+@clear_errors()
 def _reproduce(options: argparse.Namespace) -> None:
     from dp_metrics.evaluation.reproduce import reproduce
 
@@ -26,15 +62,13 @@ def _reproduce(options: argparse.Namespace) -> None:
     print(f"for a page with tables: dp-metrics report {options.output}", file=sys.stderr)
 
 
-def add_reproduce(commands: Any) -> None:
-    """Add the command."""
-    parser = commands.add_parser(
-        "reproduce",
-        help="run the experiments of the paper again, and draw its figures",
-        description="Run the experiments of Durfee, arXiv 2311.14681, on public data, and draw a figure of "
+def add_reproduce(parser: argparse.ArgumentParser) -> None:
+    """Describe the command and its options."""
+    parser.description = (
+        "Run the experiments of Durfee, arXiv 2311.14681, on public data, and draw a figure of "
         "each. Every release is a line of results.csv in the output folder; a run that was stopped goes on "
         "from there. Releases are seeded, so that runs can be repeated: a study on public data, never a way "
-        "to publish.",
+        "to publish."
     )
     names = several(metavar="NAME", default=[])
     parser.add_argument("--figure", **names, help="figures (default: all; a wrong name lists them)")
@@ -47,18 +81,15 @@ def add_reproduce(commands: Any) -> None:
     parser.set_defaults(run=_reproduce)
 
 
+@clear_errors()
 def _report(options: argparse.Namespace) -> None:
     from dp_metrics.evaluation.report import write_report
 
     print(write_report(options.results))
 
 
-def add_report(commands: Any) -> None:
-    """Add the command."""
-    parser = commands.add_parser(
-        "report",
-        help="write one HTML page about the results of `reproduce`",
-        description="Write report.html beside the results: figures, tables and settings.",
-    )
+def add_report(parser: argparse.ArgumentParser) -> None:
+    """Describe the command and its options."""
+    parser.description = "Write report.html beside the results: figures, tables and settings."
     parser.add_argument("results", type=Path, metavar="RESULTS", help="results.csv, or its folder")
     parser.set_defaults(run=_report)

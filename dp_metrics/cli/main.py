@@ -5,20 +5,11 @@ import io
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from typing import NoReturn
 
-import dp_metrics
-from dp_metrics._packages import MissingExtraError
+from dp_metrics._packages import MissingExtraError, __version__
 from dp_metrics.cli._common import CommandError, Refused, tell
-from dp_metrics.cli.audit import add_audit
-from dp_metrics.cli.budget import add_budget
-from dp_metrics.cli.evaluate import add_evaluate
-from dp_metrics.cli.experiments import add_report, add_reproduce
-from dp_metrics.cli.metrics import add_metrics
-from dp_metrics.cli.score import add_score
-from dp_metrics.evaluation.results import ResultsError
-from dp_metrics.evaluation.sources import DatasetError
-from dp_metrics.evaluation.studies import StudyError
 
 __all__ = ["main"]
 
@@ -28,20 +19,32 @@ class _Parser(argparse.ArgumentParser):
         raise CommandError(f"{message} (see {self.prog} --help)")
 
 
-# One function per subcommand: it adds a parser whose default `run` takes the parsed options.
-_COMMANDS = (
-    add_score, add_budget, add_metrics, add_evaluate, add_reproduce, add_report, add_audit,
-)  # fmt: skip
+_COMMANDS = {
+    "score": ("score", "release a private metric of your own predictions, from a CSV or Parquet file"),
+    "budget": ("budget", "show what is spent of a budget, and what is left"),
+    "metrics": ("metrics", "list the metrics that `score` can release, and their options"),
+    "evaluate": (
+        "evaluate",
+        "train a model on public data and compare its private metrics with the true ones",
+    ),
+    "reproduce": ("experiments", "run the experiments of the paper again, and draw its figures"),
+    "report": ("experiments", "write one HTML page about the results of `reproduce`"),
+    "audit": ("audit", "search for the worst privacy loss of every public metric"),
+}
+"""Of each command, the module that has it as `add_...`, and what it does."""
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(chosen: str | None) -> argparse.ArgumentParser:
+    """Return the parser with the options of one command: the others, and all they need, are not imported."""
     parser = _Parser(
         prog="dp-metrics", description="Differentially private metrics of machine-learning models."
     )
-    parser.add_argument("--version", action="version", version=f"dp_metrics {dp_metrics.__version__}")
+    parser.add_argument("--version", action="version", version=f"dp_metrics {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    for add in _COMMANDS:
-        add(commands)
+    for name, (module, what) in _COMMANDS.items():
+        command = commands.add_parser(name, help=what)
+        if name == chosen:
+            getattr(import_module(f"dp_metrics.cli.{module}"), f"add_{name}")(command)
     return parser
 
 
@@ -52,10 +55,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     for, 1 if the data or the budget refuse it; or 130 if interrupted.
     """
     if isinstance(sys.stdout, io.TextIOWrapper):
-        # a label that the terminal can't show must not lose a number that is paid for, nor a history
+        # a spend name that the terminal can't show must not lose a number that is paid for, nor a history
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        options = _parser().parse_args(argv)
+        words = sys.argv[1:] if argv is None else argv
+        options = _parser(next((word for word in words if word in _COMMANDS), None)).parse_args(words)
         options.run(options)
     except BrokenPipeError:
         # The reader went away (`| head`); without this, flushing at exit would complain about it.
@@ -63,7 +67,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
     except Refused as error:
         return _failed(error, 1)
-    except (CommandError, DatasetError, MissingExtraError, ResultsError, StudyError, OSError) as error:
+    except (CommandError, MissingExtraError, OSError) as error:
         return _failed(error, 2)
     except KeyboardInterrupt:
         return 130

@@ -61,12 +61,10 @@ def _metrics(options: argparse.Namespace) -> None:
             print(f"    options: {', '.join(named)}")
 
 
-def add_metrics(commands: Any) -> None:
-    """Add the command."""
-    parser = commands.add_parser(
-        "metrics",
-        help="list the metrics that `score` can release, and their options",
-        description="List every metric: its name, the function that it stands for, and its public options.",
+def add_metrics(parser: argparse.ArgumentParser) -> None:
+    """Describe the command and its options."""
+    parser.description = (
+        "List every metric: its name, the function that it stands for, and its public options."
     )
     add_json(parser)
     parser.set_defaults(run=_metrics)

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from dp_metrics._packages import import_extra
 from dp_metrics.cli._common import CommandError, Refused
+from dp_metrics.inputs.shape import ArgumentShape
 
 __all__ = ["ColumnSpec", "Kind", "Predictions", "open_predictions"]
 
@@ -105,6 +106,10 @@ class Predictions:
     def no_records(self) -> Chunk:
         """Return a chunk without records."""
         return self._arrays({name: self._pa.array([], self._types[name]) for name in self._names})
+
+    def forms(self) -> dict[str, ArgumentShape]:
+        """Return the public form of each argument, before any record is read."""
+        return {name: ArgumentShape.of(array, array) for name, array in self.no_records().items()}
 
     def _read_types(self) -> dict[str, Any]:
         raise NotImplementedError

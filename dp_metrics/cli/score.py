@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -20,16 +21,19 @@ from dp_metrics._packages import import_extra
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.cli._common import CommandError, Refused, add_json, epsilon, several, tell
 from dp_metrics.cli._output import show_frame, show_result
-from dp_metrics.cli._streamed import check_options, summary_of
+from dp_metrics.cli._streamed import summary_of
 from dp_metrics.cli._typed_options import group_labels, options_of
 from dp_metrics.cli.budget import open_budget, refusals
 from dp_metrics.cli.metrics import find_metric, parameters
 from dp_metrics.cli.predictions import ColumnSpec, Kind, Predictions, open_predictions
 from dp_metrics.fairness.frame import PrivateMetricFrame
 from dp_metrics.inputs.labels import LabelSet
+from dp_metrics.inputs.shape import Shape
 from dp_metrics.mechanisms import MECHANISMS
 from dp_metrics.metrics import FUNCTIONS, Metric
+from dp_metrics.metrics._catalogue import WEIGHTS
 from dp_metrics.release.result import PrivateResult
+from dp_metrics.release.with_result import with_result
 
 __all__ = ["ScoreRequest", "add_score", "release", "summarising"]
 
@@ -53,7 +57,7 @@ class ScoreRequest:
     options : dict
         Public options of the metric.
     settings : dict
-        Mechanism, neighbouring relation and label, where they were given.
+        Mechanism, neighbouring relation and name of the spend, where they were given.
     groups : list or None
         The labels of the sensitive column; None: no frame by group.
     """
@@ -72,7 +76,7 @@ def release(
     accountant: PrivacyAccountant | None,
     progress: Callable[[float], object],
     random_state: Any = None,
-) -> PrivateResult | PrivateMetricFrame:
+) -> PrivateResult[Any] | PrivateMetricFrame:
     """Read and check all records, spend, and draw.
 
     Parameters
@@ -81,7 +85,7 @@ def release(
         What to release.
     records : Predictions
         The file.
-    summary : LossSummary, VarianceSummary, ConfusionSummary, ScoreSummary or None
+    summary : Summary or None
         An empty one, which is to hold the records; None: they are needed all at once.
     accountant : PrivacyAccountant or None
         Budget that pays.
@@ -98,19 +102,19 @@ def release(
         "random_state": random_state,
     }
     if summary is not None:
-        for chunk in records.chunks(progress):
+        for chunk in chain([records.no_records()], records.chunks(progress)):
             weights = {name: array for name, array in chunk.items() if name == "sample_weight"}
             with refusals():
                 summary.update(*(chunk[name] for name in row.data), **weights)
         with refusals():
-            released: PrivateResult = summary.released_as(
-                row, {**row.options, **request.options, **paid, "return_result": True}
+            released: PrivateResult[Any] = summary.released_as(
+                row, **{**row.options, **request.options}, **paid
             )
         return released
     columns = records.whole(progress)
     with refusals():
         if request.groups is None:
-            one: PrivateResult = FUNCTIONS[row.name](**columns, **request.options, **paid, return_result=True)
+            one: PrivateResult[Any] = with_result(FUNCTIONS[row.name])(**columns, **request.options, **paid)
             return one
         chosen = {name: paid.pop(name) for name in ("mechanism",) if name in paid}
         return PrivateMetricFrame(
@@ -125,13 +129,14 @@ def release(
 
 def summarising(request: ScoreRequest, records: Predictions) -> Any:
     """Return the empty summary of `release`, or None; a bad option fails here."""
-    no_records = records.no_records()
-    public = (request.row, request.options, request.settings, request.epsilon, no_records)
+    row, forms = request.row, records.forms()
+    by_record = {name: True for name in WEIGHTS if name in forms}
+    shape = Shape(tuple(forms[name] for name in row.data))
     try:
-        check_options(*public)
+        summary = summary_of(row, {**request.options, **by_record}, request.settings, request.epsilon, shape)
         if request.groups is not None:
             LabelSet.of(request.groups, "group_labels")
-        return None if request.groups is not None or "groups" in no_records else summary_of(*public)
+        return None if request.groups is not None else summary
     except (ValueError, TypeError) as error:
         raise CommandError(str(error)) from None
 
@@ -195,12 +200,12 @@ def _request(typed: argparse.Namespace) -> ScoreRequest:
     row = find_metric(typed.metric)
     takes = parameters(row)
     settings: dict[str, Any] = {}
-    for name in ("mechanism", "neighboring", "label"):
+    for name in ("mechanism", "neighboring", "spend_name"):
         value = getattr(typed, name)
         if value is None:
             continue
         if name not in takes:
-            raise CommandError(f"{row.name} takes no --{name}")
+            raise CommandError(f"{row.name} takes no --{name.replace('_', '-')}")
         settings[name] = value
     if (typed.sensitive is None) != (typed.group_labels is None):
         raise CommandError(
@@ -210,8 +215,8 @@ def _request(typed: argparse.Namespace) -> ScoreRequest:
     groups = None if typed.sensitive is None else group_labels(typed.group_labels)
     if groups is not None and len(row.data) == 1:
         raise CommandError(f"{row.name} takes no --sensitive: it needs a metric of --y-true and --y-pred")
-    if "label" in settings and not settings["label"].isprintable():
-        raise CommandError("--label takes one line of printable text")
+    if "spend_name" in settings and not settings["spend_name"].isprintable():
+        raise CommandError("--spend-name takes one line of printable text")
     return ScoreRequest(row, typed.epsilon, options_of(row, typed.option), settings, groups)
 
 
@@ -246,7 +251,8 @@ def _score(typed: argparse.Namespace) -> None:
         if isinstance(released, PrivateResult):
             show_result(released, budget, as_json=typed.json)
         else:
-            show_frame(released, request.row.name, request.settings.get("label"), budget, as_json=typed.json)
+            name = request.settings.get("spend_name")
+            show_frame(released, request.row.name, name, budget, as_json=typed.json)
         sys.stdout.flush()
     except OSError as error:  # a full disk, or a reader that went away
         with suppress(OSError):
@@ -270,14 +276,12 @@ def _silent_about_data() -> Iterator[None]:
         ) from None
 
 
-def add_score(commands: Any) -> None:
-    """Add the command."""
-    parser = commands.add_parser(
-        "score",
-        help="release a private metric of your own predictions, from a CSV or Parquet file",
-        description="Release one metric of a file of predictions with epsilon-differential privacy. The "
+def add_score(parser: argparse.ArgumentParser) -> None:
+    """Describe the command and its options."""
+    parser.description = (
+        "Release one metric of a file of predictions with epsilon-differential privacy. The "
         "whole file is checked first, then epsilon is spent, then the number is drawn: exit code 1, with "
-        "nothing spent, if the data or the budget refuse it, 2 if it can't be done as it was asked for.",
+        "nothing spent, if the data or the budget refuse it, 2 if it can't be done as it was asked for."
     )
     columns = several(metavar="COL")
     parser.add_argument("predictions", type=Path, metavar="PREDICTIONS", help="file: .csv, .parquet or .pq")
@@ -309,6 +313,6 @@ def add_score(commands: Any) -> None:
     relations = ("replace_one", "add_or_remove_one")
     relation = "what one person can change: replace_one (default) or add_or_remove_one"
     parser.add_argument("--neighboring", choices=relations, metavar="RELATION", help=relation)
-    parser.add_argument("--label", metavar="TEXT", help="name in the history of the budget; public")
+    parser.add_argument("--spend-name", metavar="TEXT", help="name in the history of the budget; public")
     add_json(parser)
     parser.set_defaults(run=_score)

@@ -26,9 +26,11 @@ from dp_metrics.evaluation.models import SPLIT_SEED
 from dp_metrics.evaluation.population import Population, Task
 from dp_metrics.evaluation.results import ERROR_CAP, Key, ResultRow
 from dp_metrics.evaluation.studies import Study
+from dp_metrics.inputs.epsilon import exact_epsilon
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.mechanisms import InverseSensitivity, Mechanism
-from dp_metrics.sensitivity.output_bounds import OutputBounds
+from dp_metrics.release.draws import BoundsDraw, NumberDraw
+from dp_metrics.sensitivity.output_bounds import BoundsFacts, OutputBounds
 
 __all__ = [
     "EXACT_REPEATS", "SAMPLE_SIZE", "SIMULATIONS_PER_REPEAT", "Chunk", "asymmetry_of", "plan", "run_chunk",
@@ -60,10 +62,10 @@ class Chunk:
 
 @dataclass(frozen=True, eq=False)
 class _Draw:
-    """What the rivals of one repeat have in common: a row to be completed, and what mechanisms see."""
+    """What the rivals of one repeat have in common: a row to be completed, and what mechanisms make of it."""
 
     row: ResultRow
-    seen: Callable[[Mechanism, bool], OutputBounds]
+    seen: Callable[[Mechanism, bool], NumberDraw]
     seed_parts: Callable[[Rival], tuple[object, ...]] | None  # the parts of a release's seed; None: no seed
     exact: bool
     unit: float = 1.0
@@ -147,8 +149,8 @@ def _drawn(chunk: Chunk, task: Task, repeat: int, population: Population, stamp:
         true_value=true_value, sampling_error=sampling_error, **stamp,
     )  # fmt: skip
 
-    def seen(mechanism: Mechanism, bounded: bool) -> OutputBounds:
-        return population.output_bounds(records, mechanism, chunk.epsilon, bounded=bounded)
+    def seen(mechanism: Mechanism, bounded: bool) -> NumberDraw:
+        return population.prepared(records, mechanism, chunk.epsilon, bounded=bounded)
 
     return _Draw(
         row, seen, None if whole else lambda rival: ("release", *names, rival.mechanism, rival.setting),
@@ -166,7 +168,7 @@ def _simulated(study: Study, number: int, stamp: Mapping[str, Any]) -> _Draw:
     )  # fmt: skip
 
     return _Draw(
-        row, lambda mechanism, bounded: output_bounds,
+        row, lambda mechanism, bounded: BoundsDraw(output_bounds, mechanism, exact_epsilon(epsilon), False),
         lambda rival: ("simulated release", number, rival.mechanism), exact=True,
     )  # fmt: skip
 
@@ -184,10 +186,10 @@ def _released(draw: _Draw, rival: Rival) -> ResultRow:
         release = clipped_mean(draw.records, epsilon=epsilon, limit=limit, variance=variance, rng=entropy)
     else:
         mechanism = rival.make(draw.unit)
-        output_bounds = draw.seen(mechanism, bounded)
-        release = mechanism.release(output_bounds, epsilon, entropy)
+        prepared = draw.seen(mechanism, bounded)
+        release, _ = prepared(entropy, None)
         if draw.exact:
-            law = mechanism.output_distribution(output_bounds, epsilon)
+            law = prepared.law(None)
             cap = math.inf if bounded else ERROR_CAP * true_value
             expected = float(law.mean_absolute_error(true_value, cap=cap))
             overshoot = 1.0 - float(law.cdf(ERROR_CAP * true_value))
@@ -217,8 +219,8 @@ def simulate_bounds(number: int) -> tuple[str, float, OutputBounds]:
         steps = (1.0 + rng.pareto(2.0, _RANKS)) * np.arange(1, _RANKS + 1.0) ** rng.uniform(0.0, 3.0)
         upper = _VALUE + np.cumsum(steps) * (_VALUE / _RANKS) / 2
         width = float(upper[-1]) * 1.01 - _VALUE
-    bounds = OutputBounds(_VALUE, lower, upper, (0.0, _VALUE + width), monotonic=True, n=SAMPLE_SIZE)
-    return kind, epsilon, bounds
+    public = BoundsFacts(output_range=(0.0, _VALUE + width), monotonic=True, n=SAMPLE_SIZE)
+    return kind, epsilon, public.bounds(_VALUE, lower, upper)
 
 
 def asymmetry_of(output_bounds: OutputBounds, epsilon: float) -> float:

@@ -14,7 +14,7 @@ from dp_metrics.evaluation.compared import RIVALS
 from dp_metrics.evaluation.results import ERROR_CAP, ResultRow, summarise
 from dp_metrics.evaluation.studies import STUDIES, Study
 from dp_metrics.mechanisms._laws import GridLaw
-from dp_metrics.sensitivity.output_bounds import OutputBounds
+from dp_metrics.sensitivity.output_bounds import BoundsFacts, OutputBounds
 
 __all__ = [
     "Panel", "draw_evaluation", "draw_figure", "draw_figures", "illustration_bounds", "panels_of",
@@ -143,7 +143,8 @@ def illustration_bounds(step_down: float, step_up: float) -> OutputBounds:
     ranks = np.arange(1.0, _RANKS + 1)
     upper = _VALUE + step_up * ranks
     lower = np.maximum(_VALUE - step_down * ranks, 0.0)
-    return OutputBounds(_VALUE, lower, upper, (0.0, float(upper[-1]) + step_up), monotonic=True, n=_RECORDS)
+    public = BoundsFacts(output_range=(0.0, float(upper[-1]) + step_up), monotonic=True, n=_RECORDS)
+    return public.bounds(_VALUE, lower, upper)
 
 
 def _draw_distances(axes: Any) -> None:

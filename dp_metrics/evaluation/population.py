@@ -18,14 +18,14 @@ from typing import Any
 
 import numpy as np
 
-from dp_metrics.analysis.simulation import loss_output_bounds, variance_output_bounds
+from dp_metrics.analysis.simulation import loss_draw, variance_draw
 from dp_metrics.evaluation.datasets import get_dataset, load_dataset, read_column
 from dp_metrics.evaluation.models import MODEL_SEED, SPLIT_SEED, Evaluation, evaluate_model
 from dp_metrics.evaluation.sources import Dataset, find_file
 from dp_metrics.inputs import losses
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.mechanisms import Mechanism
-from dp_metrics.sensitivity.output_bounds import OutputBounds
+from dp_metrics.release.draws import NumberDraw
 
 __all__ = ["Population", "Task", "load_population", "model_populations", "package_versions", "populations_of"]
 
@@ -61,15 +61,15 @@ class Population:
         """Return some records drawn without replacement: all of them if there are no more."""
         return rng.choice(self.values, min(size, self.values.size), replace=False)
 
-    def output_bounds(
+    def prepared(
         self, sample: Floats, mechanism: Mechanism, epsilon: float, *, bounded: bool = True
-    ) -> OutputBounds:
-        """Return what a mechanism sees of the metric of a sample."""
+    ) -> NumberDraw:
+        """Return what a mechanism makes of the metric of a sample."""
         bounds = self.bounds if bounded else None
         if self.metric == "variance":
-            return variance_output_bounds(sample, bounds=bounds, mechanism=mechanism, epsilon=epsilon)
+            return variance_draw(sample, bounds=bounds, mechanism=mechanism, epsilon=epsilon)
         cap = None if bounds is None else bounds[1]
-        return loss_output_bounds(sample, max_loss=cap, mechanism=mechanism, epsilon=epsilon)
+        return loss_draw(sample, max_loss=cap, mechanism=mechanism, epsilon=epsilon)
 
     def paper_unit(self, size: int) -> float:
         """Return the unit of the paper's preset: the paper sums cross-entropy, and averages the others."""

@@ -4,27 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterator, Mapping
-from fractions import Fraction
 from numbers import Real
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-from dp_metrics._random import RandomState, check_entropy
-from dp_metrics.accounting import PrivacyAccountant, check_accountant
-from dp_metrics.fairness.groups import Groups
-from dp_metrics.fairness.plan import frame_metrics, plan_frame
-from dp_metrics.inputs.epsilon import exact_epsilon
+from dp_metrics._random import RandomState
+from dp_metrics.accounting import PrivacyAccountant
+from dp_metrics.fairness.plan import FrameResult, read_frame
 from dp_metrics.inputs.error_state import own_error_state
-from dp_metrics.inputs.options import (
-    WITHIN_GROUPS,
-    check_choice,
-    check_label,
-    check_neighboring,
-    check_share,
-)
-from dp_metrics.release.release import drawn_by
+from dp_metrics.inputs.options import WITHIN_GROUPS, check_choice
+from dp_metrics.release.release import Release
 
 __all__ = ["WITHIN_GROUPS", "ByGroup", "PrivateMetricFrame"]
 
@@ -105,7 +95,7 @@ class PrivateMetricFrame:
     random_state : None, int, RandomState or Generator, default=None
         None draws fresh randomness from the operating system. Anything else makes the release reproducible
         and therefore NOT private.
-    label : str or None, default=None
+    spend_name : str or None, default=None
         The name in the accountant's history; None: "PrivateMetricFrame".
 
     Attributes
@@ -199,53 +189,25 @@ class PrivateMetricFrame:
         neighboring: str = "replace_one",
         accountant: PrivacyAccountant | None = None,
         random_state: RandomState = None,
-        label: str | None = None,
+        spend_name: str | None = None,
     ) -> None:
-        exact, private_n = exact_epsilon(epsilon), check_neighboring(neighboring)
-        check_choice(membership, "membership", ("private", "public"))
-        if membership == "public" and private_n:
-            raise ValueError(
-                "membership='public' tells the number of records: use neighboring='replace_one'."
-            )
-        check_accountant(accountant)
-        name = check_label(label) or type(self).__name__
-        share = Fraction(0) if overall_share == 0 else check_share(overall_share, "overall_share")
-        chosen = frame_metrics(metrics)
-        entropy = check_entropy(random_state)
-        # whoever made NumPy raise or warn of overflows would learn of the data
-        with np.errstate(all="ignore"):
-            groups = Groups.of(sensitive_features, group_labels, private_n=private_n)
-            blocks = plan_frame(
-                chosen,
-                (y_true, y_pred),
-                groups,
-                epsilon=exact,
-                membership=membership,
-                neighboring=neighboring,
-                overall_share=share,
-                entropy=entropy,
-            )
-            for block in blocks:
-                block.warn_of_noise()
-            relation = WITHIN_GROUPS if membership == "public" else neighboring
-            if accountant is not None:
-                mechanism = drawn_by(draw for block in blocks for part in block.parts for draw in part.draws)
-                accountant.spend(exact, name, mechanism=mechanism, neighboring=relation)
-            made = [block.draw() for block in blocks]
-        values = {name: value for one in made for name, value in one.values.items()}
-        notes = {name: value for one in made for name, value in one.notes.items()}
+        release = Release(
+            type(self).__name__, epsilon=epsilon, mechanism=None, default=None, accountant=accountant,
+            random_state=random_state, neighboring=neighboring, spend_name=spend_name,
+        )  # fmt: skip
+        plan, known = read_frame(
+            metrics, y_true, y_pred, sensitive_features, group_labels=group_labels, membership=membership,
+            overall_share=overall_share, private_n=release.private_n,
+        )  # fmt: skip
+        result: FrameResult = release.run_together(plan, known)
         self._is_single = not isinstance(metrics, Mapping)
-        self._values = {one.name: values[one.name] for one in chosen}
-        self._notes = {one.name: notes[one.name] for one in chosen}
-        self._groups = groups.labels
-        self.epsilon, self.neighboring, self.membership = float(exact), relation, membership
+        self._values, self._notes, self._groups = result.values, result.notes, result.labels
+        self.epsilon, self.neighboring = float(release.epsilon), plan.relation or neighboring
+        self.membership = membership
         self.by_group, self.overall = self._formed(self._values)
         self.note, self.overall_note = self._formed(self._notes)
-        told = [one.sizes for one in made if one.sizes is not None]
-        if membership == "public":
-            told = [np.bincount(groups.codes, minlength=groups.size).tolist()]
         self.group_sizes: dict[Hashable, float] | None = (
-            dict(zip(self._groups, told[0], strict=True)) if told else None
+            None if result.sizes is None else dict(zip(self._groups, result.sizes, strict=True))
         )
 
     def __repr__(self) -> str:

@@ -2,54 +2,62 @@
 
 import functools
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dp_metrics._random import Entropy
-from dp_metrics.fairness.groups import Groups
+from dp_metrics.fairness.groups import Groups, by_group, columns_of
+from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.labels import LabelSet
+from dp_metrics.inputs.options import WITHIN_GROUPS, check_choice, check_neighboring, check_share
+from dp_metrics.inputs.shape import Records, Shape
+from dp_metrics.mechanisms import Mechanism
 from dp_metrics.metrics import Metric, metric_of
 from dp_metrics.metrics.labels.counts import (
     Confusion,
     Counts,
     Layout,
     confusion_for,
-    confusion_of,
     matrix_layout,
     right_or_wrong,
     whole,
 )
-from dp_metrics.release.draws import Draw
 from dp_metrics.release.noise import CountsNoise, noisy_shares
-from dp_metrics.release.queries.count_table import CountTable, check_cells, plausible_counts
-from dp_metrics.release.queries.mean_loss import MeanLoss
-from dp_metrics.release.queries.nested_table import NestedTable
-from dp_metrics.release.release import Plan, Release
+from dp_metrics.release.parts.count_table import TableOf, check_cells, plausible_counts
+from dp_metrics.release.parts.mean_loss import MeanOf
+from dp_metrics.release.parts.nested_table import NestedOf
+from dp_metrics.release.plan import KnownParts, Plan
 from dp_metrics.release.released import Released
 from dp_metrics.release.result import PrivateResult
+from dp_metrics.release.together import Share, Together
 from dp_metrics.sensitivity.exact import UNIT_BITS
 
-__all__ = ["Block", "BlockResult", "FrameMetric", "Part", "frame_metrics", "plan_frame"]
+__all__ = ["FrameMetric", "FrameResult", "frame_metrics", "plan_frame", "read_frame"]
 
 NO_RECORDS = "This group has no records."
 """The note of a group that all know to be empty."""
+
+_FRAME = "PrivateMetricFrame"
 
 _REFUSED = (
     "epsilon",
     "accountant",
     "random_state",
     "neighboring",
-    "label",
-    "return_result",
+    "spend_name",
     "sample_weight",
     "groups",
 )
+
+Formula = tuple[Callable[[Counts], Any], Callable[[Counts], Floats]]
+"""A metric of counts, and the numbers of records that it divides by."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,92 +70,28 @@ class FrameMetric:
         Its name in the table.
     row : Metric
         Its row of the catalogue.
-    options, settings : dict
-        Its public options, and its mechanism if one was chosen.
+    options : dict
+        Its public options.
+    mechanism : str, Mechanism or None
+        Its mechanism, if one was chosen.
     """
 
     name: str
     row: Metric
     options: dict[str, Any]
-    settings: dict[str, Any]
+    mechanism: str | Mechanism | None
+
+    def planned(self, shape: Shape, *, private_n: bool) -> Plan:
+        """Return the plan of records of a public form, with the mechanism of each part."""
+        plan = self.row.planned(shape, self.options, private_n=private_n)
+        if self.mechanism is not None:
+            return replace(plan, mechanisms=(self.mechanism,) * len(plan.parts))
+        own = plan.mechanisms or (None,) * len(plan.parts)
+        return replace(plan, mechanisms=tuple(self.row.mechanism if one is None else one for one in own))
 
 
-@dataclass(frozen=True, eq=False)
-class Part:
-    """A release of its own on some of the records, ready to be drawn.
-
-    Parameters
-    ----------
-    release : Release
-        Its settings: without an accountant, because the frame pays.
-    plan : Plan
-        What is released.
-    draws : sequence of Draw
-        What is left to do after the spend.
-    for_count : Fraction
-        What pays for a noisy number of records.
-    """
-
-    release: Release
-    plan: Plan
-    draws: Sequence[Draw]
-    for_count: Fraction
-
-    @classmethod
-    def of(cls, release: Release, plan: Plan) -> "Part":
-        """Return a release with all checks done."""
-        draws, _, for_count = release.prepare(plan)
-        return cls(release, plan, draws, for_count)
-
-    def draw(self) -> PrivateResult:
-        """Draw, after the spend."""
-        return self.release.draw(self.plan, self.draws, self.for_count)
-
-
-@dataclass(frozen=True, eq=False)
-class _Setting:
-    """What all parts of a frame have in common.
-
-    Parameters
-    ----------
-    public : mapping
-        Source of randomness and neighbouring relation of the frame.
-    membership : {"private", "public"}
-        Whether the group of each record is private.
-    sizes : list of int
-        Records in each group: private, unless membership and the number of records are public.
-    """
-
-    public: Mapping[str, Any]
-    membership: str
-    sizes: list[int]
-
-    @property
-    def private_n(self) -> bool:
-        """Whether the number of all records is private."""
-        return bool(self.public["neighboring"] == "add_or_remove_one")
-
-    @property
-    def hides_groups(self) -> bool:
-        """Whether the group of each record is private."""
-        return self.membership == "private"
-
-    @property
-    def hides_sizes(self) -> bool:
-        """Whether the number of records of a group is private."""
-        return self.hides_groups or self.private_n
-
-    def is_empty(self, group: int) -> bool:
-        """Return whether all may know that a group has no records: nothing is drawn for it then."""
-        return not (self.hides_sizes or self.sizes[group])
-
-    def of_groups(self) -> dict[str, Any]:
-        """Return the setting of a release for one group."""
-        return {**self.public, "neighboring": "add_or_remove_one" if self.hides_sizes else "replace_one"}
-
-
-class BlockResult(NamedTuple):
-    """What the results of a block give.
+class FrameResult(NamedTuple):
+    """The entries of a frame, or of some of its metrics.
 
     Parameters
     ----------
@@ -155,43 +99,38 @@ class BlockResult(NamedTuple):
         For each metric its value by group, and its overall value.
     notes : mapping
         For each metric what released numbers tell of these values, in the same form; see `PrivateResult`.
-    sizes : list of float or None
-        The number of records of each group, where the block tells it.
+    sizes : sequence of float or None
+        The number of records of each group, where something tells it.
+    labels : sequence
+        The groups.
     """
 
     values: Mapping[str, tuple[list[Any], Any]]
     notes: Mapping[str, tuple[list[str | None], str | None]]
-    sizes: list[float] | None = None
+    sizes: Sequence[float] | None = None
+    labels: Sequence[Hashable] = ()
 
 
-@dataclass(frozen=True, eq=False)
-class Block:
-    """Some of the releases of a frame, and the result of them together.
+Sizes = Sequence[int | None]
+"""The number of records of each group, where that is public; None for each where it is not."""
+
+
+class _Block(NamedTuple):
+    """Public: some of the plans of a frame.
 
     Parameters
     ----------
-    parts : list of Part
-        The releases.
+    shares : list of Share
+        The plans.
+    pieces : list of int or str
+        The records of each: those of a group, by its place, "all", or "coded", all with their groups.
     combine : callable
-        `BlockResult` of their results.
-    mean_size : Fraction or None, default=None
-        The public mean number of records in a group, for releases on groups whose own size is private.
+        The entries, of a result of each.
     """
 
-    parts: list[Part]
-    combine: Callable[[Sequence[PrivateResult]], BlockResult]
-    mean_size: Fraction | None = None
-
-    def warn_of_noise(self) -> None:
-        """Warn once, before the spend, if public numbers alone tell that a release will be mostly noise."""
-        for part in self.parts:
-            records = self.mean_size if part.release.private_n else None
-            if part.release.warn_of_noise(part.plan, part.draws, records):
-                return
-
-    def draw(self) -> BlockResult:
-        """Draw all parts, after the spend."""
-        return self.combine([part.draw() for part in self.parts])
+    shares: list[Share]
+    pieces: list[int | str]
+    combine: Callable[[Sequence[PrivateResult[Any]]], FrameResult]
 
 
 def frame_metrics(metrics: Any) -> list[FrameMetric]:
@@ -217,43 +156,114 @@ def _frame_metric(name: str, metric: Any) -> FrameMetric:
             raise ValueError(
                 f"{refused} is no option of a metric in a frame: pass it to the frame, if it takes it."
             )
-    settings = {key: keywords.pop(key) for key in ("mechanism",) if key in keywords and row.mechanism}
+    mechanism = keywords.pop("mechanism", None) if row.mechanism else None
     if unknown := sorted(keywords.keys() - row.options.keys()):
         raise TypeError(f"{row.name}() got an unexpected keyword argument {unknown[0]!r}.")
-    return FrameMetric(name, row, keywords, settings)
+    return FrameMetric(name, row, keywords, mechanism)
+
+
+@own_error_state
+def read_frame(
+    metrics: Any,
+    y_true: Any,
+    y_pred: Any,
+    sensitive_features: Any,
+    *,
+    group_labels: Any,
+    membership: str,
+    overall_share: Any,
+    private_n: bool,
+) -> tuple[Together, tuple[KnownParts, ...]]:
+    """Return the plan of a frame, and what it has to know of the records; see `PrivateMetricFrame`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an option or a record is invalid.
+    """
+    check_choice(membership, "membership", ("private", "public"))
+    if membership == "public" and private_n:
+        raise ValueError("membership='public' tells the number of records: use neighboring='replace_one'.")
+    share = Fraction(0) if overall_share == 0 else check_share(overall_share, "overall_share")
+    chosen, columns = frame_metrics(metrics), columns_of(sensitive_features)
+    shape, records = Records.of((y_true, y_pred, *columns), private_n=private_n)
+    groups, sizes = Groups.of(group_labels, len(columns)), None
+    if membership == "public":  # the features are as public as the number of records
+        codes = groups.coded(records, private_n=False).arrays[2]
+        sizes = tuple(np.bincount(codes, minlength=groups.size).tolist())
+    plan = plan_frame(chosen, shape, groups, overall_share=share, sizes=sizes)
+    return plan, plan.read(records)
 
 
 def plan_frame(
     metrics: Sequence[FrameMetric],
-    data: tuple[Any, Any],
+    shape: Shape,
     groups: Groups,
     *,
-    epsilon: Fraction,
-    membership: str,
-    neighboring: str,
     overall_share: Fraction,
-    entropy: Entropy,
-) -> list[Block]:
-    """Return what a frame releases at epsilon together, with all checks done.
+    sizes: Sequence[int] | None = None,
+) -> Together:
+    """Return what a frame releases of records of a public form: y_true, y_pred and features.
 
     Each metric has an equal part of epsilon; metrics of labels that have one label set put theirs together
-    for one table of counts.
+    for one table of counts. Where membership is public, so are the sizes of the groups.
     """
-    sizes = np.bincount(groups.codes, minlength=groups.size).tolist()
-    setting = _Setting({"random_state": entropy, "neighboring": neighboring}, membership, sizes)
-    share, blocks = epsilon / len(metrics), []
-    records = list(groups.parts(*data, private_n=setting.private_n))
+    shape = replace(shape, arguments=shape.arguments[:2])
+    if shape.n is not None:  # a group without records has the columns that all records have
+        shape = replace(shape, arguments=tuple(replace(one, states_columns=True) for one in shape.arguments))
+    hidden: Sizes = (None,) * groups.size
     tables: dict[str, list[tuple[FrameMetric, Confusion]]] = {}
     for one in metrics:
-        if one.row.is_confusion:
+        if isinstance(one.row.usual.postprocess, Confusion):
             confusion = confusion_for(one.row, one.options)
             tables.setdefault(repr(confusion.labels.in_order.tolist()), []).append((one, confusion))
-    for members in tables.values():
-        blocks.append(_labels(members, records, share * len(members), setting))
-    for one in metrics:
-        if not one.row.is_confusion:
-            blocks.append(_other(one, data, records, share, setting, overall_share))
-    return blocks
+    share, known = Fraction(1, len(metrics)), sizes or hidden
+    others = [one for one in metrics if not isinstance(one.row.usual.postprocess, Confusion)]
+    blocks = [_labels(members, share * len(members), shape, known) for members in tables.values()]
+    blocks += [_other(one, share, shape, known, overall_share) for one in others]
+    wanted = tuple(piece for block in blocks for piece in block.pieces)
+    names, combine = (
+        tuple(one.name for one in metrics),
+        tuple((len(one.shares), one.combine) for one in blocks),
+    )
+    return Together(
+        tuple(share for block in blocks for share in block.shares),
+        partial(_pieces, groups=groups, wanted=wanted, private_n=shape.n is None),
+        partial(_of_frame, blocks=combine, names=names, labels=tuple(groups.labels), sizes=sizes),
+        None if sizes is None else WITHIN_GROUPS,
+    )
+
+
+def _pieces(
+    records: Records, *, groups: Groups, wanted: Sequence[int | str], private_n: bool
+) -> list[Records]:
+    """Return the records of each share of a frame; see `_Block`."""
+    coded = groups.coded(records, private_n=private_n)
+    pieces: dict[int | str, Records] = dict(enumerate(by_group(coded, groups.size)))
+    pieces |= {"all": coded.of_arguments(0, 1), "coded": coded}
+    return [pieces[piece] for piece in wanted]
+
+
+def _of_frame(
+    results: Sequence[PrivateResult[Any]],
+    *,
+    blocks: Sequence[tuple[int, Callable[[Sequence[PrivateResult[Any]]], FrameResult]]],
+    names: Sequence[str],
+    labels: Sequence[Hashable],
+    sizes: Sequence[int] | None,
+) -> FrameResult:
+    """Return the entries of all metrics, in their order."""
+    left = iter(results)
+    made = [combine(list(islice(left, size))) for size, combine in blocks]
+    values = {name: value for one in made for name, value in one.values.items()}
+    notes = {name: note for one in made for name, note in one.notes.items()}
+    told = [one.sizes for one in made if one.sizes is not None] if sizes is None else [sizes]
+    return FrameResult(
+        {name: values[name] for name in names},
+        {name: notes[name] for name in names},
+        told[0] if told else None,
+        labels,
+    )
 
 
 def _shared_layout(confusions: Sequence[Confusion], labels: LabelSet) -> Layout:
@@ -264,171 +274,157 @@ def _shared_layout(confusions: Sequence[Confusion], labels: LabelSet) -> Layout:
 
 
 def _labels(
-    members: Sequence[tuple[FrameMetric, Confusion]],
-    records: Sequence[Sequence[Any]],
-    epsilon: Fraction,
-    setting: _Setting,
-) -> Block:
+    members: Sequence[tuple[FrameMetric, Confusion]], epsilon: Fraction, shape: Shape, sizes: Sizes
+) -> _Block:
     """Return the release of metrics of one set of labels."""
-    labels = members[0][1].labels
+    confusion = members[0][1]
+    labels = confusion.labels
     layout = _shared_layout([confusion for _, confusion in members], labels)
     check_cells(
-        len(records) * layout.good.size,
-        f"The table of {len(records):,} groups and {labels.size:,} labels",
+        len(sizes) * layout.good.size,
+        f"The table of {len(sizes):,} groups and {labels.size:,} labels",
         "private_accuracy_score needs 2 cells for each group, private_recall_score with average='binary' 3.",
     )
-    # an empty group may be read as if its size were private: with public membership all know that it is empty
-    counts = [
-        layout.of(confusion_of(y_true, y_pred, labels, private_n=setting.hides_sizes or not size))
-        for (y_true, y_pred), size in zip(records, setting.sizes, strict=True)
-    ]
     formulas = {metric.name: (confusion.formula, confusion.rests_on) for metric, confusion in members}
-    return _table(formulas, counts, layout, epsilon, setting)
+    plan = replace(confusion, layout=layout).plan(private_n=None in sizes)
+    return _table(formulas, layout, Plan(plan.parts, plan.reader), epsilon, shape, sizes)
 
 
 def _other(
-    metric: FrameMetric,
-    data: tuple[Any, Any],
-    records: Sequence[Sequence[Any]],
-    epsilon: Fraction,
-    setting: _Setting,
-    overall_share: Fraction,
-) -> Block:
+    metric: FrameMetric, epsilon: Fraction, shape: Shape, sizes: Sizes, overall_share: Fraction
+) -> _Block:
     """Return the releases of any other metric: one table if it is a share of the records."""
-    row, options = metric.row, {**metric.row.options, **metric.options}
+    hidden, name = None in sizes, metric.row.name
+    # the options must suit the sizes of the groups, even where these are private
+    check_neighboring("add_or_remove_one" if hidden else "replace_one", metric.row.disclosing(metric.options))
+    plans = {size: metric.planned(replace(shape, n=size), private_n=hidden) for size in {*sizes} - {0}}
+    usual = next(plans[size] for size in sizes if size != 0)
+    if metric.mechanism is None and _is_share(usual):
+        return _share(metric.name, usual, epsilon, shape, sizes)
     each = epsilon * (1 - overall_share)
-    if setting.hides_groups and not setting.private_n:
+    if hidden and shape.n is not None:
         # a record that is replaced may leave one group and enter another: two with a record more or less
         each /= 2
-
-    def released(epsilon: Fraction, public: Mapping[str, Any]) -> Release:
-        return row.settings(**{**public, **metric.settings}, epsilon=epsilon, options=options)
-
-    # the options must suit the sizes of the groups, even where these are private
-    release = released(each, setting.of_groups())
-    plans = [
-        None if setting.is_empty(group) else row.planned(part, options, private_n=setting.hides_sizes)
-        for group, part in enumerate(records)
-    ]
-    known = [plan for plan in plans if plan is not None]
-    if not metric.settings and _is_share(known[0]):
-        return _share(metric, plans, epsilon, setting)
-    parts = [Part.of(release, plan) for plan in known]
     # the smallest group has at most as many records as the mean one, which is public
-    mean = Fraction(sum(setting.sizes), len(records)) if not setting.private_n else None
+    mean = None if shape.n is None else Fraction(shape.n, len(sizes))
+    pieces: list[int | str] = [place for place, size in enumerate(sizes) if size != 0]
+    shares = [Share(plans[size], each, hidden, name, mean) for size in sizes if size != 0]
     if overall_share:
-        whole_plan = row.planned(data, options, private_n=setting.private_n)
-        parts.insert(0, Part.of(released(epsilon * overall_share, setting.public), whole_plan))
-
-    def combine(results: Sequence[PrivateResult]) -> BlockResult:
-        values = [(result.value, result.note) for result in results]
-        overall = values.pop(0) if overall_share else (None, None)
-        each, nothing = iter(values), (_undefined(known[0], release), NO_RECORDS)
-        by_group = [nothing if plan is None else next(each) for plan in plans]
-        of_values, of_notes = (([pair[i] for pair in by_group], overall[i]) for i in (0, 1))
-        return BlockResult({metric.name: of_values}, {metric.name: of_notes})
-
-    return Block(parts, combine, mean)
+        of_all = metric.planned(shape, private_n=shape.n is None)
+        shares.insert(0, Share(of_all, epsilon * overall_share, shape.n is None, name))
+        pieces.insert(0, "all")
+    combine = partial(_of_each, name=metric.name, plan=usual, sizes=sizes, with_all=bool(overall_share))
+    return _Block(shares, pieces, combine)
 
 
-def _undefined(plan: Plan, release: Release) -> Any:
+def _of_each(
+    results: Sequence[PrivateResult[Any]], *, name: str, plan: Plan, sizes: Sizes, with_all: bool
+) -> FrameResult:
+    """Return the entries of a metric that is released for each group."""
+    values = [(result.value, result.note) for result in results]
+    overall = values.pop(0) if with_all else (None, None)
+    each = iter(values)
+    entries = [(_undefined(plan, results[-1]), NO_RECORDS) if size == 0 else next(each) for size in sizes]
+    of_values, of_notes = (([entry[i] for entry in entries], overall[i]) for i in (0, 1))
+    return FrameResult({name: of_values}, {name: of_notes})
+
+
+def _undefined(plan: Plan, result: PrivateResult[Any]) -> Any:
     """Return what a metric is of no record: NaN in the place of each number of its result.
 
-    Parameters
-    ----------
-    plan : Plan
-        The plan of any other group, which tells the form of the result.
-    release : Release
-        Its settings.
+    The result of any other group tells what else is public.
     """
-    if any(isinstance(query, CountTable | NestedTable) for query in plan.queries):
+    if any(isinstance(part, TableOf | NestedOf) for part in plan.parts):
         return math.nan
-    return release.result(plan, [math.nan] * len(plan.queries))
+    assert result.noise is not None
+    return plan.postprocess(result.noise.released.of([math.nan] * len(plan.parts)))
 
 
 def _is_share(plan: Plan) -> bool:
     """Return whether what is released is one share of the records."""
-    (query, *others) = plan.queries
-    return not others and isinstance(query, MeanLoss) and query.record_loss.is_count
+    (part, *others) = plan.parts
+    return not others and isinstance(part, MeanOf) and part.record_loss.is_count
 
 
-def _share(metric: FrameMetric, plans: Sequence[Plan | None], epsilon: Fraction, setting: _Setting) -> Block:
+def _share(name: str, plan: Plan, epsilon: Fraction, shape: Shape, sizes: Sizes) -> _Block:
     """Return the release of a share of the records: how many count, and how many do not."""
-    result = next(plan for plan in plans if plan is not None).postprocess
-    of_nothing = 0.0 if setting.hides_groups else math.nan
-
-    def formula(counts: Counts) -> Any:
-        wrong = float(counts.false_negatives[0] / counts.n) if counts.n > 0 else of_nothing
-        return result(Released([wrong], None, counts.n, epsilon, "replace_one"))
-
-    counts = []
-    for plan in plans:
-        if plan is None:
-            counts.append(np.zeros(2, dtype=np.int64))
-            continue
-        query: Any = plan.queries[0]
-        wrong = query.aggregate(0).aggregate.total >> UNIT_BITS
-        counts.append(np.array([query.n - wrong, wrong]))
-    formulas = {metric.name: (formula, lambda counts: np.array([counts.n]))}
-    return _table(formulas, counts, right_or_wrong(), epsilon, setting)
+    layout, without_records = right_or_wrong(), 0.0 if None in sizes else math.nan
+    formula = partial(_wrong_share, result=plan.postprocess, without_records=without_records)
+    count = partial(_right_and_wrong, part=plan.parts[0])
+    table = Plan((TableOf(layout.cells, layout.is_partition, count),), plan.reader)
+    return _table({name: (formula, _all_records)}, layout, table, epsilon, shape, sizes)
 
 
-def _noise_of(result: PrivateResult) -> float:
+def _right_and_wrong(records: Records, *, part: Any) -> NDArray[np.int64]:
+    known = part.known(records)
+    wrong = known.aggregate(0).aggregate.total >> UNIT_BITS
+    return np.array([known.n - wrong, wrong])
+
+
+def _wrong_share(counts: Counts, *, result: Callable[[Released], Any], without_records: float) -> Any:
+    wrong = float(counts.false_negatives[0] / counts.n) if counts.n > 0 else without_records
+    # a share is read from nothing else that was released
+    return result(Released([wrong], None, counts.n, Fraction(1), "replace_one"))
+
+
+def _all_records(counts: Counts) -> Floats:
+    return np.array([counts.n])
+
+
+def _table(
+    formulas: Mapping[str, Formula], layout: Layout, plan: Plan, epsilon: Fraction, shape: Shape, sizes: Sizes
+) -> _Block:
+    """Return one table of counts for all groups, or with public membership a table for each.
+
+    The layout is that of a group, whose records the plan counts.
+    """
+    combine = partial(_of_table, formulas=formulas, layout=layout, sizes=sizes)
+    if None not in sizes:
+        places: list[int | str] = [place for place, size in enumerate(sizes) if size]
+        return _Block([Share(plan, epsilon, False, _FRAME)] * len(places), places, combine)
+    count = partial(_counts_by_group, plan=plan, groups=len(sizes))
+    table = Plan((TableOf(layout.cells * len(sizes), layout.is_partition, count),), _as_they_are)
+    return _Block([Share(table, epsilon, shape.n is None, _FRAME)], ["coded"], combine)
+
+
+def _as_they_are(coded: Records) -> Records:
+    """Return records with their groups, of which the plan of a group reads the rest."""
+    return coded
+
+
+def _counts_by_group(coded: Records, *, plan: Plan, groups: int) -> NDArray[np.int64]:
+    tables: Any = [plan.read(piece).parts[0] for piece in by_group(coded, groups)]
+    return np.concatenate([table.counts for table in tables])
+
+
+def _of_table(
+    results: Sequence[PrivateResult[Any]], *, formulas: Mapping[str, Formula], layout: Layout, sizes: Sizes
+) -> FrameResult:
+    """Return the entries of metrics that are read from counts by group."""
+    if None in sizes:
+        (result,) = results
+        cells = layout.cells * len(sizes)
+        table = plausible_counts(result.value, cells, result.n).reshape(len(sizes), -1)
+    else:
+        each = (plausible_counts(result.value, layout.cells, result.n) for result in results)
+        table = np.stack([next(each) if size else np.zeros(layout.good.size) for size in sizes])
+    of_groups, of_all = [layout.read(row) for row in table], layout.read(table.sum(axis=0))
+    noise = max(_noise_of(result) for result in results)
+    in_all = noise * math.sqrt(len(sizes))  # the noise of the groups is independent
+    values, notes = {}, {}
+    for name, (formula, rests_on) in formulas.items():
+        values[name] = [formula(counts) for counts in of_groups], formula(of_all)
+        of_group = [
+            NO_RECORDS if size == 0 else noisy_shares(noise, rests_on(counts))
+            for counts, size in zip(of_groups, sizes, strict=True)
+        ]
+        notes[name] = of_group, noisy_shares(in_all, rests_on(of_all))
+    return FrameResult(values, notes, [counts.n for counts in of_groups])
+
+
+def _noise_of(result: PrivateResult[Any]) -> float:
     """Return the expected size of the noise of one count of a released table."""
     assert result.noise is not None
     (noise,) = result.noise.parts
     assert isinstance(noise, CountsNoise)
     return noise.expected
-
-
-def _table(
-    formulas: Mapping[str, tuple[Callable[[Counts], Any], Callable[[Counts], Floats]]],
-    counts: Sequence[NDArray[np.int64]],
-    layout: Layout,
-    epsilon: Fraction,
-    setting: _Setting,
-) -> Block:
-    """Return one table of counts for all groups, or with public membership a table for each.
-
-    Of each metric `formulas` has the formula, and the numbers of records that it divides by.
-    """
-    release = Release(
-        "PrivateMetricFrame", epsilon=epsilon, mechanism=None, default=None, accountant=None, **setting.public
-    )
-    if setting.hides_groups:
-        cells = layout.cells * len(counts)
-        tables = [CountTable(np.concatenate(counts), sum(setting.sizes), cells, layout.is_partition)]
-    else:
-        tables = [
-            CountTable(part, size, layout.cells, layout.is_partition)
-            for part, size in zip(counts, setting.sizes, strict=True)
-            if size
-        ]
-
-    def plausible(results: Sequence[PrivateResult]) -> Any:
-        noisy = [result.value for result in results]
-        if setting.hides_groups:
-            n = None if setting.private_n else sum(setting.sizes)
-            return plausible_counts(noisy[0], cells, n).reshape(len(counts), -1)
-        each, none = iter(noisy), np.zeros(len(counts[0]))
-        return np.stack(
-            [plausible_counts(next(each), layout.cells, size) if size else none for size in setting.sizes]
-        )
-
-    def combine(results: Sequence[PrivateResult]) -> BlockResult:
-        table = plausible(results)
-        by_group, overall = [layout.read(row) for row in table], layout.read(table.sum(axis=0))
-        noise = max(_noise_of(result) for result in results)
-        in_all = noise * math.sqrt(len(by_group))  # the noise of the groups is independent
-
-        def note(group: int, shares: Callable[[Counts], Floats]) -> str | None:
-            return NO_RECORDS if setting.is_empty(group) else noisy_shares(noise, shares(by_group[group]))
-
-        values, notes = {}, {}
-        for name, (formula, shares) in formulas.items():
-            values[name] = [formula(counts) for counts in by_group], formula(overall)
-            each = [note(group, shares) for group in range(len(by_group))]
-            notes[name] = each, noisy_shares(in_all, shares(overall))
-        return BlockResult(values, notes, [counts.n for counts in by_group])
-
-    return Block([Part.of(release, Plan((table,))) for table in tables], combine)

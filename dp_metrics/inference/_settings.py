@@ -1,14 +1,13 @@
 """The settings that functions share which speak of all people like the records."""
 
-from collections.abc import Callable
 from typing import Any
 
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.inputs.options import check_neighboring
-from dp_metrics.release.release import Plan, Release
+from dp_metrics.release.release import Release
 
-__all__ = ["POPULATION_NOTE", "population_release", "run_planned"]
+__all__ = ["POPULATION_NOTE", "population_release"]
 
 POPULATION_NOTE = (
     "among all people like these, from whom the records were drawn independently: not these records."
@@ -27,7 +26,7 @@ def population_release(
     neighboring: Any,
     accountant: PrivacyAccountant | None,
     random_state: RandomState,
-    label: str | None,
+    spend_name: str | None,
 ) -> Release:
     """Return the checked public settings of a call; raise for unknown ones."""
     if sample_weight is not None:
@@ -41,15 +40,8 @@ def population_release(
     return Release(
         name,
         epsilon=epsilon,
-        mechanism=None,
-        default=None,
         accountant=accountant,
         random_state=random_state,
         neighboring=neighboring,
-        label=label,
+        spend_name=spend_name,
     )
-
-
-def run_planned(release: Release, make_plan: Callable[[], Plan]) -> Any:
-    """Make a plan from the data, which raises if they are invalid; then spend, draw and return the result."""
-    return release.run(make_plan()).value

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
-from dp_metrics.inference._settings import POPULATION_NOTE, population_release, run_planned
+from dp_metrics.inference._settings import POPULATION_NOTE, population_release
 from dp_metrics.inference.mean_interval_plan import mean_interval_plan
 from dp_metrics.inference.paired_losses import PairedLosses, paired_losses
 from dp_metrics.inference.wins import noise_reach, wins_interval, wins_p_value
@@ -23,10 +23,11 @@ from dp_metrics.inputs.labels import NotLabelsError
 from dp_metrics.inputs.losses import RecordLoss
 from dp_metrics.inputs.options import check_confidence
 from dp_metrics.inputs.scalars import as_real
+from dp_metrics.inputs.shape import Records
 from dp_metrics.metrics import METRICS
 from dp_metrics.release.interval import Interval
-from dp_metrics.release.queries.query import IntegerVector
-from dp_metrics.release.release import Plan
+from dp_metrics.release.parts.part import IntegersOf
+from dp_metrics.release.plan import Plan
 from dp_metrics.release.released import Released
 
 __all__ = ["Comparison", "comparison_plan", "private_compare"]
@@ -197,48 +198,55 @@ class Comparison:
 
 
 def comparison_plan(
-    losses: PairedLosses, *, max_difference: float | None = None, confidence: float = 0.95
+    losses: PairedLosses, n: int | None, *, max_difference: float | None = None, confidence: float = 0.95
 ) -> Plan:
-    """Return the plan of a comparison, or raise for records that have no loss.
+    """Return the plan of a comparison.
 
     Parameters
     ----------
     losses : PairedLosses
         The losses of A and B.
+    n : int
+        Public number of records.
     max_difference, confidence
         As in `private_compare`.
     """
-    public: dict[str, Any] = {"loss": losses.name, "n": losses.n, "confidence": check_confidence(confidence)}
+    public: dict[str, Any] = {"loss": losses.name, "n": n, "confidence": check_confidence(confidence)}
     if max_difference is None:
-        query = IntegerVector(_wins(losses), _SENSITIVITY, losses.n)
-        return Plan((query,), partial(_compared_wins, **public))
+        part = IntegersOf(partial(_wins, losses=losses), _SENSITIVITY)
+        return Plan((part,), losses.read, partial(_compared_wins, **public))
     limit = _check_max_difference(max_difference)
     # no difference exceeds the cap of the losses
     limit = limit if losses.cap is None else min(limit, losses.cap)
-    # halves keep the largest limit from overflowing
-    parts = [np.clip(b - a, -limit, limit) / limit / 2.0 + 0.5 for a, b in losses.blocks()]
     means = mean_interval_plan(
-        np.concatenate(parts),
+        partial(_differences, losses=losses, limit=limit),
         method="normal",
         confidence=public["confidence"],
         about=_MEANS.format(losses.name, limit, limit),
         low=-limit,
         high=limit,
     )
-    as_interval = means.postprocess
-    return Plan(
-        means.queries, partial(_compared_means, as_interval=as_interval, max_difference=limit, **public)
-    )
+    result = partial(_compared_means, as_interval=means.postprocess, max_difference=limit, **public)
+    return replace(means, postprocess=result)
 
 
-def _wins(losses: PairedLosses) -> tuple[int, int]:
+def _differences(records: Records, *, losses: PairedLosses, limit: float) -> Records:
+    """Return the differences of the losses, clipped, from 0 to 1."""
+    # halves keep the largest limit from overflowing
+    parts = [
+        np.clip(b - a, -limit, limit) / limit / 2.0 + 0.5 for a, b in losses.blocks(losses.read(records))
+    ]
+    return replace(records, arrays=(np.concatenate(parts),))
+
+
+def _wins(records: Records, *, losses: PairedLosses) -> tuple[int, int]:
     """Return D, the records on which A is better less those on which B is, and m, those without a tie.
 
     Another record in the place of one moves (D, m) by (+-2, 0), (+-1, +-1) or not at all: by 2 at most,
     summed over the absolute differences.
     """
     difference = decided = 0
-    for a, b in losses.blocks():
+    for a, b in losses.blocks(records):
         wins, defeats = int(np.count_nonzero(a < b)), int(np.count_nonzero(a > b))
         difference += wins - defeats
         decided += wins + defeats
@@ -324,7 +332,7 @@ def private_compare(
     neighboring: str = "replace_one",
     accountant: PrivacyAccountant | None = None,
     random_state: RandomState = None,
-    label: str | None = None,
+    spend_name: str | None = None,
     **options: Any,
 ) -> Comparison:
     """Which of two models is better on the same records, with epsilon-differential privacy for these.
@@ -365,7 +373,7 @@ def private_compare(
     random_state : None, int, RandomState or Generator, default=None
         None draws fresh randomness from the operating system. Anything else makes the release reproducible
         and therefore NOT private.
-    label : str or None, default=None
+    spend_name : str or None, default=None
         The name of this release in the accountant's history; None: "private_compare".
     **options : Any
         Public options of the metric that shape the loss of a record, such as `bounds`, `max_loss`, `labels`,
@@ -449,16 +457,18 @@ def private_compare(
         neighboring=neighboring,
         accountant=accountant,
         random_state=random_state,
-        label=label,
+        spend_name=spend_name,
     )
 
-    def make_plan() -> Plan:
-        try:
-            losses = paired_losses(loss, y_true, pred_a, pred_b, options)
-            return comparison_plan(losses, max_difference=max_difference, confidence=confidence)
-        except NotLabelsError as error:
-            failure = ValueError(f"{error} To compare probabilities pass loss='log_loss' or 'brier_score'.")
+    shape, records = Records.of((y_true, pred_a, pred_b), private_n=False)
+    losses = paired_losses(loss, shape, options)
+    plan = comparison_plan(losses, shape.n, max_difference=max_difference, confidence=confidence)
+    failure = None
+    try:
+        known = plan.read(records)
+    except NotLabelsError as error:
+        failure = ValueError(f"{error} To compare probabilities pass loss='log_loss' or 'brier_score'.")
+    if failure is not None:
         raise failure
-
-    found: Comparison = run_planned(release, make_plan)
+    found: Comparison = release.run(plan, known).value
     return found

@@ -1,21 +1,20 @@
 """What is released for an interval for a mean, and how the interval follows."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-import numpy as np
-
 from dp_metrics.inference.half_width import mean_half_width
 from dp_metrics.inference.noisy_binomial import noisy_binomial_limits
-from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.options import check_choice, check_confidence
+from dp_metrics.inputs.shape import Records
 from dp_metrics.release.interval import Interval
-from dp_metrics.release.queries.query import IntegerVector
-from dp_metrics.release.queries.rounded_count import RoundedCount
-from dp_metrics.release.release import Plan
+from dp_metrics.release.parts.part import IntegersOf
+from dp_metrics.release.parts.rounded_count import RoundedOf
+from dp_metrics.release.plan import Plan
 from dp_metrics.release.released import Released
 from dp_metrics.sensitivity.aggregates import VarianceAggregate
-from dp_metrics.sensitivity.exact import rounded_quotient, to_units
+from dp_metrics.sensitivity.exact import float_units, rounded_quotient
 from dp_metrics.sensitivity.noisy_sums import FINENESS
 
 __all__ = ["mean_interval_plan"]
@@ -29,7 +28,7 @@ _FEW = f"With fewer than {_ENOUGH} records, as here, it can be far lower."
 
 
 def mean_interval_plan(
-    values: Floats,
+    reader: Callable[[Records], Records],
     *,
     method: str,
     confidence: float,
@@ -42,8 +41,8 @@ def mean_interval_plan(
 
     Parameters
     ----------
-    values : ndarray of shape (n,)
-        Numbers from 0 to the limit, one per person: private.
+    reader : callable
+        Returns records whose only array holds numbers from 0 to the limit, one per person.
     method : {"normal", "exact"}
         As in `private_mean_interval`.
     confidence : float
@@ -58,9 +57,9 @@ def mean_interval_plan(
     check_choice(method, "method", ("normal", "exact"))
     scale = _Scale(check_confidence(confidence), about, low, high)
     if method == "exact":
-        return Plan((RoundedCount(values, limit),), partial(_exact_interval, scale=scale))
-    query = IntegerVector(_sums(values, limit), FINENESS + 1, len(values))
-    return Plan((query,), partial(_normal_interval, scale=scale))
+        return Plan((RoundedOf(limit),), reader, partial(_exact_interval, scale=scale))
+    part = IntegersOf(partial(_sums, limit=limit), FINENESS + 1)
+    return Plan((part,), reader, partial(_normal_interval, scale=scale))
 
 
 @dataclass(frozen=True)
@@ -82,7 +81,7 @@ class _Scale:
         return Interval(ends[0], ends[1], self.confidence, self.about, note, ends[2])
 
 
-def _sums(values: Floats, limit: float) -> tuple[int, int]:
+def _sums(records: Records, limit: float) -> tuple[int, int]:
     """Return the sums of v and of v (1 - v), for v = value / limit, in steps of the lattice.
 
     Notes
@@ -92,8 +91,8 @@ def _sums(values: Floats, limit: float) -> tuple[int, int]:
     either sum to the nearest step, from the exact sums, adds less than 1 to its change. So the whole numbers
     move by less than FINENESS + 2, which is at most FINENESS + 1.
     """
-    aggregate = VarianceAggregate.from_data(values, capacity=0, bounds=(0.0, limit))
-    (cap,) = to_units(np.array([limit]))
+    aggregate = VarianceAggregate.from_data(records.arrays[0], capacity=0, bounds=(0.0, limit))
+    cap = float_units(limit)
     rest = cap * aggregate.total - aggregate.squares
     return _in_steps(aggregate.total, cap), _in_steps(rest, cap * cap)
 

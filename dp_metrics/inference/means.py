@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,13 +11,15 @@ from numpy.typing import ArrayLike
 
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
-from dp_metrics.inference._settings import POPULATION_NOTE, population_release, run_planned
+from dp_metrics.inference._settings import POPULATION_NOTE, population_release
 from dp_metrics.inference.mean_interval_plan import mean_interval_plan
 from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.inputs.options import check_max_loss
-from dp_metrics.inputs.records import as_vector, loss_block
+from dp_metrics.inputs.readers import vector
+from dp_metrics.inputs.records import loss_block
+from dp_metrics.inputs.shape import Records
 from dp_metrics.release.interval import Interval
-from dp_metrics.release.release import Plan
+from dp_metrics.release.plan import Plan
 
 __all__ = ["private_mean_interval"]
 
@@ -35,7 +39,7 @@ def private_mean_interval(
     neighboring: str = "replace_one",
     accountant: PrivacyAccountant | None = None,
     random_state: RandomState = None,
-    label: str | None = None,
+    spend_name: str | None = None,
 ) -> Interval:
     r"""Interval for the mean loss of all people like the records, with epsilon-differential privacy.
 
@@ -69,7 +73,7 @@ def private_mean_interval(
     random_state : None, int, RandomState or Generator, default=None
         None draws fresh randomness from the operating system. Anything else makes the release reproducible
         and therefore NOT private.
-    label : str or None, default=None
+    spend_name : str or None, default=None
         The name of this release in the accountant's history; None: the name of this function.
 
     Returns
@@ -143,15 +147,15 @@ def private_mean_interval(
         neighboring=neighboring,
         accountant=accountant,
         random_state=random_state,
-        label=label,
+        spend_name=spend_name,
     )
-    interval: Interval = run_planned(
-        release, lambda: _plan(losses, max_loss=max_loss, method=method, confidence=confidence)
-    )
+    plan = _plan(max_loss=max_loss, method=method, confidence=confidence)
+    _, records = Records.of((losses,), private_n=False)
+    interval: Interval = release.run(plan, plan.read(records)).value
     return interval
 
 
-def _plan(losses: ArrayLike, *, max_loss: Any, method: str, confidence: float) -> Plan:
+def _plan(*, max_loss: Any, method: str, confidence: float) -> Plan:
     """Return the plan of an interval for the mean of losses, or raise if an argument is invalid."""
     cap = check_max_loss(max_loss)
     if cap is None:
@@ -159,6 +163,12 @@ def _plan(losses: ArrayLike, *, max_loss: Any, method: str, confidence: float) -
             f"{_NAME} needs max_loss: without a limit on the loss its mean has no upper limit. "
             "private_quantile_interval needs none."
         )
-    values = np.minimum(loss_block(as_vector(losses, "losses")), cap)
+    reader = partial(_clipped, cap=cap)
     about = f"The mean of the loss, clipped to max_loss, {POPULATION_NOTE}"
-    return mean_interval_plan(values, method=method, confidence=confidence, about=about, limit=cap, high=cap)
+    return mean_interval_plan(reader, method=method, confidence=confidence, about=about, limit=cap, high=cap)
+
+
+def _clipped(records: Records, *, cap: float) -> Records:
+    """Return losses, clipped to the cap."""
+    (losses,) = vector(records, name="losses", private_n=False).arrays
+    return replace(records, arrays=(np.minimum(loss_block(losses), cap),))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -10,28 +11,29 @@ import numpy as np
 from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.names import did_you_mean
-from dp_metrics.inputs.options import check_count
+from dp_metrics.inputs.options import check_count, check_groups, check_sample_weight
 from dp_metrics.inputs.scalars import as_real
+from dp_metrics.mechanisms import Mechanism
 from dp_metrics.mechanisms._grid import bisected
 from dp_metrics.metrics import METRICS, Metric, metric_named, metric_names, metric_of
-from dp_metrics.release.draws import BoundsDraw
+from dp_metrics.metrics._catalogue import WEIGHTS
 from dp_metrics.release.interval import Interval
-from dp_metrics.release.noise import BoundsNoise
-from dp_metrics.release.release import Plan, Release
+from dp_metrics.release.parts.mean_loss import MeanOf, PublicWeights
+from dp_metrics.release.parts.part import BoundsPart
 from dp_metrics.release.released import Monotone, Released, ResultNoise
 from dp_metrics.release.result import PrivateResult
+from dp_metrics.sensitivity.exact import UNIT_BITS, rounded_quotient
+from dp_metrics.sensitivity.output_bounds import BoundsFacts
 
 __all__ = ["noise_interval"]
 
-_MOST_RECORDS = 10**8  # the records are made up, and must fit into memory
-_ASK = (
-    "The number alone does not tell its limits: call the metric with return_result=True, and pass the result."
-)
+_MOST_RECORDS = 1 << 53  # floats hold every whole number up to this
+_ASK = "The number alone does not tell its limits: call with_result(metric), and pass the result."
 
 
 @own_error_state
 def noise_interval(
-    result_or_value: PrivateResult | float,
+    result_or_value: PrivateResult[Any] | float,
     *,
     confidence: float = 0.95,
     metric: Callable[..., Any] | str | None = None,
@@ -47,8 +49,8 @@ def noise_interval(
     Parameters
     ----------
     result_or_value : PrivateResult or float
-        What a metric returned: with ``return_result=True``, then nothing else is needed; or its number, in
-        the units of the metric. A rounded number is taken for the nearest possible release.
+        What `with_result` of a metric returned, then nothing else is needed; or the number that a metric
+        returned, in its units. A rounded number is taken for the nearest possible release.
     confidence : float, default=0.95
         Probability, over the noise, with which both limits hold, whatever the records are.
     metric : callable or str, default=None
@@ -131,7 +133,7 @@ def _row(metric: Any) -> Metric:
 
 
 def _noise_of(row: Metric, value: float, n: Any, arguments: Mapping[str, Any]) -> ResultNoise:
-    """Return the noise of a release, which is that of a release about as many made-up records."""
+    """Return the noise of a release, which follows from its plan: no record is needed."""
     options = {name: given for name, given in arguments.items() if name in row.options and given is not None}
     settings = {name: given for name, given in arguments.items() if name not in options}
     unknown = settings.keys() - {"epsilon", "mechanism", "neighboring"}
@@ -144,45 +146,48 @@ def _noise_of(row: Metric, value: float, n: Any, arguments: Mapping[str, Any]) -
         raise ValueError(f"The number of records is private. {_ASK}")
     if isinstance(options.get("multioutput"), str) and options["multioutput"] == "raw_values":
         raise ValueError(f"multioutput='raw_values' releases several numbers. {_ASK}")
-    data = _made_up(row, _size(n, options), options)
-    plan, draw = _prepared(row, release, data, options)
-    result, facts = plan.postprocess, draw.output_bounds.facts()
-    assert isinstance(result, Monotone)
-    if row.is_mean_loss and "labels" in row.options and "labels" not in options and data[-1].ndim == 1:
-        # two labels were assumed: with three the limit may be another, which one number cannot tell
-        of_three = _prepared(row, release, (data[0], np.zeros((len(data[0]), 3))), options)[1]
-        if of_three.output_bounds.facts() != facts:
-            raise ValueError("labels must be given: the limit of a loss depends on how many there are.")
-    number = _before(result, release.released(plan, [value]), facts["output_range"])
-    part = BoundsNoise(number, facts, draw.mechanism, draw.epsilon, {})
-    return ResultNoise(result, (part,), release.released(plan, [number]))
-
-
-def _made_up(row: Metric, n: int, options: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Return made-up records, with as many outputs as there are weights of them."""
-    data, outputs = row.made_up(n, options), options.get("multioutput")
-    if outputs is None or isinstance(outputs, str):
-        return data
-    return tuple(np.repeat(column[:, np.newaxis], np.size(outputs), axis=1) for column in data)
-
-
-def _prepared(
-    row: Metric, release: Release, data: Any, options: Mapping[str, Any]
-) -> tuple[Plan, BoundsDraw]:
-    """Return what is left of a release of these records, or raise if it is not one number of a mechanism."""
-    plan = row.planned(data, options, private_n=False)
-    draws, _, _ = release.prepare(plan)
-    if len(draws) > 1 or not (isinstance(draws[0], BoundsDraw) and isinstance(plan.postprocess, Monotone)):
+    weights = _weights(n, options)
+    plan = row.planned(row.form(n=weights.n), options, private_n=False)
+    part, result = plan.parts[0], plan.postprocess
+    if len(plan.parts) > 1 or not (isinstance(part, BoundsPart) and isinstance(result, Monotone)):
         raise ValueError(f"{row.name} is made of several released numbers. {_ASK}")
-    return plan, draws[0]
+    if isinstance(part, MeanOf) and "labels" in row.options and "labels" not in options:
+        # two labels were assumed: with three the limit may be another, which one number cannot tell
+        of_three = row.planned(row.form(3, n=weights.n), options, private_n=False).parts[0]
+        assert isinstance(of_three, MeanOf)
+        if of_three.highest != part.highest:
+            raise ValueError("labels must be given: the limit of a loss depends on how many there are.")
+    [mechanism], [epsilon], _ = release.divided(plan)
+    facts = _facts(part, mechanism, epsilon, weights)
+    total = rounded_quotient(weights.total, 1 << UNIT_BITS)
+    released = Released([value], weights.n, total, epsilon, "replace_one")
+    number = _before(result, released, facts.output_range)
+    noise = mechanism.noise_of(part, epsilon, facts, number)
+    return ResultNoise(result, (noise,), released.of([number]))
 
 
-def _size(n: Any, options: Mapping[str, Any]) -> int:
-    """Return the number of records, which is that of public options with an entry each."""
-    sizes = [len(options[name]) for name in ("sample_weight", "groups") if options.get(name) is not None]
+def _weights(n: Any, options: Mapping[str, Any]) -> PublicWeights:
+    """Return the public weights and groups of the records; they tell the number of records, or n does."""
+    sizes = [len(options[name]) for name in WEIGHTS if options.get(name) is not None]
     if n is None and not sizes:
         raise ValueError("n must be given: the public number of records.")
-    return check_count(sizes[0] if n is None else n, "n", _MOST_RECORDS)
+    size = check_count(sizes[0] if n is None else n, "n", _MOST_RECORDS)
+    if not sizes:
+        return PublicWeights(size)
+    weights = check_sample_weight(options.get("sample_weight"))
+    groups = check_groups(options.get("groups"))
+    if any(given is not None and len(given) != size for given in (weights, groups)):
+        raise ValueError("Found input variables with inconsistent numbers of samples.")
+    return PublicWeights(size, weights, groups)
+
+
+def _facts(part: BoundsPart, mechanism: Mechanism, epsilon: Fraction, weights: PublicWeights) -> BoundsFacts:
+    """Return what is public of the output bounds of a release of so many records."""
+    if isinstance(part, MeanOf) and not weights.are_plain:
+        cap, n = part.record_loss.cap, weights.size
+        highest = weights.facts(cap, 1).output_range[1]
+        return weights.facts(cap, part.count_ranks(mechanism, epsilon, n, highest))
+    return part.facts(weights.n, part.count_ranks(mechanism, epsilon, weights.n))
 
 
 def _before(result: Monotone, released: Released, output_range: tuple[float, float]) -> float:

@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dp_metrics._random import Entropy
-from dp_metrics.inputs.epsilon import Epsilon
+from dp_metrics.inputs.epsilon import Epsilon, exact_epsilon
 from dp_metrics.inputs.floats import Floats
-from dp_metrics.mechanisms._base import BoundsOnly, ceil_ranks
+from dp_metrics.mechanisms._base import Mechanism, ceil_ranks
 from dp_metrics.mechanisms._grid import Grid, Integers, Runs
 from dp_metrics.mechanisms._hazard_law import PEAK, TAIL, HazardLaw, largest_ratio
 from dp_metrics.mechanisms._laws import check_probability
@@ -20,7 +20,7 @@ __all__ = ["DownwardLaw", "OrderSearch", "hazard_miss"]
 
 
 @dataclass(frozen=True, repr=False)
-class OrderSearch(BoundsOnly):
+class OrderSearch(Mechanism):
     """Hazard selection of an order statistic, on the grid from 0 to the limit or on the same grid reversed.
 
     Parameters
@@ -56,7 +56,7 @@ class OrderSearch(BoundsOnly):
     ) -> int:
         """Return ceil(ln(1e4 K / 256) / eps2), for K cells: what lies beyond has a negligible hazard."""
         cells = self.grid(output_range[1]).last
-        eps2 = float(share_of_rank(epsilon, monotonic=True))
+        eps2 = float(share_of_rank(exact_epsilon(epsilon), monotonic=True))
         return ceil_ranks(math.log(max(1e4 * cells / PEAK, math.e)) / max(eps2, math.ulp(0.0)), n)
 
     def output_distribution(self, output_bounds: OutputBounds, epsilon: Epsilon) -> "HazardLaw | DownwardLaw":
@@ -64,7 +64,8 @@ class OrderSearch(BoundsOnly):
         low, limit = output_bounds.output_range
         if low != 0.0 or not output_bounds.monotonic:
             raise ValueError("OrderSearch is for order statistics of numbers that are at least 0.")
-        ratio, grid = largest_ratio(share_of_rank(epsilon, monotonic=True)), self.grid(limit)
+        ratio = largest_ratio(share_of_rank(exact_epsilon(epsilon), monotonic=True))
+        grid = self.grid(limit)
         if not self.downward:
             return HazardLaw(grid, Runs.from_bounds(grid, output_bounds), ratio, True)
         reversed_grid = ReversedGrid(grid)
@@ -111,6 +112,10 @@ class ReversedGrid:
     def points(self, indices: Integers) -> Floats:
         """Return the outputs with these indices."""
         return -self.grid.points(self.last - np.asarray(indices))
+
+    def point(self, index: int) -> float:
+        """Return the output with this index."""
+        return -self.grid.point(self.last - index)
 
     def index_at_least(self, values: Floats) -> Integers:
         """Return the number of the first output >= value, or last + 1."""

@@ -1,20 +1,20 @@
 """The losses of two models on the same records: which losses can be compared, and how they are computed."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.losses import RecordLoss, clamp
 from dp_metrics.inputs.names import did_you_mean
 from dp_metrics.inputs.records import as_numbers, check_same_length
+from dp_metrics.inputs.shape import Records, Shape
 from dp_metrics.metrics import FUNCTIONS, METRICS, Metric, metric_named, metric_names
 from dp_metrics.metrics._catalogue import WEIGHTS
-from dp_metrics.release.queries.mean_loss import MeanLoss
+from dp_metrics.release.parts.mean_loss import MeanOf
 from dp_metrics.sensitivity.exact import BLOCK, in_blocks
 
 __all__ = ["COMPARABLE", "PairedLosses", "paired_losses"]
@@ -32,7 +32,7 @@ _REFUSED = {
 COMPARABLE: Mapping[str, Metric] = {
     row.name.removeprefix("private_"): row
     for row in METRICS.values()
-    if row.is_mean_loss and row.data[:1] == ("y_true",) and row.name not in _REFUSED
+    if row.usual.kinds == (MeanOf,) and row.data[:1] == ("y_true",) and row.name not in _REFUSED
 }
 """The metrics that are the plain mean of one loss per record, of a truth and a prediction."""
 
@@ -40,44 +40,49 @@ _NOT_OPTIONS = {
     **dict.fromkeys(WEIGHTS),
     "normalize": "a comparison speaks of shares and means, not of sums",
     "mechanism": "the noise of a comparison is its own",
-    "return_result": "a Comparison holds all that may be published",
 }
 """Options of metrics that a comparison has no use for, with the reason, or has of its own."""
 
 
 @dataclass(frozen=True, eq=False)
 class PairedLosses:
-    """Two losses for each record.
+    """Public: two losses for each record.
 
     Parameters
     ----------
     name : str
         What the loss is called.
-    a, b : MeanLoss
-        The losses of either model, by their records and the loss of a record.
+    losses : tuple of RecordLoss
+        The loss of a record, of A and of B.
+    readers : tuple of callable
+        What checks the form of the truth and the predictions of A, and of B.
     """
 
     name: str
-    a: MeanLoss
-    b: MeanLoss
-
-    @property
-    def n(self) -> int:
-        """Number of records."""
-        return self.a.n
+    losses: tuple[RecordLoss, RecordLoss]
+    readers: tuple[Callable[[Records], Records], Callable[[Records], Records]]
 
     @property
     def cap(self) -> float | None:
         """Public limit of both losses, if there is one; the type of probabilities may make two of it."""
-        a, b = self.a.record_loss.cap, self.b.record_loss.cap
+        a, b = (loss.cap for loss in self.losses)
         return None if a is None or b is None else max(a, b)
 
-    def blocks(self) -> Iterator[tuple[Floats, Floats]]:
-        """Yield both losses of blocks of the records, clipped to their caps; raise for invalid records."""
-        arrays = (*self.a.records, *self.b.records)
+    def read(self, records: Records) -> Records:
+        """Return truth and predictions of A, then of B, of records of truth, A and B; none looked at yet."""
+        true, *predictions = range(3)
+        pairs = (
+            reader(records.of_arguments(true, pred))
+            for reader, pred in zip(self.readers, predictions, strict=True)
+        )
+        return replace(records, arrays=tuple(array for pair in pairs for array in pair.arrays))
+
+    def blocks(self, records: Records) -> Iterator[tuple[Floats, Floats]]:
+        """Yield both losses of blocks of what `read` returned, clipped; raise for invalid records."""
+        arrays, (a, b) = records.arrays, self.losses
         rows = max(BLOCK // max(prod(array.shape[1:]) for array in arrays), 1)
         for true, pred_a, same, pred_b in zip(*(in_blocks(array, rows) for array in arrays), strict=True):
-            yield _losses(self.a.record_loss, true, pred_a), _losses(self.b.record_loss, same, pred_b)
+            yield _losses(a, true, pred_a), _losses(b, same, pred_b)
 
 
 def _losses(record_loss: RecordLoss, true: Any, pred: Any) -> Floats:
@@ -89,17 +94,15 @@ def _losses(record_loss: RecordLoss, true: Any, pred: Any) -> Floats:
     return losses
 
 
-def paired_losses(
-    loss: Any, y_true: ArrayLike, pred_a: ArrayLike, pred_b: ArrayLike, options: Mapping[str, Any]
-) -> PairedLosses:
-    """Return the losses of two predictions, neither computed yet.
+def paired_losses(loss: Any, shape: Shape, options: Mapping[str, Any]) -> PairedLosses:
+    """Return the losses of two predictions, none of which is known yet.
 
     Parameters
     ----------
     loss : str, callable or RecordLoss
         As in `private_compare`.
-    y_true, pred_a, pred_b : array-like
-        As the caller got them.
+    shape : Shape
+        Of y_true, pred_a and pred_b.
     options : mapping
         Options of the metric.
     """
@@ -107,7 +110,7 @@ def paired_losses(
         if options:
             raise TypeError(f"A RecordLoss takes no options, such as {min(options)}.")
         name = getattr(loss.loss, "__name__", "loss")
-        return PairedLosses(name, _given(loss, y_true, pred_a), _given(loss, y_true, pred_b))
+        return PairedLosses(name, (loss, loss), (_numbers, _numbers))
     row = _row(loss)
     known = {name: value for name, value in row.options.items() if name not in _NOT_OPTIONS}
     for name in options:
@@ -119,18 +122,20 @@ def paired_losses(
         raise ValueError(
             "multioutput='raw_values' cannot be compared: a record needs one loss. Compare each output apart."
         )
-    plans = [row.planned((y_true, pred), options, private_n=False) for pred in (pred_a, pred_b)]
-    a, b = (plan.queries[0] for plan in plans)
-    assert isinstance(a, MeanLoss)
-    assert isinstance(b, MeanLoss)
-    return PairedLosses(row.name.removeprefix("private_"), a, b)
+    true, *predictions = shape.arguments
+    a, b = (row.planned(Shape((true, pred), shape.n), options, private_n=False) for pred in predictions)
+    losses = [part.record_loss for plan in (a, b) for part in plan.parts if isinstance(part, MeanOf)]
+    return PairedLosses(row.name.removeprefix("private_"), (losses[0], losses[1]), (a.reader, b.reader))
 
 
-def _given(record_loss: RecordLoss, y_true: ArrayLike, y_pred: ArrayLike) -> MeanLoss:
-    true = as_numbers(y_true, "y_true", allow_2d=True, private_n=False)
-    pred = as_numbers(y_pred, "y_pred", allow_2d=True, private_n=False)
+def _numbers(records: Records) -> Records:
+    """Return numbers of one or two dimensions, for a loss that the caller gave."""
+    true, pred = (
+        as_numbers(array, name, allow_2d=True, private_n=False)
+        for array, name in zip(records.arrays, ("y_true", "y_pred"), strict=True)
+    )
     check_same_length(true, pred)
-    return MeanLoss(record_loss, (true, pred))
+    return replace(records, arrays=(true, pred))
 
 
 def _row(loss: Any) -> Metric:

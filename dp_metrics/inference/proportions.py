@@ -1,5 +1,9 @@
 """An interval for a share of all people, from a share of the records that has been released."""
 
+from __future__ import annotations
+
+from typing import Any
+
 from dp_metrics.inference._settings import POPULATION_NOTE
 from dp_metrics.inference.noisy_binomial import noisy_binomial_limits
 from dp_metrics.inputs.epsilon import exact_epsilon
@@ -27,7 +31,7 @@ SHARES = {
 
 @own_error_state
 def accuracy_interval(
-    result_or_share: PrivateResult | float,
+    result_or_share: PrivateResult[Any] | float,
     *,
     n: int | None = None,
     epsilon: float | None = None,
@@ -42,7 +46,7 @@ def accuracy_interval(
     ----------
     result_or_share : PrivateResult or float
         What `private_accuracy_score`, `private_zero_one_loss` or `private_top_k_accuracy_score` returned,
-        with or without ``return_result=True``, by the default mechanism "geometric", with a public number of
+        with or without `with_result`, by the default mechanism "geometric", with a public number of
         records and without weights or groups.
     n : int or None, default=None
         Number of records, for a bare share; a `PrivateResult` knows its own.
@@ -86,9 +90,9 @@ def accuracy_interval(
 
     Examples
     --------
-    >>> from dp_metrics import accuracy_interval, private_accuracy_score
+    >>> from dp_metrics import accuracy_interval, private_accuracy_score, with_result
     >>> y_true, y_pred = [0, 1, 1, 0] * 250, [0, 1, 0, 0] * 250
-    >>> result = private_accuracy_score(y_true, y_pred, epsilon=1.0, return_result=True)
+    >>> result = with_result(private_accuracy_score)(y_true, y_pred, epsilon=1.0)
     >>> lower, upper = accuracy_interval(result)
     >>> 0.6 < lower < 0.75 < upper < 0.9
     True
@@ -111,7 +115,7 @@ def accuracy_interval(
     return Interval(lower, upper, sure, f"The share{of_what} {POPULATION_NOTE}", estimate=count / records)
 
 
-def _public_facts(result: PrivateResult) -> tuple[int, float, float]:
+def _public_facts(result: PrivateResult[Any]) -> tuple[int, float, float]:
     """Return n, the rate of the noise and the share; raise if that is not the share of a noisy count."""
     if result.metric not in SHARES:
         raise ValueError(f"accuracy_interval is for {', '.join(SHARES)}, not for {result.metric}.")
@@ -130,7 +134,7 @@ def _public_facts(result: PrivateResult) -> tuple[int, float, float]:
             "accuracy_interval needs a release by mechanism='geometric', the default of these metrics: no "
             "other adds noise of a known size to the number of records."
         )
-    if part.facts["steps"] != result.n:
+    if part.facts.steps != result.n:
         raise ValueError(
             "accuracy_interval takes no result with weights or groups: the records must be independent draws "
             "from one population, one person each, that count alike."

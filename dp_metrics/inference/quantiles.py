@@ -7,25 +7,27 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
-from dp_metrics.inference._settings import POPULATION_NOTE, population_release, run_planned
+from dp_metrics.inference._settings import POPULATION_NOTE, population_release
 from dp_metrics.inference.noisy_binomial import at_most, binomial_law
 from dp_metrics.inference.order_search import OrderSearch, hazard_miss
 from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.inputs.floats import Floats, limit_of
 from dp_metrics.inputs.options import check_confidence, check_max_loss, check_share
-from dp_metrics.inputs.records import as_vector, loss_block
+from dp_metrics.inputs.readers import vector
+from dp_metrics.inputs.records import loss_block
+from dp_metrics.inputs.shape import Records, Shape
 from dp_metrics.mechanisms._hazard_law import largest_ratio
 from dp_metrics.mechanisms.hazard import share_of_rank
 from dp_metrics.release.interval import Interval
-from dp_metrics.release.queries.order_statistic import OrderStatistic
-from dp_metrics.release.release import Plan
+from dp_metrics.release.parts.order_statistic import OrderOf
+from dp_metrics.release.plan import Plan
 from dp_metrics.release.released import Released
 
 __all__ = ["RankSearch", "private_quantile_interval", "quantile_plan", "rank_searches"]
@@ -52,7 +54,7 @@ def private_quantile_interval(
     neighboring: str = "replace_one",
     accountant: PrivacyAccountant | None = None,
     random_state: RandomState = None,
-    label: str | None = None,
+    spend_name: str | None = None,
 ) -> Interval:
     r"""Interval for a quantile of the loss of all people like the records, with epsilon-differential privacy.
 
@@ -86,7 +88,7 @@ def private_quantile_interval(
     random_state : None, int, RandomState or Generator, default=None
         None draws fresh randomness from the operating system. Anything else makes the release reproducible
         and therefore NOT private.
-    label : str or None, default=None
+    spend_name : str or None, default=None
         The name of this release in the accountant's history; None: the name of this function.
 
     Returns
@@ -158,28 +160,32 @@ def private_quantile_interval(
         neighboring=neighboring,
         accountant=accountant,
         random_state=random_state,
-        label=label,
+        spend_name=spend_name,
     )
-    interval: Interval = run_planned(
-        release,
-        lambda: quantile_plan(losses, q=q, epsilon=release.epsilon, max_loss=max_loss, confidence=confidence),
-    )
+    shape, records = Records.of((losses,), private_n=False)
+    plan = quantile_plan(shape, q=q, epsilon=release.epsilon, max_loss=max_loss, confidence=confidence)
+    interval: Interval = release.run(plan, plan.read(records)).value
     return interval
 
 
 def quantile_plan(
-    losses: ArrayLike, *, q: Any, epsilon: Fraction, max_loss: Any = None, confidence: Any = 0.95
+    shape: Shape, *, q: Any, epsilon: Fraction, max_loss: Any = None, confidence: Any = 0.95
 ) -> Plan:
     """Return the plan of an interval for a quantile, or raise if an argument is invalid."""
     share, sure = check_share(q, "q"), check_confidence(confidence)
     cap = check_max_loss(max_loss)
     limit = limit_of(cap)
-    values = loss_block(as_vector(losses, "losses"))
-    searches = rank_searches(values.size, float(share), epsilon, miss=1 - sure, limit=limit)
+    if not shape.n:
+        raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
+    searches = rank_searches(shape.n, float(share), epsilon, miss=1 - sure, limit=limit)
     clipped = "" if cap is None else ", clipped to max_loss,"
     about = f"The {float(share):g} quantile of the loss{clipped} {POPULATION_NOTE}"
     return Plan(
-        tuple(_Rank(values, search.rank, limit, search.least_records(share, cap)) for search in searches),
+        tuple(
+            _RankOf(loss_block, partial(_fixed, rank=search.rank), limit, search.least_records(share, cap))
+            for search in searches
+        ),
+        partial(vector, name="losses", private_n=False),
         partial(_interval, searches=searches, cap=cap, confidence=sure, about=about),
         mechanisms=tuple(search.mechanism for search in searches),
     )
@@ -199,20 +205,21 @@ class RankSearch:
         return math.ceil((_NEEDED_FROM_LARGEST_FLOAT if is_far else _NEEDED) / max(beyond, _LEAST_SHARE))
 
 
-@dataclass(frozen=True, repr=False, eq=False)
-class _Rank(OrderStatistic):
-    """An order statistic from which a limit follows."""
+@dataclass(frozen=True, eq=False)
+class _RankOf(OrderOf):
+    """Public: an order statistic from which a limit follows, as a part of a plan.
 
-    least_records: int
+    Below `mostly_noise`, a public n * epsilon, the limit is useless: as measured at several q, n and epsilon.
+    """
 
-    noise_note: ClassVar[str] = (
-        "expect a lower limit near 0, or an upper limit near max_loss or the largest float."
-    )
+    mostly_noise: int  # type: ignore[misc]
 
-    @property
-    def mostly_noise(self) -> int:
-        """Below this n * epsilon the limit is useless: as measured at several q, n and epsilon."""
-        return self.least_records
+    noise_note = "expect a lower limit near 0, or an upper limit near max_loss or the largest float."
+
+
+def _fixed(n: int, *, rank: int) -> int:
+    """Return a rank that was chosen for the public number of records already."""
+    return rank
 
 
 def rank_searches(

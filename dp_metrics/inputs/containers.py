@@ -74,6 +74,8 @@ def array_of(data: Any) -> NDArray[Any]:
         For masked arrays, sparse matrices and tables whose numbers are yet to be computed; and if the
         container cannot be made an array.
     """
+    if type(data) is np.ndarray:
+        return data
     refuse_unread(data)
     if issparse(data):
         raise TypeError("Sparse data was passed, but dense data is required.")

@@ -3,6 +3,7 @@
 import math
 import numbers
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 from dp_metrics.inputs.scalars import as_real
@@ -26,4 +27,9 @@ def exact_epsilon(epsilon: Epsilon) -> Fraction:
     value = check_epsilon(epsilon)
     if isinstance(epsilon, numbers.Rational):
         return Fraction(int(epsilon.numerator), int(epsilon.denominator))
+    return _decimal(value)
+
+
+@lru_cache(maxsize=256)
+def _decimal(value: float) -> Fraction:
     return Fraction(repr(value))

@@ -13,7 +13,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dp_metrics.inputs.columns import check_same_columns
 from dp_metrics.inputs.containers import TOO_LARGE, array_of, is_missing, is_several, refuse_unread
 from dp_metrics.inputs.records import (
     as_vector,
@@ -21,10 +20,10 @@ from dp_metrics.inputs.records import (
     check_same_length,
     flattened,
     float_block,
-    in_columns,
     numbers_or,
     unstated_columns,
 )
+from dp_metrics.inputs.shape import ArgumentShape, Shape
 
 __all__ = [
     "LabelSet",
@@ -153,11 +152,11 @@ def check_labels(labels: NDArray[Any] | None, n_columns: int, name: str = "y_pro
     return labels
 
 
-def unstated_labels(labels: NDArray[Any] | None, y_score: Any) -> str | None:
+def unstated_labels(labels: NDArray[Any] | None, y_score: ArgumentShape) -> str | None:
     """Return why probabilities or scores without labels cannot hold a private number of records, or None."""
     if labels is not None:
         return None
-    return unstated_columns(y_score, remedy="labels=[...], or an array, which has a shape")
+    return unstated_columns(Shape((y_score,)), remedy="labels=[...], or an array, which has a shape")
 
 
 def as_labels(
@@ -210,16 +209,16 @@ def encoded_block(
     return codes
 
 
-def as_label_pairs(y_true: Any, y_pred: Any, *, private_n: bool = False) -> tuple[NDArray[Any], NDArray[Any]]:
+def as_label_pairs(
+    y_true: NDArray[Any], y_pred: NDArray[Any], *, private_n: bool = False
+) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return true and predicted labels of any type as arrays of one shape, with one or two dimensions.
 
     The records may be looked at again, even after the spend. So objects, which may answer otherwise then, are
     replaced by 0 where both labels of a record are equal, and by 0 and 1 where they are not.
     """
     true, pred = (_as_any_labels(y, name, private_n) for y, name in ((y_true, "y_true"), (y_pred, "y_pred")))
-    check_same_columns(y_true, y_pred)
     check_same_length(true, pred, private_n=private_n)
-    true, pred = in_columns((y_true, y_pred), (true, pred))
     true, pred = flattened(true), flattened(pred)
     if true.shape[1:] != pred.shape[1:]:
         raise NotLabelsError("a mix of targets with one and several outputs.")

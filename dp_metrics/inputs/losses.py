@@ -95,7 +95,8 @@ class RecordLoss:
 def squared_error(y_true: Floats, y_pred: Floats) -> Floats:
     """Return (y_pred - y_true)**2."""
     difference = y_pred - y_true
-    return difference * difference
+    difference *= difference
+    return difference
 
 
 def absolute_error(y_true: Floats, y_pred: Floats) -> Floats:

@@ -14,7 +14,7 @@ from sklearn.utils import check_consistent_length
 from dp_metrics.inputs.containers import refuse_unread
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.names import did_you_mean
-from dp_metrics.inputs.records import check_numbers, check_vector, flattened
+from dp_metrics.inputs.records import as_numbers, check_vector, flattened, float_block
 from dp_metrics.inputs.scalars import as_real, as_whole
 
 __all__ = [
@@ -30,12 +30,12 @@ __all__ = [
     "check_digits",
     "check_edges",
     "check_groups",
-    "check_label",
     "check_max_loss",
     "check_multioutput",
     "check_neighboring",
     "check_sample_weight",
     "check_share",
+    "check_spend_name",
     "check_zero_division",
 ]
 
@@ -73,11 +73,11 @@ def check_neighboring(neighboring: Any, disclosing: Sequence[str] = ()) -> bool:
     return True
 
 
-def check_label(label: Any) -> str | None:
-    """Return the label of a spend, or None for the name of the metric."""
-    if label is None or isinstance(label, str):
-        return label
-    raise TypeError("label must be None or a string.")
+def check_spend_name(spend_name: Any) -> str | None:
+    """Return the name of a spend, or None for the name of the metric."""
+    if spend_name is None or isinstance(spend_name, str):
+        return spend_name
+    raise TypeError("spend_name must be None or a string.")
 
 
 def check_bounds(bounds: Any) -> tuple[float, float] | None:
@@ -113,7 +113,8 @@ def check_sample_weight(
     """
     if sample_weight is None:
         return None
-    weights = flattened(check_numbers(sample_weight, "sample_weight", allow_2d=True, private_n=not whole))
+    given = as_numbers(sample_weight, "sample_weight", allow_2d=True, private_n=not whole)
+    weights = flattened(float_block(given, "sample_weight"))
     if weights.ndim != 1:
         raise ValueError("Sample weights must be 1D array or scalar")
     check_consistent_length(*data, weights)

@@ -11,9 +11,8 @@ from dp_metrics.mechanisms.above_threshold import AboveThreshold
 from dp_metrics.mechanisms.adaptive import Adaptive
 from dp_metrics.mechanisms.geometric import Geometric
 from dp_metrics.mechanisms.hazard import Hazard
-from dp_metrics.mechanisms.inverse_sensitivity import InverseSensitivity
+from dp_metrics.mechanisms.inverse_sensitivity import InverseSensitivity, PiecewiseLaplace
 from dp_metrics.mechanisms.laplace import Laplace
-from dp_metrics.mechanisms.piecewise_laplace import PiecewiseLaplace
 
 __all__ = [
     "MECHANISMS",

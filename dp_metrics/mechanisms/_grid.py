@@ -42,24 +42,22 @@ class Grid(Protocol):
     @property
     def first(self) -> int:
         """Number of the first output."""
-        ...
 
     @property
     def last(self) -> int:
         """Number of the last output, which stands for "none of the others"."""
-        ...
 
     def points(self, indices: Integers) -> Floats:
         """Return the outputs with these indices."""
-        ...
+
+    def point(self, index: int) -> float:
+        """Return the output with this index."""
 
     def index_at_least(self, values: Floats) -> Integers:
         """Return the number of the first output >= value, or last + 1."""
-        ...
 
     def index_above(self, values: Floats) -> Integers:
         """Return the number of the first output > value, or last + 1."""
-        ...
 
 
 class _SearchedGrid:
@@ -71,9 +69,13 @@ class _SearchedGrid:
     def points(self, indices: Integers) -> Floats:
         raise NotImplementedError
 
+    def point(self, index: int) -> float:
+        """Return the output with this index."""
+        return float(self.points(np.array([index]))[0])
+
     @cached_property
     def _highest(self) -> float:
-        return float(self.points(np.array([self.last]))[0])
+        return self.point(self.last)
 
     def _estimate(self, values: Floats) -> Floats:
         raise NotImplementedError
@@ -83,13 +85,16 @@ class _SearchedGrid:
         first, last = self.first, self.last
         guess = np.maximum(np.minimum(np.ceil(self._estimate(values)), last), first).astype(np.int64)
         guess[values > self._highest] = last + 1
+        pairs = np.empty((2, *guess.shape), dtype=np.int64)
         for _ in range(_CORRECTIONS):
-            before, at = self.points(np.stack([guess - 1, guess]))
-            step = ((at < values) & (guess <= last)).astype(np.int64)
-            step -= (before >= values) & (guess > first)
-            if not step.any():
+            np.subtract(guess, 1, out=pairs[0])
+            pairs[1] = guess
+            before, at = self.points(pairs)
+            is_low, is_high = (at < values) & (guess <= last), (before >= values) & (guess > first)
+            if not (is_low.any() or is_high.any()):
                 return guess
-            guess += step
+            guess += is_low
+            guess -= is_high
         return self._bisected(values)
 
     def _bisected(self, values: Floats) -> Integers:
@@ -179,6 +184,13 @@ class GeometricGrid(_SearchedGrid):
         indices = np.asarray(indices)
         return np.where(indices >= self._end, self.limit, np.minimum(self._raw(indices), self.limit))
 
+    def point(self, index: int) -> float:
+        """Return the output with this index."""
+        if index >= self._end:
+            return self.limit
+        # the same function of NumPy as for many: that of Python may differ in the last bit
+        return min(self.scale * float(np.expm1(min(index * self.step, _LARGEST_EXPONENT))), self.limit)
+
     def _estimate(self, values: Floats) -> Floats:
         with np.errstate(over="ignore"):
             return np.log1p(np.maximum(values, 0.0) / self.scale) / self.step
@@ -248,8 +260,13 @@ class Lattice(_SearchedGrid):
 
     def points(self, indices: Integers) -> Floats:
         """Return the outputs with these indices."""
-        values: Floats = np.minimum(np.asarray(indices) * self.spacing, self.limit)
+        with np.errstate(over="ignore"):
+            values: Floats = np.minimum(np.asarray(indices) * self.spacing, self.limit)
         return values
+
+    def point(self, index: int) -> float:
+        """Return the output with this index."""
+        return min(index * self.spacing, self.limit)
 
     def _estimate(self, values: Floats) -> Floats:
         with np.errstate(over="ignore"):
@@ -314,7 +331,10 @@ class Runs:
         values[ranks + 1 :] = _next_floats(output_bounds.upper)
         edges = np.empty(2 * ranks + 3, dtype=np.int64)
         edges[0], edges[-1] = grid.first, grid.last
-        np.minimum(grid.index_at_least(values), grid.last, out=edges[1:-1])
+        # the bounds of many ranks may be the public limit
+        different = int(np.searchsorted(values, values[-1])) + 1
+        np.minimum(grid.index_at_least(values[:different]), grid.last, out=edges[1 : different + 1])
+        edges[different + 1 : -1] = edges[different]
         return cls(edges, np.arange(-(ranks + 1), ranks + 1))
 
     @cached_property

@@ -27,6 +27,8 @@ TAIL = 3
 PEAK = 256
 """z0, where the density of H peaks, in grid cells: one resolution."""
 
+_FEW_RANKS = 1024  # the hazard ratios of so few are kept: 16 kB at most
+
 
 class HazardLaw(GridLaw):
     """The law of a hazard release: P(number <= k) = H(Lambda_k).
@@ -64,17 +66,15 @@ class HazardLaw(GridLaw):
         self.below = Fraction(TAIL, TAIL + self.power)  # A = H(z0)
         ranks = runs.counts.size // 2
         self._margin = 8 * (2 * runs.counts.size + 16) * 2.0**-53
-        with np.errstate(over="ignore", divide="ignore", under="ignore", invalid="ignore"):
-            falling = np.multiply.accumulate(np.full(ranks, q))  # q, q^2, ...
-            above = np.append(1.0, 1.0 / falling[:-1])
-            self._weights = np.concatenate([falling[::-1], above])
+        self._weights = _weights(q, ranks) if ranks <= _FEW_RANKS else _weights.__wrapped__(q, ranks)
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             # the hazard overflows to infinity far above bounded data: any level is reached there
             terms = np.where(runs.counts > 0, runs.counts * self._weights, 0.0)
             self._cumulative = np.add.accumulate(terms)
 
     def release(self, entropy: Entropy) -> float:
         """Draw an output."""
-        return float(self.grid.points(np.array([self.draw(LazyUniform(entropy))]))[0])
+        return self.grid.point(self.draw(LazyUniform(entropy)))
 
     def draw(self, uniform: LazyUniform, *, exact: bool = False) -> int:
         """Return the number of the first output with U < H(Lambda_k), or of the last if there is none.
@@ -289,6 +289,16 @@ class _ExactComparison:
         rest = 1 - a
         numerator, denominator = (rest.numerator * peak**TAIL) << bits, rest.denominator * hazard**TAIL
         return (1 << bits) - (numerator // denominator if up else -(-numerator // denominator))
+
+
+@lru_cache(maxsize=256)
+def _weights(q: float, ranks: int) -> Floats:
+    """Return the hazard ratio of each run: q^ranks, ..., q^2, q, 1, 1 / q, 1 / q^2, ..."""
+    with np.errstate(over="ignore", divide="ignore", under="ignore"):
+        falling = np.multiply.accumulate(np.full(ranks, q))  # q, q^2, ...
+        weights = np.concatenate([falling[::-1], [1.0], 1.0 / falling[:-1]])
+    weights.flags.writeable = False
+    return weights
 
 
 @lru_cache(maxsize=256)

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 
@@ -10,7 +9,7 @@ from dp_metrics.inputs.floats import MAX_FLOAT, Floats
 from dp_metrics.mechanisms._base import Limits
 from dp_metrics.mechanisms._grid import nearest_index
 from dp_metrics.mechanisms._hazard_law import HazardLaw
-from dp_metrics.sensitivity.output_bounds import OutputBounds
+from dp_metrics.sensitivity.output_bounds import BoundsFacts, OutputBounds
 
 __all__ = ["PUBLIC_END", "UNBOUNDED", "cells_above", "hazard_limits"]
 
@@ -25,7 +24,7 @@ PUBLIC_END = "The other limit is the end of the public range: nothing better is 
 Law = Callable[[OutputBounds], HazardLaw]
 
 
-def hazard_limits(law: Law, released: float, public: OutputBounds, ranks: int, miss: float) -> Limits:
+def hazard_limits(law: Law, released: float, public: BoundsFacts, ranks: int, miss: float) -> Limits:
     """Return limits of the metric, given a release and public facts.
 
     Parameters
@@ -34,7 +33,7 @@ def hazard_limits(law: Law, released: float, public: OutputBounds, ranks: int, m
         The law of the release for given output bounds.
     released : float
         What was released.
-    public : OutputBounds
+    public : BoundsFacts
         Public facts.
     ranks : int
         How many ranks the release used, if the metric is a mean; else 0.
@@ -60,12 +59,13 @@ def hazard_limits(law: Law, released: float, public: OutputBounds, ranks: int, m
     **Without a cap** there is no upper limit: with one record at infinity the metric is infinite, so a limit
     with confidence 1 - a is infinite with probability 1 - a exp(epsilon) at least.
     """
-    grid = law(public).grid
+    hypothetical = law(public.widest())
+    grid = hypothetical.grid
     place, end = nearest_index(grid, released), public.output_range[1]
     is_sharp = 0 < ranks <= _MOST_RANKS
     has_upper = is_sharp and end < MAX_FLOAT
     each = miss / 2 if has_upper else miss
-    below = place - cells_above(law(public), each)
+    below = place - cells_above(hypothetical, each)
     lower = float(grid.points(np.array([below]))[0]) if below > grid.first else public.output_range[0]
     if not is_sharp:
         return _one_sided(lower, end)
@@ -97,7 +97,7 @@ class _LeastFavourable:
         As in `hazard_limits`.
     """
 
-    def __init__(self, law: Law, public: OutputBounds, ranks: int) -> None:
+    def __init__(self, law: Law, public: BoundsFacts, ranks: int) -> None:
         self._law, self._public = law, public
         self._rank = np.arange(1.0, ranks + 1.0)
         assert public.n is not None
@@ -120,12 +120,7 @@ class _LeastFavourable:
             return f + self._rank * self._share
 
     def _reached(self, f: float, lower: Floats, upper: Floats, place: int) -> float:
-        bounds = replace(
-            self._public,
-            value=f,
-            lower=np.clip(lower, 0.0, f),
-            upper=np.clip(upper, f, self._end),
-        )
+        bounds = self._public.bounds(f, np.clip(lower, 0.0, f), np.clip(upper, f, self._end))
         return float(self._law(bounds).index_cdf(np.array([place]))[0])
 
     def largest(self, holds: Callable[[float], bool], start: float) -> tuple[float, float]:

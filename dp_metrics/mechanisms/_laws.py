@@ -11,6 +11,7 @@ from dp_metrics.inputs.floats import Floats
 from dp_metrics.mechanisms._grid import Grid, Integers, bisected
 
 __all__ = [
+    "LARGEST_NOISE",
     "ApproximateLaw",
     "FloatLaw",
     "GridLaw",
@@ -26,7 +27,7 @@ __all__ = [
 ]
 
 
-_LARGEST_NOISE = 2.0**60  # An int64 holds this and the place on a grid that it is added to.
+LARGEST_NOISE = 2.0**60  # An int64 holds this and the place on a grid that it is added to.
 
 
 class OutputLaw(Protocol):
@@ -34,19 +35,15 @@ class OutputLaw(Protocol):
 
     def cdf(self, t: ArrayLike) -> Floats:
         """Return P(release <= t)."""
-        ...
 
     def quantile(self, p: ArrayLike) -> Floats:
         """Return the smallest t with P(release <= t) >= p."""
-        ...
 
     def median(self) -> float:
         """Return the quantile of 1/2."""
-        ...
 
     def mean_absolute_error(self, value: float, cap: float = np.inf) -> float:
         """Return the expectation of min(abs(release - value), cap)."""
-        ...
 
 
 class _Law:
@@ -224,8 +221,8 @@ def laplace_quantiles(p: Floats) -> Floats:
 
 
 def geometric_quantiles(p: Floats, rate: float) -> Floats:
-    """Return whole numbers near quantiles of two-sided geometric noise, none beyond `_LARGEST_NOISE`."""
-    noise: Floats = np.rint(np.clip(laplace_quantiles(p) / rate, -_LARGEST_NOISE, _LARGEST_NOISE))
+    """Return whole numbers near quantiles of two-sided geometric noise, none beyond `LARGEST_NOISE`."""
+    noise: Floats = np.rint(np.clip(laplace_quantiles(p) / rate, -LARGEST_NOISE, LARGEST_NOISE))
     return noise
 
 

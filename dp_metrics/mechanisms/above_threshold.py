@@ -14,7 +14,7 @@ from dp_metrics._random import Entropy, uniforms
 from dp_metrics.inputs.epsilon import Epsilon, check_epsilon
 from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.inputs.floats import MAX_FLOAT, Floats
-from dp_metrics.mechanisms._base import BoundsOnly, ceil_ranks, positive_number, require_bounded, whole_number
+from dp_metrics.mechanisms._base import Mechanism, ceil_ranks, positive_number, require_bounded, whole_number
 from dp_metrics.mechanisms._grid import EvenGrid, GeometricGrid, Grid, Integers, Runs
 from dp_metrics.mechanisms._laws import GridLaw, ReflectedLaw
 from dp_metrics.sensitivity.output_bounds import OutputBounds
@@ -24,7 +24,7 @@ __all__ = ["AboveThreshold", "AboveThresholdLaw"]
 
 @own_error_state
 @dataclass(frozen=True, repr=False)
-class AboveThreshold(BoundsOnly):
+class AboveThreshold(Mechanism):
     """Walk up a list of candidates and halt at the first whose noisy score passes a noisy threshold.
 
     The score of candidate t is the reflective inverse sensitivity s(x; t), the threshold noise is

@@ -6,81 +6,103 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from dp_metrics._random import Entropy, RandomState, check_entropy
-from dp_metrics.inputs.epsilon import Epsilon, exact_epsilon
+from dp_metrics._random import Entropy, is_chosen
+from dp_metrics.inputs.epsilon import exact_epsilon
 from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.inputs.floats import MAX_FLOAT, Floats
-from dp_metrics.mechanisms._base import MOST_RANKS, Limits, NoisyRelease, Rule, positive_number
+from dp_metrics.mechanisms._base import (
+    MOST_RANKS,
+    BoundsDraw,
+    Draw,
+    KnownNumber,
+    Limits,
+    Mechanism,
+    Noise,
+    NumberPart,
+    positive_number,
+    rehearse_law,
+)
 from dp_metrics.mechanisms._grid import Lattice
 from dp_metrics.mechanisms._hazard_law import HazardLaw
 from dp_metrics.mechanisms._hazard_limits import PUBLIC_END, UNBOUNDED
-from dp_metrics.mechanisms._laws import ApproximateLaw, cells
+from dp_metrics.mechanisms._laws import ApproximateLaw, OutputLaw, cells
+from dp_metrics.mechanisms._staircase import Staircase
 from dp_metrics.mechanisms.geometric import GeometricLaw, SumsLaw
-from dp_metrics.mechanisms.hazard import Hazard
+from dp_metrics.mechanisms.hazard import Hazard, hazard_law
 from dp_metrics.sensitivity.exact import rounded_quotient
 from dp_metrics.sensitivity.extremes import Clipped, Extremes
 from dp_metrics.sensitivity.noisy_sums import ratio_sums
-from dp_metrics.sensitivity.output_bounds import OutputBounds
+from dp_metrics.sensitivity.output_bounds import BoundsFacts, OutputBounds
 
-__all__ = ["Adaptive", "AdaptiveLaw"]
+__all__ = ["Adaptive", "AdaptiveDraw", "AdaptiveLaw", "AdaptiveNoise", "CoinLaw", "SecondStage"]
 
-_SMALLEST_LOSS, _SMALLEST_WIDTH = 1e-270, 1e-130  # lattices of these are far above the subnormals
+_SMALLEST_LOSS, _SMALLEST_DISTANCE = 1e-270, 1e-130  # lattices of these are far above the subnormals
 _LARGEST_OFFSET = 1 << 50
 _BITS = 30  # C1 has 2^30 steps of the lattice, or fewer if a float could not count them
 _BITS_OF_INDEX = 51
 
+_NEEDS_SCALE = (
+    "The limits follow from the scale that the adaptive mechanism drew: call with_result(metric), and pass "
+    "its result."
+)
 
-@dataclass(frozen=True)
-class _Rule:
+
+_RANK = 2  # the statistic is that of the records at rank / epsilon from the ends
+_LEAST_SHARE, _LARGEST_SHARE = Fraction(1, 4), Fraction(3, 5)
+
+
+class _Rule(NamedTuple):
     """Public constants for one kind of extremes."""
 
-    rank: int  # the order statistic is the one at rank / epsilon from the top
-    resolution: float  # the resolution of its release
+    resolution: float  # of the release of the statistic
     threshold: int  # n * epsilon from which on there are two stages
 
 
-_LOSSES = _Rule(rank=2, resolution=0.4, threshold=300)
-_WIDTHS = _Rule(rank=6, resolution=0.2, threshold=3000)
-_MANY = 1000  # n * epsilon from which on the first stage takes a smaller share
-_SHARE, _SHARE_OF_FEW = Fraction(1, 4), Fraction(2, 5)
+_LOSSES = _Rule(resolution=0.4, threshold=300)
+_DISTANCES = _Rule(resolution=0.2, threshold=900)
+
+
+_ONE_STAGE = Hazard()
 
 
 @own_error_state
 @dataclass(frozen=True, repr=False)
-class Adaptive(Rule):
+class Adaptive(Mechanism):
     """Draw how much a large record adds, then release the metric with noise of that size.
 
-    Where n * epsilon is below a public threshold, 300 for a mean of losses and 3,000 for a variance, and for
-    metrics without `OutputBounds.extremes`, this is `Hazard`. Above it there are two stages. The first
-    releases C1, an order statistic of the largest losses or of the widths of the data, by hazard selection.
-    The second clips what each record adds at C1, and adds two-sided geometric noise of that size.
+    Where n * epsilon is at least a public threshold, 300 for a mean of losses and 900 for a variance, there
+    are two stages. The first releases C1 by hazard selection: one of the largest losses, or the square of how
+    far values lie from the mean of the middle ones. The second clips what each record adds at C1, and adds
+    staircase noise of that size. Below a third of the threshold, and for metrics without extremes, this is
+    `Hazard`. In between a public coin decides between the two, so that the expected error has no jump.
 
     Parameters
     ----------
     threshold : float or None, default=None
-        Public n * epsilon from which on there are two stages; None: as above.
+        Public n * epsilon T from which on there are always two stages; None: as above. From T / 3 on there
+        are two with probability (3 n epsilon - T) / (2 T).
     share : float or None, default=None
-        Part of epsilon for the first stage, between 0 and 1; None: 1/4, or 2/5 where n * epsilon is below
-        1,000.
+        Part of epsilon for the first stage, between 0 and 1; None: 1/4 + T / (6 n epsilon), at most 3/5.
 
     Notes
     -----
     **Guarantee.** The release is epsilon-differentially private for neighbouring data sets that differ in
     one record, given public n and bounds, and so is (C1, release) together.
 
-    **Proof.** y_(k-l) and y_(k+l) are output bounds of the order statistic y_k, so the first stage is
+    **Proof.** The order statistic and the distances have output bounds (`Extremes`), so the first stage is
     (share * epsilon)-differentially private by the theorem of `Hazard`. C1 is public from here on. The
     clipped sum T is the sum of min(v, C1) over the losses v, or the least sum of min((x - m)^2, C1) over all
     centres m of the values x. It grows by 0 to C1 when a record is added, for each m and so for the least of
     them, and moves by at most C1 when a record is replaced. On a lattice of C1 / s that is at most s steps,
-    and noise of k steps has probability proportional to exp(-rate abs(k)) with s * rate equal to the rest of
-    epsilon. The release is T / n with n public. With a private n both T and n C1 - T get such noise: together
-    they move by C1 when a record comes or goes. The two stages add up by basic composition.
+    which `Staircase` noise hides at the rest of epsilon. The release is T / n with n public. With a private n
+    both T and n C1 - T get two-sided geometric noise: together they move by C1 when a record comes or goes.
+    The two stages add up by basic composition. The coin, and whether it was used, depend on n (or its noisy
+    count) and epsilon only, and a mixture of two private releases with public weights is as private.
 
     **Exactness.** This holds for the program as executed: C1 is a point of a public grid, T an exact rational
     number that is rounded once to the lattice, which commutes with shifts by lattice points, and the noise is
@@ -114,100 +136,61 @@ class Adaptive(Rule):
         if self.share is not None and self.share >= 1:
             raise ValueError("share must be below 1.")
 
+    is_exact = True
     needs_count = True
 
-    def count_ranks(
-        self, epsilon: Epsilon, *, n: int | None, monotonic: bool, output_range: tuple[float, float]
-    ) -> int:
-        """Return what `Hazard` asks for, which it is where there is one stage."""
-        return Hazard().count_ranks(epsilon, n=n, monotonic=monotonic, output_range=output_range)
+    # output bounds alone do not tell of extremes: of what they tell there is one stage
+    count_ranks = _ONE_STAGE.count_ranks
+    output_distribution = _ONE_STAGE.output_distribution
+    noise_limits = _ONE_STAGE.noise_limits
 
-    def count_extremes(self, epsilon: Epsilon, *, n: int | None, are_widths: bool) -> int:
+    def prepare(self, known: KnownNumber, epsilon: Fraction, *, private_n: bool) -> Draw:
+        """Return a draw in two stages if there may be two, and else in one."""
+        n = None if private_n else known.size
+        count = self._count_extremes(known.part, epsilon, n) if known.has_extremes(private_n) else 0
+        if count == 0:
+            return super().prepare(known, epsilon, private_n=private_n)
+        ranks = known.part.count_ranks(self, epsilon, n, known.highest)
+        known = known.known(max(ranks, count))
+        # a variance is at most a quarter of the squared width, whatever n is
+        limit = known.part.facts(1, 0).output_range[1] if known.part.are_distances else known.highest
+        extremes = known.extremes(count, ranks, private_n)
+        return AdaptiveDraw(known, self, epsilon, private_n, extremes, ranks, limit)
+
+    def noise_of(self, part: NumberPart, epsilon: Fraction, facts: BoundsFacts, released: float) -> Noise:
+        """Return the noise where there is one stage; raise where there are two."""
+        if part.has_extremes and _stages(self, facts.n, epsilon, part.are_distances):
+            raise ValueError(_NEEDS_SCALE)
+        return super().noise_of(part, epsilon, facts, released)
+
+    def capacity(self, part: NumberPart, epsilon: Fraction, n: int | None) -> int:
+        """Return how many ranks a summary keeps for a release."""
+        ranks = super().capacity(part, epsilon, n)
+        # of a variance it knows extremes only if it holds all values, and then it knows enough
+        return ranks if part.are_distances else max(ranks, self._count_extremes(part, epsilon, n))
+
+    def _count_extremes(self, part: NumberPart, epsilon: Fraction, n: int | None) -> int:
         """Return how many extremes the first stage can use, or 0 if it is certain that there is none."""
-        # widths are monotonic where n is private, and need fewer ranks than this
-        stages = _stages(self, n, exact_epsilon(epsilon), are_widths, not are_widths)
+        stages = _stages(self, n, epsilon, part.are_distances) if part.has_extremes else None
         if stages is None:
             return 0
         wanted = stages.rank + stages.ranks
         return wanted if n is None else min(wanted, n)
 
-    def release(self, output_bounds: OutputBounds, epsilon: Epsilon, rng: RandomState = None) -> float:
-        """Draw one epsilon-differentially private release.
-
-        Parameters
-        ----------
-        output_bounds : OutputBounds
-            Of a metric that is at least 0.
-        epsilon : float
-            Privacy parameter of this release.
-        rng : None, int, RandomState or Generator, default=None
-            None draws from the operating system; a seed gives a reproducible release that is not private.
-
-        Returns
-        -------
-        float
-            A point of a public grid, given C1, within the output range.
-        """
-        return self.release_with_scale(output_bounds, epsilon, check_entropy(rng))[0]
-
-    def release_with_scale(
-        self, output_bounds: OutputBounds, epsilon: Epsilon, entropy: Entropy
-    ) -> tuple[float, dict[str, Any]]:
-        """Draw one release, and what `AdaptiveLaw.release` draws with it; together they cost epsilon."""
-        law = self.output_distribution(output_bounds, epsilon)
-        if isinstance(law, HazardLaw):
-            return law.release(entropy), {}
-        return law.release(entropy)
-
-    def noise_limits(self, release: NoisyRelease, miss: float) -> Limits:
-        """Return the limits of `Hazard` where there is one stage, and those given C1 where there are two.
-
-        Given C1 the noise has a public law, and clipping only lowers a metric: whatever C1 is, what the noise
-        leaves of the clipped metric is a lower limit of the metric. Where C1 is the public limit nothing was
-        clipped, and there is an upper limit too.
-        """
-        law = self.output_distribution(release.public, release.epsilon)
-        if isinstance(law, HazardLaw):
-            return Hazard().noise_limits(release, miss)
-        if "scale" not in release.drawn:
-            raise ValueError(
-                "The limits follow from the scale that the adaptive mechanism drew: call the metric with "
-                "return_result=True, and pass its result."
-            )
-        return law.limits(release.value, release.drawn, miss)
-
-    def output_distribution(self, output_bounds: OutputBounds, epsilon: Epsilon) -> HazardLaw | AdaptiveLaw:
-        """Return the law of `release`: a `HazardLaw`, or a mixture over C1."""
-        n, extremes, exact = output_bounds.n, output_bounds.extremes, exact_epsilon(epsilon)
-        stages = None
-        if extremes is not None and n is not None:
-            stages = _stages(self, n, exact, extremes.are_widths, extremes.monotonic)
-        if extremes is None or n is None or stages is None:
-            return Hazard().output_distribution(output_bounds, epsilon)
-        order_statistic = _order_statistic(extremes, stages.rank, stages.ranks)
-        return AdaptiveLaw(
-            stages.selection.output_distribution(order_statistic, stages.epsilon),
-            extremes,
-            n,
-            output_bounds.output_range[1],
-            exact - stages.epsilon,
-        )
-
 
 class _Stages(NamedTuple):
-    """Public numbers of the first stage, where there are two."""
+    """Public numbers of the first stage, where there may be two."""
 
+    probability: Fraction  # that there are two stages
     epsilon: Fraction
     selection: Hazard
-    rank: int  # k: the order statistic is the k-th from the top
+    rank: int  # k: the statistic is that of the k-th records from the ends
     ranks: int  # the number of its output bounds
 
 
 @lru_cache(maxsize=256)
-def _stages(
-    mechanism: Adaptive, n: int | None, epsilon: Fraction, are_widths: bool, monotonic: bool
-) -> _Stages | None:
-    """Return the numbers of the first stage, or None if there is one stage only.
+def _stages(mechanism: Adaptive, n: int | None, epsilon: Fraction, are_distances: bool) -> _Stages | None:
+    """Return the numbers of the first stage, or None if it is certain that there is none.
 
     Parameters
     ----------
@@ -217,40 +200,192 @@ def _stages(
         Number of records, a noisy count, or None where that is not drawn yet: there may be two stages.
     epsilon : Fraction
         What both stages cost together.
-    are_widths, monotonic : bool
+    are_distances : bool
         As in `Extremes`.
     """
-    rule = _WIDTHS if are_widths else _LOSSES
-    threshold = rule.threshold if mechanism.threshold is None else mechanism.threshold
-    if n is not None and n * epsilon < threshold:
+    rule = _DISTANCES if are_distances else _LOSSES
+    threshold = Fraction(rule.threshold if mechanism.threshold is None else mechanism.threshold)
+    # where n is not known yet there may be so many that all constants have their last value
+    excess = math.inf if n is None else n * epsilon / threshold
+    if excess <= Fraction(1, 3):
         return None
+    probability = Fraction(1) if excess >= 1 else Fraction(3 * excess - 1) / 2
     if mechanism.share is not None:
         share = exact_epsilon(mechanism.share)
     else:
-        share = _SHARE if n is None or n * epsilon >= _MANY else _SHARE_OF_FEW
+        share = min(_LEAST_SHARE + Fraction(1 / (6 * excess)), _LARGEST_SHARE)
     selection, first = Hazard(resolution=rule.resolution), share * epsilon
-    ranks = selection.count_ranks(first, n=None, monotonic=monotonic, output_range=(0.0, MAX_FLOAT))
+    ranks = selection.count_ranks(first, n=None, monotonic=not are_distances, output_range=(0.0, MAX_FLOAT))
     # a noisy count may be enormous, and what is made of it must fit into memory
-    most = MOST_RANKS if n is None else min(max(n // 2 if are_widths else n, 1), MOST_RANKS)
-    return _Stages(first, selection, min(math.ceil(rule.rank / epsilon), most), ranks)
+    most = MOST_RANKS if n is None else min(max(n, 1), MOST_RANKS)
+    return _Stages(probability, first, selection, min(math.ceil(_RANK / epsilon), most), ranks)
 
 
-def _order_statistic(extremes: Extremes, k: int, ranks: int) -> OutputBounds:
-    """Return the output bounds of y_k: L^l = y_(k+l), U^l = y_(k-l) and the public limit from l = k on."""
-    y = np.zeros(k + ranks)
-    known = extremes.values[: k + ranks]
-    y[: known.size] = known
-    upper = np.full(ranks, extremes.limit)
-    above = y[: k - 1][::-1][:ranks]
-    upper[: above.size] = above
-    return OutputBounds(
-        value=float(y[k - 1]),
-        lower=y[k:],
-        upper=upper,
-        output_range=(0.0, extremes.limit),
-        monotonic=extremes.monotonic,
-        n=None,
-    )
+@dataclass(frozen=True, repr=False, eq=False)
+class AdaptiveDraw(Draw):
+    """One number in two stages, or by `Hazard` if a public coin or a noisy number of records says so.
+
+    Parameters
+    ----------
+    known : KnownNumber
+        The number, with its extremes.
+    mechanism : Adaptive
+        The rule.
+    epsilon : Fraction
+        Privacy parameter.
+    private_n : bool
+        Whether an estimate of the number of records will be given.
+    extremes : Extremes
+        The statistic of the most extreme records, and the clipped sums.
+    ranks : int
+        How many output bounds one stage uses.
+    limit : float
+        Public limit of the number.
+    """
+
+    known: KnownNumber
+    mechanism: Adaptive
+    epsilon: Fraction
+    private_n: bool
+    extremes: Extremes
+    ranks: int
+    limit: float
+
+    @cached_property
+    def one_stage(self) -> BoundsDraw:
+        """The draw in one stage, whose output bounds take long for a variance."""
+        bounds = self.known.bounds_at(self.ranks, self.private_n)
+        return BoundsDraw(bounds, self.mechanism, self.epsilon, self.private_n)
+
+    @property
+    def output_bounds(self) -> OutputBounds:
+        """What one stage sees of the data."""
+        return self.one_stage.output_bounds
+
+    @property
+    def drawn_by(self) -> str:
+        """The mechanism with its parameters."""
+        return repr(self.mechanism)
+
+    def rehearse(self) -> None:
+        """Make the laws of made-up numbers under the public settings of each stage that there may be."""
+        stages = self._stages(1)
+        if stages is None or stages[0].probability < 1 or self.private_n:
+            self.one_stage.rehearse()
+        if stages is not None:
+            rehearse_law(stages[0].selection, stages[0].epsilon, self.extremes.facts)
+
+    def __call__(self, entropy: Entropy, count: int | None) -> tuple[float, Mapping[str, Any]]:
+        """Draw one number; in two stages with it C1, the "scale", and with a private n both noisy "sums"."""
+        stages = self._stages(count)
+        if stages is None or not is_chosen(entropy, stages[0].probability):
+            return self.one_stage(entropy, count)
+        return self._two_stages(*stages).release(entropy)
+
+    def law(self, count: int | None) -> OutputLaw:
+        """Return the law of the number: a `HazardLaw`, an `AdaptiveLaw`, or a `CoinLaw` of both."""
+        if (stages := self._stages(count)) is None:
+            return self.one_stage.law(count)
+        two, probability = self._two_stages(*stages), stages[0].probability
+        return two if probability == 1 else CoinLaw(probability, two, self.one_stage.law(count))
+
+    def _two_stages(self, first: _Stages, second: SecondStage) -> AdaptiveLaw:
+        bounds = self.extremes.bounds(first.rank, first.ranks)
+        return AdaptiveLaw(hazard_law(first.selection, bounds, first.epsilon), self.extremes, second)
+
+    def noise(self, value: float, drawn: Mapping[str, Any], count: int | None) -> Noise:
+        """Return what is public about the noise."""
+        stages = self._stages(count)
+        if stages is None or (stages[0].probability < 1 and "scale" not in drawn):
+            return self.one_stage.noise(value, drawn, count)
+        return AdaptiveNoise(value, stages[1], dict(drawn))
+
+    def _stages(self, count: int | None) -> tuple[_Stages, SecondStage] | None:
+        n, extremes = count if self.private_n else self.known.size, self.extremes
+        first = _stages(self.mechanism, n, self.epsilon, extremes.are_distances)
+        if first is None:
+            return None
+        assert n is not None
+        largest = _rounded(Fraction(extremes.limit) ** 2) if extremes.are_distances else extremes.limit
+        return first, SecondStage(n, self.limit, largest, self.epsilon - first.epsilon)
+
+
+@dataclass(frozen=True)
+class SecondStage:
+    """The public numbers of the second stage.
+
+    Parameters
+    ----------
+    n : int
+        Number of records, or an estimate of it.
+    limit : float
+        Public limit of the metric.
+    largest : float
+        The C1 from which on nothing is clipped.
+    epsilon : Fraction
+        What it costs.
+    """
+
+    n: int
+    limit: float
+    largest: float
+    epsilon: Fraction
+
+    def law(self, clipped: Clipped, private_n: int | None) -> GeometricLaw | SumsLaw:
+        """Return the exact law of the second stage, given the clipped sum."""
+        total, most, unit = clipped
+        if private_n is not None:
+            return SumsLaw(ratio_sums(total, most, private_n, clipped.scale, self.limit), self.epsilon)
+        # the steps are of size C1 / fineness: one record moves the sum by at most `fineness` of them
+        fineness = 1 << max(min(_BITS_OF_INDEX - self.n.bit_length(), _BITS), 0)
+        steps = (2 * fineness * total + most) // (2 * most)
+        # clipping lowers the metric: a quarter of the mean error upwards makes up for part of that
+        steps += min(math.floor(fineness / (4 * self.epsilon)), _LARGEST_OFFSET)
+        lattice = Lattice(max(_rounded(most * unit / (self.n * fineness)), math.ulp(0.0)), self.limit)
+        return GeometricLaw(lattice, steps, Staircase(self.epsilon, fineness))
+
+
+@dataclass(frozen=True)
+class AdaptiveNoise:
+    """The noise of a release in two stages.
+
+    Given C1 the noise has a public law, and clipping only lowers a metric: whatever C1 is, what the noise
+    leaves of the clipped metric is a lower limit of the metric. Where C1 is the public limit nothing was
+    clipped, and there is an upper limit too.
+
+    Parameters
+    ----------
+    released : float
+        What was released.
+    second : SecondStage
+        Public.
+    drawn : mapping
+        What else was drawn.
+    """
+
+    released: float
+    second: SecondStage
+    drawn: Mapping[str, Any]
+
+    def limits(self, miss: float) -> Limits:
+        """Return limits of the number before the noise."""
+        if "scale" not in self.drawn:
+            raise ValueError(_NEEDS_SCALE)
+        scale, limit = self.drawn["scale"], self.second.limit
+        if scale < _SMALLEST_LOSS:  # the public limit is: steps of the lattice may be subnormal, and rounded
+            return Limits(0.0, limit).within(0.0, limit)
+        is_clipped = scale < self.second.largest
+        each = miss if is_clipped else miss / 2
+        law = self.second.law(Clipped(0, 1, Fraction(scale)), 0 if "sums" in self.drawn else None)
+        if isinstance(law, SumsLaw):
+            found = law.limits(self.drawn["sums"], each)
+        else:
+            # the clipped sum was rounded by half a step, and C1 by one more
+            found = law.limits(self.released, each, rounding=1.5)
+        if is_clipped:
+            is_open = limit >= MAX_FLOAT
+            found = Limits(found.lower, math.inf if is_open else limit, UNBOUNDED if is_open else PUBLIC_END)
+        return found.within(0.0, limit)
 
 
 class AdaptiveLaw(ApproximateLaw):
@@ -262,12 +397,8 @@ class AdaptiveLaw(ApproximateLaw):
         Law of the order statistic that is drawn first.
     extremes : Extremes
         The clipped sums.
-    n : int
-        Number of records, or an estimate of it.
-    limit : float
-        Public limit of the metric.
-    epsilon : Fraction
-        What the second stage costs.
+    second : SecondStage
+        What is public of the second stage.
 
     Notes
     -----
@@ -275,59 +406,29 @@ class AdaptiveLaw(ApproximateLaw):
     cells of probability, at most 1/128 and 1/256, and ever smaller ones towards both ends.
     """
 
-    def __init__(self, first: HazardLaw, extremes: Extremes, n: int, limit: float, epsilon: Fraction) -> None:
-        self.first, self.epsilon = first, epsilon
-        self._extremes, self._n, self._limit = extremes, n, limit
+    def __init__(self, first: HazardLaw, extremes: Extremes, second: SecondStage) -> None:
+        self.first, self.second, self._extremes = first, second, extremes
 
     def given(self, drawn: float) -> GeometricLaw | SumsLaw:
         """Return the exact law of the second stage, given what the first has drawn."""
-        return self._given(self._clipped(drawn))
+        return self.second.law(self._clipped(drawn), self._extremes.private_n)
 
     def release(self, entropy: Entropy) -> tuple[float, dict[str, Any]]:
         """Draw a release; with it C1, the "scale", and with a private n both noisy "sums"."""
         clipped = self._clipped(self.first.release(entropy))
-        law, drawn = self._given(clipped), {"scale": _scale(clipped)}
+        law, drawn = self.second.law(clipped, self._extremes.private_n), {"scale": clipped.scale}
         if isinstance(law, GeometricLaw):
             return law.release(entropy), drawn
         value, noisy = law.release(entropy)
         return value, {**drawn, "sums": noisy}
 
-    def limits(self, released: float, drawn: Mapping[str, Any], miss: float) -> Limits:
-        """Return limits of the metric given what was drawn; of the law only public facts are read."""
-        scale, limit = drawn["scale"], self._extremes.limit
-        largest = _rounded(Fraction(limit) ** 2) if self._extremes.are_widths else limit
-        is_clipped = scale < largest
-        each, law = (miss if is_clipped else miss / 2), self.given(scale)
-        if isinstance(law, SumsLaw):
-            lower, upper, _ = law.limits(drawn["sums"], each)
-        else:
-            # the clipped sum was rounded by half a step, and C1 by one more
-            lower, upper, _ = law.limits(released, each, rounding=1.5)
-        if not is_clipped:
-            return Limits(lower, upper)
-        end = math.inf if self._limit >= MAX_FLOAT else self._limit
-        return Limits(lower, end, UNBOUNDED if end == math.inf else PUBLIC_END)
-
     def scale(self, drawn: float) -> float:
         """Return C1 for what the first stage has drawn."""
-        return _scale(self._clipped(drawn))
+        return self._clipped(drawn).scale
 
     def _clipped(self, drawn: float) -> Clipped:
-        smallest = _SMALLEST_WIDTH if self._extremes.are_widths else _SMALLEST_LOSS
+        smallest = _SMALLEST_DISTANCE if self._extremes.are_distances else _SMALLEST_LOSS
         return self._extremes.clipped(max(drawn, smallest))
-
-    def _given(self, clipped: Clipped) -> GeometricLaw | SumsLaw:
-        total, most, unit = clipped
-        if (n := self._extremes.private_n) is not None:
-            sums = ratio_sums(total, most, n, _scale(clipped), self._limit)
-            return SumsLaw(sums, self.epsilon)
-        # the steps are of size C1 / fineness: one record moves the sum by at most `fineness` of them
-        fineness = 1 << max(min(_BITS_OF_INDEX - self._n.bit_length(), _BITS), 0)
-        steps = (2 * fineness * total + most) // (2 * most)
-        # clipping lowers the metric: a quarter of the mean error upwards makes up for part of that
-        steps += min(math.floor(fineness / (4 * self.epsilon)), _LARGEST_OFFSET)
-        lattice = Lattice(max(_rounded(most * unit / (self._n * fineness)), math.ulp(0.0)), self._limit)
-        return GeometricLaw(lattice, steps, self.epsilon / fineness)
 
     def outcomes(self) -> tuple[Floats, Floats]:
         """Return outcomes that stand for the law, and the probability of each."""
@@ -339,9 +440,29 @@ class AdaptiveLaw(ApproximateLaw):
         return np.concatenate(values), np.concatenate(shares)
 
 
+class CoinLaw(ApproximateLaw):
+    """The law of a release in two stages or in one, of which a public coin decides.
+
+    Parameters
+    ----------
+    probability : Fraction
+        Of two stages: public.
+    two : AdaptiveLaw
+        The law in two stages.
+    one : OutputLaw
+        The law in one.
+    """
+
+    def __init__(self, probability: Fraction, two: AdaptiveLaw, one: OutputLaw) -> None:
+        self.probability, self.two, self.one = probability, two, one
+
+    def outcomes(self) -> tuple[Floats, Floats]:
+        """Return outcomes that stand for the law, and the probability of each."""
+        middle, mass = cells(256, 36)
+        values, shares = self.two.outcomes()
+        part = float(self.probability)
+        return np.append(values, self.one.quantile(middle)), np.append(part * shares, (1 - part) * mass)
+
+
 def _rounded(number: Fraction) -> float:
     return rounded_quotient(number.numerator, number.denominator)
-
-
-def _scale(clipped: Clipped) -> float:
-    return _rounded(clipped.most * clipped.unit)

@@ -1,11 +1,12 @@
-"""The geometric mechanism: Laplace noise on a public lattice, exact as executed."""
+"""The geometric mechanism: discrete noise on a public lattice, exact as executed."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -13,50 +14,73 @@ from dp_metrics._random import Entropy, discrete_laplace
 from dp_metrics.inputs.epsilon import Epsilon, exact_epsilon
 from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.inputs.floats import Floats
-from dp_metrics.mechanisms._base import BoundsOnly, Limits, NoisyRelease, require_bounded, require_public_n
+from dp_metrics.mechanisms._base import (
+    BoundsNoise,
+    Draw,
+    KnownNumber,
+    Limits,
+    Mechanism,
+    NumberPart,
+    require_bounded,
+    require_public_n,
+)
 from dp_metrics.mechanisms._grid import EvenGrid, Integers, Lattice, nearest_index
-from dp_metrics.mechanisms._laws import ApproximateLaw, GridLaw, cells, geometric_quantiles, laplace_quantiles
+from dp_metrics.mechanisms._laws import ApproximateLaw, GridLaw, cell_edges, cells
+from dp_metrics.mechanisms._staircase import ENORMOUS, Staircase
 from dp_metrics.sensitivity.exact import rounded_quotient
 from dp_metrics.sensitivity.noisy_sums import FINENESS, Sums
-from dp_metrics.sensitivity.output_bounds import OutputBounds
+from dp_metrics.sensitivity.output_bounds import BoundsFacts, OutputBounds
 
 __all__ = [
+    "COUNT_LIMIT",
     "ENORMOUS",
     "Geometric",
     "GeometricLaw",
+    "SumsDraw",
     "SumsLaw",
+    "SumsNoise",
+    "expected_error",
     "expected_noise",
     "largest_noise",
     "noise_cdf",
+    "noise_cells",
 ]
 
 _CELLS = {1: (256, 36), 2: (32, 12), 3: (12, 6)}  # even cells and octaves, by the number of noisy numbers
 _LEAST_RATE = 1e-260
-ENORMOUS = 1 << 900
-"""Stands for the largest noise where its rate is so low that it may be beyond all floats."""
 
 
 @own_error_state
 @dataclass(frozen=True, repr=False)
-class Geometric(BoundsOnly):
-    """Round to a public lattice, add two-sided geometric noise, and clamp to the output range.
+class Geometric(Mechanism):
+    """Round to a public lattice, add discrete noise, and clamp to the output range.
 
     For a metric that is as likely near one end of its range as near the other, such as accuracy. A share of n
-    records is a count, and its lattice 0, 1/n, ..., 1. Any other metric gets a lattice of a million steps to
-    its global sensitivity, on which this is the Laplace mechanism without its floats.
+    records is a count, its lattice 0, 1/n, ..., 1, and the noise two-sided geometric. Any other metric gets a
+    lattice of a million steps to its global sensitivity, and staircase noise, which is at least as accurate
+    as Laplace noise: the mean absolute noise is .96 of that at epsilon 1, .85 at 2 and .55 at 4.
+
+    Where the number of records is private, and the metric a mean, noise is added to the sum of the losses and
+    to what is left of it to the limit. Of a share of the records these are two counts, such as those of the
+    wrong and of the right records, and their noise is of whole records; else it is of millionths of one.
 
     Notes
     -----
     **Guarantee.** The release is epsilon-differentially private for neighbouring data sets that differ in
     one record, given public n and bounds. On the lattice they differ by at most s steps, and a noise of k
-    steps has probability proportional to ``exp(-epsilon |k| / s)``. The position on the lattice is exact
+    steps has probability proportional to ``exp(-epsilon floor((|k| + s - r) / s))``, with a public r from 1
+    to s: between neighbours the exponent changes by epsilon at most. The position on the lattice is exact
     rational arithmetic and the noise is drawn from fair bits without a float, so this holds for the program
-    as executed. The metric must have a public upper limit.
+    as executed. The metric must have a public upper limit. With a private number of records a record more or
+    less moves both sums together by the limit. Of two counts it changes one, by 1, so each has noise k with
+    probability proportional to ``exp(-epsilon |k|)``.
 
     References
     ----------
     A. Ghosh, T. Roughgarden and M. Sundararajan, "Universally Utility-Maximizing Privacy Mechanisms", 2012,
-    doi:10.1137/09076828X; C. Canonne, G. Kamath and T. Steinke, arXiv:2004.00010, for the exact draw.
+    doi:10.1137/09076828X; Q. Geng and P. Viswanath, "The Optimal Noise-Adding Mechanism in Differential
+    Privacy", 2016, doi:10.1109/TIT.2015.2504967; C. Canonne, G. Kamath and T. Steinke, arXiv:2004.00010, for
+    the exact draw.
 
     Examples
     --------
@@ -64,6 +88,8 @@ class Geometric(BoundsOnly):
     >>> 0 <= private_mae([3.0, 1.0], [2.0, 1.0], epsilon=1.0, bounds=(0, 5), mechanism=Geometric()) <= 5
     True
     """
+
+    is_exact = True
 
     def count_ranks(
         self, epsilon: Epsilon, *, n: int | None, monotonic: bool, output_range: tuple[float, float]
@@ -91,18 +117,39 @@ class Geometric(BoundsOnly):
             steps = min(max(math.ceil(FINENESS * width / sensitivity), 1), 1 << 52)
             change = math.ceil(sensitivity * steps / width)
             centre = math.floor(position * steps / width + Fraction(1, 2))
-        return GeometricLaw(
-            EvenGrid(*output_bounds.output_range, steps + 1), centre, exact_epsilon(epsilon) / change
-        )
+        grid = EvenGrid(*output_bounds.output_range, steps + 1)
+        return GeometricLaw(grid, centre, Staircase(exact_epsilon(epsilon), change))
 
-    def noise_limits(self, release: NoisyRelease, miss: float) -> Limits:
+    def prepare(self, known: KnownNumber, epsilon: Fraction, *, private_n: bool) -> Draw:
+        """Return a draw of noise on the metric; where n is private, on the sums that tell it."""
+        if private_n and (sums := known.sums()) is not None:
+            return SumsDraw(SumsLaw(sums, epsilon), self)
+        return super().prepare(known, epsilon, private_n=private_n)
+
+    def capacity(self, part: NumberPart, epsilon: Fraction, n: int | None) -> int:
+        """Return 0 where sums tell the metric: they need no rank, but a public limit."""
+        if n is None and part.has_sums:
+            require_bounded((0.0, part.highest), "geometric")
+            return 0
+        return super().capacity(part, epsilon, n)
+
+    def added_error(self, public: BoundsFacts, epsilon: Fraction) -> float | None:
+        """Return the expected noise as a share of the range."""
+        share = public.relative_sensitivity
+        if share is None:
+            return None
+        if public.steps is not None:
+            return expected_noise(epsilon) / public.steps
+        return share * Staircase(epsilon, FINENESS).expected / FINENESS
+
+    def noise_limits(self, noise: BoundsNoise, miss: float) -> Limits:
         """Return limits on either side, each missed with probability `miss` / 2 at most."""
-        public = release.public
+        public = noise.facts
         if public.output_range[0] == public.output_range[1]:
             return Limits(*public.output_range)
         rounding = 0.0 if public.steps is not None else 0.5
-        return self.output_distribution(public, release.epsilon).limits(
-            release.value, miss / 2, rounding=rounding
+        return self.output_distribution(public.widest(), noise.epsilon).limits(
+            noise.released, miss / 2, rounding=rounding
         )
 
 
@@ -114,10 +161,42 @@ def noise_cdf(k: Floats, rate: float) -> Floats:
     return reached
 
 
+def noise_cells(rate: Fraction | float, even: int, octaves: int) -> tuple[Floats, Floats]:
+    """Return numbers that stand for two-sided geometric noise of this rate, and the probability of each.
+
+    Whole numbers are put together until they are as likely as a cell of `cell_edges`, and have their mean.
+    With q = exp(-rate) noise beyond k >= 0 has the mean k + 1 + q / (1 - q).
+    """
+    rate = max(float(rate), _LEAST_RATE)
+    edges = cell_edges(even, octaves)
+    log_tails = np.log(edges[(edges > 0.0) & (edges < 0.5)])
+    ends = np.ceil(-(log_tails + math.log1p(math.exp(-rate))) / rate) - 1.0  # P(noise > end) is that, or less
+    ends = np.unique(np.append(np.maximum(ends, 0.0), 0.0))
+    beyond = noise_cdf(-(ends + 1.0), rate)
+    mass = -np.diff(beyond, append=0.0)
+    total = beyond * (ends + 1.0 + math.exp(-rate) / -math.expm1(-rate))
+    with np.errstate(invalid="ignore"):
+        mean = -np.diff(total, append=0.0) / mass
+    # a sum of one number may be rounded, and one without probability has no mean
+    mean = np.where((np.diff(ends, append=np.inf) == 1.0) | (mass == 0.0), ends + 1.0, mean)
+    numbers = np.concatenate([-mean[::-1], [0.0], mean])
+    return numbers, np.concatenate([mass[::-1], [1.0 - 2.0 * beyond[0]], mass])
+
+
 def expected_noise(rate: Fraction | float) -> float:
     """Return the mean absolute value of two-sided geometric noise of this rate, 1 / sinh(rate)."""
     rate = float(rate)
     return 2 * math.exp(-rate) / -math.expm1(-2 * rate) if rate > 0 else math.inf
+
+
+COUNT_LIMIT = 2.0**50
+"""A noisy count beyond this, on either side of 0, is taken for it."""
+
+
+def expected_error(noise: float, records: Fraction | float) -> float:
+    """Return how far noise of this size moves a share of this number of records."""
+    # a larger noisy number of records says no more, and may be no float
+    return noise / float(min(records, COUNT_LIMIT)) if records > 0 else math.inf
 
 
 def largest_noise(rate: Fraction | float, miss: float) -> int:
@@ -149,7 +228,7 @@ def _rounding(low: Fraction, high: Fraction) -> Fraction:
 
 
 class GeometricLaw(GridLaw):
-    """The law of two-sided geometric noise, clamped to a grid.
+    """The law of the geometric mechanism: staircase noise, clamped to a grid.
 
     Parameters
     ----------
@@ -157,19 +236,19 @@ class GeometricLaw(GridLaw):
         Public outputs.
     centre : int
         Number of the metric's own place on the grid.
-    rate : Fraction
-        A noise of k places has probability proportional to exp(-rate * abs(k)).
+    noise : Staircase
+        What is added to that number.
     """
 
     grid: EvenGrid | Lattice
 
-    def __init__(self, grid: EvenGrid | Lattice, centre: int, rate: Fraction) -> None:
-        self.grid, self.centre, self.rate = grid, centre, rate
+    def __init__(self, grid: EvenGrid | Lattice, centre: int, noise: Staircase) -> None:
+        self.grid, self.centre, self.added = grid, centre, noise
 
     def release(self, entropy: Entropy) -> float:
         """Draw an output."""
-        number = self.centre + discrete_laplace(entropy, self.rate)
-        return float(self.grid.points(np.array([min(max(number, self.grid.first), self.grid.last)]))[0])
+        number = self.centre + self.added.draw(entropy)
+        return self.grid.point(min(max(number, self.grid.first), self.grid.last))
 
     def limits(self, released: float, miss: float, *, rounding: float) -> Limits:
         """Return limits of what is a place on the grid plus `centre`, each missed with this probability.
@@ -183,7 +262,7 @@ class GeometricLaw(GridLaw):
         rounding : float
             By how many places the centre may differ from the metric.
         """
-        away = largest_noise(self.rate, miss) + rounding
+        away = self.added.largest(miss) + rounding
         place = int(nearest_index(self.grid, released)) - self.centre
         # an output at the upper end stands for all noisy places from there on
         above = away if place + self.centre < self.grid.last else math.inf
@@ -195,14 +274,13 @@ class GeometricLaw(GridLaw):
     def outcomes(self) -> tuple[Floats, Floats]:
         """Return outputs that stand for cells of probability, and the probability of each."""
         middle, mass = cells(256, 36)
-        away = geometric_quantiles(middle, float(self.rate))
-        numbers = np.clip(self.centre + away.astype(np.int64), self.grid.first, self.grid.last)
-        return self.grid.points(numbers), mass
+        numbers = self.centre + self.added.quantiles(middle).astype(np.int64)
+        return self.grid.points(np.clip(numbers, self.grid.first, self.grid.last)), mass
 
     def index_cdf(self, indices: Integers) -> Floats:
         """Return P(number of the release <= k)."""
         indices = np.asarray(indices)
-        middle = noise_cdf((indices - self.centre).astype(np.float64), float(self.rate))
+        middle = self.added.cdf((indices - self.centre).astype(np.float64))
         return np.where(indices < self.grid.first, 0.0, np.where(indices >= self.grid.last, 1.0, middle))
 
 
@@ -223,7 +301,9 @@ class SumsLaw(ApproximateLaw):
 
     Notes
     -----
-    `release` is exact. For the law, quantiles of the noise of each coordinate stand for cells of probability.
+    `release` is exact. For the law, means of the noise of each coordinate stand for cells of probability.
+    Where each whole number is as likely as a cell, as in two counts at an epsilon of 0.7 or more, the law is
+    exact but for the far tails.
     """
 
     def __init__(self, sums: Sums, epsilon: Fraction) -> None:
@@ -249,8 +329,7 @@ class SumsLaw(ApproximateLaw):
                 "With a private number of records a variance has no limits here: it is computed from "
                 "three noisy sums, and need not rise, or fall, with each. Use mechanism='hazard'."
             )
-        # the sums were rounded by half a step on the way to the lattice
-        away = largest_noise(self.rate, miss / len(rises)) + 0.5
+        away = largest_noise(self.rate, miss / len(rises)) + self.sums.rounding
         signs = np.where(rises, 1.0, -1.0)
         most = ENORMOUS // 4  # the largest noise exceeds this where it is beyond all floats
         centre = np.array([rounded_quotient(max(min(x, most), -most), 1) for x in noisy])
@@ -259,8 +338,72 @@ class SumsLaw(ApproximateLaw):
 
     def outcomes(self) -> tuple[Floats, Floats]:
         """Return outcomes that stand for the law, and the probability of each."""
-        middle, mass = cells(*_CELLS[len(self.sums.values)])
-        away = laplace_quantiles(middle) / float(self.rate)  # the quantiles are right to within a step
+        away, mass = noise_cells(self.rate, *_CELLS[len(self.sums.values)])
         noisy = np.meshgrid(*(float(value) + away for value in self.sums.values), indexing="ij")
         shares = np.meshgrid(*(mass for _ in self.sums.values), indexing="ij")
         return self.sums.combine(*noisy).ravel(), np.prod(shares, axis=0).ravel()
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class SumsDraw(Draw):
+    """One number, by the geometric mechanism, from noisy sums over a private number of records."""
+
+    sums_law: SumsLaw
+    mechanism: Mechanism
+
+    @property
+    def drawn_by(self) -> str:
+        """The mechanism with its parameters."""
+        return repr(self.mechanism)
+
+    def __call__(self, entropy: Entropy, count: int | None) -> tuple[float, Mapping[str, Any]]:
+        """Draw one number, and the noisy sums that tell it."""
+        value, noisy = self.sums_law.release(entropy)
+        return value, {"sums": noisy}
+
+    def noise(self, value: float, drawn: Mapping[str, Any], count: int | None) -> SumsNoise:
+        """Return what is public about the noise."""
+        sums = self.sums_law.sums
+        return SumsNoise(
+            drawn["sums"], sums.combine, sums.rises, self.sums_law.rate, sums.limit, sums.fineness
+        )
+
+    @property
+    def fineness(self) -> int:
+        """What each record adds to all sums together."""
+        return self.sums_law.sums.fineness
+
+    def added_error(self, records: Fraction) -> float | None:
+        """Return the expected absolute noise as a share of the range."""
+        return expected_error(expected_noise(self.sums_law.rate) / self.fineness, records)
+
+
+@dataclass(frozen=True)
+class SumsNoise:
+    """The noise of sums that tell a number.
+
+    Parameters
+    ----------
+    noisy : sequence of int
+        The noisy sums.
+    combine, rises
+        As in `Sums`.
+    rate : Fraction
+        Of the noise of each.
+    limit : float, default=inf
+        Public limit of the number.
+    fineness : int, default=FINENESS
+        As in `Sums`.
+    """
+
+    noisy: Sequence[int]
+    combine: Callable[..., Floats]
+    rises: tuple[bool, ...]
+    rate: Fraction
+    limit: float = math.inf
+    fineness: int = FINENESS
+
+    def limits(self, miss: float) -> Limits:
+        """Return limits of the number before the noise."""
+        public = Sums((0,) * len(self.noisy), 1, self.combine, math.inf, 0.0, self.rises, self.fineness)
+        return SumsLaw(public, self.rate).limits(self.noisy, miss / 2).within(0.0, self.limit)

@@ -5,19 +5,29 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 
 from dp_metrics.inputs.epsilon import Epsilon, exact_epsilon
 from dp_metrics.inputs.error_state import own_error_state
-from dp_metrics.mechanisms._base import BoundsOnly, Limits, NoisyRelease, ceil_ranks, positive_number
+from dp_metrics.mechanisms._base import (
+    BoundsNoise,
+    Draw,
+    KnownNumber,
+    Limits,
+    Mechanism,
+    Noise,
+    NumberPart,
+    ceil_ranks,
+    positive_number,
+)
 from dp_metrics.mechanisms._grid import BoundedGrid, GeometricGrid, Grid, Runs
 from dp_metrics.mechanisms._hazard_law import PEAK, TAIL, HazardLaw, largest_ratio
 from dp_metrics.mechanisms._hazard_limits import hazard_limits
-from dp_metrics.sensitivity.output_bounds import OutputBounds
+from dp_metrics.sensitivity.output_bounds import BoundsFacts, OutputBounds
 
-__all__ = ["Hazard", "default_grid", "share_of_rank"]
+__all__ = ["Hazard", "default_grid", "hazard_law", "share_of_rank"]
 
 _MANY_RECORDS = 10**9
 _EVEN_FROM = 10  # parts of the most that one record adds, times n
@@ -25,7 +35,7 @@ _EVEN_FROM = 10  # parts of the most that one record adds, times n
 
 @own_error_state
 @dataclass(frozen=True, repr=False)
-class Hazard(BoundsOnly):
+class Hazard(Mechanism):
     """Release the first grid point at which a cumulative hazard passes a random level.
 
     Grid point t_k has hazard 1 just above the metric, exp(-eps2 l) at l ranks below it and
@@ -78,6 +88,8 @@ class Hazard(BoundsOnly):
     resolution: float | None = None
     scale: float | None = None
 
+    is_exact = True
+
     def __post_init__(self) -> None:
         for name in ("resolution", "scale"):
             if getattr(self, name) is not None:
@@ -87,6 +99,25 @@ class Hazard(BoundsOnly):
     def needs_count(self) -> bool:
         """True if the resolution is chosen from the number of records."""
         return self.resolution is None
+
+    def asks_count(self, part: NumberPart) -> bool:
+        """Return whether the resolution is chosen from the number of records, not from the class sizes."""
+        return self.needs_count and not part.has_classes
+
+    def noise_of(self, part: NumberPart, epsilon: Fraction, facts: BoundsFacts, released: float) -> Noise:
+        """Return the noise; raise where the resolution followed from noisy sizes of classes."""
+        if self.needs_count and part.has_classes:
+            raise ValueError(
+                "The limits follow from the noisy sizes of the classes: call with_result(metric), and pass "
+                "its result."
+            )
+        return super().noise_of(part, epsilon, facts, released)
+
+    def prepare(self, known: KnownNumber, epsilon: Fraction, *, private_n: bool) -> Draw:
+        """Return a draw; without a resolution one that follows the sizes of the classes, if there are."""
+        if self.needs_count and known.part.has_classes:
+            return known.by_class(self.scale, epsilon, private_n=private_n)
+        return super().prepare(known, epsilon, private_n=private_n)
 
     def count_ranks(
         self, epsilon: Epsilon, *, n: int | None, monotonic: bool, output_range: tuple[float, float]
@@ -102,31 +133,19 @@ class Hazard(BoundsOnly):
         """Return the exact law of `release`."""
         if output_bounds.output_range[0] != 0.0:
             raise ValueError("Hazard needs a metric that is at least 0: shift it by its public lower limit.")
-        share = share_of_rank(epsilon, output_bounds.monotonic)
-        limit = output_bounds.output_range[1]
-        step = self._resolution(float(share), output_bounds.n) / PEAK
-        if self.scale is None:
-            grid = default_grid(step, limit, output_bounds.record_limit)
-        else:
-            grid = _grid(self.scale, step, limit, None)
-        return HazardLaw(
-            grid, Runs.from_bounds(grid, output_bounds), largest_ratio(share), output_bounds.monotonic
-        )
+        return hazard_law(self, output_bounds, exact_epsilon(epsilon))
 
-    def noise_limits(self, release: NoisyRelease, miss: float) -> Limits:
+    def noise_limits(self, noise: BoundsNoise, miss: float) -> Limits:
         """Return a lower limit; for a mean of losses with a public cap both, each missed by `miss` / 2."""
         # the limits of a mean come from its least favourable data, at the ranks of the release: fewer make
         # it lower, because all outputs below the last one share its hazard
-        public = release.public
+        public = noise.facts
         wanted = self.count_ranks(
-            release.epsilon, n=public.n, monotonic=public.monotonic, output_range=public.output_range
+            noise.epsilon, n=public.n, monotonic=public.monotonic, output_range=public.output_range
         )
-        ranks = min(wanted, public.mean_ranks)
-
-        def law(output_bounds: OutputBounds) -> HazardLaw:
-            return self.output_distribution(output_bounds, release.epsilon)
-
-        return hazard_limits(law, release.value, public, ranks, miss)
+        # a subclass may have a law of its own
+        law = partial(self.output_distribution, epsilon=noise.epsilon)
+        return hazard_limits(law, noise.released, public, min(wanted, public.mean_ranks), miss)
 
     def _resolution(self, eps2: float, n: int | None) -> float:
         if self.resolution is not None:
@@ -145,6 +164,20 @@ def _count_ranks(mechanism: Hazard, epsilon: Fraction, n: int | None, monotonic:
         return ceil_ranks(float(np.float64(max(math.log(1e4 / width), 1.0)) / eps2), n)
 
 
+def hazard_law(mechanism: Hazard, output_bounds: OutputBounds, epsilon: Fraction) -> HazardLaw:
+    """Return the exact law of a release of a metric that is at least 0."""
+    share = share_of_rank(epsilon, output_bounds.monotonic)
+    limit = output_bounds.output_range[1]
+    step = mechanism._resolution(float(share), output_bounds.n) / PEAK
+    if mechanism.scale is None:
+        grid = default_grid(step, limit, output_bounds.record_limit)
+    else:
+        grid = _grid(mechanism.scale, step, limit, None)
+    return HazardLaw(
+        grid, Runs.from_bounds(grid, output_bounds), largest_ratio(share), output_bounds.monotonic
+    )
+
+
 def default_grid(step: float, limit: float, record_limit: float | None = None) -> Grid:
     """Return the public grid where no scale was chosen."""
     return _grid(min(1e-6, 1e-9 * limit), step, limit, record_limit)
@@ -160,6 +193,6 @@ def _grid(scale: float, step: float, limit: float, record_limit: float | None) -
     return BoundedGrid(scale, step, turn, limit) if turn > plain.scale else plain
 
 
-def share_of_rank(epsilon: Epsilon, monotonic: bool) -> Fraction:
+def share_of_rank(epsilon: Fraction, monotonic: bool) -> Fraction:
     """Return eps2 exactly; a float share would exceed epsilon for a quarter of all values."""
-    return exact_epsilon(epsilon) / (1 + TAIL if monotonic else 2 + TAIL)
+    return epsilon / (1 + TAIL if monotonic else 2 + TAIL)

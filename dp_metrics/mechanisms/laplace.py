@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,16 +12,16 @@ from numpy.typing import ArrayLike
 from dp_metrics.inputs.epsilon import Epsilon, check_epsilon
 from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.inputs.floats import MAX_FLOAT, Floats
-from dp_metrics.mechanisms._base import BoundsOnly, Limits, NoisyRelease, require_bounded, require_public_n
+from dp_metrics.mechanisms._base import BoundsNoise, Limits, Mechanism, require_bounded, require_public_n
 from dp_metrics.mechanisms._laws import FloatLaw, check_probability
-from dp_metrics.sensitivity.output_bounds import OutputBounds
+from dp_metrics.sensitivity.output_bounds import BoundsFacts, OutputBounds
 
 __all__ = ["Laplace", "LaplaceLaw"]
 
 
 @own_error_state
 @dataclass(frozen=True, repr=False)
-class Laplace(BoundsOnly):
+class Laplace(Mechanism):
     """Add Laplace noise of scale sensitivity / epsilon, and clamp to the output range.
 
     Notes
@@ -62,12 +63,17 @@ class Laplace(BoundsOnly):
             scale = max(scale, math.ulp(0.0))
         return LaplaceLaw(output_bounds.value, scale, output_bounds.output_range)
 
-    def noise_limits(self, release: NoisyRelease, miss: float) -> Limits:
+    def added_error(self, public: BoundsFacts, epsilon: Fraction) -> float | None:
+        """Return the sensitivity over epsilon, as a share of the range."""
+        share = public.relative_sensitivity
+        return None if share is None else share / float(epsilon)
+
+    def noise_limits(self, noise: BoundsNoise, miss: float) -> Limits:
         """Return limits on either side, each missed with probability `miss` / 2 at most."""
-        low, high = release.public.output_range
+        low, high = noise.facts.output_range
         # clamping to the range only moves a release towards the metric
-        away = self.output_distribution(release.public, release.epsilon).scale * math.log(1 / miss)
-        return Limits(max(release.value - away, low), min(release.value + away, high))
+        away = self.output_distribution(noise.facts.widest(), noise.epsilon).scale * math.log(1 / miss)
+        return Limits(max(noise.released - away, low), min(noise.released + away, high))
 
 
 class LaplaceLaw(FloatLaw):

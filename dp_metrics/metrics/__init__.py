@@ -9,6 +9,7 @@ from dp_metrics.metrics import classification, other_losses, regression_errors, 
 from dp_metrics.metrics._catalogue import Metric
 from dp_metrics.metrics.labels import confusion, precision_recall
 from dp_metrics.metrics.scores import calibration, curves, roc_auc, top_k
+from dp_metrics.release.with_result import set_result
 
 __all__ = ["FUNCTIONS", "METRICS", "Metric", "metric_named", "metric_names", "metric_of", "unwrapped"]
 
@@ -35,6 +36,9 @@ FUNCTIONS = MappingProxyType(
     {name: vars(module)[name] for module in _MODULES for name in METRICS if name in vars(module)}
 )
 """The function of every metric."""
+
+for _name, _function in FUNCTIONS.items():
+    set_result(_function, METRICS[_name].release)
 
 
 def unwrapped(function: Any) -> Any:

@@ -2,14 +2,18 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from dp_metrics.inputs.floats import Floats
-from dp_metrics.release.release import Plan, Release
+from dp_metrics.inputs.shape import ArgumentShape, Records, Shape
+from dp_metrics.release.plan import KnownParts, Plan
+from dp_metrics.release.release import Release
+from dp_metrics.release.result import PrivateResult
 
-__all__ = ["OUTPUTS", "UNIT", "UNWEIGHTED", "WEIGHTS", "Metric"]
+__all__ = ["OUTPUTS", "UNIT", "UNWEIGHTED", "WEIGHTS", "Metric", "same_name"]
 
 WEIGHTS: Mapping[str, Any] = {"sample_weight": None, "groups": None}
 """Options, with their defaults, of every mean of a loss per record."""
@@ -27,6 +31,11 @@ UNIT: Mapping[str, Any] = {"bounds": (0, 1)}
 """The limit of a metric that takes bounds, for values from 0 to 1."""
 
 
+def same_name(name: str) -> str:
+    """Return the function of scikit-learn with the name of a metric."""
+    return f"sklearn.metrics.{name.removeprefix('private_')}"
+
+
 def _predictions(x: Floats) -> tuple[Any, ...]:
     return np.zeros_like(x), x
 
@@ -40,9 +49,10 @@ class Metric:
     name : str
         Name of the public function.
     exact_function : str
-        The function without privacy, of scikit-learn or NumPy.
+        The function without privacy, of scikit-learn or NumPy; "" if they have none.
     plan : callable
-        The `Plan` of (\*data, private_n, \*\*options), from valid records; raises for others.
+        The `Plan` of (shape, private_n, \*\*options), without the weights and groups of records; raises for
+        invalid options.
     data : tuple of str
         The arguments that hold a value per record.
     options : mapping
@@ -57,18 +67,6 @@ class Metric:
         Name of the default mechanism; None: the metric has noise of its own, and the function takes no
         mechanism. "geometric" where a result near one end of the range is as likely as
         near the other, "hazard" where there is no order statistic to draw the scale from.
-    is_mean_loss : bool
-        Whether one mean of a loss per record is released, so that a summary of bounded size knows it.
-    is_variance : bool
-        Whether a variance or a function of one is released, so that a summary of bounded size knows it.
-    is_confusion : bool
-        Whether counts of true and predicted labels are released, so that a `ConfusionSummary` knows it.
-    is_score_table : bool
-        Whether counts of labels and scores are released, so that a `ScoreSummary` knows it.
-    is_binned : bool
-        Whether sums by public bin of scores are released, which those of pieces of the records tell.
-    is_joint : bool
-        Whether several means of losses and variances share epsilon; summaries of bounded size know each.
     discloses_n : mapping
         Options that would disclose a private number of records, each with the truth value that does not.
     limit : mapping or None
@@ -92,12 +90,6 @@ class Metric:
     refused: Mapping[str, str] = field(default_factory=dict)
     greater_is_better: bool | None = None
     mechanism: str | None = "adaptive"
-    is_mean_loss: bool = False
-    is_variance: bool = False
-    is_confusion: bool = False
-    is_score_table: bool = False
-    is_binned: bool = False
-    is_joint: bool = False
     discloses_n: Mapping[str, bool] = field(default_factory=dict)
     limit: Mapping[str, Any] | None = None
     from_unit: Callable[[Floats], tuple[Any, ...]] = _predictions
@@ -105,11 +97,11 @@ class Metric:
     lowest_prediction: float = -np.inf
     predicts_labels: bool = False
 
-    @property
-    def is_summarised(self) -> bool:
-        """Whether summaries of bounded size of pieces of the records tell the metric."""
-        has_ranks = self.is_mean_loss or self.is_variance or self.is_joint
-        return has_ranks or self.is_confusion or self.is_score_table or self.is_binned
+    @cached_property
+    def usual(self) -> Plan:
+        """The plan of the usual form, one record public: what kinds of parts the metric has."""
+        public = {**self.required, **({} if self.limit is None else self.limit)}
+        return self.planned(self.form(n=1), public, private_n=False)
 
     def disclosing(self, options: Mapping[str, Any]) -> list[str]:
         """Return the options that would give a private number of records away, as they were typed."""
@@ -120,48 +112,26 @@ class Metric:
             if name in options and bool(options[name]) != harmless
         ]
 
-    def settings(
-        self,
-        *,
-        epsilon: Any,
-        mechanism: Any = None,
-        accountant: Any = None,
-        random_state: Any = None,
-        neighboring: Any = "replace_one",
-        label: Any = None,
-        options: Mapping[str, Any],
-    ) -> Release:
+    def settings(self, *, options: Mapping[str, Any], **settings: Any) -> Release:
         """Return the checked public settings of a call."""
-        return Release(
-            self.name,
-            epsilon=epsilon,
-            mechanism=mechanism,
-            default=self.mechanism,
-            accountant=accountant,
-            random_state=random_state,
-            neighboring=neighboring,
-            label=label,
-            disclosing=self.disclosing(options),
-        )
+        return Release(self.name, default=self.mechanism, disclosing=self.disclosing(options), **settings)
 
-    def release(self, arguments: Mapping[str, Any]) -> Any:
+    def release(self, **arguments: Any) -> PrivateResult[Any]:
         """Check, spend and draw: what a call of the public function with these arguments does.
 
         Parameters
         ----------
-        arguments : mapping
-            All arguments of the function by name.
+        **arguments
+            All arguments of the function.
 
         Returns
         -------
-        float, ndarray, str, dict or PrivateResult
-            What the function returns.
+        PrivateResult
+            Its value is what the function returns.
         """
         data, options, settings = self.sorted_arguments(arguments)
-        return_result = settings.pop("return_result")
         release = self.settings(**settings, options=options)
-        result = release.run(self.planned([*data.values()], options, private_n=release.private_n))
-        return result if return_result else result.value
+        return release.run(*self.read([*data.values()], options, private_n=release.private_n))
 
     def sorted_arguments(
         self, arguments: Mapping[str, Any]
@@ -181,19 +151,40 @@ class Metric:
         options = {name: settings.pop(name) for name in self.options}
         return data, options, settings
 
-    def made_up(self, n: int, options: Mapping[str, Any]) -> tuple[Any, ...]:
-        """Return valid data of n made-up records: what is public about a release follows from any data."""
-        data = self.from_unit(np.zeros(n))
-        if options.get("labels") is None:
-            return data
-        known = np.unique(options["labels"])
-        true = np.full(n, known[0])
-        if self.predicts_labels:
-            return true, true
-        return true, np.zeros((n, known.size)) if known.size > 2 else np.zeros(n)
+    def read(
+        self, data: Sequence[Any], options: Mapping[str, Any], *, private_n: bool
+    ) -> tuple[Plan, KnownParts]:
+        """Return the plan of a call, and what it has to know of the records.
 
-    def planned(self, data: Sequence[Any], options: Mapping[str, Any], *, private_n: bool) -> Plan:
-        """Return what a call releases, or raise if the data or the options are invalid."""
-        # whoever made NumPy raise or warn of overflows would learn of the data
+        Raises
+        ------
+        TypeError, ValueError
+            If the options or the records are invalid.
+        """
+        weights = {name: options.get(name) for name in WEIGHTS if name in self.options}
+        shape, records = Records.of(data, private_n=private_n, **weights)
+        plan = self.planned(shape, options, private_n=private_n)
+        return plan, plan.read(records)
+
+    def form(
+        self, columns: int | None = None, resolution: float | None = None, n: int | None = None
+    ) -> Shape:
+        """Return a form of records of which the last argument alone tells its columns.
+
+        Parameters
+        ----------
+        columns : int or None, default=None
+            Columns of the last argument; None: as many as the labels say, or one.
+        resolution : float or None, default=None
+            Machine epsilon of its type; None: that of float64.
+        n : int or None, default=None
+            Public number of records.
+        """
+        last = ArgumentShape(columns) if resolution is None else ArgumentShape(columns, True, resolution)
+        return Shape((*(ArgumentShape(None) for _ in self.data[1:]), last), n)
+
+    def planned(self, shape: Shape, options: Mapping[str, Any], *, private_n: bool) -> Plan:
+        """Return the plan of records of a public form, or raise if the options or the form are invalid."""
+        given = {name: value for name, value in {**self.options, **options}.items() if name not in WEIGHTS}
         with np.errstate(all="ignore"):
-            return self.plan(*data, private_n=private_n, **{**self.options, **options})
+            return self.plan(shape, private_n=private_n, **given)

@@ -4,27 +4,21 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from dp_metrics.inputs.floats import MAX_FLOAT, Floats
 from dp_metrics.inputs.losses import Loss, RecordLoss, largest_error, squared_error
-from dp_metrics.inputs.options import (
-    check_bounds,
-    check_groups,
-    check_max_loss,
-    check_multioutput,
-    check_sample_weight,
-    check_share,
-)
-from dp_metrics.inputs.records import as_targets, float_block, unstated_columns
+from dp_metrics.inputs.options import check_bounds, check_max_loss, check_multioutput, check_share
+from dp_metrics.inputs.readers import targets
+from dp_metrics.inputs.records import float_block, unstated_columns
+from dp_metrics.inputs.shape import Records, Shape, check_same_columns
 from dp_metrics.mechanisms._base import Limits
 from dp_metrics.release.noise import Noise
-from dp_metrics.release.queries.mean_loss import MeanLoss
-from dp_metrics.release.queries.variance import Variance
-from dp_metrics.release.release import Plan
+from dp_metrics.release.parts.mean_loss import MeanOf
+from dp_metrics.release.parts.variance import VarianceOf
+from dp_metrics.release.plan import Plan
 from dp_metrics.release.released import Monotone, Released
 
 __all__ = ["error_plan", "r2_from_parts", "r2_plan", "root_plan"]
@@ -35,8 +29,7 @@ Check: TypeAlias = Callable[[Floats, Floats], None]
 
 def error_plan(
     loss: Loss,
-    y_true: ArrayLike,
-    y_pred: ArrayLike,
+    shape: Shape,
     *,
     max_loss: Any = None,
     check: Check | None = None,
@@ -49,8 +42,10 @@ def error_plan(
     ----------
     loss : callable
         Loss of blocks of targets and predictions, record by record and output by output.
-    y_true, y_pred, max_loss
-        As the caller got them.
+    shape : Shape
+        Of the targets and the predictions.
+    max_loss
+        As the caller got it.
     check : callable or None, default=None
         Raises for blocks of targets and predictions outside the loss's domain, one record at a time.
     several : bool, default=True
@@ -58,34 +53,31 @@ def error_plan(
     **options
         As for `_Pairs`.
     """
-    pairs = _Pairs(y_true, y_pred, **options)
+    pairs = _Pairs.of(shape, **options)
     if pairs.outputs > 1 and not several:
         raise ValueError("y_true and y_pred should be 1d arrays.")
     record_loss = pairs.record_loss(loss, max_loss, check)
     if isinstance(pairs.output_weights, str):
-        return Plan(pairs.each(record_loss), Monotone(_each), unstated=pairs.unstated)
-    return Plan((pairs.query(record_loss, pairs.true, pairs.pred),))
+        return Plan(pairs.each(record_loss), pairs.reader, Monotone(_each), unstated=pairs.unstated)
+    return Plan((MeanOf(record_loss),), pairs.reader)
 
 
-def root_plan(loss: Loss, y_true: ArrayLike, y_pred: ArrayLike, **options: Any) -> Plan:
+def root_plan(loss: Loss, shape: Shape, **options: Any) -> Plan:
     """Return the plan of the root of the mean loss of each output, and of the average of the roots."""
-    pairs = _Pairs(y_true, y_pred, **options)
+    pairs = _Pairs.of(shape, **options)
     roots = partial(_roots, output_weights=pairs.output_weights)
-    return Plan(pairs.each(pairs.record_loss(loss)), Monotone(roots), unstated=pairs.unstated)
+    return Plan(pairs.each(pairs.record_loss(loss)), pairs.reader, Monotone(roots), unstated=pairs.unstated)
 
 
-def r2_plan(
-    y_true: ArrayLike, y_pred: ArrayLike, *, error_share: Any, sample_weight: Any, **options: Any
-) -> Plan:
+def r2_plan(shape: Shape, *, error_share: Any, **options: Any) -> Plan:
     """Return the plan of R^2 of each output, from a mean squared error and a variance, averaged."""
-    if sample_weight is not None:
-        raise ValueError("sample_weight cannot be used: a weighted variance has no private release here.")
     share = check_share(error_share, "error_share")
-    pairs = _Pairs(y_true, y_pred, **options)
+    pairs = _Pairs.of(shape, **options)
     k = pairs.outputs
-    variances = [Variance(column, pairs.bounds, "y_true") for column in _columns(pairs.true)]
+    variances = [VarianceOf(pairs.bounds, "y_true", column) for column in pairs.columns]
     return Plan(
         (*pairs.each(pairs.record_loss(squared_error)), *variances),
+        pairs.reader,
         _Scores(pairs.output_weights),
         shares=(share / k,) * k + ((1 - share) / k,) * k,
         unstated=pairs.unstated,
@@ -147,33 +139,32 @@ def _score_limits(error: Limits, variance: Limits) -> tuple[float, float]:
     return lower, max(upper, 0.0) if may_vanish else upper
 
 
+@dataclass(frozen=True)
 class _Pairs:
-    """Targets and predictions, and the checked options about them.
+    """The public form of targets and predictions, and the checked options about them.
 
-    `unstated` is that of a `Plan` with a query for each output.
+    `unstated` is that of a `Plan` with a part for each output.
     """
 
-    def __init__(
-        self,
-        y_true: ArrayLike,
-        y_pred: ArrayLike,
-        *,
-        private_n: bool,
-        bounds: Any = None,
-        multioutput: Any = "uniform_average",
-        sample_weight: ArrayLike | None = None,
-        groups: ArrayLike | None = None,
-    ) -> None:
-        self.bounds = check_bounds(bounds)
-        columns = 1 if isinstance(multioutput, str) else max(np.size(multioutput), 1)
-        self.true, self.pred = as_targets(y_true, y_pred, private_n=private_n, columns=columns)
-        self.outputs = 1 if self.true.ndim == 1 else self.true.shape[1]
-        self.output_weights: OutputWeights = check_multioutput(multioutput, self.outputs)
-        self.unstated = None
-        if not isinstance(self.output_weights, np.ndarray):
-            self.unstated = unstated_columns(y_true, y_pred, remedy="arrays, which have a shape")
-        self.sample_weight = check_sample_weight(sample_weight, self.true, self.pred, whole=not private_n)
-        self.groups = check_groups(groups, self.true, self.pred)
+    bounds: tuple[float, float] | None
+    outputs: int
+    output_weights: OutputWeights
+    unstated: str | None
+    reader: Callable[[Records], Records]
+
+    @classmethod
+    def of(
+        cls, shape: Shape, *, private_n: bool, bounds: Any = None, multioutput: Any = "uniform_average"
+    ) -> Self:
+        """Return the form and the options, or raise if one of them is invalid."""
+        check_same_columns(*(one.names for one in shape.arguments))
+        outputs = shape.columns(1 if isinstance(multioutput, str) else max(np.size(multioutput), 1))
+        weights = check_multioutput(multioutput, outputs)
+        unstated = None
+        if not isinstance(weights, np.ndarray):
+            unstated = unstated_columns(shape, remedy="arrays, which have a shape")
+        reader = partial(targets, columns=outputs, private_n=private_n)
+        return cls(check_bounds(bounds), outputs, weights, unstated, reader)
 
     def record_loss(self, loss: Loss, max_loss: Any = None, check: Check | None = None) -> RecordLoss:
         """Return the loss of a record, within the public limits."""
@@ -187,18 +178,14 @@ class _Pairs:
             output_weights=None if isinstance(self.output_weights, str) else self.output_weights,
         )
 
-    def query(self, record_loss: RecordLoss, *records: NDArray[Any]) -> MeanLoss:
-        """Return the query of a mean loss of these records."""
-        return MeanLoss(record_loss, records, self.sample_weight, self.groups)
+    @property
+    def columns(self) -> Sequence[int | None]:
+        """The columns of the outputs; None for the only one, which has no columns."""
+        return range(self.outputs) if self.outputs > 1 else (None,)
 
-    def each(self, record_loss: RecordLoss) -> tuple[MeanLoss, ...]:
-        """Return one query per output."""
-        columns = zip(_columns(self.true), _columns(self.pred), strict=True)
-        return tuple(self.query(record_loss, *pair) for pair in columns)
-
-
-def _columns(array: NDArray[Any]) -> list[NDArray[Any]]:
-    return [array] if array.ndim == 1 else list(array.T)
+    def each(self, record_loss: RecordLoss) -> tuple[MeanOf, ...]:
+        """Return one part per output."""
+        return tuple(MeanOf(record_loss, column) for column in self.columns)
 
 
 def _combined(values: Sequence[float], output_weights: OutputWeights) -> float | Floats:

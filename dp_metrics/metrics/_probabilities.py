@@ -1,14 +1,15 @@
-"""Labels with predicted probabilities, and the queries about them that several metrics share."""
+"""Labels with predicted probabilities, and the parts of plans about them that several metrics share."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from dp_metrics.inputs.columns import check_columns_of_labels
 from dp_metrics.inputs.floats import MAX_FLOAT, Floats
-from dp_metrics.inputs.labels import as_labels, check_labels, encoded_block, public_labels, unstated_labels
+from dp_metrics.inputs.labels import check_labels, encoded_block, public_labels, unstated_labels
 from dp_metrics.inputs.losses import (
     RecordLoss,
     brier_loss,
@@ -17,72 +18,60 @@ from dp_metrics.inputs.losses import (
     log_loss_cap,
     zero_one_loss,
 )
-from dp_metrics.inputs.options import check_groups, check_max_loss, check_sample_weight
-from dp_metrics.inputs.records import as_probabilities, check_same_length, probability_block
-from dp_metrics.release.queries.mean_loss import MeanLoss
-from dp_metrics.release.release import Plan
+from dp_metrics.inputs.options import check_max_loss
+from dp_metrics.inputs.readers import labels_and_probabilities
+from dp_metrics.inputs.records import probability_block
+from dp_metrics.inputs.shape import Records, Shape, check_columns_of_labels
+from dp_metrics.release.parts.mean_loss import MeanOf
 from dp_metrics.release.released import Monotone, Released
 
-__all__ = ["LabelledProbabilities", "mean_or_sum_plan"]
+__all__ = ["LabelledProbabilities", "mean_or_sum"]
 
 
+@dataclass(frozen=True, eq=False)
 class LabelledProbabilities:
-    """Labels and predicted probabilities, with the public label set.
+    """The public label set, and the public form of labels and predicted probabilities.
 
     Parameters
     ----------
-    y_true, y_proba, labels, sample_weight, groups, pos_label
-        As the caller got them.
-    private_n : bool
-        Whether the number of records is private.
-
-    Attributes
-    ----------
-    unstated : str or None
-        That of a `Plan` about these records.
+    labels : ndarray of shape (n_classes,)
+        The labels, sorted.
+    columns : int
+        Number of columns of the probabilities.
+    resolution : float
+        scikit-learn clips probabilities to [resolution, 1 - resolution].
+    reader, unstated
+        Those of a `Plan` about such records.
     """
 
-    def __init__(
-        self,
-        y_true: ArrayLike,
-        y_proba: ArrayLike,
-        *,
-        labels: ArrayLike | None,
-        private_n: bool,
-        sample_weight: ArrayLike | None = None,
-        groups: ArrayLike | None = None,
-        pos_label: Any = None,
-    ) -> None:
-        given = public_labels(labels)
-        self.unstated = unstated_labels(given, y_proba)
-        columns = 1 if given is None or given.size == 2 else given.size
-        self.proba, self.resolution = as_probabilities(y_proba, private_n=private_n, columns=columns)
-        self.columns = self.proba.shape[1]
-        self.labels = check_labels(given, self.columns)
-        check_columns_of_labels(y_proba, self.labels, "y_proba", pos_label)
-        self.true = as_labels(y_true, self.labels, private_n=private_n)
-        check_same_length(self.true, self.proba, private_n=private_n)
-        records = (self.true, self.proba)
-        self.sample_weight = check_sample_weight(sample_weight, *records, whole=not private_n)
-        self.groups = check_groups(groups, *records)
+    labels: NDArray[Any]
+    columns: int
+    resolution: float
+    reader: Callable[[Records], Records]
+    unstated: str | None
 
-    def codes(self, block: NDArray[Any]) -> NDArray[np.intp]:
-        """Return the position of each label in the label set."""
-        return encoded_block(block, self.labels)
+    @classmethod
+    def of(cls, shape: Shape, *, labels: Any, private_n: bool, pos_label: Any = None) -> Self:
+        """Return what is public of labels and probabilities of this form, or raise."""
+        given, form = public_labels(labels), shape.arguments[1]
+        columns = form.columns or (1 if given is None or given.size == 2 else given.size)
+        known = check_labels(given, columns)
+        check_columns_of_labels(form.names, known, "y_proba", pos_label)
+        reader = partial(labels_and_probabilities, labels=known, columns=columns, private_n=private_n)
+        return cls(known, columns, form.resolution, reader, unstated_labels(given, form))
 
-    def query(self, loss: Any, cap: float, *, codes: Any = None, is_count: bool = False) -> MeanLoss:
-        """Return the query of the mean of a loss of codes and probabilities."""
-        reads = (codes or self.codes, probability_block)
-        record_loss = RecordLoss(loss, reads=reads, cap=cap, is_count=is_count)
-        return MeanLoss(record_loss, (self.true, self.proba), self.sample_weight, self.groups)
+    def mean(self, loss: Any, cap: float, *, codes: Any = None, is_count: bool = False) -> MeanOf:
+        """Return the mean of a loss of codes and probabilities."""
+        reads = (codes or partial(encoded_block, labels=self.labels), probability_block)
+        return MeanOf(RecordLoss(loss, reads=reads, cap=cap, is_count=is_count))
 
-    def log_loss(self, max_loss: Any) -> MeanLoss:
-        """Return the query of the log loss."""
+    def log_loss(self, max_loss: Any) -> MeanOf:
+        """Return the log loss."""
         cap = log_loss_cap(self.resolution, check_max_loss(max_loss))
-        return self.query(partial(log_loss, resolution=self.resolution), cap)
+        return self.mean(partial(log_loss, resolution=self.resolution), cap)
 
-    def brier_loss(self, pos_label: Any = None, scale_by_half: Any = "auto") -> MeanLoss:
-        """Return the query of the Brier score loss."""
+    def brier_loss(self, pos_label: Any = None, scale_by_half: Any = "auto") -> MeanOf:
+        """Return the Brier score loss."""
         in_order = self.labels.tolist()
         positive = in_order[1] if pos_label is None else pos_label
         if positive not in in_order:
@@ -90,17 +79,19 @@ class LabelledProbabilities:
         if scale_by_half != "auto" and not isinstance(scale_by_half, bool):
             raise ValueError("scale_by_half must be True, False or 'auto'.")
         half = self.columns <= 2 if scale_by_half == "auto" else bool(scale_by_half)
+        codes = partial(_is_positive, labels=self.labels, positive=in_order.index(positive))
+        return self.mean(
+            partial(brier_loss, half=half), brier_loss_cap(half), codes=codes if self.columns == 1 else None
+        )
 
-        def is_positive(block: NDArray[Any]) -> NDArray[np.intp]:
-            matches: NDArray[np.bool_] = self.codes(block) == in_order.index(positive)
-            return matches.astype(np.intp)
+    def wrong(self) -> MeanOf:
+        """Return the share of records whose most probable label is not the true one."""
+        return self.mean(_is_not_most_probable, 1.0, is_count=True)
 
-        codes = is_positive if self.columns == 1 else self.codes
-        return self.query(partial(brier_loss, half=half), brier_loss_cap(half), codes=codes)
 
-    def wrong(self) -> MeanLoss:
-        """Return the query of the share of records whose most probable label is not the true one."""
-        return self.query(_is_not_most_probable, 1.0, is_count=True)
+def _is_positive(block: NDArray[Any], *, labels: NDArray[Any], positive: int) -> NDArray[np.intp]:
+    matches: NDArray[np.bool_] = encoded_block(block, labels) == positive
+    return matches.astype(np.intp)
 
 
 def _is_not_most_probable(codes: NDArray[np.intp], proba: Floats) -> Floats:
@@ -108,12 +99,10 @@ def _is_not_most_probable(codes: NDArray[np.intp], proba: Floats) -> Floats:
     return zero_one_loss(predicted != codes)
 
 
-def mean_or_sum_plan(
-    query: MeanLoss, normalize: Any, *, is_score: bool = False, unstated: str | None = None
-) -> Plan:
-    """Return the plan of a mean, or for a score of 1 minus the mean, or of n times that."""
+def mean_or_sum(normalize: Any, *, is_score: bool = False) -> Monotone:
+    """Return what makes a result of a mean: the mean, or for a score 1 minus that, or n times either."""
     result = partial(_mean_or_sum, normalize=bool(normalize), is_score=is_score)
-    return Plan((query,), Monotone(result, rises=not is_score), unstated=unstated)
+    return Monotone(result, rises=not is_score)
 
 
 def _mean_or_sum(released: Released, normalize: bool, is_score: bool) -> float:

@@ -11,20 +11,16 @@ from numpy.typing import ArrayLike, NDArray
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.inputs.floats import Floats
-from dp_metrics.inputs.labels import (
-    as_label_pairs,
-    differing_block,
-)
-from dp_metrics.inputs.losses import (
-    RecordLoss,
-    zero_one_loss,
-)
-from dp_metrics.inputs.options import check_groups, check_sample_weight
+from dp_metrics.inputs.labels import differing_block
+from dp_metrics.inputs.losses import RecordLoss, zero_one_loss
+from dp_metrics.inputs.readers import label_pairs
+from dp_metrics.inputs.shape import Shape, check_same_columns
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.metrics._catalogue import WEIGHTS, Metric
-from dp_metrics.metrics._probabilities import LabelledProbabilities, mean_or_sum_plan
-from dp_metrics.release.queries.mean_loss import MeanLoss
-from dp_metrics.release.release import Plan
+from dp_metrics.metrics._probabilities import LabelledProbabilities, mean_or_sum
+from dp_metrics.release.parts.mean_loss import MeanOf
+from dp_metrics.release.plan import Plan
+from dp_metrics.release.result import PrivateResult
 
 __all__ = [
     "private_accuracy_score",
@@ -34,11 +30,10 @@ __all__ = [
 ]
 
 
-def _log_loss_plan(
-    y_true: ArrayLike, y_proba: ArrayLike, *, max_loss: Any, normalize: Any, **options: Any
-) -> Plan:
-    records = LabelledProbabilities(y_true, y_proba, **options)
-    return mean_or_sum_plan(records.log_loss(max_loss), normalize, unstated=records.unstated)
+def _log_loss_plan(shape: Shape, *, max_loss: Any, normalize: Any, **options: Any) -> Plan:
+    records = LabelledProbabilities.of(shape, **options)
+    parts = (records.log_loss(max_loss),)
+    return Plan(parts, records.reader, mean_or_sum(normalize), unstated=records.unstated)
 
 
 LOG_LOSS = Metric(
@@ -49,7 +44,6 @@ LOG_LOSS = Metric(
     responses=("predict_proba",),
     options={"labels": None, "max_loss": None, "normalize": True, **WEIGHTS},
     greater_is_better=False,
-    is_mean_loss=True,
     discloses_n={"normalize": True},
     from_unit=lambda x: (np.ones_like(x), x),
 )
@@ -69,9 +63,8 @@ def private_log_loss(
     mechanism: str | Mechanism = "adaptive",
     accountant: PrivacyAccountant | None = None,
     random_state: RandomState = None,
-    label: str | None = None,
-    return_result: bool = False,
-) -> float | Any:
+    spend_name: str | None = None,
+) -> float:
     """Log loss (cross-entropy) with epsilon-differential privacy for the test records.
 
     Parameters
@@ -111,16 +104,14 @@ def private_log_loss(
     random_state : None, int, RandomState or Generator, default=None
         None draws fresh randomness from the operating system. Anything else makes the release reproducible
         and therefore NOT private.
-    label : str or None, default=None
+    spend_name : str or None, default=None
         The name of this release in the accountant's history; None: the name of the metric.
-    return_result : bool, default=False
-        Whether to return a `PrivateResult`, which also holds what may be published about the release.
 
     Returns
     -------
     float
         The private log loss; finite, at least 0.
-        With ``return_result=True`` a `PrivateResult` with that value.
+        `with_result` gives the `PrivateResult`, which holds all that may be published.
 
     Raises
     ------
@@ -162,14 +153,17 @@ def private_log_loss(
     >>> 0.1 < loss < 0.5  # exactly 0.216
     True
     """
-    return LOG_LOSS.release(locals())
+    result: PrivateResult[float] = LOG_LOSS.release(
+        y_true=y_true, y_proba=y_proba, epsilon=epsilon, labels=labels, max_loss=max_loss,
+        normalize=normalize, sample_weight=sample_weight, groups=groups, neighboring=neighboring,
+        mechanism=mechanism, accountant=accountant, random_state=random_state, spend_name=spend_name,
+    )  # fmt: skip
+    return result.value
 
 
-def _brier_plan(
-    y_true: ArrayLike, y_proba: ArrayLike, *, pos_label: Any, scale_by_half: Any, **options: Any
-) -> Plan:
-    records = LabelledProbabilities(y_true, y_proba, pos_label=pos_label, **options)
-    return Plan((records.brier_loss(pos_label, scale_by_half),), unstated=records.unstated)
+def _brier_plan(shape: Shape, *, pos_label: Any, scale_by_half: Any, **options: Any) -> Plan:
+    records = LabelledProbabilities.of(shape, pos_label=pos_label, **options)
+    return Plan((records.brier_loss(pos_label, scale_by_half),), records.reader, unstated=records.unstated)
 
 
 BRIER = Metric(
@@ -181,7 +175,6 @@ BRIER = Metric(
     options={"pos_label": None, "labels": None, "scale_by_half": "auto", **WEIGHTS},
     greater_is_better=False,
     mechanism="geometric",
-    is_mean_loss=True,
     from_unit=lambda x: (np.ones_like(x), x),
 )
 
@@ -200,9 +193,8 @@ def private_brier_score_loss(
     mechanism: str | Mechanism = "geometric",
     accountant: PrivacyAccountant | None = None,
     random_state: RandomState = None,
-    label: str | None = None,
-    return_result: bool = False,
-) -> float | Any:
+    spend_name: str | None = None,
+) -> float:
     """Brier score loss with epsilon-differential privacy for the test records.
 
     The mean squared distance between the probabilities and the true label. One record's distance is clipped
@@ -242,16 +234,14 @@ def private_brier_score_loss(
     random_state : None, int, RandomState or Generator, default=None
         None draws fresh randomness from the operating system. Anything else makes the release reproducible
         and therefore NOT private.
-    label : str or None, default=None
+    spend_name : str or None, default=None
         The name of this release in the accountant's history; None: the name of the metric.
-    return_result : bool, default=False
-        Whether to return a `PrivateResult`, which also holds what may be published about the release.
 
     Returns
     -------
     float
         The private Brier score loss, in [0, 1], or [0, 2] if it is not halved.
-        With ``return_result=True`` a `PrivateResult` with that value.
+        `with_result` gives the `PrivateResult`, which holds all that may be published.
 
     Raises
     ------
@@ -292,7 +282,12 @@ def private_brier_score_loss(
     >>> 0.02 < loss < 0.07  # exactly 0.0375
     True
     """
-    return BRIER.release(locals())
+    result: PrivateResult[float] = BRIER.release(
+        y_true=y_true, y_proba=y_proba, epsilon=epsilon, sample_weight=sample_weight, pos_label=pos_label,
+        labels=labels, scale_by_half=scale_by_half, groups=groups, neighboring=neighboring,
+        mechanism=mechanism, accountant=accountant, random_state=random_state, spend_name=spend_name,
+    )  # fmt: skip
+    return result.value
 
 
 def _wrong(true: NDArray[Any], pred: NDArray[Any]) -> Floats:
@@ -303,22 +298,12 @@ def _as_they_are(block: NDArray[Any]) -> NDArray[Any]:
     return block
 
 
-def _zero_one_plan(
-    y_true: Any,
-    y_pred: Any,
-    *,
-    private_n: bool,
-    normalize: Any,
-    sample_weight: ArrayLike | None,
-    groups: ArrayLike | None,
-    is_score: bool = False,
-) -> Plan:
-    records = as_label_pairs(y_true, y_pred, private_n=private_n)
+def _zero_one_plan(shape: Shape, *, private_n: bool, normalize: Any, is_score: bool = False) -> Plan:
+    check_same_columns(*(one.names for one in shape.arguments))
     # labels are checked as they are compared
     record_loss = RecordLoss(_wrong, reads=(_as_they_are, _as_they_are), cap=1.0, is_count=True)
-    weights = check_sample_weight(sample_weight, *records, whole=not private_n)
-    query = MeanLoss(record_loss, records, weights, check_groups(groups, *records))
-    return mean_or_sum_plan(query, normalize, is_score=is_score)
+    reader = partial(label_pairs, columns=shape.columns(), private_n=private_n)
+    return Plan((MeanOf(record_loss),), reader, mean_or_sum(normalize, is_score=is_score))
 
 
 def _labels_from_unit(x: Floats) -> tuple[Any, ...]:
@@ -332,7 +317,6 @@ ZERO_ONE = Metric(
     options={"normalize": True, **WEIGHTS},
     greater_is_better=False,
     mechanism="geometric",
-    is_mean_loss=True,
     discloses_n={"normalize": True},
     from_unit=_labels_from_unit,
     predicts_labels=True,
@@ -351,9 +335,8 @@ def private_zero_one_loss(
     mechanism: str | Mechanism = "geometric",
     accountant: PrivacyAccountant | None = None,
     random_state: RandomState = None,
-    label: str | None = None,
-    return_result: bool = False,
-) -> float | Any:
+    spend_name: str | None = None,
+) -> float:
     """Zero-one classification loss (share of wrong labels) with epsilon-differential privacy.
 
     Parameters
@@ -384,16 +367,14 @@ def private_zero_one_loss(
     random_state : None, int, RandomState or Generator, default=None
         None draws fresh randomness from the operating system. Anything else makes the release reproducible
         and therefore NOT private.
-    label : str or None, default=None
+    spend_name : str or None, default=None
         The name of this release in the accountant's history; None: the name of the metric.
-    return_result : bool, default=False
-        Whether to return a `PrivateResult`, which also holds what may be published about the release.
 
     Returns
     -------
     float
         The private share of wrong labels, in [0, 1], or their number (or total weight) if not normalized.
-        With ``return_result=True`` a `PrivateResult` with that value.
+        `with_result` gives the `PrivateResult`, which holds all that may be published.
 
     Raises
     ------
@@ -421,6 +402,9 @@ def private_zero_one_loss(
     arguments, which are public. With neighboring="add_or_remove_one" the same holds when any one record is
     added or removed, and the number of records is not public.
 
+    There two counts have noise, those of the wrong and of the right
+    records: one record changes one of them, by 1. `PrivateResult.drawn` has both noisy counts, as "sums".
+
     References
     ----------
     A. Ghosh, T. Roughgarden and M. Sundararajan, "Universally Utility-Maximizing Privacy Mechanisms", 2012,
@@ -434,7 +418,12 @@ def private_zero_one_loss(
     >>> 0.2 < loss < 0.3  # exactly 0.25
     True
     """
-    return ZERO_ONE.release(locals())
+    result: PrivateResult[float] = ZERO_ONE.release(
+        y_true=y_true, y_pred=y_pred, epsilon=epsilon, normalize=normalize, sample_weight=sample_weight,
+        groups=groups, neighboring=neighboring, mechanism=mechanism, accountant=accountant,
+        random_state=random_state, spend_name=spend_name,
+    )  # fmt: skip
+    return result.value
 
 
 ACCURACY = Metric(
@@ -444,7 +433,6 @@ ACCURACY = Metric(
     options={"normalize": True, **WEIGHTS},
     greater_is_better=True,
     mechanism="geometric",
-    is_mean_loss=True,
     discloses_n={"normalize": True},
     from_unit=_labels_from_unit,
     predicts_labels=True,
@@ -463,9 +451,8 @@ def private_accuracy_score(
     mechanism: str | Mechanism = "geometric",
     accountant: PrivacyAccountant | None = None,
     random_state: RandomState = None,
-    label: str | None = None,
-    return_result: bool = False,
-) -> float | Any:
+    spend_name: str | None = None,
+) -> float:
     """Accuracy (share of right labels) with epsilon-differential privacy for the test records.
 
     Parameters
@@ -496,16 +483,14 @@ def private_accuracy_score(
     random_state : None, int, RandomState or Generator, default=None
         None draws fresh randomness from the operating system. Anything else makes the release reproducible
         and therefore NOT private.
-    label : str or None, default=None
+    spend_name : str or None, default=None
         The name of this release in the accountant's history; None: the name of the metric.
-    return_result : bool, default=False
-        Whether to return a `PrivateResult`, which also holds what may be published about the release.
 
     Returns
     -------
     float
         The private accuracy, in [0, 1], or the number (or total weight) of right labels if not normalized.
-        With ``return_result=True`` a `PrivateResult` with that value.
+        `with_result` gives the `PrivateResult`, which holds all that may be published.
 
     Raises
     ------
@@ -534,6 +519,9 @@ def private_accuracy_score(
     arguments, which are public. With neighboring="add_or_remove_one" the same holds when any one record is
     added or removed, and the number of records is not public.
 
+    There two counts have noise, those of the wrong and of the right
+    records: one record changes one of them, by 1. `PrivateResult.drawn` has both noisy counts, as "sums".
+
     References
     ----------
     A. Ghosh, T. Roughgarden and M. Sundararajan, "Universally Utility-Maximizing Privacy Mechanisms", 2012,
@@ -547,4 +535,9 @@ def private_accuracy_score(
     >>> 0.7 < accuracy < 0.8  # exactly 0.75
     True
     """
-    return ACCURACY.release(locals())
+    result: PrivateResult[float] = ACCURACY.release(
+        y_true=y_true, y_pred=y_pred, epsilon=epsilon, normalize=normalize, sample_weight=sample_weight,
+        groups=groups, neighboring=neighboring, mechanism=mechanism, accountant=accountant,
+        random_state=random_state, spend_name=spend_name,
+    )  # fmt: skip
+    return result.value

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
@@ -20,13 +20,16 @@ from dp_metrics.inputs.losses import (
     squared_log_error,
 )
 from dp_metrics.inputs.options import MultiOutput, check_bounds
-from dp_metrics.inputs.records import as_targets, float_block
+from dp_metrics.inputs.readers import targets
+from dp_metrics.inputs.records import float_block
 from dp_metrics.inputs.scalars import as_real
+from dp_metrics.inputs.shape import Shape, check_same_columns
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.metrics._catalogue import OUTPUTS, UNIT, WEIGHTS, Metric
 from dp_metrics.metrics._multioutput import error_plan
-from dp_metrics.release.queries.order_statistic import OrderStatistic
-from dp_metrics.release.release import Plan
+from dp_metrics.release.parts.order_statistic import OrderOf
+from dp_metrics.release.plan import Plan
+from dp_metrics.release.result import PrivateResult
 
 __all__ = [
     "private_mean_absolute_percentage_error",
@@ -43,7 +46,6 @@ MAPE = Metric(
     plan=partial(error_plan, absolute_percentage_error),
     options={"max_loss": None, **OUTPUTS},
     greater_is_better=False,
-    is_mean_loss=True,
     limit={"max_loss": 1.0},
     from_unit=lambda x: (np.ones_like(x), x),
 )
@@ -62,9 +64,8 @@ def private_mean_absolute_percentage_error(
     mechanism: str | Mechanism = "adaptive",
     accountant: PrivacyAccountant | None = None,
     random_state: RandomState = None,
-    label: str | None = None,
-    return_result: bool = False,
-) -> float | Any:
+    spend_name: str | None = None,
+) -> float | Floats:
     """Mean absolute percentage error (MAPE) with epsilon-differential privacy for the test records.
 
     As in scikit-learn, targets nearer to 0 than 2.2e-16 count as that far from it: one target of 0 gives an
@@ -104,16 +105,14 @@ def private_mean_absolute_percentage_error(
     random_state : None, int, RandomState or Generator, default=None
         None draws fresh randomness from the operating system. Anything else makes the release reproducible
         and therefore NOT private.
-    label : str or None, default=None
+    spend_name : str or None, default=None
         The name of this release in the accountant's history; None: the name of the metric.
-    return_result : bool, default=False
-        Whether to return a `PrivateResult`, which also holds what may be published about the release.
 
     Returns
     -------
     float or ndarray of shape (n_outputs,)
         The private error as a share: 1 is 100 %; finite, at least 0. An array for "raw_values" only.
-        With ``return_result=True`` a `PrivateResult` with that value.
+        `with_result` gives the `PrivateResult`, which holds all that may be published.
 
     Raises
     ------
@@ -154,7 +153,12 @@ def private_mean_absolute_percentage_error(
     >>> 0.1 < mape < 0.6  # exactly 0.327
     True
     """
-    return MAPE.release(locals())
+    result: PrivateResult[float | Floats] = MAPE.release(
+        y_true=y_true, y_pred=y_pred, epsilon=epsilon, max_loss=max_loss, sample_weight=sample_weight,
+        multioutput=multioutput, groups=groups, neighboring=neighboring, mechanism=mechanism,
+        accountant=accountant, random_state=random_state, spend_name=spend_name,
+    )  # fmt: skip
+    return result.value
 
 
 def _check_above_minus_one(y_true: Floats, y_pred: Floats) -> None:
@@ -165,12 +169,12 @@ def _check_above_minus_one(y_true: Floats, y_pred: Floats) -> None:
         )
 
 
-def _squared_log_plan(y_true: ArrayLike, y_pred: ArrayLike, *, bounds: Any, **options: Any) -> Plan:
+def _squared_log_plan(shape: Shape, *, bounds: Any, **options: Any) -> Plan:
     limits = check_bounds(bounds)
     if limits is not None and limits[0] <= -1:
         raise ValueError("The lower one of bounds must be above -1.")
     check = _check_above_minus_one
-    return error_plan(squared_log_error, y_true, y_pred, bounds=limits, check=check, **options)
+    return error_plan(squared_log_error, shape, bounds=limits, check=check, **options)
 
 
 MSLE = Metric(
@@ -179,7 +183,6 @@ MSLE = Metric(
     plan=_squared_log_plan,
     options={"bounds": None, **OUTPUTS},
     greater_is_better=False,
-    is_mean_loss=True,
     limit=UNIT,
     lowest_prediction=math.nextafter(-1.0, 0.0),
 )
@@ -198,9 +201,8 @@ def private_mean_squared_log_error(
     mechanism: str | Mechanism = "adaptive",
     accountant: PrivacyAccountant | None = None,
     random_state: RandomState = None,
-    label: str | None = None,
-    return_result: bool = False,
-) -> float | Any:
+    spend_name: str | None = None,
+) -> float | Floats:
     """Mean squared logarithmic error with epsilon-differential privacy for the test records.
 
     Parameters
@@ -239,16 +241,14 @@ def private_mean_squared_log_error(
     random_state : None, int, RandomState or Generator, default=None
         None draws fresh randomness from the operating system. Anything else makes the release reproducible
         and therefore NOT private.
-    label : str or None, default=None
+    spend_name : str or None, default=None
         The name of this release in the accountant's history; None: the name of the metric.
-    return_result : bool, default=False
-        Whether to return a `PrivateResult`, which also holds what may be published about the release.
 
     Returns
     -------
     float or ndarray of shape (n_outputs,)
         The private mean squared logarithmic error; finite, at least 0. An array for "raw_values" only.
-        With ``return_result=True`` a `PrivateResult` with that value.
+        `with_result` gives the `PrivateResult`, which holds all that may be published.
 
     Raises
     ------
@@ -289,14 +289,19 @@ def private_mean_squared_log_error(
     >>> 0.02 < msle < 0.08  # exactly 0.04
     True
     """
-    return MSLE.release(locals())
+    result: PrivateResult[float | Floats] = MSLE.release(
+        y_true=y_true, y_pred=y_pred, epsilon=epsilon, bounds=bounds, sample_weight=sample_weight,
+        multioutput=multioutput, groups=groups, neighboring=neighboring, mechanism=mechanism,
+        accountant=accountant, random_state=random_state, spend_name=spend_name,
+    )  # fmt: skip
+    return result.value
 
 
-def _pinball_plan(y_true: ArrayLike, y_pred: ArrayLike, *, alpha: Any, **options: Any) -> Plan:
+def _pinball_plan(shape: Shape, *, alpha: Any, **options: Any) -> Plan:
     share = as_real(alpha)
     if not 0 <= share <= 1:
         raise ValueError("alpha must be a number in [0, 1].")
-    return error_plan(partial(pinball_loss, alpha=share), y_true, y_pred, **options)
+    return error_plan(partial(pinball_loss, alpha=share), shape, **options)
 
 
 PINBALL = Metric(
@@ -305,7 +310,6 @@ PINBALL = Metric(
     plan=_pinball_plan,
     options={"bounds": None, "alpha": 0.5, **OUTPUTS},
     greater_is_better=False,
-    is_mean_loss=True,
     limit=UNIT,
 )
 
@@ -324,9 +328,8 @@ def private_mean_pinball_loss(
     mechanism: str | Mechanism = "adaptive",
     accountant: PrivacyAccountant | None = None,
     random_state: RandomState = None,
-    label: str | None = None,
-    return_result: bool = False,
-) -> float | Any:
+    spend_name: str | None = None,
+) -> float | Floats:
     """Pinball (quantile) loss with epsilon-differential privacy for the test records.
 
     Parameters
@@ -366,16 +369,14 @@ def private_mean_pinball_loss(
     random_state : None, int, RandomState or Generator, default=None
         None draws fresh randomness from the operating system. Anything else makes the release reproducible
         and therefore NOT private.
-    label : str or None, default=None
+    spend_name : str or None, default=None
         The name of this release in the accountant's history; None: the name of the metric.
-    return_result : bool, default=False
-        Whether to return a `PrivateResult`, which also holds what may be published about the release.
 
     Returns
     -------
     float or ndarray of shape (n_outputs,)
         The private pinball loss; finite, at least 0. An array for "raw_values" only.
-        With ``return_result=True`` a `PrivateResult` with that value.
+        `with_result` gives the `PrivateResult`, which holds all that may be published.
 
     Raises
     ------
@@ -416,7 +417,12 @@ def private_mean_pinball_loss(
     >>> 0.2 < loss < 0.6  # exactly 0.35
     True
     """
-    return PINBALL.release(locals())
+    result: PrivateResult[float | Floats] = PINBALL.release(
+        y_true=y_true, y_pred=y_pred, epsilon=epsilon, bounds=bounds, alpha=alpha,
+        sample_weight=sample_weight, multioutput=multioutput, groups=groups, neighboring=neighboring,
+        mechanism=mechanism, accountant=accountant, random_state=random_state, spend_name=spend_name,
+    )  # fmt: skip
+    return result.value
 
 
 def _check_counts(y_true: Floats, y_pred: Floats) -> None:
@@ -433,7 +439,6 @@ POISSON = Metric(
     plan=partial(error_plan, poisson_deviance, check=_check_counts, several=False),
     options={"max_loss": None, **WEIGHTS},
     greater_is_better=False,
-    is_mean_loss=True,
     limit={"max_loss": 1.0},
     from_unit=lambda x: (np.zeros_like(x), x + 1e-9),
     # the least probability of scikit-learn's log loss is the same: the deviance of one record stays finite
@@ -453,9 +458,8 @@ def private_mean_poisson_deviance(
     mechanism: str | Mechanism = "adaptive",
     accountant: PrivacyAccountant | None = None,
     random_state: RandomState = None,
-    label: str | None = None,
-    return_result: bool = False,
-) -> float | Any:
+    spend_name: str | None = None,
+) -> float:
     """Mean Poisson deviance with epsilon-differential privacy for the test records.
 
     Parameters
@@ -487,16 +491,14 @@ def private_mean_poisson_deviance(
     random_state : None, int, RandomState or Generator, default=None
         None draws fresh randomness from the operating system. Anything else makes the release reproducible
         and therefore NOT private.
-    label : str or None, default=None
+    spend_name : str or None, default=None
         The name of this release in the accountant's history; None: the name of the metric.
-    return_result : bool, default=False
-        Whether to return a `PrivateResult`, which also holds what may be published about the release.
 
     Returns
     -------
     float
         The private mean Poisson deviance; finite, at least 0.
-        With ``return_result=True`` a `PrivateResult` with that value.
+        `with_result` gives the `PrivateResult`, which holds all that may be published.
 
     Raises
     ------
@@ -537,20 +539,36 @@ def private_mean_poisson_deviance(
     >>> 0.8 < deviance < 2.2  # exactly 1.4260
     True
     """
-    return POISSON.release(locals())
+    result: PrivateResult[float] = POISSON.release(
+        y_true=y_true, y_pred=y_pred, epsilon=epsilon, max_loss=max_loss, sample_weight=sample_weight,
+        groups=groups, neighboring=neighboring, mechanism=mechanism, accountant=accountant,
+        random_state=random_state, spend_name=spend_name,
+    )  # fmt: skip
+    return result.value
 
 
-def _median_plan(y_true: ArrayLike, y_pred: ArrayLike, *, private_n: bool, bounds: Any) -> Plan:
+def _median_plan(shape: Shape, *, private_n: bool, bounds: Any) -> Plan:
     limits = check_bounds(bounds)
-    true, pred = as_targets(y_true, y_pred, private_n=private_n)
-    if true.ndim != 1:
+    check_same_columns(*(one.names for one in shape.arguments))
+    if shape.is_wide:
         raise ValueError("y_true and y_pred should be 1d arrays: release one median for each output.")
-    read = [float_block(array, name) for array, name in ((true, "y_true"), (pred, "y_pred"))]
-    if limits is not None:
-        read = [np.clip(values, *limits) for values in read]
     limit = MAX_FLOAT if limits is None else float(np.minimum(np.float64(limits[1]) - limits[0], MAX_FLOAT))
-    errors = np.minimum(absolute_error(*read), limit)
-    return Plan((OrderStatistic(errors, max((errors.size + 1) // 2, 1), limit),))
+    part = OrderOf(partial(_errors, bounds=limits, limit=limit), _middle, limit)
+    return Plan((part,), partial(targets, columns=1, private_n=private_n))
+
+
+def _middle(n: int) -> int:
+    """Return which of n values is the lower median, counted from 1."""
+    return max((n + 1) // 2, 1)
+
+
+def _errors(
+    y_true: NDArray[Any], y_pred: NDArray[Any], *, bounds: tuple[float, float] | None, limit: float
+) -> Floats:
+    read = [float_block(array, name) for array, name in ((y_true, "y_true"), (y_pred, "y_pred"))]
+    if bounds is not None:
+        read = [np.clip(values, *bounds) for values in read]
+    return np.minimum(absolute_error(*read), limit)
 
 
 MEDIAN_ABSOLUTE_ERROR = Metric(
@@ -573,9 +591,8 @@ def private_median_absolute_error(
     mechanism: str | Mechanism = "hazard",
     accountant: PrivacyAccountant | None = None,
     random_state: RandomState = None,
-    label: str | None = None,
-    return_result: bool = False,
-) -> float | Any:
+    spend_name: str | None = None,
+) -> float:
     """Median absolute error with epsilon-differential privacy for the test records.
 
     A few large errors (a heavy tail) do not move it. If the number of errors is even, it is the smaller one
@@ -602,16 +619,14 @@ def private_median_absolute_error(
     random_state : None, int, RandomState or Generator, default=None
         None draws fresh randomness from the operating system. Anything else makes the release reproducible
         and therefore NOT private.
-    label : str or None, default=None
+    spend_name : str or None, default=None
         The name of this release in the accountant's history; None: the name of the metric.
-    return_result : bool, default=False
-        Whether to return a `PrivateResult`, which also holds what may be published about the release.
 
     Returns
     -------
     float
         The private median absolute error; finite, at least 0, in the units of the targets.
-        With ``return_result=True`` a `PrivateResult` with that value.
+        `with_result` gives the `PrivateResult`, which holds all that may be published.
 
     Raises
     ------
@@ -650,4 +665,8 @@ def private_median_absolute_error(
     >>> 0.4 < private_median_absolute_error(y_true, y_pred, epsilon=1.0) < 0.6  # exactly 0.5
     True
     """
-    return MEDIAN_ABSOLUTE_ERROR.release(locals())
+    result: PrivateResult[float] = MEDIAN_ABSOLUTE_ERROR.release(
+        y_true=y_true, y_pred=y_pred, epsilon=epsilon, bounds=bounds, mechanism=mechanism,
+        accountant=accountant, random_state=random_state, spend_name=spend_name,
+    )  # fmt: skip
+    return result.value

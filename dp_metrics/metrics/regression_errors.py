@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 from numpy.typing import ArrayLike
 
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
+from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.losses import absolute_error, squared_error
 from dp_metrics.inputs.options import MultiOutput
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.metrics._catalogue import OUTPUTS, UNIT, Metric
 from dp_metrics.metrics._multioutput import error_plan, r2_plan, root_plan
+from dp_metrics.release.result import PrivateResult
 
 __all__ = [
     "private_mae",
@@ -32,7 +33,6 @@ MSE = Metric(
     plan=partial(error_plan, squared_error),
     options={"bounds": None, **OUTPUTS},
     greater_is_better=False,
-    is_mean_loss=True,
     limit=UNIT,
 )
 
@@ -50,9 +50,8 @@ def private_mse(
     mechanism: str | Mechanism = "adaptive",
     accountant: PrivacyAccountant | None = None,
     random_state: RandomState = None,
-    label: str | None = None,
-    return_result: bool = False,
-) -> float | Any:
+    spend_name: str | None = None,
+) -> float | Floats:
     """Mean squared error with epsilon-differential privacy for the test records.
 
     Parameters
@@ -90,16 +89,14 @@ def private_mse(
     random_state : None, int, RandomState or Generator, default=None
         None draws fresh randomness from the operating system. Anything else makes the release reproducible
         and therefore NOT private.
-    label : str or None, default=None
+    spend_name : str or None, default=None
         The name of this release in the accountant's history; None: the name of the metric.
-    return_result : bool, default=False
-        Whether to return a `PrivateResult`, which also holds what may be published about the release.
 
     Returns
     -------
     float or ndarray of shape (n_outputs,)
         The private mean squared error; finite, at least 0. An array for "raw_values" only.
-        With ``return_result=True`` a `PrivateResult` with that value.
+        `with_result` gives the `PrivateResult`, which holds all that may be published.
 
     Raises
     ------
@@ -141,7 +138,12 @@ def private_mse(
     >>> 0.2 < mse < 0.7  # exactly 0.375
     True
     """
-    return MSE.release(locals())
+    result: PrivateResult[float | Floats] = MSE.release(
+        y_true=y_true, y_pred=y_pred, epsilon=epsilon, bounds=bounds, sample_weight=sample_weight,
+        multioutput=multioutput, groups=groups, neighboring=neighboring, mechanism=mechanism,
+        accountant=accountant, random_state=random_state, spend_name=spend_name,
+    )  # fmt: skip
+    return result.value
 
 
 private_mean_squared_error = private_mse
@@ -153,7 +155,6 @@ RMSE = Metric(
     plan=partial(root_plan, squared_error),
     options={"bounds": None, **OUTPUTS},
     greater_is_better=False,
-    is_mean_loss=True,
     limit=UNIT,
 )
 
@@ -171,9 +172,8 @@ def private_rmse(
     mechanism: str | Mechanism = "adaptive",
     accountant: PrivacyAccountant | None = None,
     random_state: RandomState = None,
-    label: str | None = None,
-    return_result: bool = False,
-) -> float | Any:
+    spend_name: str | None = None,
+) -> float | Floats:
     """Root mean squared error with epsilon-differential privacy for the test records.
 
     The square root of a private mean squared error, which costs nothing more. scikit-learn averages the roots
@@ -214,16 +214,14 @@ def private_rmse(
     random_state : None, int, RandomState or Generator, default=None
         None draws fresh randomness from the operating system. Anything else makes the release reproducible
         and therefore NOT private.
-    label : str or None, default=None
+    spend_name : str or None, default=None
         The name of this release in the accountant's history; None: the name of the metric.
-    return_result : bool, default=False
-        Whether to return a `PrivateResult`, which also holds what may be published about the release.
 
     Returns
     -------
     float or ndarray of shape (n_outputs,)
         The private root mean squared error; finite, at least 0. An array for "raw_values" only.
-        With ``return_result=True`` a `PrivateResult` with that value.
+        `with_result` gives the `PrivateResult`, which holds all that may be published.
 
     Raises
     ------
@@ -264,7 +262,12 @@ def private_rmse(
     >>> 0.4 < rmse < 0.85  # exactly 0.612
     True
     """
-    return RMSE.release(locals())
+    result: PrivateResult[float | Floats] = RMSE.release(
+        y_true=y_true, y_pred=y_pred, epsilon=epsilon, bounds=bounds, sample_weight=sample_weight,
+        multioutput=multioutput, groups=groups, neighboring=neighboring, mechanism=mechanism,
+        accountant=accountant, random_state=random_state, spend_name=spend_name,
+    )  # fmt: skip
+    return result.value
 
 
 private_root_mean_squared_error = private_rmse
@@ -276,7 +279,6 @@ MAE = Metric(
     plan=partial(error_plan, absolute_error),
     options={"bounds": None, **OUTPUTS},
     greater_is_better=False,
-    is_mean_loss=True,
     limit=UNIT,
 )
 
@@ -294,9 +296,8 @@ def private_mae(
     mechanism: str | Mechanism = "adaptive",
     accountant: PrivacyAccountant | None = None,
     random_state: RandomState = None,
-    label: str | None = None,
-    return_result: bool = False,
-) -> float | Any:
+    spend_name: str | None = None,
+) -> float | Floats:
     """Mean absolute error with epsilon-differential privacy for the test records.
 
     Parameters
@@ -334,16 +335,14 @@ def private_mae(
     random_state : None, int, RandomState or Generator, default=None
         None draws fresh randomness from the operating system. Anything else makes the release reproducible
         and therefore NOT private.
-    label : str or None, default=None
+    spend_name : str or None, default=None
         The name of this release in the accountant's history; None: the name of the metric.
-    return_result : bool, default=False
-        Whether to return a `PrivateResult`, which also holds what may be published about the release.
 
     Returns
     -------
     float or ndarray of shape (n_outputs,)
         The private mean absolute error; finite, at least 0. An array for "raw_values" only.
-        With ``return_result=True`` a `PrivateResult` with that value.
+        `with_result` gives the `PrivateResult`, which holds all that may be published.
 
     Raises
     ------
@@ -385,7 +384,12 @@ def private_mae(
     >>> 0.3 < mae < 0.8  # exactly 0.5
     True
     """
-    return MAE.release(locals())
+    result: PrivateResult[float | Floats] = MAE.release(
+        y_true=y_true, y_pred=y_pred, epsilon=epsilon, bounds=bounds, sample_weight=sample_weight,
+        multioutput=multioutput, groups=groups, neighboring=neighboring, mechanism=mechanism,
+        accountant=accountant, random_state=random_state, spend_name=spend_name,
+    )  # fmt: skip
+    return result.value
 
 
 private_mean_absolute_error = private_mae
@@ -397,12 +401,11 @@ R2 = Metric(
     plan=r2_plan,
     options={
         "bounds": None,
-        "sample_weight": None,
         "multioutput": "uniform_average",
         "error_share": 0.5,
     },
     greater_is_better=True,
-    is_joint=True,
+    refused={"sample_weight": "a weighted variance has no private release here"},
     limit=UNIT,
     from_unit=lambda x: (x, 0 * x),
 )
@@ -421,9 +424,8 @@ def private_r2_score(
     mechanism: str | Mechanism = "adaptive",
     accountant: PrivacyAccountant | None = None,
     random_state: RandomState = None,
-    label: str | None = None,
-    return_result: bool = False,
-) -> float | Any:
+    spend_name: str | None = None,
+) -> float | Floats:
     """R^2, the coefficient of determination, with epsilon-differential privacy for the test records.
 
     1 - MSE / Var from a private mean squared error and a private variance of the targets, which share
@@ -462,17 +464,15 @@ def private_r2_score(
     random_state : None, int, RandomState or Generator, default=None
         None draws fresh randomness from the operating system. Anything else makes the release reproducible
         and therefore NOT private.
-    label : str or None, default=None
+    spend_name : str or None, default=None
         The name of this release in the accountant's history; None: the name of the metric.
-    return_result : bool, default=False
-        Whether to return a `PrivateResult`, which also holds what may be published about the release.
 
     Returns
     -------
     float or ndarray of shape (n_outputs,)
         The private R^2: at most 1, finite. Where the private variance is 0, it is 1 if the private error is 0
         too and 0 otherwise (scikit-learn's `force_finite`). An array for "raw_values" only.
-        With ``return_result=True`` a `PrivateResult` with that value.
+        `with_result` gives the `PrivateResult`, which holds all that may be published.
 
     Raises
     ------
@@ -515,4 +515,9 @@ def private_r2_score(
     >>> 0.6 < r2 < 1  # exactly 0.88
     True
     """
-    return R2.release(locals())
+    result: PrivateResult[float | Floats] = R2.release(
+        y_true=y_true, y_pred=y_pred, epsilon=epsilon, bounds=bounds, sample_weight=sample_weight,
+        multioutput=multioutput, error_share=error_share, neighboring=neighboring, mechanism=mechanism,
+        accountant=accountant, random_state=random_state, spend_name=spend_name,
+    )  # fmt: skip
+    return result.value

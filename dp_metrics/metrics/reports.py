@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,46 +17,43 @@ from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.losses import absolute_error, squared_error
 from dp_metrics.inputs.options import check_bounds, check_digits, check_zero_division
-from dp_metrics.inputs.records import as_targets
+from dp_metrics.inputs.shape import Shape, check_same_columns
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.metrics._catalogue import UNIT, Metric
 from dp_metrics.metrics._multioutput import error_plan, r2_from_parts
 from dp_metrics.metrics._probabilities import LabelledProbabilities
 from dp_metrics.metrics.labels.count_formulas import ratio, sizes_of_labels
-from dp_metrics.metrics.labels.counts import Confusion, Counts, confusion_plan, confusion_row, matrix_layout
-from dp_metrics.release.queries.query import Query
-from dp_metrics.release.queries.variance import Variance
-from dp_metrics.release.release import Plan
+from dp_metrics.metrics.labels.counts import Confusion, Counts, confusion_row, matrix_layout
+from dp_metrics.release.parts.variance import VarianceOf
+from dp_metrics.release.plan import Plan
 from dp_metrics.release.released import Released
+from dp_metrics.release.result import PrivateResult
 
 __all__ = ["private_classification_report", "private_probability_report", "private_regression_report"]
 
-Table: TypeAlias = dict[str, dict[str, Any]]
+Table: TypeAlias = dict[str, dict[str, float | str]]
+LabelTable: TypeAlias = dict[str, dict[str, float] | float]
 
 
 def _regression_plan(
-    y_true: ArrayLike,
-    y_pred: ArrayLike,
-    *,
-    private_n: bool,
-    bounds: Any,
-    split: Any,
-    digits: Any,
-    output_dict: bool,
+    shape: Shape, *, private_n: bool, bounds: Any, split: Any, digits: Any, output_dict: bool
 ) -> Plan:
-    layout = _Layout(("mse", "mae", "variance"), split, digits, output_dict)
+    table = _Table.of(("mse", "mae", "variance"), split, digits, output_dict)
     limits = check_bounds(bounds)
-    true, pred = as_targets(y_true, y_pred, private_n=private_n)
-    if true.ndim != 1:
+    check_same_columns(*(one.names for one in shape.arguments))
+    if shape.is_wide:
         raise ValueError("y_true and y_pred should be 1d arrays: make one report for each output.")
-    options: dict[str, Any] = {"private_n": private_n, "bounds": limits}
-    errors = [error_plan(loss, true, pred, **options).queries[0] for loss in (squared_error, absolute_error)]
+    errors = [
+        error_plan(loss, shape, private_n=private_n, bounds=limits)
+        for loss in (squared_error, absolute_error)
+    ]
+    parts = (*(plan.parts[0] for plan in errors), VarianceOf(limits, "y_true"))
+    return Plan(parts, errors[0].reader, replace(table, rows=_regression_rows), table.shares)
 
-    def rows(mse: float, mae: float, variance: float) -> dict[str, float]:
-        r2 = r2_from_parts(mse, variance)
-        return {"mse": mse, "rmse": math.sqrt(mse), "mae": mae, "r2": r2, "variance": variance}
 
-    return layout.plan((*errors, Variance(true, limits, "y_true")), rows)
+def _regression_rows(mse: float, mae: float, variance: float) -> dict[str, float]:
+    r2 = r2_from_parts(mse, variance)
+    return {"mse": mse, "rmse": math.sqrt(mse), "mae": mae, "r2": r2, "variance": variance}
 
 
 REGRESSION_REPORT = Metric(
@@ -63,7 +61,6 @@ REGRESSION_REPORT = Metric(
     exact_function="",
     plan=_regression_plan,
     options={"bounds": None, "split": None, "digits": 4, "output_dict": False},
-    is_joint=True,
     limit=UNIT,
     from_unit=lambda x: (x, 0 * x),  # each number of the report changes with the targets
 )
@@ -82,9 +79,8 @@ def private_regression_report(
     mechanism: str | Mechanism = "adaptive",
     accountant: PrivacyAccountant | None = None,
     random_state: RandomState = None,
-    label: str | None = None,
-    return_result: bool = False,
-) -> str | Table | Any:
+    spend_name: str | None = None,
+) -> str | Table:
     """Report the usual regression metrics with epsilon-differential privacy for all of them together.
 
     Three releases share epsilon: the mean squared error, the mean absolute error and the variance of the
@@ -120,17 +116,15 @@ def private_regression_report(
     random_state : None, int, RandomState or Generator, default=None
         None draws fresh randomness from the operating system. Anything else makes the release reproducible
         and therefore NOT private.
-    label : str or None, default=None
+    spend_name : str or None, default=None
         The name of this release in the accountant's history; None: the name of the metric.
-    return_result : bool, default=False
-        Whether to return a `PrivateResult`, which also holds what may be published about the release.
 
     Returns
     -------
     str or dict
         A table of metrics, each with its value and what it cost; or a dictionary from the name of each metric
         to its "value" and "epsilon", with the total under "total".
-        With ``return_result=True`` a `PrivateResult` with that value.
+        `with_result` gives the `PrivateResult`, which holds all that may be published.
 
     Raises
     ------
@@ -168,12 +162,16 @@ def private_regression_report(
     >>> report["mse"]["epsilon"], report["rmse"]["epsilon"], report["total"]["epsilon"]
     (1.0, 0.0, 3.0)
     """
-    return REGRESSION_REPORT.release(locals())
+    result: PrivateResult[str | Table] = REGRESSION_REPORT.release(
+        y_true=y_true, y_pred=y_pred, epsilon=epsilon, bounds=bounds, split=split, digits=digits,
+        output_dict=output_dict, neighboring=neighboring, mechanism=mechanism, accountant=accountant,
+        random_state=random_state, spend_name=spend_name,
+    )  # fmt: skip
+    return result.value
 
 
 def _probability_plan(
-    y_true: ArrayLike,
-    y_proba: ArrayLike,
+    shape: Shape,
     *,
     private_n: bool,
     labels: ArrayLike | None,
@@ -182,15 +180,20 @@ def _probability_plan(
     digits: Any,
     output_dict: bool,
 ) -> Plan:
-    layout = _Layout(("accuracy", "log_loss", "brier_score_loss"), split, digits, output_dict)
-    records = LabelledProbabilities(y_true, y_proba, labels=labels, private_n=private_n)
-    queries = (records.wrong(), records.log_loss(max_loss), records.brier_loss())
+    table = _Table.of(("accuracy", "log_loss", "brier_score_loss"), split, digits, output_dict)
+    records = LabelledProbabilities.of(shape, labels=labels, private_n=private_n)
+    return Plan(
+        (records.wrong(), records.log_loss(max_loss), records.brier_loss()),
+        records.reader,
+        replace(table, rows=_probability_rows),
+        table.shares,
+        ("geometric", None, "geometric"),
+        records.unstated,
+    )
 
-    def rows(wrong: float, log_loss: float, brier_loss: float) -> dict[str, float]:
-        return {"accuracy": 1.0 - wrong, "log_loss": log_loss, "brier_score_loss": brier_loss}
 
-    own = ("geometric", None, "geometric")
-    return layout.plan(queries, rows, mechanisms=own, unstated=records.unstated)
+def _probability_rows(wrong: float, log_loss: float, brier_loss: float) -> dict[str, float]:
+    return {"accuracy": 1.0 - wrong, "log_loss": log_loss, "brier_score_loss": brier_loss}
 
 
 PROBABILITY_REPORT = Metric(
@@ -200,7 +203,6 @@ PROBABILITY_REPORT = Metric(
     data=("y_true", "y_proba"),
     responses=("predict_proba",),
     options={"labels": None, "max_loss": None, "split": None, "digits": 4, "output_dict": False},
-    is_joint=True,
     from_unit=lambda x: (np.ones_like(x), x),
 )
 
@@ -219,9 +221,8 @@ def private_probability_report(
     mechanism: str | Mechanism | None = None,
     accountant: PrivacyAccountant | None = None,
     random_state: RandomState = None,
-    label: str | None = None,
-    return_result: bool = False,
-) -> str | Table | Any:
+    spend_name: str | None = None,
+) -> str | Table:
     """Report the usual metrics of predicted probabilities with epsilon-differential privacy for all together.
 
     Three releases share epsilon: accuracy, log loss and Brier score loss. Each record counts as predicted to
@@ -261,17 +262,15 @@ def private_probability_report(
     random_state : None, int, RandomState or Generator, default=None
         None draws fresh randomness from the operating system. Anything else makes the release reproducible
         and therefore NOT private.
-    label : str or None, default=None
+    spend_name : str or None, default=None
         The name of this release in the accountant's history; None: the name of the metric.
-    return_result : bool, default=False
-        Whether to return a `PrivateResult`, which also holds what may be published about the release.
 
     Returns
     -------
     str or dict
         A table of metrics, each with its value and what it cost; or a dictionary from the name of each metric
         to its "value" and "epsilon", with the total under "total".
-        With ``return_result=True`` a `PrivateResult` with that value.
+        `with_result` gives the `PrivateResult`, which holds all that may be published.
 
     Raises
     ------
@@ -308,12 +307,16 @@ def private_probability_report(
     >>> report["accuracy"]["epsilon"], report["total"]["epsilon"]
     (1.0, 3.0)
     """
-    return PROBABILITY_REPORT.release(locals())
+    result: PrivateResult[str | Table] = PROBABILITY_REPORT.release(
+        y_true=y_true, y_proba=y_proba, epsilon=epsilon, labels=labels, max_loss=max_loss, split=split,
+        digits=digits, output_dict=output_dict, neighboring=neighboring, mechanism=mechanism,
+        accountant=accountant, random_state=random_state, spend_name=spend_name,
+    )  # fmt: skip
+    return result.value
 
 
 def _labels_plan(
-    y_true: ArrayLike,
-    y_pred: ArrayLike,
+    shape: Shape,
     *,
     private_n: bool,
     labels: Any,
@@ -339,7 +342,7 @@ def _labels_plan(
         _label_result, names=names, undefined=undefined, digits=None if output_dict else decimals
     )
     confusion = Confusion(matrix_layout(known.size), result, known, sizes_of_labels, is_monotone=False)
-    return confusion_plan(y_true, y_pred, confusion, private_n=private_n)
+    return confusion.plan(private_n=private_n)
 
 
 def _label_result(
@@ -411,9 +414,8 @@ def private_classification_report(
     neighboring: str = "replace_one",
     accountant: PrivacyAccountant | None = None,
     random_state: RandomState = None,
-    label: str | None = None,
-    return_result: bool = False,
-) -> str | dict[str, Any] | Any:
+    spend_name: str | None = None,
+) -> str | LabelTable:
     """Report precision, recall, F1 and support of each label with epsilon-differential privacy for all.
 
     One table of counts is released; all of the report follows from it.
@@ -450,10 +452,8 @@ def private_classification_report(
     random_state : None, int, RandomState or Generator, default=None
         None draws fresh randomness from the operating system. Anything else makes the release reproducible
         and therefore NOT private.
-    label : str or None, default=None
+    spend_name : str or None, default=None
         The name of this release in the accountant's history; None: the name of the metric.
-    return_result : bool, default=False
-        Whether to return a `PrivateResult`, which also holds what may be published about the release.
 
     Returns
     -------
@@ -461,7 +461,7 @@ def private_classification_report(
         The table, in the layout of scikit-learn; or a dictionary with "precision", "recall", "f1-score" and
         "support" of each label, "accuracy", "macro avg" and "weighted avg". Supports are noisy too: fractions
         in the dictionary, rounded in the text.
-        With ``return_result=True`` a `PrivateResult` with that value.
+        `with_result` gives the `PrivateResult`, which holds all that may be published.
 
     Raises
     ------
@@ -510,49 +510,62 @@ def private_classification_report(
     >>> 0.6 < report["spam"]["recall"] < 1  # exactly 0.8
     True
     """
-    return CLASSIFICATION_REPORT.release(locals())
+    result: PrivateResult[str | LabelTable] = CLASSIFICATION_REPORT.release(
+        y_true=y_true, y_pred=y_pred, epsilon=epsilon, labels=labels, target_names=target_names,
+        sample_weight=sample_weight, digits=digits, output_dict=output_dict, zero_division=zero_division,
+        groups=groups, neighboring=neighboring, accountant=accountant, random_state=random_state,
+        spend_name=spend_name,
+    )  # fmt: skip
+    return result.value
 
 
-class _Layout:
-    """The checked options of a report, and the table that it prints.
+@dataclass(frozen=True)
+class _Table:
+    """The checked options of a report, and the table that it prints; a `Plan` calls it to make the report.
 
     Parameters
     ----------
     names : tuple of str
         The metrics that are released.
-    split, digits, output_dict
-        As the caller got them.
+    shares : tuple of Fraction
+        The part of epsilon of each.
+    digits : int
+        Significant digits.
+    output_dict : bool
+        Whether to return a dictionary.
+    rows : callable
+        The rows, of what is released.
     """
 
-    def __init__(self, names: tuple[str, ...], split: Any, digits: Any, output_dict: bool) -> None:
-        self._digits, self._output_dict = check_digits(digits), output_dict
-        self._shares = _shares(split, names)
+    names: tuple[str, ...]
+    shares: tuple[Fraction, ...]
+    digits: int
+    output_dict: bool
+    rows: Callable[..., dict[str, float]] = dict
 
-    def plan(
-        self,
-        queries: tuple[Query, ...],
-        rows: Callable[..., dict[str, float]],
-        mechanisms: tuple[str | None, ...] = (),
-        unstated: str | None = None,
-    ) -> Plan:
-        """Return the plan of the queries, and of the rows that follow from what they release."""
-        result, shares = partial(self._result, rows=rows), tuple(self._shares.values())
-        return Plan(queries, result, shares, mechanisms, unstated)
+    @classmethod
+    def of(cls, names: tuple[str, ...], split: Any, digits: Any, output_dict: bool) -> Self:
+        """Return the table with the options as the caller gave them, or raise."""
+        decimals = check_digits(digits)
+        return cls(names, tuple(_shares(split, names).values()), decimals, output_dict)
 
-    def _result(self, released: Released, rows: Callable[..., dict[str, float]]) -> str | Table:
+    def __call__(self, released: Released) -> str | Table:
+        """Return the report."""
         # a metric that is computed from others costs nothing
-        cost = {name: float(released.epsilon * share) for name, share in self._shares.items()}
+        cost = {
+            name: float(released.epsilon * share) for name, share in zip(self.names, self.shares, strict=True)
+        }
         table: Table = {
             name: {"value": value, "epsilon": cost.get(name, 0.0)}
-            for name, value in rows(*released.values).items()
+            for name, value in self.rows(*released.values).items()
         }
         total = float(released.epsilon)
-        if not self._output_dict:
+        if not self.output_dict:
             return self._text(table, total)
         return {**table, "total": {"epsilon": total, "neighboring": released.neighboring}}
 
     def _text(self, table: Table, total: float) -> str:
-        width, digits = max(map(len, table)), self._digits
+        width, digits = max(map(len, table)), self.digits
         lines = [f"{'':{width}}  {'value':>12}  {'epsilon':>10}", ""]
         for name, row in table.items():
             value, cost = (f"{row[key]:.{digits}g}" for key in ("value", "epsilon"))

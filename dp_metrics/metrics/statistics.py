@@ -14,22 +14,19 @@ from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.inputs.floats import MAX_FLOAT, Floats
 from dp_metrics.inputs.losses import RecordLoss, identity
-from dp_metrics.inputs.options import (
-    check_bounds,
-    check_ddof,
-    check_groups,
-    check_max_loss,
-    check_sample_weight,
-)
-from dp_metrics.inputs.records import as_vector, check_vector, float_block, loss_block
+from dp_metrics.inputs.options import check_bounds, check_ddof, check_max_loss
+from dp_metrics.inputs.readers import vector
+from dp_metrics.inputs.records import float_block, loss_block
 from dp_metrics.inputs.scalars import as_real
+from dp_metrics.inputs.shape import Shape
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.metrics._catalogue import UNIT, WEIGHTS, Metric
-from dp_metrics.release.queries.mean_loss import MeanLoss
-from dp_metrics.release.queries.order_statistic import OrderStatistic
-from dp_metrics.release.queries.variance import Variance
-from dp_metrics.release.release import Plan
+from dp_metrics.release.parts.mean_loss import MeanOf
+from dp_metrics.release.parts.order_statistic import OrderOf
+from dp_metrics.release.parts.variance import VarianceOf
+from dp_metrics.release.plan import Plan
 from dp_metrics.release.released import Monotone, Released
+from dp_metrics.release.result import PrivateResult
 
 __all__ = ["private_mean", "private_mean_loss", "private_quantile", "private_std", "private_variance"]
 
@@ -39,13 +36,18 @@ def _column(x: Floats) -> tuple[Any, ...]:
 
 
 def _variance_plan(
-    x: ArrayLike, *, private_n: bool, bounds: Any, ddof: Any, of_variance: Callable[[float], float] = float
+    shape: Shape,
+    *,
+    private_n: bool,
+    bounds: Any,
+    ddof: Any,
+    of_variance: Callable[[float], float] = float,
 ) -> Plan:
-    freedom = check_ddof(ddof)
-    query = Variance(as_vector(x, "x", private_n=private_n), check_bounds(bounds))
-    if not private_n and not freedom < query.n:
+    freedom, limits = check_ddof(ddof), check_bounds(bounds)
+    if shape.n is not None and shape.n and not freedom < shape.n:
         raise ValueError("ddof must be smaller than the number of samples.")
-    return Plan((query,), Monotone(partial(_with_freedom, ddof=freedom, of_variance=of_variance)))
+    result = Monotone(partial(_with_freedom, ddof=freedom, of_variance=of_variance))
+    return Plan((VarianceOf(limits, "x"),), partial(vector, name="x", private_n=private_n), result)
 
 
 def _with_freedom(released: Released, ddof: float, of_variance: Callable[[float], float]) -> float:
@@ -63,7 +65,6 @@ VARIANCE = Metric(
     plan=_variance_plan,
     data=("x",),
     options={"bounds": None, "ddof": 0},
-    is_variance=True,
     discloses_n={"ddof": False},
     limit=UNIT,
     from_unit=_column,
@@ -80,9 +81,8 @@ def private_variance(
     mechanism: str | Mechanism = "adaptive",
     accountant: PrivacyAccountant | None = None,
     random_state: RandomState = None,
-    label: str | None = None,
-    return_result: bool = False,
-) -> float | Any:
+    spend_name: str | None = None,
+) -> float:
     """Variance with epsilon-differential privacy.
 
     Parameters
@@ -109,16 +109,14 @@ def private_variance(
     random_state : None, int, RandomState or Generator, default=None
         None draws fresh randomness from the operating system. Anything else makes the release reproducible
         and therefore NOT private.
-    label : str or None, default=None
+    spend_name : str or None, default=None
         The name of this release in the accountant's history; None: the name of the metric.
-    return_result : bool, default=False
-        Whether to return a `PrivateResult`, which also holds what may be published about the release.
 
     Returns
     -------
     float
         The private variance; finite, at least 0.
-        With ``return_result=True`` a `PrivateResult` with that value.
+        `with_result` gives the `PrivateResult`, which holds all that may be published.
 
     Raises
     ------
@@ -158,7 +156,11 @@ def private_variance(
     >>> 60_000 < variance < 120_000  # exactly 83,333.25
     True
     """
-    return VARIANCE.release(locals())
+    result: PrivateResult[float] = VARIANCE.release(
+        x=x, epsilon=epsilon, bounds=bounds, ddof=ddof, neighboring=neighboring, mechanism=mechanism,
+        accountant=accountant, random_state=random_state, spend_name=spend_name,
+    )  # fmt: skip
+    return result.value
 
 
 STD = Metric(
@@ -167,7 +169,6 @@ STD = Metric(
     plan=partial(_variance_plan, of_variance=math.sqrt),
     data=("x",),
     options={"bounds": None, "ddof": 0},
-    is_variance=True,
     discloses_n={"ddof": False},
     limit=UNIT,
     from_unit=_column,
@@ -184,9 +185,8 @@ def private_std(
     mechanism: str | Mechanism = "adaptive",
     accountant: PrivacyAccountant | None = None,
     random_state: RandomState = None,
-    label: str | None = None,
-    return_result: bool = False,
-) -> float | Any:
+    spend_name: str | None = None,
+) -> float:
     """Return the standard deviation with epsilon-differential privacy: the root of a private variance.
 
     Parameters
@@ -213,16 +213,14 @@ def private_std(
     random_state : None, int, RandomState or Generator, default=None
         None draws fresh randomness from the operating system. Anything else makes the release reproducible
         and therefore NOT private.
-    label : str or None, default=None
+    spend_name : str or None, default=None
         The name of this release in the accountant's history; None: the name of the metric.
-    return_result : bool, default=False
-        Whether to return a `PrivateResult`, which also holds what may be published about the release.
 
     Returns
     -------
     float
         The private standard deviation; finite, at least 0.
-        With ``return_result=True`` a `PrivateResult` with that value.
+        `with_result` gives the `PrivateResult`, which holds all that may be published.
 
     Raises
     ------
@@ -265,27 +263,22 @@ def private_std(
     >>> 240 < private_std(range(1000), epsilon=2.0) < 350  # exactly 288.7
     True
     """
-    return STD.release(locals())
+    result: PrivateResult[float] = STD.release(
+        x=x, epsilon=epsilon, bounds=bounds, ddof=ddof, neighboring=neighboring, mechanism=mechanism,
+        accountant=accountant, random_state=random_state, spend_name=spend_name,
+    )  # fmt: skip
+    return result.value
 
 
-def _mean_plan(
-    x: ArrayLike,
-    *,
-    private_n: bool,
-    bounds: Any,
-    sample_weight: ArrayLike | None,
-    groups: ArrayLike | None,
-) -> Plan:
+def _mean_plan(shape: Shape, *, private_n: bool, bounds: Any) -> Plan:
     limits = check_bounds(bounds)
     if limits is None:
         raise ValueError("bounds must be given: a mean has no output bounds without them.")
     low, high = limits
-    values = as_vector(x, "x", private_n=private_n)
-    weights = check_sample_weight(sample_weight, values, whole=not private_n)
     above = partial(_above, low=low, high=high)
     record_loss = RecordLoss(above, reads=(partial(float_block, name="x"),), cap=_width(low, high))
-    query = MeanLoss(record_loss, (values,), weights, check_groups(groups, values))
-    return Plan((query,), Monotone(partial(_shifted, low=low, high=high)))
+    reader = partial(vector, name="x", private_n=private_n)
+    return Plan((MeanOf(record_loss),), reader, Monotone(partial(_shifted, low=low, high=high)))
 
 
 MEAN = Metric(
@@ -296,7 +289,6 @@ MEAN = Metric(
     options={"bounds": None, **WEIGHTS},
     required=UNIT,
     mechanism="geometric",
-    is_mean_loss=True,
     from_unit=_column,
 )
 
@@ -312,9 +304,8 @@ def private_mean(
     mechanism: str | Mechanism = "geometric",
     accountant: PrivacyAccountant | None = None,
     random_state: RandomState = None,
-    label: str | None = None,
-    return_result: bool = False,
-) -> float | Any:
+    spend_name: str | None = None,
+) -> float:
     """Mean of numbers with public bounds, with epsilon-differential privacy.
 
     Parameters
@@ -343,17 +334,15 @@ def private_mean(
     random_state : None, int, RandomState or Generator, default=None
         None draws fresh randomness from the operating system. Anything else makes the release reproducible
         and therefore NOT private.
-    label : str or None, default=None
+    spend_name : str or None, default=None
         The name of this release in the accountant's history; None: the name of the metric.
-    return_result : bool, default=False
-        Whether to return a `PrivateResult`, which also holds what may be published about the release.
 
     Returns
     -------
     float
         The private mean, within the bounds. With neighboring="add_or_remove_one" the mean of no records at
         all is the lower bound.
-        With ``return_result=True`` a `PrivateResult` with that value.
+        `with_result` gives the `PrivateResult`, which holds all that may be published.
 
     Raises
     ------
@@ -392,21 +381,17 @@ def private_mean(
     >>> 39 < private_mean([38, 41, 43] * 200, epsilon=1.0, bounds=(0, 120)) < 42.5  # exactly 40.7
     True
     """
-    return MEAN.release(locals())
+    result: PrivateResult[float] = MEAN.release(
+        x=x, epsilon=epsilon, bounds=bounds, sample_weight=sample_weight, groups=groups,
+        neighboring=neighboring, mechanism=mechanism, accountant=accountant, random_state=random_state,
+        spend_name=spend_name,
+    )  # fmt: skip
+    return result.value
 
 
-def _mean_loss_plan(
-    losses: ArrayLike,
-    *,
-    private_n: bool,
-    max_loss: Any,
-    sample_weight: ArrayLike | None,
-    groups: ArrayLike | None,
-) -> Plan:
+def _mean_loss_plan(shape: Shape, *, private_n: bool, max_loss: Any) -> Plan:
     record_loss = RecordLoss(identity, reads=(loss_block,), cap=check_max_loss(max_loss))
-    values = as_vector(losses, "losses", private_n=private_n)
-    weights = check_sample_weight(sample_weight, values, whole=not private_n)
-    return Plan((MeanLoss(record_loss, (values,), weights, check_groups(groups, values)),))
+    return Plan((MeanOf(record_loss),), partial(vector, name="losses", private_n=private_n))
 
 
 MEAN_LOSS = Metric(
@@ -415,7 +400,6 @@ MEAN_LOSS = Metric(
     plan=_mean_loss_plan,
     data=("losses",),
     options={"max_loss": None, **WEIGHTS},
-    is_mean_loss=True,
     limit={"max_loss": 1.0},
     from_unit=lambda x: (x,),
 )
@@ -432,9 +416,8 @@ def private_mean_loss(
     mechanism: str | Mechanism = "adaptive",
     accountant: PrivacyAccountant | None = None,
     random_state: RandomState = None,
-    label: str | None = None,
-    return_result: bool = False,
-) -> float | Any:
+    spend_name: str | None = None,
+) -> float:
     """Mean of any non-negative per-record loss with epsilon-differential privacy.
 
     Parameters
@@ -464,16 +447,14 @@ def private_mean_loss(
     random_state : None, int, RandomState or Generator, default=None
         None draws fresh randomness from the operating system. Anything else makes the release reproducible
         and therefore NOT private.
-    label : str or None, default=None
+    spend_name : str or None, default=None
         The name of this release in the accountant's history; None: the name of the metric.
-    return_result : bool, default=False
-        Whether to return a `PrivateResult`, which also holds what may be published about the release.
 
     Returns
     -------
     float
         The private mean loss; finite, at least 0.
-        With ``return_result=True`` a `PrivateResult` with that value.
+        `with_result` gives the `PrivateResult`, which holds all that may be published.
 
     Raises
     ------
@@ -513,18 +494,32 @@ def private_mean_loss(
     >>> 0.8 < private_mean_loss(huber, epsilon=2.0) < 1.4  # exactly 1.06
     True
     """
-    return MEAN_LOSS.release(locals())
+    result: PrivateResult[float] = MEAN_LOSS.release(
+        losses=losses, epsilon=epsilon, max_loss=max_loss, sample_weight=sample_weight, groups=groups,
+        neighboring=neighboring, mechanism=mechanism, accountant=accountant, random_state=random_state,
+        spend_name=spend_name,
+    )  # fmt: skip
+    return result.value
 
 
-def _quantile_plan(x: ArrayLike, *, private_n: bool, q: Any, bounds: Any) -> Plan:
+def _quantile_plan(shape: Shape, *, private_n: bool, q: Any, bounds: Any) -> Plan:
     low, high = _half_open_bounds(bounds)
     share = as_real(q)
     if not 0 <= share <= 1:
         raise ValueError("Quantiles must be in the range [0, 1].")
-    values = check_vector(x, "x")
-    k = max(math.ceil(values.size * share - 1), 0) + 1  # numpy rounds the same way
-    query = OrderStatistic(_above(values, low, high), k, _width(low, high))
-    return Plan((query,), Monotone(partial(_shifted, low=low, high=high)))
+    values = partial(_read_above, low=low, high=high)
+    part = OrderOf(values, partial(_rank, share=share), _width(low, high))
+    reader = partial(vector, name="x", private_n=private_n)
+    return Plan((part,), reader, Monotone(partial(_shifted, low=low, high=high)))
+
+
+def _rank(n: int, *, share: float) -> int:
+    """Return which of n values is a quantile, counted from 1; NumPy rounds the same way."""
+    return max(math.ceil(n * share - 1), 0) + 1
+
+
+def _read_above(x: NDArray[Any], *, low: float, high: float) -> Floats:
+    return _above(float_block(x, "x"), low, high)
 
 
 QUANTILE = Metric(
@@ -549,9 +544,8 @@ def private_quantile(
     mechanism: str | Mechanism = "hazard",
     accountant: PrivacyAccountant | None = None,
     random_state: RandomState = None,
-    label: str | None = None,
-    return_result: bool = False,
-) -> float | Any:
+    spend_name: str | None = None,
+) -> float:
     """Quantile of numbers with a public lower bound, with epsilon-differential privacy.
 
     The k-th smallest of n values, k = ceil(q n): `numpy.quantile` with ``method="inverted_cdf"``.
@@ -576,16 +570,14 @@ def private_quantile(
     random_state : None, int, RandomState or Generator, default=None
         None draws fresh randomness from the operating system. Anything else makes the release reproducible
         and therefore NOT private.
-    label : str or None, default=None
+    spend_name : str or None, default=None
         The name of this release in the accountant's history; None: the name of the metric.
-    return_result : bool, default=False
-        Whether to return a `PrivateResult`, which also holds what may be published about the release.
 
     Returns
     -------
     float
         The private quantile; finite, within the bounds.
-        With ``return_result=True`` a `PrivateResult` with that value.
+        `with_result` gives the `PrivateResult`, which holds all that may be published.
 
     Raises
     ------
@@ -622,7 +614,11 @@ def private_quantile(
     >>> 440 < median < 560  # exactly 500
     True
     """
-    return QUANTILE.release(locals())
+    result: PrivateResult[float] = QUANTILE.release(
+        x=x, q=q, epsilon=epsilon, bounds=bounds, mechanism=mechanism, accountant=accountant,
+        random_state=random_state, spend_name=spend_name,
+    )  # fmt: skip
+    return result.value
 
 
 def _shifted(released: Released, low: float, high: float) -> float:

@@ -7,14 +7,13 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from dp_metrics.metrics import FUNCTIONS, METRICS, metric_of, unwrapped
+from dp_metrics.metrics.scores.table import ScoreTable
 
 __all__ = [
     "READY_MADE",
     "PrivateMetric",
     "check_metric",
     "fixed_keywords",
-    "is_better_if_greater",
-    "is_n_private",
     "name_of",
     "takes",
     "usual_responses",
@@ -91,20 +90,9 @@ def wants_probabilities(metric: PrivateMetric) -> bool:
     """Return whether a metric judges probabilities: scores with public edges of their own need not be."""
     row = metric_of(metric)
     bound = metric.keywords if isinstance(metric, functools.partial) else {}
-    if row is not None and row.is_score_table:
+    if row is not None and isinstance(row.usual.postprocess, ScoreTable):
         return bound.get("edges") is None
     return takes(metric, "y_proba")
-
-
-def is_better_if_greater(metric: Any) -> bool | None:
-    """Return whether more of a metric of this package is better; None if unknown."""
-    row = metric_of(metric)
-    return None if row is None else row.greater_is_better
-
-
-def is_n_private(metric: PrivateMetric, params: Mapping[str, Any]) -> bool:
-    """Return whether the keywords of a metric say that the number of records is private."""
-    return bool(fixed_keywords(metric, params).get("neighboring") == "add_or_remove_one")
 
 
 def fixed_keywords(metric: PrivateMetric, params: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from dp_metrics.inputs.floats import Floats
+from dp_metrics.inputs.shape import type_of_floats
 from dp_metrics.metrics import metric_of
+from dp_metrics.metrics.labels.counts import Confusion
 from dp_metrics.model_selection._metric_facts import PrivateMetric, wants_probabilities
 
 __all__ = ["as_float64", "read_response", "valid_response", "with_all_classes"]
@@ -59,7 +61,7 @@ def read_response(response: Any, method: str, model: Any, public_model: Any, y: 
         for column, element in enumerate(_elements(record, columns)):
             row[column] = element  # NumPy would look into a list of them
     array = array.reshape(len(records), *shape)
-    return array if method == "predict" else _numbers(array).astype(_type_of_floats(response))
+    return array if method == "predict" else _numbers(array).astype(type_of_floats(response, array))
 
 
 def _shape_of_record(method: str, model: Any, public_model: Any, y: Any) -> tuple[int, ...]:
@@ -80,14 +82,6 @@ def _elements(record: Any, columns: int) -> list[Any]:
         second = _number(found[0])
         return [1.0 - second, second]
     return found if len(found) == columns else [None] * columns
-
-
-def _type_of_floats(response: Any) -> Any:
-    """Return the type that a container of objects gives its floats, as nullable columns do, or float64."""
-    dtypes = {getattr(response, "dtype", None), *getattr(response, "dtypes", ())} - {None}
-    found = {getattr(dtype, "numpy_dtype", dtype) for dtype in dtypes}
-    only = found.pop() if len(found) == 1 else None
-    return only if isinstance(only, np.dtype) and only.kind == "f" else np.float64
 
 
 def _numbers(array: NDArray[Any]) -> Floats:
@@ -160,7 +154,7 @@ def valid_response(metric: PrivateMetric, response: Any, y: Any, labels: Any = N
     if wants_probabilities(metric):
         array = _numbers(array) if array.dtype.kind == "O" else array
         return np.clip(np.nan_to_num(array, nan=0.0, posinf=1.0, neginf=0.0), 0.0, 1.0)
-    if row is not None and row.is_confusion:
+    if row is not None and isinstance(row.usual.postprocess, Confusion):
         return _known_labels(array, [0, 1] if labels is None else np.asarray(labels).tolist())
     if row is not None and row.predicts_labels:
         return _valid_labels(array, np.asarray(y))

@@ -15,6 +15,7 @@ from scipy.sparse import issparse
 __all__ = ["check_records", "first_records", "number_of_records"]
 
 _MISSING, _TOO_LARGE = "missing", "too large"
+_ODD = {_MISSING, _TOO_LARGE}
 _LARGEST = float(np.finfo(np.float32).max)  # trees of scikit-learn refuse to predict for larger numbers
 _KINDS = {
     "b": "number",
@@ -75,12 +76,12 @@ def check_records(X: Any, X_val: Any, *, allow_nan: bool) -> None:
         _check_shapes(known.shape[1:], new.shape[1:])
     if hasattr(X, "columns") and hasattr(X_val, "columns") and list(X.columns) != list(X_val.columns):
         raise ValueError("The feature names of X_val should match those of X, in the same order.")
-    known_columns, new_columns = _columns(known), _columns(new)
-    width = max(len(known_columns), len(new_columns))
-    allowed, given = (_kinds(columns, width) for columns in (known_columns, new_columns))
-    if any(there and not here <= there for there, here in zip(allowed, given, strict=True)):
+    allowed, given = (list(map(_held, _columns(table))) for table in (known, new))
+    odd = set().union(*given) - set().union(*allowed)
+    width = max(len(allowed), len(given))
+    pairs = zip(*(held * width if len(held) == 1 else held for held in (allowed, given)), strict=True)
+    if any(there - _ODD and not here - _ODD <= there for there, here in pairs):
         raise ValueError("X_val should hold what X holds in the same column: numbers, text or other objects.")
-    odd = _oddities(new_columns) - _oddities(known_columns)
     if _MISSING in odd and not allow_nan:
         raise ValueError("Input X_val contains NaN or something else that is missing, and X does not.")
     if _TOO_LARGE in odd:
@@ -125,30 +126,19 @@ def _columns(table: Any) -> list[NDArray[Any]]:
     return list(table.T) if table.ndim == 2 and table.dtype.kind == "O" else [table]
 
 
-def _kinds(columns: list[NDArray[Any]], width: int) -> list[set[str]]:
-    kinds = [
-        {_kind(element) for element in column.ravel().tolist()} - {_MISSING}
-        if column.dtype.kind == "O"
-        else {_KINDS.get(column.dtype.kind, column.dtype.kind)}
-        for column in columns
-    ]
-    return kinds * width if len(kinds) == 1 else kinds
-
-
-def _oddities(columns: list[NDArray[Any]]) -> set[str]:
-    found = set()
-    for column in columns:
-        if column.dtype.kind == "O":
-            elements = column.ravel().tolist()
-            found |= {_MISSING for element in elements if _kind(element) == _MISSING}
-            found |= {_TOO_LARGE for element in elements if _is_too_large(element)}
-        elif column.dtype.kind in "fcmM":
-            found |= {_MISSING} if np.isnan(column).any() else set()
-            if column.dtype.kind == "f":
-                found |= {_TOO_LARGE} if (np.abs(column) > _LARGEST).any() else set()
-            elif np.isinf(column).any():
-                found |= {_TOO_LARGE}
-    return found
+def _held(column: NDArray[Any]) -> set[str]:
+    """Return the kinds of what a column holds, and whether something is missing or too large."""
+    kind = column.dtype.kind
+    if kind == "O":
+        elements = column.ravel().tolist()
+        large = {_TOO_LARGE for element in elements if _is_too_large(element)}
+        return {*map(_kind, elements)} | large
+    held = {_KINDS.get(kind, kind)}
+    if kind in "fcmM":
+        held |= {_MISSING} if np.isnan(column).any() else set()
+        are_large = np.abs(column) > _LARGEST if kind == "f" else np.isinf(column)
+        held |= {_TOO_LARGE} if are_large.any() else set()
+    return held
 
 
 def _kind(element: Any) -> str:

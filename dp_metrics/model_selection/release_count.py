@@ -154,7 +154,8 @@ def _of_fit(estimator: Any, X: Any, y: Any, groups: Any) -> int:
     if isinstance(estimator, PrivateRandomizedSearch):
         return 1
     with preserved_global_generators():  # a splitter may draw from them
-        count = _of_search if _is_search(estimator) else releases_of_fit
+        is_search = all(hasattr(estimator, name) for name in _SEARCH_SETTINGS)
+        count = _of_search if is_search else releases_of_fit
         return count(estimator, X, y, groups)
 
 
@@ -193,8 +194,7 @@ def _rehearse(search: Any, X: Any, y: Any, groups: Any) -> int:
         n_jobs=None,
         verbose=0,
     )
-    with preserved_global_generators():
-        rehearsal.fit(X, y, **({} if groups is None else {"groups": groups}))
+    rehearsal.fit(X, y, **({} if groups is None else {"groups": groups}))
     return len(rehearsal.cv_results_["params"]) * int(rehearsal.n_splits_)
 
 
@@ -235,12 +235,6 @@ def _absolute_sizes(train_sizes: Any, splitter: Any, X: Any, y: Any, groups: Any
         raise ValueError("X is needed to tell which fractions of a learning curve are the same size.")
     most = len(next(iter(splitter.split(X, y, groups)))[0])
     return np.clip((sizes * most).astype(int), 1, most)
-
-
-def _is_search(value: Any) -> bool:
-    if isinstance(value, PrivateRandomizedSearch):
-        return True
-    return hasattr(value, "fit") and all(hasattr(value, name) for name in _SEARCH_SETTINGS)
 
 
 def _rows(data: Any, rows: Any) -> Any:

@@ -19,8 +19,6 @@ from dp_metrics.model_selection._metric_facts import (
     PrivateMetric,
     check_metric,
     fixed_keywords,
-    is_better_if_greater,
-    is_n_private,
     name_of,
     takes,
     usual_responses,
@@ -151,9 +149,9 @@ class PrivateScorer(BaseEstimator):
         check_epsilon(self.epsilon)
         check_accountant(self.accountant)
         check_metric(self.metric, self.metric_params or {})
-        greater_is_better = is_better_if_greater(self.metric)
-        if self.greater_is_better is not None:
-            greater_is_better = bool(self.greater_is_better)
+        row, greater_is_better = metric_of(self.metric), self.greater_is_better
+        if greater_is_better is None and row is not None:
+            greater_is_better = row.greater_is_better
         if greater_is_better is None:
             raise ValueError(f"greater_is_better must be given for {name_of(self.metric)}: true or false.")
         methods = self.response_method or usual_responses(self.metric)
@@ -377,7 +375,7 @@ def release_score(
     """Release a private score of an estimator's response to the records."""
     _, sign = scorer.check()
     metric, keywords = scorer.metric, dict(scorer.metric_params or {})
-    if is_n_private(metric, keywords):
+    if fixed_keywords(metric, keywords).get("neighboring") == "add_or_remove_one":
         # The cap of a log loss depends on the dtype, and an empty response has none: always use float64.
         response = as_float64(response)
     if sample_weight is not None:

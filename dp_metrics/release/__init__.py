@@ -1,1 +1,1 @@
-"""The one path of a release: from queries to output bounds, spend and draw."""
+"""The one path of a release: shape, plan, read, spend, draw."""

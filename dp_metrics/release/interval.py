@@ -11,7 +11,7 @@ __all__ = ["Interval"]
 
 @dataclass(frozen=True)
 class Interval:
-    """Two limits of one number, or of several; unpacks as ``lower, upper``.
+    """Two limits of one number, or of several; unpacks and is indexed like ``(lower, upper)``.
 
     Parameters
     ----------
@@ -44,6 +44,13 @@ class Interval:
     def __iter__(self) -> Iterator[Any]:
         """Return the limits one after the other."""
         return iter((self.lower, self.upper))
+
+    def __len__(self) -> int:
+        return 2
+
+    def __getitem__(self, place: int | slice) -> Any:
+        """Return a limit by its place, or several as a tuple."""
+        return (self.lower, self.upper)[place]
 
     def __str__(self) -> str:
         ends = ", ".join(np.array2string(np.asarray(end), precision=6) for end in self)

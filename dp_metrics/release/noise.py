@@ -5,20 +5,22 @@ settings.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from dp_metrics.inputs.floats import Floats
-from dp_metrics.mechanisms import Mechanism
-from dp_metrics.mechanisms._base import Limits, NoisyRelease, Rule
-from dp_metrics.mechanisms.geometric import SumsLaw, expected_noise, largest_noise
-from dp_metrics.sensitivity.noisy_sums import Sums
-from dp_metrics.sensitivity.output_bounds import OutputBounds
+from dp_metrics.mechanisms._base import BoundsNoise, Limits, Noise
+from dp_metrics.mechanisms.geometric import (
+    COUNT_LIMIT,
+    SumsNoise,
+    expected_error,
+    expected_noise,
+    largest_noise,
+)
 
 __all__ = [
     "COUNT_LIMIT",
@@ -33,81 +35,6 @@ __all__ = [
     "largest_zero_sum_noise",
     "noisy_shares",
 ]
-
-
-class Noise(Protocol):
-    """What is public about the noise of one number, or of several that were released as one."""
-
-    def limits(self, miss: float) -> Limits:
-        """Return limits of what was released before the noise; `miss`: probability that any is wrong.
-
-        Raises
-        ------
-        ValueError
-            If there are none, with the reason.
-        """
-        ...
-
-
-@dataclass(frozen=True)
-class BoundsNoise:
-    """The noise of a mechanism.
-
-    Parameters
-    ----------
-    released : float
-        What was released.
-    facts : mapping
-        The public facts of the output bounds, an estimate of a private number of records among them.
-    mechanism : Mechanism
-        The rule.
-    epsilon : Fraction
-        Privacy parameter.
-    drawn : mapping
-        What else was drawn.
-    """
-
-    released: float
-    facts: Mapping[str, Any]
-    mechanism: Mechanism
-    epsilon: Fraction
-    drawn: Mapping[str, Any]
-
-    def limits(self, miss: float) -> Limits:
-        """Return limits of the number before the noise."""
-        if not isinstance(self.mechanism, Rule):
-            raise ValueError("A mechanism that is not of this package has no limits of its noise here.")
-        public = OutputBounds.of_nothing(**self.facts)
-        release = NoisyRelease(self.released, public, self.epsilon, self.drawn)
-        return self.mechanism.noise_limits(release, miss).within(*public.output_range)
-
-
-@dataclass(frozen=True)
-class SumsNoise:
-    """The noise of sums that tell a number.
-
-    Parameters
-    ----------
-    noisy : sequence of int
-        The noisy sums.
-    combine, rises
-        As in `Sums`.
-    rate : Fraction
-        Of the noise of each.
-    limit : float, default=inf
-        Public limit of the number.
-    """
-
-    noisy: Sequence[int]
-    combine: Callable[..., Floats]
-    rises: tuple[bool, ...]
-    rate: Fraction
-    limit: float = math.inf
-
-    def limits(self, miss: float) -> Limits:
-        """Return limits of the number before the noise."""
-        public = Sums((0,) * len(self.noisy), 1, self.combine, math.inf, 0.0, self.rises)
-        return SumsLaw(public, self.rate).limits(self.noisy, miss / 2).within(0.0, self.limit)
 
 
 @dataclass(frozen=True)
@@ -167,12 +94,6 @@ average cells, z / (2 n / c): where z exceeds a fifth of the mean number of reco
 """
 
 
-def expected_error(noise: float, records: Fraction | float) -> float:
-    """Return how far noise of this size moves a share of this number of records."""
-    # a larger noisy number of records says no more, and may be no float
-    return noise / float(min(records, COUNT_LIMIT)) if records > 0 else math.inf
-
-
 def in_words(records: float) -> str:
     """Return a number of records as people write it."""
     return f"{records:,.0f}" if 100 <= records < 1e9 else f"{records:.3g}"
@@ -200,9 +121,6 @@ def noisy_shares(noise: float, records: Floats) -> str | None:
         f"on {least} on average. Conclude nothing from these."
     )
 
-
-COUNT_LIMIT = 2.0**50
-"""A noisy count beyond this, on either side of 0, is taken for it."""
 
 _LONGEST = 1 << 20
 _SLACK = 1e-12  # this exceeds the error of a Fourier transform of numbers up to 1

@@ -3,7 +3,8 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Protocol, Self, runtime_checkable
+from functools import lru_cache
+from typing import Any, Protocol, Self, TypeGuard, runtime_checkable
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from dp_metrics.mechanisms._base import Limits
 from dp_metrics.release.interval import Interval
 from dp_metrics.release.noise import Noise
 
-__all__ = ["Monotone", "Released", "ResultNoise", "WithLimits", "WithNote", "only"]
+__all__ = ["Monotone", "Released", "ResultNoise", "WithLimits", "WithNote", "has_limits", "has_note", "only"]
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,7 @@ class Released:
     Parameters
     ----------
     values : sequence
-        A number, or a tuple of whole numbers, for each query.
+        A number, or a tuple of whole numbers, for each part of the plan.
     public_n : int or None
         Number of records, where that is public: nothing else may be made of the true one.
     total_weight : float or None
@@ -59,7 +60,6 @@ class WithLimits(Protocol):
 
     def __call__(self, released: Released) -> Any:
         """Return the result."""
-        ...
 
     def limits(self, parts: Sequence[Noise], released: Released, miss: float) -> Limits:
         """Return limits of the result.
@@ -69,7 +69,6 @@ class WithLimits(Protocol):
         ValueError
             If there are none, with the reason.
         """
-        ...
 
 
 @runtime_checkable
@@ -78,7 +77,27 @@ class WithNote(Protocol):
 
     def note(self, parts: Sequence[Noise], released: Released) -> str | None:
         """Return what must not be concluded from the result; None if nothing is to be said. Never raises."""
-        ...
+
+
+@lru_cache(maxsize=256)
+def _has_limits(kind: type) -> bool:
+    # to ask anew each time takes as long as a draw
+    return issubclass(kind, WithLimits)
+
+
+@lru_cache(maxsize=256)
+def _has_note(kind: type) -> bool:
+    return issubclass(kind, WithNote)
+
+
+def has_limits(postprocess: Any) -> TypeGuard[WithLimits]:
+    """Return whether a function is `WithLimits`."""
+    return _has_limits(type(postprocess))  # type: ignore[arg-type]
+
+
+def has_note(postprocess: Any) -> TypeGuard[WithNote]:
+    """Return whether a function is `WithNote`."""
+    return _has_note(type(postprocess))  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
@@ -149,7 +168,7 @@ class ResultNoise:
     @classmethod
     def of(cls, postprocess: Callable[[Released], Any], parts: Sequence[Noise], released: Released) -> Self:
         """Return what is kept with a result; of one without limits the postprocessing is not kept."""
-        with_limits = postprocess if isinstance(postprocess, WithLimits) else None
+        with_limits = postprocess if has_limits(postprocess) else None
         return cls(with_limits, tuple(parts), released)
 
     def interval(self, metric: str, confidence: float) -> Interval:

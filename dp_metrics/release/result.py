@@ -5,21 +5,23 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from functools import lru_cache
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
 from dp_metrics._packages import __version__
 from dp_metrics.inputs.error_state import own_error_state
-from dp_metrics.mechanisms import MECHANISMS, Adaptive, Geometric, Hazard
+from dp_metrics.mechanisms import MECHANISMS
 from dp_metrics.release.draws import Draw
 from dp_metrics.release.interval import Interval
 from dp_metrics.release.released import ResultNoise
 
 __all__ = ["PrivateResult", "deployment"]
 
-_EXACT = (Adaptive, Geometric, Hazard)
+Value_co = TypeVar("Value_co", covariant=True)
+
 _UNITS = {
     "replace_one": "Test sets are adjacent if one record of the first is replaced by any other valid record; "
     "if groups were passed, all records of one group, by as many others.",
@@ -34,13 +36,15 @@ _UNPROTECTED = {
 
 @own_error_state
 @dataclass(frozen=True, kw_only=True)
-class PrivateResult:
+class PrivateResult(Generic[Value_co]):
     """A private number and what is public about its release; all of it may be published.
+
+    `with_result` returns it.
 
     Parameters
     ----------
     value : float, ndarray, str or dict
-        What the metric returns without ``return_result=True``.
+        What the metric returns.
     epsilon : float
         Cost of the release.
     n : int or None
@@ -58,8 +62,8 @@ class PrivateResult:
         None for parts that drew none.
     metric : str
         Name of the metric.
-    label : str or None
-        The label of the spend, if one was given.
+    spend_name : str or None
+        The name of the spend, if one was given.
     deployment : mapping or None, default=None
         The guarantee in the words of the OpenDP Deployments Registry, for the object "deployment" of an entry
         there: "dp_variant", "privacy_loss", "deployment_model", "accounting" and "implementation". Made of
@@ -78,8 +82,8 @@ class PrivateResult:
 
     Examples
     --------
-    >>> from dp_metrics import private_mae
-    >>> result = private_mae([3.0, 1.0], [2.0, 1.0], epsilon=1.0, return_result=True)
+    >>> from dp_metrics import private_mae, with_result
+    >>> result = with_result(private_mae)([3.0, 1.0], [2.0, 1.0], epsilon=1.0)
     >>> result.metric, result.epsilon, result.n
     ('private_mae', 1.0, 2)
     >>> float(result) == result.value >= 0
@@ -88,14 +92,14 @@ class PrivateResult:
     1.0
     """
 
-    value: Any
+    value: Value_co
     epsilon: float
     n: int | None
     neighboring: str
     mechanism: str
     drawn: Mapping[str, Any] = field(default_factory=dict)
     metric: str
-    label: str | None = None
+    spend_name: str | None = None
     note: str | None = None
     deployment: Mapping[str, Any] | None = field(default=None, repr=False)
     noise: ResultNoise | None = field(default=None, repr=False, compare=False)
@@ -106,7 +110,7 @@ class PrivateResult:
 
     def __float__(self) -> float:
         """Return the value of a metric that is one number."""
-        return float(self.value)
+        return float(self.value)  # type: ignore[arg-type]
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restored, ({**self.to_dict(), "noise": self.noise},)
@@ -158,7 +162,7 @@ class PrivateResult:
 
 def deployment(
     draws: Sequence[Draw], *, epsilon: float, neighboring: str, drawn_by: str
-) -> dict[str, Any] | None:
+) -> Mapping[str, Any] | None:
     """Return the fields of the OpenDP Deployments Registry that a release determines, for its result.
 
     The names and the values "Pure DP" and "Central" are those of ``schemas/deployments-schema.yaml`` in its
@@ -178,18 +182,23 @@ def deployment(
 
     Returns
     -------
-    dict or None
+    mapping or None
         Public settings only. None for a mechanism that is not of this package: its author has to say what it
         promises.
     """
-    mechanisms = [type(draw.mechanism) for draw in draws if hasattr(draw, "mechanism")]
-    if not set(mechanisms) <= set(MECHANISMS.values()):
+    mechanisms = {type(draw.mechanism) for draw in draws if hasattr(draw, "mechanism")}
+    if not mechanisms <= set(MECHANISMS.values()):
         return None
-    if set(mechanisms) <= set(_EXACT):
+    return _promised(all(mechanism.is_exact for mechanism in mechanisms), epsilon, neighboring, drawn_by)
+
+
+@lru_cache(maxsize=256)
+def _promised(is_exact: bool, epsilon: float, neighboring: str, drawn_by: str) -> Mapping[str, Any]:
+    if is_exact:
         executed = "Exact as executed: floats decide only where they cannot be wrong, and else integers."
     else:
         executed = "Private over the real numbers; drawn as floats, without protection of their last bits."
-    return {
+    promised = {
         "dp_variant": {
             "variant_name": "Pure DP",
             "data_domain": f"Test sets of records, each valid on its own, given the model and {_ARGUMENTS}",
@@ -210,10 +219,12 @@ def deployment(
             "the operating system. No measures against timing channels.",
         },
     }
+    frozen: Mapping[str, Any] = _frozen(promised)
+    return frozen
 
 
 def _frozen(value: Any) -> Any:
-    if not isinstance(value, Mapping):
+    if not isinstance(value, dict):
         return value
     return MappingProxyType({name: _frozen(part) for name, part in value.items()})
 
@@ -230,5 +241,6 @@ def _listed(array: np.ndarray[Any, Any]) -> Any:
     return numbers.tolist()
 
 
-def _restored(values: dict[str, Any]) -> PrivateResult:
-    return PrivateResult(**values)
+def _restored(values: dict[str, Any]) -> PrivateResult[Any]:
+    # pickles of earlier versions call the name of the spend a label
+    return PrivateResult(**{"spend_name" if name == "label" else name: v for name, v in values.items()})

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from dp_metrics.inputs.floats import MAX_FLOAT, Floats, limit_of
 from dp_metrics.sensitivity.exact import (
-    BLOCK,
     UNIT_BITS,
     BlockSums,
     LevelSums,
     in_blocks,
+    in_units,
     rounded_quotient,
 )
 
@@ -61,17 +61,16 @@ class _Extremes:
             return  # values at the threshold are already held `capacity` times over
         if self._threshold == -np.inf:
             values = self._sign * values
-        elif self._sign == 1:
-            values = values[values > self._threshold]
         else:
-            values = -values[values < -self._threshold]
+            beyond = values > self._threshold if self._sign == 1 else values < -self._threshold
+            values = self._sign * values[beyond.nonzero()]  # places are found faster than a mask is applied
         self._parts.append(values)
         self._held += values.size
         if self._held >= 2 * self._capacity + _SLACK:
             self._shrink()
 
     def _shrink(self) -> None:
-        held = np.concatenate(self._parts)
+        held = self._parts[0] if len(self._parts) == 1 else np.concatenate(self._parts)
         if held.size > self._capacity:
             held = np.partition(held, held.size - self._capacity)[-self._capacity :]
             self._threshold = held.min()
@@ -82,13 +81,16 @@ class _Extremes:
         if not self._parts:
             return np.empty(0)
         self._shrink()
-        return (
-            self._sign * np.sort(self._parts[0])[::-1] + 0.0
-        )  # adding 0 leaves no negative zero, so that merges agree to the bit
+        # adding 0 leaves no negative zero, so that merges agree to the bit
+        return self._sign * np.sort(self._parts[0])[::-1] + 0.0
 
 
 def _merge_largest(a: Floats, b: Floats, capacity: int) -> Floats:
     return np.sort(np.concatenate([a, b]))[::-1][:capacity]
+
+
+def _sum_of_levels(by_level: ByLevel) -> int:
+    return sum([in_units(number, mantissas) for number, (_, mantissas) in by_level.items()])
 
 
 def _together(a: ByLevel | None, b: ByLevel | None) -> ByLevel | None:
@@ -202,7 +204,7 @@ class LossAggregate:
         """
         limit = limit_of(cap)
         largest, smallest = _Extremes(capacity, 1), _Extremes(0 if cap is None else capacity, -1)
-        sums = BlockSums(BLOCK)
+        sums = BlockSums()
         n = total = 0
         levels = LevelSums() if by_level else None
         for block in blocks:
@@ -212,13 +214,16 @@ class LossAggregate:
             if high > limit:
                 block, high = np.minimum(block, limit), limit
             n += block.size
-            total += sums.total(block, high)
             largest.add(block, high)
             if cap is not None:
                 smallest.add(block, float(block.min()))
-            if levels is not None:
+            if levels is None:
+                total += sums.total(block, high, signed=False)
+            else:
                 levels.add(block)
         found = None if levels is None else levels.found()
+        if found is not None:
+            total = _sum_of_levels(found)
         return cls(n, total, largest.in_order(), smallest.in_order(), capacity, cap, found)
 
     def merge(self, other: Self) -> Self:
@@ -299,7 +304,7 @@ class WeightedLossAggregate:
         The blocks do not affect the result.
         """
         largest, headrooms = _Extremes(capacity, 1), _LargestPairs(capacity)
-        sums = BlockSums(BLOCK)
+        sums = BlockSums()
         n = total = limits = 0
         largest_limit = 0.0
         levels = LevelSums() if by_level else None
@@ -308,15 +313,19 @@ class WeightedLossAggregate:
                 continue
             n += terms.size
             high = float(terms.max())
-            total += sums.total(terms, high)
             largest.add(terms, high)
-            if levels is not None:
+            if levels is None:
+                total += sums.total(terms, high, signed=False)
+            else:
                 levels.add(terms)
             if limits_of_terms is not None:
                 high = float(limits_of_terms.max())
-                limits += sums.total(limits_of_terms, high)
+                limits += sums.total(limits_of_terms, high, signed=False)
                 largest_limit = max(largest_limit, high)
                 headrooms.add(*_exact_difference(limits_of_terms, terms))
+        found = None if levels is None else levels.found()
+        if found is not None:
+            total = _sum_of_levels(found)
         return cls(
             n=n,
             weight=weight,
@@ -327,7 +336,7 @@ class WeightedLossAggregate:
             headroom=headrooms.values,
             headroom_rest=headrooms.rest,
             capacity=capacity,
-            by_level=None if levels is None else levels.found(),
+            by_level=found,
         )
 
     def merge(self, other: Self) -> Self:
@@ -438,7 +447,7 @@ class VarianceAggregate:
         Values outside the bounds are clipped.
         """
         largest, smallest = _Extremes(capacity, 1), _Extremes(capacity, -1)
-        sums = BlockSums(BLOCK)
+        sums = BlockSums()
         n = total = squares = 0
         for block in blocks:
             if block.size == 0:

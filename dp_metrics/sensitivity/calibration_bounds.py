@@ -14,9 +14,15 @@ from numpy.typing import NDArray
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.sensitivity.exact import UNIT_BITS, exact_sum, rounded_quotient, rounded_quotients
 from dp_metrics.sensitivity.noisy_sums import FINENESS, Sums
-from dp_metrics.sensitivity.output_bounds import OutputBounds
+from dp_metrics.sensitivity.output_bounds import BoundsFacts, OutputBounds
 
-__all__ = ["calibration_bounds", "calibration_bounds_private_n", "calibration_excess", "calibration_sums"]
+__all__ = [
+    "calibration_bounds",
+    "calibration_bounds_private_n",
+    "calibration_excess",
+    "calibration_facts",
+    "calibration_sums",
+]
 
 _ONE = 1 << UNIT_BITS
 
@@ -47,6 +53,13 @@ def calibration_excess(
     return tuple(excess), n
 
 
+def calibration_facts(n: int) -> BoundsFacts:
+    """Return what is public of the output bounds of the error of n records that are replaced."""
+    return BoundsFacts(
+        output_range=(0.0, 1.0), monotonic=True, n=n, sensitivity=min(2.0 / n, 1.0), record_limit=2.0
+    )
+
+
 def calibration_bounds(total: int, n: int, ranks: int) -> OutputBounds:
     """Return the output bounds of T / n when records are replaced: (T -/+ 2 l) / n.
 
@@ -54,16 +67,9 @@ def calibration_bounds(total: int, n: int, ranks: int) -> OutputBounds:
     them grow with T: the metric is monotonic.
     """
     several, scale = range(2, 2 * min(ranks, n) + 1, 2), n << UNIT_BITS
-    return OutputBounds(
-        value=rounded_quotient(total, scale),
-        lower=rounded_quotients((max(total - rise * _ONE, 0) for rise in several), scale),
-        upper=rounded_quotients((min(total + rise * _ONE, scale) for rise in several), scale),
-        output_range=(0.0, 1.0),
-        monotonic=True,
-        n=n,
-        sensitivity=min(2.0 / n, 1.0),
-        record_limit=2.0,
-    )
+    lower = rounded_quotients((max(total - rise * _ONE, 0) for rise in several), scale)
+    upper = rounded_quotients((min(total + rise * _ONE, scale) for rise in several), scale)
+    return calibration_facts(n).bounds(rounded_quotient(total, scale), lower, upper)
 
 
 def calibration_bounds_private_n(total: int, n: int, ranks: int) -> OutputBounds:
@@ -101,8 +107,9 @@ def calibration_sums(total: int, n: int) -> Sums:
     steps = (2 * FINENESS * total + _ONE) // (2 * _ONE)
     value = rounded_quotient(total, n << UNIT_BITS) if n else 0.0
     whole = n * FINENESS
-    combine = partial(_share, least=2.0 * FINENESS)
-    return Sums((whole + steps, whole - steps), 2 * FINENESS, combine, 1.0, value, (True, False))
+    fineness = 2 * FINENESS
+    combine = partial(_share, least=float(fineness))
+    return Sums((whole + steps, whole - steps), fineness, combine, 1.0, value, (True, False), fineness)
 
 
 def _share(above: Floats, below: Floats, *, least: float) -> Floats:

@@ -8,8 +8,8 @@ and Python's integer division rounds correctly, once, to the nearest float.
 """
 
 import math
-from collections.abc import Iterable, Iterator
-from itertools import count, repeat
+from collections.abc import Callable, Iterable, Iterator
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -25,12 +25,14 @@ __all__ = [
     "LevelSums",
     "exact_moments",
     "exact_sum",
+    "float_units",
     "in_blocks",
     "in_units",
     "level_from",
     "level_units",
     "rounded_quotient",
     "rounded_quotients",
+    "to_squared_units",
     "to_units",
 ]
 
@@ -40,9 +42,13 @@ UNIT_BITS = 1074
 BLOCK = 1 << 14
 """Records handled at once: small enough for the cache, large enough to hide the cost of a call."""
 
-_SUM_BITS = 38
-_SQUARE_BITS = 19
-_SQUARE_SLICES = 4
+_SUM_BITS = 48
+_REST_FROM = 12
+_SQUARES_FROM = 16
+_ROW = 1 << 9
+# of the sums of the three slices, first, last and second, and of the products with those before it
+_FACTORS_OF_DOTS = np.array([[1], [2], [1], [2], [2], [1], [2], [2], [2]])
+_BITS_OF_DOTS = np.array([[22], [44], [68], [90], [136], [45], [67], [113], [90]])
 _SAFE_EXPONENT = 400
 _ONE_THREAD = 1 << 13
 _HUGE = 2.0**960
@@ -74,6 +80,12 @@ def rounded_quotients(numerators: Iterable[int], denominators: Iterable[int] | i
         return np.array([rounded_quotient(*pair) for pair in pairs])
 
 
+def float_units(value: float) -> int:
+    """Return a finite float in units of 2**-1074."""
+    numerator, denominator = value.as_integer_ratio()
+    return numerator << (UNIT_BITS + 1 - denominator.bit_length())
+
+
 def to_units(values: Floats, bits: int = 0) -> list[int]:
     """Return finite floats as exact multiples of 2**(bits - 1074)."""
     mantissa, exponent = np.frexp(values)
@@ -87,49 +99,83 @@ def to_units(values: Floats, bits: int = 0) -> list[int]:
     return [m << s if s >= 0 else m >> -s for m, s in zip(whole.tolist(), shift.tolist(), strict=True)]
 
 
+def to_squared_units(values: Floats) -> list[int]:
+    """Return the squares of finite floats in units of 2**-2148."""
+    mantissa, exponent = np.frexp(values)
+    whole = np.ldexp(mantissa, 53).astype(np.int64).tolist()
+    shift = (exponent.astype(np.int64) + (UNIT_BITS - 53)).tolist()
+    return [m * m << 2 * s if s >= 0 else (m >> -s) ** 2 for m, s in zip(whole, shift, strict=True)]
+
+
 LEVEL_BITS = 48
 """The levels 1, 17/16, ..., 31/16, times powers of two: floats of which so many last bits are zeros."""
 
 LEVELS = 2047 << (52 - LEVEL_BITS)
 """Number of the levels that are floats; the next one is 2^1024."""
 
-_HALF = 26  # bits of a mantissa in its lower half
+_HALF = 24  # of the bits of a mantissa that differ within a level, those in its lower half
+_HALVES = (1 << _HALF) - 1
+_SUM = 38  # a float of 2^38 and a lower half; the sum of these halves in a block is below it too
+_OF_LOW = np.int64((1023 + _SUM) << 52)
+_OF_HIGH = np.int64((1023 + 52 - _HALF) << 52)
 
 
 class LevelSums:
     """Counts and exact sums of non-negative floats by level, for blocks of at most `BLOCK` of them.
 
-    The levels are numbered by the bits that they have. Values of one level share an exponent: their sum is
-    that of whole mantissas, of which either half adds up without an error in the float64 of a block, and in
-    whole numbers of 64 bits for 2^36 records.
+    The levels are numbered by the bits that they have. Values of one level share an exponent and the first
+    bits of the mantissa. Either half of the other bits is put into the last places of a float of one size,
+    without arithmetic: 2^38 and the lower half, 2^28 and the upper. The sum of the first in a block, below
+    2^53 and so exact, tells the count and the sum of the halves. In whole numbers of 64 bits there is room
+    for those of 2^38 records.
     """
 
     def __init__(self) -> None:
         self._counts, self._high, self._low = (np.zeros(LEVELS, dtype=np.int64) for _ in range(3))
+        self._numbers, self._halves = (np.empty(0, dtype=np.int64) for _ in range(2))
 
     def add(self, block: Floats) -> None:
         """Count the values of one more block."""
-        if block.size > BLOCK:
+        size = block.size
+        if size > BLOCK:
             raise ValueError("Longer blocks would lose bits.")
-        bits = (block + 0.0).view(np.int64)  # a negative zero has other bits
-        numbers = bits >> LEVEL_BITS
+        if self._numbers.size < size:
+            self._numbers, self._halves = (np.empty(size, dtype=np.int64) for _ in range(2))
+        numbers, halves = self._numbers[:size], self._halves[:size]
+        bits = np.ascontiguousarray(block).view(np.int64)
+        np.right_shift(bits, LEVEL_BITS, out=numbers)
         first = int(numbers.min())
+        if first < 0:  # a negative zero has other bits
+            bits = (block + 0.0).view(np.int64)
+            np.right_shift(bits, LEVEL_BITS, out=numbers)
+            first = int(numbers.min())
         numbers -= first
-        mantissas = bits & ((1 << 52) - 1)
-        low = np.bincount(numbers, mantissas & ((1 << _HALF) - 1))
-        mantissas >>= _HALF
-        here = slice(first, first + low.size)
-        self._counts[here] += np.bincount(numbers)
-        self._high[here] += np.bincount(numbers, mantissas).astype(np.int64)
-        self._low[here] += low.astype(np.int64)
+        np.bitwise_and(bits, _HALVES << _HALF, out=halves)
+        halves |= _OF_HIGH
+        of_high = np.bincount(numbers, halves.view(np.float64)).astype(np.int64)
+        np.left_shift(bits, 52 - _SUM, out=halves)
+        halves &= _HALVES << (52 - _SUM)
+        halves |= _OF_LOW
+        of_low = np.bincount(numbers, halves.view(np.float64)).astype(np.int64)
+        counts = of_low >> _SUM
+        here = slice(first, first + of_low.size)
+        self._counts[here] += counts
+        self._high[here] += of_high - (counts << (52 - _HALF))
+        self._low[here] += of_low & ((1 << _SUM) - 1)
 
     def found(self) -> dict[int, tuple[int, int]]:
         """Return the count and the sum of whole mantissas at the number of each level with a value."""
         several = np.flatnonzero(self._counts)
         columns = (a[several].tolist() for a in (self._counts, self._high, self._low))
-        # normal numbers have a leading bit that is not stored
+        # the first bits are those of the level; normal numbers have a leading bit that is not stored
+        parts = (1 << (52 - LEVEL_BITS)) - 1
         return {
-            number: (count, (high << _HALF) + low + ((count << 52) if number >> (52 - LEVEL_BITS) else 0))
+            number: (
+                count,
+                (high << _HALF)
+                + low
+                + (count * ((number & parts) + (parts + 1) * (number > parts)) << LEVEL_BITS),
+            )
             for number, count, high, low in zip(several.tolist(), *columns, strict=True)
         }
 
@@ -158,7 +204,7 @@ def exact_sum(values: Floats) -> int:
     ----------
     values : ndarray of shape (n,), float64, finite
     """
-    blocks = BlockSums(values.size)
+    blocks = BlockSums()
     return sum(blocks.total(block, _largest_size(block)) for block in in_blocks(values))
 
 
@@ -169,7 +215,7 @@ def exact_moments(values: Floats) -> tuple[int, int]:
     ----------
     values : ndarray of shape (n,), float64, finite
     """
-    blocks = BlockSums(values.size)
+    blocks = BlockSums()
     total = squares = 0
     for block in in_blocks(values):
         of_block = blocks.moments(block, _largest_size(block))
@@ -183,142 +229,184 @@ def in_blocks(values: NDArray[Any], rows: int = BLOCK) -> Iterator[NDArray[Any]]
 
 
 class BlockSums:
-    """Exact sums of blocks of finite floats, with buffers that are used again for every block.
-
-    Parameters
-    ----------
-    n : int
-        No block will have more than this or `BLOCK` values.
+    """Exact sums of blocks of at most `BLOCK` finite floats, in buffers that are used for every block.
 
     Notes
     -----
-    Error-free vector extraction (Rump, Ogita and Oishi 2008, doi:10.1137/050645671). Let every |v| <= 2^e in
-    a block of at most 2^14 values, and sigma = 2^(e + 53 - b) for slices of b bits. Then
-    q = (v + sigma) - sigma is a multiple of 2^(e-b) with |q| <= 2^e, and the rest v - q is exact and at most
-    2^(e-b) in size: repeat until it is zero.
+    Error-free vector extraction (Rump, Ogita and Oishi 2008, doi:10.1137/050645671). Let |v| <= 2^e for every
+    v of a block of at most 2^14 values, and sigma = 1.5 * 2^(k + 52) with k < e. Then v + sigma is rounded to
+    a multiple of 2^k, q = (v + sigma) - sigma is exact, and so is the rest v - q, at most 2^(k - 1) in size.
 
-    For sums b = 38, so that every partial sum of the q, in any order, is a multiple of 2^(e-38) that is at
-    most 2^(e+14): 52 bits, exact. For squares b = 19: a product of two slices has 38 bits, and what holds for
-    those sums holds for the dot product of two slices, with or without fused multiplications.
+    For sums k = e - 48. The bits of v + sigma, read as a whole number, are those of sigma plus q / 2^k,
+    because both have one exponent. They add up in whole numbers of 64 bits, in which the copies of sigma may
+    wrap around, but the sum of all q / 2^k has 62 bits. The rests of values from 2^(k + 12) on are multiples
+    of 2^(k - 40): every partial sum of them, in any order, has 53 bits, and is exact.
 
-    The few values that are far larger than most, and those of which something is left in the end, are added
-    one by one as Python integers. So one record of another size than the others neither scales the slices
-    of all nor costs one more pass.
+    For squares k = e - 22, and then k = e - 45 for the rests: three slices, which are up to 2^22 multiples
+    of 2^(e - 22), 2^(e - 45) and, for values from 2^(e - 16) on, 2^(e - 68). Products of two have 44 bits, so
+    that their sums over 2^9 values are exact, in any order, with or without fused multiplications.
+
+    The few values that are far larger than most, and those that are smaller than that, are added one by one
+    as Python integers. So one record of another size than the others neither scales the slices of all nor
+    costs one more pass.
     """
 
-    def __init__(self, n: int) -> None:
-        size = min(n, BLOCK)
-        self._rest = np.empty(size)
-        self._slices = [np.empty(size)]
+    def __init__(self) -> None:
+        self._rest = self._sizes = self._ones = np.empty(0)
+        self._is_small = np.empty(0, dtype=np.bool_)
+        self._slices = np.empty((4, 0))
+        self._usual = 0.0  # the size of most values of an earlier block
+        self._scales: tuple[int, Floats] | None = None
 
-    def total(self, block: Floats, largest: float) -> int:
-        """Return the sum of a block, in units of 2**-1074; `largest` is the size of its largest value."""
+    def _grow(self, size: int) -> None:
+        """Make buffers that are long enough."""
+        if self._sizes.size < size:
+            self._rest, self._sizes, self._ones = np.empty(size), np.empty(size), np.ones(size)
+            self._is_small = np.empty(size, dtype=np.bool_)
+
+    def total(self, block: Floats, largest: float, *, signed: bool = True) -> int:
+        """Return the sum of a block, in units of 2**-1074.
+
+        Parameters
+        ----------
+        block : ndarray
+            The values.
+        largest : float
+            The size of the largest one.
+        signed : bool, default=True
+            Whether any value may be negative.
+        """
         if block.size == 0 or largest == 0.0:
             return 0
-        block, largest, far = _without_far(block, largest)
+        self._grow(block.size)
+        block, largest, far = self._without_far(block, largest)
+        total = _sum_one_by_one(far)
         if largest >= _HUGE:  # sigma would overflow: take the huge values apart, scaled down exactly
             huge, others = _split(block, np.abs(block) >= 2.0**500)
-            return (exact_sum(np.ldexp(huge, -500)) << 500) + exact_sum(others) + _sum_one_by_one(far)
-        total = 0
-        exponent = _exponent(largest)
-        rest = block
-        extracted = self._slices[0][: block.size]
-        for extractions in count(1):
-            rest = self._extract(rest, exponent - _SUM_BITS, extracted)
-            total += _units(float(extracted.sum()))
-            if extractions == 1:
-                exponent -= _SUM_BITS
-                continue
-            left = np.flatnonzero(rest)
-            if left.size <= _FEW:
-                return total + _sum_one_by_one(rest[left]) + _sum_one_by_one(far)
-            # values that leave something are so much smaller than the largest
-            rest = rest[left]
-            extracted = extracted[: rest.size]
-            exponent = _exponent(_largest_size(rest))
-        raise AssertionError("unreachable")
+            return (exact_sum(np.ldexp(huge, -500)) << 500) + exact_sum(others) + total
+        while largest > 0.0:
+            lowest = max(_exponent(largest) - _SUM_BITS, -UNIT_BITS)
+            rest = self._rest[: block.size]
+            sigma = self._add_sigma(block, lowest, rest)
+            whole = int(np.add.reduce(rest.view(np.int64))) - block.size * int(
+                np.float64(sigma).view(np.int64)
+            )
+            total += ((whole + (1 << 63)) % (1 << 64) - (1 << 63)) << (lowest + UNIT_BITS)
+            np.subtract(rest, sigma, out=rest)
+            np.subtract(block, rest, out=rest)
+            # the rests of smaller values are summed apart
+            small = self._smaller(block, lowest + _REST_FROM, signed)
+            apart = rest[small]
+            rest[small] = 0.0
+            total += float_units(_dot(rest, self._ones[: rest.size]))
+            if small.size <= _FEW:
+                return total + _sum_one_by_one(apart)
+            block = apart[apart != 0.0]
+            largest = _largest_size(block)
+        return total
 
     def moments(self, block: Floats, largest: float) -> tuple[int, int]:
         """Return the sum of a block and that of its squares, in units of 2**-1074 and 2**-2148."""
         if block.size == 0 or largest == 0.0:
             return 0, 0
-        block, largest, far = _without_far(block, largest)
+        self._grow(block.size)
+        block, largest, far = self._without_far(block, largest)
         total, squares = _moments_one_by_one(far)
         if largest >= _HUGE:
             huge, others = _split(block, np.abs(block) >= 2.0**500)
             (a, a2), (b, b2) = exact_moments(np.ldexp(huge, -500)), exact_moments(others)
             return (a << 500) + b + total, (a2 << 1000) + b2 + squares
         exponent = _exponent(largest)
-        slices = self._slice(block, exponent)
-        # Values far smaller than the largest leave a rest after these slices, and are summed apart.
-        left = np.flatnonzero(self._rest[: block.size])
-        if left.size:
-            for part in slices:
-                part[left] = 0.0
-            apart = _moments_one_by_one if left.size <= _FEW else exact_moments
-            of_left = apart(block[left])
-            total, squares = total + of_left[0], squares + of_left[1]
+        small = self._smaller(block, exponent - _SQUARES_FROM, signed=True)
+        apart = block[small]
+        if small.size > _FEW:
+            small = small[apart != 0.0]  # many may be 0
+            apart = block[small]
+            block = block.copy()
+            block[small] = 0.0
+        ones_and_slices = self._slice(block, exponent)
+        if 0 < small.size <= _FEW:
+            ones_and_slices[1:, small] = 0.0
         scale = 0
         if abs(exponent) > _SAFE_EXPONENT:  # products could overflow, or lose bits to underflow
             scale = -exponent
-            slices = [np.ldexp(part, scale) for part in slices]
-        unit = exponent + scale - _SQUARE_BITS * _SQUARE_SLICES  # each slice is a multiple of 2^unit
-        sums = products = 0
-        for i, part in enumerate(slices):
-            sums += _whole(float(part.sum()), unit)
-            products += _whole(_dot(part, part), 2 * unit)
-            products += 2 * sum([_whole(_dot(part, other), 2 * unit) for other in slices[:i]])
-        return (
-            total + _shifted(sums, UNIT_BITS + unit - scale),
-            squares + _shifted(products, 2 * (UNIT_BITS + unit - scale)),
-        )
+            np.ldexp(ones_and_slices[1:], scale, out=ones_and_slices[1:])
+        rows = ones_and_slices.reshape(4, -1, _ROW)
+        dots = np.concatenate([_dots(rows[:2], rows[1]), _dots(rows[:3], rows[2]), _dots(rows, rows[3])])
+        dots *= self._scale_of(exponent + scale)
+        a, aa, c, ac, cc, b, ab, bc, bb = dots.astype(np.int64).sum(axis=1).tolist()
+        sums = (a << 46) + (b << 23) + c
+        products = (aa << 92) + (ab << 70) + ((bb + 2 * ac) << 46) + (bc << 24) + cc
+        unit = UNIT_BITS + exponent - 68
+        total, squares = total + _shifted(sums, unit), squares + _shifted(products, 2 * unit)
+        if small.size <= _FEW:
+            of_small = _moments_one_by_one(apart)
+        else:
+            of_small = self.moments(apart, _largest_size(apart))
+        return total + of_small[0], squares + of_small[1]
 
-    def _slice(self, block: Floats, exponent: int) -> list[Floats]:
-        """Return slices of 19 bits that make up the values; the rest stays in its buffer."""
-        while len(self._slices) < _SQUARE_SLICES:
-            self._slices.append(np.empty_like(self._rest))
-        slices = [part[: block.size] for part in self._slices]
-        rest = block
-        for part in slices:
-            exponent -= _SQUARE_BITS
-            rest = self._extract(rest, exponent, part)
-        return slices
+    def _slice(self, block: Floats, exponent: int) -> Floats:
+        """Return rows of ones, of the first slice, of the last and of the second, filled up with zeros."""
+        size = block.size
+        width = -(-size // _ROW) * _ROW
+        if self._slices.shape[1] < width:
+            self._slices = np.ones((4, width))
+        found = self._slices[:, :width]
+        found[1:, size:] = 0.0
+        _, first, last, second = found[:, :size]
+        np.subtract(first, self._add_sigma(block, exponent - 22, first), out=first)
+        np.subtract(block, first, out=last)
+        np.subtract(second, self._add_sigma(last, exponent - 45, second), out=second)
+        np.subtract(last, second, out=last)
+        return found
 
-    def _extract(self, values: Floats, exponent: int, out: Floats) -> Floats:
-        """Round values to multiples of 2^exponent, in `out`, and return the rest, in a buffer."""
-        sigma = math.ldexp(1.0, exponent + 53)
+    def _add_sigma(self, values: Floats, exponent: int, out: Floats) -> float:
+        """Return sigma, which is added: that rounds values to multiples of 2^exponent."""
+        sigma = math.ldexp(1.5, exponent + 52)
         np.add(values, sigma, out=out)
-        np.subtract(out, sigma, out=out)
-        return np.subtract(values, out, out=self._rest[: values.size])
+        return sigma
 
+    def _smaller(self, block: Floats, exponent: int, signed: bool) -> NDArray[np.intp]:
+        """Return the places of the values below 2^exponent in size."""
+        sizes = np.abs(block, out=self._sizes[: block.size]) if signed else block
+        places: NDArray[np.intp]
+        (places,) = np.less(sizes, math.ldexp(1.0, exponent), out=self._is_small[: block.size]).nonzero()
+        return places
 
-def _without_far(block: Floats, largest: float) -> tuple[Floats, float, Floats]:
-    """Return a block with 0 for the few values far larger than most, the largest size now, and those values.
+    def _scale_of(self, exponent: int) -> Floats:
+        """Return what makes whole numbers of the sums of the slices and their products."""
+        if self._scales is None or self._scales[0] != exponent:
+            self._scales = exponent, np.ldexp(1.0, _BITS_OF_DOTS - exponent * _FACTORS_OF_DOTS)
+        return self._scales[1]
 
-    What most values are is told by a sample, of which one value may be such a one itself.
-    """
-    nothing = block[:0]
-    if block.size < _SAMPLE:
-        return block, largest, nothing
-    sample = np.abs(block[:: block.size // _SAMPLE])
-    usual = float(np.partition(sample, -2)[-2])
-    if not 0.0 < usual < largest / _FAR:
-        return block, largest, nothing
-    sizes = np.abs(block)
-    places = np.flatnonzero(sizes > usual * _FAR)
-    if places.size > _FEW:
-        return block, largest, nothing
-    others = block.copy()
-    others[places] = sizes[places] = 0.0
-    return others, float(sizes.max()), block[places]
+    def _without_far(self, block: Floats, largest: float) -> tuple[Floats, float, Floats]:
+        """Return a block with 0 for the few values far larger than most, the largest size now, and those.
+
+        What most values are is told by a sample, of which one value may be such a one itself. That of an
+        earlier block serves as long as the largest value does not stand out.
+        """
+        nothing = block[:0]
+        if block.size < _SAMPLE or self._usual <= largest <= self._usual * _FAR:
+            return block, largest, nothing
+        sample = np.abs(block[:: block.size // _SAMPLE])
+        self._usual = usual = float(np.partition(sample, -2)[-2])
+        if not 0.0 < usual < largest / _FAR:
+            return block, largest, nothing
+        sizes = np.abs(block)
+        places = np.flatnonzero(sizes > usual * _FAR)
+        if places.size > _FEW:
+            return block, largest, nothing
+        others = block.copy()
+        others[places] = sizes[places] = 0.0
+        return others, float(sizes.max()), block[places]
 
 
 def _sum_one_by_one(values: Floats) -> int:
-    return sum(map(_units, values.tolist()))
+    return sum(map(float_units, values.tolist()))
 
 
 def _moments_one_by_one(values: Floats) -> tuple[int, int]:
-    units = list(map(_units, values.tolist()))
+    units = list(map(float_units, values.tolist()))
     return sum(units), sum([unit * unit for unit in units])
 
 
@@ -344,16 +432,14 @@ def _dot(a: Floats, b: Floats) -> float:
     )
 
 
-def _whole(value: float, exponent: int) -> int:
-    """Return value / 2**exponent, which is whole."""
-    return int(math.ldexp(value, -exponent))
+def _by_einsum(a: Floats, b: Floats) -> Floats:
+    products: Floats = np.einsum("...i,...i->...", a, b)
+    return products
+
+
+_dots: Callable[[Floats, Floats], Floats] = getattr(np, "vecdot", _by_einsum)  # NumPy 1 has none
 
 
 def _shifted(number: int, bits: int) -> int:
     """Return number * 2**bits, which must be whole."""
     return number << bits if bits >= 0 else number >> -bits
-
-
-def _units(value: float) -> int:
-    numerator, denominator = value.as_integer_ratio()
-    return numerator << (UNIT_BITS + 1 - denominator.bit_length())

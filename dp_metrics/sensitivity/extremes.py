@@ -1,23 +1,30 @@
-"""The most extreme records, and the metric with records clipped at any level.
+"""How far the most extreme records lie out, and the metric with records clipped at any level.
 
-Two facts let a mechanism draw the scale of its noise. Let y_1 >= y_2 >= ... >= 0 be the largest losses, or
-the distances between the j-th largest and the j-th smallest value. Between neighbours y'_j <= y_(j-1) and
-y'_j >= y_(j+1), so y_(k-l) and y_(k+l) are output bounds of y_k. And for each public C there is a *clipped
-sum* T, at most n times the metric, that grows by 0 to C when a record is added.
+Two facts let a mechanism draw the scale of its noise. There is a *statistic* of the extreme records with
+output bounds: the k-th largest loss, or how far values lie from the mean of the middle ones. And for each
+public C there is a *clipped sum* T, at most n times the metric, that grows by 0 to C when a record is added.
 """
 
+import math
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, NamedTuple, Self, TypeAlias
+from functools import cached_property, partial
+from itertools import accumulate
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dp_metrics.inputs.floats import MAX_FLOAT, Floats
 from dp_metrics.sensitivity.aggregates import LossAggregate, VarianceAggregate, WeightedLossAggregate
+from dp_metrics.sensitivity.clipped_variance import clipped_squares
 from dp_metrics.sensitivity.exact import (
     LEVELS,
     UNIT_BITS,
+    exact_sum,
+    float_units,
     in_units,
     level_from,
     level_units,
@@ -25,9 +32,17 @@ from dp_metrics.sensitivity.exact import (
     rounded_quotients,
     to_units,
 )
-from dp_metrics.sensitivity.trimmed_variance import LeastSpreads, clipped_squares
+from dp_metrics.sensitivity.output_bounds import BoundsFacts, OutputBounds
 
-__all__ = ["Clipped", "Extremes", "SumsBelow", "loss_extremes", "spread_extremes", "sums_below_level"]
+__all__ = [
+    "Clipped",
+    "Extremes",
+    "SumsBelow",
+    "far_distances",
+    "loss_extremes",
+    "sums_below_level",
+    "variance_extremes",
+]
 
 SumsBelow: TypeAlias = Callable[[int], tuple[int, int]]
 """Given the number of a public level, the exact sum of the values below it, and how many are not."""
@@ -40,45 +55,162 @@ class Clipped(NamedTuple):
     most: int  # C: public, as the unit is
     unit: Fraction
 
+    @property
+    def scale(self) -> float:
+        """C as a float."""
+        most = self.most * self.unit
+        return rounded_quotient(most.numerator, most.denominator)
+
+
+Places: TypeAlias = NDArray[np.intp]
+Ranks: TypeAlias = tuple[float, Floats, Floats]
+"""A statistic, and its lower and upper output bounds at so many ranks."""
+
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Extremes:
-    """The most extreme records of a data set, in descending order, and its clipped sums.
+    """A statistic of the most extreme records of a data set, and its clipped sums.
 
-    The values, the clipped sums and a private number of records are private data; the rest is public.
+    The statistic, the clipped sums and a private number of records are private data; the rest is public.
 
     Parameters
     ----------
-    values : ndarray
-        y_1, y_2, ...; 0 beyond the last.
     limit : float
-        Public limit of the values.
-    monotonic : bool
-        True if between neighbours all y_j move in one direction.
-    are_widths : bool
-        Whether the square of a value, not the value, is what such a record adds to n times the metric.
+        Public limit of the statistic.
+    are_distances : bool
+        Whether the square of the statistic, not the statistic, is what such a record adds to n times the
+        metric. A loss moves all output bounds in one direction between neighbours, a distance need not.
+    at_ranks : callable
+        Given k and a number of ranks, the statistic of the k-th records from the ends and its bounds.
     clipped : callable
-        The clipped sum for a positive y: C is at least y, or the square of y if these are widths.
+        The clipped sum for a positive statistic y: C is at least y, or the square of y if it is a distance.
     private_n : int or None
         The number of records, where it is private.
     """
 
-    values: Floats
     limit: float
-    monotonic: bool
-    are_widths: bool
+    are_distances: bool
+    at_ranks: Callable[[int, int], Ranks]
     clipped: Callable[[float], Clipped]
     private_n: int | None
 
-    def facts(self) -> tuple[Any, ...]:
-        """Return all that is public."""
-        return self.limit, self.monotonic, self.are_widths, self.private_n is None
+    @property
+    def facts(self) -> BoundsFacts:
+        """What is public of the statistic."""
+        return BoundsFacts(output_range=(0.0, self.limit), monotonic=not self.are_distances, n=None)
 
-    @classmethod
-    def of_nothing(cls, limit: float, monotonic: bool, are_widths: bool, n_is_public: bool) -> Self:
-        """Return extremes with these public facts and nothing of the data."""
-        private_n = None if n_is_public else 0
-        return cls(np.zeros(1), limit, monotonic, are_widths, lambda y: Clipped(0, 1, Fraction(y)), private_n)
+    def bounds(self, k: int, ranks: int) -> OutputBounds:
+        """Return the output bounds of the statistic."""
+        return self.facts.bounds(*self.at_ranks(k, ranks))
+
+
+def order_statistic(values: Floats, limit: float, k: int, ranks: int) -> Ranks:
+    """Return y_k of descending values, 0 beyond the last: L^l = y_(k+l), U^l = y_(k-l), or the limit."""
+    y = np.zeros(k + ranks)
+    known = values[: k + ranks]
+    y[: known.size] = known
+    upper = np.full(ranks, limit)
+    above = y[: k - 1][::-1][:ranks]
+    upper[: above.size] = above
+    return float(y[k - 1]), y[k:], upper
+
+
+_SORTED_PART = 8  # where more than this part of the values has to be in order, all are sorted
+_TENTHS = range(6)
+_WEIGHTS = [1 / math.sqrt(1 - t / 10) for t in _TENTHS]
+
+
+def far_distances(x: Floats, ends: tuple[float, float], limit: float, k: int, ranks: int) -> Ranks:
+    """Return how far the k-th value from the ends, and those further in, lie from the mean of the middle.
+
+    Parameters
+    ----------
+    x : ndarray
+        n values in ascending order, x_0 to x_(n-1), at least where `places_of_distances` says.
+    ends : tuple of float
+        Public limits of the values, which may be infinite: x_i stands for the first where i < 0, and for the
+        second where i >= n.
+    limit : float
+        Public limit of the distance.
+    k, ranks : int
+        Public.
+
+    Notes
+    -----
+    With h = min(ranks, (n - 1) // 2) let c_l be the mean of the middle values moved by l places, x_(h+l) to
+    x_(n-1-h+l). For the shares t = 0, .1, ... .5 and i = max(k, n t) the statistic is the largest of
+
+        max(x_(n-i) - c_0, c_0 - x_(i-1)) / sqrt(1 - t),
+
+    and its bounds at rank l are the same with each value moved by l places: down in x_(n-i) and up in x_(i-1)
+    and c for the lower bound, the other way for the upper one. Replacing a record moves each x_i by one place
+    at most, so each mean too; adding a record as well, since i and h grow by at most 1, and a mean of more
+    values in order lies below the mean without the smallest of them. Means are rounded once from
+    exact ones, and differences and products of floats are monotone: so the bounds hold as executed.
+
+    The weights make noise of this size harmless. If a share t of the values lies at distance d of the mean
+    on one side, they are clipped unless the scale is at least d / sqrt(1 - t): the centre of the clipped
+    sum of squares is free, and would leave them.
+    """
+    n = x.size
+    if n == 0:
+        return 0.0, np.zeros(ranks), np.where(np.arange(1, ranks + 1) < k, 0.0, limit)
+
+    def at(places: Places) -> Floats:
+        values = x[np.clip(places, 0, n - 1)]
+        values[places < 0], values[places >= n] = ends
+        return values
+
+    below, above = _moved_means(x, at, min(ranks, (n - 1) // 2), ranks)
+    moves, i = np.arange(ranks + 1), np.array(_depths(n, k))[:, np.newaxis]
+    few = moves[:k]  # the upper bounds from k on are the limit
+    with np.errstate(over="ignore", invalid="ignore"):  # a place beyond both infinite ends has no distance
+        lower = _largest(at(n - i - moves) - above, below - at(i - 1 + moves), limit)
+        upper = _largest(at(n - i + few) - below[:k], above[:k] - at(i - 1 - few), limit)
+    return float(lower[0]), lower[1:], np.append(upper[1:], np.full(ranks + 1 - upper.size, limit))
+
+
+def _largest(far_above: Floats, far_below: Floats, limit: float) -> Floats:
+    """Return the largest weighted distance at each rank, at least 0."""
+    far = np.fmax(far_above, far_below) * np.array(_WEIGHTS)[:, np.newaxis]
+    return np.minimum(np.fmax.reduce(far, axis=0, initial=0.0), limit)
+
+
+def _depths(n: int, k: int) -> list[int]:
+    return [max(k, n * t // 10) for t in _TENTHS]
+
+
+def places_of_distances(n: int, k: int, ranks: int) -> list[tuple[int, int]]:
+    """Return the first and the last place of each run of values that the distances look at."""
+    runs = [(0, 2 * ranks), *((i - k, i + ranks) for i in _depths(n, k))]
+    both = sorted(runs + [(n - 1 - last, n - 1 - first) for first, last in runs])
+    merged = [both[0]]
+    for first, last in both[1:]:
+        if first > merged[-1][1]:
+            merged.append((first, last))
+        else:
+            merged[-1] = (merged[-1][0], max(last, merged[-1][1]))
+    return [(max(first, 0), min(last, n - 1)) for first, last in merged if first < n and last >= 0]
+
+
+def _moved_means(
+    x: Floats, at: Callable[[Places], Floats], dropped: int, ranks: int
+) -> tuple[Floats, Floats]:
+    """Return the means of the middle values moved down, and up, by so many places; each is rounded once."""
+    n = x.size
+    kept = n - 2 * dropped
+    first = exact_sum(x[dropped : n - dropped])
+    found = []
+    for side, edge in ((-1, n - 1 - dropped), (1, dropped)):
+        # what leaves the middle with each move, and what comes in
+        places = edge + side * np.arange(ranks)
+        leaves, comes = at(places), at(places + side * kept)
+        known = int(np.isfinite(comes).cumprod().sum())
+        steps = map(operator.sub, to_units(comes[:known]), to_units(leaves[:known]))
+        means = np.full(ranks + 1, side * np.inf)
+        means[: known + 1] = rounded_quotients(accumulate(steps, initial=first), kept << UNIT_BITS)
+        found.append(means)
+    return found[0], found[1]
 
 
 def loss_extremes(
@@ -102,7 +234,7 @@ def loss_extremes(
         values, largest_limit = aggregate.largest[:count], aggregate.cap
     highest, limit = level_units(LEVELS), MAX_FLOAT
     if largest_limit is not None:
-        highest = max(to_units(np.array([largest_limit]))[0], 1)  # bounds may be so close that it is 0
+        highest = max(float_units(largest_limit), 1)  # bounds may be so close that it is 0
         limit = rounded_quotient(n * highest, weight) if n else rounded_quotient(highest, 1 << UNIT_BITS)
     # The scale is never used without records.
     scale = Fraction(weight, n << UNIT_BITS) if n else Fraction(1)
@@ -120,10 +252,9 @@ def loss_extremes(
         return Clipped(_sum_clipped_at(number, aggregate, sums_below), level, unit)
 
     return Extremes(
-        values,
         limit,
-        monotonic=True,
-        are_widths=False,
+        are_distances=False,
+        at_ranks=partial(order_statistic, values, limit),
         clipped=clipped,
         private_n=n if private_n else None,
     )
@@ -150,37 +281,56 @@ def sums_below_level(aggregate: LossAggregate | WeightedLossAggregate, number: i
     return total, sum(count for level, (count, _) in by_level.items() if level >= number)
 
 
-def spread_extremes(
-    aggregate: VarianceAggregate,
-    count: int,
-    least: LeastSpreads,
-    in_order: Callable[[], Floats],
-    *,
-    private_n: bool,
-) -> Extremes:
-    """Return the distances between the j-th largest and the j-th smallest value, j = 1, 2, ...
+class _Column:
+    """All values of a column, as far in order as they were asked for."""
 
-    Where one record replaces another both values may move in one direction, and the distance either way:
-    (0, 2, 2, 3) and (0, 1, 2, 2). Where a record is added each distance grows or stays.
-    """
-    limit = MAX_FLOAT
-    with np.errstate(over="ignore"):
-        if aggregate.bounds is not None:
-            limit = float(np.minimum(np.float64(aggregate.bounds[1]) - aggregate.bounds[0], MAX_FLOAT))
-        # the difference is negative beyond the middle of the data
-        values = np.clip(aggregate.largest[:count] - aggregate.smallest[:count], 0.0, limit)
+    def __init__(self, values: Callable[[], Floats]) -> None:
+        self._values = values
+        self.parted: tuple[Floats, int] | None = None  # with a tenth of the values at either end
+
+    @cached_property
+    def in_order(self) -> Floats:
+        """All in ascending order."""
+        return np.sort(self._values())
+
+    def in_order_at(self, runs: list[tuple[int, int]]) -> Floats:
+        """Return all values, with those at some runs of places in order, and the others between them."""
+        size = sum(last + 1 - first for first, last in runs)
+        values = self._values()
+        if size * _SORTED_PART > values.size or "in_order" in vars(self):
+            return self.in_order
+        values = np.partition(values, sorted({place for run in runs for place in run}))
+        for first, last in runs:
+            values[first : last + 1].sort()
+        return values
+
+
+def variance_extremes(
+    aggregate: VarianceAggregate, values: Callable[[], Floats], *, private_n: bool
+) -> Extremes:
+    """Return the distances of a variance, of which `values` returns all values."""
+    ends, limit, column = (-math.inf, math.inf), MAX_FLOAT, _Column(values)
+    if aggregate.bounds is not None:
+        ends = aggregate.bounds
+        with np.errstate(over="ignore"):
+            limit = float(np.minimum(np.float64(ends[1]) - ends[0], MAX_FLOAT))
+
+    def at_ranks(k: int, ranks: int) -> Ranks:
+        n = aggregate.n
+        known = column.in_order_at(places_of_distances(n, k, ranks)) if n else np.empty(0)
+        column.parted = known, _depths(n, k)[1]
+        return far_distances(known, ends, limit, k, ranks)
 
     def clipped(width: float) -> Clipped:
         exact = Fraction(width)
-        total, most = clipped_squares(aggregate, least, exact, in_order), exact * exact
+        total, most = clipped_squares(aggregate, exact, lambda: column.in_order, column.parted), exact * exact
         unit = Fraction(1, total.denominator * most.denominator)
         return Clipped(total.numerator * most.denominator, most.numerator * total.denominator, unit)
 
     return Extremes(
-        values,
         limit,
-        monotonic=private_n,
-        are_widths=True,
+        are_distances=True,
+        at_ranks=at_ranks,
         clipped=clipped,
         private_n=aggregate.n if private_n else None,
     )

@@ -2,8 +2,9 @@
 
 Where the number of records is private, so is the divisor of a mean. A record that counts for a part p of the
 limit adds p to one sum and 1 - p to another: together it moves them by 1, whatever it is, and their quotient
-is the mean. Likewise a record at t between 0 and 1 adds (1 - t)^2, 2 t (1 - t) and t^2, which are 1 together,
-and the sums tell the variance (the Bezier mechanism, arXiv:2509.04919).
+is the mean. Where p is 0 or 1 both sums are counts, and need no finer lattice. Likewise a record at t
+between 0 and 1 adds (1 - t)^2, 2 t (1 - t) and t^2, which are 1 together, and the sums tell the variance (the
+Bezier mechanism, arXiv:2509.04919).
 """
 
 from collections.abc import Callable
@@ -14,7 +15,7 @@ import numpy as np
 
 from dp_metrics.inputs.floats import MAX_FLOAT, Floats
 from dp_metrics.sensitivity.aggregates import LossAggregate, VarianceAggregate
-from dp_metrics.sensitivity.exact import UNIT_BITS, rounded_quotient, to_units
+from dp_metrics.sensitivity.exact import UNIT_BITS, float_units, rounded_quotient, to_units
 
 __all__ = ["FINENESS", "Sums", "mean_sums", "ratio_sums", "variance_sums"]
 
@@ -41,6 +42,8 @@ class Sums:
         The metric itself, without rounding to the lattice: private.
     rises : tuple of bool, default=()
         For each of the values whether the metric rises with it, or falls; empty if it does neither.
+    fineness : int, default=FINENESS
+        What each record adds to all values together, in steps: public. If it is 1 the values are counts.
     """
 
     values: tuple[int, ...]
@@ -49,9 +52,15 @@ class Sums:
     limit: float
     value: float
     rises: tuple[bool, ...] = ()
+    fineness: int = FINENESS
+
+    @property
+    def rounding(self) -> float:
+        """By how many steps each of the values may differ from the sum that it was rounded from."""
+        return 0.0 if self.fineness == 1 else 0.5
 
 
-def ratio_sums(total: int, most: int, n: int, scale: float, limit: float) -> Sums:
+def ratio_sums(total: int, most: int, n: int, scale: float, limit: float, fineness: int = FINENESS) -> Sums:
     """Return a sum to which each of n records adds at most `most`, and what is left of n times that.
 
     Parameters
@@ -64,20 +73,29 @@ def ratio_sums(total: int, most: int, n: int, scale: float, limit: float) -> Sum
         What a record adds at most, in units of the metric.
     limit : float
         Public limit of the metric.
+    fineness : int, default=FINENESS
+        Steps of the lattice in `most`; 1 only if each record adds 0 or `most`.
     """
     # rounding to nearest commutes with shifts by whole steps: if a record comes or goes, the first changes by
-    # 0 to FINENESS, and the second by the rest of FINENESS
-    steps = (2 * FINENESS * total + most) // (2 * most)
-    combine = partial(_ratio, scale=scale, limit=limit)
-    value = scale * rounded_quotient(total, max(n, 1) * most)
-    return Sums((steps, n * FINENESS - steps), FINENESS, combine, limit, value, (True, False))
+    # 0 to `fineness`, and the second by the rest of it
+    steps = (2 * fineness * total + most) // (2 * most)
+    return Sums(
+        (steps, n * fineness - steps),
+        fineness,
+        partial(_ratio, scale=scale, limit=limit, least=float(fineness)),
+        limit,
+        scale * rounded_quotient(total, max(n, 1) * most),
+        (True, False),
+        fineness,
+    )
 
 
-def mean_sums(aggregate: LossAggregate) -> Sums:
-    """Return the two sums of a mean of capped losses."""
+def mean_sums(aggregate: LossAggregate, *, is_count: bool = False) -> Sums:
+    """Return the two sums of a mean of capped losses; if each is 0 or the cap, how many are and are not."""
     assert aggregate.cap is not None
-    (cap,) = to_units(np.array([aggregate.cap]))
-    return ratio_sums(aggregate.total, max(cap, 1), aggregate.n, aggregate.cap, aggregate.cap)
+    cap = float_units(aggregate.cap)
+    fineness = 1 if is_count else FINENESS
+    return ratio_sums(aggregate.total, max(cap, 1), aggregate.n, aggregate.cap, aggregate.cap, fineness)
 
 
 def variance_sums(aggregate: VarianceAggregate) -> Sums:
@@ -103,10 +121,10 @@ def variance_sums(aggregate: VarianceAggregate) -> Sums:
     )
 
 
-def _ratio(part: Floats, rest: Floats, *, scale: float, limit: float) -> Floats:
+def _ratio(part: Floats, rest: Floats, *, scale: float, limit: float, least: float) -> Floats:
     part = np.maximum(part, 0.0)
     # one record at least: the mean of none is 0
-    share = part / np.maximum(part + np.maximum(rest, 0.0), FINENESS)
+    share = part / np.maximum(part + np.maximum(rest, 0.0), least)
     mean: Floats = np.minimum(share * scale, limit)
     return mean
 

@@ -6,43 +6,83 @@ of Definition 3.4 of the paper: U^l(x) <= U^(l+1)(x') and L^l(x) >= L^(l+1)(x') 
 """
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, fields
+from functools import cached_property
 from itertools import accumulate, islice, repeat
-from operator import sub
-from typing import Any, Self
+from operator import add, sub
+from typing import Any
 
 import numpy as np
 
-from dp_metrics.inputs.floats import MAX_FLOAT, Floats
+from dp_metrics.inputs.floats import MAX_FLOAT, Floats, limit_of
 from dp_metrics.sensitivity.aggregates import (
     LossAggregate,
     OrderAggregate,
     VarianceAggregate,
     WeightedLossAggregate,
 )
-from dp_metrics.sensitivity.exact import UNIT_BITS, rounded_quotient, rounded_quotients, to_units
-from dp_metrics.sensitivity.extremes import Extremes
+from dp_metrics.sensitivity.exact import UNIT_BITS, float_units, rounded_quotient, rounded_quotients, to_units
 from dp_metrics.sensitivity.trimmed_variance import LeastSpreads, least_spreads
 
 __all__ = [
+    "BoundsFacts",
     "OutputBounds",
     "mean_loss_bounds",
     "mean_loss_bounds_private_n",
+    "mean_loss_facts",
     "order_statistic_bounds",
+    "order_statistic_facts",
     "variance_bounds",
     "variance_bounds_private_n",
+    "variance_facts",
     "weighted_loss_bounds",
+    "weighted_loss_facts",
 ]
 
 _TINY = math.ulp(0.0)  # a sensitivity must not be rounded down to none
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Fields:
+    """The public fields, which `BoundsFacts` and `OutputBounds` share without one being the other."""
+
+    output_range: tuple[float, float]
+    monotonic: bool
+    n: int | None
+    sensitivity: float | None = None
+    steps: int | None = None
+    record_limit: float | None = None
+    mean_ranks: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoundsFacts(_Fields):
+    """All that is public of output bounds: the fields of `OutputBounds` of these names."""
+
+    @property
+    def relative_sensitivity(self) -> float | None:
+        """The global sensitivity as a share of the range; None if there is none, or the range is a point."""
+        low, high = self.output_range
+        return None if self.sensitivity is None or low == high else self.sensitivity / (high - low)
+
+    def bounds(self, value: float, lower: Any, upper: Any) -> "OutputBounds":
+        """Return output bounds of which this is public."""
+        made = OutputBounds(value, lower, upper, **vars(self))
+        vars(made)["facts"] = self
+        return made
+
+    def widest(self) -> "OutputBounds":
+        """Return those of a made-up metric: it lies at the low end of the range, and may be anything."""
+        low, high = self.output_range
+        return self.bounds(low, [low], [high])
+
+
 @dataclass(frozen=True, repr=False)
-class OutputBounds:
+class OutputBounds(_Fields):
     """All that a mechanism sees of the data: the metric and its bounds by rank.
 
-    The value, the arrays and the extremes are private data; the other fields are public.
+    The value and the arrays are private data; the other fields are public.
 
     Parameters
     ----------
@@ -64,8 +104,6 @@ class OutputBounds:
         the metric sits on a step and moves by at most one between neighbours.
     record_limit : float or None, default=None
         Public limit of n times what one record adds to the metric; None if there is none.
-    extremes : Extremes or None, default=None
-        The most extreme records, for a mechanism that asks for them.
     mean_ranks : int, default=0
         If the metric is a mean over the n records, or groups, of terms of at least 0, which are replaced, the
         public number of ranks with bounds of their own: a summary may keep fewer than a mechanism asks for.
@@ -81,22 +119,15 @@ class OutputBounds:
     value: float
     lower: Floats
     upper: Floats
-    output_range: tuple[float, float]
-    monotonic: bool
-    n: int | None
-    sensitivity: float | None = None
-    steps: int | None = None
-    record_limit: float | None = None
-    extremes: Extremes | None = None
-    mean_ranks: int = 0
 
     def __post_init__(self) -> None:
         lower, upper = np.asarray(self.lower, dtype=np.float64), np.asarray(self.upper, dtype=np.float64)
         if lower.ndim != 1 or lower.shape != upper.shape:
             raise ValueError("lower and upper must be 1d arrays of one length.")
-        ladder = np.concatenate(
-            [self.output_range[:1], lower[::-1], [self.value], upper, self.output_range[1:]]
-        )
+        ranks = lower.size
+        ladder = np.empty(2 * ranks + 3)
+        ladder[0], ladder[-1] = self.output_range
+        ladder[1 : ranks + 1], ladder[ranks + 1], ladder[ranks + 2 : -1] = lower[::-1], self.value, upper
         if not (ladder[1:] >= ladder[:-1]).all():
             raise ValueError("Output bounds must be ordered: range, lower ranks, value, upper ranks, range.")
         object.__setattr__(self, "lower", lower)
@@ -107,20 +138,82 @@ class OutputBounds:
         """Number of ranks with bounds of their own."""
         return int(self.lower.size)
 
-    def facts(self) -> dict[str, Any]:
-        """Return all that is public, by name."""
-        public = {name: getattr(self, name) for name in _PUBLIC}
-        return public | {"extremes": None if self.extremes is None else self.extremes.facts()}
-
-    @classmethod
-    def of_nothing(cls, *, extremes: tuple[Any, ...] | None, **public: Any) -> Self:
-        """Return output bounds with these public facts and nothing of the data."""
-        low, high = public["output_range"]
-        made_up = None if extremes is None else Extremes.of_nothing(*extremes)
-        return cls(value=low, lower=np.array([low]), upper=np.array([high]), extremes=made_up, **public)
+    @cached_property
+    def facts(self) -> BoundsFacts:
+        """All that is public."""
+        return BoundsFacts(**{field.name: getattr(self, field.name) for field in fields(BoundsFacts)})
 
 
-_PUBLIC = ("output_range", "monotonic", "n", "sensitivity", "steps", "record_limit", "mean_ranks")
+def mean_loss_facts(n: int, cap: float | None, ranks: int, *, steps: int | None = None) -> BoundsFacts:
+    """Return what is public of the output bounds of a mean of n losses that are replaced."""
+    return BoundsFacts(
+        output_range=(0.0, limit_of(cap)),
+        monotonic=True,
+        n=n,
+        sensitivity=None if cap is None else max(cap / n, _TINY),
+        steps=steps,
+        record_limit=cap,
+        mean_ranks=min(ranks, n),
+    )
+
+
+def weighted_loss_facts(n: int, weight: int, limits: tuple[int, float] | None, ranks: int) -> BoundsFacts:
+    """Return what is public of the output bounds of a weighted mean of n terms that are replaced.
+
+    Parameters
+    ----------
+    n : int
+        Number of records, or groups.
+    weight : int
+        Total weight, in units of 2**-1074.
+    limits : tuple of (int, float) or None
+        The sum of the public limits of the terms, in these units, and the largest of them; None if there are
+        none.
+    ranks : int
+        Public number of ranks.
+    """
+    limit, sensitivity, record_limit = MAX_FLOAT, None, None
+    if limits is not None:
+        largest = float_units(limits[1])
+        limit = rounded_quotient(limits[0], weight)
+        sensitivity = max(rounded_quotient(largest, weight), _TINY)
+        record_limit = rounded_quotient(n * largest, weight)
+    return BoundsFacts(
+        output_range=(0.0, limit),
+        monotonic=True,
+        n=n,
+        sensitivity=sensitivity,
+        record_limit=record_limit,
+        mean_ranks=min(ranks, n),
+    )
+
+
+def order_statistic_facts(n: int, limit: float) -> BoundsFacts:
+    """Return what is public of the output bounds of an order statistic of n records."""
+    sensitivity = None if limit >= MAX_FLOAT else limit
+    return BoundsFacts(output_range=(0.0, limit), monotonic=True, n=n, sensitivity=sensitivity)
+
+
+def variance_facts(n: int, bounds: tuple[float, float] | None) -> BoundsFacts:
+    """Return what is public of the output bounds of the variance of n values that are replaced."""
+    if bounds is None:
+        return BoundsFacts(output_range=(0.0, MAX_FLOAT), monotonic=False, n=n)
+    width, fine_unit = _squared_width(bounds), 1 << (2 * UNIT_BITS)
+    # the variance of one record is 0 whatever it is
+    sensitivity = max(rounded_quotient(width * (n - 1), n * n * fine_unit), _TINY) if n > 1 else 0.0
+    return BoundsFacts(
+        output_range=(0.0, rounded_quotient(width, 4 * fine_unit)),
+        monotonic=False,
+        n=n,
+        sensitivity=sensitivity,
+        record_limit=rounded_quotient(width, fine_unit),
+    )
+
+
+def _squared_width(bounds: tuple[float, float]) -> int:
+    """Return the square of the public width, in units of 2**-2148."""
+    low, high = map(float_units, bounds)
+    return (high - low) ** 2
 
 
 def mean_loss_bounds(aggregate: LossAggregate, *, steps: int | None = None) -> OutputBounds:
@@ -135,27 +228,14 @@ def mean_loss_bounds(aggregate: LossAggregate, *, steps: int | None = None) -> O
     """
     n, cap = aggregate.n, aggregate.cap
     scale = n << UNIT_BITS
-    ranks = min(aggregate.capacity, n)
+    facts = mean_loss_facts(n, cap, aggregate.capacity, steps=steps)
     lower = rounded_quotients(_falling(aggregate.total, to_units(aggregate.largest)), scale)
-    if cap is None:
-        upper, limit, sensitivity = np.full(ranks, MAX_FLOAT), MAX_FLOAT, None
-    else:
-        (raised,) = to_units(np.array([cap]))
-        gains = accumulate(raised - loss for loss in to_units(aggregate.smallest))
-        upper = rounded_quotients((aggregate.total + gain for gain in gains), scale)
-        limit, sensitivity = cap, max(cap / n, _TINY)
-    return OutputBounds(
-        value=rounded_quotient(aggregate.total, scale),
-        lower=lower,
-        upper=upper,
-        output_range=(0.0, limit),
-        monotonic=True,
-        n=n,
-        sensitivity=sensitivity,
-        steps=steps,
-        record_limit=cap,
-        mean_ranks=ranks,
-    )
+    upper = np.full(facts.mean_ranks, MAX_FLOAT)
+    if cap is not None:
+        raised = float_units(cap)
+        gains = [raised - loss for loss in to_units(aggregate.smallest)]
+        upper = rounded_quotients(_rising(aggregate.total, gains), scale)
+    return facts.bounds(rounded_quotient(aggregate.total, scale), lower, upper)
 
 
 def weighted_loss_bounds(aggregate: WeightedLossAggregate) -> OutputBounds:
@@ -168,31 +248,15 @@ def weighted_loss_bounds(aggregate: WeightedLossAggregate) -> OutputBounds:
     ----------
     Appendix D.1 of the paper (linearly separable functions), with the weights public.
     """
-    n, weight = aggregate.n, aggregate.weight
-    ranks = min(aggregate.capacity, n)
+    weight = aggregate.weight
+    limits = None if aggregate.limits is None else (aggregate.limits, aggregate.largest_limit)
+    facts = weighted_loss_facts(aggregate.n, weight, limits, aggregate.capacity)
     lower = rounded_quotients(_falling(aggregate.total, to_units(aggregate.largest)), weight)
-    record_limit = None
-    if aggregate.limits is None:
-        upper, limit, sensitivity = np.full(ranks, MAX_FLOAT), MAX_FLOAT, None
-    else:
-        headrooms = zip(to_units(aggregate.headroom), to_units(aggregate.headroom_rest), strict=True)
-        gains = accumulate(headroom + rest for headroom, rest in headrooms)
-        upper = rounded_quotients((aggregate.total + gain for gain in gains), weight)
-        limit = rounded_quotient(aggregate.limits, weight)
-        (largest_limit,) = to_units(np.array([aggregate.largest_limit]))
-        sensitivity = max(rounded_quotient(largest_limit, weight), _TINY)
-        record_limit = rounded_quotient(n * largest_limit, weight)
-    return OutputBounds(
-        value=rounded_quotient(aggregate.total, weight),
-        lower=lower,
-        upper=upper,
-        output_range=(0.0, limit),
-        monotonic=True,
-        n=n,
-        sensitivity=sensitivity,
-        record_limit=record_limit,
-        mean_ranks=ranks,
-    )
+    upper = np.full(facts.mean_ranks, MAX_FLOAT)
+    if limits is not None:
+        gains = map(add, to_units(aggregate.headroom), to_units(aggregate.headroom_rest))
+        upper = rounded_quotients(_rising(aggregate.total, gains), weight)
+    return facts.bounds(rounded_quotient(aggregate.total, weight), lower, upper)
 
 
 def mean_loss_bounds_private_n(aggregate: LossAggregate) -> OutputBounds:
@@ -220,7 +284,7 @@ def mean_loss_bounds_private_n(aggregate: LossAggregate) -> OutputBounds:
     limit = aggregate.limit
     upper = np.full(ranks, limit)
     if aggregate.cap is not None:
-        (raised,) = to_units(np.array([aggregate.cap]))
+        raised = float_units(aggregate.cap)
         smallest = to_units(aggregate.smallest)
         rest, a = total, 0
         for rank in range(1, ranks + 1):
@@ -249,15 +313,8 @@ def order_statistic_bounds(aggregate: OrderAggregate) -> OutputBounds:
     ranks = min(aggregate.capacity, aggregate.n)
     upper = np.full(ranks, aggregate.limit)
     upper[: aggregate.above.size] = aggregate.above[:ranks]
-    return OutputBounds(
-        value=aggregate.value,
-        lower=_padded(aggregate.below, ranks),
-        upper=upper,
-        output_range=(0.0, aggregate.limit),
-        monotonic=True,
-        n=aggregate.n,
-        sensitivity=None if aggregate.limit >= MAX_FLOAT else aggregate.limit,
-    )
+    facts = order_statistic_facts(aggregate.n, aggregate.limit)
+    return facts.bounds(aggregate.value, _padded(aggregate.below, ranks), upper)
 
 
 def variance_bounds(aggregate: VarianceAggregate, least: LeastSpreads | None = None) -> OutputBounds:
@@ -274,30 +331,16 @@ def variance_bounds(aggregate: VarianceAggregate, least: LeastSpreads | None = N
     n = aggregate.n
     ranks = min(aggregate.capacity, n)
     unit, spreads = least_spreads(aggregate, ranks) if least is None else least
-    record_limit = None
-    if aggregate.bounds is None:
-        upper, limit, sensitivity = np.full(ranks, MAX_FLOAT), MAX_FLOAT, None
-    else:
+    facts = variance_facts(n, aggregate.bounds)
+    upper = np.full(ranks, MAX_FLOAT)
+    if aggregate.bounds is not None:
         spread, fine_unit = n * aggregate.squares - aggregate.total**2, 1 << (2 * UNIT_BITS)
-        low, high = to_units(np.array(aggregate.bounds))
-        width = (high - low) ** 2
-        limit, record_limit = rounded_quotient(width, 4 * fine_unit), rounded_quotient(width, fine_unit)
-        rise = width * (n - 1)
+        rise = _squared_width(aggregate.bounds) * (n - 1)
         upper = rounded_quotients((spread + rank * rise for rank in range(1, ranks + 1)), n * n * fine_unit)
-        upper = np.minimum(upper, limit)
-        # the variance of one record is 0 whatever it is
-        sensitivity = max(rounded_quotient(rise, n * n * fine_unit), _TINY) if n > 1 else 0.0
+        upper = np.minimum(upper, facts.output_range[1])
     scale = n * unit
-    return OutputBounds(
-        value=rounded_quotient(spreads[0], n * scale),
-        lower=_padded(rounded_quotients(spreads[1:], range((n - 1) * scale, 0, -scale)), ranks),
-        upper=upper,
-        output_range=(0.0, limit),
-        monotonic=False,
-        n=n,
-        sensitivity=sensitivity,
-        record_limit=record_limit,
-    )
+    lower = _padded(rounded_quotients(spreads[1:], range((n - 1) * scale, 0, -scale)), ranks)
+    return facts.bounds(rounded_quotient(spreads[0], n * scale), lower, upper)
 
 
 def variance_bounds_private_n(
@@ -318,9 +361,7 @@ def variance_bounds_private_n(
         value = rounded_quotient(spreads[0], n * n * unit)
         lower = _least_diluted(spreads, unit, n, ranks)
     if aggregate.bounds is not None:
-        fine_unit = 1 << (2 * UNIT_BITS)
-        low, high = to_units(np.array(aggregate.bounds))
-        width = (high - low) ** 2
+        width, fine_unit = _squared_width(aggregate.bounds), 1 << (2 * UNIT_BITS)
         limit, record_limit = rounded_quotient(width, 4 * fine_unit), rounded_quotient(width, fine_unit)
         upper[:] = limit
         spread = n * aggregate.squares - aggregate.total**2  # n SS
@@ -379,6 +420,11 @@ def _least_diluted(spreads: list[int], unit: int, n: int, ranks: int) -> Floats:
 def _falling(total: int, dropped: list[int]) -> Iterator[int]:
     """Return what is left of the total as one after the other is dropped."""
     return islice(accumulate(dropped, sub, initial=total), 1, None)
+
+
+def _rising(total: int, gains: Iterable[int]) -> Iterator[int]:
+    """Return the total with one gain after the other."""
+    return islice(accumulate(gains, initial=total), 1, None)
 
 
 def _padded(values: Floats, ranks: int) -> Floats:

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.sensitivity.exact import in_blocks, rounded_quotient
-from dp_metrics.sensitivity.output_bounds import OutputBounds
+from dp_metrics.sensitivity.output_bounds import BoundsFacts, OutputBounds
 
-__all__ = ["RankedScores", "ranking_bounds", "ranking_bounds_private_n"]
+__all__ = ["RankedScores", "ranking_bounds", "ranking_bounds_private_n", "ranking_facts"]
 
 Whole: TypeAlias = NDArray[Any]
 """Whole numbers: int64, or Python's integers where those might overflow."""
@@ -173,15 +173,14 @@ def _output_bounds(scores: RankedScores, ranks: int, quotients: Quotients, *, n:
         value = rounded_quotient(scores.total, scores.pairs)
         lower[:most] = _least(quotients, scores, most)
         upper[:most] = _least(quotients, scores.negated(), most, from_one=True)
-    return OutputBounds(
-        value=value,
-        lower=lower,
-        upper=upper,
-        output_range=(0.0, 1.0),
-        monotonic=False,
-        n=n,
-        sensitivity=None if n is None else 1.0,  # a class of a single record moves the area from end to end
-    )
+    return ranking_facts(n).bounds(value, lower, upper)
+
+
+def ranking_facts(n: int | None) -> BoundsFacts:
+    """Return what is public of the output bounds of a ranking loss, of a public number of records or not."""
+    # a class of a single record moves the area from end to end
+    sensitivity = None if n is None else 1.0
+    return BoundsFacts(output_range=(0.0, 1.0), monotonic=False, n=n, sensitivity=sensitivity)
 
 
 def _least(quotients: Quotients, scores: RankedScores, most: int, *, from_one: bool = False) -> Floats:

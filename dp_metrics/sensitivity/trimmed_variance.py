@@ -1,8 +1,7 @@
 """The least variance of what remains of a column when its most extreme values are dropped, exactly."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from fractions import Fraction
+from collections.abc import Sequence
 from itertools import accumulate, pairwise
 from typing import TypeAlias
 
@@ -13,17 +12,17 @@ from dp_metrics.inputs.floats import MAX_FLOAT, Floats
 from dp_metrics.sensitivity.aggregates import VarianceAggregate
 from dp_metrics.sensitivity.exact import (
     UNIT_BITS,
-    in_blocks,
+    float_units,
     rounded_quotient,
+    to_squared_units,
     to_units,
 )
 
-__all__ = ["LeastSpreads", "clipped_squares", "least_spreads"]
+__all__ = ["LeastSpreads", "least_spreads"]
 
 LeastSpreads: TypeAlias = tuple[int, list[int]]
 """What `least_spreads` returns."""
 
-_MOST_RANKS = 1024  # these ranks are looked at before all values are
 _UNIT = 1 << 2 * UNIT_BITS  # the unit of squares
 _KEPT_BITS = 700
 _LOST = 1e-180  # this exceeds what a screen loses by that
@@ -73,144 +72,28 @@ def least_spreads(aggregate: VarianceAggregate, ranks: int) -> LeastSpreads:
     return _UNIT, spreads
 
 
-def clipped_squares(
-    aggregate: VarianceAggregate, least: LeastSpreads, width: Fraction, in_order: Callable[[], Floats]
-) -> Fraction:
-    """Return the least sum of min((x_i - m)^2, width^2) over all centres m, exactly.
-
-    Parameters
-    ----------
-    aggregate : VarianceAggregate
-        Of any number of values.
-    least : tuple
-        Least spreads of the values, at some ranks.
-    width : Fraction
-        From where on a distance counts as the width.
-    in_order : callable
-        All values in ascending order: asked for only if the aggregate does not tell the result.
-
-    Notes
-    -----
-    For each centre the sum grows by at most width^2 when a value is added, and so does the least of them.
-    Dropping what is farther than the width from the best centre shows that the result is the minimum of
-    SS_l + l width^2 over l, with SS_l the least sum of squares about the mean of n - l values. Ranks beyond
-    those of `least` cannot matter if no centre that is farther than the width from some value of the core,
-    the values without the ranks / 2 largest and smallest ones, does better: from such a centre even the core,
-    which lies on one side of it, adds at least what it adds from where the first value gets so far.
-    """
-    n = aggregate.n
-    if n == 0:
-        return Fraction(0)
-    for unit, spreads in _more_and_more(aggregate, least):
-        best = _least_cost(spreads, range(n, n - len(spreads), -1), unit, n, width)
-        if best == 0 or _core_decides(aggregate, (len(spreads) - 1) // 2, width, best):
-            return best
-    return _clipped_squares_in_order(in_order(), width)
-
-
-def _more_and_more(aggregate: VarianceAggregate, least: LeastSpreads) -> Iterator[LeastSpreads]:
-    """Yield the least spreads that are there, and those at all ranks that the aggregate knows."""
-    yield least
-    ranks = min(aggregate.capacity, aggregate.n, _MOST_RANKS)
-    if ranks >= len(least[1]):
-        yield least_spreads(aggregate, ranks)
-
-
-def _least_cost(spreads: list[int], sizes: Sequence[int], unit: int, n: int, width: Fraction) -> Fraction:
-    """Return the least sum of squares of windows, given size^2 Var, and width^2 for each value outside."""
-    square = width * width
-    kept = np.array(sizes)
-    outside = n - kept
-    # Each cost but the first is at least that of one value outside, which is from 1/2 to 1 in these floats.
-    of_one = int(square * unit)
-    bits = of_one.bit_length()
-    with np.errstate(over="ignore", under="ignore"):
-        costs = _floats(spreads, bits) / kept + outside * _floats([of_one], bits)
-        near = np.flatnonzero(costs <= costs.min() * (1 + 2.0**-49)).tolist()
-    return min(Fraction(spreads[i], sizes[i] * unit) + int(outside[i]) * square for i in near)
-
-
-def _core_decides(aggregate: VarianceAggregate, dropped: int, width: Fraction, best: Fraction) -> bool:
-    """Return whether from the best centre no value of the core is farther than the width."""
-    size = aggregate.n - 2 * dropped
-    ends = to_units(np.concatenate([aggregate.smallest[: dropped + 1], aggregate.largest[: dropped + 1]]))
-    low, high = ends[dropped], ends[-1]
-    tails = ends[:dropped] + ends[dropped + 1 : -1]
-    total = aggregate.total - sum(tails)
-    squares = aggregate.squares - sum(map(_square, tails))
-    reach = width * (1 << UNIT_BITS)
-    if reach < high - low:
-        return False
-    # the nearest centres to the core, of those from which a value of the core is too far, decide
-    return all(
-        size * centre * centre - 2 * centre * total + squares >= best * (1 << 2 * UNIT_BITS)
-        for centre in (low + reach, high - reach)
-    )
-
-
-def _clipped_squares_in_order(x: Floats, width: Fraction) -> Fraction:
-    """Return the result of `clipped_squares` from all values in ascending order.
-
-    As the centre moves up, values come within reach and leave it again: each time what is within reach is one
-    more window to try. Nothing but the sums of the window is kept.
-    """
-    n, reach = len(x), int(width * (1 << UNIT_BITS))
-    size = total = squares = 0
-    best, best_size = -1, 1  # the least cost is best / best_size
-    leaving = _in_units(x)
-    first = next(leaving)
-
-    def look() -> None:
-        nonlocal best, best_size
-        cost = size * squares - total * total + size * (n - size) * reach * reach
-        if best < 0 or cost * best_size < best * size:
-            best, best_size = cost, size
-
-    for value in _in_units(x):
-        while size and value - first > 2 * reach:
-            size, total, squares = size - 1, total - first, squares - first * first
-            first = next(leaving)
-            if size:
-                look()
-        size, total, squares = size + 1, total + value, squares + value * value
-        look()
-    while size > 1:
-        size, total, squares = size - 1, total - first, squares - first * first
-        first = next(leaving)
-        look()
-    return Fraction(best, best_size << 2 * UNIT_BITS)
-
-
-def _in_units(x: Floats) -> Iterator[int]:
-    """Yield exact values one by one, without keeping them."""
-    for block in in_blocks(x):
-        yield from to_units(block)
-
-
 class _Windows:
     """Sums over the sorted values without their j smallest and k largest.
 
-    Values are integers here, in units of 2^-1074 and counted from a centre, which changes no variance. One
-    near the middle of the data keeps the floats that screen windows accurate. The unit is the same whatever
-    the values: a larger one that divides all of them would make shorter integers, and the time would tell
-    whether one record has bits that are smaller.
+    Exact sums are of integers, in units of 2^-1074. The unit is the same whatever the values: a larger one
+    that divides all of them would make shorter integers, and the time would tell whether one record has bits
+    that are smaller. Floats that screen windows are counted from a centre, which changes no variance: one
+    near the middle of the data keeps them accurate.
     """
 
     def __init__(self, aggregate: VarianceAggregate, ranks: int) -> None:
         self.n, self.ranks = aggregate.n, ranks
         self.low, self.high = aggregate.smallest[:ranks], aggregate.largest[:ranks]
-        total, squares = aggregate.total, aggregate.squares
-        both = to_units(np.concatenate([self.low, self.high]))
-        low, high = both[: self.low.size], both[self.low.size :]
+        self.total, self.squares = aggregate.total, aggregate.squares
+        self.low_sums, self.low_squares = _prefix_sums(self.low)
+        self.high_sums, self.high_squares = _prefix_sums(self.high)
         keep_low, keep_high = min(ranks, self.n // 2), min(ranks, self.n - self.n // 2)
         core_size = self.n - keep_low - keep_high
-        core = total - sum(low[:keep_low]) - sum(high[:keep_high])
-        centre = rounded_quotient(core, core_size << UNIT_BITS) if core_size else self.low[keep_low - 1]
-        (self._centre,) = to_units(np.array([centre]))
-        self.total = total - self.n * self._centre
-        self.squares = squares - self._centre * (2 * total - self.n * self._centre)
-        self.low_sums, self.low_squares = _prefix_sums(low, self._centre)
-        self.high_sums, self.high_squares = _prefix_sums(high, self._centre)
+        core = self.total - self.low_sums[keep_low] - self.high_sums[keep_high]
+        squares = self.squares - self.low_squares[keep_low] - self.high_squares[keep_high]
+        self._centre = rounded_quotient(core, core_size << UNIT_BITS) if core_size else self.low[keep_low - 1]
+        centre = float_units(self._centre)
+        self._exact_core = core - core_size * centre, squares - centre * (2 * core - core_size * centre)
         self._keep = keep_low, keep_high
         self._core_is_kept = min(self._keep) == ranks
         self._scale: int | None = None
@@ -236,9 +119,10 @@ class _Windows:
         j = np.arange(max(rank - last, 0), min(rank, last) + 1)
         scale = 0
         if j.size:
-            centre = rounded_quotient(self._centre, 1 << UNIT_BITS)
             with np.errstate(over="ignore"):
-                ends = np.maximum(np.abs(self.low[j] - centre), np.abs(self.high[rank - j] - centre))
+                ends = np.maximum(
+                    np.abs(self.low[j] - self._centre), np.abs(self.high[rank - j] - self._centre)
+                )
             reach = min(float(ends.min()), MAX_FLOAT)
             scale = max(math.frexp(reach)[1] + UNIT_BITS, 0)
         # 2^400 times smaller squares are still far above what underflows
@@ -247,19 +131,14 @@ class _Windows:
             self._round(scale)
 
     def _round(self, scale: int) -> None:
-        """Round what each tail keeps, and the core, divided by 2^scale, to floats, which may be infinite."""
+        """Add what each tail keeps, and the core, divided by 2^scale, in floats, which may be infinite."""
         keep_low, keep_high = self._keep
-        sums = self.total - self.low_sums[keep_low] - self.high_sums[keep_high]
-        squares = self.squares - self.low_squares[keep_low] - self.high_squares[keep_high]
+        sums, squares = self._exact_core
         self._core = [float(_floats([sums], scale)[0]), float(_floats([squares], 2 * scale)[0])]
-        self._kept_low = [
-            _floats([self.low_sums[keep_low] - value for value in self.low_sums], scale),
-            _floats([self.low_squares[keep_low] - value for value in self.low_squares], 2 * scale),
-        ]
-        self._kept_high = [
-            _floats([self.high_sums[keep_high] - value for value in self.high_sums], scale),
-            _floats([self.high_squares[keep_high] - value for value in self.high_squares], 2 * scale),
-        ]
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            low, high = (np.ldexp(end - self._centre, UNIT_BITS - scale) for end in (self.low, self.high))
+            self._kept_low = [_kept(low, keep_low), _kept(low * low, keep_low)]
+            self._kept_high = [_kept(high, keep_high), _kept(high * high, keep_high)]
         with np.errstate(over="ignore", under="ignore"):
             # the end after the last known one is unknown
             self._ends = [
@@ -271,16 +150,17 @@ class _Windows:
 
         Notes
         -----
-        With values centred and scaled, a window of m values has sum T, sum of squares Q and m Var =
-        Q - T^2/m. T and Q are sums of three floats: of the core, and of what each tail keeps, which is
-        negative where a window drops some of the core as well. Let T+ and Q+ be the sums of their absolute
-        values; T+ <= sqrt(2 n Q+). With u = 2^-53, T and Q have errors of at most 4 u T+ and 4 u Q+, so that
-        of Q - T^2/m is below u (6 Q+ + 8 |T| T+/m + 5 T^2/m) + 16 u^2 T+^2/m, and for n < 2^47 below
-        u (8 Q+ + 16 |T| T+/m). The margin doubles that, and adds more than what can be lost below 2^-700.
-        If no window drops any of the core, then Q+ = Q and T+ <= sqrt(m Q): the margin is 48 u Q. The scale
-        follows the narrowest window of the first rank, so that far outliers, once dropped, do not blur the
-        rest. A window whose sums overflow is told by its two ends: Q - T^2/m is at least half the square of
-        their distance.
+        With values centred and scaled, a window of m values has sum T, sum of squares Q and m Var = Q -
+        T^2/m. T and Q are sums of three floats: of the core, and of what each tail keeps, which is negative
+        where a window drops some of the core as well. Let T+ and Q+ be the sums of the sizes of all that is
+        added; T+ <= sqrt(2 n Q+). A tail of r values is added in r roundings, and each value is rounded once,
+        its square three times. So with u = 2^-53 and s = r + 8, T and Q have errors of at most s u T+ and s u
+        Q+, and that of Q - T^2/m is below s u (1.5 Q+ + 2 |T| T+/m + 1.25 T^2/m) + s^2 u^2 T+^2/m, and for s
+        n < 2^49 below s u (2 Q+ + 4 |T| T+/m). The margin doubles that, and adds more than what can be lost
+        below 2^-700. If no window drops any of the core, then Q+ = Q and T+ <= sqrt(m Q): the margin is 12 s
+        u Q. The scale follows the narrowest window of the first rank, so that far outliers, once dropped, do
+        not blur the rest. A window whose sums overflow is told by its two ends: Q - T^2/m is at least half
+        the square of their distance.
         """
         self._set_scale(int(block[0]))
         j = np.arange(int(block[-1]) + 1)
@@ -292,10 +172,10 @@ class _Windows:
             squares, squares_size = self._add_parts(1, j, dropped_high)
             spread = squares - total * total / size
             if self._core_is_kept:
-                error = 2.0**-52 * 24.0 * squares + _LOST
+                error = 2.0**-52 * 6.0 * (self.ranks + 8) * squares + _LOST
             else:
-                rounding = 8.0 * squares_size + 16.0 * np.abs(total) * total_size / size
-                error = 2.0**-52 * rounding + _LOST
+                rounding = 2.0 * squares_size + 4.0 * np.abs(total) * total_size / size
+                error = 2.0**-52 * (self.ranks + 8) * rounding + _LOST
             best = np.fmin.reduce(spread + error, axis=1, keepdims=True, where=valid, initial=np.inf)
             hopeless = (spread - error > best) | (self._least_spread(j, dropped_high) > best)
         return valid & ~hopeless, self._constant(j, dropped_high)
@@ -349,16 +229,17 @@ def _float(number: int) -> float:
         return math.inf if number > 0 else -math.inf
 
 
-def _square(number: int) -> int:
-    """Return the square; the zeros that a float far above the unit ends in are not multiplied."""
-    zeros = (number & -number).bit_length() - 1 if number else 0
-    short = number >> zeros
-    return short * short << 2 * zeros
+def _prefix_sums(values: Floats) -> tuple[list[int], list[int]]:
+    units, squares = to_units(values), to_squared_units(values)
+    return list(accumulate(units, initial=0)), list(accumulate(squares, initial=0))
 
 
-def _prefix_sums(values: list[int], centre: int) -> tuple[list[int], list[int]]:
-    centred = [value - centre for value in values]
-    return list(accumulate(centred, initial=0)), list(accumulate(map(_square, centred), initial=0))
+def _kept(values: Floats, keep: int) -> Floats:
+    """Return for each j the sum of the first `keep` values less that of the first j, added outwards."""
+    sums = np.zeros(values.size + 1)
+    sums[:keep] = np.cumsum(values[:keep][::-1])[::-1]
+    np.cumsum(-values[keep:], out=sums[keep + 1 :])
+    return sums
 
 
 def _at(values: Floats, number: NDArray[np.intp]) -> Floats:

@@ -1,6 +1,7 @@
 """Releases from Dask collections: partitions become summaries where they are, and one comes to the client."""
 
 import math
+from collections.abc import Iterable
 from copy import copy
 from functools import reduce
 from typing import Any, TypeVar
@@ -8,13 +9,13 @@ from typing import Any, TypeVar
 import numpy as np
 
 from dp_metrics._random import check_entropy
+from dp_metrics.inputs.containers import array_of
 from dp_metrics.inputs.records import check_same_length
+from dp_metrics.inputs.shape import ArgumentShape, Shape
 from dp_metrics.metrics import Metric
-from dp_metrics.streaming._capacity import capacity_for
-from dp_metrics.streaming._plans import PlanSummary
-from dp_metrics.streaming.confusion_summary import ConfusionSummary
-from dp_metrics.streaming.scores import ScoreSummary
-from dp_metrics.streaming.summaries import LossSummary, VarianceSummary
+from dp_metrics.metrics._catalogue import WEIGHTS
+from dp_metrics.release.result import PrivateResult
+from dp_metrics.streaming._summary import Summary
 
 try:
     import dask
@@ -24,7 +25,7 @@ except ImportError as error:
 
 __all__ = ["released", "summarised"]
 
-Summary = TypeVar("Summary", ConfusionSummary, LossSummary, PlanSummary, ScoreSummary, VarianceSummary)
+AnySummary = TypeVar("AnySummary", bound=Summary)
 Collections = dict[str, Any]  # Dask collections by the names of the arguments
 
 _FAN_IN = 8  # summaries that one task merges
@@ -34,15 +35,15 @@ _UNLIKE = (
 )
 
 
-def released(metric: Metric, arguments: dict[str, Any]) -> Any:
+def released(metric: Metric, **arguments: Any) -> PrivateResult[Any]:
     """Release a metric of Dask collections.
 
     Parameters
     ----------
     metric : Metric
         One that summaries of bounded size tell.
-    arguments : dict
-        All arguments of the public function by name.
+    **arguments
+        All arguments of the public function.
 
     Raises
     ------
@@ -64,30 +65,17 @@ def released(metric: Metric, arguments: dict[str, Any]) -> Any:
                 f"{name} must be a dask.array or a dask.dataframe collection; for data in memory use "
                 f"dp_metrics.{metric.name}."
             )
-    return_result = settings.pop("return_result")
     settings["random_state"] = check_entropy(settings["random_state"])
     release = metric.settings(**settings, options=options)
-    of_records = {name: value for name, value in options.items() if name != "sample_weight"}
-    # Check the options on an empty chunk, so that a bad one fails before hours of computing.
-    no_records = [_no_records(collection) for collection in data.values()]
-    no_weights = {name: _no_records(collection) for name, collection in weights.items()}
-    plan = metric.planned(no_records, {**of_records, **no_weights}, private_n=True)
-    capacity = capacity_for(release, plan)
-    empty: Any
-    if metric.is_confusion:
-        empty = ConfusionSummary(options["labels"])
-    elif metric.is_score_table:
-        empty = ScoreSummary(**{name: options[name] for name in ("labels", "pos_label", "edges")})
-    else:
-        empty = PlanSummary(metric, capacity, of_records)
-    empty.update(*no_records, **no_weights)
+    of_records = {name: value for name, value in options.items() if name not in WEIGHTS}
+    # an option that is wrong fails here, before hours of computing
+    empty = Summary.for_release(metric, of_records, _form(data.values()), release)
     if settings["accountant"] is not None:
         settings["accountant"].require(release.epsilon)
-    summary = _reduced(empty, {**data, **weights})
-    return summary.released_as(metric, {**settings, **options, "return_result": return_result})
+    return _reduced(empty, {**data, **weights}).released_as(metric, **settings, **options)
 
 
-def summarised(summary: Summary, *data: Any) -> Summary:
+def summarised(summary: AnySummary, *data: Any) -> AnySummary:
     """Return the summary of all records of Dask collections, from which to release as often as one likes.
 
     Parameters
@@ -123,25 +111,30 @@ def summarised(summary: Summary, *data: Any) -> Summary:
     for name, value in collections.items():
         if not _is_collection(value):
             raise TypeError(f"{name} must be a dask.array or a dask.dataframe collection.")
-    # Check the options on an empty chunk, so that a bad one fails before hours of work.
-    return _reduced(copy(summary).update(*map(_no_records, data)), collections)
+    # an option that is wrong fails here, before hours of work
+    return _reduced(summary.expecting(_form(data)), collections)
 
 
-def _no_records(collection: Any) -> Any:
-    """Return what a collection says of its chunks: a chunk without any record, of its columns and types."""
-    if not isinstance(collection, da.Array):
-        return collection._meta  # Dask keeps an empty collection of the same columns and types here
-    dtype = collection.dtype
-    return np.empty((0, *collection.shape[1:]), dtype if isinstance(dtype, np.dtype) else object)
+def _form(data: Iterable[Any]) -> Shape:
+    """Return the public form of collections: their columns and types, as Dask states them."""
+    stated = []
+    for collection in data:
+        if isinstance(collection, da.Array):
+            dtype = collection.dtype if isinstance(collection.dtype, np.dtype) else object
+            empty = np.empty((0, *collection.shape[1:]), dtype)
+        else:
+            empty = collection._meta  # Dask keeps an empty collection of the same columns and types here
+        stated.append(ArgumentShape.of(empty, array_of(empty)))
+    return Shape(tuple(stated))
 
 
-def _reduced(empty: Summary, data: Collections) -> Summary:
+def _reduced(empty: AnySummary, data: Collections) -> AnySummary:
     """Return the summary of all records of collections that belong together.
 
     Parameters
     ----------
     empty : summary
-        Of `_no_records`: each chunk must be like it.
+        One that expects a form, which each chunk must have.
     data : dict
         The collections.
     """
@@ -193,7 +186,7 @@ def _length(collection: Any) -> int | None:
     return collection.shape[0] if known else None
 
 
-def _summarise(empty: Summary, names: list[str], *chunks: Any) -> Summary | Exception:
+def _summarise(empty: AnySummary, names: list[str], *chunks: Any) -> AnySummary | Exception:
     """Return the summary of one chunk; or what is wrong with it, as a value.
 
     A chunk of another type than its collection is refused, or else one record could change the type of its
@@ -202,7 +195,7 @@ def _summarise(empty: Summary, names: list[str], *chunks: Any) -> Summary | Exce
     """
     data = dict(zip(names, chunks, strict=True))
     weights = {name: data.pop(name) for name in names if name == "sample_weight"}
-    summary = empty.like()  # tasks in threads share it, and `update` changes it
+    summary = copy(empty)  # tasks in threads share it, and an update changes it
     try:
         check_same_length(*chunks, private_n=True)
         summary.update(*data.values(), **weights)

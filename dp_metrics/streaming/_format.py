@@ -4,7 +4,7 @@
 bytes                 content
 ====================  =====================================================================================
 8                     the letters ``DPMSUM`` and the bytes 13 and 10, which a transfer as text would damage
-4                     version of the format, now 1, big-endian
+4                     version of the format, now 2, big-endian
 4                     length of the header, big-endian
 as long as that       header: JSON in UTF-8 with the public settings, the counts and sums of the aggregate
                       (whole numbers as hexadecimal strings, those by level as [level, count, mantissas]) and
@@ -56,7 +56,7 @@ MALFORMED = (
 """What reading a header can raise that somebody has made up."""
 
 _MAGIC = b"DPMSUM\r\n"
-_VERSION = 1
+_VERSION = 2
 _FRONT = struct.Struct(">8sII")
 _DIGEST = 32
 _KINDS: dict[str, type[Aggregate]] = {

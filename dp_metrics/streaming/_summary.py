@@ -1,76 +1,151 @@
-"""What all summaries share: chunks are added, summaries merged, written and read, and released."""
+"""A summary: what a plan has to know of records that come in pieces, in little memory."""
 
 from __future__ import annotations
 
 import contextlib
 import json
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.inputs.options import NO_WEIGHT
+from dp_metrics.inputs.scalars import as_whole
+from dp_metrics.inputs.shape import Records, Shape
 from dp_metrics.mechanisms._base import Limits
-from dp_metrics.metrics import Metric
+from dp_metrics.metrics import METRICS, Metric
 from dp_metrics.release.noise import Noise
-from dp_metrics.release.queries.query import Query
-from dp_metrics.release.release import Plan
+from dp_metrics.release.parts.count_table import MOST_CELLS
+from dp_metrics.release.parts.part import BoundsPart
+from dp_metrics.release.plan import KnownParts, Plan
+from dp_metrics.release.release import Release
 from dp_metrics.release.released import Released
 from dp_metrics.release.result import PrivateResult
-from dp_metrics.streaming._format import INCONSISTENT, MALFORMED, pack, unpack
+from dp_metrics.sensitivity.aggregates import CountAggregate, WeightedLossAggregate
+from dp_metrics.streaming._format import INCONSISTENT, MALFORMED, Aggregate, pack, unpack
 
-__all__ = ["Summary", "TableSummary", "WrittenSummary", "plain", "unchanged"]
+__all__ = ["CAPACITY", "KeptCounts", "Summary", "plain", "unchanged"]
+
+CAPACITY = 2048
+"""Ranks that a summary keeps unless it is told otherwise."""
 
 _EXACT = 1 << 53
+_MANY_RECORDS = 1 << 40  # no summary will have more
 _OPEN = (
     "Some chunk was a list, which does not state its number of columns, or was empty and of "
     "another type or number of columns than the others. With neighboring='add_or_remove_one' "
     "a release must not depend on whether there are records: pass labels=[...], and arrays "
     "of one type."
 )
+_UNLIKE = "All records must have the same number of outputs or columns, and probabilities one type."
 
 
 @own_error_state
-class Summary(ABC):
-    """What all kinds of summary share: public settings, and a private aggregate."""
+class Summary:
+    """Private data: what the plan of a metric has to know of its records, in little memory.
+
+    Parameters
+    ----------
+    metric : Metric
+        Its plan has parts that merge: means of losses, variances, counts and sums by bin.
+    options : mapping
+        Its public options.
+    capacity : int
+        Public number of ranks to keep of each part.
+
+    Raises
+    ------
+    ValueError
+        If the capacity is no positive integer.
+    """
 
     def __init_subclass__(cls) -> None:
         own_error_state(cls)
 
-    def __init__(self) -> None:
-        self._aggregate: Any = None
-        self._facts: dict[str, Any] = {}  # public, and the same for all chunks that state them
+    def __init__(self, metric: Metric, options: Mapping[str, Any], capacity: int = CAPACITY) -> None:
+        ranks = as_whole(capacity)
+        if ranks is None or ranks < 1:
+            raise ValueError("capacity must be a positive integer.")
+        self._name, self._options, self._capacity = metric.name, dict(options), ranks
+        self._plan: Plan | None = None  # of the form that chunks have stated, or else of the usual one
+        self._known: KnownParts | None = None
+        self._form: tuple[int, float] | None = None  # columns and resolution, as the first chunk stated them
         self._is_open = False  # true: the public form of a chunk leaves open what a record would be
-        self._prepared: Any = None  # the query about the present aggregate, which remembers its output bounds
+
+    @classmethod
+    def for_release(cls, metric: Metric, options: Mapping[str, Any], shape: Shape, release: Release) -> Self:
+        """Return an empty summary of records of a form that keeps the ranks which a release uses at most.
+
+        Raises
+        ------
+        ValueError
+            If an option is invalid, or the release is bound to be refused: reading would be in vain.
+        """
+        plan = metric.planned(shape, options, private_n=True)
+        rules, epsilons, _ = release.divided(plan)
+        n = None if release.private_n else _MANY_RECORDS
+        parts = zip(plan.parts, rules, epsilons, strict=True)
+        # the other parts have noise of their own
+        used = [rule.capacity(part, share, n) for part, rule, share in parts if isinstance(part, BoundsPart)]
+        return cls(metric, options, max([CAPACITY, *used])).expecting(shape)
+
+    @property
+    def capacity(self) -> int:
+        """Public number of ranks that the summary keeps."""
+        return self._capacity
 
     @property
     def is_empty(self) -> bool:
         """Whether nothing has been added yet, not even an empty chunk."""
-        return self._aggregate is None
+        return self._known is None
 
-    def like(self) -> Self:
-        """Return an empty summary with the same settings."""
-        other = copy(self)
-        other._aggregate, other._facts, other._prepared = None, {}, None
-        other._is_open = False
-        return other
+    @property
+    def _metric(self) -> Metric:
+        return METRICS[self._name]
 
-    def is_like(self, other: Self) -> bool:
-        """Return whether the records of both have the same public columns and types."""
-        return self._facts == other._facts
+    def expecting(self, shape: Shape) -> Self:
+        """Return an empty summary of the same settings, to which only records of this form may be added."""
+        empty = copy(self)
+        empty._plan, empty._known, empty._form = replace(empty._planned(shape), unstated=None), None, None
+        return empty
 
-    @abstractmethod
-    def _settings(self) -> dict[str, Any]:
-        """Return what must be the same in summaries that merge, in types of JSON."""
+    def is_like(self, expected: Self) -> bool:
+        """Return whether the records have the form that the other one expects."""
+        mine, other = self._plan, expected._plan
+        return mine is not None and other is not None and mine.merges_with(other)
 
-    def _known(self) -> Any:
-        if self._aggregate is None:
-            raise ValueError("The summary is empty: update it with data first.")
-        return self._aggregate
+    def _planned(self, shape: Shape) -> Plan:
+        """Return the plan of records of a form, or raise if an option is invalid."""
+        return self._metric.planned(shape, self._options, private_n=True)
+
+    def update(self, *data: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Add a chunk of records; if it is invalid, the summary is as it was before."""
+        shape, records = Records.of(data, private_n=True, sample_weight=sample_weight)
+        plan = self._planned(shape)
+        known = plan.read(records).summary(self._capacity)
+        is_stated = shape.states_columns or known.n > 0
+        form = (shape.columns(), shape.arguments[-1].resolution) if is_stated else None
+        return self._add(replace(plan, unstated=None), known, form, plan.unstated is not None)
+
+    def _add(self, plan: Plan, known: KnownParts, form: tuple[int, float] | None, is_open: bool) -> Self:
+        """Add what is known of a chunk; one without records is no reason to fail, whatever its form."""
+        had, is_other = self._known, False
+        if self._plan is not None and None in (form, self._form):
+            is_other = plan.ranges != self._plan.ranges
+        elif self._plan is not None:
+            is_other = not plan.merges_with(self._plan)
+        if had is not None and had.n and known.n:
+            if is_other:
+                raise ValueError(_UNLIKE)
+            self._known = had.merge(known)
+        elif had is None or known.n or self._form is None:
+            self._plan, self._known, self._form = plan, known, form or self._form
+        self._is_open |= is_open or is_other
+        return self
 
     def merge(self, other: Self) -> Self:
         """Return the summary of the records of both, which must be different ones.
@@ -94,64 +169,51 @@ class Summary(ABC):
         """
         if other is self:
             raise ValueError("A summary cannot be merged with itself: each record would count twice.")
-        if type(other) is not type(self) or json.dumps(other._settings()) != json.dumps(self._settings()):
+        if type(other) is not type(self) or other._settings() != self._settings():
             raise ValueError("Summaries merge only with the same type, metric, options and capacity.")
-        merged = copy(self)  # aggregates never change
-        if other._aggregate is None:
+        merged = copy(self)  # what is known never changes
+        if other._plan is None or other._known is None:
             return merged
-        return merged._add(other._aggregate, other._facts, is_open=other._is_open)
+        return merged._add(other._plan, other._known, other._form, other._is_open)
 
-    def _add(self, aggregate: Any, facts: dict[str, Any], *, is_open: bool = False) -> Self:
-        """Add the aggregate of a chunk; where the chunk has no records, other facts are no reason to fail."""
-        known = self._aggregate
-        stated = facts.keys() & self._facts.keys()
-        agrees = all(facts[name] == self._facts[name] for name in stated)
-        if known is not None and known.n and aggregate.n:
-            self._merged(aggregate, facts)
-        elif known is None or aggregate.n:
-            self._aggregate, self._facts, self._prepared = aggregate, self._facts | facts, None
-        else:
-            self._facts = facts | self._facts
-        self._is_open |= is_open or not agrees
-        return self
+    def _settings(self) -> Any:
+        """Return what must be the same in summaries that merge."""
+        options = json.dumps(self._options, default=lambda value: plain(value, "options"))
+        return self._name, options, self._capacity
 
-    def _merged(self, aggregate: Any, facts: dict[str, Any]) -> Self:
-        assert self._aggregate is not None
-        if any(value != self._facts.get(name, value) for name, value in facts.items()):
-            raise ValueError(
-                "All records must have the same number of outputs or columns, and probabilities one type."
-            )
-        self._aggregate, self._prepared = self._aggregate.merge(aggregate), None
-        return self
+    def _records(self) -> tuple[Plan, KnownParts]:
+        """Return the plan and what is known of all records."""
+        if self._plan is None or self._known is None:
+            raise ValueError("The summary is empty: update it with data first.")
+        return self._plan, self._known
 
-    @abstractmethod
-    def _planned(self, metric: Metric, options: Mapping[str, Any]) -> tuple[Plan, dict[str, Any]]:
-        """Return the plan of a release of the records that are known, and all options of it."""
+    def released_as(self, metric: Metric, **arguments: Any) -> PrivateResult[Any]:
+        """Release a metric of the records that are known, as a call with these options and settings does."""
+        options = {name: arguments.pop(name) for name in metric.options if name in arguments}
+        return self._run(metric, *self._of_metric(metric, options), options, **arguments)
 
-    def released_as(self, metric: Metric, arguments: Mapping[str, Any]) -> Any:
-        """Release a metric of the records that are known, as a call with these arguments does."""
-        settings = dict(arguments)
-        return_result = settings.pop("return_result")
-        own = {name: settings.pop(name) for name in metric.options if name in settings}
-        plan, options = self._planned(metric, own)
-        result = self.run(metric, plan, options, **settings)
-        return result if return_result else result.value
+    def _release(self, **settings: Any) -> PrivateResult[Any]:
+        return self.released_as(self._metric, **settings)
 
-    def run(self, metric: Metric, plan: Plan, options: Mapping[str, Any], **settings: Any) -> PrivateResult:
+    def _of_metric(self, metric: Metric, options: Mapping[str, Any]) -> tuple[Plan, KnownParts]:
+        """Return the plan of a metric with these options, and what is known of the records."""
+        return self._records()
+
+    def _run(
+        self, metric: Metric, plan: Plan, known: KnownParts, options: Mapping[str, Any], **settings: Any
+    ) -> PrivateResult[Any]:
         """Release what is planned, with the settings of a call of the metric."""
-        release, query = metric.settings(**settings, options=options), plan.queries[0]
+        weighted = isinstance(getattr(known.parts[0], "aggregate", None), WeightedLossAggregate)
+        given = {**self._options, **options, "sample_weight": True if weighted else None}
+        release, weight = metric.settings(**settings, options=given), known.weight
         if not release.private_n:
-            if query.n == 0:
+            if known.n == 0:
                 raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
-            if getattr(self._aggregate, "weight", None) == 0:
+            if weight == 0:
                 raise ValueError(NO_WEIGHT)
-            if not options.get("ddof", 0) < query.n:
+            if not given.get("ddof", 0) < known.n:
                 raise ValueError("ddof must be smaller than the number of samples.")
-        return release.run(replace(plan, unstated=_OPEN) if self._is_open else plan)
-
-
-class WrittenSummary(Summary):
-    """A summary that can be written as bytes, with public settings of JSON types, and read again."""
+        return release.run(replace(plan, unstated=_OPEN) if self._is_open else plan, known)
 
     def to_bytes(self) -> bytes:
         """Return the summary in a versioned format that `from_bytes` reads; the bytes are private data too.
@@ -165,10 +227,24 @@ class WrittenSummary(Summary):
         -----
         The format is documented on the page on large data. Reading it runs no code.
         """
-        settings = {"summary": type(self).__name__, **self._settings(), "facts": self._facts}
-        if self._is_open:
-            settings["is_open"] = True
-        return pack(settings, self._known())
+        plan, known = self._records()
+        settings = {
+            "summary": type(self).__name__,
+            "metric": self._name,
+            "options": self._options,
+            "capacity": self._capacity,
+            "form": None if self._form is None else self._least_form(plan, *self._form),
+            "is_open": self._is_open,
+        }
+        part: Any = known.parts[0]
+        return pack(settings, part.aggregate)
+
+    def _least_form(self, plan: Plan, columns: int, resolution: float) -> list[Any]:
+        """Return columns and resolution as far as the plan depends on them: any order gives one form."""
+        for form in ([], [columns]):
+            if plan.merges_with(self._planned(self._metric.form(*form))):
+                return form
+        return [columns, resolution]
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:
@@ -189,54 +265,53 @@ class WrittenSummary(Summary):
             raise ValueError(f"These bytes are not a {cls.__name__}.")
         summary = None
         with contextlib.suppress(*MALFORMED):
-            # Merge into an empty summary of the metric: `_merged` refuses an aggregate of another schema.
-            read = cls._of_nothing(settings, aggregate)._merged(aggregate, settings["facts"])
-            read._is_open = settings.get("is_open", False)
+            read = cls._made(settings)._restored(settings["form"], aggregate)
+            read._is_open = settings["is_open"] is True
             summary = read if read.to_bytes() == data else None
         if summary is None:
             raise ValueError(INCONSISTENT)
         return summary
 
     @classmethod
-    @abstractmethod
-    def _of_nothing(cls, settings: dict[str, Any], aggregate: Any) -> Self:
-        """Return the summary of 0 records that has these settings and is of the kind of an aggregate."""
+    def _made(cls, settings: Mapping[str, Any]) -> Self:
+        """Return an empty summary with these settings, of JSON types."""
+        raise ValueError("Such a summary is not written.")
 
-
-class TableSummary(WrittenSummary):
-    """A summary that holds one table of counts."""
-
-    def run_table(
-        self,
-        metric: Metric,
-        query: Query,
-        reading: Callable[[Released], Any],
-        shape: tuple[int, ...] | None = None,
-        **settings: Any,
-    ) -> tuple[PrivateResult, Any]:
-        """Release the table as a call of the metric would: return its noisy counts, and a reading of them.
-
-        With a shape the counts are the metric, in this form.
-        """
-        result = self.run(metric, Plan((query,), _Kept(reading, shape)), {}, **settings)
-        noisy, read = result.value
-        return replace(result, value=noisy), read
+    def _restored(self, form: list[Any] | None, aggregate: Aggregate) -> Self:
+        """Return a summary of records of this form that are known by an aggregate."""
+        if (form is None and aggregate.n) or (form and form[0] > MOST_CELLS):
+            raise ValueError("Records state a form, and few bytes must not ask for much memory.")
+        shape = self._metric.form(*(form or []))
+        plan = self._planned(shape)
+        part: Any
+        (part,) = plan.parts
+        if isinstance(aggregate, CountAggregate):
+            known = KnownParts((part.restored(aggregate),))
+        else:
+            # no records are merged with those of the aggregate, which raises if it is one of another metric
+            weights = np.empty(0) if isinstance(aggregate, WeightedLossAggregate) else None
+            nothing: Any
+            no_records = Records.none(len(shape.arguments), weights)
+            (nothing,) = plan.read(no_records).summary(self._capacity).parts
+            known = KnownParts((replace(nothing, aggregate=nothing.aggregate.merge(aggregate)),))
+        stated = None if form is None else (shape.columns(), shape.arguments[-1].resolution)
+        return self._add(replace(plan, unstated=None), known, stated, False)
 
 
 @dataclass(frozen=True)
-class _Kept:
+class KeptCounts:
     """A result that is all noisy counts, whole as they are, and a reading of them.
 
     Parameters
     ----------
     reading : callable
         What is made of them; of public things only, as all of this is kept with a result.
-    shape : tuple of int or None
+    shape : tuple of int or None, default=None
         The form of their limits, where they are the metric that is released.
     """
 
     reading: Callable[[Released], Any]
-    shape: tuple[int, ...] | None
+    shape: tuple[int, ...] | None = None
 
     @property
     def about(self) -> str | None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Self
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,7 +14,8 @@ from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.labels import LabelSet
-from dp_metrics.metrics import METRICS, Metric
+from dp_metrics.metrics import METRICS, reports
+from dp_metrics.metrics.labels import confusion, precision_recall
 from dp_metrics.metrics.labels.count_formulas import sizes_of_labels
 from dp_metrics.metrics.labels.counts import (
     MOST_MATRIX_LABELS,
@@ -22,16 +23,17 @@ from dp_metrics.metrics.labels.counts import (
     Counts,
     check_matrix,
     confusion_for,
-    confusion_of,
     matrix_layout,
     whole,
 )
-from dp_metrics.release.release import Plan
+from dp_metrics.metrics.reports import LabelTable
+from dp_metrics.release.plan import KnownParts
 from dp_metrics.release.result import PrivateResult
-from dp_metrics.sensitivity.aggregates import CountAggregate
-from dp_metrics.streaming._summary import TableSummary, plain, unchanged
+from dp_metrics.streaming._summary import KeptCounts, Summary, plain, unchanged
 
 __all__ = ["ConfusionSummary", "ReleasedConfusion"]
+
+R = TypeVar("R")
 
 
 @own_error_state
@@ -67,7 +69,7 @@ class ReleasedConfusion:
     True
     """
 
-    result: PrivateResult
+    result: PrivateResult[list[int]]
     labels: NDArray[Any]
     counts: Counts
 
@@ -78,54 +80,109 @@ class ReleasedConfusion:
         """Return the accuracy that the release tells."""
         return float(self.counts.right.sum() / self.counts.n) if self.counts.n > 0 else 0.0
 
-    def balanced_accuracy_score(self, **options: Any) -> float:
+    def _score(self, metric: Callable[..., R], **options: Any) -> R:
+        name = metric.__name__
+        wanted = confusion_for(METRICS[name], {**options, "labels": self.labels})
+        if wanted.needs_matrix and self.counts.matrix is None:
+            raise ValueError(f"{name} needs the whole matrix: release the summary with matrix=True.")
+        with np.errstate(all="ignore"):
+            value: R = wanted.formula(self.counts)
+        return value
+
+    # `docs/sources.py --write` writes the methods below, one for each metric.
+
+    def balanced_accuracy_score(self, *, adjusted: bool = False, zero_division: float | str = 0.0) -> float:
         """Return what `private_balanced_accuracy_score` makes of the counts, with its options."""
-        return float(self._score("private_balanced_accuracy_score", options))
+        return self._score(
+            confusion.private_balanced_accuracy_score, adjusted=adjusted, zero_division=zero_division
+        )
 
-    def classification_report(self, **options: Any) -> Any:
+    def classification_report(
+        self,
+        *,
+        target_names: Sequence[str] | None = None,
+        digits: int = 2,
+        output_dict: bool = False,
+        zero_division: float | str = 0.0,
+    ) -> str | LabelTable:
         """Return what `private_classification_report` makes of the counts, with its options."""
-        return self._score("private_classification_report", options)
+        return self._score(
+            reports.private_classification_report,
+            target_names=target_names,
+            digits=digits,
+            output_dict=output_dict,
+            zero_division=zero_division,
+        )
 
-    def cohen_kappa_score(self, **options: Any) -> float:
+    def cohen_kappa_score(self, *, weights: str | None = None) -> float:
         """Return what `private_cohen_kappa_score` makes of the counts, with its options."""
-        return float(self._score("private_cohen_kappa_score", options))
+        return self._score(confusion.private_cohen_kappa_score, weights=weights)
 
-    def confusion_matrix(self, **options: Any) -> Floats:
+    def confusion_matrix(self, *, normalize: str | None = None) -> Floats:
         """Return what `private_confusion_matrix` makes of the counts, with its options."""
-        matrix: Floats = self._score("private_confusion_matrix", options)
-        return matrix
+        return self._score(confusion.private_confusion_matrix, normalize=normalize)
 
-    def f1_score(self, **options: Any) -> Any:
+    def f1_score(
+        self, *, pos_label: Any = 1, average: str | None = "binary", zero_division: float | str = 0.0
+    ) -> float | Floats:
         """Return what `private_f1_score` makes of the counts, with its options."""
-        return self._score("private_f1_score", options)
+        return self._score(
+            precision_recall.private_f1_score,
+            pos_label=pos_label,
+            average=average,
+            zero_division=zero_division,
+        )
 
-    def jaccard_score(self, **options: Any) -> Any:
+    def jaccard_score(
+        self, *, pos_label: Any = 1, average: str | None = "binary", zero_division: float | str = 0.0
+    ) -> float | Floats:
         """Return what `private_jaccard_score` makes of the counts, with its options."""
-        return self._score("private_jaccard_score", options)
+        return self._score(
+            precision_recall.private_jaccard_score,
+            pos_label=pos_label,
+            average=average,
+            zero_division=zero_division,
+        )
 
     def matthews_corrcoef(self) -> float:
         """Return what `private_matthews_corrcoef` makes of the counts."""
-        return float(self._score("private_matthews_corrcoef", {}))
+        return self._score(confusion.private_matthews_corrcoef)
 
-    def precision_score(self, **options: Any) -> Any:
+    def precision_score(
+        self, *, pos_label: Any = 1, average: str | None = "binary", zero_division: float | str = 0.0
+    ) -> float | Floats:
         """Return what `private_precision_score` makes of the counts, with its options."""
-        return self._score("private_precision_score", options)
+        return self._score(
+            precision_recall.private_precision_score,
+            pos_label=pos_label,
+            average=average,
+            zero_division=zero_division,
+        )
 
-    def recall_score(self, **options: Any) -> Any:
+    def recall_score(
+        self, *, pos_label: Any = 1, average: str | None = "binary", zero_division: float | str = 0.0
+    ) -> float | Floats:
         """Return what `private_recall_score` makes of the counts, with its options."""
-        return self._score("private_recall_score", options)
+        return self._score(
+            precision_recall.private_recall_score,
+            pos_label=pos_label,
+            average=average,
+            zero_division=zero_division,
+        )
 
-    def _score(self, name: str, options: Mapping[str, Any]) -> Any:
-        if unknown := sorted(options.keys() - METRICS[name].options.keys() | options.keys() & {"labels"}):
-            raise TypeError(f"{name} takes no {' or '.join(unknown)} here.")
-        confusion = confusion_for(METRICS[name], {**options, "labels": self.labels})
-        if confusion.needs_matrix and self.counts.matrix is None:
-            raise ValueError(f"{name} needs the whole matrix: release the summary with matrix=True.")
-        with np.errstate(all="ignore"):
-            return confusion.formula(self.counts)
+    def specificity_score(
+        self, *, pos_label: Any = 1, average: str | None = "binary", zero_division: float | str = 0.0
+    ) -> float | Floats:
+        """Return what `private_specificity_score` makes of the counts, with its options."""
+        return self._score(
+            precision_recall.private_specificity_score,
+            pos_label=pos_label,
+            average=average,
+            zero_division=zero_division,
+        )
 
 
-class ConfusionSummary(TableSummary):
+class ConfusionSummary(Summary):
     """Private data: how many records have which true and which predicted label.
 
     Records come in chunks, in any order, or are summarised on different machines and merged. One release
@@ -163,13 +220,13 @@ class ConfusionSummary(TableSummary):
     """
 
     def __init__(self, labels: ArrayLike | None = None) -> None:
-        super().__init__()
         self._labels = LabelSet.of(labels)
         check_matrix(self._labels.size)
-        self._listed = plain(self._labels.in_order, "labels")
+        listed = plain(self._labels.in_order, "labels")
+        super().__init__(METRICS["private_confusion_matrix"], {"labels": listed})
 
     def __repr__(self) -> str:
-        return f"ConfusionSummary(labels={self._listed})"
+        return f"ConfusionSummary(labels={self._options['labels']})"
 
     @classmethod
     def from_data(cls, y_true: ArrayLike, y_pred: ArrayLike, *, labels: ArrayLike | None = None) -> Self:
@@ -184,7 +241,7 @@ class ConfusionSummary(TableSummary):
         """
         return cls(labels).update(y_true, y_pred)
 
-    def update(self, y_true: ArrayLike, y_pred: ArrayLike) -> Self:
+    def update(self, y_true: ArrayLike, y_pred: ArrayLike) -> Self:  # type: ignore[override]
         """Add a chunk of records.
 
         Parameters
@@ -204,8 +261,7 @@ class ConfusionSummary(TableSummary):
         ValueError, TypeError
             If the chunk is invalid; the summary is as it was before.
         """
-        matrix = confusion_of(y_true, y_pred, self._labels, private_n=True)
-        return self._add(CountAggregate.of(matrix.ravel()), {})
+        return super().update(y_true, y_pred)
 
     def release(
         self,
@@ -215,7 +271,7 @@ class ConfusionSummary(TableSummary):
         neighboring: str = "replace_one",
         accountant: PrivacyAccountant | None = None,
         random_state: RandomState = None,
-        label: str | None = None,
+        spend_name: str | None = None,
     ) -> ReleasedConfusion:
         """Release a table of counts with epsilon-differential privacy.
 
@@ -235,7 +291,7 @@ class ConfusionSummary(TableSummary):
         random_state : None, int, RandomState or Generator, default=None
             None draws fresh randomness from the operating system. Anything else makes the release
             reproducible and therefore NOT private.
-        label : str or None, default=None
+        spend_name : str or None, default=None
             The name of this release in the accountant's history; None: the name of the metric.
 
         Returns
@@ -270,35 +326,28 @@ class ConfusionSummary(TableSummary):
             matrix = known.size <= MOST_MATRIX_LABELS
         layout = whole(known.size) if matrix else matrix_layout(known.size)
         metric = METRICS["private_confusion_matrix" if matrix else "private_classification_report"]
-        confusion = Confusion(layout, unchanged, known, sizes_of_labels)
+        wanted = Confusion(layout, unchanged, known, sizes_of_labels)
 
-        result, counts = self.run_table(
+        kept = KeptCounts(wanted, (known.size, known.size) if matrix else None)
+        result = self._run(
             metric,
-            confusion.table(self._matrix()),
-            confusion,
-            (known.size, known.size) if matrix else None,
+            replace(wanted.plan(private_n=True), postprocess=kept),
+            KnownParts((wanted.table(self._matrix()),)),
+            {},
             epsilon=epsilon,
             neighboring=neighboring,
             accountant=accountant,
             random_state=random_state,
-            label=label,
+            spend_name=spend_name,
         )
-        return ReleasedConfusion(result, known.in_order, counts)
+        noisy, counts = result.value
+        return ReleasedConfusion(replace(result, value=noisy), known.in_order, counts)
 
     def _matrix(self) -> NDArray[np.int64]:
-        table: NDArray[np.int64] = self._known().table
+        _, known = self._records()
+        table: NDArray[np.int64] = known.parts[0].counts  # type: ignore[union-attr]
         return table.reshape(self._labels.size, self._labels.size)
 
-    def _planned(self, metric: Metric, options: Mapping[str, Any]) -> tuple[Plan, dict[str, Any]]:
-        given = {**options, "labels": self._listed}
-        confusion = confusion_for(metric, given)
-        return Plan((confusion.table(self._matrix()),), confusion), given
-
-    def _settings(self) -> dict[str, Any]:
-        return {"labels": self._listed}
-
     @classmethod
-    def _of_nothing(cls, settings: dict[str, Any], aggregate: Any) -> Self:
-        if len(settings["labels"]) ** 2 != aggregate.counts.size:  # few bytes could ask for much memory
-            raise ValueError
-        return cls(settings["labels"]).update([], [])
+    def _made(cls, settings: Mapping[str, Any]) -> Self:
+        return cls(**settings["options"])

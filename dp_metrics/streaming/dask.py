@@ -18,13 +18,14 @@ With more records than that, or a private number of them, a variance, and so R^2
 """
 
 import functools
-import inspect
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
 from dp_metrics.metrics import METRICS, classification, other_losses, regression_errors, reports, statistics
 from dp_metrics.metrics.labels import confusion, precision_recall
 from dp_metrics.metrics.scores import calibration, curves, top_k
+from dp_metrics.release.result import PrivateResult
+from dp_metrics.release.with_result import arguments_of, set_result
 from dp_metrics.streaming._collections import released, summarised
 
 __all__ = [
@@ -60,6 +61,7 @@ __all__ = [
     "private_rmse",
     "private_roc_curve",
     "private_root_mean_squared_error",
+    "private_specificity_score",
     "private_std",
     "private_top_k_accuracy_score",
     "private_variance",
@@ -86,18 +88,15 @@ Dask collections. What differs:
 
 def _on_dask(metric: Callable[P, R]) -> Callable[P, R]:
     """Return the function for Dask collections that takes the arguments of a metric."""
-    name, signature = metric.__name__, inspect.signature(metric)
+    name = metric.__name__
+    release = functools.partial(released, METRICS[name])
 
     @functools.wraps(metric)
     def of_collections(*args: P.args, **kwargs: P.kwargs) -> R:
-        try:
-            call = signature.bind(*args, **kwargs)
-        except TypeError as error:
-            raise TypeError(f"{name}() {error}") from None
-        call.apply_defaults()
-        result: R = released(METRICS[name], call.arguments)
-        return result
+        result: PrivateResult[R] = release(**arguments_of(metric, args, kwargs))
+        return result.value
 
+    set_result(of_collections, release)
     of_collections.__module__ = __name__
     of_collections.__doc__ = _DIFFERENCE.format(summary=(metric.__doc__ or "").split("\n")[0], name=name)
     return of_collections
@@ -120,6 +119,7 @@ private_precision_score = _on_dask(precision_recall.private_precision_score)
 private_recall_score = _on_dask(precision_recall.private_recall_score)
 private_f1_score = _on_dask(precision_recall.private_f1_score)
 private_jaccard_score = _on_dask(precision_recall.private_jaccard_score)
+private_specificity_score = _on_dask(precision_recall.private_specificity_score)
 private_confusion_matrix = _on_dask(confusion.private_confusion_matrix)
 private_balanced_accuracy_score = _on_dask(confusion.private_balanced_accuracy_score)
 private_matthews_corrcoef = _on_dask(confusion.private_matthews_corrcoef)

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.inputs.options import check_count
-from dp_metrics.metrics import METRICS, Metric
+from dp_metrics.metrics import METRICS
 from dp_metrics.metrics.scores.curve_formulas import (
     CalibrationCurve,
     PrecisionRecallCurve,
@@ -26,12 +26,11 @@ from dp_metrics.metrics.scores.curve_formulas import (
     roc,
 )
 from dp_metrics.metrics.scores.soft_bins import MOST_BINS
-from dp_metrics.metrics.scores.table import ScoreBins, ScoreTable, counted
+from dp_metrics.metrics.scores.table import ScoreBins, ScoreTable
 from dp_metrics.metrics.scores.two_classes import TwoClasses
-from dp_metrics.release.release import Plan
+from dp_metrics.release.plan import KnownParts
 from dp_metrics.release.result import PrivateResult
-from dp_metrics.sensitivity.aggregates import CountAggregate
-from dp_metrics.streaming._summary import TableSummary, plain, unchanged
+from dp_metrics.streaming._summary import KeptCounts, Summary, plain, unchanged
 
 __all__ = ["ReleasedScores", "ScoreSummary"]
 
@@ -69,7 +68,7 @@ class ReleasedScores:
     >>> precision, recall, _ = released.precision_recall_curve()
     """
 
-    result: PrivateResult
+    result: PrivateResult[list[int]]
     counts: ScoreCounts
 
     def __repr__(self) -> str:
@@ -129,7 +128,7 @@ class ReleasedScores:
             raise ValueError(_UNIT_ONLY)
 
 
-class ScoreSummary(TableSummary):
+class ScoreSummary(Summary):
     """Private data: how many records of either class have a score in each public bin.
 
     Records come in chunks, in any order, or are summarised on different machines and merged. One release
@@ -174,13 +173,15 @@ class ScoreSummary(TableSummary):
     def __init__(
         self, *, labels: ArrayLike | None = None, pos_label: Any = None, edges: ArrayLike | None = None
     ) -> None:
-        super().__init__()
-        self._classes, self._bins = TwoClasses.of(labels, pos_label), ScoreBins.of(edges)
-        self._listed = plain(self._classes.known, "labels")
+        classes, self._bins = TwoClasses.of(labels, pos_label), ScoreBins.of(edges)
+        listed = plain(classes.known, "labels")
+        given = None if self._bins.is_unit else plain(self._bins.edges, "edges")
+        options = {"labels": listed, "pos_label": listed[classes.positive], "edges": given}
+        super().__init__(METRICS["private_roc_curve"], options)
 
     def __repr__(self) -> str:
-        positive = self._listed[self._classes.positive]
-        return f"ScoreSummary(labels={self._listed}, pos_label={positive!r}, bins={self._bins.size})"
+        labels, positive = self._options["labels"], self._options["pos_label"]
+        return f"ScoreSummary(labels={labels}, pos_label={positive!r}, bins={self._bins.size})"
 
     @classmethod
     def from_data(
@@ -203,7 +204,7 @@ class ScoreSummary(TableSummary):
         """
         return cls(labels=labels, pos_label=pos_label, edges=edges).update(y_true, y_score)
 
-    def update(self, y_true: ArrayLike, y_score: ArrayLike) -> Self:
+    def update(self, y_true: ArrayLike, y_score: ArrayLike) -> Self:  # type: ignore[override]
         """Add a chunk of records.
 
         Parameters
@@ -224,8 +225,7 @@ class ScoreSummary(TableSummary):
         ValueError, TypeError
             If the chunk is invalid; the summary is as it was before.
         """
-        table = counted(y_true, y_score, self._classes, self._bins, private_n=True)
-        return self._add(CountAggregate.of(table.ravel()), {})
+        return super().update(y_true, y_score)
 
     def release(
         self,
@@ -235,7 +235,7 @@ class ScoreSummary(TableSummary):
         neighboring: str = "replace_one",
         accountant: PrivacyAccountant | None = None,
         random_state: RandomState = None,
-        label: str | None = None,
+        spend_name: str | None = None,
     ) -> ReleasedScores:
         """Release a table of counts with epsilon-differential privacy.
 
@@ -254,7 +254,7 @@ class ScoreSummary(TableSummary):
         random_state : None, int, RandomState or Generator, default=None
             None draws fresh randomness from the operating system. Anything else makes the release
             reproducible and therefore NOT private.
-        label : str or None, default=None
+        spend_name : str or None, default=None
             The name of this release in the accountant's history; None: the name of the metric.
 
         Returns
@@ -285,36 +285,22 @@ class ScoreSummary(TableSummary):
         of records is not public.
         """
         table = ScoreTable(self._bins, self._bins.columns(bins), unchanged)
-        result, counts = self.run_table(
-            METRICS["private_roc_curve"],
-            table.query(self._table()),
-            table,
+        plan, known = self._records()
+        (finest,) = known.parts
+        result = self._run(
+            self._metric,
+            replace(plan, postprocess=KeptCounts(table)),
+            KnownParts((table.query(finest.table),)),  # type: ignore[union-attr]
+            {},
             epsilon=epsilon,
             neighboring=neighboring,
             accountant=accountant,
             random_state=random_state,
-            label=label,
+            spend_name=spend_name,
         )
-        return ReleasedScores(result, counts)
-
-    def _table(self) -> NDArray[np.int64]:
-        table: NDArray[np.int64] = self._known().table
-        return table.reshape(2, self._bins.size)
-
-    def _planned(self, metric: Metric, options: Mapping[str, Any]) -> tuple[Plan, dict[str, Any]]:
-        given = {**options, **self._settings()}
-        table = metric.planned(([], []), given, private_n=True).postprocess
-        assert isinstance(table, ScoreTable)
-        return Plan((table.query(self._table()),), table), given
-
-    def _settings(self) -> dict[str, Any]:
-        return {
-            "labels": self._listed,
-            "pos_label": self._listed[self._classes.positive],
-            "edges": None if self._bins.is_unit else plain(self._bins.edges, "edges"),
-        }
+        noisy, counts = result.value
+        return ReleasedScores(replace(result, value=noisy), counts)
 
     @classmethod
-    def _of_nothing(cls, settings: dict[str, Any], aggregate: Any) -> Self:
-        options = {name: settings[name] for name in ("labels", "pos_label", "edges")}
-        return cls(**options).update([], [])
+    def _made(cls, settings: Mapping[str, Any]) -> Self:
+        return cls(**settings["options"])

@@ -6,32 +6,24 @@ keep it where they are kept, and publish only what `release` returns.
 
 from __future__ import annotations
 
-import math
-from abc import abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping
 from typing import Any, Self
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
-from dp_metrics.inputs.containers import states_columns
 from dp_metrics.inputs.options import check_bounds
-from dp_metrics.inputs.scalars import as_whole
+from dp_metrics.inputs.shape import Shape
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.metrics import FUNCTIONS, METRICS, Metric, metric_of
-from dp_metrics.release.queries.mean_loss import AggregatedLoss, MeanLoss
-from dp_metrics.release.queries.variance import AggregatedVariance
-from dp_metrics.release.release import Plan
-from dp_metrics.sensitivity.aggregates import WeightedLossAggregate
-from dp_metrics.streaming._summary import WrittenSummary, plain
+from dp_metrics.release.parts.mean_loss import MeanOf
+from dp_metrics.release.plan import KnownParts, Plan
+from dp_metrics.release.result import PrivateResult
+from dp_metrics.release.with_result import set_result
+from dp_metrics.streaming._summary import CAPACITY, Summary, plain
 
-__all__ = ["CAPACITY", "LossSummary", "VarianceSummary", "check_capacity"]
-
-CAPACITY = 2048
-"""Ranks that a summary keeps unless it is told otherwise."""
+__all__ = ["LossSummary", "VarianceSummary"]
 
 _PER_CALL = (
     "epsilon",
@@ -39,38 +31,13 @@ _PER_CALL = (
     "mechanism",
     "accountant",
     "random_state",
-    "label",
-    "return_result",
+    "spend_name",
     "sample_weight",
     "groups",
 )
 
 
-class _RankedSummary(WrittenSummary):
-    """A summary that keeps the most extreme records, as many as its public capacity."""
-
-    def __init__(self, capacity: int) -> None:
-        super().__init__()
-        self._capacity = check_capacity(capacity)
-
-    @property
-    def capacity(self) -> int:
-        """Public number of ranks that the summary keeps."""
-        return self._capacity
-
-    def _query(self) -> AggregatedLoss | AggregatedVariance:
-        """Return the query about the present aggregate, always the same one."""
-        if self._prepared is None:
-            self._prepared = self._query_of(self._known())
-        query: AggregatedLoss | AggregatedVariance = self._prepared
-        return query
-
-    @abstractmethod
-    def _query_of(self, aggregate: Any) -> AggregatedLoss | AggregatedVariance:
-        """Return the query about an aggregate."""
-
-
-class LossSummary(_RankedSummary):
+class LossSummary(Summary):
     """Private data: all that a private mean of losses needs to know of its records, in little memory.
 
     Records come in chunks, in any order, or are summarised on different machines and merged: a release is the
@@ -134,13 +101,8 @@ class LossSummary(_RankedSummary):
     """
 
     def __init__(self, metric: Any, *, capacity: int = CAPACITY, **options: Any) -> None:
-        super().__init__(capacity)
-        self._name = _check_metric(metric, options).name
-        self._options = {name: plain(options[name], name) for name in sorted(options)}
-
-    @property
-    def _metric(self) -> Metric:
-        return METRICS[self._name]
+        row = _check_metric(metric, options)
+        super().__init__(row, {name: plain(options[name], name) for name in sorted(options)}, capacity)
 
     def __repr__(self) -> str:
         options = "".join(f", {name}={value!r}" for name, value in self._options.items())
@@ -186,28 +148,16 @@ class LossSummary(_RankedSummary):
         ValueError, TypeError
             If the chunk is invalid, as in the metric; the summary is as it was before.
         """
-        plan = self._plan_of_chunk(data, sample_weight)
-        query: MeanLoss = plan.queries[0]  # type: ignore[assignment]
-        tells_columns = any(map(states_columns, data)) or query.n > 0
-        return self._add_query(query, is_open=plan.unstated is not None, tells_columns=tells_columns)
+        return super().update(*data, sample_weight=sample_weight)
 
-    def _plan_of_chunk(self, data: Sequence[ArrayLike], sample_weight: ArrayLike | None = None) -> Plan:
-        # an empty chunk is nothing unusual; whether there is any record at all is asked by `release`
-        options = {**self._options, "sample_weight": sample_weight}
-        plan = self._metric.planned(data, options, private_n=True)
-        if len(plan.queries) > 1 or self._options.get("multioutput") == "raw_values":
+    def _planned(self, shape: Shape) -> Plan:
+        plan = super()._planned(shape)
+        if len(plan.parts) > 1 or self._options.get("multioutput") == "raw_values":
             raise ValueError(
                 "A summary releases one number. For multioutput='raw_values', and for a root of several "
                 "outputs, make one summary for each output."
             )
         return plan
-
-    def _add_query(self, query: MeanLoss, *, is_open: bool = False, tells_columns: bool = True) -> Self:
-        known = query.aggregate(self._capacity, forget=True)
-        facts: dict[str, Any] = {"cap": query.record_loss.cap, "is_count": known.is_count}
-        if tells_columns:
-            facts["columns"] = [math.prod(array.shape[1:]) for array in query.records]
-        return self._add(known.aggregate, facts, is_open=is_open)
 
     def release(
         self,
@@ -217,9 +167,8 @@ class LossSummary(_RankedSummary):
         mechanism: str | Mechanism | None = None,
         accountant: PrivacyAccountant | None = None,
         random_state: RandomState = None,
-        label: str | None = None,
-        return_result: bool = False,
-    ) -> float | Any:
+        spend_name: str | None = None,
+    ) -> float:
         """Release the metric of all records with epsilon-differential privacy.
 
         Parameters
@@ -236,16 +185,14 @@ class LossSummary(_RankedSummary):
         random_state : None, int, RandomState or Generator, default=None
             None draws fresh randomness from the operating system. Anything else makes the release
             reproducible and therefore NOT private.
-        label : str or None, default=None
+        spend_name : str or None, default=None
             The name of this release in the accountant's history; None: the name of the metric.
-        return_result : bool, default=False
-            Whether to return a `PrivateResult`, which also holds what may be published about the release.
 
         Returns
         -------
         float
             The metric, as from one call of it.
-            With ``return_result=True`` a `PrivateResult` with that value.
+            `with_result` gives the `PrivateResult`, which holds all that may be published.
 
         Raises
         ------
@@ -268,38 +215,18 @@ class LossSummary(_RankedSummary):
         neighboring="add_or_remove_one" the same holds when any one record is added or removed, and the number
         of records is not public.
         """
-        return self.released_as(self._metric, _without_self(locals()))
-
-    def _query_of(self, aggregate: Any) -> AggregatedLoss:
-        return AggregatedLoss(aggregate, self._facts["is_count"])
-
-    def _planned(self, metric: Metric, options: Mapping[str, Any]) -> tuple[Plan, dict[str, Any]]:
-        query = self._query()
-        # the result follows from what is released as it does for no records at all
-        plan = metric.planned(_no_records(self._metric, self._facts), self._options, private_n=True)
-        weighted = isinstance(self._aggregate, WeightedLossAggregate)
-        return replace(plan, queries=(query,)), {**self._options, "sample_weight": True if weighted else None}
-
-    def _settings(self) -> dict[str, Any]:
-        return {"metric": self._name, "options": self._options, "capacity": self._capacity}
+        result: PrivateResult[float] = self._release(
+            epsilon=epsilon, neighboring=neighboring, mechanism=mechanism, accountant=accountant,
+            random_state=random_state, spend_name=spend_name,
+        )  # fmt: skip
+        return result.value
 
     @classmethod
-    def _of_nothing(cls, settings: dict[str, Any], aggregate: Any) -> Self:
-        summary = cls(FUNCTIONS[settings["metric"]], capacity=settings["capacity"], **settings["options"])
-        weights = np.empty(0) if isinstance(aggregate, WeightedLossAggregate) else None
-        for dtype in (np.float64, np.float32, np.float16):  # the cap of a log loss depends on it
-            data = _no_records(summary._metric, settings["facts"], dtype)
-            plan = summary._plan_of_chunk(data)
-            (chunk,) = plan.queries
-            assert isinstance(chunk, MeanLoss)
-            query = replace(chunk, sample_weight=weights)
-            if query.record_loss.cap == settings["facts"]["cap"]:
-                break
-        tells_columns = aggregate.n > 0 or "columns" in settings["facts"]
-        return summary._add_query(query, tells_columns=tells_columns)
+    def _made(cls, settings: Mapping[str, Any]) -> Self:
+        return cls(FUNCTIONS[settings["metric"]], capacity=settings["capacity"], **settings["options"])
 
 
-class VarianceSummary(_RankedSummary):
+class VarianceSummary(Summary):
     """Private data: all that a private variance needs to know of its records, in little memory.
 
     Values come in chunks, in any order, or are summarised on different machines and merged: a release is the
@@ -345,13 +272,14 @@ class VarianceSummary(_RankedSummary):
     """
 
     def __init__(self, *, bounds: tuple[float, float] | None = None, capacity: int = CAPACITY) -> None:
-        super().__init__(capacity)
         limits = check_bounds(bounds)
         # adding 0 leaves no negative zero, so that the bytes of merges agree
-        self._bounds = None if limits is None else (limits[0] + 0.0, limits[1] + 0.0)
+        known = None if limits is None else [limits[0] + 0.0, limits[1] + 0.0]
+        super().__init__(METRICS["private_variance"], {"bounds": known}, capacity)
 
     def __repr__(self) -> str:
-        return f"VarianceSummary(bounds={self._bounds}, capacity={self._capacity})"
+        bounds = self._options["bounds"]
+        return f"VarianceSummary(bounds={bounds and tuple(bounds)}, capacity={self._capacity})"
 
     @classmethod
     def from_data(
@@ -368,7 +296,7 @@ class VarianceSummary(_RankedSummary):
         """
         return cls(bounds=bounds, capacity=capacity).update(x)
 
-    def update(self, x: ArrayLike) -> Self:
+    def update(self, x: ArrayLike) -> Self:  # type: ignore[override]
         """Add a chunk of values.
 
         Parameters
@@ -386,8 +314,7 @@ class VarianceSummary(_RankedSummary):
         ValueError, TypeError
             If the chunk is invalid, as in `private_variance`; the summary is as it was before.
         """
-        query = METRICS["private_variance"].planned((x,), {"bounds": self._bounds}, private_n=True).queries[0]
-        return self._add(query.aggregate(self._capacity).aggregate, {})  # type: ignore[attr-defined]
+        return super().update(x)
 
     def release(
         self,
@@ -398,9 +325,8 @@ class VarianceSummary(_RankedSummary):
         mechanism: str | Mechanism = "adaptive",
         accountant: PrivacyAccountant | None = None,
         random_state: RandomState = None,
-        label: str | None = None,
-        return_result: bool = False,
-    ) -> float | Any:
+        spend_name: str | None = None,
+    ) -> float:
         """Release the variance of all values with epsilon-differential privacy.
 
         Parameters
@@ -422,16 +348,14 @@ class VarianceSummary(_RankedSummary):
         random_state : None, int, RandomState or Generator, default=None
             None draws fresh randomness from the operating system. Anything else makes the release
             reproducible and therefore NOT private.
-        label : str or None, default=None
+        spend_name : str or None, default=None
             The name of this release in the accountant's history; None: the name of the metric.
-        return_result : bool, default=False
-            Whether to return a `PrivateResult`, which also holds what may be published about the release.
 
         Returns
         -------
         float
             The variance, as from one call of `private_variance`.
-            With ``return_result=True`` a `PrivateResult` with that value.
+            `with_result` gives the `PrivateResult`, which holds all that may be published.
 
         Raises
         ------
@@ -454,50 +378,30 @@ class VarianceSummary(_RankedSummary):
         neighboring="add_or_remove_one" the same holds when any one record is added or removed, and the number
         of records is not public.
         """
-        return self.released_as(METRICS["private_variance"], _without_self(locals()))
+        result: PrivateResult[float] = self._release(
+            epsilon=epsilon, ddof=ddof, neighboring=neighboring, mechanism=mechanism, accountant=accountant,
+            random_state=random_state, spend_name=spend_name,
+        )  # fmt: skip
+        return result.value
 
-    def _query_of(self, aggregate: Any) -> AggregatedVariance:
-        return AggregatedVariance(aggregate)
-
-    def _planned(self, metric: Metric, options: Mapping[str, Any]) -> tuple[Plan, dict[str, Any]]:
-        query, given = self._query(), {**options, "bounds": self._bounds}
-        return replace(metric.planned(([],), given, private_n=True), queries=(query,)), given
-
-    def _settings(self) -> dict[str, Any]:
-        return {
-            "bounds": None if self._bounds is None else list(self._bounds),
-            "capacity": self._capacity,
-        }
+    def _of_metric(self, metric: Metric, options: Mapping[str, Any]) -> tuple[Plan, KnownParts]:
+        _, known = self._records()
+        return metric.planned(metric.form(), {**options, **self._options}, private_n=True), known
 
     @classmethod
-    def _of_nothing(cls, settings: dict[str, Any], aggregate: Any) -> Self:
-        return cls(bounds=settings["bounds"], capacity=settings["capacity"]).update([])
+    def _made(cls, settings: Mapping[str, Any]) -> Self:
+        return cls(**settings["options"], capacity=settings["capacity"])
 
 
-def _no_records(metric: Metric, facts: Mapping[str, Any], dtype: type = np.float64) -> list[Any]:
-    """Return no records, in the columns of all chunks."""
-    if "columns" not in facts:
-        return [[] for _ in metric.data]  # no chunk has told the columns
-    return [np.empty((0, columns), dtype) for columns in facts["columns"]]
-
-
-def check_capacity(capacity: Any) -> int:
-    """Return a public number of ranks, or raise."""
-    ranks = as_whole(capacity)
-    if ranks is None or ranks < 1:
-        raise ValueError("capacity must be a positive integer.")
-    return ranks
-
-
-def _without_self(arguments: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in arguments.items() if name != "self"}
+for _kind in (LossSummary, VarianceSummary):
+    set_result(_kind.release, _kind._release)
 
 
 def _check_metric(metric: Any, options: Mapping[str, Any]) -> Metric:
     """Return the row of a metric that is a mean of losses and takes these options."""
     row = metric_of(metric)
-    if row is None or not row.is_mean_loss or FUNCTIONS[row.name] is not metric:
-        names = ", ".join(row.name for row in METRICS.values() if row.is_mean_loss)
+    if row is None or not _is_mean(row) or FUNCTIONS[row.name] is not metric:
+        names = ", ".join(row.name for row in METRICS.values() if _is_mean(row))
         raise TypeError(f"metric must be one of {names}: a mean of one loss per record.")
     for option in options:
         if option in _PER_CALL:
@@ -507,3 +411,8 @@ def _check_metric(metric: Any, options: Mapping[str, Any]) -> Metric:
         if option not in row.options:
             raise TypeError(f"{row.name}() got an unexpected keyword argument {option!r}.")
     return row
+
+
+def _is_mean(row: Metric) -> bool:
+    """Return whether a metric is made of the mean of one loss per record."""
+    return row.usual.kinds == (MeanOf,)

@@ -237,8 +237,8 @@ def test_history_holds_all_that_was_said_of_each_spend_in_order(make):
     accountant.spend(0.25, "a", mechanism="hazard", neighboring="replace_one")
     accountant.spend(Fraction(1, 3), "b; DROP TABLE history --")
     first, second = accountant.history
-    assert (first.label, first.epsilon, first.mechanism) == ("a", 0.25, "hazard")
-    assert (second.label, second.epsilon) == ("b; DROP TABLE history --", 1 / 3)
+    assert (first.spend_name, first.epsilon, first.mechanism) == ("a", 0.25, "hazard")
+    assert (second.spend_name, second.epsilon) == ("b; DROP TABLE history --", 1 / 3)
     assert (first.neighboring, second.neighboring) == ("replace_one", "replace_one")
     assert second.mechanism is None
     assert start <= first.time <= second.time <= datetime.now(UTC)
@@ -249,12 +249,14 @@ def test_history_holds_all_that_was_said_of_each_spend_in_order(make):
 
 
 @pytest.mark.parametrize(
-    "bad", [{"label": 3}, {"label": None}, {"mechanism": 3}, {"mechanism": 0}, {"neighboring": None}], ids=str
+    "bad",
+    [{"spend_name": 3}, {"spend_name": None}, {"mechanism": 3}, {"mechanism": 0}, {"neighboring": None}],
+    ids=str,
 )
 def test_descriptions_must_be_text(make, bad):
     accountant = make(1.0)
     with pytest.raises(TypeError, match=f"{next(iter(bad))} must be a str"):
-        accountant.spend(0.5, **{"label": "x", **bad})
+        accountant.spend(0.5, **{"spend_name": "x", **bad})
     assert accountant.spent == 0.0
 
 
@@ -483,6 +485,6 @@ def test_the_history_is_in_the_order_of_the_spends_however_the_clock_jumps(make,
     accountant = make(50)
     for number in range(50):
         accountant.spend(1, str(number))
-    assert [spend.label for spend in accountant.history] == [*map(str, range(50))]
+    assert [spend.spend_name for spend in accountant.history] == [*map(str, range(50))]
     with pytest.raises(PrivacyBudgetError):
         accountant.spend(1e-9, "too much")

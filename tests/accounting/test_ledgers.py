@@ -134,7 +134,8 @@ def test_reopening_continues(path):
     again = PrivacyAccountant(Decimal("1.0"), pathlib.Path(path))
     again.spend(0.7, "second")
     assert again.remaining == 0.0
-    assert [entry.label for entry in PrivacyAccountant(1, os.fsencode(path)).history] == ["first", "second"]
+    history = PrivacyAccountant(1, os.fsencode(path)).history
+    assert [entry.spend_name for entry in history] == ["first", "second"]
     assert os.listdir(os.path.dirname(path)) == [os.path.basename(path)]
 
 
@@ -209,6 +210,7 @@ def write_as_before_relations_were_compared(path, relations):
 def test_an_existing_file_of_one_relation_is_continued(path):
     write_as_before_relations_were_compared(path, ["add_or_remove_one"] * 2)
     accountant = PrivacyAccountant(1.0, path)
+    assert [entry.spend_name for entry in accountant.history] == ["old", "old"]
     accountant.spend(0.25, "new", neighboring="add_or_remove_one")
     with pytest.raises(ValueError, match="neighbouring relations"):
         accountant.spend(0.25, "new", neighboring="replace_one")
@@ -756,7 +758,7 @@ def test_processes_neither_exceed_the_budget_nor_lose_a_spend(path, processes, s
     admitted = run_script(STRESS, path, processes, spends, fitting / 1000).splitlines()
     accountant = PrivacyAccountant(fitting / 1000, path)
     assert len(admitted) == fitting
-    assert sorted(admitted) == sorted(entry.label for entry in accountant.history)
+    assert sorted(admitted) == sorted(entry.spend_name for entry in accountant.history)
     assert accountant.remaining == 0.0
 
 
@@ -811,7 +813,7 @@ def test_two_processes_of_two_relations_cannot_share_a_budget(path):
             print(error)
     """
     assert "kept under neighboring='replace_one'" in run_script(script, path)
-    assert [entry.label for entry in accountant.history] == ["here"]
+    assert [entry.spend_name for entry in accountant.history] == ["here"]
 
 
 CREATION = """
@@ -869,7 +871,7 @@ CRASH = """
             released.setdefault(path, []).extend(pipe.read().splitlines())
         creations += os.path.exists(path)
         accountant = PrivacyAccountant(1000, path)
-        recorded = [spend.label for spend in accountant.history]
+        recorded = [spend.spend_name for spend in accountant.history]
         assert set(released[path]) <= set(recorded), "released but not recorded"
         assert len(recorded) == len(set(recorded)) <= len(released[path]) + round + 1
         assert accountant.spent == len(recorded) / 1000
@@ -919,7 +921,7 @@ def test_fork_while_threads_spend(path):
         stop.set()
         for thread in threads:
             thread.join()
-        assert [spend.label for spend in accountant.history].count("child") == 20
+        assert [spend.spend_name for spend in accountant.history].count("child") == 20
     """
     run_script(script, path)
 
@@ -956,7 +958,7 @@ def test_an_existing_file_can_be_divided(path):
 
 def test_the_path_of_a_part_opens_the_whole_budget(path):
     part = divided(path).parallel(0.5, ["a", "b"])["b"]
-    assert PrivacyAccountant(1.0, part.path).history[0].label == "parallel: a, b"
+    assert PrivacyAccountant(1.0, part.path).history[0].spend_name == "parallel: a, b"
     with pytest.raises(ValueError, match=r"was created with a total of 1\.0, not 0\.5"):
         PrivacyAccountant(0.5, part.path)
 
@@ -1140,9 +1142,9 @@ CRASH_OF_PARTS = """
         budget = PrivacyAccountant(1000, path)  # adds up all parts
         divisions = len(budget.history)
         assert budget.spent == divisions <= round // 3 + 1
-        if budget.history and budget.history[-1].label == f"parallel: {', '.join(names)}":
+        if budget.history and budget.history[-1].spend_name == f"parallel: {', '.join(names)}":
             for name, part in budget.parallel(1, names).items():
-                recorded = [spend.label for spend in part.history]
+                recorded = [spend.spend_name for spend in part.history]
                 assert {label for where, label in released if where == name} <= set(recorded)
                 assert part.spent == len(recorded) / 10_000
     print(divisions, len(released))

@@ -213,7 +213,7 @@ def test_shares_pay_for_the_folds_of_a_cross_validation(tmp_path):
 
 
 def test_the_result_of_a_share_is_written_as_json():
-    result = dp.private_mae(y, score, epsilon=PrivacyAccountant(1.0).split(3)[0], return_result=True)
+    result = dp.with_result(dp.private_mae)(y, score, epsilon=PrivacyAccountant(1.0).split(3)[0])
     assert json.loads(result.to_json())["epsilon"] == 1 / 3
 
 
@@ -232,8 +232,8 @@ def test_all_parts_cost_one_epsilon_at_once(make):
             part.spend(1e-9, "more")
     assert budget.spent == 0.6
     [paid] = budget.history
-    assert (paid.label, paid.epsilon, paid.mechanism) == ("parallel: a, b, c", 0.6, None)
-    assert [spend.label for spend in parts["a"].history] == ["all of it"]
+    assert (paid.spend_name, paid.epsilon, paid.mechanism) == ("parallel: a, b, c", 0.6, None)
+    assert [spend.spend_name for spend in parts["a"].history] == ["all of it"]
 
 
 def test_parts_of_a_share_are_exact(make):
@@ -293,7 +293,7 @@ def test_names_may_hold_anything(make):
     budget, names = make(1.0), ["'; DROP TABLE parts --", "a, b", "Wöche 1", " ", "%s :part ?"]
     for name, part in budget.parallel(0.5, names).items():
         part.spend(0.25, name)
-    assert [part.history[0].label for part in budget.parallel(0.5, names).values()] == names
+    assert [part.history[0].spend_name for part in budget.parallel(0.5, names).values()] == names
     assert names[0] in repr(budget.parallel(0.5, names)[names[0]])
 
 
@@ -308,7 +308,7 @@ def test_the_same_call_returns_the_same_parts_and_charges_nothing(make):
     again = (make(1.0) if budget.path else budget).parallel(Decimal("0.60"), (name for name in "ba"))
     assert [*again] == ["b", "a"]
     assert again["a"].remaining == 0.1
-    assert [spend.label for spend in again["a"].history] == ["before"]
+    assert [spend.spend_name for spend in again["a"].history] == ["before"]
     again["a"].spend(0.1, "after")
     with pytest.raises(PrivacyBudgetError):
         first["a"].spend(0.1, "twice")
@@ -367,7 +367,7 @@ def test_a_part_is_divided_again(make):
     with pytest.raises(PrivacyBudgetError, match="of the part 'week 1' is spent"):
         week.parallel(0.3, ["c"])
     assert week.parallel(0.4, ["a", "b"])["a"].spent == 0.3
-    assert [spend.label for spend in week.history] == ["parallel: a, b"]
+    assert [spend.spend_name for spend in week.history] == ["parallel: a, b"]
 
 
 # One relation
@@ -574,14 +574,14 @@ def test_threads_divide_a_budget_once_and_share_its_parts(make):
 def test_a_history_is_a_data_frame(make):
     budget = make(1.0)
     part = budget.parallel(0.5, ["a", "b"])["a"]
-    dp.private_mae(y, score, epsilon=0.25, accountant=part, label="week 1")
+    dp.private_mae(y, score, epsilon=0.25, accountant=part, spend_name="week 1")
     dp.private_mae(y, score, epsilon=0.125, accountant=part)
     table = pd.DataFrame(part.history)
-    assert [*table.columns] == ["time", "label", "epsilon", "mechanism", "neighboring"]
-    assert table["label"].tolist() == ["week 1", "private_mae"]
+    assert [*table.columns] == ["time", "spend_name", "epsilon", "mechanism", "neighboring"]
+    assert table["spend_name"].tolist() == ["week 1", "private_mae"]
     assert table.groupby("neighboring")["epsilon"].sum().to_dict() == {"replace_one": 0.375}
     assert str(table["time"].dt.tz) == "UTC"
-    assert pd.DataFrame(budget.history)["label"].tolist() == ["parallel: a, b"]
+    assert pd.DataFrame(budget.history)["spend_name"].tolist() == ["parallel: a, b"]
 
 
 # The page of the documentation

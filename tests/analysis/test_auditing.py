@@ -14,8 +14,9 @@ from dp_metrics import auditing
 from dp_metrics.analysis.audited import AUDITED, FRAMES, PLANS, run_audit, to_table
 from dp_metrics.analysis.simulation import loss_output_bounds, variance_output_bounds
 from dp_metrics.cli.main import main
-from dp_metrics.mechanisms import AboveThreshold, Hazard
+from dp_metrics.mechanisms import AboveThreshold, Hazard, Mechanism
 from dp_metrics.metrics import METRICS
+from dp_metrics.release.together import Share, Together
 from dp_metrics.sensitivity.exact import BLOCK
 from dp_metrics.sensitivity.output_bounds import OutputBounds
 
@@ -165,18 +166,11 @@ def variance_pair():
 
 
 @dataclass(frozen=True)
-class ChargedAsMonotonic:
+class ChargedAsMonotonic(Mechanism):
     inner: AboveThreshold
-    needs_count = False
 
     def count_ranks(self, epsilon, **public):
         return self.inner.count_ranks(epsilon, **public)
-
-    def count_extremes(self, epsilon, **public):
-        return 0
-
-    def release(self, output_bounds, epsilon, rng=None):
-        return self.inner.release(replace(output_bounds, monotonic=True), epsilon, rng)
 
     def output_distribution(self, output_bounds, epsilon):
         return self.inner.output_distribution(replace(output_bounds, monotonic=True), epsilon)
@@ -191,6 +185,25 @@ def test_rejects_variance_charged_as_monotonic():
     right = auditing.metric_loss(dp.private_variance, [a], [b], mechanism=mechanism, **options)
     assert 1.1 < wrong < 1.2
     assert right <= 1.0
+
+
+@pytest.mark.parametrize("neighboring", ["replace_one", "add_or_remove_one"])
+def test_a_metric_of_ones_own_loses_what_the_metric_inside_it_loses(neighboring):
+    """In two stages, and with noisy sizes of the classes: all that the mechanism prepares counts."""
+    x, labels = np.array([0.3, 0.0, 1.0, 1.0]), np.array([1, 0, 1, 0])
+    other = x[:-1] if neighboring == "add_or_remove_one" else np.r_[x[:-1], 0.0]
+    for metric, a, b, mechanism in (
+        (dp.private_mean_loss, [x], [other], dp.Adaptive(threshold=1e-9)),
+        (dp.private_roc_auc_score, [labels, x], [labels[: other.size], other], dp.Hazard()),
+        (dp.private_mean_loss, [x], [other], dp.Geometric()),
+    ):
+        options = {"epsilon": 3.0, "mechanism": mechanism, "neighboring": neighboring}
+        if metric is dp.private_mean_loss:
+            options["max_loss"] = 1.0
+        own = auditing.metric_loss(
+            lambda *data, metric=metric, **given: metric(*data, **given), a, b, **options
+        )
+        assert own == auditing.metric_loss(metric, a, b, **options) > 0
 
 
 def test_rejects_a_resolution_computed_from_the_data():
@@ -451,3 +464,42 @@ def test_public_sizes_that_differ_are_an_infinite_loss(labels):
     moved = ([0, 1, 1], [0, 1, 1], [0, 0, 1]), ([0, 1, 1], [0, 1, 1], [0, 1, 1])
     public = {"group_labels": [0, 1], "epsilon": 1.0, "membership": "public"}
     assert auditing.frame_loss(dp.private_f1_score, *moved, **public) == math.inf
+
+
+def halves(records):
+    """Return the records of the lower and of the upper half of the unit interval."""
+    (x,) = records.arrays
+    return [replace(records, arrays=(half,)) for half in (x[x < 0.5], x[x >= 0.5])]
+
+
+@pytest.mark.parametrize(("private_n", "epsilon"), [(True, 1), (True, 2), (False, 1)])
+def test_several_plans_together_lose_what_their_shares_say(private_n, epsilon):
+    """Sums of two halves, between which a record moves: a share for each, or infinite."""
+
+    def together(shape):
+        row = METRICS["private_mean"]
+        plan = row.planned(replace(shape, n=None), {"bounds": (0, 1)}, private_n=private_n)
+        plan = replace(plan, mechanisms=("geometric",))
+        share = Share(plan, Fraction(epsilon, 2), private_n, "half")
+        return Together((share, share), halves, tuple)
+
+    a, b = np.array([0.25, 0.25, 0.75, 1.0]), np.array([0.75, 0.25, 0.75, 1.0])
+    loss = auditing.plan_loss(together, [a], [b], epsilon=1.0)
+    assert loss == (pytest.approx(epsilon) if private_n else math.inf)
+
+
+def test_plans_that_differ_have_an_infinite_loss():
+    """A limit that is taken from the records, in one plan or in one of several."""
+    x = np.array([0.25, 0.25, 0.75, 1.0])
+
+    def limited(shape, cap):
+        return METRICS["private_mean"].planned(shape, {"bounds": (0, cap)}, private_n=False)
+
+    def together(shape, cap):
+        return Together((Share(limited(shape, cap), Fraction(1), False, ""),), lambda all: [all], tuple)
+
+    for make in (limited, together):
+        caps = iter((1, 2))
+        assert auditing.plan_loss(
+            lambda s, caps=caps, make=make: make(s, next(caps)), [x], [x], epsilon=1.0
+        ) == (math.inf)

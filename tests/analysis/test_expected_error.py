@@ -13,8 +13,8 @@ import dp_metrics as dp
 from dp_metrics._random import SeededEntropy
 from dp_metrics.analysis import expected_error as planning
 from dp_metrics.metrics import METRICS, Metric
-from dp_metrics.release.queries.query import IntegerVector
-from dp_metrics.release.release import Plan
+from dp_metrics.release.parts.part import IntegersOf
+from dp_metrics.release.plan import Plan
 from dp_metrics.sensitivity.aggregates import LossAggregate, VarianceAggregate
 from dp_metrics.sensitivity.output_bounds import mean_loss_bounds_private_n, variance_bounds_private_n
 
@@ -156,9 +156,9 @@ def test_several_results_are_refused_and_two_released_numbers_are_the_most():
 
 @pytest.mark.parametrize("epsilon", [1e-3, 0.5, 30.0])
 def test_a_noisy_count_has_the_error_of_two_sided_geometric_noise(epsilon, monkeypatch):
-    def plan(x, *, private_n, per):
-        query = IntegerVector((int(np.sum(x)),) * per, 2, len(x))
-        return Plan((query,), lambda released: released.values[0][0] / 2)
+    def plan(shape, *, private_n, per):
+        part = IntegersOf(lambda records: (int(np.sum(records.arrays[0])),) * per, 2)
+        return Plan((part,), lambda records: records, lambda released: released.values[0][0] / 2)
 
     row = Metric(name="private_half", exact_function="", plan=plan, data=("x",), options={"per": 1})
     monkeypatch.setattr(planning, "metric_named", {"private_half": row}.get)
@@ -201,6 +201,37 @@ def test_the_error_of_a_zero_one_loss_is_below_one_record():
     for metric in (dp.private_zero_one_loss, dp.private_accuracy_score):  # the default is geometric
         expected = dp.expected_error(metric, np.zeros(1000), wrong, epsilon=1.0)
         assert expected.mean_absolute == pytest.approx(0.851 / 1000, rel=1e-2)
+
+
+def enumerated_errors(wrong, right, epsilon):
+    """Return the errors of a share of two noisy counts in their order, and the probability of each."""
+    reach = math.ceil(40 / epsilon)
+    noise = np.arange(-reach, reach + 1)
+    mass = math.tanh(epsilon / 2) * np.exp(-epsilon * np.abs(noise))
+    first, second = (np.maximum(count + noise, 0.0) for count in (wrong, right))
+    share = first[:, np.newaxis] / np.maximum(np.add.outer(first, second), 1.0)
+    errors = (share - wrong / max(wrong + right, 1)).ravel()
+    order = np.argsort(errors)
+    return errors[order], np.outer(mass, mass).ravel()[order]
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 1.0, 3.0, 10.0])
+@pytest.mark.parametrize(("wrong", "right"), [(100, 900), (7, 23), (0, 50)])
+def test_the_error_of_a_share_of_a_private_number_of_records_is_that_of_two_counts(wrong, right, epsilon):
+    labels = np.repeat([1, 0], [wrong, right])
+    expected = dp.expected_error(
+        dp.private_zero_one_loss, 0 * labels, labels, epsilon=epsilon, error_cap=1e9, **PRIVATE_N
+    )
+    errors, mass = enumerated_errors(wrong, right, epsilon)
+    size = float(np.sum(mass * np.abs(errors)))
+    assert expected.mean_absolute == pytest.approx(size, rel=2e-3)
+    assert expected.bias == pytest.approx(np.sum(mass * errors), abs=2e-3 * size)
+    reached = np.cumsum(mass)
+    for p, told in expected.quantiles.items():
+        # below 0.7 some pairs of whole numbers stand for each other
+        loose = 0.01 if epsilon < 0.7 else 1e-3
+        low, high = errors[np.searchsorted(reached, [p - loose, p + loose])]
+        assert low - 1e-12 <= told <= high + 1e-12
 
 
 def test_single_errors_are_capped_in_the_means_and_not_in_the_quantiles():

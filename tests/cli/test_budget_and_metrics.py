@@ -27,7 +27,7 @@ def test_a_budget_is_shown_with_its_history(tmp_path, capsys):
     budget.spend(2, "its number")
     lines = shown(capsys, "budget", path).splitlines()
     assert lines[0] == f"total {budget.total!r}, spent 2.1, left {budget.remaining!r}"
-    assert lines[2].split() == ["time", "(UTC)", "epsilon", "label", "mechanism", "neighbours"]
+    assert lines[2].split() == ["time", "(UTC)", "epsilon", "spend", "name", "mechanism", "neighbours"]
     assert lines[3].split()[2:] == [
         "0.1",
         "error",
@@ -47,8 +47,8 @@ def test_a_budget_is_shown_with_its_history(tmp_path, capsys):
         "spent": budget.spent,
         "remaining": budget.remaining,
     }
-    assert [(one["label"], one["epsilon"], one["neighboring"]) for one in document["history"]] == [
-        (one.label, one.epsilon, one.neighboring) for one in budget.history
+    assert [(one["spend_name"], one["epsilon"], one["neighboring"]) for one in document["history"]] == [
+        (one.spend_name, one.epsilon, one.neighboring) for one in budget.history
     ]
     assert document["history"][0]["time"] == budget.history[0].time.isoformat()
     assert len(budget.history) == 2  # to look costs nothing

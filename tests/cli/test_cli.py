@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-from dp_metrics.cli import _common
+from dp_metrics.cli import experiments
 from dp_metrics.cli.main import main
 from dp_metrics.evaluation import figures, reproduce
 from dp_metrics.evaluation.compared import MECHANISM_RIVALS
@@ -68,7 +68,7 @@ def test_prints_a_table_and_writes_a_plot(small, capsys):
         assert [line.split()[0] for line in lines[i + 1 : i + 3]] == ["0.5", "1"]
         assert lines[i + 1].count("needs bounds") == 3
         assert len({len(line) for line in lines[i : i + 3]}) == 1
-    assert f"plot written to {_common._OUTPUT / 'synthetic.png'}" in out
+    assert f"plot written to {experiments._OUTPUT / 'synthetic.png'}" in out
     assert (small / "dp-metrics-output" / "synthetic.png").stat().st_size > 10_000
     assert "training on synthetic" in shown.err
 
@@ -152,7 +152,7 @@ class TestFailures:
         def refuse(dir):
             raise PermissionError(13, "Permission denied")
 
-        monkeypatch.setattr(_common.tempfile, "TemporaryFile", refuse)  # root may write anywhere
+        monkeypatch.setattr(experiments.tempfile, "TemporaryFile", refuse)  # root may write anywhere
         assert "output folder here: Permission denied" in failure(capsys, "--output", "here")
 
     @pytest.mark.parametrize("argv", [["--colour"], ["--epsilon"], ["--output"]])

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from catalogue import CASES
+from helpers import kind_of
 
 import dp_metrics as dp
 from dp_metrics import PrivacyAccountant, PrivateMetricFrame, SeededReleaseWarning
@@ -62,7 +63,7 @@ def typed_options(options):
 
 def released(path, *argv, seed=7, epsilon=1.0):
     """Return what a command releases, with a seed."""
-    typed = cli._parser().parse_args(["score", str(path), "--epsilon", str(epsilon), *argv])
+    typed = cli._parser("score").parse_args(["score", str(path), "--epsilon", str(epsilon), *argv])
     asked = score._request(typed)
     records = open_predictions(path, score._columns(typed, asked))
     with warnings.catch_warnings():
@@ -73,7 +74,7 @@ def released(path, *argv, seed=7, epsilon=1.0):
 def expected(function, *data, seed=7, epsilon=1.0, **options):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SeededReleaseWarning)
-        return function(*data, epsilon=epsilon, random_state=seed, return_result=True, **options)
+        return dp.with_result(function)(*data, epsilon=epsilon, random_state=seed, **options)
 
 
 @pytest.mark.parametrize("kind", ["csv", SLOW_PARQUET])
@@ -123,7 +124,7 @@ def test_no_public_limit_and_a_small_epsilon(mechanism, tmp_path):
 
 
 def is_streamed(row):
-    return row.is_mean_loss or row.is_confusion or row.is_score_table
+    return kind_of(row) == "mean" or kind_of(row) == "confusion" or kind_of(row) == "scores"
 
 
 @pytest.mark.parametrize("name", ["mse", "f1", "roc curve", "top-k", "variance", "roc auc", "median error"])
@@ -154,8 +155,8 @@ def test_weights_people_and_groups(tmp_path, kind):
     assert released(path, *loss, "--sample-weight", "w").to_json() == want.to_json()
     want = expected(dp.private_accuracy_score, y, p, groups=sex)
     assert released(path, *loss, "--groups", "sex").to_json() == want.to_json()
-    want = expected(dp.private_accuracy_score, y, p, label="one")
-    flags = ["--metric", "private_accuracy_score", "--y-true", "flag", "--y-pred", "p", "--label", "one"]
+    want = expected(dp.private_accuracy_score, y, p, spend_name="one")
+    flags = ["--metric", "private_accuracy_score", "--y-true", "flag", "--y-pred", "p", "--spend-name", "one"]
     assert released(path, *flags).to_json() == want.to_json()
     for words, column, known in (
         (["--sensitive", "sex", "--group-labels", "m", "f"], sex, ["m", "f"]),
@@ -352,8 +353,8 @@ def test_missing_values_of_parquet(tmp_path, capsys):
         ([*MAE, "--sensitive", "y", "--group-labels", "a", "b", "--groups", "y"], "can't be used together"),
         ([*MAE, "--column", "y"], "private_mae takes no --column, but --y-true and --y-pred"),
         ([*MAE, "--sensitive", "y", "--group-labels", "1", "1"], "group_labels array needs to contain"),
-        ([*MAE, "--label", "two\nlines"], "--label takes one line"),
-        ([*MAE, "--label", "\udcff"], "--label takes one line"),
+        ([*MAE, "--spend-name", "two\nlines"], "--spend-name takes one line"),
+        ([*MAE, "--spend-name", "\udcff"], "--spend-name takes one line"),
         ([*MAE, "--total", "1"], "--total needs --budget"),
         ([*MAE, "--budget", "none.sqlite"], "no budget file none.sqlite; to create it, pass --total T"),
         ([*MAE, "--mechanism", "magic"], "--mechanism"),
@@ -367,7 +368,7 @@ def test_missing_values_of_parquet(tmp_path, capsys):
         ([*OF_ACCURACY, "--option", "normalize=1"], "--option normalize takes true or false, not '1'"),
         ([*OF_R2, "--option", "bounds=[1,0]"], "bounds must be None or a pair"),
         ([*OF_R2, "--option", "error_share=2"], "error_share must lie"),
-        ([*OF_R2, "--sample-weight", "p", "--neighboring", "add_or_remove_one"], "sample_weight cannot"),
+        ([*OF_R2, "--sample-weight", "p", "--neighboring", "add_or_remove_one"], "takes no --sample-weight"),
         ([*MAE, "--groups", "p", "--neighboring", "add_or_remove_one"], "groups cannot be used"),
         ([*MAE, "--groups", "p", "--option", "bounds=[1,0]"], "bounds must be None or a pair"),
         ([*MAE, "--sensitive", "p", "--group-labels", "0", "1", "--option", "bounds=x"], "bounds must"),
@@ -418,7 +419,7 @@ def test_budgets(tmp_path, capsys):
     shown = run(capsys, path, *MAE[:-1], "4", "--budget", budget, "--total", 3, code=1)
     assert "epsilon=4.0 was asked for" in shown
     assert not budget.exists()  # no budget is made that can't pay
-    shown = run(capsys, path, *MAE, "--budget", budget, "--total", 2.5, "--label", "first")
+    shown = run(capsys, path, *MAE, "--budget", budget, "--total", 2.5, "--spend-name", "first")
     assert "(epsilon 1, 3,000 records, replace one); epsilon left 1.5\n" in shown
     assert "was created with a total of 2.5, not 3.0" in run(
         capsys, path, *MAE, "--budget", budget, "--total", 3, code=1
@@ -431,7 +432,7 @@ def test_budgets(tmp_path, capsys):
         capsys, path, *MAE[:-1], "0.1", "--budget", budget, "--neighboring", "add_or_remove_one", code=1
     )
     assert "kept under neighboring='replace_one'" in other
-    assert [s.label for s in PrivacyAccountant(2.5, budget).history] == ["first", "private_mae"]
+    assert [s.spend_name for s in PrivacyAccountant(2.5, budget).history] == ["first", "private_mae"]
     other = tmp_path / "text"
     other.write_text("not a budget")
     assert "is not a budget file" in run(capsys, path, *MAE, "--budget", other, code=1)

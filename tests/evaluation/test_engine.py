@@ -102,12 +102,12 @@ def test_the_exact_error_is_that_of_the_releases():
     for row in rows_of(study, repeats=1):
         sample = BOUNDED[TASK].draw(1000, np.random.default_rng(row.draw_seed))
         mechanism = RIVALS[row.mechanism].make(1.0)
-        bounds = BOUNDED[TASK].output_bounds(sample, mechanism, 1.0, bounded=bool(row.bounded))
-        law = mechanism.output_distribution(bounds, 1.0)
+        draw = BOUNDED[TASK].prepared(sample, mechanism, 1.0, bounded=bool(row.bounded))
+        law, bounds = draw.law(None), draw.output_bounds
         cap = math.inf if row.bounded else ERROR_CAP * bounds.value
         assert row.expected_error == pytest.approx(law.mean_absolute_error(bounds.value, cap=cap), rel=1e-9)
         assert row.overshoot == pytest.approx(1 - law.cdf(ERROR_CAP * bounds.value))
-        assert row.release == mechanism.release(bounds, 1.0, SeededEntropy(row.release_seed))
+        assert row.release == draw(SeededEntropy(row.release_seed), None)[0]
         assert bounds.value == row.true_value
 
 
@@ -117,8 +117,8 @@ def test_the_paper_searches_the_sum_of_cross_entropies():
     study = dataclasses.replace(STUDIES["cross-entropy"], tasks=(task,), rivals=(RIVALS["paper"],))
     rows = rows_of(study, {task: Population("log_loss", losses, (0.0, 10.0))}, repeats=EXACT_REPEATS)
     paper = AboveThreshold.paper()
-    sums = Population("mse", n * losses, (0.0, 10.0 * n)).output_bounds(n * losses, paper, 1.0)
-    expected = paper.output_distribution(sums, 1.0).mean_absolute_error(sums.value)
+    sums = Population("mse", n * losses, (0.0, 10.0 * n)).prepared(n * losses, paper, 1.0)
+    expected = sums.law(None).mean_absolute_error(sums.output_bounds.value)
     for row in rows:
         power = math.log1p(n * row.release) / math.log(1.005)  # of the candidate, counted from 0
         assert power == pytest.approx(round(power), abs=1e-6)
@@ -148,12 +148,14 @@ def test_simulations():
 
 def test_asymmetry_by_hand():
     steps = np.arange(1.0, 11.0)
-    even = OutputBounds(10.0, 10.0 - steps, 10.0 + steps, (0.0, 20.0), monotonic=True, n=10)
+    even = OutputBounds(10.0, 10.0 - steps, 10.0 + steps, output_range=(0.0, 20.0), monotonic=True, n=10)
     assert asymmetry_of(even, 1.0) == pytest.approx(0.0, abs=1e-12)
-    one_sided = OutputBounds(10.0, 10.0 - steps, 10.0 + 1e9 * steps, (0.0, 2e10), monotonic=True, n=10)
+    one_sided = OutputBounds(
+        10.0, 10.0 - steps, 10.0 + 1e9 * steps, output_range=(0.0, 2e10), monotonic=True, n=10
+    )
     assert asymmetry_of(one_sided, 1.0) == pytest.approx(0.5, abs=1e-6)
     # two ranks only: widths 1 and 1 below, 3 and 7 above
-    two = OutputBounds(2.0, np.array([1.0]), np.array([5.0]), (0.0, 12.0), monotonic=True, n=2)
+    two = OutputBounds(2.0, np.array([1.0]), np.array([5.0]), output_range=(0.0, 12.0), monotonic=True, n=2)
     q = math.exp(-0.5)
     above, below = 3 * q + 7 * q**2, q + q**2
     assert asymmetry_of(two, 1.0) == pytest.approx(above / (above + below) - 0.5)
@@ -258,13 +260,13 @@ def test_the_law_is_that_of_the_public_metric(name):
             if population.bounds is None and rival.needs_bounds:
                 continue
             mechanism = rival.make(population.paper_unit(200))
-            seen = population.output_bounds(population.values, mechanism, 1.0)
+            draw = population.prepared(population.values, mechanism, 1.0)
             for seed in range(5):
                 with pytest.warns(SeededReleaseWarning):
                     release = METRICS[metric](
                         *arguments, **options, epsilon=1.0, mechanism=mechanism, random_state=seed
                     )
-                assert release == mechanism.release(seen, 1.0, SeededEntropy(seed))
+                assert release == draw(SeededEntropy(seed), None)[0]
 
 
 @pytest.mark.slow
@@ -275,12 +277,13 @@ def test_expected_error_is_the_mean_error_of_releases(rival):
             if population.bounds is None and rival.needs_bounds:
                 continue
             mechanism = rival.make(population.paper_unit(200))
-            seen = population.output_bounds(population.values, mechanism, 1.0)
-            cap = math.inf if population.bounds is not None else 10 * seen.value
-            expected = mechanism.output_distribution(seen, 1.0).mean_absolute_error(seen.value, cap=cap)
+            draw = population.prepared(population.values, mechanism, 1.0)
+            truth = draw.output_bounds.value
+            cap = math.inf if population.bounds is not None else 10 * truth
+            expected = draw.law(None).mean_absolute_error(truth, cap=cap)
             entropy = SeededEntropy(5)
-            releases = np.array([mechanism.release(seen, 1.0, entropy) for _ in range(500)])
-            errors = np.minimum(np.abs(releases - seen.value), cap)
+            releases = np.array([draw(entropy, None)[0] for _ in range(500)])
+            errors = np.minimum(np.abs(releases - truth), cap)
             # the seed is fixed; for another one, 5 standard errors are left with a chance of about 1e-6
             assert abs(errors.mean() - expected) < 5 * errors.std() / math.sqrt(errors.size) + 1e-4 * expected
 
@@ -303,7 +306,7 @@ def test_much_epsilon_gives_the_true_value_and_each_run_another_release():
     # nothing is seeded: the exact laws say how often a right release is further away
     hazard, false_alarm = RIVALS["hazard"].make(1.0), 0.0
     for population in populations_of(CASES["bounded"][0]).values():
-        seen = population.output_bounds(population.values, hazard, 1e6)
-        law = hazard.output_distribution(seen, 1e6)
-        false_alarm += float(law.cdf(seen.value * 0.999) + 1 - law.cdf(seen.value * 1.001))
+        draw = population.prepared(population.values, hazard, 1e6)
+        law, truth = draw.law(None), draw.output_bounds.value
+        false_alarm += float(law.cdf(truth * 0.999) + 1 - law.cdf(truth * 1.001))
     assert false_alarm < 1e-10

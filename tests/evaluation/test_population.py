@@ -121,10 +121,11 @@ def test_output_bounds_are_of_the_metric(metric, bounds):
     assert true_value == pytest.approx(expected, rel=1e-12)
     terms = (VALUES - VALUES.mean()) ** 2 if metric == "variance" else VALUES
     assert sampling_error == pytest.approx(terms.std() / np.sqrt(500))
-    seen = source.output_bounds(VALUES, Hazard(), 1.0)
+    seen = source.prepared(VALUES, Hazard(), 1.0).output_bounds
     assert seen.value == pytest.approx(true_value, rel=1e-12)
     assert (seen.output_range[1] < 1e300) == (bounds is not None)
-    assert source.output_bounds(VALUES, Hazard(), 1.0, bounded=False).output_range[1] > 1e300
+    unbounded = source.prepared(VALUES, Hazard(), 1.0, bounded=False).output_bounds
+    assert unbounded.output_range[1] > 1e300
 
 
 def test_the_paper_sums_cross_entropy():

@@ -1,22 +1,23 @@
 """Metrics by group: values, the cost of private and public membership, and what is refused."""
 
+import dataclasses
 import functools
 import itertools
 import math
+import pickle
 from fractions import Fraction
 
 import numpy as np
 import pandas as pd
 import pytest
-from helpers import NoEntropy, loop_over, messages, seeded
+from helpers import NoEntropy, kind_of, loop_over, messages, seeded
 from sklearn import metrics as sk
 
 import dp_metrics as dp
 from dp_metrics import PrivateMetricFrame, auditing
 from dp_metrics._random import SeededEntropy
 from dp_metrics.fairness.frame import WITHIN_GROUPS
-from dp_metrics.fairness.groups import Groups
-from dp_metrics.fairness.plan import frame_metrics, plan_frame
+from dp_metrics.fairness.plan import read_frame
 from dp_metrics.metrics import FUNCTIONS, METRICS
 
 RNG = np.random.default_rng(0)
@@ -134,6 +135,14 @@ def test_data_of_any_form_and_groups_without_records():
         assert made.by_group["nobody"] == pytest.approx(0, abs=1e-6)
 
 
+def test_a_list_states_no_columns_of_a_private_number_of_records():
+    rows = np.stack([1 - PROBA, PROBA], axis=1)
+    adds = {"neighboring": "add_or_remove_one", "epsilon": 1.0}
+    with pytest.raises(ValueError, match="does not state how many columns"):
+        frame(dp.private_brier_score_loss, p=rows.tolist(), **adds, random_state=NoEntropy())
+    assert 0 <= frame(dp.private_brier_score_loss, p=rows, **adds).overall <= 1
+
+
 def test_the_spend_comes_before_the_draw_under_a_relation_of_its_own():
     budget = dp.PrivacyAccountant(1.0)
     with pytest.raises(NoEntropy.Drawn):
@@ -141,16 +150,16 @@ def test_the_spend_comes_before_the_draw_under_a_relation_of_its_own():
     frame({"r": dp.private_recall_score, "b": dp.private_accuracy_score}, epsilon=0.25, accountant=budget)
     with pytest.raises(dp.PrivacyBudgetError):
         frame(dp.private_recall_score, epsilon=0.75, accountant=budget, random_state=NoEntropy())
-    assert [(s.epsilon, s.label, s.neighboring) for s in budget.history] == [
+    assert [(s.epsilon, s.spend_name, s.neighboring) for s in budget.history] == [
         (0.25, "PrivateMetricFrame", "replace_one")
     ] * 2
     with pytest.raises(ValueError, match="kept under"):
         frame(dp.private_recall_score, epsilon=0.1, accountant=budget, membership="public")
     public = dp.PrivacyAccountant(1.0)
     made = frame(
-        dp.private_recall_score, epsilon=0.5, accountant=public, membership="public", label="by race"
+        dp.private_recall_score, epsilon=0.5, accountant=public, membership="public", spend_name="by race"
     )
-    assert [(s.label, s.neighboring) for s in public.history] == [("by race", WITHIN_GROUPS)]
+    assert [(s.spend_name, s.neighboring) for s in public.history] == [("by race", WITHIN_GROUPS)]
     assert made.neighboring == WITHIN_GROUPS
 
 
@@ -165,6 +174,7 @@ def test_the_spend_comes_before_the_draw_under_a_relation_of_its_own():
         ),
         ({"group_labels": [LABELS, ["f", "m"]]}, ValueError, "each of the sensitive_features"),
         ({"by": RACE[:-1]}, ValueError, "inconsistent numbers of samples"),
+        ({"y": np.array(1)}, ValueError, "inconsistent numbers of samples"),
         ({"membership": "secret"}, ValueError, "membership must be one of"),
         ({"membership": "public", "neighboring": "add_or_remove_one"}, ValueError, "membership='public'"),
         ({"overall_share": 1.0}, ValueError, "overall_share"),
@@ -213,7 +223,7 @@ def test_no_private_membership_makes_a_release_fail(name):
 
 
 IN_FRAMES = [name for name, row in METRICS.items() if len(row.data) == 2]
-OF_LABELS = [name for name in IN_FRAMES if METRICS[name].is_confusion]
+OF_LABELS = [name for name in IN_FRAMES if kind_of(METRICS[name]) == "confusion"]
 
 
 def of_a_group_without_records(name, metrics=None, **settings):
@@ -413,22 +423,43 @@ def test_the_exact_loss_of_a_frame_is_at_most_epsilon_and_attained(name, setting
     assert max(losses) >= (0.15 if name in RANKINGS else 0.99) * 3.0
 
 
+def planned(metrics, by=RACE, **settings):
+    """Return the plan of a frame and what it knows of the records."""
+    options = {"group_labels": LABELS, "membership": "private", "overall_share": 0.2, **settings}
+    private_n = options.pop("neighboring", "replace_one") == "add_or_remove_one"
+    return read_frame(metrics, Y, PRED, by, private_n=private_n, **options)
+
+
 @EVERY
 def test_what_one_record_can_change_costs_epsilon_altogether(settings):
-    setting = {"membership": "private", "neighboring": "replace_one", **settings}
-    (block,) = plan_frame(
-        frame_metrics(dp.private_mae),
-        (Y, PRED),
-        Groups.of(RACE, LABELS, private_n=False),
-        epsilon=Fraction(1),
-        overall_share=Fraction(1, 5),
-        entropy=NoEntropy(),
-        **setting,
-    )
-    overall, *each = (part.release.epsilon for part in block.parts)
+    plan, _ = planned(dp.private_mae, **settings)
+    overall, *each = (share.epsilon for share in plan.shares)
     assert overall == Fraction(1, 5)
     # whoever is replaced may leave one group and enter another
     assert set(each) == {Fraction(4, 5) if settings else Fraction(2, 5)}
+
+
+@EVERY
+# a rank needs a public number of records, and top k a score of each label
+@pytest.mark.parametrize(
+    "metric", sorted({*IN_FRAMES} - {"private_median_absolute_error", "private_top_k_accuracy_score"})
+)
+def test_the_plan_of_a_frame_is_public(metric, settings):
+    """Records of one form have one plan, where membership is public with the sizes of the groups."""
+    several = {
+        "one": functools.partial(FUNCTIONS[metric], **(METRICS[metric].limit or {})),
+        "recall": dp.private_recall_score,
+        "accuracy": dp.private_accuracy_score,
+    }
+    plan, _ = planned(several, **settings)
+    same, _ = planned(several, RACE[::-1], **settings)
+    other, _ = planned(several, np.roll(LABELS, 1)[np.searchsorted(LABELS, RACE)], **settings)
+    assert plan == same == pickle.loads(pickle.dumps(plan))
+    assert hash(plan) == hash(same)
+    assert (plan == other) == ("membership" not in settings)
+    assert plan != planned({**several, "recall": dp.private_precision_score}, **settings)[0]
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        plan.shares = ()
 
 
 def test_public_sizes_that_differ_have_an_infinite_loss():

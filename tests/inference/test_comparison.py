@@ -10,7 +10,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
-from helpers import MAX, NoEntropy, assert_refused, loop_over, seeded
+from helpers import MAX, NoEntropy, assert_refused, kind_of, loop_over, seeded
 
 import dp_metrics as dp
 from dp_metrics._random import discrete_laplaces
@@ -18,6 +18,7 @@ from dp_metrics.analysis.auditing import plan_loss
 from dp_metrics.inference.comparison import comparison_plan, private_compare
 from dp_metrics.inference.paired_losses import COMPARABLE, paired_losses
 from dp_metrics.inputs.losses import RecordLoss
+from dp_metrics.inputs.shape import ArgumentShape, Records, Shape
 from dp_metrics.metrics import FUNCTIONS, METRICS
 from dp_metrics.release.release import Release
 
@@ -26,13 +27,23 @@ NO_NOISE = 1e6  # epsilon at which noise is 0, but for a probability below 1e-20
 
 
 def compared(records, **options):
-    """Return the plan of a comparison of records of (prediction of A, prediction of B), where 1 is true."""
+    """Return plan and what is known of records of (prediction of A, prediction of B), where 1 is true."""
+    shape, arrays = Records.of(columns(records), private_n=False)
+    plan = win_plan(shape, **options)
+    return plan, plan.read(arrays)
+
+
+def columns(records):
     a, b = np.array(records, dtype=float).T
-    return comparison_plan(paired_losses("zero_one", np.ones(len(records)), a, b, {}), **options)
+    return np.ones(len(records)), a, b
+
+
+def win_plan(shape, **options):
+    return comparison_plan(paired_losses("zero_one", shape, {}), shape.n, **options)
 
 
 def counts(records):
-    (query,) = compared(records).queries
+    (query,) = compared(records)[1].parts
     return query.values
 
 
@@ -51,7 +62,7 @@ def test_the_exact_privacy_loss_is_epsilon_and_never_above(n):
         difference, decided = np.subtract(counts(records), counts(other))
         moved = abs(int(difference)) + abs(int(decided))
         assert moved <= 2
-        loss = plan_loss(compared, [records], [other], epsilon=0.7)
+        loss = plan_loss(win_plan, columns(records), columns(other), epsilon=0.7)
         assert loss == pytest.approx(0.7 * moved / 2, abs=1e-15)
         assert loss <= 0.7
         if loss == 0.7:
@@ -63,7 +74,8 @@ def test_the_loss_is_that_of_the_law_of_the_two_noisy_numbers():
     """The law from its definition, with the rate at which a draw is prepared: no formula of the auditor."""
     for records, other in [((WIN, TIE), (DEFEAT, TIE)), ((TIE, WIN), (WIN, WIN)), ((TIE,), (DEFEAT,))]:
         draws = [
-            compared(side).queries[0].prepare(None, Fraction(1), private_n=False) for side in (records, other)
+            compared(side)[1].parts[0].prepare(None, Fraction(1), private_n=False)
+            for side in (records, other)
         ]
         assert [draw.rates for draw in draws] == [((2, Fraction(1, 2)),)] * 2
         assert not any(draw.shown or draw.zero_sum for draw in draws)
@@ -84,8 +96,8 @@ def test_wins_defeats_and_ties_are_counted():
 def test_the_privacy_loss_of_a_mean_difference_is_at_most_epsilon(limit):
     rng, worst = np.random.default_rng(0), 0.0
 
-    def plan(a, b):
-        return comparison_plan(paired_losses("mae", np.zeros(5), a, b, {}), max_difference=limit)
+    def plan(shape):
+        return comparison_plan(paired_losses("mae", shape, {}), shape.n, max_difference=limit)
 
     ends = [(0.0, 5.0), (5.0, 0.0), (0.0, 0.0), (1.0, 1.5), (1e300, 0.0)]
     for _ in range(100):
@@ -93,7 +105,8 @@ def test_the_privacy_loss_of_a_mean_difference_is_at_most_epsilon(limit):
         records = [a, b], [a.copy(), b.copy()]
         for side, end in zip(records, rng.permutation(5)[:2], strict=True):
             side[0][2], side[1][2] = ends[end]
-        worst = max(worst, plan_loss(plan, *records, epsilon=0.7))
+        sides = ((np.zeros(5), *side) for side in records)
+        worst = max(worst, plan_loss(plan, *sides, epsilon=0.7))
     assert 0.69 < worst <= 0.7
 
 
@@ -186,17 +199,19 @@ def test_every_loss_is_that_of_its_metric(name):
     assert means.estimate == pytest.approx(expected, abs=2e-6)
 
 
+THREE = Shape((ArgumentShape(),) * 3)
+
+
 def test_the_names_of_losses():
     assert {*COMPARABLE} == {
         "mse", "mae", "mean_absolute_percentage_error", "mean_squared_log_error", "mean_pinball_loss",
         "mean_poisson_deviance", "log_loss", "brier_score_loss", "zero_one_loss",
     }  # fmt: skip
     for name, row in COMPARABLE.items():
-        y = a = b = [0.5, 1.0] if row.name.startswith("private_mean") else [0, 1]
         for loss in (name, row.name, name.removesuffix("_loss"), FUNCTIONS[row.name]):
-            assert paired_losses(loss, y, a, b, {}).name == name
-    assert paired_losses("mean_absolute_error", [1], [2], [3], {}).name == "mae"
-    assert paired_losses("brier", [1], [0.5], [0.2], {}).name == "brier_score_loss"
+            assert paired_losses(loss, THREE, {}).name == name
+    assert paired_losses("mean_absolute_error", THREE, {}).name == "mae"
+    assert paired_losses("brier", THREE, {}).name == "brier_score_loss"
 
 
 def test_losses_of_one_s_own_are_compared_with_zeros():
@@ -242,7 +257,6 @@ ONES = [1.0, 1.0]
         ({"neighboring": "other"}, ValueError, "neighboring must be one of"),
         ({"normalize": True}, ValueError, "takes no normalize"),
         ({"mechanism": "hazard"}, ValueError, "takes no mechanism"),
-        ({"return_result": True}, ValueError, "takes no return_result"),
         ({"alpha": 0.5}, TypeError, "unexpected keyword argument 'alpha'"),
         ({"loss": "mae", "max_loss": 1}, TypeError, "unexpected keyword argument 'max_loss'"),
         ({"loss": "mae", "multioutput": "raw_values"}, ValueError, "raw_values' cannot be compared"),
@@ -253,7 +267,7 @@ ONES = [1.0, 1.0]
         ({"max_difference": 0}, ValueError, "max_difference"),
         ({"max_difference": math.inf}, ValueError, "max_difference"),
         ({"max_difference": "1"}, ValueError, "max_difference"),
-        ({"label": 3}, TypeError, "label"),
+        ({"spend_name": 3}, TypeError, "spend_name"),
     ],
 )
 def test_options_that_do_not_fit_are_refused(settings, expected, message):
@@ -310,8 +324,8 @@ def test_an_overspend_draws_nothing():
             )  # fmt: skip
     assert accountant.spent == 0
     private_compare([0, 1], [0, 1], [1, 1], epsilon=0.75, accountant=accountant)
-    private_compare([0, 1], [0, 1], [1, 1], epsilon=0.25, accountant=accountant, label="mine")
-    assert [entry.label for entry in accountant.history] == ["private_compare", "mine"]
+    private_compare([0, 1], [0, 1], [1, 1], epsilon=0.25, accountant=accountant, spend_name="mine")
+    assert [entry.spend_name for entry in accountant.history] == ["private_compare", "mine"]
     assert accountant.remaining == 0
 
 
@@ -346,9 +360,9 @@ def test_nothing_fails_or_warns_after_the_spend(data, epsilon, max_difference):
 
 
 def test_any_noise_makes_a_result():
-    plan, huge = compared([WIN, TIE, DEFEAT]), 10**400
+    (plan, known), huge = compared([WIN, TIE, DEFEAT]), 10**400
     for values in [(huge, -huge), (-huge, huge), (0, 0), (3, 3), (-7, 2)]:
-        released = settings_of(1.0).result(plan, [values])
+        released = settings_of(1.0).result(plan, known, [values])
         assert -1 <= released.lower <= released.upper <= 1
         assert released.noisy_difference == values[0]
         json.loads(released.to_json())
@@ -434,12 +448,12 @@ def test_a_p_value_and_an_interval_that_disagree_are_explained():
     """The first is the reference whose p is 0.03; the last has no ties, and another parity than n."""
 
     def note(difference, decided, n, epsilon):
-        plan = compared([TIE] * n)
+        plan, known = compared([TIE] * n)
         query = Release(
             "private_compare", epsilon=epsilon, mechanism=None, default=None, accountant=None,
             random_state=NoEntropy(), neighboring="replace_one",
         )  # fmt: skip
-        found = query.result(plan, [(difference, decided)])
+        found = query.result(plan, known, [(difference, decided)])
         return found.better, found.lower > 0, found.note
 
     assert note(20, 60, 300, 1.0) == ("A", True, "")
@@ -493,7 +507,7 @@ def test_the_clip_of_a_mean_difference_is_named():
 
 def test_the_catalogue_says_which_metrics_are_means_of_a_loss():
     """A metric that is new and not plain must be refused by name, as the root is."""
-    refused = {name for name, row in METRICS.items() if row.is_mean_loss} - {
+    refused = {name for name, row in METRICS.items() if kind_of(row) == "mean"} - {
         row.name for row in COMPARABLE.values()
     }
     assert refused == {

@@ -11,6 +11,11 @@ def test_an_interval_unpacks_and_says_what_it_is_about():
         0.25, float("inf"), 0.95, "The exact mean of these records.", "No upper limit exists."
     )
     assert tuple(interval) == (0.25, float("inf"))
+    assert len(interval) == 2
+    assert (interval[0], interval[1], interval[-1]) == (0.25, float("inf"), float("inf"))
+    assert interval[:] == (0.25, float("inf"))
+    with pytest.raises(IndexError):
+        interval[2]
     assert str(interval) == (
         "[0.25, inf] with confidence 95 %. The exact mean of these records. No upper limit exists."
     )

@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -15,6 +16,8 @@ from dp_metrics import auditing
 from dp_metrics.inference.half_width import mean_half_width, normal_laplace_tail
 from dp_metrics.inference.mean_interval_plan import mean_interval_plan
 from dp_metrics.inference.noisy_binomial import noisy_binomial_limits
+from dp_metrics.inputs.readers import vector
+from dp_metrics.inputs.shape import Records
 from dp_metrics.release.released import Released
 from dp_metrics.sensitivity.noisy_sums import FINENESS
 
@@ -59,6 +62,16 @@ def spreads(u, w):
     return abs(u - w) + abs(u * (1 - u) - w * (1 - w))
 
 
+UNREAD = partial(vector, name="x", private_n=False)
+
+
+def known_sums(row):
+    """Return the noisy sums of numbers from 0 to 1, without the noise."""
+    plan = mean_interval_plan(UNREAD, method="normal", confidence=0.5, about="")
+    (known,) = plan.read(Records((np.array(row),))).parts
+    return known
+
+
 def test_a_record_moves_both_sums_by_no_more_than_one_of_them():
     grid = [Fraction(i, 60) for i in range(61)]
     found = [spreads(u, w) for u, w in product(grid, repeat=2)]
@@ -66,10 +79,7 @@ def test_a_record_moves_both_sums_by_no_more_than_one_of_them():
     # the same for the program, in whole numbers: every pair of neighbours of one and of two records
     values = [0.0, 1e-7, 0.1, 0.25, 1 / 3, 0.5, 0.7, 0.999999, 1.0]
     rows = [(u,) for u in values] + list(product(values, [0.3, 0.123456789]))
-    sums = {
-        row: mean_interval_plan(np.array(row), method="normal", confidence=0.5, about="").queries[0]
-        for row in rows
-    }
+    sums = {row: known_sums(row) for row in rows}
     changes = [
         sum(abs(x - y) for x, y in zip(sums[a].values, sums[b].values, strict=True))
         for a, b in product(rows, repeat=2)
@@ -83,7 +93,7 @@ def test_rounding_both_sums_can_cost_a_step_and_the_noise_allows_for_it():
     """A search for neighbours whose whole numbers differ by FINENESS + 1: the claim is attained."""
 
     def values(*row):
-        return mean_interval_plan(np.array(row), method="normal", confidence=0.5, about="").queries[0].values
+        return known_sums(row).values
 
     rng = np.random.default_rng(0)
     worst = 0
@@ -95,7 +105,7 @@ def test_rounding_both_sums_can_cost_a_step_and_the_noise_allows_for_it():
 
 
 def from_released(values, n, method, epsilon="1", confidence=0.95, **scale):
-    plan = mean_interval_plan(np.zeros(n), method=method, confidence=confidence, about="All.", **scale)
+    plan = mean_interval_plan(UNREAD, method=method, confidence=confidence, about="All.", **scale)
     return plan.postprocess(Released([values], n, float(n), Fraction(epsilon), "replace_one"))
 
 
@@ -154,9 +164,9 @@ def test_a_call_spends_once_under_its_own_name():
     accountant = dp.PrivacyAccountant(2)
     dp.private_mean_interval([0.5] * 9, max_loss=1.0, epsilon=1, accountant=accountant)
     dp.private_mean_interval(
-        [0.5] * 9, max_loss=1.0, epsilon=1, accountant=accountant, method="exact", label="b"
+        [0.5] * 9, max_loss=1.0, epsilon=1, accountant=accountant, method="exact", spend_name="b"
     )
-    assert [(spend.label, spend.mechanism) for spend in accountant.history] == [
+    assert [(spend.spend_name, spend.mechanism) for spend in accountant.history] == [
         ("private_mean_interval", "two-sided geometric noise"),
         ("b", "randomised rounding, two-sided geometric noise"),
     ]
@@ -191,12 +201,8 @@ def test_what_is_refused_costs_nothing(changed, match):
 
 
 def loss(a, b, method, epsilon):
-    return auditing.plan_loss(
-        lambda x: mean_interval_plan(np.array(x), method=method, confidence=0.9, about=""),
-        [a],
-        [b],
-        epsilon=epsilon,
-    )
+    plan = mean_interval_plan(UNREAD, method=method, confidence=0.9, about="")
+    return auditing.plan_loss(lambda shape: plan, [a], [b], epsilon=epsilon)
 
 
 def brute_force_loss(a, b, epsilon):

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from helpers import Words, assert_follows, draw_many
+from helpers import Words, assert_follows, draw_many, order_query
 from numpy.testing import assert_array_equal
 
 from dp_metrics import auditing
@@ -12,7 +12,6 @@ from dp_metrics.inference.order_search import OrderSearch, ReversedGrid, hazard_
 from dp_metrics.inputs.floats import MAX_FLOAT
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.mechanisms._grid import GeometricGrid
-from dp_metrics.release.queries.order_statistic import OrderStatistic
 from dp_metrics.sensitivity.output_bounds import OutputBounds
 
 SMALL = GeometricGrid(scale=1.0, step=0.3, limit=9.0)
@@ -31,7 +30,7 @@ def test_a_reversed_grid_has_minus_the_points_in_reverse():
 
 
 def bounds_of(x, k, limit=MAX_FLOAT):
-    query = OrderStatistic(np.array(x), k, limit)
+    query = order_query(x, k, limit)
     return query.output_bounds(OrderSearch(), Fraction(1, 100), private_n=False)
 
 

@@ -76,5 +76,5 @@ def test_losses_come_in_any_form_and_stay_as_they_are(function, options):
 
 @pytest.mark.parametrize("function", [dp.private_mean_interval, dp.private_quantile_interval])
 def test_both_take_the_same_settings(function):
-    tail = ["sample_weight", "groups", "neighboring", "accountant", "random_state", "label"]
+    tail = ["sample_weight", "groups", "neighboring", "accountant", "random_state", "spend_name"]
     assert list(inspect.signature(function).parameters)[-6:] == tail

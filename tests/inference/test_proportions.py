@@ -9,7 +9,7 @@ from dp_metrics.inference.noisy_binomial import noisy_binomial_limits
 TRUE = np.arange(1000) % 2
 PREDICTED = np.where(np.arange(1000) < 872, TRUE, 1 - TRUE)
 SCORES = np.stack([1 - PREDICTED, PREDICTED, np.full(1000, 0.5)], axis=1)
-HUGE = {"epsilon": 1000.0, "return_result": True}  # at which the noise is 0
+HUGE = {"epsilon": 1000.0}  # at which the noise is 0
 
 
 def test_a_share_with_its_public_numbers():
@@ -43,7 +43,7 @@ def test_every_share_of_whole_numbers_is_recognised_and_no_other(n):
 )
 def test_results_know_all_that_is_needed(metric, predictions, share, normalize):
     options = {"labels": [0, 1, 2]} if metric is dp.private_top_k_accuracy_score else {}
-    result = metric(TRUE, predictions, normalize=normalize, **options, **HUGE)
+    result = dp.with_result(metric)(TRUE, predictions, normalize=normalize, **options, **HUGE)
     interval = dp.accuracy_interval(result)
     assert interval.estimate == share
     expected = noisy_binomial_limits(round(1000 * share), 1000, 1000.0, miss_low=0.025, miss_high=0.025)
@@ -54,13 +54,13 @@ def test_results_know_all_that_is_needed(metric, predictions, share, normalize):
 def test_a_single_record_that_is_counted_is_no_share_of_one():
     """With normalize=False a result of 1 is one record of many, and not all of them."""
     predicted = np.r_[TRUE[:1], 1 - TRUE[1:]]
-    result = dp.private_accuracy_score(TRUE, predicted, normalize=False, **HUGE)
+    result = dp.with_result(dp.private_accuracy_score)(TRUE, predicted, normalize=False, **HUGE)
     assert result.value == pytest.approx(1.0)
     assert dp.accuracy_interval(result).estimate == 0.001
 
 
 def test_it_reads_the_epsilon_of_the_release():
-    wide = dp.private_accuracy_score(TRUE, PREDICTED, epsilon=0.01, return_result=True)
+    wide = dp.with_result(dp.private_accuracy_score)(TRUE, PREDICTED, epsilon=0.01)
     lower, upper = dp.accuracy_interval(wide)
     assert upper - lower > 0.2
 
@@ -77,16 +77,16 @@ def test_it_reads_the_epsilon_of_the_release():
     ],
 )
 def test_releases_of_another_law_are_refused(options, match):
-    result = dp.private_accuracy_score(TRUE, PREDICTED, **HUGE, **options)
+    result = dp.with_result(dp.private_accuracy_score)(TRUE, PREDICTED, **HUGE, **options)
     with pytest.raises(ValueError, match=match):
         dp.accuracy_interval(result)
 
 
 def test_other_metrics_and_mixed_arguments_are_refused():
-    brier = dp.private_brier_score_loss(TRUE, np.full(1000, 0.5), **HUGE)
+    brier = dp.with_result(dp.private_brier_score_loss)(TRUE, np.full(1000, 0.5), **HUGE)
     with pytest.raises(ValueError, match="not for private_brier_score_loss"):
         dp.accuracy_interval(brier)
-    result = dp.private_accuracy_score(TRUE, PREDICTED, **HUGE)
+    result = dp.with_result(dp.private_accuracy_score)(TRUE, PREDICTED, **HUGE)
     with pytest.raises(ValueError, match="pass neither"):
         dp.accuracy_interval(result, n=1000)
     bare = dp.PrivateResult(**{**result.to_dict()})

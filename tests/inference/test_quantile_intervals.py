@@ -6,14 +6,15 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from helpers import order_query
 
 import dp_metrics as dp
 from dp_metrics import auditing
 from dp_metrics.inference.noisy_binomial import binomial_law
 from dp_metrics.inference.quantiles import _CELLS, _misses, quantile_plan, rank_searches
 from dp_metrics.inputs.floats import MAX_FLOAT
+from dp_metrics.inputs.shape import ArgumentShape, Shape
 from dp_metrics.mechanisms._hazard_law import largest_ratio
-from dp_metrics.release.queries.order_statistic import OrderStatistic
 from dp_metrics.release.released import Released
 
 
@@ -40,9 +41,7 @@ def limit_misses(losses, below, search, epsilon, cells=_CELLS):
     lower limit, the second for the upper one.
     """
     x = np.sort(np.asarray(losses))
-    bounds = OrderStatistic(x, search.rank, MAX_FLOAT).output_bounds(
-        search.mechanism, epsilon, private_n=False
-    )
+    bounds = order_query(x, search.rank, MAX_FLOAT).output_bounds(search.mechanism, epsilon, private_n=False)
     law, grid = search.mechanism.output_distribution(bounds, epsilon), search.mechanism.grid(MAX_FLOAT)
     if search.mechanism.downward:
         # the upper limit is below it if the output is `cells` or more below the last point that is
@@ -112,7 +111,7 @@ def test_ranks_are_the_best_that_the_bound_allows():
 
 
 def released(values, n, q=0.5, **options):
-    plan = quantile_plan(np.ones(n), q=q, epsilon=Fraction(1), **options)
+    plan = quantile_plan(Shape((ArgumentShape(),), n), q=q, epsilon=Fraction(1), **options)
     return plan, plan.postprocess(Released(values, n, float(n), Fraction(1), "replace_one"))
 
 
@@ -170,7 +169,7 @@ def test_one_limit_costs_all_of_epsilon_and_no_more():
         x = rng.lognormal(0, 9, 20)
         other = np.append(rng.choice([0.0, 1e300, rng.lognormal(0, 9)]), x[1:])
         found = auditing.plan_loss(
-            lambda losses: quantile_plan(losses, q=0.97, epsilon=Fraction(2)), [x], [other], epsilon=2.0
+            lambda shape: quantile_plan(shape, q=0.97, epsilon=Fraction(2)), [x], [other], epsilon=2.0
         )
         worst = max(worst, found)
     assert 1.5 < worst <= 2.0

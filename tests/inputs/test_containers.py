@@ -13,7 +13,8 @@ from catalogue import CASES, valid
 from helpers import assert_refused, loop_over, seeded
 
 import dp_metrics as dp
-from dp_metrics.inputs import records
+from dp_metrics.inputs.containers import array_of
+from dp_metrics.inputs.shape import ArgumentShape
 
 ARROW = {"dtype_backend": "pyarrow"}
 
@@ -313,7 +314,8 @@ class OfObjects:
 
 
 def test_the_resolution_of_a_nullable_type_is_that_of_its_floats():
-    assert records._resolution(OfObjects()) == np.finfo(np.float32).eps
+    container = OfObjects()
+    assert ArgumentShape.of(container, array_of(container)).resolution == np.finfo(np.float32).eps
 
 
 def test_single_and_double_precision_have_different_limits():

@@ -11,14 +11,14 @@ from catalogue import CASES, valid
 from helpers import loop_over
 
 import dp_metrics as dp
-from dp_metrics.fairness.groups import Groups
-from dp_metrics.inputs.containers import states_columns
-from dp_metrics.release.queries.count_table import CountTable
-from dp_metrics.release.queries.mean_loss import MeanLoss
-from dp_metrics.release.queries.nested_table import NestedTable
-from dp_metrics.release.queries.order_statistic import OrderStatistic
-from dp_metrics.release.queries.ranking_loss import RankingLoss
-from dp_metrics.release.queries.variance import Variance
+from dp_metrics.fairness.groups import Groups, by_group
+from dp_metrics.inputs.shape import Records
+from dp_metrics.release.parts.count_table import CountTable
+from dp_metrics.release.parts.mean_loss import MeanLoss
+from dp_metrics.release.parts.nested_table import NestedTable
+from dp_metrics.release.parts.order_statistic import OrderStatistic
+from dp_metrics.release.parts.ranking_loss import RankingLoss
+from dp_metrics.release.parts.variance import Variance
 
 REFUSED = repr(None)
 PRIVATE_N = {"neighboring": "add_or_remove_one"}
@@ -52,11 +52,11 @@ OPTIONS = {  # of the metrics that take them: all that decides about columns
 def public_facts(query):
     """Return what decides, but for the data, by which law a query is released."""
     if isinstance(query, MeanLoss):
-        return "mean", query.record_loss.cap, query.record_loss.is_count
+        return "mean", query.part.record_loss.cap, query.part.record_loss.is_count
     if isinstance(query, Variance):
-        return "variance", query.bounds
+        return "variance", query.part.bounds
     if isinstance(query, OrderStatistic):
-        return "order", query.limit
+        return "order", query.part.limit
     if isinstance(query, CountTable):
         return "counts", query.cells, query.is_partition
     if isinstance(query, NestedTable):
@@ -69,12 +69,12 @@ def outcome(function, data, options):
     """Return the public facts of all releases of a call, or that it is refused."""
     row = CASES_BY_FUNCTION[function].row
     try:
-        plan = row.planned(data, {**row.options, **options}, private_n=True)
+        plan, known = row.read(data, {**row.options, **options}, private_n=True)
     except (ValueError, TypeError):
         return None
     if plan.unstated is not None:
         return None
-    return [public_facts(query) for query in plan.queries], plan.shares
+    return [public_facts(query) for query in known.parts], plan.shares
 
 
 PRIVATE_CASES = {name: case for name, case in CASES.items() if "neighboring" in case.parameters}
@@ -174,10 +174,12 @@ def test_frames_refuse_lists_that_state_no_columns(metric):
 
 
 def test_the_groups_of_a_list_state_no_columns_either():
-    """The frame checks all records together; a part says no more about its columns than all of them."""
-    groups = Groups.of(["f", "m", "f"], ["f", "m", "nobody"], private_n=True)
-    for (part,) in groups.parts([[0.25, 0.75]] * 3, private_n=True):
-        assert not states_columns(part)
+    """A group says no more about its columns than all records."""
+    features = ["f", "m", "f"]
+    _, records = Records.of(([0] * 3, [[0.25, 0.75]] * 3, features), private_n=True)
+    coded = Groups.of(["f", "m", "nobody"], 1).coded(records, private_n=True)
+    for group in by_group(coded, 3):
+        assert group.states_columns == (False, False)
 
 
 LOG = partial(dp.LossSummary, dp.private_log_loss)

@@ -12,15 +12,16 @@ import pandas as pd
 import polars as pl
 import pytest
 from catalogue import CASES, valid
-from helpers import loop_over
+from helpers import kind_of, loop_over
 
 import dp_metrics as dp
 from dp_metrics import auditing
-from dp_metrics.fairness.groups import Groups
+from dp_metrics.fairness.groups import Groups, by_group
 from dp_metrics.inference.paired_losses import paired_losses
 from dp_metrics.inputs.containers import array_of
 from dp_metrics.inputs.labels import as_label_pairs, as_labels
 from dp_metrics.inputs.records import as_numbers, as_probabilities, as_scores
+from dp_metrics.inputs.shape import Records
 
 REFUSED = (ValueError, TypeError)
 BIG = 2**60 + 1  # no float64: rounded by whoever makes floats of all integers
@@ -95,7 +96,7 @@ OBJECTS = {  # containers that hold whatever they are given
 }
 READERS = {
     "numbers": partial(as_numbers, name="y", allow_2d=True, private_n=False),
-    "probabilities": lambda data: as_probabilities(data)[0],
+    "probabilities": as_probabilities,
     "scores": as_scores,
     "labels that are numbers": partial(as_labels, labels=np.array([0, 1])),
     "labels that are text": partial(as_labels, labels=np.array(["a", "b"])),
@@ -182,7 +183,7 @@ def loss_or_none(function, data, other, **options):
 @pytest.mark.parametrize(
     "neighboring", ["replace_one", pytest.param("add_or_remove_one", marks=pytest.mark.slow)]
 )
-@pytest.mark.parametrize("name", [name for name, case in CASES.items() if not case.row.is_joint])
+@pytest.mark.parametrize("name", [name for name, case in CASES.items() if kind_of(case.row) != "joint"])
 def test_no_record_costs_more_than_epsilon_in_a_list(name, neighboring):
     case = CASES[name]
     data = [array.tolist() for array in valid(case, 6)]
@@ -243,19 +244,22 @@ def test_the_limit_of_a_log_loss_is_that_of_float64_in_every_list():
     assert dp.private_log_loss([0] * 2000, rows, epsilon=100.0) > 30
 
 
+def groups_of(data, by):
+    """Return what two groups hold of the same data twice."""
+    _, records = Records.of((data, data, by), private_n=False)
+    return [group.arrays[0] for group in by_group(Groups.of([0, 1], 1).coded(records, private_n=False), 2)]
+
+
 @pytest.mark.parametrize("hold", [list, tuple, as_objects])
 def test_groups_hold_the_rows_as_they_came(hold):
-    data = hold([[1.0, "a"], [BIG, None], [0, 1]])
-    groups = Groups.of([0, 1, 0], [0, 1], private_n=False)
-    (first,), (second,) = groups.parts(data, private_n=False)
+    first, second = groups_of(hold([[1.0, "a"], [BIG, None], [0, 1]]), [0, 1, 0])
     assert [list(row) for row in first] == [[1.0, "a"], [0, 1]]
     assert [list(row) for row in second] == [[BIG, None]]
 
 
 def test_a_group_without_records_has_the_columns_of_the_others():
-    groups = Groups.of([0, 0], [0, 1], private_n=False)
     for data in ([[1, 2], [3, 4]], np.ones((2, 2)), pl.DataFrame({"a": [1, 2], "b": [3, 4]})):
-        _, (empty,) = groups.parts(data, private_n=False)
+        _, empty = groups_of(data, [0, 0])
         assert empty.shape == (0, 2)
 
 
@@ -314,8 +318,8 @@ def test_no_object_is_kept_to_be_looked_at_again(name):
         data = (data[0].astype(str), *data[1:])
         options["labels"] = known.astype(str)
     data = [array.tolist() for array in data]
-    plan = case.row.planned(data, options, private_n=False)
-    for query in plan.queries:
+    _, known = case.row.read(data, options, private_n=False)
+    for query in known.parts:
         held = getattr(query, "records", None) or (query.x,)
         assert all(array.dtype.kind in "biufU" for array in held)
 

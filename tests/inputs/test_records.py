@@ -9,19 +9,21 @@ from helpers import MAX, loop_over
 from sklearn.linear_model import Ridge
 
 import dp_metrics as dp
+from dp_metrics.inputs.containers import array_of
 from dp_metrics.inputs.epsilon import check_epsilon
 from dp_metrics.inputs.labels import as_labels, check_labels, encoded_block, public_labels
 from dp_metrics.inputs.options import check_bounds, check_max_loss
+from dp_metrics.inputs.readers import labels_and_scores, targets
 from dp_metrics.inputs.records import (
     as_numbers,
     as_probabilities,
     as_scores,
-    as_targets,
     check_vector,
     float_block,
     loss_block,
     probability_block,
 )
+from dp_metrics.inputs.shape import ArgumentShape, Records
 
 
 def encode_labels(y, labels):
@@ -29,8 +31,8 @@ def encode_labels(y, labels):
 
 
 def check_probabilities(y_proba):
-    probabilities, resolution = as_probabilities(y_proba)
-    return probability_block(probabilities), resolution
+    array = array_of(y_proba)
+    return probability_block(as_probabilities(array)), ArgumentShape.of(y_proba, array).resolution
 
 
 @pytest.mark.parametrize(
@@ -233,15 +235,20 @@ def test_losses_are_not_negative():
         loss_block(np.array([0.0, -5e-324]))
 
 
+def read_targets(y_true, y_pred):
+    shape, records = Records.of((y_true, y_pred), private_n=False)
+    return targets(records, columns=shape.columns(), private_n=False).arrays
+
+
 def test_targets_agree_in_shape():
-    y, p = as_targets([[1.0], [2.0]], [1.0, 2.0])
+    y, p = read_targets([[1.0], [2.0]], [1.0, 2.0])
     assert y.shape == p.shape == (2,)
-    y, p = as_targets([[1.0, 2.0]], [[1.0, 2.0]])
+    y, p = read_targets([[1.0, 2.0]], [[1.0, 2.0]])
     assert y.shape == p.shape == (1, 2)
     with pytest.raises(ValueError, match=r"different number of output \(1!=2\)"):
-        as_targets([1.0, 2.0], [[1.0, 2.0], [3.0, 4.0]])
+        read_targets([1.0, 2.0], [[1.0, 2.0], [3.0, 4.0]])
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
-        as_targets([1.0, 2.0], [1.0])
+        read_targets([1.0, 2.0], [1.0])
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int64, np.uint8, bool])
@@ -417,8 +424,10 @@ def test_of_two_columns_of_scores_the_second_counts(y_score, expected):
 
 
 def test_no_score_at_all_is_legal_where_n_is_private():
-    assert as_scores([], private_n=True).shape == as_scores([], private_n=True, columns=2).shape == (0,)
-    assert as_scores([], private_n=True, columns=3).shape == (0, 3)
+    for columns in (1, 3):
+        records = Records.none(2)
+        read = labels_and_scores(records, labels=np.arange(3), columns=columns, private_n=True)
+        assert read.arrays[1].shape == ((0,) if columns == 1 else (0, 3))
     with pytest.raises(ValueError, match="0 sample"):
         as_scores([])
     with pytest.raises(ValueError, match="not labels"):

@@ -1,6 +1,7 @@
 """The adaptive mechanism: exact losses of both stages together, planted defects, laws and settings."""
 
 import itertools
+import math
 from dataclasses import replace
 from fractions import Fraction
 
@@ -24,14 +25,15 @@ from dp_metrics import (
     private_regression_report,
     private_std,
     private_variance,
+    with_result,
 )
 from dp_metrics._random import SeededEntropy
 from dp_metrics.analysis._law_comparison import joint_losses
-from dp_metrics.analysis.simulation import loss_output_bounds, variance_output_bounds
+from dp_metrics.analysis.simulation import loss_draw, variance_draw
 from dp_metrics.mechanisms import Adaptive, adaptive
-from dp_metrics.mechanisms.adaptive import AdaptiveLaw
-from dp_metrics.release.queries import mean_loss
-from dp_metrics.release.queries.query import Needs
+from dp_metrics.mechanisms.adaptive import AdaptiveDraw
+from dp_metrics.release.parts import mean_loss
+from dp_metrics.sensitivity.extremes import Extremes
 
 ALWAYS = Adaptive(threshold=1e-9)  # two stages however few the records
 TOLERANCE = 1e-9  # probabilities of the drawn scale are computed in floats
@@ -100,20 +102,15 @@ def test_any_share_of_the_first_stage_is_private(share):
 @pytest.mark.parametrize(
     ("make", "a", "b"),
     [
-        pytest.param(loss_output_bounds, [0.3, 0.3, 0.3, 0.0], [0.3, 0.3, 0.3, 0.3], marks=pytest.mark.slow),
-        (loss_output_bounds, [0.0, 0.1, 0.3, 0.0], [0.0, 0.1, 0.3, 1.0]),
-        pytest.param(
-            variance_output_bounds, [0.0, 0.0, 0.3, 0.0], [0.0, 0.0, 0.3, 0.3], marks=pytest.mark.slow
-        ),
-        (variance_output_bounds, [0.0, 0.9, 0.3, 1.0], [0.0, 0.9, 0.3, 0.5]),
+        pytest.param(loss_draw, [0.3, 0.3, 0.3, 0.0], [0.3, 0.3, 0.3, 0.3], marks=pytest.mark.slow),
+        (loss_draw, [0.0, 0.1, 0.3, 0.0], [0.0, 0.1, 0.3, 1.0]),
+        pytest.param(variance_draw, [0.0, 0.0, 0.3, 0.0], [0.0, 0.0, 0.3, 0.3], marks=pytest.mark.slow),
+        (variance_draw, [0.0, 0.9, 0.3, 1.0], [0.0, 0.9, 0.3, 0.5]),
     ],
 )
 def test_every_scale_that_can_be_drawn_keeps_the_claim(make, a, b):
-    limits = {"max_loss": 1.0} if make is loss_output_bounds else {"bounds": (0.0, 1.0)}
-    first, second = (
-        ALWAYS.output_distribution(make(np.array(x), mechanism=ALWAYS, epsilon=3.0, **limits), 3.0)
-        for x in (a, b)
-    )
+    limits = {"max_loss": 1.0} if make is loss_draw else {"bounds": (0.0, 1.0)}
+    first, second = (make(np.array(x), mechanism=ALWAYS, epsilon=3.0, **limits).law(None) for x in (a, b))
     numbers = np.arange(first.first.grid.first, first.first.grid.last + 1, 13)
     assert numbers.size > 500
     assert max(joint_losses(first, second, numbers)) <= 3.0 * (1 + TOLERANCE)
@@ -123,25 +120,25 @@ def test_every_scale_that_can_be_drawn_keeps_the_claim(make, a, b):
 
 
 def test_a_rank_that_is_read_from_the_data_is_found(monkeypatch):
-    true = adaptive._order_statistic
+    true = Extremes.bounds
 
     def planted(extremes, k, ranks):
-        return true(extremes, 1 if extremes.values.max(initial=0.0) < 1.0 else 4, ranks)
+        return true(extremes, 1 if true(extremes, 1, 1).value < 1.0 else 4, ranks)
 
-    monkeypatch.setattr(adaptive, "_order_statistic", planted)
+    monkeypatch.setattr(Extremes, "bounds", planted)
     assert worst_loss(private_mean_loss, replaced(CAPPED, 4), 3.0, max_loss=1.0) > 1.01
 
 
 @pytest.mark.parametrize("case", ["mean", "variance"])
 def test_an_upper_bound_that_stays_at_the_largest_record_is_found(monkeypatch, case):
-    true = adaptive._order_statistic
+    true = Extremes.bounds
 
     def planted(extremes, k, ranks):
         bounds = true(extremes, k, ranks)
-        bounds.upper[max(k - 1, 0) :] = max(extremes.values[0], bounds.value) if extremes.values.size else 0.0
+        bounds.upper[max(k - 1, 0) :] = true(extremes, 1, 1).value
         return bounds
 
-    monkeypatch.setattr(adaptive, "_order_statistic", planted)
+    monkeypatch.setattr(Extremes, "bounds", planted)
     metric, neighbours, domain, n, options = CASES[case]
     assert worst_loss(metric, neighbours(domain, n), 3.0, **options) > 1.01
 
@@ -157,7 +154,11 @@ def test_the_cap_of_one_loss_as_limit_of_weighted_terms_is_found(monkeypatch):
         def clipped(y):
             return found.clipped(y) if y < 3.0 else whole._replace(most=int(3 / whole.unit))
 
-        return replace(found, limit=3.0, values=np.minimum(found.values, 3.0), clipped=clipped)
+        def at_ranks(k, ranks):
+            value, lower, upper = found.at_ranks(k, ranks)
+            return min(value, 3.0), np.minimum(lower, 3.0), np.minimum(upper, 3.0)
+
+        return replace(found, limit=3.0, at_ranks=at_ranks, clipped=clipped)
 
     weights = {"max_loss": 3.0, "sample_weight": [1.0, 2.0, 5.0]}
     pairs = list(replaced([0.0, 1.0, 3.0], 3))
@@ -171,8 +172,9 @@ def test_a_clipped_sum_that_forgets_records_that_are_not_kept_is_found(monkeypat
         summaries = [LossSummary(private_mean_loss, capacity=1).update(x) for x in (a, b)]
         laws = []
         for summary in summaries:
-            bounds = summary._query_of(summary._known()).bounds(Needs(1, 1), False)
-            laws.append(ALWAYS.output_distribution(bounds, 3.0))
+            (query,) = summary._known.parts
+            extremes = query.extremes(1, 1, False)
+            laws.append(AdaptiveDraw(query, ALWAYS, Fraction(3), False, extremes, 1, math.inf).law(None))
         return max(joint_losses(*laws, np.arange(0, laws[0].first.grid.last, 20_000)))
 
     pairs = list(replaced(FREE, 4))
@@ -183,10 +185,8 @@ def test_a_clipped_sum_that_forgets_records_that_are_not_kept_is_found(monkeypat
 
 
 def test_shares_that_add_up_to_more_than_epsilon_are_found(monkeypatch):
-    true = AdaptiveLaw.__init__
-    monkeypatch.setattr(
-        AdaptiveLaw, "__init__", lambda self, *a: true(self, *a[:-1], a[-1] * Fraction(11, 10))
-    )
+    true = adaptive.SecondStage
+    monkeypatch.setattr(adaptive, "SecondStage", lambda *a: true(*a[:-1], a[-1] * Fraction(11, 10)))
     assert worst_loss(private_mean_loss, replaced(FREE, 3), 3.0) > 1.01
 
 
@@ -217,37 +217,71 @@ def test_releases_follow_the_law(metric, options):
         assert abs(np.mean(errors <= error) - probability) < 0.1
 
 
-@pytest.mark.parametrize("make", [loss_output_bounds, variance_output_bounds])
+@pytest.mark.parametrize("make", [loss_draw, variance_draw])
 def test_draws_follow_the_law_given_the_scale(make):
     x = np.random.default_rng(2).exponential(size=400)
-    law = ALWAYS.output_distribution(make(x, mechanism=ALWAYS, epsilon=2.0), 2.0).given(3.0)
+    law = make(x, mechanism=ALWAYS, epsilon=2.0).law(None).given(3.0)
     entropy = SeededEntropy(0)
     draws = np.array([law.release(entropy) for _ in range(4000)])
     assert_follows(draws, law)
 
 
-def test_one_stage_below_the_threshold_and_two_from_there_on():
+def test_one_stage_below_a_third_of_the_threshold_and_two_from_the_threshold_on():
     x = np.arange(600.0)
-    for metric, epsilon in ((private_mean_loss, 0.5), (private_variance, 5.0), (private_std, 5.0)):
-        below = metric(x, epsilon=epsilon - 0.01, return_result=True)
-        assert "scale" not in below.drawn
-        at = metric(x, epsilon=epsilon, return_result=True)
-        assert at.drawn["scale"] > 0
-        assert "scale" in at.to_json()
-    assert "scale" not in private_quantile(x, 0.5, epsilon=5.0, bounds=(0, None), return_result=True).drawn
+    for metric, epsilon in ((private_mean_loss, 0.5), (private_variance, 1.5), (private_std, 1.5)):
+        for _ in range(5):
+            below = with_result(metric)(x, epsilon=0.33 * epsilon)
+            assert "scale" not in below.drawn
+            at = with_result(metric)(x, epsilon=epsilon)
+            assert at.drawn["scale"] > 0
+            assert "scale" in at.to_json()
+    assert "scale" not in with_result(private_quantile)(x, 0.5, epsilon=5.0, bounds=(0, None)).drawn
 
 
 def test_parts_of_a_result_tell_their_scales():
     y = np.arange(4000.0)
-    report = private_regression_report(y, y + 1, epsilon=6.0, output_dict=True, return_result=True)
+    report = with_result(private_regression_report)(y, y + 1, epsilon=6.0, output_dict=True)
     assert len(report.drawn["scale"]) == 3
-    r2 = private_r2_score(y, y + 1, epsilon=1.0, return_result=True)
+    r2 = with_result(private_r2_score)(y, y + 1, epsilon=0.15)
     assert r2.drawn["scale"][0] > 0
-    assert r2.drawn["scale"][1] is None  # n * epsilon of the variance is 2,000
+    assert r2.drawn["scale"][1] is None  # n * epsilon of the variance is 300
+
+
+@pytest.mark.parametrize("options", [{}, ADD])
+def test_between_a_public_coin_decides_with_its_stated_probability(options):
+    """Of 200 releases; a false alarm once in a million."""
+    x = np.random.default_rng(0).normal(size=3000)
+    for metric, epsilon in ((private_mean_loss, 0.06), (private_variance, 0.2)):
+        x = abs(x) if metric is private_mean_loss else x
+        with pytest.warns(SeededReleaseWarning):
+            results = [
+                with_result(metric)(x, epsilon=epsilon, random_state=seed, **options) for seed in range(200)
+            ]
+        two = sum("scale" in result.drawn for result in results)
+        # n * epsilon is .6 of the threshold, or 2/3 of it; a part of epsilon pays for a noisy count
+        share = (0.95 if options else 1.0) * (0.6 if metric is private_mean_loss else 2 / 3)
+        assert abs(two - 200 * (1.5 * share - 0.5)) < 5 * math.sqrt(50)
+        limits = [result.noise_interval() for result in results]
+        assert all(interval.lower <= result.value for interval, result in zip(limits, results, strict=True))
+
+
+def test_a_coin_that_reads_the_data_is_found(monkeypatch):
+    mechanism = Adaptive(threshold=20.0)
+    pairs = list(replaced(FREE, 4))
+    assert 0.9 < worst_loss(private_mean_loss, pairs, 3.0, mechanism) <= 1 + TOLERANCE
+    true = AdaptiveDraw._stages
+
+    def planted(draw, count):
+        first, second = true(draw, count)
+        chance = first.probability / 2 if draw.extremes.bounds(1, 1).value > 1.0 else first.probability
+        return first._replace(probability=chance), second
+
+    monkeypatch.setattr(AdaptiveDraw, "_stages", planted)
+    assert worst_loss(private_mean_loss, pairs, 3.0, mechanism) == math.inf
 
 
 def test_below_the_threshold_the_release_is_that_of_hazard():
-    x = np.random.default_rng(0).exponential(size=200)
+    x = np.random.default_rng(0).exponential(size=100)
     for metric in (private_mean_loss, private_variance):
         with pytest.warns(SeededReleaseWarning):
             one, two = (metric(x, epsilon=1.0, mechanism=m, random_state=5) for m in ("hazard", "adaptive"))
@@ -334,8 +368,9 @@ def test_a_clipped_sum_is_rounded_to_the_lattice_once():
     laws = []
     for last in (0.0, more):
         losses = np.array([1.0] * 999 + [tie, last])
-        bounds = loss_output_bounds(losses, max_loss=None, mechanism=Adaptive(), epsilon=1.0)
-        laws.append(Adaptive().output_distribution(bounds, 1.0).given(1.0))
+        draw = loss_draw(losses, max_loss=None, mechanism=Adaptive(), epsilon=1.0)
+        laws.append(draw.law(None).given(1.0))
     steps = 1 << 30
-    offset = steps // 3  # a quarter of the mean noise, of which three quarters of epsilon are left
+    rest = 1 - Fraction(1, 4) - Fraction(300, 6 * 1001)  # of epsilon, for the second stage
+    offset = math.floor(steps / (4 * rest))
     assert [law.centre - offset for law in laws] == [999 * steps + 1, 999 * steps + 1]

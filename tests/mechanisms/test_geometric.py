@@ -14,7 +14,8 @@ from dp_metrics._random import SeededEntropy, discrete_laplace
 from dp_metrics.analysis.simulation import loss_output_bounds
 from dp_metrics.inputs import losses
 from dp_metrics.mechanisms import get_mechanism
-from dp_metrics.mechanisms.geometric import SumsLaw
+from dp_metrics.mechanisms._staircase import Staircase
+from dp_metrics.mechanisms.geometric import SumsLaw, expected_noise, noise_cells
 from dp_metrics.sensitivity.noisy_sums import ratio_sums
 
 UNIT = math.ulp(0.0)
@@ -97,7 +98,8 @@ def test_a_count_is_released_on_its_own_lattice_at_full_epsilon(n):
         other[0] = not other[0]
         a, b = (_law(of_counts(w), Fraction(3, 10)) for w in (wrong, other))
         assert a.centre == wrong.sum()
-        assert abs(a.centre - b.centre) * a.rate == Fraction(3, 10)  # the exact loss
+        assert a.added == Staircase(Fraction(3, 10), 1)
+        assert abs(a.centre - b.centre) == 1  # so the exact loss is epsilon
         np.testing.assert_array_equal(a.grid.points(np.arange(n + 1)), np.arange(n + 1) / n)
 
 
@@ -116,7 +118,7 @@ def test_the_exact_loss_of_the_geometric_mechanism_elsewhere():
             y = np.where((np.arange(n) // 2 == 0) if options[1] is not None else np.arange(n) == 0, 3.3, x)
             x = np.where(y == 3.3, 0.0, x)
             a, b = (_law(loss_query(v, 3.3, *options)) for v in (x, y))
-            worst = max(worst, abs(a.centre - b.centre) * a.rate)
+            worst = max(worst, Fraction(abs(a.centre - b.centre), a.added.steps))
     assert Fraction(99, 100) < worst <= 1
 
 
@@ -125,7 +127,7 @@ def test_rounding_to_the_lattice_costs_one_step_more_and_no_epsilon():
     weights, worst = np.array([1.0, 0.1]), Fraction(0)
     for other in np.linspace(0, 1, 40):
         a, b = (_law(loss_query(np.array([x, other]), 1.0, weights)) for x in (0.0, 1.0))
-        worst = max(worst, abs(a.centre - b.centre) * a.rate)
+        worst = max(worst, Fraction(abs(a.centre - b.centre), a.added.steps))
     assert worst == 1
 
 
@@ -171,9 +173,25 @@ def test_what_an_output_law_says_of_a_mean_loss():
     law = get_mechanism("geometric").output_distribution(
         loss_output_bounds(np.ones(100), max_loss=2.0, mechanism=get_mechanism("geometric"), epsilon=1.0), 1.0
     )
-    # two-sided noise of scale 2 / (100 epsilon)
-    assert law.mean_absolute_error(1.0) == pytest.approx(0.02, rel=0.01)
+    # Laplace noise has a mean of 2 / (100 epsilon), and a staircase 1 / (2 sinh(epsilon / 2)) times that
+    assert law.mean_absolute_error(1.0) == pytest.approx(0.02 / (2 * math.sinh(0.5)), rel=1e-3)
     assert law.median() == pytest.approx(1.0, rel=1e-5)
+
+
+@pytest.mark.parametrize("rate", [1e-300, 1e-7, 0.02, 0.3, 1.0, 3.0, 10.0, 1e4])
+def test_cells_of_noise_have_its_size_and_whole_numbers_where_these_are_likely(rate):
+    numbers, mass = noise_cells(rate, 32, 12)
+    assert np.isfinite(numbers).all()
+    assert mass.sum() == pytest.approx(1, rel=1e-12)
+    assert (np.diff(numbers) > 0).all()
+    np.testing.assert_array_equal(numbers, -numbers[::-1])
+    assert np.sum(mass * np.abs(numbers)) == pytest.approx(expected_noise(max(rate, 1e-260)), rel=1e-9)
+    if rate >= math.log(2):
+        p = math.tanh(rate / 2) * np.exp(-rate * np.abs(numbers))
+        inner = slice(1, -1)  # the last ones stand for all beyond
+        np.testing.assert_array_equal(numbers[inner], np.rint(numbers[inner]))
+        np.testing.assert_allclose(mass[inner], p[inner], rtol=1e-9)
+        assert mass[0] < 2.0**-11 / 32
 
 
 def test_each_noisy_sum_has_noise_of_its_own():

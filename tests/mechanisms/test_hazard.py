@@ -27,6 +27,7 @@ from hypothesis import strategies as st
 from dp_metrics import Hazard
 from dp_metrics._random import SeededEntropy
 from dp_metrics.analysis.simulation import loss_output_bounds
+from dp_metrics.inputs.epsilon import exact_epsilon
 from dp_metrics.mechanisms._hazard_law import largest_ratio
 from dp_metrics.mechanisms.hazard import share_of_rank
 from dp_metrics.sensitivity.output_bounds import OutputBounds
@@ -318,7 +319,7 @@ def test_the_hazard_ratio_is_at_least_what_it_must_be_just_below_every_float():
 @pytest.mark.parametrize("digits", [2, 3, 6, 28])
 def test_the_hazard_ratio_does_not_depend_on_the_precision_of_decimals(digits):
     for epsilon in (0.62, 0.9995, 0.9999984):
-        share = share_of_rank(epsilon, monotonic=True)
+        share = share_of_rank(exact_epsilon(epsilon), monotonic=True)
         with localcontext(Context(prec=digits, traps=[Inexact, FloatOperation])):
             ratio = largest_ratio.__wrapped__(share)
         assert Decimal(ratio) >= exp_minus(share) > Decimal(math.nextafter(ratio, 0))
@@ -414,8 +415,8 @@ def test_a_resolution_is_positive_and_finite(resolution):
 
 
 def test_a_metric_that_may_be_negative_or_has_a_private_n_is_refused():
-    signed = OutputBounds(0.0, np.array([-1.0]), np.array([1.0]), (-2.0, 2.0), True, 3)
-    private_n = OutputBounds(0.5, np.array([0.0]), np.array([1.0]), (0.0, 2.0), False, None)
+    signed = OutputBounds(0.0, [-1.0], [1.0], output_range=(-2.0, 2.0), monotonic=True, n=3)
+    private_n = OutputBounds(0.5, [0.0], [1.0], output_range=(0.0, 2.0), monotonic=False, n=None)
     for act in (Hazard().release, Hazard().output_distribution):
         with pytest.raises(ValueError, match="at least 0"):
             act(signed, 1.0)

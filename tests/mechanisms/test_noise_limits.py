@@ -2,11 +2,13 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pytest
-from helpers import loss_bounds, loss_query
+from helpers import loss_bounds, loss_query, ranking_query, variance_query
 
 from dp_metrics.inputs.floats import MAX_FLOAT
 from dp_metrics.mechanisms import (
@@ -18,16 +20,15 @@ from dp_metrics.mechanisms import (
     Laplace,
     PiecewiseLaplace,
 )
-from dp_metrics.mechanisms._base import NoisyRelease
+from dp_metrics.mechanisms._base import BoundsNoise, Limits
 from dp_metrics.mechanisms._grid import nearest_index
 from dp_metrics.mechanisms._hazard_limits import _LeastFavourable, cells_above
+from dp_metrics.mechanisms._staircase import Staircase
 from dp_metrics.mechanisms.geometric import SumsLaw, largest_noise
 from dp_metrics.release.noise import largest_zero_sum_noise
-from dp_metrics.release.queries.ranking_loss import RankingLoss
-from dp_metrics.release.queries.variance import Variance
 from dp_metrics.sensitivity.aggregates import LossAggregate
 from dp_metrics.sensitivity.noisy_sums import mean_sums
-from dp_metrics.sensitivity.output_bounds import OutputBounds, mean_loss_bounds
+from dp_metrics.sensitivity.output_bounds import BoundsFacts, mean_loss_bounds
 
 PLAIN = Hazard(scale=1e-6)  # the plain grid, whatever the limit
 
@@ -37,27 +38,38 @@ def facts(n, cap=None):
     public = {"output_range": (0.0, MAX_FLOAT), "sensitivity": None}
     if cap is not None:
         public = {"output_range": (0.0, cap), "sensitivity": cap / n}
-    return OutputBounds.of_nothing(
-        extremes=None, monotonic=True, n=n, steps=None, record_limit=cap, mean_ranks=n, **public
-    )
+    return BoundsFacts(monotonic=True, n=n, record_limit=cap, mean_ranks=n, **public)
 
 
 def simple(public):
     """Return the same facts of a metric of which it is not known that it is a mean."""
-    return OutputBounds.of_nothing(**{**public.facts(), "mean_ranks": 0})
+    return replace(public, mean_ranks=0)
 
 
-def limits(mechanism, released, public, epsilon, miss=0.05, **drawn):
-    return mechanism.noise_limits(NoisyRelease(released, public, epsilon, drawn), miss)
+def limits(mechanism, released, public, epsilon, miss=0.05):
+    return mechanism.noise_limits(BoundsNoise(released, public, mechanism, epsilon), miss)
 
 
-def wrong(law, mechanism, bounds, epsilon, *, known=None, **drawn) -> tuple[float, float]:
+def limits_after(draw, released, miss=0.05, **drawn):
+    return draw.noise(released, drawn, None).limits(miss)
+
+
+def wrong(law, mechanism, bounds, epsilon, *, known=None) -> tuple[float, float]:
     """Return the exact probabilities that the lower limit is too high, and that the upper one is too low."""
-    public = OutputBounds.of_nothing(**bounds.facts()) if known is None else known
+    public = bounds.facts if known is None else known
+    return misses_of(law, bounds.value, lambda released: limits(mechanism, released, public, epsilon))
 
+
+def wrong_after(law, draw, scale) -> tuple[float, float]:
+    """Return the same of limits that follow from a drawn scale."""
+    return misses_of(
+        law, draw.output_bounds.value, lambda released: limits_after(draw, released, scale=scale)
+    )
+
+
+def misses_of(law, value, limits_of: Callable[[float], Limits]) -> tuple[float, float]:
     def ends(number):
-        released = float(law.grid.points(np.array([number]))[0])
-        return mechanism.noise_limits(NoisyRelease(released, public, epsilon, drawn), 0.05)[:2]
+        return limits_of(float(law.grid.points(np.array([number]))[0]))[:2]
 
     def first(is_reached: Callable[[tuple[float, float]], bool]) -> int:
         low, high = law.grid.first - 1, law.grid.last + 1
@@ -66,7 +78,7 @@ def wrong(law, mechanism, bounds, epsilon, *, known=None, **drawn) -> tuple[floa
             low, high = (low, middle) if is_reached(ends(middle)) else (middle, high)
         return high
 
-    above, at_least = first(lambda e: e[0] > bounds.value), first(lambda e: e[1] >= bounds.value)
+    above, at_least = first(lambda e: e[0] > value), first(lambda e: e[1] >= value)
     cdf = law.index_cdf(np.array([above - 1, at_least - 1]))
     return 1.0 - float(cdf[0]), float(cdf[1])
 
@@ -76,7 +88,7 @@ def wrong(law, mechanism, bounds, epsilon, *, known=None, **drawn) -> tuple[floa
     [(True, [364, 458, 577, 987, 2125]), (False, [375, 472, 595, 1016, 2189])],
 )
 def test_so_many_outputs_lie_between_a_release_and_its_lower_limit(monotonic, expected):
-    bounds = OutputBounds(0.0, np.zeros(1), np.ones(1), (0.0, 1.0), monotonic=monotonic, n=10)
+    bounds = BoundsFacts(output_range=(0.0, 1.0), monotonic=monotonic, n=10).widest()
     law = Hazard(resolution=0.1).output_distribution(bounds, 1)
     assert [cells_above(law, miss) for miss in (0.2, 0.1, 0.05, 0.01, 0.001)] == expected
     for miss in (0.7, 0.5, 0.05, 1e-6):  # on either side of the peak of the density
@@ -131,7 +143,7 @@ def test_lower_limits_of_unbounded_means_are_those_of_the_table(n):
 )
 def test_lower_limits_of_reference(n, epsilon, index, released, plain, sharp):
     public = facts(n)
-    grid = PLAIN.output_distribution(public, epsilon).grid
+    grid = PLAIN.output_distribution(public.widest(), epsilon).grid
     exact = float(grid.points(np.array([index]))[0])
     assert f"{exact:.5f}" == f"{released:.5f}"
     assert nearest_index(grid, exact) == index
@@ -191,7 +203,7 @@ def test_a_lower_limit_of_hazard_is_wrong_as_rarely_as_promised(name, cap):
         bounds = loss_bounds(losses, cap=cap, capacity=200)
         law, public = (
             mechanism.output_distribution(bounds, epsilon),
-            OutputBounds.of_nothing(**bounds.facts()),
+            bounds.facts,
         )
         for known in (simple(public), public):
             misses = wrong(law, mechanism, bounds, epsilon, known=known)
@@ -206,7 +218,7 @@ def test_limits_hold_where_fewer_ranks_are_known_than_the_mechanism_asks_for(cap
     losses = np.r_[np.ones(10), np.zeros(190)]
     bounds = loss_bounds(losses, cap=1.0, capacity=capacity)
     asked = Hazard().count_ranks(0.5, n=200, monotonic=True, output_range=(0.0, 1.0))
-    assert bounds.facts()["mean_ranks"] == capacity < asked
+    assert bounds.facts.mean_ranks == capacity < asked
     misses = wrong(Hazard().output_distribution(bounds, 0.5), Hazard(), bounds, 0.5)
     assert max(misses) <= 0.025 * (1 + 1e-9)
     assert misses[1] > 0.024
@@ -216,7 +228,7 @@ def test_a_lower_limit_is_wrong_exactly_as_often_for_zeros():
     """Then the outputs above have a hazard of 1, as long as the grid has ranks: the bound is attained."""
     bounds = loss_bounds(np.zeros(200), cap=None, capacity=200)
     for epsilon in (0.1, 1.0):
-        law, public = Hazard().output_distribution(bounds, epsilon), simple(bounds)
+        law, public = Hazard().output_distribution(bounds, epsilon), simple(bounds.facts)
         j = cells_above(law, 0.05)
         misses = wrong(law, Hazard(), bounds, epsilon, known=public)
         # the limit is above 0 from output j + 1 on, of which 0 is number 0
@@ -318,7 +330,7 @@ def test_limits_of_counts_are_counts_to_the_last_bit(n):
     for right in range(n + 1):
         losses = np.r_[np.ones(right), np.zeros(n - right)]
         bounds = mean_loss_bounds(LossAggregate.from_data(losses, capacity=1, cap=1.0), steps=n)
-        public = OutputBounds.of_nothing(**bounds.facts())
+        public = bounds.facts
         for away in (-4, 4):
             released = min(max(right + away, 0), n) / n
             lower, upper, _ = limits(Geometric(), released, public, 1.0, miss=0.011)
@@ -329,9 +341,9 @@ def test_limits_of_counts_are_counts_to_the_last_bit(n):
 
 def test_limits_of_laplace_noise_are_its_quantiles():
     bounds = loss_bounds(np.full(100, 0.5), cap=1.0, capacity=1)
-    lower, upper, note = limits(Laplace(), 0.5, bounds, 1.0)
+    lower, upper, note = limits(Laplace(), 0.5, bounds.facts, 1.0)
     assert (lower, upper, note) == (0.5 - 0.01 * math.log(20), 0.5 + 0.01 * math.log(20), "")
-    assert limits(Laplace(), 0.0, bounds, 1.0)[:2] == (0.0, 0.01 * math.log(20))
+    assert limits(Laplace(), 0.0, bounds.facts, 1.0)[:2] == (0.0, 0.01 * math.log(20))
 
 
 @pytest.mark.parametrize("mechanism", [AboveThreshold(), InverseSensitivity(), PiecewiseLaplace()])
@@ -347,12 +359,12 @@ TAILS = {"exponential": RNG.exponential(size=2000), "Pareto": RNG.pareto(1.2, 20
 @pytest.mark.parametrize("name", TAILS)
 def test_a_scale_that_is_wrong_costs_width_and_never_coverage(name, wrong_by):
     query = loss_query(TAILS[name], None)
-    bounds = query.output_bounds(Adaptive(), Fraction(1), private_n=False)
-    mixture = Adaptive().output_distribution(bounds, 1.0)
+    draw = query.prepare(Adaptive(), Fraction(1), private_n=False)
+    mixture = draw.law(None)
     scale = wrong_by * float(np.sort(TAILS[name])[-3])
     law = mixture.given(scale)
     drawn = mixture.scale(scale)
-    found = wrong(law, Adaptive(), bounds, 1.0, scale=drawn)
+    found = wrong_after(law, draw, drawn)
     assert found[0] <= 0.05 * (1 + 1e-9)
     assert found[1] == 0.0
     if wrong_by == 100.0:  # nothing is clipped: the limit is as low as the noise makes it
@@ -362,16 +374,16 @@ def test_a_scale_that_is_wrong_costs_width_and_never_coverage(name, wrong_by):
 def test_a_scale_at_the_public_limit_gives_both_limits():
     losses = np.minimum(RNG.exponential(size=2000), 2.0)
     query = loss_query(losses, 2.0)
-    bounds = query.output_bounds(Adaptive(), Fraction(1), private_n=False)
-    mixture, public = Adaptive().output_distribution(bounds, 1.0), OutputBounds.of_nothing(**bounds.facts())
+    draw = query.prepare(Adaptive(), Fraction(1), private_n=False)
+    mixture = draw.law(None)
     for scale, two_sided in ((2.0, True), (1.0, False)):
         law = mixture.given(scale)
         drawn = mixture.scale(scale)
-        ends = limits(Adaptive(), bounds.value, public, 1.0, scale=drawn)
+        ends = limits_after(draw, draw.output_bounds.value, scale=drawn)
         assert (ends.upper < 2.0) == two_sided
         # a release at the end may have been any further up, whatever the confidence
-        assert limits(Adaptive(), 2.0, public, 1.0, miss=0.9, scale=scale).upper == 2.0
-        found = wrong(law, Adaptive(), bounds, 1.0, scale=drawn)
+        assert limits_after(draw, 2.0, miss=0.9, scale=scale).upper == 2.0
+        found = wrong_after(law, draw, drawn)
         assert found[0] <= (0.025 if two_sided else 0.05) * (1 + 1e-9)
         assert found[1] <= 0.025 * (1 + 1e-9)
 
@@ -379,9 +391,12 @@ def test_a_scale_at_the_public_limit_gives_both_limits():
 def test_the_width_of_a_lower_limit_from_a_scale_is_the_known_one():
     """2.55 times the noise at 95 %, in units of the scale over n and over what the second stage costs."""
     query = loss_query(np.ones(2000), None)
-    bounds = query.output_bounds(Adaptive(), Fraction(1), private_n=False)
-    lower, upper, note = limits(Adaptive(), 1.0, OutputBounds.of_nothing(**bounds.facts()), 1.0, scale=4.0)
-    assert (1.0 - lower) / (4.0 / 2000 / 0.75) == pytest.approx(math.log(10) + 0.25, abs=1e-3)
+    draw = query.prepare(Adaptive(), Fraction(1), private_n=False)
+    lower, upper, note = limits_after(draw, 1.0, scale=4.0)
+    rest = 1 - Fraction(1, 4) - Fraction(300, 6 * 2000)
+    away = float(rest) * Staircase(rest, 1 << 20).largest(0.05) / (1 << 20)
+    assert away == pytest.approx(math.log(10), abs=0.02)  # that of Laplace noise
+    assert (1.0 - lower) / (4.0 / 2000 / float(rest)) == pytest.approx(away + 0.25, abs=1e-4)
     assert upper == math.inf
     assert "arbitrarily large" in note
 
@@ -396,7 +411,7 @@ VALUES = {
 @pytest.mark.parametrize("name", VALUES)
 @pytest.mark.parametrize("epsilon", [0.1, 10.0])
 def test_a_lower_limit_of_a_variance_is_wrong_as_rarely_as_promised(name, epsilon):
-    bounds = Variance(VALUES[name], None).output_bounds(Hazard(), Fraction(epsilon), private_n=False)
+    bounds = variance_query(VALUES[name]).output_bounds(Hazard(), Fraction(epsilon), private_n=False)
     law = Hazard().output_distribution(bounds, epsilon)
     missed, _ = wrong(law, Hazard(), bounds, epsilon)
     assert missed <= 0.05 * (1 + 1e-9)
@@ -406,28 +421,26 @@ def test_a_lower_limit_of_a_variance_is_wrong_as_rarely_as_promised(name, epsilo
 @pytest.mark.parametrize("name", VALUES)
 def test_a_lower_limit_of_a_clipped_variance_is_wrong_as_rarely_as_promised(name):
     mechanism = Adaptive(threshold=1e-9)
-    bounds = Variance(VALUES[name], None).output_bounds(mechanism, Fraction(3), private_n=False)
-    mixture = mechanism.output_distribution(bounds, 3.0)
+    draw = variance_query(VALUES[name]).prepare(mechanism, Fraction(3), private_n=False)
+    mixture = draw.law(None)
     for drawn in mixture.first.quantile(np.array([0.01, 0.5, 0.99])).tolist():
-        found = wrong(mixture.given(drawn), mechanism, bounds, 3.0, scale=mixture.scale(drawn))
+        found = wrong_after(mixture.given(drawn), draw, mixture.scale(drawn))
         assert found[0] <= 0.05 * (1 + 1e-9)
 
 
 def test_a_clipped_metric_has_the_end_of_its_range_above():
     """A variance of values 2 apart at most is at most 1; its scale is public where it is 4, not 2."""
     x = np.random.default_rng(3).uniform(-1, 1, 6000)
-    public = OutputBounds.of_nothing(
-        **Variance(x, (-1.0, 1.0)).output_bounds(Adaptive(), Fraction(1), private_n=False).facts()
-    )
-    assert limits(Adaptive(), 0.3, public, 1.0, scale=3.0).upper == 1.0
-    assert limits(Adaptive(), 0.3, public, 1.0, scale=4.0).upper < 0.31
+    draw = variance_query(x, (-1.0, 1.0)).prepare(Adaptive(), Fraction(1), private_n=False)
+    assert limits_after(draw, 0.3, scale=3.0).upper == 1.0
+    assert limits_after(draw, 0.3, scale=4.0).upper < 0.31
 
 
 def test_without_the_drawn_scale_there_is_no_limit():
     query = loss_query(np.ones(2000), None)
-    bounds = query.output_bounds(Adaptive(), Fraction(1), private_n=False)
-    with pytest.raises(ValueError, match="return_result=True"):
-        limits(Adaptive(), 1.0, OutputBounds.of_nothing(**bounds.facts()), 1.0)
+    draw = query.prepare(Adaptive(), Fraction(1), private_n=False)
+    with pytest.raises(ValueError, match="with_result"):
+        limits_after(draw, 1.0)
 
 
 @pytest.mark.parametrize("losses", [np.zeros(0), np.zeros(30), np.ones(30), np.linspace(0, 1, 31)])
@@ -446,15 +459,43 @@ def test_noise_of_two_sums_within_its_limit_leaves_the_mean_within_its_limits(lo
         assert law.limits(outside, 0.025).lower > mean
 
 
+COUNTS = [(0, 0), (0, 6), (6, 0), (3, 4), (1, 5000), (5000, 1), (20, 180)]
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 1.0, 3.0, 10.0])
+@pytest.mark.parametrize("counts", COUNTS)
+def test_limits_of_a_share_of_two_noisy_counts_are_wrong_as_rarely_as_promised(counts, epsilon):
+    """All pairs of noise, with their exact probabilities."""
+    wrong, right = counts
+    losses, miss = np.repeat([1.0, 0.0], counts), 0.04
+    query = loss_query(losses, 1.0, is_count=True)
+    draw = query.prepare(Geometric(), Fraction(epsilon), private_n=True)
+    share, reach = wrong / max(wrong + right, 1), math.ceil(20 / epsilon)
+    places = np.arange(-reach, reach + 1)
+    mass = math.tanh(epsilon / 2) * np.exp(-epsilon * np.abs(places))
+    missed = np.zeros(2)
+    for (i, p), (j, q) in product(zip(places, mass, strict=True), repeat=2):
+        lower, upper, _ = draw.noise(share, {"sums": [wrong + int(i), right + int(j)]}, None).limits(miss)
+        missed += p * q * np.array([lower > share, upper < share])
+    assert missed.max() <= miss / 2
+    if max(counts) > 1000:  # the small count decides, and the large one between equals: each has a half
+        away = next(k for k in range(reach) if mass[places > k].sum() <= miss / 4)
+        assert 1 - 1e-6 < max(missed) / mass[places > away].sum() < 2
+        at_most = [wrong + away, right - away] if right > wrong else [wrong - away, right + away]
+        limits_there = draw.noise(share, {"sums": at_most}, None).limits(miss)
+        assert share in limits_there[:2]  # counts are not rounded, so their limits need no room for it
+
+
 def test_limits_from_a_scale_leave_room_for_the_rounding():
     """Half a step where the clipped sum was rounded to the lattice, and one where the scale was."""
-    bounds = loss_query(np.ones(2000), None).output_bounds(Adaptive(), Fraction(1), private_n=False)
-    mixture = Adaptive().output_distribution(OutputBounds.of_nothing(**bounds.facts()), 1.0)
-    law = mixture.given(4.0)
+    draw = loss_query(np.ones(2000), None).prepare(Adaptive(), Fraction(1), private_n=False)
+    law = draw.law(None).given(4.0)
     place = law.grid.index_at_least(np.array([1.0]))
     released = float(law.grid.points(place)[0])
-    steps = place[0] - law.centre - largest_noise(law.rate, 0.05) - 1.5
-    lower = mixture.limits(released, {"scale": 4.0}, 0.05).lower
+    rest = 1 - Fraction(1, 4) - Fraction(300, 6 * 2000)
+    offset = math.floor((1 << 30) / (4 * rest))
+    steps = place[0] - offset - law.added.largest(0.05) - 1.5
+    lower = limits_after(draw, released, scale=4.0).lower
     assert lower / law.grid.spacing == pytest.approx(steps, abs=0.01)
 
 
@@ -463,21 +504,21 @@ def test_limits_from_a_scale_share_their_miss_among_two_noisy_sums():
     losses = np.random.default_rng(5).random(2000)
     query = loss_query(losses, 1.0)
     draw = query.prepare(Adaptive(), Fraction(1), private_n=True)
-    mixture = Adaptive().output_distribution(draw.with_count(2000), 1.0)
+    mixture = draw.law(2000)
     for scale, miss_of_one in ((1.0, 0.05 / 4), (0.9, 0.05 / 2)):
         law, drawn = mixture.given(scale), mixture.scale(scale)
         clipped = np.minimum(losses, drawn).mean()
         away = largest_noise(law.rate, miss_of_one)
         for more, is_inside in ((0, True), (9, False)):
             sums = [law.sums.values[0] + away + more, law.sums.values[1] - away - more]
-            lower = mixture.limits(0.5, {"scale": drawn, "sums": sums}, 0.05).lower
+            lower = draw.noise(0.5, {"scale": drawn, "sums": sums}, 2000).limits(0.05).lower
             assert (lower <= clipped) == is_inside
 
 
 def test_the_limit_of_an_area_is_that_of_hazard_given_the_drawn_sizes():
     """Of separated classes, whose loss is 0, it is wrong nearly as often as allowed, not more often."""
     positive = np.arange(400) >= 200
-    draw = RankingLoss(positive, np.arange(400.0)).prepare(Hazard(), Fraction(1), private_n=False)
+    draw = ranking_query(positive, np.arange(400.0)).prepare(Hazard(), Fraction(1), private_n=False)
     for positives in (20, 200):
         law = draw.law_given(draw.rule.smaller((positives,)))
 

@@ -24,7 +24,7 @@ from catalogue import (
     valid,
     with_sentinel,
 )
-from helpers import BAD_OPTIONS, MAX, NoEntropy, assert_refused, seeded
+from helpers import BAD_OPTIONS, MAX, NoEntropy, assert_refused, kind_of, seeded
 
 import dp_metrics as dp
 from dp_metrics import PrivacyAccountant, PrivacyBudgetError, SeededReleaseWarning
@@ -38,8 +38,7 @@ SETTINGS = (
     "mechanism",
     "accountant",
     "random_state",
-    "label",
-    "return_result",
+    "spend_name",
 )
 each_kind_with_a_mechanism = cases_where(lambda case: case.row.mechanism is not None, KINDS)
 NEED_A_LIMIT = ["inverse_sensitivity", "piecewise_laplace", "laplace", "geometric"]
@@ -309,7 +308,7 @@ def test_more_columns_than_agree_are_refused(case, position):
     data = with_sentinel(case, position)
     columns = np.reshape(data[position], (len(data[position]), -1))
     data[position] = np.column_stack([columns, columns, columns])
-    if case.row.is_confusion:
+    if kind_of(case.row) == "confusion":
         assert_refused(case, data, ValueError, f"^{case.row.data[position]} should be a 1d array")
     elif case.row.predicts_labels:
         assert_refused(case, data, ValueError, "^Classification metrics can't handle a mix")
@@ -376,8 +375,8 @@ def test_the_parts_of_epsilon_of_a_call_are_positive_and_add_up_to_it_exactly(ca
     options = {name: value for name, value in case.options.items() if name in case.row.options}
     if "multioutput" in case.row.options:
         options["multioutput"] = multioutput
-    plan = case.row.planned(valid(case), options, private_n=False)
+    plan, _ = case.row.read(valid(case), options, private_n=False)
     parts = plan.epsilons(Fraction(3, 10))
-    assert len(parts) == len(plan.queries)
+    assert len(parts) == len(plan.parts)
     assert min(parts) > 0
     assert sum(parts) == Fraction(3, 10)

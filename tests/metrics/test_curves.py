@@ -352,11 +352,11 @@ def test_the_noise_of_a_table_has_the_sum_0_unless_n_is_private():
     for function in TABLES:
         row = METRICS[function.__name__]
         for private_n in (False, True):
-            plan = row.planned((y, score), {}, private_n=private_n)
+            planned = row.read((y, score), {}, private_n=private_n)
             release = row.settings(
                 epsilon=1.0, options={}, neighboring="add_or_remove_one" if private_n else "replace_one"
             )
-            (draw,), _, _ = release.prepare(plan)
+            (draw,), _, _ = release.prepare(*planned)
             assert isinstance(draw, VectorDraw)
             values, _ = draw(seeded(), None)
             assert draw.zero_sum is not private_n
@@ -369,7 +369,7 @@ def test_the_result_can_be_written_and_plotted(monkeypatch):
     from matplotlib import pyplot
 
     y, score = records(200)
-    roc = dp.private_roc_curve(y, score, epsilon=1.0, return_result=True)
+    roc = dp.with_result(dp.private_roc_curve)(y, score, epsilon=1.0)
     assert json.loads(roc.to_json())["value"][2][:2] == [None, roc.value.thresholds[1]]
     sk.RocCurveDisplay(fpr=roc.value.fpr, tpr=roc.value.tpr).plot()
     curve = dp.private_precision_recall_curve(y, score, epsilon=1.0)

@@ -44,19 +44,31 @@ REGRESSION = (ROOT / "dp_metrics" / "metrics" / "regression_errors.py").read_tex
         ("another neighbouring relation", "this neighbouring relation"),
         ("at most a factor\n    exp(epsilon)", "at most a factor\n    exp(2 epsilon)"),
         ("any one record, or with `groups` all records of any one group, changes", "any one record changes"),
-        ("        With ``return_result=True`` a `PrivateResult` with that value.\n", ""),
+        ("        `with_result` gives the `PrivateResult`, which holds all that may be published.\n", ""),
         ("> 0: smaller is", "> 0:\n        smaller is"),
+        (" bounds=bounds,", ""),
+        ("groups=groups", "groups=None"),
+        ("MSE.release(", "MAE.release("),
+        ("    return result.value\n", "    return 2 * result.value\n"),
+        ("    return result.value\n", "    return result.value  # the private number\n"),
     ],
 )
 def test_a_shared_part_that_is_edited_by_hand_is_found(shared, edited):
     assert shared in REGRESSION
     stale = REGRESSION.replace(shared, edited, 1)
-    assert sources.documented(stale) == REGRESSION != stale
+    assert sources.completed(stale) == REGRESSION != stale
+
+
+def test_the_call_behind_a_docstring_is_written():
+    behind = re.compile(r"    result: PrivateResult.*?    return result.value\n", re.DOTALL)
+    without = behind.sub("", REGRESSION)
+    assert sources.completed(without) == REGRESSION
+    assert "release(" not in without
 
 
 def test_a_section_that_numpydoc_does_not_know_is_refused():
     with pytest.raises(ValueError, match=r"private_mse has unknown sections: .*Remarks"):
-        sources.documented(REGRESSION.replace("    See Also\n    --------", "    Remarks\n    -------", 1))
+        sources.completed(REGRESSION.replace("    See Also\n    --------", "    Remarks\n    -------", 1))
 
 
 @pytest.mark.parametrize(
@@ -65,7 +77,7 @@ def test_a_section_that_numpydoc_does_not_know_is_refused():
 def test_what_a_metric_says_by_itself_stays(own):
     edited = REGRESSION.replace(own, own.replace("e", "E"))
     assert edited != REGRESSION
-    assert sources.documented(edited) == edited
+    assert sources.completed(edited) == edited
 
 
 def test_the_rest_of_a_new_docstring_is_written():
@@ -108,7 +120,7 @@ def test_check_prints_what_write_changes(tmp_path, monkeypatch, capsys):
     path = tmp_path / "regression_errors.py"
     path.write_text(REGRESSION.replace("Budget that pays", "Budget that may pay"), encoding="utf-8")
     monkeypatch.setattr(sources, "ROOT", tmp_path)
-    monkeypatch.setattr(sources, "GENERATED", {path: sources.documented})
+    monkeypatch.setattr(sources, "GENERATED", {path: sources.completed})
     assert sources.main(["--check"]) == 1
     assert "+        Budget that pays epsilon for this release" in capsys.readouterr().out
     assert path.read_text(encoding="utf-8") != REGRESSION

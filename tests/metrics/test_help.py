@@ -36,7 +36,7 @@ def test_a_signature_names_types_as_they_are_written(name):
 def test_help_of_an_error_is_readable():
     first = pydoc.render_doc(dp.private_mse, renderer=pydoc.plaintext).split("\n")[2]
     assert first.startswith("private_mse(y_true: 'ArrayLike', y_pred: 'ArrayLike', *, epsilon: 'float', ")
-    assert first.endswith(" -> 'float | Any'")
+    assert first.endswith(" -> 'float | Floats'")
 
 
 @pytest.mark.parametrize("module", [dp, distributed], ids=["", "distributed"])

@@ -1,5 +1,6 @@
 """Metrics of labels beside scikit-learn's at a huge epsilon, and what they refuse."""
 
+import itertools
 import math
 import warnings
 
@@ -68,6 +69,39 @@ def test_ratios(ask, labels, ratio):
         for positive in labels:
             ours = ask(f"{ratio}_score", y, p, labels, pos_label=positive)
             assert ours == pytest.approx(twin(y, p, labels=labels, pos_label=positive, zero_division=0))
+
+
+def specificity(y, p, labels, average, zero):
+    """Return the specificity that scikit-learn's matrices of one label against the others tell."""
+    matrices = sk.multilabel_confusion_matrix(y, p, labels=labels)
+    found, wrong = matrices[:, 0, 0], matrices[:, 0, 1]
+    if average == "micro":
+        return found.sum() / (found.sum() + wrong.sum())
+    shares = [f / (f + w) if f + w else zero for f, w in zip(found, wrong, strict=True)]
+    weights = [(y == label).sum() for label in labels] if average == "weighted" else np.ones(len(labels))
+    defined = ~np.isnan(shares)
+    return (
+        shares
+        if average is None
+        else np.average(np.array(shares)[defined], weights=np.array(weights)[defined])
+    )
+
+
+@pytest.mark.parametrize("labels", LABEL_SETS, ids=len)
+def test_specificity(ask, labels):
+    only = np.array(labels[:1] * 50)  # a label without negatives
+    for y, p in (made(labels), made(labels, absent=True), (only, np.array((labels[:1] + labels) * 50)[:50])):
+        for average, zero in itertools.product(("macro", "weighted", "micro", None), (0.0, 1.0, math.nan)):
+            if average == "weighted" and math.isnan(zero) and len(set(y)) == 1:
+                continue  # a mean of nothing
+            if not (math.isnan(zero) and average in ("micro", None)):
+                ours = ask("specificity_score", y, p, labels, average=average, zero_division=zero)
+                np.testing.assert_allclose(ours, specificity(y, p, labels, average, zero), atol=1e-12)
+    if len(labels) == 2:
+        y, p = made(labels)
+        for positive, other in zip(labels, labels[::-1], strict=True):
+            ours = ask("specificity_score", y, p, labels, pos_label=positive)
+            assert ours == ask("recall_score", y, p, labels, pos_label=other)
 
 
 @pytest.mark.parametrize("labels", LABEL_SETS, ids=len)
@@ -149,7 +183,7 @@ def test_averages_of_one_kind_are_accuracy():
         ("f1", "micro"),
     ]:
         metric = getattr(dp, f"private_{ratio}_score")
-        result = metric(y, p, epsilon=1.0, labels=LABEL_SETS[2], average=average, return_result=True)
+        result = dp.with_result(metric)(y, p, epsilon=1.0, labels=LABEL_SETS[2], average=average)
         right, wrong = result.drawn["counts"]  # two cells suffice
         assert right + wrong == 200
         assert result.value == pytest.approx(min(max(right, 0), 200) / 200)

@@ -63,8 +63,8 @@ def test_of_several_labels_each_is_judged_against_the_rest(labels):
 
 def test_the_areas_of_several_labels_share_epsilon_and_each_has_noisy_sizes():
     accountant = dp.PrivacyAccountant(1.0)
-    result = private_roc_auc_score(
-        Y3, SCORE3, epsilon=1.0, multi_class="ovr", average=None, accountant=accountant, return_result=True
+    result = dp.with_result(private_roc_auc_score)(
+        Y3, SCORE3, epsilon=1.0, multi_class="ovr", average=None, accountant=accountant
     )
     assert accountant.remaining == 0
     assert result.value.shape == (3,)

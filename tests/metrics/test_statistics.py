@@ -5,13 +5,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import MAX, NoEntropy
+from helpers import MAX, NoEntropy, variance_query
 
 import dp_metrics as dp
 from dp_metrics import LossSummary, private_mean, private_quantile, private_variance
 from dp_metrics._random import SeededEntropy
 from dp_metrics.auditing import metric_loss
-from dp_metrics.release.queries import ranking_loss, variance
+from dp_metrics.release.parts import ranking_loss, variance
 
 EXACT = {"epsilon": 1e11}
 X = np.random.default_rng(0).gamma(2.0, size=400)
@@ -165,7 +165,7 @@ def test_mean_and_its_bounds():
 @pytest.mark.parametrize("private_n", [False, True])
 def test_a_variance_has_bounds_at_no_more_ranks_than_there_is_time_for(monkeypatch, private_n):
     monkeypatch.setattr(variance, "MOST_VARIANCE_RANKS", 20)
-    query = variance.Variance(np.arange(200.0) ** 2, None)
+    query = variance_query(np.arange(200.0) ** 2)
     seen = query.output_bounds(dp.Hazard(resolution=0.1), 0.1, private_n=private_n)
     assert seen.lower.size == seen.upper.size == 20
 

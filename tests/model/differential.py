@@ -16,22 +16,23 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import product
 from typing import Any, NamedTuple
 
 import model
 import model_noise as noise
 import numpy as np
-from modelled import WIDTHS, Query, Stages, nearest
+from modelled import DISTANCES, Query, Stages, nearest
 from modelled_calls import (
     CLASS_SHARE,
     COUNT_SHARE,
     called,
     first_stage,
     hazard_model,
-    is_two_stage,
     needs_count,
     place_of,
     ranking_rule,
+    two_stages,
 )
 from random_queries import random_query
 
@@ -100,26 +101,30 @@ def compare_hazard(
         found.decisions += 1
 
 
-def shift_distance(rate: Fraction, shift: int) -> float:
-    """Return the total variation distance of geometric noise and the same noise shifted."""
+def shift_distance(rate: Fraction, shift: int, steps: int = 1) -> float:
+    """Return the total variation distance of staircase noise and the same noise shifted."""
     half = abs(shift) // 2
     if not shift:
         return 0.0
-    return noise.noise_cdf(rate, half if shift % 2 else half - 1) - noise.noise_cdf(rate, -half - 1)
+    upper = noise.staircase_cdf(rate, steps, half if shift % 2 else half - 1)
+    return upper - noise.staircase_cdf(rate, steps, -half - 1)
 
 
-def compare_geometric(law: Any, place: int, rate: Fraction, last: int, found: Found) -> None:
+def compare_geometric(law: Any, expected: noise.Noisy, found: Found) -> None:
     """Compare laws of one noisy place, which are equal if their rational parameters are."""
-    same = law.rate == rate and law.grid.last == last
-    found.add(shift_distance(rate, law.centre - place) if same else 1.0)
+    (place,), rate, last, steps = expected
+    half = noise.middle_stair(rate, steps)
+    same = (law.added.epsilon, law.added.steps, law.added.half, law.grid.last) == (rate, steps, half, last)
+    found.add(shift_distance(rate, law.centre - place, steps) if same else 1.0)
 
 
-def compare_cdf(law: Any, place: int, rate: Fraction, last: int, found: Found) -> None:
+def compare_cdf(law: Any, expected: noise.Noisy, found: Found) -> None:
     """Compare the distribution function that the package computes, near and far from the place."""
-    spread = max(math.ceil(1 / rate), 1)
+    (place,), rate, last, steps = expected
+    spread = max(math.ceil(steps / rate), 1)
     around = [place + z for z in (-20 * spread, -2 * spread, -1, 0, 1, spread, 7 * spread)]
     inside = [k for k in around if 0 <= k < last]
-    cdf = [noise.noise_cdf(rate, k - place) for k in inside]
+    cdf = [noise.staircase_cdf(rate, steps, k - place) for k in inside]
     if inside:
         found.add(float(np.abs(law.index_cdf(np.array(inside)) - cdf).max()))
 
@@ -133,8 +138,8 @@ def compare_sums(
     same = law.rate == expected.rate
     shifts = [a - b for a, b in zip(law.sums.values, expected.values, strict=True)]
     found.add(sum(shift_distance(expected.rate, s) for s in shifts) if same else 1.0)
-    for away in (-3, -1, 0, 1, 4):
-        noisy = [v + away * 2**18 for v in expected.values]
+    for away, unit in product((-3, -1, 0, 1, 4), (1, 2**18)):
+        noisy = [v + away * unit for v in expected.values]
         value = float(law.sums.combine(*(np.float64(v) for v in noisy)))
         assert math.isclose(value, of_sums(noisy), rel_tol=1e-9, abs_tol=1e-12 * law.sums.limit), (
             "other value of the sums"
@@ -149,7 +154,7 @@ def compare_stages(
     first, rest = first_stage(query, epsilon, n, law.first)
     compare_hazard(law.first, first, rng, found)
     mass = np.array(first.probabilities())
-    if known.stages.rule is WIDTHS:
+    if known.stages.rule is DISTANCES:
         cells = rng.choices(range(len(mass)), mass, k=6)
     else:
         cells = levels(known.stages, first.grid, mass)
@@ -166,7 +171,8 @@ def compare_stages(
         else:
             place, steps = noise.second_stage(total, c1, n, rest)
             spacing = nearest(c1 / (n * steps))
-            compare_geometric(given, place, rest / steps, math.ceil(min(known.t_max / spacing, 2**52)), found)
+            last = math.ceil(min(known.t_max / spacing, 2**52))
+            compare_geometric(given, noise.Noisy([place], rest, last, steps), found)
             assert given.grid.spacing == spacing, "another lattice"
 
 
@@ -186,11 +192,11 @@ def compare(query: Query, seed: int) -> Found:
     rng, found, row = random.Random(seed), Found(), METRICS[query.metric]
     settings = {k: v for k, v in query.arguments.items() if k not in row.options}
     release = row.settings(options=query.options, **settings)
-    plan = row.planned(query.data, query.options, private_n=query.private_n)
-    (draw,), (mechanism,), for_count = release.prepare(plan)
+    plan, known = row.read(query.data, query.options, private_n=query.private_n)
+    (draw,), (mechanism,), for_count = release.prepare(plan, known)
     epsilon = model.epsilon_of(query.epsilon)
     if query.records is None:
-        compare_table(query, release, plan, draw, epsilon, rng, found)
+        compare_table(query, release, (plan, known), draw, epsilon, rng, found)
     elif query.classes:
         compare_ranking(query, draw, epsilon, rng, found)
     else:
@@ -220,20 +226,23 @@ def compare_number(
             law = mechanism.output_distribution(draw.output_bounds, draw.epsilon)
             expected = place_of(known, epsilon)
             for compare_one in (compare_geometric, compare_cdf):
-                compare_one(law, expected.values[0], expected.rate, expected.last, found)
+                compare_one(law, expected, found)
         return
     sizes = [known.size]
     if counted:
         sizes = noisy_sizes(known.size, model.epsilon_of(query.epsilon) * COUNT_SHARE, rng)
     for n in sizes:
-        bounds = draw.with_count(n) if counted else draw.output_bounds
-        law = mechanism.output_distribution(bounds, draw.epsilon)
+        law = draw.law(n)
         assert draw.epsilon == epsilon
-        if is_two_stage(query, epsilon, n):
-            compare_stages(query, law, epsilon, n, rng, found)
-        else:
+        chance = two_stages(query, epsilon, n)
+        if 0 < chance < 1:
+            found.add(abs(float(law.probability - chance)))
+        if chance > 0:
+            compare_stages(query, getattr(law, "two", law), epsilon, n, rng, found)
+        if chance < 1:
+            one = getattr(law, "one", law)
             rule = query.mechanism if isinstance(query.mechanism, Hazard) else Hazard()
-            compare_hazard(law, hazard_model(query, epsilon, n, rule, law=law), rng, found)
+            compare_hazard(one, hazard_model(query, epsilon, n, rule, law=one), rng, found)
 
 
 def noisy_sizes(size: int, rate: Fraction, rng: random.Random) -> list[int]:
@@ -258,7 +267,7 @@ def compare_ranking(query: Query, draw: Any, epsilon: Fraction, rng: random.Rand
 
 
 def compare_table(
-    query: Query, release: Any, plan: Any, draw: Any, epsilon: Fraction, rng: random.Random, found: Found
+    query: Query, release: Any, planned: Any, draw: Any, epsilon: Fraction, rng: random.Random, found: Found
 ) -> None:
     """Compare counts, rates, and what noisy counts become."""
     rates = [rate for size, rate in draw.rates for _ in range(size)]
@@ -271,7 +280,7 @@ def compare_table(
         noisy = [count + rng.randint(-4, 4) for count in query.counts]
         if query.zero_sum:
             noisy[0] += sum(query.counts) - sum(noisy)
-        value = release.result(plan, [tuple(noisy)])
+        value = release.result(*planned, [tuple(noisy)])
         np.testing.assert_allclose(
             value, query.of_counts(noisy), rtol=1e-9, atol=1e-9, err_msg="other value of the counts"
         )
@@ -283,8 +292,8 @@ def compare_call(query: Query, epsilon: Fraction, rng: random.Random, found: Fou
     value, tolerance = called(query, epsilon, source)
     entropy = Words(source.words)
     with np.errstate(all="raise"):  # as a hostile caller may
-        result = getattr(dp_metrics, query.metric)(
-            *query.data, **query.arguments, random_state=entropy, return_result=True
+        result = dp_metrics.with_result(getattr(dp_metrics, query.metric))(
+            *query.data, **query.arguments, random_state=entropy
         )
     assert not entropy.left, "the model asks for more bits than the package"
     np.testing.assert_allclose(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+import sys
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from itertools import combinations
@@ -11,7 +12,9 @@ from typing import NamedTuple
 
 from model import UNLIMITED, Bounds, exp_minus, rounded, rounded_bounds
 
-# Two-sided geometric noise
+LARGEST = Fraction(sys.float_info.max)
+
+# Two-sided geometric noise, and staircase noise
 
 
 def nearest_integer(x: Fraction) -> int:
@@ -20,17 +23,34 @@ def nearest_integer(x: Fraction) -> int:
 
 
 class Noisy(NamedTuple):
-    """Whole numbers with independent noise of one rate; one alone is clamped to 0..last."""
+    """Whole numbers with independent noise of one rate; one alone has stairs, and is clamped to 0..last."""
 
     values: list[int]
     rate: Fraction
     last: int = 0
+    steps: int = 1
 
 
 def noise_cdf(rate: Fraction, z: int) -> float:
     """Return P(noise <= z), where P(noise = z) = (1 - r) / (1 + r) r^|z| and r = exp(-rate)."""
     tail = exp_minus(rate * (-z if z < 0 else z + 1)) / (1 + exp_minus(rate))
     return float(tail if z < 0 else 1 - tail)
+
+
+def middle_stair(epsilon: Fraction, steps: int) -> int:
+    """Return how many sizes the middle stair has, 0 among them: s / (1 + e^(epsilon / 2)), rounded up."""
+    fall = exp_minus(epsilon / 2)
+    return math.ceil(steps * fall / (1 + fall))
+
+
+def staircase_cdf(epsilon: Fraction, steps: int, z: int) -> float:
+    """Return P(noise <= z): all sizes of the middle stair weigh 1, of the j-th after it exp(-epsilon j)."""
+    fall, half = exp_minus(epsilon), middle_stair(epsilon, steps)
+    rest = steps * fall / (1 - fall)
+    size = -z if z < 0 else z + 1
+    stair, place = divmod(size + steps - half, steps)
+    tail = fall**stair * (steps - place) + fall**stair * rest
+    return float(tail / (2 * half - 1 + 2 * rest) if z < 0 else 1 - tail / (2 * half - 1 + 2 * rest))
 
 
 def on_lattice(f: float, t_max: float, sensitivity: float, steps: int | None, epsilon: Fraction) -> Noisy:
@@ -43,13 +63,13 @@ def on_lattice(f: float, t_max: float, sensitivity: float, steps: int | None, ep
     change = Fraction(sensitivity) + Fraction(t_max) / 2**50 + 2 * Fraction(math.ulp(0.0))
     last = min(max(math.ceil(2**20 * Fraction(t_max) / change), 1), 2**52)
     place = nearest_integer(Fraction(f) * last / Fraction(t_max))
-    return Noisy([place], epsilon / math.ceil(change * last / Fraction(t_max)), last)
+    return Noisy([place], epsilon, last, math.ceil(change * last / Fraction(t_max)))
 
 
-def two_sums(total: Fraction, most: Fraction, n: int, epsilon: Fraction) -> Noisy:
-    """Return a sum to which a record adds 0 to `most`, and the rest of n times that, in 2^-20 `most`."""
-    first = nearest_integer(total / most * 2**20)
-    return Noisy([first, n * 2**20 - first], epsilon / 2**20)
+def two_sums(total: Fraction, most: Fraction, n: int, epsilon: Fraction, fineness: int = 2**20) -> Noisy:
+    """Return a sum to which a record adds 0 to `most`, and the rest of n times that, in parts of `most`."""
+    first = nearest_integer(total / most * fineness)
+    return Noisy([first, n * fineness - first], epsilon / fineness)
 
 
 def three_sums(x: Sequence[Fraction], low: Fraction, high: Fraction, epsilon: Fraction) -> Noisy:
@@ -61,10 +81,10 @@ def three_sums(x: Sequence[Fraction], low: Fraction, high: Fraction, epsilon: Fr
     return Noisy([first, len(x) * 2**20 - first - last, last], epsilon / (2**20 + 2))
 
 
-def mean_of_two(noisy: Sequence[int], most: Fraction, t_max: float) -> float:
+def mean_of_two(noisy: Sequence[int], most: Fraction, t_max: float, fineness: int = 2**20) -> float:
     """Return the quotient of noisy sums, with one record at least."""
     part, rest = (max(v, 0) for v in noisy)
-    return rounded(most * part / max(part + rest, 2**20), t_max)
+    return rounded(most * part / max(part + rest, fineness), t_max)
 
 
 def variance_of_three(noisy: Sequence[int], width: Fraction) -> float:
@@ -111,17 +131,46 @@ def five_bits_up(x: Fraction) -> Fraction:
     return math.ceil(x / power) * power
 
 
-def widths(x: Sequence[Fraction]) -> list[Fraction]:
-    """Return the distances between the j-th largest and the j-th smallest value; below 0 they are 0."""
-    up = sorted(x)
-    return [max(Fraction(0), high - low) for low, high in zip(up, reversed(up), strict=True)]
-
-
-def scale_bounds(ys: Sequence[Fraction], k: int, t_max: float, c: int, monotonic: bool) -> Bounds:
+def order_statistic(ys: Sequence[Fraction], t_max: float, k: int, c: int) -> Bounds:
     """Return the bounds of the k-th largest of ys: those further down, and those further up."""
     places = [UNLIMITED, *ys, *[Fraction(0)] * (k + c)]
     lower, upper = places[k : k + c + 1], [places[max(k - rank, 0)] for rank in range(c + 1)]
-    return rounded_bounds(lower, upper, t_max, monotonic)
+    return rounded_bounds(lower, upper, t_max, True)
+
+
+def far_distances(
+    x: Sequence[Fraction], ends: tuple[Fraction, Fraction], t_max: float, k: int, c: int
+) -> Bounds:
+    """Return the bounds of how far values lie from the mean of all but the c largest and smallest ones.
+
+    At rank l every value is taken l places further in, or out. Each number is rounded as a float is.
+    """
+    up, n = sorted(x), len(x)
+    dropped = max(min(c, (n - 1) // 2), 0)
+
+    def at(i: int) -> Fraction:
+        return ends[0] if i < 0 else ends[1] if i >= n else up[i]
+
+    def as_float(v: Fraction) -> Fraction:
+        return Fraction(float(min(max(v, -LARGEST), LARGEST)))
+
+    def mean(moved: int) -> Fraction:
+        kept = [at(i + moved) for i in range(dropped, n - dropped)]
+        return as_float(sum(kept, Fraction(0)) / len(kept))
+
+    def distance(rank: int) -> float:
+        found = [Fraction(0)]
+        above, below = (mean(-rank), mean(rank)) if n else (Fraction(0), Fraction(0))
+        for tenths in range(6):
+            weight = Fraction(1 / math.sqrt(1 - tenths / 10))
+            i = max(k, n * tenths // 10)
+            far = at(n - i + rank) - above, below - at(i - 1 - rank)
+            found += [as_float(weight * as_float(d)) for d in far]
+        return rounded(max(found), t_max)
+
+    lower = [distance(-rank) for rank in range(c + 1)]
+    upper = [distance(rank) if rank < k else t_max for rank in range(1, c + 1)]
+    return Bounds(lower, [lower[0], *upper], t_max, False)
 
 
 def clipped_squares(x: Iterable[Fraction], c1: Fraction) -> Fraction:
@@ -176,17 +225,38 @@ def bernoulli_exp(source: Adversary, u: int, t: int) -> bool:
 
 def discrete_laplace(source: Adversary, rate: Fraction) -> int:
     """Return an integer k with probability ~ exp(-rate |k|): algorithm 2 of arXiv:2004.00010."""
-    s, t = rate.numerator, rate.denominator
     while True:
-        u = below(source, t, 0)
-        if not bernoulli_exp(source, u, t):
-            continue
-        v = 0
-        while bernoulli_exp(source, 1, 1):
-            v += 1
-        size, positive = (u + t * v) // s, below(source, 2, 1) == 1
+        size, positive = geometric_size(source, rate), below(source, 2, 1) == 1
         if positive or size:
             return size if positive else -size
+
+
+def geometric_size(source: Adversary, rate: Fraction) -> int:
+    """Return an integer that is at least k with probability exp(-rate k)."""
+    s, t = rate.numerator, rate.denominator
+    while not bernoulli_exp(source, u := below(source, t, 0), t):
+        pass
+    v = 0
+    while bernoulli_exp(source, 1, 1):
+        v += 1
+    return (u + t * v) // s
+
+
+def staircase(source: Adversary, epsilon: Fraction, steps: int) -> int:
+    """Return staircase noise: a uniform number tells whether the stair is a later one, and of which size."""
+    if steps == 1:
+        return discrete_laplace(source, epsilon)
+    half = middle_stair(epsilon, steps)
+    fall = exp_minus(epsilon)
+    later = 2 * steps * fall / (2 * steps * fall + (2 * half - 1) * (1 - fall))
+    near = math.floor(later * 2**64)
+    u = source.top_bits(64, [near - 1, near + 1])
+    assert u != near, "64 random bits that tie"
+    if u > near:
+        return below(source, 2 * half - 1, 0) - half + 1
+    stair = geometric_size(source, epsilon)
+    side, place = divmod(below(source, 2 * steps, steps), steps)
+    return (half + stair * steps + place) * (1 - 2 * side)
 
 
 def many_below(source: Adversary, limit: int, threshold: Sequence[int]) -> list[int]:

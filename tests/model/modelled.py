@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from typing import Any, NamedTuple
 
 import model
@@ -14,16 +15,16 @@ import numpy as np
 from model import UNLIMITED
 
 MAX = sys.float_info.max
-LOSSES, WIDTHS = (2, 0.4, 300), (6, 0.2, 3000)  # of a first stage: rank times epsilon, resolution, threshold
+LOSSES, DISTANCES = (0.4, 300), (0.2, 900)  # of a first stage: resolution, threshold
 MOST_RANKS = 1 << 16  # where n is private
 
 
 class Stages(NamedTuple):
     """What the first stage draws from, and the sum clipped at what it has drawn."""
 
-    ys: list[Fraction]
+    bounds: Callable[[int, int], model.Bounds]  # of the k-th record from the ends, at c ranks
     t_max: float
-    rule: tuple[int, float, int]
+    rule: tuple[float, int]
     monotonic: bool
     c1: Callable[[float], Fraction]  # what a record adds at most, from what was drawn
     clipped: Callable[[Fraction], Fraction]  # the sum, given C1
@@ -131,6 +132,7 @@ def mean_records(
             return model.private_mean_bounds(terms, most, t_max, c)
         return model.mean_bounds(terms, limits, total_weight, t_max, c)
 
+    fineness = 1 if is_count else 2**20  # of a private n
     part = size / total_weight if size else Fraction(1)  # what a term is worth, in terms of the plain mean
 
     def c1(drawn: float) -> Fraction:
@@ -150,9 +152,9 @@ def mean_records(
         reach=None if cap is None else y_max,
         sensitivity=max(sensitivity, 5e-324),
         steps=n if is_count and plain and not private_n else None,
-        stages=Stages(ys, y_max, LOSSES, True, c1, clipped_sum),
-        sums=lambda epsilon: noise.two_sums(sum(terms, Fraction(0)), most, n, epsilon),
-        of_sums=lambda noisy: noise.mean_of_two(noisy, most, t_max),
+        stages=Stages(partial(noise.order_statistic, ys, y_max), y_max, LOSSES, True, c1, clipped_sum),
+        sums=lambda epsilon: noise.two_sums(sum(terms, Fraction(0)), most, n, epsilon, fineness),
+        of_sums=lambda noisy: noise.mean_of_two(noisy, most, t_max, fineness),
     )
 
 
@@ -175,10 +177,10 @@ def variance_records(
         sensitivity=nearest((high - low) ** 2 * Fraction(n - 1, n * n)) if limits and n else None,
         most_ranks=4096,
         stages=Stages(
-            fractions(map(nearest, noise.widths(x))),
+            partial(noise.far_distances, x, (low, high) if limits else (-UNLIMITED, UNLIMITED), y_max),
             y_max,
-            WIDTHS,
-            private_n,
+            DISTANCES,
+            False,
             lambda drawn: Fraction(max(drawn, 1e-130)) ** 2,
             lambda c1: noise.clipped_squares(x, c1),
         ),

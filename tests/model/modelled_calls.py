@@ -9,7 +9,7 @@ from typing import Any
 
 import model
 import model_noise as noise
-from modelled import MOST_RANKS, WIDTHS, Query, Records, nearest
+from modelled import MOST_RANKS, Query, Records, nearest
 
 from dp_metrics import Adaptive, Geometric, Hazard
 
@@ -44,15 +44,15 @@ def first_stage(
     """Return the model of the first stage, and what is left for the second."""
     stages, mechanism = query.records.stages, query.mechanism
     share = mechanism.share and model.epsilon_of(mechanism.share)
-    first = epsilon * (share or (Fraction(1, 4) if n * epsilon >= 1000 else Fraction(2, 5)))
-    rank, resolution, _ = stages.rule
-    k = min(math.ceil(rank / epsilon), max(n // 2 if rank == WIDTHS[0] else n, 1))
+    resolution, _ = stages.rule
+    first = epsilon * (share or min(Fraction(1, 4) + threshold_of(query) / (6 * n * epsilon), Fraction(3, 5)))
+    k = min(math.ceil(2 / epsilon), max(n, 1))
     eps2 = model.hazard_share(first, stages.monotonic)
     c = model.count_ranks(resolution, eps2, MOST_RANKS)
     grid = model.geometric_grid(min(1e-6, 1e-9 * stages.t_max), resolution, stages.t_max)
 
     def bounds() -> model.Bounds:
-        return noise.scale_bounds(stages.ys, k, stages.t_max, c, stages.monotonic)
+        return stages.bounds(k, c)
 
     return query.remembered((n, "first"), grid, bounds, first, law), epsilon - first
 
@@ -61,11 +61,16 @@ def needs_count(mechanism: Any) -> bool:
     return isinstance(mechanism, Adaptive) or (isinstance(mechanism, Hazard) and mechanism.resolution is None)
 
 
-def is_two_stage(query: Query, epsilon: Fraction, n: int) -> bool:
+def threshold_of(query: Query) -> Fraction:
+    return Fraction(query.mechanism.threshold or query.records.stages.rule[1])
+
+
+def two_stages(query: Query, epsilon: Fraction, n: int) -> Fraction:
+    """Return the probability that there are two stages."""
     if not isinstance(query.mechanism, Adaptive):
-        return False
-    threshold = query.mechanism.threshold or query.records.stages.rule[2]
-    return n * epsilon >= threshold
+        return Fraction(0)
+    t = threshold_of(query)
+    return min(max((3 * n * epsilon - t) / (2 * t), Fraction(0)), Fraction(1))
 
 
 def place_of(known: Records, epsilon: Fraction) -> noise.Noisy:
@@ -107,7 +112,8 @@ def called(query: Query, epsilon: Fraction, source: noise.Adversary) -> tuple[An
         epsilon *= 1 - COUNT_SHARE
     if isinstance(query.mechanism, Geometric):
         return query.finish(geometric_call(known, query.private_n, epsilon, source)), 1e-9
-    if is_two_stage(query, epsilon, n):
+    chance = two_stages(query, epsilon, n)
+    if noise.below(source, chance.denominator, chance.numerator) < chance.numerator:
         return query.finish(stages_call(query, epsilon, n, source)), 1e-9
     rule = query.mechanism if isinstance(query.mechanism, Hazard) else Hazard()
     return query.finish(hazard_call(hazard_model(query, epsilon, n, rule), source)), 1e-12
@@ -126,7 +132,7 @@ def geometric_call(known: Records, private_n: bool, epsilon: Fraction, source: n
         expected = known.sums(epsilon)
         return known.of_sums([v + noise.discrete_laplace(source, expected.rate) for v in expected.values])
     expected = place_of(known, epsilon)
-    number = expected.values[0] + noise.discrete_laplace(source, expected.rate)
+    number = expected.values[0] + noise.staircase(source, expected.rate, expected.steps)
     return float(Fraction(min(max(number, 0), expected.last), expected.last) * Fraction(known.t_max))
 
 
@@ -140,5 +146,5 @@ def stages_call(query: Query, epsilon: Fraction, n: int, source: noise.Adversary
         noisy = [v + noise.discrete_laplace(source, expected.rate) for v in expected.values]
         return noise.mean_of_two(noisy, c1, known.t_max)
     place, steps = noise.second_stage(total, c1, n, rest)
-    number = max(place + noise.discrete_laplace(source, rest / steps), 0)
+    number = max(place + noise.staircase(source, rest, steps), 0)
     return nearest(min(number * c1 / (n * steps), Fraction(known.t_max)))

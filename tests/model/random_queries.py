@@ -14,8 +14,8 @@ import model_noise as noise
 import numpy as np
 from modelled import MAX, Query, Records, fractions, mean_records, variance_records
 
-import dp_metrics
 from dp_metrics import Adaptive, Geometric, Hazard
+from dp_metrics.sensitivity.output_bounds import BoundsFacts
 
 HOSTILE = [5e-324, 1e-310, 1e-160, 1e154, 1e300, MAX]
 NUMBERS = [0.0, 1e-9, 0.1, 0.25, 1 / 3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.3, 10.0, 123.456, 1e4]
@@ -52,7 +52,7 @@ def some_mechanism(rng: random.Random, *, bounded: bool, share_like: bool = Fals
     return {
         "hazard": Hazard(resolution),
         "scaled": Hazard(resolution, rng.choice([1e-3, 0.01, 0.5])),
-        "adaptive": Adaptive(threshold=rng.choice([1e-9, None]), share=rng.choice([None, None, 0.3])),
+        "adaptive": Adaptive(threshold=rng.choice([1e-9, 20.0, None]), share=rng.choice([None, None, 0.3])),
         "one stage": Adaptive(threshold=1e9),
         "default": Hazard(),
         "geometric": Geometric(),
@@ -276,9 +276,7 @@ def tied_query(rng: random.Random) -> Query:
     resolution, n = rng.choice([0.5, 1.3]), rng.choice([1, 2, 4, 8])
     grid = (
         Hazard(resolution, 0.01)
-        .output_distribution(
-            dp_metrics.sensitivity.output_bounds.OutputBounds(0.0, [0.0], [1.0], (0.0, 1.0), True, 1), 1.0
-        )
+        .output_distribution(BoundsFacts(output_range=(0.0, 1.0), monotonic=True, n=1).widest(), 1.0)
         .grid
     )
     value = float(grid.points(np.array([rng.randrange(grid.last + 1)]))[0])

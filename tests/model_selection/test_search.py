@@ -17,7 +17,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import sklearn
-from helpers import slow_but
+from helpers import kind_of, slow_but
 from scipy import sparse, stats
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone, is_classifier, is_regressor
 from sklearn.datasets import make_classification, make_regression
@@ -201,7 +201,7 @@ def test_the_whole_search_costs_epsilon_however_many_are_tried(count, trials, fi
     make_search(Probe(), {"value": [1.0, 2.0]}, epsilon=0.3, accountant=accountant).fit(**split())
     assert len(fits) == count + 1
     (spend,) = accountant.history
-    assert (spend.epsilon, spend.label) == (0.3, "PrivateRandomizedSearch of private_mse")
+    assert (spend.epsilon, spend.spend_name) == (0.3, "PrivateRandomizedSearch of private_mse")
     assert spend.neighboring == "replace_one"
 
 
@@ -701,7 +701,7 @@ def test_a_response_outside_the_domain_of_the_metric_does_not_fail_the_candidate
         y = np.tile([1, 0], 40) if kind != "labels" else np.tile(["ham", "spam"], 40)
         model = SaysClass(first, kind) if name in OF_CLASSES else Says(first, kind)
         metric, row = READY_MADE[name], metric_of(READY_MADE[name])
-        if row.is_confusion and "pos_label" in row.options and kind == "labels":
+        if kind_of(row) == "confusion" and "pos_label" in row.options and kind == "labels":
             metric = functools.partial(metric, pos_label="ham")
         search = make_search(model, {}, metric=metric, refit=False).fit(**split(y=y))
         assert math.isfinite(search.best_score_)

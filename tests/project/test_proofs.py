@@ -13,9 +13,9 @@ import pytest
 from helpers import MAX, loss_bounds, nearest, var_bounds, weighted_bounds
 
 from dp_metrics.mechanisms._hazard_law import PEAK, TAIL, largest_ratio
-from dp_metrics.mechanisms.adaptive import _SHARE, _SHARE_OF_FEW
+from dp_metrics.mechanisms.adaptive import _LARGEST_SHARE, _LEAST_SHARE
 from dp_metrics.mechanisms.hazard import Hazard, share_of_rank
-from dp_metrics.release.queries.ranking_loss import CLASS_SHARE
+from dp_metrics.release.parts.ranking_loss import CLASS_SHARE
 from dp_metrics.release.release import COUNT_SHARE
 from dp_metrics.sensitivity.aggregates import LossAggregate
 from dp_metrics.sensitivity.output_bounds import mean_loss_bounds_private_n
@@ -51,8 +51,8 @@ def test_the_constants_of_the_proofs_are_those_of_the_code():
         "power_general": LAWS["general"].power,
         "share_monotonic": epsilon / share_of_rank(epsilon, monotonic=True),
         "share_general": epsilon / share_of_rank(epsilon, monotonic=False),
-        "share_first": _SHARE,
-        "share_first_of_few": _SHARE_OF_FEW,
+        "share_first": _LEAST_SHARE,
+        "share_first_of_few": _LARGEST_SHARE,
         "share_count": COUNT_SHARE,
     }
 

@@ -19,6 +19,7 @@ from helpers import (
     nearest,
     scores,
     slow_but,
+    variance_query,
 )
 from hypothesis import given
 from hypothesis import strategies as st
@@ -26,9 +27,9 @@ from hypothesis import strategies as st
 import dp_metrics as dp
 from dp_metrics._random import OSEntropy, SeededEntropy
 from dp_metrics.auditing import metric_loss
+from dp_metrics.mechanisms import Geometric
 from dp_metrics.metrics import METRICS
 from dp_metrics.release import release as _release
-from dp_metrics.release.queries.variance import Variance
 from dp_metrics.sensitivity.aggregates import LossAggregate, VarianceAggregate
 from dp_metrics.sensitivity.noisy_sums import FINENESS, ratio_sums
 from dp_metrics.sensitivity.output_bounds import mean_loss_bounds_private_n, variance_bounds_private_n
@@ -179,6 +180,58 @@ def test_a_mean_is_rounded_to_the_nearest_step_as_its_limits_assume():
         steps, rest = ratio_sums(total, 3, 1, 1.0, 1.0).values
         assert abs(Fraction(total * FINENESS, 3) - steps) <= Fraction(1, 2)
         assert steps + rest == FINENESS
+
+
+def pair_logs(wrong, right, epsilon, reach=9):
+    """Return the logarithms of the law of the two noisy numbers of a share, on all pairs near 0."""
+    query = loss_query(np.repeat([1.0, 0.0], [wrong, right]), 1.0, is_count=True)
+    law = query.prepare(Geometric(), Fraction(epsilon), private_n=True).sums_law
+    places = np.arange(-reach, reach + 1)
+    norm = math.log(math.tanh(law.rate / 2))
+    first, second = (norm - float(law.rate) * abs(places - value) for value in law.sums.values)
+    return np.add.outer(first, second)
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 1, 3])
+def test_two_noisy_counts_lose_epsilon_between_neighbours_and_no_more(epsilon):
+    """Enumerated: up to 4 wrong and up to 4 right records, and one record more of either kind."""
+    for wrong, right in np.ndindex(5, 5):
+        logs = pair_logs(wrong, right, epsilon)
+        assert np.unravel_index(logs.argmax(), logs.shape) == (9 + wrong, 9 + right)
+        for other in (pair_logs(wrong + 1, right, epsilon), pair_logs(wrong, right + 1, epsilon)):
+            assert np.abs(logs - other).max() == pytest.approx(epsilon, rel=1e-12)
+
+
+def test_a_share_is_told_by_whole_counts():
+    true, guess = np.zeros(500, int), np.arange(500) % 5 == 0
+    seen = {"mechanism": "geometric", "epsilon": 2.0, "random_state": SeededEntropy(3), **RELATION}
+    rng_of_scores = np.random.default_rng(0)
+    calls = {
+        "accuracy": (dp.private_accuracy_score, guess, 100),
+        "zero-one": (dp.private_zero_one_loss, guess, 100),
+        "top-k": (
+            partial(dp.private_top_k_accuracy_score, k=1, labels=[0, 1, 2]),
+            np.eye(3)[guess.astype(int)] + rng_of_scores.random((500, 3)) / 2,
+            100,
+        ),
+    }
+    for metric, pred, wrong in calls.values():
+        result = dp.with_result(metric)(true, pred, **seen)
+        sums = result.drawn["sums"]
+        assert np.abs(np.array(sums) - [wrong, 500 - wrong]).max() < 15
+        share = sums[0] / sum(sums)
+        assert result.value in (share, 1 - share)
+
+
+def test_the_noise_of_two_counts_is_that_of_epsilon():
+    """A seeded sample of both noises together: the exact law to within 5 standard deviations."""
+    epsilon, size, query = 1.0, 6000, loss_query(np.repeat([1.0, 0.0], [7, 30]), 1.0, is_count=True)
+    draw, entropy = query.prepare(Geometric(), Fraction(1), private_n=True), SeededEntropy(11)
+    drawn = Counter(tuple(draw(entropy, None)[1]["sums"]) for _ in range(size))
+    mass = {k: math.tanh(epsilon / 2) * math.exp(-epsilon * abs(k)) for k in range(-3, 4)}
+    for i, j in np.ndindex(7, 7):
+        p = mass[i - 3] * mass[j - 3]
+        assert abs(drawn[i + 4, j + 27] - size * p) < 5 * math.sqrt(size * p * (1 - p)) + 1
 
 
 def test_neither_metric_is_monotonic():
@@ -380,8 +433,8 @@ def test_ranks_do_not_depend_on_the_number_of_records(monkeypatch):
     [
         lambda x: loss_query(x),
         lambda x: loss_query(x, 9.0),
-        lambda x: Variance(x, None),
-        lambda x: Variance(x, (0.0, 9.0)),
+        variance_query,
+        lambda x: variance_query(x, (0.0, 9.0)),
     ],
     ids=["loss", "loss, cap", "variance", "variance, bounds"],
 )
@@ -420,9 +473,7 @@ def test_entropy_of_the_count_comes_after_the_spend(monkeypatch):
 
 def test_the_sums_that_are_shown_are_noisy():
     options = {"epsilon": 1.0, "bounds": (0, 1), "mechanism": "geometric", "neighboring": "add_or_remove_one"}
-    shown = [
-        tuple(dp.private_mean([0.5] * 100, **options, return_result=True).drawn["sums"]) for _ in range(4)
-    ]
+    shown = [tuple(dp.with_result(dp.private_mean)([0.5] * 100, **options).drawn["sums"]) for _ in range(4)]
     assert len(set(shown)) > 1  # but for a probability of about 1e-36: each has noise of a million steps
 
 
@@ -437,6 +488,7 @@ def test_a_calibration_error_tells_a_mechanism_the_number_of_records_only_where_
 
     row = METRICS["private_expected_calibration_error"]
     data = np.array([0, 1] * 20), np.full(40, 0.3)
-    (query,) = row.planned(data, {}, private_n=private_n).queries
+    _, known = row.read(data, {}, private_n=private_n)
+    (query,) = known.parts
     query.output_bounds(Told(), Fraction(1), private_n=private_n)
     assert told == [(None, False) if private_n else (40, True)]

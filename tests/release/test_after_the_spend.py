@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import dp_metrics as dp
-from dp_metrics.mechanisms import MECHANISMS
+from dp_metrics.mechanisms import MECHANISMS, Mechanism
 from dp_metrics.metrics import METRICS
 
 TINY = math.ulp(0.0)
@@ -139,14 +139,11 @@ def test_a_number_of_digits_that_is_none_is_refused(digits):
                 report(*data, epsilon=1.0, digits=digits, output_dict=output_dict)
 
 
-class ForgetsTheCount:
+class ForgetsTheCount(Mechanism):
     """A mechanism of somebody else's that reads n, and does not say whether it does."""
 
     def count_ranks(self, epsilon, *, n, monotonic, output_range):
         return 1
-
-    def count_extremes(self, epsilon, *, n, are_widths):
-        return 0
 
     def release(self, output_bounds, epsilon, rng=None):
         return min(1.0 / output_bounds.n, output_bounds.output_range[1])
@@ -181,7 +178,8 @@ def test_a_mechanism_gets_the_count_that_it_asks_for_and_fails_before_the_spend_
 @pytest.mark.parametrize("name", ["private_rmse", "private_r2_score"])
 def test_the_numbers_of_one_call_share_epsilon(name, options):
     several = np.arange(12.0).reshape(4, 3)
-    epsilons = METRICS[name].planned((several, several), options, private_n=False).epsilons(Fraction(1))
+    plan, _ = METRICS[name].read((several, several), options, private_n=False)
+    epsilons = plan.epsilons(Fraction(1))
     assert len(epsilons) % 3 == 0
     assert sum(epsilons) == 1
 
@@ -193,7 +191,7 @@ def test_a_warning_of_noise_comes_before_the_spend_and_tells_nothing_of_a_privat
         with pytest.raises(dp.NoisyReleaseWarning):
             dp.private_mse(few, few, epsilon=0.5, accountant=budget)
         assert budget.spent == 0
-        made = dp.private_mse(few, few, epsilon=0.5, neighboring="add_or_remove_one", return_result=True)
+        made = dp.with_result(dp.private_mse)(few, few, epsilon=0.5, neighboring="add_or_remove_one")
     assert (made.noise.released.public_n, made.noise.released.total_weight) == (None, None)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import dp_metrics as dp
 from dp_metrics import ConfusionSummary, PrivacyAccountant, PrivateMetricFrame, ScoreSummary
-from dp_metrics.release.queries import count_table
+from dp_metrics.release.parts import count_table
 
 MANY = range(20_000)  # 4e8 cells, 3 GB
 RECORDS = np.arange(200) % 7

@@ -17,7 +17,7 @@ import dp_metrics as dp
 from dp_metrics.mechanisms.geometric import expected_noise
 from dp_metrics.metrics import METRICS
 from dp_metrics.release.noise import CountsNoise, noisy_shares
-from dp_metrics.release.queries.ranking_loss import HazardByClass, RankingDraw
+from dp_metrics.release.parts.ranking_loss import HazardByClass, RankingDraw
 
 ADD = {"neighboring": "add_or_remove_one"}
 COUNTED = [name for name, case in CASES.items() if case.row.mechanism in (None, "geometric")]
@@ -131,7 +131,7 @@ def test_frames_warn_by_the_number_of_groups(metric, membership, as_errors):
 
 
 def released(function, *data, **options):
-    return function(*data, return_result=True, random_state=seeded(), **options)
+    return dp.with_result(function)(*data, random_state=seeded(), **options)
 
 
 @pytest.mark.parametrize(
@@ -141,9 +141,10 @@ def released(function, *data, **options):
 @pytest.mark.parametrize("relation", ["replace_one", "add_or_remove_one"])
 def test_an_area_says_how_much_its_bias_may_hide(share, said, relation):
     y, _, score = binary(4000, positives=0.05)
-    options = {"epsilon": share / 200, "neighboring": relation, "return_result": True}
+    options = {"epsilon": share / 200, "neighboring": relation}
     notes = [
-        dp.private_roc_auc_score(y, score, random_state=seeded(seed), **options).note for seed in range(9)
+        dp.with_result(dp.private_roc_auc_score)(y, score, random_state=seeded(seed), **options).note
+        for seed in range(9)
     ]
     tiers = [note and note.rpartition(" of 1 - AUC may be hidden")[0] for note in notes]
     assert sum(tier is None if said is None else str(tier).endswith(said) for tier in tiers) >= 5
@@ -184,6 +185,17 @@ def test_a_ratio_of_few_records_says_so(name, options):
     assert "records by the noisy counts, off by " in few.note
     enough, pred, _ = binary(10_000)
     assert released(function, enough, pred, epsilon=1.0, **options).note is None
+
+
+@loop_over("average", ["binary", "macro", None])
+def test_a_specificity_of_few_negatives_says_so(average):
+    y, pred, _ = binary(10_000, positives=0.0006)
+    few = released(
+        dp.private_specificity_score, 1 - y, np.where(y == 1, 1 - pred, 1), epsilon=1.0, average=average
+    )
+    assert "Mostly noise" in few.note
+    enough, pred, _ = binary(10_000)
+    assert released(dp.private_specificity_score, enough, pred, epsilon=1.0, average=average).note is None
 
 
 def test_what_else_is_made_of_counts_says_so_too():
@@ -240,13 +252,13 @@ def test_the_note_is_public_and_a_function_of_what_was_released():
 @loop_over("relation", ["replace_one", "add_or_remove_one"])
 def test_a_note_never_raises_and_is_no_warning(name, epsilon, relation):
     case = CASES[name]
-    options = {"epsilon": epsilon, "accountant": dp.PrivacyAccountant(MAX), "return_result": True}
+    options = {"epsilon": epsilon, "accountant": dp.PrivacyAccountant(MAX)}
     if "neighboring" in case.parameters:
         options["neighboring"] = relation
     result = None
     # an epsilon may be too small to be divided: that is before the spend
     with np.errstate(all="raise"), contextlib.suppress(ValueError):
-        result = case.function(*valid(case, 10), **options, **case.options)
+        result = dp.with_result(case.function)(*valid(case, 10), **options, **case.options)
     assert options["accountant"].spent == (0 if result is None else epsilon)
     assert result is None or result.note is None or isinstance(result.note, str)
 

@@ -6,8 +6,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dp_metrics.release.queries.count_table import noisy_total
-from dp_metrics.release.queries.nested_table import NestedTable, columns_for, merged_columns
+from dp_metrics.release.parts.count_table import noisy_total
+from dp_metrics.release.parts.nested_table import NestedTable, columns_for, merged_columns
 
 
 @pytest.mark.parametrize("size", [1, 30, 100, 300, 1000, 3000, 10_000, 30_000, 10**5, 10**6, 10**9])

@@ -16,7 +16,8 @@ import dp_metrics as dp
 from dp_metrics import NoisyReleaseWarning
 from dp_metrics.analysis.simulation import loss_output_bounds, variance_output_bounds
 from dp_metrics.mechanisms import MECHANISMS, Hazard
-from dp_metrics.release import queries
+from dp_metrics.release import parts
+from dp_metrics.release.parts.part import Part
 from dp_metrics.sensitivity.aggregates import LossAggregate, VarianceAggregate
 
 SENTINEL = 987654.25
@@ -149,12 +150,14 @@ def test_representations_and_pickles_of_public_objects_hold_no_value_of_the_data
 
 
 def test_what_holds_private_values_does_not_show_its_fields():
-    names = [f"queries.{module.name}" for module in pkgutil.iter_modules(queries.__path__)]
+    names = [f"parts.{module.name}" for module in pkgutil.iter_modules(parts.__path__)]
     modules = [import_module(f"dp_metrics.release.{name}") for name in ("draws", "release", *names)]
     defined = (c for module in modules for c in vars(module).values() if is_dataclass(c))
     classes = [c for c in defined if c.__module__.endswith((".draws", ".release", *names))]
     showing = {c.__name__ for c in classes if c.__repr__ is not object.__repr__}
-    assert showing == {"HazardByClass"}  # which holds public facts
+    # which hold public facts
+    public = {c.__name__ for c in classes if issubclass(c, Part)}
+    assert showing == {"HazardByClass", "PublicWeights", *public}
 
 
 def test_public_objects_survive_pickle():

@@ -7,12 +7,12 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from helpers import assert_follows, seeded
+from helpers import assert_follows, ranking_query, seeded
 
 import dp_metrics as dp
 from dp_metrics import Hazard, auditing, private_roc_auc_score
 from dp_metrics.mechanisms._laws import OutcomesLaw
-from dp_metrics.release.queries.ranking_loss import HazardByClass, RankingDraw, RankingLaw, RankingLoss
+from dp_metrics.release.parts.ranking_loss import HazardByClass, RankingDraw, RankingLaw
 
 EPSILON = Fraction(1)
 BOTH = ("replace_one", "add_or_remove_one")
@@ -21,7 +21,7 @@ KINDS = list(itertools.product((0, 1), range(3)))
 
 def query(records):
     labels, scores = np.array(records, dtype=float).reshape(-1, 2).T
-    return RankingLoss(labels == 1, scores)
+    return ranking_query(labels == 1, scores)
 
 
 def draw_of(records, epsilon=EPSILON, *, private_n=False) -> RankingDraw:
@@ -122,7 +122,7 @@ def some_records(n=200, share=0.2, seed=0):
 @pytest.mark.parametrize("relation", BOTH)
 def test_releases_follow_the_law_and_the_sizes_are_noisy(relation):
     labels, scores = some_records()
-    draw = RankingLoss(labels == 1, scores).prepare(
+    draw = ranking_query(labels == 1, scores).prepare(
         Hazard(), Fraction(1, 2), private_n=relation == "add_or_remove_one"
     )
     entropy = seeded()
@@ -141,14 +141,14 @@ def test_releases_follow_the_law_and_the_sizes_are_noisy(relation):
 def test_the_grid_follows_from_public_facts_and_noisy_sizes_alone(relation):
     private_n = relation == "add_or_remove_one"
     draws = [
-        RankingLoss(labels == 1, scores).prepare(Hazard(), EPSILON, private_n=private_n)
+        ranking_query(labels == 1, scores).prepare(Hazard(), EPSILON, private_n=private_n)
         for labels, scores in (some_records(), some_records(share=0.5, seed=1), some_records(share=0.0))
     ]
     assert draws[0].rule == draws[1].rule == draws[2].rule
     assert len({draw.output_bounds.ranks for draw in draws}) == 1
-    assert draws[0].output_bounds.facts() == draws[2].output_bounds.facts()
-    result = private_roc_auc_score(
-        *some_records(), epsilon=1.0, neighboring=relation, random_state=seeded(), return_result=True
+    assert draws[0].output_bounds.facts == draws[2].output_bounds.facts
+    result = dp.with_result(private_roc_auc_score)(
+        *some_records(), epsilon=1.0, neighboring=relation, random_state=seeded()
     )
     rule = draws[0].rule
     mechanism = rule.given(rule.smaller(tuple(result.drawn.values())))
@@ -175,8 +175,8 @@ def test_hazard_without_a_resolution_draws_the_sizes_and_other_mechanisms_do_not
             ("above_threshold", "positives", False),
             ("adaptive", "count", relation == BOTH[1]),
         ):
-            result = private_roc_auc_score(
-                *data, epsilon=1.0, mechanism=mechanism, neighboring=relation, return_result=True
+            result = dp.with_result(private_roc_auc_score)(
+                *data, epsilon=1.0, mechanism=mechanism, neighboring=relation
             )
             assert (count in result.drawn) == is_drawn
 
@@ -216,7 +216,7 @@ def test_the_expected_error_knows_the_bias_of_a_small_class():
 def test_the_expected_error_is_that_of_releases():
     labels, scores = some_records()
     expected = dp.expected_error(private_roc_auc_score, labels, scores, epsilon=1.0)
-    draw, entropy = RankingLoss(labels == 1, scores).prepare(Hazard(), EPSILON, private_n=False), seeded()
+    draw, entropy = ranking_query(labels == 1, scores).prepare(Hazard(), EPSILON, private_n=False), seeded()
     errors = draw.output_bounds.value - np.array([draw(entropy, None)[0] for _ in range(1500)])
     assert np.abs(errors).mean() == pytest.approx(expected.mean_absolute, rel=0.1)
     assert errors.mean() == pytest.approx(expected.bias, abs=0.1 * expected.mean_absolute)

@@ -2,18 +2,21 @@
 
 import json
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from helpers import integers
 
 import dp_metrics as dp
 from dp_metrics._random import SeededEntropy
 from dp_metrics.inputs.losses import RecordLoss, identity
 from dp_metrics.inputs.records import loss_block
+from dp_metrics.inputs.shape import Records
 from dp_metrics.mechanisms import MECHANISMS
-from dp_metrics.release.queries.mean_loss import MeanLoss
-from dp_metrics.release.queries.query import IntegerVector
-from dp_metrics.release.release import Plan, Release
+from dp_metrics.release.parts.mean_loss import MeanOf
+from dp_metrics.release.plan import KnownParts
+from dp_metrics.release.release import Release
 
 # Of schemas/deployments-schema.yaml in opendp/deployments-registry-data, 15 July 2026: the fields of the
 # "deployment" of an entry that a library can know; the schema allows no others. Then two enumerations.
@@ -35,7 +38,7 @@ LOSSES = np.linspace(0.0, 1.0, 40)
 
 
 def released(losses=LOSSES, **options):
-    return dp.private_mean_loss(losses, **{"epsilon": 2.0, "max_loss": 1.0, "return_result": True} | options)
+    return dp.with_result(dp.private_mean_loss)(losses, **{"epsilon": 2.0, "max_loss": 1.0} | options)
 
 
 def mechanisms_of(result):
@@ -75,8 +78,8 @@ def test_only_mechanisms_that_are_exact_as_executed_are_called_so(mechanism):
 
 def test_counts_and_areas_are_exact_as_executed():
     y, p = [0, 1] * 20, [0.25, 0.75] * 20
-    table = dp.private_confusion_matrix(y, y, labels=[0, 1], epsilon=1.0, return_result=True)
-    area = dp.private_roc_auc_score(y, p, epsilon=1.0, return_result=True)
+    table = dp.with_result(dp.private_confusion_matrix)(y, y, labels=[0, 1], epsilon=1.0)
+    area = dp.with_result(dp.private_roc_auc_score)(y, p, epsilon=1.0)
     for result in (table, area):
         assert "Exact as executed" in mechanisms_of(result)
 
@@ -98,11 +101,11 @@ def test_nothing_is_promised_for_a_release_that_can_be_repeated(seed):
 
 
 def test_one_comparator_among_the_draws_of_a_release_takes_the_exactness_away():
-    counts, loss = IntegerVector((3, 4), 2, n=7), RecordLoss(identity, reads=(loss_block,), cap=1.0)
-    exact, floats = (
-        settings_of(mechanism).run(Plan((counts, MeanLoss(loss, (LOSSES,)))))
-        for mechanism in ("hazard", "laplace")
-    )
+    plan, known = integers((3, 4), n=7)
+    mean = MeanOf(RecordLoss(identity, reads=(loss_block,), cap=1.0))
+    plan = replace(plan, parts=(*plan.parts, mean))
+    known = KnownParts((*known.parts, mean.known(Records((LOSSES,)))))
+    exact, floats = (settings_of(mechanism).run(plan, known) for mechanism in ("hazard", "laplace"))
     assert "Exact as executed" in mechanisms_of(exact)
     assert "drawn as floats" in mechanisms_of(floats)
 

@@ -1,4 +1,4 @@
-"""What a release returns with `return_result=True`, and what the accountant shows of it."""
+"""What `with_result` returns, and what the accountant shows of it."""
 
 import json
 import pickle
@@ -6,14 +6,14 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from helpers import NoEntropy
+from helpers import NoEntropy, integers
 
 import dp_metrics as dp
 from dp_metrics._random import SeededEntropy
 from dp_metrics.metrics import FUNCTIONS, METRICS
 from dp_metrics.release.draws import VectorDraw
-from dp_metrics.release.queries.query import IntegerVector
-from dp_metrics.release.release import Plan, Release, Released
+from dp_metrics.release.parts.part import IntegerVector
+from dp_metrics.release.release import Release, Released
 
 X = np.linspace(0.0, 1.0, 40)
 
@@ -27,16 +27,14 @@ def arguments(name):
 def test_a_result_holds_the_value_and_what_may_be_published(name):
     data, options = arguments(name)
     plain, full = (
-        FUNCTIONS[name](
-            *data, epsilon=1.0, random_state=SeededEntropy(3), return_result=wanted, label="week 3", **options
-        )
-        for wanted in (False, True)
+        function(*data, epsilon=1.0, random_state=SeededEntropy(3), spend_name="week 3", **options)
+        for function in (FUNCTIONS[name], dp.with_result(FUNCTIONS[name]))
     )
     assert isinstance(full, dp.PrivateResult)
     assert not isinstance(plain, dp.PrivateResult)
     np.testing.assert_equal(full.value, plain)
     assert (full.epsilon, full.n, full.neighboring) == (1.0, 40, "replace_one")
-    assert (full.metric, full.label) == (name, "week 3")
+    assert (full.metric, full.spend_name) == (name, "week 3")
     of_counts = {"counts"} if METRICS[name].mechanism is None else set()
     assert set(full.drawn) == ({"positives"} if name == "private_roc_auc_score" else of_counts)
     known = ("Adaptive", "Hazard", "Geometric", "two-sided geometric noise with sum 0")
@@ -53,56 +51,62 @@ def test_a_result_holds_the_value_and_what_may_be_published(name):
 
 
 @pytest.mark.parametrize("name", METRICS)
-def test_the_label_is_what_the_history_shows(name):
+def test_the_spend_name_is_what_the_history_shows(name):
     data, options = arguments(name)
     accountant = dp.PrivacyAccountant(10)
-    for label in (None, "test set, May"):
-        FUNCTIONS[name](*data, epsilon=1.0, accountant=accountant, label=label, **options)
-    assert [spend.label for spend in accountant.history] == [name, "test set, May"]
-    with pytest.raises(TypeError, match="label"):
-        FUNCTIONS[name](*data, epsilon=1.0, label=3, random_state=NoEntropy(), **options)
+    for spend_name in (None, "test set, May"):
+        FUNCTIONS[name](*data, epsilon=1.0, accountant=accountant, spend_name=spend_name, **options)
+    assert [spend.spend_name for spend in accountant.history] == [name, "test set, May"]
+    with pytest.raises(TypeError, match="spend_name"):
+        FUNCTIONS[name](*data, epsilon=1.0, spend_name=3, random_state=NoEntropy(), **options)
 
 
-def test_scorers_and_summaries_pass_the_label_on():
+def test_scorers_and_summaries_pass_the_spend_name_on():
     accountant = dp.PrivacyAccountant(10)
-    scorer = dp.make_private_scorer(dp.private_mae, epsilon=1.0, accountant=accountant, label="fold")
+    scorer = dp.make_private_scorer(dp.private_mae, epsilon=1.0, accountant=accountant, spend_name="fold")
 
     class Model:
         def predict(self, X):
             return X[:, 0]
 
     scorer(Model(), X[:, np.newaxis], X)
-    dp.LossSummary(dp.private_mae).update(X, X).release(1.0, accountant=accountant, label="stream")
-    result = dp.VarianceSummary().update(X).release(1.0, accountant=accountant, return_result=True)
-    assert [spend.label for spend in accountant.history] == ["fold", "stream", "private_variance"]
+    dp.LossSummary(dp.private_mae).update(X, X).release(1.0, accountant=accountant, spend_name="stream")
+    result = dp.with_result(dp.VarianceSummary().update(X).release)(1.0, accountant=accountant)
+    assert [spend.spend_name for spend in accountant.history] == ["fold", "stream", "private_variance"]
     assert (result.n, result.metric) == (40, "private_variance")
 
 
+def test_pickles_of_older_results_which_call_the_name_of_the_spend_a_label_are_read():
+    result = dp.with_result(dp.private_mae)(X, X, epsilon=1.0, spend_name="week 3")
+    restore, (fields,) = result.__reduce__()
+    fields["label"] = fields.pop("spend_name")
+    assert restore(fields) == result
+
+
 def test_a_private_number_of_records_is_not_in_the_result_but_its_noisy_count_is():
-    result = dp.private_mae(X, X, epsilon=1.0, neighboring="add_or_remove_one", return_result=True)
+    result = dp.with_result(dp.private_mae)(X, X, epsilon=1.0, neighboring="add_or_remove_one")
     assert result.n is None
     assert result.drawn["count"] >= 1
     # what was drawn may have these digits by chance
     assert "40" not in repr(result).replace(repr(result.value), "").replace(str(result.drawn["count"]), "")
     counts = {
-        dp.private_mae(X, X, epsilon=1.0, neighboring="add_or_remove_one", return_result=True).drawn["count"]
+        dp.with_result(dp.private_mae)(X, X, epsilon=1.0, neighboring="add_or_remove_one").drawn["count"]
         for _ in range(20)
     }
     assert len(counts) > 1
-    fixed = dp.private_mae(
+    fixed = dp.with_result(dp.private_mae)(
         X,
         X,
         epsilon=1.0,
         neighboring="add_or_remove_one",
         mechanism=dp.Hazard(resolution=0.1),
-        return_result=True,
     )
     assert dict(fixed.drawn) == {}
 
 
 def test_arrays_become_lists_in_json_and_nothing_can_be_changed():
     y = np.ones((5, 2))
-    result = dp.private_mse(y, y, epsilon=1.0, multioutput="raw_values", return_result=True)
+    result = dp.with_result(dp.private_mse)(y, y, epsilon=1.0, multioutput="raw_values")
     assert json.loads(result.to_json())["value"] == result.value.tolist()
     with pytest.raises(AttributeError):
         result.epsilon = 0.1
@@ -123,25 +127,25 @@ def settings(accountant=None, neighboring="replace_one", seed=0):
 
 
 def vector_plan(values, sensitivity=2, **keywords):
-    return Plan((IntegerVector(values, sensitivity, n=sum(values)),), **keywords)
+    return integers(values, sensitivity=sensitivity, n=sum(values), **keywords)
 
 
 def test_whole_numbers_are_released_with_exact_noise_and_then_postprocessed():
     accountant = dp.PrivacyAccountant(1)
     plan = vector_plan((30, 10, 0), postprocess=lambda released: released.values[0])
-    result = settings(accountant).run(plan)
+    result = settings(accountant).run(*plan)
     assert len(result.value) == 3
     assert all(isinstance(count, int) for count in result.value)
     assert accountant.spent == 1
     share = settings().run(
-        vector_plan((30, 10), postprocess=lambda r: r.values[0][0] / max(sum(r.values[0]), 1))
+        *vector_plan((30, 10), postprocess=lambda r: r.values[0][0] / max(sum(r.values[0]), 1))
     )
     assert isinstance(share.value, float)
 
 
 @pytest.mark.parametrize("neighboring", ["replace_one", "add_or_remove_one"])
 def test_a_vector_needs_no_count(neighboring):
-    result = settings(neighboring=neighboring).run(vector_plan((3, 4)))
+    result = settings(neighboring=neighboring).run(*vector_plan((3, 4)))
     assert dict(result.drawn) == {}
     assert result.mechanism == "two-sided geometric noise"
 
@@ -183,7 +187,7 @@ def test_a_plan_that_cannot_be_drawn_spends_nothing():
             accountant=accountant,
             random_state=NoEntropy(),
             neighboring="replace_one",
-        ).run(Plan((IntegerVector((1,), 1, n=1),) * 3))
+        ).run(*integers((1,), (1,), (1,), sensitivity=1))
     assert accountant.history == ()
 
 
@@ -194,6 +198,6 @@ def test_a_result_is_computed_from_what_was_released_only():
         seen.append(released)
         return 0.0
 
-    settings().run(vector_plan((3, 4), postprocess=postprocess))
+    settings().run(*vector_plan((3, 4), postprocess=postprocess))
     assert seen[0].values[0] != (3, 4) or seen[0].epsilon == 1
     assert (seen[0].epsilon, seen[0].neighboring) == (1, "replace_one")

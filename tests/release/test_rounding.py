@@ -8,7 +8,8 @@ import pytest
 from helpers import NoEntropy, Words, seeded
 
 from dp_metrics._random import are_below, discrete_laplace
-from dp_metrics.release.queries.rounded_count import RoundedCount
+from dp_metrics.inputs.shape import Records
+from dp_metrics.release.parts.rounded_count import RoundedCount, RoundedOf
 
 WORD = 1 << 64
 
@@ -68,9 +69,10 @@ def test_shares_are_right_in_many_draws():
 
 
 def test_a_draw_counts_ones_and_adds_noise():
-    query = RoundedCount(np.array([0.0, 2.0, 2.0, 0.0, 2.0]), 2.0)
+    part = RoundedOf(2.0)
+    query = part.known(Records((np.array([0.0, 2.0, 2.0, 0.0, 2.0]),)))
     draw = query.prepare(None, Fraction(800), private_n=False)
-    assert (query.n, query.size, query.needs_count(None)) == (5, 5, False)
+    assert (query.n, query.size, part.needs_count(None)) == (5, 5, False)
     assert draw(seeded(), None) == (3, {})  # noise is anything but 0 with probability 2 exp(-800)
     lower, upper, _ = draw.noise(3, {}, None).limits(0.05)
     assert (lower, upper) == ([3], [3])

@@ -25,7 +25,7 @@ from dp_metrics.metrics.labels.counts import (
     whole,
 )
 from dp_metrics.release.draws import VectorDraw
-from dp_metrics.release.queries.count_table import CountTable, plausible_counts
+from dp_metrics.release.parts.count_table import CountTable, plausible_counts
 
 LAYOUTS = {
     "right or wrong": lambda k: right_or_wrong(),
@@ -227,14 +227,14 @@ def test_plausible_counts_of_no_record_and_of_any_size():
 
 def test_the_noisy_counts_are_part_of_what_may_be_published():
     y, p = [0, 1, 1, 0] * 50, [0, 1, 0, 0] * 50
-    result = dp.private_confusion_matrix(y, p, epsilon=1.0, return_result=True)
+    result = dp.with_result(dp.private_confusion_matrix)(y, p, epsilon=1.0)
     noisy = result.drawn["counts"]
     assert sum(noisy) == 200
     assert all(type(count) is int for count in noisy)
     assert result.mechanism == "two-sided geometric noise with sum 0"
     assert result.value.sum() == pytest.approx(200)
     for metric in (dp.private_recall_score, dp.private_f1_score):
-        assert len(metric(y, p, epsilon=1.0, return_result=True).drawn["counts"]) == 3
+        assert len(dp.with_result(metric)(y, p, epsilon=1.0).drawn["counts"]) == 3
 
 
 @pytest.mark.parametrize("name", [name for name, row in METRICS.items() if row.mechanism is None])
@@ -242,11 +242,11 @@ def test_what_follows_from_noisy_counts_does_not_know_a_private_number_of_record
     """The same noisy counts give the same result, whatever the true number was."""
     row, results = METRICS[name], []
     for n in (40, 90):
-        plan = row.planned(row.from_unit(np.linspace(0, 1, n)), {}, private_n=True)
+        plan, known = row.read(row.from_unit(np.linspace(0, 1, n)), {}, private_n=True)
         release = row.settings(epsilon=1, neighboring="add_or_remove_one", options={})
-        draw = plan.queries[0].prepare(Geometric(), Fraction(1), private_n=True)
+        draw = known.parts[0].prepare(Geometric(), Fraction(1), private_n=True)
         noisy = tuple(range(5, 5 + len(draw.values)))
-        results.append(release.result(plan, [noisy]))
+        results.append(release.result(plan, known, [noisy]))
     np.testing.assert_equal(*results)
 
 

@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from helpers import aggregate_of
 
 import dp_metrics as dp
 from dp_metrics import LossSummary, VarianceSummary
@@ -37,10 +38,10 @@ def test_at_the_edges_of_blocks_the_sums_and_extremes_are_those_of_brute_force(n
     squares = [(b - a) * (b - a) for a, b in zip(y.tolist(), p.tolist(), strict=True)]
     for capacity in (1, 50):
         summary = LossSummary.from_data(dp.private_mse, y, p, capacity=capacity)
-        assert_aggregate(summary._aggregate, squares, capacity)
+        assert_aggregate(aggregate_of(summary), squares, capacity)
         summary = LossSummary.from_data(dp.private_mean_loss, abs(p), max_loss=1.5, capacity=capacity)
-        assert_aggregate(summary._aggregate, abs(p).tolist(), capacity, cap=1.5)
-        assert_aggregate(VarianceSummary.from_data(p, capacity=capacity)._aggregate, p.tolist(), capacity)
+        assert_aggregate(aggregate_of(summary), abs(p).tolist(), capacity, cap=1.5)
+        assert_aggregate(aggregate_of(VarianceSummary.from_data(p, capacity=capacity)), p.tolist(), capacity)
 
 
 @pytest.mark.parametrize("n", SIZES)
@@ -51,7 +52,7 @@ def test_at_the_edges_of_blocks_several_outputs_are_those_of_brute_force(n):
         (abs(a[0] - b[0]) + abs(a[1] - b[1]) + abs(a[2] - b[2])) / 3.0
         for a, b in zip(y.tolist(), p.tolist(), strict=True)
     ]
-    assert_aggregate(LossSummary.from_data(dp.private_mae, y, p, capacity=9)._aggregate, means, 9)
+    assert_aggregate(aggregate_of(LossSummary.from_data(dp.private_mae, y, p, capacity=9)), means, 9)
 
 
 N = 2 * BLOCK + 3000

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from helpers import AllRanks, check_neighbours, multisets, nearest
 
-from dp_metrics.release.queries.calibration_error import CalibrationError
+from dp_metrics.release.parts.calibration_error import CalibrationError, CalibrationOf
 from dp_metrics.sensitivity.calibration_bounds import (
     calibration_bounds,
     calibration_bounds_private_n,
@@ -25,7 +25,7 @@ RECORDS = list(itertools.product((0, 1), (0.0, 0.2, 0.5, 0.7, 1.0)))
 def total(records, edges=HALF):
     y, scores = np.array(records, dtype=float).reshape(-1, 2).T
     excess, n = calibration_excess([(y == 1, scores)], edges)
-    query = CalibrationError(excess, n)
+    query = CalibrationError(CalibrationOf(None), excess, n)
     assert query.n == len(records)
     return query.total
 
@@ -61,7 +61,7 @@ def test_the_sum_is_exact_in_every_block():
             for y, s in blocks
             for part in zip([y[:BLOCK], y[BLOCK:]], [s[:BLOCK], s[BLOCK:]], strict=True)
         ]
-        query = CalibrationError(*calibration_excess(blocks, edges))
+        query = CalibrationError(CalibrationOf(None), *calibration_excess(blocks, edges))
         assert (query.total, query.n) == (exact * 2**UNIT_BITS, n)
 
 
@@ -126,6 +126,6 @@ def test_the_noisy_sums_move_by_their_sensitivity_at_most_and_tell_the_error():
 
 
 def test_the_query_asks_for_as_many_ranks_as_it_needs():
-    query = CalibrationError((3 << UNIT_BITS,), 10)
+    query = CalibrationError(CalibrationOf(None), (3 << UNIT_BITS,), 10)
     assert query.output_bounds(AllRanks(4), 1.0, private_n=False).ranks == 4
     assert math.isclose(query.sums().value, 0.3)

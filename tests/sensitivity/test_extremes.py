@@ -7,15 +7,14 @@ from functools import partial
 
 import numpy as np
 import pytest
-from helpers import loss_query
+from helpers import loss_query, variance_query
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dp_metrics.inputs.floats import MAX_FLOAT
 from dp_metrics.mechanisms import Adaptive
-from dp_metrics.mechanisms.adaptive import _order_statistic
-from dp_metrics.release.queries.mean_loss import MeanLoss
-from dp_metrics.release.queries.query import Needs
-from dp_metrics.release.queries.variance import AggregatedVariance, Variance
+from dp_metrics.mechanisms.adaptive import AdaptiveDraw
+from dp_metrics.release.parts.variance import AggregatedVariance, VarianceOf
 from dp_metrics.sensitivity.aggregates import LossAggregate, VarianceAggregate, WeightedLossAggregate
 from dp_metrics.sensitivity.exact import (
     LEVELS,
@@ -27,8 +26,7 @@ from dp_metrics.sensitivity.exact import (
     level_units,
     to_units,
 )
-from dp_metrics.sensitivity.extremes import loss_extremes, sums_below_level
-from dp_metrics.sensitivity.trimmed_variance import clipped_squares, least_spreads
+from dp_metrics.sensitivity.extremes import far_distances, loss_extremes, sums_below_level
 
 ANY_SIZE = st.floats(0.0, allow_nan=False, allow_infinity=False)
 ORDINARY = st.floats(-100, 100, allow_subnormal=False) | st.integers(-3, 3).map(float)
@@ -132,7 +130,7 @@ def test_clipped_sums_are_those_of_brute_force_however_little_is_kept(values, y,
     for forget in (False, True):
         query = loss_query(x, cap).aggregate(kept, forget=forget)
         for private_n in (False, True):
-            extremes = query.bounds(Needs(1, kept), private_n).extremes
+            extremes = query.extremes(kept, 1, private_n)
             assert as_fractions(extremes.clipped(y)) == (expected, level)
             assert extremes.private_n == (len(values) if private_n else None)
     assert y <= level <= Fraction(y) * Fraction(17, 16) or cap is not None
@@ -143,14 +141,14 @@ def test_clipped_sums_are_those_of_brute_force_however_little_is_kept(values, y,
 )
 def test_clipped_sums_of_weighted_losses(rows, y):
     losses, weights = map(np.array, zip(*rows, strict=True))
-    query = MeanLoss(loss_query(losses).record_loss, (losses,), weights)
+    query = loss_query(losses, weights=weights)
     terms, total = (losses * weights).tolist(), sum(map(Fraction, weights.tolist()))
     ratio = len(rows) / total
     level = next_level(Fraction(y) / ratio)
     expected = ratio * clipped_by_hand(terms, level), ratio * level
     for kept in (1, 3, len(rows)):
         for forget in (False, True):
-            extremes = query.aggregate(kept, forget=forget).bounds(Needs(1, kept), False).extremes
+            extremes = query.aggregate(kept, forget=forget).extremes(kept, 1, False)
             assert as_fractions(extremes.clipped(y)) == expected
 
 
@@ -186,44 +184,8 @@ def clipped_squares_by_hand(values, width):
 def test_clipped_squares_are_those_of_brute_force_however_little_is_kept(values, width, kept):
     x, width = np.array(values), Fraction(width)
     expected = clipped_squares_by_hand(values, width)
-    aggregate = VarianceAggregate.from_data(x, capacity=kept)
-    least = least_spreads(aggregate, min(kept, x.size))
-    assert clipped_squares(aggregate, least, width, lambda: np.sort(x)) == expected
-    one = Variance(x, None).aggregate(kept).bounds(Needs(kept, kept), True).extremes
+    one = variance_query(x).aggregate(kept).extremes(kept, kept, True)
     assert as_fractions(one.clipped(float(width))) == (expected, width**2)
-
-
-def test_the_core_decides_where_it_can(monkeypatch):
-    x = np.random.default_rng(0).normal(size=3000)
-    aggregate = VarianceAggregate.from_data(x, capacity=40)
-    least = least_spreads(aggregate, 40)
-
-    def not_asked():
-        raise AssertionError("the records were looked at again")
-
-    width = Fraction(float(x.max() - x.min()))
-    near = clipped_squares(aggregate, least, width, not_asked)
-    assert math.isclose(near, 3000 * x.var(), rel_tol=1e-9)
-    assert clipped_squares(aggregate, least, width, lambda: np.sort(x)) == near
-    with pytest.raises(AssertionError, match="again"):
-        clipped_squares(aggregate, least, Fraction(1), not_asked)  # most of the core is farther than that
-    # what the aggregate knows beyond the ranks is asked first
-    more, narrow = VarianceAggregate.from_data(x, capacity=400), Fraction(9, 2)
-    assert clipped_squares(more, least, narrow, not_asked) == clipped_squares(
-        aggregate, least, narrow, lambda: np.sort(x)
-    )
-    with pytest.raises(AssertionError, match="again"):
-        clipped_squares(aggregate, least, narrow, not_asked)
-
-
-@pytest.mark.parametrize("sign", [1, -1])
-def test_more_values_than_the_ranks_may_be_too_far_on_one_side(sign):
-    """Ten values at -8 pull the best centre so far below 0 that the 13 at 10 are out of reach."""
-    x = sign * np.repeat([-8.0, 0.0, 10.0, 1000.0], [10, 400, 13, 10])
-    aggregate = VarianceAggregate.from_data(x, capacity=20)
-    found = clipped_squares(aggregate, least_spreads(aggregate, 20), Fraction(10), lambda: np.sort(x))
-    spread = 10 * 64 - Fraction(80**2, 410)
-    assert found == spread + 23 * 100
 
 
 @given(st.lists(ORDINARY, max_size=7), ORDINARY, st.floats(1e-3, 300))
@@ -237,16 +199,18 @@ def test_a_summary_that_does_not_hold_all_values_has_no_clipped_squares():
     x = np.arange(100.0)
     mechanism = Adaptive(threshold=1e-9)
     for capacity, private_n, known in ((99, False, False), (100, False, True), (1000, True, False)):
-        query = AggregatedVariance(VarianceAggregate.from_data(x, capacity=capacity))
-        assert (query._needs(mechanism, Fraction(3), private_n).extremes > 0) is known
+        query = AggregatedVariance(VarianceOf(None), VarianceAggregate.from_data(x, capacity=capacity))
+        assert query.has_extremes(private_n) is known
+        draw = query.prepare(mechanism, Fraction(3), private_n=private_n)
+        assert isinstance(draw, AdaptiveDraw) is known
 
 
 # The order statistic
 
 
 def ladders(query, private_n, k, ranks):
-    extremes = query.aggregate(50).bounds(Needs(1, 50), private_n).extremes
-    bounds = _order_statistic(extremes, k, ranks)
+    extremes = query.aggregate(50).extremes(50, 1, private_n)
+    bounds = extremes.bounds(k, ranks)
     return (
         np.concatenate([[bounds.value], bounds.lower]),
         np.concatenate([[bounds.value], bounds.upper]),
@@ -262,7 +226,7 @@ def test_order_statistics_of_neighbours_satisfy_definition_3_4(kind, private_n):
     def query(values):
         x = np.array(values)
         if kind.endswith("variance"):
-            return Variance(x, (0.0, 3.0) if kind.startswith("bounded") else None)
+            return variance_query(x, (0.0, 3.0) if kind.startswith("bounded") else None)
         return loss_query(x, 3.0 if kind.startswith("capped") else None)
 
     pairs = []
@@ -283,5 +247,37 @@ def test_order_statistics_of_neighbours_satisfy_definition_3_4(kind, private_n):
         one_way = all(rises) or all(falls)
         assert one_way or not monotonic
         directions.add(one_way)
-    # widths of a replaced record are the case that is not monotonic
-    assert (False in directions) == (kind.endswith("variance") and not private_n)
+    # only distances are not monotonic
+    assert (False in directions) == kind.endswith("variance")
+
+
+@given(
+    st.lists(ANY_SIZE | ORDINARY, max_size=12), ANY_SIZE | ORDINARY, st.integers(0, 12), st.booleans(),
+    st.integers(1, 9), st.integers(1, 9),
+)  # fmt: skip
+def test_distances_of_neighbours_satisfy_definition_3_4(values, one, place, bounded, k, ranks):
+    """Whatever the floats are, whether a record is replaced or added."""
+    low, high = (-5.0, 10.0) if bounded else (-math.inf, math.inf)
+    limit = 15.0 if bounded else MAX_FLOAT
+    more = [*values, one]
+    pairs = [(values, more)] + ([(values, values[:place] + values[place + 1 :] + [one])] if values else [])
+    for pair in pairs:
+        found = [far_distances(np.sort(np.clip(x, low, high)), (low, high), limit, k, ranks) for x in pair]
+        lower, upper = ([np.append(each[0], each[side]) for each in found] for side in (1, 2))
+        for a, b in (0, 1), (1, 0):
+            assert (lower[a][1:] <= lower[b][:-1]).all()
+            assert (upper[a][:-1] <= upper[b][1:]).all()
+        for each in lower + [-x for x in upper]:
+            assert (np.diff(each) <= 0).all()
+    assert found[0][2].max() <= limit
+
+
+@pytest.mark.parametrize("share", [0.05, 0.2, 0.45])
+def test_noise_of_the_drawn_size_leaves_a_far_group_in(share):
+    """Else the best centre leaves the group, and a variance without its largest part is released."""
+    x = np.sort(np.where(np.arange(2000) < share * 2000, 10.0, 0.0))
+    distance, _, _ = far_distances(x, (-math.inf, math.inf), MAX_FLOAT, 2, 50)
+    clipped = variance_query(x).aggregate(50).extremes(50, 50, False).clipped
+    totals = [as_fractions(clipped(part * distance))[0] for part in (1.0, 0.7)]
+    assert totals[0] > 0.9 * 2000 * x.var()  # the shares between the tenths are off by that
+    assert totals[1] < 0.8 * 2000 * x.var()

@@ -1,10 +1,11 @@
-"""Sums that tell a variance of a private number of records: how far a record moves them."""
+"""Sums that tell a metric of a private number of records: how far a record moves them."""
 
 import numpy as np
 import pytest
 
-from dp_metrics.sensitivity.aggregates import VarianceAggregate
-from dp_metrics.sensitivity.noisy_sums import FINENESS, variance_sums
+from dp_metrics.sensitivity.aggregates import LossAggregate, VarianceAggregate
+from dp_metrics.sensitivity.calibration_bounds import calibration_sums
+from dp_metrics.sensitivity.noisy_sums import FINENESS, mean_sums, variance_sums
 
 
 def sums_of(x, width=1.0):
@@ -20,6 +21,16 @@ def test_a_record_moves_the_three_sums_by_their_sensitivity_at_most_and_attains_
         more, less = sums_of(x), sums_of(x[1:])
         moved.append(sum(abs(a - b) for a, b in zip(more.values, less.values, strict=True)))
     assert max(moved) == more.sensitivity == FINENESS + 2
+
+
+def test_all_sums_together_tell_the_number_of_records():
+    for n in range(4):
+        losses = LossAggregate.from_data(np.ones(n), capacity=1, cap=1.0)
+        counts = mean_sums(losses, is_count=True)
+        assert (counts.values, counts.sensitivity, counts.rounding) == ((n, 0), 1, 0.0)
+        made = [counts, mean_sums(losses), sums_of([0.3] * n), calibration_sums(n << 1073, n)]
+        assert [sum(one.values) for one in made] == [n * one.fineness for one in made]
+        assert [one.rounding for one in made] == [0.0, 0.5, 0.5, 0.5]
 
 
 @pytest.mark.parametrize("width", [1.0, 3.0, 1e160])

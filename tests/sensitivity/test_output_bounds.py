@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import pickle
 from fractions import Fraction
 
 import numpy as np
@@ -26,7 +27,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dp_metrics.sensitivity.exact import UNIT_BITS, rounded_quotient, to_units
-from dp_metrics.sensitivity.output_bounds import OutputBounds
+from dp_metrics.sensitivity.output_bounds import BoundsFacts, OutputBounds
 from dp_metrics.sensitivity.trimmed_variance import _Windows
 
 CAPS = [None, 0.1, 3.0, 1e308, MAX]
@@ -400,3 +401,16 @@ def test_the_order_of_the_records_changes_no_bit(losses, random):
     for make in (loss_bounds, var_bounds):
         a, b = make(losses), make(shuffled)
         assert (a.value, a.lower.tolist(), a.upper.tolist()) == (b.value, b.lower.tolist(), b.upper.tolist())
+
+
+def test_public_facts_have_a_type_of_their_own():
+    bounds, other = (loss_bounds(x, cap=1.0) for x in ([0.1, 0.2], [0.3, 1.0]))
+    assert bounds.facts == other.facts == pickle.loads(pickle.dumps(bounds.facts))
+    assert hash(bounds.facts) == hash(other.facts)
+    assert bounds.facts != loss_bounds([0.1, 0.2]).facts
+    assert not isinstance(bounds, BoundsFacts)
+    assert not isinstance(bounds.facts, OutputBounds)
+    assert "0.1" not in repr(bounds.facts)
+    widest = bounds.facts.widest()
+    assert (widest.value, widest.lower.tolist(), widest.upper.tolist()) == (0.0, [0.0], [1.0])
+    assert widest.facts == bounds.facts

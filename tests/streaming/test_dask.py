@@ -22,7 +22,7 @@ import pandas as pd
 import pytest
 from catalogue import CASES, valid
 from dask.distributed import Client, LocalCluster
-from helpers import BAD_OPTIONS, NoEntropy, assert_refused, loop_over, messages, seeded
+from helpers import BAD_OPTIONS, NoEntropy, assert_refused, kind_of, loop_over, messages, seeded
 
 import dp_metrics as dp
 from dp_metrics import (
@@ -38,7 +38,7 @@ from dp_metrics._random import SeededEntropy
 from dp_metrics.metrics import FUNCTIONS, METRICS
 from dp_metrics.streaming import _collections
 from dp_metrics.streaming import dask as twins
-from dp_metrics.streaming._plans import PlanSummary
+from dp_metrics.streaming._summary import Summary
 
 SERVED = [name for name in METRICS if name in distributed.__all__]
 ROWS = {name: case for name, case in CASES.items() if case.name in SERVED}
@@ -46,7 +46,8 @@ ROWS = {name: case for name, case in CASES.items() if case.name in SERVED}
 ALIKE = {
     name
     for name, case in ROWS.items()
-    if (case.row.is_confusion or case.row.is_score_table) and name not in ("f1", "kappa", "roc curve")
+    if (kind_of(case.row) == "confusion" or kind_of(case.row) == "scores")
+    and name not in ("f1", "kappa", "roc curve")
 } | {
     "mae",
     "mae, 2 outputs",
@@ -394,7 +395,7 @@ def test_the_spend_comes_after_the_reduction_and_before_the_draw_and_once(case):
     assert set(order[computed + 1 :]) == {"draw"}
     case(*valid(case), epsilon=0.5, accountant=budgets[1])
     [ours], [twin] = (budget.history for budget in budgets)
-    assert ours.label == twin.label == case.name
+    assert ours.spend_name == twin.spend_name == case.name
     assert (ours.epsilon, ours.mechanism, ours.neighboring) == (0.5, twin.mechanism, twin.neighboring)
 
 
@@ -527,7 +528,7 @@ def test_summaries_are_merged_in_a_tree_and_one_of_them_comes_to_the_client(monk
     distributed.private_mse(x, x**2, epsilon=1.0)
     assert sorted(merges) == [1, 4] + [8] * 28  # 200 -> 25 -> 4 -> 1
     [(kind, size)] = answers
-    assert kind is PlanSummary
+    assert kind is Summary
     assert size < 2048 * 8 + 20_000  # the ranks, and a few numbers by level; the data are 3 MB
 
 

@@ -26,7 +26,11 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*the summary keeps")
 FRONT = struct.Struct(">8sII")
 MAGIC, DIGEST = b"DPMSUM\r\n", 32
 CLEAR = ("These bytes are not", "The bytes of this summary", "This summary has version")
-PUBLIC = ("needs a ", "cannot be used with ")  # reasons for which a release is refused, whatever the records
+PUBLIC = (
+    "needs a ",
+    "cannot be used with ",
+    "Some chunk was a list",
+)  # reasons for which a release is refused, whatever the records
 
 
 @dataclass(frozen=True)
@@ -45,7 +49,7 @@ class Parts:
     def joined(self) -> bytes:
         """Return bytes with a checksum that fits."""
         text = json.dumps(self.header).encode()
-        return sealed(FRONT.pack(MAGIC, 1, len(text)) + text + self.body)
+        return sealed(FRONT.pack(MAGIC, 2, len(text)) + text + self.body)
 
 
 def sealed(content: bytes) -> bytes:

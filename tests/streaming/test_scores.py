@@ -9,7 +9,7 @@ import dask.array as da
 import numpy as np
 import pytest
 from catalogue import scored
-from helpers import NoEntropy, assert_refused, seeded
+from helpers import NoEntropy, assert_refused, kind_of, seeded
 from sklearn import metrics as sk
 from sklearn.calibration import CalibrationDisplay, calibration_curve
 
@@ -87,12 +87,12 @@ def test_summaries_of_other_settings_do_not_merge():
 def test_one_release_tells_everything_at_one_price():
     accountant = PrivacyAccountant(1.0)
     summary = ScoreSummary.from_data(Y, SCORE)
-    released = summary.release(0.75, accountant=accountant, label="test set")
+    released = summary.release(0.75, accountant=accountant, spend_name="test set")
     for _ in range(2):
         released.roc_curve(), released.roc_auc_score(), released.precision_recall_curve()
         released.average_precision_score(), released.calibration_curve(), released.calibration_display()
     assert accountant.spent == 0.75
-    assert [spend.label for spend in accountant.history] == ["test set"]
+    assert [spend.spend_name for spend in accountant.history] == ["test set"]
     assert sum(released.result.value) == 3000
     assert all(isinstance(count, int) for count in released.result.value)
     assert released.counts.total.sum() == pytest.approx(3000)
@@ -161,7 +161,7 @@ def test_bad_input_leaves_the_summary_as_it_was():
 
 
 def test_every_metric_of_the_table_is_a_method():
-    assert METHODS.keys() == {name for name, row in METRICS.items() if row.is_score_table}
+    assert METHODS.keys() == {name for name, row in METRICS.items() if kind_of(row) == "scores"}
     assert repr(ScoreSummary(pos_label=0)) == "ScoreSummary(labels=[0, 1], pos_label=0, bins=128)"
 
 

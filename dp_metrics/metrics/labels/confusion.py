@@ -16,6 +16,7 @@ from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.options import check_choice, check_zero_division
+from dp_metrics.inputs.shape import Shape
 from dp_metrics.mechanisms._base import Limits
 from dp_metrics.metrics.labels.count_formulas import (
     balanced,
@@ -28,15 +29,15 @@ from dp_metrics.metrics.labels.count_formulas import (
 )
 from dp_metrics.metrics.labels.counts import (
     Confusion,
-    confusion_plan,
     confusion_row,
     matrix_layout,
     of_each_label,
     whole,
 )
 from dp_metrics.release.noise import Noise
-from dp_metrics.release.release import Plan
+from dp_metrics.release.plan import Plan
 from dp_metrics.release.released import Released
+from dp_metrics.release.result import PrivateResult
 
 __all__ = [
     "private_balanced_accuracy_score",
@@ -67,15 +68,13 @@ class _Matrix(Confusion):
         return Limits(lower, upper).within(0.0, math.inf if most is None else most)
 
 
-def _matrix_plan(
-    y_true: ArrayLike, y_pred: ArrayLike, *, private_n: bool, labels: Any, normalize: Any
-) -> Plan:
+def _matrix_plan(shape: Shape, *, private_n: bool, labels: Any, normalize: Any) -> Plan:
     known = LabelSet.of(labels)
     check_choice(normalize, "normalize", (None, "true", "pred", "all"))
     formula = partial(normalized, normalize=normalize)
     shares = partial(sums_of_shares, normalize=normalize)
     confusion = _Matrix(whole(known.size), formula, known, shares, needs_matrix=True, normalize=normalize)
-    return confusion_plan(y_true, y_pred, confusion, private_n=private_n)
+    return confusion.plan(private_n=private_n)
 
 
 CONFUSION_MATRIX = confusion_row("private_confusion_matrix", _matrix_plan, {"normalize": None})
@@ -93,9 +92,8 @@ def private_confusion_matrix(
     neighboring: str = "replace_one",
     accountant: PrivacyAccountant | None = None,
     random_state: RandomState = None,
-    label: str | None = None,
-    return_result: bool = False,
-) -> Floats | Any:
+    spend_name: str | None = None,
+) -> Floats:
     """Confusion matrix with epsilon-differential privacy for the test records.
 
     Parameters
@@ -125,10 +123,8 @@ def private_confusion_matrix(
     random_state : None, int, RandomState or Generator, default=None
         None draws fresh randomness from the operating system. Anything else makes the release reproducible
         and therefore NOT private.
-    label : str or None, default=None
+    spend_name : str or None, default=None
         The name of this release in the accountant's history; None: the name of the metric.
-    return_result : bool, default=False
-        Whether to return a `PrivateResult`, which also holds what may be published about the release.
 
     Returns
     -------
@@ -137,7 +133,7 @@ def private_confusion_matrix(
         public their sum is n. They are fractions: the plausible counts nearest to the noisy ones. The noisy
         counts themselves, whole numbers without bias, are ``drawn["counts"]`` of the `PrivateResult`. For a
         ``ConfusionMatrixDisplay``, which prints floats with two digits, pass ``np.rint(matrix).astype(int)``.
-        With ``return_result=True`` a `PrivateResult` with that value.
+        `with_result` gives the `PrivateResult`, which holds all that may be published.
 
     Raises
     ------
@@ -185,25 +181,22 @@ def private_confusion_matrix(
     >>> matrix.shape, bool(abs(matrix[1, 1] - 80) < 40)
     ((2, 2), True)
     """
-    return CONFUSION_MATRIX.release(locals())
+    result: PrivateResult[Floats] = CONFUSION_MATRIX.release(
+        y_true=y_true, y_pred=y_pred, epsilon=epsilon, labels=labels, normalize=normalize,
+        sample_weight=sample_weight, groups=groups, neighboring=neighboring, accountant=accountant,
+        random_state=random_state, spend_name=spend_name,
+    )  # fmt: skip
+    return result.value
 
 
-def _balanced_plan(
-    y_true: ArrayLike,
-    y_pred: ArrayLike,
-    *,
-    private_n: bool,
-    labels: Any,
-    adjusted: Any,
-    zero_division: Any,
-) -> Plan:
+def _balanced_plan(shape: Shape, *, private_n: bool, labels: Any, adjusted: Any, zero_division: Any) -> Plan:
     known = LabelSet.of(labels)
     undefined = check_zero_division(zero_division, is_mean=True)
     formula = partial(balanced, chance=1 / known.size if adjusted else 0.0, undefined=undefined)
     is_monotone = not math.isnan(undefined)
     layout, shares = of_each_label(known.size, "missed"), partial(rests_on, kind="recall")
     confusion = Confusion(layout, formula, known, shares, is_monotone=is_monotone)
-    return confusion_plan(y_true, y_pred, confusion, private_n=private_n)
+    return confusion.plan(private_n=private_n)
 
 
 BALANCED_ACCURACY = confusion_row(
@@ -227,9 +220,8 @@ def private_balanced_accuracy_score(
     neighboring: str = "replace_one",
     accountant: PrivacyAccountant | None = None,
     random_state: RandomState = None,
-    label: str | None = None,
-    return_result: bool = False,
-) -> float | Any:
+    spend_name: str | None = None,
+) -> float:
     """Balanced accuracy (the mean recall of all labels) with epsilon-differential privacy.
 
     Parameters
@@ -261,16 +253,14 @@ def private_balanced_accuracy_score(
     random_state : None, int, RandomState or Generator, default=None
         None draws fresh randomness from the operating system. Anything else makes the release reproducible
         and therefore NOT private.
-    label : str or None, default=None
+    spend_name : str or None, default=None
         The name of this release in the accountant's history; None: the name of the metric.
-    return_result : bool, default=False
-        Whether to return a `PrivateResult`, which also holds what may be published about the release.
 
     Returns
     -------
     float
         The private balanced accuracy, in [0, 1]; with `adjusted` at least -1 / (n_classes - 1).
-        With ``return_result=True`` a `PrivateResult` with that value.
+        `with_result` gives the `PrivateResult`, which holds all that may be published.
 
     Raises
     ------
@@ -313,13 +303,18 @@ def private_balanced_accuracy_score(
     >>> 0.85 < private_balanced_accuracy_score(y_true, y_pred, epsilon=1.0) <= 1  # exactly 0.95
     True
     """
-    return BALANCED_ACCURACY.release(locals())
+    result: PrivateResult[float] = BALANCED_ACCURACY.release(
+        y_true=y_true, y_pred=y_pred, epsilon=epsilon, labels=labels, adjusted=adjusted,
+        zero_division=zero_division, sample_weight=sample_weight, groups=groups, neighboring=neighboring,
+        accountant=accountant, random_state=random_state, spend_name=spend_name,
+    )  # fmt: skip
+    return result.value
 
 
-def _matthews_plan(y_true: ArrayLike, y_pred: ArrayLike, *, private_n: bool, labels: Any) -> Plan:
+def _matthews_plan(shape: Shape, *, private_n: bool, labels: Any) -> Plan:
     known = LabelSet.of(labels)
     confusion = Confusion(matrix_layout(known.size), matthews, known, sizes_of_labels, is_monotone=False)
-    return confusion_plan(y_true, y_pred, confusion, private_n=private_n)
+    return confusion.plan(private_n=private_n)
 
 
 MATTHEWS = confusion_row("private_matthews_corrcoef", _matthews_plan, {}, greater_is_better=True)
@@ -336,9 +331,8 @@ def private_matthews_corrcoef(
     neighboring: str = "replace_one",
     accountant: PrivacyAccountant | None = None,
     random_state: RandomState = None,
-    label: str | None = None,
-    return_result: bool = False,
-) -> float | Any:
+    spend_name: str | None = None,
+) -> float:
     """Matthews correlation coefficient with epsilon-differential privacy for the test records.
 
     Parameters
@@ -365,16 +359,14 @@ def private_matthews_corrcoef(
     random_state : None, int, RandomState or Generator, default=None
         None draws fresh randomness from the operating system. Anything else makes the release reproducible
         and therefore NOT private.
-    label : str or None, default=None
+    spend_name : str or None, default=None
         The name of this release in the accountant's history; None: the name of the metric.
-    return_result : bool, default=False
-        Whether to return a `PrivateResult`, which also holds what may be published about the release.
 
     Returns
     -------
     float
         The private coefficient, in [-1, 1]; 0 where it is 0/0.
-        With ``return_result=True`` a `PrivateResult` with that value.
+        `with_result` gives the `PrivateResult`, which holds all that may be published.
 
     Raises
     ------
@@ -416,10 +408,15 @@ def private_matthews_corrcoef(
     >>> 0.8 < private_matthews_corrcoef(y_true, y_pred, epsilon=1.0) <= 1  # exactly 0.94
     True
     """
-    return MATTHEWS.release(locals())
+    result: PrivateResult[float] = MATTHEWS.release(
+        y_true=y_true, y_pred=y_pred, epsilon=epsilon, labels=labels, sample_weight=sample_weight,
+        groups=groups, neighboring=neighboring, accountant=accountant, random_state=random_state,
+        spend_name=spend_name,
+    )  # fmt: skip
+    return result.value
 
 
-def _kappa_plan(y_true: ArrayLike, y_pred: ArrayLike, *, private_n: bool, labels: Any, weights: Any) -> Plan:
+def _kappa_plan(shape: Shape, *, private_n: bool, labels: Any, weights: Any) -> Plan:
     known = LabelSet.of(labels)
     check_choice(weights, "weights", (None, "linear", "quadratic"))
     formula = partial(kappa, weights=weights)
@@ -428,7 +425,7 @@ def _kappa_plan(y_true: ArrayLike, y_pred: ArrayLike, *, private_n: bool, labels
     confusion = Confusion(
         layout, formula, known, sizes_of_labels, needs_matrix=needs_matrix, is_monotone=False
     )
-    return confusion_plan(y_true, y_pred, confusion, private_n=private_n)
+    return confusion.plan(private_n=private_n)
 
 
 COHEN_KAPPA = confusion_row(
@@ -448,9 +445,8 @@ def private_cohen_kappa_score(
     neighboring: str = "replace_one",
     accountant: PrivacyAccountant | None = None,
     random_state: RandomState = None,
-    label: str | None = None,
-    return_result: bool = False,
-) -> float | Any:
+    spend_name: str | None = None,
+) -> float:
     """Cohen's kappa (agreement beyond chance) with epsilon-differential privacy for the test records.
 
     Parameters
@@ -480,16 +476,14 @@ def private_cohen_kappa_score(
     random_state : None, int, RandomState or Generator, default=None
         None draws fresh randomness from the operating system. Anything else makes the release reproducible
         and therefore NOT private.
-    label : str or None, default=None
+    spend_name : str or None, default=None
         The name of this release in the accountant's history; None: the name of the metric.
-    return_result : bool, default=False
-        Whether to return a `PrivateResult`, which also holds what may be published about the release.
 
     Returns
     -------
     float
         The private kappa, in [-1, 1]; 0 where it is 0/0, for which scikit-learn has NaN.
-        With ``return_result=True`` a `PrivateResult` with that value.
+        `with_result` gives the `PrivateResult`, which holds all that may be published.
 
     Raises
     ------
@@ -531,4 +525,9 @@ def private_cohen_kappa_score(
     >>> 0.8 < private_cohen_kappa_score(y_true, y_pred, epsilon=1.0) <= 1  # exactly 0.94
     True
     """
-    return COHEN_KAPPA.release(locals())
+    result: PrivateResult[float] = COHEN_KAPPA.release(
+        y_true=y_true, y_pred=y_pred, epsilon=epsilon, labels=labels, weights=weights,
+        sample_weight=sample_weight, groups=groups, neighboring=neighboring, accountant=accountant,
+        random_state=random_state, spend_name=spend_name,
+    )  # fmt: skip
+    return result.value

@@ -23,11 +23,13 @@ __all__ = [
     "kappa",
     "matthews",
     "normalized",
+    "quotients",
     "ratio",
     "ratio_layout",
     "rests_on",
     "sizes_of_labels",
     "sums_of_shares",
+    "weighted_mean",
 ]
 
 Average: TypeAlias = str | None
@@ -81,11 +83,11 @@ def ratio(
         right, others = right.sum(keepdims=True), others.sum(keepdims=True)
     elif average == "weighted" and kind == "recall":
         right, others = right.sum(keepdims=True), counts.n - right.sum(keepdims=True)
-    ratios = _quotients(right, right + others, undefined)
+    ratios = quotients(right, right + others, undefined)
     if average is None:
         return ratios
     weights = counts.true if average == "weighted" and kind != "recall" else np.ones_like(ratios)
-    return _mean(ratios, weights)
+    return weighted_mean(ratios, weights)
 
 
 def rests_on(counts: Counts, *, kind: str, average: Average = "macro", place: int = 0) -> Floats:
@@ -110,20 +112,24 @@ def sums_of_shares(counts: Counts, *, normalize: str | None) -> Floats:
     return np.empty(0) if normalize is None else by[normalize]
 
 
-def _quotients(above: Floats, below: Floats, undefined: float) -> Floats:
+def quotients(above: Floats, below: Floats, undefined: float) -> Floats:
     """Return quotients between 0 and 1, and this number for 0 / 0."""
     quotients: Floats = np.divide(above, below, out=np.full_like(above, undefined), where=below > 0)
     return np.clip(quotients, 0.0, 1.0)  # rounding may have left the range; NaN stays
 
 
-def _mean(values: Floats, weights: Floats) -> float:
+def _dot(a: Floats, b: Floats) -> float:
+    """Return the sum of the products: some machines round `a @ b` once, and others at every step."""
+    return float((a * b).sum())
+
+
+def weighted_mean(values: Floats, weights: Floats) -> float:
     """Return the weighted mean of the values that are not NaN; 0 if there is none."""
     defined = ~np.isnan(values)
     total = weights[defined].sum()
     if not total > 0:
         return 0.0
-    # some machines round a dot product once and others at every step
-    return float((weights[defined] * values[defined]).sum() / total)
+    return _dot(weights[defined], values[defined]) / float(total)
 
 
 def balanced(counts: Counts, *, chance: float, undefined: float) -> float:
@@ -135,8 +141,8 @@ def balanced(counts: Counts, *, chance: float, undefined: float) -> float:
 def matthews(counts: Counts) -> float:
     """Return the correlation of true and predicted labels, 0 where it is 0/0."""
     n, true, predicted = counts.n, counts.true, counts.predicted
-    above = counts.right.sum() * n - true @ predicted
-    below = float(np.maximum(n**2 - true @ true, 0.0) * np.maximum(n**2 - predicted @ predicted, 0.0))
+    above = counts.right.sum() * n - _dot(true, predicted)
+    below = max(n**2 - _dot(true, true), 0.0) * max(n**2 - _dot(predicted, predicted), 0.0)
     return float(np.clip(above / math.sqrt(below), -1.0, 1.0)) if below > 0 else 0.0
 
 
@@ -144,12 +150,13 @@ def kappa(counts: Counts, *, weights: str | None) -> float:
     """Return the agreement beyond chance, with linear or quadratic costs of errors or equal ones."""
     n, true, predicted = counts.n, counts.true, counts.predicted
     if weights is None:
-        observed, expected = (n - counts.right.sum()) * n, n**2 - true @ predicted
+        observed, expected = (n - counts.right.sum()) * n, n**2 - _dot(true, predicted)
     else:
         assert counts.matrix is not None
         places = np.arange(true.size, dtype=np.float64)
         costs = np.abs(places[:, np.newaxis] - places)
         if weights == "quadratic":
             costs = costs**2
-        observed, expected = (costs * counts.matrix).sum() * n, true @ costs @ predicted
+        observed = (costs * counts.matrix).sum() * n
+        expected = _dot((true[:, np.newaxis] * costs).sum(axis=0), predicted)
     return float(np.clip(1.0 - observed / expected, -1.0, 1.0)) if expected > 0 else 0.0

@@ -6,28 +6,30 @@ into a number. A formula reads any layout that tells it enough.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.records import check_same_length
+from dp_metrics.inputs.shape import Records
 from dp_metrics.mechanisms._base import Limits
-from dp_metrics.metrics._catalogue import UNWEIGHTED, Metric
+from dp_metrics.metrics._catalogue import UNWEIGHTED, Metric, same_name
 from dp_metrics.release.noise import CountsNoise, Noise, noisy_shares
-from dp_metrics.release.queries.count_table import (
+from dp_metrics.release.parts.count_table import (
     Cells,
     CountTable,
+    TableOf,
     check_cells,
     nearest_with_sum,
     plausible_counts,
 )
-from dp_metrics.release.release import Plan
+from dp_metrics.release.plan import Plan
 from dp_metrics.release.released import Released
 from dp_metrics.sensitivity.exact import BLOCK, in_blocks
 
@@ -39,8 +41,8 @@ __all__ = [
     "check_matrix",
     "confusion_for",
     "confusion_of",
-    "confusion_plan",
     "confusion_row",
+    "label_codes",
     "matrix_layout",
     "of_each_label",
     "of_one_label",
@@ -282,9 +284,16 @@ class Confusion:
     is_monotone: bool = True
 
     def table(self, matrix: NDArray[np.int64]) -> CountTable:
-        """Return the query of the counts, from a confusion matrix."""
+        """Return what is known of the counts, from a confusion matrix."""
         layout = self.layout
         return CountTable(layout.of(matrix), int(matrix.sum()), layout.cells, layout.is_partition)
+
+    def plan(self, *, private_n: bool) -> Plan:
+        """Return the plan of the metric."""
+        check_matrix(self.labels.size)
+        count = partial(_counts, of=self.layout.of, labels=self.labels)
+        part = TableOf(self.layout.cells, self.layout.is_partition, count)
+        return Plan((part,), partial(label_codes, labels=self.labels, private_n=private_n), self)
 
     def __call__(self, released: Released) -> Any:
         """Return the metric of what is released."""
@@ -325,40 +334,50 @@ class Confusion:
         return Limits(lower, upper).within(0.0, 1.0)
 
 
-def confusion_of(y_true: Any, y_pred: Any, labels: LabelSet, *, private_n: bool) -> NDArray[np.int64]:
-    """Return the confusion matrix of valid records, a row for each true label.
+def label_codes(records: Records, *, labels: LabelSet, private_n: bool) -> Records:
+    """Return true and predicted labels, not yet looked at.
 
     Raises
     ------
     ValueError
-        If a record is invalid, or the shapes differ, or there are too many labels.
+        If the shapes differ or are invalid.
     """
-    check_matrix(labels.size)
     true, pred = (
-        labels.array(data, name, private_n=private_n)
-        for data, name in ((y_true, "y_true"), (y_pred, "y_pred"))
+        labels.array(array, name, private_n=private_n)
+        for array, name in zip(records.arrays, ("y_true", "y_pred"), strict=True)
     )
     check_same_length(true, pred, private_n=private_n)
+    return replace(records, arrays=(true, pred))
+
+
+def confusion_of(records: Records, labels: LabelSet) -> NDArray[np.int64]:
+    """Return the confusion matrix of `label_codes`, a row for each true label.
+
+    Raises
+    ------
+    ValueError
+        If a record is invalid.
+    """
     size = labels.size
     matrix = np.zeros(size**2, dtype=np.int64)
     rows = max(BLOCK, size**2)  # adding up the cells should not take longer than finding them
-    for block, other in zip(in_blocks(true, rows), in_blocks(pred, rows), strict=True):
+    for block, other in zip(*(in_blocks(array, rows) for array in records.arrays), strict=True):
         codes = labels.codes(block, "y_true") * size + labels.codes(other, "y_pred")
         matrix += np.bincount(codes, minlength=size**2)
     return matrix.reshape(size, size)
 
 
+def _counts(
+    records: Records, *, of: Callable[[NDArray[np.int64]], NDArray[np.int64]], labels: LabelSet
+) -> NDArray[np.int64]:
+    return of(confusion_of(records, labels))
+
+
 def confusion_for(metric: Metric, options: Mapping[str, Any]) -> Confusion:
     """Return which counts a metric of labels releases, and how it follows from them."""
-    confusion = metric.planned(([], []), options, private_n=True).postprocess
+    confusion = metric.planned(metric.form(), options, private_n=True).postprocess
     assert isinstance(confusion, Confusion)
     return confusion
-
-
-def confusion_plan(y_true: ArrayLike, y_pred: ArrayLike, confusion: Confusion, *, private_n: bool) -> Plan:
-    """Return the plan of a metric of the confusion of labels."""
-    matrix = confusion_of(y_true, y_pred, confusion.labels, private_n=private_n)
-    return Plan((confusion.table(matrix),), confusion)
 
 
 def _from_unit(x: Floats) -> tuple[Any, ...]:
@@ -367,16 +386,25 @@ def _from_unit(x: Floats) -> tuple[Any, ...]:
     return quarter // 2, quarter % 2
 
 
-def confusion_row(name: str, plan: Callable[..., Plan], options: dict[str, Any], **facts: Any) -> Metric:
-    """Return the row of a metric that judges predicted labels by counts of them."""
+def confusion_row(
+    name: str,
+    plan: Callable[..., Plan],
+    options: dict[str, Any],
+    *,
+    exact_function: str | None = None,
+    **facts: Any,
+) -> Metric:
+    """Return the row of a metric that judges predicted labels by counts of them.
+
+    Its exact function is scikit-learn's of the same name unless another one is given, or "" for none.
+    """
     return Metric(
         name=name,
-        exact_function=f"sklearn.metrics.{name.removeprefix('private_')}",
+        exact_function=same_name(name) if exact_function is None else exact_function,
         plan=plan,
         options={"labels": None, **options},
         refused=UNWEIGHTED,
         mechanism=None,
-        is_confusion=True,
         from_unit=_from_unit,
         predicts_labels=True,
         **facts,

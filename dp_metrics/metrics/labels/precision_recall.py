@@ -1,4 +1,4 @@
-"""Private precision, recall and what is made of them: F1 and Jaccard scores."""
+"""Private precision, recall, what is made of them (F1 and Jaccard scores), and specificity."""
 
 from __future__ import annotations
 
@@ -6,31 +6,44 @@ import math
 from functools import partial
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
+from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.options import check_average, check_zero_division
+from dp_metrics.inputs.shape import Shape
 from dp_metrics.metrics.labels.count_formulas import (
+    quotients,
     ratio,
     ratio_layout,
     rests_on,
+    weighted_mean,
 )
 from dp_metrics.metrics.labels.counts import (
     Confusion,
-    confusion_plan,
+    Counts,
     confusion_row,
+    matrix_layout,
+    right_or_wrong,
 )
-from dp_metrics.release.release import Plan
+from dp_metrics.release.plan import Plan
+from dp_metrics.release.result import PrivateResult
 
-__all__ = ["private_f1_score", "private_jaccard_score", "private_precision_score", "private_recall_score"]
+__all__ = [
+    "private_f1_score",
+    "private_jaccard_score",
+    "private_precision_score",
+    "private_recall_score",
+    "private_specificity_score",
+]
 
 
 def _ratio_plan(
     kind: str,
-    y_true: ArrayLike,
-    y_pred: ArrayLike,
+    shape: Shape,
     *,
     private_n: bool,
     labels: Any,
@@ -48,7 +61,7 @@ def _ratio_plan(
     layout = ratio_layout(kind, average, known.size, place)
     shares = partial(rests_on, kind=kind, average=average, place=place)
     confusion = Confusion(layout, formula, known, shares, is_monotone=is_monotone)
-    return confusion_plan(y_true, y_pred, confusion, private_n=private_n)
+    return confusion.plan(private_n=private_n)
 
 
 _RATIO_OPTIONS = {"pos_label": 1, "average": "binary", "zero_division": 0.0}
@@ -73,9 +86,8 @@ def private_precision_score(
     neighboring: str = "replace_one",
     accountant: PrivacyAccountant | None = None,
     random_state: RandomState = None,
-    label: str | None = None,
-    return_result: bool = False,
-) -> float | Any:
+    spend_name: str | None = None,
+) -> float | Floats:
     """Precision (share of right ones among those predicted positive) with epsilon-differential privacy.
 
     Parameters
@@ -110,17 +122,15 @@ def private_precision_score(
     random_state : None, int, RandomState or Generator, default=None
         None draws fresh randomness from the operating system. Anything else makes the release reproducible
         and therefore NOT private.
-    label : str or None, default=None
+    spend_name : str or None, default=None
         The name of this release in the accountant's history; None: the name of the metric.
-    return_result : bool, default=False
-        Whether to return a `PrivateResult`, which also holds what may be published about the release.
 
     Returns
     -------
     float or ndarray of shape (n_classes,)
         True positives over all that are predicted to be positive; in [0, 1]. An array for ``average=None``
         only.
-        With ``return_result=True`` a `PrivateResult` with that value.
+        `with_result` gives the `PrivateResult`, which holds all that may be published.
 
     Raises
     ------
@@ -170,7 +180,12 @@ def private_precision_score(
     >>> 0.77 < score < 1  # exactly 0.889
     True
     """
-    return PRECISION.release(locals())
+    result: PrivateResult[float | Floats] = PRECISION.release(
+        y_true=y_true, y_pred=y_pred, epsilon=epsilon, labels=labels, pos_label=pos_label, average=average,
+        zero_division=zero_division, sample_weight=sample_weight, groups=groups, neighboring=neighboring,
+        accountant=accountant, random_state=random_state, spend_name=spend_name,
+    )  # fmt: skip
+    return result.value
 
 
 RECALL = confusion_row(
@@ -192,9 +207,8 @@ def private_recall_score(
     neighboring: str = "replace_one",
     accountant: PrivacyAccountant | None = None,
     random_state: RandomState = None,
-    label: str | None = None,
-    return_result: bool = False,
-) -> float | Any:
+    spend_name: str | None = None,
+) -> float | Floats:
     """Recall (share of the positive ones that are found) with epsilon-differential privacy.
 
     Parameters
@@ -229,16 +243,14 @@ def private_recall_score(
     random_state : None, int, RandomState or Generator, default=None
         None draws fresh randomness from the operating system. Anything else makes the release reproducible
         and therefore NOT private.
-    label : str or None, default=None
+    spend_name : str or None, default=None
         The name of this release in the accountant's history; None: the name of the metric.
-    return_result : bool, default=False
-        Whether to return a `PrivateResult`, which also holds what may be published about the release.
 
     Returns
     -------
     float or ndarray of shape (n_classes,)
         True positives over all that are positive; in [0, 1]. An array for ``average=None`` only.
-        With ``return_result=True`` a `PrivateResult` with that value.
+        `with_result` gives the `PrivateResult`, which holds all that may be published.
 
     Raises
     ------
@@ -288,7 +300,12 @@ def private_recall_score(
     >>> 0.68 < score < 0.92  # exactly 0.800
     True
     """
-    return RECALL.release(locals())
+    result: PrivateResult[float | Floats] = RECALL.release(
+        y_true=y_true, y_pred=y_pred, epsilon=epsilon, labels=labels, pos_label=pos_label, average=average,
+        zero_division=zero_division, sample_weight=sample_weight, groups=groups, neighboring=neighboring,
+        accountant=accountant, random_state=random_state, spend_name=spend_name,
+    )  # fmt: skip
+    return result.value
 
 
 F1 = confusion_row("private_f1_score", partial(_ratio_plan, "f1"), _RATIO_OPTIONS, greater_is_better=True)
@@ -308,9 +325,8 @@ def private_f1_score(
     neighboring: str = "replace_one",
     accountant: PrivacyAccountant | None = None,
     random_state: RandomState = None,
-    label: str | None = None,
-    return_result: bool = False,
-) -> float | Any:
+    spend_name: str | None = None,
+) -> float | Floats:
     """F1 score (harmonic mean of precision and recall) with epsilon-differential privacy.
 
     Parameters
@@ -345,17 +361,15 @@ def private_f1_score(
     random_state : None, int, RandomState or Generator, default=None
         None draws fresh randomness from the operating system. Anything else makes the release reproducible
         and therefore NOT private.
-    label : str or None, default=None
+    spend_name : str or None, default=None
         The name of this release in the accountant's history; None: the name of the metric.
-    return_result : bool, default=False
-        Whether to return a `PrivateResult`, which also holds what may be published about the release.
 
     Returns
     -------
     float or ndarray of shape (n_classes,)
         Twice the true positives over that and the errors of both kinds; in [0, 1]. An array for
         ``average=None`` only.
-        With ``return_result=True`` a `PrivateResult` with that value.
+        `with_result` gives the `PrivateResult`, which holds all that may be published.
 
     Raises
     ------
@@ -405,7 +419,12 @@ def private_f1_score(
     >>> 0.72 < score < 0.96  # exactly 0.842
     True
     """
-    return F1.release(locals())
+    result: PrivateResult[float | Floats] = F1.release(
+        y_true=y_true, y_pred=y_pred, epsilon=epsilon, labels=labels, pos_label=pos_label, average=average,
+        zero_division=zero_division, sample_weight=sample_weight, groups=groups, neighboring=neighboring,
+        accountant=accountant, random_state=random_state, spend_name=spend_name,
+    )  # fmt: skip
+    return result.value
 
 
 JACCARD = confusion_row(
@@ -427,9 +446,8 @@ def private_jaccard_score(
     neighboring: str = "replace_one",
     accountant: PrivacyAccountant | None = None,
     random_state: RandomState = None,
-    label: str | None = None,
-    return_result: bool = False,
-) -> float | Any:
+    spend_name: str | None = None,
+) -> float | Floats:
     """Jaccard score (share of right ones among those that are or were predicted positive), privately.
 
     Parameters
@@ -464,17 +482,15 @@ def private_jaccard_score(
     random_state : None, int, RandomState or Generator, default=None
         None draws fresh randomness from the operating system. Anything else makes the release reproducible
         and therefore NOT private.
-    label : str or None, default=None
+    spend_name : str or None, default=None
         The name of this release in the accountant's history; None: the name of the metric.
-    return_result : bool, default=False
-        Whether to return a `PrivateResult`, which also holds what may be published about the release.
 
     Returns
     -------
     float or ndarray of shape (n_classes,)
         True positives over these and the errors of both kinds; in [0, 1]. An array for ``average=None``
         only.
-        With ``return_result=True`` a `PrivateResult` with that value.
+        `with_result` gives the `PrivateResult`, which holds all that may be published.
 
     Raises
     ------
@@ -524,4 +540,172 @@ def private_jaccard_score(
     >>> 0.61 < score < 0.85  # exactly 0.727
     True
     """
-    return JACCARD.release(locals())
+    result: PrivateResult[float | Floats] = JACCARD.release(
+        y_true=y_true, y_pred=y_pred, epsilon=epsilon, labels=labels, pos_label=pos_label, average=average,
+        zero_division=zero_division, sample_weight=sample_weight, groups=groups, neighboring=neighboring,
+        accountant=accountant, random_state=random_state, spend_name=spend_name,
+    )  # fmt: skip
+    return result.value
+
+
+def _negatives(counts: Counts, *, average: str | None, labels: int) -> Floats:
+    """Return how many records have another label than each; for "micro" the sum over all labels."""
+    return np.array([(labels - 1) * counts.n]) if average == "micro" else counts.n - counts.true
+
+
+def _specificity(counts: Counts, *, average: str | None, labels: int, undefined: float) -> Any:
+    """Return the share of the negatives of each label that are found; one number unless `average` is None."""
+    negatives, wrong = _negatives(counts, average=average, labels=labels), counts.false_positives
+    if average == "micro":
+        wrong = wrong.sum(keepdims=True)
+    shares = quotients(negatives - wrong, negatives, undefined)
+    if average is None:
+        return shares
+    return weighted_mean(shares, counts.true if average == "weighted" else np.ones_like(shares))
+
+
+def _specificity_plan(
+    shape: Shape,
+    *,
+    private_n: bool,
+    labels: Any,
+    pos_label: Any,
+    average: Any,
+    zero_division: Any,
+) -> Plan:
+    known = LabelSet.of(labels)
+    check_average(average, known.size)
+    if average == "binary":  # the true negatives are those of the other label that are found
+        pos_label = known.in_order[1 - known.place(pos_label, "pos_label")]
+        options = {"pos_label": pos_label, "average": average, "zero_division": zero_division}
+        return _ratio_plan("recall", shape, private_n=private_n, labels=labels, **options)
+    undefined = check_zero_division(zero_division, is_mean=average in ("macro", "weighted"))
+    public = {"average": average, "labels": known.size}
+    layout = right_or_wrong() if average == "micro" else matrix_layout(known.size)
+    formula = partial(_specificity, undefined=undefined, **public)
+    # of three labels, an error between two of them is a true negative of the third
+    rises = average == "micro" or (average != "weighted" and known.size == 2)
+    is_monotone = rises and not math.isnan(undefined)
+    confusion = Confusion(layout, formula, known, partial(_negatives, **public), is_monotone=is_monotone)
+    return confusion.plan(private_n=private_n)
+
+
+SPECIFICITY = confusion_row(
+    "private_specificity_score", _specificity_plan, _RATIO_OPTIONS, exact_function="", greater_is_better=True
+)
+
+
+def private_specificity_score(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    epsilon: float,
+    labels: ArrayLike | None = None,
+    pos_label: Any = 1,
+    average: str | None = "binary",
+    zero_division: float | str = 0.0,
+    sample_weight: None = None,
+    groups: None = None,
+    neighboring: str = "replace_one",
+    accountant: PrivacyAccountant | None = None,
+    random_state: RandomState = None,
+    spend_name: str | None = None,
+) -> float | Floats:
+    """Specificity (share of the negative ones that are found) with epsilon-differential privacy.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        True labels, each one of `labels`.
+    y_pred : array-like of shape (n_samples,)
+        Labels predicted by a model that was not trained on these records, each one of `labels`.
+    epsilon : float
+        Privacy parameter, > 0: smaller is more private and less accurate.
+    labels : array-like of shape (n_classes,) or None, default=None
+        The public label set, in the order of the results. None: 0 and 1. Every true and predicted label must
+        be one of them; they are never inferred from the data. scikit-learn's other use of this argument, to
+        average over some of the labels, is not served.
+    pos_label : label, default=1
+        The label that counts as positive for ``average="binary"``.
+    average : {"binary", "macro", "weighted", "micro"} or None, default="binary"
+        "binary": of `pos_label`, for two labels. "macro": the mean over all of `labels`; "weighted": weighted
+        by how often each is the true one; "micro": of all labels together. None: one for each label.
+    zero_division : float or "warn", default=0.0
+        The value of 0/0 among the noisy counts: 0 or 1; for a mean also NaN, which leaves such labels out.
+        "warn" means 0 here, because a warning would tell of the data.
+    sample_weight : None, default=None
+        Must be None: a weighted record would count more than once, and need more noise to match.
+    groups : None, default=None
+        Must be None: a person with several records would count more than once, and need more noise to match.
+    neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
+        What one person can change: the contents of a record ("replace_one": their number is public), or
+        whether it is there ("add_or_remove_one": less noise, as it changes one count, not two).
+    accountant : PrivacyAccountant or None, default=None
+        Budget that pays epsilon for this release, before it is drawn.
+    random_state : None, int, RandomState or Generator, default=None
+        None draws fresh randomness from the operating system. Anything else makes the release reproducible
+        and therefore NOT private.
+    spend_name : str or None, default=None
+        The name of this release in the accountant's history; None: the name of the metric.
+
+    Returns
+    -------
+    float or ndarray of shape (n_classes,)
+        True negatives over all that are negative; in [0, 1]. An array for ``average=None`` only.
+        `with_result` gives the `PrivateResult`, which holds all that may be published.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an input is invalid, as in scikit-learn, or an option, or if the accountant counts releases under
+        another neighbouring relation.
+    PrivacyBudgetError
+        If the accountant has less than epsilon left; nothing is drawn.
+
+    Warns
+    -----
+    SeededReleaseWarning
+        If `random_state` is given.
+    NoisyReleaseWarning
+        If public numbers alone tell that a release will be mostly noise.
+
+    See Also
+    --------
+    private_recall_score : The share of the positive ones that are found.
+    private_roc_curve : Both at every threshold: 1 less the specificity, and the recall.
+
+    Notes
+    -----
+    Guarantee: replacing any one record changes the probability of any result by at most a factor
+    exp(epsilon), given the model, the number of records and the arguments, which are public. With
+    neighboring="add_or_remove_one" the same holds when any one record is added or removed, and the number of
+    records is not public.
+
+    The negatives of a label are the records of all others, so of two labels this is the recall of the other
+    one, from three counts: true negatives, false positives and the others. Of K labels the counts are those
+    of a report of each, and for ``average="micro"`` the right and the wrong records. Noise is added to these
+    counts, not to the answer, whose error is about 1 / (epsilon times the negatives). A label without
+    negatives, by the noisy counts, is 0/0: `zero_division`, and no warning.
+
+    References
+    ----------
+    M. Hardt and K. Talwar, "On the Geometry of Differential Privacy", 2010, doi:10.1145/1806689.1806786, for
+    noise in the norm of the sensitivity.
+
+    Examples
+    --------
+    >>> from dp_metrics import private_specificity_score
+    >>> y_true = ["ham"] * 900 + ["spam"] * 100
+    >>> y_pred = ["ham"] * 890 + ["spam"] * 90 + ["ham"] * 20
+    >>> score = private_specificity_score(
+    ...     y_true, y_pred, epsilon=1.0, labels=["ham", "spam"], pos_label="spam"
+    ... )
+    >>> 0.96 < score <= 1  # exactly 0.989
+    True
+    """
+    result: PrivateResult[float | Floats] = SPECIFICITY.release(
+        y_true=y_true, y_pred=y_pred, epsilon=epsilon, labels=labels, pos_label=pos_label, average=average,
+        zero_division=zero_division, sample_weight=sample_weight, groups=groups, neighboring=neighboring,
+        accountant=accountant, random_state=random_state, spend_name=spend_name,
+    )  # fmt: skip
+    return result.value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -9,32 +10,27 @@ from numpy.typing import ArrayLike
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.inputs.options import check_count
+from dp_metrics.inputs.shape import Records, Shape
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.metrics._catalogue import UNWEIGHTED, Metric
 from dp_metrics.metrics.scores.curve_formulas import CalibrationCurve
 from dp_metrics.metrics.scores.soft_bins import MOST_BINS, OUTSIDE, SoftBins, even_edges
 from dp_metrics.metrics.scores.two_classes import TwoClasses, check_unit, two_classes_from_unit
-from dp_metrics.release.queries.calibration_error import CalibrationError
-from dp_metrics.release.release import Plan
+from dp_metrics.release.parts.calibration_error import CalibrationOf
+from dp_metrics.release.plan import Plan
+from dp_metrics.release.result import PrivateResult
 from dp_metrics.sensitivity.calibration_bounds import calibration_excess
 
 __all__ = ["private_calibration_curve", "private_expected_calibration_error"]
 
 
 def _curve_plan(
-    y_true: ArrayLike,
-    y_prob: ArrayLike,
-    *,
-    private_n: bool,
-    pos_label: Any,
-    n_bins: Any,
-    strategy: Any,
-    labels: Any,
+    shape: Shape, *, private_n: bool, pos_label: Any, n_bins: Any, strategy: Any, labels: Any
 ) -> Plan:
     if not (isinstance(strategy, str) and strategy == "uniform"):
         raise ValueError("strategy must be 'uniform': quantiles of the scores are private.")
     bins = SoftBins(check_count(n_bins, "n_bins", MOST_BINS))
-    return bins.plan(y_true, y_prob, TwoClasses.of(labels, pos_label), private_n=private_n)
+    return bins.plan(shape, TwoClasses.of(labels, pos_label), private_n=private_n)
 
 
 CALIBRATION_CURVE = Metric(
@@ -45,7 +41,6 @@ CALIBRATION_CURVE = Metric(
     responses=("predict_proba",),
     options={"pos_label": None, "n_bins": 5, "strategy": "uniform", "labels": None},
     refused=UNWEIGHTED,
-    is_binned=True,
     mechanism=None,
     from_unit=two_classes_from_unit,
 )
@@ -65,9 +60,8 @@ def private_calibration_curve(
     neighboring: str = "replace_one",
     accountant: PrivacyAccountant | None = None,
     random_state: RandomState = None,
-    label: str | None = None,
-    return_result: bool = False,
-) -> CalibrationCurve | Any:
+    spend_name: str | None = None,
+) -> CalibrationCurve:
     """Calibration curve (share of positives by probability) with epsilon-differential privacy.
 
     Parameters
@@ -100,10 +94,8 @@ def private_calibration_curve(
     random_state : None, int, RandomState or Generator, default=None
         None draws fresh randomness from the operating system. Anything else makes the release reproducible
         and therefore NOT private.
-    label : str or None, default=None
+    spend_name : str or None, default=None
         The name of this release in the accountant's history; None: the name of the metric.
-    return_result : bool, default=False
-        Whether to return a `PrivateResult`, which also holds what may be published about the release.
 
     Returns
     -------
@@ -111,7 +103,7 @@ def private_calibration_curve(
         A named tuple (prob_true, prob_pred), as scikit-learn's: for each bin the share of positive records
         and the mean probability. Bins with no record, by the noisy counts, are left out: those with fewer
         than half a record.
-        With ``return_result=True`` a `PrivateResult` with that value.
+        `with_result` gives the `PrivateResult`, which holds all that may be published.
 
     Raises
     ------
@@ -157,21 +149,29 @@ def private_calibration_curve(
     >>> bool((abs(prob_true - prob_pred) < 0.2).all())
     True
     """
-    return CALIBRATION_CURVE.release(locals())
+    result: PrivateResult[CalibrationCurve] = CALIBRATION_CURVE.release(
+        y_true=y_true, y_prob=y_prob, epsilon=epsilon, pos_label=pos_label, n_bins=n_bins, strategy=strategy,
+        labels=labels, sample_weight=sample_weight, groups=groups, neighboring=neighboring,
+        accountant=accountant, random_state=random_state, spend_name=spend_name,
+    )  # fmt: skip
+    return result.value
 
 
-def _error_plan(
-    y_true: ArrayLike, y_proba: ArrayLike, *, private_n: bool, pos_label: Any, n_bins: Any, labels: Any
-) -> Plan:
-    edges = even_edges(check_count(n_bins, "n_bins", MOST_BINS))
-    blocks = TwoClasses.of(labels, pos_label).blocks(y_true, y_proba, "y_proba", private_n=private_n)
+def _error_plan(shape: Shape, *, private_n: bool, pos_label: Any, n_bins: Any, labels: Any) -> Plan:
+    classes = TwoClasses.of(labels, pos_label)
+    excess = partial(_excess, n_bins=check_count(n_bins, "n_bins", MOST_BINS), classes=classes)
+    return Plan((CalibrationOf(excess),), classes.reader(shape, "y_proba", private_n=private_n))
+
+
+def _excess(records: Records, *, n_bins: int, classes: TwoClasses) -> tuple[tuple[int, ...], int]:
+    """Return the sums of labels minus scores by bin, and the number of records."""
 
     def checked() -> Any:
-        for is_positive, scores in blocks:
+        for is_positive, scores in classes.blocks(records, "y_proba"):
             check_unit(scores, OUTSIDE.format("y_proba"))
             yield is_positive, scores
 
-    return Plan((CalibrationError(*calibration_excess(checked(), edges)),))
+    return calibration_excess(checked(), even_edges(n_bins))
 
 
 EXPECTED_CALIBRATION_ERROR = Metric(
@@ -182,7 +182,6 @@ EXPECTED_CALIBRATION_ERROR = Metric(
     responses=("predict_proba",),
     options={"pos_label": None, "n_bins": 10, "labels": None},
     refused=UNWEIGHTED,
-    is_binned=True,
     greater_is_better=False,
     mechanism="geometric",
     from_unit=two_classes_from_unit,
@@ -203,9 +202,8 @@ def private_expected_calibration_error(
     mechanism: str | Mechanism = "geometric",
     accountant: PrivacyAccountant | None = None,
     random_state: RandomState = None,
-    label: str | None = None,
-    return_result: bool = False,
-) -> float | Any:
+    spend_name: str | None = None,
+) -> float:
     """Calibration error (expected over bins) with epsilon-differential privacy for the test records.
 
     The distance between the share of positives and the mean probability in a bin, averaged over all bins with
@@ -241,16 +239,14 @@ def private_expected_calibration_error(
     random_state : None, int, RandomState or Generator, default=None
         None draws fresh randomness from the operating system. Anything else makes the release reproducible
         and therefore NOT private.
-    label : str or None, default=None
+    spend_name : str or None, default=None
         The name of this release in the accountant's history; None: the name of the metric.
-    return_result : bool, default=False
-        Whether to return a `PrivateResult`, which also holds what may be published about the release.
 
     Returns
     -------
     float
         The private error, in [0, 1].
-        With ``return_result=True`` a `PrivateResult` with that value.
+        `with_result` gives the `PrivateResult`, which holds all that may be published.
 
     Raises
     ------
@@ -294,4 +290,9 @@ def private_expected_calibration_error(
     >>> 0 <= private_expected_calibration_error(y_true, y_proba, epsilon=1.0) < 0.1  # exactly 0.05
     True
     """
-    return EXPECTED_CALIBRATION_ERROR.release(locals())
+    result: PrivateResult[float] = EXPECTED_CALIBRATION_ERROR.release(
+        y_true=y_true, y_proba=y_proba, epsilon=epsilon, pos_label=pos_label, n_bins=n_bins, labels=labels,
+        sample_weight=sample_weight, groups=groups, neighboring=neighboring, mechanism=mechanism,
+        accountant=accountant, random_state=random_state, spend_name=spend_name,
+    )  # fmt: skip
+    return result.value

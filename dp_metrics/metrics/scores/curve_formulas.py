@@ -104,7 +104,7 @@ def roc(counts: ScoreCounts) -> RocCurve:
 def area_under_roc(counts: ScoreCounts) -> float:
     """Return the area under the ROC curve, in which a pair in one bin counts half."""
     fpr, tpr, _ = roc(counts)
-    return float(np.clip(np.diff(fpr) @ (tpr[1:] + tpr[:-1]) / 2.0, 0.0, 1.0))
+    return float(np.clip((np.diff(fpr) * (tpr[1:] + tpr[:-1])).sum() / 2.0, 0.0, 1.0))
 
 
 def precision_recall(counts: ScoreCounts) -> PrecisionRecallCurve:
@@ -126,7 +126,7 @@ def average_precision(counts: ScoreCounts) -> float:
     spread = (np.repeat(each / _PARTS, _PARTS) for each in (counts.negative, counts.positive))
     edges = np.linspace(0.0, 1.0, _PARTS * counts.negative.size + 1)  # the edges do not matter
     precision, recall, _ = precision_recall(ScoreCounts(edges, *spread))
-    return float(np.clip(-(np.diff(recall) @ precision[:-1]), 0.0, 1.0))
+    return float(np.clip(-(np.diff(recall) * precision[:-1]).sum(), 0.0, 1.0))
 
 
 def calibration(counts: ScoreCounts, n_bins: int) -> CalibrationCurve:

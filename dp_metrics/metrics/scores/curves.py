@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
-from dp_metrics.metrics._catalogue import UNWEIGHTED, Metric
+from dp_metrics.metrics._catalogue import UNWEIGHTED, Metric, same_name
 from dp_metrics.metrics.scores.curve_formulas import (
     PrecisionRecallCurve,
     RocCurve,
@@ -20,6 +20,7 @@ from dp_metrics.metrics.scores.curve_formulas import (
 )
 from dp_metrics.metrics.scores.table import score_plan
 from dp_metrics.metrics.scores.two_classes import two_classes_from_unit
+from dp_metrics.release.result import PrivateResult
 
 __all__ = [
     "private_average_precision_score",
@@ -28,18 +29,19 @@ __all__ = [
 ]
 
 
-def _row(name: str, formula: Callable[..., Any], **facts: Any) -> Metric:
-    """Return the row of a metric that follows from a table of scores."""
+def _row(
+    name: str, formula: Callable[..., Any], *, exact_function: str | None = None, **facts: Any
+) -> Metric:
+    """Return the row of a metric that follows from a table of scores: see `confusion_row`."""
     return Metric(
         name=name,
-        exact_function=f"sklearn.metrics.{name.removeprefix('private_')}",
+        exact_function=same_name(name) if exact_function is None else exact_function,
         plan=partial(score_plan, formula),
         data=("y_true", "y_score"),
         responses=("predict_proba",),
         options={"labels": None, "pos_label": None, "edges": None, "bins": None},
         refused=UNWEIGHTED,
         mechanism=None,
-        is_score_table=True,
         from_unit=two_classes_from_unit,
         **facts,
     )
@@ -62,9 +64,8 @@ def private_roc_curve(
     neighboring: str = "replace_one",
     accountant: PrivacyAccountant | None = None,
     random_state: RandomState = None,
-    label: str | None = None,
-    return_result: bool = False,
-) -> RocCurve | Any:
+    spend_name: str | None = None,
+) -> RocCurve:
     """ROC curve (true against false positive rate) with epsilon-differential privacy for the test records.
 
     Parameters
@@ -99,10 +100,8 @@ def private_roc_curve(
     random_state : None, int, RandomState or Generator, default=None
         None draws fresh randomness from the operating system. Anything else makes the release reproducible
         and therefore NOT private.
-    label : str or None, default=None
+    spend_name : str or None, default=None
         The name of this release in the accountant's history; None: the name of the metric.
-    return_result : bool, default=False
-        Whether to return a `PrivateResult`, which also holds what may be published about the release.
 
     Returns
     -------
@@ -110,7 +109,7 @@ def private_roc_curve(
         A named tuple (fpr, tpr, thresholds) of arrays of shape (n_bins + 1,), as scikit-learn's with
         ``drop_intermediate=False``: from (0, 0) at the threshold infinity to (1, 1) at the lowest edge, and
         never falling. Without a record in one class, by the noisy counts, the diagonal.
-        With ``return_result=True`` a `PrivateResult` with that value.
+        `with_result` gives the `PrivateResult`, which holds all that may be published.
 
     Raises
     ------
@@ -159,7 +158,12 @@ def private_roc_curve(
     >>> bool(0.3 < tpr[thresholds >= 0.5][-1] < 0.7)  # exactly 0.5
     True
     """
-    return ROC_CURVE.release(locals())
+    result: PrivateResult[RocCurve] = ROC_CURVE.release(
+        y_true=y_true, y_score=y_score, epsilon=epsilon, labels=labels, pos_label=pos_label, edges=edges,
+        bins=bins, sample_weight=sample_weight, groups=groups, neighboring=neighboring, accountant=accountant,
+        random_state=random_state, spend_name=spend_name,
+    )  # fmt: skip
+    return result.value
 
 
 PRECISION_RECALL_CURVE = _row("private_precision_recall_curve", precision_recall)
@@ -179,9 +183,8 @@ def private_precision_recall_curve(
     neighboring: str = "replace_one",
     accountant: PrivacyAccountant | None = None,
     random_state: RandomState = None,
-    label: str | None = None,
-    return_result: bool = False,
-) -> PrecisionRecallCurve | Any:
+    spend_name: str | None = None,
+) -> PrecisionRecallCurve:
     """Precision-recall curve with epsilon-differential privacy for the test records.
 
     Parameters
@@ -216,10 +219,8 @@ def private_precision_recall_curve(
     random_state : None, int, RandomState or Generator, default=None
         None draws fresh randomness from the operating system. Anything else makes the release reproducible
         and therefore NOT private.
-    label : str or None, default=None
+    spend_name : str or None, default=None
         The name of this release in the accountant's history; None: the name of the metric.
-    return_result : bool, default=False
-        Whether to return a `PrivateResult`, which also holds what may be published about the release.
 
     Returns
     -------
@@ -228,7 +229,7 @@ def private_precision_recall_curve(
         end with precision 1 and recall 0, and the lower edges of the bins, rising. Where no record is
         predicted positive, by the noisy counts, the precision is 1; without any positive record all
         precisions but the last are 0 and all recalls 1.
-        With ``return_result=True`` a `PrivateResult` with that value.
+        `with_result` gives the `PrivateResult`, which holds all that may be published.
 
     Raises
     ------
@@ -272,7 +273,12 @@ def private_precision_recall_curve(
     >>> float(precision[-1]), float(recall[-1]), float(recall[0])
     (1.0, 0.0, 1.0)
     """
-    return PRECISION_RECALL_CURVE.release(locals())
+    result: PrivateResult[PrecisionRecallCurve] = PRECISION_RECALL_CURVE.release(
+        y_true=y_true, y_score=y_score, epsilon=epsilon, labels=labels, pos_label=pos_label, edges=edges,
+        bins=bins, sample_weight=sample_weight, groups=groups, neighboring=neighboring, accountant=accountant,
+        random_state=random_state, spend_name=spend_name,
+    )  # fmt: skip
+    return result.value
 
 
 AVERAGE_PRECISION = _row("private_average_precision_score", average_precision, greater_is_better=True)
@@ -292,9 +298,8 @@ def private_average_precision_score(
     neighboring: str = "replace_one",
     accountant: PrivacyAccountant | None = None,
     random_state: RandomState = None,
-    label: str | None = None,
-    return_result: bool = False,
-) -> float | Any:
+    spend_name: str | None = None,
+) -> float:
     """Average precision (area under precision and recall) with epsilon-differential privacy.
 
     Parameters
@@ -329,16 +334,14 @@ def private_average_precision_score(
     random_state : None, int, RandomState or Generator, default=None
         None draws fresh randomness from the operating system. Anything else makes the release reproducible
         and therefore NOT private.
-    label : str or None, default=None
+    spend_name : str or None, default=None
         The name of this release in the accountant's history; None: the name of the metric.
-    return_result : bool, default=False
-        Whether to return a `PrivateResult`, which also holds what may be published about the release.
 
     Returns
     -------
     float
         The private average precision, in [0, 1]; 0 without a positive record, by the noisy counts.
-        With ``return_result=True`` a `PrivateResult` with that value.
+        `with_result` gives the `PrivateResult`, which holds all that may be published.
 
     Raises
     ------
@@ -385,4 +388,9 @@ def private_average_precision_score(
     >>> 0.6 < private_average_precision_score(y_true, y_score, epsilon=1.0) <= 1  # exactly 0.83
     True
     """
-    return AVERAGE_PRECISION.release(locals())
+    result: PrivateResult[float] = AVERAGE_PRECISION.release(
+        y_true=y_true, y_score=y_score, epsilon=epsilon, labels=labels, pos_label=pos_label, edges=edges,
+        bins=bins, sample_weight=sample_weight, groups=groups, neighboring=neighboring, accountant=accountant,
+        random_state=random_state, spend_name=spend_name,
+    )  # fmt: skip
+    return result.value

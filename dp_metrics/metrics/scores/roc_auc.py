@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
-from dp_metrics.inputs.columns import check_columns_of_labels
 from dp_metrics.inputs.floats import Floats
-from dp_metrics.inputs.labels import as_labels, check_labels, encoded_block, public_labels
-from dp_metrics.inputs.records import as_scores, check_same_length, float_block
+from dp_metrics.inputs.labels import check_labels, encoded_block, public_labels
+from dp_metrics.inputs.readers import labels_and_scores
+from dp_metrics.inputs.records import float_block
+from dp_metrics.inputs.shape import Records, Shape, check_columns_of_labels
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.metrics._catalogue import Metric
 from dp_metrics.metrics.scores.two_classes import two_classes_from_unit
-from dp_metrics.release.queries.ranking_loss import RankingLoss
-from dp_metrics.release.release import Plan
+from dp_metrics.release.parts.ranking_loss import RankingOf
+from dp_metrics.release.plan import Plan
 from dp_metrics.release.released import Monotone, Released
+from dp_metrics.release.result import PrivateResult
 
 __all__ = ["private_roc_auc_score"]
 
@@ -34,26 +38,30 @@ _ONE_VS_ONE = (
 )
 
 
-def _roc_auc_plan(
-    y_true: ArrayLike, y_score: ArrayLike, *, private_n: bool, average: Any, multi_class: Any, labels: Any
-) -> Plan:
+def _roc_auc_plan(shape: Shape, *, private_n: bool, average: Any, multi_class: Any, labels: Any) -> Plan:
     _check_averaging(average, multi_class)
-    given = public_labels(labels)
+    given, form = public_labels(labels), shape.arguments[1]
     if private_n and given is None and multi_class == "ovr":
         raise ValueError("multi_class='ovr' needs labels where the number of records is private.")
-    scores = as_scores(y_score, private_n=private_n, columns=1 if given is None else given.size)
-    columns = 1 if scores.ndim == 1 else scores.shape[1]
+    columns = form.columns or (1 if given is None else given.size)
+    if columns == 2:  # as predict_proba gives them: those of the second label
+        columns = 1
     known = check_labels(given, columns, "y_score")
-    check_columns_of_labels(y_score, known, "y_score")
+    check_columns_of_labels(form.names, known, "y_score")
     if columns > 1 and multi_class != "ovr":
         raise ValueError(_MULTI_CLASS)
-    true = as_labels(y_true, known, private_n=private_n)
-    check_same_length(true, scores, private_n=private_n)
-    codes, numbers = encoded_block(true, known), float_block(scores, "y_score")
+    reader = partial(_encoded, labels=known, columns=columns, private_n=private_n)
     if columns == 1:
-        return Plan((RankingLoss(codes == 1, numbers),), Monotone(_area, rises=False))
-    losses = tuple(RankingLoss(codes == k, numbers[:, k]) for k in range(columns))
-    return Plan(losses, Monotone(_areas if average is None else _mean_area, rises=False))
+        return Plan((RankingOf(1),), reader, Monotone(_area, rises=False))
+    parts = tuple(RankingOf(k, k) for k in range(columns))
+    return Plan(parts, reader, Monotone(_areas if average is None else _mean_area, rises=False))
+
+
+def _encoded(records: Records, *, labels: NDArray[Any], columns: int, private_n: bool) -> Records:
+    """Return the place of each record's label, and its scores."""
+    checked = labels_and_scores(records, labels=labels, columns=columns, private_n=private_n)
+    true, scores = checked.arrays
+    return replace(checked, arrays=(encoded_block(true, labels), float_block(scores, "y_score")))
 
 
 def _area(released: Released) -> float:
@@ -108,9 +116,8 @@ def private_roc_auc_score(
     mechanism: str | Mechanism = "hazard",
     accountant: PrivacyAccountant | None = None,
     random_state: RandomState = None,
-    label: str | None = None,
-    return_result: bool = False,
-) -> float | Any:
+    spend_name: str | None = None,
+) -> float | Floats:
     """Area under the ROC curve with epsilon-differential privacy for the test records.
 
     The share of the pairs of a positive and a negative record in which the positive one has the higher score,
@@ -151,16 +158,14 @@ def private_roc_auc_score(
     random_state : None, int, RandomState or Generator, default=None
         None draws fresh randomness from the operating system. Anything else makes the release reproducible
         and therefore NOT private.
-    label : str or None, default=None
+    spend_name : str or None, default=None
         The name of this release in the accountant's history; None: the name of the metric.
-    return_result : bool, default=False
-        Whether to return a `PrivateResult`, which also holds what may be published about the release.
 
     Returns
     -------
     float or ndarray of shape (n_classes,)
         The private area, in [0, 1]. An array for more than two labels with ``average=None`` only.
-        With ``return_result=True`` a `PrivateResult` with that value.
+        `with_result` gives the `PrivateResult`, which holds all that may be published.
 
     Raises
     ------
@@ -206,4 +211,9 @@ def private_roc_auc_score(
     >>> 0.7 < private_roc_auc_score(y_true, y_score, epsilon=1.0) < 0.8  # exactly 0.75
     True
     """
-    return ROC_AUC.release(locals())
+    result: PrivateResult[float | Floats] = ROC_AUC.release(
+        y_true=y_true, y_score=y_score, epsilon=epsilon, average=average, multi_class=multi_class,
+        labels=labels, sample_weight=sample_weight, groups=groups, neighboring=neighboring,
+        mechanism=mechanism, accountant=accountant, random_state=random_state, spend_name=spend_name,
+    )  # fmt: skip
+    return result.value

@@ -3,16 +3,18 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from dp_metrics.inputs.floats import Floats
+from dp_metrics.inputs.shape import Records, Shape
 from dp_metrics.metrics.scores.curve_formulas import CalibrationCurve, are_shown, shown
 from dp_metrics.metrics.scores.two_classes import TwoClasses, check_unit
 from dp_metrics.release.noise import CountsNoise, Noise, noisy_shares
-from dp_metrics.release.queries.count_table import Cells, CountTable, plausible_counts
-from dp_metrics.release.release import Plan
+from dp_metrics.release.parts.count_table import Cells, TableOf, plausible_counts
+from dp_metrics.release.plan import Plan
 from dp_metrics.release.released import Released
 from dp_metrics.sensitivity.noisy_sums import FINENESS
 
@@ -57,15 +59,18 @@ class SoftBins:
         """The weight of a step, for each cell."""
         return ((4 * self.n_bins, Fraction(1, FINENESS)),)
 
-    def plan(self, y_true: ArrayLike, y_prob: ArrayLike, classes: TwoClasses, *, private_n: bool) -> Plan:
+    def plan(self, shape: Shape, classes: TwoClasses, *, private_n: bool) -> Plan:
         """Return the plan of a calibration curve."""
-        table = np.zeros((2, 2, self.n_bins), dtype=np.int64)  # end, class, bin
-        records = 0
-        for is_positive, scores in classes.blocks(y_true, y_prob, "y_prob", private_n=private_n):
+        part = TableOf(self.cells, True, partial(_counted, bins=self, classes=classes))
+        return Plan((part,), classes.reader(shape, "y_prob", private_n=private_n), self)
+
+    def counts(self, records: Records, classes: TwoClasses) -> NDArray[np.int64]:
+        """Return the counts of the cells, in steps: by end, class and bin."""
+        table = np.zeros((2, 2, self.n_bins), dtype=np.int64)
+        for is_positive, scores in classes.blocks(records, "y_prob"):
             check_unit(scores, OUTSIDE.format("y_prob"))
             table += self._added(is_positive, scores)
-            records += scores.size
-        return Plan((CountTable(table.ravel(), records, self.cells, is_partition=True),), self)
+        return table.ravel()
 
     def _added(self, is_positive: NDArray[np.bool_], scores: Floats) -> NDArray[np.int64]:
         bins = np.searchsorted(even_edges(self.n_bins), scores)
@@ -96,3 +101,7 @@ class SoftBins:
         records, lower = (low + high).sum(axis=0), np.arange(self.n_bins) / self.n_bins
         scores = records * lower + high.sum(axis=0) / self.n_bins
         return shown(records, (low + high)[1], scores)
+
+
+def _counted(records: Records, *, bins: SoftBins, classes: TwoClasses) -> NDArray[np.int64]:
+    return bins.counts(records, classes)

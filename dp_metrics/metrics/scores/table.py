@@ -4,20 +4,22 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.options import check_edges
 from dp_metrics.inputs.scalars import as_whole
+from dp_metrics.inputs.shape import Records, Shape
 from dp_metrics.metrics.scores.curve_formulas import ScoreCounts
 from dp_metrics.metrics.scores.two_classes import TwoClasses, check_unit
 from dp_metrics.release.noise import CountsNoise, Noise, noisy_shares
-from dp_metrics.release.queries.count_table import check_cells, plausible_counts
-from dp_metrics.release.queries.nested_table import MOST_COLUMNS, NestedTable
-from dp_metrics.release.release import Plan
+from dp_metrics.release.parts.count_table import check_cells, plausible_counts
+from dp_metrics.release.parts.nested_table import MOST_COLUMNS, NestedOf, NestedTable
+from dp_metrics.release.plan import Plan
 from dp_metrics.release.released import Released
 
 __all__ = ["ScoreBins", "ScoreTable", "counted", "score_plan"]
@@ -76,13 +78,11 @@ class ScoreBins:
         return self.edges[:: self.size // columns]
 
 
-def counted(
-    y_true: ArrayLike, y_score: ArrayLike, classes: TwoClasses, bins: ScoreBins, *, private_n: bool
-) -> NDArray[np.int64]:
+def counted(records: Records, *, classes: TwoClasses, bins: ScoreBins) -> NDArray[np.int64]:
     """Return how many records lie in each of the finest bins: the negative, then the positive class."""
     table = np.zeros(2 * bins.size, dtype=np.int64)
     inner = bins.edges[1:-1]
-    for is_positive, scores in classes.blocks(y_true, y_score, "y_score", private_n=private_n):
+    for is_positive, scores in classes.blocks(records, "y_score"):
         if bins.is_unit:
             check_unit(scores, _OUTSIDE)
         cells = np.searchsorted(inner, scores, side="right") + bins.size * is_positive
@@ -109,7 +109,7 @@ class ScoreTable:
     formula: Callable[[ScoreCounts], Any]
 
     def query(self, table: NDArray[np.int64]) -> NestedTable:
-        """Return the query of the finest table."""
+        """Return what is known of the records, given the finest table."""
         return NestedTable(table, self.columns)
 
     def __call__(self, released: Released) -> Any:
@@ -133,8 +133,7 @@ class ScoreTable:
 
 def score_plan(
     formula: Callable[[ScoreCounts], Any],
-    y_true: ArrayLike,
-    y_score: ArrayLike,
+    shape: Shape,
     *,
     private_n: bool,
     labels: Any,
@@ -145,4 +144,5 @@ def score_plan(
     """Return the plan of a result that follows from a table of scores."""
     classes, known = TwoClasses.of(labels, pos_label), ScoreBins.of(edges)
     table = ScoreTable(known, known.columns(bins), formula)
-    return Plan((table.query(counted(y_true, y_score, classes, known, private_n=private_n)),), table)
+    part = NestedOf(partial(counted, classes=classes, bins=known), 2, known.size, table.columns)
+    return Plan((part,), classes.reader(shape, "y_score", private_n=private_n), table)

@@ -10,59 +10,40 @@ from numpy.typing import ArrayLike, NDArray
 
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
-from dp_metrics.inputs.columns import check_columns_of_labels
-from dp_metrics.inputs.containers import states_columns
 from dp_metrics.inputs.floats import Floats
-from dp_metrics.inputs.labels import as_labels, check_labels, encoded_block, public_labels, unstated_labels
+from dp_metrics.inputs.labels import check_labels, encoded_block, public_labels, unstated_labels
 from dp_metrics.inputs.losses import RecordLoss, zero_one_loss
-from dp_metrics.inputs.options import check_groups, check_sample_weight
-from dp_metrics.inputs.records import as_numbers, check_same_length, float_block
+from dp_metrics.inputs.readers import labels_and_numbers
+from dp_metrics.inputs.records import float_block
 from dp_metrics.inputs.scalars import as_whole
+from dp_metrics.inputs.shape import Shape, check_columns_of_labels
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.metrics._catalogue import WEIGHTS, Metric
-from dp_metrics.metrics._probabilities import mean_or_sum_plan
-from dp_metrics.release.queries.mean_loss import MeanLoss
-from dp_metrics.release.release import Plan
+from dp_metrics.metrics._probabilities import mean_or_sum
+from dp_metrics.release.parts.mean_loss import MeanOf
+from dp_metrics.release.plan import Plan
+from dp_metrics.release.result import PrivateResult
 
 __all__ = ["private_top_k_accuracy_score"]
 
 
-def _plan(
-    y_true: ArrayLike,
-    y_score: ArrayLike,
-    *,
-    private_n: bool,
-    k: Any,
-    normalize: Any,
-    sample_weight: ArrayLike | None,
-    labels: Any,
-    groups: ArrayLike | None,
-) -> Plan:
-    number, given = as_whole(k), public_labels(labels)
+def _plan(shape: Shape, *, private_n: bool, k: Any, normalize: Any, labels: Any) -> Plan:
+    number, given, form = as_whole(k), public_labels(labels), shape.arguments[1]
     if number is None or number < 1:
         raise ValueError("k must be an integer of at least 1.")
-    scores = as_numbers(y_score, "y_score", allow_2d=True, private_n=private_n)
-    if not (len(scores) or states_columns(y_score)):  # an empty list has no columns
-        scores = scores.reshape(0, 2 if given is None else given.size)
-    if scores.ndim == 1 or scores.shape[1] < 2:
+    columns = form.columns or (2 if given is None else given.size)
+    if columns < 2:
         raise ValueError(
             "y_score should be a 2d array with a column for each label. For one column of scores of two "
             "labels, compare them with a public threshold and use private_accuracy_score."
         )
-    known = check_labels(given, scores.shape[1])
-    check_columns_of_labels(y_score, known, "y_score")
-    true = as_labels(y_true, known, private_n=private_n)
-    check_same_length(true, scores, private_n=private_n)
+    known = check_labels(given, columns)
+    check_columns_of_labels(form.names, known, "y_score")
     reads = (partial(encoded_block, labels=known), partial(float_block, name="y_score"))
     loss = RecordLoss(partial(_misses, k=number), reads=reads, cap=1.0, is_count=True)
-    records = (true, scores)
-    weights = check_sample_weight(sample_weight, *records, whole=not private_n)
-    return mean_or_sum_plan(
-        MeanLoss(loss, records, weights, check_groups(groups, *records)),
-        normalize,
-        is_score=True,
-        unstated=unstated_labels(given, y_score),
-    )
+    reader = partial(labels_and_numbers, labels=known, columns=columns, private_n=private_n)
+    result = mean_or_sum(normalize, is_score=True)
+    return Plan((MeanOf(loss),), reader, result, unstated=unstated_labels(given, form))
 
 
 def _misses(codes: NDArray[np.intp], scores: Floats, *, k: int) -> Floats:
@@ -82,7 +63,6 @@ TOP_K = Metric(
     options={"k": 2, "normalize": True, "labels": None, **WEIGHTS},
     greater_is_better=True,
     mechanism="geometric",
-    is_mean_loss=True,
     discloses_n={"normalize": True},
     from_unit=lambda x: (np.zeros_like(x), np.stack([x, 1 - x, np.full_like(x, 0.5)], axis=1)),
 )
@@ -102,9 +82,8 @@ def private_top_k_accuracy_score(
     mechanism: str | Mechanism = "geometric",
     accountant: PrivacyAccountant | None = None,
     random_state: RandomState = None,
-    label: str | None = None,
-    return_result: bool = False,
-) -> float | Any:
+    spend_name: str | None = None,
+) -> float:
     """Top-k accuracy with epsilon-differential privacy for the test records.
 
     The share of records whose true label is among the k labels with the highest scores.
@@ -142,16 +121,14 @@ def private_top_k_accuracy_score(
     random_state : None, int, RandomState or Generator, default=None
         None draws fresh randomness from the operating system. Anything else makes the release reproducible
         and therefore NOT private.
-    label : str or None, default=None
+    spend_name : str or None, default=None
         The name of this release in the accountant's history; None: the name of the metric.
-    return_result : bool, default=False
-        Whether to return a `PrivateResult`, which also holds what may be published about the release.
 
     Returns
     -------
     float
         The private share, in [0, 1], or the number (or total weight) of such records if not normalized.
-        With ``return_result=True`` a `PrivateResult` with that value.
+        `with_result` gives the `PrivateResult`, which holds all that may be published.
 
     Raises
     ------
@@ -179,6 +156,9 @@ def private_top_k_accuracy_score(
     arguments, which are public. With neighboring="add_or_remove_one" the same holds when any one record is
     added or removed, and the number of records is not public.
 
+    There two counts have noise, those of the missed and of the found
+    records: one record changes one of them, by 1. `PrivateResult.drawn` has both noisy counts, as "sums".
+
     References
     ----------
     A. Ghosh, T. Roughgarden and M. Sundararajan, "Universally Utility-Maximizing Privacy Mechanisms", 2012,
@@ -191,4 +171,9 @@ def private_top_k_accuracy_score(
     >>> 0.7 < private_top_k_accuracy_score(y_true, y_score, epsilon=1.0, k=2) < 0.8  # exactly 0.75
     True
     """
-    return TOP_K.release(locals())
+    result: PrivateResult[float] = TOP_K.release(
+        y_true=y_true, y_score=y_score, epsilon=epsilon, k=k, normalize=normalize,
+        sample_weight=sample_weight, labels=labels, groups=groups, neighboring=neighboring,
+        mechanism=mechanism, accountant=accountant, random_state=random_state, spend_name=spend_name,
+    )  # fmt: skip
+    return result.value

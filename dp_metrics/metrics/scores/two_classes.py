@@ -1,16 +1,18 @@
 """Records of two classes with a score: how they are read."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from dp_metrics.inputs.columns import check_columns_of_labels
 from dp_metrics.inputs.floats import Floats
-from dp_metrics.inputs.labels import as_labels, check_labels, encoded_block, public_labels
-from dp_metrics.inputs.records import as_scores, check_same_length, float_block
+from dp_metrics.inputs.labels import check_labels, encoded_block, public_labels
+from dp_metrics.inputs.readers import labels_and_scores
+from dp_metrics.inputs.records import float_block
+from dp_metrics.inputs.shape import Records, Shape, check_columns_of_labels
 from dp_metrics.sensitivity.exact import in_blocks
 
 __all__ = ["TwoClasses", "check_unit", "two_classes_from_unit"]
@@ -43,22 +45,31 @@ class TwoClasses:
             raise ValueError(f"pos_label={pos_label!r} is not one of the public labels.")
         return cls(known, 1 if pos_label is None else in_order.index(pos_label))
 
-    def blocks(
-        self, y_true: ArrayLike, y_score: ArrayLike, name: str, *, private_n: bool
-    ) -> Iterator[tuple[NDArray[np.bool_], Floats]]:
-        """Return blocks of whether records are positive, and of their scores.
+    def reader(self, shape: Shape, name: str, *, private_n: bool) -> Callable[[Records], Records]:
+        """Return what checks the form of records, whose public form this is; raise if that is invalid."""
+        form = shape.arguments[1]
+        columns = form.columns or 1
+        if columns > 2:
+            check_labels(self.known, columns, name)
+        check_columns_of_labels(form.names, self.known, name, self.known.tolist()[self.positive])
+        return partial(
+            labels_and_scores,
+            labels=self.known,
+            columns=1,
+            private_n=private_n,
+            name=name,
+            positive=self.positive,
+        )
+
+    def blocks(self, records: Records, name: str) -> Iterator[tuple[NDArray[np.bool_], Floats]]:
+        """Return blocks of whether records of valid form are positive, and of their scores.
 
         Raises
         ------
-        ValueError, TypeError
-            If an array is invalid; while the blocks are read, if a record is.
+        ValueError
+            While the blocks are read, if a record is invalid.
         """
-        scores = as_scores(y_score, name, private_n=private_n, positive=self.positive)
-        if scores.ndim == 2:
-            check_labels(self.known, scores.shape[1], name)
-        check_columns_of_labels(y_score, self.known, name, self.known.tolist()[self.positive])
-        true = as_labels(y_true, self.known, private_n=private_n)
-        check_same_length(true, scores, private_n=private_n)
+        true, scores = records.arrays
         return (
             (encoded_block(codes, self.known) == self.positive, float_block(block, name))
             for codes, block in zip(in_blocks(true), in_blocks(scores), strict=True)

@@ -1,4 +1,4 @@
-"""A noisy count of records that are rounded at random to 0 or 1: its query and its draw."""
+"""A noisy count of records that are rounded at random to 0 or 1: the part of a plan, and its draw."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,17 +9,37 @@ import numpy as np
 
 from dp_metrics._random import Entropy, are_below, discrete_laplace
 from dp_metrics.inputs.floats import Floats
+from dp_metrics.inputs.shape import Records
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.release.draws import Draw
 from dp_metrics.release.noise import CountsNoise
-from dp_metrics.release.queries.query import CountsQuery
+from dp_metrics.release.parts.part import KnownCounts, Part
 
-__all__ = ["RoundedCount", "RoundedDraw"]
+__all__ = ["RoundedCount", "RoundedDraw", "RoundedOf"]
+
+
+@dataclass(frozen=True)
+class RoundedOf(Part):
+    """Public: how many records come out as 1 if each is rounded at random, as a part of a plan.
+
+    Parameters
+    ----------
+    limit : float
+        Public and positive.
+    """
+
+    limit: float
+
+    merges = False
+
+    def known(self, records: Records) -> "RoundedCount":
+        """Return the values, the only argument."""
+        return RoundedCount(records.arrays[0], self.limit)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class RoundedCount(CountsQuery):
-    """How many records come out as 1 if each is rounded to 1 with probability value / limit, to 0 otherwise.
+class RoundedCount(KnownCounts):
+    """Private: how many records come out as 1, each rounded to 1 with probability value / limit, else to 0.
 
     Parameters
     ----------
@@ -33,7 +53,7 @@ class RoundedCount(CountsQuery):
     limit: float
 
     @property
-    def n(self) -> int:
+    def n(self) -> int:  # type: ignore[override]
         """Number of records."""
         return self.values.size
 
@@ -43,7 +63,7 @@ class RoundedCount(CountsQuery):
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class RoundedDraw:
+class RoundedDraw(Draw):
     """A count of rounded records with two-sided geometric noise.
 
     Parameters
@@ -72,9 +92,6 @@ class RoundedDraw:
     def drawn_by(self) -> str:
         """What draws, for the accountant's history."""
         return "randomised rounding, two-sided geometric noise"
-
-    def rehearse(self) -> None:
-        """Do nothing: no public setting can fail."""
 
     def __call__(self, entropy: Entropy, count: int | None) -> tuple[int, Mapping[str, Any]]:
         """Draw the noisy count."""

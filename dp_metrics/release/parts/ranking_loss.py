@@ -1,4 +1,4 @@
-"""The ranking loss 1 - AUC: its query, and a draw whose grid suits the size of the smaller class."""
+"""The ranking loss 1 - AUC: part, what is known, and a draw whose grid suits the smaller class."""
 
 import math
 from collections import defaultdict
@@ -7,24 +7,28 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import product
-from typing import Any, ClassVar, TypeGuard
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dp_metrics._random import Entropy, discrete_laplace
 from dp_metrics.inputs.floats import Floats
-from dp_metrics.mechanisms import Hazard, Mechanism
+from dp_metrics.inputs.shape import Records
+from dp_metrics.mechanisms import Hazard
+from dp_metrics.mechanisms._base import BoundsNoise, Draw, KnownNumber, rehearse_law
 from dp_metrics.mechanisms._laws import ApproximateLaw, cells, geometric_quantiles
 from dp_metrics.mechanisms.geometric import largest_noise
-from dp_metrics.release.draws import Draw, rehearse_law
-from dp_metrics.release.noise import BoundsNoise
-from dp_metrics.release.queries.query import BoundsQuery
-from dp_metrics.sensitivity.noisy_sums import Sums
-from dp_metrics.sensitivity.output_bounds import OutputBounds
-from dp_metrics.sensitivity.ranking_bounds import RankedScores, ranking_bounds, ranking_bounds_private_n
+from dp_metrics.release.parts.part import BoundsPart
+from dp_metrics.sensitivity.output_bounds import BoundsFacts, OutputBounds
+from dp_metrics.sensitivity.ranking_bounds import (
+    RankedScores,
+    ranking_bounds,
+    ranking_bounds_private_n,
+    ranking_facts,
+)
 
-__all__ = ["RankingDraw", "RankingLaw", "RankingLoss"]
+__all__ = ["RankingDraw", "RankingLaw", "RankingLoss", "RankingOf"]
 
 CLASS_SHARE = Fraction(1, 20)  # this share of epsilon pays for the size of the classes
 
@@ -39,23 +43,65 @@ _HIDDEN = ((20, "more than half"), (70, "a fifth to a half"), (200, "up to a fif
 _MANY_RECORDS = 10**9  # a smaller class of more is not reckoned with: more ranks than needed cost time only
 
 
-@dataclass(frozen=True, repr=False, eq=False)
-class RankingLoss(BoundsQuery):
-    """1 - AUC of records of two classes.
+@dataclass(frozen=True)
+class RankingOf(BoundsPart):
+    """Public: 1 - AUC of one label against all others, as a part of a plan.
 
     Parameters
     ----------
+    positive : int
+        The place of the label.
+    column : int or None, default=None
+        The column of its scores, where there are several.
+    """
+
+    positive: int
+    column: int | None = None
+
+    merges = False
+    has_classes = True
+    highest = 1.0
+    mostly_noise = 40
+    noise_note = "an AUC comes out near 1, whatever the true one is."
+
+    def is_monotonic(self, private_n: bool) -> bool:
+        """Return False: the lower bounds may rise while the upper ones fall."""
+        return False
+
+    def facts(self, n: int, ranks: int) -> BoundsFacts:
+        """Return what is public of the output bounds."""
+        return ranking_facts(n)
+
+    def records_told(
+        self, draw: Any, value: Any, drawn: Mapping[str, Any], count: int | None
+    ) -> Fraction | None:
+        """Return the noisy count: the sizes of the classes have a note of their own."""
+        return None if count is None else Fraction(count)
+
+    def known(self, records: Records) -> "RankingLoss":
+        """Return the classes and the scores of records that are read as places of labels, and scores."""
+        codes, scores = records.arrays
+        column = scores if self.column is None else scores[:, self.column]
+        return RankingLoss(self, codes == self.positive, column)
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class RankingLoss(KnownNumber):
+    """Private: the records of two classes.
+
+    Parameters
+    ----------
+    part : RankingOf
+        What is released.
     is_positive : ndarray of bool
         Whether each record is of the positive class.
     scores : ndarray
         Finite scores, higher for records that are taken for positive ones.
     """
 
+    part: RankingOf
     is_positive: NDArray[np.bool_]
     scores: Floats
-
-    mostly_noise = 40
-    noise_note: ClassVar[str] = "an AUC comes out near 1, whatever the true one is."
 
     @property
     def n(self) -> int:
@@ -66,40 +112,17 @@ class RankingLoss(BoundsQuery):
     def _ranked(self) -> RankedScores:
         return RankedScores.of(self.scores, self.is_positive)
 
-    def needs_count(self, mechanism: Mechanism) -> bool:
-        """Return whether the mechanism reads the number of records; hazard reads the sizes of the classes."""
-        return mechanism.needs_count and not _follows_classes(mechanism)
-
-    def records_told(self, value: Any, drawn: Mapping[str, Any], count: int | None) -> Fraction | None:
-        """Return the noisy count: the sizes of the classes have a note of their own."""
-        return None if count is None else Fraction(count)
-
-    def output_bounds(self, mechanism: Mechanism, epsilon: Fraction, *, private_n: bool) -> OutputBounds:
+    def bounds_at(self, ranks: int, private_n: bool) -> OutputBounds:
         """Return the output bounds of the ranking loss."""
-        n = None if private_n else self.n
-        ranks = mechanism.count_ranks(epsilon, n=n, monotonic=False, output_range=(0.0, 1.0))
         make = ranking_bounds_private_n if private_n else ranking_bounds
         return make(self._ranked, min(ranks, _MOST_RANKS))
 
-    def sums(self) -> Sums:
-        """Raise: a ranking loss is no quotient of sums over the records."""
-        raise ValueError(
-            "mechanism='geometric' needs a public number of records: an AUC is no quotient of sums."
-        )
-
-    def prepare(self, mechanism: Mechanism, epsilon: Fraction, *, private_n: bool) -> Draw:
-        """Return a draw by the mechanism; hazard without a resolution starts with the class sizes."""
-        if not _follows_classes(mechanism):
-            return super().prepare(mechanism, epsilon, private_n=private_n)
-        rule = HazardByClass(mechanism.scale or _SCALE, epsilon, None if private_n else self.n)
+    def by_class(self, scale: float | None, epsilon: Fraction, *, private_n: bool) -> "RankingDraw":
+        """Return a draw that starts with the sizes of the classes."""
+        rule = HazardByClass(scale or _SCALE, epsilon, None if private_n else self.n)
         bounds = self.output_bounds(rule.finest, rule.hazard_epsilon, private_n=private_n)
         positives, negatives = self._ranked.counts
         return RankingDraw(bounds, rule, (positives, negatives) if private_n else (positives,))
-
-
-def _follows_classes(mechanism: Mechanism) -> TypeGuard[Hazard]:
-    """Return whether the mechanism is hazard selection that leaves its resolution to the data."""
-    return type(mechanism) is Hazard and mechanism.resolution is None
 
 
 @dataclass(frozen=True)
@@ -158,7 +181,7 @@ class HazardByClass:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class RankingDraw:
+class RankingDraw(Draw):
     """One number, by hazard selection with a resolution from noisy sizes of the classes.
 
     Parameters
@@ -188,7 +211,7 @@ class RankingDraw:
     def rehearse(self) -> None:
         """Make the laws of a made-up number at the coarsest and the finest resolution."""
         for smaller in (1, self.rule.most):
-            rehearse_law(self.rule.given(smaller), self.rule.hazard_epsilon, self.output_bounds.facts())
+            rehearse_law(self.rule.given(smaller), self.rule.hazard_epsilon, self.output_bounds.facts)
 
     def __call__(self, entropy: Entropy, count: int | None) -> tuple[float, Mapping[str, Any]]:
         """Draw the sizes of the classes, and one number."""
@@ -200,9 +223,7 @@ class RankingDraw:
     def noise(self, value: float, drawn: Mapping[str, Any], count: int | None) -> BoundsNoise:
         """Return what is public about the noise of the number, given the noisy sizes."""
         mechanism = self.rule.given(self.rule.smaller(tuple(drawn.values())))
-        return BoundsNoise(
-            value, self.output_bounds.facts(), mechanism, self.rule.hazard_epsilon, dict(drawn)
-        )
+        return BoundsNoise(value, self.output_bounds.facts, mechanism, self.rule.hazard_epsilon)
 
     def note(self, drawn: Mapping[str, Any]) -> str | None:
         """Return what the noisy sizes tell of the bias of the area, if it may be large.

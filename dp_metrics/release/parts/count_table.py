@@ -1,6 +1,6 @@
-"""Tables of counts: one query for each set of public cells, and what may be made of the noisy counts."""
+"""Tables of counts: the part of a plan, what is known of the records, and what noisy counts tell."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Self
@@ -9,15 +9,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dp_metrics.inputs.floats import Floats
+from dp_metrics.inputs.shape import Records
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.release.draws import VectorDraw
 from dp_metrics.release.noise import COUNT_LIMIT, MOST_ERROR, CountsNoise, as_floats, expected_error, in_words
-from dp_metrics.release.queries.query import CountsQuery
+from dp_metrics.release.parts.part import KnownCounts, Part
+from dp_metrics.sensitivity.aggregates import CountAggregate
 
 __all__ = [
     "MOST_CELLS",
     "Cells",
     "CountTable",
+    "TableOf",
     "check_cells",
     "nearest_with_sum",
     "noisy_table",
@@ -35,9 +38,46 @@ Cells = tuple[tuple[int, Fraction], ...]
 """For how many cells in a row, which weight."""
 
 
+@dataclass(frozen=True, eq=False)
+class TableOf(Part):
+    """Public: how many records lie in each public cell, as a part of a plan.
+
+    Parameters
+    ----------
+    cells, is_partition
+        As in `CountTable`.
+    count : callable
+        The counts of `Records` whose form is valid.
+    """
+
+    cells: Cells
+    is_partition: bool
+    count: Callable[[Records], NDArray[np.int64]]
+
+    def too_noisy(self, draw: Any, records: Fraction) -> str | None:
+        """Return a warning if a table of this number of records is mostly noise."""
+        return noisy_table(self.cells, draw, records)
+
+    def records_told(
+        self, draw: Any, value: Any, drawn: Mapping[str, Any], count: int | None
+    ) -> Fraction | None:
+        """Return the noisy number of records, which the counts tell."""
+        return Fraction(noisy_total(value, self.cells))
+
+    def known(self, records: Records) -> "CountTable":
+        """Return the counts."""
+        return CountTable(self.count(records), len(records.arrays[0]), self.cells, self.is_partition)
+
+    def restored(self, aggregate: CountAggregate) -> "CountTable":
+        """Return what is known of an aggregate; raise if that is one of another table."""
+        if aggregate.counts.size != sum(size for size, _ in self.cells):
+            raise ValueError("The counts are those of another table.")
+        return CountTable(aggregate.table, aggregate.n, self.cells, self.is_partition)
+
+
 @dataclass(frozen=True, repr=False, eq=False)
-class CountTable(CountsQuery):
-    """How many records lie in each public cell, released together with noise.
+class CountTable(KnownCounts):
+    """Private: how many records lie in each public cell, released together with noise.
 
     Parameters
     ----------
@@ -70,14 +110,6 @@ class CountTable(CountsQuery):
     cells: Cells
     is_partition: bool
 
-    def too_noisy(self, draw: Any, records: Fraction) -> str | None:
-        """Return a warning if a table of this number of records is mostly noise."""
-        return noisy_table(self.cells, draw, records)
-
-    def records_told(self, value: Any, drawn: Mapping[str, Any], count: int | None) -> Fraction | None:
-        """Return the noisy number of records, which the counts tell."""
-        return Fraction(noisy_total(value, self.cells))
-
     def prepare(self, mechanism: Mechanism, epsilon: Fraction, *, private_n: bool) -> VectorDraw:
         """Return a draw of noise, whatever the mechanism."""
         rate = epsilon if private_n else epsilon / 2
@@ -85,12 +117,13 @@ class CountTable(CountsQuery):
         rates = tuple((size, rate * weight) for size, weight in self.cells)
         return VectorDraw(tuple(self.counts.tolist()), rates, zero_sum, shown=True)
 
-    def summary(self, capacity: int) -> Self:
-        """Return what a release needs to know of the records, whatever the capacity."""
-        return self
+    @property
+    def aggregate(self) -> CountAggregate:
+        """The counts, as they are written."""
+        return CountAggregate.of(self.counts)
 
     def merge(self, other: Self) -> Self:
-        """Return the query about the records of both, in the same cells."""
+        """Return what is known of the records of both, in the same cells."""
         return replace(self, counts=self.counts + other.counts, n=self.n + other.n)
 
 

@@ -1,19 +1,21 @@
 """Tables whose columns nest: as many of them are released as the public size and epsilon deserve."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dp_metrics.inputs.shape import Records
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.release.draws import VectorDraw
-from dp_metrics.release.queries.count_table import CountTable, noisy_table, noisy_total
-from dp_metrics.release.queries.query import CountsQuery
+from dp_metrics.release.parts.count_table import CountTable, noisy_table, noisy_total
+from dp_metrics.release.parts.part import KnownCounts, Part
+from dp_metrics.sensitivity.aggregates import CountAggregate
 
-__all__ = ["FEWEST_COLUMNS", "MOST_COLUMNS", "NestedTable", "columns_for", "merged_columns"]
+__all__ = ["FEWEST_COLUMNS", "MOST_COLUMNS", "NestedOf", "NestedTable", "columns_for", "merged_columns"]
 
 FEWEST_COLUMNS, MOST_COLUMNS = 8, 128
 _OF_UNKNOWN_SIZE = 32  # columns where n is private: right for n * epsilon of about 10,000
@@ -41,9 +43,47 @@ def merged_columns(table: NDArray[np.int64], columns: int) -> NDArray[np.int64]:
     return merged
 
 
+@dataclass(frozen=True, eq=False)
+class NestedOf(Part):
+    """Public: how many records lie in each public cell, as a part of a plan that merges columns.
+
+    Parameters
+    ----------
+    count : callable
+        The finest table of `Records` whose form is valid.
+    rows, finest : int
+        Its shape.
+    columns : int or None, default=None
+        As in `NestedTable`.
+    """
+
+    count: Callable[[Records], NDArray[np.int64]]
+    rows: int
+    finest: int
+    columns: int | None = None
+
+    def too_noisy(self, draw: Any, records: Fraction) -> str | None:
+        """Return a warning if a table of this number of records is mostly noise."""
+        return noisy_table(((len(draw.values), Fraction(1)),), draw, records)
+
+    def records_told(
+        self, draw: Any, value: Any, drawn: Mapping[str, Any], count: int | None
+    ) -> Fraction | None:
+        """Return the noisy number of records, which the counts tell."""
+        return Fraction(noisy_total(value, ((len(value), Fraction(1)),)))
+
+    def known(self, records: Records) -> "NestedTable":
+        """Return the finest table."""
+        return NestedTable(self.count(records), self.columns)
+
+    def restored(self, aggregate: CountAggregate) -> "NestedTable":
+        """Return what is known of an aggregate; raise if that is one of another table."""
+        return NestedTable(aggregate.table.reshape(self.rows, self.finest), self.columns)
+
+
 @dataclass(frozen=True, repr=False, eq=False)
-class NestedTable(CountsQuery):
-    """How many records lie in each public cell, in columns that are merged before the release.
+class NestedTable(KnownCounts):
+    """Private: how many records lie in each public cell, in columns that are merged before the release.
 
     Parameters
     ----------
@@ -61,17 +101,18 @@ class NestedTable(CountsQuery):
     columns: int | None = None
 
     @property
-    def n(self) -> int:
+    def n(self) -> int:  # type: ignore[override]
         """Number of records."""
         return int(self.table.sum())
 
-    def too_noisy(self, draw: Any, records: Fraction) -> str | None:
-        """Return a warning if a table of this number of records is mostly noise."""
-        return noisy_table(((len(draw.values), Fraction(1)),), draw, records)
+    @property
+    def aggregate(self) -> CountAggregate:
+        """The finest counts, as they are written."""
+        return CountAggregate.of(self.table.ravel())
 
-    def records_told(self, value: Any, drawn: Mapping[str, Any], count: int | None) -> Fraction | None:
-        """Return the noisy number of records, which the counts tell."""
-        return Fraction(noisy_total(value, ((len(value), Fraction(1)),)))
+    def merge(self, other: Self) -> Self:
+        """Return what is known of the records of both, in the same cells."""
+        return replace(self, table=self.table + other.table)
 
     def prepare(self, mechanism: Mechanism, epsilon: Fraction, *, private_n: bool) -> VectorDraw:
         """Return a draw of noise, whatever the mechanism."""

@@ -1,0 +1,231 @@
+"""The public form of records, and the records that have it: what is public, and what is private.
+
+A `Shape` is all that anybody may know of records before one of them is read. Whatever is planned is planned
+from a shape. `Records` hold the contents, which are looked at once a plan has read them, and never before.
+
+Names of columns are public too: where they contradict the order in which columns are read, nothing is read.
+Columns are read by position, as scikit-learn does; names are never used to put columns into order, because
+the same numbers without names would then give another result.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dp_metrics.inputs.containers import array_of, states_columns
+
+__all__ = [
+    "ArgumentShape",
+    "Records",
+    "Shape",
+    "check_columns_of_labels",
+    "check_same_columns",
+    "names_of",
+    "type_of_floats",
+]
+
+
+@dataclass(frozen=True)
+class ArgumentShape:
+    """The public form of one argument that holds a value per record.
+
+    Parameters
+    ----------
+    columns : int or None, default=1
+        Number of columns; None for an empty list, which does not tell.
+    states_columns : bool, default=True
+        Whether the container says how many columns it has even where it holds no record: no list does.
+    resolution : float
+        Machine epsilon of the type of floats, whatever holds them; else that of float64.
+    names : tuple, default=()
+        Names of the columns, as a data frame has them.
+    """
+
+    columns: int | None = 1
+    states_columns: bool = True
+    resolution: float = float(np.finfo(np.float64).eps)
+    names: tuple[Any, ...] = ()
+
+    @classmethod
+    def of(cls, container: Any, array: NDArray[Any]) -> Self:
+        """Return the form of a container, given what it holds as an array."""
+        if type(container) is np.ndarray and container.dtype == np.float64:
+            return cls(container.shape[1] if container.ndim == 2 else 1)
+        stated = states_columns(container)
+        told = stated or array.shape[:1] != (0,)
+        columns = (array.shape[1] if array.ndim == 2 else 1) if told else None
+        resolution = float(np.finfo(type_of_floats(container, array)).eps)
+        return cls(columns, stated, resolution, tuple(names_of(container)))
+
+
+@dataclass(frozen=True)
+class Shape:
+    """All that is public of records before one of them is read.
+
+    Parameters
+    ----------
+    arguments : tuple of ArgumentShape
+        The form of each argument that holds a value per record.
+    n : int or None, default=None
+        Number of records, where it is public.
+    """
+
+    arguments: tuple[ArgumentShape, ...]
+    n: int | None = None
+
+    @property
+    def states_columns(self) -> bool:
+        """Whether some container says how many columns it has even where it holds no record."""
+        return any(one.states_columns for one in self.arguments)
+
+    def columns(self, otherwise: int = 1) -> int:
+        """Return the largest number of columns of an argument, or another one if no argument tells."""
+        return max((one.columns for one in self.arguments if one.columns is not None), default=otherwise)
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether every argument has several columns."""
+        return all((one.columns or 1) > 1 for one in self.arguments)
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Records:
+    """Private: what a caller passed, an array for each argument, whose contents nobody has looked at.
+
+    Parameters
+    ----------
+    arrays : tuple of ndarray
+        What the containers hold.
+    states_columns : tuple of bool
+        Whether each container says how many columns it has even where it holds no record.
+    sample_weight : array-like or None, default=None
+        Public weights of the records.
+    groups : array-like or None, default=None
+        Public group of each record.
+    """
+
+    arrays: tuple[NDArray[Any], ...]
+    states_columns: tuple[bool, ...] = ()
+    sample_weight: ArrayLike | None = None
+    groups: ArrayLike | None = None
+
+    @classmethod
+    def of(
+        cls,
+        data: Sequence[Any],
+        *,
+        private_n: bool,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> tuple[Shape, Self]:
+        """Return the public form of what a caller passed, and the records.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If a container cannot be made an array.
+        """
+        data = tuple(data)
+        arrays = tuple(map(array_of, data))
+        forms = tuple(map(ArgumentShape.of, data, arrays))
+        n = None if private_n or not arrays[0].ndim else len(arrays[0])
+        stated = tuple(form.states_columns for form in forms)
+        return Shape(forms, n), cls(arrays, stated, sample_weight, groups)
+
+    @classmethod
+    def none(cls, arguments: int, sample_weight: ArrayLike | None = None) -> Self:
+        """Return no records of so many arguments."""
+        return cls((np.empty(0),) * arguments, (False,) * arguments, sample_weight)
+
+    def of_arguments(self, *places: int) -> Self:
+        """Return the records with some of the arguments only."""
+        arrays = tuple(self.arrays[place] for place in places)
+        return replace(self, arrays=arrays, states_columns=tuple(self.states_columns[at] for at in places))
+
+    def array(self, place: int, columns: int = 1) -> NDArray[Any]:
+        """Return the array of an argument; that of an empty list has so many columns."""
+        array = self.arrays[place]
+        is_untold = not self.states_columns[place] and array.shape == (0,)
+        return array.reshape(0, columns) if is_untold and columns > 1 else array
+
+
+def type_of_floats(container: Any, array: NDArray[Any]) -> Any:
+    """Return the type of floats that a container states, whatever they are held in; else float64."""
+    dtype = getattr(container, "dtype", None)
+    if dtype is None and hasattr(type(container), "dtypes") and len(kinds := set(container.dtypes)) == 1:
+        (dtype,) = kinds  # a data frame of one type
+    dtype = getattr(dtype, "numpy_dtype", dtype)  # pandas has nullable types
+    # polars, pyarrow and torch have types of their own
+    if not isinstance(dtype, np.dtype) and hasattr(container, "__array__"):
+        dtype = array.dtype
+    known = isinstance(dtype, np.dtype) and dtype in (np.float16, np.float32, np.float64)
+    return dtype if known else np.float64
+
+
+def check_columns_of_labels(
+    names: Sequence[Any], labels: NDArray[Any], name: str, positive: Any = None
+) -> None:
+    """Raise if columns, one for each label, are named like the labels but stand in another order.
+
+    One column is that of one of two labels, and must not be named like the other. That is checked of text
+    only: a column named 0 may just as well be the first column of a file.
+
+    Parameters
+    ----------
+    names : sequence
+        Of `names_of`.
+    labels : ndarray of shape (n_classes,)
+        The public labels, sorted.
+    name : str
+        What the argument is called.
+    positive : object, default=None
+        The label that one column belongs to; None: the second.
+    """
+    in_order = labels.tolist()
+    if len(names) == 1 and len(in_order) == 2:
+        other = in_order[1] if positive == in_order[0] else in_order[0]
+        if isinstance(names[0], str) and names[0] == other:
+            raise ValueError(
+                f"The one column of {name} is named like the negative label. Pass that of the positive "
+                "label (the second of the sorted labels, or pos_label), or one column for each label."
+            )
+        return
+    found, wanted = [[_key(one) for one in several] for several in (names, in_order)]
+    if found != wanted and sorted(found) == sorted(wanted):
+        raise ValueError(
+            f"The columns of {name} are named like the labels, but stand in another order than the sorted "
+            f"labels, in which they are read: pass {name}[sorted(labels)]."
+        )
+
+
+def check_same_columns(names_true: Sequence[Any], names_pred: Sequence[Any]) -> None:
+    """Raise if the columns of true and of predicted targets have the same names in another order."""
+    true, pred = ([_key(one) for one in names] for names in (names_true, names_pred))
+    if true != pred and sorted(true) == sorted(pred):
+        raise ValueError(
+            "The columns of y_true and y_pred have the same names in another order, but are compared in the "
+            "order in which they stand: pass y_pred[list(y_true.columns)]."
+        )
+
+
+def names_of(data: Any) -> Sequence[Any]:
+    """Return the names of the columns of a data frame, or of one column; none if there are no names."""
+    if isinstance(data, np.ndarray | list | tuple):
+        return []
+    # The type is asked, because an attribute of a pandas object may be one of its columns. In pyarrow, where
+    # the columns are the data themselves, the names are column_names; pandas and polars have columns only.
+    for attribute in ("column_names", "columns"):
+        if hasattr(type(data), attribute):
+            return list(getattr(data, attribute))
+    name = getattr(data, "name", None) if hasattr(type(data), "name") else None
+    return [] if name is None else [name]
+
+
+def _key(name: Any) -> str:
+    """Return what a label and the name of a column have in common: files know names of text only."""
+    if isinstance(name, float | np.floating) and name.is_integer():
+        return str(int(name))
+    return str(name)

@@ -1,0 +1,159 @@
+"""Plans: what a call releases, made of options and of the public form of the records; and reading records.
+
+A `Plan` holds public things only, so that it may be kept with a result, compared, sent to a worker and shown.
+Reading is a second step: `Plan.read` is the one door to the records. What it returns, a `KnownParts`, is
+private; of a mean or a variance in memory it holds the records, whose contents are looked at in blocks when
+the release is prepared, before the spend, and again for sums that are clipped at a scale drawn after it.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from fractions import Fraction
+from functools import partial
+from types import MethodType
+from typing import Any, Self
+
+import numpy as np
+
+from dp_metrics.inputs.shape import Records
+from dp_metrics.mechanisms import Mechanism
+from dp_metrics.release.parts.part import Known, Part
+from dp_metrics.release.released import Monotone, Released, only
+
+__all__ = ["Comparable", "KnownParts", "Plan"]
+
+
+class Comparable:
+    """Public: equal, and of one hash, where all that it holds is equal."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Comparable) and _content(self) == _content(other)
+
+    def __hash__(self) -> int:
+        return hash(_content(self))
+
+
+_ONE_NUMBER = Monotone(only)
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class KnownParts:
+    """Private: what the parts of a plan have to know of the same records.
+
+    Parameters
+    ----------
+    parts : tuple of Known
+        One for each part of the plan.
+    """
+
+    parts: tuple[Known, ...]
+
+    @property
+    def n(self) -> int:
+        """Number of records."""
+        return self.parts[0].n
+
+    @property
+    def total_weight(self) -> float | None:
+        """What turns a mean into the sum."""
+        return self.parts[0].total_weight
+
+    @property
+    def weight(self) -> int | None:
+        """Public total weight of the records, where only an aggregate with a weight is known of them."""
+        return getattr(getattr(self.parts[0], "aggregate", None), "weight", None)
+
+    def summary(self, capacity: int) -> Self:
+        """Return what is known where the records are not looked at again, at most so many ranks of each."""
+        return type(self)(tuple(part.summary(capacity) for part in self.parts))
+
+    def merge(self, other: Self) -> Self:
+        """Return what is known of the records of both."""
+        pairs: Any = zip(self.parts, other.parts, strict=True)
+        return type(self)(tuple(a.merge(b) for a, b in pairs))
+
+
+@dataclass(frozen=True, eq=False)
+class Plan(Comparable):
+    """Public: what one call releases, and how its result follows.
+
+    Parameters
+    ----------
+    parts : tuple of Part
+        What to release about the same records, at epsilon together.
+    reader : callable
+        Checks the form of `Records`, and returns those that the parts read.
+    postprocess : callable, default=the one number that is released
+        The result of a `Released`; a `WithLimits` one has limits of its noise too.
+    shares : tuple of Fraction or None, default=None
+        Positive parts of epsilon, with sum 1; None for equal ones.
+    mechanisms : tuple of (str, Mechanism or None), default=()
+        Mechanisms of those parts that have one of their own, unless the caller chooses.
+    unstated : str or None, default=None
+        Why the plan cannot be carried out with a private number of records: the form of the call leaves open
+        what would then follow from whether there are records. None: it can.
+    """
+
+    parts: tuple[Part, ...]
+    reader: Callable[[Records], Records]
+    postprocess: Callable[[Released], Any] = _ONE_NUMBER
+    shares: tuple[Fraction, ...] | None = None
+    mechanisms: tuple[str | Mechanism | None, ...] = ()
+    unstated: str | None = None
+
+    @property
+    def kinds(self) -> tuple[type, ...]:
+        """The kind of each part."""
+        return tuple(type(part) for part in self.parts)
+
+    @property
+    def merges(self) -> bool:
+        """Whether what is known of pieces of the records tells what has to be known of all."""
+        return all(part.merges for part in self.parts)
+
+    @property
+    def ranges(self) -> tuple[Any, ...]:
+        """The kind of each part, with the upper end of its range if it has one."""
+        return tuple((type(part), getattr(part, "highest", None)) for part in self.parts)
+
+    def merges_with(self, other: "Plan") -> bool:
+        """Return whether what is known for both merges: records of one form, and numbers of one range."""
+        return bool(self.ranges == other.ranges and _content(self.reader) == _content(other.reader))
+
+    def epsilons(self, epsilon: Fraction) -> list[Fraction]:
+        """Return the part of epsilon of each part."""
+        shares = self.shares or (Fraction(1, len(self.parts)),) * len(self.parts)
+        return [epsilon * share for share in shares]
+
+    def read(self, records: Records) -> KnownParts:
+        """Return what has to be known of records: the one door to them.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If their form is invalid, or a record that has to be looked at here.
+        """
+        # whoever made NumPy raise or warn of overflows would learn of the data
+        with np.errstate(all="ignore"):
+            checked = self.reader(records)
+            return KnownParts(tuple([part.known(checked) for part in self.parts]))
+
+
+def _content(value: Any) -> Any:
+    """Return a public value in a form that is equal, and hashes alike, where what it is made of is equal."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return type(value), *(_content(getattr(value, one.name)) for one in fields(value))
+    if isinstance(value, partial):
+        return partial, value.func, _content(value.args), _content(value.keywords)
+    if isinstance(value, MethodType):
+        return MethodType, value.__func__, _content(value.__self__)
+    if isinstance(value, np.ndarray):
+        return value.dtype.str, value.shape, _content(value.ravel().tolist())
+    if isinstance(value, Mapping):
+        return dict, *sorted((name, _content(held)) for name, held in value.items())
+    if isinstance(value, tuple | list):
+        return list, *map(_content, value)
+    if isinstance(value, float) and math.isnan(value):
+        return float, "nan"
+    return type(value), value

@@ -1,1 +1,0 @@
-"""What a plan releases of its records: a file for each kind of query."""

@@ -1,0 +1,167 @@
+"""Staircase noise: its law against brute force, its sampler bit by bit, and its privacy."""
+
+import math
+from collections import Counter
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from dp_metrics import _random
+from dp_metrics._random import SeededEntropy, is_chosen, staircase
+from dp_metrics.mechanisms._staircase import Staircase
+
+EPSILONS = [Fraction(1, 10), Fraction(1), Fraction(7, 2), Fraction(12)]
+STEPS = [1, 2, 3, 10, 101]
+MISSES = np.array([0.3, 0.05, 1e-3, 1e-6])
+
+
+def brute_force(law, reach=None):
+    """Return all whole numbers that are at all likely, and their probabilities, from the stated formula."""
+    reach = reach or law.steps * math.ceil(40 / float(law.epsilon) + 3)
+    k = np.arange(-reach, reach + 1)
+    weight = np.exp(-float(law.epsilon) * ((np.abs(k) + law.steps - law.half) // law.steps))
+    return k, weight / weight.sum()
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+@pytest.mark.parametrize("steps", STEPS)
+def test_the_law_is_that_of_the_formula(epsilon, steps):
+    law = Staircase(epsilon, steps)
+    k, mass = brute_force(law)
+    np.testing.assert_allclose(law.cdf(k.astype(float)), np.cumsum(mass), rtol=1e-9, atol=1e-14)
+    assert law.expected == pytest.approx(mass @ np.abs(k), rel=1e-9)
+    tail = 1 - np.cumsum(mass)
+    for miss in MISSES.tolist():
+        j = law.largest(miss)
+        assert tail[k == j] <= miss * (1 + 1e-9)
+        assert j == 0 or tail[k == j - 1] > miss * (1 - 1e-9)
+    p = np.concatenate([MISSES, 1 - MISSES])
+    np.testing.assert_allclose(law.quantiles(p), k[np.searchsorted(np.cumsum(mass), p)], atol=1)
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+@pytest.mark.parametrize("steps", STEPS)
+def test_the_privacy_loss_of_any_shift_up_to_the_sensitivity_is_epsilon(epsilon, steps):
+    _, mass = brute_force(Staircase(epsilon, steps))
+    logs = np.log(mass)
+    for shift in range(1, steps + 1):
+        loss = np.abs(logs[shift:] - logs[:-shift]).max()
+        assert loss == pytest.approx(float(epsilon), abs=1e-9)
+    assert np.abs(logs[steps + 1 :] - logs[: -steps - 1]).max() > 1.5 * float(epsilon)
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+@pytest.mark.parametrize("steps", STEPS[1:])
+def test_the_middle_stair_has_the_best_width(epsilon, steps):
+    """No other law of this kind has a smaller mean absolute noise."""
+
+    def expected(half):
+        law = Staircase(epsilon, steps)
+        vars(law)["half"] = half
+        return law.expected
+
+    assert Staircase(epsilon, steps).expected <= (1 + 1e-12) * min(map(expected, range(1, steps + 1)))
+
+
+@pytest.mark.parametrize(("epsilon", "gain"), [(0.5, 0.99), (1, 0.96), (2, 0.85), (4, 0.55)])
+def test_the_mean_noise_is_that_share_of_laplace_noise(epsilon, gain):
+    steps = 1 << 20
+    assert Staircase(Fraction(epsilon), steps).expected * epsilon / steps == pytest.approx(gain, abs=0.005)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "steps"), [(Fraction(1, 2), 3), (Fraction(2), 10), (Fraction(5), 40), (Fraction(1), 1)]
+)
+def test_draws_follow_the_law(epsilon, steps):
+    """Chi-squared; a false alarm once in a million."""
+    law, entropy, size = Staircase(epsilon, steps), SeededEntropy(1), 8000
+    k, mass = brute_force(law)
+    likely = mass * size >= 5
+    drawn = Counter(law.draw(entropy) for _ in range(size))
+    observed = np.array([drawn[int(x)] for x in k[likely]])
+    expected = size * mass[likely]
+    rest, others = size - observed.sum(), max(size - expected.sum(), 1e-9)
+    statistic = ((observed - expected) ** 2 / expected).sum() + (rest - others) ** 2 / max(others, 1.0)
+    assert statistic < stats.chi2(likely.sum()).isf(1e-6)
+
+
+@given(
+    st.fractions(Fraction(1, 10**9), Fraction(10**9), max_denominator=10**9),
+    st.integers(64, 256),
+)
+def test_bounds_of_the_exponential_enclose_it(exponent, bits):
+    lower, upper = _random._exp_bounds(exponent, bits)
+    if exponent > bits:
+        assert upper is None
+        assert lower < Fraction(math.e) ** bits * 2
+        return
+    further = 4 * bits
+    inner_lower, inner_upper = _random._exp_bounds(exponent, further)
+    assert lower < inner_lower < inner_upper < upper
+    assert (upper - lower) * 2**bits < upper
+    if exponent < 600:
+        assert float(lower) == pytest.approx(math.exp(exponent), rel=1e-12)
+
+
+class Bits:
+    """Words of which the first ones are given."""
+
+    def __init__(self, first):
+        self.first, self.asked = list(first), 0
+
+    def words(self, size):
+        self.asked += size
+        taken = [self.first.pop(0) if self.first else 0 for _ in range(size)]
+        return np.array(taken, dtype=np.uint64)
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 3), Fraction(2), Fraction(9)])
+@pytest.mark.parametrize(("middle", "stair"), [(1, 2), (5, 8), (2**20 - 1, 2**22)])
+def test_the_stair_is_chosen_with_its_probability_to_the_last_bit(epsilon, middle, stair):
+    """The first 64 bits of the uniform number decide, but for those of the probability itself."""
+    lower, upper = _random._exp_bounds(epsilon, 512)
+    assert upper is not None
+    ends = [stair / (stair + middle * (end - 1)) for end in (upper, lower)]
+    first, again = (math.floor(end * 2**64) for end in ends)
+    assert first == again
+    for word, is_later in ((first - 1, True), (first + 1, False)):
+        bits = Bits([word])
+        assert _random._is_later(bits, epsilon, middle, stair) == is_later
+        assert bits.asked == 1
+    assert _random._is_later(Bits([first, 0]), epsilon, middle, stair)
+    assert not _random._is_later(Bits([first, 2**64 - 1]), epsilon, middle, stair)
+
+
+@pytest.mark.parametrize("half", [1, 2, 3])
+def test_each_place_of_a_stair_means_one_size(monkeypatch, half):
+    """The middle stair and the first two later ones, place by place."""
+    steps, found = 3, []
+    for is_later, stair in ((False, 0), (True, 0), (True, 1)):
+        monkeypatch.setattr(_random, "_is_later", lambda *_, is_later=is_later: is_later)
+        monkeypatch.setattr(_random, "_geometric_size", lambda *_, stair=stair: stair)
+        for place in range(2 * steps if is_later else 2 * half - 1):
+            monkeypatch.setattr(_random, "_below", lambda _, limit, place=place: place % limit)
+            found.append(staircase(None, Fraction(1), steps, half))
+    assert sorted(found) == list(range(-(half - 1) - 2 * steps, half + 2 * steps))
+
+
+def test_extreme_epsilons():
+    for epsilon in (Fraction(1, 10**300), Fraction(10) ** 300):
+        law = Staircase(epsilon, 1 << 30)
+        cdf = law.cdf(np.array([-1e9, 0.0, 1e9]))
+        assert all(a <= b for a, b in pairwise(cdf.tolist()))
+        assert law.largest(1e-9) >= 0
+        drawn = [law.draw(SeededEntropy(seed)) for seed in range(20)]
+        assert (max(map(abs, drawn)) > 1e290) if epsilon < 1 else (drawn == [0] * 20)
+
+
+@pytest.mark.parametrize("probability", [Fraction(0), Fraction(1, 3), Fraction(1)])
+def test_a_coin_has_its_probability(probability):
+    entropy = SeededEntropy(3)
+    heads = sum(is_chosen(entropy, probability) for _ in range(3000))
+    assert abs(heads - 3000 * probability) <= 6 * math.sqrt(3000 * probability * (1 - probability))

@@ -1,0 +1,48 @@
+"""Nothing is imported before it is needed, and nobody notices."""
+
+import pickle
+import subprocess
+import sys
+
+import pytest
+
+import dp_metrics
+
+HEAVY = ("sklearn", "numpy", "dp_metrics.evaluation", "dp_metrics.metrics")
+
+
+def loaded_by(program):
+    """Return which of the heavy modules a program loads in a process of its own."""
+    told = f"\nprint('loaded', *(name for name in {HEAVY} if name in __import__('sys').modules))"
+    done = subprocess.run([sys.executable, "-c", program + told], capture_output=True, text=True, check=True)
+    return done.stdout.splitlines()[-1].split()[1:]
+
+
+@pytest.mark.parametrize("option", ["--version", "--help"])
+def test_the_command_line_says_what_it_is_without_the_rest_of_the_package(option):
+    program = f"""
+from dp_metrics.cli.main import main
+try:
+    main([{option!r}])
+except SystemExit as stop:
+    assert stop.code == 0"""
+    assert loaded_by(program) == []
+
+
+def test_a_public_name_is_loaded_when_it_is_used():
+    assert loaded_by("import dp_metrics\ndir(dp_metrics)") == []
+    assert "dp_metrics.metrics" in loaded_by("from dp_metrics import private_mse")
+    assert "dp_metrics.metrics" in loaded_by("import dp_metrics\ndp_metrics.private_mse")
+
+
+def test_public_names_are_there_in_every_way():
+    names = {}
+    exec("from dp_metrics import *", names)
+    for name in dp_metrics.__all__:
+        thing = getattr(dp_metrics, name)
+        assert names[name] is thing
+        assert pickle.loads(pickle.dumps(thing)) is thing
+    assert {*dp_metrics.__all__, "__version__"} <= {*dir(dp_metrics)}
+    assert dp_metrics.accounting.PrivacyAccountant is dp_metrics.PrivacyAccountant
+    with pytest.raises(AttributeError, match="has no attribute 'private_nothing'"):
+        _ = dp_metrics.private_nothing

@@ -1,0 +1,365 @@
+"""The line between what is public and what is private: no field of anything public reaches a record.
+
+A plan follows from options and from the public form of the records, so plans of neighbours are the same. A
+result follows from a plan, from public settings and from what was released, whatever the records are.
+"""
+
+import gc
+import multiprocessing
+import pickle
+import re
+import subprocess
+import sys
+import warnings
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from types import CodeType, FunctionType, ModuleType
+
+import numpy as np
+import pytest
+from frozen_releases import (
+    ADD_OR_REMOVE,
+    CALLS,
+    REPLACE,
+    RULES,
+    persons,
+    records,
+    variations,
+    varied_data,
+    weights,
+)
+
+from dp_metrics import noise_interval
+from dp_metrics._random import SeededEntropy
+from dp_metrics.analysis.audited import PLANS
+from dp_metrics.inputs.shape import Records
+from dp_metrics.mechanisms._base import KnownNumber
+from dp_metrics.metrics._catalogue import WEIGHTS
+from dp_metrics.release import release as release_module
+from dp_metrics.release.draws import BoundsDraw, SumsDraw, VectorDraw
+from dp_metrics.release.parts.part import KnownCounts
+from dp_metrics.release.plan import KnownParts, _content
+from dp_metrics.sensitivity.aggregates import LossAggregate, VarianceAggregate, WeightedLossAggregate
+from dp_metrics.sensitivity.output_bounds import OutputBounds
+
+ROOT = Path(__file__).parents[2]
+PRIVATE = (
+    Records, KnownParts, KnownNumber, KnownCounts, OutputBounds, LossAggregate, WeightedLossAggregate,
+    VarianceAggregate, BoundsDraw, SumsDraw, VectorDraw,
+)  # fmt: skip
+ROOT = Path(__file__).parents[2]
+N = 211  # nothing public of the tests' table has this length
+each_call = pytest.mark.parametrize("call", CALLS, ids=str)
+
+
+def varied(call, n=N):
+    """Yield the name of each variation of a call that is served, its options, and n records."""
+    for name, more in [("as it is", {}), *variations(call)]:
+        made = {key: value(n) if value in (weights, persons) else value for key, value in more.items()}
+        options = {**call.case.row.options, **call.options, **made}
+        if call.relation == REPLACE or not call.case.row.disclosing(options):
+            yield name, options, varied_data(call, name, n)
+
+
+def planned(call, options, data):
+    """Return the public form of records, the plan of a call, and the records."""
+    row, private_n = call.case.row, call.relation == ADD_OR_REMOVE
+    of_records = {name: options.get(name) for name in WEIGHTS if name in row.options}
+    shape, private = Records.of(data, private_n=private_n, **of_records)
+    own = {name: value for name, value in options.items() if name in row.options}
+    return shape, row.planned(shape, own, private_n=private_n), private
+
+
+def with_extreme_record(data):
+    """Return the same with another last record."""
+    changed = [np.array(a) for a in data]
+    for array in changed:
+        array[-1] = array.dtype.type("zzzz" if array.dtype.kind == "U" else np.finfo(array.dtype).max)
+    return changed
+
+
+def neighbours(call, data):
+    """Yield data of other contents, and where the number of records is private, of other lengths."""
+    yield with_extreme_record(data)
+    if call.relation == ADD_OR_REMOVE:
+        yield from ([a[:n] for a in data] for n in (len(data[0]) - 1, 1, 0))
+        yield [np.concatenate([a, a[:1]]) for a in with_extreme_record(data)]
+
+
+def reachable(start):
+    """Yield what a value holds, and what that holds: not the modules and the classes that it refers to."""
+    seen, left = {}, [start]
+    while left:
+        one = left.pop()
+        if id(one) in seen or isinstance(one, type | ModuleType | CodeType):
+            continue
+        seen[id(one)] = one
+        yield one
+        if isinstance(one, FunctionType):
+            left += [one.__closure__, one.__defaults__, one.__kwdefaults__]
+        elif isinstance(one, np.ndarray):
+            left += [one.base, *(one.ravel().tolist() if one.dtype == object else ())]
+        else:
+            left += gc.get_referents(one)
+
+
+def assert_holds_no_record(public, data):
+    """Check that nothing in it is as long as the records, is private, or shares memory with them."""
+    for one in reachable(public):
+        assert not isinstance(one, PRIVATE)
+        if isinstance(one, np.ndarray):
+            assert not any(np.shares_memory(one, array) for array in data)
+        if isinstance(one, tuple | list) or (isinstance(one, np.ndarray) and one.ndim):
+            assert len(one) < N - 1
+
+
+# ---- plans -------------------------------------------------------------------------------------------------
+
+
+@each_call
+def test_plans_of_neighbours_are_the_same(call):
+    for name, options, data in varied(call):
+        shape, plan, _ = planned(call, options, data)
+        assert pickle.loads(pickle.dumps(plan)) == plan, name
+        for other in neighbours(call, data):
+            of_other, its_plan, _ = planned(call, options, other)
+            assert (of_other, its_plan) == (shape, plan), name
+            assert (hash(of_other), hash(its_plan)) == (hash(shape), hash(plan)), name
+            assert pickle.dumps((of_other, its_plan)) == pickle.dumps((shape, plan)), name
+
+
+@each_call
+def test_lists_tell_no_more_of_a_private_number_of_records(call):
+    if call.relation == REPLACE:
+        return
+    for name, options, data in varied(call):
+        plans = [planned(call, options, [a[:n].tolist() for a in data])[1] for n in (0, 1, N)]
+        assert plans[1] == plans[2], name
+        # an empty list does not tell the number of columns: that may decide how it is read, and no more
+        released = [replace(plan, reader=plans[1].reader) for plan in plans]
+        assert released[0] == released[1] or all(plan.unstated is not None for plan in plans), name
+
+
+def test_other_options_are_another_plan():
+    (call,) = (call for call in CALLS if str(call) == "mse/replace_one/plain")
+    plans = [planned(call, options, data)[1] for _, options, data in varied(call)]
+    assert 3 < len({*plans}) <= len(plans)
+    assert all((a == b) == (hash(a) == hash(b)) for a in plans for b in plans)
+
+
+@each_call
+def test_no_record_can_be_reached_from_a_plan(call):
+    for _, options, data in varied(call):
+        public = {**options, "sample_weight": None, "groups": None}
+        shape, plan, private = planned(call, public, data)
+        plan.read(private)
+        assert_holds_no_record((shape, plan), data)
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_plans_of_intervals_and_comparisons_are_public(name):
+    audited = PLANS[name]
+    data = [np.asarray(a, dtype=float) for a in audited.records(np.linspace(0.001, 0.999, N))]
+    (shape, private), (its_shape, _) = (
+        Records.of(x, private_n=False) for x in (data, with_extreme_record(data))
+    )
+    plan, same = (audited.plan(form, Fraction(1)) for form in (shape, its_shape))
+    plan.read(private)
+    assert plan == same == pickle.loads(pickle.dumps(plan))
+    assert hash(plan) == hash(same)
+    assert pickle.dumps(plan) == pickle.dumps(same)
+    assert_holds_no_record(plan, data)
+
+
+def contents_known(plan, private):
+    """Return what is known, as text that is the same in each process."""
+    return re.sub(" at 0x[0-9a-f]+", "", repr(_content(plan.read(private))))
+
+
+@each_call
+def test_a_plan_that_was_pickled_reads_the_same(call):
+    for name, options, data in varied(call, 21):
+        _, plan, private = planned(call, options, data)
+        assert contents_known(pickle.loads(pickle.dumps(plan)), private) == contents_known(plan, private), (
+            name
+        )
+
+
+@pytest.mark.slow
+def test_a_plan_that_was_sent_to_a_worker_reads_the_same():
+    sent = [planned(call, *one[1:])[1:] for call in CALLS for one in varied(call, 21)]
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        assert pool.starmap(contents_known, sent) == [contents_known(*one) for one in sent]
+
+
+# ---- results -----------------------------------------------------------------------------------------------
+
+
+class Drawn:
+    """A draw that gives what another one gave, and else is what it was."""
+
+    def __init__(self, draw, outcome):
+        self._draw, self._outcome = draw, outcome
+
+    def __getattr__(self, name):
+        return getattr(self._draw, name)
+
+    def __call__(self, entropy, count):
+        return self._outcome
+
+
+def result_of(call, settings, data, outcomes, monkeypatch):
+    """Return the result of a call, if its draws and the noisy number of records were these."""
+    row = call.case.row
+    given = {**dict.fromkeys(row.refused), **row.options, **call.options}
+    _, options, _ = row.sorted_arguments({**dict.fromkeys(row.data), **given})
+    release = row.settings(epsilon=1.0, **call.neighboring, **settings, options=options)
+    plan, known = row.read(data, options, private_n=release.private_n)
+    draws, _, for_count = release.prepare(plan, known)
+    for place, draw in enumerate(draws):
+        if len(outcomes) == place:
+            outcomes.append(draw(SeededEntropy(place), 190))
+    monkeypatch.setattr(release_module, "discrete_laplace", lambda entropy, rate: 190 - known.n)
+    return release.draw(plan, known, list(map(Drawn, draws, outcomes)), for_count)
+
+
+@each_call
+def test_a_result_follows_from_what_was_released(call, monkeypatch):
+    data, other = records(call.name, N), [a[:N] for a in records(call.name, N + 20)]
+    if call.relation == ADD_OR_REMOVE:
+        other = [a[:-1] for a in other]
+    for mechanism, settings in RULES.items():
+        if call.is_served(mechanism):
+            outcomes = []
+            results = [result_of(call, settings, x, outcomes, monkeypatch) for x in (data, other)]
+            assert pickle.dumps(results[0]) == pickle.dumps(results[1]), mechanism
+            for x, result in zip((data, other), results, strict=True):
+                assert_holds_no_record(result, x)
+            assert results[0].deployment is not None
+
+
+def recognisable(data):
+    """Return the bytes of all values that occur by chance nowhere else, in both orders of bytes."""
+    values = np.concatenate([np.ravel(a) for a in data])
+    rare = np.unique(values[np.ldexp(values, 30) != np.rint(np.ldexp(values, 30))])
+    return [value.tobytes() for value in [*rare.astype("<f8"), *rare.astype(">f8")]]
+
+
+@each_call
+def test_no_record_can_be_reached_from_a_result(call):
+    data = records(call.name, N)
+    held = recognisable(data)
+    for mechanism in RULES:
+        if not call.is_served(mechanism):
+            continue
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            result = call.release(data, mechanism, epsilon=1, random_state=0)
+        assert_holds_no_record((result, pickle.loads(pickle.dumps(result))), data)
+        written = pickle.dumps(result)
+        assert not [value for value in held if value in written], mechanism
+        try:
+            limits = noise_interval(result)
+        except ValueError:
+            continue
+        assert_holds_no_record(limits, data)
+
+
+def test_records_that_are_held_are_found():
+    data = records("mse", N)
+    assert len(recognisable(data)) > N
+    assert recognisable(data)[0] in pickle.dumps(data)
+    for held in (data, [data[0].tolist()], {"x": lambda: data}, Records(data)):
+        with pytest.raises(AssertionError):
+            assert_holds_no_record(held, data)
+
+
+# ---- types -------------------------------------------------------------------------------------------------
+
+START = """
+from fractions import Fraction
+from dp_metrics import Hazard
+from dp_metrics.inputs.shape import Records, Shape
+from dp_metrics.mechanisms._base import BoundsDraw, BoundsNoise, KnownNumber, NumberPart, rehearse_law
+from dp_metrics.metrics import METRICS
+from dp_metrics.release.plan import KnownParts, Plan
+from dp_metrics.release.parts.count_table import CountTable, TableOf
+from dp_metrics.release.parts.mean_loss import AggregatedLoss, MeanLoss, MeanOf
+from dp_metrics.release.parts.part import Known, Part
+from dp_metrics.release.release import Release
+from dp_metrics.release.released import ResultNoise
+from dp_metrics.sensitivity.output_bounds import BoundsFacts, OutputBounds
+
+# public
+shape: Shape
+plan: Plan
+part: Part
+mean_of: MeanOf
+table_of: TableOf
+number: NumberPart
+facts: BoundsFacts
+noise: BoundsNoise
+release: Release
+row = METRICS["private_mse"]
+rule = Hazard()
+one = Fraction(1)
+
+# private
+records: Records
+known: KnownParts
+read: Known
+mean: MeanLoss
+aggregate: AggregatedLoss
+table: CountTable
+value: KnownNumber
+bounds: OutputBounds
+draw: BoundsDraw
+
+
+def reader(records: Records) -> Records: ...
+
+
+"""
+CALLS_OF_TWO_KINDS = [
+    # what is public, and in its place what is private
+    ("row.planned({}, dict(), private_n=False)", "shape", "records"),
+    ("release.run({}, known)", "plan", "known"),
+    ("release.divided({})", "plan", "known"),
+    ("Plan(({},), reader)", "part", "read"),
+    ("Plan(({},), reader)", "mean_of", "mean"),
+    ("Plan(({},), reader)", "mean_of", "aggregate"),
+    ("Plan(({},), reader)", "table_of", "table"),
+    ("MeanLoss({}, (), mean.weights)", "mean_of", "mean"),
+    ("rule.asks_count({})", "number", "value"),
+    ("rehearse_law(rule, one, {})", "facts", "bounds"),
+    ("rule.noise_of(number, one, {}, 0.5)", "facts", "bounds"),
+    ("BoundsNoise(0.5, {}, rule, one)", "facts", "bounds"),
+    ("ResultNoise(None, ({},), release.released(known, []))", "noise", "draw"),
+    # what is private, and in its place what is public
+    ("plan.read({})", "records", "shape"),
+    ("part.known({})", "records", "shape"),
+    ("release.run(plan, {})", "known", "plan"),
+    ("KnownParts(({},))", "read", "part"),
+    ("KnownParts(({},))", "mean", "mean_of"),
+    ("rule.prepare({}, one, private_n=False)", "value", "number"),
+    ("rule.release({}, 1.0)", "bounds", "facts"),
+]
+
+
+def test_type_checkers_tell_what_is_public_from_what_is_private(tmp_path):
+    lines = START.splitlines()
+    for call, right, wrong in CALLS_OF_TWO_KINDS:
+        lines += [call.format(right), f"{call.format(wrong)}  # type: ignore[arg-type]"]
+    (tmp_path / "some.py").write_text("\n".join(lines), encoding="utf-8")
+    settings = ["--config-file", ROOT / "pyproject.toml", "--warn-unused-ignores", "--no-pretty"]
+    settings += ["--disable-error-code", "empty-body", "--cache-dir", tmp_path / "cache"]
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", *settings, tmp_path / "some.py"],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+    )
+    found = re.findall(r"some\.py:(\d+): (.*)", done.stdout)
+    assert not {lines[int(line) - 1]: message for line, message in found}
+    assert done.returncode == 0, done.stdout + done.stderr

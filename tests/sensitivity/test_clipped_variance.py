@@ -1,0 +1,158 @@
+"""Clipped sums of squares: against brute force over all windows, and without one value too many looked at."""
+
+import itertools
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dp_metrics.sensitivity import clipped_variance
+from dp_metrics.sensitivity.aggregates import VarianceAggregate
+from dp_metrics.sensitivity.clipped_variance import clipped_squares
+from dp_metrics.sensitivity.extremes import far_distances, places_of_distances
+
+MAX = np.finfo(np.float64).max
+ORDINARY = st.floats(-100, 100, allow_subnormal=False) | st.integers(-3, 3).map(float)
+ANY = st.floats(allow_nan=False, allow_infinity=False) | st.sampled_from([0.0, 5e-324, -1e300, 1e300, MAX])
+TIES = st.sampled_from([-8.0, -0.1, 0.0, 0.1, 0.3, 0.1 + 0.2, 1e10, 1e10 + 1e-5])
+WIDTHS = (
+    st.floats(1e-130, 1e300)
+    | st.floats(1e-3, 300)
+    | st.sampled_from([5e-324, 0.1, 0.2, 0.5, 1.0, 2.0, 3.0, 4.05, 1e10, 2.0**1000, MAX])
+)
+
+
+def by_hand(values, width):
+    """Return the least cost over all windows of sorted values, each value outside costing the square."""
+    exact, square = sorted(map(Fraction, values)), Fraction(width) ** 2
+    sums = list(itertools.accumulate(exact, initial=Fraction(0)))
+    squares = list(itertools.accumulate([v * v for v in exact], initial=Fraction(0)))
+    n = len(exact)
+    return min(
+        squares[j] - squares[i] - (sums[j] - sums[i]) ** 2 / (j - i) + (n - j + i) * square
+        for i, j in itertools.combinations(range(n + 1), 2)
+    )
+
+
+def aggregated(x, capacity):
+    with np.errstate(all="ignore"):
+        return VarianceAggregate.from_data(np.array(x, dtype=np.float64), capacity=capacity)
+
+
+def not_asked():
+    raise AssertionError("the records were looked at again")
+
+
+@pytest.mark.parametrize("kind", [ORDINARY, ANY, TIES], ids=["ordinary", "any", "ties"])
+def test_they_are_those_of_brute_force_however_little_is_known(kind):
+    @given(st.lists(kind, min_size=1, max_size=12), WIDTHS, st.integers(1, 6))
+    def compare(values, width, kept):
+        found = clipped_squares(aggregated(values, kept), Fraction(width), lambda: np.sort(values))
+        assert found == by_hand(values, width)
+        assert clipped_variance._by_value(np.sort(values), width) == found
+
+    compare()
+
+
+@given(
+    st.lists(TIES | ORDINARY, min_size=1, max_size=9),
+    st.integers(0, 80),
+    st.integers(0, 80),
+    st.integers(1, 2),
+)
+def test_a_width_that_is_a_distance_of_two_values_is_no_hard_case(values, i, j, halves):
+    width = abs(values[i % len(values)] - values[j % len(values)]) / halves
+    found = clipped_squares(aggregated(values, 2), Fraction(width), lambda: np.sort(values))
+    assert found == (by_hand(values, width) if width else 0)
+
+
+@pytest.mark.parametrize("value", [0.0, -1.5, 5e-324, 1e300, MAX])
+@pytest.mark.parametrize("n", [1, 2, 5, 1000])
+def test_equal_values_have_none(value, n):
+    for width in (5e-324, 1e-130, 1.0, MAX):
+        assert clipped_squares(aggregated([value] * n, 3), Fraction(width), not_asked) == 0
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_many_values_are_told_by_the_known_ones_as_by_all(seed):
+    rng = np.random.default_rng(seed)
+    for x in (rng.normal(size=3000), rng.standard_cauchy(3000), np.round(rng.normal(size=3000), 1) + 1e9):
+        x[:3] = 1e300, -1e200, 1e18
+        aggregate, in_order = aggregated(x, 40), np.sort(x)
+        for j in (2, 5, 20, 38):
+            width = float(in_order[-1 - j] - in_order[j])
+            told = clipped_squares(aggregate, Fraction(width), not_asked)
+            assert told == clipped_variance._by_window(in_order, width)
+            assert told == clipped_variance._by_value(in_order, width)
+
+
+@pytest.mark.parametrize("clusters", [1, 2, 5])
+def test_all_values_are_looked_at_if_the_core_does_not_decide(clusters):
+    rng = np.random.default_rng(clusters)
+    x = rng.normal(size=2000) + 50.0 * rng.integers(0, clusters, 2000)
+    in_order = np.sort(x)
+    for width in (0.01, 1.0, 3.0, 60.0):
+        exact = clipped_variance._by_value(in_order, width)
+        assert clipped_squares(aggregated(x, 20), Fraction(width), lambda: in_order) == exact
+    with pytest.raises(AssertionError, match="again"):
+        clipped_squares(aggregated(x, 20), Fraction(1), not_asked)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_more_values_than_are_known_may_be_too_far_on_one_side(sign):
+    """Ten values at -8 pull the best centre so far below 0 that the 13 at 10 are out of reach."""
+    x = sign * np.repeat([-8.0, 0.0, 10.0, 1000.0], [10, 400, 13, 10])
+    for capacity in (11, 20, 24, 40):
+        found = clipped_squares(aggregated(x, capacity), Fraction(10), lambda: np.sort(x))
+        assert found == 10 * 64 - Fraction(80**2, 410) + 23 * 100
+
+
+def test_windows_that_floats_cannot_tell_apart_are_compared_one_by_one(monkeypatch):
+    called = []
+    by_value = clipped_variance._by_value
+    monkeypatch.setattr(clipped_variance, "_by_value", lambda *args: called.append(1) or by_value(*args))
+    monkeypatch.setattr(clipped_variance, "_MOST_EXACT", 3)
+    x = np.repeat(np.arange(4.0) * 1e9, 5)
+    assert clipped_variance._by_window(x, 0.5) == by_hand(x, 0.5) == Fraction(15, 4)
+    assert called
+
+
+def test_no_values_have_none_and_no_width_clips_all():
+    assert clipped_squares(aggregated([], 3), Fraction(1), not_asked) == 0
+    assert clipped_squares(aggregated([1.0, 2.0, 9.0], 1), Fraction(0), not_asked) == 0
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_middle_values_decide_rightly_where_they_decide(seed):
+    """Clusters on either side may draw the centre so far that a core within reach of another one is not."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(30, 400))
+    sides = rng.choice([-1.0, 0.0, 1.0], n, p=rng.dirichlet([1, 2, 1])) * rng.choice([2, 5, 20])
+    x = np.sort(sides + rng.choice([0.0, 0.1, 1.0]) * rng.normal(size=n))
+    outside = n // 10
+    told = 0
+    for capacity in (2, outside):
+        for width in np.geomspace(0.2, 1.2, 9) * (x[-1] - x[0]):
+            exact = clipped_squares(aggregated(x, capacity), Fraction(width), lambda: x)
+            try:
+                found = clipped_squares(aggregated(x, capacity), Fraction(width), not_asked, (x, outside))
+            except AssertionError:
+                continue
+            told += 1
+            assert found == exact
+    assert told
+
+
+@pytest.mark.parametrize(("n", "k", "ranks"), [(2000, 2, 9), (500, 1, 3), (1001, 7, 20)])
+def test_distances_need_no_more_order_than_is_stated(n, k, ranks):
+    x = np.random.default_rng(n).standard_t(3, n)
+    runs = places_of_distances(n, k, ranks)
+    assert sum(last + 1 - first for first, last in runs) < n / 2
+    partly = np.partition(x, sorted({place for run in runs for place in run}))
+    for first, last in runs:
+        partly[first : last + 1].sort()
+    found, expected = (far_distances(y, (-np.inf, np.inf), MAX, k, ranks) for y in (partly, np.sort(x)))
+    for a, b in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(a, b)
