@@ -173,7 +173,8 @@ def far_distances(x: Floats, ends: tuple[float, float], limit: float, k: int, ra
 def _largest(far_above: Floats, far_below: Floats, limit: float) -> Floats:
     """Return the largest weighted distance at each rank, at least 0."""
     far = np.fmax(far_above, far_below) * np.array(_WEIGHTS)[:, np.newaxis]
-    return np.minimum(np.fmax.reduce(far, axis=0, initial=0.0), limit)
+    largest: Floats = np.minimum(np.fmax.reduce(far, axis=0, initial=0.0), limit)
+    return largest
 
 
 def _depths(n: int, k: int) -> list[int]:
