@@ -58,7 +58,7 @@ def print_served():
 def as_summary(query, capacity):
     """Return what a summary of this capacity knows."""
     if isinstance(query, Variance):
-        return replace(query.aggregate(capacity), in_order=None)
+        return replace(query.aggregate(capacity), values=None)
     return query.aggregate(capacity, forget=True)
 
 

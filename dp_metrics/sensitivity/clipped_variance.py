@@ -31,6 +31,7 @@ _FAR = 4.0  # in widths: no window reaches so far from its centre
 _LOST = 1e-200  # more than what underflows
 _FEW = 48  # adding so few values one by one is as fast as over arrays
 _KEPT_BITS = 700
+_BLOCK = 1 << 16  # so many values at a time: the windows of all of them would take many times their memory
 _MOST_EXACT = 1 << 10  # so many windows are compared exactly, or else the centre moves on value by value
 
 
@@ -287,28 +288,31 @@ def _by_window(x: Floats, width: float) -> Fraction:
     """
     n = x.size
     with np.errstate(all="ignore"):
-        places = np.arange(n)
-        left = np.searchsorted(x, _threshold(x, -2 * width, -1.0))
-        right = np.searchsorted(x, _threshold(x, 2 * width, 1.0), side="right")
-        starts, ends = np.concatenate([left, places + 1]), np.concatenate([places + 1, right])
-        inside = starts < ends
-        starts, ends = starts[inside], ends[inside]
         exponent = math.frexp(width)[1]
         square = math.ldexp(width, -exponent) ** 2
-        y = np.ldexp(x - x[n // 2], -exponent)
-        of_values, of_squares = _from_middle(y), _from_middle(np.square(y))
+        y = x - x[n // 2]
+        np.ldexp(y, -exponent, out=y)
+        of_values = _from_middle(y)
+        of_squares = _from_middle(np.square(y, out=y))
+        del y
         lost = 2.0**-51 * (n + 16)
-        size = (ends - starts).astype(np.float64)
-        shift = of_values[ends] - of_values[starts]
-        spread = of_squares[ends] - of_squares[starts] - shift * shift / size
-        outside = (n - size) * square
-        # |y| sums to at most the root of the number of values times the sum of squares
-        blur = np.abs(of_squares[ends]) + np.abs(of_squares[starts])
-        error = lost * (blur + outside + 2 * np.abs(shift) / size * np.sqrt(n * blur)) + _LOST
-        error += lost * lost * n * blur / size
-        most = np.fmin.reduce(spread + outside + error, initial=np.inf)
-        hopeless = (spread + outside - error > most) | (outside * (1 - 2.0**-50) > most)
-        near = np.flatnonzero(~hopeless)
+        screened, most = [], np.inf
+        for first in range(0, n, _BLOCK):
+            starts, ends = _windows(x, first, width)
+            size = (ends - starts).astype(np.float64)
+            shift = of_values[ends] - of_values[starts]
+            spread = of_squares[ends] - of_squares[starts] - shift * shift / size
+            outside = (n - size) * square
+            # |y| sums to at most the root of the number of values times the sum of squares
+            blur = np.abs(of_squares[ends]) + np.abs(of_squares[starts])
+            error = lost * (blur + outside + 2 * np.abs(shift) / size * np.sqrt(n * blur)) + _LOST
+            error += lost * lost * n * blur / size
+            most = np.fmin.reduce(spread + outside + error, initial=most)
+            least = np.fmax(spread + outside - error, outside * (1 - 2.0**-50))
+            near = ~(least > most)
+            screened.append((starts[near], ends[near], least[near]))
+        starts, ends, least = (np.concatenate(each) for each in zip(*screened, strict=True))
+        near = np.flatnonzero(~(least > most))
     if near.size > _MOST_EXACT:
         return _by_value(x, width)
     pairs = sorted(set(zip(starts[near].tolist(), ends[near].tolist(), strict=True)))
@@ -324,12 +328,24 @@ def _by_window(x: Floats, width: float) -> Fraction:
     return best.found()
 
 
+def _windows(x: Floats, first: int, width: float) -> tuple[Places, Places]:
+    """Return the places before and behind the windows that values of a block are the last or the first of."""
+    block = x[first : first + _BLOCK]
+    places = np.arange(first, first + block.size)
+    left = np.searchsorted(x, _threshold(block, -2 * width, -1.0))
+    right = np.searchsorted(x, _threshold(block, 2 * width, 1.0), side="right")
+    starts, ends = np.concatenate([left, places + 1]), np.concatenate([places + 1, right])
+    inside = starts < ends
+    return starts[inside], ends[inside]
+
+
 def _from_middle(y: Floats) -> Floats:
     """Return sums of the values from the middle one up to each, with a negative sign below it."""
     middle = y.size // 2
     sums = np.zeros(y.size + 1)
     np.cumsum(y[middle:], out=sums[middle + 1 :])
-    sums[:middle] = -np.cumsum(y[:middle][::-1])[::-1]
+    np.cumsum(y[:middle][::-1], out=sums[:middle][::-1])
+    np.negative(sums[:middle], out=sums[:middle])
     return sums
 
 

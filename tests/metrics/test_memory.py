@@ -94,8 +94,8 @@ def test_peak_memory_does_not_depend_on_the_order_of_the_records(order):
     x = np.linspace(0, 1, MANY) if order != "constant" else np.ones(MANY)
     x = x[::-1].copy() if order == "descending" else x
     assert peak_of(lambda: dp.private_mean_loss(x, epsilon=1.0, max_loss=2.0)) <= 2 * MEGABYTE
-    # a variance sorts a copy of its values, which take 8 MB
-    assert peak_of(lambda: dp.private_variance(x, epsilon=1.0)) <= 20 * MEGABYTE
+    # a variance may need its values in order, and two sums for each: five arrays of their size at most
+    assert peak_of(lambda: dp.private_variance(x, epsilon=1.0)) <= 5.1 * x.nbytes
 
 
 def test_all_caches_are_bounded():

@@ -88,8 +88,9 @@ def test_many_values_are_told_by_the_known_ones_as_by_all(seed):
             assert told == clipped_variance._by_value(in_order, width)
 
 
-@pytest.mark.parametrize("clusters", [1, 2, 5])
-def test_all_values_are_looked_at_if_the_core_does_not_decide(clusters):
+@pytest.mark.parametrize(("clusters", "block"), [(1, 1 << 16), (2, 300), (5, 1999)])
+def test_all_values_are_looked_at_if_the_core_does_not_decide(clusters, block, monkeypatch):
+    monkeypatch.setattr(clipped_variance, "_BLOCK", block)
     rng = np.random.default_rng(clusters)
     x = rng.normal(size=2000) + 50.0 * rng.integers(0, clusters, 2000)
     in_order = np.sort(x)
