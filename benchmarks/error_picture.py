@@ -171,7 +171,7 @@ def decorate(figure: Figure, panels: Sequence[Panel]) -> None:
         axes.set_xticks([0.1, 1.0, 10.0], ["0.1", "1", "10"])
         axes.set_yticks([0.01, 0.1, 1.0, 10.0], ["1 %", "10 %", "100 %", "1000 %"])
         axes.minorticks_off()
-        axes.set_ylim(0.002, 15.0)
+        axes.set_ylim(0.0007, 15.0)
         axes.grid(True, color="0.88", linewidth=0.8)
         axes.set_axisbelow(True)
         axes.spines[["top", "right"]].set_visible(False)

@@ -109,7 +109,7 @@ class Adaptive(Mechanism):
     drawn from fair bits without a float.
 
     **Error.** Records above C1 count as C1. So releases are usually too low where a few records add most of
-    the sum (a heavy tail): 93 to 97 % of them are. Where no record adds much (a light tail) about half are.
+    the sum (a heavy tail). Where no record adds much (a light tail) about half are.
 
     References
     ----------

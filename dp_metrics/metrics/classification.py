@@ -403,7 +403,8 @@ def private_zero_one_loss(
     added or removed, and the number of records is not public.
 
     There two counts have noise, those of the wrong and of the right
-    records: one record changes one of them, by 1. `PrivateResult.drawn` has both noisy counts, as "sums".
+    records: one record changes one of them, by 1. The ``drawn`` of a `PrivateResult` has both
+    noisy counts, as "sums".
 
     References
     ----------
@@ -520,7 +521,8 @@ def private_accuracy_score(
     added or removed, and the number of records is not public.
 
     There two counts have noise, those of the wrong and of the right
-    records: one record changes one of them, by 1. `PrivateResult.drawn` has both noisy counts, as "sums".
+    records: one record changes one of them, by 1. The ``drawn`` of a `PrivateResult` has both
+    noisy counts, as "sums".
 
     References
     ----------

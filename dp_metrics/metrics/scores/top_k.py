@@ -157,7 +157,8 @@ def private_top_k_accuracy_score(
     added or removed, and the number of records is not public.
 
     There two counts have noise, those of the missed and of the found
-    records: one record changes one of them, by 1. `PrivateResult.drawn` has both noisy counts, as "sums".
+    records: one record changes one of them, by 1. The ``drawn`` of a `PrivateResult` has both
+    noisy counts, as "sums".
 
     References
     ----------
