@@ -21,6 +21,7 @@ Definition theorems :=
    @release_private_monotonic,
    @mean_one_rank_apart,
    @mean_one_directed,
+   @size_is_public,
    @private_mean_loss_is_private,
    @private_mean_loss_is_law,
    @weighted_one_rank_apart,
