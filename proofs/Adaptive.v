@@ -1,4 +1,4 @@
-(** The default for means of losses: a scale first, then noise of that scale (theory, 4.5; [Adaptive] and
+(** The default for means of losses: a scale first, then noise of that scale (theory, 6; [Adaptive] and
     [AdaptiveLaw] in adaptive.py). *)
 From Coq Require Import Reals Lra Lia List ZArith.
 From DP Require Import Constants Laws HazardRelease OutputBounds MeanLoss WeightedMean OrderStatistics
@@ -131,9 +131,9 @@ Proof.
     - apply seq_NoDup.
     - intros a _. apply hazard_mass_nonneg; [unfold power_monotonic; lia|]. intros i. apply weight_pos.
       apply Rlt_le_trans with (2 := proj1 ratio), exp_pos.
-    - destruct (order_statistic_private limit (kept (public (length x))) (k (public (length x))) limit0 k1 eps_a q
-        (first_grid (public (length x))) (first_last (public (length x))) (ranks (public (length x))) ratio _ _ pair_seen)
-        as [near _]. exact near.
+    - destruct (order_statistic_private limit (kept (public (length x))) _ limit0 k1 eps_a q
+        (first_grid (public (length x))) (first_last (public (length x))) (ranks (public (length x))) ratio
+        _ _ pair_seen) as [near _]. exact near.
     - intros C C0. apply clipped_total_moves with (3 := pair); [lra | now intros v []]. }
   intros x x' pair. split; apply way; auto. now apply replace_one_sym.
 Qed.
