@@ -1,4 +1,4 @@
-(** The default for means of losses: a scale first, then noise of that scale (theory, 4.5; [Adaptive] and
+(** The default for means of losses: a scale first, then noise of that scale (theory, 6; [Adaptive] and
     [AdaptiveLaw] in adaptive.py). *)
 From Coq Require Import Reals Lra Lia List ZArith.
 From DP Require Import Constants Laws HazardRelease OutputBounds MeanLoss WeightedMean OrderStatistics
@@ -131,7 +131,9 @@ Proof.
     - apply seq_NoDup.
     - intros a _. apply hazard_mass_nonneg; [unfold power_monotonic; lia|]. intros i. apply weight_pos.
       apply Rlt_le_trans with (2 := proj1 ratio), exp_pos.
-    - apply (order_statistic_private limit _ _ limit0 k1 eps_a q _ _ _ ratio _ _ pair_seen).
+    - destruct (order_statistic_private limit (kept (public (length x))) _ limit0 k1 eps_a q
+        (first_grid (public (length x))) (first_last (public (length x))) (ranks (public (length x))) ratio
+        _ _ pair_seen) as [near _]. exact near.
     - intros C C0. apply clipped_total_moves with (3 := pair); [lra | now intros v []]. }
   intros x x' pair. split; apply way; auto. now apply replace_one_sym.
 Qed.
@@ -145,37 +147,43 @@ Proof.
   - intros a _. apply staircase_is_law; auto. apply counts.
 Qed.
 
-(** The default end to end: the first stage takes a quarter of epsilon, or two fifths, the second the rest. *)
+(** The share of epsilon that the first stage takes, given the number of records. *)
+Definition valid_share (share : nat -> R) : Prop := forall n, share_first <= share n <= share_first_of_few.
+
+Lemma share_between share eps n : valid_share share -> 0 < eps -> 0 < share n * eps < eps.
+Proof. intros shares pos. specialize (shares n). unfold share_first, share_first_of_few in shares. nra. Qed.
+
+(** Both stages end to end: the second takes what the first leaves of epsilon. *)
 Theorem adaptive_is_private eps share seen limit q public :
-  share = share_first \/ share = share_first_of_few ->
-  0 < eps -> 0 <= limit -> exp (- (share * eps / INR share_monotonic)) <= q <= 1 ->
-  valid_stages public ->
-  private eps (replace_one (valid_term seen limit)) (two_stages seen limit q (eps - share * eps) public).
+  valid_share share -> 0 < eps -> 0 <= limit ->
+  (forall n, exp (- (share n * eps / INR share_monotonic)) <= q n <= 1) -> valid_stages public ->
+  private eps (replace_one (valid_term seen limit))
+    (fun x => let n := length x in two_stages seen limit (q n) (eps - share n * eps) public x).
 Proof.
   intros shares eps0 limit0 ratio valid.
-  replace eps with (share * eps + (eps - share * eps)) at 1 by ring.
-  apply two_stages_private; auto.
-  unfold share_first, share_first_of_few in shares. destruct shares as [-> | ->]; lra.
+  apply (size_is_public eps _ (fun n => two_stages seen limit (q n) (eps - share n * eps) public)). intros n.
+  assert (parts := share_between share eps n shares eps0).
+  replace eps with (share n * eps + (eps - share n * eps)) at 1 by ring. apply two_stages_private; auto. lra.
 Qed.
 
 (** For a plain mean of losses from 0 to [limit] ... *)
 Theorem adaptive_mean_loss_is_private eps share limit q public :
-  share = share_first \/ share = share_first_of_few ->
-  0 < eps -> 0 <= limit -> exp (- (share * eps / INR share_monotonic)) <= q <= 1 ->
-  valid_stages public ->
-  private eps (replace_one (valid_loss (Some limit))) (two_stages (fun v => v) limit q (eps - share * eps) public).
+  valid_share share -> 0 < eps -> 0 <= limit ->
+  (forall n, exp (- (share n * eps / INR share_monotonic)) <= q n <= 1) -> valid_stages public ->
+  private eps (replace_one (valid_loss (Some limit)))
+    (fun x => let n := length x in two_stages (fun v => v) limit (q n) (eps - share n * eps) public x).
 Proof.
-  intros. intros x x' (ok & ok' & pair). apply adaptive_is_private; auto.
+  intros. intros x x' (ok & ok' & pair). apply (adaptive_is_private eps share); auto.
   split; [|split]; auto; [revert ok | revert ok']; apply Forall_impl; intros v [pos le]; unfold valid_term; auto.
 Qed.
 
 (** ... and for a weighted mean, or one over groups, each of whose terms has a limit of its own. *)
 Theorem adaptive_weighted_mean_is_private eps share seen limit limits q public :
-  share = share_first \/ share = share_first_of_few ->
-  0 < eps -> 0 <= limit -> exp (- (share * eps / INR share_monotonic)) <= q <= 1 ->
-  valid_stages public ->
+  valid_share share -> 0 < eps -> 0 <= limit ->
+  (forall n, exp (- (share n * eps / INR share_monotonic)) <= q n <= 1) -> valid_stages public ->
   (forall v m, In m limits -> 0 <= v <= m -> 0 <= seen v <= limit) ->
-  private eps (replace_term limits) (two_stages seen limit q (eps - share * eps) public).
+  private eps (replace_term limits)
+    (fun x => let n := length x in two_stages seen limit (q n) (eps - share n * eps) public x).
 Proof.
   intros shares eps0 limit0 ratio public_ok within_limit x x' (ok & ok' & pair).
   assert (each : forall y, valid_terms limits y -> Forall (valid_term seen limit) y).
@@ -183,5 +191,5 @@ Proof.
     induction valid as [|v m y limits v_in valid IH]; constructor.
     - split; [apply v_in | apply all with m; [now left | auto]].
     - apply IH. intros w m' into. apply all. now right. }
-  apply adaptive_is_private; auto. now split; [|split]; auto.
+  apply (adaptive_is_private eps share); auto. now split; [|split]; auto.
 Qed.

@@ -1,7 +1,8 @@
 (** What the theorems of README.md rest on, all together: [.ci/proofs] allows the axioms of the classical
     reals only; and for the floats of Ratio.v, which Interval computes, those of Coq's 63-bit integers too. *)
 From DP Require Import Laws HazardLaw HazardRelease OutputBounds MeanLoss WeightedMean Variance AddRemove Auc
-  OrderStatistics Lipschitz Geometric Staircase Adaptive ClippedSquares Counted TwoSums ZeroSum BestOf Margin Integers Ratio.
+  OrderStatistics Lipschitz Geometric Staircase Adaptive ClippedSquares Counted TwoSums Reach Default ZeroSum BestOf
+  Margin Integers Ratio.
 
 Definition theorems :=
   (@within_of_outcomes,
@@ -21,6 +22,7 @@ Definition theorems :=
    @release_private_monotonic,
    @mean_one_rank_apart,
    @mean_one_directed,
+   @size_is_public,
    @private_mean_loss_is_private,
    @private_mean_loss_is_law,
    @weighted_one_rank_apart,
@@ -35,6 +37,7 @@ Definition theorems :=
    @order_one_rank_apart,
    @order_one_directed,
    @order_statistic_private,
+   @order_statistic_private_n,
    @f_delta_moves_by_delta,
    @f_delta_of_mean,
    @noise_cdf_step,
@@ -69,7 +72,17 @@ Definition theorems :=
    @two_sums_move,
    @two_sums_private,
    @private_n_stages_private,
-   @counted_stages_are_private,
+   @reach_one_rank_apart,
+   @reach_private_n_one_rank_apart,
+   @private_reach_is_private,
+   @private_reach_private_n_is_private,
+   @adaptive_variance_is_private,
+   @adaptive_variance_is_law,
+   @default_variance_is_private,
+   @default_mean_loss_is_private,
+   @counted_coin_private,
+   @default_variance_private_n_is_private,
+   @default_mean_private_n_is_private,
    @table_moves,
    @zero_sum_draw,
    @zero_sum_private,

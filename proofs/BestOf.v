@@ -1,4 +1,4 @@
-(** The best of a random number of private scores (theory, 5; [PrivateRandomizedSearch] draws so). *)
+(** The best of a random number of private scores (theory, 9; [PrivateRandomizedSearch] draws so). *)
 From Coq Require Import Reals Lra Lia List ZArith.
 From Coquelicot Require Import Coquelicot.
 From DP Require Import Laws.

@@ -12,9 +12,9 @@ Definition power_general : nat := 5.
 Definition share_monotonic : nat := 4.
 Definition share_general : nat := 5.
 
-(** adaptive.py: the share of epsilon that the first stage takes, with many records and with few. *)
+(** adaptive.py: the least share of epsilon that the first stage takes, and, with few records, the largest. *)
 Definition share_first : R := 1 / 4.
-Definition share_first_of_few : R := 2 / 5.
+Definition share_first_of_few : R := 3 / 5.
 
 (** release.py and ranking_loss.py: the share of epsilon that a noisy count takes. *)
 Definition share_count : R := 1 / 20.

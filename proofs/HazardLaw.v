@@ -1,4 +1,4 @@
-(** The law H of hazard selection, and what happens to its density when hazards change (theory, 4.2). *)
+(** The law H of hazard selection, and what happens to its density when hazards change (theory, 3). *)
 From Coq Require Import Reals Lra Lia.
 From Coquelicot Require Import Coquelicot.
 Open Scope R_scope.

@@ -1,4 +1,4 @@
-(** Hazard selection on a finite public grid is differentially private (theory, 4.2; [HazardLaw] in
+(** Hazard selection on a finite public grid is differentially private (theory, 3; [HazardLaw] in
     _hazard_law.py). *)
 From Coq Require Import Reals Lra Lia List ZArith.
 From Coquelicot Require Import Rcomplements.

@@ -37,12 +37,11 @@ Definition then_ {A B} (first : law A) (second : A -> law B) : law (A * B) :=
   Law (flat_map (fun a => map (pair a) (outcomes (second a))) (outcomes first))
       (fun ab => mass first (fst ab) * mass (second (fst ab)) (snd ab)).
 
-(** A coin that shows heads, true, with probability p. *)
-Definition coin (p : R) : law bool := Law [true; false] (fun heads => if heads then p else 1 - p).
-
-(** A coin decides which of two mechanisms is used, and both the side and the outcome are released. *)
-Definition by_coin {X A} (p : R) (heads tails : X -> law A) (x : X) : law (bool * A) :=
-  then_ (coin p) (fun side => if side then heads x else tails x).
+(** A coin that shows heads with probability p decides which of two mechanisms is used, and both the side and the
+    outcome are released. *)
+Definition by_coin {X A B} (p : R) (heads : X -> law A) (tails : X -> law B) (x : X) : law (A + B) :=
+  Law (map inl (outcomes (heads x)) ++ map inr (outcomes (tails x)))
+      (fun side => match side with inl a => p * mass (heads x) a | inr b => (1 - p) * mass (tails x) b end).
 
 (** ** Facts *)
 
@@ -173,18 +172,27 @@ Qed.
 
 (** A coin whose probability is public costs nothing: two mechanisms that are private make one that is. What
     forgets the side is post-processing. *)
-Theorem coin_private {X A} eps p (neighbours : X -> X -> Prop) (heads tails : X -> law A) : 0 <= p <= 1 ->
-  private eps neighbours heads -> private eps neighbours tails -> private eps neighbours (by_coin p heads tails).
+Theorem coin_private {X A B} eps p (neighbours : X -> X -> Prop) (heads : X -> law A) (tails : X -> law B) :
+  0 <= p <= 1 -> private eps neighbours heads -> private eps neighbours tails ->
+  private eps neighbours (by_coin p heads tails).
 Proof.
   intros p01 first second.
   assert (sides : forall x event, prob (by_coin p heads tails x) event =
-    p * prob (heads x) (fun a => event (true, a)) + (1 - p) * prob (tails x) (fun a => event (false, a))).
-  { intros x event. unfold prob, by_coin, then_. simpl. rewrite !sum_of_app, !sum_of_map. simpl.
-    rewrite <- !sum_of_scal. rewrite Rplus_0_r. f_equal; apply sum_of_ext; intros a _; destruct (event _); ring. }
+    p * prob (heads x) (fun a => event (inl a)) + (1 - p) * prob (tails x) (fun b => event (inr b))).
+  { intros x event. unfold prob, by_coin. simpl. rewrite sum_of_app, !sum_of_map, <- !sum_of_scal.
+    f_equal; apply sum_of_ext; intros a _; destruct (event _); ring. }
   assert (way : forall x x', within eps (heads x) (heads x') -> within eps (tails x) (tails x') ->
     within eps (by_coin p heads tails x) (by_coin p heads tails x')).
   { intros x x' [same le] [same' le']. split; [simpl; now rewrite same, same'|]. intros event. rewrite !sides.
-    specialize (le (fun a => event (true, a))). specialize (le' (fun a => event (false, a))).
+    specialize (le (fun a => event (inl a))). specialize (le' (fun b => event (inr b))).
     apply (Rmult_le_compat_l p) in le; [|lra]. apply (Rmult_le_compat_l (1 - p)) in le'; [|lra]. lra. }
   intros x x' pair. destruct (first x x' pair), (second x x' pair). split; now apply way.
+Qed.
+
+Lemma coin_once {X A B} p (heads : X -> law A) (tails : X -> law B) x : NoDup (outcomes (heads x)) ->
+  NoDup (outcomes (tails x)) -> NoDup (outcomes (by_coin p heads tails x)).
+Proof.
+  simpl. generalize (outcomes (heads x)). intros l once once'. induction once as [|a l new once IH]; simpl.
+  - apply FinFun.Injective_map_NoDup; auto. now intros b b' [=].
+  - constructor; auto. rewrite in_app_iff, !in_map_iff. now intros [(a' & [= ->] & into) | (b & [=] & _)].
 Qed.

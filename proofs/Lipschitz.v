@@ -1,4 +1,4 @@
-(** The metric with records clipped moves by at most Delta (theory, 4.5, the lemma). *)
+(** The metric with records clipped moves by at most Delta (theory, 6, of a mean). *)
 From Coq Require Import Reals Lra Lia List.
 From DP Require Import Laws OutputBounds MeanLoss.
 Import ListNotations.

@@ -1,4 +1,4 @@
-(** The mean of losses under replace_one: its output bounds, and its release, end to end (theory, 3;
+(** The mean of losses under replace_one: its output bounds, and its release, end to end (theory, 1 and 3;
     [mean_loss_bounds] in output_bounds.py). *)
 From Coq Require Import Reals Lra Lia List ZArith Permutation Sorted.
 From DP Require Import Constants Laws HazardLaw HazardRelease OutputBounds.
@@ -280,6 +280,16 @@ End Mean.
 Lemma replace_one_sym valid x x' : replace_one valid x x' -> replace_one valid x' x.
 Proof. intros (ok & ok' & before & v & v' & after & -> & ->). split; [|split]; auto.
 now exists before, v', v, after. Qed.
+
+(** Neighbours have the same number of records, so all that is public may depend on it. *)
+Theorem size_is_public {A} eps valid (release : nat -> list R -> law A) :
+  (forall n, private eps (replace_one valid) (release n)) ->
+  private eps (replace_one valid) (fun x => release (length x) x).
+Proof.
+  intros each x x' pair. assert (same : length x' = length x).
+  { destruct pair as (_ & _ & before & v & v' & after & -> & ->). now rewrite !app_length. }
+  rewrite same. now apply each.
+Qed.
 
 (** The mean of losses, released by hazard selection, is epsilon-differentially private: for every public
     grid, every number of ranks, with and without a cap, every q with exp(-epsilon/4) <= q <= 1, and every

@@ -1,7 +1,7 @@
-(** Order statistics under replace_one: the k-th largest loss and its output bounds (theory, 4.5;
-    [_order_statistic] in adaptive.py). *)
+(** Order statistics: the k-th largest loss and its output bounds (theory, 6;
+    [order_statistic] in extremes.py). *)
 From Coq Require Import Reals Lra Lia List ZArith Permutation Sorted.
-From DP Require Import Laws OutputBounds MeanLoss.
+From DP Require Import Laws OutputBounds MeanLoss AddRemove.
 Import ListNotations.
 Open Scope R_scope.
 
@@ -156,6 +156,47 @@ Proof.
   destruct (Rle_dec v v') as [grows | falls].
   - apply release_private_monotonic; auto. now apply order_one_directed.
   - apply and_comm, release_private_monotonic; auto. apply order_one_directed; auto. lra.
+Qed.
+
+(** And so when a record is added or removed. *)
+Lemma largest_added before v after j : Forall valid (before ++ v :: after) -> (1 <= j)%nat ->
+  largest kept (before ++ after) j <= largest kept (before ++ v :: after) j /\
+  largest kept (before ++ v :: after) (S j) <= largest kept (before ++ after) j.
+Proof.
+  intros ok' j1. assert (ok : Forall valid (before ++ after)).
+  { apply Forall_app in ok' as [left right]. inversion right; subst. now apply Forall_app. }
+  assert (nn := largest_nonneg _ j ok). unfold largest in *.
+  destruct (Nat.leb_spec (S j) kept), (Nat.leb_spec j kept); split; try lra; try lia;
+    apply nth_order; try (now apply valid_is_nonneg); intros t; rewrite !at_least_app; simpl;
+    unfold one_if; destruct (Rle_dec t v); lia.
+Qed.
+
+Theorem order_statistic_private_n eps q grid K c :
+  exp (- (eps / INR Constants.share_monotonic)) <= q <= 1 ->
+  private eps (add_or_remove_one valid)
+    (fun x => hazard_release Constants.power_monotonic q grid K c (bounds_of x)).
+Proof.
+  intros ratio. assert (one : forall x x', adds valid x x' ->
+    let release := fun x => hazard_release Constants.power_monotonic q grid K c (bounds_of x) in
+    within eps (release x) (release x') /\ within eps (release x') (release x)).
+  { intros x x' (ok' & before & v & after & -> & ->). assert (near := fun j => largest_added before v after j ok').
+    assert (ok : Forall valid (before ++ after)).
+    { apply Forall_app in ok' as [left right]. inversion right; subst. now apply Forall_app. }
+    apply release_private_monotonic; auto using order_nested.
+    - intros l _. simpl. split.
+      + destruct (Nat.ltb_spec l k), (Nat.ltb_spec (S l) k); try lia; try lra; [|now apply largest_le_limit].
+        apply Rle_trans with (largest kept (before ++ v :: after) (k - l)); [apply near; lia|].
+        replace (k - l)%nat with (S (k - S l)) by lia. apply largest_falls; [auto | lia].
+      + replace (k + S l)%nat with (S (k + l)) by lia. apply near. lia.
+    - intros l _. simpl. split.
+      + destruct (Nat.ltb_spec l k), (Nat.ltb_spec (S l) k); try lia; try lra; [|now apply largest_le_limit].
+        replace (k - l)%nat with (S (k - S l)) by lia. apply near. lia.
+      + replace (k + S l)%nat with (S (k + l)) by lia.
+        apply Rle_trans with (largest kept (before ++ after) (k + l)); [|apply near; lia].
+        apply largest_falls; [auto | lia].
+    - intros l _. simpl. split; [apply near; lia|].
+      destruct (Nat.ltb_spec l k); [apply near; lia | lra]. }
+  intros x x' [more | less]; [now apply one | now apply and_comm, one].
 Qed.
 
 End Order.

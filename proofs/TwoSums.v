@@ -169,33 +169,3 @@ Proof.
   assert (v_in : valid_loss (Some B) v) by (rewrite Forall_forall in ok; apply ok, in_elt).
   destruct v_in. lra.
 Qed.
-
-(** With the noisy count in front, whose outcome decides all settings, means of losses and variances with a private n
-    cost epsilon. *)
-Theorem counted_stages_are_private eps eps_a eps_b (valid : R -> Prop) seen_counts seen public
-    (T : R -> list R -> R) first :
-  0 < eps -> 0 < eps_b -> eps_a + eps_b = eps - share_count * eps ->
-  (T = clipped_squares \/ T = clipped_total /\ forall v, valid v -> 0 <= v) ->
-  NoDup seen ->
-  (forall m, (0 < fineness (public m))%nat /\ forall drawn, 0 < clip (public m) drawn) ->
-  (forall m, private eps_a (add_or_remove_one valid) (first m)) ->
-  (forall m x, NoDup (outcomes (first m x)) /\ forall drawn, 0 <= mass (first m x) drawn) ->
-  private eps (add_or_remove_one valid)
-    (counted (share_count * eps) seen_counts (fun x => Z.of_nat (length x))
-      (fun m => private_n_stages eps_b (public m) seen T (first m))).
-Proof.
-  intros pos b0 shares sums once settings private_first laws.
-  replace eps with (share_count * eps + (eps_a + eps_b)) at 1 by lra.
-  assert (eq_dec : forall a b : nat * (Z * Z), {a = b} + {a <> b}) by (repeat decide equality).
-  apply (counted_private eq_dec).
-  - unfold share_count. lra.
-  - intros x x' [(_ & before & v & after & -> & ->) | (_ & before & v & after & -> & ->)];
-      rewrite !app_length; simpl; lia.
-  - intros m. apply private_n_stages_private; auto; try apply settings.
-    intros C C0. destruct sums as [-> | [-> nonneg]].
-    + apply clipped_squares_grows. lra.
-    + apply clipped_total_grows; auto. lra.
-  - intros m x. split.
-    + apply then_once; [apply laws | auto].
-    + intros [drawn ab]. apply Rmult_le_pos; [apply laws|]. left. apply noisy_sums_pos; auto. apply settings.
-Qed.

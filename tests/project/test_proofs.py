@@ -1,6 +1,7 @@
 """The proofs in Coq speak of this code: the same constants, nothing left open, a true list of theorems."""
 
 import itertools
+import math
 import random
 import re
 import shutil
@@ -18,6 +19,7 @@ from dp_metrics.mechanisms.hazard import Hazard, share_of_rank
 from dp_metrics.release.parts.ranking_loss import CLASS_SHARE
 from dp_metrics.release.release import COUNT_SHARE
 from dp_metrics.sensitivity.aggregates import LossAggregate
+from dp_metrics.sensitivity.extremes import far_distances
 from dp_metrics.sensitivity.output_bounds import mean_loss_bounds_private_n
 from dp_metrics.sensitivity.ranking_bounds import RankedScores, ranking_bounds
 
@@ -173,6 +175,52 @@ def test_the_definitions_of_the_proofs_give_the_numbers_of_the_program():
                 lower, upper = (nearest(Fraction(end) / divisor) for end in bounds_at(x, limits, rank))
                 assert (computed.lower[rank - 1], computed.upper[rank - 1]) == (lower, upper)
     assert (loss_bounds(values).upper == MAX).all()  # t_max, without a cap
+
+
+def reach_at(x, ends, limit, least, trim, move):
+    """Copy `greatest_reach` of Reach.v: places moved inwards, the values ascending."""
+    n, (a, b) = len(x), ends or (0, 0)
+    h = min(trim, max(n - 1, 0) // 2)
+    width = max(1, n - 2 * h)
+
+    def place(i):
+        return a if i < 0 else b if i >= n else x[i]
+
+    def mean(start):
+        return Fraction(nearest(Fraction(sum(map(place, range(start, start + width))), width)))
+
+    most = Fraction(0)
+    for t in range(6):
+        i = max(least, n * t // 10)
+        if ends is None and i + move > n:
+            continue
+        if ends is None and abs(move) > h:
+            most = max(most, limit if move < 0 else Fraction(0))
+            continue
+        far = [place(n - i - move) - mean(h + move), mean(h - move) - place(i - 1 + move)]
+        weight = Fraction(1 / math.sqrt(1 - t / 10))
+        most = max(most, nearest(weight * max(Fraction(nearest(d)) for d in far)))
+    return min(limit, most)
+
+
+def test_the_definition_of_the_distances_gives_the_numbers_of_the_program():
+    rng = random.Random(1)
+    seen = set()
+    for _ in range(600):
+        values = [rng.choice([-1.0, 2.5, rng.uniform(-1, 2.5)]) for _ in range(rng.randint(0, 12))]
+        ends, limit = rng.choice([((-1.0, 2.5), 3.5), (None, MAX)])
+        least, ranks = rng.randint(1, 14), rng.randint(1, 9)
+        given = (-math.inf, math.inf) if ends is None else ends
+        found = far_distances(np.sort(np.array(values)), given, limit, least, ranks)
+        x = sorted(map(Fraction, values))
+        exact = ends and tuple(map(Fraction, ends))
+        settings = exact, Fraction(limit), least, ranks
+        lower = [reach_at(x, *settings, move) for move in range(ranks + 1)]
+        upper = [reach_at(x, *settings, -move) if move < least else limit for move in range(1, ranks + 1)]
+        assert [found[0], *found[1]] == lower
+        assert [*found[2]] == upper
+        seen.add((len(values) == 0, least > len(values), ranks > len(values), ends is None))
+    assert len(seen) == 10  # no records are fewer than k and than the ranks
 
 
 def test_nothing_is_left_open():
