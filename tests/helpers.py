@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 from dp_metrics import PrivacyAccountant
 from dp_metrics._random import SeededEntropy
+from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.losses import RecordLoss, identity
 from dp_metrics.inputs.shape import Records
 from dp_metrics.metrics.labels.counts import Confusion
@@ -33,6 +34,8 @@ from dp_metrics.release.parts.ranking_loss import RankingLoss, RankingOf
 from dp_metrics.release.parts.variance import Variance, VarianceOf
 from dp_metrics.release.plan import KnownParts, Plan
 from dp_metrics.sensitivity.aggregates import LossAggregate, VarianceAggregate
+from dp_metrics.sensitivity.exact import exact_sum
+from dp_metrics.sensitivity.extremes import Ranks, far_distances
 from dp_metrics.sensitivity.output_bounds import OutputBounds, mean_loss_bounds, variance_bounds
 
 MAX = sys.float_info.max
@@ -92,6 +95,11 @@ def var_bounds(
     return variance_bounds(
         VarianceAggregate.from_data(x, capacity=x.size if capacity is None else capacity, bounds=bounds)
     )
+
+
+def distances_of(x: Floats, *public: Any) -> Ranks:
+    """Return the distances of values that are in order as far as they have to be."""
+    return far_distances(x, exact_sum(x), *public)
 
 
 def kind_of(row) -> str:

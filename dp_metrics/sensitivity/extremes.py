@@ -120,13 +120,17 @@ _TENTHS = range(6)
 _WEIGHTS = [1 / math.sqrt(1 - t / 10) for t in _TENTHS]
 
 
-def far_distances(x: Floats, ends: tuple[float, float], limit: float, k: int, ranks: int) -> Ranks:
+def far_distances(
+    x: Floats, total: int, ends: tuple[float, float], limit: float, k: int, ranks: int
+) -> Ranks:
     """Return how far the k-th value from the ends, and those further in, lie from the mean of the middle.
 
     Parameters
     ----------
     x : ndarray
         n values in ascending order, x_0 to x_(n-1), at least where `places_of_distances` says.
+    total : int
+        Their exact sum, in units of 2**-1074.
     ends : tuple of float
         Public limits of the values, which may be infinite: x_i stands for the first where i < 0, and for the
         second where i >= n.
@@ -161,7 +165,7 @@ def far_distances(x: Floats, ends: tuple[float, float], limit: float, k: int, ra
         values[places < 0], values[places >= n] = ends
         return values
 
-    below, above = _moved_means(x, at, min(ranks, (n - 1) // 2), ranks)
+    below, above = _moved_means(x, total, at, min(ranks, (n - 1) // 2), ranks)
     moves, i = np.arange(ranks + 1), np.array(_depths(n, k))[:, np.newaxis]
     few = moves[:k]  # the upper bounds from k on are the limit
     with np.errstate(over="ignore", invalid="ignore"):  # a place beyond both infinite ends has no distance
@@ -195,12 +199,12 @@ def places_of_distances(n: int, k: int, ranks: int) -> list[tuple[int, int]]:
 
 
 def _moved_means(
-    x: Floats, at: Callable[[Places], Floats], dropped: int, ranks: int
+    x: Floats, total: int, at: Callable[[Places], Floats], dropped: int, ranks: int
 ) -> tuple[Floats, Floats]:
     """Return the means of the middle values moved down, and up, by so many places; each is rounded once."""
     n = x.size
     kept = n - 2 * dropped
-    first = exact_sum(x[dropped : n - dropped])
+    first = total - exact_sum(x[:dropped]) - exact_sum(x[n - dropped :])
     found = []
     for side, edge in ((-1, n - 1 - dropped), (1, dropped)):
         # what leaves the middle with each move, and what comes in
@@ -300,10 +304,24 @@ class _Column:
         values = self._values()
         if size * _SORTED_PART > values.size or "in_order" in vars(self):
             return self.in_order
-        values = np.partition(values, sorted({place for run in runs for place in run}))
+        values = values.copy()
+        _part(values, sorted({place for run in runs for place in run}))
         for first, last in runs:
             values[first : last + 1].sort()
         return values
+
+
+def _part(values: Floats, places: list[int]) -> None:
+    """Put what belongs at some ascending places there, and all others on their sides, in place.
+
+    One place at a time, the middle one first: a list of places takes NumPy a pass over all values for each.
+    """
+    if places:
+        half = len(places) // 2
+        place = places[half]
+        values.partition(place)
+        _part(values[:place], places[:half])
+        _part(values[place + 1 :], [other - place - 1 for other in places[half + 1 :]])
 
 
 def variance_extremes(
@@ -320,7 +338,7 @@ def variance_extremes(
         n = aggregate.n
         known = column.in_order_at(places_of_distances(n, k, ranks)) if n else np.empty(0)
         column.parted = known, _depths(n, k)[1]
-        return far_distances(known, ends, limit, k, ranks)
+        return far_distances(known, aggregate.total, ends, limit, k, ranks)
 
     def clipped(width: float) -> Clipped:
         exact = Fraction(width)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import MAX, loss_bounds, nearest, var_bounds, weighted_bounds
+from helpers import MAX, distances_of, loss_bounds, nearest, var_bounds, weighted_bounds
 
 from dp_metrics.mechanisms._hazard_law import PEAK, TAIL, largest_ratio
 from dp_metrics.mechanisms.adaptive import _LARGEST_SHARE, _LEAST_SHARE
@@ -19,7 +19,6 @@ from dp_metrics.mechanisms.hazard import Hazard, share_of_rank
 from dp_metrics.release.parts.ranking_loss import CLASS_SHARE
 from dp_metrics.release.release import COUNT_SHARE
 from dp_metrics.sensitivity.aggregates import LossAggregate
-from dp_metrics.sensitivity.extremes import far_distances
 from dp_metrics.sensitivity.output_bounds import mean_loss_bounds_private_n
 from dp_metrics.sensitivity.ranking_bounds import RankedScores, ranking_bounds
 
@@ -211,7 +210,7 @@ def test_the_definition_of_the_distances_gives_the_numbers_of_the_program():
         ends, limit = rng.choice([((-1.0, 2.5), 3.5), (None, MAX)])
         least, ranks = rng.randint(1, 14), rng.randint(1, 9)
         given = (-math.inf, math.inf) if ends is None else ends
-        found = far_distances(np.sort(np.array(values)), given, limit, least, ranks)
+        found = distances_of(np.sort(np.array(values)), given, limit, least, ranks)
         x = sorted(map(Fraction, values))
         exact = ends and tuple(map(Fraction, ends))
         settings = exact, Fraction(limit), least, ranks

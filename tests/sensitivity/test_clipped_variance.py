@@ -5,13 +5,14 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from helpers import distances_of
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dp_metrics.sensitivity import clipped_variance
 from dp_metrics.sensitivity.aggregates import VarianceAggregate
 from dp_metrics.sensitivity.clipped_variance import clipped_squares
-from dp_metrics.sensitivity.extremes import far_distances, places_of_distances
+from dp_metrics.sensitivity.extremes import places_of_distances
 
 MAX = np.finfo(np.float64).max
 ORDINARY = st.floats(-100, 100, allow_subnormal=False) | st.integers(-3, 3).map(float)
@@ -154,6 +155,6 @@ def test_distances_need_no_more_order_than_is_stated(n, k, ranks):
     partly = np.partition(x, sorted({place for run in runs for place in run}))
     for first, last in runs:
         partly[first : last + 1].sort()
-    found, expected = (far_distances(y, (-np.inf, np.inf), MAX, k, ranks) for y in (partly, np.sort(x)))
+    found, expected = (distances_of(y, (-np.inf, np.inf), MAX, k, ranks) for y in (partly, np.sort(x)))
     for a, b in zip(found, expected, strict=True):
         np.testing.assert_array_equal(a, b)

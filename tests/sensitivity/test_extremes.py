@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from helpers import loss_query, variance_query
+from helpers import distances_of, loss_query, variance_query
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -26,7 +26,7 @@ from dp_metrics.sensitivity.exact import (
     level_units,
     to_units,
 )
-from dp_metrics.sensitivity.extremes import far_distances, loss_extremes, sums_below_level
+from dp_metrics.sensitivity.extremes import loss_extremes, sums_below_level
 
 ANY_SIZE = st.floats(0.0, allow_nan=False, allow_infinity=False)
 ORDINARY = st.floats(-100, 100, allow_subnormal=False) | st.integers(-3, 3).map(float)
@@ -262,7 +262,7 @@ def test_distances_of_neighbours_satisfy_definition_3_4(values, one, place, boun
     more = [*values, one]
     pairs = [(values, more)] + ([(values, values[:place] + values[place + 1 :] + [one])] if values else [])
     for pair in pairs:
-        found = [far_distances(np.sort(np.clip(x, low, high)), (low, high), limit, k, ranks) for x in pair]
+        found = [distances_of(np.sort(np.clip(x, low, high)), (low, high), limit, k, ranks) for x in pair]
         lower, upper = ([np.append(each[0], each[side]) for each in found] for side in (1, 2))
         for a, b in (0, 1), (1, 0):
             assert (lower[a][1:] <= lower[b][:-1]).all()
@@ -276,7 +276,7 @@ def test_distances_of_neighbours_satisfy_definition_3_4(values, one, place, boun
 def test_noise_of_the_drawn_size_leaves_a_far_group_in(share):
     """Else the best centre leaves the group, and a variance without its largest part is released."""
     x = np.sort(np.where(np.arange(2000) < share * 2000, 10.0, 0.0))
-    distance, _, _ = far_distances(x, (-math.inf, math.inf), MAX_FLOAT, 2, 50)
+    distance, _, _ = distances_of(x, (-math.inf, math.inf), MAX_FLOAT, 2, 50)
     clipped = variance_query(x).aggregate(50).extremes(50, 50, False).clipped
     totals = [as_fractions(clipped(part * distance))[0] for part in (1.0, 0.7)]
     assert totals[0] > 0.9 * 2000 * x.var()  # the shares between the tenths are off by that
