@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from dp_metrics.inference.comparison import Comparison as Comparison, private_compare as private_compare
     from dp_metrics.inference.means import private_mean_interval as private_mean_interval
     from dp_metrics.inference.noise_interval import noise_interval as noise_interval
+    from dp_metrics.inference.population_interval import population_interval as population_interval
     from dp_metrics.inference.proportions import accuracy_interval as accuracy_interval
     from dp_metrics.inference.quantiles import private_quantile_interval as private_quantile_interval
     from dp_metrics.mechanisms import (
@@ -143,6 +144,7 @@ else:
         "get_private_scorer_names": "model_selection.scorers",
         "make_private_scorer": "model_selection.scorers",
         "noise_interval": "inference.noise_interval",
+        "population_interval": "inference.population_interval",
         "private_accuracy_score": "metrics.classification",
         "private_average_precision_score": "metrics.scores.curves",
         "private_balanced_accuracy_score": "metrics.labels.confusion",

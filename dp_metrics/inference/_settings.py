@@ -7,12 +7,7 @@ from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.inputs.options import check_neighboring
 from dp_metrics.release.release import Release
 
-__all__ = ["POPULATION_NOTE", "population_release"]
-
-POPULATION_NOTE = (
-    "among all people like these, from whom the records were drawn independently: not these records."
-)
-"""What an interval for a population is about."""
+__all__ = ["population_release"]
 
 _ONE_PERSON = "the records must be independent draws from one population, one person each"
 

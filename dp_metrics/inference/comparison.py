@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
-from dp_metrics.inference._settings import POPULATION_NOTE, population_release
+from dp_metrics.inference._settings import population_release
 from dp_metrics.inference.mean_interval_plan import mean_interval_plan
 from dp_metrics.inference.paired_losses import PairedLosses, paired_losses
 from dp_metrics.inference.wins import noise_reach, wins_interval, wins_p_value
@@ -28,7 +28,7 @@ from dp_metrics.metrics import METRICS
 from dp_metrics.release.interval import Interval
 from dp_metrics.release.parts.part import IntegersOf
 from dp_metrics.release.plan import Plan
-from dp_metrics.release.released import Released
+from dp_metrics.release.released import POPULATION_NOTE, Released
 
 __all__ = ["Comparison", "comparison_plan", "private_compare"]
 

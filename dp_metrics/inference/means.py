@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
-from dp_metrics.inference._settings import POPULATION_NOTE, population_release
+from dp_metrics.inference._settings import population_release
 from dp_metrics.inference.mean_interval_plan import mean_interval_plan
 from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.inputs.options import check_max_loss
@@ -20,6 +20,7 @@ from dp_metrics.inputs.records import loss_block
 from dp_metrics.inputs.shape import Records
 from dp_metrics.release.interval import Interval
 from dp_metrics.release.plan import Plan
+from dp_metrics.release.released import POPULATION_NOTE
 
 __all__ = ["private_mean_interval"]
 

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from dp_metrics.inference._settings import POPULATION_NOTE
-from dp_metrics.inference.noisy_binomial import noisy_binomial_limits
 from dp_metrics.inputs.epsilon import exact_epsilon
 from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.inputs.options import check_confidence, check_count
 from dp_metrics.inputs.scalars import as_real
-from dp_metrics.mechanisms import Geometric
-from dp_metrics.metrics import METRICS
 from dp_metrics.release.interval import Interval
-from dp_metrics.release.noise import BoundsNoise
+from dp_metrics.release.noisy_binomial import noisy_binomial_limits
+from dp_metrics.release.released import POPULATION_NOTE
 from dp_metrics.release.result import PrivateResult
 
 __all__ = ["accuracy_interval"]
@@ -21,12 +18,8 @@ __all__ = ["accuracy_interval"]
 _MOST_RECORDS = 10**9  # the law of a larger number cannot be computed
 _ROUNDING = 1e-15  # a share computed in floats is off by at most this
 
-SHARES = {
-    "private_accuracy_score": "right labels",
-    "private_top_k_accuracy_score": "records with the true label among the k likeliest",
-    "private_zero_one_loss": "wrong labels",
-}
-"""The metrics that are shares of records, and what they are shares of."""
+SHARES = ("private_accuracy_score", "private_top_k_accuracy_score", "private_zero_one_loss")
+"""The metrics that are shares of records."""
 
 
 @own_error_state
@@ -46,8 +39,8 @@ def accuracy_interval(
     ----------
     result_or_share : PrivateResult or float
         What `private_accuracy_score`, `private_zero_one_loss` or `private_top_k_accuracy_score` returned,
-        with or without `with_result`, by the default mechanism "geometric", with a public number of
-        records and without weights or groups.
+        with or without `with_result`, by the default mechanism "geometric" and without weights or groups; a
+        bare share with a public number of records.
     n : int or None, default=None
         Number of records, for a bare share; a `PrivateResult` knows its own.
     epsilon : float or None, default=None
@@ -102,46 +95,18 @@ def accuracy_interval(
     if isinstance(result_or_share, PrivateResult):
         if n is not None or epsilon is not None:
             raise ValueError("A PrivateResult knows its own n and epsilon: pass neither.")
-        records, rate, share = _public_facts(result_or_share)
-        of_what = f" of {SHARES[result_or_share.metric]}"
-    else:
-        if n is None or epsilon is None:
-            raise ValueError("A bare share needs the number of records, n, and the epsilon of its release.")
-        records, rate = check_count(n, "n", _MOST_RECORDS), float(exact_epsilon(epsilon))
-        share, of_what = as_real(result_or_share), ""
-    sure, count = check_confidence(confidence), _count(share, records)
+        if result_or_share.metric not in SHARES:
+            raise ValueError(
+                f"accuracy_interval is for {', '.join(SHARES)}, not for {result_or_share.metric}."
+            )
+        return result_or_share.population_interval(confidence)
+    if n is None or epsilon is None:
+        raise ValueError("A bare share needs the number of records, n, and the epsilon of its release.")
+    records, rate = check_count(n, "n", _MOST_RECORDS), float(exact_epsilon(epsilon))
+    sure, count = check_confidence(confidence), _count(as_real(result_or_share), records)
     miss = (1 - sure) / 2
     lower, upper = noisy_binomial_limits(count, records, rate, miss_low=miss, miss_high=miss)
-    return Interval(lower, upper, sure, f"The share{of_what} {POPULATION_NOTE}", estimate=count / records)
-
-
-def _public_facts(result: PrivateResult[Any]) -> tuple[int, float, float]:
-    """Return n, the rate of the noise and the share; raise if that is not the share of a noisy count."""
-    if result.metric not in SHARES:
-        raise ValueError(f"accuracy_interval is for {', '.join(SHARES)}, not for {result.metric}.")
-    if result.n is None:
-        raise ValueError(
-            "accuracy_interval needs a public number of records: with neighboring='add_or_remove_one' the "
-            "share is a quotient of two noisy numbers."
-        )
-    if result.noise is None:
-        raise ValueError(
-            "This result does not tell what is public about its noise: pass share, n and epsilon."
-        )
-    (part,) = result.noise.parts
-    if not (isinstance(part, BoundsNoise) and isinstance(part.mechanism, Geometric)):
-        raise ValueError(
-            "accuracy_interval needs a release by mechanism='geometric', the default of these metrics: no "
-            "other adds noise of a known size to the number of records."
-        )
-    if part.facts.steps != result.n:
-        raise ValueError(
-            "accuracy_interval takes no result with weights or groups: the records must be independent draws "
-            "from one population, one person each, that count alike."
-        )
-    # the release is the share of wrong labels, whatever the metric makes of it
-    is_score = METRICS[result.metric].greater_is_better
-    return result.n, float(part.epsilon), 1 - part.released if is_score else part.released
+    return Interval(lower, upper, sure, f"The share {POPULATION_NOTE}", estimate=count / records)
 
 
 def _count(share: float, n: int) -> int:

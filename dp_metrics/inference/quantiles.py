@@ -14,8 +14,7 @@ from numpy.typing import ArrayLike
 
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
-from dp_metrics.inference._settings import POPULATION_NOTE, population_release
-from dp_metrics.inference.noisy_binomial import at_most, binomial_law
+from dp_metrics.inference._settings import population_release
 from dp_metrics.inference.order_search import OrderSearch, hazard_miss
 from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.inputs.floats import Floats, limit_of
@@ -26,9 +25,10 @@ from dp_metrics.inputs.shape import Records, Shape
 from dp_metrics.mechanisms._hazard_law import largest_ratio
 from dp_metrics.mechanisms.hazard import share_of_rank
 from dp_metrics.release.interval import Interval
+from dp_metrics.release.noisy_binomial import at_most, binomial_law
 from dp_metrics.release.parts.order_statistic import OrderOf
 from dp_metrics.release.plan import Plan
-from dp_metrics.release.released import Released
+from dp_metrics.release.released import POPULATION_NOTE, Released
 
 __all__ = ["RankSearch", "private_quantile_interval", "quantile_plan", "rank_searches"]
 

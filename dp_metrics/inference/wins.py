@@ -11,9 +11,9 @@ import numpy as np
 from scipy.optimize import brentq  # scikit-learn depends on scipy
 from scipy.stats import binom
 
-from dp_metrics.inference.noisy_binomial import noisy_binomial_limits
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.mechanisms.geometric import ENORMOUS, largest_noise, noise_cdf
+from dp_metrics.release.noisy_binomial import noisy_binomial_limits
 
 __all__ = ["LEAST_P", "noise_reach", "wins_interval", "wins_p_value"]
 

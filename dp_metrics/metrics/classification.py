@@ -18,6 +18,7 @@ from dp_metrics.inputs.shape import Shape, check_same_columns
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.metrics._catalogue import WEIGHTS, Metric
 from dp_metrics.metrics._probabilities import LabelledProbabilities, mean_or_sum
+from dp_metrics.metrics._shares import share_of_records
 from dp_metrics.release.parts.mean_loss import MeanOf
 from dp_metrics.release.plan import Plan
 from dp_metrics.release.result import PrivateResult
@@ -303,7 +304,9 @@ def _zero_one_plan(shape: Shape, *, private_n: bool, normalize: Any, is_score: b
     # labels are checked as they are compared
     record_loss = RecordLoss(_wrong, reads=(_as_they_are, _as_they_are), cap=1.0, is_count=True)
     reader = partial(label_pairs, columns=shape.columns(), private_n=private_n)
-    return Plan((MeanOf(record_loss),), reader, mean_or_sum(normalize, is_score=is_score))
+    of_what = "right labels" if is_score else "wrong labels"
+    result = share_of_records(normalize, of_what, is_score=is_score)
+    return Plan((MeanOf(record_loss),), reader, result)
 
 
 def _labels_from_unit(x: Floats) -> tuple[Any, ...]:

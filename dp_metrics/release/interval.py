@@ -23,7 +23,7 @@ class Interval:
         What the limits are limits of, in one sentence.
     note : str, default=""
         Why a limit is missing, or what else has to be known.
-    estimate : float or None, default=None
+    estimate : float, ndarray or None, default=None
         The released number that goes with the limits, if there is one; it need not lie in the middle.
 
     Examples
@@ -39,7 +39,7 @@ class Interval:
     confidence: float
     about: str
     note: str = ""
-    estimate: float | None = None
+    estimate: Any = None
 
     def __iter__(self) -> Iterator[Any]:
         """Return the limits one after the other."""

@@ -14,7 +14,23 @@ from dp_metrics.mechanisms._base import Limits
 from dp_metrics.release.interval import Interval
 from dp_metrics.release.noise import Noise
 
-__all__ = ["Monotone", "Released", "ResultNoise", "WithLimits", "WithNote", "has_limits", "has_note", "only"]
+__all__ = [
+    "POPULATION_NOTE",
+    "Monotone",
+    "Released",
+    "ResultNoise",
+    "WithLimits",
+    "WithNote",
+    "WithPopulation",
+    "has_limits",
+    "has_note",
+    "only",
+]
+
+POPULATION_NOTE = (
+    "among all people like these, from whom the records were drawn independently: not these records."
+)
+"""What an interval for a population is about."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +93,20 @@ class WithNote(Protocol):
 
     def note(self, parts: Sequence[Noise], released: Released) -> str | None:
         """Return what must not be concluded from the result; None if nothing is to be said. Never raises."""
+
+
+@runtime_checkable
+class WithPopulation(Protocol):
+    """A function from released numbers to a result, and to limits of what it is among all people."""
+
+    def population(self, parts: Sequence[Noise], released: Released, metric: str, sure: float) -> Interval:
+        """Return the interval, with this confidence, of the metric among all people like the records.
+
+        Raises
+        ------
+        ValueError
+            If there are none, with the reason.
+        """
 
 
 @lru_cache(maxsize=256)
@@ -146,6 +176,11 @@ _NO_LIMITS = (
     "number. Release a metric that does."
 )
 
+_NO_POPULATION = (
+    "{} tells no limits of what it is among all people: accuracy does, and so do recall, precision and other "
+    "ratios of counts, of one label or of each (average=None)."
+)
+
 
 @dataclass(frozen=True)
 class ResultNoise:
@@ -186,3 +221,16 @@ class ResultNoise:
         name = getattr(self.result, "about", None) or metric
         about = f"Limits of the exact {name} of these records, not of people at large."
         return Interval(limits.lower, limits.upper, sure, about, limits.note)
+
+    def population_interval(self, metric: str, confidence: float) -> Interval:
+        """Return the interval of the metric among all people like the records.
+
+        Raises
+        ------
+        ValueError
+            If there is none, with the reason, or if the confidence does not lie between 0 and 1.
+        """
+        sure = check_confidence(confidence)
+        if not isinstance(self.result, WithPopulation):
+            raise ValueError(_NO_POPULATION.format(metric))
+        return self.result.population(self.parts, self.released, metric, sure)

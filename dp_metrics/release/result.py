@@ -137,6 +137,28 @@ class PrivateResult(Generic[Value_co]):
             raise ValueError("This result does not tell what is public about its noise.")
         return self.noise.interval(self.metric, confidence)
 
+    def population_interval(self, confidence: float = 0.95) -> Interval:
+        """Return limits of the metric among all people like the records, as the function of this name does.
+
+        Parameters
+        ----------
+        confidence : float, default=0.95
+            Probability, over the noise and over which people became records, with which all limits hold.
+
+        Returns
+        -------
+        Interval
+            Unpacks as lower, upper; with the released value as its `estimate`.
+
+        Raises
+        ------
+        ValueError
+            If the metric has no such limits, or the confidence does not lie strictly between 0 and 1.
+        """
+        if self.noise is None:
+            raise ValueError("This result does not tell what is public about its noise.")
+        return self.noise.population_interval(self.metric, confidence)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the fields by name.
 

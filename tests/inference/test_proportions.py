@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import dp_metrics as dp
-from dp_metrics.inference.noisy_binomial import noisy_binomial_limits
+from dp_metrics.release.noisy_binomial import noisy_binomial_limits
 
 TRUE = np.arange(1000) % 2
 PREDICTED = np.where(np.arange(1000) < 872, TRUE, 1 - TRUE)
@@ -68,10 +68,9 @@ def test_it_reads_the_epsilon_of_the_release():
 @pytest.mark.parametrize(
     ("options", "match"),
     [
-        ({"sample_weight": np.ones(1000)}, "takes no result with weights"),
-        ({"groups": np.arange(1000)}, "takes no result with weights"),
-        ({"groups": np.arange(1000) // 2}, "takes no result with weights"),
-        ({"neighboring": "add_or_remove_one"}, "public number of records"),
+        ({"sample_weight": np.ones(1000)}, "with weights or groups"),
+        ({"groups": np.arange(1000)}, "with weights or groups"),
+        ({"groups": np.arange(1000) // 2}, "with weights or groups"),
         ({"mechanism": "hazard"}, "mechanism='geometric'"),
         ({"mechanism": "laplace"}, "mechanism='geometric'"),
     ],
@@ -90,7 +89,7 @@ def test_other_metrics_and_mixed_arguments_are_refused():
     with pytest.raises(ValueError, match="pass neither"):
         dp.accuracy_interval(result, n=1000)
     bare = dp.PrivateResult(**{**result.to_dict()})
-    with pytest.raises(ValueError, match="pass share, n and epsilon"):
+    with pytest.raises(ValueError, match="what is public about its noise"):
         dp.accuracy_interval(bare)
 
 

@@ -10,11 +10,11 @@ from helpers import order_query
 
 import dp_metrics as dp
 from dp_metrics import auditing
-from dp_metrics.inference.noisy_binomial import binomial_law
 from dp_metrics.inference.quantiles import _CELLS, _misses, quantile_plan, rank_searches
 from dp_metrics.inputs.floats import MAX_FLOAT
 from dp_metrics.inputs.shape import ArgumentShape, Shape
 from dp_metrics.mechanisms._hazard_law import largest_ratio
+from dp_metrics.release.noisy_binomial import binomial_law
 from dp_metrics.release.released import Released
 
 

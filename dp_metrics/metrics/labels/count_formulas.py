@@ -23,6 +23,7 @@ __all__ = [
     "kappa",
     "matthews",
     "normalized",
+    "parts_of_ratio",
     "quotients",
     "ratio",
     "ratio_layout",
@@ -71,18 +72,26 @@ def ratio_layout(kind: str, average: Average, labels: int, place: int) -> Layout
     return of_each_label(labels, errors)
 
 
+def parts_of_ratio(
+    counts: Counts, *, kind: str, average: Average = "macro", place: int = 0
+) -> tuple[Floats, Floats]:
+    """Return the A and the B of each ratio A / (A + B)."""
+    factor, errors = _RATIOS[kind]
+    right, others = factor * counts.right, counts.errors_of(errors)
+    if average == "binary" and right.size > 1:
+        return right[place : place + 1], others[place : place + 1]
+    if average == "micro":
+        return right.sum(keepdims=True), others.sum(keepdims=True)
+    if average == "weighted" and kind == "recall":
+        return right.sum(keepdims=True), counts.n - right.sum(keepdims=True)
+    return right, others
+
+
 def ratio(
     counts: Counts, *, kind: str, average: Average = "macro", place: int = 0, undefined: float = 0.0
 ) -> Any:
     """Return a ratio of the labels, one number unless `average` is None."""
-    factor, errors = _RATIOS[kind]
-    right, others = factor * counts.right, counts.errors_of(errors)
-    if average == "binary" and right.size > 1:
-        right, others = right[place : place + 1], others[place : place + 1]
-    elif average == "micro":
-        right, others = right.sum(keepdims=True), others.sum(keepdims=True)
-    elif average == "weighted" and kind == "recall":
-        right, others = right.sum(keepdims=True), counts.n - right.sum(keepdims=True)
+    right, others = parts_of_ratio(counts, kind=kind, average=average, place=place)
     ratios = quotients(right, right + others, undefined)
     if average is None:
         return ratios
@@ -92,12 +101,10 @@ def ratio(
 
 def rests_on(counts: Counts, *, kind: str, average: Average = "macro", place: int = 0) -> Floats:
     """Return the number of records that each quotient of `ratio` is a share of."""
-    right, others = counts.right, counts.errors_of(_RATIOS[kind][1])
-    if average == "binary" and right.size > 1:
-        right, others = right[place : place + 1], others[place : place + 1]
-    elif average == "micro" or (average == "weighted" and kind == "recall"):
+    if average == "micro" or (average == "weighted" and kind == "recall"):
         return np.array([counts.n])
-    records: Floats = right + others
+    right, others = parts_of_ratio(counts, kind=kind, average=average, place=place)
+    records: Floats = right / _RATIOS[kind][0] + others
     return records
 
 

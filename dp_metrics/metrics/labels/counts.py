@@ -20,6 +20,7 @@ from dp_metrics.inputs.records import check_same_length
 from dp_metrics.inputs.shape import Records
 from dp_metrics.mechanisms._base import Limits
 from dp_metrics.metrics._catalogue import UNWEIGHTED, Metric, same_name
+from dp_metrics.release.interval import Interval
 from dp_metrics.release.noise import CountsNoise, Noise, noisy_shares
 from dp_metrics.release.parts.count_table import (
     Cells,
@@ -30,7 +31,8 @@ from dp_metrics.release.parts.count_table import (
     plausible_counts,
 )
 from dp_metrics.release.plan import Plan
-from dp_metrics.release.released import Released
+from dp_metrics.release.ratio_limits import NoisyRatio, ratio_limits
+from dp_metrics.release.released import POPULATION_NOTE, Released
 from dp_metrics.sensitivity.exact import BLOCK, in_blocks
 
 __all__ = [
@@ -274,6 +276,8 @@ class Confusion:
         Whether no layout but the whole matrix tells enough.
     is_monotone : bool
         Whether the metric rises with each count of right records, and falls with each count of errors.
+    parts_of : callable or None
+        Of `Counts`, the A and the B of a metric A / (A + B), or of several; None if it is no such ratio.
     """
 
     layout: Layout
@@ -282,6 +286,7 @@ class Confusion:
     rests_on: Callable[[Counts], Floats]
     needs_matrix: bool = False
     is_monotone: bool = True
+    parts_of: Callable[[Counts], tuple[Floats, Floats]] | None = None
 
     def table(self, matrix: NDArray[np.int64]) -> CountTable:
         """Return what is known of the counts, from a confusion matrix."""
@@ -332,6 +337,59 @@ class Confusion:
         if np.isnan(lower).any() or np.isnan(upper).any():
             raise ValueError("A metric that may be NaN has no limits: pass zero_division=0.0 or 1.0.")
         return Limits(lower, upper).within(0.0, 1.0)
+
+    def population(self, parts: Sequence[Noise], released: Released, metric: str, sure: float) -> Interval:
+        """Return the interval of the metric among all people, from the noisy counts as they were drawn.
+
+        Of several ratios each has its part of the miss: all limits hold at once.
+
+        Raises
+        ------
+        ValueError
+            If the metric is not a ratio of counts, or several of them.
+        """
+        (noise,) = parts
+        assert isinstance(noise, CountsNoise)
+        if self.parts_of is None:
+            raise ValueError(
+                f"{metric} has no interval for all people here, as it is made of several ratios: ask for "
+                "each label (average=None), or for the recall or precision of one."
+            )
+        # what each count adds to A and to B
+        units = np.eye(len(noise.noisy))
+        added = [self.parts_of(self.layout.read(unit)) for unit in units]
+        of_a, of_b = (np.array([parts[place] for parts in added]) for place in (0, 1))
+        each = (1 - sure) / (2 * of_a.shape[1])
+        ends = [
+            _limits_of_ratio(noise, a, b, released.public_n, each)
+            for a, b in zip(of_a.T, of_b.T, strict=True)
+        ]
+        estimate = self(released)
+        lower, upper = (np.array(end) if np.ndim(estimate) else end[0] for end in zip(*ends, strict=True))
+        about = f"The {metric.removeprefix('private_')} {POPULATION_NOTE}"
+        return Interval(lower, upper, sure, about, estimate=estimate)
+
+
+def _limits_of_ratio(
+    noise: CountsNoise, of_a: Floats, of_b: Floats, n: int | None, miss: float
+) -> tuple[float, float]:
+    """Return limits of A / (A + B), given what each count adds to A and to B: some number, or 0."""
+    rates = [rate for size, rate in noise.rates for _ in range(size)]
+    a, b = (np.flatnonzero(of).tolist() for of in (of_a, of_b))
+    ratio = NoisyRatio(
+        sum(noise.noisy[cell] for cell in a),
+        sum(noise.noisy[cell] for cell in b),
+        (len(a), len(b)),
+        (rates[a[0]], rates[b[0]]),
+        len(rates) - len(a) - len(b) if noise.zero_sum else None,
+        n,
+    )
+    weight_a, weight_b = float(of_a[a[0]]), float(of_b[b[0]])
+    # the metric rises with the share of the records
+    lower, upper = (
+        weight_a * p / (weight_a * p + weight_b * (1 - p)) for p in ratio_limits(ratio, miss, miss)
+    )
+    return lower, upper
 
 
 def label_codes(records: Records, *, labels: LabelSet, private_n: bool) -> Records:

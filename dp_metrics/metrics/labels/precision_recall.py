@@ -16,6 +16,7 @@ from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.options import check_average, check_zero_division
 from dp_metrics.inputs.shape import Shape
 from dp_metrics.metrics.labels.count_formulas import (
+    parts_of_ratio,
     quotients,
     ratio,
     ratio_layout,
@@ -55,12 +56,15 @@ def _ratio_plan(
     check_average(average, known.size)
     place = known.place(pos_label, "pos_label") if average == "binary" else 0
     undefined = check_zero_division(zero_division, is_mean=average in ("macro", "weighted"))
-    formula = partial(ratio, kind=kind, average=average, place=place, undefined=undefined)
+    public = {"kind": kind, "average": average, "place": place}
+    formula = partial(ratio, undefined=undefined, **public)
     # a mean need not rise with each ratio if its weights are noisy counts, or if labels are left out
     is_monotone = (average != "weighted" or kind == "recall") and not math.isnan(undefined)
     layout = ratio_layout(kind, average, known.size, place)
-    shares = partial(rests_on, kind=kind, average=average, place=place)
-    confusion = Confusion(layout, formula, known, shares, is_monotone=is_monotone)
+    shares = partial(rests_on, **public)
+    is_mean = average == "macro" or (average == "weighted" and kind != "recall")
+    parts_of = None if is_mean else partial(parts_of_ratio, **public)
+    confusion = Confusion(layout, formula, known, shares, is_monotone=is_monotone, parts_of=parts_of)
     return confusion.plan(private_n=private_n)
 
 

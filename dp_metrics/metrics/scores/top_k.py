@@ -19,7 +19,7 @@ from dp_metrics.inputs.scalars import as_whole
 from dp_metrics.inputs.shape import Shape, check_columns_of_labels
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.metrics._catalogue import WEIGHTS, Metric
-from dp_metrics.metrics._probabilities import mean_or_sum
+from dp_metrics.metrics._shares import share_of_records
 from dp_metrics.release.parts.mean_loss import MeanOf
 from dp_metrics.release.plan import Plan
 from dp_metrics.release.result import PrivateResult
@@ -42,7 +42,8 @@ def _plan(shape: Shape, *, private_n: bool, k: Any, normalize: Any, labels: Any)
     reads = (partial(encoded_block, labels=known), partial(float_block, name="y_score"))
     loss = RecordLoss(partial(_misses, k=number), reads=reads, cap=1.0, is_count=True)
     reader = partial(labels_and_numbers, labels=known, columns=columns, private_n=private_n)
-    result = mean_or_sum(normalize, is_score=True)
+    of_what = "records with the true label among the k likeliest"
+    result = share_of_records(normalize, of_what, is_score=True)
     return Plan((MeanOf(loss),), reader, result, unstated=unstated_labels(given, form))
 
 

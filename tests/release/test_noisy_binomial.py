@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from dp_metrics.inference.noisy_binomial import (
+from dp_metrics.release.noisy_binomial import (
     at_most,
     binomial_law,
     noisy_binomial_cdf,

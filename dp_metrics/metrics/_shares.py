@@ -1,0 +1,67 @@
+"""Shares of records that are right, or wrong: what a mean of 0 and 1 tells of all people."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dp_metrics.mechanisms import Geometric
+from dp_metrics.metrics._probabilities import mean_or_sum
+from dp_metrics.release.interval import Interval
+from dp_metrics.release.noise import BoundsNoise, Noise, SumsNoise
+from dp_metrics.release.noisy_binomial import noisy_binomial_limits
+from dp_metrics.release.ratio_limits import NoisyRatio, ratio_limits
+from dp_metrics.release.released import POPULATION_NOTE, Monotone, Released
+
+__all__ = ["ShareOfRecords", "share_of_records"]
+
+
+@dataclass(frozen=True)
+class ShareOfRecords(Monotone):
+    """The share of the records that a loss of 0 or 1 counts, or of the others, or their number.
+
+    Parameters
+    ----------
+    of_what : str
+        What records the share is of.
+    """
+
+    of_what: str = "records"
+
+    def population(self, parts: Sequence[Noise], released: Released, metric: str, sure: float) -> Interval:
+        """Return the interval of the share among all people, even if the result is a number of records.
+
+        Raises
+        ------
+        ValueError
+            If the law of the released number is not known.
+        """
+        (part,), miss = parts, (1 - sure) / 2
+        if isinstance(part, SumsNoise) and part.fineness == 1:
+            counts = part.noisy if self.rises else part.noisy[::-1]  # wrong and right records
+            ratio = NoisyRatio(counts[0], counts[1], (1, 1), (part.rate, part.rate), None, None)
+            lower, upper = ratio_limits(ratio, miss, miss)
+            share = self(released)
+        elif isinstance(part, BoundsNoise) and isinstance(part.mechanism, Geometric):
+            n = released.public_n
+            if n is None or part.facts.steps != n:
+                raise ValueError(
+                    f"{metric} with weights or groups has no interval for all people: the records must be "
+                    "independent draws from one population, one person each, that count alike."
+                )
+            wrong = round(part.released * n)
+            count = wrong if self.rises else n - wrong
+            lower, upper = noisy_binomial_limits(count, n, float(part.epsilon), miss_low=miss, miss_high=miss)
+            share = count / n
+        else:
+            raise ValueError(
+                f"{metric} has an interval for all people by mechanism='geometric', its default: no other "
+                "adds noise of a known size to the number of records."
+            )
+        about = f"The share of {self.of_what} {POPULATION_NOTE}"
+        return Interval(lower, upper, sure, about, estimate=share)
+
+
+def share_of_records(normalize: Any, of_what: str, *, is_score: bool = False) -> ShareOfRecords:
+    """Return what makes a result of the share of the records that a loss counts, as `mean_or_sum` does."""
+    mean = mean_or_sum(normalize, is_score=is_score)
+    return ShareOfRecords(mean.result, mean.rises, of_what)

@@ -1,0 +1,242 @@
+"""Limits of a share among all people, from two noisy counts that have been released."""
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dp_metrics.inputs.floats import Floats
+
+__all__ = ["NoisyRatio", "ratio_limits"]
+
+Sizes: TypeAlias = NDArray[np.int64]
+
+_FINE = 64  # parts of a record, to which combinations of noises are rounded up
+_ORDER = 2.0  # standard deviations of the noise of a, by which the order of the outcomes is moved
+_OF_SIZE = 0.05  # part of the miss that is for the unknown number of records, from above
+_OF_SMALL_SIZE = 1e-4  # and from below
+_DROPPED = 1e-7  # probability of all noise that a table leaves out
+_LARGEST_REACH = 1_500  # a table of noises to this reach on either side takes 72 MB
+_MOST_RECORDS = 1e8  # from here on noise matters little, and laws of counts take long
+_SIZES = 64  # so many numbers of records at a time
+_EXPONENT = 40.0  # a count is farther from its mean than a window tells with probability exp(-40)
+_HALVINGS = 40
+_OF_BOX = 0.2  # part of the miss that is for the noise, where counts are large
+
+
+@dataclass(frozen=True)
+class NoisyRatio:
+    """Two noisy numbers of records, and the law of their noise; all of it has been released or is public.
+
+    Parameters
+    ----------
+    a, b : int
+        Sums of noisy counts, as drawn: they may be negative.
+    cells : tuple of int
+        How many counts were added up to either.
+    rates : tuple of Fraction
+        Of the noise in each of these counts.
+    rest : int or None
+        How many other counts there are, if all noise together has the sum 0; None if it is independent.
+    n : int or None
+        Number of all records, where it is public.
+    """
+
+    a: int
+    b: int
+    cells: tuple[int, int]
+    rates: tuple[Fraction, Fraction]
+    rest: int | None
+    n: int | None
+
+    @property
+    def swapped(self) -> "NoisyRatio":
+        """The same with a and b exchanged."""
+        return replace(self, a=self.b, b=self.a, cells=self.cells[::-1], rates=self.rates[::-1])
+
+    def largest_noise(self, place: int, miss: float) -> int:
+        """Return j with P(noise of a > j) <= miss, or of b: by Chernoff's bound for independent noise.
+
+        Noise with the sum 0 is that noise under a condition which makes large values less likely, because
+        the laws of all sums are symmetric and fall on either side.
+        """
+        rate, cells = float(self.rates[place]), self.cells[place]
+        if rate < 2.0**-1000 or cells == 0:
+            return 0 if cells == 0 else 1 << 1000
+        t = np.linspace(0.02, 0.98, 200)
+        # E exp(t rate noise) is sinh(rate / 2)^2 / (sinh(rate / 2)^2 - sinh(t rate / 2)^2)
+        growth = -cells * np.log1p(
+            -((np.sinh(t * min(rate, 600.0) / 2) / math.sinh(min(rate, 600.0) / 2)) ** 2)
+        )
+        return math.ceil(float(np.min((growth - math.log(miss)) / t)) / rate)
+
+    @cached_property
+    def reach(self) -> int:
+        """So far the table of the noises goes: it leaves out at most `_DROPPED`."""
+        return max(self.largest_noise(place, _DROPPED / 4) for place in (0, 1))
+
+    def table(self) -> Floats:
+        """Return P(noise of a = i - reach, noise of b = j - reach)."""
+        of_a, of_b = (
+            _law_of_sum(cells, rate, self.reach) for cells, rate in zip(self.cells, self.rates, strict=True)
+        )
+        table: Floats = np.outer(of_a, of_b)
+        if self.rest is not None:
+            far = np.arange(2 * self.reach + 1)
+            table *= _law_of_sum(self.rest, self.rates[0], 2 * self.reach)[far[:, np.newaxis] + far]
+            table /= table.sum()
+        return table
+
+
+def _law_of_sum(cells: int, rate: Fraction, reach: int) -> Floats:
+    """Return the law of the sum of so many independent two-sided geometric noises on -reach, ..., reach."""
+    places = np.arange(-reach, reach + 1)
+    with np.errstate(under="ignore"):
+        one = np.exp(-float(rate) * np.abs(places)) * math.tanh(float(rate) / 2)
+    if cells == 1:
+        return one
+    law = np.zeros(1 << (8 * reach + 64).bit_length())  # what goes round its ends is beyond any reach
+    law[places] = one
+    total: Floats = np.maximum(np.fft.irfft(np.fft.rfft(law) ** cells, law.size)[places], 0.0)
+    return total
+
+
+def ratio_limits(ratio: NoisyRatio, miss_low: float, miss_high: float) -> tuple[float, float]:
+    """Return limits of p, the share of a in a and b among all people.
+
+    Parameters
+    ----------
+    ratio : NoisyRatio
+        Records are drawn independently from one population; of those in a or b the share p of people is in a.
+    miss_low, miss_high : float
+        Probability, above 0, with which the lower limit may exceed p, and p the upper one.
+
+    Returns
+    -------
+    lower, upper : float
+        Each holds with the stated probability, for every p, number of records and law of their number.
+
+    Notes
+    -----
+    Let N be the true number of records in a or b, X of them in a, z_a and z_b the noises, and s a constant
+    of the noise. Outcomes are put in the order of g = (a - s) / (a + b); where a <= s or a + b <= 0 the lower
+    limit is 0. With rho the g of what was released, above 0, all outcomes of g >= rho are among those of
+
+        X + (1 - rho) z_a - rho z_b >= s + rho N.
+
+    Given N and the noises that says that X is at least some number: its probability F_N(p) rises in p. The
+    lower limit is the least p with F_N(p) = goal, over all N of a set that misses the true one with the
+    probability delta at most, where goal + delta = miss. **It is sure**: if it exceeds p, either N is not in
+    the set, or g is so large that P(g' >= g) <= F_N(p) <= goal, which happens with probability goal at most.
+    Noise that the table leaves out is paid from the miss, and (1 - rho) z_a - rho z_b is rounded up.
+
+    The limits are those of R. J. Buehler (1957, doi:10.1080/01621459.1957.10501404); N is treated as in
+    R. L. Berger and D. D. Boos (1994, doi:10.1080/01621459.1994.10476836).
+    """
+    total = max(abs(ratio.a), abs(ratio.b), 1)
+    if ratio.reach > _LARGEST_REACH or total > _MOST_RECORDS:
+        return _box_limit(ratio, miss_low), 1.0 - _box_limit(ratio.swapped, miss_high)
+    table = ratio.table()
+    return _lower_limit(ratio, table, miss_low), 1.0 - _lower_limit(ratio.swapped, table.T, miss_high)
+
+
+def _lower_limit(ratio: NoisyRatio, table: Floats, miss: float) -> float:
+    """Return the lower limit, from the table of the noises."""
+    places, total = np.arange(-ratio.reach, ratio.reach + 1), ratio.a + ratio.b
+    s = _ORDER * math.sqrt(float(table.sum(axis=1) @ np.square(places)))
+    if total <= 0 or ratio.a <= s:
+        return 0.0
+    rho = (ratio.a - s) / total
+    # P(z_a + z_b >= u) for u from -2 reach on
+    sums = np.bincount((places[:, np.newaxis] + places + 2 * ratio.reach).ravel(), table.ravel())
+    at_least = np.append(np.cumsum(sums[::-1])[::-1], 0.0)
+    most, least = (
+        int(np.argmax(at_least <= part * miss)) - 2 * ratio.reach - 1 for part in (_OF_SIZE, _OF_SMALL_SIZE)
+    )
+    # the noise is symmetric
+    sizes = np.arange(max(total - most, 0), max(total + least, 0) + 1)
+    if ratio.n is not None:
+        sizes = sizes[sizes <= max(ratio.n, sizes[0])]
+    goal = miss * (1 - _OF_SIZE - _OF_SMALL_SIZE) - 2 * _DROPPED
+    if goal <= 0:
+        return 0.0
+    tail, first = _tail_of_combination(table, places, rho)
+
+    def chance(sizes: Sizes, p: float) -> Floats:
+        """Return F_N(p), or more, for each number N of records."""
+        x, law = _binomial_laws(sizes, p)
+        needed = np.floor((s + rho * sizes[:, np.newaxis] - x) * _FINE + 1e-6).astype(np.int64) - first
+        chances: Floats = (law * tail[np.clip(needed, 0, tail.size - 1)]).sum(axis=1)
+        return chances
+
+    def limit(size: Sizes, high: float) -> float:
+        if chance(size, 0.0)[0] > goal:
+            return 0.0
+        low = 0.0
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            low, high = (low, middle) if chance(size, middle)[0] > goal else (middle, high)
+        return low
+
+    lower = limit(sizes[:1], 1.0)
+    for block in np.array_split(sizes, -(-sizes.size // _SIZES)):
+        while lower > 0.0:
+            chances = chance(block, lower)
+            worst = int(np.argmax(chances))
+            if chances[worst] <= goal:
+                break
+            lower = min(limit(block[worst : worst + 1], lower), lower * (1 - 1e-12))
+    return lower
+
+
+def _tail_of_combination(table: Floats, places: Sizes, rho: float) -> tuple[Floats, int]:
+    """Return P((1 - rho) z_a - rho z_b >= (first + i) / _FINE) for each i, rounded up, and `first`."""
+    span = math.ceil((abs(1 - rho) + abs(rho)) * places[-1] * _FINE) + 2
+    law = np.zeros(2 * span + 1)
+    for rows in np.array_split(np.arange(places.size), -(-places.size // 256)):
+        value = ((1 - rho) * places[rows, np.newaxis] - rho * places) * _FINE
+        cells = np.ceil(value - 1e-7).astype(np.int64).ravel() + span
+        law += np.bincount(cells, table[rows].ravel(), minlength=law.size)
+    return np.append(np.cumsum(law[::-1])[::-1], 0.0), -span
+
+
+def _binomial_laws(sizes: Sizes, p: float) -> tuple[Floats, Floats]:
+    """Return likely counts of so many trials each, in rising order, and their probabilities: a row for each.
+
+    A window by Bernstein's inequality; probabilities follow from those of their neighbours.
+    """
+    if p in (0.0, 1.0):
+        all_or_none: Floats = sizes[:, np.newaxis].astype(np.float64) if p else np.zeros((sizes.size, 1))
+        return all_or_none, np.ones((sizes.size, 1))
+    big, variance = int(sizes[-1]), p * (1 - p)
+    far = _EXPONENT / 3 + math.sqrt(_EXPONENT**2 / 9 + 2 * _EXPONENT * big * variance)
+    first, last = max(math.floor(sizes[0] * p - far), 0), min(math.ceil(big * p + far), big)
+    x = np.arange(first, last + 1, dtype=np.float64)
+    with np.errstate(divide="ignore", under="ignore"):
+        left = np.maximum(sizes[:, np.newaxis] - x[:-1], 0.0)
+        growth = np.log(left / (x[:-1] + 1.0)) + (math.log(p) - math.log1p(-p))
+        logs = np.cumsum(np.hstack([np.zeros((sizes.size, 1)), growth]), axis=1)
+        law: Floats = np.exp(logs - logs.max(axis=1, keepdims=True))
+    law /= law.sum(axis=1, keepdims=True)
+    return x, law
+
+
+def _box_limit(ratio: NoisyRatio, miss: float) -> float:
+    """Return a lower limit from the box in which the exact counts lie: sure as well, and wider.
+
+    The limit of Clopper and Pearson rises in a and falls in b.
+    """
+    from scipy.special import betaincinv  # scikit-learn depends on scipy; slow to import
+
+    each = miss * _OF_BOX / 2
+    a, b = ratio.a - ratio.largest_noise(0, each), max(ratio.b + ratio.largest_noise(1, each), 0)
+    if a <= 0:
+        return 0.0
+    try:
+        return float(betaincinv(float(a), b + 1.0, miss * (1 - _OF_BOX)))
+    except OverflowError:
+        return 0.0

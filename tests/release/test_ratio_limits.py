@@ -1,0 +1,279 @@
+"""Limits of shares among all people: exact enumeration of both misses, and what metrics hand over."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.special import betaincinv
+from scipy.stats import binom
+
+import dp_metrics as dp
+from dp_metrics.mechanisms.geometric import largest_noise
+from dp_metrics.release import ratio_limits as module
+from dp_metrics.release.ratio_limits import NoisyRatio, ratio_limits
+
+EACH = 0.025
+
+
+def noisy(a, b, rate=Fraction(1, 2), cells=(1, 1), rest=1, n=None, rates=None):
+    return NoisyRatio(a, b, cells, tuple(map(Fraction, rates or (rate, rate))), rest, n)
+
+
+def clopper_pearson(a, b):
+    low = betaincinv(a, b + 1, EACH) if a else 0.0
+    return low, betaincinv(a + 1, b, 1 - EACH) if b else 1.0
+
+
+def misses(size, p, rate, rest, left_out):
+    """Return how likely p is below the lower limit, and above the upper one, and what was left out."""
+    ratio = noisy(0, 0, rate, rest=rest)
+    noise, reach = ratio.table(), ratio.reach
+    # the law of (a, b): X + z_a and size - X + z_b
+    law = np.zeros((2 * reach + size + 1, 2 * reach + size + 1))
+    for x in range(size + 1):
+        law[x : x + 2 * reach + 1, size - x : size - x + 2 * reach + 1] += binom.pmf(x, size, p) * noise
+    order = np.argsort(law, axis=None)[::-1]
+    kept = order[: np.searchsorted(np.cumsum(law.ravel()[order]), 1 - left_out) + 1]
+    below = above = 0.0
+    for a, b in zip(*np.unravel_index(kept, law.shape), strict=True):
+        lower, upper = ratio_limits(noisy(int(a) - reach, int(b) - reach, rate, rest=rest), EACH, EACH)
+        below, above = below + law[a, b] * (lower > p), above + law[a, b] * (upper < p)
+    return below, above, 1 - law.ravel()[kept].sum()
+
+
+slow = pytest.mark.slow
+
+
+@pytest.mark.parametrize(
+    ("size", "p", "rate", "rest"),
+    [
+        (6, 0.7, 2.0, 1),
+        (5, 0.9, 2.0, None),
+        pytest.param(12, 0.7, 0.5, 1, marks=slow),
+        pytest.param(25, 0.9, 0.5, 1, marks=slow),
+        pytest.param(25, 0.5, 2.0, None, marks=slow),
+        pytest.param(40, 0.95, 0.5, 0, marks=slow),
+        pytest.param(1, 0.5, 0.5, 1, marks=slow),
+    ],
+)
+@pytest.mark.parametrize("reach", [module._LARGEST_REACH, 0], ids=["by table", "by box"])
+def test_each_limit_is_missed_as_rarely_as_promised(size, p, rate, rest, reach, monkeypatch):
+    monkeypatch.setattr(module, "_LARGEST_REACH", reach)
+    below, above, left_out = misses(size, p, Fraction(rate), rest, 0.002)
+    assert max(below, above) + left_out <= EACH + 0.002
+    if reach:  # limits that never miss would be of no use
+        assert max(below, above) > 0.0003
+
+
+def test_limits_are_those_of_the_reference():
+    found = ratio_limits(noisy(40, 10), EACH, EACH), ratio_limits(noisy(160, 40, Fraction(1, 20)), EACH, EACH)
+    assert np.ravel(found) == pytest.approx([0.65071, 0.91282, 0.61469, 0.99787], abs=1e-5)
+    in_two = ratio_limits(noisy(872, 128, rest=0, n=1000), EACH, EACH)
+    assert in_two == pytest.approx((0.84926, 0.89246), abs=1e-5)
+    of_accuracy = dp.accuracy_interval(0.872, n=1000, epsilon=1.0)
+    assert in_two[0] < of_accuracy.lower < of_accuracy.upper < in_two[1]  # which knows how many there are
+
+
+def test_a_public_number_of_records_helps():
+    known, unknown = (ratio_limits(noisy(30, 20, n=n), EACH, EACH) for n in (40, None))
+    assert unknown[0] < known[0] < known[1] < unknown[1]
+
+
+@given(st.integers(-30, 400), st.integers(-30, 400), st.sampled_from([0.3, 1.0, 5.0]))
+def test_exchange_mirrors_and_more_in_a_is_no_less(a, b, rate):
+    lower, upper = ratio_limits(noisy(a, b, Fraction(rate)), EACH, EACH)
+    assert 0.0 <= lower <= upper <= 1.0
+    mirrored = ratio_limits(noisy(b, a, Fraction(rate)), EACH, EACH)
+    assert mirrored == pytest.approx((1 - upper, 1 - lower), abs=1e-12)
+    if a + b <= 0:
+        assert (lower, upper) == (0.0, 1.0)
+
+
+@given(st.integers(1, 60), st.floats(0.01, 0.99), st.floats(0.0, 0.2), st.sampled_from([-2.5, 0.0, 0.3, 4.2]))
+def test_the_tail_rises_with_the_share(size, p, more, needed):
+    table, sizes = noisy(0, 0).table(), np.array([size])
+    places = np.arange(table.shape[0]) - table.shape[0] // 2
+    tail, first = module._tail_of_combination(table, places, 0.8)
+
+    def chance(p):
+        x, law = module._binomial_laws(sizes, p)
+        index = np.ceil((needed + 0.8 * size - x) * module._FINE).astype(int) - first
+        return float((law * tail[np.clip(index, 0, tail.size - 1)]).sum())
+
+    assert chance(p) <= chance(min(p + more, 1.0)) + 1e-12
+    x, law = module._binomial_laws(sizes, p)
+    np.testing.assert_allclose(law[0], binom.pmf(x, size, p), atol=1e-14)
+
+
+@pytest.mark.parametrize("rate", [0.05, 0.5, 3.0])
+@pytest.mark.parametrize("cells", [1, 3])
+def test_the_table_has_the_variance_of_the_noise(rate, cells):
+    alone = noisy(0, 0, Fraction(rate), cells=(cells, 1), rest=None)
+    places = np.arange(-alone.reach, alone.reach + 1)
+    of_a, of_b = (alone.table().sum(axis=axis) for axis in (1, 0))
+    each = 0.5 / np.sinh(rate / 2) ** 2
+    assert of_a @ places**2 == pytest.approx(cells * each, rel=1e-4)
+    assert of_b @ places**2 == pytest.approx(each, rel=1e-4)
+    for place, law in enumerate((of_a, of_b)):
+        j = alone.largest_noise(place, 0.01)
+        assert law[places > j].sum() <= 0.01
+        if rate < 1:  # and no more than about twice as far as need be
+            assert law[places > j / 2].sum() > 0.01
+
+
+@pytest.mark.parametrize("rate", [0.01, 0.5, 4.0])
+def test_the_box_holds_the_counts_as_rarely_left_as_promised(rate):
+    j, miss = largest_noise(rate, EACH / 10), 0.8 * EACH
+    for a, b in ((3000, 200), (800, 5000)):
+        assert module._box_limit(noisy(a, b, Fraction(rate)), EACH) <= betaincinv(a - j, b + j + 1, miss)
+
+
+@pytest.mark.parametrize(("a", "b"), [(5, 2), (300, 40), (40_000, 100)])
+def test_without_noise_they_are_clopper_and_pearsons(a, b):
+    low, high = clopper_pearson(a, b)
+    lower, upper = ratio_limits(noisy(a, b, Fraction(60)), EACH, EACH)
+    assert lower <= low
+    assert upper >= high
+    assert upper - lower == pytest.approx(high - low, rel=0.05 if a < 10 else 0.02)
+
+
+@pytest.mark.parametrize(
+    "rate", [Fraction(1, 10**4), Fraction(1, 10**30), Fraction(1, 10**400), Fraction(3000)]
+)
+@pytest.mark.parametrize(("a", "b"), [(10**9, 10**8), (10**60, 10**60), (-(10**400), 10**400), (50, 0)])
+def test_extreme_rates_and_counts_have_limits(rate, a, b):
+    lower, upper = ratio_limits(noisy(a, b, rate), EACH, EACH)
+    assert 0.0 <= lower <= upper <= 1.0
+
+
+# ---- what the metrics hand over ----------------------------------------------------------------------------
+
+RNG = np.random.default_rng(0)
+TRUE = RNG.integers(0, 5, 1000)
+PREDICTED = np.where(RNG.random(1000) < 0.7, TRUE, RNG.integers(0, 5, 1000))
+HUGE = {"epsilon": 500.0}
+
+
+def exact_parts(kind, true, predicted, label):
+    """Return how many records are in a, and in b, of the ratio of a label."""
+    hit, own, said = (true == label) & (predicted == label), true == label, predicted == label
+    b = {"recall": own & ~said, "precision": said & ~own}.get(kind, own ^ said)
+    return int(hit.sum()), int(b.sum())
+
+
+RATIOS = {
+    "recall": dp.private_recall_score,
+    "precision": dp.private_precision_score,
+    "f1": dp.private_f1_score,
+    "jaccard": dp.private_jaccard_score,
+}
+
+
+@pytest.mark.parametrize("neighboring", ["replace_one", "add_or_remove_one"])
+@pytest.mark.parametrize("labels", [2, 3, 5])
+@pytest.mark.parametrize("kind", RATIOS)
+def test_ratios_of_each_label_are_those_of_the_counts(kind, labels, neighboring):
+    true, predicted = np.minimum(TRUE, labels - 1), np.minimum(PREDICTED, labels - 1)
+    options = {"labels": list(range(labels)), "neighboring": neighboring, **HUGE}
+    result = dp.with_result(RATIOS[kind])(true, predicted, average=None, **options)
+    interval = dp.population_interval(result, confidence=1 - 0.05 * labels)
+    assert interval.lower.shape == interval.upper.shape == (labels,)
+    np.testing.assert_array_equal(interval.estimate, result.value)
+    of = (lambda j: 2 * j / (1 + j)) if kind == "f1" else (lambda j: j)
+    for label in range(labels):
+        low, high = map(of, clopper_pearson(*exact_parts(kind, true, predicted, label)))
+        assert (interval.lower[label], interval.upper[label]) == pytest.approx((low, high), abs=0.003)
+    if labels == 2:
+        one = dp.with_result(RATIOS[kind])(true, predicted, neighboring=neighboring, **HUGE)
+        assert one.population_interval() == pytest.approx((interval.lower[1], interval.upper[1]), abs=0.003)
+
+
+@pytest.mark.parametrize(
+    ("kind", "labels", "options", "a", "b", "ratio"),
+    [
+        ("recall", 2, {}, [0], [1], {"rest": 1, "n": 1000}),
+        ("f1", 3, {"average": None}, [0], [1, 2, 3, 6], {"cells": (1, 4), "rest": 4, "n": 1000}),
+        ("recall", 5, {"average": None}, [0], [5], {"rest": 8, "n": 1000}),
+        ("jaccard", 5, {"average": None}, [0], [5], {"rest": None, "n": 1000, "rates": (0.5, 0.25)}),
+        ("precision", 2, {"neighboring": "add_or_remove_one"}, [0], [1], {"rest": None, "rates": (1, 1)}),
+        ("f1", 5, {"average": "micro"}, [0], [1], {"rest": 0, "n": 1000}),
+    ],
+)
+def test_the_noise_is_that_of_the_release(kind, labels, options, a, b, ratio):
+    """And not of the projected counts: those of the first label, as they were drawn."""
+    true, predicted = np.minimum(TRUE, labels - 1), np.minimum(PREDICTED, labels - 1)
+    names = {"labels": list(range(labels))} if labels > 2 else {}
+    result = dp.with_result(RATIOS[kind])(true, predicted, epsilon=1.0, **names, **options)
+    counts, each = result.drawn["counts"], EACH / (labels if options.get("average", 0) is None else 1)
+    by_hand = noisy(sum(counts[i] for i in a), sum(counts[i] for i in b), **ratio)
+    of = (lambda j: 2 * j / (1 + j)) if (kind, options.get("average")) == ("f1", None) else (lambda j: j)
+    found = [np.ravel(end)[0] for end in result.population_interval()]
+    assert found == pytest.approx([of(end) for end in ratio_limits(by_hand, each, each)], abs=1e-12)
+
+
+@pytest.mark.parametrize("neighboring", ["replace_one", "add_or_remove_one"])
+def test_shares_of_all_records(neighboring):
+    right = int((TRUE == PREDICTED).sum())
+    low, high = clopper_pearson(right, 1000 - right)
+    options = {"neighboring": neighboring, **HUGE}
+    labels = {"labels": list(range(5)), **options}
+    for result in (
+        dp.with_result(dp.private_accuracy_score)(TRUE, PREDICTED, **options),
+        dp.with_result(dp.private_top_k_accuracy_score)(TRUE, np.eye(5)[PREDICTED], k=1, **labels),
+        dp.with_result(dp.private_f1_score)(TRUE, PREDICTED, average="micro", **labels),
+        dp.with_result(dp.private_recall_score)(TRUE, PREDICTED, average="weighted", **labels),
+    ):
+        assert result.population_interval() == pytest.approx((low, high), abs=0.003)
+    wrong = dp.with_result(dp.private_zero_one_loss)(TRUE, PREDICTED, **options)
+    assert wrong.population_interval() == pytest.approx((1 - high, 1 - low), abs=0.003)
+    jaccard = dp.with_result(dp.private_jaccard_score)(TRUE, PREDICTED, average="micro", **labels)
+    assert jaccard.population_interval() == pytest.approx((low / (2 - low), high / (2 - high)), abs=0.003)
+
+
+def test_specificity_is_the_recall_of_the_other_label():
+    true, predicted = TRUE > 2, PREDICTED > 2
+    result = dp.with_result(dp.private_specificity_score)(true, predicted, labels=[False, True], **HUGE)
+    expected = clopper_pearson(int((~true & ~predicted).sum()), int((~true & predicted).sum()))
+    assert result.population_interval() == pytest.approx(expected, abs=0.003)
+
+
+def test_noise_makes_the_interval_wider_and_none_is_too_narrow():
+    """A smoke alarm: 200 data sets, a miss of 5 % each, 23 misses are exceeded once in 10,000 times."""
+    rng, wrong, widths = np.random.default_rng(1), 0, []
+    for _ in range(200):
+        true = (rng.random(300) < 0.3).astype(int)
+        predicted = np.where(rng.random(300) < 0.8, true, 1 - true)
+        interval = dp.with_result(dp.private_recall_score)(true, predicted, epsilon=0.5).population_interval()
+        wrong += not interval.lower <= 0.8 <= interval.upper
+        widths.append(interval.upper - interval.lower)
+    assert wrong <= 22
+    assert 0.18 < np.mean(widths) < 0.4
+
+
+@pytest.mark.parametrize(
+    ("metric", "options", "match"),
+    [
+        (dp.private_recall_score, {"average": "macro"}, "several ratios"),
+        (dp.private_f1_score, {"average": "weighted"}, "several ratios"),
+        (dp.private_matthews_corrcoef, {}, "several ratios"),
+        (dp.private_mae, {}, "private_mae tells no limits"),
+        (dp.private_accuracy_score, {"sample_weight": np.ones(1000)}, "weights or groups"),
+        (dp.private_accuracy_score, {"mechanism": "hazard"}, "mechanism='geometric'"),
+    ],
+)
+def test_metrics_without_such_limits_say_why(metric, options, match):
+    result = dp.with_result(metric)(TRUE % 2, PREDICTED % 2, **HUGE, **options)
+    with pytest.raises(ValueError, match=match):
+        dp.population_interval(result)
+
+
+def test_other_arguments_are_refused():
+    with pytest.raises(TypeError, match="with_result"):
+        dp.population_interval(0.9)
+    result = dp.with_result(dp.private_recall_score)(TRUE % 2, PREDICTED % 2, **HUGE)
+    with pytest.raises(ValueError, match="confidence"):
+        dp.population_interval(result, confidence=1.0)
+    with pytest.raises(ValueError, match="what is public about its noise"):
+        dp.PrivateResult(**result.to_dict()).population_interval()
