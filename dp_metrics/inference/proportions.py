@@ -58,7 +58,7 @@ def accuracy_interval(
     ------
     ValueError, TypeError
         If the law of the released number is not known: it was drawn by another metric or mechanism, or with
-        a private number of records, or it is no whole number of records divided by n.
+        weights or groups, or a bare share is no whole number of records divided by n.
 
     See Also
     --------
