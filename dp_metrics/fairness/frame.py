@@ -11,9 +11,10 @@ from numpy.typing import ArrayLike
 
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
+from dp_metrics.fairness.intervals import intervals_of_groups, range_interval
 from dp_metrics.fairness.plan import FrameResult, read_frame
 from dp_metrics.inputs.error_state import own_error_state
-from dp_metrics.inputs.options import WITHIN_GROUPS, check_choice
+from dp_metrics.inputs.options import WITHIN_GROUPS, check_choice, check_confidence
 from dp_metrics.release.release import Release
 
 __all__ = ["WITHIN_GROUPS", "ByGroup", "PrivateMetricFrame"]
@@ -154,7 +155,8 @@ class PrivateMetricFrame:
     an array or a report; ``difference()``, ``ratio()`` and the like leave NaN out.
 
     **Gaps err upwards.** The largest difference between groups of noisy values is larger on average than
-    that of the exact ones, and the more so the smaller the smallest group is.
+    that of the exact ones, and the more so the smaller the smallest group is: `population_interval` tells
+    what the gap may be among all people.
 
     References
     ----------
@@ -202,6 +204,12 @@ class PrivateMetricFrame:
         result: FrameResult = release.run_together(plan, known)
         self._is_single = not isinstance(metrics, Mapping)
         self._values, self._notes, self._groups = result.values, result.notes, result.labels
+        self._ratios = {
+            name: {
+                group: ratio for group, ratio in zip(self._groups, ratios, strict=True) if ratio is not None
+            }
+            for name, ratios in result.ratios.items()
+        }
         self.epsilon, self.neighboring = float(release.epsilon), plan.relation or neighboring
         self.membership = membership
         self.by_group, self.overall = self._formed(self._values)
@@ -291,6 +299,59 @@ class PrivateMetricFrame:
             return min((_ratio(*sorted((value, known))) for value in values), default=math.nan)
 
         return self._each(of)
+
+    @own_error_state
+    def population_interval(
+        self, metric: str | None = None, *, of: str = "groups", confidence: float = 0.95
+    ) -> Any:
+        """Return limits of what groups, or the gap between them, are among all people like the records.
+
+        They cost nothing, and are sure: they hold with at least the given confidence for every number of
+        groups and of records, over the noise and over which people became records. Where noise is all there
+        is they are far apart: then the values say nothing.
+
+        Parameters
+        ----------
+        metric : str or None, default=None
+            The name of one of several metrics; None: of all that have such limits.
+        of : {"groups", "difference", "ratio"}, default="groups"
+            Of each group; or of what `difference` or `ratio` returns.
+        confidence : float, default=0.95
+            Between 0 and 1. Of several groups or metrics each interval has it for itself; an interval of the
+            difference or the ratio speaks of all groups at once.
+
+        Returns
+        -------
+        Interval, dict of Interval, or dict of these
+            With "groups" a dictionary from group to `Interval`, whose `note` says on how many records the
+            value rests; else an `Interval`. For several metrics and None a dictionary of that by metric.
+            Groups that are publicly empty are left out.
+
+        Raises
+        ------
+        ValueError
+            If there are none: for metrics that are not one ratio of counts, as recall, precision, F1 and
+            accuracy are.
+        """
+        check_choice(of, "of", ("groups", "difference", "ratio"))
+        sure = check_confidence(confidence)
+        names = [*self._ratios] if metric is None else [metric]
+        if not names or any(name not in self._ratios for name in names):
+            known = ", ".join(map(repr, self._ratios)) or "no metric of this frame"
+            raise ValueError(
+                "Groups have intervals for all people by a metric that is one ratio of counts, such as "
+                f"recall, precision or accuracy: {known}."
+            )
+        found = {name: self._population(name, of, sure) for name in names}
+        return found[names[0]] if self._is_single or metric is not None else found
+
+    def _population(self, name: str, of: str, sure: float) -> Any:
+        values, ratios = self._values[name][0], self._ratios[name]
+        if of == "groups":
+            return intervals_of_groups(ratios, dict(zip(self._groups, values, strict=True)), sure)
+        numbers = _numbers(values)
+        low, high = min(numbers), max(numbers)
+        return range_interval(ratios, of, high - low if of == "difference" else _ratio(low, high), sure)
 
 
 def _ratio(smaller: float, larger: float) -> float:

@@ -20,12 +20,15 @@ from dp_metrics.inputs.options import WITHIN_GROUPS, check_choice, check_neighbo
 from dp_metrics.inputs.shape import Records, Shape
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.metrics import Metric, metric_of
+from dp_metrics.metrics._shares import ShareOfRecords
 from dp_metrics.metrics.labels.counts import (
     Confusion,
     Counts,
     Layout,
+    PartsOf,
     confusion_for,
     matrix_layout,
+    noisy_ratios,
     right_or_wrong,
     whole,
 )
@@ -34,6 +37,7 @@ from dp_metrics.release.parts.count_table import TableOf, check_cells, plausible
 from dp_metrics.release.parts.mean_loss import MeanOf
 from dp_metrics.release.parts.nested_table import NestedOf
 from dp_metrics.release.plan import KnownParts, Plan
+from dp_metrics.release.ratio_limits import NoisyRatio
 from dp_metrics.release.released import Released
 from dp_metrics.release.result import PrivateResult
 from dp_metrics.release.together import Share, Together
@@ -56,8 +60,13 @@ _REFUSED = (
     "groups",
 )
 
-Formula = tuple[Callable[[Counts], Any], Callable[[Counts], Floats]]
-"""A metric of counts, and the numbers of records that it divides by."""
+
+class Formula(NamedTuple):
+    """A metric of counts, the numbers of records that it divides by, and its `Confusion.parts_of`."""
+
+    value: Callable[[Counts], Any]
+    rests_on: Callable[[Counts], Floats]
+    parts_of: PartsOf | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,12 +112,16 @@ class FrameResult(NamedTuple):
         The number of records of each group, where something tells it.
     labels : sequence
         The groups.
+    ratios : mapping
+        For each metric that is one ratio of counts, the noisy counts of each group; None for a group that all
+        know to be empty.
     """
 
     values: Mapping[str, tuple[list[Any], Any]]
     notes: Mapping[str, tuple[list[str | None], str | None]]
     sizes: Sequence[float] | None = None
     labels: Sequence[Hashable] = ()
+    ratios: Mapping[str, list[NoisyRatio | None]] = {}
 
 
 Sizes = Sequence[int | None]
@@ -257,12 +270,14 @@ def _of_frame(
     made = [combine(list(islice(left, size))) for size, combine in blocks]
     values = {name: value for one in made for name, value in one.values.items()}
     notes = {name: note for one in made for name, note in one.notes.items()}
+    ratios = {name: of_groups for one in made for name, of_groups in one.ratios.items()}
     told = [one.sizes for one in made if one.sizes is not None] if sizes is None else [sizes]
     return FrameResult(
         {name: values[name] for name in names},
         {name: notes[name] for name in names},
         told[0] if told else None,
         labels,
+        ratios,
     )
 
 
@@ -285,7 +300,10 @@ def _labels(
         f"The table of {len(sizes):,} groups and {labels.size:,} labels",
         "private_accuracy_score needs 2 cells for each group, private_recall_score with average='binary' 3.",
     )
-    formulas = {metric.name: (confusion.formula, confusion.rests_on) for metric, confusion in members}
+    formulas = {
+        metric.name: Formula(confusion.formula, confusion.rests_on, confusion.parts_of)
+        for metric, confusion in members
+    }
     plan = replace(confusion, layout=layout).plan(private_n=None in sizes)
     return _table(formulas, layout, Plan(plan.parts, plan.reader), epsilon, shape, sizes)
 
@@ -352,7 +370,15 @@ def _share(name: str, plan: Plan, epsilon: Fraction, shape: Shape, sizes: Sizes)
     formula = partial(_wrong_share, result=plan.postprocess, without_records=without_records)
     count = partial(_right_and_wrong, part=plan.parts[0])
     table = Plan((TableOf(layout.cells, layout.is_partition, count),), plan.reader)
-    return _table({name: (formula, _all_records)}, layout, table, epsilon, shape, sizes)
+    parts_of, result = None, plan.postprocess
+    if isinstance(result, ShareOfRecords) and result.is_mean:
+        parts_of = partial(_right_or_wrong_first, wrong_first=result.rises)
+    return _table({name: Formula(formula, _all_records, parts_of)}, layout, table, epsilon, shape, sizes)
+
+
+def _right_or_wrong_first(counts: Counts, *, wrong_first: bool) -> tuple[Floats, Floats]:
+    right, wrong = counts.right, counts.false_negatives
+    return (wrong, right) if wrong_first else (right, wrong)
 
 
 def _right_and_wrong(records: Records, *, part: Any) -> NDArray[np.int64]:
@@ -409,22 +435,41 @@ def _of_table(
         each = (plausible_counts(result.value, layout.cells, result.n) for result in results)
         table = np.stack([next(each) if size else np.zeros(layout.good.size) for size in sizes])
     of_groups, of_all = [layout.read(row) for row in table], layout.read(table.sum(axis=0))
-    noise = max(_noise_of(result) for result in results)
+    noise = max(_noise(result).expected for result in results)
     in_all = noise * math.sqrt(len(sizes))  # the noise of the groups is independent
-    values, notes = {}, {}
-    for name, (formula, rests_on) in formulas.items():
+    values, notes, ratios = {}, {}, {}
+    for name, (formula, rests_on, parts_of) in formulas.items():
         values[name] = [formula(counts) for counts in of_groups], formula(of_all)
         of_group = [
             NO_RECORDS if size == 0 else noisy_shares(noise, rests_on(counts))
             for counts, size in zip(of_groups, sizes, strict=True)
         ]
         notes[name] = of_group, noisy_shares(in_all, rests_on(of_all))
-    return FrameResult(values, notes, [counts.n for counts in of_groups])
+        found = [_ratio_of_group(results, layout, parts_of, sizes, group) for group in range(len(sizes))]
+        if any(found):
+            ratios[name] = found
+    return FrameResult(values, notes, [counts.n for counts in of_groups], ratios=ratios)
 
 
-def _noise_of(result: PrivateResult[Any]) -> float:
-    """Return the expected size of the noise of one count of a released table."""
+def _ratio_of_group(
+    results: Sequence[PrivateResult[Any]],
+    layout: Layout,
+    parts_of: PartsOf | None,
+    sizes: Sizes,
+    group: int,
+) -> NoisyRatio | None:
+    """Return the noisy counts of a group, if the metric is one ratio and the group may have records."""
+    if sizes[group] == 0:
+        return None
+    of_all = None in sizes
+    result = results[0] if of_all else results[sum(size != 0 for size in sizes[:group])]
+    ratios = noisy_ratios(_noise(result), layout, parts_of, result.n, group if of_all else 0)
+    return ratios[0] if ratios is not None and len(ratios) == 1 else None
+
+
+def _noise(result: PrivateResult[Any]) -> CountsNoise:
+    """Return the noise of a released table."""
     assert result.noise is not None
     (noise,) = result.noise.parts
     assert isinstance(noise, CountsNoise)
-    return noise.expected
+    return noise

@@ -23,9 +23,12 @@ class ShareOfRecords(Monotone):
     ----------
     of_what : str
         What records the share is of.
+    is_mean : bool
+        Whether the result is the share, not the number.
     """
 
     of_what: str = "records"
+    is_mean: bool = True
 
     def population(self, parts: Sequence[Noise], released: Released, metric: str, sure: float) -> Interval:
         """Return the interval of the share among all people, even if the result is a number of records.
@@ -64,4 +67,4 @@ class ShareOfRecords(Monotone):
 def share_of_records(normalize: Any, of_what: str, *, is_score: bool = False) -> ShareOfRecords:
     """Return what makes a result of the share of the records that a loss counts, as `mean_or_sum` does."""
     mean = mean_or_sum(normalize, is_score=is_score)
-    return ShareOfRecords(mean.result, mean.rises, of_what)
+    return ShareOfRecords(mean.result, mean.rises, of_what, bool(normalize))

@@ -44,6 +44,8 @@ class NoisyRatio:
         How many other counts there are, if all noise together has the sum 0; None if it is independent.
     n : int or None
         Number of all records, where it is public.
+    weights : tuple of float, default=(1.0, 1.0)
+        How often either counts in the metric A / (A + B).
     """
 
     a: int
@@ -52,6 +54,7 @@ class NoisyRatio:
     rates: tuple[Fraction, Fraction]
     rest: int | None
     n: int | None
+    weights: tuple[float, float] = (1.0, 1.0)
 
     @property
     def swapped(self) -> "NoisyRatio":
@@ -106,19 +109,20 @@ def _law_of_sum(cells: int, rate: Fraction, reach: int) -> Floats:
 
 
 def ratio_limits(ratio: NoisyRatio, miss_low: float, miss_high: float) -> tuple[float, float]:
-    """Return limits of p, the share of a in a and b among all people.
+    """Return limits of a metric A / (A + B), which rises with p, the share of a in a and b among all people.
 
     Parameters
     ----------
     ratio : NoisyRatio
         Records are drawn independently from one population; of those in a or b the share p of people is in a.
     miss_low, miss_high : float
-        Probability, above 0, with which the lower limit may exceed p, and p the upper one.
+        Probability, above 0, with which the lower limit may exceed the metric, and the metric the upper one.
 
     Returns
     -------
     lower, upper : float
         Each holds with the stated probability, for every p, number of records and law of their number.
+        Those of p are turned into those of the metric at the end.
 
     Notes
     -----
@@ -139,9 +143,15 @@ def ratio_limits(ratio: NoisyRatio, miss_low: float, miss_high: float) -> tuple[
     """
     total = max(abs(ratio.a), abs(ratio.b), 1)
     if ratio.reach > _LARGEST_REACH or total > _MOST_RECORDS:
-        return _box_limit(ratio, miss_low), 1.0 - _box_limit(ratio.swapped, miss_high)
-    table = ratio.table()
-    return _lower_limit(ratio, table, miss_low), 1.0 - _lower_limit(ratio.swapped, table.T, miss_high)
+        of_a, of_b = _box_limit(ratio, miss_low), _box_limit(ratio.swapped, miss_high)
+    else:
+        table = ratio.table()
+        of_a, of_b = _lower_limit(ratio, table, miss_low), _lower_limit(ratio.swapped, table.T, miss_high)
+    lower, upper = (
+        ratio.weights[0] * p / (ratio.weights[0] * p + ratio.weights[1] * (1.0 - p))
+        for p in (of_a, 1.0 - of_b)
+    )
+    return lower, upper
 
 
 def _lower_limit(ratio: NoisyRatio, table: Floats, miss: float) -> float:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,15 +37,18 @@ from dp_metrics.sensitivity.exact import BLOCK, in_blocks
 
 __all__ = [
     "MOST_MATRIX_LABELS",
+    "NO_RATIO",
     "Confusion",
     "Counts",
     "Layout",
+    "PartsOf",
     "check_matrix",
     "confusion_for",
     "confusion_of",
     "confusion_row",
     "label_codes",
     "matrix_layout",
+    "noisy_ratios",
     "of_each_label",
     "of_one_label",
     "right_or_wrong",
@@ -286,7 +289,7 @@ class Confusion:
     rests_on: Callable[[Counts], Floats]
     needs_matrix: bool = False
     is_monotone: bool = True
-    parts_of: Callable[[Counts], tuple[Floats, Floats]] | None = None
+    parts_of: "PartsOf | None" = None
 
     def table(self, matrix: NDArray[np.int64]) -> CountTable:
         """Return what is known of the counts, from a confusion matrix."""
@@ -350,46 +353,68 @@ class Confusion:
         """
         (noise,) = parts
         assert isinstance(noise, CountsNoise)
-        if self.parts_of is None:
-            raise ValueError(
-                f"{metric} has no interval for all people here, as it is made of several ratios: ask for "
-                "each label (average=None), or for the recall or precision of one."
-            )
-        # what each count adds to A and to B
-        units = np.eye(len(noise.noisy))
-        added = [self.parts_of(self.layout.read(unit)) for unit in units]
-        of_a, of_b = (np.array([parts[place] for parts in added]) for place in (0, 1))
-        each = (1 - sure) / (2 * of_a.shape[1])
-        ends = [
-            _limits_of_ratio(noise, a, b, released.public_n, each)
-            for a, b in zip(of_a.T, of_b.T, strict=True)
-        ]
-        estimate = self(released)
-        lower, upper = (np.array(end) if np.ndim(estimate) else end[0] for end in zip(*ends, strict=True))
+        ratios = noisy_ratios(noise, self.layout, self.parts_of, released.public_n)
+        if ratios is None:
+            raise ValueError(NO_RATIO.format(metric))
+        each, estimate = (1 - sure) / (2 * len(ratios)), self(released)
+        ends = zip(*(ratio_limits(ratio, each, each) for ratio in ratios), strict=True)
+        lower, upper = (np.array(end) if np.ndim(estimate) else end[0] for end in ends)
         about = f"The {metric.removeprefix('private_')} {POPULATION_NOTE}"
         return Interval(lower, upper, sure, about, estimate=estimate)
 
 
-def _limits_of_ratio(
-    noise: CountsNoise, of_a: Floats, of_b: Floats, n: int | None, miss: float
-) -> tuple[float, float]:
-    """Return limits of A / (A + B), given what each count adds to A and to B: some number, or 0."""
-    rates = [rate for size, rate in noise.rates for _ in range(size)]
-    a, b = (np.flatnonzero(of).tolist() for of in (of_a, of_b))
-    ratio = NoisyRatio(
-        sum(noise.noisy[cell] for cell in a),
-        sum(noise.noisy[cell] for cell in b),
-        (len(a), len(b)),
-        (rates[a[0]], rates[b[0]]),
-        len(rates) - len(a) - len(b) if noise.zero_sum else None,
-        n,
-    )
-    weight_a, weight_b = float(of_a[a[0]]), float(of_b[b[0]])
-    # the metric rises with the share of the records
-    lower, upper = (
-        weight_a * p / (weight_a * p + weight_b * (1 - p)) for p in ratio_limits(ratio, miss, miss)
-    )
-    return lower, upper
+PartsOf: TypeAlias = Callable[[Counts], tuple[Floats, Floats]]
+"""Of counts, the A and the B of a metric A / (A + B), or of several."""
+
+NO_RATIO = (
+    "{} has no interval for all people here, as it is made of several ratios: ask for each label "
+    "(average=None), or for the recall or precision of one, alone."
+)
+
+
+def noisy_ratios(
+    noise: CountsNoise, layout: Layout, parts_of: PartsOf | None, n: int | None, group: int = 0
+) -> list[NoisyRatio] | None:
+    """Return the noisy ratios that a metric is made of.
+
+    Parameters
+    ----------
+    noise : CountsNoise
+        Of one table, or of one for each group, one after the other.
+    layout : Layout
+        Of a table.
+    parts_of : callable or None
+        None: the metric is made otherwise, and so is the answer.
+    n : int or None
+        Number of records in all tables, where it is public.
+    group : int, default=0
+        Which of the tables.
+    """
+    if parts_of is None:
+        return None
+    size = layout.good.size
+    counts = noise.noisy[group * size : (group + 1) * size]
+    rates = [rate for many, rate in noise.rates for _ in range(many)][group * size : (group + 1) * size]
+    # what each count adds to A and to B
+    added = [parts_of(layout.read(unit)) for unit in np.eye(size)]
+    found = []
+    for of_parts in zip(*(np.array([parts[place] for parts in added]).T for place in (0, 1)), strict=True):
+        a, b = (np.flatnonzero(of).tolist() for of in of_parts)
+        weights = [np.unique(of[of != 0]) for of in of_parts]
+        if any(one.size != 1 for one in weights) or {*a} & {*b}:
+            return None  # some layouts adapt counts to each other
+        found.append(
+            NoisyRatio(
+                sum(counts[cell] for cell in a),
+                sum(counts[cell] for cell in b),
+                (len(a), len(b)),
+                (rates[a[0]], rates[b[0]]),
+                len(noise.noisy) - len(a) - len(b) if noise.zero_sum else None,
+                n,
+                (float(weights[0][0]), float(weights[1][0])),
+            )
+        )
+    return found
 
 
 def label_codes(records: Records, *, labels: LabelSet, private_n: bool) -> Records:
