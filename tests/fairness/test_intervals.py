@@ -109,6 +109,7 @@ def test_groups_of_which_nothing_is_known_leave_the_ratio_open():
     assert tuple(module.range_interval({"a": nothing}, "difference", 0.0, 0.95)) == (0.0, 1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recalls", [(0.9, 0.9, 0.9, 0.9), (0.95, 0.9, 0.7, 0.6)])
 def test_gaps_are_covered(recalls):
     """A smoke alarm: 150 data sets; more than 18 misses of 5 % come up less than once in 1,000 times."""
