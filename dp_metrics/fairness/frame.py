@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from numbers import Real
 from typing import Any
 
@@ -15,6 +15,7 @@ from dp_metrics.fairness.intervals import intervals_of_groups, range_interval
 from dp_metrics.fairness.plan import FrameResult, read_frame
 from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.inputs.options import WITHIN_GROUPS, check_choice, check_confidence
+from dp_metrics.release.ratio_limits import NoisyRatio
 from dp_metrics.release.release import Release
 
 __all__ = ["WITHIN_GROUPS", "ByGroup", "PrivateMetricFrame"]
@@ -204,12 +205,7 @@ class PrivateMetricFrame:
         result: FrameResult = release.run_together(plan, known)
         self._is_single = not isinstance(metrics, Mapping)
         self._values, self._notes, self._groups = result.values, result.notes, result.labels
-        self._ratios = {
-            name: {
-                group: ratio for group, ratio in zip(self._groups, ratios, strict=True) if ratio is not None
-            }
-            for name, ratios in result.ratios.items()
-        }
+        self._ratios = result.ratios
         self.epsilon, self.neighboring = float(release.epsilon), plan.relation or neighboring
         self.membership = membership
         self.by_group, self.overall = self._formed(self._values)
@@ -335,18 +331,21 @@ class PrivateMetricFrame:
         """
         check_choice(of, "of", ("groups", "difference", "ratio"))
         sure = check_confidence(confidence)
-        names = [*self._ratios] if metric is None else [metric]
-        if not names or any(name not in self._ratios for name in names):
-            known = ", ".join(map(repr, self._ratios)) or "no metric of this frame"
+        told = ((name, of_groups()) for name, of_groups in self._ratios.items())
+        ratios = {name: of_groups for name, of_groups in told if of_groups is not None}
+        names = [*ratios] if metric is None else [metric]
+        if not {*names} & ratios.keys():
+            known = ", ".join(map(repr, ratios)) or "no metric of this frame"
             raise ValueError(
                 "Groups have intervals for all people by a metric that is one ratio of counts, such as "
                 f"recall, precision or accuracy: {known}."
             )
-        found = {name: self._population(name, of, sure) for name in names}
+        found = {name: self._population(name, ratios[name], of, sure) for name in names}
         return found[names[0]] if self._is_single or metric is not None else found
 
-    def _population(self, name: str, of: str, sure: float) -> Any:
-        values, ratios = self._values[name][0], self._ratios[name]
+    def _population(self, name: str, of_groups: Iterable[NoisyRatio | None], of: str, sure: float) -> Any:
+        values = self._values[name][0]
+        ratios = {g: one for g, one in zip(self._groups, of_groups, strict=True) if one is not None}
         if of == "groups":
             return intervals_of_groups(ratios, dict(zip(self._groups, values, strict=True)), sure)
         numbers = _numbers(values)

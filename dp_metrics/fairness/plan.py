@@ -28,7 +28,8 @@ from dp_metrics.metrics.labels.counts import (
     PartsOf,
     confusion_for,
     matrix_layout,
-    noisy_ratios,
+    noisy_ratio,
+    ratio_cells,
     right_or_wrong,
     whole,
 )
@@ -113,15 +114,15 @@ class FrameResult(NamedTuple):
     labels : sequence
         The groups.
     ratios : mapping
-        For each metric that is one ratio of counts, the noisy counts of each group; None for a group that all
-        know to be empty.
+        For each metric of counts what tells the noisy counts of each group; None if the metric is no ratio of
+        counts, and for a group that all know to be empty.
     """
 
     values: Mapping[str, tuple[list[Any], Any]]
     notes: Mapping[str, tuple[list[str | None], str | None]]
     sizes: Sequence[float] | None = None
     labels: Sequence[Hashable] = ()
-    ratios: Mapping[str, list[NoisyRatio | None]] = {}
+    ratios: Mapping[str, Callable[[], list[NoisyRatio | None] | None]] = {}
 
 
 Sizes = Sequence[int | None]
@@ -445,26 +446,23 @@ def _of_table(
             for counts, size in zip(of_groups, sizes, strict=True)
         ]
         notes[name] = of_group, noisy_shares(in_all, rests_on(of_all))
-        found = [_ratio_of_group(results, layout, parts_of, sizes, group) for group in range(len(sizes))]
-        if any(found):
-            ratios[name] = found
+        ratios[name] = partial(_ratios, results, layout, parts_of, sizes)
     return FrameResult(values, notes, [counts.n for counts in of_groups], ratios=ratios)
 
 
-def _ratio_of_group(
-    results: Sequence[PrivateResult[Any]],
-    layout: Layout,
-    parts_of: PartsOf | None,
-    sizes: Sizes,
-    group: int,
-) -> NoisyRatio | None:
-    """Return the noisy counts of a group, if the metric is one ratio and the group may have records."""
-    if sizes[group] == 0:
+def _ratios(
+    results: Sequence[PrivateResult[Any]], layout: Layout, parts_of: PartsOf | None, sizes: Sizes
+) -> list[NoisyRatio | None] | None:
+    """Return the noisy counts of each group, if the metric is one ratio of counts."""
+    cells = ratio_cells(layout, parts_of)
+    if cells is None or len(cells) != 1:
         return None
-    of_all = None in sizes
-    result = results[0] if of_all else results[sum(size != 0 for size in sizes[:group])]
-    ratios = noisy_ratios(_noise(result), layout, parts_of, result.n, group if of_all else 0)
-    return ratios[0] if ratios is not None and len(ratios) == 1 else None
+    if None in sizes:
+        (result,) = results
+        noise, size = _noise(result), layout.good.size
+        return [noisy_ratio(noise, cells[0], result.n, group * size) for group in range(len(sizes))]
+    each = (noisy_ratio(_noise(result), cells[0], result.n) for result in results)
+    return [next(each) if size else None for size in sizes]
 
 
 def _noise(result: PrivateResult[Any]) -> CountsNoise:

@@ -5,11 +5,13 @@ which sums of these counts are released, `Counts` holds what they tell of each l
 into a number. A formula reads any layout that tells it enough.
 """
 
+from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
-from typing import Any, TypeAlias
+from itertools import accumulate
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,15 +44,17 @@ __all__ = [
     "Counts",
     "Layout",
     "PartsOf",
+    "RatioCells",
     "check_matrix",
     "confusion_for",
     "confusion_of",
     "confusion_row",
     "label_codes",
     "matrix_layout",
-    "noisy_ratios",
+    "noisy_ratio",
     "of_each_label",
     "of_one_label",
+    "ratio_cells",
     "right_or_wrong",
     "whole",
 ]
@@ -115,6 +119,10 @@ class Counts:
     def predicted(self) -> Floats:
         """Records predicted to have the label."""
         return self.right + self.false_positives
+
+
+PartsOf: TypeAlias = Callable[[Counts], tuple[Floats, Floats]]
+"""Of counts, the A and the B of a metric A / (A + B), or of several."""
 
 
 @dataclass(frozen=True)
@@ -289,7 +297,7 @@ class Confusion:
     rests_on: Callable[[Counts], Floats]
     needs_matrix: bool = False
     is_monotone: bool = True
-    parts_of: "PartsOf | None" = None
+    parts_of: PartsOf | None = None
 
     def table(self, matrix: NDArray[np.int64]) -> CountTable:
         """Return what is known of the counts, from a confusion matrix."""
@@ -353,18 +361,16 @@ class Confusion:
         """
         (noise,) = parts
         assert isinstance(noise, CountsNoise)
-        ratios = noisy_ratios(noise, self.layout, self.parts_of, released.public_n)
-        if ratios is None:
+        cells = ratio_cells(self.layout, self.parts_of)
+        if cells is None:
             raise ValueError(NO_RATIO.format(metric))
-        each, estimate = (1 - sure) / (2 * len(ratios)), self(released)
+        each, estimate = (1 - sure) / (2 * len(cells)), self(released)
+        ratios = (noisy_ratio(noise, one, released.public_n) for one in cells)
         ends = zip(*(ratio_limits(ratio, each, each) for ratio in ratios), strict=True)
         lower, upper = (np.array(end) if np.ndim(estimate) else end[0] for end in ends)
         about = f"The {metric.removeprefix('private_')} {POPULATION_NOTE}"
         return Interval(lower, upper, sure, about, estimate=estimate)
 
-
-PartsOf: TypeAlias = Callable[[Counts], tuple[Floats, Floats]]
-"""Of counts, the A and the B of a metric A / (A + B), or of several."""
 
 NO_RATIO = (
     "{} has no interval for all people here, as it is made of several ratios: ask for each label "
@@ -372,49 +378,61 @@ NO_RATIO = (
 )
 
 
-def noisy_ratios(
-    noise: CountsNoise, layout: Layout, parts_of: PartsOf | None, n: int | None, group: int = 0
-) -> list[NoisyRatio] | None:
-    """Return the noisy ratios that a metric is made of.
+class RatioCells(NamedTuple):
+    """Which counts make a metric A / (A + B): those that add to A, and to B, and how much each adds."""
+
+    a: list[int]
+    b: list[int]
+    weights: tuple[float, float]
+
+
+def ratio_cells(layout: Layout, parts_of: PartsOf | None) -> list[RatioCells] | None:
+    """Return the counts of each ratio that a metric is; None if it is made otherwise."""
+    if parts_of is None:
+        return None
+    cells: list[dict[int, dict[int, float]]] = [{}, {}]  # to A and to B, by ratio: what each count adds
+    unit = np.zeros(layout.good.size)
+    for cell in range(unit.size):
+        unit[cell] = 1.0
+        for side, part in zip(cells, parts_of(layout.read(unit)), strict=True):
+            for place in np.flatnonzero(part).tolist():
+                side.setdefault(place, {})[cell] = float(part[place])
+        unit[cell] = 0.0
+    found = []
+    for place in sorted(cells[0]):
+        of_a, of_b = cells[0][place], cells[1].get(place, {})
+        weights = [{*of.values()} for of in (of_a, of_b)]
+        if any(len(one) != 1 for one in weights) or of_a.keys() & of_b.keys():
+            return None  # some layouts adapt counts to each other
+        found.append(RatioCells([*of_a], [*of_b], (weights[0].pop(), weights[1].pop())))
+    return found
+
+
+def noisy_ratio(noise: CountsNoise, cells: RatioCells, n: int | None, first: int = 0) -> NoisyRatio:
+    """Return the noisy counts of a ratio.
 
     Parameters
     ----------
     noise : CountsNoise
         Of one table, or of one for each group, one after the other.
-    layout : Layout
-        Of a table.
-    parts_of : callable or None
-        None: the metric is made otherwise, and so is the answer.
+    cells : RatioCells
+        Places in a table.
     n : int or None
         Number of records in all tables, where it is public.
-    group : int, default=0
-        Which of the tables.
+    first : int, default=0
+        Where the table begins.
     """
-    if parts_of is None:
-        return None
-    size = layout.good.size
-    counts = noise.noisy[group * size : (group + 1) * size]
-    rates = [rate for many, rate in noise.rates for _ in range(many)][group * size : (group + 1) * size]
-    # what each count adds to A and to B
-    added = [parts_of(layout.read(unit)) for unit in np.eye(size)]
-    found = []
-    for of_parts in zip(*(np.array([parts[place] for parts in added]).T for place in (0, 1)), strict=True):
-        a, b = (np.flatnonzero(of).tolist() for of in of_parts)
-        weights = [np.unique(of[of != 0]) for of in of_parts]
-        if any(one.size != 1 for one in weights) or {*a} & {*b}:
-            return None  # some layouts adapt counts to each other
-        found.append(
-            NoisyRatio(
-                sum(counts[cell] for cell in a),
-                sum(counts[cell] for cell in b),
-                (len(a), len(b)),
-                (rates[a[0]], rates[b[0]]),
-                len(noise.noisy) - len(a) - len(b) if noise.zero_sum else None,
-                n,
-                (float(weights[0][0]), float(weights[1][0])),
-            )
-        )
-    return found
+    ends = list(accumulate(size for size, _ in noise.rates))
+    a, b = ([first + cell for cell in side] for side in (cells.a, cells.b))
+    return NoisyRatio(
+        sum(noise.noisy[cell] for cell in a),
+        sum(noise.noisy[cell] for cell in b),
+        (len(a), len(b)),
+        (noise.rates[bisect_right(ends, a[0])][1], noise.rates[bisect_right(ends, b[0])][1]),
+        len(noise.noisy) - len(a) - len(b) if noise.zero_sum else None,
+        n,
+        cells.weights,
+    )
 
 
 def label_codes(records: Records, *, labels: LabelSet, private_n: bool) -> Records:
