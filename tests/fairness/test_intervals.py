@@ -149,6 +149,21 @@ def test_what_has_no_interval_is_refused(metrics, options, match):
         frame.population_interval(**options)
 
 
+def test_counts_that_have_a_record_twice_are_no_ratio():
+    """Beside a precision of each of 5 labels an error is in two counts: the micro average adds both."""
+    five = {"labels": range(5)}
+    metrics = {
+        "micro": partial(dp.private_recall_score, average="micro", **five),
+        "each": partial(dp.private_precision_score, average=None, **five),
+    }
+    with pytest.raises(ValueError, match="no metric of this frame"):
+        frame_of(metrics).population_interval()
+    alone = frame_of(metrics["micro"]).population_interval()["a"]
+    right = int((TRUE == PREDICTED)[GROUP == "a"].sum())
+    low = betaincinv(right, (GROUP == "a").sum() - right + 1, 0.025)
+    assert alone.lower == pytest.approx(low, abs=0.003)
+
+
 def test_a_number_of_records_has_none():
     wrong = partial(dp.private_zero_one_loss, normalize=False)
     with pytest.raises(ValueError, match="no metric of this frame"):

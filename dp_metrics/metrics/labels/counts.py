@@ -402,8 +402,10 @@ def ratio_cells(layout: Layout, parts_of: PartsOf | None) -> list[RatioCells] | 
     for place in sorted(cells[0]):
         of_a, of_b = cells[0][place], cells[1].get(place, {})
         weights = [{*of.values()} for of in (of_a, of_b)]
-        if any(len(one) != 1 for one in weights) or of_a.keys() & of_b.keys():
-            return None  # some layouts adapt counts to each other
+        # where a record may be in several counts, those of one label have it once, and sums may not
+        is_once = layout.is_partition or len(of_a) + len(of_b) <= 2
+        if not is_once or any(len(one) != 1 for one in weights) or of_a.keys() & of_b.keys():
+            return None
         found.append(RatioCells([*of_a], [*of_b], (weights[0].pop(), weights[1].pop())))
     return found
 
