@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from dp_metrics.inference.noise_interval import noise_interval as noise_interval
     from dp_metrics.inference.population_interval import population_interval as population_interval
     from dp_metrics.inference.proportions import accuracy_interval as accuracy_interval
+    from dp_metrics.inference.records_needed import records_needed as records_needed
     from dp_metrics.inference.quantiles import private_quantile_interval as private_quantile_interval
     from dp_metrics.mechanisms import (
         AboveThreshold as AboveThreshold,
@@ -188,6 +189,7 @@ else:
         "private_top_k_accuracy_score": "metrics.scores.top_k",
         "private_variance": "metrics.statistics",
         "private_zero_one_loss": "metrics.classification",
+        "records_needed": "inference.records_needed",
         "with_result": "release.with_result",
     }
 

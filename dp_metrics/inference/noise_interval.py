@@ -25,7 +25,7 @@ from dp_metrics.release.result import PrivateResult
 from dp_metrics.sensitivity.exact import UNIT_BITS, rounded_quotient
 from dp_metrics.sensitivity.output_bounds import BoundsFacts
 
-__all__ = ["noise_interval"]
+__all__ = ["noise_interval", "row_of"]
 
 _MOST_RECORDS = 1 << 53  # floats hold every whole number up to this
 _ASK = "The number alone does not tell its limits: call with_result(metric), and pass the result."
@@ -113,7 +113,7 @@ def noise_interval(
         if given:
             raise TypeError(f"A PrivateResult tells all that is needed: leave out {' and '.join(given)}.")
         return result_or_value.noise_interval(confidence)
-    row, value = _row(metric), as_real(result_or_value)
+    row, value = row_of(metric), as_real(result_or_value)
     if not np.isfinite(value):
         raise ValueError("The released value must be a finite number; or pass the PrivateResult.")
     if epsilon is None:
@@ -122,7 +122,8 @@ def noise_interval(
     return noise.interval(row.name, confidence)
 
 
-def _row(metric: Any) -> Metric:
+def row_of(metric: Any) -> Metric:
+    """Return the row of a metric, or of its name; raise for any other."""
     row = metric_named(metric) if isinstance(metric, str) else metric_of(metric) if callable(metric) else None
     if row is None:
         raise TypeError(
