@@ -4,9 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from dp_metrics.inference.half_width import mean_half_width
 from dp_metrics.inputs.options import check_choice, check_confidence
 from dp_metrics.inputs.shape import Records
+from dp_metrics.release.half_width import mean_half_width
 from dp_metrics.release.interval import Interval
 from dp_metrics.release.noisy_binomial import noisy_binomial_limits
 from dp_metrics.release.parts.part import IntegersOf

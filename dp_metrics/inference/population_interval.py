@@ -1,5 +1,7 @@
 """What a released metric is among all people: limits that cost nothing."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from dp_metrics.inputs.error_state import own_error_state

@@ -1,5 +1,7 @@
 """How many records an interval for all people needs: planning without data."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
