@@ -39,7 +39,7 @@ from tqdm import tqdm
 
 from dp_metrics.evaluation.datasets import get_dataset
 from dp_metrics.inference.wins import wins_interval, wins_p_value
-from dp_metrics.release.half_width import mean_half_width
+from dp_metrics.release.normal_limits import mean_half_width
 
 Floats = NDArray[np.float64]
 EPSILONS = (0.1, 0.3, 1.0, 3.0)

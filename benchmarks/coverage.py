@@ -32,8 +32,8 @@ from dp_metrics.evaluation.datasets import load_dataset
 from dp_metrics.inference.quantiles import _CELLS, RankSearch, _misses, rank_searches
 from dp_metrics.inputs.floats import MAX_FLOAT
 from dp_metrics.mechanisms._hazard_law import largest_ratio
-from dp_metrics.release.half_width import mean_half_width
 from dp_metrics.release.noisy_binomial import binomial_law, noisy_binomial_limits
+from dp_metrics.release.normal_limits import mean_half_width
 from dp_metrics.release.parts.order_statistic import OrderOf, OrderStatistic
 
 EPSILONS = ("0.1", "0.3", "1", "3")

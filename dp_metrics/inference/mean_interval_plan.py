@@ -6,9 +6,9 @@ from functools import partial
 
 from dp_metrics.inputs.options import check_choice, check_confidence
 from dp_metrics.inputs.shape import Records
-from dp_metrics.release.half_width import mean_half_width
 from dp_metrics.release.interval import Interval
 from dp_metrics.release.noisy_binomial import noisy_binomial_limits
+from dp_metrics.release.normal_limits import mean_half_width
 from dp_metrics.release.parts.part import IntegersOf
 from dp_metrics.release.parts.rounded_count import RoundedOf
 from dp_metrics.release.plan import Plan

@@ -12,7 +12,9 @@ __all__ = ["population_interval"]
 
 
 @own_error_state
-def population_interval(result: PrivateResult[Any], *, confidence: float = 0.95) -> Interval:
+def population_interval(
+    result: PrivateResult[Any], *, confidence: float = 0.95, method: str = "sure"
+) -> Interval:
     """Limits of a metric among all people like the records, from a release of the metric.
 
     They allow for both the chance by which the records were drawn, independently from one population, and the
@@ -27,6 +29,8 @@ def population_interval(result: PrivateResult[Any], *, confidence: float = 0.95)
     confidence : float, default=0.95
         Probability, strictly between 0 and 1, with which the limits are to hold: those of several labels all
         at once.
+    method : {"sure", "approximate"}, default="sure"
+        "sure": proved. "approximate": narrower where that is known, and for more metrics.
 
     Returns
     -------
@@ -80,4 +84,4 @@ def population_interval(result: PrivateResult[Any], *, confidence: float = 0.95)
             "population_interval takes a PrivateResult: call with_result(metric), and pass what that "
             "returns. accuracy_interval takes a bare accuracy."
         )
-    return result.population_interval(confidence)
+    return result.population_interval(confidence, method)

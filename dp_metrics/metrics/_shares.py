@@ -10,7 +10,7 @@ from dp_metrics.release.interval import Interval
 from dp_metrics.release.noise import BoundsNoise, Noise, SumsNoise
 from dp_metrics.release.noisy_binomial import noisy_binomial_limits
 from dp_metrics.release.ratio_limits import NoisyRatio, ratio_limits
-from dp_metrics.release.released import POPULATION_NOTE, Monotone, Released
+from dp_metrics.release.released import Asked, Monotone, Released
 
 __all__ = ["ShareOfRecords", "share_of_records"]
 
@@ -30,7 +30,7 @@ class ShareOfRecords(Monotone):
     of_what: str = "records"
     is_mean: bool = True
 
-    def population(self, parts: Sequence[Noise], released: Released, metric: str, sure: float) -> Interval:
+    def population(self, parts: Sequence[Noise], released: Released, asked: Asked) -> Interval:
         """Return the interval of the share among all people, even if the result is a number of records.
 
         Raises
@@ -38,7 +38,7 @@ class ShareOfRecords(Monotone):
         ValueError
             If the law of the released number is not known.
         """
-        (part,), miss = parts, (1 - sure) / 2
+        (part,), miss = parts, asked.miss
         if isinstance(part, SumsNoise) and part.fineness == 1:
             counts = part.noisy if self.rises else part.noisy[::-1]  # wrong and right records
             ratio = NoisyRatio(counts[0], counts[1], (1, 1), (part.rate, part.rate), None, None)
@@ -48,8 +48,8 @@ class ShareOfRecords(Monotone):
             n = released.public_n
             if n is None or part.facts.steps != n:
                 raise ValueError(
-                    f"{metric} with weights or groups has no interval for all people: the records must be "
-                    "independent draws from one population, one person each, that count alike."
+                    f"{asked.metric} with weights or groups has no interval for all people: the records "
+                    "must be independent draws from one population, one person each, that count alike."
                 )
             wrong = round(part.released * n)
             count = wrong if self.rises else n - wrong
@@ -57,11 +57,10 @@ class ShareOfRecords(Monotone):
             share = count / n
         else:
             raise ValueError(
-                f"{metric} has an interval for all people by mechanism='geometric', its default: no other "
-                "adds noise of a known size to the number of records."
+                f"{asked.metric} has an interval for all people by mechanism='geometric', its default: no "
+                "other adds noise of a known size to the number of records."
             )
-        about = f"The share of {self.of_what} {POPULATION_NOTE}"
-        return Interval(lower, upper, sure, about, estimate=share)
+        return asked.interval(lower, upper, share, of=f"The share of {self.of_what}")
 
 
 def share_of_records(normalize: Any, of_what: str, *, is_score: bool = False) -> ShareOfRecords:

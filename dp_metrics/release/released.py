@@ -1,5 +1,7 @@
 """From released numbers to a result, and from their limits to its limits."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -9,13 +11,15 @@ from typing import Any, Protocol, Self, TypeGuard, runtime_checkable
 import numpy as np
 
 from dp_metrics.inputs.floats import MAX_FLOAT, Floats
-from dp_metrics.inputs.options import check_confidence
+from dp_metrics.inputs.options import check_choice, check_confidence
 from dp_metrics.mechanisms._base import Limits
 from dp_metrics.release.interval import Interval
 from dp_metrics.release.noise import Noise
 
 __all__ = [
+    "APPROXIMATE",
     "POPULATION_NOTE",
+    "Asked",
     "Monotone",
     "Released",
     "ResultNoise",
@@ -67,6 +71,50 @@ def only(released: Released) -> Any:
     return released.values[0]
 
 
+@dataclass(frozen=True)
+class Asked:
+    """What somebody wants to know of a metric among all people.
+
+    Parameters
+    ----------
+    metric : str
+        Name of the metric.
+    confidence : float
+        Of all limits together.
+    is_sure : bool, default=True
+        Whether limits have to be proved. Otherwise narrower ones that were only measured will do.
+    """
+
+    metric: str
+    confidence: float
+    is_sure: bool = True
+
+    @classmethod
+    def of(cls, metric: str, confidence: float, method: str) -> Self:
+        """Return what is asked; raise if an argument is invalid."""
+        check_choice(method, "method", ("sure", "approximate"))
+        return cls(metric, check_confidence(confidence), method == "sure")
+
+    @property
+    def miss(self) -> float:
+        """Probability with which either limit may miss."""
+        return (1 - self.confidence) / 2
+
+    @property
+    def name(self) -> str:
+        """What people call the metric."""
+        return self.metric.removeprefix("private_")
+
+    def interval(self, lower: Any, upper: Any, estimate: Any, note: str = "", of: str = "") -> Interval:
+        """Return the interval with these limits, of the metric or `of` what else."""
+        about = f"{of or f'The {self.name}'} {POPULATION_NOTE}"
+        return Interval(lower, upper, self.confidence, about, note, estimate)
+
+
+APPROXIMATE = "Approximate: the confidence was measured on simulated and real data, not proved."
+"""What an interval says that is not proved."""
+
+
 @runtime_checkable
 class WithLimits(Protocol):
     """A function from released numbers to a result, and from their limits to the limits of the result.
@@ -99,8 +147,8 @@ class WithNote(Protocol):
 class WithPopulation(Protocol):
     """A function from released numbers to a result, and to limits of what it is among all people."""
 
-    def population(self, parts: Sequence[Noise], released: Released, metric: str, sure: float) -> Interval:
-        """Return the interval, with this confidence, of the metric among all people like the records.
+    def population(self, parts: Sequence[Noise], released: Released, asked: Asked) -> Interval:
+        """Return the interval of the metric among all people like the records.
 
         Raises
         ------
@@ -222,15 +270,14 @@ class ResultNoise:
         about = f"Limits of the exact {name} of these records, not of people at large."
         return Interval(limits.lower, limits.upper, sure, about, limits.note)
 
-    def population_interval(self, metric: str, confidence: float) -> Interval:
+    def population_interval(self, asked: Asked) -> Interval:
         """Return the interval of the metric among all people like the records.
 
         Raises
         ------
         ValueError
-            If there is none, with the reason, or if the confidence does not lie between 0 and 1.
+            If there is none, with the reason.
         """
-        sure = check_confidence(confidence)
         if not isinstance(self.result, WithPopulation):
-            raise ValueError(_NO_POPULATION.format(metric))
-        return self.result.population(self.parts, self.released, metric, sure)
+            raise ValueError(_NO_POPULATION.format(asked.metric))
+        return self.result.population(self.parts, self.released, asked)

@@ -16,7 +16,7 @@ from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.mechanisms import MECHANISMS
 from dp_metrics.release.draws import Draw
 from dp_metrics.release.interval import Interval
-from dp_metrics.release.released import ResultNoise
+from dp_metrics.release.released import Asked, ResultNoise
 
 __all__ = ["PrivateResult", "deployment"]
 
@@ -137,13 +137,15 @@ class PrivateResult(Generic[Value_co]):
             raise ValueError("This result does not tell what is public about its noise.")
         return self.noise.interval(self.metric, confidence)
 
-    def population_interval(self, confidence: float = 0.95) -> Interval:
+    def population_interval(self, confidence: float = 0.95, method: str = "sure") -> Interval:
         """Return limits of the metric among all people like the records, as the function of this name does.
 
         Parameters
         ----------
         confidence : float, default=0.95
             Probability, over the noise and over which people became records, with which all limits hold.
+        method : {"sure", "approximate"}, default="sure"
+            "sure": proved. "approximate": narrower where that is known, and for more metrics.
 
         Returns
         -------
@@ -153,11 +155,12 @@ class PrivateResult(Generic[Value_co]):
         Raises
         ------
         ValueError
-            If the metric has no such limits, or the confidence does not lie strictly between 0 and 1.
+            If the metric has no such limits, or an argument is invalid.
         """
+        asked = Asked.of(self.metric, confidence, method)
         if self.noise is None:
             raise ValueError("This result does not tell what is public about its noise.")
-        return self.noise.population_interval(self.metric, confidence)
+        return self.noise.population_interval(asked)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields by name.

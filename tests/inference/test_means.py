@@ -16,8 +16,8 @@ from dp_metrics import auditing
 from dp_metrics.inference.mean_interval_plan import mean_interval_plan
 from dp_metrics.inputs.readers import vector
 from dp_metrics.inputs.shape import Records
-from dp_metrics.release.half_width import mean_half_width, normal_laplace_tail
 from dp_metrics.release.noisy_binomial import noisy_binomial_limits
+from dp_metrics.release.normal_limits import mean_half_width, normal_laplace_tail
 from dp_metrics.release.released import Released
 from dp_metrics.sensitivity.noisy_sums import FINENESS
 

@@ -34,7 +34,7 @@ from dp_metrics.release.parts.count_table import (
 )
 from dp_metrics.release.plan import Plan
 from dp_metrics.release.ratio_limits import NoisyRatio, ratio_limits
-from dp_metrics.release.released import POPULATION_NOTE, Released
+from dp_metrics.release.released import Asked, Released
 from dp_metrics.sensitivity.exact import BLOCK, in_blocks
 
 __all__ = [
@@ -349,7 +349,7 @@ class Confusion:
             raise ValueError("A metric that may be NaN has no limits: pass zero_division=0.0 or 1.0.")
         return Limits(lower, upper).within(0.0, 1.0)
 
-    def population(self, parts: Sequence[Noise], released: Released, metric: str, sure: float) -> Interval:
+    def population(self, parts: Sequence[Noise], released: Released, asked: Asked) -> Interval:
         """Return the interval of the metric among all people, from the noisy counts as they were drawn.
 
         Of several ratios each has its part of the miss: all limits hold at once.
@@ -363,13 +363,12 @@ class Confusion:
         assert isinstance(noise, CountsNoise)
         cells = ratio_cells(self.layout, self.parts_of)
         if cells is None:
-            raise ValueError(NO_RATIO.format(metric))
-        each, estimate = (1 - sure) / (2 * len(cells)), self(released)
+            raise ValueError(NO_RATIO.format(asked.metric))
+        each, estimate = asked.miss / len(cells), self(released)
         ratios = (noisy_ratio(noise, one, released.public_n) for one in cells)
         ends = zip(*(ratio_limits(ratio, each, each) for ratio in ratios), strict=True)
         lower, upper = (np.array(end) if np.ndim(estimate) else end[0] for end in ends)
-        about = f"The {metric.removeprefix('private_')} {POPULATION_NOTE}"
-        return Interval(lower, upper, sure, about, estimate=estimate)
+        return asked.interval(lower, upper, estimate)
 
 
 NO_RATIO = (
