@@ -13,7 +13,8 @@ from dp_metrics.analysis.simulation import simulated_noise
 from dp_metrics.inputs.epsilon import exact_epsilon
 from dp_metrics.mechanisms import Hazard
 from dp_metrics.metrics import METRICS
-from dp_metrics.metrics.labels.counts import Confusion, confusion_for, whole
+from dp_metrics.metrics.labels.counts import Confusion, confusion_for
+from dp_metrics.metrics.labels.layouts import whole
 
 from .tasks import compared, print_table, subsamples
 

@@ -21,24 +21,15 @@ from dp_metrics.inputs.shape import Records, Shape
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.metrics import Metric, metric_of
 from dp_metrics.metrics._shares import ShareOfRecords
-from dp_metrics.metrics.labels.counts import (
-    Confusion,
-    Counts,
-    Layout,
-    PartsOf,
-    confusion_for,
-    matrix_layout,
-    noisy_ratio,
-    ratio_cells,
-    right_or_wrong,
-    whole,
-)
+from dp_metrics.metrics.labels.counts import Confusion, confusion_for
+from dp_metrics.metrics.labels.label_limits import ratio_cells
+from dp_metrics.metrics.labels.layouts import Counts, Layout, PartsOf, matrix_layout, right_or_wrong, whole
 from dp_metrics.release.noise import CountsNoise, noisy_shares
 from dp_metrics.release.parts.count_table import TableOf, check_cells, plausible_counts
 from dp_metrics.release.parts.mean_loss import MeanOf
 from dp_metrics.release.parts.nested_table import NestedOf
 from dp_metrics.release.plan import KnownParts, Plan
-from dp_metrics.release.ratio_limits import NoisyRatio
+from dp_metrics.release.ratio_limits import NoisyRatio, noisy_ratio
 from dp_metrics.release.released import Released
 from dp_metrics.release.result import PrivateResult
 from dp_metrics.release.together import Share, Together

@@ -16,11 +16,12 @@ from dp_metrics.inputs.options import check_confidence, check_neighboring
 from dp_metrics.inputs.scalars import as_real
 from dp_metrics.mechanisms import Geometric
 from dp_metrics.metrics._shares import ShareOfRecords
-from dp_metrics.metrics.labels.counts import NO_RATIO, Confusion, noisy_ratio, ratio_cells
+from dp_metrics.metrics.labels.counts import Confusion
+from dp_metrics.metrics.labels.label_limits import NO_RATIO, ratio_cells
 from dp_metrics.release.noise import CountsNoise
 from dp_metrics.release.noisy_binomial import noisy_binomial_limits
 from dp_metrics.release.parts.count_table import CountTable
-from dp_metrics.release.ratio_limits import NoisyRatio, ratio_limits
+from dp_metrics.release.ratio_limits import NoisyRatio, noisy_ratio, ratio_limits
 
 __all__ = ["records_needed"]
 
@@ -148,7 +149,7 @@ def _of_ratio(
 ) -> Callable[[int, int], tuple[float, float]]:
     """Return the limits of a ratio that is the guess, of a number of records and of those that count."""
     cells = ratio_cells(result.layout, result.parts_of)
-    if cells is None:
+    if cells is None or result.of_ratios is not None:
         raise ValueError(NO_RATIO.format(name))
     layout, first, each = result.layout, cells[0], miss / len(cells)
     table = CountTable(np.zeros(layout.good.size, dtype=np.int64), 0, layout.cells, layout.is_partition)

@@ -23,7 +23,8 @@ from dp_metrics.metrics._catalogue import UNIT, Metric
 from dp_metrics.metrics._multioutput import error_plan, r2_from_parts
 from dp_metrics.metrics._probabilities import LabelledProbabilities
 from dp_metrics.metrics.labels.count_formulas import ratio, sizes_of_labels
-from dp_metrics.metrics.labels.counts import Confusion, Counts, confusion_row, matrix_layout
+from dp_metrics.metrics.labels.counts import Confusion, confusion_row
+from dp_metrics.metrics.labels.layouts import Counts, matrix_layout
 from dp_metrics.release.parts.variance import VarianceOf
 from dp_metrics.release.plan import Plan
 from dp_metrics.release.released import Released

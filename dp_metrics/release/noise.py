@@ -32,6 +32,8 @@ __all__ = [
     "as_floats",
     "expected_error",
     "in_words",
+    "largest_noise",
+    "largest_noise_of_sum",
     "largest_zero_sum_noise",
     "noisy_shares",
 ]
@@ -127,14 +129,15 @@ _SLACK = 1e-12  # this exceeds the error of a Fourier transform of numbers up to
 
 
 @lru_cache(maxsize=256)
-def largest_zero_sum_noise(rate: Fraction, size: int, miss: float) -> int:
+def largest_zero_sum_noise(rate: Fraction, size: int, miss: float, cells: int = 1) -> int:
     """Return the smallest j >= 0 with P(noise > j) <= miss, for one of several noises whose sum is 0.
 
-    The other `size` - 1 have a sum with a known characteristic function; that this sum is minus the noise is
-    the condition. It makes large noise less likely, so that without it the limit is right, if too wide: that
-    serves where the noise is too wide for a Fourier transform.
+    Of so many `cells` the noise is their sum. The others of `size` have a sum with a known characteristic
+    function; that this sum is minus the noise is the condition. It makes large noise less likely, so that
+    without it the limit is right, if too wide: that serves where the noise is too wide for a Fourier
+    transform.
     """
-    alone = largest_noise(rate, miss)
+    alone = largest_noise(rate, miss) if cells == 1 else largest_noise_of_sum(rate, cells, miss)
     if alone > _LONGEST or miss < 100 * _SLACK:
         return alone
     width = (50 + 20 * math.sqrt(size)) / float(rate)
@@ -144,9 +147,28 @@ def largest_zero_sum_noise(rate: Fraction, size: int, miss: float) -> int:
     q = math.exp(-float(rate))
     # (1 - q)^2 / (1 - 2 q cos(angle) + q^2), without the difference of numbers near 1
     half = np.sin(np.pi * np.fft.rfftfreq(length)) / math.expm1(-float(rate))
-    of_others = np.fft.irfft((1 + 4 * q * half**2) ** (1.0 - size), length)
+    of_one = 1 + 4 * q * half**2
+    of_others = np.fft.irfft(of_one ** (float(cells) - size), length)
     k = np.arange(length // 2)
-    weights = q**k * np.maximum(of_others[: length // 2], 0.0)
+    of_these = q**k if cells == 1 else np.maximum(np.fft.irfft(of_one ** -float(cells), length)[k], 0.0)
+    weights = of_these * np.maximum(of_others[: length // 2], 0.0)
     tails = np.cumsum(weights[::-1])[::-1] / (2 * weights.sum() - weights[0])  # P(noise >= k)
     found = np.flatnonzero(tails[1:] + _SLACK <= miss)
     return min(int(found[0]), alone) if found.size else alone
+
+
+def largest_noise_of_sum(rate: Fraction, cells: int, miss: float) -> int:
+    """Return j with P(sum of so many independent noises > j) <= miss, by Chernoff's bound.
+
+    Noise with the sum 0 is that noise under a condition which makes large values less likely, because the
+    laws of all sums are symmetric and fall on either side.
+    """
+    if cells == 0:
+        return 0
+    if rate < 2.0**-1000:
+        return 1 << 1000
+    near = min(float(rate), 600.0)
+    t = np.linspace(0.02, 0.98, 200)
+    # E exp(t rate noise) is sinh(rate / 2)^2 / (sinh(rate / 2)^2 - sinh(t rate / 2)^2)
+    growth = -cells * np.log1p(-((np.sinh(t * near / 2) / math.sinh(near / 2)) ** 2))
+    return math.ceil(float(np.min((growth - math.log(miss)) / t)) / float(rate))

@@ -1,17 +1,26 @@
 """Limits of a share among all people, from two noisy counts that have been released."""
 
 import math
+from bisect import bisect_right
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TypeAlias
+from itertools import accumulate
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dp_metrics.inputs.floats import Floats
+from dp_metrics.release.noise import (
+    COUNT_LIMIT,
+    CountsNoise,
+    largest_noise,
+    largest_noise_of_sum,
+    largest_zero_sum_noise,
+)
 
-__all__ = ["NoisyRatio", "ratio_limits"]
+__all__ = ["NoisyRatio", "RatioCells", "noisy_ratio", "ratio_limits"]
 
 Sizes: TypeAlias = NDArray[np.int64]
 
@@ -57,25 +66,52 @@ class NoisyRatio:
     weights: tuple[float, float] = (1.0, 1.0)
 
     @property
+    def estimate(self) -> float:
+        """The metric of the noisy counts; 1/2 where they tell nothing."""
+        a, b = self.weights[0] * self.a, self.weights[1] * self.b
+        return a / (a + b) if a + b > 0 else 0.5
+
+    @property
     def swapped(self) -> "NoisyRatio":
         """The same with a and b exchanged."""
         return replace(self, a=self.b, b=self.a, cells=self.cells[::-1], rates=self.rates[::-1])
 
     def largest_noise(self, place: int, miss: float) -> int:
-        """Return j with P(noise of a > j) <= miss, or of b: by Chernoff's bound for independent noise.
+        """Return j with P(noise of a > j) <= miss, or of b."""
+        return largest_noise_of_sum(self.rates[place], self.cells[place], miss)
 
-        Noise with the sum 0 is that noise under a condition which makes large values less likely, because
-        the laws of all sums are symmetric and fall on either side.
+    def ranges(self, miss: float) -> list[tuple[float, float]]:
+        """Return limits of the exact counts a and b, by the noise alone; `miss`: that any is wrong."""
+        found = []
+        for place, count in enumerate((self.a, self.b)):
+            rate, cells = self.rates[place], self.cells[place]
+            if self.rest is not None:
+                away = largest_zero_sum_noise(rate, sum(self.cells) + self.rest, miss / 4, cells)
+            else:
+                away = largest_noise(rate, miss / 4) if cells == 1 else self.largest_noise(place, miss / 4)
+            # as in `CountsNoise.limits_of`: a reach of twice the limit takes in every count
+            most, centre = math.inf if self.n is None else self.n, min(max(count, -COUNT_LIMIT), COUNT_LIMIT)
+            reach = min(away, 2 * COUNT_LIMIT)
+            low, high = (float(min(max(centre + sign * reach, 0), most)) for sign in (-1, 1))
+            found.append((low, high))
+        return found
+
+    def limits_of_noise(self, miss: float, undefined: float) -> tuple[float, float]:
+        """Return limits of the metric A / (A + B) of the records: at two corners of the box of `ranges`.
+
+        Parameters
+        ----------
+        miss : float
+            Probability that either limit is wrong.
+        undefined : float
+            What the metric is for 0 / 0.
         """
-        rate, cells = float(self.rates[place]), self.cells[place]
-        if rate < 2.0**-1000 or cells == 0:
-            return 0 if cells == 0 else 1 << 1000
-        t = np.linspace(0.02, 0.98, 200)
-        # E exp(t rate noise) is sinh(rate / 2)^2 / (sinh(rate / 2)^2 - sinh(t rate / 2)^2)
-        growth = -cells * np.log1p(
-            -((np.sinh(t * min(rate, 600.0) / 2) / math.sinh(min(rate, 600.0) / 2)) ** 2)
+        of_a, of_b = self.ranges(miss)
+        lower, upper = (
+            self.weights[0] * a / (self.weights[0] * a + self.weights[1] * b) if a or b else undefined
+            for a, b in ((of_a[0], of_b[1]), (of_a[1], of_b[0]))
         )
-        return math.ceil(float(np.min((growth - math.log(miss)) / t)) / rate)
+        return lower, upper
 
     @cached_property
     def reach(self) -> int:
@@ -93,6 +129,41 @@ class NoisyRatio:
             table *= _law_of_sum(self.rest, self.rates[0], 2 * self.reach)[far[:, np.newaxis] + far]
             table /= table.sum()
         return table
+
+
+class RatioCells(NamedTuple):
+    """Which counts make a metric A / (A + B): those that add to A, and to B, and how much each adds."""
+
+    a: list[int]
+    b: list[int]
+    weights: tuple[float, float]
+
+
+def noisy_ratio(noise: CountsNoise, cells: RatioCells, n: int | None, first: int = 0) -> NoisyRatio:
+    """Return the noisy counts of a ratio.
+
+    Parameters
+    ----------
+    noise : CountsNoise
+        Of one table, or of one for each group, one after the other.
+    cells : RatioCells
+        Places in a table.
+    n : int or None
+        Number of records in all tables, where it is public.
+    first : int, default=0
+        Where the table begins.
+    """
+    ends = list(accumulate(size for size, _ in noise.rates))
+    a, b = ([first + cell for cell in side] for side in (cells.a, cells.b))
+    return NoisyRatio(
+        sum(noise.noisy[cell] for cell in a),
+        sum(noise.noisy[cell] for cell in b),
+        (len(a), len(b)),
+        (noise.rates[bisect_right(ends, a[0])][1], noise.rates[bisect_right(ends, b[0])][1]),
+        len(noise.noisy) - len(a) - len(b) if noise.zero_sum else None,
+        n,
+        cells.weights,
+    )
 
 
 def _law_of_sum(cells: int, rate: Fraction, reach: int) -> Floats:

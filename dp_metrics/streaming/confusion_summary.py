@@ -17,15 +17,8 @@ from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.metrics import METRICS, reports
 from dp_metrics.metrics.labels import confusion, precision_recall
 from dp_metrics.metrics.labels.count_formulas import sizes_of_labels
-from dp_metrics.metrics.labels.counts import (
-    MOST_MATRIX_LABELS,
-    Confusion,
-    Counts,
-    check_matrix,
-    confusion_for,
-    matrix_layout,
-    whole,
-)
+from dp_metrics.metrics.labels.counts import Confusion, confusion_for
+from dp_metrics.metrics.labels.layouts import MOST_MATRIX_LABELS, Counts, check_matrix, matrix_layout, whole
 from dp_metrics.metrics.reports import LabelTable
 from dp_metrics.release.plan import KnownParts
 from dp_metrics.release.result import PrivateResult

@@ -23,7 +23,9 @@ from dp_metrics.mechanisms._base import Limits
 from dp_metrics.mechanisms.geometric import largest_noise
 from dp_metrics.metrics import FUNCTIONS, METRICS, metric_named
 from dp_metrics.metrics._multioutput import _score_limits, _Scores, r2_from_parts
+from dp_metrics.metrics.labels.label_limits import ratio_cells
 from dp_metrics.release.noise import CountsNoise, SumsNoise, largest_zero_sum_noise
+from dp_metrics.release.ratio_limits import noisy_ratio
 from dp_metrics.release.released import Monotone, Released
 
 WITHOUT = {
@@ -199,15 +201,23 @@ def test_metrics_of_labels_lie_in_the_box_whatever_the_noise_within_it(size, dat
     options = {"labels": labels, "average": average, "zero_division": undefined}
     result = dp.with_result(getattr(dp, f"private_{function}"))(true, pred, epsilon=1.0, **options)
     (part,) = result.noise.parts
-    signs = result.noise.result.layout.good
-    own = np.array(result.noise.result.layout.of(matrix))
+    metric, released = result.noise.result, result.noise.released
+    signs, own = metric.layout.good, np.array(metric.layout.of(matrix))
     away = part.limits_of(signs != 0, 0.2).upper - np.maximum(part.noisy, 0)
     reach = int(np.max(away))
     shift = data.draw(st.lists(st.integers(-reach, reach), min_size=own.size, max_size=own.size))
     moved = CountsNoise(tuple((own + shift).tolist()), part.rates, part.zero_sum)
-    allowed = moved.limits_of(signs != 0, 0.2)
-    inside = ((allowed.lower <= own) & (own <= allowed.upper))[signs != 0].all()
-    lower, upper, _ = result.noise.result.limits((moved,), result.noise.released, 0.2)
+    if (cells := ratio_cells(metric.layout, metric.parts_of)) is None:
+        allowed = moved.limits_of(signs != 0, 0.2)
+        inside = ((allowed.lower <= own) & (own <= allowed.upper))[signs != 0].all()
+    else:  # of one ratio or several
+        boxes = [noisy_ratio(moved, one, released.public_n).ranges(0.2 / len(cells)) for one in cells]
+        sums = [[own[side].sum() for side in (one.a, one.b)] for one in cells]
+        pairs = [
+            (x, ends) for two, box in zip(sums, boxes, strict=True) for x, ends in zip(two, box, strict=True)
+        ]
+        inside = all(low <= x <= high for x, (low, high) in pairs)
+    lower, upper, _ = metric.limits((moved,), released, 0.2)
     exact = getattr(sk, function, specificity)(true, pred, **options)
     if inside:
         assert np.all(lower <= np.asarray(exact) + 1e-12)

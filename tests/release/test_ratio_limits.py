@@ -255,9 +255,8 @@ def test_noise_makes_the_interval_wider_and_none_is_too_narrow():
 @pytest.mark.parametrize(
     ("metric", "options", "match"),
     [
-        (dp.private_recall_score, {"average": "macro"}, "several ratios"),
         (dp.private_f1_score, {"average": "weighted"}, "several ratios"),
-        (dp.private_matthews_corrcoef, {}, "several ratios"),
+        (dp.private_confusion_matrix, {}, "several ratios"),
         (dp.private_mae, {}, "private_mae tells no limits"),
         (dp.private_accuracy_score, {"sample_weight": np.ones(1000)}, "weights or groups"),
         (dp.private_accuracy_score, {"mechanism": "hazard"}, "mechanism='geometric'"),

@@ -16,7 +16,7 @@ from dp_metrics.analysis._law_comparison import draw_loss
 from dp_metrics.mechanisms import Geometric
 from dp_metrics.metrics import METRICS
 from dp_metrics.metrics.labels.count_formulas import ratio
-from dp_metrics.metrics.labels.counts import (
+from dp_metrics.metrics.labels.layouts import (
     Counts,
     matrix_layout,
     of_each_label,

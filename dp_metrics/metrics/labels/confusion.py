@@ -22,18 +22,15 @@ from dp_metrics.metrics.labels.count_formulas import (
     balanced,
     kappa,
     matthews,
+    mean_above_chance,
     normalized,
+    parts_of_ratio,
     rests_on,
     sizes_of_labels,
     sums_of_shares,
 )
-from dp_metrics.metrics.labels.counts import (
-    Confusion,
-    confusion_row,
-    matrix_layout,
-    of_each_label,
-    whole,
-)
+from dp_metrics.metrics.labels.counts import Confusion, confusion_row
+from dp_metrics.metrics.labels.layouts import matrix_layout, of_each_label, whole
 from dp_metrics.release.noise import Noise
 from dp_metrics.release.plan import Plan
 from dp_metrics.release.released import Released
@@ -192,10 +189,15 @@ def private_confusion_matrix(
 def _balanced_plan(shape: Shape, *, private_n: bool, labels: Any, adjusted: Any, zero_division: Any) -> Plan:
     known = LabelSet.of(labels)
     undefined = check_zero_division(zero_division, is_mean=True)
-    formula = partial(balanced, chance=1 / known.size if adjusted else 0.0, undefined=undefined)
+    chance = 1 / known.size if adjusted else 0.0
+    formula = partial(balanced, chance=chance, undefined=undefined)
     is_monotone = not math.isnan(undefined)
     layout, shares = of_each_label(known.size, "missed"), partial(rests_on, kind="recall")
-    confusion = Confusion(layout, formula, known, shares, is_monotone=is_monotone)
+    confusion = Confusion(
+        layout, formula, known, shares, is_monotone=is_monotone,
+        parts_of=partial(parts_of_ratio, kind="recall"), are_independent=True,
+        of_ratios=partial(mean_above_chance, chance=chance),
+    )  # fmt: skip
     return confusion.plan(private_n=private_n)
 
 
@@ -313,7 +315,9 @@ def private_balanced_accuracy_score(
 
 def _matthews_plan(shape: Shape, *, private_n: bool, labels: Any) -> Plan:
     known = LabelSet.of(labels)
-    confusion = Confusion(matrix_layout(known.size), matthews, known, sizes_of_labels, is_monotone=False)
+    confusion = Confusion(
+        matrix_layout(known.size), matthews, known, sizes_of_labels, is_monotone=False, is_agreement=True
+    )
     return confusion.plan(private_n=private_n)
 
 
@@ -423,8 +427,9 @@ def _kappa_plan(shape: Shape, *, private_n: bool, labels: Any, weights: Any) -> 
     layout = matrix_layout(known.size) if weights is None else whole(known.size)
     needs_matrix = weights is not None
     confusion = Confusion(
-        layout, formula, known, sizes_of_labels, needs_matrix=needs_matrix, is_monotone=False
-    )
+        layout, formula, known, sizes_of_labels, needs_matrix=needs_matrix, is_monotone=False,
+        is_agreement=True,
+    )  # fmt: skip
     return confusion.plan(private_n=private_n)
 
 

@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from dp_metrics.inputs.floats import Floats
-from dp_metrics.metrics.labels.counts import (
+from dp_metrics.metrics.labels.layouts import (
     MOST_MATRIX_LABELS,
     Counts,
     Layout,
@@ -22,6 +22,7 @@ __all__ = [
     "balanced",
     "kappa",
     "matthews",
+    "mean_above_chance",
     "normalized",
     "parts_of_ratio",
     "quotients",
@@ -137,6 +138,11 @@ def weighted_mean(values: Floats, weights: Floats) -> float:
     if not total > 0:
         return 0.0
     return _dot(weights[defined], values[defined]) / float(total)
+
+
+def mean_above_chance(ratios: Floats, *, chance: float = 0.0) -> float:
+    """Return the mean, with this one shifted to 0."""
+    return float((ratios.mean() - chance) / (1 - chance))
 
 
 def balanced(counts: Counts, *, chance: float, undefined: float) -> float:

@@ -1,17 +1,9 @@
-"""Confusion of labels: the fewest counts that determine a metric, and the metric of such counts.
+"""Metrics of labels: what a plan releases of a confusion matrix, and what it makes of that."""
 
-All metrics here are functions of how many records have which true and which predicted label. A `Layout` says
-which sums of these counts are released, `Counts` holds what they tell of each label, and a formula turns that
-into a number. A formula reads any layout that tells it enough.
-"""
-
-from bisect import bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from functools import partial
-from itertools import accumulate
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,249 +14,25 @@ from dp_metrics.inputs.records import check_same_length
 from dp_metrics.inputs.shape import Records
 from dp_metrics.mechanisms._base import Limits
 from dp_metrics.metrics._catalogue import UNWEIGHTED, Metric, same_name
+from dp_metrics.metrics.labels.label_limits import (
+    NO_RATIO,
+    agreement_limits,
+    combined,
+    linear_limits,
+    of_two_labels,
+    rates_of_two_labels,
+    ratio_cells,
+)
+from dp_metrics.metrics.labels.layouts import Counts, Layout, PartsOf, check_matrix
 from dp_metrics.release.interval import Interval
 from dp_metrics.release.noise import CountsNoise, Noise, noisy_shares
-from dp_metrics.release.parts.count_table import (
-    Cells,
-    CountTable,
-    TableOf,
-    check_cells,
-    nearest_with_sum,
-    plausible_counts,
-)
+from dp_metrics.release.parts.count_table import CountTable, TableOf
 from dp_metrics.release.plan import Plan
-from dp_metrics.release.ratio_limits import NoisyRatio, ratio_limits
-from dp_metrics.release.released import Asked, Released
+from dp_metrics.release.ratio_limits import NoisyRatio, noisy_ratio, ratio_limits
+from dp_metrics.release.released import APPROXIMATE, Asked, Released
 from dp_metrics.sensitivity.exact import BLOCK, in_blocks
 
-__all__ = [
-    "MOST_MATRIX_LABELS",
-    "NO_RATIO",
-    "Confusion",
-    "Counts",
-    "Layout",
-    "PartsOf",
-    "RatioCells",
-    "check_matrix",
-    "confusion_for",
-    "confusion_of",
-    "confusion_row",
-    "label_codes",
-    "matrix_layout",
-    "noisy_ratio",
-    "of_each_label",
-    "of_one_label",
-    "ratio_cells",
-    "right_or_wrong",
-    "whole",
-]
-
-MOST_MATRIX_LABELS = 3
-"""Labels up to which the matrix has no more cells than what else tells everything about each label."""
-
-_HALF = Fraction(1, 2)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Counts:
-    """What a table tells of each label: numbers of records; None for what it does not tell.
-
-    Parameters
-    ----------
-    right : ndarray of shape (n_labels,)
-        True positives; of all labels together where only they are known.
-    missed, wrong : ndarray or None
-        False negatives and false positives.
-    either : ndarray or None
-        Their sum, where only that is known.
-    matrix : ndarray of shape (n_labels, n_labels) or None
-        The confusion matrix.
-    n : float
-        All records.
-    """
-
-    right: Floats
-    n: float
-    missed: Floats | None = None
-    wrong: Floats | None = None
-    either: Floats | None = None
-    matrix: Floats | None = None
-
-    def errors_of(self, kind: str) -> Floats:
-        """Return how often each label was "missed", was "wrong", or "either"."""
-        if kind == "missed":
-            return self.false_negatives
-        if kind == "wrong":
-            return self.false_positives
-        return self.either if self.either is not None else self.false_negatives + self.false_positives
-
-    @property
-    def false_negatives(self) -> Floats:
-        """Records with the label that were predicted to have another."""
-        assert self.missed is not None
-        return self.missed
-
-    @property
-    def false_positives(self) -> Floats:
-        """Records predicted to have the label that have another."""
-        assert self.wrong is not None
-        return self.wrong
-
-    @property
-    def true(self) -> Floats:
-        """Records with the label."""
-        return self.right + self.false_negatives
-
-    @property
-    def predicted(self) -> Floats:
-        """Records predicted to have the label."""
-        return self.right + self.false_positives
-
-
-PartsOf: TypeAlias = Callable[[Counts], tuple[Floats, Floats]]
-"""Of counts, the A and the B of a metric A / (A + B), or of several."""
-
-
-@dataclass(frozen=True)
-class Layout:
-    """Which counts are released.
-
-    Parameters
-    ----------
-    cells : tuple of (int, Fraction)
-        Weights of the counts, as in `CountTable`.
-    is_partition : bool
-        Whether each record is in exactly one count.
-    of : callable
-        The counts, from the confusion matrix.
-    read : callable
-        What noisy counts tell, from counts that are at least 0.
-    good : ndarray of shape (n_cells,)
-        1 for counts of right records, -1 for counts of errors, 0 for counts that tell nothing of a label.
-    """
-
-    cells: Cells
-    is_partition: bool
-    of: Callable[[NDArray[np.int64]], NDArray[np.int64]]
-    read: Callable[[Floats], Counts]
-    good: NDArray[np.int64]
-
-    def counts(self, noisy: Any, n: int | None) -> Counts:
-        """Return what noisy counts tell, given the number of records if that is public."""
-        return self.read(plausible_counts(noisy, self.cells, n))
-
-
-def right_or_wrong() -> Layout:
-    """Return the layout of the records predicted right, and the others."""
-    return Layout(((2, Fraction(1)),), True, _right_and_others, _read_right, np.array([1, -1]))
-
-
-def _right_and_others(matrix: NDArray[np.int64]) -> NDArray[np.int64]:
-    return np.array([np.trace(matrix), matrix.sum() - np.trace(matrix)])
-
-
-def _read_right(x: Floats) -> Counts:
-    return Counts(right=x[:1], missed=x[1:], wrong=x[1:], n=float(x.sum()))
-
-
-def check_matrix(labels: int) -> None:
-    """Raise if the matrix of these labels, from which all counts follow, has too many cells."""
-    check_cells(
-        labels**2,
-        f"The confusion matrix of {labels:,} labels, which metrics of labels are counted from,",
-        "private_accuracy_score needs 2 cells whatever the number of labels; of one label, "
-        "private_recall_score(y_true == label, y_pred == label) needs 3, and a matrix of 4.",
-    )
-
-
-def whole(labels: int) -> Layout:
-    """Return the layout of the confusion matrix."""
-    check_matrix(labels)
-    good = 2 * np.eye(labels, dtype=np.int64).ravel() - 1
-    return Layout(((labels**2, Fraction(1)),), True, np.ravel, partial(_read_matrix, labels=labels), good)
-
-
-def _read_matrix(x: Floats, labels: int) -> Counts:
-    matrix = x.reshape(labels, labels)
-    right = np.diag(matrix)
-    return Counts(
-        right=right,
-        missed=np.maximum(matrix.sum(axis=1) - right, 0.0),
-        wrong=np.maximum(matrix.sum(axis=0) - right, 0.0),
-        matrix=matrix,
-        n=float(x.sum()),
-    )
-
-
-def matrix_layout(labels: int) -> Layout:
-    """Return the cheapest layout that tells everything about each label."""
-    return whole(labels) if labels <= MOST_MATRIX_LABELS else of_each_label(labels, "missed", "wrong")
-
-
-def of_each_label(labels: int, *errors: str) -> Layout:
-    """Return the layout of the right records of each label, and of its errors.
-
-    Parameters
-    ----------
-    labels : int
-        Number of labels.
-    *errors : {"missed", "wrong", "either"}
-        One of them; or "missed" and "wrong".
-
-    Notes
-    -----
-    A record that is right is in one count, of weight 1. One that is wrong is missed with one label and wrong
-    with another: of both together each has the weight 1/2, of one alone the weight 1. For the same reason
-    both have one sum, which noisy counts are given too: of 10 labels that takes a third to a half off the
-    error of mean recalls and precisions.
-    """
-    alone = len(errors) == 1 and errors[0] != "either"
-    weight = Fraction(1) if alone else _HALF
-    cells = ((labels, Fraction(1)), (labels * len(errors), weight))
-    return Layout(
-        ((2 * labels, Fraction(1)),) if alone else cells,
-        alone,
-        partial(_of_labels, errors=errors),
-        partial(_read_labels, labels=labels, errors=errors, weight=float(weight)),
-        np.repeat([1, *(-1 for _ in errors)], labels),
-    )
-
-
-def _of_labels(matrix: NDArray[np.int64], errors: Sequence[str]) -> NDArray[np.int64]:
-    return np.concatenate([np.diag(matrix), *(_errors(matrix, kind) for kind in errors)])
-
-
-def _read_labels(x: Floats, labels: int, errors: Sequence[str], weight: float) -> Counts:
-    x = x.reshape(1 + len(errors), labels)
-    of_kinds = x[1:]
-    if len(errors) > 1:
-        each = float(of_kinds.sum() / len(errors))
-        of_kinds = np.stack([nearest_with_sum(counts, each) for counts in of_kinds])
-    named: dict[str, Any] = dict(zip(errors, of_kinds, strict=True))
-    return Counts(right=x[0], n=float(x[0].sum() + weight * of_kinds.sum()), **named)
-
-
-def of_one_label(place: int, errors: str) -> Layout:
-    """Return the layout of the right records of one label, of its errors of this kind, and of the others."""
-    of, read = partial(_of_place, place=place, errors=errors), partial(_read_place, errors=errors)
-    return Layout(((3, Fraction(1)),), True, of, read, np.array([1, -1, 0]))
-
-
-def _of_place(matrix: NDArray[np.int64], place: int, errors: str) -> NDArray[np.int64]:
-    two = np.array([matrix[place, place], _errors(matrix, errors)[place]])
-    return np.append(two, matrix.sum() - two.sum())
-
-
-def _read_place(x: Floats, errors: str) -> Counts:
-    named: dict[str, Any] = {errors: x[1:2]}
-    return Counts(right=x[:1], n=float(x.sum()), **named)
-
-
-def _errors(matrix: NDArray[np.int64], kind: str) -> NDArray[np.int64]:
-    """Return how often each label was missed, was wrong, or either."""
-    missed, wrong = matrix.sum(axis=1) - np.diag(matrix), matrix.sum(axis=0) - np.diag(matrix)
-    of_kind: NDArray[np.int64] = {"missed": missed, "wrong": wrong, "either": missed + wrong}[kind]
-    return of_kind
+__all__ = ["Confusion", "confusion_for", "confusion_of", "confusion_row", "label_codes"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -288,7 +56,13 @@ class Confusion:
     is_monotone : bool
         Whether the metric rises with each count of right records, and falls with each count of errors.
     parts_of : callable or None
-        Of `Counts`, the A and the B of a metric A / (A + B), or of several; None if it is no such ratio.
+        Of `Counts`, the A and the B of a ratio A / (A + B), or of several; None if it is made otherwise.
+    of_ratios : callable or None
+        What the metric makes of an array of these ratios: it rises with each. None: it is these ratios.
+    are_independent : bool
+        Whether these ratios rest on different records.
+    is_agreement : bool
+        Whether the metric is MCC or kappa, for which `agreement_limits` are proved.
     """
 
     layout: Layout
@@ -298,6 +72,9 @@ class Confusion:
     needs_matrix: bool = False
     is_monotone: bool = True
     parts_of: PartsOf | None = None
+    of_ratios: Callable[[Floats], float] | None = None
+    are_independent: bool = False
+    is_agreement: bool = False
 
     def table(self, matrix: NDArray[np.int64]) -> CountTable:
         """Return what is known of the counts, from a confusion matrix."""
@@ -335,9 +112,15 @@ class Confusion:
         if not self.is_monotone:
             raise ValueError(
                 "This metric has no limits of its noise here: more right records, or fewer errors, need "
-                "not make it larger. Release a confusion matrix, or recalls."
+                "not make it larger. Use recall, precision or F1."
             )
         good = self.layout.good
+        ratios = self._ratios(self.parts_of, noise, released.public_n)
+        if ratios is not None:
+            # the metric of no record: 0 for 0 / 0 is not made more than 0 by a shift
+            undefined = float(np.max(self.formula(self.layout.read(np.zeros(good.size)))) > 0)
+            of_each = (ratio.limits_of_noise(miss / len(ratios), undefined) for ratio in ratios)
+            return Limits(*self._of_ends(zip(*of_each, strict=True), released)).within(0.0, 1.0)
         low, high, _ = noise.limits_of(good != 0, miss)
         if released.public_n is not None:
             low, high = (np.minimum(end, released.public_n) for end in (low, high))
@@ -357,83 +140,69 @@ class Confusion:
         Raises
         ------
         ValueError
-            If the metric is not a ratio of counts, or several of them.
+            If there is none, with the reason.
         """
         (noise,) = parts
         assert isinstance(noise, CountsNoise)
-        cells = ratio_cells(self.layout, self.parts_of)
-        if cells is None:
-            raise ValueError(NO_RATIO.format(asked.metric))
-        each, estimate = asked.miss / len(cells), self(released)
-        ratios = (noisy_ratio(noise, one, released.public_n) for one in cells)
-        ends = zip(*(ratio_limits(ratio, each, each) for ratio in ratios), strict=True)
-        lower, upper = (np.array(end) if np.ndim(estimate) else end[0] for end in ends)
-        return asked.interval(lower, upper, estimate)
+        ratios, note = self._ratios(self.parts_of, noise, released.public_n), ""
+        limits: tuple[Any, Any] | None = None
+        # a ratio has no narrower limits than the sure ones
+        if not asked.is_sure and isinstance(self(released), float) and not (ratios and not self.of_ratios):
+            limits, note = self._approximate(ratios, noise, released.public_n, asked.miss), APPROXIMATE
+        if limits is None:
+            limits, note = self._sure(ratios, noise, released, asked), ""
+        return asked.interval(*limits, self(released), note)
 
+    def _ratios(self, parts_of: PartsOf | None, noise: CountsNoise, n: int | None) -> list[NoisyRatio] | None:
+        """Return the noisy counts of each ratio; None if counts of this layout do not tell them."""
+        cells = ratio_cells(self.layout, parts_of)
+        return None if cells is None else [noisy_ratio(noise, one, n) for one in cells]
 
-NO_RATIO = (
-    "{} has no interval for all people here, as it is made of several ratios: ask for each label "
-    "(average=None), or for the recall or precision of one, alone."
-)
-
-
-class RatioCells(NamedTuple):
-    """Which counts make a metric A / (A + B): those that add to A, and to B, and how much each adds."""
-
-    a: list[int]
-    b: list[int]
-    weights: tuple[float, float]
-
-
-def ratio_cells(layout: Layout, parts_of: PartsOf | None) -> list[RatioCells] | None:
-    """Return the counts of each ratio that a metric is; None if it is made otherwise."""
-    if parts_of is None:
-        return None
-    cells: list[dict[int, dict[int, float]]] = [{}, {}]  # to A and to B, by ratio: what each count adds
-    unit = np.zeros(layout.good.size)
-    for cell in range(unit.size):
-        unit[cell] = 1.0
-        for side, part in zip(cells, parts_of(layout.read(unit)), strict=True):
-            for place in np.flatnonzero(part).tolist():
-                side.setdefault(place, {})[cell] = float(part[place])
-        unit[cell] = 0.0
-    found = []
-    for place in sorted(cells[0]):
-        of_a, of_b = cells[0][place], cells[1].get(place, {})
-        weights = [{*of.values()} for of in (of_a, of_b)]
-        # where a record may be in several counts, those of one label have it once, and sums may not
-        is_once = layout.is_partition or len(of_a) + len(of_b) <= 2
-        if not is_once or any(len(one) != 1 for one in weights) or of_a.keys() & of_b.keys():
+    def _of_two(self, noise: CountsNoise, n: int | None) -> list[NoisyRatio] | None:
+        """Return the three shares that tell the whole matrix of two labels, if that is released."""
+        if self.labels.size != 2 or self.layout.read(np.zeros(self.layout.good.size)).matrix is None:
             return None
-        found.append(RatioCells([*of_a], [*of_b], (weights[0].pop(), weights[1].pop())))
-    return found
+        return self._ratios(rates_of_two_labels, noise, n)
+
+    def _of_ends(self, ends: Iterable[tuple[float, ...]], released: Released) -> tuple[Any, Any]:
+        """Return the metric of lower limits of all ratios, and of upper ones."""
+        lower, upper = (np.array(end) for end in ends)
+        if self.of_ratios is not None:
+            return self.of_ratios(lower), self.of_ratios(upper)
+        is_array = bool(np.ndim(self(released)))
+        return (lower, upper) if is_array else (float(lower[0]), float(upper[0]))
+
+    def _sure(
+        self, ratios: list[NoisyRatio] | None, noise: CountsNoise, released: Released, asked: Asked
+    ) -> tuple[Any, Any]:
+        if ratios is not None:
+            each = asked.miss / len(ratios)
+            of_each = (ratio_limits(ratio, each, each) for ratio in ratios)
+            return self._of_ends(zip(*of_each, strict=True), released)
+        rates = self._of_two(noise, released.public_n) if self.is_agreement else None
+        if rates is None:
+            raise ValueError(
+                NO_RATIO.format(asked.metric)
+                + (" method='approximate' may have an interval." if asked.is_sure else _TOO_NOISY)
+            )
+        each = asked.miss / len(rates)
+        of_rates = of_two_labels(self.formula, self.layout)
+        return agreement_limits(of_rates, [ratio_limits(rate, each, each) for rate in rates])
+
+    def _approximate(
+        self, ratios: list[NoisyRatio] | None, noise: CountsNoise, n: int | None, miss: float
+    ) -> tuple[float, float] | None:
+        rates = self._of_two(noise, n)
+        if rates is not None:
+            return combined(of_two_labels(self.formula, self.layout), rates, miss)
+        if ratios is not None and self.are_independent:
+            of_ratios = self.of_ratios
+            assert of_ratios is not None
+            return combined(lambda *shares: of_ratios(np.array(shares)), ratios, miss)
+        return linear_limits(self.formula, self.layout, noise, n, miss, -1.0 if self.is_agreement else 0.0)
 
 
-def noisy_ratio(noise: CountsNoise, cells: RatioCells, n: int | None, first: int = 0) -> NoisyRatio:
-    """Return the noisy counts of a ratio.
-
-    Parameters
-    ----------
-    noise : CountsNoise
-        Of one table, or of one for each group, one after the other.
-    cells : RatioCells
-        Places in a table.
-    n : int or None
-        Number of records in all tables, where it is public.
-    first : int, default=0
-        Where the table begins.
-    """
-    ends = list(accumulate(size for size, _ in noise.rates))
-    a, b = ([first + cell for cell in side] for side in (cells.a, cells.b))
-    return NoisyRatio(
-        sum(noise.noisy[cell] for cell in a),
-        sum(noise.noisy[cell] for cell in b),
-        (len(a), len(b)),
-        (noise.rates[bisect_right(ends, a[0])][1], noise.rates[bisect_right(ends, b[0])][1]),
-        len(noise.noisy) - len(a) - len(b) if noise.zero_sum else None,
-        n,
-        cells.weights,
-    )
+_TOO_NOISY = " An approximate one needs counts of right records and of errors far above their noise."
 
 
 def label_codes(records: Records, *, labels: LabelSet, private_n: bool) -> Records:

@@ -16,6 +16,7 @@ from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.options import check_average, check_zero_division
 from dp_metrics.inputs.shape import Shape
 from dp_metrics.metrics.labels.count_formulas import (
+    mean_above_chance,
     parts_of_ratio,
     quotients,
     ratio,
@@ -23,13 +24,8 @@ from dp_metrics.metrics.labels.count_formulas import (
     rests_on,
     weighted_mean,
 )
-from dp_metrics.metrics.labels.counts import (
-    Confusion,
-    Counts,
-    confusion_row,
-    matrix_layout,
-    right_or_wrong,
-)
+from dp_metrics.metrics.labels.counts import Confusion, confusion_row
+from dp_metrics.metrics.labels.layouts import Counts, matrix_layout, right_or_wrong
 from dp_metrics.release.plan import Plan
 from dp_metrics.release.result import PrivateResult
 
@@ -62,9 +58,13 @@ def _ratio_plan(
     is_monotone = (average != "weighted" or kind == "recall") and not math.isnan(undefined)
     layout = ratio_layout(kind, average, known.size, place)
     shares = partial(rests_on, **public)
-    is_mean = average == "macro" or (average == "weighted" and kind != "recall")
-    parts_of = None if is_mean else partial(parts_of_ratio, **public)
-    confusion = Confusion(layout, formula, known, shares, is_monotone=is_monotone, parts_of=parts_of)
+    has_ratios = average != "weighted" or kind == "recall"
+    confusion = Confusion(
+        layout, formula, known, shares, is_monotone=is_monotone,
+        parts_of=partial(parts_of_ratio, **public) if has_ratios else None,
+        of_ratios=mean_above_chance if average == "macro" else None,
+        are_independent=kind in ("recall", "precision"),
+    )  # fmt: skip
     return confusion.plan(private_n=private_n)
 
 
@@ -557,12 +557,18 @@ def _negatives(counts: Counts, *, average: str | None, labels: int) -> Floats:
     return np.array([(labels - 1) * counts.n]) if average == "micro" else counts.n - counts.true
 
 
-def _specificity(counts: Counts, *, average: str | None, labels: int, undefined: float) -> Any:
-    """Return the share of the negatives of each label that are found; one number unless `average` is None."""
+def _found_negatives(counts: Counts, *, average: str | None, labels: int) -> tuple[Floats, Floats]:
+    """Return how many of these are found, and how many are not."""
     negatives, wrong = _negatives(counts, average=average, labels=labels), counts.false_positives
     if average == "micro":
         wrong = wrong.sum(keepdims=True)
-    shares = quotients(negatives - wrong, negatives, undefined)
+    return negatives - wrong, wrong
+
+
+def _specificity(counts: Counts, *, average: str | None, labels: int, undefined: float) -> Any:
+    """Return the share of the negatives of each label that are found; one number unless `average` is None."""
+    found, wrong = _found_negatives(counts, average=average, labels=labels)
+    shares = quotients(found, found + wrong, undefined)
     if average is None:
         return shares
     return weighted_mean(shares, counts.true if average == "weighted" else np.ones_like(shares))
@@ -590,7 +596,11 @@ def _specificity_plan(
     # of three labels, an error between two of them is a true negative of the third
     rises = average == "micro" or (average != "weighted" and known.size == 2)
     is_monotone = rises and not math.isnan(undefined)
-    confusion = Confusion(layout, formula, known, partial(_negatives, **public), is_monotone=is_monotone)
+    confusion = Confusion(
+        layout, formula, known, partial(_negatives, **public), is_monotone=is_monotone,
+        parts_of=None if average == "weighted" else partial(_found_negatives, **public),
+        of_ratios=mean_above_chance if average == "macro" else None,
+    )  # fmt: skip
     return confusion.plan(private_n=private_n)
 
 

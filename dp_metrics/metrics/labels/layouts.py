@@ -1,0 +1,237 @@
+"""Which counts of labels are released: the fewest that determine a metric, and what they tell.
+
+All metrics of labels are functions of how many records have which true and which predicted label. A `Layout`
+says which sums of these counts are released, and `Counts` holds what they tell of each label.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dp_metrics.inputs.floats import Floats
+from dp_metrics.release.parts.count_table import Cells, check_cells, nearest_with_sum, plausible_counts
+
+__all__ = [
+    "MOST_MATRIX_LABELS",
+    "Counts",
+    "Layout",
+    "PartsOf",
+    "check_matrix",
+    "matrix_layout",
+    "of_each_label",
+    "of_one_label",
+    "right_or_wrong",
+    "whole",
+]
+
+MOST_MATRIX_LABELS = 3
+"""Labels up to which the matrix has no more cells than what else tells everything about each label."""
+
+_HALF = Fraction(1, 2)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counts:
+    """What a table tells of each label: numbers of records; None for what it does not tell.
+
+    Parameters
+    ----------
+    right : ndarray of shape (n_labels,)
+        True positives; of all labels together where only they are known.
+    missed, wrong : ndarray or None
+        False negatives and false positives.
+    either : ndarray or None
+        Their sum, where only that is known.
+    matrix : ndarray of shape (n_labels, n_labels) or None
+        The confusion matrix.
+    n : float
+        All records.
+    """
+
+    right: Floats
+    n: float
+    missed: Floats | None = None
+    wrong: Floats | None = None
+    either: Floats | None = None
+    matrix: Floats | None = None
+
+    def errors_of(self, kind: str) -> Floats:
+        """Return how often each label was "missed", was "wrong", or "either"."""
+        if kind == "missed":
+            return self.false_negatives
+        if kind == "wrong":
+            return self.false_positives
+        return self.either if self.either is not None else self.false_negatives + self.false_positives
+
+    @property
+    def false_negatives(self) -> Floats:
+        """Records with the label that were predicted to have another."""
+        assert self.missed is not None
+        return self.missed
+
+    @property
+    def false_positives(self) -> Floats:
+        """Records predicted to have the label that have another."""
+        assert self.wrong is not None
+        return self.wrong
+
+    @property
+    def true(self) -> Floats:
+        """Records with the label."""
+        return self.right + self.false_negatives
+
+    @property
+    def predicted(self) -> Floats:
+        """Records predicted to have the label."""
+        return self.right + self.false_positives
+
+
+PartsOf: TypeAlias = Callable[[Counts], tuple[Floats, Floats]]
+"""Of counts, the A and the B of a metric A / (A + B), or of several."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Which counts are released.
+
+    Parameters
+    ----------
+    cells : tuple of (int, Fraction)
+        Weights of the counts, as in `CountTable`.
+    is_partition : bool
+        Whether each record is in exactly one count.
+    of : callable
+        The counts, from the confusion matrix.
+    read : callable
+        What noisy counts tell, from counts that are at least 0.
+    good : ndarray of shape (n_cells,)
+        1 for counts of right records, -1 for counts of errors, 0 for counts that tell nothing of a label.
+    """
+
+    cells: Cells
+    is_partition: bool
+    of: Callable[[NDArray[np.int64]], NDArray[np.int64]]
+    read: Callable[[Floats], Counts]
+    good: NDArray[np.int64]
+
+    def counts(self, noisy: Any, n: int | None) -> Counts:
+        """Return what noisy counts tell, given the number of records if that is public."""
+        return self.read(plausible_counts(noisy, self.cells, n))
+
+
+def right_or_wrong() -> Layout:
+    """Return the layout of the records predicted right, and the others."""
+    return Layout(((2, Fraction(1)),), True, _right_and_others, _read_right, np.array([1, -1]))
+
+
+def _right_and_others(matrix: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.array([np.trace(matrix), matrix.sum() - np.trace(matrix)])
+
+
+def _read_right(x: Floats) -> Counts:
+    return Counts(right=x[:1], missed=x[1:], wrong=x[1:], n=float(x.sum()))
+
+
+def check_matrix(labels: int) -> None:
+    """Raise if the matrix of these labels, from which all counts follow, has too many cells."""
+    check_cells(
+        labels**2,
+        f"The confusion matrix of {labels:,} labels, which metrics of labels are counted from,",
+        "private_accuracy_score needs 2 cells whatever the number of labels; of one label, "
+        "private_recall_score(y_true == label, y_pred == label) needs 3, and a matrix of 4.",
+    )
+
+
+def whole(labels: int) -> Layout:
+    """Return the layout of the confusion matrix."""
+    check_matrix(labels)
+    good = 2 * np.eye(labels, dtype=np.int64).ravel() - 1
+    return Layout(((labels**2, Fraction(1)),), True, np.ravel, partial(_read_matrix, labels=labels), good)
+
+
+def _read_matrix(x: Floats, labels: int) -> Counts:
+    matrix = x.reshape(labels, labels)
+    right = np.diag(matrix)
+    return Counts(
+        right=right,
+        missed=np.maximum(matrix.sum(axis=1) - right, 0.0),
+        wrong=np.maximum(matrix.sum(axis=0) - right, 0.0),
+        matrix=matrix,
+        n=float(x.sum()),
+    )
+
+
+def matrix_layout(labels: int) -> Layout:
+    """Return the cheapest layout that tells everything about each label."""
+    return whole(labels) if labels <= MOST_MATRIX_LABELS else of_each_label(labels, "missed", "wrong")
+
+
+def of_each_label(labels: int, *errors: str) -> Layout:
+    """Return the layout of the right records of each label, and of its errors.
+
+    Parameters
+    ----------
+    labels : int
+        Number of labels.
+    *errors : {"missed", "wrong", "either"}
+        One of them; or "missed" and "wrong".
+
+    Notes
+    -----
+    A record that is right is in one count, of weight 1. One that is wrong is missed with one label and wrong
+    with another: of both together each has the weight 1/2, of one alone the weight 1. For the same reason
+    both have one sum, which noisy counts are given too: of 10 labels that takes a third to a half off the
+    error of mean recalls and precisions.
+    """
+    alone = len(errors) == 1 and errors[0] != "either"
+    weight = Fraction(1) if alone else _HALF
+    cells = ((labels, Fraction(1)), (labels * len(errors), weight))
+    return Layout(
+        ((2 * labels, Fraction(1)),) if alone else cells,
+        alone,
+        partial(_of_labels, errors=errors),
+        partial(_read_labels, labels=labels, errors=errors, weight=float(weight)),
+        np.repeat([1, *(-1 for _ in errors)], labels),
+    )
+
+
+def _of_labels(matrix: NDArray[np.int64], errors: Sequence[str]) -> NDArray[np.int64]:
+    return np.concatenate([np.diag(matrix), *(_errors(matrix, kind) for kind in errors)])
+
+
+def _read_labels(x: Floats, labels: int, errors: Sequence[str], weight: float) -> Counts:
+    x = x.reshape(1 + len(errors), labels)
+    of_kinds = x[1:]
+    if len(errors) > 1:
+        each = float(of_kinds.sum() / len(errors))
+        of_kinds = np.stack([nearest_with_sum(counts, each) for counts in of_kinds])
+    named: dict[str, Any] = dict(zip(errors, of_kinds, strict=True))
+    return Counts(right=x[0], n=float(x[0].sum() + weight * of_kinds.sum()), **named)
+
+
+def of_one_label(place: int, errors: str) -> Layout:
+    """Return the layout of the right records of one label, of its errors of this kind, and of the others."""
+    of, read = partial(_of_place, place=place, errors=errors), partial(_read_place, errors=errors)
+    return Layout(((3, Fraction(1)),), True, of, read, np.array([1, -1, 0]))
+
+
+def _of_place(matrix: NDArray[np.int64], place: int, errors: str) -> NDArray[np.int64]:
+    two = np.array([matrix[place, place], _errors(matrix, errors)[place]])
+    return np.append(two, matrix.sum() - two.sum())
+
+
+def _read_place(x: Floats, errors: str) -> Counts:
+    named: dict[str, Any] = {errors: x[1:2]}
+    return Counts(right=x[:1], n=float(x.sum()), **named)
+
+
+def _errors(matrix: NDArray[np.int64], kind: str) -> NDArray[np.int64]:
+    """Return how often each label was missed, was wrong, or either."""
+    missed, wrong = matrix.sum(axis=1) - np.diag(matrix), matrix.sum(axis=0) - np.diag(matrix)
+    of_kind: NDArray[np.int64] = {"missed": missed, "wrong": wrong, "either": missed + wrong}[kind]
+    return of_kind
