@@ -426,7 +426,7 @@ def _of_table(
     else:
         each = (plausible_counts(result.value, layout.cells, result.n) for result in results)
         table = np.stack([next(each) if size else np.zeros(layout.good.size) for size in sizes])
-    of_groups, of_all = [layout.read(row) for row in table], layout.read(table.sum(axis=0))
+    *of_groups, of_all = (layout.read(row).agreeing() for row in (*table, table.sum(axis=0)))
     noise = max(_noise(result).expected for result in results)
     in_all = noise * math.sqrt(len(sizes))  # the noise of the groups is independent
     values, notes, ratios = {}, {}, {}

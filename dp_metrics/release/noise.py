@@ -62,6 +62,19 @@ class CountsNoise:
         # two numbers share one noise, with both signs
         return expected_noise(2 * rate if self.zero_sum and len(self.noisy) == 2 else rate)
 
+    def covariance(self, x: Floats, y: Floats) -> float:
+        """Return the covariance of the noise of two weighted sums of the numbers.
+
+        Where all noise has the sum 0 that is taken from independent noise less its mean, whose variances are
+        a little larger.
+        """
+        variances = np.repeat(
+            [0.5 / math.sinh(min(float(rate), 600.0) / 2) ** 2 for _, rate in self.rates],
+            [size for size, _ in self.rates],
+        )
+        both = float((variances * x) @ y)
+        return both - float(variances[0] * x.sum() * y.sum()) / x.size if self.zero_sum else both
+
     def limits(self, miss: float) -> Limits:
         """Return limits of the numbers before the noise: two arrays."""
         return self.limits_of(np.ones(len(self.noisy), dtype=bool), miss)

@@ -23,6 +23,7 @@ __all__ = [
     "Monotone",
     "Released",
     "ResultNoise",
+    "WithBand",
     "WithLimits",
     "WithNote",
     "WithPopulation",
@@ -157,6 +158,14 @@ class WithPopulation(Protocol):
         """
 
 
+@runtime_checkable
+class WithBand(Protocol):
+    """A function from released numbers to a curve, and to a band in which it lies among all people."""
+
+    def band(self, parts: Sequence[Noise], released: Released, asked: Asked) -> Any:
+        """Return the band."""
+
+
 @lru_cache(maxsize=256)
 def _has_limits(kind: type) -> bool:
     # to ask anew each time takes as long as a draw
@@ -236,23 +245,23 @@ class ResultNoise:
 
     Parameters
     ----------
-    result : WithLimits or None
-        How the result follows from what was released; None where no limits do.
+    result : WithLimits, WithBand or None
+        How the result follows from what was released; None where neither limits nor a band do.
     parts : tuple of Noise
         The noise of each released number.
     released : Released
         What was released.
     """
 
-    result: WithLimits | None
+    result: WithLimits | WithBand | None
     parts: tuple[Noise, ...]
     released: Released
 
     @classmethod
     def of(cls, postprocess: Callable[[Released], Any], parts: Sequence[Noise], released: Released) -> Self:
         """Return what is kept with a result; of one without limits the postprocessing is not kept."""
-        with_limits = postprocess if has_limits(postprocess) else None
-        return cls(with_limits, tuple(parts), released)
+        is_kept = has_limits(postprocess) or isinstance(postprocess, WithBand)
+        return cls(postprocess if is_kept else None, tuple(parts), released)  # type: ignore[arg-type]
 
     def interval(self, metric: str, confidence: float) -> Interval:
         """Return the interval of the exact metric of the records.
@@ -263,12 +272,27 @@ class ResultNoise:
             If there is none, with the reason, or if the confidence does not lie between 0 and 1.
         """
         sure = check_confidence(confidence)
-        if self.result is None:
+        if not has_limits(self.result):
             raise ValueError(_NO_LIMITS.format(metric))
         limits = self.result.limits(self.parts, self.released, 1.0 - sure)
         name = getattr(self.result, "about", None) or metric
         about = f"Limits of the exact {name} of these records, not of people at large."
         return Interval(limits.lower, limits.upper, sure, about, limits.note)
+
+    def band(self, asked: Asked) -> Any:
+        """Return the band of a curve among all people like the records.
+
+        Raises
+        ------
+        ValueError
+            If the result is no curve.
+        """
+        if not isinstance(self.result, WithBand):
+            raise ValueError(
+                f"{asked.metric} is no curve with a band: private_roc_curve and "
+                "private_calibration_curve are."
+            )
+        return self.result.band(self.parts, self.released, asked)
 
     def population_interval(self, asked: Asked) -> Interval:
         """Return the interval of the metric among all people like the records.

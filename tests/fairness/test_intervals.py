@@ -153,7 +153,7 @@ def test_counts_that_have_a_record_twice_are_no_ratio():
     """Beside a precision of each of 5 labels an error is in two counts: the micro average adds both."""
     five = {"labels": range(5)}
     metrics = {
-        "micro": partial(dp.private_recall_score, average="micro", **five),
+        "micro": partial(dp.private_f1_score, average="micro", **five),
         "each": partial(dp.private_precision_score, average=None, **five),
     }
     with pytest.raises(ValueError, match="no metric of this frame"):

@@ -134,16 +134,13 @@ def linear_limits(
     -----
     On the scale of the inverse hyperbolic tangent. A record that is in several counts, each of weight 1/2,
     moves the metric by the sum of their derivatives, whose square is at most twice the sum of their squares.
-    Noise with the sum 0 has at most the variances of independent noise less its mean.
     """
     from scipy.special import ndtri  # scikit-learn depends on scipy; slow to import
 
-    variances = np.repeat(
-        [0.5 / math.sinh(min(float(rate), 600.0) / 2) ** 2 for _, rate in noise.rates],
-        [size for size, _ in noise.rates],
-    )
     weights = np.repeat([float(weight) for _, weight in layout.cells], [size for size, _ in layout.cells])
-    added = np.sqrt(np.mean(variances) * (math.isqrt(layout.good.size) - 1 if layout.is_partition else 1))
+    unit = np.eye(1, layout.good.size)[0]
+    together = math.isqrt(layout.good.size) - 1 if layout.is_partition else 1  # cells of a kind of error
+    added = math.sqrt(together * noise.covariance(unit, unit))
     told = layout.read(np.array(noise.noisy, dtype=np.float64))
     kinds = [kind for kind in (told.right, told.missed, told.wrong, told.either) if kind is not None]
     if min(float(kind.min()) for kind in kinds) < _FAR * added:
@@ -151,7 +148,7 @@ def linear_limits(
     x = plausible_counts(noise.noisy, layout.cells, n)
 
     def on_scale(counts: Floats) -> float:
-        value = (float(formula(layout.read(counts))) - lowest) / (1 - lowest)
+        value = (float(formula(layout.read(counts).agreeing())) - lowest) / (1 - lowest)
         return math.atanh(min(max(2 * value - 1, -1 + 1e-12), 1 - 1e-12))
 
     slopes = np.empty(x.size)
@@ -159,10 +156,8 @@ def linear_limits(
         up, down = x.copy(), x.copy()
         up[cell], down[cell] = x[cell] + 0.5, max(x[cell] - 0.5, 0.0)
         slopes[cell] = (on_scale(up) - on_scale(down)) / (up[cell] - down[cell])
-    of_noise = float(variances @ slopes**2)
-    if noise.zero_sum:
-        of_noise -= float(variances[0] * slopes.sum() ** 2 / slopes.size)
-    half = -float(ndtri(miss)) * math.sqrt(float(x @ (slopes**2 / weights)) + max(of_noise, 0.0))
+    variance = float(x @ (slopes**2 / weights)) + max(noise.covariance(slopes, slopes), 0.0)
+    half = -float(ndtri(miss)) * math.sqrt(variance)
     ends = (math.tanh(on_scale(x) + away) for away in (-half, half))
     lower, upper = (lowest + (1 - lowest) * (1 + end) / 2 for end in ends)
     return lower, upper

@@ -5,7 +5,7 @@ says which sums of these counts are released, and `Counts` holds what they tell 
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from typing import Any, TypeAlias
@@ -59,6 +59,14 @@ class Counts:
     wrong: Floats | None = None
     either: Floats | None = None
     matrix: Floats | None = None
+
+    def agreeing(self) -> "Counts":
+        """Return counts of which as many are missed as are wrong, whatever label they have."""
+        if self.matrix is not None or self.missed is None or self.wrong is None:
+            return self
+        each = float(self.missed.sum() + self.wrong.sum()) / 2
+        missed, wrong = (nearest_with_sum(kind, each) for kind in (self.missed, self.wrong))
+        return replace(self, missed=missed, wrong=wrong)
 
     def errors_of(self, kind: str) -> Floats:
         """Return how often each label was "missed", was "wrong", or "either"."""
@@ -121,7 +129,7 @@ class Layout:
 
     def counts(self, noisy: Any, n: int | None) -> Counts:
         """Return what noisy counts tell, given the number of records if that is public."""
-        return self.read(plausible_counts(noisy, self.cells, n))
+        return self.read(plausible_counts(noisy, self.cells, n)).agreeing()
 
 
 def right_or_wrong() -> Layout:
@@ -206,12 +214,8 @@ def _of_labels(matrix: NDArray[np.int64], errors: Sequence[str]) -> NDArray[np.i
 
 def _read_labels(x: Floats, labels: int, errors: Sequence[str], weight: float) -> Counts:
     x = x.reshape(1 + len(errors), labels)
-    of_kinds = x[1:]
-    if len(errors) > 1:
-        each = float(of_kinds.sum() / len(errors))
-        of_kinds = np.stack([nearest_with_sum(counts, each) for counts in of_kinds])
-    named: dict[str, Any] = dict(zip(errors, of_kinds, strict=True))
-    return Counts(right=x[0], n=float(x[0].sum() + weight * of_kinds.sum()), **named)
+    named: dict[str, Any] = dict(zip(errors, x[1:], strict=True))
+    return Counts(right=x[0], n=float(x[0].sum() + weight * x[1:].sum()), **named)
 
 
 def of_one_label(place: int, errors: str) -> Layout:

@@ -14,16 +14,21 @@ from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.options import check_edges
 from dp_metrics.inputs.scalars import as_whole
 from dp_metrics.inputs.shape import Records, Shape
-from dp_metrics.metrics.scores.curve_formulas import ScoreCounts
+from dp_metrics.mechanisms._base import Limits
+from dp_metrics.metrics.scores.bands import RatioLimits, RocBand, area_between, area_limits, roc_limits
+from dp_metrics.metrics.scores.curve_formulas import RocCurve, ScoreCounts, area_under_roc
 from dp_metrics.metrics.scores.two_classes import TwoClasses, check_unit
+from dp_metrics.release.interval import Interval
 from dp_metrics.release.noise import CountsNoise, Noise, noisy_shares
 from dp_metrics.release.parts.count_table import check_cells, plausible_counts
 from dp_metrics.release.parts.nested_table import MOST_COLUMNS, NestedOf, NestedTable
 from dp_metrics.release.plan import Plan
-from dp_metrics.release.released import Released
+from dp_metrics.release.ratio_limits import NoisyRatio, ratio_limits
+from dp_metrics.release.released import APPROXIMATE, POPULATION_NOTE, Asked, Released
 
 __all__ = ["ScoreBins", "ScoreTable", "counted", "score_plan"]
 
+_AREA = "area under the ROC curve of the scores in their public bins"
 _DIGITS = 2.0**30  # rounding makes the edges the same numbers whatever library computes the cosine
 _OUTSIDE = "y_score has values outside [0, 1]: pass edges=[...], public edges of bins for such scores."
 _POWERS = tuple(2**power for power in range(1, MOST_COLUMNS.bit_length()))
@@ -123,6 +128,72 @@ class ScoreTable:
         counts = self.counts(released.values[0], released.public_n)
         added = noise.expected * math.sqrt(counts.negative.size)
         return noisy_shares(added, np.array([counts.negative.sum(), counts.positive.sum()]))
+
+    @property
+    def about(self) -> str:
+        """What the limits are limits of."""
+        return _AREA
+
+    def limits(self, parts: Sequence[Noise], released: Released, miss: float) -> Limits:
+        """Return limits of the area under the ROC curve of these records' scores in their bins.
+
+        Raises
+        ------
+        ValueError
+            If the result is not that area.
+        """
+        self._check_area("These curves and average precision have no limits of its noise here")
+        each = miss / (2 * (self._edges(released).size - 2))
+
+        def limits_of(ratio: NoisyRatio) -> tuple[float, float]:
+            return ratio.limits_of_noise(each, 0.0)[0], ratio.limits_of_noise(each, 1.0)[1]
+
+        return Limits(*area_between(*self._lines(parts, released, limits_of))).within(0.0, 1.0)
+
+    def population(self, parts: Sequence[Noise], released: Released, asked: Asked) -> Interval:
+        """Return the interval of the area among all people, for scores in their public bins.
+
+        Raises
+        ------
+        ValueError
+            If the result is not that area.
+        """
+        self._check_area("These curves and average precision have no interval for all people")
+        if asked.is_sure:
+            return asked.interval(
+                *area_between(*self._lines(parts, released, self._sure(released, asked))),
+                self(released),
+                of=f"The {_AREA}",
+            )
+        (noise,) = parts
+        assert isinstance(noise, CountsNoise)
+        limits = area_limits(noise, self.counts(released.values[0], released.public_n), asked.miss)
+        return asked.interval(*limits, self(released), APPROXIMATE, of=f"The {_AREA}")
+
+    def band(self, parts: Sequence[Noise], released: Released, asked: Asked) -> RocBand:
+        """Return the band of the ROC curve among all people, for scores in their public bins."""
+        lines = self._lines(parts, released, self._sure(released, asked))
+        return RocBand(
+            *lines, asked.confidence, f"The ROC curve of the scores in their bins {POPULATION_NOTE}"
+        )
+
+    def _sure(self, released: Released, asked: Asked) -> RatioLimits:
+        each = asked.miss / (2 * (self._edges(released).size - 2))
+        return lambda ratio: ratio_limits(ratio, each, each)
+
+    def _edges(self, released: Released) -> Floats:
+        return self.bins.merged(len(released.values[0]) // 2)
+
+    def _lines(
+        self, parts: Sequence[Noise], released: Released, limits_of: RatioLimits
+    ) -> tuple[RocCurve, RocCurve]:
+        (noise,) = parts
+        assert isinstance(noise, CountsNoise)
+        return roc_limits(noise, released.public_n, self._edges(released), limits_of)
+
+    def _check_area(self, why: str) -> None:
+        if self.formula is not area_under_roc:
+            raise ValueError(f"{why}: use the area under the ROC curve, or roc_band.")
 
     def counts(self, noisy: Any, n: int | None) -> ScoreCounts:
         """Return the plausible counts of released ones, given the number of records if that is public."""
