@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from dp_metrics.inference.comparison import Comparison as Comparison, private_compare as private_compare
     from dp_metrics.inference.means import private_mean_interval as private_mean_interval
     from dp_metrics.inference.noise_interval import noise_interval as noise_interval
+    from dp_metrics.inference.population_interval import calibration_band as calibration_band
+    from dp_metrics.inference.population_interval import roc_band as roc_band
     from dp_metrics.inference.population_interval import population_interval as population_interval
     from dp_metrics.inference.proportions import accuracy_interval as accuracy_interval
     from dp_metrics.inference.records_needed import records_needed as records_needed
@@ -138,6 +140,7 @@ else:
         "SeededReleaseWarning": "exceptions",
         "VarianceSummary": "streaming.summaries",
         "accuracy_interval": "inference.proportions",
+        "calibration_band": "inference.population_interval",
         "count_releases": "model_selection.release_count",
         "epsilon_for_error": "analysis.expected_error",
         "expected_error": "analysis.expected_error",
@@ -190,6 +193,7 @@ else:
         "private_variance": "metrics.statistics",
         "private_zero_one_loss": "metrics.classification",
         "records_needed": "inference.records_needed",
+        "roc_band": "inference.population_interval",
         "with_result": "release.with_result",
     }
 

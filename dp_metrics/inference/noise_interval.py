@@ -10,12 +10,11 @@ import numpy as np
 
 from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.inputs.floats import Floats
-from dp_metrics.inputs.names import did_you_mean
 from dp_metrics.inputs.options import check_count, check_groups, check_sample_weight
 from dp_metrics.inputs.scalars import as_real
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.mechanisms._grid import bisected
-from dp_metrics.metrics import METRICS, Metric, metric_named, metric_names, metric_of
+from dp_metrics.metrics import Metric, row_of
 from dp_metrics.metrics._catalogue import WEIGHTS
 from dp_metrics.release.interval import Interval
 from dp_metrics.release.parts.mean_loss import MeanOf, PublicWeights
@@ -25,7 +24,7 @@ from dp_metrics.release.result import PrivateResult
 from dp_metrics.sensitivity.exact import UNIT_BITS, rounded_quotient
 from dp_metrics.sensitivity.output_bounds import BoundsFacts
 
-__all__ = ["noise_interval", "row_of"]
+__all__ = ["noise_interval"]
 
 _MOST_RECORDS = 1 << 53  # floats hold every whole number up to this
 _ASK = "The number alone does not tell its limits: call with_result(metric), and pass the result."
@@ -120,17 +119,6 @@ def noise_interval(
         raise ValueError("epsilon must be given: what the release cost.")
     noise = _noise_of(row, value, n, {"epsilon": epsilon, "mechanism": mechanism, **settings})
     return noise.interval(row.name, confidence)
-
-
-def row_of(metric: Any) -> Metric:
-    """Return the row of a metric, or of its name; raise for any other."""
-    row = metric_named(metric) if isinstance(metric, str) else metric_of(metric) if callable(metric) else None
-    if row is None:
-        raise TypeError(
-            "metric must be the private metric that released the number, such as private_mse."
-            f"{did_you_mean(metric, metric_names(METRICS.values()))}"
-        )
-    return row
 
 
 def _noise_of(row: Metric, value: float, n: Any, arguments: Mapping[str, Any]) -> ResultNoise:

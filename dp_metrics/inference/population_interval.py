@@ -1,14 +1,16 @@
-"""What a released metric is among all people: limits that cost nothing."""
+"""What a released metric or curve is among all people: limits and bands that cost nothing."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from dp_metrics.inputs.error_state import own_error_state
+from dp_metrics.metrics.scores.bands import CalibrationBand, RocBand
 from dp_metrics.release.interval import Interval
+from dp_metrics.release.released import Asked
 from dp_metrics.release.result import PrivateResult
 
-__all__ = ["population_interval"]
+__all__ = ["calibration_band", "population_interval", "roc_band"]
 
 
 @own_error_state
@@ -85,3 +87,115 @@ def population_interval(
             "returns. accuracy_interval takes a bare accuracy."
         )
     return result.population_interval(confidence, method)
+
+
+@own_error_state
+def roc_band(result: PrivateResult[Any], *, confidence: float = 0.95) -> RocBand:
+    """Band in which the whole ROC curve of all people like the records lies, from a released curve.
+
+    Parameters
+    ----------
+    result : PrivateResult
+        What `with_result` of `private_roc_curve` returned, or of `private_precision_recall_curve` or
+        `private_average_precision_score`, which release the same counts.
+    confidence : float, default=0.95
+        Probability, strictly between 0 and 1, with which all of the curve is to lie in the band.
+
+    Returns
+    -------
+    RocBand
+        Two curves, `lower` and `upper`, and ``shade(ax)``.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the result is no such curve, or the confidence is invalid.
+
+    See Also
+    --------
+    population_interval : Of one number.
+    ScoreSummary : One release that tells the curve, its band, and the area with limits.
+
+    Notes
+    -----
+    Guarantee: nothing but released numbers and public arguments is read, so differential privacy is that of
+    the release. The band is sure: it holds with at least the given confidence for every number of records,
+    epsilon and population. It is about the scores rounded to their public bins, between whose edges the curve
+    is straight. At each edge either coordinate is a share of a class, with limits as of a recall, which share
+    the probability to miss.
+
+    References
+    ----------
+    R. J. Buehler, "Confidence Intervals for the Product of Two Binomial Parameters", 1957,
+    doi:10.1080/01621459.1957.10501404.
+
+    Examples
+    --------
+    >>> from dp_metrics import private_roc_curve, roc_band, with_result
+    >>> y_true, y_score = [0] * 500 + [1] * 500, [0.2] * 400 + [0.6] * 200 + [0.9] * 400
+    >>> band = roc_band(with_result(private_roc_curve)(y_true, y_score, epsilon=1.0))
+    >>> band.lower.fpr.shape == band.upper.fpr.shape
+    True
+    """
+    band = _band(result, Asked.of(getattr(result, "metric", ""), confidence, "sure"))
+    if not isinstance(band, RocBand):
+        raise ValueError(f"{result.metric} is no ROC curve: use calibration_band.")
+    return band
+
+
+@own_error_state
+def calibration_band(result: PrivateResult[Any], *, confidence: float = 0.95) -> CalibrationBand:
+    """Limits of the share of positives in each bin among all people, from a released calibration curve.
+
+    Parameters
+    ----------
+    result : PrivateResult
+        What `with_result` of `private_calibration_curve` returned.
+    confidence : float, default=0.95
+        Probability, strictly between 0 and 1, with which the limits of all bins are to hold at once.
+
+    Returns
+    -------
+    CalibrationBand
+        Arrays `prob_pred`, `lower` and `upper`, and ``shade(ax)``.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the result is no such curve, or the confidence is invalid.
+
+    See Also
+    --------
+    roc_band : The same for a ROC curve.
+
+    Notes
+    -----
+    Guarantee: nothing but released numbers and public arguments is read, so differential privacy is that of
+    the release. The confidence is approximate. What is limited is the share of positives among people whose
+    score is in the bin; `prob_pred` is the public middle of the bin.
+
+    References
+    ----------
+    E. B. Wilson, "Probable Inference, the Law of Succession, and Statistical Inference", 1927,
+    doi:10.1080/01621459.1927.10502953, for the same without noise.
+
+    Examples
+    --------
+    >>> from dp_metrics import calibration_band, private_calibration_curve, with_result
+    >>> y_true, y_prob = [0] * 450 + [1] * 50 + [0] * 100 + [1] * 400, [0.1] * 500 + [0.8] * 500
+    >>> band = calibration_band(with_result(private_calibration_curve)(y_true, y_prob, epsilon=1.0, n_bins=2))
+    >>> bool(band.upper[0] < band.lower[1])
+    True
+    """
+    band = _band(result, Asked.of(getattr(result, "metric", ""), confidence, "approximate"))
+    if not isinstance(band, CalibrationBand):
+        raise ValueError(f"{result.metric} is no calibration curve: use roc_band.")
+    return band
+
+
+def _band(result: Any, asked: Asked) -> Any:
+    if not isinstance(result, PrivateResult):
+        raise TypeError("A band needs a PrivateResult: call with_result(metric), and pass what that returns.")
+    if result.noise is None:
+        raise ValueError("This result does not tell what is public about its noise.")
+    return result.noise.band(asked)

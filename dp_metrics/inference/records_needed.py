@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from dp_metrics.inference.noise_interval import row_of
 from dp_metrics.inputs.epsilon import exact_epsilon
 from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.inputs.options import check_confidence, check_neighboring
 from dp_metrics.inputs.scalars import as_real
 from dp_metrics.mechanisms import Geometric
+from dp_metrics.metrics import row_of
 from dp_metrics.metrics._shares import ShareOfRecords
 from dp_metrics.metrics.labels.counts import Confusion
 from dp_metrics.metrics.labels.label_limits import NO_RATIO, ratio_cells

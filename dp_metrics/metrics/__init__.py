@@ -5,13 +5,23 @@ from collections.abc import Callable, Iterable
 from types import MappingProxyType
 from typing import Any
 
+from dp_metrics.inputs.names import did_you_mean
 from dp_metrics.metrics import classification, other_losses, regression_errors, reports, statistics
 from dp_metrics.metrics._catalogue import Metric
 from dp_metrics.metrics.labels import confusion, precision_recall
 from dp_metrics.metrics.scores import calibration, curves, roc_auc, top_k
 from dp_metrics.release.with_result import set_result
 
-__all__ = ["FUNCTIONS", "METRICS", "Metric", "metric_named", "metric_names", "metric_of", "unwrapped"]
+__all__ = [
+    "FUNCTIONS",
+    "METRICS",
+    "Metric",
+    "metric_named",
+    "metric_names",
+    "metric_of",
+    "row_of",
+    "unwrapped",
+]
 
 _MODULES = (
     regression_errors,
@@ -82,3 +92,14 @@ def _exact_name(row: Metric) -> str:
 
 def _short(name: str) -> str:
     return name.removeprefix("private_").removesuffix("_loss").removesuffix("_score")
+
+
+def row_of(metric: Any) -> Metric:
+    """Return the row of a metric, or of its name; raise TypeError for any other."""
+    row = metric_named(metric) if isinstance(metric, str) else metric_of(metric) if callable(metric) else None
+    if row is None:
+        raise TypeError(
+            "metric must be a private metric of this package, such as private_mse, or its name."
+            f"{did_you_mean(metric, metric_names(METRICS.values()))}"
+        )
+    return row

@@ -69,7 +69,7 @@ class CountsNoise:
         a little larger.
         """
         variances = np.repeat(
-            [0.5 / math.sinh(min(float(rate), 600.0) / 2) ** 2 for _, rate in self.rates],
+            [0.5 / math.sinh(min(max(float(rate), 1e-150), 600.0) / 2) ** 2 for _, rate in self.rates],
             [size for size, _ in self.rates],
         )
         both = float((variances * x) @ y)

@@ -97,6 +97,7 @@ def quick_ratio_limits(
         return np.where(total > 0, low, 0.0)
 
     of_a, of_b, both = moments
+    a, b = np.maximum(a, 0.0), np.maximum(b, 0.0)  # a count below 0 would make no share likely
     return lower(a, b, of_a, of_b, both), 1.0 - lower(b, a, of_b, of_a, both)
 
 

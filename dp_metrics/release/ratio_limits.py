@@ -72,6 +72,16 @@ class NoisyRatio:
         return a / (a + b) if a + b > 0 else 0.5
 
     @property
+    def deviation(self) -> float:
+        """Standard deviation of the noise of a + b, if that of all counts is independent."""
+        return math.sqrt(
+            sum(
+                cells * 0.5 / math.sinh(min(max(float(rate), 1e-150), 600.0) / 2) ** 2
+                for cells, rate in zip(self.cells, self.rates, strict=True)
+            )
+        )
+
+    @property
     def swapped(self) -> "NoisyRatio":
         """The same with a and b exchanged."""
         return replace(self, a=self.b, b=self.a, cells=self.cells[::-1], rates=self.rates[::-1])

@@ -14,15 +14,17 @@ from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.labels import LabelSet
-from dp_metrics.metrics import METRICS, reports
+from dp_metrics.metrics import METRICS, reports, row_of
 from dp_metrics.metrics.labels import confusion, precision_recall
 from dp_metrics.metrics.labels.count_formulas import sizes_of_labels
 from dp_metrics.metrics.labels.counts import Confusion, confusion_for
 from dp_metrics.metrics.labels.layouts import MOST_MATRIX_LABELS, Counts, check_matrix, matrix_layout, whole
 from dp_metrics.metrics.reports import LabelTable
+from dp_metrics.release.interval import Interval
 from dp_metrics.release.plan import KnownParts
+from dp_metrics.release.released import Asked
 from dp_metrics.release.result import PrivateResult
-from dp_metrics.streaming._summary import KeptCounts, Summary, plain, unchanged
+from dp_metrics.streaming._summary import KeptCounts, Summary, noise_of, plain, reading_of, unchanged
 
 __all__ = ["ConfusionSummary", "ReleasedConfusion"]
 
@@ -72,6 +74,73 @@ class ReleasedConfusion:
     def accuracy_score(self) -> float:
         """Return the accuracy that the release tells."""
         return float(self.counts.right.sum() / self.counts.n) if self.counts.n > 0 else 0.0
+
+    def noise_interval(
+        self, metric: Callable[..., Any] | str, *, confidence: float = 0.95, **options: Any
+    ) -> Interval:
+        """Return limits of the exact metric of the records: how far the noise may have moved it.
+
+        Parameters
+        ----------
+        metric : callable or str
+            A metric of labels, or its name, such as "recall" or "accuracy".
+        confidence : float, default=0.95
+            Probability, over the noise, with which all limits hold.
+        **options
+            Of the metric, such as `pos_label` or `average`.
+
+        Returns
+        -------
+        Interval
+            As of the result of the metric: see `dp_metrics.noise_interval`.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If the metric has no such limits, or an argument is invalid.
+        """
+        name, wanted = self._wanted(metric, options)
+        return noise_of(self.result, wanted).interval(name, confidence)
+
+    def population_interval(
+        self,
+        metric: Callable[..., Any] | str,
+        *,
+        confidence: float = 0.95,
+        method: str = "sure",
+        **options: Any,
+    ) -> Interval:
+        """Return limits of the metric among all people like the records.
+
+        Parameters
+        ----------
+        metric, **options
+            As of `noise_interval`.
+        confidence : float, default=0.95
+            Probability, over the noise and over which people became records, with which all limits hold.
+        method : {"sure", "approximate"}, default="sure"
+            As of `dp_metrics.population_interval`.
+
+        Returns
+        -------
+        Interval
+            With the metric of the counts as its `estimate`.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If the metric has no such limits, or an argument is invalid.
+        """
+        name, wanted = self._wanted(metric, options)
+        return noise_of(self.result, wanted).population_interval(Asked.of(name, confidence, method))
+
+    def _wanted(self, metric: Callable[..., Any] | str, options: Mapping[str, Any]) -> tuple[str, Confusion]:
+        """Return the name of a metric, and the metric of the counts that were released."""
+        row, known = row_of(metric), {**options, "labels": self.labels}
+        if row.name == "private_accuracy_score":  # the micro average of recalls
+            known, row = {**known, "average": "micro"}, METRICS["private_recall_score"]
+        wanted = confusion_for(row, known)
+        return row.name, replace(wanted, layout=reading_of(self.result).layout)
 
     def _score(self, metric: Callable[..., R], **options: Any) -> R:
         name = metric.__name__

@@ -14,6 +14,7 @@ from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.inputs.options import check_count
 from dp_metrics.metrics import METRICS
+from dp_metrics.metrics.scores.bands import CalibrationBand, RocBand
 from dp_metrics.metrics.scores.curve_formulas import (
     CalibrationCurve,
     PrecisionRecallCurve,
@@ -28,9 +29,11 @@ from dp_metrics.metrics.scores.curve_formulas import (
 from dp_metrics.metrics.scores.soft_bins import MOST_BINS
 from dp_metrics.metrics.scores.table import ScoreBins, ScoreTable
 from dp_metrics.metrics.scores.two_classes import TwoClasses
+from dp_metrics.release.interval import Interval
 from dp_metrics.release.plan import KnownParts
+from dp_metrics.release.released import Asked, ResultNoise
 from dp_metrics.release.result import PrivateResult
-from dp_metrics.streaming._summary import KeptCounts, Summary, plain, unchanged
+from dp_metrics.streaming._summary import KeptCounts, Summary, noise_of, plain, reading_of, unchanged
 
 __all__ = ["ReleasedScores", "ScoreSummary"]
 
@@ -81,6 +84,76 @@ class ReleasedScores:
     def roc_auc_score(self) -> float:
         """Return the area under the ROC curve, in which a pair of records in one bin counts half."""
         return area_under_roc(self.counts)
+
+    def noise_interval(self, confidence: float = 0.95) -> Interval:
+        """Return limits of the area under the ROC curve of these records' scores in their public bins.
+
+        Parameters
+        ----------
+        confidence : float, default=0.95
+            Probability, over the noise, with which both limits hold.
+
+        Returns
+        -------
+        Interval
+            The limits.
+        """
+        return self._area().interval("roc_auc_score", confidence)
+
+    def population_interval(self, confidence: float = 0.95, method: str = "sure") -> Interval:
+        """Return limits of the area under the ROC curve among all people, for scores in their public bins.
+
+        Parameters
+        ----------
+        confidence : float, default=0.95
+            Probability, over the noise and over which people became records, with which both limits hold.
+        method : {"sure", "approximate"}, default="sure"
+            "sure": proved, the areas under both sides of `roc_band`. "approximate": 2 to 5 times narrower.
+
+        Returns
+        -------
+        Interval
+            With `roc_auc_score` as its `estimate`.
+        """
+        return self._area().population_interval(Asked.of("roc_auc_score", confidence, method))
+
+    def roc_band(self, confidence: float = 0.95) -> RocBand:
+        """Return the band in which the ROC curve of all people lies, as `dp_metrics.roc_band` does."""
+        band: RocBand = self._area().band(Asked.of("roc_curve", confidence, "sure"))
+        return band
+
+    def calibration_band(self, confidence: float = 0.95) -> CalibrationBand:
+        """Return limits of the share of positives in each released bin, for all bins at once.
+
+        Parameters
+        ----------
+        confidence : float, default=0.95
+            Of all limits together; it is approximate.
+
+        Returns
+        -------
+        CalibrationBand
+            A bin for each that was released.
+
+        Raises
+        ------
+        ValueError
+            If the edges of the released bins are not those of probabilities.
+        """
+        self._check_unit()
+        table, kept = self._table, self.result.noise
+        assert kept is not None
+        return table.calibration_band(
+            kept.parts, kept.released, Asked.of("calibration_curve", confidence, "approximate")
+        )
+
+    @property
+    def _table(self) -> ScoreTable:
+        table: ScoreTable = reading_of(self.result)
+        return table
+
+    def _area(self) -> ResultNoise:
+        return noise_of(self.result, replace(self._table, formula=area_under_roc))
 
     def precision_recall_curve(self) -> PrecisionRecallCurve:
         """Return what `private_precision_recall_curve` makes of the counts."""

@@ -109,6 +109,11 @@ class Confusion:
         """
         (noise,) = parts
         assert isinstance(noise, CountsNoise)
+        rates = self._of_two(noise, released.public_n) if self.is_agreement else None
+        if rates is not None:
+            shares = [rate.limits_of_noise(miss / len(rates), 0.0) for rate in rates]
+            of_rates = of_two_labels(self.formula, self.layout)
+            return Limits(*agreement_limits(of_rates, shares)).within(-1.0, 1.0)
         if not self.is_monotone:
             raise ValueError(
                 "This metric has no limits of its noise here: more right records, or fewer errors, need "
@@ -202,7 +207,7 @@ class Confusion:
         return linear_limits(self.formula, self.layout, noise, n, miss, -1.0 if self.is_agreement else 0.0)
 
 
-_TOO_NOISY = " An approximate one needs counts of right records and of errors far above their noise."
+_TOO_NOISY = " An approximate one needs counts far above their noise."
 
 
 def label_codes(records: Records, *, labels: LabelSet, private_n: bool) -> Records:

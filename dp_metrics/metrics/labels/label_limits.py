@@ -106,10 +106,18 @@ def agreement_limits(of_rates: OfRates, limits: Sequence[tuple[float, float]]) -
     return ends[0], ends[1]
 
 
-def combined(function: Callable[..., Any], ratios: Sequence[NoisyRatio], miss: float) -> tuple[float, float]:
-    """Return approximate limits of a function of metrics A / (A + B) whose estimates are independent."""
+def combined(
+    function: Callable[..., Any], ratios: Sequence[NoisyRatio], miss: float
+) -> tuple[float, float] | None:
+    """Return approximate limits of a function of metrics A / (A + B) whose estimates are independent.
+
+    None where some A + B does not exceed its noise by far: there limits of means over ten labels covered
+    55 % instead of 95 %.
+    """
     from dp_metrics.release.normal_limits import combined_limits  # slow to import
 
+    if any(ratio.a + ratio.b < _FAR * ratio.deviation for ratio in ratios):
+        return None
     each = [ratio_limits(ratio, miss, miss) for ratio in ratios]
     return combined_limits(np.vectorize(function), [ratio.estimate for ratio in ratios], each)
 

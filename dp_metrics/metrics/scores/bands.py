@@ -10,9 +10,10 @@ from dp_metrics.inputs.floats import Floats
 from dp_metrics.metrics.scores.curve_formulas import RocCurve, ScoreCounts
 from dp_metrics.release.noise import CountsNoise, as_floats
 from dp_metrics.release.ratio_limits import NoisyRatio, RatioCells, noisy_ratio
-from dp_metrics.sensitivity.noisy_sums import FINENESS
+from dp_metrics.release.released import POPULATION_NOTE
 
 __all__ = [
+    "CALIBRATION",
     "CalibrationBand",
     "RocBand",
     "area_between",
@@ -21,6 +22,9 @@ __all__ = [
     "hanley_mcneil",
     "roc_limits",
 ]
+
+CALIBRATION = f"The share of positives in each bin of the score {POPULATION_NOTE}"
+"""What a calibration band is about."""
 
 _GRID = np.linspace(0.0, 1.0, 2001)
 
@@ -227,24 +231,25 @@ def hanley_mcneil(theta: Floats, positive: float, negative: float) -> Floats:
     return variance
 
 
-def calibration_limits(noise: CountsNoise, n_bins: int, miss: float) -> tuple[Floats, Floats]:
+def calibration_limits(noise: CountsNoise, n_bins: int, miss: float, unit: int = 1) -> tuple[Floats, Floats]:
     """Return approximate limits of the share of positives in each bin among all people.
 
     Parameters
     ----------
     noise : CountsNoise
-        Of numbers of records by end of the bin, class and bin, in steps of one size.
+        Of numbers of records by class and bin; or by end of the bin, class and bin.
     n_bins : int
         Number of bins.
     miss : float
         Probability with which each limit may miss.
+    unit : int, default=1
+        What a record counts.
     """
     from dp_metrics.release.normal_limits import quick_ratio_limits  # slow to import
 
-    ends = as_floats(noise.noisy).reshape(2, 2, n_bins) / FINENESS
-    negative, positive = ends.sum(axis=0)
-    of_bin = np.zeros((2, 2, 2, n_bins))
-    of_bin[0, :, 0, 0] = of_bin[1, :, 1, 0] = 1.0 / FINENESS  # both ends of a bin: one class, then the other
+    negative, positive = as_floats(noise.noisy).reshape(-1, 2, n_bins).sum(axis=0) / unit
+    of_bin = np.zeros((2, len(noise.noisy) // (2 * n_bins), 2, n_bins))
+    of_bin[0, :, 0, 0] = of_bin[1, :, 1, 0] = 1.0 / unit  # the first bin: one class, then the other
     one, other = of_bin.reshape(2, -1)
-    moments = noise.covariance(one, one), noise.covariance(other, other), noise.covariance(one, other)
+    moments = noise.covariance(other, other), noise.covariance(one, one), noise.covariance(one, other)
     return quick_ratio_limits(positive, negative, moments, miss)

@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.shape import Records, Shape
-from dp_metrics.metrics.scores.bands import CalibrationBand, calibration_limits
+from dp_metrics.metrics.scores.bands import CALIBRATION, CalibrationBand, calibration_limits
 from dp_metrics.metrics.scores.curve_formulas import CalibrationCurve, are_shown, shown
 from dp_metrics.metrics.scores.two_classes import TwoClasses, check_unit
 from dp_metrics.release.noise import CountsNoise, Noise, noisy_shares
 from dp_metrics.release.parts.count_table import Cells, TableOf, plausible_counts
 from dp_metrics.release.plan import Plan
-from dp_metrics.release.released import APPROXIMATE, POPULATION_NOTE, Asked, Released
+from dp_metrics.release.released import APPROXIMATE, Asked, Released
 from dp_metrics.sensitivity.noisy_sums import FINENESS
 
 __all__ = ["MOST_BINS", "OUTSIDE", "SoftBins", "even_edges"]
@@ -95,9 +95,8 @@ class SoftBins:
         (noise,) = parts
         assert isinstance(noise, CountsNoise)
         middles = (np.arange(self.n_bins) + 0.5) / self.n_bins
-        limits = calibration_limits(noise, self.n_bins, asked.miss / self.n_bins)
-        about = f"The share of positives in each bin of the score {POPULATION_NOTE}"
-        return CalibrationBand(middles, *limits, asked.confidence, about, APPROXIMATE)
+        limits = calibration_limits(noise, self.n_bins, asked.miss / self.n_bins, FINENESS)
+        return CalibrationBand(middles, *limits, asked.confidence, CALIBRATION, APPROXIMATE)
 
     def _ends(self, released: Released) -> Floats:
         """Return the plausible records by end, class and bin."""

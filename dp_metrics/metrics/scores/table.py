@@ -15,7 +15,16 @@ from dp_metrics.inputs.options import check_edges
 from dp_metrics.inputs.scalars import as_whole
 from dp_metrics.inputs.shape import Records, Shape
 from dp_metrics.mechanisms._base import Limits
-from dp_metrics.metrics.scores.bands import RatioLimits, RocBand, area_between, area_limits, roc_limits
+from dp_metrics.metrics.scores.bands import (
+    CALIBRATION,
+    CalibrationBand,
+    RatioLimits,
+    RocBand,
+    area_between,
+    area_limits,
+    calibration_limits,
+    roc_limits,
+)
 from dp_metrics.metrics.scores.curve_formulas import RocCurve, ScoreCounts, area_under_roc
 from dp_metrics.metrics.scores.two_classes import TwoClasses, check_unit
 from dp_metrics.release.interval import Interval
@@ -176,6 +185,15 @@ class ScoreTable:
         return RocBand(
             *lines, asked.confidence, f"The ROC curve of the scores in their bins {POPULATION_NOTE}"
         )
+
+    def calibration_band(self, parts: Sequence[Noise], released: Released, asked: Asked) -> CalibrationBand:
+        """Return the band of the calibration curve among all people, with a bin for each of the table."""
+        (noise,) = parts
+        assert isinstance(noise, CountsNoise)
+        edges = self._edges(released)
+        limits = calibration_limits(noise, edges.size - 1, asked.miss / (edges.size - 1))
+        middles = edges[:-1] / 2 + edges[1:] / 2
+        return CalibrationBand(middles, *limits, asked.confidence, CALIBRATION, APPROXIMATE)
 
     def _sure(self, released: Released, asked: Asked) -> RatioLimits:
         each = asked.miss / (2 * (self._edges(released).size - 2))

@@ -1,0 +1,212 @@
+"""Bands of ROC and calibration curves, and limits of the area under a ROC curve of a table."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import betaincinv
+from scipy.stats import norm
+
+import dp_metrics as dp
+from dp_metrics.metrics.scores.bands import area_between, area_limits, hanley_mcneil, roc_limits
+from dp_metrics.metrics.scores.curve_formulas import ScoreCounts, area_under_roc, roc
+from dp_metrics.release.noise import CountsNoise
+from dp_metrics.release.released import Asked
+
+HUGE = {"epsilon": 1e6, "random_state": 0}
+
+
+def scored(n, share=0.3, apart=1.8, seed=0):
+    rng = np.random.default_rng(seed)
+    y = (rng.random(n) < share).astype(int)
+    return y, norm.cdf(0.7 * (rng.normal(size=n) + apart * (y - 0.5)))
+
+
+def curve_of(y, scores, **options):
+    with pytest.warns(dp.SeededReleaseWarning):
+        return dp.with_result(dp.private_roc_curve)(y, scores, **options)
+
+
+def is_between(curve, lower, upper):
+    """Return whether a curve of lines lies on or above one, and on or below another."""
+    x = np.unique(np.r_[curve.fpr, lower.fpr, upper.fpr])
+
+    def ends(line):
+        """Return the lowest and the highest point of a line at each x: lines may go straight up."""
+        steps = 1e-12 * np.arange(line.fpr.size)
+        return np.interp(x, line.fpr + steps, line.tpr), np.interp(x, line.fpr - steps[::-1], line.tpr)
+
+    own, low, high = (np.sort(ends(line), axis=0) for line in (curve, lower, upper))
+    return (low[0] <= own[1] + 1e-6).all() and (own[0] <= high[1] + 1e-6).all()
+
+
+def test_without_noise_limits_at_edges_are_clopper_and_pearsons():
+    y, scores = scored(2000)
+    result = curve_of(y, scores, bins=8, **HUGE)
+    band, edge = dp.roc_band(result), result.value.thresholds[4]
+    each = 0.025 / (2 * 7)
+    for line, is_of, of_low in ((band.lower.fpr, 0, False), (band.lower.tpr, 1, True)):
+        above, below = ((scores[y == is_of] >= edge).sum(), (scores[y == is_of] < edge).sum())
+        low, high = betaincinv(above, below + 1, each), betaincinv(above + 1, below, 1 - each)
+        assert line[4] == pytest.approx(low if of_low else high, abs=0.003)
+    assert is_between(result.value, band.lower, band.upper)
+    low, high = area_between(band.lower, band.upper)
+    assert low < area_under_roc(result.noise.result.counts(result.noise.released.values[0], 2000)) < high
+
+
+@settings(max_examples=60)
+@given(st.lists(st.integers(-9, 40), min_size=16, max_size=16), st.booleans(), st.integers(0, 2**31))
+def test_a_band_never_falls_and_holds_every_curve_whose_shares_hold(noisy, zero_sum, seed):
+    noise = CountsNoise(tuple(noisy), ((16, Fraction(1, 2)),), zero_sum)
+    rng = np.random.default_rng(seed)
+    shares = [np.sort(rng.random(7))[::-1] for _ in range(2)]  # by rising edge
+    at = iter(np.concatenate(shares))
+
+    def limits_of(ratio):
+        exact, away = next(at), rng.random(2) * 0.3
+        return max(exact - away[0], 0.0), min(exact + away[1], 1.0)
+
+    lower, upper = roc_limits(noise, None, np.linspace(0, 1, 9), limits_of)
+    for line in (lower, upper):
+        assert (np.diff(line.fpr) >= 0).all()
+        assert (np.diff(line.tpr) >= 0).all()
+    exact = [np.r_[0.0, side[::-1], 1.0] for side in shares]
+    assert (lower.tpr <= exact[1] + 1e-12).all()
+    assert (exact[1] <= upper.tpr + 1e-12).all()
+    assert (upper.fpr <= exact[0] + 1e-12).all()
+    assert (exact[0] <= lower.fpr + 1e-12).all()
+    low, high = area_between(lower, upper)
+    within = lower._replace(fpr=exact[0], tpr=exact[1])
+    assert low - 1e-12 <= area_between(within, within)[0] <= high + 1e-12
+
+
+@settings(max_examples=40)
+@given(st.lists(st.integers(0, 30), min_size=16, max_size=16), st.integers(0, 2**31))
+def test_noise_leaves_the_area_within_its_limits(cells, seed):
+    """At a confidence of 1 - 1e-9; a class without a record has the area of the diagonal."""
+    rng, edges = np.random.default_rng(seed), np.linspace(0, 1, 9)
+    table = np.array(cells).reshape(2, 8)
+    y = np.repeat([0, 1], table.sum(axis=1))
+    scores = np.concatenate([np.repeat(edges[:-1] + 0.01, row) for row in table])
+    if y.size == 0:
+        return
+    summary = dp.ScoreSummary(edges=edges).update(y, scores)
+    with pytest.warns(dp.SeededReleaseWarning):
+        released = summary.release(1.0, random_state=int(rng.integers(2**31)))
+    lower, upper = released.noise_interval(1 - 1e-9)
+    exact = area_under_roc(ScoreCounts(edges, *table.astype(float)))
+    assert lower - 1e-9 <= exact <= upper + 1e-9
+
+
+def test_without_noise_the_approximate_limits_are_hanley_and_mcneils():
+    y, scores = scored(3000)
+    with pytest.warns(dp.SeededReleaseWarning):
+        released = dp.ScoreSummary().update(y, scores).release(**HUGE)
+    area = released.roc_auc_score()
+    lower, upper = released.population_interval(method="approximate")
+    for end in (lower, upper):
+        deviation = np.sqrt(hanley_mcneil(end, y.sum(), (1 - y).sum()))
+        assert abs(end - area) == pytest.approx(1.96 * deviation, abs=0.0011)  # two steps of the grid
+    sure = released.population_interval()
+    assert sure.lower < lower < area < upper < sure.upper
+    assert sure.note == ""
+    assert "Approximate" in released.population_interval(method="approximate").note
+    assert "public bins" in sure.about
+
+
+def test_noise_makes_the_approximate_limits_wider_and_without_a_class_they_say_nothing():
+    edges, plain = np.linspace(0, 1, 9), np.array([30, 20, 10, 5, 4, 3, 2, 1])
+    counts, widths = ScoreCounts(edges, plain.astype(float), plain[::-1].astype(float)), []
+    for rate in (Fraction(100), Fraction(1), Fraction(1, 4)):
+        noise = CountsNoise((*plain.tolist(), *plain[::-1].tolist()), ((16, rate),), zero_sum=True)
+        lower, upper = area_limits(noise, counts, 0.025)
+        widths.append(upper - lower)
+    assert widths == sorted(widths)
+    assert widths[2] > 1.2 * widths[0]
+    none = CountsNoise((*plain.tolist(), *[0] * 8), ((16, Fraction(1)),), zero_sum=False)
+    assert area_limits(none, counts, 0.025) == (0.0, 1.0)
+
+
+def test_calibration_bands():
+    y, prob = scored(4000)
+    with pytest.warns(dp.SeededReleaseWarning):
+        result = dp.with_result(dp.private_calibration_curve)(y, prob, n_bins=4, **HUGE)
+    band = dp.calibration_band(result)
+    np.testing.assert_allclose(band.prob_pred, [0.125, 0.375, 0.625, 0.875])
+    for place, share in enumerate(result.value.prob_true):
+        inside = (prob > place / 4) & (prob <= (place + 1) / 4)
+        z = -norm.ppf(0.025 / 4)
+        half = z * np.sqrt(share * (1 - share) / inside.sum())
+        assert band.lower[place] < share < band.upper[place]
+        assert band.upper[place] - band.lower[place] == pytest.approx(2 * half, rel=0.05)
+    with pytest.warns(dp.SeededReleaseWarning):
+        noisy = dp.with_result(dp.private_calibration_curve)(y, prob, n_bins=4, epsilon=0.1, random_state=1)
+    wider = dp.calibration_band(noisy)
+    assert (wider.upper - wider.lower > band.upper - band.lower).all()
+    with pytest.warns(dp.SeededReleaseWarning):
+        of_table = dp.ScoreSummary().update(y, prob).release(**HUGE).calibration_band()
+    assert of_table.prob_pred.shape == (128,)
+    assert "Approximate" in of_table.note
+
+
+def test_bands_are_shaded_beside_curves():
+    plt = pytest.importorskip("matplotlib.pyplot")
+    y, scores = scored(1000)
+    released = dp.ScoreSummary().update(y, scores).release(1.0)
+    fig, (left, right) = plt.subplots(1, 2)
+    (area,) = released.roc_band().shade(left, color="C1")
+    assert area.get_alpha() == 0.25
+    assert np.ptp(area.get_xy(), axis=0) == pytest.approx(1.0)
+    assert released.calibration_band().shade(right).get_paths()
+    plt.close(fig)
+
+
+def test_what_is_no_curve_has_no_band():
+    y, scores = scored(200)
+    roc_curve = dp.with_result(dp.private_roc_curve)(y, scores, epsilon=1.0)
+    calibration = dp.with_result(dp.private_calibration_curve)(y, scores, epsilon=1.0)
+    accuracy = dp.with_result(dp.private_accuracy_score)(y, y, epsilon=1.0)
+    for band, result, error, match in (
+        (dp.roc_band, roc_curve.value, TypeError, "with_result"),
+        (dp.roc_band, accuracy, ValueError, "private_roc_curve and"),
+        (dp.roc_band, calibration, ValueError, "use calibration_band"),
+        (dp.calibration_band, roc_curve, ValueError, "use roc_band"),
+        (dp.calibration_band, calibration.to_dict(), TypeError, "with_result"),
+    ):
+        with pytest.raises(error, match=match):
+            band(result)
+    with pytest.raises(ValueError, match="confidence"):
+        dp.roc_band(roc_curve, confidence=1.0)
+    for ask in (roc_curve.noise_interval, roc_curve.population_interval):
+        with pytest.raises(ValueError, match="roc_band"):
+            ask()
+    wide = dp.ScoreSummary(edges=[-1.0, 0.0, 1.0]).update(y, scores).release(1.0)
+    with pytest.raises(ValueError, match="needs probabilities"):
+        wide.calibration_band()
+    assert 0 <= wide.population_interval(method="approximate").lower <= 1
+
+
+@pytest.mark.slow
+def test_the_band_and_the_area_cover():
+    """150 draws of each of two families. More than 17 misses of a sure 5 % have probability 2e-4."""
+    rng = np.random.default_rng(5)
+    for apart in (1.0, 2.5):
+        y, scores = scored(400_000, apart=apart, seed=1)
+        missed = np.zeros(3)
+        for _ in range(150):
+            rows = rng.integers(0, y.size, 500)
+            result = curve_of(y[rows], scores[rows], epsilon=1.0, random_state=int(rng.integers(2**31)))
+            edges = result.noise.result.bins.merged(result.value.fpr.size - 1)
+            exact = ScoreCounts(
+                edges, *(np.histogram(scores[y == c], edges)[0].astype(float) for c in (0, 1))
+            )
+            curve, band = roc(exact), dp.roc_band(result)
+            missed[0] += not is_between(curve, band.lower, band.upper)
+            noise = replace(result.noise, result=replace(result.noise.result, formula=area_under_roc))
+            for place, way in ((1, "sure"), (2, "approximate")):
+                low, high = noise.population_interval(Asked.of("area", 0.95, way))
+                missed[place] += not low <= area_under_roc(exact) <= high
+        assert (missed <= 17).all()

@@ -1,0 +1,198 @@
+"""What metrics of labels are among all people: means over labels, MCC, kappa, and released summaries."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+import sklearn.metrics as sk
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import betaincinv
+
+import dp_metrics as dp
+from dp_metrics.metrics.labels.count_formulas import kappa, matthews
+from dp_metrics.metrics.labels.label_limits import agreement_limits, of_two_labels
+from dp_metrics.metrics.labels.layouts import whole
+
+HUGE = {"epsilon": 1e6, "random_state": 0}
+SHARES = st.floats(0.0, 1.0)
+
+
+def labels_of(matrix):
+    return tuple(np.repeat(np.indices(matrix.shape)[axis].ravel(), matrix.ravel()) for axis in (0, 1))
+
+
+def released(metric, matrix, labels=None, **options):
+    known = {"labels": range(len(matrix)), **options}
+    with pytest.warns(dp.SeededReleaseWarning):
+        return dp.with_result(metric)(*labels_of(matrix), **known)
+
+
+TWO = np.array([[620, 80], [30, 270]])
+THREE = np.array([[300, 40, 20], [30, 310, 35], [25, 30, 210]])
+
+
+@settings(max_examples=150)
+@given(st.tuples(*[st.tuples(SHARES, SHARES).map(sorted)] * 3), st.tuples(*[SHARES] * 3))
+def test_the_limits_of_an_agreement_hold_everywhere_within_those_of_its_shares(box, place):
+    inside = [low + (high - low) * part for (low, high), part in zip(box, place, strict=True)]
+    for formula in (matthews, partial(kappa, weights=None)):
+        of_rates = of_two_labels(formula, whole(2))
+        low, high = agreement_limits(of_rates, box)
+        assert low - 1e-6 <= of_rates(*inside) <= high + 1e-6
+
+
+@settings(max_examples=60)
+@given(st.lists(st.integers(0, 60), min_size=4, max_size=4).filter(any), st.integers(0, 2**31))
+def test_noise_within_its_limits_leaves_an_agreement_within_its_own(cells, seed):
+    """False alarms: at a confidence of 1 - 1e-9 each of 120 intervals fails with at most that probability."""
+    matrix = np.array(cells).reshape(2, 2)
+    for metric in (dp.private_matthews_corrcoef, dp.private_cohen_kappa_score):
+        result = released(metric, matrix, epsilon=3.0, random_state=seed)
+        value = result.noise.result.formula(whole(2).read(matrix.ravel().astype(float)))
+        lower, upper = result.noise_interval(1 - 1e-9)
+        assert lower - 1e-9 <= value <= upper + 1e-9
+
+
+def clopper_pearson(a, b, miss):
+    return betaincinv(a, b + 1, miss), betaincinv(a + 1, b, 1 - miss)
+
+
+def test_a_mean_over_labels_is_surely_between_the_means_of_all_limits():
+    """Without noise these are Clopper and Pearson's, with a part of the probability each."""
+    for metric, axis in ((dp.private_recall_score, 1), (dp.private_precision_score, 0)):
+        interval = released(metric, THREE, average="macro", **HUGE).population_interval()
+        right = np.diag(THREE)
+        ends = [
+            clopper_pearson(a, b, 0.025 / 3) for a, b in zip(right, THREE.sum(axis=axis) - right, strict=True)
+        ]
+        assert interval == pytest.approx(tuple(np.mean(ends, axis=0)), abs=0.002)
+        assert interval.note == ""
+    balanced = released(dp.private_balanced_accuracy_score, THREE, **HUGE)
+    recall = released(dp.private_recall_score, THREE, average="macro", **HUGE)
+    adjusted = released(dp.private_balanced_accuracy_score, THREE, adjusted=True, **HUGE)
+    for way in ("sure", "approximate"):
+        of_mean = balanced.population_interval(method=way)
+        assert of_mean == pytest.approx(tuple(recall.population_interval(method=way)))
+        shifted = [(end - 1 / 3) / (2 / 3) for end in of_mean]
+        assert adjusted.population_interval(method=way) == pytest.approx(shifted)
+
+
+@pytest.mark.parametrize(
+    ("metric", "options", "matrix"),
+    [
+        (dp.private_balanced_accuracy_score, {}, THREE),
+        (dp.private_matthews_corrcoef, {}, TWO),
+        (dp.private_matthews_corrcoef, {}, THREE),
+        (dp.private_cohen_kappa_score, {}, TWO),
+        (dp.private_cohen_kappa_score, {"weights": "quadratic"}, THREE),
+        (dp.private_f1_score, {"average": "macro"}, TWO),
+        (dp.private_f1_score, {"average": "macro"}, THREE),
+        (dp.private_jaccard_score, {"average": "weighted"}, THREE),
+        (dp.private_precision_score, {"average": "weighted"}, TWO),
+        (dp.private_specificity_score, {"average": "macro"}, THREE),
+    ],
+)
+def test_without_noise_approximate_limits_have_the_spread_of_samples(metric, options, matrix):
+    """Against 400 samples of the same size, whose spread is known to 4 %: 15 % is beyond 3 deviations."""
+    result = released(metric, matrix, **options, **HUGE)
+    interval = result.population_interval(method="approximate")
+    confusion, rng = result.noise.result, np.random.default_rng(0)
+    samples = rng.multinomial(matrix.sum(), matrix.ravel() / matrix.sum(), 400)
+    values = [
+        confusion.formula(confusion.layout.read(confusion.layout.of(one.reshape(matrix.shape)).astype(float)))
+        for one in samples
+    ]
+    assert interval.upper - interval.lower == pytest.approx(2 * 1.96 * np.std(values), rel=0.15)
+    assert interval.lower < result.value < interval.upper
+    assert "Approximate" in interval.note
+
+
+def test_where_noise_is_nearly_all_there_is_only_sure_limits_are_given():
+    few = np.array([[40, 1, 1], [1, 30, 0], [0, 1, 26]])
+    result = released(dp.private_f1_score, few, average="macro", epsilon=0.5, random_state=1)
+    approximate = result.population_interval(method="approximate")
+    assert tuple(approximate) == tuple(result.population_interval())
+    assert approximate.note == ""
+    ten = np.diag([3] * 10)
+    mean = released(dp.private_recall_score, ten, average="macro", epsilon=0.5, random_state=1)
+    assert tuple(mean.population_interval(method="approximate")) == tuple(mean.population_interval())
+    for method, match in (("sure", "method='approximate'"), ("approximate", "far above their noise")):
+        with pytest.raises(ValueError, match=match):
+            released(dp.private_matthews_corrcoef, few, epsilon=0.5, random_state=1).population_interval(
+                method=method
+            )
+    with pytest.raises(ValueError, match="method must be"):
+        result.population_interval(method="bayes")
+
+
+CASES = [
+    ("accuracy", {}),
+    ("recall", {"average": None}),
+    ("recall", {"pos_label": 1}),
+    ("precision", {"average": "macro"}),
+    ("f1", {"average": None}),
+    ("jaccard", {"average": "macro"}),
+    ("balanced_accuracy", {}),
+]
+
+
+@pytest.mark.parametrize("labels", [2, 3, 5])
+@pytest.mark.parametrize("matrix", [False, True])
+def test_a_released_summary_has_the_limits_of_single_metrics(labels, matrix):
+    """Without noise they agree; those of the noise hold the exact metric but once in a billion."""
+    table = np.random.default_rng(labels).integers(20, 60, (labels, labels)) + 300 * np.eye(labels, dtype=int)
+    true, pred = labels_of(table)
+    summary = dp.ConfusionSummary(range(labels)).update(true, pred)
+    with pytest.warns(dp.SeededReleaseWarning):
+        clear = summary.release(matrix=matrix, **HUGE)
+    noisy = summary.release(1.0, matrix=matrix)
+    for name, options in CASES:
+        if labels > 2 and "pos_label" in options:
+            options = {"average": "micro"}
+        metric = getattr(dp, f"private_{name}" + ("" if name == "balanced_accuracy" else "_score"), None)
+        metric = metric or dp.private_balanced_accuracy_score
+        chosen = {} if name == "accuracy" else {"labels": range(labels)}
+        with pytest.warns(dp.SeededReleaseWarning):
+            alone = dp.with_result(metric)(true, pred, **chosen, **options, **HUGE)
+        for way in ("sure", "approximate"):
+            found = clear.population_interval(name, method=way, **options)
+            np.testing.assert_allclose([*found], [*alone.population_interval(method=way)], atol=0.003)
+        lower, upper = noisy.noise_interval(name, confidence=1 - 1e-9, **options)
+        assert np.all(lower <= alone.value + 1e-9)
+        assert np.all(alone.value <= upper + 1e-9)
+        assert np.all(upper - lower < 0.7)
+
+
+def test_a_released_summary_says_what_it_cannot_limit():
+    true, pred = labels_of(THREE)
+    summary = dp.ConfusionSummary(range(3)).update(true, pred).release(1.0)
+    for ask in (summary.noise_interval, summary.population_interval):
+        with pytest.raises(TypeError, match="such as private_mse, or its name"):
+            ask("recal")
+        with pytest.raises(ValueError, match="average setting"):
+            ask("recall")
+    with pytest.raises(ValueError, match=r"Use recall, precision or F1\."):
+        summary.noise_interval("matthews_corrcoef")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("epsilon", [0.3, 1.0])
+def test_approximate_limits_cover(epsilon):
+    """At most 38 of 400 draws miss: with the nominal 5 % that fails with probability 6e-5 for each metric."""
+    rng, shares = np.random.default_rng(7), TWO / TWO.sum()
+    population = 1000 * TWO
+    for metric, exact, options in (
+        (dp.private_balanced_accuracy_score, sk.balanced_accuracy_score, {}),
+        (dp.private_matthews_corrcoef, sk.matthews_corrcoef, {}),
+        (dp.private_f1_score, partial(sk.f1_score, average="macro"), {"average": "macro"}),
+    ):
+        truth, missed = exact(*labels_of(population)), 0
+        for _ in range(400):
+            drawn = rng.multinomial(1500, shares.ravel()).reshape(2, 2)
+            result = released(
+                metric, drawn, epsilon=epsilon, random_state=int(rng.integers(2**31)), **options
+            )
+            lower, upper = result.population_interval(method="approximate")
+            missed += not lower <= truth <= upper
+        assert missed <= 38
