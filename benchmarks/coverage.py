@@ -9,6 +9,7 @@ tables of real tasks are left out.
   The noise is Laplace noise: that of the release, but for its lattice of a million steps. Beside it the
   interval of Student's t, which is not private. Then two tasks in which hardly any record has a loss.
 - exact: the same for the exact method, on few of the cells, with its own exact noise.
+- ratios, labels, areas, bands, gaps: intervals that cost nothing; see `coverage_of_counts.py`.
 - quantiles: exact miss of either limit of `private_quantile_interval` over that which its proof allows, on
   data of two values; and on real tasks the miss over 400 samples, exact for each of them.
 
@@ -22,6 +23,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from functools import cache
 
+import coverage_of_counts
 import numpy as np
 from classification.tasks import scored
 from scipy.stats import binom
@@ -45,6 +47,7 @@ class Size:
 
     runs, samples, shares = 2000, 400, 200
     sizes, counted = (300, 1000, 3000, 10_000), (100, 300, 1000)
+    epsilons, spread, sure, draws, slow = (0.1, 0.3, 1.0, 4.0), (50, 200, 1000, 10_000), 1000, 100, 15
 
 
 class Quick(Size):
@@ -52,6 +55,7 @@ class Quick(Size):
 
     runs, samples, shares = 50, 3, 20
     sizes, counted = (300,), (30,)
+    epsilons, spread, sure, draws, slow = (1.0,), (200,), 5, 5, 2
 
 
 def print_table(title: str, header: Sequence[object], rows: Iterable[Sequence[object]]) -> None:
@@ -306,6 +310,11 @@ TABLES: dict[str, Callable[[type[Size]], None]] = {
     "means": means,
     "exact": exact_method,
     "quantiles": quantiles,
+    "ratios": coverage_of_counts.ratios,
+    "labels": coverage_of_counts.labels,
+    "areas": coverage_of_counts.areas,
+    "bands": coverage_of_counts.bands,
+    "gaps": coverage_of_counts.gaps,
 }
 
 
