@@ -72,12 +72,12 @@ class GroupLimits(ABC):
         return self.metric.removeprefix("private_")
 
     @abstractmethod
-    def alone(self, group: Hashable) -> Interval:
-        """Return the interval of a group."""
+    def told(self, noise: ResultNoise, confidence: float) -> Interval:
+        """Return the interval that the noise of a group tells."""
 
     @abstractmethod
-    def limits(self, each: float) -> Ends:
-        """Return two limits of each group, each of which misses with at most this probability."""
+    def is_even(self, noise: ResultNoise) -> bool:
+        """Return whether either limit of that misses with at most half of the probability."""
 
     @abstractmethod
     def about(self, what: str) -> str:
@@ -87,11 +87,19 @@ class GroupLimits(ABC):
         """Return what else to say of a gap between these groups."""
         return ""
 
+    def limits(self, miss: float, *, one_side: bool = False) -> Ends:
+        """Return two limits of each group; `miss`: that one of the two is wrong, or that a given one is."""
+        found = (
+            self.told(noise, 1 - (2 * miss if one_side and self.is_even(noise) else miss))
+            for noise in self.noise.values()
+        )
+        return [(one.lower, one.upper) for one in found]
+
     def of_groups(self) -> dict[Hashable, Interval]:
         """Return the interval of each group: each for itself has the confidence."""
         found = {}
         for group in self.noise:
-            one, records = self.alone(group), self.rests_on[group]
+            one, records = self.told(self.noise[group], self.confidence), self.rests_on[group]
             rests = "" if records is None else f"It rests on about {in_words(records)} records."
             found[group] = replace(
                 one,
@@ -108,11 +116,11 @@ class GroupLimits(ABC):
                 raise ValueError(f"The group {group!r} has no records: it has no interval.")
         two = replace(self, noise={group: self.noise[group] for group in pair})
         if self.is_sure:
-            # the difference misses where one of the four limits does
-            a, b = two.limits(self.miss / 4)
+            # the difference is missed only where one of the four limits is wrong
+            a, b = two.limits(self.miss / 2)
             ends = a[0] - b[1], a[1] - b[0]
         else:
-            ends = _gap([self.values[group] for group in pair], two.limits(self.miss / 2))
+            ends = _gap([self.values[group] for group in pair], two.limits(self.miss))
         first, second = pair
         return self._interval(ends, f"{self.name} of {first!r} less that of {second!r}", estimate, pair)
 
@@ -124,7 +132,7 @@ class GroupLimits(ABC):
         Sure for any number K of groups. How far apart the groups are at most follows from two limits only,
         the upper one of the group that is the largest in truth and the lower one of the smallest: each limit
         misses with a quarter of the probability, whichever these groups are. How far apart they are at least
-        follows from all 2 K limits, of which each has its part of one half.
+        follows from all 2 K limits: those of a group have their part of one half.
 
         The approximate difference is that of the pair that is farthest apart, of whose limits the upper one
         has to hold for one pair only, and the lower one for all K (K - 1).
@@ -132,7 +140,7 @@ class GroupLimits(ABC):
         groups = list(self.noise)
         pairs = list(permutations(range(len(groups)), 2))
         if of == "difference" and not self.is_sure and pairs:
-            near, wide = (self.limits(self.miss / 2 / each) for each in (1, len(pairs)))
+            near, wide = (self.limits(self.miss / each) for each in (1, len(pairs)))
             values = [self.values[group] for group in groups]
             of_near, of_wide = (
                 [_gap([values[i] for i in pair], [ends[i] for i in pair]) for pair in pairs]
@@ -140,7 +148,7 @@ class GroupLimits(ABC):
             )
             found = max(0.0, *(low for low, _ in of_wide)), max(high for _, high in of_near)
             return self._interval(found, f"largest difference of the {self.name}", estimate, groups)
-        near, wide = (self.limits(self.miss / 4 / each) for each in (1, len(groups)))
+        near, wide = self.limits(self.miss / 4, one_side=True), self.limits(self.miss / 2 / len(groups))
         # the largest value is at least the largest lower limit, and the smallest at most the least upper one
         least = max(low for low, _ in wide), min(high for _, high in wide)
         most = max(high for _, high in near), min(low for low, _ in near)
@@ -167,18 +175,13 @@ def _gap(values: Sequence[float], ends: Ends) -> tuple[float, float]:
 class InPeople(GroupLimits):
     """Limits of what the metric is among all people like the records."""
 
-    def alone(self, group: Hashable) -> Interval:
-        """Return the interval of a group."""
-        asked = Asked(self.metric, self.confidence, self.is_sure)
-        return self.noise[group].population_interval(asked)
+    def told(self, noise: ResultNoise, confidence: float) -> Interval:
+        """Return the interval that the noise of a group tells."""
+        return noise.population_interval(Asked(self.metric, confidence, self.is_sure))
 
-    def limits(self, each: float) -> Ends:
-        """Return two limits of each group, each of which misses with at most this probability."""
-        asked = Asked(self.metric, 1 - 2 * each, self.is_sure)
-        return [
-            (one.lower, one.upper)
-            for one in (noise.population_interval(asked) for noise in self.noise.values())
-        ]
+    def is_even(self, noise: ResultNoise) -> bool:
+        """Return whether either limit of that misses with at most half of the probability."""
+        return not (isinstance(noise.result, Confusion) and noise.result.is_agreement)
 
     def about(self, what: str) -> str:
         """Return what limits of this are about."""
@@ -193,23 +196,16 @@ class InPeople(GroupLimits):
 class InRecords(GroupLimits):
     """Limits of the exact metric of these records, which the noise may have moved."""
 
-    def alone(self, group: Hashable) -> Interval:
-        """Return the interval of a group."""
-        return self.noise[group].interval(self.metric, self.confidence)
+    def told(self, noise: ResultNoise, confidence: float) -> Interval:
+        """Return the interval that the noise of a group tells."""
+        return noise.interval(self.metric, confidence)
 
-    def limits(self, each: float) -> Ends:
-        """Return two limits of each group, each of which misses with at most this probability.
+    def is_even(self, noise: ResultNoise) -> bool:
+        """Return whether either limit of that misses with at most half of the probability.
 
-        Those of counts miss with half of the probability on either side; other limits may have all on one.
+        Those of a number that a mechanism released may have all of it on one side.
         """
-        of_both = (
-            1 - (2 if isinstance(noise.result, Confusion) else 1) * each for noise in self.noise.values()
-        )
-        found = (
-            noise.interval(self.metric, sure)
-            for noise, sure in zip(self.noise.values(), of_both, strict=True)
-        )
-        return [(one.lower, one.upper) for one in found]
+        return isinstance(noise.result, Confusion) and not noise.result.is_agreement
 
     def about(self, what: str) -> str:
         """Return what limits of this are about."""
