@@ -3,7 +3,8 @@
 Every random number is made from 64-bit words. By default they come from the operating system's
 generator, asked anew for every draw: there is no state, so nothing can be predicted from earlier
 outputs and a forked worker cannot repeat its parent's noise. A seed gives reproducible numbers,
-which are by the same token not private; asking for one warns.
+which are by the same token not private; asking for one warns. Simulations of what has been released
+already protect nobody: `made_up` has a seed.
 """
 
 import math
@@ -23,6 +24,7 @@ from dp_metrics.exceptions import SeededReleaseWarning, warn_caller
 
 __all__ = [
     "Entropy",
+    "Generator",
     "LazyUniform",
     "OSEntropy",
     "RandomState",
@@ -34,6 +36,7 @@ __all__ = [
     "fresh_random_state",
     "geometric",
     "is_chosen",
+    "made_up",
     "preserved_global_generators",
     "reseed_global_generators",
     "staircase",
@@ -43,6 +46,8 @@ __all__ = [
 
 RandomState: TypeAlias = "int | np.integer | np.random.RandomState | np.random.Generator | Entropy | None"
 
+Generator: TypeAlias = np.random.Generator
+"""What draws numbers about nobody; see `made_up`."""
 
 _FEW_CELLS = 8
 _FEW = 24  # arrays of fewer integers cost more than they save
@@ -541,6 +546,11 @@ def uniforms(entropy: Entropy, size: int) -> tuple[NDArray[np.float64], NDArray[
 def _unit(words: NDArray[np.uint64]) -> NDArray[np.float64]:
     # 2^64 - 1 would round up to exactly 1: keep the largest value one float below it.
     return np.minimum((words.astype(np.float64) + 0.5) * 2.0**-64, 1.0 - 2.0**-53)
+
+
+def made_up(seed: int = 0) -> Generator:
+    """Return a seeded NumPy generator for simulations of public and released numbers; never for a release."""
+    return np.random.default_rng(seed)
 
 
 def fresh_random_state() -> np.random.RandomState:

@@ -1,7 +1,6 @@
 """What a mechanism sees of public data, and noise in floats: for studies, never for private records."""
 
-import numpy as np
-
+from dp_metrics._random import made_up
 from dp_metrics.inputs.epsilon import Epsilon, exact_epsilon
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.losses import RecordLoss, identity
@@ -9,7 +8,7 @@ from dp_metrics.inputs.shape import Records
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.mechanisms._base import KnownNumber
 from dp_metrics.release.draws import NumberDraw, VectorDraw
-from dp_metrics.release.noise import COUNT_LIMIT
+from dp_metrics.release.noise import CountsNoise
 from dp_metrics.release.parts.mean_loss import MeanOf
 from dp_metrics.release.parts.variance import VarianceOf
 from dp_metrics.sensitivity.output_bounds import OutputBounds
@@ -64,15 +63,5 @@ def variance_output_bounds(
 
 def simulated_noise(draw: VectorDraw, times: int, seed: int = 0) -> Floats:
     """Return draws of the noise of a table, a row each: of the law of a release, but in floats."""
-    rng = np.random.default_rng(seed)
-    rates = np.repeat([float(rate) for _, rate in draw.rates], [size for size, _ in draw.rates])
-    kept: list[Floats] = []
-    while sum(map(len, kept)) < times:
-        # the difference of two geometric numbers has the two-sided law
-        sizes = np.floor(rng.exponential(size=(2, times, rates.size)) / rates)
-        noise = np.minimum(sizes[0], COUNT_LIMIT) - np.minimum(sizes[1], COUNT_LIMIT)
-        if draw.zero_sum:  # the last number is what the others lack to 0, as in a release
-            noise[:, -1] = -noise[:, :-1].sum(axis=1)
-            noise = noise[rng.exponential(size=times) > rates[-1] * np.abs(noise[:, -1])]
-        kept.append(noise)
-    return np.concatenate(kept)[:times]
+    noise = CountsNoise((0,) * len(draw.values), draw.rates, draw.zero_sum)
+    return noise.simulated(made_up(seed), times)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from numbers import Real
 from typing import Any
 
@@ -11,14 +11,15 @@ from numpy.typing import ArrayLike
 
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
-from dp_metrics.fairness.intervals import intervals_of_groups, range_interval
-from dp_metrics.fairness.plan import FrameResult, read_frame
+from dp_metrics.fairness.intervals import GroupLimits, InPeople, InRecords, check_what
+from dp_metrics.fairness.plan import Entry, FrameResult, read_frame
 from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.inputs.options import WITHIN_GROUPS, check_choice, check_confidence
-from dp_metrics.release.ratio_limits import NoisyRatio
 from dp_metrics.release.release import Release
 
 __all__ = ["WITHIN_GROUPS", "ByGroup", "PrivateMetricFrame"]
+
+_METHODS = ("between_groups", "to_overall")
 
 
 class ByGroup(Mapping[Hashable, Any]):
@@ -106,14 +107,22 @@ class PrivateMetricFrame:
         The value for all records, or one for each metric.
     by_group : ByGroup
         A mapping from group to value, or to a dict of one for each metric, with ``to_frame()``.
+    rests_on : ByGroup
+        How many records count for each value, in the form of `by_group`: those with the label for a recall,
+        those predicted to have it for a precision, the smaller class for an AUC, all of the group for most
+        others; of a metric that is made of several shares the fewest. By the noisy counts that the value is
+        made of, and at least 0; exact where it is the public size of the group; None where nothing that is
+        released tells.
     note : ByGroup
         What released numbers tell of the values, in the form of `by_group`: a sentence where a value is
         mostly noise or biased, and so says nothing; else None. An AUC of a small group is biased towards 1.
     overall_note : str, None or dict
         The same of the overall value.
     group_sizes : dict or None
-        The number of records of each group: noisy, or exact where membership is public. None where nothing
-        that is released tells. Read the values of small groups with care: nothing hides them.
+        The number of records of each group: exact where membership is public; else noisy, off by a few
+        records where one of the metrics is made of counts of labels, and by about 50 / epsilon of the
+        releases where they were drawn for losses only. None where nothing that is released tells. Read the
+        values of small groups with care: nothing hides them.
     epsilon, neighboring, membership
         As given; `neighboring` is the relation that the accountant counts.
 
@@ -204,72 +213,111 @@ class PrivateMetricFrame:
         )  # fmt: skip
         result: FrameResult = release.run_together(plan, known)
         self._is_single = not isinstance(metrics, Mapping)
-        self._values, self._notes, self._groups = result.values, result.notes, result.labels
-        self._ratios = result.ratios
+        self._entries, self._groups = result.entries, result.labels
         self.epsilon, self.neighboring = float(release.epsilon), plan.relation or neighboring
         self.membership = membership
-        self.by_group, self.overall = self._formed(self._values)
-        self.note, self.overall_note = self._formed(self._notes)
+        self.by_group = self._by_group(lambda entry: entry.values)
+        self.rests_on = self._by_group(lambda entry: entry.rests_on)
+        self.note = self._by_group(lambda entry: entry.notes)
+        self.overall = self._each(lambda entry: entry.overall)
+        self.overall_note = self._each(lambda entry: entry.overall_note)
         self.group_sizes: dict[Hashable, float] | None = (
             None if result.sizes is None else dict(zip(self._groups, result.sizes, strict=True))
         )
 
     def __repr__(self) -> str:
-        shown = f"overall={self.overall!r}, by_group={dict(self.by_group)!r}"
-        if any(note for each, overall in self._notes.values() for note in (*each, overall)):
+        shown = (
+            f"overall={self.overall!r}, by_group={dict(self.by_group)!r}, rests_on={dict(self.rests_on)!r}"
+        )
+        if any(note for entry in self._entries.values() for note in (*entry.notes, entry.overall_note)):
             shown += f", note={dict(self.note)!r}, overall_note={self.overall_note!r}"
         return f"PrivateMetricFrame({shown}, epsilon={self.epsilon!r}, membership={self.membership!r})"
 
-    def _formed(self, entries: Mapping[str, tuple[list[Any], Any]]) -> tuple[ByGroup, Any]:
-        """Return what there is by group, and overall; for each metric, or the only one."""
-
-        def of(value: Callable[[list[Any], Any], Any]) -> Any:
-            each = {name: value(*entry) for name, entry in entries.items()}
-            return each[""] if self._is_single else each
-
-        by_group = {
-            group: of(lambda each, overall, at=at: each[at])  # type: ignore[misc]
-            for at, group in enumerate(self._groups)
-        }
-        return ByGroup(by_group), of(lambda each, overall: overall)
-
-    def _each(self, value: Callable[..., Any]) -> Any:
+    def _each(self, value: Callable[[Entry], Any]) -> Any:
         """Return a value for each metric, or the value of the only one."""
-        each = {name: value(*entry) for name, entry in self._values.items()}
+        each = {name: value(entry) for name, entry in self._entries.items()}
         return each[""] if self._is_single else each
+
+    def _by_group(self, values: Callable[[Entry], list[Any]]) -> ByGroup:
+        """Return what there is by group; for each metric, or the only one."""
+        return ByGroup(
+            {
+                group: self._each(lambda entry, at=at: values(entry)[at])  # type: ignore[misc]
+                for at, group in enumerate(self._groups)
+            }
+        )
+
+    def to_frame(self) -> Any:
+        """Return all that was released of the groups as a data frame, a row for each; this imports pandas.
+
+        Returns
+        -------
+        pandas.DataFrame
+            The columns "value", "rests_on", "note" and "group_size", as the attributes of these names; of
+            several metrics the value of "recall" is in the column "recall", and the others have names such as
+            "recall_note". An empty note is "".
+        """
+        rows = {}
+        for at, group in enumerate(self._groups):
+            row: dict[str, Any] = {}
+            for name, entry in self._entries.items():
+                prefix = "" if self._is_single else f"{name}_"
+                row[name or "value"] = entry.values[at]
+                row |= {f"{prefix}rests_on": entry.rests_on[at], f"{prefix}note": entry.notes[at] or ""}
+            rows[group] = row | {"group_size": self.group_sizes[group] if self.group_sizes else None}
+        return ByGroup(rows).to_frame()
 
     def group_max(self) -> Any:
         """Return the largest value of a group, for each metric; it errs upwards."""
-        return self._each(lambda by_group, overall: max(_numbers(by_group), default=math.nan))
+        return self._each(lambda entry: max(_numbers(entry.values), default=math.nan))
 
     def group_min(self) -> Any:
         """Return the smallest value of a group, for each metric; it errs downwards."""
-        return self._each(lambda by_group, overall: min(_numbers(by_group), default=math.nan))
+        return self._each(lambda entry: min(_numbers(entry.values), default=math.nan))
 
-    def difference(self, method: str = "between_groups") -> Any:
-        """Return the largest difference between groups, or of a group to the overall value.
+    def difference(self, a: Any = None, b: Any = None, *, method: str = "between_groups") -> Any:
+        """Return the largest difference between groups, of a group to the overall value, or of two groups.
 
         Parameters
         ----------
+        a, b : group, default=None
+            The value of `a` less that of `b`, with its sign. None: as `method` says. One of its words in the
+            place of `a`, with no `b`, is taken as the method, as fairlearn's first argument is.
         method : {"between_groups", "to_overall"}, default="between_groups"
-            What is compared.
+            What is compared where no groups are named.
 
         Returns
         -------
         float or dict
-            At least 0. It errs upwards, the more the smaller a group is. Groups that are NaN are left out;
-            NaN if all are. Costs nothing.
-        """
-        check_choice(method, "method", ("between_groups", "to_overall"))
+            Of two groups a number of either sign, NaN if one is. Else at least 0: it errs upwards, the more
+            the smaller a group is; groups that are NaN are left out, and it is NaN if all are. Costs nothing:
+            `population_interval` and `noise_interval` tell how sure it is.
 
-        def of(by_group: list[float], overall: float | None) -> float:
-            values = _numbers(by_group)
+        Raises
+        ------
+        ValueError
+            If the groups or the method are not known, or there is no overall value.
+        """
+        if b is None and isinstance(a, str) and a in _METHODS:
+            a, method = None, a
+        check_choice(method, "method", _METHODS)
+        if a is not None or b is not None:
+            places = [self._place(group) for group in (a, b)]
+            return self._each(lambda entry: _less(*(entry.values[place] for place in places)))
+
+        def of(entry: Entry) -> float:
+            values = _numbers(entry.values)
             if method == "between_groups":
                 return max(values, default=math.nan) - min(values, default=math.nan)
-            known = _known(overall)
+            known = _known(entry.overall)
             return max((abs(value - known) for value in values), default=math.nan)
 
         return self._each(of)
+
+    def _place(self, group: Any) -> int:
+        if group not in self._groups:
+            raise ValueError(f"Pass two of the groups: {', '.join(map(repr, self._groups))}.")
+        return self._groups.index(group)
 
     def ratio(self, method: str = "between_groups") -> Any:
         """Return the smallest ratio of two groups, or of a group and the overall value.
@@ -285,76 +333,131 @@ class PrivateMetricFrame:
             Between 0 and 1, for metrics that are at least 0; 1 where both are 0. It errs downwards. Groups
             that are NaN are left out; NaN if all are. Costs nothing.
         """
-        check_choice(method, "method", ("between_groups", "to_overall"))
+        check_choice(method, "method", _METHODS)
 
-        def of(by_group: list[float], overall: float | None) -> float:
-            values = _numbers(by_group)
+        def of(entry: Entry) -> float:
+            values = _numbers(entry.values)
             if method == "between_groups":
                 return _ratio(min(values, default=math.nan), max(values, default=math.nan))
-            known = _known(overall)
+            known = _known(entry.overall)
             return min((_ratio(*sorted((value, known))) for value in values), default=math.nan)
 
         return self._each(of)
 
     @own_error_state
     def population_interval(
-        self, metric: str | None = None, *, of: str = "groups", confidence: float = 0.95
+        self, metric: str | None = None, *, of: Any = "groups", confidence: float = 0.95, method: str = "sure"
     ) -> Any:
         """Return limits of what groups, or the gap between them, are among all people like the records.
 
-        They cost nothing, and are sure: they hold with at least the given confidence for every number of
-        groups and of records, over the noise and over which people became records. Where noise is all there
-        is they are far apart: then the values say nothing.
+        They cost nothing. Sure ones hold with at least the given confidence for every number of groups and of
+        records, over the noise and over which people became records. Where noise is all there is they are far
+        apart: then the values say nothing.
 
         Parameters
         ----------
         metric : str or None, default=None
             The name of one of several metrics; None: of all that have such limits.
-        of : {"groups", "difference", "ratio"}, default="groups"
-            Of each group; or of what `difference` or `ratio` returns.
+        of : {"groups", "difference", "ratio"} or pair of groups, default="groups"
+            Of each group; or of what `difference` or `ratio` returns, ("a", "b") of ``difference("a", "b")``.
         confidence : float, default=0.95
             Between 0 and 1. Of several groups or metrics each interval has it for itself; an interval of the
             difference or the ratio speaks of all groups at once.
+        method : {"sure", "approximate"}, default="sure"
+            "sure": proved. "approximate": narrower for differences, by a third for two groups, and for more
+            metrics; its note says so.
 
         Returns
         -------
         Interval, dict of Interval, or dict of these
             With "groups" a dictionary from group to `Interval`, whose `note` says on how many records the
-            value rests; else an `Interval`. For several metrics and None a dictionary of that by metric.
-            Groups that are publicly empty are left out.
+            value rests; else an `Interval`, whose `note` says which gap would be released if the groups were
+            alike. For several metrics and None a dictionary of that by metric. Groups that are publicly empty
+            are left out.
 
         Raises
         ------
         ValueError
-            If there are none: for metrics that are not one ratio of counts, as recall, precision, F1 and
-            accuracy are.
+            If there are none, with the reason, or an argument is invalid.
+        TypeError
+            If the values of groups cannot be compared.
         """
-        check_choice(of, "of", ("groups", "difference", "ratio"))
-        sure = check_confidence(confidence)
-        told = ((name, of_groups()) for name, of_groups in self._ratios.items())
-        ratios = {name: of_groups for name, of_groups in told if of_groups is not None}
-        names = [*ratios] if metric is None else [metric]
-        if not {*names} & ratios.keys():
-            known = ", ".join(map(repr, ratios)) or "no metric of this frame"
-            raise ValueError(
-                "Groups have intervals for all people by a metric that is one ratio of counts, such as "
-                f"recall, precision or accuracy: {known}."
-            )
-        found = {name: self._population(name, ratios[name], of, sure) for name in names}
-        return found[names[0]] if self._is_single or metric is not None else found
+        check_choice(method, "method", ("sure", "approximate"))
+        return self._intervals(InPeople, metric, of, confidence, is_sure=method == "sure")
 
-    def _population(self, name: str, of_groups: Iterable[NoisyRatio | None], of: str, sure: float) -> Any:
-        values = self._values[name][0]
-        ratios = {g: one for g, one in zip(self._groups, of_groups, strict=True) if one is not None}
+    @own_error_state
+    def noise_interval(
+        self, metric: str | None = None, *, of: Any = "groups", confidence: float = 0.95
+    ) -> Any:
+        """Return limits of the exact metric of the groups of these records, or of the gap between them.
+
+        They cost nothing, and are sure whatever the records are: over the noise alone, the exact values lie
+        between them with at least the given confidence. They say nothing of other people.
+
+        Parameters
+        ----------
+        metric : str or None, default=None
+            The name of one of several metrics; None: of all that have such limits.
+        of : {"groups", "difference", "ratio"} or pair of groups, default="groups"
+            As in `population_interval`.
+        confidence : float, default=0.95
+            As in `population_interval`.
+
+        Returns
+        -------
+        Interval, dict of Interval, or dict of these
+            As `population_interval` does. A limit that cannot be told is infinite or the end of the public
+            range.
+
+        Raises
+        ------
+        ValueError
+            If there are none, with the reason, or an argument is invalid.
+        TypeError
+            If the values of groups cannot be compared.
+        """
+        return self._intervals(InRecords, metric, of, confidence, is_sure=True)
+
+    def _intervals(
+        self, kind: type[GroupLimits], metric: str | None, of: Any, confidence: float, *, is_sure: bool
+    ) -> Any:
+        what, sure, found = check_what(of, self._groups), check_confidence(confidence), {}
+        if metric is not None and metric not in self._entries:
+            raise ValueError(f"metric must be one of {', '.join(map(repr, self._entries))}.")
+        if metric is not None or self._is_single:
+            return self._interval(kind, self._entries[metric or ""], what, sure, is_sure=is_sure)
+        refused: list[Exception] = []
+        for name, entry in self._entries.items():
+            try:
+                found[name] = self._interval(kind, entry, what, sure, is_sure=is_sure)
+            except (TypeError, ValueError) as error:
+                refused.append(error)
+        if not found:
+            raise refused[0]
+        return found
+
+    def _interval(self, kind: type[GroupLimits], entry: Entry, of: Any, sure: float, *, is_sure: bool) -> Any:
+        noise, values, rests_on = (
+            dict(zip(self._groups, each, strict=True)) for each in (entry.noise, entry.values, entry.rests_on)
+        )
+        known = {group: one for group, one in noise.items() if one is not None}
+        limits = kind(entry.metric, known, values, rests_on, sure, is_sure)
         if of == "groups":
-            return intervals_of_groups(ratios, dict(zip(self._groups, values, strict=True)), sure)
-        numbers = _numbers(values)
+            return limits.of_groups()
+        numbers = _numbers(entry.values)
+        if isinstance(of, tuple):
+            return limits.of_pair(of, _less(*(values[group] for group in of)))
         low, high = min(numbers), max(numbers)
-        return range_interval(ratios, of, high - low if of == "difference" else _ratio(low, high), sure)
+        return limits.of_range(of, high - low if of == "difference" else _ratio(low, high))
 
 
 def _ratio(smaller: float, larger: float) -> float:
     return smaller / larger if larger else 1.0
+
+
+def _less(first: Any, second: Any) -> float:
+    (one, two) = (math.nan if not _numbers([value]) else value for value in (first, second))
+    return float(one - two)
 
 
 def _numbers(by_group: list[Any]) -> list[float]:

@@ -1,54 +1,212 @@
-"""What metrics of groups, and the gap between them, are among all people: from noisy counts of all groups."""
+"""Limits of metrics of groups, and of the gap between them: in these records, or among all people.
 
-from collections.abc import Hashable, Mapping
-from typing import Any
+All follow from the noise of each group, which is public. Limits of a gap combine limits of groups.
+"""
 
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import permutations
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from dp_metrics.fairness.alike import gap_where_alike
+from dp_metrics.metrics.labels.counts import Confusion
 from dp_metrics.release.interval import Interval
 from dp_metrics.release.noise import in_words
-from dp_metrics.release.ratio_limits import NoisyRatio, ratio_limits
-from dp_metrics.release.released import POPULATION_NOTE
+from dp_metrics.release.released import APPROXIMATE, POPULATION_NOTE, Asked, ResultNoise
 
-__all__ = ["intervals_of_groups", "range_interval"]
+__all__ = ["GroupLimits", "InPeople", "InRecords", "Pair", "check_what"]
 
+Pair: TypeAlias = tuple[Hashable, Hashable]
+"""Two groups, of which the second is taken from the first."""
 
-def intervals_of_groups(
-    ratios: Mapping[Hashable, NoisyRatio], values: Mapping[Hashable, Any], sure: float
-) -> dict[Hashable, Interval]:
-    """Return the interval of each group: each for itself has the confidence."""
-    miss, found = (1 - sure) / 2, {}
-    for group, ratio in ratios.items():
-        rests_on = in_words(max(ratio.a + ratio.b, 0))
-        found[group] = Interval(
-            *ratio_limits(ratio, miss, miss),
-            sure,
-            f"The metric of the group {group!r} {POPULATION_NOTE}",
-            f"It rests on about {rests_on} records, by the noisy counts.",
-            values[group],
-        )
-    return found
+Ends: TypeAlias = Sequence[tuple[float, float]]
+
+_WHAT = ("groups", "difference", "ratio")
 
 
-def range_interval(ratios: Mapping[Hashable, NoisyRatio], of: str, estimate: float, sure: float) -> Interval:
-    """Return the interval of the largest value of a group less the smallest, or of smallest / largest.
+def check_what(of: Any, groups: Sequence[Hashable]) -> "str | Pair":
+    """Return what is asked for: one of the words, or two of the groups."""
+    if isinstance(of, str) and of in _WHAT:
+        return of
+    if isinstance(of, tuple | list) and len(of) == 2 and all(group in groups for group in of):
+        return of[0], of[1]
+    raise ValueError(f"of must be one of {', '.join(map(repr, _WHAT))}, or a pair of groups.")
 
-    Notes
-    -----
-    Sure for any number K of groups. How far apart the groups are at most follows from two limits only, the
-    upper one of the group that is the largest in truth and the lower one of the smallest: each limit misses
-    with a quarter of the probability, whichever these groups are. How far apart they are at least follows
-    from all 2 K limits, of which each has its part of one half.
+
+@dataclass(frozen=True)
+class GroupLimits(ABC):
+    """What tells limits of a metric by group.
+
+    Parameters
+    ----------
+    metric : str
+        Name of its function.
+    noise : mapping
+        What is public of the noise of each group that has records.
+    values, rests_on : mapping
+        The value of each group, and the number of records that count for it.
+    confidence : float
+        Of each interval.
+    is_sure : bool, default=True
+        Whether limits have to be proved.
     """
-    miss = 1 - sure
-    near, wide = (
-        list(zip(*(ratio_limits(ratio, each, each) for ratio in ratios.values()), strict=True))
-        for each in (miss / 4, miss / (4 * len(ratios)))
-    )
-    # the largest value is at least the largest lower limit, and the smallest at most the smallest upper one
-    least, most = (max(wide[0]), min(wide[1])), (max(near[1]), min(near[0]))
-    if of == "difference":
-        lower, upper = max(least[0] - least[1], 0.0), most[0] - most[1]
-        about = "The largest difference between the groups"
-    else:
-        lower, upper = most[1] / most[0], min(least[1] / least[0], 1.0) if least[0] > 0 else 1.0
-        about = "The smallest ratio of two groups"
-    return Interval(lower, upper, sure, f"{about} {POPULATION_NOTE}", estimate=estimate)
+
+    metric: str
+    noise: Mapping[Hashable, ResultNoise]
+    values: Mapping[Hashable, Any]
+    rests_on: Mapping[Hashable, int | None]
+    confidence: float
+    is_sure: bool = True
+
+    @property
+    def miss(self) -> float:
+        """Probability with which an interval may miss."""
+        return 1 - self.confidence
+
+    @property
+    def name(self) -> str:
+        """What people call the metric."""
+        return self.metric.removeprefix("private_")
+
+    @abstractmethod
+    def told(self, noise: ResultNoise, confidence: float) -> Interval:
+        """Return the interval that the noise of a group tells."""
+
+    @abstractmethod
+    def is_even(self, noise: ResultNoise) -> bool:
+        """Return whether either limit of that misses with at most half of the probability."""
+
+    @abstractmethod
+    def about(self, what: str) -> str:
+        """Return what limits of this are about."""
+
+    def note(self, groups: Sequence[Hashable]) -> str:
+        """Return what else to say of a gap between these groups."""
+        return ""
+
+    def limits(self, miss: float, *, one_side: bool = False) -> Ends:
+        """Return two limits of each group; `miss`: that one of the two is wrong, or that a given one is."""
+        found = (
+            self.told(noise, 1 - (2 * miss if one_side and self.is_even(noise) else miss))
+            for noise in self.noise.values()
+        )
+        return [(one.lower, one.upper) for one in found]
+
+    def of_groups(self) -> dict[Hashable, Interval]:
+        """Return the interval of each group: each for itself has the confidence."""
+        found = {}
+        for group in self.noise:
+            one, records = self.told(self.noise[group], self.confidence), self.rests_on[group]
+            rests = "" if records is None else f"It rests on about {in_words(records)} records."
+            found[group] = replace(
+                one,
+                about=self.about(f"{self.name} of the group {group!r}"),
+                note=f"{rests} {one.note}".strip(),
+                estimate=self.values[group],
+            )
+        return found
+
+    def of_pair(self, pair: Pair, estimate: float) -> Interval:
+        """Return the interval of the value of one group less that of another."""
+        for group in pair:
+            if group not in self.noise:
+                raise ValueError(f"The group {group!r} has no records: it has no interval.")
+        two = replace(self, noise={group: self.noise[group] for group in pair})
+        if self.is_sure:
+            # the difference is missed only where one of the four limits is wrong
+            a, b = two.limits(self.miss / 2)
+            ends = a[0] - b[1], a[1] - b[0]
+        else:
+            ends = _gap([self.values[group] for group in pair], two.limits(self.miss))
+        first, second = pair
+        return self._interval(ends, f"{self.name} of {first!r} less that of {second!r}", estimate, pair)
+
+    def of_range(self, of: str, estimate: float) -> Interval:
+        """Return the interval of the largest value of a group less the smallest, or of smallest / largest.
+
+        Notes
+        -----
+        Sure for any number K of groups. How far apart the groups are at most follows from two limits only,
+        the upper one of the group that is the largest in truth and the lower one of the smallest: each limit
+        misses with a quarter of the probability, whichever these groups are. How far apart they are at least
+        follows from all 2 K limits: those of a group have their part of one half.
+
+        The approximate difference is that of the pair that is farthest apart, of whose limits the upper one
+        has to hold for one pair only, and the lower one for all K (K - 1).
+        """
+        groups = list(self.noise)
+        pairs = list(permutations(range(len(groups)), 2))
+        if of == "difference" and not self.is_sure and pairs:
+            near, wide = (self.limits(self.miss / each) for each in (1, len(pairs)))
+            values = [self.values[group] for group in groups]
+            of_near, of_wide = (
+                [_gap([values[i] for i in pair], [ends[i] for i in pair]) for pair in pairs]
+                for ends in (near, wide)
+            )
+            found = max(0.0, *(low for low, _ in of_wide)), max(high for _, high in of_near)
+            return self._interval(found, f"largest difference of the {self.name}", estimate, groups)
+        near, wide = self.limits(self.miss / 4, one_side=True), self.limits(self.miss / 2 / len(groups))
+        # the largest value is at least the largest lower limit, and the smallest at most the least upper one
+        least = max(low for low, _ in wide), min(high for _, high in wide)
+        most = max(high for _, high in near), min(low for low, _ in near)
+        if of == "difference":
+            found = max(least[0] - least[1], 0.0), most[0] - most[1]
+            return self._interval(found, f"largest difference of the {self.name}", estimate, groups)
+        found = most[1] / most[0] if most[0] else 1.0, min(least[1] / least[0], 1.0) if least[0] > 0 else 1.0
+        return self._interval(found, f"smallest ratio of the {self.name}", estimate)
+
+    def _interval(
+        self, ends: tuple[float, float], what: str, estimate: float, compared: Sequence[Hashable] = ()
+    ) -> Interval:
+        notes = ["" if self.is_sure else APPROXIMATE, self.note(compared) if compared else ""]
+        return Interval(*ends, self.confidence, self.about(what), " ".join(filter(None, notes)), estimate)
+
+
+def _gap(values: Sequence[float], ends: Ends) -> tuple[float, float]:
+    """Return approximate limits of the first value less the second."""
+    from dp_metrics.release.normal_limits import combined_limits  # slow to import
+
+    return combined_limits(np.subtract, values, ends)
+
+
+class InPeople(GroupLimits):
+    """Limits of what the metric is among all people like the records."""
+
+    def told(self, noise: ResultNoise, confidence: float) -> Interval:
+        """Return the interval that the noise of a group tells."""
+        return noise.population_interval(Asked(self.metric, confidence, self.is_sure))
+
+    def is_even(self, noise: ResultNoise) -> bool:
+        """Return whether either limit of that misses with at most half of the probability."""
+        return not (isinstance(noise.result, Confusion) and noise.result.is_agreement)
+
+    def about(self, what: str) -> str:
+        """Return what limits of this are about."""
+        return f"The {what} {POPULATION_NOTE}"
+
+    def note(self, groups: Sequence[Hashable]) -> str:
+        """Return what gap between these groups would be released if they were alike."""
+        places = [place for place, group in enumerate(self.noise) if group in groups]
+        return gap_where_alike(list(self.noise.values()), places)
+
+
+class InRecords(GroupLimits):
+    """Limits of the exact metric of these records, which the noise may have moved."""
+
+    def told(self, noise: ResultNoise, confidence: float) -> Interval:
+        """Return the interval that the noise of a group tells."""
+        return noise.interval(self.metric, confidence)
+
+    def is_even(self, noise: ResultNoise) -> bool:
+        """Return whether either limit of that misses with at most half of the probability.
+
+        Those of a number that a mechanism released may have all of it on one side.
+        """
+        return isinstance(noise.result, Confusion) and not noise.result.is_agreement
+
+    def about(self, what: str) -> str:
+        """Return what limits of this are about."""
+        return f"Limits of the exact {what} of these records, not of people at large."

@@ -22,20 +22,18 @@ from dp_metrics.mechanisms import Mechanism
 from dp_metrics.metrics import Metric, metric_of
 from dp_metrics.metrics._shares import ShareOfRecords
 from dp_metrics.metrics.labels.counts import Confusion, confusion_for
-from dp_metrics.metrics.labels.label_limits import ratio_cells
-from dp_metrics.metrics.labels.layouts import Counts, Layout, PartsOf, matrix_layout, right_or_wrong, whole
+from dp_metrics.metrics.labels.layouts import Counts, Layout, matrix_layout, right_or_wrong, whole
 from dp_metrics.release.noise import CountsNoise, noisy_shares
 from dp_metrics.release.parts.count_table import TableOf, check_cells, plausible_counts
 from dp_metrics.release.parts.mean_loss import MeanOf
 from dp_metrics.release.parts.nested_table import NestedOf
 from dp_metrics.release.plan import KnownParts, Plan
-from dp_metrics.release.ratio_limits import NoisyRatio, noisy_ratio
-from dp_metrics.release.released import Released
+from dp_metrics.release.released import Released, ResultNoise
 from dp_metrics.release.result import PrivateResult
 from dp_metrics.release.together import Share, Together
 from dp_metrics.sensitivity.exact import UNIT_BITS
 
-__all__ = ["FrameMetric", "FrameResult", "frame_metrics", "plan_frame", "read_frame"]
+__all__ = ["Entry", "FrameMetric", "FrameResult", "frame_metrics", "plan_frame", "read_frame"]
 
 NO_RECORDS = "This group has no records."
 """The note of a group that all know to be empty."""
@@ -51,14 +49,6 @@ _REFUSED = (
     "sample_weight",
     "groups",
 )
-
-
-class Formula(NamedTuple):
-    """A metric of counts, the numbers of records that it divides by, and its `Confusion.parts_of`."""
-
-    value: Callable[[Counts], Any]
-    rests_on: Callable[[Counts], Floats]
-    parts_of: PartsOf | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,29 +81,48 @@ class FrameMetric:
         return replace(plan, mechanisms=tuple(self.row.mechanism if one is None else one for one in own))
 
 
+class Entry(NamedTuple):
+    """A metric of a frame: what is made of its releases, and what is public of their noise.
+
+    Parameters
+    ----------
+    metric : str
+        Name of the function.
+    values, overall
+        By group, and of all records.
+    notes, overall_note
+        What released numbers tell of these values; see `PrivateResult`.
+    rests_on : sequence of int or None
+        How many records count for the value of each group, at least 0; None where nothing tells.
+    noise : sequence of ResultNoise or None
+        Of each group; None of one that all know to be empty.
+    """
+
+    metric: str
+    values: list[Any]
+    overall: Any
+    notes: list[str | None]
+    overall_note: str | None
+    rests_on: list[int | None]
+    noise: list[ResultNoise | None]
+
+
 class FrameResult(NamedTuple):
     """The entries of a frame, or of some of its metrics.
 
     Parameters
     ----------
-    values : mapping
-        For each metric its value by group, and its overall value.
-    notes : mapping
-        For each metric what released numbers tell of these values, in the same form; see `PrivateResult`.
+    entries : mapping
+        One for each metric.
     sizes : sequence of float or None
         The number of records of each group, where something tells it.
     labels : sequence
         The groups.
-    ratios : mapping
-        For each metric of counts what tells the noisy counts of each group; None if the metric is no ratio of
-        counts, and for a group that all know to be empty.
     """
 
-    values: Mapping[str, tuple[list[Any], Any]]
-    notes: Mapping[str, tuple[list[str | None], str | None]]
+    entries: Mapping[str, Entry]
     sizes: Sequence[float] | None = None
     labels: Sequence[Hashable] = ()
-    ratios: Mapping[str, Callable[[], list[NoisyRatio | None] | None]] = {}
 
 
 Sizes = Sequence[int | None]
@@ -260,17 +269,10 @@ def _of_frame(
     """Return the entries of all metrics, in their order."""
     left = iter(results)
     made = [combine(list(islice(left, size))) for size, combine in blocks]
-    values = {name: value for one in made for name, value in one.values.items()}
-    notes = {name: note for one in made for name, note in one.notes.items()}
-    ratios = {name: of_groups for one in made for name, of_groups in one.ratios.items()}
+    entries = {name: entry for one in made for name, entry in one.entries.items()}
+    # tables come first, which tell the sizes best
     told = [one.sizes for one in made if one.sizes is not None] if sizes is None else [sizes]
-    return FrameResult(
-        {name: values[name] for name in names},
-        {name: notes[name] for name in names},
-        told[0] if told else None,
-        labels,
-        ratios,
-    )
+    return FrameResult({name: entries[name] for name in names}, told[0] if told else None, labels)
 
 
 def _shared_layout(confusions: Sequence[Confusion], labels: LabelSet) -> Layout:
@@ -292,12 +294,11 @@ def _labels(
         f"The table of {len(sizes):,} groups and {labels.size:,} labels",
         "private_accuracy_score needs 2 cells for each group, private_recall_score with average='binary' 3.",
     )
-    formulas = {
-        metric.name: Formula(confusion.formula, confusion.rests_on, confusion.parts_of)
-        for metric, confusion in members
+    made = {
+        metric.name: (metric.row.name, replace(confusion, layout=layout)) for metric, confusion in members
     }
     plan = replace(confusion, layout=layout).plan(private_n=None in sizes)
-    return _table(formulas, layout, Plan(plan.parts, plan.reader), epsilon, shape, sizes)
+    return _table(made, layout, Plan(plan.parts, plan.reader), epsilon, shape, sizes)
 
 
 def _other(
@@ -310,7 +311,7 @@ def _other(
     plans = {size: metric.planned(replace(shape, n=size), private_n=hidden) for size in {*sizes} - {0}}
     usual = next(plans[size] for size in sizes if size != 0)
     if metric.mechanism is None and _is_share(usual):
-        return _share(metric.name, usual, epsilon, shape, sizes)
+        return _share(metric, usual, epsilon, shape, sizes)
     each = epsilon * (1 - overall_share)
     if hidden and shape.n is not None:
         # a record that is replaced may leave one group and enter another: two with a record more or less
@@ -323,20 +324,64 @@ def _other(
         of_all = metric.planned(shape, private_n=shape.n is None)
         shares.insert(0, Share(of_all, epsilon * overall_share, shape.n is None, name))
         pieces.insert(0, "all")
-    combine = partial(_of_each, name=metric.name, plan=usual, sizes=sizes, with_all=bool(overall_share))
+    with_all = bool(overall_share)
+    combine = partial(_of_each, name=metric.name, metric=name, plan=usual, sizes=sizes, with_all=with_all)
     return _Block(shares, pieces, combine)
 
 
 def _of_each(
-    results: Sequence[PrivateResult[Any]], *, name: str, plan: Plan, sizes: Sizes, with_all: bool
+    results: Sequence[PrivateResult[Any]],
+    *,
+    name: str,
+    metric: str,
+    plan: Plan,
+    sizes: Sizes,
+    with_all: bool,
 ) -> FrameResult:
-    """Return the entries of a metric that is released for each group."""
-    values = [(result.value, result.note) for result in results]
-    overall = values.pop(0) if with_all else (None, None)
-    each = iter(values)
-    entries = [(_undefined(plan, results[-1]), NO_RECORDS) if size == 0 else next(each) for size in sizes]
-    of_values, of_notes = (([entry[i] for entry in entries], overall[i]) for i in (0, 1))
-    return FrameResult({name: of_values}, {name: of_notes})
+    """Return the entry of a metric that is released for each group."""
+    overall, left = results[0] if with_all else None, iter(results[with_all:])
+    each = [None if size == 0 else next(left) for size in sizes]
+    told = [0 if one is None else _records(one, size) for one, size in zip(each, sizes, strict=True)]
+    entry = Entry(
+        metric,
+        [_undefined(plan, results[-1]) if one is None else one.value for one in each],
+        None if overall is None else overall.value,
+        [NO_RECORDS if one is None else one.note for one in each],
+        None if overall is None else overall.note,
+        [
+            records if one is None else _counting(_classes(one, size), records)
+            for one, size, records in zip(each, sizes, told, strict=True)
+        ],
+        [None if one is None else one.noise for one in each],
+    )
+    return FrameResult({name: entry}, None if None in told else [float(size or 0) for size in told])
+
+
+def _records(result: PrivateResult[Any], size: int | None) -> int | None:
+    """Return the number of records of a group: the public one, or the noisy one if the release tells it."""
+    assert result.noise is not None
+    told = result.noise.records if size is None else size
+    if told is None and (areas := _classes(result, size)):
+        told = sum(areas[0])
+    return None if told is None else max(round(told), 0)
+
+
+def _counting(areas: Sequence[tuple[int, int]], records: int | None) -> int | None:
+    """Return the size of the smallest class of areas; of any other metric the number of records."""
+    return max(min(map(min, areas)), 0) if areas else records
+
+
+def _classes(result: PrivateResult[Any], size: int | None) -> list[tuple[int, int]]:
+    """Return the noisy sizes of the two classes of each area that was released."""
+    drawn: Any = result.drawn
+    if "positives" not in drawn:
+        return []
+    is_one = not isinstance(drawn["positives"], list)
+    positives = [drawn["positives"]] if is_one else drawn["positives"]
+    if size is not None:
+        return [(one, size - one) for one in positives]
+    negatives = [drawn["negatives"]] if is_one else drawn["negatives"]
+    return list(zip(positives, negatives, strict=True))
 
 
 def _undefined(plan: Plan, result: PrivateResult[Any]) -> Any:
@@ -356,16 +401,38 @@ def _is_share(plan: Plan) -> bool:
     return not others and isinstance(part, MeanOf) and part.record_loss.is_count
 
 
-def _share(name: str, plan: Plan, epsilon: Fraction, shape: Shape, sizes: Sizes) -> _Block:
+def _share(metric: FrameMetric, plan: Plan, epsilon: Fraction, shape: Shape, sizes: Sizes) -> _Block:
     """Return the release of a share of the records: how many count, and how many do not."""
     layout, without_records = right_or_wrong(), 0.0 if None in sizes else math.nan
-    formula = partial(_wrong_share, result=plan.postprocess, without_records=without_records)
+    result = plan.postprocess
+    is_share = isinstance(result, ShareOfRecords) and result.is_mean
+    of_wrong = isinstance(result, ShareOfRecords) and result.rises
+    kind = Confusion if is_share else _NumberOfRecords
+    confusion = kind(
+        replace(layout, good=-layout.good if of_wrong else layout.good),  # which of the counts raise it
+        partial(_wrong_share, result=result, without_records=without_records),
+        LabelSet.of(None),
+        _all_records,
+        parts_of=partial(_right_or_wrong_first, wrong_first=of_wrong),
+    )
     count = partial(_right_and_wrong, part=plan.parts[0])
     table = Plan((TableOf(layout.cells, layout.is_partition, count),), plan.reader)
-    parts_of, result = None, plan.postprocess
-    if isinstance(result, ShareOfRecords) and result.is_mean:
-        parts_of = partial(_right_or_wrong_first, wrong_first=result.rises)
-    return _table({name: Formula(formula, _all_records, parts_of)}, layout, table, epsilon, shape, sizes)
+    return _table({metric.name: (metric.row.name, confusion)}, layout, table, epsilon, shape, sizes)
+
+
+class _NumberOfRecords(Confusion):
+    """How many records of a group are right or wrong, not which share of them."""
+
+    def limits(self, parts: Any, released: Any, miss: Any) -> Any:
+        """Raise ValueError."""
+        raise ValueError(_NO_SHARE)
+
+    def population(self, parts: Any, released: Any, asked: Any) -> Any:
+        """Raise ValueError."""
+        raise ValueError(_NO_SHARE)
+
+
+_NO_SHARE = "A number of records has no limits by group: release the share of them, with normalize=True."
 
 
 def _right_or_wrong_first(counts: Counts, *, wrong_first: bool) -> tuple[Floats, Floats]:
@@ -390,13 +457,18 @@ def _all_records(counts: Counts) -> Floats:
 
 
 def _table(
-    formulas: Mapping[str, Formula], layout: Layout, plan: Plan, epsilon: Fraction, shape: Shape, sizes: Sizes
+    metrics: Mapping[str, tuple[str, Confusion]],
+    layout: Layout,
+    plan: Plan,
+    epsilon: Fraction,
+    shape: Shape,
+    sizes: Sizes,
 ) -> _Block:
     """Return one table of counts for all groups, or with public membership a table for each.
 
-    The layout is that of a group, whose records the plan counts.
+    The layout is that of a group, whose records the plan counts. Each metric has the name of its function.
     """
-    combine = partial(_of_table, formulas=formulas, layout=layout, sizes=sizes)
+    combine = partial(_of_table, metrics=metrics, layout=layout, sizes=sizes)
     if None not in sizes:
         places: list[int | str] = [place for place, size in enumerate(sizes) if size]
         return _Block([Share(plan, epsilon, False, _FRAME)] * len(places), places, combine)
@@ -416,7 +488,11 @@ def _counts_by_group(coded: Records, *, plan: Plan, groups: int) -> NDArray[np.i
 
 
 def _of_table(
-    results: Sequence[PrivateResult[Any]], *, formulas: Mapping[str, Formula], layout: Layout, sizes: Sizes
+    results: Sequence[PrivateResult[Any]],
+    *,
+    metrics: Mapping[str, tuple[str, Confusion]],
+    layout: Layout,
+    sizes: Sizes,
 ) -> FrameResult:
     """Return the entries of metrics that are read from counts by group."""
     if None in sizes:
@@ -427,33 +503,43 @@ def _of_table(
         each = (plausible_counts(result.value, layout.cells, result.n) for result in results)
         table = np.stack([next(each) if size else np.zeros(layout.good.size) for size in sizes])
     *of_groups, of_all = (layout.read(row).agreeing() for row in (*table, table.sum(axis=0)))
+    released = _released(results, sizes)
     noise = max(_noise(result).expected for result in results)
     in_all = noise * math.sqrt(len(sizes))  # the noise of the groups is independent
-    values, notes, ratios = {}, {}, {}
-    for name, (formula, rests_on, parts_of) in formulas.items():
-        values[name] = [formula(counts) for counts in of_groups], formula(of_all)
-        of_group = [
-            NO_RECORDS if size == 0 else noisy_shares(noise, rests_on(counts))
-            for counts, size in zip(of_groups, sizes, strict=True)
-        ]
-        notes[name] = of_group, noisy_shares(in_all, rests_on(of_all))
-        ratios[name] = partial(_ratios, results, layout, parts_of, sizes)
-    return FrameResult(values, notes, [counts.n for counts in of_groups], ratios=ratios)
+    entries = {}
+    for name, (metric, confusion) in metrics.items():
+        shares = [confusion.rests_on(counts) for counts in of_groups]
+        entries[name] = Entry(
+            metric,
+            [confusion.formula(counts) for counts in of_groups],
+            confusion.formula(of_all),
+            [
+                NO_RECORDS if size == 0 else noisy_shares(noise, records)
+                for records, size in zip(shares, sizes, strict=True)
+            ],
+            noisy_shares(in_all, confusion.rests_on(of_all)),
+            [
+                round(float(records.min()) if records.size else counts.n)
+                for records, counts in zip(shares, of_groups, strict=True)
+            ],
+            [None if one is None else ResultNoise(confusion, *one) for one in released],
+        )
+    return FrameResult(entries, [counts.n for counts in of_groups])
 
 
-def _ratios(
-    results: Sequence[PrivateResult[Any]], layout: Layout, parts_of: PartsOf | None, sizes: Sizes
-) -> list[NoisyRatio | None] | None:
-    """Return the noisy counts of each group, if the metric is one ratio of counts."""
-    cells = ratio_cells(layout, parts_of)
-    if cells is None or len(cells) != 1:
-        return None
-    if None in sizes:
-        (result,) = results
-        noise, size = _noise(result), layout.good.size
-        return [noisy_ratio(noise, cells[0], result.n, group * size) for group in range(len(sizes))]
-    each = (noisy_ratio(_noise(result), cells[0], result.n) for result in results)
-    return [next(each) if size else None for size in sizes]
+def _released(
+    results: Sequence[PrivateResult[Any]], sizes: Sizes
+) -> list[tuple[tuple[CountsNoise], Released] | None]:
+    """Return the noisy counts of each group, as if they were those of a release of their own.
+
+    Where membership is private, the number of records of a group is, even if that of all records is public.
+    """
+    told = [one.noise.released for one in results if one.noise is not None]
+    if None not in sizes:
+        each = (((_noise(one),), released) for one, released in zip(results, told, strict=True))
+        return [next(each) if size else None for size in sizes]
+    of_groups = _noise(results[0]).split(len(sizes))
+    return [((one,), replace(told[0], values=(one.noisy,), public_n=None)) for one in of_groups]
 
 
 def _noise(result: PrivateResult[Any]) -> CountsNoise:

@@ -8,10 +8,11 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
+from dp_metrics._random import Generator
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.mechanisms._base import BoundsNoise, Limits, Noise
 from dp_metrics.mechanisms.geometric import (
@@ -49,18 +50,33 @@ class CountsNoise:
         The noisy numbers.
     rates, zero_sum
         As in `VectorDraw`.
+    others : int, default=0
+        How many more numbers there are, if the noise of these and those together has the sum 0.
     """
 
     noisy: tuple[int, ...]
     rates: tuple[tuple[int, Fraction], ...]
     zero_sum: bool
+    others: int = 0
+
+    @property
+    def together(self) -> int:
+        """How many numbers there are, with the others."""
+        return len(self.noisy) + self.others
 
     @property
     def expected(self) -> float:
         """Expected absolute noise of the noisiest number; at most this where the noise has the sum 0."""
         rate = min(rate for _, rate in self.rates)
         # two numbers share one noise, with both signs
-        return expected_noise(2 * rate if self.zero_sum and len(self.noisy) == 2 else rate)
+        return expected_noise(2 * rate if self.zero_sum and self.together == 2 else rate)
+
+    def split(self, tables: int) -> list[Self]:
+        """Return the noise of each of so many tables of one form: of their numbers, and rates, in turn."""
+        size, rates = len(self.noisy) // tables, self.rates[: len(self.rates) // tables]
+        others = self.together - size if self.zero_sum else 0
+        starts = range(0, len(self.noisy), size)
+        return [type(self)(self.noisy[at : at + size], rates, self.zero_sum, others) for at in starts]
 
     def covariance(self, x: Floats, y: Floats) -> float:
         """Return the covariance of the noise of two weighted sums of the numbers.
@@ -73,7 +89,7 @@ class CountsNoise:
             [size for size, _ in self.rates],
         )
         both = float((variances * x) @ y)
-        return both - float(variances[0] * x.sum() * y.sum()) / x.size if self.zero_sum else both
+        return both - float(variances[0] * x.sum() * y.sum()) / self.together if self.zero_sum else both
 
     def limits(self, miss: float) -> Limits:
         """Return limits of the numbers before the noise: two arrays."""
@@ -83,13 +99,35 @@ class CountsNoise:
         """Return limits of all numbers; only those of used numbers hold."""
         each = miss / (2 * int(np.count_nonzero(used)))
         if self.zero_sum:
-            away = [largest_zero_sum_noise(self.rates[0][1], len(self.noisy), each)] * len(self.noisy)
+            away = [largest_zero_sum_noise(self.rates[0][1], self.together, each)] * len(self.noisy)
         else:
             away = [largest_noise(rate, each) for size, rate in self.rates for _ in range(size)]
         centre = as_floats(self.noisy)
         # a reach of twice the limit takes in every count
         reach = np.minimum(np.array(away, dtype=object), 2 * COUNT_LIMIT).astype(np.float64)
         return Limits(np.maximum(centre - reach, 0.0), np.maximum(centre + reach, 0.0))
+
+    def simulated(self, generator: Generator, times: int) -> Floats:
+        """Return draws of the noise, a row each: of the law of a release, but in floats: not private.
+
+        Raises
+        ------
+        ValueError
+            If the noise has the sum 0 with others: simulate all of it.
+        """
+        if self.others:
+            raise ValueError("The noise has the sum 0 with that of other numbers.")
+        rates = np.repeat([float(rate) for _, rate in self.rates], [size for size, _ in self.rates])
+        kept: list[Floats] = []
+        while sum(map(len, kept)) < times:
+            # the difference of two geometric numbers has the two-sided law
+            sizes = np.floor(generator.exponential(size=(2, times, rates.size)) / rates)
+            noise = np.minimum(sizes[0], COUNT_LIMIT) - np.minimum(sizes[1], COUNT_LIMIT)
+            if self.zero_sum:  # the last number is what the others lack to 0, as in a release
+                noise[:, -1] = -noise[:, :-1].sum(axis=1)
+                noise = noise[generator.exponential(size=times) > rates[-1] * np.abs(noise[:, -1])]
+            kept.append(noise)
+        return np.concatenate(kept)[:times]
 
 
 def as_floats(noisy: Any) -> Floats:

@@ -149,28 +149,16 @@ class RatioCells(NamedTuple):
     weights: tuple[float, float]
 
 
-def noisy_ratio(noise: CountsNoise, cells: RatioCells, n: int | None, first: int = 0) -> NoisyRatio:
-    """Return the noisy counts of a ratio.
-
-    Parameters
-    ----------
-    noise : CountsNoise
-        Of one table, or of one for each group, one after the other.
-    cells : RatioCells
-        Places in a table.
-    n : int or None
-        Number of records in all tables, where it is public.
-    first : int, default=0
-        Where the table begins.
-    """
+def noisy_ratio(noise: CountsNoise, cells: RatioCells, n: int | None) -> NoisyRatio:
+    """Return the noisy counts of a ratio, of n records where their number is public."""
     ends = list(accumulate(size for size, _ in noise.rates))
-    a, b = ([first + cell for cell in side] for side in (cells.a, cells.b))
+    a, b, _ = cells
     return NoisyRatio(
         sum(noise.noisy[cell] for cell in a),
         sum(noise.noisy[cell] for cell in b),
         (len(a), len(b)),
         (noise.rates[bisect_right(ends, a[0])][1], noise.rates[bisect_right(ends, b[0])][1]),
-        len(noise.noisy) - len(a) - len(b) if noise.zero_sum else None,
+        noise.together - len(a) - len(b) if noise.zero_sum else None,
         n,
         cells.weights,
     )

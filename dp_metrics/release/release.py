@@ -214,7 +214,11 @@ class Release:
         described = [
             draw.noise(value, other, count) for draw, value, other in zip(draws, values, others, strict=True)
         ]
-        notes = [self._note(*part, count) for part in zip(plan.parts, draws, values, others, strict=True)]
+        told = [
+            part.records_told(draw, value, other, count) if self.private_n else None
+            for part, draw, value, other in zip(plan.parts, draws, values, others, strict=True)
+        ]
+        notes = [self._note(*one) for one in zip(plan.parts, draws, others, told, strict=True)]
         if has_note(plan.postprocess):
             notes.append(plan.postprocess.note(described, released))
         by, epsilon, promised = drawn_by(draws), float(self.epsilon), None
@@ -231,16 +235,15 @@ class Release:
             spend_name=self._spend_name,
             note=" ".join(dict.fromkeys(filter(None, notes))) or None,
             deployment=promised,
-            noise=ResultNoise.of(plan.postprocess, described, released),
+            noise=ResultNoise.of(
+                plan.postprocess, described, released, next((one for one in told if one is not None), None)
+            ),
         )
 
-    def _note(
-        self, part: Part, draw: Draw, value: Any, drawn: Mapping[str, Any], count: int | None
-    ) -> str | None:
+    def _note(self, part: Part, draw: Draw, drawn: Mapping[str, Any], records: Fraction | None) -> str | None:
         """Return what released numbers tell of one of them that is mostly noise, or biased."""
         if (bias := draw.note(drawn)) is not None:
             return bias
-        records = part.records_told(draw, value, drawn, count) if self.private_n else None
         said = None if records is None else part.too_noisy(draw, records)
         return None if said is None else f"By the noisy number of records {said}"
 

@@ -251,17 +251,26 @@ class ResultNoise:
         The noise of each released number.
     released : Released
         What was released.
+    records : Fraction or None, default=None
+        The noisy number of records, where the true one is private and something that was released tells it.
     """
 
     result: WithLimits | WithBand | None
     parts: tuple[Noise, ...]
     released: Released
+    records: Fraction | None = None
 
     @classmethod
-    def of(cls, postprocess: Callable[[Released], Any], parts: Sequence[Noise], released: Released) -> Self:
+    def of(
+        cls,
+        postprocess: Callable[[Released], Any],
+        parts: Sequence[Noise],
+        released: Released,
+        records: Fraction | None = None,
+    ) -> Self:
         """Return what is kept with a result; of one without limits the postprocessing is not kept."""
         is_kept = has_limits(postprocess) or isinstance(postprocess, WithBand)
-        return cls(postprocess if is_kept else None, tuple(parts), released)  # type: ignore[arg-type]
+        return cls(postprocess if is_kept else None, tuple(parts), released, records)  # type: ignore[arg-type]
 
     def interval(self, metric: str, confidence: float) -> Interval:
         """Return the interval of the exact metric of the records.

@@ -91,7 +91,7 @@ def test_any_other_metric_is_released_for_each_group(metric, twin, p, settings):
     made = frame(metric, p=p, epsilon=1e9, **settings)
     assert dict(made.by_group) == pytest.approx(exact(twin, p), rel=1e-3)
     assert made.overall == pytest.approx(twin(Y, p), rel=1e-3)
-    assert (made.group_sizes is None) == (made.membership == "private")
+    assert made.group_sizes == {group: (group == RACE).sum() for group in LABELS}
     none = frame(metric, p=p, overall_share=0, **settings)
     assert none.overall is None
     assert none.ratio() <= 1
@@ -319,7 +319,7 @@ def test_nothing_is_drawn_for_an_empty_group():
 
 def test_all_groups_that_are_nan_leave_nothing_to_compare():
     made = of_a_group_without_records("private_mae", membership="public")
-    made._values = {"": ([math.nan, math.nan], 0.5)}
+    made._entries = {"": made._entries[""]._replace(values=[math.nan, math.nan], overall=0.5)}
     for method in ("between_groups", "to_overall"):
         assert math.isnan(made.difference(method))
         assert math.isnan(made.ratio(method))
