@@ -29,8 +29,6 @@ from dp_metrics.release.ratio_limits import noisy_ratio
 from dp_metrics.release.released import Monotone, Released
 
 WITHOUT = {
-    "private_matthews_corrcoef",
-    "private_cohen_kappa_score",
     "private_roc_curve",
     "private_precision_recall_curve",
     "private_average_precision_score",
