@@ -110,7 +110,8 @@ if TYPE_CHECKING:
         ConfusionSummary as ConfusionSummary,
         ReleasedConfusion as ReleasedConfusion,
     )
-    from dp_metrics.streaming.scores import ReleasedScores as ReleasedScores, ScoreSummary as ScoreSummary
+    from dp_metrics.metrics.scores.released_scores import ReleasedScores as ReleasedScores
+    from dp_metrics.streaming.scores import ScoreSummary as ScoreSummary
     from dp_metrics.streaming.summaries import LossSummary as LossSummary, VarianceSummary as VarianceSummary
 else:
     # A name is imported when it is first used. `docs/sources.py --write` makes the table of these imports.
@@ -135,7 +136,7 @@ else:
         "PrivateResult": "release.result",
         "PrivateScorer": "model_selection.scorers",
         "ReleasedConfusion": "streaming.confusion_summary",
-        "ReleasedScores": "streaming.scores",
+        "ReleasedScores": "metrics.scores.released_scores",
         "ScoreSummary": "streaming.scores",
         "SeededReleaseWarning": "exceptions",
         "VarianceSummary": "streaming.summaries",

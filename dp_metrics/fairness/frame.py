@@ -15,7 +15,11 @@ from dp_metrics.fairness.intervals import GroupLimits, InPeople, InRecords, chec
 from dp_metrics.fairness.plan import Entry, FrameResult, read_frame
 from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.inputs.options import WITHIN_GROUPS, check_choice, check_confidence
+from dp_metrics.metrics.scores.released_scores import ReleasedScores
+from dp_metrics.metrics.scores.table import ScoreTable
 from dp_metrics.release.release import Release
+from dp_metrics.release.released import ResultNoise
+from dp_metrics.release.result import PrivateResult
 
 __all__ = ["WITHIN_GROUPS", "ByGroup", "PrivateMetricFrame"]
 
@@ -152,9 +156,10 @@ class PrivateMetricFrame:
     removed. With membership="public" it holds when a record is replaced by one of the same group.
 
     **How.** Metrics of labels come from one table, groups by counts, in which a replaced record changes two
-    cells, in one group or in two. Any other metric is released for each group under add_or_remove_one at
-    epsilon / 2: a replaced record is one less in one group and one more in the same or another one, which
-    costs epsilon in all, however many groups there are.
+    cells, in one group or in two. So do areas of scores of two classes, in [0, 1]: from groups by classes by
+    bins (`released_scores` has the curves). Any other metric is released for each group under
+    add_or_remove_one at epsilon / 2: a replaced record is one less in one group and one more in the same or
+    another one, which costs epsilon in all, however many groups there are.
 
     **Filtered rows have no such guarantee.** ``private_accuracy_score(y[g == 1], p[g == 1], epsilon=1)``
     shows the exact number of records of the group, which one record can change: its loss is infinite.
@@ -266,6 +271,43 @@ class PrivateMetricFrame:
                 row |= {f"{prefix}rests_on": entry.rests_on[at], f"{prefix}note": entry.notes[at] or ""}
             rows[group] = row | {"group_size": self.group_sizes[group] if self.group_sizes else None}
         return ByGroup(rows).to_frame()
+
+    def released_scores(self, metric: str | None = None) -> dict[Hashable, ReleasedScores]:
+        """Return the curves and areas of each group, with limits and bands; they cost no more epsilon.
+
+        Parameters
+        ----------
+        metric : str or None, default=None
+            The name of one of several metrics that a table of scores tells, such as an area under a ROC or
+            precision-recall curve; None: the first of these.
+
+        Returns
+        -------
+        dict of ReleasedScores
+            By group, without those that are publicly empty.
+
+        Raises
+        ------
+        ValueError
+            If the metric is not read from a table of scores.
+        """
+        for name, entry in self._entries.items():
+            known = {g: one for g, one in zip(self._groups, entry.noise, strict=True) if one is not None}
+            if metric in (None, name) and all(isinstance(one.result, ScoreTable) for one in known.values()):
+                return {group: self._scores_of(entry, one) for group, one in known.items()}
+        raise ValueError(
+            "No such metric of this frame is read from a table of scores: pass private_roc_auc_score, with "
+            "no mechanism, or private_average_precision_score, of two classes."
+        )
+
+    def _scores_of(self, entry: Entry, noise: ResultNoise) -> ReleasedScores:
+        counts, noisy = noise.result, list(noise.released.values[0])
+        assert isinstance(counts, ScoreTable)
+        result = PrivateResult(
+            value=noisy, epsilon=self.epsilon, n=noise.released.public_n, neighboring=self.neighboring,
+            mechanism="geometric", drawn={"counts": noisy}, metric=entry.metric, noise=noise,
+        )  # fmt: skip
+        return ReleasedScores(result, counts.counts(noisy, noise.released.public_n))
 
     def group_max(self) -> Any:
         """Return the largest value of a group, for each metric; it errs upwards."""

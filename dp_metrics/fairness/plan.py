@@ -19,12 +19,15 @@ from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.options import WITHIN_GROUPS, check_choice, check_neighboring, check_share
 from dp_metrics.inputs.shape import Records, Shape
 from dp_metrics.mechanisms import Mechanism
-from dp_metrics.metrics import Metric, metric_of
+from dp_metrics.metrics import METRICS, Metric, metric_of
 from dp_metrics.metrics._shares import ShareOfRecords
 from dp_metrics.metrics.labels.counts import Confusion, confusion_for
 from dp_metrics.metrics.labels.layouts import Counts, Layout, matrix_layout, right_or_wrong, whole
+from dp_metrics.metrics.scores.curve_formulas import ScoreCounts, area_under_roc
+from dp_metrics.metrics.scores.table import ScoreBins, ScoreTable, score_plan
+from dp_metrics.metrics.scores.two_classes import TwoClasses
 from dp_metrics.release.noise import CountsNoise, noisy_shares
-from dp_metrics.release.parts.count_table import TableOf, check_cells, plausible_counts
+from dp_metrics.release.parts.count_table import Cells, TableOf, check_cells, plausible_counts
 from dp_metrics.release.parts.mean_loss import MeanOf
 from dp_metrics.release.parts.nested_table import NestedOf
 from dp_metrics.release.plan import KnownParts, Plan
@@ -129,6 +132,27 @@ Sizes = Sequence[int | None]
 """The number of records of each group, where that is public; None for each where it is not."""
 
 
+class _Table(NamedTuple):
+    """Public: a table of counts of all groups, and what metrics make of the counts of one.
+
+    Parameters
+    ----------
+    of_all : Part
+        The table of all groups, of records with their groups.
+    weights : callable
+        Of a number of cells, their weights as in `CountTable`.
+    read : callable
+        What plausible counts of a group tell, which the formulas of the metrics take.
+    metrics : mapping
+        By name, the name of the function, and what makes it of noisy counts.
+    """
+
+    of_all: TableOf | NestedOf
+    weights: Callable[[int], Cells]
+    read: Callable[[Floats], Any]
+    metrics: Mapping[str, tuple[str, Confusion | ScoreTable]]
+
+
 class _Block(NamedTuple):
     """Public: some of the plans of a frame.
 
@@ -220,7 +244,8 @@ def plan_frame(
     """Return what a frame releases of records of a public form: y_true, y_pred and features.
 
     Each metric has an equal part of epsilon; metrics of labels that have one label set put theirs together
-    for one table of counts. Where membership is public, so are the sizes of the groups.
+    for one table of counts, and so do metrics of scores that have the same bins. Where membership is public,
+    so are the sizes of the groups.
     """
     shape = replace(shape, arguments=shape.arguments[:2])
     if shape.n is not None:  # a group without records has the columns that all records have
@@ -231,9 +256,18 @@ def plan_frame(
         if isinstance(one.row.usual.postprocess, Confusion):
             confusion = confusion_for(one.row, one.options)
             tables.setdefault(repr(confusion.labels.in_order.tolist()), []).append((one, confusion))
+    scored: dict[Any, list[tuple[FrameMetric, Plan]]] = {}
+    others = []
+    for one in metrics:
+        if isinstance(one.row.usual.postprocess, Confusion):
+            continue
+        if (plan := _of_scores(one, shape, private_n=sizes is None)) is None:
+            others.append(one)
+        else:
+            scored.setdefault(_bins_of(one, plan), []).append((one, plan))
     share, known = Fraction(1, len(metrics)), sizes or hidden
-    others = [one for one in metrics if not isinstance(one.row.usual.postprocess, Confusion)]
     blocks = [_labels(members, share * len(members), shape, known) for members in tables.values()]
+    blocks += [_scores(members, share * len(members), shape, known) for members in scored.values()]
     blocks += [_other(one, share, shape, known, overall_share) for one in others]
     wanted = tuple(piece for block in blocks for piece in block.pieces)
     names, combine = (
@@ -298,7 +332,93 @@ def _labels(
         metric.name: (metric.row.name, replace(confusion, layout=layout)) for metric, confusion in members
     }
     plan = replace(confusion, layout=layout).plan(private_n=None in sizes)
-    return _table(made, layout, Plan(plan.parts, plan.reader), epsilon, shape, sizes)
+    return _counts(layout, made, Plan(plan.parts, plan.reader), epsilon, shape, sizes)
+
+
+def _counts(
+    layout: Layout,
+    metrics: Mapping[str, tuple[str, Confusion]],
+    plan: Plan,
+    epsilon: Fraction,
+    shape: Shape,
+    sizes: Sizes,
+) -> _Block:
+    """Return the release of metrics of these counts, which the plan takes of the records of a group."""
+    count = partial(_counts_by_group, plan=plan, groups=len(sizes))
+    of_all = TableOf(layout.cells * len(sizes), layout.is_partition, count)
+    weights, read = partial(_weights_of, cells=layout.cells), partial(_read_labels, layout=layout)
+    return _table(_Table(of_all, weights, read, metrics), plan, epsilon, shape, sizes)
+
+
+def _weights_of(size: int, *, cells: Cells) -> Cells:
+    """Return the weights of the cells of a group, or of several."""
+    return cells * (size // sum(number for number, _ in cells))
+
+
+def _weights_one(size: int) -> Cells:
+    return ((size, Fraction(1)),)
+
+
+def _read_labels(row: Floats, *, layout: Layout) -> Counts:
+    return layout.read(row).agreeing()
+
+
+def _bins_of(metric: FrameMetric, plan: Plan) -> tuple[Any, ...]:
+    """Return what metrics of scores must have in common to be read from one table."""
+    table, classes = plan.postprocess, TwoClasses.of(*map(metric.options.get, ("labels", "pos_label")))
+    assert isinstance(table, ScoreTable)
+    return repr(classes.known.tolist()), classes.positive, table.columns, table.bins.edges.tobytes()
+
+
+def _of_scores(metric: FrameMetric, shape: Shape, *, private_n: bool) -> Plan | None:
+    """Return the plan of a metric that a table of scores tells; None for any other.
+
+    An area under a ROC curve by group is read from such a table as well, unless a mechanism is chosen. Other
+    releases of areas are biased towards 1 in small groups, do not tell the area of all records, and have no
+    limits there. For groups with m records of the smaller class, m * epsilon from 3 to 12,000, two groups and
+    the five of age, the table is as accurate or better up to 300, and where it is worse, by up to 3 times
+    from there on, its error is half of the sampling error at most (``benchmarks/areas_by_group.py``).
+    """
+    if isinstance(metric.row.usual.postprocess, ScoreTable):
+        return metric.planned(shape, private_n=private_n)
+    if metric.row is not METRICS["private_roc_auc_score"] or metric.mechanism is not None:
+        return None
+    if len(metric.planned(shape, private_n=private_n).parts) > 1:  # of more than two labels
+        return None
+    options = {"labels": metric.options.get("labels"), "pos_label": None, "edges": None, "bins": None}
+    return score_plan(area_under_roc, shape, private_n=private_n, **options)
+
+
+def _scores(
+    members: Sequence[tuple[FrameMetric, Plan]], epsilon: Fraction, shape: Shape, sizes: Sizes
+) -> _Block:
+    """Return the release of metrics of scores that have the same classes and bins."""
+    plan = members[0][1]
+    (part,), table = plan.parts, plan.postprocess
+    assert isinstance(part, NestedOf)
+    assert isinstance(table, ScoreTable)
+    check_cells(
+        part.rows * part.finest * len(sizes),
+        f"The table of {len(sizes):,} groups and {part.finest:,} bins of scores",
+        "Pass fewer groups or edges.",
+    )
+    metrics = {}
+    for metric, one in members:
+        assert isinstance(one.postprocess, ScoreTable)
+        metrics[metric.name] = metric.row.name, one.postprocess
+    of_group, read = Plan(plan.parts, plan.reader), partial(_read_scores, bins=table.bins)
+    count, groups = partial(_tables_by_group, plan=of_group, groups=len(sizes)), len(sizes)
+    of_all = NestedOf(count, part.rows * groups, part.finest, part.columns, groups)
+    return _table(_Table(of_all, _weights_one, read, metrics), of_group, epsilon, shape, sizes)
+
+
+def _tables_by_group(coded: Records, *, plan: Plan, groups: int) -> NDArray[np.int64]:
+    tables: Any = [plan.read(piece).parts[0] for piece in by_group(coded, groups)]
+    return np.concatenate([table.table for table in tables])
+
+
+def _read_scores(row: Floats, *, bins: ScoreBins) -> ScoreCounts:
+    return ScoreCounts(bins.merged(row.size // 2), *row.reshape(2, -1))
 
 
 def _other(
@@ -417,7 +537,7 @@ def _share(metric: FrameMetric, plan: Plan, epsilon: Fraction, shape: Shape, siz
     )
     count = partial(_right_and_wrong, part=plan.parts[0])
     table = Plan((TableOf(layout.cells, layout.is_partition, count),), plan.reader)
-    return _table({metric.name: (metric.row.name, confusion)}, layout, table, epsilon, shape, sizes)
+    return _counts(layout, {metric.name: (metric.row.name, confusion)}, table, epsilon, shape, sizes)
 
 
 class _NumberOfRecords(Confusion):
@@ -456,25 +576,17 @@ def _all_records(counts: Counts) -> Floats:
     return np.array([counts.n])
 
 
-def _table(
-    metrics: Mapping[str, tuple[str, Confusion]],
-    layout: Layout,
-    plan: Plan,
-    epsilon: Fraction,
-    shape: Shape,
-    sizes: Sizes,
-) -> _Block:
+def _table(table: _Table, plan: Plan, epsilon: Fraction, shape: Shape, sizes: Sizes) -> _Block:
     """Return one table of counts for all groups, or with public membership a table for each.
 
-    The layout is that of a group, whose records the plan counts. Each metric has the name of its function.
+    The plan counts the records of a group.
     """
-    combine = partial(_of_table, metrics=metrics, layout=layout, sizes=sizes)
+    combine = partial(_of_table, table=table, sizes=sizes)
     if None not in sizes:
         places: list[int | str] = [place for place, size in enumerate(sizes) if size]
         return _Block([Share(plan, epsilon, False, _FRAME)] * len(places), places, combine)
-    count = partial(_counts_by_group, plan=plan, groups=len(sizes))
-    table = Plan((TableOf(layout.cells * len(sizes), layout.is_partition, count),), _as_they_are)
-    return _Block([Share(table, epsilon, shape.n is None, _FRAME)], ["coded"], combine)
+    of_all = Plan((table.of_all,), _as_they_are)
+    return _Block([Share(of_all, epsilon, shape.n is None, _FRAME)], ["coded"], combine)
 
 
 def _as_they_are(coded: Records) -> Records:
@@ -487,44 +599,51 @@ def _counts_by_group(coded: Records, *, plan: Plan, groups: int) -> NDArray[np.i
     return np.concatenate([table.counts for table in tables])
 
 
-def _of_table(
-    results: Sequence[PrivateResult[Any]],
-    *,
-    metrics: Mapping[str, tuple[str, Confusion]],
-    layout: Layout,
-    sizes: Sizes,
-) -> FrameResult:
+def _of_table(results: Sequence[PrivateResult[Any]], *, table: _Table, sizes: Sizes) -> FrameResult:
     """Return the entries of metrics that are read from counts by group."""
     if None in sizes:
         (result,) = results
-        cells = layout.cells * len(sizes)
-        table = plausible_counts(result.value, cells, result.n).reshape(len(sizes), -1)
+        told = plausible_counts(result.value, table.weights(len(result.value)), result.n)
+        rows = list(told.reshape(len(sizes), -1))
     else:
-        each = (plausible_counts(result.value, layout.cells, result.n) for result in results)
-        table = np.stack([next(each) if size else np.zeros(layout.good.size) for size in sizes])
-    *of_groups, of_all = (layout.read(row).agreeing() for row in (*table, table.sum(axis=0)))
+        each = (plausible_counts(one.value, table.weights(len(one.value)), one.n) for one in results)
+        nothing = np.zeros(min(len(one.value) for one in results))
+        rows = [next(each) if size else nothing for size in sizes]
+    fewest = min(row.size for row in rows)  # groups of other sizes may have tables of more columns
+    total = np.sum([_narrowed(row, fewest) for row in rows], axis=0)
+    *of_groups, of_all = (table.read(row) for row in (*rows, total))
     released = _released(results, sizes)
     noise = max(_noise(result).expected for result in results)
+    if isinstance(table.of_all, NestedOf):  # the bins of a class are added up
+        noise *= math.sqrt(fewest / 2)
     in_all = noise * math.sqrt(len(sizes))  # the noise of the groups is independent
     entries = {}
-    for name, (metric, confusion) in metrics.items():
-        shares = [confusion.rests_on(counts) for counts in of_groups]
+    for name, (metric, made) in table.metrics.items():
+        shares = [made.rests_on(counts) for counts in of_groups]
         entries[name] = Entry(
             metric,
-            [confusion.formula(counts) for counts in of_groups],
-            confusion.formula(of_all),
+            [
+                math.nan if size == 0 and isinstance(made, ScoreTable) else made.formula(counts)
+                for counts, size in zip(of_groups, sizes, strict=True)
+            ],
+            made.formula(of_all),
             [
                 NO_RECORDS if size == 0 else noisy_shares(noise, records)
                 for records, size in zip(shares, sizes, strict=True)
             ],
-            noisy_shares(in_all, confusion.rests_on(of_all)),
+            noisy_shares(in_all, made.rests_on(of_all)),
             [
                 round(float(records.min()) if records.size else counts.n)
                 for records, counts in zip(shares, of_groups, strict=True)
             ],
-            [None if one is None else ResultNoise(confusion, *one) for one in released],
+            [None if one is None else ResultNoise(made, *one) for one in released],
         )
     return FrameResult(entries, [counts.n for counts in of_groups])
+
+
+def _narrowed(row: Floats, size: int) -> Floats:
+    """Return a table of two classes with fewer columns; the row itself where it is no larger."""
+    return row if row.size == size else row.reshape(2, size // 2, -1).sum(axis=2).ravel()
 
 
 def _released(

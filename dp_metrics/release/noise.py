@@ -74,6 +74,8 @@ class CountsNoise:
     def split(self, tables: int) -> list[Self]:
         """Return the noise of each of so many tables of one form: of their numbers, and rates, in turn."""
         size, rates = len(self.noisy) // tables, self.rates[: len(self.rates) // tables]
+        if len(self.rates) == 1:  # all numbers are one run
+            rates = ((size, self.rates[0][1]),)
         others = self.together - size if self.zero_sum else 0
         starts = range(0, len(self.noisy), size)
         return [type(self)(self.noisy[at : at + size], rates, self.zero_sum, others) for at in starts]

@@ -3,202 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Self
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
-from dp_metrics.inputs.error_state import own_error_state
-from dp_metrics.inputs.options import check_count
 from dp_metrics.metrics import METRICS
-from dp_metrics.metrics.scores.bands import CalibrationBand, RocBand
-from dp_metrics.metrics.scores.curve_formulas import (
-    CalibrationCurve,
-    PrecisionRecallCurve,
-    RocCurve,
-    ScoreCounts,
-    area_under_roc,
-    average_precision,
-    calibration,
-    precision_recall,
-    roc,
-)
-from dp_metrics.metrics.scores.soft_bins import MOST_BINS
+from dp_metrics.metrics.scores.released_scores import ReleasedScores
 from dp_metrics.metrics.scores.table import ScoreBins, ScoreTable
 from dp_metrics.metrics.scores.two_classes import TwoClasses
-from dp_metrics.release.interval import Interval
 from dp_metrics.release.plan import KnownParts
-from dp_metrics.release.released import Asked, ResultNoise
-from dp_metrics.release.result import PrivateResult
-from dp_metrics.streaming._summary import KeptCounts, Summary, noise_of, plain, reading_of, unchanged
+from dp_metrics.streaming._summary import KeptCounts, Summary, plain, unchanged
 
-__all__ = ["ReleasedScores", "ScoreSummary"]
-
-_MOST_SHOWN = 100_000  # records of a histogram
-_UNIT_ONLY = "A calibration curve needs probabilities: the edges of the bins should lie in [0, 1]."
-
-
-@own_error_state
-@dataclass(frozen=True, repr=False, eq=False)
-class ReleasedScores:
-    """Curves and areas that follow from one release: they are public, and cost no more epsilon.
-
-    Parameters
-    ----------
-    result : PrivateResult
-        All that may be published: its value is the list of noisy counts, whole numbers without bias; of the
-        negative class by rising score, then of the positive one. Its ``noise_interval()`` has limits of each.
-    counts : ScoreCounts
-        The plausible counts that all else is computed from, with the public edges of the bins.
-
-    Notes
-    -----
-    Guarantee: that of the release. All methods are post-processing: they cost nothing.
-
-    Examples
-    --------
-    >>> from dp_metrics import ScoreSummary
-    >>> summary = ScoreSummary()
-    >>> for _ in range(10):  # batches
-    ...     summary = summary.update([0] * 50 + [1] * 50, [0.2] * 40 + [0.6] * 20 + [0.9] * 40)
-    >>> released = summary.release(epsilon=1.0)
-    >>> 0.8 < released.roc_auc_score() < 1  # exactly 0.98
-    True
-    >>> fpr, tpr, thresholds = released.roc_curve()
-    >>> precision, recall, _ = released.precision_recall_curve()
-    """
-
-    result: PrivateResult[list[int]]
-    counts: ScoreCounts
-
-    def __repr__(self) -> str:
-        return f"ReleasedScores({self.counts.negative.size} bins, epsilon={self.result.epsilon:g})"
-
-    def roc_curve(self) -> RocCurve:
-        """Return what `private_roc_curve` makes of the counts."""
-        return roc(self.counts)
-
-    def roc_auc_score(self) -> float:
-        """Return the area under the ROC curve, in which a pair of records in one bin counts half."""
-        return area_under_roc(self.counts)
-
-    def noise_interval(self, confidence: float = 0.95) -> Interval:
-        """Return limits of the area under the ROC curve of these records' scores in their public bins.
-
-        Parameters
-        ----------
-        confidence : float, default=0.95
-            Probability, over the noise, with which both limits hold.
-
-        Returns
-        -------
-        Interval
-            The limits.
-        """
-        return self._area().interval("roc_auc_score", confidence)
-
-    def population_interval(self, confidence: float = 0.95, method: str = "sure") -> Interval:
-        """Return limits of the area under the ROC curve among all people, for scores in their public bins.
-
-        Parameters
-        ----------
-        confidence : float, default=0.95
-            Probability, over the noise and over which people became records, with which both limits hold.
-        method : {"sure", "approximate"}, default="sure"
-            "sure": proved, the areas under both sides of `roc_band`. "approximate": 2 to 5 times narrower.
-
-        Returns
-        -------
-        Interval
-            With `roc_auc_score` as its `estimate`.
-        """
-        return self._area().population_interval(Asked.of("roc_auc_score", confidence, method))
-
-    def roc_band(self, confidence: float = 0.95) -> RocBand:
-        """Return the band in which the ROC curve of all people lies, as `dp_metrics.roc_band` does."""
-        band: RocBand = self._area().band(Asked.of("roc_curve", confidence, "sure"))
-        return band
-
-    def calibration_band(self, confidence: float = 0.95) -> CalibrationBand:
-        """Return limits of the share of positives in each released bin, for all bins at once.
-
-        Parameters
-        ----------
-        confidence : float, default=0.95
-            Of all limits together; it is approximate.
-
-        Returns
-        -------
-        CalibrationBand
-            A bin for each that was released.
-
-        Raises
-        ------
-        ValueError
-            If the edges of the released bins are not those of probabilities.
-        """
-        self._check_unit()
-        table, kept = self._table, self.result.noise
-        assert kept is not None
-        return table.calibration_band(
-            kept.parts, kept.released, Asked.of("calibration_curve", confidence, "approximate")
-        )
-
-    @property
-    def _table(self) -> ScoreTable:
-        table: ScoreTable = reading_of(self.result)
-        return table
-
-    def _area(self) -> ResultNoise:
-        return noise_of(self.result, replace(self._table, formula=area_under_roc))
-
-    def precision_recall_curve(self) -> PrecisionRecallCurve:
-        """Return what `private_precision_recall_curve` makes of the counts."""
-        return precision_recall(self.counts)
-
-    def average_precision_score(self) -> float:
-        """Return what `private_average_precision_score` makes of the counts."""
-        return average_precision(self.counts)
-
-    def calibration_curve(self, n_bins: int = 5) -> CalibrationCurve:
-        """Return the calibration curve, as if all scores lay in the middle of the released bins.
-
-        Parameters
-        ----------
-        n_bins : int, default=5
-            Number of even bins of [0, 1].
-
-        Raises
-        ------
-        ValueError
-            If the edges of the released bins are not those of probabilities.
-
-        Notes
-        -----
-        `private_calibration_curve` is more accurate: it releases the mean score of each bin.
-        """
-        self._check_unit()
-        return calibration(self.counts, check_count(n_bins, "n_bins", MOST_BINS))
-
-    def calibration_display(self, n_bins: int = 5) -> Any:
-        """Return a `sklearn.calibration.CalibrationDisplay`, to be plotted.
-
-        Its `y_prob`, which scikit-learn takes from the data, are the middles of the released bins, each as
-        often as there are records in it by the noisy counts.
-        """
-        from sklearn.calibration import CalibrationDisplay
-
-        curve = self.calibration_curve(n_bins)
-        total = self.counts.total
-        many = np.rint(total * min(1.0, _MOST_SHOWN / max(total.sum(), 1.0))).astype(np.int64)
-        return CalibrationDisplay(*curve, np.repeat(self.counts.middles, many))
-
-    def _check_unit(self) -> None:
-        if self.counts.edges[0] < 0 or self.counts.edges[-1] > 1:
-            raise ValueError(_UNIT_ONLY)
+__all__ = ["ScoreSummary"]
 
 
 class ScoreSummary(Summary):

@@ -60,6 +60,10 @@ OF_LABELS = {
 }
 
 
+HAZARD = partial(dp.private_roc_auc_score, mechanism="hazard")
+"""An area that is not read from a table of scores."""
+
+
 @EVERY
 def test_the_exact_values_lie_between_the_limits_of_the_noise(way):
     """Hundreds of limits at 99.9999 %: a single miss is an alarm, by chance less than once in 1,000 runs."""
@@ -92,7 +96,7 @@ def test_the_exact_values_lie_between_the_limits_of_the_noise(way):
         (dp.private_f1_score, PRED),
         (dp.private_balanced_accuracy_score, PRED),
         (dp.private_brier_score_loss, PROBA),
-        (dp.private_roc_auc_score, PROBA),
+        (HAZARD, PROBA),
         (partial(dp.private_mae, bounds=(0, 1)), PROBA),
     ],
 )
@@ -246,6 +250,7 @@ def test_values_rest_on_the_records_that_count_for_them(way):
     ("metric", "told"),
     [
         (dp.private_roc_auc_score, True),
+        (HAZARD, True),
         (dp.private_brier_score_loss, True),
         (dp.private_log_loss, True),
         (dp.private_average_precision_score, True),
@@ -259,15 +264,13 @@ def test_losses_by_group_tell_their_numbers_of_records(metric, told, way):
     sizes = {group: int((group == BY).sum()) for group in LABELS}
     smaller = {group: min(Y[group == BY].sum(), (1 - Y)[group == BY].sum()) for group in LABELS}
     assert made.group_sizes == (sizes if told else None)
-    expected = smaller if metric is dp.private_roc_auc_score else sizes
+    of_classes = (dp.private_roc_auc_score, HAZARD, dp.private_average_precision_score)
+    expected = smaller if metric in of_classes else sizes
     assert dict(made.rests_on) == (expected if told else dict.fromkeys(LABELS))
 
 
 def test_numbers_of_records_of_losses_are_noisy_and_at_least_0():
-    drawn = [
-        frame(dp.private_roc_auc_score, PROBA, epsilon=0.3, random_state=SeededEntropy(seed))
-        for seed in range(20)
-    ]
+    drawn = [frame(HAZARD, PROBA, epsilon=0.3, random_state=SeededEntropy(seed)) for seed in range(20)]
     assert len({made.rests_on["b"] for made in drawn}) > 5
     assert min(made.rests_on[group] for made in drawn for group in LABELS) == 0
     assert min(made.group_sizes[group] for made in drawn for group in LABELS) >= 0
@@ -276,7 +279,9 @@ def test_numbers_of_records_of_losses_are_noisy_and_at_least_0():
 def test_sizes_come_from_a_table_if_there_is_one():
     made = frame({"brier": dp.private_brier_score_loss, "recall": dp.private_recall_score})
     assert sum(made.group_sizes.values()) == pytest.approx(N)
-    made = frame({"brier": dp.private_brier_score_loss, "auc": dp.private_roc_auc_score}, PROBA)
+    areas = frame({"brier": dp.private_brier_score_loss, "auc": dp.private_roc_auc_score}, PROBA)
+    assert sum(areas.group_sizes.values()) == pytest.approx(N)
+    made = frame({"brier": dp.private_brier_score_loss, "auc": HAZARD}, PROBA)
     assert made.group_sizes == {group: made.rests_on[group]["brier"] for group in LABELS}
 
 
@@ -286,7 +291,7 @@ def test_an_area_that_misleads_shows_on_how_little_it_rests():
     y = (np.arange(2000) % 1000 < 33).astype(int)
     score = np.clip(0.3 * y + 0.7 * rng.random(2000), 0, 1)
     made = dp.PrivateMetricFrame(
-        metrics=dp.private_roc_auc_score, y_true=y, y_pred=score, sensitive_features=np.arange(2000) // 1000,
+        metrics=HAZARD, y_true=y, y_pred=score, sensitive_features=np.arange(2000) // 1000,
         group_labels=[0, 1], epsilon=4.0,
     )  # fmt: skip
     assert max(made.rests_on.values()) < 200
@@ -302,7 +307,7 @@ def test_the_data_frame_has_all_that_was_released():
     assert table["value"].to_dict() == dict(one.by_group)
     assert table["rests_on"].to_dict() == dict(one.rests_on)
     assert table["group_size"].to_dict() == one.group_sizes
-    several = frame({"recall": dp.private_recall_score, "auc": dp.private_roc_auc_score}, epsilon=0.1)
+    several = frame({"recall": dp.private_recall_score, "auc": HAZARD}, epsilon=0.1)
     table = several.to_frame()
     assert list(table.columns) == [
         "recall", "recall_rests_on", "recall_note", "auc", "auc_rests_on", "auc_note", "group_size"

@@ -71,6 +71,11 @@ class ScoreCounts:
         return self.negative + self.positive
 
     @property
+    def n(self) -> float:
+        """All records."""
+        return float(self.total.sum())
+
+    @property
     def middles(self) -> Floats:
         """The middle of each bin."""
         middles: Floats = self.edges[:-1] / 2 + self.edges[1:] / 2

@@ -39,7 +39,10 @@ __all__ = ["ScoreBins", "ScoreTable", "counted", "score_plan"]
 
 _AREA = "area under the ROC curve of the scores in their public bins"
 _DIGITS = 2.0**30  # rounding makes the edges the same numbers whatever library computes the cosine
-_OUTSIDE = "y_score has values outside [0, 1]: pass edges=[...], public edges of bins for such scores."
+_OUTSIDE = (
+    "y_score has values outside [0, 1]: pass edges=[...], public edges of bins for such scores; or, for "
+    "areas by group, partial(private_roc_auc_score, mechanism='hazard'), which takes any scores."
+)
 _POWERS = tuple(2**power for power in range(1, MOST_COLUMNS.bit_length()))
 
 
@@ -136,7 +139,11 @@ class ScoreTable:
         assert isinstance(noise, CountsNoise)
         counts = self.counts(released.values[0], released.public_n)
         added = noise.expected * math.sqrt(counts.negative.size)
-        return noisy_shares(added, np.array([counts.negative.sum(), counts.positive.sum()]))
+        return noisy_shares(added, self.rests_on(counts))
+
+    def rests_on(self, counts: ScoreCounts) -> Floats:
+        """Return the numbers of records of both classes."""
+        return np.array([counts.negative.sum(), counts.positive.sum()])
 
     @property
     def about(self) -> str:

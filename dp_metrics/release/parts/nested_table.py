@@ -53,7 +53,7 @@ class NestedOf(Part):
         The finest table of `Records` whose form is valid.
     rows, finest : int
         Its shape.
-    columns : int or None, default=None
+    columns, groups : default=None, 1
         As in `NestedTable`.
     """
 
@@ -61,6 +61,7 @@ class NestedOf(Part):
     rows: int
     finest: int
     columns: int | None = None
+    groups: int = 1
 
     def too_noisy(self, draw: Any, records: Fraction) -> str | None:
         """Return a warning if a table of this number of records is mostly noise."""
@@ -74,11 +75,11 @@ class NestedOf(Part):
 
     def known(self, records: Records) -> "NestedTable":
         """Return the finest table."""
-        return NestedTable(self.count(records), self.columns)
+        return NestedTable(self.count(records), self.columns, self.groups)
 
     def restored(self, aggregate: CountAggregate) -> "NestedTable":
         """Return what is known of an aggregate; raise if that is one of another table."""
-        return NestedTable(aggregate.table.reshape(self.rows, self.finest), self.columns)
+        return NestedTable(aggregate.table.reshape(self.rows, self.finest), self.columns, self.groups)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -91,6 +92,9 @@ class NestedTable(KnownCounts):
         Private; each record lies in exactly one cell.
     columns : int or None, default=None
         Public number of columns to release, which divides that of the table; None: what `columns_for` says.
+    groups : int, default=1
+        Of how many groups there are rows. Several have half of the columns that suit their mean size, because
+        some are smaller.
 
     Notes
     -----
@@ -99,6 +103,7 @@ class NestedTable(KnownCounts):
 
     table: NDArray[np.int64]
     columns: int | None = None
+    groups: int = 1
 
     @property
     def n(self) -> int:  # type: ignore[override]
@@ -116,7 +121,9 @@ class NestedTable(KnownCounts):
 
     def prepare(self, mechanism: Mechanism, epsilon: Fraction, *, private_n: bool) -> VectorDraw:
         """Return a draw of noise, whatever the mechanism."""
-        columns = self.columns or columns_for(None if private_n else self.n, epsilon)
+        columns = self.columns or columns_for(None if private_n else self.n // self.groups, epsilon)
+        if self.groups > 1 and self.columns is None:
+            columns = max(columns // 2, FEWEST_COLUMNS)
         counts = merged_columns(self.table, columns).ravel()
         table = CountTable(counts, self.n, ((counts.size, Fraction(1)),), is_partition=True)
         return table.prepare(mechanism, epsilon, private_n=private_n)
