@@ -126,7 +126,10 @@ class _Scores:
         return Limits(-math.inf, upper, _NO_LOWER)
 
 
-_NO_LOWER = "The lower limit is missing: the error has no upper limit, or the variance may be 0."
+_NO_LOWER = (
+    "We cannot limit R^2 from below, because the error has no upper limit or the variance may be 0: give "
+    "bounds, take more records or a larger epsilon, or use a mean absolute error."
+)
 
 
 def _score_limits(error: Limits, variance: Limits) -> tuple[float, float]:
