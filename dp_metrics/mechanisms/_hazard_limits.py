@@ -73,7 +73,7 @@ def hazard_limits(law: Law, released: float, public: BoundsFacts, ranks: int, mi
     _, upper = bounds.largest(lambda f: bounds.undershooting(f, place) > each, 0.0)
     if lower >= upper:
         return Limits(*public.output_range)
-    return Limits(lower, upper, TOO_FEW if lower <= public.output_range[0] or upper >= end else "")
+    return Limits(lower, upper, TOO_FEW if upper >= end else "")
 
 
 def _one_sided(lower: float, end: float) -> Limits:
@@ -154,10 +154,11 @@ class _LeastFavourable:
         low, high = start, self._end
         if holds(high):
             return high, high
-        step = max(start, 1e-9 * self._end if self._end < MAX_FLOAT else 1e-300)
+        least = 1e-9 * self._end if self._end < MAX_FLOAT else 1e-300  # far smaller than any output but 0
+        step = max(start, least)
         while low + step < high and holds(low + step):
             low, step = low + step, 2 * step
         high = min(low + step, high)
-        while high - low > _WIDTH * high and low < (middle := low + (high - low) / 2) < high:
+        while high - low > _WIDTH * max(high, least) and low < (middle := low + (high - low) / 2) < high:
             low, high = (middle, high) if holds(middle) else (low, middle)
         return low, high

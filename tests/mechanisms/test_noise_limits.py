@@ -388,8 +388,9 @@ def test_a_scale_at_the_public_limit_gives_the_limits_of_the_noise_alone():
         # a release at the end may have been any further up, whatever the confidence
         assert limits_after(draw, 2.0, miss=0.9, scale=scale).upper == 2.0
         found = wrong_after(law, draw, drawn)
-        assert max(found) <= 0.02375 * (1 + 1e-9)
-        assert min(found) > (0.0237 if scale == 2.0 else -1.0)
+        assert found[0] <= 0.02375 * (1 + 1e-9)
+        if scale == 2.0:  # of the other 270 records are larger, so that it is not drawn
+            assert 0.0237 < min(found) <= max(found) <= 0.02375 * (1 + 1e-9)
     away = limits_after(draw, 0.5, scale=2.0).upper - 0.5
     clipped = limits_after(draw, 0.5, scale=1.0).upper - 0.5
     assert 0 < away < 0.01 < clipped < 0.1
@@ -650,7 +651,7 @@ def worst(n, m, low):
 
 
 AREAS = {
-    "few positives below all": worst(400, 200, 30),
+    "few positives below all": worst(400, 100, 20),
     "few negatives above all": tuple(1 - array for array in worst(400, 150, 20)),
     "separated": worst(400, 200, 0),
     "upside down": worst(60, 20, 20),
@@ -667,28 +668,32 @@ def drawn_of(sizes, private_n):
     return dict(zip(("positives", "negatives"), sizes[: 1 + private_n], strict=False))
 
 
+QUICK = {"few positives below all", "one record in a class", "with ties"}
+
+
 @pytest.mark.parametrize("private_n", [False, True])
-@pytest.mark.parametrize("name", AREAS)
-def test_limits_of_an_area_are_wrong_as_rarely_as_promised_given_the_drawn_sizes(name, private_n):
+@pytest.mark.parametrize(
+    "name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in AREAS]
+)
+@pytest.mark.parametrize("epsilon", [8, pytest.param(1, marks=pytest.mark.slow)])
+def test_limits_of_an_area_are_wrong_as_rarely_as_promised_given_the_drawn_sizes(name, private_n, epsilon):
     """Wherever the least size that they tell is not too large: worst if it is the true one."""
     positive, scores = AREAS[name]
     positive, miss = positive.astype(bool), 0.1
-    for epsilon in (1, 8):
-        draw = ranking_query(positive, scores).prepare(Hazard(), Fraction(epsilon), private_n=private_n)
-        rule, loss = draw.rule, draw.output_bounds.value
-        smaller = min(draw.sizes[0], positive.size - draw.sizes[0])
-        away = largest_noise(rule.rate, 0.2 * miss)
-        for size in {smaller // 2, smaller + away}:
-            sizes = (size, size) if private_n else (min(size, positive.size - size),)
-            drawn = drawn_of(sizes, private_n)
-            assert rule.least(sizes, 0.2 * miss) <= smaller
-            law = draw.law_given(rule.smaller(sizes))
-            found = misses_of(
-                law, loss, lambda x, draw=draw, drawn=drawn: limits_after(draw, x, miss, **drawn)
-            )
-            assert max(found) <= 0.4 * miss * (1 + 1e-9)
-            if name == "few positives below all" and size == smaller and epsilon == 8:
-                assert found[1] > 0.35 * miss
+    draw = ranking_query(positive, scores).prepare(Hazard(), Fraction(epsilon), private_n=private_n)
+    rule, smaller = draw.rule, min(np.count_nonzero(positive), np.count_nonzero(~positive))
+    for size in (smaller // 2, smaller + largest_noise(rule.rate, 0.2 * miss)):
+        sizes = (size, size) if private_n else (min(size, positive.size - size),)
+        drawn = drawn_of(sizes, private_n)
+        assert rule.least(sizes, 0.2 * miss) <= smaller
+        found = misses_of(
+            draw.law_given(rule.smaller(sizes)),
+            draw.output_bounds.value,
+            lambda released, drawn=drawn: limits_after(draw, released, miss, **drawn),
+        )
+        assert max(found) <= 0.4 * miss * (1 + 1e-9)
+        if name == "few positives below all" and size > smaller and not private_n:
+            assert found[1] > 0.3 * miss
 
 
 @pytest.mark.parametrize("private_n", [False, True])
@@ -714,16 +719,16 @@ def test_the_least_size_of_a_class_is_wrong_as_rarely_as_promised(sizes, private
 def test_limits_of_an_area_are_wrong_as_rarely_as_promised(name):
     """Over all noise of the sizes and of the area: the exact probability of either limit."""
     positive, scores = AREAS[name]
-    draw = ranking_query(positive.astype(bool), scores).prepare(Hazard(), Fraction(20), private_n=False)
+    draw = ranking_query(positive.astype(bool), scores).prepare(Hazard(), Fraction(40), private_n=False)
     missed, miss = np.zeros(2), 0.2
-    for noise in range(-15, 16):
+    for noise in range(-8, 9):
         sizes = {"positives": draw.sizes[0] + noise}
         law = draw.law_given(draw.rule.smaller(tuple(sizes.values())))
-        share = math.tanh(0.5) * math.exp(-abs(noise))
+        share = math.tanh(1.0) * math.exp(-2 * abs(noise))
         missed += share * np.array(misses_of(
             law, draw.output_bounds.value, lambda x, sizes=sizes: limits_after(draw, x, miss, **sizes)
         ))  # fmt: skip
-    assert missed.sum() + 2 * math.exp(-15) <= miss
+    assert missed.sum() + 2 * math.exp(-16) <= miss
 
 
 def test_limits_of_an_area_are_two_and_useful():

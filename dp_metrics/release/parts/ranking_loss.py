@@ -276,17 +276,19 @@ class RankingNoise:
 
     Notes
     -----
-    **Proof.** With m records in the smaller class and M in the other, the loss f moves as a mean of m terms
-    in [0, 1]. *At most:* replace the l lowest positives, or the l highest negatives, whichever class is the
-    smaller one, by records of their class without loss. These l had at least l/m of the loss: L^l is at most
-    f (1 - l/m). *At least:* without a records of the smaller class and b of the other, at most
-    m M - (m - a)(M - b) <= l M wrong pairs are gone, and what comes instead adds right pairs only, so that
-    f falls by l/m if none is added. Each record that the smaller class gains instead, at the cost of the
-    other, leaves more wrong pairs than its new pairs can hide, because f is at most 1: L^l is at least
-    f - l/m. The same holds for 1 - f and U^l. A record that is added to a data set hides no more, either.
+    **Claim.** With m records in the smaller class and M in the other, the loss f moves as a mean of m terms
+    of at most 1: L^l lies from f - l/m to f (1 - l/m), or to f where n is private. So do 1 - U^l and 1 - f.
 
-    So m, below which it lies with a part of the miss, makes limits like those of a mean with a cap, whose
-    least favourable data are a few positives below all negatives.
+    **Proof.** *From above.* The l lowest positives, or the l highest negatives if these are the fewer, have
+    l/m of the loss or more; replace them by records without. *From below.* Drop a records of the smaller
+    class and b = l - a of the other: at most m M - (m - a)(M - b) wrong pairs go. What comes adds right pairs
+    at best; if it all joins the smaller class the loss is 1 - l/(m + b) - (1 - f) m M / ((m + b)(M - b)),
+    which rises with b, from f - l/m at 0, up to m + b = n/2. From there on n^2/4 pairs are the most: then it
+    is concave in b, and at b = l at least f - l/m as well, because f is at most 1. If k records are removed
+    and l - k added, at least (f - k/m) m M of at most m M (m - k)/(m - l) pairs are wrong.
+
+    So a least size, wrong with a part of the miss, makes limits like those of such a mean. The least
+    favourable data are a few positives below all negatives.
     """
 
     released: float
@@ -301,7 +303,7 @@ class RankingNoise:
         of_size = _SIZE_MISS * miss
         # a class of none has the bounds of a class of one: any area, as soon as one record changes
         least = max(rule.least(self.sizes, of_size), 1)
-        facts = replace(self.facts, sensitivity=1.0 / least, n=None if rule.n is None else rule.most)
+        facts = replace(self.facts, sensitivity=1.0 / least)
         law = partial(rule.given(rule.smaller(self.sizes)).output_distribution, epsilon=rule.hazard_epsilon)
         return hazard_limits(law, self.released, facts, self.ranks, miss - of_size).within(0.0, 1.0)
 
