@@ -23,9 +23,11 @@ from dp_metrics.sensitivity.noisy_sums import FINENESS, Sums
 from dp_metrics.sensitivity.output_bounds import BoundsFacts, OutputBounds
 
 __all__ = [
+    "ALONE",
     "MOST_RANKS",
     "NEEDS_LIMIT",
     "NOT_MONOTONE",
+    "NO_RATIO",
     "PUBLIC_END",
     "TOO_FEW",
     "UNBOUNDED",
@@ -69,7 +71,12 @@ NO_LAW = (
     "We cannot limit what {} releases, because its law depends on more than public facts: use 'adaptive', "
     "'hazard', 'geometric' or 'laplace'."
 )
+ALONE = "We cannot limit the number alone, because {}: call with_result(metric), and pass its result."
 NOT_MONOTONE = "We cannot limit {}, because it need not rise, or fall, with each released number: use {}."
+NO_RATIO = (
+    "We cannot limit R^2 from below, because the error has no upper limit or the variance may be 0: give "
+    "bounds, take more records or a larger epsilon, or use a mean absolute error."
+)
 """Why limits of the noise are missing, and what to use instead: one sentence for each reason."""
 
 

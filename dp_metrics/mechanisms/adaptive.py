@@ -16,6 +16,7 @@ from dp_metrics.inputs.epsilon import exact_epsilon
 from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.inputs.floats import MAX_FLOAT, Floats
 from dp_metrics.mechanisms._base import (
+    ALONE,
     MOST_RANKS,
     TOO_FEW,
     UNBOUNDED,
@@ -50,10 +51,7 @@ _BITS_OF_INDEX = 51
 
 _COUNT_MISS = 0.05  # part of the miss of limits with which more records may be clipped than is said
 
-_NEEDS_SCALE = (
-    "The limits follow from the scale that the adaptive mechanism drew: call with_result(metric), and pass "
-    "its result."
-)
+_NEEDS_SCALE = ALONE.format("its limits follow from the scale that was drawn")
 
 
 _RANK = 2  # the statistic is that of the records at rank / epsilon from the ends
@@ -302,7 +300,7 @@ class AdaptiveDraw(Draw):
         stages = self._stages(count)
         if stages is None or (stages[0].probability < 1 and "scale" not in drawn):
             return self.one_stage.noise(value, drawn, count)
-        return AdaptiveNoise(value, *stages, self.extremes.facts, dict(drawn))
+        return AdaptiveNoise(value, *stages, self.extremes.facts, self.extremes.known, dict(drawn))
 
     def _stages(self, count: int | None) -> tuple[_Stages, SecondStage] | None:
         n, extremes = count if self.private_n else self.known.size, self.extremes
@@ -370,6 +368,8 @@ class AdaptiveNoise:
         Public.
     statistic : BoundsFacts
         What is public of the statistic that was drawn.
+    known : int or None
+        As in `Extremes`.
     drawn : mapping
         What else was drawn.
     """
@@ -378,6 +378,7 @@ class AdaptiveNoise:
     first: _Stages
     second: SecondStage
     statistic: BoundsFacts
+    known: int | None
     drawn: Mapping[str, Any]
 
     def limits(self, miss: float) -> Limits:
@@ -389,12 +390,12 @@ class AdaptiveNoise:
             return Limits(0.0, limit).within(0.0, limit)
         if limit >= MAX_FLOAT and scale < self.second.largest:
             return Limits(self._clipped(scale, miss)[0], math.inf, UNBOUNDED).within(0.0, limit)
-        of_count = _COUNT_MISS * miss if self.statistic.monotonic else 0.0
+        of_count = 0.0 if self.known is None else _COUNT_MISS * miss
         lower, upper, n = self._clipped(scale, (miss - of_count) / 2)
         if scale < self.second.largest:
             share = upper / scale
-            if self.statistic.monotonic:
-                share = min(share, self._above(scale, of_count) / n)
+            if self.known is not None:
+                share = min(share, self._above(scale, of_count, self.known) / n)
             upper = min(upper + share * (self.second.largest - scale), limit)
         return Limits(lower, upper, TOO_FEW if upper >= limit else "").within(0.0, limit)
 
@@ -407,11 +408,11 @@ class AdaptiveNoise:
         # the clipped sum was rounded by half a step, and C1 by one more
         return (*law.limits(self.released, each, rounding=1.5)[:2], self.second.n)
 
-    def _above(self, scale: float, miss: float) -> float:
-        """Return how many records are clipped at most."""
+    def _above(self, scale: float, miss: float, known: int) -> float:
+        """Return how many losses are clipped at most, if so many of the largest were known."""
         first = self.first
         law = hazard_law(first.selection, self.statistic.widest(), first.epsilon)
-        return records_above(law, first.rank, first.ranks, scale, miss)
+        return records_above(law, first.rank, min(first.ranks, known - first.rank), scale, miss)
 
 
 class AdaptiveLaw(ApproximateLaw):

@@ -1,6 +1,7 @@
 """Limits of the noise of each mechanism: reference numbers, and the exact probability that they are wrong."""
 
 import math
+import warnings
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
@@ -489,6 +490,34 @@ def test_noise_of_both_sums_within_its_limit_leaves_a_mean_with_a_cap_within_its
             assert upper < 8.0 or scale < 2.0 or name in ("few", "many", "steps")
 
 
+def test_a_summary_that_keeps_few_losses_tells_no_number_of_those_above():
+    """Losses that it forgot count as 0 in the first stage, so that a low level is drawn more often."""
+    losses = MANY_ABOVE["many"]
+    epsilon, records = Fraction(1), loss_query(losses, 8.0)
+    uppers = []
+    for capacity in (400, 10):
+        kept = records.summary(capacity)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # that it keeps few
+            draw = kept.prepare(Adaptive(), epsilon, private_n=False)
+        uppers.append(limits_after(draw, 0.3, scale=1.0).upper)
+    law = draw.law(None).first
+    low = law.index_cdf(law.grid.index_above(np.array([1.0])))
+    assert float(low[0]) > 0.9  # of a hundred losses of 7.9 ten are known
+    all_known = records.prepare(Adaptive(), epsilon, private_n=False)
+    assert uppers[0] == limits_after(all_known, 0.3, scale=1.0).upper < 0.6
+    assert uppers[1] == pytest.approx(8 * 0.3, rel=0.01)  # each record above adds 8 instead of 1
+
+
+def test_two_noisy_sums_tell_how_many_records_there_are_at_least():
+    sums = mean_sums(LossAggregate.from_blocks([np.linspace(0, 1, 301)], capacity=1, cap=1.0))
+    law = SumsLaw(sums, Fraction(1, 10**6))
+    away = largest_noise(law.rate, 0.02 / 2)
+    fewest = law.fewest([value + away for value in sums.values], 0.02)
+    assert 301 - 1e-3 < fewest < 301  # the room for the rounding is 2^-20 of a record
+    assert law.fewest([0, 0], 0.02) == 1.0
+
+
 def test_a_clipped_variance_with_bounds_has_both_limits():
     """A variance of values 2 apart at most is at most 1; its scale is public where it is 4, not 2."""
     x = np.random.default_rng(3).uniform(-1, 1, 6000)
@@ -742,3 +771,20 @@ def test_limits_of_an_area_are_two_and_useful():
     few = limits_after(draw, 0.14, positives=100)
     assert few.upper == 1.0
     assert few.note == TOO_FEW
+
+
+ENDS = {**CLUSTERS, "few at one end": np.r_[np.full(290, -1.0), np.full(10, 1.0)], "one": np.ones(1)}
+
+
+@pytest.mark.parametrize("name", ENDS)
+@pytest.mark.parametrize("epsilon", [0.3, 3.0])
+def test_both_limits_of_a_variance_with_bounds_are_wrong_as_rarely_as_promised(name, epsilon):
+    """By hazard: a variance moves as a mean does. A few values at one end are nearly the worst data."""
+    query = variance_query(ENDS[name], (-1.0, 1.0))
+    bounds = query.output_bounds(Hazard(), Fraction(epsilon), private_n=False)
+    law = Hazard().output_distribution(bounds, epsilon)
+    found = wrong(law, Hazard(), bounds, epsilon)
+    assert max(found) <= 0.025 * (1 + 1e-9)
+    if name == "uniform":
+        released = float(law.quantile(np.array([0.5]))[0])
+        assert limits(Hazard(), released, bounds.facts, epsilon).upper < (0.4 if epsilon > 1 else 0.5)
