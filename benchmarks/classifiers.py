@@ -3,6 +3,7 @@
 Run it with `DP_METRICS_DATA=path/to/data python benchmarks/classifiers.py [--only NAME]`:
 
 - auc: the area under the ROC curve, from exact output laws.
+- limits: limits of the noise of an area and of a log loss, beside the width of the releases.
 - scores: average precision, curves and calibration.
 - bins: other numbers of bins of a table of scores.
 - counts: F1, recall, precision, MCC; with ten classes macro F1, macro recall, kappa, accuracy.
@@ -19,7 +20,7 @@ reference of the specification, which used other subsamples; a "*" marks those m
 import argparse
 import warnings
 
-from classification.areas import areas
+from classification.areas import areas, noise_limits
 from classification.counts import counts
 from classification.curves import bins, calibration, curves
 from classification.groups import groups
@@ -28,6 +29,7 @@ from classification.speed import speed
 
 FAMILIES = {
     "auc": [areas],
+    "limits": [noise_limits],
     "scores": [curves, calibration],
     "bins": [bins],
     "counts": [counts],

@@ -13,6 +13,7 @@ from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.options import check_count, check_groups, check_sample_weight
 from dp_metrics.inputs.scalars import as_real
 from dp_metrics.mechanisms import Mechanism
+from dp_metrics.mechanisms._base import ALONE
 from dp_metrics.mechanisms._grid import bisected
 from dp_metrics.metrics import Metric, row_of
 from dp_metrics.metrics._catalogue import WEIGHTS
@@ -27,7 +28,6 @@ from dp_metrics.sensitivity.output_bounds import BoundsFacts
 __all__ = ["noise_interval"]
 
 _MOST_RECORDS = 1 << 53  # floats hold every whole number up to this
-_ASK = "The number alone does not tell its limits: call with_result(metric), and pass the result."
 
 
 @own_error_state
@@ -90,14 +90,21 @@ def noise_interval(
     -----
     The interval is about *these records*, and says nothing of people at large, of whom they are a sample.
 
-    Shares and counts, and what "geometric" or "laplace" released, have limits on both sides. So have recall,
-    precision and F1: at the corners of a box in which the exact counts lie. **A mean loss without a
-    public cap has a lower limit only**, whatever the mechanism: with one record at infinity the mean is
-    infinite, so an upper limit with confidence 1 - a is infinite with a probability of at least
-    1 - a exp(epsilon). With a cap B the default knows an upper limit while n * epsilon is below 300, or if
-    asked for "hazard"; it is useful where the mean is far above 4 B / (n * epsilon). Else "geometric" has the
-    better one. An AUC has an upper limit only. R^2 has limits with public bounds only, from those of the
-    error and the variance.
+    Shares and counts have narrow limits, and so has what "geometric" or "laplace" released: about 3 caps of
+    one loss / (n * epsilon) away. Recall, precision and F1 have theirs at the corners of a box in which the
+    exact counts lie. **A mean loss without a public cap has a lower limit only**, whatever the mechanism:
+    with one record at infinity the mean is infinite, so an upper limit with confidence 1 - a is infinite with
+    a probability of at least 1 - a exp(epsilon).
+
+    With a cap B the default has both limits. From n * epsilon of 300 on it clips losses at a level C that it
+    draws. At most K records exceed C, some 75 / epsilon, and each adds at most (B - C) / n to the upper
+    limit: that is useful if n * epsilon is some thousands. Below 300, or if asked for "hazard", it is useful
+    where the mean is far above 4 B / (n * epsilon). A variance with bounds has both limits too, the upper
+    one at most B / C times the release. If you need a close upper limit, ask for "geometric".
+
+    An AUC has both limits. They are useful if the smaller class has some 200 / epsilon records or more, and
+    wide below that, because a few positives below all negatives might hide from the noise. R^2 has both with
+    public bounds, from those of the error and the variance; "geometric" and "hazard" have the closer ones.
 
     Examples
     --------
@@ -129,17 +136,17 @@ def _noise_of(row: Metric, value: float, n: Any, arguments: Mapping[str, Any]) -
     if unknown:
         raise TypeError(f"{row.name} has no public argument {' or '.join(sorted(unknown))}.")
     if row.mechanism is None:
-        raise ValueError(f"{row.name} is made of several noisy counts. {_ASK}")
+        raise ValueError(ALONE.format(f"{row.name} is made of several noisy counts"))
     release = row.settings(**settings, options={**row.options, **options})
     if release.private_n:
-        raise ValueError(f"The number of records is private. {_ASK}")
+        raise ValueError(ALONE.format("the number of records is private"))
     if isinstance(options.get("multioutput"), str) and options["multioutput"] == "raw_values":
-        raise ValueError(f"multioutput='raw_values' releases several numbers. {_ASK}")
+        raise ValueError(ALONE.format("multioutput='raw_values' releases several"))
     weights = _weights(n, options)
     plan = row.planned(row.form(n=weights.n), options, private_n=False)
     part, result = plan.parts[0], plan.postprocess
     if len(plan.parts) > 1 or not (isinstance(part, BoundsPart) and isinstance(result, Monotone)):
-        raise ValueError(f"{row.name} is made of several released numbers. {_ASK}")
+        raise ValueError(ALONE.format(f"{row.name} is made of several released numbers"))
     if isinstance(part, MeanOf) and "labels" in row.options and "labels" not in options:
         # two labels were assumed: with three the limit may be another, which one number cannot tell
         of_three = row.planned(row.form(3, n=weights.n), options, private_n=False).parts[0]

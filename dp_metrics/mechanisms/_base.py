@@ -23,8 +23,14 @@ from dp_metrics.sensitivity.noisy_sums import FINENESS, Sums
 from dp_metrics.sensitivity.output_bounds import BoundsFacts, OutputBounds
 
 __all__ = [
+    "ALONE",
     "MOST_RANKS",
     "NEEDS_LIMIT",
+    "NOT_MONOTONE",
+    "NO_RATIO",
+    "PUBLIC_END",
+    "TOO_FEW",
+    "UNBOUNDED",
     "BoundsDraw",
     "BoundsNoise",
     "Draw",
@@ -54,8 +60,24 @@ NEEDS_LIMIT = (
 """What to say where a public limit is missing."""
 
 
-NOTHING = "Nothing is known but the ends of the public range: the number may be all noise."
-"""The note of limits that say nothing."""
+NOTHING = "We cannot limit this number: it may be all noise; take more records or a larger epsilon."
+TOO_FEW = "We cannot limit this metric on the other side: take more records or a larger epsilon."
+PUBLIC_END = "We cannot limit this metric on the other side: use its default mechanism, or 'geometric'."
+UNBOUNDED = (
+    "We cannot limit this metric from above, because one record may be arbitrarily large: give bounds or "
+    "max_loss, or release a median."
+)
+NO_LAW = (
+    "We cannot limit what {} releases, because its law depends on more than public facts: use 'adaptive', "
+    "'hazard', 'geometric' or 'laplace'."
+)
+ALONE = "We cannot limit the number alone, because {}: call with_result(metric), and pass its result."
+NOT_MONOTONE = "We cannot limit {}, because it need not rise, or fall, with each released number: use {}."
+NO_RATIO = (
+    "We cannot limit R^2 from below, because the error has no upper limit or the variance may be 0: give "
+    "bounds, take more records or a larger epsilon, or use a mean absolute error."
+)
+"""Why limits of the noise are missing, and what to use instead: one sentence for each reason."""
 
 
 class Limits(NamedTuple):
@@ -68,7 +90,7 @@ class Limits(NamedTuple):
     def within(self, low: float, high: float) -> Limits:
         """Return the limits with a note of it if they say no more than these ends of the public range."""
         if np.all(np.asarray(self.lower) <= low) and np.all(np.asarray(self.upper) >= min(high, MAX_FLOAT)):
-            return self._replace(note=f"{NOTHING} {self.note}".strip())
+            return self._replace(note=NOTHING)
         return self
 
 
@@ -330,10 +352,7 @@ class Mechanism(ABC):
         ValueError
             If the mechanism has no such limits.
         """
-        raise ValueError(
-            f"{type(self).__name__} has no limits of its noise: its law depends on more than public facts. "
-            "Use 'adaptive', 'hazard', 'geometric' or 'laplace'."
-        )
+        raise ValueError(NO_LAW.format(type(self).__name__))
 
     def __repr__(self) -> str:
         settings: tuple[Field[Any], ...] = fields(self) if is_dataclass(self) else ()

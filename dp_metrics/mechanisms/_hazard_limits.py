@@ -6,20 +6,15 @@ from collections.abc import Callable
 import numpy as np
 
 from dp_metrics.inputs.floats import MAX_FLOAT, Floats
-from dp_metrics.mechanisms._base import Limits
+from dp_metrics.mechanisms._base import PUBLIC_END, TOO_FEW, UNBOUNDED, Limits
 from dp_metrics.mechanisms._grid import nearest_index
 from dp_metrics.mechanisms._hazard_law import HazardLaw
 from dp_metrics.sensitivity.output_bounds import BoundsFacts, OutputBounds
 
-__all__ = ["PUBLIC_END", "UNBOUNDED", "cells_above", "hazard_limits"]
+__all__ = ["cells_above", "hazard_limits", "records_above"]
 
 _MOST_RANKS = 20_000  # more ranks take the simple limit, because the sharp one would take long
 _WIDTH = 1e-11  # the bracket of a limit is this narrow, and its safe end is taken
-
-UNBOUNDED = (
-    "The other limit is missing: without a public limit for each record, one record may be arbitrarily large."
-)
-PUBLIC_END = "The other limit is the end of the public range: nothing better is known here."
 
 Law = Callable[[OutputBounds], HazardLaw]
 
@@ -36,7 +31,7 @@ def hazard_limits(law: Law, released: float, public: BoundsFacts, ranks: int, mi
     public : BoundsFacts
         Public facts.
     ranks : int
-        How many ranks the release used, if the metric is a mean; else 0.
+        How many ranks the release used, if the metric moves as a mean does (`OutputBounds`); else 0.
     miss : float
         Probability, over the noise, with which a limit may be wrong.
 
@@ -47,10 +42,10 @@ def hazard_limits(law: Law, released: float, public: BoundsFacts, ranks: int, mi
     k with probability 1 - H(j) at most. So f exceeds the output that lies j below the released one, with
     confidence H(j): for any metric, data and number of ranks.
 
-    **Of a mean**, both limits invert the law of the least favourable data. L^l is at most f (1 - l/n), so no
-    mean f is overshot more likely than that of n equal losses without a cap. With a cap, of which one
-    record's share is s, L^l is at least f - l s and U^l at least f + l (B - f)/n: no mean f is undershot more
-    likely than one with these bounds, but for which a lower f would be. Both laws are monotone in f.
+    **Of what moves as a mean**, both limits invert the law of the least favourable data. L^l is at most
+    f (1 - l/n), so no f is overshot more likely than that of n equal losses without a cap. With a cap, of
+    which one record's share is s, L^l is at least f - l s and U^l at least f + l (B - f)/n: no f is undershot
+    more likely than one with these bounds, but for which a lower f would be. Both laws are monotone in f.
 
     **If no mean is possible**, because so large or so small a release is unlikely whatever the mean is, the
     release is one of those that the limits may miss. Then the limits are the ends of the public range, which
@@ -76,7 +71,9 @@ def hazard_limits(law: Law, released: float, public: BoundsFacts, ranks: int, mi
     if not has_upper:
         return _one_sided(lower, end)
     _, upper = bounds.largest(lambda f: bounds.undershooting(f, place) > each, 0.0)
-    return Limits(lower, upper) if lower < upper else Limits(*public.output_range)
+    if lower >= upper:
+        return Limits(*public.output_range)
+    return Limits(lower, upper, TOO_FEW if upper >= end else "")
 
 
 def _one_sided(lower: float, end: float) -> Limits:
@@ -86,6 +83,35 @@ def _one_sided(lower: float, end: float) -> Limits:
 def cells_above(law: HazardLaw, miss: float) -> int:
     """Return the smallest j with 1 - H(j) <= miss."""
     return math.ceil(float(law.level(np.array([1.0 - miss]), np.array([miss]))[0]))
+
+
+def records_above(law: HazardLaw, k: int, ranks: int, level: float, miss: float) -> float:
+    """Return how many records exceed a level that was drawn for the k-th largest of them, at most.
+
+    Parameters
+    ----------
+    law : HazardLaw
+        A law of the first stage, whatever the data are.
+    k, ranks : int
+        Of the release: the statistic is y_k, and its l-th lower bound y_(k+l).
+    level : float
+        What was drawn, or more.
+    miss : float
+        Probability, over the draw, with which the number may be wrong.
+
+    Notes
+    -----
+    **Proof.** If k + l records exceed the level, then y_(k+l) does, and the outputs up to the level have
+    hazards of q^(l+1) at most. There are c of them, so one of them is drawn with probability H(c q^(l+1)) at
+    most. Choose the least l for which that is at most the miss; l grows with c. So the levels of which the
+    number would be wrong are the lowest ones, and the largest of these bounds the probability of all.
+    """
+    cells = int(law.grid.index_above(np.array([level]))[0]) - law.grid.first
+    if cells > law.grid.last:
+        return math.inf
+    most = float(law.level(np.array([miss]), np.array([1.0 - miss]))[0])
+    rank = max(math.ceil(math.log(cells / most) / max(-math.log(law.q), math.ulp(1.0))) - 1, 0)
+    return k + rank - 1 if rank <= ranks else math.inf
 
 
 class _LeastFavourable:
@@ -100,8 +126,8 @@ class _LeastFavourable:
     def __init__(self, law: Law, public: BoundsFacts, ranks: int) -> None:
         self._law, self._public = law, public
         self._rank = np.arange(1.0, ranks + 1.0)
-        assert public.n is not None
-        self._n, self._end = public.n, public.output_range[1]
+        self._n = math.inf if public.n is None else public.n
+        self._end = public.output_range[1]
         self._share = MAX_FLOAT if public.sensitivity is None else public.sensitivity
 
     def overshooting(self, f: float, place: int) -> float:
@@ -128,10 +154,11 @@ class _LeastFavourable:
         low, high = start, self._end
         if holds(high):
             return high, high
-        step = max(start, 1e-9 * self._end if self._end < MAX_FLOAT else 1e-300)
+        least = 1e-9 * self._end if self._end < MAX_FLOAT else 1e-300  # far smaller than any output but 0
+        step = max(start, least)
         while low + step < high and holds(low + step):
             low, step = low + step, 2 * step
         high = min(low + step, high)
-        while high - low > _WIDTH * high and low < (middle := low + (high - low) / 2) < high:
+        while high - low > _WIDTH * max(high, least) and low < (middle := low + (high - low) / 2) < high:
             low, high = (middle, high) if holds(middle) else (low, middle)
         return low, high

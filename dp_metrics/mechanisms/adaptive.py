@@ -16,7 +16,10 @@ from dp_metrics.inputs.epsilon import exact_epsilon
 from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.inputs.floats import MAX_FLOAT, Floats
 from dp_metrics.mechanisms._base import (
+    ALONE,
     MOST_RANKS,
+    TOO_FEW,
+    UNBOUNDED,
     BoundsDraw,
     Draw,
     KnownNumber,
@@ -29,7 +32,7 @@ from dp_metrics.mechanisms._base import (
 )
 from dp_metrics.mechanisms._grid import Lattice
 from dp_metrics.mechanisms._hazard_law import HazardLaw
-from dp_metrics.mechanisms._hazard_limits import PUBLIC_END, UNBOUNDED
+from dp_metrics.mechanisms._hazard_limits import records_above
 from dp_metrics.mechanisms._laws import ApproximateLaw, OutputLaw, cells
 from dp_metrics.mechanisms._staircase import Staircase
 from dp_metrics.mechanisms.geometric import GeometricLaw, SumsLaw
@@ -46,10 +49,9 @@ _LARGEST_OFFSET = 1 << 50
 _BITS = 30  # C1 has 2^30 steps of the lattice, or fewer if a float could not count them
 _BITS_OF_INDEX = 51
 
-_NEEDS_SCALE = (
-    "The limits follow from the scale that the adaptive mechanism drew: call with_result(metric), and pass "
-    "its result."
-)
+_COUNT_MISS = 0.05  # part of the miss of limits with which more records may be clipped than is said
+
+_NEEDS_SCALE = ALONE.format("its limits follow from the scale that was drawn")
 
 
 _RANK = 2  # the statistic is that of the records at rank / epsilon from the ends
@@ -298,7 +300,7 @@ class AdaptiveDraw(Draw):
         stages = self._stages(count)
         if stages is None or (stages[0].probability < 1 and "scale" not in drawn):
             return self.one_stage.noise(value, drawn, count)
-        return AdaptiveNoise(value, stages[1], dict(drawn))
+        return AdaptiveNoise(value, *stages, self.extremes.facts, self.extremes.known, dict(drawn))
 
     def _stages(self, count: int | None) -> tuple[_Stages, SecondStage] | None:
         n, extremes = count if self.private_n else self.known.size, self.extremes
@@ -350,21 +352,33 @@ class AdaptiveNoise:
     """The noise of a release in two stages.
 
     Given C1 the noise has a public law, and clipping only lowers a metric: whatever C1 is, what the noise
-    leaves of the clipped metric is a lower limit of the metric. Where C1 is the public limit nothing was
-    clipped, and there is an upper limit too.
+    leaves of the clipped metric g is a lower limit of the metric f.
+
+    **Upper limit.** Let B be the most that one record can add. Each of the K clipped records adds C1 to n g
+    and B at most to n f, with the centre of a clipped variance for the mean, which only adds to it: f is at
+    most g + (B - C1) K / n, and K is at most n g / C1. Of losses it is at most what `records_above` tells.
 
     Parameters
     ----------
     released : float
         What was released.
+    first : _Stages
+        Public.
     second : SecondStage
         Public.
+    statistic : BoundsFacts
+        What is public of the statistic that was drawn.
+    known : int or None
+        As in `Extremes`.
     drawn : mapping
         What else was drawn.
     """
 
     released: float
+    first: _Stages
     second: SecondStage
+    statistic: BoundsFacts
+    known: int | None
     drawn: Mapping[str, Any]
 
     def limits(self, miss: float) -> Limits:
@@ -374,18 +388,31 @@ class AdaptiveNoise:
         scale, limit = self.drawn["scale"], self.second.limit
         if scale < _SMALLEST_LOSS:  # the public limit is: steps of the lattice may be subnormal, and rounded
             return Limits(0.0, limit).within(0.0, limit)
-        is_clipped = scale < self.second.largest
-        each = miss if is_clipped else miss / 2
+        if limit >= MAX_FLOAT and scale < self.second.largest:
+            return Limits(self._clipped(scale, miss)[0], math.inf, UNBOUNDED).within(0.0, limit)
+        of_count = 0.0 if self.known is None else _COUNT_MISS * miss
+        lower, upper, n = self._clipped(scale, (miss - of_count) / 2)
+        if scale < self.second.largest:
+            share = upper / scale
+            if self.known is not None:
+                share = min(share, self._above(scale, of_count, self.known) / n)
+            upper = min(upper + share * (self.second.largest - scale), limit)
+        return Limits(lower, upper, TOO_FEW if upper >= limit else "").within(0.0, limit)
+
+    def _clipped(self, scale: float, each: float) -> tuple[float, float, float]:
+        """Return limits of the clipped metric, and of the number of records from below."""
         law = self.second.law(Clipped(0, 1, Fraction(scale)), 0 if "sums" in self.drawn else None)
         if isinstance(law, SumsLaw):
-            found = law.limits(self.drawn["sums"], each)
-        else:
-            # the clipped sum was rounded by half a step, and C1 by one more
-            found = law.limits(self.released, each, rounding=1.5)
-        if is_clipped:
-            is_open = limit >= MAX_FLOAT
-            found = Limits(found.lower, math.inf if is_open else limit, UNBOUNDED if is_open else PUBLIC_END)
-        return found.within(0.0, limit)
+            sums = self.drawn["sums"]
+            return (*law.limits(sums, each)[:2], law.fewest(sums, each))
+        # the clipped sum was rounded by half a step, and C1 by one more
+        return (*law.limits(self.released, each, rounding=1.5)[:2], self.second.n)
+
+    def _above(self, scale: float, miss: float, known: int) -> float:
+        """Return how many losses are clipped at most, if so many of the largest were known."""
+        first = self.first
+        law = hazard_law(first.selection, self.statistic.widest(), first.epsilon)
+        return records_above(law, first.rank, min(first.ranks, known - first.rank), scale, miss)
 
 
 class AdaptiveLaw(ApproximateLaw):

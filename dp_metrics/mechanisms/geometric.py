@@ -15,6 +15,7 @@ from dp_metrics.inputs.epsilon import Epsilon, exact_epsilon
 from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.mechanisms._base import (
+    NOT_MONOTONE,
     BoundsNoise,
     Draw,
     KnownNumber,
@@ -326,15 +327,23 @@ class SumsLaw(ApproximateLaw):
         rises = self.sums.rises
         if not rises:
             raise ValueError(
-                "With a private number of records a variance has no limits here: it is computed from "
-                "three noisy sums, and need not rise, or fall, with each. Use mechanism='hazard'."
+                NOT_MONOTONE.format("a variance of a private number of records", "mechanism='hazard'")
             )
-        away = largest_noise(self.rate, miss / len(rises)) + self.sums.rounding
+        away = self._away(miss)
         signs = np.where(rises, 1.0, -1.0)
         most = ENORMOUS // 4  # the largest noise exceeds this where it is beyond all floats
         centre = np.array([rounded_quotient(max(min(x, most), -most), 1) for x in noisy])
         lower, upper = (float(self.sums.combine(*(centre + side * signs * away))) for side in (-1.0, 1.0))
         return Limits(lower, upper)
+
+    def fewest(self, noisy: Sequence[int], miss: float) -> float:
+        """Return a lower limit of the number of records, which holds wherever both `limits` do."""
+        whole = rounded_quotient(sum(noisy), self.sums.fineness)
+        return max(whole - len(noisy) * self._away(miss) / self.sums.fineness, 1.0)
+
+    def _away(self, miss: float) -> float:
+        """Return how far each noisy sum may lie from the sum before its rounding."""
+        return largest_noise(self.rate, miss / len(self.sums.rises)) + self.sums.rounding
 
     def outcomes(self) -> tuple[Floats, Floats]:
         """Return outcomes that stand for the law, and the probability of each."""

@@ -12,6 +12,7 @@ import numpy as np
 from dp_metrics.inputs.epsilon import Epsilon, exact_epsilon
 from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.mechanisms._base import (
+    ALONE,
     BoundsNoise,
     Draw,
     KnownNumber,
@@ -107,10 +108,7 @@ class Hazard(Mechanism):
     def noise_of(self, part: NumberPart, epsilon: Fraction, facts: BoundsFacts, released: float) -> Noise:
         """Return the noise; raise where the resolution followed from noisy sizes of classes."""
         if self.needs_count and part.has_classes:
-            raise ValueError(
-                "The limits follow from the noisy sizes of the classes: call with_result(metric), and pass "
-                "its result."
-            )
+            raise ValueError(ALONE.format("its limits follow from the noisy sizes of the classes"))
         return super().noise_of(part, epsilon, facts, released)
 
     def prepare(self, known: KnownNumber, epsilon: Fraction, *, private_n: bool) -> Draw:
@@ -136,9 +134,9 @@ class Hazard(Mechanism):
         return hazard_law(self, output_bounds, exact_epsilon(epsilon))
 
     def noise_limits(self, noise: BoundsNoise, miss: float) -> Limits:
-        """Return a lower limit; for a mean of losses with a public cap both, each missed by `miss` / 2."""
-        # the limits of a mean come from its least favourable data, at the ranks of the release: fewer make
-        # it lower, because all outputs below the last one share its hazard
+        """Return a lower limit; of a mean or a variance with a public limit both, with `miss` / 2 each."""
+        # the limits come from the least favourable data, at the ranks of the release: fewer make it lower,
+        # because all outputs below the last one share its hazard
         public = noise.facts
         wanted = self.count_ranks(
             noise.epsilon, n=public.n, monotonic=public.monotonic, output_range=public.output_range

@@ -14,7 +14,7 @@ from dp_metrics.inputs.options import check_bounds, check_max_loss, check_multio
 from dp_metrics.inputs.readers import targets
 from dp_metrics.inputs.records import float_block, unstated_columns
 from dp_metrics.inputs.shape import Records, Shape, check_same_columns
-from dp_metrics.mechanisms._base import Limits
+from dp_metrics.mechanisms._base import NO_RATIO, Limits
 from dp_metrics.release.noise import Noise
 from dp_metrics.release.parts.mean_loss import MeanOf
 from dp_metrics.release.parts.variance import VarianceOf
@@ -122,11 +122,8 @@ class _Scores:
         if not missing.any():
             return Limits(lower, upper)
         if isinstance(lower, np.ndarray):
-            return Limits(np.where(missing, -np.inf, lower), upper, _NO_LOWER)
-        return Limits(-math.inf, upper, _NO_LOWER)
-
-
-_NO_LOWER = "The lower limit is missing: the error has no upper limit, or the variance may be 0."
+            return Limits(np.where(missing, -np.inf, lower), upper, NO_RATIO)
+        return Limits(-math.inf, upper, NO_RATIO)
 
 
 def _score_limits(error: Limits, variance: Limits) -> tuple[float, float]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from dp_metrics.inputs.floats import MAX_FLOAT, Floats
 from dp_metrics.inputs.options import check_choice, check_confidence
-from dp_metrics.mechanisms._base import Limits
+from dp_metrics.mechanisms._base import NOT_MONOTONE, Limits
 from dp_metrics.release.interval import Interval
 from dp_metrics.release.noise import Noise
 
@@ -228,11 +228,6 @@ def _opened(limit: Floats, sign: float) -> Any:
     return opened if opened.ndim else float(opened)
 
 
-_NO_LIMITS = (
-    "{} has no limits of its noise here: it need not rise, or fall, with each released "
-    "number. Release a metric that does."
-)
-
 _NO_POPULATION = (
     "{} tells no limits of what it is among all people: accuracy does, and so do recall, precision and other "
     "ratios of counts, of one label or of each (average=None)."
@@ -282,7 +277,7 @@ class ResultNoise:
         """
         sure = check_confidence(confidence)
         if not has_limits(self.result):
-            raise ValueError(_NO_LIMITS.format(metric))
+            raise ValueError(NOT_MONOTONE.format(metric, "recall, F1 or a mean loss"))
         limits = self.result.limits(self.parts, self.released, 1.0 - sure)
         name = getattr(self.result, "about", None) or metric
         about = f"Limits of the exact {name} of these records, not of people at large."

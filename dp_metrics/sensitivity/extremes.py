@@ -86,6 +86,8 @@ class Extremes:
         The clipped sum for a positive statistic y: C is at least y, or the square of y if it is a distance.
     private_n : int or None
         The number of records, where it is private.
+    known : int or None, default=None
+        Public number of the largest losses that are known, if there are more; the next ones are taken for 0.
     """
 
     limit: float
@@ -93,6 +95,7 @@ class Extremes:
     at_ranks: Callable[[int, int], Ranks]
     clipped: Callable[[float], Clipped]
     private_n: int | None
+    known: int | None = None
 
     @property
     def facts(self) -> BoundsFacts:
@@ -262,6 +265,7 @@ def loss_extremes(
         at_ranks=partial(order_statistic, values, limit),
         clipped=clipped,
         private_n=n if private_n else None,
+        known=min(count, aggregate.capacity),
     )
 
 

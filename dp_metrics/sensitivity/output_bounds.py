@@ -105,10 +105,11 @@ class OutputBounds(_Fields):
     record_limit : float or None, default=None
         Public limit of n times what one record adds to the metric; None if there is none.
     mean_ranks : int, default=0
-        If the metric is a mean over the n records, or groups, of terms of at least 0, which are replaced, the
-        public number of ranks with bounds of their own: a summary may keep fewer than a mechanism asks for.
-        With B the upper end of the range then L^l <= f (1 - l/n) and U^l >= f + l (B - f)/n, since the l
-        largest terms, or headrooms, are at least average. Otherwise 0.
+        If the metric f moves as a mean of n terms of at least 0 does, the public number of ranks with bounds
+        of their own: a summary may keep fewer than a mechanism asks for. With s the sensitivity, B the upper
+        end of the range, and n records then f - l s <= L^l <= f (1 - l/n) and, up to B,
+        f + l (B - f)/n <= U^l <= f + l s: the l largest terms, or headrooms, are at least average. Without a
+        sensitivity, U^l may be anything; without n, l/n is 0. Otherwise 0.
 
     Raises
     ------
@@ -194,10 +195,15 @@ def order_statistic_facts(n: int, limit: float) -> BoundsFacts:
     return BoundsFacts(output_range=(0.0, limit), monotonic=True, n=n, sensitivity=sensitivity)
 
 
-def variance_facts(n: int, bounds: tuple[float, float] | None) -> BoundsFacts:
-    """Return what is public of the output bounds of the variance of n values that are replaced."""
+def variance_facts(n: int, bounds: tuple[float, float] | None, ranks: int) -> BoundsFacts:
+    """Return what is public of the output bounds of the variance of n values that are replaced.
+
+    A variance moves as a mean of n terms: the l values furthest from the mean make at least l/n of it, and
+    whoever puts l others on the mean leaves at most f (1 - l/n); U^l rises by its sensitivity with each rank.
+    """
+    mean_ranks = min(ranks, n)
     if bounds is None:
-        return BoundsFacts(output_range=(0.0, MAX_FLOAT), monotonic=False, n=n)
+        return BoundsFacts(output_range=(0.0, MAX_FLOAT), monotonic=False, n=n, mean_ranks=mean_ranks)
     width, fine_unit = _squared_width(bounds), 1 << (2 * UNIT_BITS)
     # the variance of one record is 0 whatever it is
     sensitivity = max(rounded_quotient(width * (n - 1), n * n * fine_unit), _TINY) if n > 1 else 0.0
@@ -207,6 +213,7 @@ def variance_facts(n: int, bounds: tuple[float, float] | None) -> BoundsFacts:
         n=n,
         sensitivity=sensitivity,
         record_limit=rounded_quotient(width, fine_unit),
+        mean_ranks=mean_ranks,
     )
 
 
@@ -331,7 +338,7 @@ def variance_bounds(aggregate: VarianceAggregate, least: LeastSpreads | None = N
     n = aggregate.n
     ranks = min(aggregate.capacity, n)
     unit, spreads = least_spreads(aggregate, ranks) if least is None else least
-    facts = variance_facts(n, aggregate.bounds)
+    facts = variance_facts(n, aggregate.bounds, ranks)
     upper = np.full(ranks, MAX_FLOAT)
     if aggregate.bounds is not None:
         spread, fine_unit = n * aggregate.squares - aggregate.total**2, 1 << (2 * UNIT_BITS)

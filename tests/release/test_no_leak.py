@@ -157,7 +157,7 @@ def test_what_holds_private_values_does_not_show_its_fields():
     showing = {c.__name__ for c in classes if c.__repr__ is not object.__repr__}
     # which hold public facts
     public = {c.__name__ for c in classes if issubclass(c, Part)}
-    assert showing == {"HazardByClass", "PublicWeights", *public}
+    assert showing == {"HazardByClass", "PublicWeights", "RankingNoise", *public}
 
 
 def test_public_objects_survive_pickle():

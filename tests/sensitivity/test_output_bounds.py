@@ -414,3 +414,17 @@ def test_public_facts_have_a_type_of_their_own():
     widest = bounds.facts.widest()
     assert (widest.value, widest.lower.tolist(), widest.upper.tolist()) == (0.0, [0.0], [1.0])
     assert widest.facts == bounds.facts
+
+
+@given(st.lists(st.floats(-1, 1) | st.sampled_from([-1.0, 1.0]), min_size=1, max_size=12))
+def test_a_mean_and_a_variance_move_no_more_and_no_less_than_limits_of_the_noise_assume(x):
+    """As `OutputBounds.mean_ranks` says."""
+    n = len(x)
+    for made in (var_bounds(x, bounds=(-1.0, 1.0)), loss_bounds(np.abs(x), cap=1.0), var_bounds(x)):
+        f, end, rank = made.value, made.output_range[1], np.arange(1, made.mean_ranks + 1)
+        assert made.mean_ranks == made.ranks == n
+        assert (made.lower <= f * (1 - rank / n) * (1 + 1e-12) + 1e-300).all()
+        if made.sensitivity is not None:
+            assert (made.lower >= f - rank * made.sensitivity - 1e-12).all()
+            assert (made.upper <= f + rank * made.sensitivity + 1e-12).all()
+            assert n == 1 or (made.upper >= f + rank * (end - f) / n - 1e-12).all()

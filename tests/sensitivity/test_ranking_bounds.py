@@ -215,3 +215,32 @@ def test_integers_of_64_bits_serve_up_to_two_billion_records():
     negatives = np.zeros(1)
     for positives, whole in ((1, np.int64), (2**31 - 1, np.int64), (2**31, object)):
         assert RankedScores(np.broadcast_to(0.0, positives), negatives).whole is whole
+
+
+@each_relation
+def test_no_change_of_records_moves_the_loss_further_than_their_share_of_the_smaller_class(relation):
+    """Limits of the noise rest on this: over all data sets, and attained by positives below all negatives."""
+    domain = Domain(2, [5] if relation == "replace_one" else range(7))
+    attained = 0
+    for i, records in enumerate(domain.sets):
+        positives = sum(label for label, _ in records)
+        smaller = max(min(positives, len(records) - positives), 1)
+        moved = np.abs(domain.losses - domain.losses[i])
+        distances = domain.distances(i, relation)
+        assert (moved <= distances / smaller + 1e-12).all()
+        attained += (moved == distances / smaller)[distances > 0].sum()
+    assert attained > 0
+
+
+@each_relation
+def test_output_bounds_move_as_those_of_a_mean_of_the_smaller_class(relation):
+    rng = np.random.default_rng(0)
+    for n in [*range(2, 40), 200] * 3:
+        labels = rng.random(n) < rng.choice([0.1, 0.3, 0.5])
+        scores = np.round(rng.normal(size=n) + labels * rng.choice([-1, 0, 2]), rng.integers(0, 3))
+        made = bounds_of(list(zip(labels, scores, strict=True)), n, relation)
+        m, f, rank = max(min(labels.sum(), n - labels.sum()), 1), made.value, np.arange(1, n + 1)
+        least = rank / m if relation == "replace_one" else 0 * rank
+        for loss_, bounds in ((f, made.lower), (1 - f, 1 - made.upper)):
+            assert (bounds >= np.maximum(loss_ - rank / m, 0) - 1e-12).all()
+            assert (bounds <= loss_ * np.maximum(1 - least, 0) + 1e-12).all()

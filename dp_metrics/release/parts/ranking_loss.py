@@ -3,9 +3,9 @@
 import math
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import product
 from typing import Any
 
@@ -16,7 +16,8 @@ from dp_metrics._random import Entropy, discrete_laplace
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.shape import Records
 from dp_metrics.mechanisms import Hazard
-from dp_metrics.mechanisms._base import BoundsNoise, Draw, KnownNumber, rehearse_law
+from dp_metrics.mechanisms._base import Draw, KnownNumber, Limits, rehearse_law
+from dp_metrics.mechanisms._hazard_limits import hazard_limits
 from dp_metrics.mechanisms._laws import ApproximateLaw, cells, geometric_quantiles
 from dp_metrics.mechanisms.geometric import largest_noise
 from dp_metrics.release.parts.part import BoundsPart
@@ -36,6 +37,7 @@ _MOST_RANKS = 4096  # the bounds of c ranks are the best of c^2 / 2 quotients
 _SCALE = 0.01  # public: the size of 1 - AUC at which the grid turns from even to geometric
 _FINEST = 2.0**-32  # resolution: no grid is finer
 _NUMBER_CELLS, _SIZE_CELLS = (512, 36), (16, 8)  # even cells and octaves of a law
+_SIZE_MISS = 0.2  # part of the miss of the limits with which the least size may be wrong
 _MISS = 0.05  # the least size that a note tells is wrong with this probability
 _HIDDEN = ((20, "more than half"), (70, "a fifth to a half"), (200, "up to a fifth"))
 """Of the smaller class, times epsilon: below which, how much of 1 - AUC is hidden; as measured."""
@@ -174,6 +176,13 @@ class HazardByClass:
         other = sizes[1] if self.n is None else self.n - sizes[0]
         return min(max(min(sizes[0], other), 1), self.most)
 
+    def least(self, sizes: tuple[int, ...], miss: float) -> int:
+        """Return a lower limit of the size of the smaller class, which is wrong with this probability.
+
+        `smaller` exceeds the size of whichever class is the smaller one by the noise of that class at most.
+        """
+        return max(self.smaller(sizes) - largest_noise(self.rate, miss), 0)
+
     def given(self, smaller: int) -> Hazard:
         """Return the rule for a size of the smaller class."""
         resolution = 1.0 / (smaller * float(self.epsilon) / 30 + 2.5)
@@ -220,10 +229,10 @@ class RankingDraw(Draw):
         value = mechanism.release(self.output_bounds, self.rule.hazard_epsilon, entropy)
         return value, dict(zip(("positives", "negatives"), sizes, strict=False))
 
-    def noise(self, value: float, drawn: Mapping[str, Any], count: int | None) -> BoundsNoise:
+    def noise(self, value: float, drawn: Mapping[str, Any], count: int | None) -> "RankingNoise":
         """Return what is public about the noise of the number, given the noisy sizes."""
-        mechanism = self.rule.given(self.rule.smaller(tuple(drawn.values())))
-        return BoundsNoise(value, self.output_bounds.facts, mechanism, self.rule.hazard_epsilon)
+        bounds = self.output_bounds
+        return RankingNoise(value, self.rule, tuple(drawn.values()), bounds.facts, bounds.ranks)
 
     def note(self, drawn: Mapping[str, Any]) -> str | None:
         """Return what the noisy sizes tell of the bias of the area, if it may be large.
@@ -232,8 +241,7 @@ class RankingDraw(Draw):
         not tell whether it is below 20: what counts is the least one with confidence.
         """
         rule, sizes = self.rule, tuple(drawn.values())
-        smaller = rule.smaller(sizes)
-        least = max(smaller - largest_noise(rule.rate, _MISS / len(sizes)), 0)
+        smaller, least = rule.smaller(sizes), rule.least(sizes, _MISS)
         share = next((share for most, share in _HIDDEN if least * rule.epsilon < most), None)
         if share is None:
             return None
@@ -247,6 +255,57 @@ class RankingDraw(Draw):
     def law_given(self, smaller: int) -> Any:
         """Return the exact law of the number, given a size of the smaller class."""
         return self.rule.given(smaller).output_distribution(self.output_bounds, self.rule.hazard_epsilon)
+
+
+@dataclass(frozen=True)
+class RankingNoise:
+    """The noise of a ranking loss that was released after the sizes of the classes.
+
+    Parameters
+    ----------
+    released : float
+        What was released.
+    rule : HazardByClass
+        The rule.
+    sizes : tuple of int
+        Noisy number of positives, and of negatives where n is private.
+    facts : BoundsFacts
+        What is public of the output bounds.
+    ranks : int
+        How many ranks the release used.
+
+    Notes
+    -----
+    **Claim.** With m records in the smaller class and M in the other, the loss f moves as a mean of m terms
+    of at most 1: L^l lies from f - l/m to f (1 - l/m), or to f where n is private. So do 1 - U^l and 1 - f.
+
+    **Proof.** *From above.* The l lowest positives, or the l highest negatives if these are the fewer, have
+    l/m of the loss or more; replace them by records without. *From below.* Drop a records of the smaller
+    class and b = l - a of the other: at most m M - (m - a)(M - b) wrong pairs go. What comes adds right pairs
+    at best; if it all joins the smaller class the loss is 1 - l/(m + b) - (1 - f) m M / ((m + b)(M - b)),
+    which rises with b, from f - l/m at 0, up to m + b = n/2. From there on n^2/4 pairs are the most: then it
+    is concave in b, and at b = l at least f - l/m as well, because f is at most 1. If k records are removed
+    and l - k added, at least (f - k/m) m M of at most m M (m - k)/(m - l) pairs are wrong.
+
+    So a least size, wrong with a part of the miss, makes limits like those of such a mean. The least
+    favourable data are a few positives below all negatives.
+    """
+
+    released: float
+    rule: HazardByClass
+    sizes: tuple[int, ...]
+    facts: BoundsFacts
+    ranks: int
+
+    def limits(self, miss: float) -> Limits:
+        """Return limits of the loss before the noise."""
+        rule = self.rule
+        of_size = _SIZE_MISS * miss
+        # a class of none has the bounds of a class of one: any area, as soon as one record changes
+        least = max(rule.least(self.sizes, of_size), 1)
+        facts = replace(self.facts, sensitivity=1.0 / least)
+        law = partial(rule.given(rule.smaller(self.sizes)).output_distribution, epsilon=rule.hazard_epsilon)
+        return hazard_limits(law, self.released, facts, self.ranks, miss - of_size).within(0.0, 1.0)
 
 
 class RankingLaw(ApproximateLaw):

@@ -70,7 +70,7 @@ class VarianceOf(BoundsPart):
 
     def facts(self, n: int, ranks: int) -> BoundsFacts:
         """Return what is public of the output bounds."""
-        return variance_facts(n, self.bounds)
+        return variance_facts(n, self.bounds, ranks)
 
     def count_ranks(
         self, mechanism: Mechanism, epsilon: Fraction, n: int | None, highest: float | None = None
