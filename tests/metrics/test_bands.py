@@ -117,6 +117,27 @@ def test_without_noise_the_approximate_limits_are_hanley_and_mcneils():
     assert "public bins" in sure.about
 
 
+@pytest.mark.parametrize("neighboring", ["replace_one", "add_or_remove_one"])
+def test_an_area_by_hazard_has_limits_from_those_of_its_noise(neighboring):
+    y, scores = scored(3000)
+    for epsilon, added in ((1e4, 0.0), (0.5, 0.01)):
+        with pytest.warns(dp.SeededReleaseWarning):
+            result = dp.with_result(dp.private_roc_auc_score)(
+                y, scores, epsilon=epsilon, random_state=0, neighboring=neighboring
+            )
+        lower, upper = result.population_interval(method="approximate")
+        for end, limit in zip((lower, upper), result.noise_interval(), strict=True):
+            deviation = np.sqrt(hanley_mcneil(end, y.sum(), (1 - y).sum()))
+            expected = np.hypot(1.96 * deviation, result.value - limit)
+            assert abs(end - result.value) == pytest.approx(expected, rel=0.05)
+            assert abs(result.value - limit) >= added
+    with pytest.raises(ValueError, match="a ScoreSummary has a sure one"):
+        result.population_interval()
+    other = dp.with_result(dp.private_roc_auc_score)(y, scores, epsilon=1.0, mechanism="geometric")
+    with pytest.raises(ValueError, match="default mechanism"):
+        other.population_interval(method="approximate")
+
+
 def test_noise_makes_the_approximate_limits_wider_and_without_a_class_they_say_nothing():
     edges, plain = np.linspace(0, 1, 9), np.array([30, 20, 10, 5, 4, 3, 2, 1])
     counts, widths = ScoreCounts(edges, plain.astype(float), plain[::-1].astype(float)), []

@@ -20,6 +20,7 @@ __all__ = [
     "area_limits",
     "calibration_limits",
     "hanley_mcneil",
+    "limits_around",
     "roc_limits",
 ]
 
@@ -229,6 +230,36 @@ def hanley_mcneil(theta: Floats, positive: float, negative: float) -> Floats:
         positive * negative
     )
     return variance
+
+
+def limits_around(
+    area: float, noise: tuple[float, float], positive: float, negative: float, miss: float
+) -> tuple[float, float]:
+    """Return approximate limits of an area among all people, from limits of the exact area of the records.
+
+    Parameters
+    ----------
+    area : float
+        The released area.
+    noise : (float, float)
+        Limits of the exact area, which miss as often as these may.
+    positive, negative : float
+        Noisy numbers of records of both classes.
+    miss : float
+        Probability with which either limit may miss.
+
+    Notes
+    -----
+    As in MOVER, what the noise may have done and what the sample may have done, with the variance of Hanley
+    and McNeil at the limit, are added up in squares.
+    """
+    from scipy.special import ndtri  # scikit-learn depends on scipy; slow to import
+
+    sampling = float(ndtri(miss)) ** 2 * hanley_mcneil(_GRID, max(positive, 1.0), max(negative, 1.0))
+    reach = np.where(area >= _GRID, area - noise[0], noise[1] - area)
+    inside = np.flatnonzero(np.abs(_GRID - area) <= np.sqrt(np.maximum(sampling, 0.0) + reach**2))
+    low, high = (inside[0], inside[-1]) if inside.size else (0, _GRID.size - 1)
+    return float(_GRID[low]), float(_GRID[high])
 
 
 def calibration_limits(noise: CountsNoise, n_bins: int, miss: float, unit: int = 1) -> tuple[Floats, Floats]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -19,10 +20,13 @@ from dp_metrics.inputs.records import float_block
 from dp_metrics.inputs.shape import Records, Shape, check_columns_of_labels
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.metrics._catalogue import Metric
+from dp_metrics.metrics.scores.bands import limits_around
 from dp_metrics.metrics.scores.two_classes import two_classes_from_unit
-from dp_metrics.release.parts.ranking_loss import RankingOf
+from dp_metrics.release.interval import Interval
+from dp_metrics.release.noise import Noise
+from dp_metrics.release.parts.ranking_loss import RankingNoise, RankingOf
 from dp_metrics.release.plan import Plan
-from dp_metrics.release.released import Monotone, Released
+from dp_metrics.release.released import APPROXIMATE, Asked, Monotone, Released
 from dp_metrics.release.result import PrivateResult
 
 __all__ = ["private_roc_auc_score"]
@@ -52,7 +56,7 @@ def _roc_auc_plan(shape: Shape, *, private_n: bool, average: Any, multi_class: A
         raise ValueError(_MULTI_CLASS)
     reader = partial(_encoded, labels=known, columns=columns, private_n=private_n)
     if columns == 1:
-        return Plan((RankingOf(1),), reader, Monotone(_area, rises=False))
+        return Plan((RankingOf(1),), reader, _Area(_area, rises=False))
     parts = tuple(RankingOf(k, k) for k in range(columns))
     return Plan(parts, reader, Monotone(_areas if average is None else _mean_area, rises=False))
 
@@ -62,6 +66,30 @@ def _encoded(records: Records, *, labels: NDArray[Any], columns: int, private_n:
     checked = labels_and_scores(records, labels=labels, columns=columns, private_n=private_n)
     true, scores = checked.arrays
     return replace(checked, arrays=(encoded_block(true, labels), float_block(scores, "y_score")))
+
+
+class _Area(Monotone):
+    """The area under the ROC curve of two classes."""
+
+    def population(self, parts: Sequence[Noise], released: Released, asked: Asked) -> Interval:
+        """Return the interval of the area among all people.
+
+        Raises
+        ------
+        ValueError
+            If limits have to be proved, or the mechanism does not tell the sizes of the classes.
+        """
+        (noise,) = parts
+        if asked.is_sure or not isinstance(noise, RankingNoise):
+            raise ValueError(
+                f"{asked.metric} has an interval for all people by its default mechanism and "
+                "method='approximate'; a ScoreSummary has a sure one too."
+            )
+        loss, area = noise.limits(2 * asked.miss), self(released)
+        positive = noise.sizes[0]
+        negative = noise.sizes[1] if released.public_n is None else released.public_n - positive
+        limits = limits_around(area, (1.0 - loss.upper, 1.0 - loss.lower), positive, negative, asked.miss)
+        return asked.interval(*limits, area, APPROXIMATE)
 
 
 def _area(released: Released) -> float:

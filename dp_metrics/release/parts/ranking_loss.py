@@ -29,7 +29,7 @@ from dp_metrics.sensitivity.ranking_bounds import (
     ranking_facts,
 )
 
-__all__ = ["RankingDraw", "RankingLaw", "RankingLoss", "RankingOf"]
+__all__ = ["RankingDraw", "RankingLaw", "RankingLoss", "RankingNoise", "RankingOf"]
 
 CLASS_SHARE = Fraction(1, 20)  # this share of epsilon pays for the size of the classes
 
