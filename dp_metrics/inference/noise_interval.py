@@ -97,14 +97,15 @@ def noise_interval(
     a probability of at least 1 - a exp(epsilon).
 
     With a cap B the default has both limits. From n * epsilon of 300 on it clips losses at a level C that it
-    draws. At most K records exceed C, some 75 / epsilon, and each adds at most (B - C) / n to the upper
-    limit: that is useful if n * epsilon is some thousands. Below 300, or if asked for "hazard", it is useful
-    where the mean is far above 4 B / (n * epsilon). A variance with bounds has both limits too, the upper
-    one at most B / C times the release. If you need a close upper limit, ask for "geometric".
+    draws. At most K of them exceed C, some 75 / epsilon, and each adds at most (B - C) / n to the upper
+    limit, which is useful where the mean is far above 75 B / (n * epsilon). Below 300, or if asked for
+    "hazard", it is useful where the mean is far above 4 B / (n * epsilon). A variance with bounds has both
+    limits too, the upper one of clipped values about B / C times the release. Ask for "geometric" if you need
+    a close upper limit.
 
-    An AUC has both limits. They are useful if the smaller class has some 200 / epsilon records or more, and
-    wide below that, because a few positives below all negatives might hide from the noise. R^2 has both with
-    public bounds, from those of the error and the variance; "geometric" and "hazard" have the closer ones.
+    An AUC has both limits. If the smaller class has 300 / epsilon records or more they are close; below that
+    they are wide, because a few positives below all negatives might hide in the noise. R^2 has both with
+    public bounds, from those of the error and the variance; close ones by "geometric".
 
     Examples
     --------
