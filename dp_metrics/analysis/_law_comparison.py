@@ -20,7 +20,7 @@ from dp_metrics.mechanisms._hazard_law import PEAK, TAIL, HazardLaw
 from dp_metrics.mechanisms._laws import IntervalLaw
 from dp_metrics.mechanisms.above_threshold import AboveThresholdLaw
 from dp_metrics.mechanisms.adaptive import AdaptiveLaw, CoinLaw
-from dp_metrics.mechanisms.geometric import GeometricLaw, SumsLaw
+from dp_metrics.mechanisms.geometric import GeometricLaw, SpreadDraw, SumsLaw
 from dp_metrics.mechanisms.laplace import LaplaceLaw
 from dp_metrics.release.draws import Draw, NumberDraw, SumsDraw, VectorDraw
 from dp_metrics.release.parts.ranking_loss import RankingDraw, RankingLaw
@@ -64,6 +64,8 @@ def draw_loss(a: Draw, b: Draw, count: int) -> float:
         return _ranking_loss(a, b)
     if isinstance(a, RoundedDraw) and isinstance(b, RoundedDraw):
         return _rounded_loss(a, b)
+    if isinstance(a, SpreadDraw) and isinstance(b, SpreadDraw):
+        return _spread_loss(a, b, count)
     return law_loss(draw_law(a, count), draw_law(b, count))
 
 
@@ -96,6 +98,18 @@ def _lattice_loss(a: GeometricLaw, b: GeometricLaw) -> float:
     if (a.grid, a.added) != (b.grid, b.added):
         return math.inf
     return float(a.added.epsilon * -(-abs(a.centre - b.centre) // a.added.steps))
+
+
+def _spread_loss(a: SpreadDraw, b: SpreadDraw, count: int) -> float:
+    """Return the loss of a mean and its spread: attained, but for the ends of the grid of the mean."""
+    laws = [draw.law(count) for draw in (a, b)]
+    first, second = laws
+    if not (isinstance(first, GeometricLaw) and isinstance(second, GeometricLaw)):
+        raise TypeError("A mean with a spread has a law on a lattice.")
+    if (first.grid, first.added) != (second.grid, second.added):
+        return math.inf
+    steps = abs(first.centre - second.centre) + abs(a.place(first) - b.place(second))
+    return float(first.added.epsilon * steps)
 
 
 _DECIMALS = Context(prec=50)

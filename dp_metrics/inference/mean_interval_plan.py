@@ -8,7 +8,7 @@ from dp_metrics.inputs.options import check_choice, check_confidence
 from dp_metrics.inputs.shape import Records
 from dp_metrics.release.interval import Interval
 from dp_metrics.release.noisy_binomial import noisy_binomial_limits
-from dp_metrics.release.normal_limits import mean_half_width
+from dp_metrics.release.normal_limits import mean_half_width, normal_note
 from dp_metrics.release.parts.part import IntegersOf
 from dp_metrics.release.parts.rounded_count import RoundedOf
 from dp_metrics.release.plan import Plan
@@ -18,13 +18,6 @@ from dp_metrics.sensitivity.exact import float_units, rounded_quotient
 from dp_metrics.sensitivity.noisy_sums import FINENESS
 
 __all__ = ["mean_interval_plan"]
-
-_NORMAL = (
-    "The normal approximation makes the confidence approximate: it is lower where the mean rests on a few "
-    "records with large values."
-)
-_ENOUGH = 100  # records; with fewer, coverages far below the confidence are common
-_FEW = f"With fewer than {_ENOUGH} records, as here, it can be far lower."
 
 
 def mean_interval_plan(
@@ -106,7 +99,7 @@ def _normal_interval(released: Released, *, scale: _Scale) -> Interval:
     m, d = (rounded_quotient(number, n * FINENESS) for number in released.values[0])
     m = min(max(m, 0.0), 1.0)
     half = mean_half_width(m, d, n, float(released.epsilon), scale.miss)
-    return scale.interval(m - half, m + half, m, _NORMAL if n >= _ENOUGH else f"{_NORMAL} {_FEW}")
+    return scale.interval(m - half, m + half, m, normal_note(n))
 
 
 def _exact_interval(released: Released, *, scale: _Scale) -> Interval:

@@ -248,6 +248,13 @@ class KnownNumber(ABC):
         """Return sums that tell the number where n is private; None if it is not told by sums."""
         return None
 
+    has_spread: bool = False
+    """Whether it is a mean whose output bounds say so; see `OutputBounds`."""
+
+    def spread(self) -> Fraction:
+        """Return the mean of v (1 - v) over the records, each v in units of the upper end, of a `summary`."""
+        raise NotImplementedError
+
     def by_class(self, scale: float | None, epsilon: Fraction, *, private_n: bool) -> Draw:
         """Return a draw by hazard selection whose resolution follows the sizes of the classes."""
         raise NotImplementedError

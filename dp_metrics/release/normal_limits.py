@@ -1,5 +1,9 @@
-"""Limits by the normal approximation: of what has normal error by the sample and other error by the noise."""
+"""Limits by the normal approximation: of what has normal error by the sample and other error by the noise.
 
+`mean_limits` are by the normal approximation, or proved.
+"""
+
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -7,14 +11,35 @@ from numpy.typing import ArrayLike
 from scipy.special import erfcx, ndtr, ndtri  # scikit-learn depends on scipy
 
 from dp_metrics.inputs.floats import Floats
+from dp_metrics.mechanisms import Geometric
+from dp_metrics.mechanisms._base import BoundsNoise, Limits, Noise
+from dp_metrics.mechanisms.geometric import SpreadNoise
+from dp_metrics.release.noisy_binomial import noisy_mean_limits
 
-__all__ = ["combined_limits", "mean_half_width", "normal_laplace_tail", "quick_ratio_limits"]
+__all__ = [
+    "combined_limits",
+    "mean_half_width",
+    "mean_limits",
+    "normal_laplace_tail",
+    "normal_note",
+    "quick_ratio_limits",
+]
 
 _INFLATION = 3.2718  # the sum of two standard Laplace variables exceeds this with probability 5 %
 _LEAST_NOISE = 1e-100
 _LEAST = 1e-300
 _HALVINGS = 60
 _STEPS = 17
+_NORMAL = (
+    "The normal approximation makes the confidence approximate: it is lower where the mean rests on a few "
+    "records with large values."
+)
+_ENOUGH = 100  # records; with fewer, coverages far below the confidence are common
+_FEW = f"With fewer than {_ENOUGH} records, as here, it can be far lower."
+_NO_SPREAD = (
+    "Wide, because it holds whatever the spread of the records is: 'geometric' draws that with a mean at an "
+    "epsilon of 1 or less. private_mean_interval draws it at any, and is narrower."
+)
 
 
 def normal_laplace_tail(h: ArrayLike, s: ArrayLike, b: ArrayLike) -> Floats:
@@ -61,6 +86,41 @@ def mean_half_width(m: float, d: float, n: int, epsilon: float, miss: float) -> 
         middle = (low + high) / 2
         low, high = (middle, high) if normal_laplace_tail(middle, s, noise) > miss else (low, middle)
     return high
+
+
+def normal_note(n: int) -> str:
+    """Return what has to be known of limits of the mean of n numbers by the normal approximation."""
+    return _NORMAL if n >= _ENOUGH else f"{_NORMAL} {_FEW}"
+
+
+def mean_limits(noise: Noise, miss: float, *, is_sure: bool) -> Limits | None:
+    """Return limits of a mean among all people; None if the mean of these records was not so released.
+
+    Parameters
+    ----------
+    noise : Noise
+        Of the released mean: by "geometric", with a public limit, and without weights and groups.
+    miss : float
+        Probability with which either limit may miss.
+    is_sure : bool
+        Whether they have to be proved; otherwise they are narrower where the spread was released too.
+    """
+    if not (isinstance(noise, BoundsNoise) and isinstance(noise.mechanism, Geometric)):
+        return None
+    n, high = noise.facts.n, noise.facts.output_range[1]
+    if n is None or not noise.facts.has_spread:
+        return None
+    law = noise.mechanism.output_distribution(noise.facts.widest(), noise.epsilon)
+    if is_sure or not isinstance(noise, SpreadNoise):
+        lower, upper = noisy_mean_limits(law, noise.released, n, miss)
+        note = "" if is_sure else _NO_SPREAD
+    else:
+        # the scale of both noises; a float of a tiny epsilon must not be 0
+        epsilon = max(float(law.added.epsilon * law.grid.last / n), math.ulp(0.0))
+        m, note = noise.released / high, normal_note(n)
+        half = mean_half_width(m, noise.spread, n, epsilon, 2 * miss)
+        lower, upper = max(m - half, 0.0), min(m + half, 1.0)
+    return Limits(high * lower, high * upper, note)
 
 
 def quick_ratio_limits(

@@ -187,6 +187,13 @@ def has_note(postprocess: Any) -> TypeGuard[WithNote]:
     return _has_note(type(postprocess))  # type: ignore[arg-type]
 
 
+_NO_POPULATION = (
+    "{} tells no limits of what it is among all people: accuracy does, and so do recall, precision and other "
+    "ratios of counts, of one label or of each (average=None), and means with a public limit by "
+    "mechanism='geometric', without weights and groups, of a public number of records."
+)
+
+
 @dataclass(frozen=True)
 class Monotone:
     """A result that rises with each released number, or falls with each.
@@ -208,30 +215,49 @@ class Monotone:
 
     def limits(self, parts: Sequence[Noise], released: Released, miss: float) -> Limits:
         """Return the results of the limits of all parts, which hold together."""
-        of_parts = [part.limits(miss / len(parts)) for part in parts]
+        limits = self._of([part.limits(miss / len(parts)) for part in parts], released)
+        # An upper limit at MAX_FLOAT may be larger in truth: report infinity. A lower limit stays.
+        return limits._replace(lower=_opened(limits.lower, -1.0), upper=_opened(limits.upper, 1.0))
+
+    def population(self, parts: Sequence[Noise], released: Released, asked: Asked) -> Interval:
+        """Return the interval of the result among all people, where each released number is a bounded mean.
+
+        Raises
+        ------
+        ValueError
+            If one of them is none, or was released in another way.
+        """
+        from dp_metrics.release.normal_limits import mean_limits  # which takes its time to import
+
+        found = [mean_limits(part, asked.miss / len(parts), is_sure=asked.is_sure) for part in parts]
+        of_parts = [one for one in found if one is not None]
+        if len(of_parts) < len(parts):
+            raise ValueError(_NO_POPULATION.format(asked.metric))
+        limits = self._of(of_parts, released)
+        return asked.interval(limits.lower, limits.upper, self(released), limits.note)
+
+    def _of(self, of_parts: Sequence[Limits], released: Released) -> Limits:
+        """Return the results of limits of all parts."""
         lower, upper = (
             self._at([getattr(one, side) for one in of_parts], released) for side in ("lower", "upper")
         )
         note = " ".join(dict.fromkeys(one.note for one in of_parts if one.note))
         if not self.rises:
             lower, upper = upper, lower
-        # An upper limit at MAX_FLOAT may be larger in truth: report infinity. A lower limit stays.
-        return Limits(_opened(lower, -1.0), _opened(upper, 1.0), note)
+        return Limits(lower, upper, note)
 
-    def _at(self, values: Sequence[float], released: Released) -> Floats:
+    def _at(self, values: Sequence[float], released: Released) -> Any:
         with np.errstate(all="ignore"):
-            return np.asarray(self.result(released.of(values)), dtype=np.float64)
+            return _plain(np.asarray(self.result(released.of(values)), dtype=np.float64))
 
 
-def _opened(limit: Floats, sign: float) -> Any:
-    opened = np.where(sign * limit >= MAX_FLOAT, sign * np.inf, limit)
-    return opened if opened.ndim else float(opened)
+def _opened(limit: Any, sign: float) -> Any:
+    return _plain(np.where(sign * limit >= MAX_FLOAT, sign * np.inf, limit))
 
 
-_NO_POPULATION = (
-    "{} tells no limits of what it is among all people: accuracy does, and so do recall, precision and other "
-    "ratios of counts, of one label or of each (average=None)."
-)
+def _plain(numbers: Floats) -> Any:
+    """Return an array as it is, and one number as a float."""
+    return numbers if numbers.ndim else float(numbers)
 
 
 @dataclass(frozen=True)

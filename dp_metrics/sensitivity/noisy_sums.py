@@ -9,15 +9,23 @@ Bezier mechanism, arXiv:2509.04919).
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import partial
 
 import numpy as np
 
 from dp_metrics.inputs.floats import MAX_FLOAT, Floats
 from dp_metrics.sensitivity.aggregates import LossAggregate, VarianceAggregate
-from dp_metrics.sensitivity.exact import UNIT_BITS, float_units, rounded_quotient, to_units
+from dp_metrics.sensitivity.exact import (
+    UNIT_BITS,
+    float_units,
+    in_units,
+    level_units,
+    rounded_quotient,
+    to_units,
+)
 
-__all__ = ["FINENESS", "Sums", "mean_sums", "ratio_sums", "variance_sums"]
+__all__ = ["FINENESS", "Sums", "mean_spread", "mean_sums", "ratio_sums", "variance_sums"]
 
 _SQUARABLE = 1e154  # numbers below have a square that is a float
 FINENESS = 1 << 20
@@ -96,6 +104,27 @@ def mean_sums(aggregate: LossAggregate, *, is_count: bool = False) -> Sums:
     cap = float_units(aggregate.cap)
     fineness = 1 if is_count else FINENESS
     return ratio_sums(aggregate.total, max(cap, 1), aggregate.n, aggregate.cap, aggregate.cap, fineness)
+
+
+def mean_spread(aggregate: LossAggregate) -> Fraction:
+    """Return the mean of v (1 - v) over the records, for v = loss / cap, from sums by level.
+
+    Notes
+    -----
+    Between one level and the next, and at most the cap, v (1 - v) is replaced by the straight line through
+    its values there, a and b: that is (1 - a - b) v + a b, less by at most v^2 / 1024. Like v (1 - v) the
+    lines begin and end at 0 and are nowhere steeper than 1. Let g be such a function. Then v + g(v) and
+    v - g(v) never fall, and rise by 1 from 0 to 1; and abs(u - w) + abs(g(u) - g(w)) is what one of them
+    changes between u and w. So a record that is replaced moves the sums of v and of g(v) together by at most
+    1, which is what it may move the first by.
+    """
+    assert aggregate.cap is not None
+    assert aggregate.by_level is not None
+    cap, total = float_units(aggregate.cap), 0
+    for number, (count, mantissas) in aggregate.by_level.items():
+        low, high = (min(level_units(level), cap) for level in (number, number + 1))
+        total += (cap - low - high) * in_units(number, mantissas) + low * high * count
+    return Fraction(total, aggregate.n * cap**2)
 
 
 def variance_sums(aggregate: VarianceAggregate) -> Sums:

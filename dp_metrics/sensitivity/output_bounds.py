@@ -54,6 +54,7 @@ class _Fields:
     steps: int | None = None
     record_limit: float | None = None
     mean_ranks: int = 0
+    has_spread: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,6 +111,9 @@ class OutputBounds(_Fields):
         end of the range, and n records then f - l s <= L^l <= f (1 - l/n) and, up to B,
         f + l (B - f)/n <= U^l <= f + l s: the l largest terms, or headrooms, are at least average. Without a
         sensitivity, U^l may be anything; without n, l/n is 0. Otherwise 0.
+    has_spread : bool, default=False
+        Whether the metric is a mean over n records that count alike, each anywhere from 0 to the upper end:
+        then how far they spread may be released with it.
 
     Raises
     ------
@@ -155,6 +159,7 @@ def mean_loss_facts(n: int, cap: float | None, ranks: int, *, steps: int | None 
         steps=steps,
         record_limit=cap,
         mean_ranks=min(ranks, n),
+        has_spread=cap is not None and steps is None,
     )
 
 

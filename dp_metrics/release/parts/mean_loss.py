@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property, partial
 from typing import Any, Self
 
@@ -24,7 +25,7 @@ from dp_metrics.sensitivity.exact import (
     rounded_quotient,
 )
 from dp_metrics.sensitivity.extremes import Extremes, SumsBelow, loss_extremes, sums_below_level
-from dp_metrics.sensitivity.noisy_sums import Sums, mean_sums
+from dp_metrics.sensitivity.noisy_sums import Sums, mean_spread, mean_sums
 from dp_metrics.sensitivity.output_bounds import (
     BoundsFacts,
     OutputBounds,
@@ -159,6 +160,11 @@ class MeanLoss(KnownRecords):
         return self.weights.size
 
     @property
+    def has_spread(self) -> bool:  # type: ignore[override]
+        """Whether it is a plain mean of capped losses, and no count."""
+        return self.weights.are_plain and self.part.facts(1, 0).has_spread
+
+    @property
     def total_weight(self) -> float:  # type: ignore[override]
         """What turns the mean into the sum: the public total weight, or the public n."""
         return rounded_quotient(self.weights.total, 1 << UNIT_BITS)
@@ -249,6 +255,16 @@ class AggregatedLoss(KnownAggregate):
     part: MeanOf
     aggregate: LossAggregate | WeightedLossAggregate
     sums_below: SumsBelow | None = None
+
+    @property
+    def has_spread(self) -> bool:  # type: ignore[override]
+        """Whether it is a plain mean of capped losses, and no count."""
+        return isinstance(self.aggregate, LossAggregate) and self.part.facts(1, 0).has_spread
+
+    def spread(self) -> Fraction:
+        """Return the mean of v (1 - v) over the records, for v = loss / cap."""
+        assert isinstance(self.aggregate, LossAggregate)
+        return mean_spread(self.aggregate)
 
     @property
     def total_weight(self) -> float:  # type: ignore[override]
