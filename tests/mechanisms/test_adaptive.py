@@ -357,9 +357,9 @@ def test_the_warning_as_an_error_spends_nothing_and_many_records_do_not_warn():
     private_mse(np.zeros(50), np.ones(50), epsilon=1.0)
     private_variance(np.arange(100.0), epsilon=1.0)
     private_mse(np.zeros(3), np.ones(3), epsilon=1.0, **ADD)  # n is private
-    private_mse(np.zeros(10), np.ones(10), epsilon=1.0, bounds=(0, 1), mechanism="geometric")
+    private_mse(np.zeros(11), np.ones(11), epsilon=1.0, bounds=(0, 1), mechanism="geometric")
     with pytest.raises(NoisyReleaseWarning, match="of its public range"):
-        private_mse(np.zeros(9), np.ones(9), epsilon=1.0, bounds=(0, 1), mechanism="geometric")
+        private_mse(np.zeros(10), np.ones(10), epsilon=1.0, bounds=(0, 1), mechanism="geometric")
     private_log_loss([0, 1] * 30, [0.5] * 60, epsilon=1.0)
 
 

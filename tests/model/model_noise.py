@@ -23,7 +23,7 @@ def nearest_integer(x: Fraction) -> int:
 
 
 class Noisy(NamedTuple):
-    """Whole numbers with independent noise of one rate; one alone has stairs, and is clamped to 0..last."""
+    """Whole numbers with noise of one rate; one alone has stairs; the first is clamped to 0..last."""
 
     values: list[int]
     rate: Fraction
@@ -49,12 +49,21 @@ def staircase_cdf(epsilon: Fraction, steps: int, z: int) -> float:
     rest = steps * fall / (1 - fall)
     size = -z if z < 0 else z + 1
     stair, place = divmod(size + steps - half, steps)
-    tail = fall**stair * (steps - place) + fall**stair * rest
+    tail = exp_minus(epsilon * stair) * (steps - place + rest)
     return float(tail / (2 * half - 1 + 2 * rest) if z < 0 else 1 - tail / (2 * half - 1 + 2 * rest))
 
 
-def on_lattice(f: float, t_max: float, sensitivity: float, steps: int | None, epsilon: Fraction) -> Noisy:
+def on_lattice(
+    f: float,
+    t_max: float,
+    sensitivity: float,
+    steps: int | None,
+    spread: Fraction | None,
+    epsilon: Fraction,
+) -> Noisy:
     """Return the place of f on a lattice with 2^20 steps to the sensitivity, or that of a count.
+
+    A small epsilon pays for the spread as well, if there is one: together they move by a step more.
 
     The metrics of neighbours and the sensitivity are floats, rounded once each: the slack covers that.
     """
@@ -63,7 +72,25 @@ def on_lattice(f: float, t_max: float, sensitivity: float, steps: int | None, ep
     change = Fraction(sensitivity) + Fraction(t_max) / 2**50 + 2 * Fraction(math.ulp(0.0))
     last = min(max(math.ceil(2**20 * Fraction(t_max) / change), 1), 2**52)
     place = nearest_integer(Fraction(f) * last / Fraction(t_max))
-    return Noisy([place], epsilon, last, math.ceil(change * last / Fraction(t_max)))
+    most = math.ceil(change * last / Fraction(t_max))
+    if spread is not None and epsilon <= 1:
+        return Noisy([place, nearest_integer(spread * last)], epsilon / (most + 1), last)
+    return Noisy([place], epsilon, last, most)
+
+
+def spread(losses: Sequence[Fraction], cap: Fraction) -> Fraction:
+    """Return the mean of v (1 - v), v = loss / cap, by straight lines between numbers with four bits more."""
+
+    def of_line(x: Fraction) -> Fraction:
+        power = Fraction(2) ** (x.numerator.bit_length() - x.denominator.bit_length() - 1) if x else 0
+        while 2 * power <= x and x:
+            power *= 2
+        step = max(power / 16, Fraction(2) ** -1026)
+        low, high = x // step * step, min((x // step + 1) * step, cap)
+        below, above = (v / cap * (1 - v / cap) for v in (low, high))
+        return below if low == x else below + (above - below) * (x - low) / (high - low)
+
+    return sum(map(of_line, losses), Fraction(0)) / len(losses)
 
 
 def two_sums(total: Fraction, most: Fraction, n: int, epsilon: Fraction, fineness: int = 2**20) -> Noisy:

@@ -40,6 +40,7 @@ class Records(NamedTuple):
     reach: float | None = None  # n times what one record adds at most
     sensitivity: float | None = None
     steps: int | None = None
+    spread: Fraction | None = None
     most_ranks: int = MOST_RANKS
     stages: Stages | None = None
     sums: Callable[[Fraction], noise.Noisy] | None = None
@@ -152,6 +153,7 @@ def mean_records(
         reach=None if cap is None else y_max,
         sensitivity=max(sensitivity, 5e-324),
         steps=n if is_count and plain and not private_n else None,
+        spread=noise.spread(terms, most) if plain and cap is not None and n and not is_count else None,
         stages=Stages(partial(noise.order_statistic, ys, y_max), y_max, LOSSES, True, c1, clipped_sum),
         sums=lambda epsilon: noise.two_sums(sum(terms, Fraction(0)), most, n, epsilon, fineness),
         of_sums=lambda noisy: noise.mean_of_two(noisy, most, t_max, fineness),

@@ -75,7 +75,7 @@ def two_stages(query: Query, epsilon: Fraction, n: int) -> Fraction:
 
 def place_of(known: Records, epsilon: Fraction) -> noise.Noisy:
     value = known.bounds(0).lower[0]
-    return noise.on_lattice(value, known.t_max, known.sensitivity, known.steps, epsilon)
+    return noise.on_lattice(value, known.t_max, known.sensitivity, known.steps, known.spread, epsilon)
 
 
 def ranking_rule(query: Query, epsilon: Fraction, sizes: Sequence[int]) -> tuple[Hazard, Hazard]:
@@ -132,7 +132,7 @@ def geometric_call(known: Records, private_n: bool, epsilon: Fraction, source: n
         expected = known.sums(epsilon)
         return known.of_sums([v + noise.discrete_laplace(source, expected.rate) for v in expected.values])
     expected = place_of(known, epsilon)
-    number = expected.values[0] + noise.staircase(source, expected.rate, expected.steps)
+    number, *_ = [v + noise.staircase(source, expected.rate, expected.steps) for v in expected.values]
     return float(Fraction(min(max(number, 0), expected.last), expected.last) * Fraction(known.t_max))
 
 

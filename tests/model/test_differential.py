@@ -9,16 +9,18 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from differential import compared, described
+from differential import TOLERANCE, compare, compared, described
 from model import epsilon_of
 from modelled_calls import two_stages
 from random_queries import random_query
 
 import dp_metrics
+from dp_metrics import Geometric
 
 QUERIES = 1000
 QUICK = [
@@ -44,6 +46,19 @@ def test_the_model_agrees_on_a_few_queries():
 def test_the_model_agrees(part):
     table = compared(range(part, QUERIES, 10))
     assert sum(row.decisions for row in table.values()) > 2000
+
+
+def test_the_model_agrees_on_means_with_a_spread():
+    tried = 0
+    for number in range(600):
+        query = random_query(number)
+        is_plain = not query.private_n and query.records is not None and query.records.spread is not None
+        if is_plain and isinstance(query.mechanism, Geometric):
+            for epsilon in (0.3, 1):
+                found = compare(replace(query, epsilon=epsilon, made={}), number)
+                assert found.distance <= TOLERANCE
+                tried += 1
+    assert tried >= 20
 
 
 @pytest.mark.slow
@@ -114,6 +129,16 @@ BREAKS = {
         "mechanisms/geometric.py",
         "sensitivity = Fraction(output_bounds.sensitivity) + _rounding(low, high)",
         "sensitivity = Fraction(output_bounds.sensitivity)",
+    ),
+    "a mean whose spread is not paid for": (
+        "mechanisms/geometric.py",
+        "return Staircase(epsilon / (change + 1), 1)",
+        "return Staircase(epsilon / change, 1)",
+    ),
+    "a spread without straight lines": (
+        "sensitivity/noisy_sums.py",
+        "total += (cap - low - high) * in_units(number, mantissas) + low * high * count",
+        "total += (cap - low) * in_units(number, mantissas)",
     ),
     "counts with half of the noise": (
         "release/parts/count_table.py",

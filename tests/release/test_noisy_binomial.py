@@ -1,4 +1,4 @@
-"""Limits of a probability from a noisy count: their numbers, their coverage and their extremes."""
+"""Limits of a probability and of a bounded mean: their numbers, their coverage and their extremes."""
 
 import math
 from fractions import Fraction
@@ -7,12 +7,15 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
+from dp_metrics.mechanisms import get_mechanism
 from dp_metrics.release.noisy_binomial import (
     at_most,
     binomial_law,
     noisy_binomial_cdf,
     noisy_binomial_limits,
+    noisy_mean_limits,
 )
+from dp_metrics.sensitivity.output_bounds import mean_loss_facts
 
 EACH = 0.025
 
@@ -127,3 +130,86 @@ def test_a_million_records_without_noise_are_clopper_and_pearson(count):
 def test_coverage_of_a_thousand_records_is_exact(rate):
     found = coverage(1000, rate, np.linspace(0.001, 0.999, 200))
     assert 0.95 <= found.min() < 0.957
+
+
+LAWS = {
+    "0 or 1": ((0, 1), (0.9, 0.1)),
+    "hardly any": ((0, 1), (0.98, 0.02)),
+    "one value": ((0.3,), (1.0,)),
+    "three values": ((0, 0.5, 1), (0.5, 0.3, 0.2)),
+    "near the end": ((0.5, 1), (0.1, 0.9)),
+}
+
+
+def noisy_law(n, epsilon):
+    facts = mean_loss_facts(n, 1.0, 1)
+    return get_mechanism("geometric").output_distribution(facts.widest(), epsilon)
+
+
+def first_place(law, n, mean, side):
+    """Return the first place, counted from one end, whose limit on that side misses the mean."""
+
+    def misses(place):
+        number = place if side == 0 else law.grid.last - place
+        end = noisy_mean_limits(law, law.grid.point(number), n, EACH)[side]
+        return end > mean if side == 0 else end < mean
+
+    low, high = -1, law.grid.last + 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if misses(middle) else (middle, high)
+    return high
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 1.0, 3.0])
+@pytest.mark.parametrize(
+    ("name", "n"),
+    [
+        ("0 or 1", 20),
+        ("three values", 8),
+        *(pytest.param(name, 30, marks=pytest.mark.slow) for name in LAWS if name != "0 or 1"),
+    ],
+)
+def test_limits_of_a_bounded_mean_miss_no_more_than_stated(name, n, epsilon):
+    """By the exact law of the sum and of the noise."""
+    values, shares = LAWS[name]
+    mean, law = float(np.dot(values, shares)), noisy_law(n, epsilon)
+    sums = np.array([1.0])
+    of_one = np.zeros(11)
+    of_one[np.rint(np.array(values) * 10).astype(int)] = shares
+    for _ in range(n):
+        sums = np.convolve(sums, of_one)
+    places = np.rint(np.arange(sums.size) / (10 * n) * law.grid.last)
+    for side in (0, 1):
+        first = first_place(law, n, mean, side)
+        # noise is at least so much, counted from either end
+        needed = first - (places if side == 0 else law.grid.last - places)
+        miss = float(sums @ law.added.cdf(-needed)) if first <= law.grid.last else 0.0
+        assert miss <= EACH
+
+
+@pytest.mark.parametrize(
+    ("n", "epsilon", "m", "lower", "upper"),
+    [
+        (1000, 1.0, 0.1, "0.0791", "0.1240"),
+        (1000, 0.1, 0.1, "0.0559", "0.1473"),
+        (10_000, 4.0, 0.5, "0.4883", "0.5117"),
+        (100, 100.0, 0.5, "0.3847", "0.6153"),
+        (10, 0.1, 0.5, "0.0000", "1.0000"),
+    ],
+)
+def test_limits_of_a_bounded_mean(n, epsilon, m, lower, upper):
+    law = noisy_law(n, epsilon)
+    found = noisy_mean_limits(law, law.grid.point(round(m * law.grid.last)), n, EACH)
+    assert tuple(f"{end:.4f}" for end in found) == (lower, upper)
+    mirrored = noisy_mean_limits(law, law.grid.point(round((1 - m) * law.grid.last)), n, EACH)
+    assert mirrored == pytest.approx((1 - found[1], 1 - found[0]), abs=1e-9)
+    wide, narrow = found[1] - found[0], np.subtract(*limits(round(m * n), n, epsilon)[::-1])
+    assert narrow <= wide <= 1.36 * narrow  # a share, whose law is known, has the narrower ones
+
+
+def test_limits_at_the_ends_of_the_range():
+    law = noisy_law(50, 1.0)
+    assert noisy_mean_limits(law, 0.0, 50, EACH)[0] == 0.0
+    assert noisy_mean_limits(law, 1.0, 50, EACH)[1] == 1.0
+    assert noisy_mean_limits(noisy_law(1, 1e-300), 0.5, 1, EACH) == (0.0, 1.0)

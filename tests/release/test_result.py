@@ -35,8 +35,14 @@ def test_a_result_holds_the_value_and_what_may_be_published(name):
     np.testing.assert_equal(full.value, plain)
     assert (full.epsilon, full.n, full.neighboring) == (1.0, 40, "replace_one")
     assert (full.metric, full.spend_name) == (name, "week 3")
+    others = {
+        "private_roc_auc_score": {"positives"},
+        "private_mean": {"spread"},
+        "private_brier_score_loss": {"spread"},
+        "private_probability_report": {"spread"},
+    }
     of_counts = {"counts"} if METRICS[name].mechanism is None else set()
-    assert set(full.drawn) == ({"positives"} if name == "private_roc_auc_score" else of_counts)
+    assert set(full.drawn) == others.get(name, of_counts)
     known = ("Adaptive", "Hazard", "Geometric", "two-sided geometric noise with sum 0")
     assert any(name in full.mechanism for name in known)
     if isinstance(plain, float):

@@ -1,0 +1,115 @@
+"""What a released mean is among all people: the numbers, the metrics, and what is refused."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+import dp_metrics as dp
+from dp_metrics.release.normal_limits import mean_half_width
+
+N = 2000
+Y, GUESS = np.random.default_rng(0).normal(size=(2, N)) / 3
+PUBLIC = {"bounds": (-2.0, 2.0), "mechanism": "geometric"}
+
+
+def released(function=dp.private_mse, data=(Y, GUESS), **options):
+    return dp.with_result(function)(*data, **{"epsilon": 1.0, **PUBLIC, **options})
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.0])
+def test_the_approximate_interval_follows_from_the_mean_and_its_spread(epsilon):
+    result = released(epsilon=epsilon)
+    interval = result.population_interval(0.9, "approximate")
+    half = 16 * mean_half_width(result.value / 16, result.drawn["spread"], N, epsilon, 0.1)
+    assert interval.upper == pytest.approx(min(result.value + half, 16.0), rel=1e-5)
+    assert interval.lower == pytest.approx(max(result.value - half, 0.0), rel=1e-5)
+    assert (interval.estimate, interval.confidence) == (result.value, 0.9)
+    assert "approximate" in interval.note
+    assert interval.about.startswith("The mse among all people")
+    sure = result.population_interval(0.9)
+    assert sure.note == ""
+    assert sure.lower <= interval.lower < interval.upper < sure.upper
+
+
+def test_without_a_spread_the_approximate_interval_is_the_sure_one_and_says_why():
+    result = released(epsilon=1.5)
+    sure, other = (result.population_interval(method=method) for method in ("sure", "approximate"))
+    assert [*sure] == [*other]
+    assert "private_mean_interval" in other.note
+
+
+def test_few_records_are_said_to_make_it_doubtful():
+    for n in (99, 100):
+        interval = released(data=(Y[:n], GUESS[:n])).population_interval(method="approximate")
+        assert ("fewer than 100" in interval.note) == (n < 100)
+
+
+def test_a_function_of_a_mean_has_the_function_of_its_limits():
+    with pytest.warns(dp.SeededReleaseWarning):
+        results = [released(f, random_state=3, epsilon=0.5) for f in (dp.private_mse, dp.private_rmse)]
+    mse, rmse = (result.population_interval(method="approximate") for result in results)
+    assert [*rmse] == pytest.approx(np.sqrt([*mse]).tolist())
+    assert rmse.estimate == results[1].value
+    columns = [np.stack([a, a / 2], axis=1) for a in (Y, GUESS)]
+    several = released(data=columns, multioutput="raw_values").population_interval(method="approximate")
+    assert several.lower.shape == several.upper.shape == (2,)
+    assert (several.lower < several.upper).all()
+    shifted = released(dp.private_mean, (Y,)).population_interval()
+    assert -2 < shifted.lower < shifted.estimate < shifted.upper < 2
+
+
+def test_a_pickled_result_has_the_same_interval():
+    result = released()
+    again = pickle.loads(pickle.dumps(result)).population_interval(method="approximate")
+    assert [*again] == [*result.population_interval(method="approximate")]
+
+
+def test_the_metrics_with_a_limit_of_their_own_have_one_by_default():
+    chances = np.clip(0.5 + Y / 4, 0, 1)
+    result = dp.with_result(dp.private_brier_score_loss)((Y > 0).astype(int), chances, epsilon=1.0)
+    lower, upper = dp.population_interval(result, method="approximate")
+    exact = np.mean(np.square(chances - (Y > 0)))
+    assert lower < exact < upper < lower + 0.02
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"sample_weight": np.ones(N)},
+        {"groups": np.arange(N)},
+        {"neighboring": "add_or_remove_one"},
+        {"mechanism": "adaptive"},
+        {"mechanism": "laplace"},
+        {"function": dp.private_variance, "data": (Y,)},
+        {"function": dp.private_median_absolute_error},
+    ],
+)
+@pytest.mark.parametrize("method", ["sure", "approximate"])
+def test_what_is_refused_and_what_to_do_instead(options, method):
+    with pytest.raises(ValueError, match=r"all people.*mechanism='geometric', without weights"):
+        released(**options).population_interval(method=method)
+
+
+def covered(loss, epsilon, runs, n=400):
+    """Return how often the intervals of losses, uniform of a small cap or rarely large, cover the mean."""
+    rng, found = np.random.default_rng(5), {"sure": 0, "approximate": 0}
+    for _ in range(runs):
+        x = loss(rng, n)
+        result = dp.with_result(dp.private_mean_loss)(
+            x, epsilon=epsilon, max_loss=1.0, mechanism="geometric", random_state=rng.integers(1 << 31)
+        )
+        for method in found:
+            lower, upper = result.population_interval(method=method)
+            found[method] += lower <= 0.1 <= upper
+    return {method: count / runs for method, count in found.items()}
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::dp_metrics.SeededReleaseWarning")
+def test_intervals_cover_the_mean():
+    """Of 400 runs, with a standard error of .011 at .95: three of them below fail."""
+    for loss in (lambda rng, n: rng.uniform(0, 0.2, n), lambda rng, n: rng.beta(0.5, 4.5, n)):
+        found = covered(loss, 0.5, 400)
+        assert found["sure"] >= 0.95 - 3 * 0.011
+        assert found["approximate"] >= 0.95 - 3 * 0.011
