@@ -70,6 +70,8 @@ Definition theorems :=
    @counted_auc_is_private,
    @noisy_sums_private,
    @two_sums_move,
+   @spread_comes_free,
+   @rounding_two_adds_a_step,
    @two_sums_private,
    @private_n_stages_private,
    @reach_one_rank_apart,

@@ -106,6 +106,32 @@ Proof.
   rewrite Nat2Z.inj_succ, Z.mul_succ_l. lia.
 Qed.
 
+(** A mean of numbers from 0 to 1 and its spread ([mean_spread] in noisy_sums.py, [SpreadDraw] in geometric.py). Any
+    function that begins and ends at 0 and is nowhere steeper than 1 comes free with the number itself. *)
+Theorem spread_comes_free (g : R -> R) u w :
+  (forall x y, 0 <= x -> x <= y -> y <= 1 -> Rabs (g y - g x) <= y - x) -> g 0 = 0 -> g 1 = 0 ->
+  0 <= u <= 1 -> 0 <= w <= 1 -> Rabs (u - w) + Rabs (g u - g w) <= 1.
+Proof.
+  intros flat g0 g1 hu hw. assert (from0 := fun y h0 h1 => flat 0 y ltac:(lra) h0 h1).
+  assert (to1 := fun x h0 h1 => flat x 1 h0 h1 ltac:(lra)).
+  assert (a := from0 u ltac:(lra) ltac:(lra)). assert (b := from0 w ltac:(lra) ltac:(lra)).
+  assert (c := to1 u ltac:(lra) ltac:(lra)). assert (d := to1 w ltac:(lra) ltac:(lra)).
+  rewrite g0 in a, b. rewrite g1 in c, d. revert a b c d. unfold Rabs.
+  repeat destruct Rcase_abs; lra.
+Qed.
+
+(** Two numbers that move by at most n together move by at most a step more once each is rounded. *)
+Theorem rounding_two_adds_a_step a a' b b' n : Rabs (a - a') + Rabs (b - b') <= INR n ->
+  (Z.abs (nearest a - nearest a') + Z.abs (nearest b - nearest b') <= Z.of_nat n + 1)%Z.
+Proof.
+  intros near. assert (one : forall x y, IZR (Z.abs (nearest x - nearest y)) < Rabs (x - y) + 1).
+  { intros x y. rewrite abs_IZR, minus_IZR. unfold nearest.
+    destruct (base_Int_part (x + 1 / 2)) as [p q]. destruct (base_Int_part (y + 1 / 2)) as [r s].
+    unfold Rabs. repeat destruct Rcase_abs; lra. }
+  assert (p := one a a'). assert (q := one b b'). apply Z.lt_succ_r. unfold Z.succ. apply lt_IZR.
+  rewrite !plus_IZR, <- INR_IZR_INZ. lra.
+Qed.
+
 Lemma two_sums_near valid C fineness T x x' : 0 < C -> grows_by valid C T -> add_or_remove_one valid x x' ->
   let sums := two_sums C fineness (T x) (length x) in let sums' := two_sums C fineness (T x') (length x') in
   (Z.abs (fst sums - fst sums') + Z.abs (snd sums - snd sums') <= Z.of_nat fineness)%Z.

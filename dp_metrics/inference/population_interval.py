@@ -28,6 +28,7 @@ def population_interval(
         What `with_result` of a metric returned: accuracy, zero-one loss or top-k accuracy by the default
         mechanism "geometric", without weights and groups; or recall, precision, F1 and other ratios of
         counts, of one label, of each label (``average=None``) or "micro". With either neighbouring relation.
+        With a public number of records also means with a public limit, such as a Brier score, by "geometric".
     confidence : float, default=0.95
         Probability, strictly between 0 and 1, with which the limits are to hold: those of several labels all
         at once.
@@ -37,8 +38,9 @@ def population_interval(
     Returns
     -------
     Interval
-        The limits, within [0, 1]; it unpacks as ``lower, upper``, which are arrays of shape (n_classes,) if
-        the result is. Its `estimate` is the released value. [0, 1] where the noise leaves nothing to tell.
+        The limits, within the public range; it unpacks as ``lower, upper``, which are arrays of shape
+        (n_classes,) if the result is. Its `estimate` is the released value. The whole range where the noise
+        leaves nothing to tell.
 
     Raises
     ------
@@ -50,25 +52,30 @@ def population_interval(
     See Also
     --------
     noise_interval : For these records: how far the noise may have moved the result.
-    private_mean_interval : For the mean of another loss, which costs a release.
+    private_mean_interval : For the mean of a loss: a release of its own, narrow at any epsilon.
 
     Notes
     -----
     Guarantee: nothing but released numbers and public arguments is read, so differential privacy is that of
-    the release. The limits are sure: they hold with at least the given confidence for every number of
-    records, epsilon and population. They are those of the metric as people are: what is returned for 0/0
-    (`zero_division`) does not enter.
+    the release. Sure limits hold with at least the given confidence for every number of records, epsilon and
+    population. They are those of the metric as people are: what is returned for 0/0 (`zero_division`) does
+    not enter.
 
     A share of all records is a noisy binomial count; see `accuracy_interval`. The others are functions of the
     share a / (a + b) of two numbers of records, both of them noisy and their sum unknown. The outcomes are
     put in an order; the lower limit is the smallest share that makes what was released, or something higher
     in that order, likely enough, for any number of records that the noise leaves possible.
 
+    Sure limits of a mean allow for the largest spread that people can have around it. At an epsilon of 1 or
+    less "geometric" releases the spread as well, at no cost, and approximate limits use it, as "normal" of
+    `private_mean_interval` does: they are far narrower where the mean is far below its public limit.
+
     References
     ----------
     R. J. Buehler, "Confidence Intervals for the Product of Two Binomial Parameters", 1957,
     doi:10.1080/01621459.1957.10501404; R. L. Berger and D. D. Boos, "P Values Maximized Over a Confidence Set
-    for the Nuisance Parameter", 1994, doi:10.1080/01621459.1994.10476836.
+    for the Nuisance Parameter", 1994, doi:10.1080/01621459.1994.10476836; W. Hoeffding, "Probability
+    Inequalities for Sums of Bounded Random Variables", 1963, doi:10.1080/01621459.1963.10500830.
 
     Examples
     --------

@@ -58,8 +58,9 @@ class PrivateResult(Generic[Value_co]):
         is private; "scale", the C1 of `Adaptive`, how much the largest records count for at most; "counts"
         and "sums", the noisy counts or sums, whole numbers without bias, of which the value is made;
         "positives" and, where the number of records is private, "negatives", the noisy sizes of the two
-        classes of an AUC, from which its grid follows. If the value has several parts, lists of these, with
-        None for parts that drew none.
+        classes of an AUC, from which its grid follows; "spread", the noisy mean of v (1 - v), without bias,
+        where v is a record's part of the public limit, from which a `population_interval` follows. If the
+        value has several parts, lists of these, with None for parts that drew none.
     metric : str
         Name of the metric.
     spend_name : str or None
