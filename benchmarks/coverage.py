@@ -48,7 +48,7 @@ MISS = 0.05
 class Size:
     """How much is computed."""
 
-    runs, samples, shares, sure = 2000, 400, 200, 20
+    runs, samples, shares, widths = 2000, 400, 200, 20
     sizes, counted = (300, 1000, 3000, 10_000), (100, 300, 1000)
     epsilons, spread, sure, draws, slow = (0.1, 0.3, 1.0, 4.0), (50, 200, 1000, 10_000), 1000, 100, 15
 
@@ -56,7 +56,7 @@ class Size:
 class Quick(Size):
     """Enough to see that it works."""
 
-    runs, samples, shares, sure = 50, 3, 20, 3
+    runs, samples, shares, widths = 50, 3, 20, 3
     sizes, counted = (300,), (30,)
     epsilons, spread, sure, draws, slow = (1.0,), (200,), 5, 5, 2
 
@@ -207,7 +207,7 @@ def free(size: type[Size]) -> None:
             cells = []
             for epsilon in EPSILONS:
                 found = []
-                for run in range(size.samples if float(epsilon) <= 1 else size.sure):
+                for run in range(size.samples if float(epsilon) <= 1 else size.widths):
                     x = population[rng.integers(population.size, size=n)]
                     result = with_result(private_mean_loss)(
                         x, max_loss=cap, epsilon=float(epsilon), mechanism="geometric"
@@ -215,7 +215,7 @@ def free(size: type[Size]) -> None:
                     plain = 2 * student.ppf(1 - MISS / 2, n - 1) * x.std(ddof=1) / math.sqrt(n)
                     low, high = result.population_interval(method="approximate")
                     wide = np.nan
-                    if run < size.sure:
+                    if run < size.widths:
                         wide = np.subtract(*result.population_interval()[::-1]) / plain
                     found.append((low <= mean <= high, (high - low) / plain, wide))
                 share, narrow, wide = np.nanmean(found, axis=0)
