@@ -59,10 +59,17 @@ def band(n: int, seed: int, epsilon: float) -> Any:
     return found.lower.tpr.mean(), found.upper.tpr.mean()
 
 
-def brier(n: int, seed: int, epsilon: float) -> Any:
-    """Return the interval of a mean loss."""
+def mean(n: int, seed: int, epsilon: float) -> Any:
+    """Return the interval of a mean of squares, a release of its own."""
     ill, _, score, _ = people(n, seed)
     return dp.private_mean_interval((score - ill) ** 2, max_loss=1.0, epsilon=epsilon)
+
+
+def brier(way: str, n: int, seed: int, epsilon: float) -> Any:
+    """Return the interval of a Brier score; above epsilon 1 the approximate one is a release of its own."""
+    if way == "approximate" and epsilon > 1:
+        return mean(n, seed, epsilon)
+    return released(dp.private_brier_score_loss, 2, n, seed, epsilon).population_interval(method=way)
 
 
 def gap(way: str, n: int, seed: int, epsilon: float) -> Any:
@@ -77,7 +84,7 @@ def gap(way: str, n: int, seed: int, epsilon: float) -> Any:
 
 Width = Callable[[int, int, float], Any]
 ASK = "``population_interval()``"
-APPROXIMATE = '``population_interval( method="approximate")``'
+APPROXIMATE = '``population_interval(method="approximate")``'
 
 ROWS: list[tuple[str, str, str, str, Width | None]] = [
     ("how far may the noise have moved this result?", "`noise_interval`", "nothing", "sure",
@@ -100,10 +107,14 @@ ROWS: list[tuple[str, str, str, str, Width | None]] = [
      lambda n, seed, epsilon: released(dp.private_roc_auc_score, 2, n, seed, epsilon).population_interval(
          method="approximate")),
     ("a ROC curve", "`roc_band`", "nothing", "sure", band),
-    ("the gap of two groups in recall", '``frame.population_interval( of=("a", "b"))``', "nothing", "sure",
+    ("the gap of two groups in recall", '``frame.population_interval(of=("a", "b"))``', "nothing", "sure",
      partial(gap, "sure")),
     ("", 'with ``method="approximate"``', "nothing", "approximate", partial(gap, "approximate")),
-    ("a mean loss with a public cap: Brier", "`private_mean_interval`", "a release", "approximate", brier),
+    ("a Brier score, another mean loss by geometric with a cap", ASK, "nothing", "sure",
+     partial(brier, "sure")),
+    ("", f"{APPROXIMATE}, epsilon up to 1", "nothing", "approximate", partial(brier, "approximate")),
+    ("any mean loss with a public cap, any epsilon", "`private_mean_interval`", "a release", "approximate",
+     mean),
     ("a median or another quantile, without a cap", "`private_quantile_interval`", "a release", "sure", None),
     ("how many records does an interval need?", "`records_needed`", "nothing", "", None),
     ("what error should I expect?", "`expected_error`, on public data", "nothing", "", None),

@@ -124,7 +124,7 @@ def mean_spread(aggregate: LossAggregate) -> Fraction:
     for number, (count, mantissas) in aggregate.by_level.items():
         low, high = (min(level_units(level), cap) for level in (number, number + 1))
         total += (cap - low - high) * in_units(number, mantissas) + low * high * count
-    return Fraction(total, aggregate.n * cap**2)
+    return Fraction(total, aggregate.n * max(cap, 1) ** 2)  # a cap may underflow to 0
 
 
 def variance_sums(aggregate: VarianceAggregate) -> Sums:
