@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from helpers import seeded
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import betaincinv
@@ -138,17 +139,29 @@ def test_an_area_by_hazard_has_limits_from_those_of_its_noise(neighboring):
         other.population_interval(method="approximate")
 
 
-def test_noise_makes_the_approximate_limits_wider_and_without_a_class_they_say_nothing():
+def test_noise_makes_the_approximate_limits_wider_and_there_are_none_without_a_class():
     edges, plain = np.linspace(0, 1, 9), np.array([30, 20, 10, 5, 4, 3, 2, 1])
     counts, widths = ScoreCounts(edges, plain.astype(float), plain[::-1].astype(float)), []
-    for rate in (Fraction(100), Fraction(1), Fraction(1, 4)):
+    for rate in (Fraction(100), Fraction(1), Fraction(1, 2)):
         noise = CountsNoise((*plain.tolist(), *plain[::-1].tolist()), ((16, rate),), zero_sum=True)
         lower, upper = area_limits(noise, counts, 0.025)
         widths.append(upper - lower)
     assert widths == sorted(widths)
     assert widths[2] > 1.2 * widths[0]
-    none = CountsNoise((*plain.tolist(), *[0] * 8), ((16, Fraction(1)),), zero_sum=False)
-    assert area_limits(none, counts, 0.025) == (0.0, 1.0)
+    for rate, size, is_given in ((1, 0, False), (100, 0, False), (1, 7, False), (1, 9, True)):
+        few = CountsNoise((*plain.tolist(), size, *[0] * 7), ((16, Fraction(rate)),), zero_sum=False)
+        assert (area_limits(few, counts, 0.025) is not None) == is_given  # noise of deviation 3.84, or 0
+
+
+def test_where_a_class_is_noise_the_limits_that_are_not_proved_are_the_sure_ones():
+    y, prob = scored(300)
+    noise = dp.with_result(dp.private_roc_curve)(y, prob, epsilon=0.01, random_state=seeded()).noise
+    noise = replace(noise, result=replace(noise.result, formula=area_under_roc))
+    sure, approximate = (
+        noise.population_interval(Asked.of("area", 0.95, way)) for way in ("sure", "approximate")
+    )
+    assert tuple(sure) == tuple(approximate)
+    assert "Approximate" not in approximate.note
 
 
 def test_calibration_bands():

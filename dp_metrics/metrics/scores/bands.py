@@ -28,6 +28,7 @@ CALIBRATION = f"The share of positives in each bin of the score {POPULATION_NOTE
 """What a calibration band is about."""
 
 _GRID = np.linspace(0.0, 1.0, 2001)
+_FAR = 2.0  # standard deviations of its noise, by which the size of a class is to exceed it
 
 RatioLimits: TypeAlias = Callable[[NoisyRatio], tuple[float, float]]
 """Of noisy counts a and b, limits of a / (a + b)."""
@@ -172,7 +173,9 @@ def area_between(lower: RocCurve, upper: RocCurve) -> tuple[float, float]:
     return low, high
 
 
-def area_limits(noise: CountsNoise, counts: ScoreCounts, miss: float, first: int = 0) -> tuple[float, float]:
+def area_limits(
+    noise: CountsNoise, counts: ScoreCounts, miss: float, first: int = 0
+) -> tuple[float, float] | None:
     """Return approximate limits of the area under the ROC curve of the binned scores among all people.
 
     Parameters
@@ -185,6 +188,11 @@ def area_limits(noise: CountsNoise, counts: ScoreCounts, miss: float, first: int
         Probability with which either limit may miss.
     first : int, default=0
         Where the table begins.
+
+    Returns
+    -------
+    (float, float) or None
+        None where a class does not exceed its noise: there limits made so covered 84 to 93 %, not 95 %.
 
     Notes
     -----
@@ -202,9 +210,10 @@ def area_limits(noise: CountsNoise, counts: ScoreCounts, miss: float, first: int
     wins = (places > places[:, np.newaxis]) + 0.5 * (places == places[:, np.newaxis])
     cells = np.eye(len(noise.noisy))[first : first + 2 * bins]
     variance, covariance = (noise.covariance(cells[0], cell) for cell in cells[:2])
+    size = variance * bins + covariance * bins * (bins - 1)  # variance of the noise of a class
+    if min(negative.sum(), positive.sum()) <= _FAR * np.sqrt(size):
+        return None
     pairs = negative.sum() * positive.sum() - covariance * bins**2
-    if not pairs > 0:
-        return 0.0, 1.0
     area = (negative @ wins @ positive - covariance * wins.sum()) / pairs
     of_negative, of_positive = (max(float(each.sum()), 1.0) for each in (counts.negative, counts.positive))
     slopes = np.concatenate([wins @ counts.positive, counts.negative @ wins])

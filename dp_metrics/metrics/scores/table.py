@@ -175,16 +175,14 @@ class ScoreTable:
             If the result is not that area.
         """
         self._check_area("These curves and average precision have no interval for all people")
-        if asked.is_sure:
-            return asked.interval(
-                *area_between(*self._lines(parts, released, self._sure(released, asked))),
-                self(released),
-                of=f"The {_AREA}",
-            )
         (noise,) = parts
         assert isinstance(noise, CountsNoise)
-        limits = area_limits(noise, self.counts(released.values[0], released.public_n), asked.miss)
-        return asked.interval(*limits, self(released), APPROXIMATE, of=f"The {_AREA}")
+        limits, note = None, APPROXIMATE
+        if not asked.is_sure:
+            limits = area_limits(noise, self.counts(released.values[0], released.public_n), asked.miss)
+        if limits is None:
+            limits, note = area_between(*self._lines(parts, released, self._sure(released, asked))), ""
+        return asked.interval(*limits, self(released), note, of=f"The {_AREA}")
 
     def band(self, parts: Sequence[Noise], released: Released, asked: Asked) -> RocBand:
         """Return the band of the ROC curve among all people, for scores in their public bins."""
