@@ -11,7 +11,13 @@ project = "dp_metrics"
 copyright = "the dp_metrics developers"
 author = "The dp_metrics developers"
 
-extensions = ["sphinx.ext.autodoc", "sphinx.ext.autosummary", "numpydoc", "myst_nb"]
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "numpydoc",
+    "myst_nb",
+    "matplotlib.sphinxext.plot_directive",
+]
 templates_path = ["_templates"]
 exclude_patterns = ["_build"]
 html_theme = "alabaster"
@@ -37,6 +43,9 @@ numpydoc_show_class_members = False  # the template of a class lists them
 nb_execution_mode = "force"
 nb_execution_timeout = 600
 nb_output_stderr = "warn"
+
+plot_formats = [("png", 110)]
+plot_include_source = plot_html_show_source_link = plot_html_show_formats = False
 
 TITLES = {
     "metrics.regression_errors": "Regression metrics",
