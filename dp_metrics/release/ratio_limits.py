@@ -24,16 +24,17 @@ __all__ = ["NoisyRatio", "RatioCells", "noisy_ratio", "ratio_limits"]
 
 Sizes: TypeAlias = NDArray[np.int64]
 
-_FINE = 64  # parts of a record, to which combinations of noises are rounded up
+_FINE = 64  # parts of a block of noises, to which combinations of them are rounded up
 _ORDER = 2.0  # standard deviations of the noise of a, by which the order of the outcomes is moved
 _OF_SIZE = 0.05  # part of the miss that is for the unknown number of records, from above
 _OF_SMALL_SIZE = 1e-4  # and from below
 _DROPPED = 1e-7  # probability of all noise that a table leaves out
-_LARGEST_REACH = 1_500  # a table of noises to this reach on either side takes 72 MB
+_LARGEST_REACH = 5_000  # beyond, there are too many numbers of records to ask for
+_FINEST_REACH = 512  # a table of noises to this reach on either side takes 8 MB; beyond, it has blocks
 _MOST_RECORDS = 1e8  # from here on noise matters little, and laws of counts take long
 _SIZES = 64  # so many numbers of records at a time
 _EXPONENT = 40.0  # a count is farther from its mean than a window tells with probability exp(-40)
-_HALVINGS = 40
+_CLOSE = 1e-12
 _OF_BOX = 0.2  # part of the miss that is for the noise, where counts are large
 
 
@@ -128,16 +129,33 @@ class NoisyRatio:
         """So far the table of the noises goes: it leaves out at most `_DROPPED`."""
         return max(self.largest_noise(place, _DROPPED / 4) for place in (0, 1))
 
+    @cached_property
+    def slack(self) -> int:
+        """So far a noise may lie from the middle of its block in the table, on either side."""
+        return self.reach // _FINEST_REACH
+
     def table(self) -> Floats:
-        """Return P(noise of a = i - reach, noise of b = j - reach)."""
+        """Return P(noises of a and b in blocks i and j), or more, with middles from about -reach to reach.
+
+        If all noise together has the sum 0, the law of the other counts is taken where it is largest for the
+        two blocks: nearest to 0.
+        """
+        width = 2 * self.slack + 1
+        blocks = -(-self.reach // width)
+        reach = width * blocks + self.slack
         of_a, of_b = (
-            _law_of_sum(cells, rate, self.reach) for cells, rate in zip(self.cells, self.rates, strict=True)
+            _law_of_sum(cells, rate, reach).reshape(-1, width).sum(axis=1)
+            for cells, rate in zip(self.cells, self.rates, strict=True)
         )
         table: Floats = np.outer(of_a, of_b)
         if self.rest is not None:
-            far = np.arange(2 * self.reach + 1)
-            table *= _law_of_sum(self.rest, self.rates[0], 2 * self.reach)[far[:, np.newaxis] + far]
-            table /= table.sum()
+            far = np.abs(np.arange(-2 * blocks, 2 * blocks + 1)) * width
+            rest = _law_of_sum(self.rest, self.rates[0], 2 * reach)[
+                2 * reach + np.maximum(far - 2 * self.slack, 0)
+            ]
+            places = np.arange(2 * blocks + 1)
+            table *= rest[places[:, np.newaxis] + places]
+            table /= _law_of_sum(sum(self.cells) + self.rest, self.rates[0], reach)[reach]
         return table
 
 
@@ -205,7 +223,8 @@ def ratio_limits(ratio: NoisyRatio, miss_low: float, miss_high: float) -> tuple[
     lower limit is the least p with F_N(p) = goal, over all N of a set that misses the true one with the
     probability delta at most, where goal + delta = miss. **It is sure**: if it exceeds p, either N is not in
     the set, or g is so large that P(g' >= g) <= F_N(p) <= goal, which happens with probability goal at most.
-    Noise that the table leaves out is paid from the miss, and (1 - rho) z_a - rho z_b is rounded up.
+    Noise that the table leaves out is paid from the miss, and (1 - rho) z_a - rho z_b is rounded up, from
+    blocks of noises where there are many.
 
     The limits are those of R. J. Buehler (1957, doi:10.1080/01621459.1957.10501404); N is treated as in
     R. L. Berger and D. D. Boos (1994, doi:10.1080/01621459.1994.10476836).
@@ -225,40 +244,50 @@ def ratio_limits(ratio: NoisyRatio, miss_low: float, miss_high: float) -> tuple[
 
 def _lower_limit(ratio: NoisyRatio, table: Floats, miss: float) -> float:
     """Return the lower limit, from the table of the noises."""
-    places, total = np.arange(-ratio.reach, ratio.reach + 1), ratio.a + ratio.b
-    s = _ORDER * math.sqrt(float(table.sum(axis=1) @ np.square(places)))
+    from scipy.optimize import brentq  # scikit-learn depends on scipy; slow to import
+
+    blocks, width, total = table.shape[0] // 2, 2 * ratio.slack + 1, ratio.a + ratio.b
+    places = np.arange(-blocks, blocks + 1)
+    s = _ORDER * width * math.sqrt(float(table.sum(axis=1) @ np.square(places)))
     if total <= 0 or ratio.a <= s:
         return 0.0
     rho = (ratio.a - s) / total
-    # P(z_a + z_b >= u) for u from -2 reach on
-    sums = np.bincount((places[:, np.newaxis] + places + 2 * ratio.reach).ravel(), table.ravel())
+    # P(z_a + z_b is in blocks whose numbers have at least the sum u), for u from -2 blocks on
+    sums = np.bincount((places[:, np.newaxis] + places + 2 * blocks).ravel(), table.ravel())
     at_least = np.append(np.cumsum(sums[::-1])[::-1], 0.0)
     most, least = (
-        int(np.argmax(at_least <= part * miss)) - 2 * ratio.reach - 1 for part in (_OF_SIZE, _OF_SMALL_SIZE)
+        width * (int(np.argmax(at_least <= part * miss)) - 2 * blocks - 1) + 2 * ratio.slack
+        for part in (_OF_SIZE, _OF_SMALL_SIZE)
     )
-    # the noise is symmetric
-    sizes = np.arange(max(total - most, 0), max(total + least, 0) + 1)
+    # the noise is symmetric; as many numbers of records as a block is wide are asked for at a time
+    sizes = np.arange(max(total - most, 0), max(total + least, 0) + 1, width)
     if ratio.n is not None:
         sizes = sizes[sizes <= max(ratio.n, sizes[0])]
     goal = miss * (1 - _OF_SIZE - _OF_SMALL_SIZE) - 2 * _DROPPED
     if goal <= 0:
         return 0.0
     tail, first = _tail_of_combination(table, places, rho)
+    within = ratio.slack * (abs(1 - rho) + abs(rho))  # a combination exceeds that of middles by this at most
 
     def chance(sizes: Sizes, p: float) -> Floats:
-        """Return F_N(p), or more, for each number N of records."""
-        x, law = _binomial_laws(sizes, p)
-        needed = np.floor((s + rho * sizes[:, np.newaxis] - x) * _FINE + 1e-6).astype(np.int64) - first
+        """Return F_N(p), or more, for all numbers N of records from each size on."""
+        x, law = _binomial_laws(sizes + width - 1, p)
+        beyond = (s + rho * sizes[:, np.newaxis] - x - within) / width
+        needed = np.floor(beyond * _FINE + 1e-6).astype(np.int64) - first
         chances: Floats = (law * tail[np.clip(needed, 0, tail.size - 1)]).sum(axis=1)
         return chances
 
     def limit(size: Sizes, high: float) -> float:
-        if chance(size, 0.0)[0] > goal:
+        def above(p: float) -> float:
+            return float(chance(size, p)[0]) - goal
+
+        if above(0.0) > 0.0:
             return 0.0
-        low = 0.0
-        for _ in range(_HALVINGS):
-            middle = (low + high) / 2
-            low, high = (low, middle) if chance(size, middle)[0] > goal else (middle, high)
+        if above(high) <= 0.0:
+            return high
+        low, step = float(brentq(above, 0.0, high, xtol=_CLOSE)), _CLOSE
+        while low > 0.0 and above(low) > 0.0:  # the root is known up to _CLOSE
+            low, step = max(low - step, 0.0), 2 * step
         return low
 
     lower = limit(sizes[:1], 1.0)
@@ -273,7 +302,10 @@ def _lower_limit(ratio: NoisyRatio, table: Floats, miss: float) -> float:
 
 
 def _tail_of_combination(table: Floats, places: Sizes, rho: float) -> tuple[Floats, int]:
-    """Return P((1 - rho) z_a - rho z_b >= (first + i) / _FINE) for each i, rounded up, and `first`."""
+    """Return P((1 - rho) z_a - rho z_b >= (first + i) / _FINE) for each i, rounded up, and `first`.
+
+    Noises are the numbers of their blocks, `places`.
+    """
     span = math.ceil((abs(1 - rho) + abs(rho)) * places[-1] * _FINE) + 2
     law = np.zeros(2 * span + 1)
     for rows in np.array_split(np.arange(places.size), -(-places.size // 256)):

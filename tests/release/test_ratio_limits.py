@@ -1,5 +1,6 @@
 """Limits of shares among all people: exact enumeration of both misses, and what metrics hand over."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -26,10 +27,23 @@ def clopper_pearson(a, b):
     return low, betaincinv(a + 1, b, 1 - EACH) if b else 1.0
 
 
+def exact_table(ratio):
+    """Return the table of single noises, whatever blocks the module would take."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "_FINEST_REACH", 10**6)
+        return replace(ratio).table()
+
+
+def ratio_blocks(ratio):
+    """Return the table of a new object, whose slack is not kept yet, and the width of a block."""
+    new = replace(ratio)
+    return new.table(), 2 * new.slack + 1
+
+
 def misses(size, p, rate, rest, left_out):
     """Return how likely p is below the lower limit, and above the upper one, and what was left out."""
     ratio = noisy(0, 0, rate, rest=rest)
-    noise, reach = ratio.table(), ratio.reach
+    noise, reach = exact_table(ratio), ratio.reach
     # the law of (a, b): X + z_a and size - X + z_b
     law = np.zeros((2 * reach + size + 1, 2 * reach + size + 1))
     for x in range(size + 1):
@@ -58,12 +72,17 @@ slow = pytest.mark.slow
         pytest.param(1, 0.5, 0.5, 1, marks=slow),
     ],
 )
-@pytest.mark.parametrize("reach", [module._LARGEST_REACH, 0], ids=["by table", "by box"])
-def test_each_limit_is_missed_as_rarely_as_promised(size, p, rate, rest, reach, monkeypatch):
+@pytest.mark.parametrize(
+    ("reach", "finest"),
+    [(module._LARGEST_REACH, module._FINEST_REACH), (module._LARGEST_REACH, 6), (0, 0)],
+    ids=["by table", "by blocks", "by box"],
+)
+def test_each_limit_is_missed_as_rarely_as_promised(size, p, rate, rest, reach, finest, monkeypatch):
     monkeypatch.setattr(module, "_LARGEST_REACH", reach)
+    monkeypatch.setattr(module, "_FINEST_REACH", finest)
     below, above, left_out = misses(size, p, Fraction(rate), rest, 0.002)
     assert max(below, above) + left_out <= EACH + 0.002
-    if reach:  # limits that never miss would be of no use
+    if finest > 6:  # limits that never miss would be of no use
         assert max(below, above) > 0.0003
 
 
@@ -74,6 +93,22 @@ def test_limits_are_those_of_the_reference():
     assert in_two == pytest.approx((0.84926, 0.89246), abs=1e-5)
     of_accuracy = dp.accuracy_interval(0.872, n=1000, epsilon=1.0)
     assert in_two[0] < of_accuracy.lower < of_accuracy.upper < in_two[1]  # which knows how many there are
+
+
+@pytest.mark.parametrize("rest", [None, 0, 3])
+@pytest.mark.parametrize("finest", [8, 20])
+def test_blocks_of_noises_are_as_likely_as_their_noises_or_more(rest, finest, monkeypatch):
+    ratio = noisy(160, 40, cells=(2, 1), rest=rest)
+    single, exact = exact_table(ratio), ratio_limits(ratio, EACH, EACH)
+    monkeypatch.setattr(module, "_FINEST_REACH", finest)
+    blocks, width = ratio_blocks(ratio)
+    padded = np.pad(single, (blocks.shape[0] * width - single.shape[0]) // 2)
+    sums = padded.reshape(blocks.shape[0], width, -1, width).sum(axis=(1, 3))
+    assert (blocks >= sums - 1e-9).all()
+    if rest is None:
+        np.testing.assert_allclose(blocks, sums, atol=1e-6)  # what is beyond the reach
+    limits = ratio_limits(replace(ratio), EACH, EACH)
+    assert exact[0] - 0.1 < limits[0] < exact[0] < exact[1] < limits[1] < exact[1] + 0.1
 
 
 def test_a_public_number_of_records_helps():
