@@ -2,6 +2,7 @@
 
 import math
 from bisect import bisect_right
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -266,16 +267,7 @@ def _lower_limit(ratio: NoisyRatio, table: Floats, miss: float) -> float:
     goal = miss * (1 - _OF_SIZE - _OF_SMALL_SIZE) - 2 * _DROPPED
     if goal <= 0:
         return 0.0
-    tail, first = _tail_of_combination(table, places, rho)
-    within = ratio.slack * (abs(1 - rho) + abs(rho))  # a combination exceeds that of middles by this at most
-
-    def chance(sizes: Sizes, p: float) -> Floats:
-        """Return F_N(p), or more, for all numbers N of records from each size on."""
-        x, law = _binomial_laws(sizes + width - 1, p)
-        beyond = (s + rho * sizes[:, np.newaxis] - x - within) / width
-        needed = np.floor(beyond * _FINE + 1e-6).astype(np.int64) - first
-        chances: Floats = (law * tail[np.clip(needed, 0, tail.size - 1)]).sum(axis=1)
-        return chances
+    chance = _chance(table, ratio.slack, rho, s)
 
     def limit(size: Sizes, high: float) -> float:
         def above(p: float) -> float:
@@ -299,6 +291,22 @@ def _lower_limit(ratio: NoisyRatio, table: Floats, miss: float) -> float:
                 break
             lower = min(limit(block[worst : worst + 1], lower), lower * (1 - 1e-12))
     return lower
+
+
+def _chance(table: Floats, slack: int, rho: float, s: float) -> Callable[[Sizes, float], Floats]:
+    """Return a function to F_N(p), or more, for N from each size on: as many as a block is wide."""
+    width = 2 * slack + 1
+    tail, first = _tail_of_combination(table, np.arange(table.shape[0]) - table.shape[0] // 2, rho)
+    within = slack * (abs(1 - rho) + abs(rho))  # a combination exceeds that of middles by this at most
+
+    def chance(sizes: Sizes, p: float) -> Floats:
+        x, law = _binomial_laws(sizes + width - 1, p)
+        beyond = (s + rho * sizes[:, np.newaxis] - x - within) / width
+        needed = np.floor(beyond * _FINE + 1e-6).astype(np.int64) - first
+        chances: Floats = (law * tail[np.clip(needed, 0, tail.size - 1)]).sum(axis=1)
+        return chances
+
+    return chance
 
 
 def _tail_of_combination(table: Floats, places: Sizes, rho: float) -> tuple[Floats, int]:
