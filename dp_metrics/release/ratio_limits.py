@@ -74,14 +74,24 @@ class NoisyRatio:
         return a / (a + b) if a + b > 0 else 0.5
 
     @property
-    def deviation(self) -> float:
-        """Standard deviation of the noise of a + b, if that of all counts is independent."""
-        return math.sqrt(
-            sum(
-                cells * 0.5 / math.sinh(min(max(float(rate), 1e-150), 600.0) / 2) ** 2
-                for cells, rate in zip(self.cells, self.rates, strict=True)
-            )
+    def variances(self) -> tuple[float, float]:
+        """Variances of the noise of a and of b, if that of all counts is independent."""
+        of_a, of_b = (
+            cells * 0.5 / math.sinh(min(max(float(rate), 1e-150), 600.0) / 2) ** 2
+            for cells, rate in zip(self.cells, self.rates, strict=True)
         )
+        return of_a, of_b
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation of the noise of a + b."""
+        return math.sqrt(sum(self.variances))
+
+    @property
+    def deviation_of_estimate(self) -> float:
+        """Standard deviation that noise gives to the estimate, where a + b is far above its noise."""
+        (of_a, of_b), p = self.variances, min(max(self.estimate, 0.0), 1.0)
+        return math.sqrt((1 - p) ** 2 * of_a + p**2 * of_b) / max(self.a + self.b, 1)
 
     @property
     def swapped(self) -> "NoisyRatio":

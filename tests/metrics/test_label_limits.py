@@ -1,5 +1,6 @@
 """What metrics of labels are among all people: means over labels, MCC, kappa, and released summaries."""
 
+from fractions import Fraction
 from functools import partial
 
 import numpy as np
@@ -11,8 +12,9 @@ from scipy.special import betaincinv
 
 import dp_metrics as dp
 from dp_metrics.metrics.labels.count_formulas import kappa, matthews
-from dp_metrics.metrics.labels.label_limits import agreement_limits, of_two_labels
+from dp_metrics.metrics.labels.label_limits import agreement_limits, combined, of_two_labels
 from dp_metrics.metrics.labels.layouts import whole
+from dp_metrics.release.ratio_limits import NoisyRatio
 
 HUGE = {"epsilon": 1e6, "random_state": 0}
 SHARES = st.floats(0.0, 1.0)
@@ -196,3 +198,23 @@ def test_approximate_limits_cover(epsilon):
             lower, upper = result.population_interval(method="approximate")
             missed += not lower <= truth <= upper
         assert missed <= 38
+
+
+def test_a_mean_of_shares_near_one_is_covered():
+    """Ten shares of .97 of 60 records each, in noise of deviation 4.7.
+
+    If each of 60 intervals covers with probability .95, fewer than 51 do with probability 4e-4.
+    """
+    rng, covered = np.random.default_rng(0), 0
+    q = np.exp(-0.3)
+    for _ in range(60):
+        exact = rng.binomial(60, 0.97, 10)
+        noise = rng.geometric(1 - q, (2, 2, 10)) - 1
+        a, b = np.array([exact, 60 - exact]) + noise[0] - noise[1]
+        ratios = [
+            NoisyRatio(int(x), int(y), (1, 1), (Fraction(3, 10),) * 2, None, None)
+            for x, y in zip(a, b, strict=True)
+        ]
+        limits = combined(lambda *shares: np.mean(shares), ratios, 0.025, is_mean=True)
+        covered += limits is None or limits[0] <= 0.97 <= limits[1]
+    assert covered >= 51

@@ -199,11 +199,11 @@ class Confusion:
     ) -> tuple[float, float] | None:
         rates = self._of_two(noise, n)
         if rates is not None:
-            return combined(of_two_labels(self.formula, self.layout), rates, miss)
+            return combined(of_two_labels(self.formula, self.layout), rates, miss, is_mean=False)
         if ratios is not None and self.are_independent:
             of_ratios = self.of_ratios
             assert of_ratios is not None
-            return combined(lambda *shares: of_ratios(np.array(shares)), ratios, miss)
+            return combined(lambda *shares: of_ratios(np.array(shares)), ratios, miss, is_mean=True)
         return linear_limits(self.formula, self.layout, noise, n, miss, -1.0 if self.is_agreement else 0.0)
 
 
