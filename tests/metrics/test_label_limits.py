@@ -203,7 +203,7 @@ def test_approximate_limits_cover(epsilon):
 def test_a_mean_of_shares_near_one_is_covered():
     """Ten shares of .97 of 60 records each, in noise of deviation 4.7.
 
-    If each of 60 intervals covers with probability .95, fewer than 51 do with probability 4e-4.
+    If each of 60 intervals covers with probability .95, fewer than 51 do with probability 8e-4.
     """
     rng, covered = np.random.default_rng(0), 0
     q = np.exp(-0.3)
