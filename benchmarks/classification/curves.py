@@ -17,6 +17,7 @@ from dp_metrics.inputs.shape import Records
 from dp_metrics.mechanisms import Hazard
 from dp_metrics.metrics.scores.curve_formulas import ScoreCounts, area_under_roc, average_precision, roc
 from dp_metrics.metrics.scores.table import score_plan
+from dp_metrics.release.released import Released
 
 from .tasks import LabelsAndScores, compared, print_table, subsamples
 
@@ -61,7 +62,8 @@ def simulated_scores(
     prepared = known.parts[0].prepare(Hazard(), exact_epsilon(epsilon), private_n=private_n)
     exact, n = np.array(prepared.values, dtype=np.float64), None if private_n else known.n
     for noise in simulated_noise(prepared, _RELEASES, seed):
-        yield plan.postprocess.counts(exact + noise, n)
+        released = Released([exact + noise], n, None, exact_epsilon(epsilon), neighboring)
+        yield plan.postprocess.counts(released)
 
 
 def curve_errors(draws: Sequence[LabelsAndScores], epsilon: float, **options: Any) -> NDArray[np.float64]:

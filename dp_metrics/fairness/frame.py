@@ -307,7 +307,7 @@ class PrivateMetricFrame:
             value=noisy, epsilon=self.epsilon, n=noise.released.public_n, neighboring=self.neighboring,
             mechanism="geometric", drawn={"counts": noisy}, metric=entry.metric, noise=noise,
         )  # fmt: skip
-        return ReleasedScores(result, counts.counts(noisy, noise.released.public_n))
+        return ReleasedScores(result, counts.counts(noise.released))
 
     def group_max(self) -> Any:
         """Return the largest value of a group, for each metric; it errs upwards."""

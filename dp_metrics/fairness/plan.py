@@ -26,7 +26,7 @@ from dp_metrics.metrics.labels.layouts import Counts, Layout, matrix_layout, rig
 from dp_metrics.metrics.scores.curve_formulas import ScoreCounts, area_under_roc
 from dp_metrics.metrics.scores.table import ScoreBins, ScoreTable, score_plan
 from dp_metrics.metrics.scores.two_classes import TwoClasses
-from dp_metrics.release.noise import CountsNoise, noisy_shares
+from dp_metrics.release.noise import CountsNoise, as_floats, noisy_shares
 from dp_metrics.release.parts.count_table import Cells, TableOf, check_cells, plausible_counts
 from dp_metrics.release.parts.mean_loss import MeanOf
 from dp_metrics.release.parts.nested_table import NestedOf
@@ -142,14 +142,15 @@ class _Table(NamedTuple):
     weights : callable
         Of a number of cells, their weights as in `CountTable`.
     read : callable
-        What plausible counts of a group tell, which the formulas of the metrics take.
+        What plausible counts of a group tell, which the formulas of the metrics take; of these, of the noisy
+        ones, and of the expected size of their noise.
     metrics : mapping
         By name, the name of the function, and what makes it of noisy counts.
     """
 
     of_all: TableOf | NestedOf
     weights: Callable[[int], Cells]
-    read: Callable[[Floats], Any]
+    read: Callable[[Floats, Floats, float], Any]
     metrics: Mapping[str, tuple[str, Confusion | ScoreTable]]
 
 
@@ -359,7 +360,7 @@ def _weights_one(size: int) -> Cells:
     return ((size, Fraction(1)),)
 
 
-def _read_labels(row: Floats, *, layout: Layout) -> Counts:
+def _read_labels(row: Floats, _noisy: Floats, _noise: float, *, layout: Layout) -> Counts:
     return layout.read(row).agreeing()
 
 
@@ -417,8 +418,9 @@ def _tables_by_group(coded: Records, *, plan: Plan, groups: int) -> NDArray[np.i
     return np.concatenate([table.table for table in tables])
 
 
-def _read_scores(row: Floats, *, bins: ScoreBins) -> ScoreCounts:
-    return ScoreCounts(bins.merged(row.size // 2), *row.reshape(2, -1))
+def _read_scores(row: Floats, noisy: Floats, noise: float, *, bins: ScoreBins) -> ScoreCounts:
+    negative, positive = row.reshape(2, -1)
+    return ScoreCounts(bins.merged(negative.size), negative, positive, noisy.reshape(2, -1), noise)
 
 
 def _other(
@@ -604,16 +606,23 @@ def _of_table(results: Sequence[PrivateResult[Any]], *, table: _Table, sizes: Si
     if None in sizes:
         (result,) = results
         told = plausible_counts(result.value, table.weights(len(result.value)), result.n)
-        rows = list(told.reshape(len(sizes), -1))
+        rows = list(zip(*(x.reshape(len(sizes), -1) for x in (told, as_floats(result.value))), strict=True))
     else:
-        each = (plausible_counts(one.value, table.weights(len(one.value)), one.n) for one in results)
+        each = (
+            (plausible_counts(one.value, table.weights(len(one.value)), one.n), as_floats(one.value))
+            for one in results
+        )
         nothing = np.zeros(min(len(one.value) for one in results))
-        rows = [next(each) if size else nothing for size in sizes]
-    fewest = min(row.size for row in rows)  # groups of other sizes may have tables of more columns
-    total = np.sum([_narrowed(row, fewest) for row in rows], axis=0)
-    *of_groups, of_all = (table.read(row) for row in (*rows, total))
-    released = _released(results, sizes)
+        rows = [next(each) if size else (nothing, nothing) for size in sizes]
     noise = max(_noise(result).expected for result in results)
+    fewest = min(row.size for row, _ in rows)  # groups of other sizes may have tables of more columns
+    total, noisy = (
+        np.sum([_narrowed(row, fewest) for row in kind], axis=0) for kind in zip(*rows, strict=True)
+    )
+    added = math.sqrt(sum(row.size for row, _ in rows) / fewest)  # numbers in one of the total
+    of_groups = [table.read(row, own, noise) for row, own in rows]
+    of_all = table.read(total, noisy, noise * added)
+    released = _released(results, sizes)
     if isinstance(table.of_all, NestedOf):  # the bins of a class are added up
         noise *= math.sqrt(fewest / 2)
     in_all = noise * math.sqrt(len(sizes))  # the noise of the groups is independent

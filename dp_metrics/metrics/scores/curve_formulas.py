@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dp_metrics.inputs.floats import Floats
+from dp_metrics.metrics.scores.ranked_counts import records_above
 
 __all__ = [
     "CalibrationCurve",
@@ -22,7 +23,7 @@ __all__ = [
     "shown",
 ]
 
-_PARTS = 4  # a bin is spread into these: its records as ties would make an average precision low
+_PARTS = 16  # a bin is spread into these: its records as ties would make an average precision low
 _LEAST = 0.5  # records: fewer are none, once rounded
 
 
@@ -59,11 +60,17 @@ class ScoreCounts:
         Public edges of the bins.
     negative, positive : ndarray of shape (n_bins,)
         Records of either class.
+    noisy : ndarray of shape (2, n_bins) or None, default=None
+        Of either class, the noisy counts that they come from; None: they have no noise.
+    noise : float, default=0.0
+        Expected size of the noise of a noisy count.
     """
 
     edges: Floats
     negative: Floats
     positive: Floats
+    noisy: Floats | None = None
+    noise: float = 0.0
 
     @property
     def total(self) -> Floats:
@@ -115,23 +122,29 @@ def area_under_roc(counts: ScoreCounts) -> float:
 def precision_recall(counts: ScoreCounts) -> PrecisionRecallCurve:
     """Return precision and recall by rising threshold; at last (1, 0), as where no record is found.
 
-    Without a positive record all precisions before are 0 and all recalls 1.
+    Without a positive record all precisions before are 0 and all recalls 1. The counts are as smooth as their
+    noise demands: see `records_above`.
     """
-    false, true = _from_above(counts.negative), _from_above(counts.positive)
+    precision, recall = (each[::_PARTS] for each in _precision_and_recall(counts))
+    return PrecisionRecallCurve(precision[::-1], recall[::-1], counts.edges[:-1])
+
+
+def average_precision(counts: ScoreCounts) -> float:
+    """Return the average precision, with the scores of a bin spread as its neighbours tell; 0 without any."""
+    precision, recall = _precision_and_recall(counts)
+    return float(np.clip((np.diff(recall) * precision[1:]).sum(), 0.0, 1.0))
+
+
+def _precision_and_recall(counts: ScoreCounts) -> tuple[Floats, Floats]:
+    """Return both above each part of a bin, from the top, where the precision is 1 and the recall 0."""
+    noisy = np.stack([counts.negative, counts.positive]) if counts.noisy is None else counts.noisy
+    false, true = records_above(noisy, counts.noise, counts.n, _PARTS)
     any_positive = true[-1] > 0
     recall = true / true[-1] if any_positive else np.r_[0.0, np.ones(true.size - 1)]
     found = false + true
     precision = np.divide(true, found, out=np.full_like(true, float(any_positive)), where=found > 0)
     precision[0] = 1.0
-    return PrecisionRecallCurve(precision[::-1], recall[::-1], counts.edges[:-1])
-
-
-def average_precision(counts: ScoreCounts) -> float:
-    """Return the average precision, if the records of a bin have evenly spread scores; 0 without any."""
-    spread = (np.repeat(each / _PARTS, _PARTS) for each in (counts.negative, counts.positive))
-    edges = np.linspace(0.0, 1.0, _PARTS * counts.negative.size + 1)  # the edges do not matter
-    precision, recall, _ = precision_recall(ScoreCounts(edges, *spread))
-    return float(np.clip(-(np.diff(recall) * precision[:-1]).sum(), 0.0, 1.0))
+    return precision, recall
 
 
 def calibration(counts: ScoreCounts, n_bins: int) -> CalibrationCurve:

@@ -15,6 +15,7 @@ from dp_metrics.inputs.options import check_edges
 from dp_metrics.inputs.scalars import as_whole
 from dp_metrics.inputs.shape import Records, Shape
 from dp_metrics.mechanisms._base import Limits
+from dp_metrics.mechanisms.geometric import expected_noise
 from dp_metrics.metrics.scores.bands import (
     CALIBRATION,
     CalibrationBand,
@@ -28,7 +29,7 @@ from dp_metrics.metrics.scores.bands import (
 from dp_metrics.metrics.scores.curve_formulas import RocCurve, ScoreCounts, area_under_roc
 from dp_metrics.metrics.scores.two_classes import TwoClasses, check_unit
 from dp_metrics.release.interval import Interval
-from dp_metrics.release.noise import CountsNoise, Noise, noisy_shares
+from dp_metrics.release.noise import CountsNoise, Noise, as_floats, noisy_shares
 from dp_metrics.release.parts.count_table import check_cells, plausible_counts
 from dp_metrics.release.parts.nested_table import MOST_COLUMNS, NestedOf, NestedTable
 from dp_metrics.release.plan import Plan
@@ -131,13 +132,13 @@ class ScoreTable:
 
     def __call__(self, released: Released) -> Any:
         """Return the result of what is released."""
-        return self.formula(self.counts(released.values[0], released.public_n))
+        return self.formula(self.counts(released))
 
     def note(self, parts: Sequence[Noise], released: Released) -> str | None:
         """Return what to say if a class is small against the noise of the counts that are added up for it."""
         (noise,) = parts
         assert isinstance(noise, CountsNoise)
-        counts = self.counts(released.values[0], released.public_n)
+        counts = self.counts(released)
         added = noise.expected * math.sqrt(counts.negative.size)
         return noisy_shares(added, self.rests_on(counts))
 
@@ -179,7 +180,7 @@ class ScoreTable:
         assert isinstance(noise, CountsNoise)
         limits, note = None, APPROXIMATE
         if not asked.is_sure:
-            limits = area_limits(noise, self.counts(released.values[0], released.public_n), asked.miss)
+            limits = area_limits(noise, self.counts(released), asked.miss)
         if limits is None:
             limits, note = area_between(*self._lines(parts, released, self._sure(released, asked))), ""
         return asked.interval(*limits, self(released), note, of=f"The {_AREA}")
@@ -218,11 +219,16 @@ class ScoreTable:
         if self.formula is not area_under_roc:
             raise ValueError(f"{why}: use the area under the ROC curve, or roc_band.")
 
-    def counts(self, noisy: Any, n: int | None) -> ScoreCounts:
-        """Return the plausible counts of released ones, given the number of records if that is public."""
-        columns, cells = len(noisy) // 2, ((len(noisy), Fraction(1)),)
-        negative, positive = plausible_counts(noisy, cells, n).reshape(2, columns)
-        return ScoreCounts(self.bins.merged(columns), negative, positive)
+    def counts(self, released: Released) -> ScoreCounts:
+        """Return the plausible counts of released ones, with these and the size of their noise."""
+        noisy = as_floats(released.values[0])
+        columns, cells = noisy.size // 2, ((noisy.size, Fraction(1)),)
+        negative, positive = plausible_counts(released.values[0], cells, released.public_n).reshape(
+            2, columns
+        )
+        rate = released.epsilon / (2 if released.neighboring == "replace_one" else 1)  # of a `CountTable`
+        noise = expected_noise(rate)
+        return ScoreCounts(self.bins.merged(columns), negative, positive, noisy.reshape(2, columns), noise)
 
 
 def score_plan(
