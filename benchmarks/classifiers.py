@@ -5,6 +5,7 @@ Run it with `DP_METRICS_DATA=path/to/data python benchmarks/classifiers.py [--on
 - auc: the area under the ROC curve, from exact output laws.
 - limits: limits of the noise of an area and of a log loss, beside the width of the releases.
 - scores: average precision, curves and calibration.
+- precision: bias and error of average precision, also with counts that are made plausible one by one.
 - bins: other numbers of bins of a table of scores.
 - counts: F1, recall, precision, MCC; with ten classes macro F1, macro recall, kappa, accuracy.
 - groups: gaps between groups of people.
@@ -22,7 +23,7 @@ import warnings
 
 from classification.areas import areas, noise_limits
 from classification.counts import counts
-from classification.curves import bins, calibration, curves
+from classification.curves import bins, calibration, curves, precision
 from classification.groups import groups
 from classification.rules import rules
 from classification.speed import speed
@@ -31,6 +32,7 @@ FAMILIES = {
     "auc": [areas],
     "limits": [noise_limits],
     "scores": [curves, calibration],
+    "precision": [precision],
     "bins": [bins],
     "counts": [counts],
     "groups": [groups],

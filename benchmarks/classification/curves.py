@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import norm
 from sklearn import metrics as sk
 from sklearn.calibration import calibration_curve
 from tqdm import tqdm
@@ -19,9 +20,17 @@ from dp_metrics.metrics.scores.curve_formulas import ScoreCounts, area_under_roc
 from dp_metrics.metrics.scores.table import score_plan
 from dp_metrics.release.released import Released
 
-from .tasks import LabelsAndScores, compared, print_table, subsamples
+from .tasks import LabelsAndScores, compared, print_table, scored, subsamples
 
-__all__ = ["bins", "calibration", "curve_errors", "curves", "simulated_scores"]
+__all__ = [
+    "bins",
+    "calibration",
+    "curve_errors",
+    "curves",
+    "precision",
+    "precision_errors",
+    "simulated_scores",
+]
 
 _EPSILONS = (0.3, 1.0, 3.0)
 _RELEASES = 50  # of each subsample
@@ -108,6 +117,61 @@ def bins() -> None:
     means = np.exp(np.log(ratios).mean(axis=0))
     rows = [[str(size), *(f"{ratio:.2f}" for ratio in row)] for size, row in zip(sizes, means, strict=True)]
     print_table("Errors relative to those with the usual number of bins", ["bins", "AP", "ROC", "AUC"], rows)
+
+
+_BINORMAL = {  # the area under the ROC curve, the share of positives, and the decimals of the score
+    "area .5, 10 %": (0.5, 0.1, 9),
+    "area .75, 5 %": (0.75, 0.05, 9),
+    "area .9, 10 %": (0.9, 0.1, 9),
+    "area .9, 10 %, in tenths": (0.9, 0.1, 1),
+    "area .9, 40 %": (0.9, 0.4, 9),
+    "area .98, 3 %": (0.98, 0.03, 9),
+}
+
+
+def _binormal(area: float, share: float, decimals: int, size: int = 300_000) -> LabelsAndScores:
+    """Return labels, and scores that are normal in each class but for a public function of them."""
+    rng = np.random.default_rng(0)
+    y = (rng.random(size) < share).astype(np.int64)
+    score = norm.cdf(0.7 * (rng.normal(size=size) + 2**0.5 * norm.ppf(area) * (y - 0.5)))
+    return y, np.round(score, decimals)
+
+
+def _one_by_one(counts: ScoreCounts) -> float:
+    """Return the average precision of counts that are plausible one by one, spread evenly in each bin."""
+    parts = 4 * counts.positive.size
+    weights = np.concatenate([np.repeat(each, 4) for each in (counts.negative, counts.positive)])
+    y, score = np.repeat([0, 1], parts), np.tile(np.arange(parts), 2)
+    return (
+        float(sk.average_precision_score(y, score, sample_weight=weights)) if weights[parts:].any() else 0.0
+    )
+
+
+def precision_errors(pool: LabelsAndScores, n: int, epsilon: float, times: int = 10) -> NDArray[np.float64]:
+    """Return bias and mean absolute error of the average precision, of counts one by one and as released."""
+    y, score = pool
+    rng, found = np.random.default_rng([n, round(100 * epsilon)]), []
+    for seed in range(times):
+        rows = rng.integers(0, len(y), n)
+        exact = sk.average_precision_score(y[rows], score[rows])
+        for counts in simulated_scores((y[rows], score[rows]), epsilon, seed=seed):
+            found.append([_one_by_one(counts) - exact, average_precision(counts) - exact])
+    errors = np.array(found)
+    return np.stack([errors.mean(axis=0), np.abs(errors).mean(axis=0)], axis=1)
+
+
+def precision() -> None:
+    """Print bias and error of the average precision beside those of counts that are plausible one by one."""
+    tasks = ("adult", "brfss", "diabetes", "diamonds", "MNIST 8", "bike")
+    pools = {**{task: scored(task) for task in tasks}, **{k: _binormal(*v) for k, v in _BINORMAL.items()}}
+    for epsilon in (0.4, 1.0):
+        rows, sizes = [], (1000, 3000, 10_000, 30_000)
+        for name, pool in tqdm(pools.items()):
+            errors = [precision_errors(pool, n, epsilon) for n in sizes]
+            cells = [", ".join(f"{bias:+.3f}/{error:.3f}" for bias, error in pair) for pair in errors]
+            rows.append([name, *cells])
+        title = f"Average precision, epsilon {epsilon:g}: bias/error of counts one by one, and as released"
+        print_table(title, ["scores", *(f"n = {n:,}" for n in sizes)], rows)
 
 
 def calibration() -> None:

@@ -11,6 +11,7 @@ import dp_metrics as dp
 from dp_metrics.fairness.groups import Groups
 from dp_metrics.fairness.plan import frame_metrics, plan_frame
 from dp_metrics.inputs.shape import Records
+from dp_metrics.metrics.scores.curve_formulas import ScoreCounts, average_precision
 
 RNG = np.random.default_rng(0)
 GROUP = RNG.choice(["a", "b", "c"], 6000, p=[0.6, 0.3, 0.1])
@@ -42,6 +43,32 @@ def test_without_noise_they_are_the_areas_of_each_group_and_of_all(way):
         assert frame.released_scores("ap")[group].roc_auc_score() == pytest.approx(released.roc_auc_score())
         assert frame.by_group[group]["ap"] == pytest.approx(released.average_precision_score())
     assert frame.overall["auc"] == pytest.approx(roc_auc_score(TRUE, SCORE), abs=0.004)
+
+
+def test_the_precision_of_a_group_is_that_of_its_counts():
+    """Also where noise makes bins pool; of all records it is that of the sums."""
+    frame = frame_of(BOTH, epsilon=0.3, membership="public")
+    for group, released in frame.released_scores("ap").items():
+        assert frame.by_group[group]["ap"] == released.average_precision_score()
+    counts = [one.counts for one in frame.released_scores().values()]
+    fewest = min(one.negative.size for one in counts)
+    told = [
+        np.sum([merged(each, fewest) for each in kind], axis=0)
+        for kind in zip(*map(all_of, counts), strict=True)
+    ]
+    added = np.sqrt(sum(one.negative.size for one in counts) / fewest)
+    of_all = ScoreCounts(
+        np.linspace(0, 1, fewest + 1), told[0], told[1], np.stack(told[2:]), counts[0].noise * added
+    )
+    assert frame.overall["ap"] == pytest.approx(average_precision(of_all))
+
+
+def all_of(counts):
+    return counts.negative, counts.positive, *counts.noisy
+
+
+def merged(counts, size):
+    return counts.reshape(size, -1).sum(axis=1)
 
 
 def test_a_replaced_record_pays_for_all_of_the_table():

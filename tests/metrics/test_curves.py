@@ -4,6 +4,7 @@ import itertools
 import json
 import math
 import warnings
+from fractions import Fraction
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,6 +12,7 @@ import pandas as pd
 import pytest
 from catalogue import CASES, assert_bad_record_refused, scored
 from helpers import BAD_OPTIONS, NoEntropy, assert_refused, seeded
+from scipy.stats import norm
 from sklearn import metrics as sk
 from sklearn.calibration import CalibrationDisplay, calibration_curve
 
@@ -23,9 +25,13 @@ from dp_metrics.metrics.scores.curve_formulas import (
     area_under_roc,
     average_precision,
     calibration,
+    precision_recall,
 )
-from dp_metrics.metrics.scores.table import ScoreBins
+from dp_metrics.metrics.scores.ranked_counts import records_above
+from dp_metrics.metrics.scores.table import ScoreBins, ScoreTable
 from dp_metrics.release.draws import VectorDraw
+from dp_metrics.release.noise import CountsNoise
+from dp_metrics.release.released import Released
 
 CURVES = (dp.private_roc_curve, dp.private_precision_recall_curve, dp.private_average_precision_score)
 TABLES = (*CURVES, dp.private_calibration_curve)
@@ -78,8 +84,11 @@ def test_the_roc_curve_is_scikit_learns_if_scores_are_at_the_middles_of_bins(bin
     assert sk.auc(found.fpr, found.tpr) == pytest.approx(sk.roc_auc_score(y, score))
 
 
-def test_the_precision_recall_curve_is_scikit_learns():
+@pytest.mark.parametrize("is_reversed", [False, True])
+def test_the_precision_recall_curve_is_scikit_learns(is_reversed):
+    """Also of scores that fall with the risk: nothing is made monotone."""
     y, score = records()
+    y = 1 - y if is_reversed else y
     found = exact(dp.private_precision_recall_curve, y, score)
     precision, recall, thresholds = sk.precision_recall_curve(y, score)
     assert (found.precision[-1], found.recall[-1]) == (1, 0) == (precision[-1], recall[-1])
@@ -92,12 +101,73 @@ def test_the_precision_recall_curve_is_scikit_learns():
 
 def test_average_precision_spreads_the_scores_of_a_bin():
     y, score = records(2000)
+    for labels in (y, 1 - y):
+        found = exact(dp.private_average_precision_score, labels, score)
+        assert found == pytest.approx(CASES["average precision"].reference(labels, score))
     area = sk.average_precision_score(y, np.searchsorted(EDGES, score))
     found = exact(dp.private_average_precision_score, y, score)
-    assert found == pytest.approx(CASES["average precision"].reference(y, score))
     assert area < found < area + 0.005  # ties count as the worst order
     one_bin = ScoreCounts(np.array([0.0, 0.5, 1.0]), np.array([0.0, 3.0]), np.array([0.0, 1.0]))
     assert average_precision(one_bin) == pytest.approx(0.25)
+
+
+def test_without_noise_no_bins_are_pooled():
+    """Of classes whose share rises and falls with the score."""
+    table = np.random.default_rng(3).integers(0, 200, (2, 16)).astype(float)
+    above = records_above(table, 0.0, table.sum(), 5)
+    np.testing.assert_allclose(above[:, ::5], np.pad(np.cumsum(table[:, ::-1], axis=1), ((0, 0), (1, 0))))
+
+
+def test_bins_are_pooled_only_where_the_share_falls_by_what_may_be_noise():
+    table = np.array([[90.0, 10.0, 60.0, 1.0], [10.0, 90.0, 40.0, 9.0]])  # it falls from bin 1 to bin 2
+    whole = np.pad(np.cumsum(table[:, ::-1], axis=1), ((0, 0), (1, 0)))
+    for noise, is_pooled in (
+        (1.0, False),
+        (10.0, False),
+        (15.0, True),
+    ):  # a fall of 5,000, to 4 * 115.8 * noise
+        above = records_above(table, noise, table.sum(), 1)
+        np.testing.assert_allclose(above[:, [0, 1, 3, 4]], whole[:, [0, 1, 3, 4]])
+        assert (np.abs(above[:, 2] - whole[:, 2]) > 0.1).all() == is_pooled
+        assert np.allclose(above[:, 2], whole[:, 2]) != is_pooled
+
+
+@pytest.mark.parametrize("largest", [1, 30, 10**6, 2**50])
+def test_records_above_a_score_never_fall_and_add_up(largest):
+    rng = np.random.default_rng(largest % 97)
+    for n_bins, total in itertools.product((1, 2, 3, 16), (0, 1, 3000)):
+        noisy = rng.integers(-largest, largest, (2, n_bins), endpoint=True).astype(float)
+        above = records_above(noisy, 10.0, total, 4)
+        assert above.shape == (2, 4 * n_bins + 1)
+        assert (above[:, 0] == 0).all()
+        assert (np.diff(above, axis=1) >= 0).all()
+        assert above[:, -1].sum() == pytest.approx(total)
+
+
+def test_the_average_precision_is_off_by_less_than_that_of_counts_plausible_one_by_one():
+    """The top bins hold few negatives: their noise adds up to more than 0 if what is below 0 is cut off.
+
+    Very good scores of 3,000 records, 3 % of them positive, at epsilon 0.4: of 10,000 releases the bias is
+    -0.074, beside -0.175 of counts one by one (standard deviations 0.12, of the difference 0.068), and the
+    area under the curve is 0.0018 larger (0.0068). Limits are 5 standard errors of 400 releases away: false
+    alarms 1e-6 in all.
+    """
+    edges, rate = EDGES[::8], Fraction(1, 5)
+    cumulative = [norm.cdf(norm.ppf(edges) / 0.7 + shift) for shift in (1.452, -1.452)]  # an area of 0.98
+    table = np.round(np.diff(cumulative, axis=1) * [[2910], [90]])
+    n, exact = int(table.sum()), average_precision(ScoreCounts(edges, *table))
+    noise = CountsNoise((0,) * table.size, ((table.size, rate),), zero_sum=True)
+    read, found = ScoreTable(ScoreBins.of(None), None, average_precision), []
+    for drawn in noise.simulated(np.random.default_rng(0), 400):
+        counts = read.counts(Released([table.ravel() + drawn], n, None, 2 * rate, "replace_one"))
+        precision, recall, _ = precision_recall(counts)
+        area = -np.diff(recall) @ (precision[:-1] + precision[1:]) / 2
+        one_by_one = average_precision(ScoreCounts(edges, counts.negative, counts.positive))
+        found.append([average_precision(counts) - exact, one_by_one - exact, area - exact])
+    bias, of_one_by_one, of_area = np.mean(found, axis=0)
+    assert -0.104 < bias < -0.044
+    assert bias - of_one_by_one > 0.085
+    assert abs(of_area - bias) < 0.0036
 
 
 @pytest.mark.parametrize("n_bins", [1, 5, 10, 64])

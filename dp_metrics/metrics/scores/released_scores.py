@@ -47,7 +47,7 @@ class ReleasedScores:
         All that may be published: its value is the list of noisy counts, whole numbers without bias; of the
         negative class by rising score, then of the positive one. Its ``noise_interval()`` has limits of each.
     counts : ScoreCounts
-        The plausible counts that all else is computed from, with the public edges of the bins.
+        The plausible counts that all else is computed from, with the noisy ones and the public edges.
 
     Notes
     -----
