@@ -125,7 +125,7 @@ def precision_recall(counts: ScoreCounts) -> PrecisionRecallCurve:
     Without a positive record all precisions before are 0 and all recalls 1. The counts are as smooth as their
     noise demands: see `records_above`.
     """
-    precision, recall = (each[::_PARTS] for each in _precision_and_recall(counts))
+    precision, recall = (each[::_PARTS].copy() for each in _precision_and_recall(counts))
     return PrecisionRecallCurve(precision[::-1], recall[::-1], counts.edges[:-1])
 
 
