@@ -457,18 +457,16 @@ _UNKEPT = (
     "This budget is kept in memory: when its cell is run again it starts anew, and what is released twice "
     "costs twice. With path='budget.sqlite' a file keeps the budget, and what it has bought, over reruns."
 )
+_TOLD: list[bool] = []  # empty until somebody was told
 
 
 def _warn_of_reruns() -> None:
     """Warn, once in a process, that a budget without a file begins anew in a notebook."""
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
-    if getattr(shell, "kernel", None) is not None and not _told:
-        _told.append(True)
+    if getattr(shell, "kernel", None) is not None and not _TOLD:
+        _TOLD.append(True)
         warn_caller(_UNKEPT, UserWarning)
-
-
-_told: list[bool] = []
 
 
 def _of_ledger(ledger: Ledger, reuse: bool = True, is_numbering: bool = False) -> PrivacyAccountant:

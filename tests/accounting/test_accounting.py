@@ -13,6 +13,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -23,6 +24,7 @@ from sklearn.base import BaseEstimator, clone
 
 from dp_metrics import private_mean_loss
 from dp_metrics.accounting import PrivacyAccountant
+from dp_metrics.accounting import accountant as accountants
 from dp_metrics.accounting import ledgers as _ledgers
 from dp_metrics.exceptions import PrivacyBudgetError
 
@@ -488,3 +490,15 @@ def test_the_history_is_in_the_order_of_the_spends_however_the_clock_jumps(make,
     assert [spend.spend_name for spend in accountant.history] == [*map(str, range(50))]
     with pytest.raises(PrivacyBudgetError):
         accountant.spend(1e-9, "too much")
+
+
+def test_a_notebook_hears_once_that_a_budget_without_a_file_begins_anew(tmp_path, monkeypatch):
+    shell = SimpleNamespace(kernel=None)
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+    monkeypatch.setattr(accountants, "_TOLD", [])
+    PrivacyAccountant(1)  # a terminal
+    shell.kernel = object()
+    PrivacyAccountant(1, tmp_path / "budget.sqlite")
+    with pytest.warns(UserWarning, match="when its cell is run again it starts anew.*path='budget.sqlite'"):
+        PrivacyAccountant(2.0)
+    PrivacyAccountant(2.0)

@@ -67,6 +67,11 @@ def losses(y, score, **settings):
     )
 
 
+def log_losses(y, score, **settings):
+    thirds = np.column_stack([1 - score, score / 2, score / 2]).astype(np.float32)
+    return with_result(dp.LossSummary(dp.private_log_loss).update(y, thirds).release)(**settings)
+
+
 def frame_of(metrics, y, pred, group, **settings):
     return frame(metrics=metrics, y_true=y, y_pred=pred, sensitive_features=group, **settings)
 
@@ -79,6 +84,7 @@ ASKED = {
     "confusion summary": (confusion, (Y, PRED), BOTH),
     "score summary": (scores, (Y, SCORE), BOTH),
     "loss summary": (losses, (Y, SCORE), BOTH),
+    "wide loss summary": (log_losses, (Y, SCORE), BOTH),
     "mean interval": (partial(dp.private_mean_interval, max_loss=1.0), (SCORE,), PEOPLE),
     "quantile interval": (partial(dp.private_quantile_interval, q=0.5), (SCORE,), PEOPLE),
     "wins": (partial(dp.private_compare, loss=dp.private_mae), (Y, SCORE, 1 - SCORE), PEOPLE),
@@ -170,7 +176,9 @@ def test_a_stored_result_of_a_metric_is_the_original(case, neighboring):
         for mechanism in case.mechanisms:
             for bounded in ({}, case.bounded):
                 budget = PrivacyAccountant(1)
-                settings = {**case.options, **bounded, **case.by(mechanism), "neighboring": neighboring}
+                settings = {**case.options, **bounded, **case.by(mechanism)}
+                if "neighboring" in case.parameters:
+                    settings["neighboring"] = neighboring
                 try:
                     result = with_result(case.function)(
                         *valid(case, n), epsilon=1, accountant=budget, spend_name="x", **settings
