@@ -556,8 +556,8 @@ def _remedy(left: Fraction) -> str:
             "remains among k releases."
         )
     return (
-        "Nothing was released. What has been released may be used again, and costs nothing; a further number "
-        "about these records does."
+        "Nothing was released. What has been released may be used again, and costs nothing: results() of this "
+        "budget lists it. A further number about these records does."
     )
 
 

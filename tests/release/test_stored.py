@@ -386,7 +386,7 @@ def test_another_metric_or_form_under_a_name_is_refused():
 
 def test_a_question_holds_nothing_of_the_records(path):
     marks = RNG.random(2 * N)
-    people, weights = np.arange(N) + 987654, 1 + np.arange(N) / 7
+    people, weights = np.arange(N) + 987654321, 1 + RNG.random(N)
     budget = PrivacyAccountant(9, path)
     settings = {"epsilon": 1, "accountant": budget}
     dp.private_mae(marks[:N], marks[N:], spend_name="a", sample_weight=weights, **settings)
@@ -405,7 +405,7 @@ def test_a_question_holds_nothing_of_the_records(path):
             wanted = questions, forms
     assert (questions, forms) == wanted
     written = "".join(kept.question + kept.answer for kept in budget._ledger.kept())
-    held = [repr(float(one)) for one in (*marks, *weights[1:])] + [str(one) for one in people]
+    held = [repr(float(one)) for one in (*marks, *weights)] + [str(one) for one in people]
     assert not [one for one in held if one in written]
 
 
@@ -694,6 +694,17 @@ def test_damaged_json_is_a_value_error(name):
     later = kept.answer.replace('"version": 1', '"version": 2')
     with pytest.raises(ValueError, match="later version of dp_metrics"):
         answers.restored(kept.question, later)
+
+
+def test_a_field_of_another_type_is_found_when_it_is_read():
+    budget = PrivacyAccountant(1)
+    dp.private_mean_loss(SCORE, epsilon=1, accountant=budget)
+    noise = json.loads(budget._ledger.kept()[0].answer)["answer"]["results"][0]["noise"]
+    codec.decoded(noise)
+    for place in places(noise):
+        if place[-2:-1] == ("fields",) and place[-1] != "neighboring":  # which is a text
+            with pytest.raises(codec.MALFORMED):
+                codec.decoded(changed(noise, place, "x"))
 
 
 def test_a_type_that_is_not_in_the_table_is_neither_written_nor_read():

@@ -195,6 +195,8 @@ def _fits(value: Any, hint: Any) -> bool:
     if hint is Any:
         return True
     kind = origin or hint
+    if isinstance(value, str):
+        return kind is str
     if kind is float:
         return isinstance(value, float | int) and not isinstance(value, bool)
     if kind is int:
