@@ -464,7 +464,10 @@ def _warn_of_reruns() -> None:
     """Warn, once in a process, that a budget without a file begins anew in a notebook."""
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
-    if getattr(shell, "kernel", None) is not None and not _TOLD:
+    makes_its_own = (
+        sys._getframe(2).f_globals.get("__name__", "").startswith("dp_metrics.")
+    )  # as a search does
+    if getattr(shell, "kernel", None) is not None and not _TOLD and not makes_its_own:
         _TOLD.append(True)
         warn_caller(_UNKEPT, UserWarning)
 
@@ -556,8 +559,8 @@ def _remedy(left: Fraction) -> str:
             "remains among k releases."
         )
     return (
-        "Nothing was released. What has been released may be used again, and costs nothing: results() of this "
-        "budget lists it. A further number about these records does."
+        "Nothing was released. What has been released may be used again, and costs nothing: results() lists "
+        "it. A further number about these records does."
     )
 
 

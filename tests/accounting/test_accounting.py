@@ -21,7 +21,9 @@ from helpers import NoEntropy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import BaseEstimator, clone
+from sklearn.linear_model import Ridge
 
+import dp_metrics as dp
 from dp_metrics import private_mean_loss
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.accounting import accountant as accountants
@@ -498,6 +500,10 @@ def test_a_notebook_hears_once_that_a_budget_without_a_file_begins_anew(tmp_path
     monkeypatch.setattr(accountants, "_TOLD", [])
     PrivacyAccountant(1)  # a terminal
     shell.kernel = object()
+    X = np.arange(40.0).reshape(-1, 1)
+    dp.PrivateRandomizedSearch(Ridge(), {"alpha": [1.0]}, metric=dp.private_mse, epsilon=3.0).fit(
+        X, X[:, 0], X_val=X, y_val=X[:, 0]
+    )
     PrivacyAccountant(1, tmp_path / "budget.sqlite")
     with pytest.warns(UserWarning, match="when its cell is run again it starts anew.*path='budget.sqlite'"):
         PrivacyAccountant(2.0)
