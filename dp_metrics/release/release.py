@@ -229,7 +229,8 @@ class Release:
             return made
 
         def written() -> tuple[str | None, str]:
-            answer = None if self._call is None else answer_json(self._call.kind, form, results)
+            is_whole = self._call is not None and self._call.can_be_made_again(claim.question)
+            answer = answer_json(self._call.kind, form, results) if self._call and is_whole else None
             return answer, summary_json(made.value if isinstance(made, PrivateResult) else made)
 
         if is_kept(self._accountant, claim, written):

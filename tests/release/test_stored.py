@@ -12,6 +12,8 @@ import threading
 import time
 import warnings
 import zlib
+from datetime import date
+from decimal import Decimal
 from fractions import Fraction
 from functools import partial
 
@@ -259,6 +261,21 @@ def test_what_cannot_be_written_has_its_value_or_a_short_form():
     with pytest.raises(ValueError, match="cannot be written down"):
         ask(accountant=budget)
     assert budget.spent == 1
+
+
+def test_groups_that_cannot_be_written_leave_a_short_form():
+    budget, groups = PrivacyAccountant(1), [Fraction(1, 2), Decimal(1)]
+    ask = partial(dp.PrivateMetricFrame, metrics=dp.private_accuracy_score, y_true=Y, y_pred=PRED)
+    ask(
+        sensitive_features=pd.Series(np.resize(np.array(groups, dtype=object), N)),
+        group_labels=groups,
+        epsilon=1,
+        accountant=budget,
+        spend_name="x",
+    )
+    assert budget.results()[0].value.startswith("PrivateMetricFrame(overall=")
+    with pytest.raises(ValueError, match="only a short form is stored"):
+        budget["x"]
 
 
 def test_a_full_disk_loses_no_number(path, monkeypatch):
@@ -722,7 +739,7 @@ def test_a_type_that_is_not_in_the_table_is_neither_written_nor_read():
         None, True, 3, -(10**40), 0.1, float("inf"), "é", [1, [2.0]], (1, ("a",)), {"a": {"b": ()}},
         Fraction(2, 3), {("a", "b"): 1, ("a", "c"): 3}, np.float64(0.5), np.float32(0.1), np.bool_(True),
         np.arange(6.0).reshape(2, 3), np.array(["a", "bc"]), np.array([np.nan, -np.inf]),
-        np.array([], dtype=np.int8), dp.Hazard(resolution=0.5),
+        np.array([], dtype=np.int8), dp.Hazard(resolution=0.5), date(2026, 11, 23),
     ],
     ids=repr,
 )  # fmt: skip

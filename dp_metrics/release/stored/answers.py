@@ -79,6 +79,10 @@ class Call:
     kind: str
     public: Mapping[str, Any]
 
+    def can_be_made_again(self, question: str | None) -> bool:
+        """Return whether all of the release follows from what is stored, if this is the question."""
+        return question is not None or self.kind in ("metric", "value")
+
 
 @dataclass(frozen=True)
 class Answer:

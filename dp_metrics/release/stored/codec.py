@@ -7,6 +7,7 @@ is; the types and functions that it may name are those that were entered here, a
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
+from datetime import date
 from fractions import Fraction
 from functools import lru_cache, partial
 from types import FunctionType, UnionType
@@ -83,6 +84,8 @@ def encoded(value: Any) -> Any:
         return value
     if type(value) is float:
         return value if math.isfinite(value) else {"float": repr(value)}
+    if type(value) is date:
+        return {"date": value.isoformat()}
     if isinstance(value, Fraction):  # hexadecimal, for Python refuses to convert long decimals
         return {"fraction": f"{value.numerator:#x}/{value.denominator:#x}"}
     if type(value) is list:
@@ -164,6 +167,7 @@ def _float(text: Any) -> float:
 
 
 _READERS: Mapping[str, Callable[[Any], Any]] = {
+    "date": date.fromisoformat,
     "float": _float,
     "fraction": _fraction,
     "tuple": lambda content: tuple(map(decoded, content)),
