@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         NoisyReleaseWarning as NoisyReleaseWarning,
         PrivacyBudgetError as PrivacyBudgetError,
         SeededReleaseWarning as SeededReleaseWarning,
+        StoredReleaseWarning as StoredReleaseWarning,
     )
     from dp_metrics.fairness.frame import PrivateMetricFrame as PrivateMetricFrame
     from dp_metrics.inference.comparison import Comparison as Comparison, private_compare as private_compare
@@ -139,6 +140,7 @@ else:
         "ReleasedScores": "metrics.scores.released_scores",
         "ScoreSummary": "streaming.scores",
         "SeededReleaseWarning": "exceptions",
+        "StoredReleaseWarning": "exceptions",
         "VarianceSummary": "streaming.summaries",
         "accuracy_interval": "inference.proportions",
         "calibration_band": "inference.population_interval",

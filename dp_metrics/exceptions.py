@@ -3,7 +3,14 @@
 import sys
 import warnings
 
-__all__ = ["NoisyReleaseWarning", "PrivacyBudgetError", "SeededReleaseWarning", "warn_caller"]
+__all__ = [
+    "NoisyReleaseWarning",
+    "PrivacyBudgetError",
+    "SeededReleaseWarning",
+    "StoredReleaseWarning",
+    "warn_caller",
+    "within",
+]
 
 
 class PrivacyBudgetError(ValueError):
@@ -16,6 +23,20 @@ class SeededReleaseWarning(UserWarning):
 
 class NoisyReleaseWarning(UserWarning):
     """A release of so few records at so small an epsilon is mostly noise, whatever the data."""
+
+
+class StoredReleaseWarning(UserWarning):
+    """A release was asked for again under its name: the stored one was returned, and no record was read."""
+
+
+def within(*packages: str) -> bool:
+    """Return whether some function of one of these packages is being carried out."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None:
+        frame = frame.f_back
+        if f"{frame.f_globals.get('__name__', '')}.".startswith(tuple(f"{one}." for one in packages)):
+            return True
+    return False
 
 
 def warn_caller(message: str, category: type[Warning]) -> None:

@@ -1,6 +1,26 @@
-"""Who pays: the budget, and where its spends are kept."""
+"""Who pays: the budget, and where its spends are kept, with what they have bought."""
 
-from dp_metrics.accounting.accountant import PrivacyAccountant, check_accountant
-from dp_metrics.accounting.spends import Spend
+from dp_metrics.accounting.accountant import (
+    PrivacyAccountant,
+    answer_named,
+    check_accountant,
+    claimed,
+    keep,
+    numbering,
+)
+from dp_metrics.accounting.results import StoredResult, StoredResults
+from dp_metrics.accounting.spends import Claim, NameTakenError, Spend
 
-__all__ = ["PrivacyAccountant", "Spend", "check_accountant"]
+__all__ = [
+    "Claim",
+    "NameTakenError",
+    "PrivacyAccountant",
+    "Spend",
+    "StoredResult",
+    "StoredResults",
+    "answer_named",
+    "check_accountant",
+    "claimed",
+    "keep",
+    "numbering",
+]

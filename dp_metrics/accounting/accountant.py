@@ -2,18 +2,28 @@
 
 import math
 import os
+import sys
 from collections.abc import Iterable, Set
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
 from dp_metrics.accounting.ledgers import FileLedger, MemoryLedger
-from dp_metrics.accounting.spends import Check, Ledger, Spend
-from dp_metrics.exceptions import PrivacyBudgetError
+from dp_metrics.accounting.results import StoredResults, found, results_of, the_one_named
+from dp_metrics.accounting.spends import Check, Claim, Kept, Ledger, Spend
+from dp_metrics.exceptions import PrivacyBudgetError, warn_caller
 from dp_metrics.inputs.epsilon import check_epsilon, exact_epsilon
 from dp_metrics.inputs.options import WITHIN_GROUPS, check_count, check_neighboring
 
-__all__ = ["PrivacyAccountant", "Spend", "check_accountant"]
+__all__ = [
+    "PrivacyAccountant",
+    "Spend",
+    "answer_named",
+    "check_accountant",
+    "claimed",
+    "keep",
+    "numbering",
+]
 
 _MOST_SHARES = 1_000_000
 
@@ -33,7 +43,11 @@ class PrivacyAccountant:
         A SQLite file on a local disk that holds the budget: created if it does not exist, continued if it
         does. All threads, processes and later runs that open it spend from one budget. In a container, mount
         the folder of the file, not the file (see Notes). None keeps the budget in this process: such an
-        accountant cannot be pickled and refuses to spend in a forked child.
+        accountant cannot be pickled and refuses to spend in a forked child; made again, as in a notebook cell
+        that is run twice, it is a new budget, which knows of no spend before.
+    reuse : bool, default=True
+        Whether a release that is asked for again under its `spend_name` is the stored one, at no cost, with a
+        warning. False: it is refused. See Notes.
 
     Raises
     ------
@@ -63,6 +77,15 @@ class PrivacyAccountant:
     `sklearn.base.clone`) are the same object, because a copied budget could be spent twice. With `path`, a
     spend is on the disk before `spend` returns, so a process killed at any moment leaves no release
     unrecorded. Whoever can write or replace the file can reset the budget: protect it like the data.
+
+    **A name is bought once.** What was released is stored with its spend: `results` lists it, and
+    ``budget[spend_name]`` returns it. The same public question (metric, options, epsilon, relation) under a
+    `spend_name` that was given before has the stored answer: no record is read, nothing is spent or drawn.
+    So the answer is about the records and predictions of its day, and new ones need a new name. Another
+    question under the name is a ValueError. This is post-processing: what is returned follows from public
+    arguments and from what was released before, whatever the records are now. Releases without a
+    `spend_name` or with a `random_state` are never used again; within scorers a name gets a number behind it
+    each time.
 
     In use, and after a crash, the latest spends are in companions of the file, ``-wal`` and ``-shm``, which
     go by its name. So it must have one name. A symbolic link counts as the name of its target. A file with
@@ -101,10 +124,21 @@ class PrivacyAccountant:
     0.3
     """
 
+    _is_numbering = False
+
     def __init__(
-        self, epsilon: float | Fraction | Decimal, path: str | os.PathLike[str] | None = None
+        self,
+        epsilon: float | Fraction | Decimal,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        reuse: bool = True,
     ) -> None:
         total = _exact(epsilon)
+        if not isinstance(reuse, bool):
+            raise TypeError("reuse must be True or False.")
+        self.reuse = reuse
+        if path is None:
+            _warn_of_reruns()
         self._ledger: Ledger = MemoryLedger(total) if path is None else FileLedger(total, path)
 
     def spend(
@@ -114,6 +148,7 @@ class PrivacyAccountant:
         *,
         mechanism: str | None = None,
         neighboring: str = "replace_one",
+        claim: Claim | None = None,
     ) -> None:
         """Record a spend, durably and for good; call it before anything is drawn.
 
@@ -128,6 +163,8 @@ class PrivacyAccountant:
         neighboring : str, default="replace_one"
             The neighbouring relation under which the release is epsilon-differentially private: one for the
             whole budget, but for the pair in the Notes of the class.
+        claim : Claim or None, default=None
+            What the spend buys, as the releases of this package say; leave it out.
 
         Raises
         ------
@@ -148,7 +185,10 @@ class PrivacyAccountant:
             if not isinstance(text, str):
                 raise TypeError(f"{name} must be a str.")
 
-        self._ledger.record(asked, spend_name, mechanism, neighboring, self._check(asked, neighboring))
+        check = self._check(asked, neighboring)
+        number = self._ledger.record(asked, spend_name, mechanism, neighboring, check, claim)
+        if claim is not None:
+            claim.number = number
 
     def require(self, epsilon: float | Fraction | Decimal) -> None:
         """Raise unless that much is left; nothing is recorded or reserved.
@@ -301,7 +341,61 @@ class PrivacyAccountant:
         relation = neighboring if check_neighboring(neighboring) else WITHIN_GROUPS
         spend_name = f"parallel: {', '.join(parts)}"
         made = self._ledger.divide(parts, each, spend_name, relation, self._check(each, relation))
-        return {name: _of_ledger(ledger) for name, ledger in made.items()}
+        return {name: _of_ledger(ledger, self.reuse, self._is_numbering) for name, ledger in made.items()}
+
+    def results(self) -> StoredResults:
+        """Return all that was bought, oldest first; looking costs nothing.
+
+        Returns
+        -------
+        sequence of StoredResult
+            Name, time, epsilon and value of each spend, of what is no number a short form; its `result` is
+            the whole release, as `budget[name]` returns it. With ``to_frame()``. A spend without a value was
+            made by hand or by an earlier version, or its process ended before the value was stored: it counts
+            all the same. What is paid from a part is in the results of that part.
+
+        Examples
+        --------
+        >>> from dp_metrics import PrivacyAccountant, private_mae
+        >>> budget = PrivacyAccountant(1.0)
+        >>> number = private_mae(
+        ...     [3.0, 5.0] * 500, [2.5, 5.0] * 500, epsilon=0.5, accountant=budget, spend_name="mae, week 47"
+        ... )
+        >>> [(one.spend_name, one.epsilon, one.value == number) for one in budget.results()]
+        [('mae, week 47', 0.5, True)]
+        >>> budget["mae, week 47"].value == number
+        True
+        """
+        return results_of(self._ledger)
+
+    def __getitem__(self, spend_name: str) -> Any:
+        """Return the release of the name that was given as its `spend_name`; it costs nothing.
+
+        Parameters
+        ----------
+        spend_name : str
+            The name.
+
+        Returns
+        -------
+        PrivateResult, PrivateMetricFrame, Comparison, Interval, ReleasedConfusion or ReleasedScores
+            What it was, with all of its methods; of a metric its `PrivateResult`.
+
+        Raises
+        ------
+        KeyError
+            If no release was given this name.
+        ValueError
+            If several spends have it, no value was stored, or what is stored is damaged.
+        """
+        if not isinstance(spend_name, str):
+            raise TypeError("The name of a release is a string: results() lists all.")
+        return the_one_named(self._ledger, spend_name)
+
+    def __contains__(self, spend_name: object) -> bool:
+        return any(one.is_named and one.spend_name == spend_name for one in self.results())
+
+    __iter__ = None  # a budget is no sequence, whose items Python would ask for by number
 
     @property
     def total(self) -> float:
@@ -342,11 +436,12 @@ class PrivacyAccountant:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _of_ledger, (self._ledger,)
+        return _of_ledger, (self._ledger, self.reuse, self._is_numbering)
 
     def __repr__(self) -> str:
         part = "" if self._ledger.part is None else f", part {self._ledger.part!r}"
-        return f"PrivacyAccountant(epsilon={self.total!r}, path={self.path!r}{part})"
+        place = "no path: made again, it begins anew" if self.path is None else f"path={self.path!r}"
+        return f"PrivacyAccountant(epsilon={self.total!r}, {place}{part})"
 
     def _check(self, asked: Fraction, neighboring: str) -> Check:
         """Return what a ledger asks before it records a spend."""
@@ -358,11 +453,58 @@ class PrivacyAccountant:
         return check
 
 
-def _of_ledger(ledger: Ledger) -> PrivacyAccountant:
+_UNKEPT = (
+    "This budget is kept in memory: when its cell is run again it starts anew, and what is released twice "
+    "costs twice. With path='budget.sqlite' a file keeps the budget, and what it has bought, over reruns."
+)
+_TOLD: list[bool] = []  # empty until somebody was told
+
+
+def _warn_of_reruns() -> None:
+    """Warn, once in a process, that a budget without a file begins anew in a notebook."""
+    ipython = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    makes_its_own = (
+        sys._getframe(2).f_globals.get("__name__", "").startswith("dp_metrics.")
+    )  # as a search does
+    if getattr(shell, "kernel", None) is not None and not _TOLD and not makes_its_own:
+        _TOLD.append(True)
+        warn_caller(_UNKEPT, UserWarning)
+
+
+def _of_ledger(ledger: Ledger, reuse: bool = True, is_numbering: bool = False) -> PrivacyAccountant:
     """Return an accountant of a ledger that exists: a part, or one that was pickled."""
     accountant = object.__new__(PrivacyAccountant)
-    accountant._ledger = ledger
+    accountant._ledger, accountant.reuse, accountant._is_numbering = ledger, reuse, is_numbering
     return accountant
+
+
+def numbering(accountant: PrivacyAccountant | None) -> PrivacyAccountant | None:
+    """Return the same budget for calls that one name is given to several times, such as those of a scorer.
+
+    Each spend gets a number behind its name, and no stored answer is used: no two folds share a score.
+    """
+    if accountant is None:
+        return None
+    same: PrivacyAccountant = object.__new__(type(accountant))
+    vars(same).update(vars(accountant), _is_numbering=True)
+    return same
+
+
+def answer_named(accountant: PrivacyAccountant, spend_name: str) -> Kept | None:
+    """Return what the budget keeps of the release of a name; None if there is none to use; see `found`."""
+    return None if accountant._is_numbering else found(accountant._ledger, spend_name)
+
+
+def claimed(accountant: PrivacyAccountant, question: str | None, *, is_named: bool) -> Claim:
+    """Return what a release says of itself when it is paid for."""
+    return Claim(question, is_named, accountant._is_numbering)
+
+
+def keep(accountant: PrivacyAccountant, claim: Claim, answer: str | None, summary: str) -> None:
+    """Store what was released for a claim that has been paid."""
+    if claim.number is not None:
+        accountant._ledger.keep(claim.number, answer, summary)
 
 
 def _checked_names(names: Any) -> list[str]:
@@ -417,8 +559,8 @@ def _remedy(left: Fraction) -> str:
             "remains among k releases."
         )
     return (
-        "Nothing was released. What has been released may be used again, and costs nothing; a further number "
-        "about these records does."
+        "Nothing was released. What has been released may be used again, and costs nothing: results() lists "
+        "it. A further number about these records does."
     )
 
 

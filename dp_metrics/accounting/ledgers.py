@@ -10,13 +10,15 @@ import secrets
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from fractions import Fraction
+from itertools import count
 from typing import Any, NamedTuple, NoReturn
 
-from dp_metrics.accounting.spends import Check, Ledger, Spend, are_made
+from dp_metrics.accounting.spends import Check, Claim, Kept, Ledger, NameTakenError, Spend, are_made
 
 __all__ = ["FileLedger", "MemoryLedger"]
 
@@ -65,7 +67,7 @@ class MemoryLedger:
         self.total, self.part = total, part
         # The only record: one append is a whole spend, with the parts that it paid for, so that an interrupt
         # leaves all of it or nothing.
-        self._entries: list[tuple[Fraction, Spend, dict[str, MemoryLedger]]] = []
+        self._entries: list[tuple[Fraction, Kept, dict[str, MemoryLedger]]] = []
         # These follow from the first entries, and change in one step: how many, exact sum, relations.
         self._known = (0, Fraction(0), frozenset(() if relation is None else (relation,)))
         self._pid = os.getpid()
@@ -76,14 +78,38 @@ class MemoryLedger:
             raise RuntimeError(_WITHOUT_PATH.format("be used in a forked process"))
 
     def record(
-        self, epsilon: Fraction, spend_name: str, mechanism: str | None, neighboring: str, check: Check
-    ) -> None:
-        """Record a spend, unless the check raises."""
+        self,
+        epsilon: Fraction,
+        spend_name: str,
+        mechanism: str | None,
+        neighboring: str,
+        check: Check,
+        claim: Claim | None = None,
+    ) -> int:
+        """Record a spend, unless the check raises or its name is taken; return its number."""
         self.refuse_if_forked()
         with _LOCK:
+            name = spend_name
+            if claim is not None and claim.is_named:
+                taken = {kept.spend.spend_name for _, kept, _ in self._entries if kept.is_named is not False}
+                name = _free_name(spend_name, claim, taken)
             check(*self._sum())
-            spend = Spend(datetime.now(UTC), spend_name, float(epsilon), mechanism, neighboring)
-            self._entries.append((epsilon, spend, {}))
+            spend = Spend(datetime.now(UTC), name, float(epsilon), mechanism, neighboring)
+            kept = Kept(spend) if claim is None else Kept(spend, claim.is_named, claim.question)
+            self._entries.append((epsilon, kept, {}))
+            return len(self._entries) - 1
+
+    def keep(self, number: int, answer: str | None, summary: str) -> None:
+        """Add to a spend with a claim what was released."""
+        with _LOCK:
+            epsilon, kept, parts = self._entries[number]
+            kept = replace(kept, answer=answer, summary=summary, stored=datetime.now(UTC))
+            self._entries[number] = epsilon, kept, parts
+
+    def kept(self, spend_name: str | None = None) -> tuple[Kept, ...]:
+        """Return all entries, or those of a name, oldest first, with what is kept of each."""
+        with _LOCK:
+            return tuple(kept for _, kept, _ in self._entries if spend_name in (None, kept.spend.spend_name))
 
     def divide(
         self, names: Sequence[str], epsilon: Fraction, spend_name: str, neighboring: str, check: Check
@@ -92,15 +118,15 @@ class MemoryLedger:
         self.refuse_if_forked()
         with _LOCK:
             made = [
-                (number, name, part.total, spend.neighboring)
-                for number, (_, spend, parts) in enumerate(self._entries)
+                (number, name, part.total, kept.spend.neighboring)
+                for number, (_, kept, parts) in enumerate(self._entries)
                 for name, part in parts.items()
             ]
             if not are_made(names, epsilon, neighboring, made):
                 check(*self._sum())
                 spend = Spend(datetime.now(UTC), spend_name, float(epsilon), None, neighboring)
                 new = {name: MemoryLedger(epsilon, _part_of(self, name), neighboring) for name in names}
-                self._entries.append((epsilon, spend, new))
+                self._entries.append((epsilon, Kept(spend, is_named=False), new))
             there = {name: part for *_, parts in self._entries for name, part in parts.items()}
         return {name: there[name] for name in names}
 
@@ -112,13 +138,13 @@ class MemoryLedger:
     def history(self) -> tuple[Spend, ...]:
         """Return all entries, oldest first."""
         with _LOCK:
-            return tuple(spend for _, spend, _ in self._entries)
+            return tuple(kept.spend for _, kept, _ in self._entries)
 
     def _sum(self) -> tuple[Fraction, frozenset[str]]:
-        count, spent, relations = self._known
-        for epsilon, spend, _ in self._entries[count:]:
-            count, spent, relations = count + 1, spent + epsilon, relations | {spend.neighboring}
-        self._known = count, spent, relations
+        known, spent, relations = self._known
+        for epsilon, kept, _ in self._entries[known:]:
+            known, spent, relations = known + 1, spent + epsilon, relations | {kept.spend.neighboring}
+        self._known = known, spent, relations
         return spent, relations
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -133,15 +159,27 @@ class _Statements(NamedTuple):
     insert: str
     relations: str
     entries: str
+    kept: str
+    names: str
 
 
 _COLUMNS = "time, label, epsilon, mechanism, neighboring"
+_KEPT = (
+    "SELECT {} FROM {table} LEFT JOIN releases ON releases.part = :part AND spend = {table}.id WHERE {where}"
+    " AND {} ORDER BY {table}.id"
+)
+_ALL = f"{_COLUMNS}, is_named, question, answer, summary, stored", "(:label IS NULL OR label = :label)"
+_NAMES = "label", "is_named IS NOT 0"
+_OF_WHOLE = {"table": "history", "where": "true"}
+_OF_PART = {"table": "part_history", "where": "part_history.part = :part"}
 _WHOLE = _Statements(
     "SELECT identity, total, spent FROM budget",
     "UPDATE budget SET spent = :spent",
     f"INSERT INTO history ({_COLUMNS}) VALUES (:time, :label, :epsilon, :mechanism, :neighboring)",
     "SELECT DISTINCT neighboring FROM history",
     f"SELECT {_COLUMNS} FROM history ORDER BY id",
+    _KEPT.format(*_ALL, **_OF_WHOLE),
+    _KEPT.format(*_NAMES, **_OF_WHOLE),
 )
 _PART = _Statements(
     "SELECT identity, parts.total, parts.spent FROM budget, parts WHERE id = :part",
@@ -151,6 +189,8 @@ _PART = _Statements(
     "SELECT neighboring FROM parts WHERE id = :part"
     " UNION SELECT neighboring FROM part_history WHERE part = :part",
     f"SELECT {_COLUMNS} FROM part_history WHERE part = :part ORDER BY id",
+    _KEPT.format(*_ALL, **_OF_PART),
+    _KEPT.format(*_NAMES, **_OF_PART),
 )
 # The first division makes these tables, so that a file without parts stays as it was. A part has the number
 # of the spend that paid for it, in the history of the budget (parent 0) or of the part that was divided.
@@ -159,6 +199,12 @@ _TABLES_OF_PARTS = (
     " total TEXT, spent TEXT, neighboring TEXT, UNIQUE (parent, name))",
     "CREATE TABLE IF NOT EXISTS part_history (id INTEGER PRIMARY KEY, part INTEGER,"
     " time TEXT, label TEXT, epsilon TEXT, mechanism TEXT, neighboring TEXT)",
+)
+# What spends have bought, those of the budget as of part 0. A file of an earlier version gets this table when
+# it is opened, and stays legible to that version, whose spends have no row here.
+_TABLE_OF_RELEASES = (
+    "CREATE TABLE IF NOT EXISTS releases (part INTEGER, spend INTEGER, is_named INTEGER, question TEXT,"
+    " answer TEXT, summary TEXT, stored TEXT, PRIMARY KEY (part, spend))"
 )
 
 
@@ -204,14 +250,61 @@ class FileLedger:
         """Do nothing: with a connection per spend, any process may spend."""
 
     def record(
-        self, epsilon: Fraction, spend_name: str, mechanism: str | None, neighboring: str, check: Check
-    ) -> None:
-        """Record a spend on the disk, unless the check raises, in one transaction."""
+        self,
+        epsilon: Fraction,
+        spend_name: str,
+        mechanism: str | None,
+        neighboring: str,
+        check: Check,
+        claim: Claim | None = None,
+    ) -> int:
+        """Record a spend on the disk, unless the check raises or its name is taken, in one transaction."""
         with self._connection() as db:
             db.execute("BEGIN IMMEDIATE")
-            self._record(db, epsilon, spend_name, mechanism, neighboring, check)
+            name = spend_name
+            if claim is not None:
+                db.execute(_TABLE_OF_RELEASES)  # the file may have been opened by an earlier version
+            if claim is not None and claim.is_named:
+                taken = {name for (name,) in db.execute(self._statements.names, self._key)}
+                name = _free_name(spend_name, claim, taken)
+            number = self._record(db, epsilon, name, mechanism, neighboring, check)
+            if claim is not None:
+                row = (self._row, number, claim.is_named, claim.question)
+                db.execute("INSERT INTO releases (part, spend, is_named, question) VALUES (?, ?, ?, ?)", row)
             db.execute("COMMIT")
             self._seen = self._known[1]
+        return number
+
+    def keep(self, number: int, answer: str | None, summary: str) -> None:
+        """Add to a spend with a claim what was released, on the disk."""
+        with self._connection() as db:
+            db.execute("BEGIN IMMEDIATE")
+            self._budget(db)
+            row = (answer, summary, datetime.now(UTC).isoformat(), self._row, number)
+            change = "SET answer = ?, summary = ?, stored = ? WHERE part = ? AND spend = ? AND stored IS NULL"
+            db.execute(f"UPDATE releases {change}", row)
+            db.execute("COMMIT")
+
+    def kept(self, spend_name: str | None = None) -> tuple[Kept, ...]:
+        """Return all entries, or those of a name, oldest first, with what is kept of each."""
+        with self._connection() as db:
+            db.execute(_TABLE_OF_RELEASES)
+            self._budget(db)
+            return self._kept(db, spend_name)
+
+    def _kept(self, db: sqlite3.Connection, spend_name: str | None = None) -> tuple[Kept, ...]:
+        rows = db.execute(self._statements.kept, {**self._key, "label": spend_name})
+        with self._parsing():
+            return tuple(
+                Kept(
+                    _spend(row[:5]),
+                    None if named is None else bool(named),
+                    *texts,
+                    None if stored is None else datetime.fromisoformat(stored),
+                )
+                for *row, named, question, answer, summary, stored in rows
+                for texts in [(question, answer, summary)]
+            )
 
     def divide(
         self, names: Sequence[str], epsilon: Fraction, spend_name: str, neighboring: str, check: Check
@@ -253,10 +346,7 @@ class FileLedger:
             self._budget(db)
             rows = db.execute(self._statements.entries, self._key)
             with self._parsing():
-                return tuple(
-                    Spend(datetime.fromisoformat(when), spend_name, float(_number(epsilon)), *rest)
-                    for when, spend_name, epsilon, *rest in rows
-                )
+                return tuple(map(_spend, rows))
 
     def __getstate__(self) -> dict[str, Any]:
         # a Fraction would be pickled as a decimal
@@ -278,7 +368,7 @@ class FileLedger:
         mechanism: str | None,
         neighboring: str,
         check: Check,
-    ) -> int | None:
+    ) -> int:
         """Record a spend in a transaction of the caller; return its number in the history."""
         spent = self._budget(db)[1]
         check(spent, {relation for (relation,) in db.execute(self._statements.relations, self._key)})
@@ -294,6 +384,7 @@ class FileLedger:
         spent += epsilon
         self._known = (_spelled(spent), spent)
         db.execute(self._statements.update, {**self._key, "spent": self._known[0]})
+        assert number is not None
         return number
 
     def _create_or_continue(self) -> None:
@@ -327,6 +418,7 @@ class FileLedger:
                 )
                 first = (secrets.token_hex(16), _spelled(self.total), _NOTHING[0])
                 db.execute("INSERT INTO budget VALUES (?, ?, ?)", first)
+            db.execute(_TABLE_OF_RELEASES)
             db.execute("UPDATE budget SET spent = spent")  # a read-only file fails now, not when spending
             identity, spent = self._budget(db)
             with self._parsing():
@@ -449,6 +541,20 @@ class _FilePart(FileLedger):
     def __init__(self, whole: FileLedger, number: int, name: str, total: Fraction) -> None:
         self.total, self.path, self.part = total, whole.path, name
         self._identity, self._known, self._row = whole._identity, _NOTHING, number
+
+
+def _free_name(name: str, claim: Claim, taken: Collection[str]) -> str:
+    """Return the name of a claim, or its first number that is free; raise if the name is taken."""
+    if claim.is_numbered:
+        return next(one for number in count(1) if (one := f"{name} #{number}") not in taken)
+    if name in taken:
+        raise NameTakenError(name)
+    return name
+
+
+def _spend(row: Sequence[Any]) -> Spend:
+    when, spend_name, epsilon, *rest = row
+    return Spend(datetime.fromisoformat(when), spend_name, float(_number(epsilon)), *rest)
 
 
 def _part_of(ledger: Ledger, name: str) -> str:

@@ -10,7 +10,7 @@ from datetime import datetime
 from fractions import Fraction
 from typing import Protocol, TypeAlias
 
-__all__ = ["Check", "Ledger", "Spend", "are_made"]
+__all__ = ["Check", "Claim", "Kept", "Ledger", "NameTakenError", "Spend", "are_made"]
 
 Check: TypeAlias = Callable[[Fraction, Set[str]], None]
 """Takes what is spent so far, and under which neighbouring relations; raises unless one more spend fits."""
@@ -25,6 +25,57 @@ class Spend:
     epsilon: float
     mechanism: str | None
     neighboring: str
+
+
+@dataclass
+class Claim:
+    """What a release says of itself when it is paid for.
+
+    Parameters
+    ----------
+    question : str or None
+        What was asked for, as JSON of public things; None: it cannot be written down.
+    is_named : bool
+        Whether the name was given, so that no other spend may have it.
+    is_numbered : bool, default=False
+        Whether the name gets the next number behind it, so that it can be given again and again.
+    number : int or None, default=None
+        The number of the spend in its ledger, as soon as it is paid.
+    """
+
+    question: str | None
+    is_named: bool
+    is_numbered: bool = False
+    number: int | None = None
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A spend, and what a ledger keeps of the release that it paid for.
+
+    Parameters
+    ----------
+    spend : Spend
+        The entry of the history.
+    is_named : bool or None
+        Whether the name was given; None where the ledger cannot tell: `spend` was called by hand, or by a
+        version that did not store this.
+    question, answer, summary : str or None
+        JSON: what was asked for, all of the release, and a short form of its value.
+    stored : datetime or None
+        When the answer was stored, in UTC; None: it never was.
+    """
+
+    spend: Spend
+    is_named: bool | None = None
+    question: str | None = None
+    answer: str | None = None
+    summary: str | None = None
+    stored: datetime | None = None
+
+
+class NameTakenError(Exception):
+    """There is a spend of this name, so that nothing was recorded."""
 
 
 class Ledger(Protocol):
@@ -46,9 +97,26 @@ class Ledger(Protocol):
         ...
 
     def record(
-        self, epsilon: Fraction, spend_name: str, mechanism: str | None, neighboring: str, check: Check
-    ) -> None:
-        """Record a spend for good, unless the check raises; to all who share the ledger this is one step."""
+        self,
+        epsilon: Fraction,
+        spend_name: str,
+        mechanism: str | None,
+        neighboring: str,
+        check: Check,
+        claim: Claim | None = None,
+    ) -> int:
+        """Record a spend for good, unless the check raises; to all who share the ledger this is one step.
+
+        Return its number. Raise NameTakenError, before the check, if the claim's name is taken.
+        """
+        ...
+
+    def keep(self, number: int, answer: str | None, summary: str) -> None:
+        """Add to a spend with a claim what was released, once and for all."""
+        ...
+
+    def kept(self, spend_name: str | None = None) -> tuple[Kept, ...]:
+        """Return all entries, or those of a name, oldest first, with what is kept of each."""
         ...
 
     def divide(

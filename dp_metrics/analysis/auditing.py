@@ -218,7 +218,8 @@ def frame_loss(
     release = _settings(epsilon, neighboring)
     public = {"group_labels": group_labels, "membership": membership, "overall_share": overall_share}
     sides = (
-        read_frame(metrics, *data, private_n=release.private_n, **public) for data in (records_a, records_b)
+        read_frame(metrics, *data, private_n=release.private_n, **public)[:2]
+        for data in (records_a, records_b)
     )
     return _loss_of_plans(release, *sides)
 

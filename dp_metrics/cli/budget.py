@@ -4,7 +4,6 @@ import argparse
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +11,10 @@ from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.accounting.ledgers import FileLedger
 from dp_metrics.cli._common import CommandError, Refused, add_json
 
-__all__ = ["add_budget", "open_budget", "refusals", "state"]
+__all__ = ["add_budget", "known_budget", "open_budget", "refusals", "state"]
 
-_COLUMNS = ("time (UTC)", "epsilon", "spend name", "mechanism", "neighbours")
+_WIDEST = 40
+_COLUMNS = ("time (UTC)", "epsilon", "spend name", "value", "mechanism", "neighbours")
 
 
 @contextmanager
@@ -24,6 +24,14 @@ def refusals() -> Iterator[None]:
         yield
     except (ValueError, TypeError, RuntimeError) as error:
         raise Refused(str(error)) from None
+
+
+def known_budget(path: Path | None, total: float | None) -> PrivacyAccountant | None:
+    """Return the budget in a file that exists, whatever is left of it; else None."""
+    if path is None or not path.exists():
+        return None
+    with refusals():
+        return PrivacyAccountant(FileLedger.total_of(path) if total is None else total, path)
 
 
 def open_budget(path: Path | None, total: float | None, epsilon: float) -> PrivacyAccountant | None:
@@ -58,9 +66,13 @@ def _budget(options: argparse.Namespace) -> None:
         raise CommandError(f"there is no budget file {path}")
     with refusals():
         budget = PrivacyAccountant(FileLedger.total_of(path), path)
-        history = budget.history
+        history = budget.results()
     if options.json:
-        spends = [{**asdict(spend), "time": spend.time.isoformat()} for spend in history]
+        names = ("spend_name", "epsilon", "mechanism", "neighboring", "value")
+        spends = [
+            {"time": spend.time.isoformat(), **{name: getattr(spend, name) for name in names}}
+            for spend in history
+        ]
         print(json.dumps({**state(budget), "history": spends}, indent=2))
         return
     print(f"total {budget.total!r}, spent {budget.spent!r}, left {budget.remaining!r}")
@@ -71,6 +83,7 @@ def _budget(options: argparse.Namespace) -> None:
             f"{spend.time:%Y-%m-%d %H:%M:%S}",
             repr(spend.epsilon),
             _one_line(spend.spend_name),
+            _shown(spend.value),
             spend.mechanism or "",
             spend.neighboring.replace("_", " "),
         )
@@ -83,13 +96,24 @@ def _budget(options: argparse.Namespace) -> None:
         print("  ".join(cells).rstrip())
 
 
+def _shown(value: float | str | None) -> str:
+    """Return a value as a list of them shows it."""
+    if value is None:
+        return "none stored"
+    line = f"{value:.6g}" if isinstance(value, float) else _one_line(value)
+    return line if len(line) <= _WIDEST else f"{line[: _WIDEST - 3]}..."
+
+
 def _one_line(name: str) -> str:
     return "".join(letter if letter.isprintable() else " " for letter in name)
 
 
 def add_budget(parser: argparse.ArgumentParser) -> None:
     """Describe the command and its options."""
-    parser.description = "Show the total of a budget file, what is spent and for what, and what is left."
+    parser.description = (
+        "Show the total of a budget file, what is spent and for what, the values that were bought, and what "
+        "is left."
+    )
     parser.add_argument(
         "file", type=Path, metavar="FILE", help="budget file, as --budget of `score` names it"
     )

@@ -9,7 +9,7 @@ bit for the same randomness, as that of the function with the same columns.
 import argparse
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -23,10 +23,10 @@ from dp_metrics.cli._common import CommandError, Refused, add_json, epsilon, sev
 from dp_metrics.cli._output import show_frame, show_result
 from dp_metrics.cli._streamed import summary_of
 from dp_metrics.cli._typed_options import group_labels, options_of
-from dp_metrics.cli.budget import open_budget, refusals
+from dp_metrics.cli.budget import known_budget, open_budget, refusals
 from dp_metrics.cli.metrics import find_metric, parameters
 from dp_metrics.cli.predictions import ColumnSpec, Kind, Predictions, open_predictions
-from dp_metrics.fairness.frame import PrivateMetricFrame
+from dp_metrics.fairness.frame import PrivateMetricFrame, frame_settings
 from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.shape import Shape
 from dp_metrics.mechanisms import MECHANISMS
@@ -116,15 +116,51 @@ def release(
         if request.groups is None:
             one: PrivateResult[Any] = with_result(FUNCTIONS[row.name])(**columns, **request.options, **paid)
             return one
-        chosen = {name: paid.pop(name) for name in ("mechanism",) if name in paid}
         return PrivateMetricFrame(
-            metrics=partial(FUNCTIONS[row.name], **request.options, **chosen),
+            metrics=_frame_metric(request, paid),
             y_true=columns[row.data[0]],
             y_pred=columns[row.data[1]],
             sensitive_features=columns[_SENSITIVE],
             group_labels=request.groups,
             **paid,
         )
+
+
+def stored_release(
+    request: ScoreRequest, given: Container[str], accountant: PrivacyAccountant | None
+) -> PrivateResult[Any] | PrivateMetricFrame | None:
+    """Return the release that the budget has of this request, before the file is opened; None if it has none.
+
+    Parameters
+    ----------
+    request : ScoreRequest
+        What to release.
+    given : container of str
+        Which arguments have a column.
+    accountant : PrivacyAccountant or None
+        Budget that pays.
+    """
+    if accountant is None or "spend_name" not in request.settings:
+        return None
+    row, paid = request.row, {**request.settings, "epsilon": request.epsilon, "accountant": accountant}
+    try:
+        if request.groups is not None:
+            metric = _frame_metric(request, paid)
+            settings = frame_settings(metric, group_labels=request.groups, random_state=None, **paid)
+        else:
+            weights = {name: True if name in given else None for name in WEIGHTS if name in row.options}
+            settings = row.settings(**paid, options={**row.options, **request.options, **weights})
+    except (ValueError, TypeError) as error:
+        raise CommandError(str(error)) from None
+    with refusals():
+        found: PrivateResult[Any] | PrivateMetricFrame | None = settings.stored()
+        return found
+
+
+def _frame_metric(request: ScoreRequest, paid: dict[str, Any]) -> Callable[..., Any]:
+    """Return the metric of a frame, with the mechanism, which is taken from the settings of the release."""
+    chosen = {name: paid.pop(name) for name in ("mechanism",) if name in paid}
+    return partial(FUNCTIONS[request.row.name], **request.options, **chosen)
 
 
 def summarising(request: ScoreRequest, records: Predictions) -> Any:
@@ -237,14 +273,18 @@ def _score(typed: argparse.Namespace) -> None:
     for package in ("pyarrow", "tqdm"):
         import_extra(package, "cli")
     request = _request(typed)
-    records = open_predictions(typed.predictions, _columns(typed, request))
-    summary = summarising(request, records)
-    budget = open_budget(typed.budget, typed.total, request.epsilon)
+    columns = _columns(typed, request)
     with _silent_about_data(), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", UserWarning)  # the package's own, which tell public things
-        with _progress(typed.predictions.name) as progress:
-            released = release(request, records, summary, budget, progress)
+        budget = known_budget(typed.budget, typed.total)
+        released = stored_release(request, columns, budget)
+        if released is None:
+            records = open_predictions(typed.predictions, columns)
+            summary = summarising(request, records)
+            budget = open_budget(typed.budget, typed.total, request.epsilon)
+            with _progress(typed.predictions.name) as progress:
+                released = release(request, records, summary, budget, progress)
     for warning in caught:
         tell("warning", warning.message)
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterator, Mapping
+from functools import partial
 from numbers import Real
 from typing import Any
 
@@ -12,14 +13,17 @@ from numpy.typing import ArrayLike
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.fairness.intervals import GroupLimits, InPeople, InRecords, check_what
-from dp_metrics.fairness.plan import Entry, FrameResult, read_frame
+from dp_metrics.fairness.plan import Entry, FrameResult, asked_of, frame_metrics, plan_again, read_frame
 from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.inputs.options import WITHIN_GROUPS, check_choice, check_confidence
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
 from dp_metrics.metrics.scores.table import ScoreTable
+from dp_metrics.release.plan import KnownParts
 from dp_metrics.release.release import Release
 from dp_metrics.release.released import ResultNoise
 from dp_metrics.release.result import PrivateResult
+from dp_metrics.release.stored.answers import Answer, Call, read_result, restores
+from dp_metrics.release.together import Together
 
 __all__ = ["WITHIN_GROUPS", "ByGroup", "PrivateMetricFrame"]
 
@@ -103,7 +107,8 @@ class PrivateMetricFrame:
         None draws fresh randomness from the operating system. Anything else makes the release reproducible
         and therefore NOT private.
     spend_name : str or None, default=None
-        The name in the accountant's history; None: "PrivateMetricFrame".
+        The name in the accountant's history; None: "PrivateMetricFrame". A name that was given before returns
+        what was released then, at no cost.
 
     Attributes
     ----------
@@ -208,19 +213,32 @@ class PrivateMetricFrame:
         random_state: RandomState = None,
         spend_name: str | None = None,
     ) -> None:
-        release = Release(
-            type(self).__name__, epsilon=epsilon, mechanism=None, default=None, accountant=accountant,
-            random_state=random_state, neighboring=neighboring, spend_name=spend_name,
+        release = frame_settings(
+            metrics, group_labels=group_labels, epsilon=epsilon, membership=membership,
+            overall_share=overall_share, neighboring=neighboring, accountant=accountant,
+            random_state=random_state, spend_name=spend_name,
         )  # fmt: skip
-        plan, known = read_frame(
-            metrics, y_true, y_pred, sensitive_features, group_labels=group_labels, membership=membership,
-            overall_share=overall_share, private_n=release.private_n,
+
+        def read() -> tuple[Together, tuple[KnownParts, ...], Any]:
+            plan, known, form = read_frame(
+                metrics, y_true, y_pred, sensitive_features, group_labels=group_labels, membership=membership,
+                overall_share=overall_share, private_n=release.private_n,
+            )  # fmt: skip
+            return plan, known, form
+
+        made = partial(
+            _made_of, epsilon=float(release.epsilon), neighboring=neighboring, membership=membership,
+            is_single=not isinstance(metrics, Mapping),
         )  # fmt: skip
-        result: FrameResult = release.run_together(plan, known)
-        self._is_single = not isinstance(metrics, Mapping)
-        self._entries, self._groups = result.entries, result.labels
-        self.epsilon, self.neighboring = float(release.epsilon), plan.relation or neighboring
-        self.membership = membership
+        vars(self).update(vars(release.answer(read, made)))
+
+    def _show(
+        self, result: FrameResult, *, epsilon: float, neighboring: str, membership: str, is_single: bool
+    ) -> None:
+        """Set the attributes."""
+        self._is_single, self._entries, self._groups = is_single, result.entries, result.labels
+        self.epsilon, self.membership = epsilon, membership
+        self.neighboring = WITHIN_GROUPS if membership == "public" else neighboring
         self.by_group = self._by_group(lambda entry: entry.values)
         self.rests_on = self._by_group(lambda entry: entry.rests_on)
         self.note = self._by_group(lambda entry: entry.notes)
@@ -491,6 +509,47 @@ class PrivateMetricFrame:
             return limits.of_pair(of, _less(*(values[group] for group in of)))
         low, high = min(numbers), max(numbers)
         return limits.of_range(of, high - low if of == "difference" else _ratio(low, high))
+
+
+def frame_settings(
+    metrics: Any,
+    *,
+    group_labels: Any,
+    membership: str = "private",
+    overall_share: float = 0.2,
+    **settings: Any,
+) -> Release:
+    """Return the checked public settings of a frame."""
+    asked = {
+        "metrics": asked_of(frame_metrics(metrics)),
+        "is_single": not isinstance(metrics, Mapping),
+        "group_labels": group_labels,
+        "membership": membership,
+        "overall_share": overall_share,
+    }
+    name = PrivateMetricFrame.__name__
+    return Release(name, mechanism=None, default=None, call=Call("frame", asked), **settings)
+
+
+def _made_of(result: FrameResult, **settings: Any) -> PrivateMetricFrame:
+    """Return the frame of a result."""
+    frame = object.__new__(PrivateMetricFrame)
+    frame._show(result, **settings)
+    return frame
+
+
+@restores("frame")
+def _restored(answer: Answer) -> PrivateMetricFrame:
+    asked = answer.asked
+    plan = plan_again(asked, answer.form)
+    results = [
+        read_result(written, share.plan.postprocess)
+        for written, share in zip(answer.results, plan.shares, strict=True)
+    ]
+    return _made_of(
+        plan.combine(results), epsilon=float(asked["epsilon"]), neighboring=asked["neighboring"],
+        membership=asked["membership"], is_single=asked["is_single"],
+    )  # fmt: skip
 
 
 def _ratio(smaller: float, larger: float) -> float:

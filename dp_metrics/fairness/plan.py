@@ -18,7 +18,7 @@ from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.options import WITHIN_GROUPS, check_choice, check_neighboring, check_share
 from dp_metrics.inputs.shape import Records, Shape
-from dp_metrics.mechanisms import Mechanism
+from dp_metrics.mechanisms import Mechanism, get_mechanism
 from dp_metrics.metrics import METRICS, Metric, metric_of
 from dp_metrics.metrics._shares import ShareOfRecords
 from dp_metrics.metrics.labels.counts import Confusion, confusion_for
@@ -33,10 +33,20 @@ from dp_metrics.release.parts.nested_table import NestedOf
 from dp_metrics.release.plan import KnownParts, Plan
 from dp_metrics.release.released import Released, ResultNoise
 from dp_metrics.release.result import PrivateResult
+from dp_metrics.release.stored.answers import read_shape
 from dp_metrics.release.together import Share, Together
 from dp_metrics.sensitivity.exact import UNIT_BITS
 
-__all__ = ["Entry", "FrameMetric", "FrameResult", "frame_metrics", "plan_frame", "read_frame"]
+__all__ = [
+    "Entry",
+    "FrameMetric",
+    "FrameResult",
+    "asked_of",
+    "frame_metrics",
+    "plan_again",
+    "plan_frame",
+    "read_frame",
+]
 
 NO_RECORDS = "This group has no records."
 """The note of a group that all know to be empty."""
@@ -212,26 +222,56 @@ def read_frame(
     membership: str,
     overall_share: Any,
     private_n: bool,
-) -> tuple[Together, tuple[KnownParts, ...]]:
-    """Return the plan of a frame, and what it has to know of the records; see `PrivateMetricFrame`.
+) -> tuple[Together, tuple[KnownParts, ...], Any]:
+    """Return the plan of a frame, what it has to know of the records, and the public form of these.
 
     Raises
     ------
     TypeError, ValueError
         If an option or a record is invalid.
     """
-    check_choice(membership, "membership", ("private", "public"))
-    if membership == "public" and private_n:
-        raise ValueError("membership='public' tells the number of records: use neighboring='replace_one'.")
-    share = Fraction(0) if overall_share == 0 else check_share(overall_share, "overall_share")
-    chosen, columns = frame_metrics(metrics), columns_of(sensitive_features)
+    share, chosen = check_frame(membership, overall_share, private_n=private_n), frame_metrics(metrics)
+    columns = columns_of(sensitive_features)
     shape, records = Records.of((y_true, y_pred, *columns), private_n=private_n)
     groups, sizes = Groups.of(group_labels, len(columns)), None
     if membership == "public":  # the features are as public as the number of records
         codes = groups.coded(records, private_n=False).arrays[2]
         sizes = tuple(np.bincount(codes, minlength=groups.size).tolist())
     plan = plan_frame(chosen, shape, groups, overall_share=share, sizes=sizes)
-    return plan, plan.read(records)
+    return plan, plan.read(records), {"shape": shape, "sizes": sizes}
+
+
+def check_frame(membership: Any, overall_share: Any, *, private_n: bool) -> Fraction:
+    """Return the share of epsilon of the overall values, or raise for a setting that is invalid."""
+    check_choice(membership, "membership", ("private", "public"))
+    if membership == "public" and private_n:
+        raise ValueError("membership='public' tells the number of records: use neighboring='replace_one'.")
+    return Fraction(0) if overall_share == 0 else check_share(overall_share, "overall_share")
+
+
+def asked_of(metrics: Sequence[FrameMetric]) -> list[dict[str, Any]]:
+    """Return what is public of metrics."""
+    return [
+        {
+            "name": one.name,
+            "metric": one.row.name,
+            "options": one.options,
+            "mechanism": one.mechanism if one.mechanism is None else get_mechanism(one.mechanism),
+        }
+        for one in metrics
+    ]
+
+
+def plan_again(asked: Mapping[str, Any], form: Mapping[str, Any]) -> Together:
+    """Return the plan of a frame that was asked for, of records of a public form."""
+    metrics = [
+        FrameMetric(one["name"], METRICS[one["metric"]], one["options"], one["mechanism"])
+        for one in asked["metrics"]
+    ]
+    shape, sizes = read_shape(form["shape"]), form["sizes"]
+    groups = Groups.of(asked["group_labels"], len(shape.arguments) - 2)
+    share = check_frame(asked["membership"], asked["overall_share"], private_n=shape.n is None)
+    return plan_frame(metrics, shape, groups, overall_share=share, sizes=sizes)
 
 
 def plan_frame(

@@ -1,13 +1,16 @@
 """The settings that functions share which speak of all people like the records."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.inputs.options import check_neighboring
 from dp_metrics.release.release import Release
+from dp_metrics.release.result import PrivateResult
+from dp_metrics.release.stored.answers import Call
 
-__all__ = ["population_release"]
+__all__ = ["population_release", "value_of"]
 
 _ONE_PERSON = "the records must be independent draws from one population, one person each"
 
@@ -22,6 +25,7 @@ def population_release(
     accountant: PrivacyAccountant | None,
     random_state: RandomState,
     spend_name: str | None,
+    options: Mapping[str, Any],
 ) -> Release:
     """Return the checked public settings of a call; raise for unknown ones."""
     if sample_weight is not None:
@@ -39,4 +43,10 @@ def population_release(
         random_state=random_state,
         neighboring=neighboring,
         spend_name=spend_name,
+        call=Call("value", {"options": options}),
     )
+
+
+def value_of(result: PrivateResult[Any]) -> Any:
+    """Return the value of a result, all that a function returns of it."""
+    return result.value

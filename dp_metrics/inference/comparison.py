@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
-from dp_metrics.inference._settings import population_release
+from dp_metrics.inference._settings import population_release, value_of
 from dp_metrics.inference.mean_interval_plan import mean_interval_plan
 from dp_metrics.inference.paired_losses import PairedLosses, paired_losses
 from dp_metrics.inference.wins import noise_reach, wins_interval, wins_p_value
@@ -24,11 +24,12 @@ from dp_metrics.inputs.losses import RecordLoss
 from dp_metrics.inputs.options import check_confidence
 from dp_metrics.inputs.scalars import as_real
 from dp_metrics.inputs.shape import Records
-from dp_metrics.metrics import METRICS
+from dp_metrics.metrics import METRICS, metric_named, metric_of
 from dp_metrics.release.interval import Interval
 from dp_metrics.release.parts.part import IntegersOf
-from dp_metrics.release.plan import Plan
+from dp_metrics.release.plan import KnownParts, Plan
 from dp_metrics.release.released import POPULATION_NOTE, Released
+from dp_metrics.release.stored.codec import storable
 
 __all__ = ["Comparison", "comparison_plan", "private_compare"]
 
@@ -53,6 +54,7 @@ _VERDICTS = {
 }
 
 
+@storable
 @own_error_state
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
@@ -374,7 +376,8 @@ def private_compare(
         None draws fresh randomness from the operating system. Anything else makes the release reproducible
         and therefore NOT private.
     spend_name : str or None, default=None
-        The name of this release in the accountant's history; None: "private_compare".
+        The name of this release in the accountant's history; None: "private_compare". A name that was given
+        before returns what was released then, at no cost.
     **options : Any
         Public options of the metric that shape the loss of a record, such as `bounds`, `max_loss`, `labels`,
         `alpha`, or weights of the outputs as `multioutput`. Losses are clipped to their cap before they are
@@ -458,17 +461,32 @@ def private_compare(
         accountant=accountant,
         random_state=random_state,
         spend_name=spend_name,
+        options={
+            "loss": _public_name(loss),
+            "options": options,
+            "max_difference": max_difference,
+            "confidence": confidence,
+        },
     )
 
-    shape, records = Records.of((y_true, pred_a, pred_b), private_n=False)
-    losses = paired_losses(loss, shape, options)
-    plan = comparison_plan(losses, shape.n, max_difference=max_difference, confidence=confidence)
-    failure = None
-    try:
-        known = plan.read(records)
-    except NotLabelsError as error:
-        failure = ValueError(f"{error} To compare probabilities pass loss='log_loss' or 'brier_score'.")
-    if failure is not None:
-        raise failure
-    found: Comparison = release.run(plan, known).value
+    def read() -> tuple[Plan, KnownParts, Any]:
+        shape, records = Records.of((y_true, pred_a, pred_b), private_n=False)
+        losses = paired_losses(loss, shape, options)
+        plan = comparison_plan(losses, shape.n, max_difference=max_difference, confidence=confidence)
+        failure = None
+        try:
+            known = plan.read(records)
+        except NotLabelsError as error:
+            failure = ValueError(f"{error} To compare probabilities pass loss='log_loss' or 'brier_score'.")
+        if failure is not None:
+            raise failure
+        return plan, known, None
+
+    found: Comparison = release.answer(read, value_of)
     return found
+
+
+def _public_name(loss: Any) -> Any:
+    """Return the name of the metric that a loss is, or what else was given."""
+    row = metric_named(loss) if isinstance(loss, str) else metric_of(loss) if callable(loss) else None
+    return loss if row is None else row.name

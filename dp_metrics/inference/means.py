@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
-from dp_metrics.inference._settings import population_release
+from dp_metrics.inference._settings import population_release, value_of
 from dp_metrics.inference.mean_interval_plan import mean_interval_plan
 from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.inputs.options import check_max_loss
@@ -19,7 +19,7 @@ from dp_metrics.inputs.readers import vector
 from dp_metrics.inputs.records import loss_block
 from dp_metrics.inputs.shape import Records
 from dp_metrics.release.interval import Interval
-from dp_metrics.release.plan import Plan
+from dp_metrics.release.plan import KnownParts, Plan
 from dp_metrics.release.released import POPULATION_NOTE
 
 __all__ = ["private_mean_interval"]
@@ -76,6 +76,7 @@ def private_mean_interval(
         and therefore NOT private.
     spend_name : str or None, default=None
         The name of this release in the accountant's history; None: the name of this function.
+        A name that was given before returns what was released then, at no cost.
 
     Returns
     -------
@@ -149,10 +150,15 @@ def private_mean_interval(
         accountant=accountant,
         random_state=random_state,
         spend_name=spend_name,
+        options={"max_loss": max_loss, "method": method, "confidence": confidence},
     )
     plan = _plan(max_loss=max_loss, method=method, confidence=confidence)
-    _, records = Records.of((losses,), private_n=False)
-    interval: Interval = release.run(plan, plan.read(records)).value
+
+    def read() -> tuple[Plan, KnownParts, Any]:
+        _, records = Records.of((losses,), private_n=False)
+        return plan, plan.read(records), None
+
+    interval: Interval = release.answer(read, value_of)
     return interval
 
 

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
-from dp_metrics.inference._settings import population_release
+from dp_metrics.inference._settings import population_release, value_of
 from dp_metrics.inference.order_search import OrderSearch, hazard_miss
 from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.inputs.floats import Floats, limit_of
@@ -27,7 +27,7 @@ from dp_metrics.mechanisms.hazard import share_of_rank
 from dp_metrics.release.interval import Interval
 from dp_metrics.release.noisy_binomial import at_most, binomial_law
 from dp_metrics.release.parts.order_statistic import OrderOf
-from dp_metrics.release.plan import Plan
+from dp_metrics.release.plan import KnownParts, Plan
 from dp_metrics.release.released import POPULATION_NOTE, Released
 
 __all__ = ["RankSearch", "private_quantile_interval", "quantile_plan", "rank_searches"]
@@ -90,6 +90,7 @@ def private_quantile_interval(
         and therefore NOT private.
     spend_name : str or None, default=None
         The name of this release in the accountant's history; None: the name of this function.
+        A name that was given before returns what was released then, at no cost.
 
     Returns
     -------
@@ -161,10 +162,15 @@ def private_quantile_interval(
         accountant=accountant,
         random_state=random_state,
         spend_name=spend_name,
+        options={"q": q, "max_loss": max_loss, "confidence": confidence},
     )
-    shape, records = Records.of((losses,), private_n=False)
-    plan = quantile_plan(shape, q=q, epsilon=release.epsilon, max_loss=max_loss, confidence=confidence)
-    interval: Interval = release.run(plan, plan.read(records)).value
+
+    def read() -> tuple[Plan, KnownParts, Any]:
+        shape, records = Records.of((losses,), private_n=False)
+        plan = quantile_plan(shape, q=q, epsilon=release.epsilon, max_loss=max_loss, confidence=confidence)
+        return plan, plan.read(records), None
+
+    interval: Interval = release.answer(read, value_of)
     return interval
 
 

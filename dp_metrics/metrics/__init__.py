@@ -10,6 +10,8 @@ from dp_metrics.metrics import classification, other_losses, regression_errors, 
 from dp_metrics.metrics._catalogue import Metric
 from dp_metrics.metrics.labels import confusion, precision_recall
 from dp_metrics.metrics.scores import calibration, curves, roc_auc, top_k
+from dp_metrics.release.result import PrivateResult
+from dp_metrics.release.stored.answers import Answer, read_result, restores
 from dp_metrics.release.with_result import set_result
 
 __all__ = [
@@ -56,6 +58,14 @@ def unwrapped(function: Any) -> Any:
     while isinstance(function, functools.partial):
         function = function.func
     return function
+
+
+@restores("metric")
+def _restored(answer: Answer) -> PrivateResult[Any]:
+    asked = answer.question
+    if asked is None:  # an option of a type of somebody else, so that the plan cannot be made again
+        return read_result(answer.results[0], None)
+    return METRICS[asked["metric"]].restored(asked, answer)
 
 
 def metric_of(function: Callable[..., Any]) -> Metric | None:

@@ -12,6 +12,8 @@ from dp_metrics.inputs.shape import ArgumentShape, Records, Shape
 from dp_metrics.release.plan import KnownParts, Plan
 from dp_metrics.release.release import Release
 from dp_metrics.release.result import PrivateResult
+from dp_metrics.release.stored.answers import Answer, Call, read_result, read_shape
+from dp_metrics.release.stored.codec import DAMAGED
 
 __all__ = ["OUTPUTS", "UNIT", "UNWEIGHTED", "WEIGHTS", "Metric", "same_name"]
 
@@ -114,7 +116,15 @@ class Metric:
 
     def settings(self, *, options: Mapping[str, Any], **settings: Any) -> Release:
         """Return the checked public settings of a call."""
-        return Release(self.name, default=self.mechanism, disclosing=self.disclosing(options), **settings)
+        call = settings.pop("call", None) or self.call(options)
+        disclosing = self.disclosing(options)
+        return Release(self.name, default=self.mechanism, disclosing=disclosing, call=call, **settings)
+
+    def call(self, options: Mapping[str, Any]) -> Call:
+        """Return what is public of a call before a record is read; of weights only that there are some."""
+        public = {name: options.get(name, default) for name, default in self.options.items()}
+        given = [name for name in WEIGHTS if public.pop(name, None) is not None]
+        return Call("metric", {"options": public, "given": given})
 
     def release(self, **arguments: Any) -> PrivateResult[Any]:
         """Check, spend and draw: what a call of the public function with these arguments does.
@@ -131,7 +141,25 @@ class Metric:
         """
         data, options, settings = self.sorted_arguments(arguments)
         release = self.settings(**settings, options=options)
-        return release.run(*self.read([*data.values()], options, private_n=release.private_n))
+
+        def read() -> tuple[Plan, KnownParts, Any]:
+            shape, plan, known = self._read([*data.values()], options, private_n=release.private_n)
+            return plan, known, self.stored_form(shape, private_n=release.private_n)
+
+        return release.answer(read, lambda result: result)
+
+    def stored_form(self, shape: Shape, *, private_n: bool) -> dict[str, Any]:
+        """Return what `restored` needs to plan a release again, besides the options."""
+        return {"shape": shape, "private_n": private_n}
+
+    def restored(self, asked: Mapping[str, Any], answer: Answer) -> PrivateResult[Any]:
+        """Return a stored release of what was asked for; raises if it is none of this metric."""
+        (written,) = answer.results
+        form, options = answer.form, asked["options"]
+        if {*options} != {*self.options} - {*WEIGHTS}:
+            raise ValueError(DAMAGED)
+        plan = self.planned(read_shape(form["shape"]), options, private_n=form["private_n"])
+        return read_result(written, plan.postprocess)
 
     def sorted_arguments(
         self, arguments: Mapping[str, Any]
@@ -161,10 +189,15 @@ class Metric:
         TypeError, ValueError
             If the options or the records are invalid.
         """
+        return self._read(data, options, private_n=private_n)[1:]
+
+    def _read(
+        self, data: Sequence[Any], options: Mapping[str, Any], *, private_n: bool
+    ) -> tuple[Shape, Plan, KnownParts]:
         weights = {name: options.get(name) for name in WEIGHTS if name in self.options}
         shape, records = Records.of(data, private_n=private_n, **weights)
         plan = self.planned(shape, options, private_n=private_n)
-        return plan, plan.read(records)
+        return shape, plan, plan.read(records)
 
     def form(
         self, columns: int | None = None, resolution: float | None = None, n: int | None = None

@@ -106,7 +106,8 @@ def private_log_loss(
         None draws fresh randomness from the operating system. Anything else makes the release reproducible
         and therefore NOT private.
     spend_name : str or None, default=None
-        The name of this release in the accountant's history; None: the name of the metric.
+        The name of this release in the accountant's history; None: the name of the metric. A name that was
+        given before returns what was released then, at no cost.
 
     Returns
     -------
@@ -236,7 +237,8 @@ def private_brier_score_loss(
         None draws fresh randomness from the operating system. Anything else makes the release reproducible
         and therefore NOT private.
     spend_name : str or None, default=None
-        The name of this release in the accountant's history; None: the name of the metric.
+        The name of this release in the accountant's history; None: the name of the metric. A name that was
+        given before returns what was released then, at no cost.
 
     Returns
     -------
@@ -371,7 +373,8 @@ def private_zero_one_loss(
         None draws fresh randomness from the operating system. Anything else makes the release reproducible
         and therefore NOT private.
     spend_name : str or None, default=None
-        The name of this release in the accountant's history; None: the name of the metric.
+        The name of this release in the accountant's history; None: the name of the metric. A name that was
+        given before returns what was released then, at no cost.
 
     Returns
     -------
@@ -488,7 +491,8 @@ def private_accuracy_score(
         None draws fresh randomness from the operating system. Anything else makes the release reproducible
         and therefore NOT private.
     spend_name : str or None, default=None
-        The name of this release in the accountant's history; None: the name of the metric.
+        The name of this release in the accountant's history; None: the name of the metric. A name that was
+        given before returns what was released then, at no cost.
 
     Returns
     -------

@@ -106,7 +106,8 @@ def private_mean_absolute_percentage_error(
         None draws fresh randomness from the operating system. Anything else makes the release reproducible
         and therefore NOT private.
     spend_name : str or None, default=None
-        The name of this release in the accountant's history; None: the name of the metric.
+        The name of this release in the accountant's history; None: the name of the metric. A name that was
+        given before returns what was released then, at no cost.
 
     Returns
     -------
@@ -242,7 +243,8 @@ def private_mean_squared_log_error(
         None draws fresh randomness from the operating system. Anything else makes the release reproducible
         and therefore NOT private.
     spend_name : str or None, default=None
-        The name of this release in the accountant's history; None: the name of the metric.
+        The name of this release in the accountant's history; None: the name of the metric. A name that was
+        given before returns what was released then, at no cost.
 
     Returns
     -------
@@ -370,7 +372,8 @@ def private_mean_pinball_loss(
         None draws fresh randomness from the operating system. Anything else makes the release reproducible
         and therefore NOT private.
     spend_name : str or None, default=None
-        The name of this release in the accountant's history; None: the name of the metric.
+        The name of this release in the accountant's history; None: the name of the metric. A name that was
+        given before returns what was released then, at no cost.
 
     Returns
     -------
@@ -492,7 +495,8 @@ def private_mean_poisson_deviance(
         None draws fresh randomness from the operating system. Anything else makes the release reproducible
         and therefore NOT private.
     spend_name : str or None, default=None
-        The name of this release in the accountant's history; None: the name of the metric.
+        The name of this release in the accountant's history; None: the name of the metric. A name that was
+        given before returns what was released then, at no cost.
 
     Returns
     -------
@@ -620,7 +624,8 @@ def private_median_absolute_error(
         None draws fresh randomness from the operating system. Anything else makes the release reproducible
         and therefore NOT private.
     spend_name : str or None, default=None
-        The name of this release in the accountant's history; None: the name of the metric.
+        The name of this release in the accountant's history; None: the name of the metric. A name that was
+        given before returns what was released then, at no cost.
 
     Returns
     -------

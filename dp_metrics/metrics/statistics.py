@@ -110,7 +110,8 @@ def private_variance(
         None draws fresh randomness from the operating system. Anything else makes the release reproducible
         and therefore NOT private.
     spend_name : str or None, default=None
-        The name of this release in the accountant's history; None: the name of the metric.
+        The name of this release in the accountant's history; None: the name of the metric. A name that was
+        given before returns what was released then, at no cost.
 
     Returns
     -------
@@ -214,7 +215,8 @@ def private_std(
         None draws fresh randomness from the operating system. Anything else makes the release reproducible
         and therefore NOT private.
     spend_name : str or None, default=None
-        The name of this release in the accountant's history; None: the name of the metric.
+        The name of this release in the accountant's history; None: the name of the metric. A name that was
+        given before returns what was released then, at no cost.
 
     Returns
     -------
@@ -335,7 +337,8 @@ def private_mean(
         None draws fresh randomness from the operating system. Anything else makes the release reproducible
         and therefore NOT private.
     spend_name : str or None, default=None
-        The name of this release in the accountant's history; None: the name of the metric.
+        The name of this release in the accountant's history; None: the name of the metric. A name that was
+        given before returns what was released then, at no cost.
 
     Returns
     -------
@@ -448,7 +451,8 @@ def private_mean_loss(
         None draws fresh randomness from the operating system. Anything else makes the release reproducible
         and therefore NOT private.
     spend_name : str or None, default=None
-        The name of this release in the accountant's history; None: the name of the metric.
+        The name of this release in the accountant's history; None: the name of the metric. A name that was
+        given before returns what was released then, at no cost.
 
     Returns
     -------
@@ -571,7 +575,8 @@ def private_quantile(
         None draws fresh randomness from the operating system. Anything else makes the release reproducible
         and therefore NOT private.
     spend_name : str or None, default=None
-        The name of this release in the accountant's history; None: the name of the metric.
+        The name of this release in the accountant's history; None: the name of the metric. A name that was
+        given before returns what was released then, at no cost.
 
     Returns
     -------

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.metadata_routing import UNUSED
 
-from dp_metrics.accounting import PrivacyAccountant, check_accountant
+from dp_metrics.accounting import PrivacyAccountant, check_accountant, numbering
 from dp_metrics.inputs.epsilon import check_epsilon
 from dp_metrics.inputs.names import did_you_mean
 from dp_metrics.metrics import metric_named, metric_of
@@ -384,7 +384,9 @@ def release_score(
         keywords["sample_weight"] = sample_weight
     if takes(metric, "labels"):
         keywords["labels"] = labels_for(scorer, estimator)
-    return sign * float(metric(y, response, epsilon=scorer.epsilon, accountant=scorer.accountant, **keywords))
+    # one name for all calls is none for each: a fold must never have the score of another one
+    budget = numbering(scorer.accountant)
+    return sign * float(metric(y, response, epsilon=scorer.epsilon, accountant=budget, **keywords))
 
 
 def labels_for(scorer: PrivateScorer, estimator: Any) -> Any:

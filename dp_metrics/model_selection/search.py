@@ -14,7 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from dp_metrics._random import OSEntropy
-from dp_metrics.accounting import PrivacyAccountant, Spend, check_accountant
+from dp_metrics.accounting import Claim, PrivacyAccountant, Spend, check_accountant, claimed
 from dp_metrics.inputs.epsilon import exact_epsilon
 from dp_metrics.inputs.floats import MAX_FLOAT
 from dp_metrics.inputs.scalars import as_real
@@ -30,6 +30,7 @@ from dp_metrics.model_selection._trials import (
 )
 from dp_metrics.model_selection._validation_set import number_of_records
 from dp_metrics.model_selection.scorers import PrivateScorer
+from dp_metrics.release.stored.answers import is_kept, search_json, summary_json
 
 __all__ = ["PrivateRandomizedSearch"]
 
@@ -249,7 +250,7 @@ class PrivateRandomizedSearch(MetaEstimatorMixin, BaseEstimator):
         # the history of the rehearsal tells under which relation the metric is private, and what it costs
         rehearsal = PrivacyAccountant(MAX_FLOAT)
         self._scorer(total, rehearsal)(public_model, data.X_val, data.y_val, sample_weight=sample_weight_val)
-        self._spend(total, rehearsal.history)
+        claim = self._spend(total, rehearsal.history)
 
         def trial() -> tuple[float, dict[str, Any]]:
             params = candidates.draw()
@@ -257,6 +258,10 @@ class PrivateRandomizedSearch(MetaEstimatorMixin, BaseEstimator):
 
         with unobserved():
             self.best_score_, self.best_params_ = best_of_geometric(trial, success, OSEntropy())
+        if self.accountant is not None and claim is not None:
+            answer = search_json(self.best_score_, self.best_params_)
+            summary = summary_json(f"{self.best_score_:.6g} by {self.best_params_!r}")
+            is_kept(self.accountant, claim, lambda: (answer, summary))
         self.__dict__.pop("best_estimator_", None)
         if self.refit:
             self.best_estimator_ = candidates.make(self.best_params_).fit(X, y)
@@ -275,19 +280,22 @@ class PrivateRandomizedSearch(MetaEstimatorMixin, BaseEstimator):
             metric_params=self.metric_params,
         )
 
-    def _spend(self, total: Fraction, rehearsed: Sequence[Spend]) -> None:
+    def _spend(self, total: Fraction, rehearsed: Sequence[Spend]) -> Claim | None:
         if sum(exact_epsilon(spend.epsilon) for spend in rehearsed) * COST > total:
             raise ValueError("The metric spends more than the epsilon that it is given.")
         if self.accountant is None:
-            return
+            return None
         relation = (self.metric_params or {}).get("neighboring", "replace_one")
         drawn_by = dict.fromkeys(spend.mechanism for spend in rehearsed if spend.mechanism is not None)
+        claim = claimed(self.accountant, None, is_named=False)
         self.accountant.spend(
             total,
             f"PrivateRandomizedSearch of {name_of(self.metric)}",
             mechanism=", ".join(["best of a geometric number", *drawn_by]),
             neighboring=rehearsed[0].neighboring if rehearsed else relation,
+            claim=claim,
         )
+        return claim
 
     @property
     def classes_(self) -> Any:

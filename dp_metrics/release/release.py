@@ -6,17 +6,24 @@ read, and the output bounds are ready when epsilon is recorded. What follows is 
 raise.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import chain, groupby
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from dp_metrics._random import OSEntropy, RandomState, check_entropy, discrete_laplace
-from dp_metrics.accounting import PrivacyAccountant, check_accountant
-from dp_metrics.exceptions import NoisyReleaseWarning, warn_caller
+from dp_metrics.accounting import (
+    Claim,
+    NameTakenError,
+    PrivacyAccountant,
+    answer_named,
+    check_accountant,
+    claimed,
+)
+from dp_metrics.exceptions import NoisyReleaseWarning, StoredReleaseWarning, warn_caller, within
 from dp_metrics.inputs.epsilon import exact_epsilon
 from dp_metrics.inputs.options import check_neighboring, check_spend_name
 from dp_metrics.mechanisms import Mechanism, get_mechanism
@@ -25,6 +32,17 @@ from dp_metrics.release.parts.part import Part
 from dp_metrics.release.plan import KnownParts, Plan
 from dp_metrics.release.released import Released, ResultNoise, has_note
 from dp_metrics.release.result import PrivateResult, deployment
+from dp_metrics.release.stored.answers import (
+    NOT_STORED,
+    Call,
+    answer_json,
+    differences,
+    is_kept,
+    noted,
+    question_json,
+    restored,
+    summary_json,
+)
 from dp_metrics.release.together import Share, Together
 
 __all__ = ["COUNT_SHARE", "Prepared", "Release", "drawn_by"]
@@ -32,6 +50,8 @@ __all__ = ["COUNT_SHARE", "Prepared", "Release", "drawn_by"]
 # this share of epsilon pays for a private number of records, where it is needed
 COUNT_SHARE = Fraction(1, 20)
 _LARGEST_COUNT = 1 << 53
+
+T = TypeVar("T")
 
 
 def drawn_by(draws: Iterable[Draw]) -> str:
@@ -62,6 +82,8 @@ class Release:
         What the accountant's history shows; None for the name of the metric.
     disclosing : sequence of str, default=()
         Options of the call that would give a private number of records away.
+    call : Call or None, default=None
+        What else is public of the call, with which the release is stored; None: it is not.
 
     Attributes
     ----------
@@ -88,6 +110,7 @@ class Release:
         neighboring: str = "replace_one",
         spend_name: str | None = None,
         disclosing: Sequence[str] = (),
+        call: Call | None = None,
     ) -> None:
         self.epsilon = exact_epsilon(epsilon)
         self.private_n = check_neighboring(neighboring, disclosing)
@@ -97,28 +120,122 @@ class Release:
         self._is_chosen = mechanism is not None
         self.metric, self._spend_name = metric, check_spend_name(spend_name)
         self._accountant, self._neighboring = accountant, neighboring
-        self._entropy = check_entropy(random_state)
+        self._entropy, self._call = check_entropy(random_state), call
 
-    def run(self, plan: Plan, known: KnownParts) -> PrivateResult[Any]:
-        """Release what is planned of the records that are known.
+    def answer(self, read: Callable[[], tuple[Any, Any, Any]], make: Callable[[Any], T]) -> T:
+        """Return the stored release of this question, or else read the records and release.
+
+        Parameters
+        ----------
+        read : callable
+            Returns a plan, or several together, what it has to know of the records, and the public form of
+            these. The one that looks at them: it is not called where there is a stored release.
+        make : callable
+            What the caller returns, of the `PrivateResult` of a plan, or of what several combine to.
 
         Raises
         ------
         PrivacyBudgetError
             If the budget is too small; nothing is drawn.
         ValueError
-            If the plan cannot be carried out; nothing is spent.
+            If the plan cannot be carried out, or another question was asked under the name of the spend;
+            nothing is spent.
+
+        Notes
+        -----
+        A stored release costs nothing. Proof: which of the two happens follows from the public question and
+        from the ledger, and what is returned from what was released before: post-processing.
         """
+        while (stored := self.stored()) is None:
+            plan, known, form = read()
+            try:
+                return self._released(plan, known, form, make)
+            except NameTakenError:  # somebody else was quicker, and nothing is spent
+                continue
+        found: T = stored
+        return found
+
+    def _released(self, plan: Any, known: Any, form: Any, make: Callable[[Any], T]) -> T:
         # whoever made NumPy raise or warn of overflows would learn of the data, perhaps after the spend
         with np.errstate(all="ignore"):
-            (result,) = self._results(self.prepare_all(plan, known), self._neighboring)
-            return result
+            relation = self._neighboring if isinstance(plan, Plan) else plan.relation
+            claim, results = self._results(self.prepare_all(plan, known), relation)
+            return self._kept(claim, results, form, lambda found: make(_combined(plan, found)))
 
-    def run_together(self, plan: Together, known: tuple[KnownParts, ...]) -> Any:
-        """Release what several plans have, for one spend, and return what they combine to; see `run`."""
-        with np.errstate(all="ignore"):
-            prepared = self.prepare_all(plan, known)
-            return plan.combine(self._results(prepared, plan.relation or self._neighboring))
+    def run(self, plan: Plan, known: KnownParts) -> PrivateResult[Any]:
+        """Release what is planned of the records that are known, as `answer` does, with no form to store."""
+        return self.answer(lambda: (plan, known, None), _as_it_is)
+
+    def _question(self) -> str | None:
+        """Return all that is public of the call before a record is read, as JSON."""
+        if self._call is None:
+            return None
+        return question_json(
+            self._call,
+            metric=self.metric,
+            epsilon=self.epsilon,
+            neighboring=self._neighboring,
+            mechanism=self.mechanism if self._is_chosen else None,
+        )
+
+    def stored(self) -> Any:
+        """Return the stored release of this question, with a warning; None if there is none to use.
+
+        Raises
+        ------
+        ValueError
+            If the name of the spend was given to another question, or its value was not stored.
+        """
+        budget, name = self._accountant, self._spend_name
+        if budget is None or name is None or not isinstance(self._entropy, OSEntropy):
+            return None
+        if (kept := answer_named(budget, name)) is None:
+            return None
+        when = f"{kept.stored:%Y-%m-%d %H:%M} UTC"
+        differs = differences(kept.question, self._question())
+        if differs is not None:
+            raise ValueError(
+                f"spend_name={name!r} was given to another question, stored on {when}: {differs}. Nothing is "
+                "spent. Choose another spend_name; budget[name] returns what is stored."
+            )
+        if not budget.reuse:
+            raise ValueError(
+                f"spend_name={name!r} was given before, stored on {when}, and this budget has reuse=False. "
+                "Nothing is spent. Choose another spend_name; budget[name] returns what is stored."
+            )
+        if within("sklearn.model_selection", "dp_metrics.model_selection"):
+            raise ValueError(
+                f"spend_name={name!r} was given before, and no two folds or candidates may share a score. "
+                "Make the scorer by make_private_scorer: it numbers the names."
+            )
+        found = restored(kept.question, kept.answer or "")
+        warn_caller(
+            f"{name!r} was stored on {when}: that release is returned, at no cost; records and predictions "
+            "were not read. New data and new models need a new spend_name.",
+            StoredReleaseWarning,
+        )
+        return found
+
+    def _kept(
+        self,
+        claim: Claim | None,
+        results: list[PrivateResult[Any]],
+        form: Any,
+        make: Callable[[list[PrivateResult[Any]]], T],
+    ) -> T:
+        """Return what is made of results, stored in the budget, or else with a note that it is not."""
+        made = make(results)
+        if claim is None or self._accountant is None or not isinstance(self._entropy, OSEntropy):
+            return made
+
+        def written() -> tuple[str | None, str]:
+            is_whole = self._call is not None and self._call.can_be_made_again(claim.question)
+            answer = answer_json(self._call.kind, form, results) if self._call and is_whole else None
+            return answer, summary_json(made.value if isinstance(made, PrivateResult) else made)
+
+        if is_kept(self._accountant, claim, written):
+            return made
+        return make([noted(one, NOT_STORED) for one in results])
 
     def divided(self, plan: Plan) -> tuple[list[Mechanism], list[Fraction], Fraction]:
         """Return the mechanism and the epsilon of each part, and the epsilon that pays for the count.
@@ -177,15 +294,27 @@ class Release:
             random_state=self._entropy, neighboring="add_or_remove_one" if share.private_n else "replace_one",
         )  # fmt: skip
 
-    def _results(self, prepared: Sequence["Prepared"], relation: str) -> list[PrivateResult[Any]]:
+    def _results(
+        self, prepared: Sequence["Prepared"], relation: str | None
+    ) -> tuple[Claim | None, list[PrivateResult[Any]]]:
         """Warn, spend and draw: the one path of all releases."""
         for _, alike in groupby(prepared, key=lambda one: one.release.metric):
             any(one.warns_of_noise() for one in alike)  # once
+        claim = None
         if self._accountant is not None:
             name = self.metric if self._spend_name is None else self._spend_name
             mechanism = drawn_by(draw for one in prepared for draw in one.draws)
-            self._accountant.spend(self.epsilon, name, mechanism=mechanism, neighboring=relation)
-        return [one.release.draw(one.plan, one.known, one.draws, one.for_count) for one in prepared]
+            # nobody can ask for what is drawn from a seed
+            is_named = self._spend_name is not None and isinstance(self._entropy, OSEntropy)
+            claim = claimed(self._accountant, self._question(), is_named=is_named)
+            self._accountant.spend(
+                self.epsilon,
+                name,
+                mechanism=mechanism,
+                neighboring=relation or self._neighboring,
+                claim=claim,
+            )
+        return claim, [one.release.draw(one.plan, one.known, one.draws, one.for_count) for one in prepared]
 
     def released(self, known: KnownParts, values: Sequence[Any]) -> Released:
         """Return released numbers with what is public about them."""
@@ -246,6 +375,15 @@ class Release:
             return bias
         said = None if records is None else part.too_noisy(draw, records)
         return None if said is None else f"By the noisy number of records {said}"
+
+
+def _as_it_is(released: Any) -> Any:
+    return released
+
+
+def _combined(plan: Plan | Together, results: list[PrivateResult[Any]]) -> Any:
+    """Return the one result of a plan, or what several combine to."""
+    return results[0] if isinstance(plan, Plan) else plan.combine(results)
 
 
 @dataclass(frozen=True, repr=False, eq=False)

@@ -67,6 +67,9 @@ def released(metric: Metric, **arguments: Any) -> PrivateResult[Any]:
             )
     settings["random_state"] = check_entropy(settings["random_state"])
     release = metric.settings(**settings, options=options)
+    if (stored := release.stored()) is not None:
+        found: PrivateResult[Any] = stored
+        return found
     of_records = {name: value for name, value in options.items() if name not in WEIGHTS}
     # an option that is wrong fails here, before hours of computing
     empty = Summary.for_release(metric, of_records, _form(data.values()), release)

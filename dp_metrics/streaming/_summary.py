@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -29,6 +29,8 @@ from dp_metrics.sensitivity.aggregates import CountAggregate, WeightedLossAggreg
 from dp_metrics.streaming._format import INCONSISTENT, MALFORMED, Aggregate, pack, unpack
 
 __all__ = ["CAPACITY", "KeptCounts", "Summary", "noise_of", "plain", "reading_of", "unchanged"]
+
+R = TypeVar("R")
 
 CAPACITY = 2048
 """Ranks that a summary keeps unless it is told otherwise."""
@@ -190,7 +192,12 @@ class Summary:
     def released_as(self, metric: Metric, **arguments: Any) -> PrivateResult[Any]:
         """Release a metric of the records that are known, as a call with these options and settings does."""
         options = {name: arguments.pop(name) for name in metric.options if name in arguments}
-        return self._run(metric, *self._of_metric(metric, options), options, **arguments)
+
+        def read() -> tuple[Plan, KnownParts, Any]:
+            plan, known = self._of_metric(metric, options)
+            return plan, known, metric.stored_form(self._stated(), private_n=True)
+
+        return self._run(metric, read, lambda result: result, options, **arguments)
 
     def _release(self, **settings: Any) -> PrivateResult[Any]:
         return self.released_as(self._metric, **settings)
@@ -199,21 +206,43 @@ class Summary:
         """Return the plan of a metric with these options, and what is known of the records."""
         return self._records()
 
+    def _stated(self) -> Shape:
+        """Return the public form of the records, as far as the plan depends on it.
+
+        No more: lists state no form if they are empty, and whether there are records may be private.
+        """
+        plan, _ = self._records()
+        return self._metric.form(*([] if self._form is None else self._least_form(plan, *self._form)))
+
     def _run(
-        self, metric: Metric, plan: Plan, known: KnownParts, options: Mapping[str, Any], **settings: Any
-    ) -> PrivateResult[Any]:
-        """Release what is planned, with the settings of a call of the metric."""
-        weighted = isinstance(getattr(known.parts[0], "aggregate", None), WeightedLossAggregate)
+        self,
+        metric: Metric,
+        read: Callable[[], tuple[Plan, KnownParts, Any]],
+        make: Callable[[PrivateResult[Any]], R],
+        options: Mapping[str, Any],
+        **settings: Any,
+    ) -> R:
+        """Release what is read, with the settings of a call of the metric, and return what is made of it."""
+        known = self._known
+        weighted = known is not None and isinstance(
+            getattr(known.parts[0], "aggregate", None), WeightedLossAggregate
+        )
         given = {**self._options, **options, "sample_weight": True if weighted else None}
-        release, weight = metric.settings(**settings, options=given), known.weight
-        if not release.private_n:
-            if known.n == 0:
-                raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
-            if weight == 0:
-                raise ValueError(NO_WEIGHT)
-            if not given.get("ddof", 0) < known.n:
-                raise ValueError("ddof must be smaller than the number of samples.")
-        return release.run(replace(plan, unstated=_OPEN) if self._is_open else plan, known)
+        release = metric.settings(**settings, options=given)
+
+        def checked() -> tuple[Plan, KnownParts, Any]:
+            plan, known, form = read()
+            weight = known.weight
+            if not release.private_n:
+                if known.n == 0:
+                    raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
+                if weight == 0:
+                    raise ValueError(NO_WEIGHT)
+                if not given.get("ddof", 0) < known.n:
+                    raise ValueError("ddof must be smaller than the number of samples.")
+            return replace(plan, unstated=_OPEN) if self._is_open else plan, known, form
+
+        return release.answer(checked, make)
 
     def to_bytes(self) -> bytes:
         """Return the summary in a versioned format that `from_bytes` reads; the bytes are private data too.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Self, TypeVar
 
 import numpy as np
@@ -21,9 +22,10 @@ from dp_metrics.metrics.labels.counts import Confusion, confusion_for
 from dp_metrics.metrics.labels.layouts import MOST_MATRIX_LABELS, Counts, check_matrix, matrix_layout, whole
 from dp_metrics.metrics.reports import LabelTable
 from dp_metrics.release.interval import Interval
-from dp_metrics.release.plan import KnownParts
+from dp_metrics.release.plan import KnownParts, Plan
 from dp_metrics.release.released import Asked
 from dp_metrics.release.result import PrivateResult
+from dp_metrics.release.stored.answers import Answer, Call, read_result, restores
 from dp_metrics.streaming._summary import KeptCounts, Summary, noise_of, plain, reading_of, unchanged
 
 __all__ = ["ConfusionSummary", "ReleasedConfusion"]
@@ -354,7 +356,8 @@ class ConfusionSummary(Summary):
             None draws fresh randomness from the operating system. Anything else makes the release
             reproducible and therefore NOT private.
         spend_name : str or None, default=None
-            The name of this release in the accountant's history; None: the name of the metric.
+            The name of this release in the accountant's history; None: the name of the metric. A name that
+            was given before returns what was released then, at no cost.
 
         Returns
         -------
@@ -386,24 +389,25 @@ class ConfusionSummary(Summary):
         known = self._labels
         if matrix is None:
             matrix = known.size <= MOST_MATRIX_LABELS
-        layout = whole(known.size) if matrix else matrix_layout(known.size)
         metric = METRICS["private_confusion_matrix" if matrix else "private_classification_report"]
-        wanted = Confusion(layout, unchanged, known, sizes_of_labels)
+        wanted, kept = _kept_labels(known, matrix=matrix)
 
-        kept = KeptCounts(wanted, (known.size, known.size) if matrix else None)
-        result = self._run(
+        def read() -> tuple[Plan, KnownParts, Any]:
+            table = KnownParts((wanted.table(self._matrix()),))
+            return replace(wanted.plan(private_n=True), postprocess=kept), table, None
+
+        return self._run(
             metric,
-            replace(wanted.plan(private_n=True), postprocess=kept),
-            KnownParts((wanted.table(self._matrix()),)),
+            read,
+            partial(_released, labels=known),
             {},
             epsilon=epsilon,
             neighboring=neighboring,
             accountant=accountant,
             random_state=random_state,
             spend_name=spend_name,
+            call=Call("labels", {"labels": known.in_order, "matrix": matrix}),
         )
-        noisy, counts = result.value
-        return ReleasedConfusion(replace(result, value=noisy), known.in_order, counts)
 
     def _matrix(self) -> NDArray[np.int64]:
         _, known = self._records()
@@ -413,3 +417,23 @@ class ConfusionSummary(Summary):
     @classmethod
     def _made(cls, settings: Mapping[str, Any]) -> Self:
         return cls(**settings["options"])
+
+
+def _kept_labels(labels: LabelSet, *, matrix: bool) -> tuple[Confusion, KeptCounts]:
+    """Return the counts to release of records with these labels, and how a result keeps them."""
+    layout = whole(labels.size) if matrix else matrix_layout(labels.size)
+    wanted = Confusion(layout, unchanged, labels, sizes_of_labels)
+    return wanted, KeptCounts(wanted, (labels.size, labels.size) if matrix else None)
+
+
+def _released(result: PrivateResult[Any], *, labels: LabelSet) -> ReleasedConfusion:
+    noisy, counts = result.value
+    return ReleasedConfusion(replace(result, value=noisy), labels.in_order, counts)
+
+
+@restores("labels")
+def _restored(answer: Answer) -> ReleasedConfusion:
+    asked, (written,) = answer.asked, answer.results
+    labels = LabelSet.of(asked["labels"])
+    kept = _kept_labels(labels, matrix=asked["matrix"])[1]
+    return _released(read_result(written, kept), labels=labels)

@@ -14,7 +14,9 @@ from dp_metrics.metrics import METRICS
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
 from dp_metrics.metrics.scores.table import ScoreBins, ScoreTable
 from dp_metrics.metrics.scores.two_classes import TwoClasses
-from dp_metrics.release.plan import KnownParts
+from dp_metrics.release.plan import KnownParts, Plan
+from dp_metrics.release.result import PrivateResult
+from dp_metrics.release.stored.answers import Answer, Call, read_result, restores
 from dp_metrics.streaming._summary import KeptCounts, Summary, plain, unchanged
 
 __all__ = ["ScoreSummary"]
@@ -147,7 +149,8 @@ class ScoreSummary(Summary):
             None draws fresh randomness from the operating system. Anything else makes the release
             reproducible and therefore NOT private.
         spend_name : str or None, default=None
-            The name of this release in the accountant's history; None: the name of the metric.
+            The name of this release in the accountant's history; None: the name of the metric. A name that
+            was given before returns what was released then, at no cost.
 
         Returns
         -------
@@ -177,22 +180,40 @@ class ScoreSummary(Summary):
         of records is not public.
         """
         table = ScoreTable(self._bins, self._bins.columns(bins), unchanged)
-        plan, known = self._records()
-        (finest,) = known.parts
-        result = self._run(
+
+        def read() -> tuple[Plan, KnownParts, Any]:
+            plan, known = self._records()
+            (finest,) = known.parts
+            counts = KnownParts((table.query(finest.table),))  # type: ignore[union-attr]
+            return replace(plan, postprocess=KeptCounts(table)), counts, None
+
+        return self._run(
             self._metric,
-            replace(plan, postprocess=KeptCounts(table)),
-            KnownParts((table.query(finest.table),)),  # type: ignore[union-attr]
+            read,
+            _released,
             {},
             epsilon=epsilon,
             neighboring=neighboring,
             accountant=accountant,
             random_state=random_state,
             spend_name=spend_name,
+            call=Call("scores", {"options": self._options, "bins": bins}),
         )
-        noisy, counts = result.value
-        return ReleasedScores(replace(result, value=noisy), counts)
 
     @classmethod
     def _made(cls, settings: Mapping[str, Any]) -> Self:
         return cls(**settings["options"])
+
+
+def _released(result: PrivateResult[Any]) -> ReleasedScores:
+    noisy, counts = result.value
+    return ReleasedScores(replace(result, value=noisy), counts)
+
+
+@restores("scores")
+def _restored(answer: Answer) -> ReleasedScores:
+    asked, (written,) = answer.asked, answer.results
+    edges = ScoreSummary(**asked["options"])._bins
+    return _released(
+        read_result(written, KeptCounts(ScoreTable(edges, edges.columns(asked["bins"]), unchanged)))
+    )

@@ -13,6 +13,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -20,9 +21,12 @@ from helpers import NoEntropy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import BaseEstimator, clone
+from sklearn.linear_model import Ridge
 
+import dp_metrics as dp
 from dp_metrics import private_mean_loss
 from dp_metrics.accounting import PrivacyAccountant
+from dp_metrics.accounting import accountant as accountants
 from dp_metrics.accounting import ledgers as _ledgers
 from dp_metrics.exceptions import PrivacyBudgetError
 
@@ -269,7 +273,7 @@ def test_floats_only_leave(make):
 
 def test_repr_shows_total_and_path_even_if_the_file_is_gone(tmp_path):
     path = str(tmp_path / "budget")
-    assert repr(PrivacyAccountant(1)) == "PrivacyAccountant(epsilon=1.0, path=None)"
+    assert repr(PrivacyAccountant(1)) == "PrivacyAccountant(epsilon=1.0, no path: made again, it begins anew)"
     accountant = PrivacyAccountant(1, path)
     os.remove(path)
     assert repr(accountant) == f"PrivacyAccountant(epsilon=1.0, path={path!r})"
@@ -488,3 +492,19 @@ def test_the_history_is_in_the_order_of_the_spends_however_the_clock_jumps(make,
     assert [spend.spend_name for spend in accountant.history] == [*map(str, range(50))]
     with pytest.raises(PrivacyBudgetError):
         accountant.spend(1e-9, "too much")
+
+
+def test_a_notebook_hears_once_that_a_budget_without_a_file_begins_anew(tmp_path, monkeypatch):
+    shell = SimpleNamespace(kernel=None)
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+    monkeypatch.setattr(accountants, "_TOLD", [])
+    PrivacyAccountant(1)  # a terminal
+    shell.kernel = object()
+    X = np.arange(40.0).reshape(-1, 1)
+    dp.PrivateRandomizedSearch(Ridge(), {"alpha": [1.0]}, metric=dp.private_mse, epsilon=3.0).fit(
+        X, X[:, 0], X_val=X, y_val=X[:, 0]
+    )
+    PrivacyAccountant(1, tmp_path / "budget.sqlite")
+    with pytest.warns(UserWarning, match="when its cell is run again it starts anew.*path='budget.sqlite'"):
+        PrivacyAccountant(2.0)
+    PrivacyAccountant(2.0)

@@ -941,9 +941,10 @@ def divided(path):
 def test_parts_are_in_the_file_of_the_budget_and_an_undivided_file_has_no_tables_for_them(path):
     PrivacyAccountant(1.0, path).spend(0.5, "x")
     tables = "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name"
-    assert sql(path, tables) == [[("budget",), ("history",)]]
+    assert sql(path, tables) == [[("budget",), ("history",), ("releases",)]]
     PrivacyAccountant(1.0, path + "2").parallel(0.5, ["a"])
-    assert sql(path + "2", tables) == [[("budget",), ("history",), ("part_history",), ("parts",)]]
+    divided_too = [("budget",), ("history",), ("part_history",), ("parts",), ("releases",)]
+    assert sql(path + "2", tables) == [divided_too]
     assert sql(path + "2", "PRAGMA user_version") == [[(1,)]]
 
 

@@ -27,7 +27,8 @@ def test_a_budget_is_shown_with_its_history(tmp_path, capsys):
     budget.spend(2, "its number")
     lines = shown(capsys, "budget", path).splitlines()
     assert lines[0] == f"total {budget.total!r}, spent 2.1, left {budget.remaining!r}"
-    assert lines[2].split() == ["time", "(UTC)", "epsilon", "spend", "name", "mechanism", "neighbours"]
+    columns = ["time", "(UTC)", "epsilon", "spend", "name", "value", "mechanism", "neighbours"]
+    assert lines[2].split() == columns
     assert lines[3].split()[2:] == [
         "0.1",
         "error",
@@ -35,11 +36,13 @@ def test_a_budget_is_shown_with_its_history(tmp_path, capsys):
         "the",
         "[31mfirst",
         "model",
+        "none",
+        "stored",
         "Adaptive()",
         "replace",
         "one",
     ]
-    assert lines[4].split()[2:] == ["2.0", "its", "number", "replace", "one"]
+    assert lines[4].split()[2:] == ["2.0", "its", "number", "none", "stored", "replace", "one"]
     assert len(lines) == 5
     document = json.loads(shown(capsys, "budget", path, "--json"))
     assert {name: document[name] for name in ("total", "spent", "remaining")} == {

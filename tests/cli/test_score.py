@@ -446,6 +446,23 @@ def test_a_budget_that_is_spent_refuses_before_the_file_is_read(tmp_path, capsys
     assert "only 0.5 remains" in run(capsys, path, *MAE, "--budget", budget, code=1)
 
 
+@pytest.mark.parametrize("by_group", [[], ["--sensitive", "p", "--group-labels", "0", "1"]])
+def test_a_name_is_bought_once_and_then_no_file_is_needed(by_group, tmp_path, capsys):
+    path, budget = tmp_path / "data.csv", tmp_path / "b.sqlite"
+    path.write_text(GOOD)
+    argv = [path, *MAE, *by_group, "--budget", budget, "--total", 1, "--spend-name", "mae, week 47"]
+    assert main(["score", *map(str, argv)]) == 0
+    first = capsys.readouterr()
+    path.unlink()
+    assert main(["score", *map(str, argv)]) == 0
+    again = capsys.readouterr()
+    assert again.out == first.out
+    assert "'mae, week 47' was stored on" in again.err
+    assert "records and predictions were not read" in again.err
+    assert "another question" in run(capsys, *argv, "--option", "bounds=[0,9]", code=1)
+    assert PrivacyAccountant(1, budget).spent == 1
+
+
 FEW = ("mae, 2 outputs", "f1", "roc curve", "calibration curve", "classification report", "regression report")
 
 

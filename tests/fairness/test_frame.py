@@ -427,7 +427,7 @@ def planned(metrics, by=RACE, **settings):
     """Return the plan of a frame and what it knows of the records."""
     options = {"group_labels": LABELS, "membership": "private", "overall_share": 0.2, **settings}
     private_n = options.pop("neighboring", "replace_one") == "add_or_remove_one"
-    return read_frame(metrics, Y, PRED, by, private_n=private_n, **options)
+    return read_frame(metrics, Y, PRED, by, private_n=private_n, **options)[:2]
 
 
 @EVERY

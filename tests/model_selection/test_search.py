@@ -1295,3 +1295,21 @@ def test_edges_of_scores_count_wherever_they_are_given(trials):
         )
         found.append(search.fit(X[:200], y[:200], X_val=X[200:], y_val=y[200:]).best_score_)
     assert found[0] == pytest.approx(found[1], abs=1e-6)
+
+
+@pytest.mark.parametrize("params", [ALPHAS, {"alpha": [1.0], "solver": ["cholesky"], "tol": [0.5, 0.25]}])
+def test_a_budget_keeps_the_best_score_and_its_parameters(params, tmp_path):
+    budget = PrivacyAccountant(3.0, tmp_path / "budget.sqlite")
+    made = make_search(Ridge(), params, accountant=budget, epsilon=3.0).fit(**split())
+    (stored,) = budget.results()
+    assert stored.result == {"best_score_": made.best_score_, "best_params_": made.best_params_}
+    assert stored.value.startswith(f"{made.best_score_:.6g} by ")
+    assert not stored.is_named
+
+
+def test_a_search_never_asks_for_a_stored_answer():
+    budget = PrivacyAccountant(6.0)
+    params = {"spend_name": "search"}
+    for _ in range(2):
+        make_search(accountant=budget, epsilon=3.0, metric_params=params).fit(**split())
+    assert budget.spent == 6.0

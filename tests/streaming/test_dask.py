@@ -661,3 +661,17 @@ def test_what_is_wrong_with_a_chunk_is_not_chained_to_an_error_that_quotes_it():
     assert isinstance(wrong, Exception)
     assert str(wrong) == "refused"
     assert (wrong.__cause__, wrong.__context__, wrong.__traceback__) == (None, None, None)
+
+
+def test_a_stored_release_computes_nothing():
+    budget, y = PrivacyAccountant(1.0), np.arange(100.0)
+    ask = partial(distributed.private_mae, epsilon=1.0, accountant=budget, spend_name="mae, week 47")
+    calls = []
+    arrays = [da.from_array(y, chunks=20).map_blocks(lambda a: calls.append(1) or a, dtype=float)] * 2
+    number = ask(*arrays)
+    done = len(calls)
+    with pytest.warns(dp.StoredReleaseWarning, match="records and predictions were not read"):
+        assert ask(*arrays) == number
+    assert len(calls) == done
+    assert budget.spent == 1.0
+    assert budget["mae, week 47"].noise_interval()

@@ -127,7 +127,8 @@ def private_precision_score(
         None draws fresh randomness from the operating system. Anything else makes the release reproducible
         and therefore NOT private.
     spend_name : str or None, default=None
-        The name of this release in the accountant's history; None: the name of the metric.
+        The name of this release in the accountant's history; None: the name of the metric. A name that was
+        given before returns what was released then, at no cost.
 
     Returns
     -------
@@ -248,7 +249,8 @@ def private_recall_score(
         None draws fresh randomness from the operating system. Anything else makes the release reproducible
         and therefore NOT private.
     spend_name : str or None, default=None
-        The name of this release in the accountant's history; None: the name of the metric.
+        The name of this release in the accountant's history; None: the name of the metric. A name that was
+        given before returns what was released then, at no cost.
 
     Returns
     -------
@@ -366,7 +368,8 @@ def private_f1_score(
         None draws fresh randomness from the operating system. Anything else makes the release reproducible
         and therefore NOT private.
     spend_name : str or None, default=None
-        The name of this release in the accountant's history; None: the name of the metric.
+        The name of this release in the accountant's history; None: the name of the metric. A name that was
+        given before returns what was released then, at no cost.
 
     Returns
     -------
@@ -487,7 +490,8 @@ def private_jaccard_score(
         None draws fresh randomness from the operating system. Anything else makes the release reproducible
         and therefore NOT private.
     spend_name : str or None, default=None
-        The name of this release in the accountant's history; None: the name of the metric.
+        The name of this release in the accountant's history; None: the name of the metric. A name that was
+        given before returns what was released then, at no cost.
 
     Returns
     -------
@@ -660,7 +664,8 @@ def private_specificity_score(
         None draws fresh randomness from the operating system. Anything else makes the release reproducible
         and therefore NOT private.
     spend_name : str or None, default=None
-        The name of this release in the accountant's history; None: the name of the metric.
+        The name of this release in the accountant's history; None: the name of the metric. A name that was
+        given before returns what was released then, at no cost.
 
     Returns
     -------

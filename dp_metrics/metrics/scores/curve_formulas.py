@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.metrics.scores.ranked_counts import records_above
+from dp_metrics.release.stored.codec import storable
 
 __all__ = [
     "CalibrationCurve",
@@ -27,6 +28,7 @@ _PARTS = 16  # a bin is spread into these: its records as ties would make an ave
 _LEAST = 0.5  # records: fewer are none, once rounded
 
 
+@storable
 class RocCurve(NamedTuple):
     """What `sklearn.metrics.roc_curve` returns."""
 
@@ -35,6 +37,7 @@ class RocCurve(NamedTuple):
     thresholds: Floats
 
 
+@storable
 class PrecisionRecallCurve(NamedTuple):
     """What `sklearn.metrics.precision_recall_curve` returns."""
 
@@ -43,6 +46,7 @@ class PrecisionRecallCurve(NamedTuple):
     thresholds: Floats
 
 
+@storable
 class CalibrationCurve(NamedTuple):
     """What `sklearn.calibration.calibration_curve` returns."""
 

@@ -1,0 +1,335 @@
+"""Questions and answers of releases, as JSON.
+
+A question is all that is public of a call before a record is read. An answer is all that was released. What
+else a release offers follows from the two, so it is computed again and not stored: no function is written.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, fields, is_dataclass, replace
+from fractions import Fraction
+from importlib import import_module
+from typing import Any, TypeVar
+
+import numpy as np
+
+from dp_metrics.accounting import Claim, PrivacyAccountant, keep
+from dp_metrics.exceptions import warn_caller
+from dp_metrics.inputs.shape import ArgumentShape, Shape
+from dp_metrics.mechanisms._base import Noise
+from dp_metrics.release.released import Released, ResultNoise
+from dp_metrics.release.result import PrivateResult
+from dp_metrics.release.stored.codec import DAMAGED, MALFORMED, decoded, encoded
+
+__all__ = [
+    "NOT_STORED",
+    "Answer",
+    "Call",
+    "answer_json",
+    "as_listed",
+    "differences",
+    "is_kept",
+    "noted",
+    "question_json",
+    "read_result",
+    "read_shape",
+    "restored",
+    "restores",
+    "search_json",
+    "summary_json",
+]
+
+NOT_STORED = (
+    "This release could not be stored in the budget, which shows its spend without a value: keep the result."
+)
+"""The note of a result that is paid for and was not stored."""
+
+_SCHEMA, _VERSION = "dp_metrics.release", 1
+_OTHER_VERSION = "This release was stored by a later version of dp_metrics: update the package to read it."
+_LONGEST_SUMMARY = 100
+_SHOWN_DIGITS = 6
+_HOMES = {
+    "metric": "dp_metrics.metrics",
+    "frame": "dp_metrics.fairness.frame",
+    "labels": "dp_metrics.streaming.confusion_summary",
+    "scores": "dp_metrics.streaming.scores",
+    "search": __name__,
+    "value": __name__,
+}
+"""The modules that know how each kind of release is made again."""
+
+Reader = Callable[["Answer"], Any]
+R = TypeVar("R", bound=Reader)
+_READERS: dict[str, Reader] = {}
+
+
+@dataclass(frozen=True)
+class Call:
+    """What is public of a call, besides what every release has.
+
+    Parameters
+    ----------
+    kind : {"metric", "frame", "labels", "scores", "value"}
+        What is returned, and so how it is made again.
+    public : mapping
+        The options. Never records, predictions, groups or anything of their length.
+    """
+
+    kind: str
+    public: Mapping[str, Any]
+
+    def can_be_made_again(self, question: str | None) -> bool:
+        """Return whether all of the release follows from what is stored, if this is the question."""
+        return question is not None or self.kind in ("metric", "value")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What is read of a stored release.
+
+    Parameters
+    ----------
+    question : mapping or None
+        What was asked for, if it could be written down.
+    form : object
+        The public form of the records, and what else the results are made with.
+    results : sequence of mapping
+        The fields of each `PrivateResult`; see `read_result`.
+    """
+
+    question: Mapping[str, Any] | None
+    form: Any
+    results: Sequence[Mapping[str, Any]]
+
+    @property
+    def asked(self) -> Mapping[str, Any]:
+        """The question; raises ValueError where it could not be written down."""
+        if self.question is None:
+            raise ValueError(DAMAGED)
+        return self.question
+
+
+def restores(kind: str) -> Callable[[R], R]:
+    """Let a function make releases of a kind again."""
+
+    def enter(function: R) -> R:
+        _READERS[kind] = function
+        return function
+
+    return enter
+
+
+def as_listed(value: Any) -> Any:
+    """Return a public option with lists in the place of arrays and tuples, and no numbers of NumPy."""
+    if isinstance(value, Mapping):
+        return {name: as_listed(one) for name, one in value.items()}
+    if hasattr(value, "tolist"):  # arrays, and series of pandas
+        value = value.tolist()
+    if isinstance(value, list | tuple | range):
+        return [as_listed(one) for one in value]
+    return value
+
+
+def question_json(call: Call, **settings: Any) -> str | None:
+    """Return the question of a call as JSON; None if an option is of a type that cannot be written."""
+    try:
+        asked = encoded({"kind": call.kind, **settings, **as_listed(call.public)})
+    except TypeError:
+        return None
+    return json.dumps({"schema": _SCHEMA, "version": _VERSION, "question": asked})
+
+
+def differences(stored: str | None, asked: str | None) -> str | None:
+    """Return how a stored question differs from another one, in words; None if they are the same."""
+    if stored is None or asked is None:
+        return "an option that cannot be written down, and so not be compared"
+    old, new = (decoded(_content(one, "question")) for one in (stored, asked))
+    names = [name for name in {**old, **new} if not _same(old.get(name), new.get(name))]
+    shown = (f"{name} was {_shown(old.get(name))} and is {_shown(new.get(name))}" for name in names)
+    return "; ".join(shown) or None
+
+
+def _shown(value: Any) -> str:
+    return repr(float(value) if isinstance(value, Fraction) else value)
+
+
+def _same(a: Any, b: Any) -> bool:
+    return bool(encoded(a) == encoded(b))  # NaN equals itself here
+
+
+def answer_json(kind: str, form: Any, results: Sequence[PrivateResult[Any]]) -> str | None:
+    """Return what was released as JSON; None if it cannot be written."""
+    try:
+        content = {"kind": kind, "form": encoded(_plain_form(form)), "results": [*map(_written, results)]}
+    except TypeError:
+        return None
+    return json.dumps({"schema": _SCHEMA, "version": _VERSION, "answer": content})
+
+
+def is_kept(budget: PrivacyAccountant, claim: Claim, written: Callable[[], tuple[str | None, str]]) -> bool:
+    """Store an answer and its short form, and return whether that could be done: it never raises.
+
+    Nothing may lose a number that is paid for, neither a full disk nor a warning that somebody made an error.
+    """
+    try:
+        keep(budget, claim, *written())
+    except Exception:
+        with suppress(Warning):
+            warn_caller(NOT_STORED, UserWarning)
+        return False
+    return True
+
+
+def search_json(best_score: float, best_params: Mapping[str, Any]) -> str | None:
+    """Return what a search has found as JSON; of a parameter that cannot be written its repr."""
+    params = {name: value if _can_be_written(value) else repr(value) for name, value in best_params.items()}
+    return answer_json("search", {"best_score_": best_score, "best_params_": params}, [])
+
+
+def _can_be_written(value: Any) -> bool:
+    try:
+        encoded(value)
+    except TypeError:
+        return False
+    return True
+
+
+def summary_json(value: Any) -> str:
+    """Return the short form of a release that a list of them shows: its number, or a line."""
+    if isinstance(value, bool | int | float):
+        number = float(value)
+        return json.dumps(number if np.isfinite(number) else repr(number))
+    if isinstance(value, np.ndarray):
+        text = np.array2string(value, precision=_SHOWN_DIGITS, threshold=8)
+    else:
+        text = value if isinstance(value, str) else repr(value)
+    line = " ".join(text.split())
+    return json.dumps(line if len(line) <= _LONGEST_SUMMARY else f"{line[: _LONGEST_SUMMARY - 3]}...")
+
+
+def noted(result: PrivateResult[Any], note: str) -> PrivateResult[Any]:
+    """Return a result with one more note, which its value has too if it is of a type that has notes."""
+    value = result.value
+    if is_dataclass(value) and not isinstance(value, type) and hasattr(value, "note"):
+        value = replace(value, note=f"{value.note} {note}".strip())
+    return replace(result, value=value, note=f"{result.note or ''} {note}".strip())
+
+
+def _plain_form(form: Any) -> Any:
+    """Return a form in which shapes are dictionaries."""
+    if isinstance(form, Shape):
+        # A list does not state its columns, and may be empty: with a private number of records nothing that
+        # is released depends on them, and so does nothing that is stored.
+        arguments = [
+            (None if form.n is None and not one.states_columns else one.columns, one.states_columns)
+            + ((one.resolution,) if form.n is not None or one.states_columns else (None,))
+            for one in form.arguments
+        ]
+        return {"arguments": [list(one) for one in arguments], "n": form.n}
+    if isinstance(form, Mapping):
+        return {name: _plain_form(one) for name, one in form.items()}
+    return form
+
+
+def read_shape(written: Mapping[str, Any]) -> Shape:
+    """Return the shape that a form holds."""
+    usual = ArgumentShape()
+    arguments = [
+        ArgumentShape(columns, states, usual.resolution if resolution is None else resolution)
+        for columns, states, resolution in written["arguments"]
+    ]
+    return Shape(tuple(arguments), written["n"])
+
+
+def _written(result: PrivateResult[Any]) -> dict[str, Any]:
+    """Return the fields of a result; its value is left out where it cannot be written, and made again."""
+    names = [one.name for one in fields(result) if one.name not in ("value", "noise")]
+    content = {name: encoded(getattr(result, name)) for name in names}
+    with suppress(TypeError):
+        content["value"] = encoded(result.value)
+    content["noise"] = None
+    if (noise := result.noise) is not None:
+        with suppress(TypeError):  # the mechanism of somebody else
+            content["noise"] = encoded([list(noise.parts), noise.released, noise.records])
+    return content
+
+
+def read_result(
+    written: Mapping[str, Any], postprocess: Callable[[Released], Any] | None
+) -> PrivateResult[Any]:
+    """Return a result that was written; with its noise, if the function is known that made it."""
+    values = {name: decoded(one) for name, one in written.items()}
+    noise = values.pop("noise")
+    if noise is not None and postprocess is not None:
+        parts, released, records = noise
+        if not isinstance(released, Released) or not all(isinstance(part, _NOISE) for part in parts):
+            raise ValueError(DAMAGED)
+        values["noise"] = ResultNoise.of(postprocess, parts, released, records)
+        if "value" not in values:
+            values["value"] = postprocess(released)
+    result: PrivateResult[Any] = PrivateResult(**values)
+    texts = (result.neighboring, result.mechanism, result.metric)
+    maybe = (result.spend_name, result.note)
+    if not (
+        isinstance(result.epsilon, float)
+        and result.epsilon > 0
+        and isinstance(result.n, int | None)
+        and all(isinstance(text, str) for text in texts)
+        and all(isinstance(text, str | None) for text in maybe)
+        and isinstance(result.drawn, Mapping)
+        and isinstance(result.deployment, Mapping | None)
+    ):
+        raise ValueError(DAMAGED)
+    return result
+
+
+_NOISE: Any = Noise if getattr(Noise, "_is_runtime_protocol", False) else object
+
+
+def _content(text: str, what: str) -> Any:
+    outer = json.loads(text)
+    if outer["schema"] == _SCHEMA and outer["version"] != _VERSION:
+        raise ValueError(_OTHER_VERSION)
+    if outer["schema"] != _SCHEMA:
+        raise ValueError(DAMAGED)
+    return outer[what]
+
+
+def restored(question: str | None, answer: str) -> Any:
+    """Return a stored release, of the type that it had.
+
+    Raises
+    ------
+    ValueError
+        If what is stored is damaged, or of another version; nothing of it is executed.
+    """
+    found, reason = None, DAMAGED
+    try:
+        content = _content(answer, "answer")
+        asked = None if question is None else decoded(_content(question, "question"))
+        kind = content["kind"]
+        if asked is not None and asked["kind"] != kind:
+            raise ValueError(DAMAGED)
+        import_module(_HOMES[kind])
+        with np.errstate(all="ignore"):
+            found = _READERS[kind](Answer(asked, decoded(content["form"]), content["results"]))
+    except MALFORMED as error:
+        if str(error) == _OTHER_VERSION:
+            reason = _OTHER_VERSION
+    if found is None:
+        raise ValueError(reason)
+    return found
+
+
+@restores("search")
+def _search(answer: Answer) -> Any:
+    """Return the best score and parameters of a search, by the names of its attributes."""
+    return dict(answer.form)
+
+
+@restores("value")
+def _value(answer: Answer) -> Any:
+    """Return the value of a release whose value is all that is returned, such as an interval."""
+    (written,) = answer.results
+    return read_result(written, None).value
