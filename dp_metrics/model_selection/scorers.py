@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import reprlib
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
@@ -12,13 +13,10 @@ from sklearn.utils.metadata_routing import UNUSED
 
 from dp_metrics.accounting import PrivacyAccountant, check_accountant
 from dp_metrics.inputs.epsilon import check_epsilon
-from dp_metrics.inputs.names import did_you_mean
-from dp_metrics.metrics import metric_named, metric_of
+from dp_metrics.metrics import METRICS, metric_named, metric_of
 from dp_metrics.model_selection._metric_facts import (
-    READY_MADE,
     PrivateMetric,
     check_metric,
-    fixed_keywords,
     name_of,
     takes,
     usual_responses,
@@ -48,8 +46,8 @@ class PrivateScorer(BaseEstimator):
 
     Parameters
     ----------
-    metric : callable
-        A private metric of (y_true, y_pred) that takes `epsilon` and `accountant`.
+    metric : callable or str
+        A private metric of (y_true, y_pred) that takes `epsilon` and `accountant`, or its name.
     epsilon : float
         Cost of each call.
     accountant : PrivacyAccountant or None, default=None
@@ -79,7 +77,7 @@ class PrivateScorer(BaseEstimator):
 
     def __init__(
         self,
-        metric: PrivateMetric,
+        metric: PrivateMetric | str,
         *,
         epsilon: float,
         accountant: PrivacyAccountant | None = None,
@@ -131,6 +129,11 @@ class PrivateScorer(BaseEstimator):
             response = _no_response(estimator, method, y)
         return release_score(self, estimator, response, y, sample_weight)
 
+    @property
+    def function(self) -> functools.partial[Any]:
+        """The metric, with the keywords of every call."""
+        return functools.partial(metric_named(self.metric), **(self.metric_params or {}))
+
     def check(self) -> tuple[tuple[str, ...], int]:
         """Check the settings, which scikit-learn lets people change after construction.
 
@@ -148,13 +151,13 @@ class PrivateScorer(BaseEstimator):
         """
         check_epsilon(self.epsilon)
         check_accountant(self.accountant)
-        check_metric(self.metric, self.metric_params or {})
-        row, greater_is_better = metric_of(self.metric), self.greater_is_better
+        check_metric(metric_named(self.metric), self.metric_params or {})
+        row, greater_is_better = metric_of(self.function), self.greater_is_better
         if greater_is_better is None and row is not None:
             greater_is_better = row.greater_is_better
         if greater_is_better is None:
             raise ValueError(f"greater_is_better must be given for {name_of(self.metric)}: true or false.")
-        methods = self.response_method or usual_responses(self.metric)
+        methods = self.response_method or usual_responses(self.function)
         methods = (methods,) if isinstance(methods, str) else tuple(methods)
         if not set(methods) <= set(_RESPONSES):
             raise ValueError(f"response_method must be None, one of {_RESPONSES} or several of them.")
@@ -168,11 +171,11 @@ class PrivateScorer(BaseEstimator):
 
     def _accept_sample_weight(self) -> bool:
         # scikit-learn asks its scorers this before it passes weights on
-        return takes(self.metric, "sample_weight")
+        return takes(self.function, "sample_weight")
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         parts = [name_of(self.metric), f"epsilon per call={self.epsilon!r}"]
-        parts += [f"{name}={reprlib.repr(value)}" for name, value in (self.metric_params or {}).items()]
+        parts += [f"{name}={reprlib.repr(value)}" for name, value in self.function.keywords.items()]
         for name in ("response_method", "greater_is_better", "accountant"):
             if getattr(self, name) is not None:
                 parts.append(f"{name}={getattr(self, name)!r}")
@@ -180,7 +183,7 @@ class PrivateScorer(BaseEstimator):
 
 
 def make_private_scorer(
-    metric: PrivateMetric,
+    metric: PrivateMetric | str,
     *,
     epsilon: float,
     accountant: PrivacyAccountant | None = None,
@@ -192,9 +195,10 @@ def make_private_scorer(
 
     Parameters
     ----------
-    metric : callable
-        A private metric such as `private_mse`, or your own function of (y_true, y_pred) that takes the
-        keywords `epsilon` and `accountant` and returns one number.
+    metric : callable or str
+        A private metric such as `private_mse`, or its name, with or without "private", also as
+        scikit-learn calls its scorer: "roc_auc", "f1_macro", "neg_log_loss". Or your own function of
+        (y_true, y_pred) that takes the keywords `epsilon` and `accountant` and returns one number.
     epsilon : float
         Privacy parameter of each call, > 0. A cross-validation with k folds makes k calls; `count_releases`
         tells how many a search makes.
@@ -279,7 +283,7 @@ def make_private_scorer(
     dp_metrics.exceptions.PrivacyBudgetError: epsilon=1.0 was asked for, but 1.0 of the total...
     """
     scorer = PrivateScorer(
-        metric,
+        metric_named(metric),
         epsilon=epsilon,
         accountant=accountant,
         response_method=response_method,
@@ -298,7 +302,8 @@ def get_private_scorer(
     Parameters
     ----------
     name : str
-        One of `get_private_scorer_names`. Greater is better for all; losses are negated.
+        One of `get_private_scorer_names`, or any name of a metric that `make_private_scorer` takes. Greater
+        is better for all; losses are negated, with or without "neg" in their names.
     epsilon : float
         Privacy parameter of each call, > 0.
     accountant : PrivacyAccountant or None, default=None
@@ -314,7 +319,7 @@ def get_private_scorer(
     Raises
     ------
     ValueError
-        If there is no scorer with this name. Other errors are those of `make_private_scorer`.
+        If there is no metric with this name. Other errors are those of `make_private_scorer`.
 
     Notes
     -----
@@ -326,16 +331,11 @@ def get_private_scorer(
     >>> get_private_scorer("neg_private_mae", epsilon=0.5)
     PrivateScorer(private_mae, epsilon per call=0.5)
     """
-    metric = READY_MADE.get(name) if isinstance(name, str) else None
-    if metric is None:
-        raise ValueError(
-            f"name must be one of {get_private_scorer_names()}, got {name!r}.{_scorer_like(name)}"
-        )
-    return make_private_scorer(metric, epsilon=epsilon, accountant=accountant, **metric_kwargs)
+    return make_private_scorer(name, epsilon=epsilon, accountant=accountant, **metric_kwargs)
 
 
 def get_private_scorer_names() -> list[str]:
-    """Return the names that `get_private_scorer` knows, sorted.
+    """Return a name for each metric that judges a model, sorted; `get_private_scorer` takes others too.
 
     Returns
     -------
@@ -348,17 +348,8 @@ def get_private_scorer_names() -> list[str]:
     >>> "neg_private_mse" in get_private_scorer_names()
     True
     """
-    return sorted(READY_MADE)
-
-
-def _scorer_like(name: Any) -> str:
-    """Return a question that offers the scorer of the metric that a name means, or one with a like name."""
-    row = metric_named(name.removeprefix("neg_")) if isinstance(name, str) else None
-    if row is not None:
-        for ready, metric in READY_MADE.items():
-            if metric_of(metric) is row:
-                return f" Did you mean {ready!r}?"
-    return did_you_mean(name, READY_MADE)
+    judging = (row for row in METRICS.values() if row.greater_is_better is not None)
+    return sorted(row.name if row.greater_is_better else f"neg_{row.name}" for row in judging)
 
 
 def response_method(estimator: Any, methods: tuple[str, ...]) -> str:
@@ -374,8 +365,8 @@ def release_score(
 ) -> float:
     """Release a private score of an estimator's response to the records."""
     _, sign = scorer.check()
-    metric, keywords = scorer.metric, dict(scorer.metric_params or {})
-    if fixed_keywords(metric, keywords).get("neighboring") == "add_or_remove_one":
+    metric, keywords = scorer.function, {}
+    if metric.keywords.get("neighboring") == "add_or_remove_one":
         # The cap of a log loss depends on the dtype, and an empty response has none: always use float64.
         response = as_float64(response)
     if sample_weight is not None:
@@ -389,7 +380,7 @@ def release_score(
 
 def labels_for(scorer: PrivateScorer, estimator: Any) -> Any:
     """Return the public labels that a scorer judges by: its own, or those that the model was trained on."""
-    given = fixed_keywords(scorer.metric, scorer.metric_params or {}).get("labels")
+    given = scorer.function.keywords.get("labels")
     # the classes of a model are public where the model is; those in y are not
     return getattr(estimator, "classes_", None) if given is None else given
 

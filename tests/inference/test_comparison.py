@@ -234,15 +234,16 @@ def test_losses_of_one_s_own_are_compared_with_zeros():
         (dp.private_mean_loss, "zeros as y_true and loss='mae'"),
         ("median_absolute_error", "not the mean of one loss per record"),
         ("private_mean", "zeros as y_true and loss='mae'"),
-        ("unheard_of", "loss must be one of mse, mae"),
-        (functools.partial(dp.private_mae, bounds=(0, 1)), "loss must be one of"),
-        (abs, "loss must be one of"),
-        (None, "loss must be one of"),
-        (["mae"], "loss must be one of"),
+        ("unheard_of", "no metric 'unheard_of'"),
+        (functools.partial(dp.private_mae, mechanism="laplace"), "takes no mechanism"),
+        (abs, "loss must be a private metric"),
+        (None, "loss must be a private metric"),
+        (["mae"], "loss must be a private metric"),
     ],
 )
 def test_what_is_no_loss_of_a_record_is_refused(loss, message):
-    assert_refused(private_compare, ([1.0], [2.0], [3.0]), ValueError, message, loss=loss, epsilon=1.0)
+    expected = TypeError if "must be" in message else ValueError
+    assert_refused(private_compare, ([1.0], [2.0], [3.0]), expected, message, loss=loss, epsilon=1.0)
 
 
 ONES = [1.0, 1.0]
