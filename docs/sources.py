@@ -161,6 +161,7 @@ ERRORS = {
 }
 WARNINGS = {
     "SeededReleaseWarning": "If `random_state` is given.",
+    "LargeEpsilonWarning": "If epsilon is above 10.",
     "NoisyReleaseWarning": "If public numbers alone tell that a release will be mostly noise.",
 }
 RESULT = "`with_result` gives the `PrivateResult`, which holds all that may be published."

@@ -14,9 +14,11 @@ if TYPE_CHECKING:
         expected_error as expected_error,
     )
     from dp_metrics.exceptions import (
+        LargeEpsilonWarning as LargeEpsilonWarning,
         NoisyReleaseWarning as NoisyReleaseWarning,
         PrivacyBudgetError as PrivacyBudgetError,
         SeededReleaseWarning as SeededReleaseWarning,
+        TrainingFoldsWarning as TrainingFoldsWarning,
     )
     from dp_metrics.fairness.frame import PrivateMetricFrame as PrivateMetricFrame
     from dp_metrics.inference.comparison import Comparison as Comparison, private_compare as private_compare
@@ -126,6 +128,7 @@ else:
         "Interval": "release.interval",
         "InverseSensitivity": "mechanisms",
         "Laplace": "mechanisms",
+        "LargeEpsilonWarning": "exceptions",
         "LossSummary": "streaming.summaries",
         "NoisyReleaseWarning": "exceptions",
         "PiecewiseLaplace": "mechanisms",
@@ -139,6 +142,7 @@ else:
         "ReleasedScores": "metrics.scores.released_scores",
         "ScoreSummary": "streaming.scores",
         "SeededReleaseWarning": "exceptions",
+        "TrainingFoldsWarning": "exceptions",
         "VarianceSummary": "streaming.summaries",
         "accuracy_interval": "inference.proportions",
         "calibration_band": "inference.population_interval",

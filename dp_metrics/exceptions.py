@@ -2,8 +2,19 @@
 
 import sys
 import warnings
+from typing import Any
 
-__all__ = ["NoisyReleaseWarning", "PrivacyBudgetError", "SeededReleaseWarning", "warn_caller"]
+__all__ = [
+    "LargeEpsilonWarning",
+    "NoisyReleaseWarning",
+    "PrivacyBudgetError",
+    "SeededReleaseWarning",
+    "TrainingFoldsWarning",
+    "warn_caller",
+    "warn_of_large_epsilon",
+]
+
+_LARGEST_EPSILON: float = 10
 
 
 class PrivacyBudgetError(ValueError):
@@ -16,6 +27,24 @@ class SeededReleaseWarning(UserWarning):
 
 class NoisyReleaseWarning(UserWarning):
     """A release of so few records at so small an epsilon is mostly noise, whatever the data."""
+
+
+class LargeEpsilonWarning(UserWarning):
+    """A release costs an epsilon above 10, which hardly protects anybody; nothing is spent yet."""
+
+
+class TrainingFoldsWarning(UserWarning):
+    """A cross-validation releases scores, which protect nobody among the training records of a fold."""
+
+
+def warn_of_large_epsilon(epsilon: Any) -> None:
+    """Warn of an epsilon, which is public, that is too large to protect anybody."""
+    if epsilon > _LARGEST_EPSILON:
+        warn_caller(
+            f"epsilon={float(epsilon):g} is hardly private: an attacker who thinks 50 : 50 of two records of a "
+            "person may be more than 99.99 % sure of one after this release. Common advice is 1 or less.",
+            LargeEpsilonWarning,
+        )
 
 
 def warn_caller(message: str, category: type[Warning]) -> None:

@@ -126,6 +126,8 @@ def private_log_loss(
     -----
     SeededReleaseWarning
         If `random_state` is given.
+    LargeEpsilonWarning
+        If epsilon is above 10.
     NoisyReleaseWarning
         If public numbers alone tell that a release will be mostly noise.
 
@@ -256,6 +258,8 @@ def private_brier_score_loss(
     -----
     SeededReleaseWarning
         If `random_state` is given.
+    LargeEpsilonWarning
+        If epsilon is above 10.
     NoisyReleaseWarning
         If public numbers alone tell that a release will be mostly noise.
 
@@ -391,6 +395,8 @@ def private_zero_one_loss(
     -----
     SeededReleaseWarning
         If `random_state` is given.
+    LargeEpsilonWarning
+        If epsilon is above 10.
     NoisyReleaseWarning
         If public numbers alone tell that a release will be mostly noise.
 
@@ -508,6 +514,8 @@ def private_accuracy_score(
     -----
     SeededReleaseWarning
         If `random_state` is given.
+    LargeEpsilonWarning
+        If epsilon is above 10.
     NoisyReleaseWarning
         If public numbers alone tell that a release will be mostly noise.
 

@@ -126,6 +126,8 @@ def private_mean_absolute_percentage_error(
     -----
     SeededReleaseWarning
         If `random_state` is given.
+    LargeEpsilonWarning
+        If epsilon is above 10.
     NoisyReleaseWarning
         If public numbers alone tell that a release will be mostly noise.
 
@@ -262,6 +264,8 @@ def private_mean_squared_log_error(
     -----
     SeededReleaseWarning
         If `random_state` is given.
+    LargeEpsilonWarning
+        If epsilon is above 10.
     NoisyReleaseWarning
         If public numbers alone tell that a release will be mostly noise.
 
@@ -390,6 +394,8 @@ def private_mean_pinball_loss(
     -----
     SeededReleaseWarning
         If `random_state` is given.
+    LargeEpsilonWarning
+        If epsilon is above 10.
     NoisyReleaseWarning
         If public numbers alone tell that a release will be mostly noise.
 
@@ -512,6 +518,8 @@ def private_mean_poisson_deviance(
     -----
     SeededReleaseWarning
         If `random_state` is given.
+    LargeEpsilonWarning
+        If epsilon is above 10.
     NoisyReleaseWarning
         If public numbers alone tell that a release will be mostly noise.
 
@@ -640,6 +648,8 @@ def private_median_absolute_error(
     -----
     SeededReleaseWarning
         If `random_state` is given.
+    LargeEpsilonWarning
+        If epsilon is above 10.
     NoisyReleaseWarning
         If public numbers alone tell that a release will be mostly noise.
 

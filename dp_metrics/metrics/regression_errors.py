@@ -110,6 +110,8 @@ def private_mse(
     -----
     SeededReleaseWarning
         If `random_state` is given.
+    LargeEpsilonWarning
+        If epsilon is above 10.
     NoisyReleaseWarning
         If public numbers alone tell that a release will be mostly noise.
 
@@ -235,6 +237,8 @@ def private_rmse(
     -----
     SeededReleaseWarning
         If `random_state` is given.
+    LargeEpsilonWarning
+        If epsilon is above 10.
     NoisyReleaseWarning
         If public numbers alone tell that a release will be mostly noise.
 
@@ -356,6 +360,8 @@ def private_mae(
     -----
     SeededReleaseWarning
         If `random_state` is given.
+    LargeEpsilonWarning
+        If epsilon is above 10.
     NoisyReleaseWarning
         If public numbers alone tell that a release will be mostly noise.
 
@@ -486,6 +492,8 @@ def private_r2_score(
     -----
     SeededReleaseWarning
         If `random_state` is given.
+    LargeEpsilonWarning
+        If epsilon is above 10.
     NoisyReleaseWarning
         If public numbers alone tell that a release will be mostly noise.
 

@@ -130,6 +130,8 @@ def private_variance(
     -----
     SeededReleaseWarning
         If `random_state` is given.
+    LargeEpsilonWarning
+        If epsilon is above 10.
     NoisyReleaseWarning
         If public numbers alone tell that a release will be mostly noise.
 
@@ -234,6 +236,8 @@ def private_std(
     -----
     SeededReleaseWarning
         If `random_state` is given.
+    LargeEpsilonWarning
+        If epsilon is above 10.
     NoisyReleaseWarning
         If public numbers alone tell that a release will be mostly noise.
 
@@ -356,6 +360,8 @@ def private_mean(
     -----
     SeededReleaseWarning
         If `random_state` is given.
+    LargeEpsilonWarning
+        If epsilon is above 10.
     NoisyReleaseWarning
         If public numbers alone tell that a release will be mostly noise.
 
@@ -468,6 +474,8 @@ def private_mean_loss(
     -----
     SeededReleaseWarning
         If `random_state` is given.
+    LargeEpsilonWarning
+        If epsilon is above 10.
     NoisyReleaseWarning
         If public numbers alone tell that a release will be mostly noise.
 
@@ -591,6 +599,8 @@ def private_quantile(
     -----
     SeededReleaseWarning
         If `random_state` is given.
+    LargeEpsilonWarning
+        If epsilon is above 10.
     NoisyReleaseWarning
         If public numbers alone tell that a release will be mostly noise.
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import functools
 import reprlib
+import sys
 from collections.abc import Mapping, Sequence
+from types import FrameType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,6 +14,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.metadata_routing import UNUSED
 
 from dp_metrics.accounting import PrivacyAccountant, check_accountant
+from dp_metrics.exceptions import TrainingFoldsWarning, warn_caller
 from dp_metrics.inputs.epsilon import check_epsilon
 from dp_metrics.metrics import METRICS, metric_named, metric_of
 from dp_metrics.model_selection._metric_facts import (
@@ -38,6 +41,14 @@ NO_THRESHOLDS = (
     "A private scorer cannot tune a threshold: TunedThresholdClassifierCV would release a number for each "
     "threshold and fold, and by default its thresholds come from the scores of the records. Release one "
     "ScoreSummary, or private_precision_recall_curve, and choose the threshold from that: no more is spent."
+)
+
+
+_FITS_A_FOLD = ("_fit_and_score", "_permutation_test_score", "_rfe_single_fit", "_log_reg_scoring_path")
+_TRAINING_FOLDS = (
+    "These scores protect people as evaluation records only: of each fold's model those who are among its "
+    "training records get no guarantee, whatever the total. Score one fixed model on held-out records, or "
+    "use PrivateRandomizedSearch."
 )
 
 
@@ -74,6 +85,8 @@ class PrivateScorer(BaseEstimator):
 
     # Metadata routing can request the arguments of `score`, but not the metric's own, such as epsilon.
     __metadata_request__score: ClassVar[dict[str, str]] = {"estimator": UNUSED}
+
+    _has_warned = False  # of training folds
 
     def __init__(
         self,
@@ -123,6 +136,9 @@ class PrivateScorer(BaseEstimator):
             If a setting or an input is invalid; nothing is spent.
         """
         method = response_method(estimator, self.check()[0])
+        if not self._has_warned and _is_within_cross_validation():
+            warn_caller(_TRAINING_FOLDS, TrainingFoldsWarning)
+            self._has_warned = True
         if number_of_records(X) > 0:
             response = getattr(estimator, method)(X)
         else:  # most estimators refuse to predict nothing; the metric refuses it as well if n is public
@@ -247,8 +263,9 @@ def make_private_scorer(
     **What a total means.** The total of an accountant after a cross-validation or a search protects people
     in their role as *evaluation* records, given the fitted models. Who is also among the training records of
     another fold gets no such protection: changing one record changes the models of all other folds, and with
-    them all their scores. Scores on training records (`return_train_score`, `learning_curve`) cost epsilon
-    and protect nobody. The clean claim is that of one fixed model scored on held-out records.
+    them all their scores; a `TrainingFoldsWarning` says so, once for each scorer. Scores on training records
+    (`return_train_score`, `learning_curve`) cost epsilon and protect nobody. The clean claim is that of one
+    fixed model scored on held-out records.
 
     **An exhausted budget.** scikit-learn's tools turn an exception of a scorer into the score NaN and go
     on, unless ``error_score="raise"``. Ask before the first fit whether the plan fits, as in the second
@@ -263,10 +280,12 @@ def make_private_scorer(
 
     Examples
     --------
+    >>> import warnings
     >>> from sklearn.datasets import make_regression
     >>> from sklearn.linear_model import Ridge
     >>> from sklearn.model_selection import cross_val_score
-    >>> from dp_metrics import PrivacyAccountant, make_private_scorer, private_mse
+    >>> from dp_metrics import PrivacyAccountant, TrainingFoldsWarning, make_private_scorer, private_mse
+    >>> warnings.simplefilter("ignore", TrainingFoldsWarning)  # we know what the total means
     >>> X, y = make_regression(n_samples=500, random_state=0)
     >>> accountant = PrivacyAccountant(1.0)
     >>> scorer = make_private_scorer(private_mse, epsilon=0.2, accountant=accountant)
@@ -350,6 +369,18 @@ def get_private_scorer_names() -> list[str]:
     """
     judging = (row for row in METRICS.values() if row.greater_is_better is not None)
     return sorted(row.name if row.greater_is_better else f"neg_{row.name}" for row in judging)
+
+
+def _is_within_cross_validation() -> bool:
+    """Return whether a function of scikit-learn that fits a model for each fold is on the stack."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code.co_name in _FITS_A_FOLD and frame.f_globals.get("__name__", "").startswith(
+            "sklearn."
+        ):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def response_method(estimator: Any, methods: tuple[str, ...]) -> str:

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dp_metrics._random import OSEntropy
 from dp_metrics.accounting import PrivacyAccountant, Spend, check_accountant
+from dp_metrics.exceptions import warn_of_large_epsilon
 from dp_metrics.inputs.epsilon import exact_epsilon
 from dp_metrics.inputs.floats import MAX_FLOAT
 from dp_metrics.inputs.scalars import as_real
@@ -248,6 +249,7 @@ class PrivateRandomizedSearch(MetaEstimatorMixin, BaseEstimator):
         public_model = PublicModel(self.estimator, y, number_of_records(data.y_val), methods, labels)
         # the history of the rehearsal tells under which relation the metric is private, and what it costs
         rehearsal = PrivacyAccountant(MAX_FLOAT)
+        warn_of_large_epsilon(total)
         self._scorer(total, rehearsal)(public_model, data.X_val, data.y_val, sample_weight=sample_weight_val)
         self._spend(total, rehearsal.history)
 

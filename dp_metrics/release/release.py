@@ -16,7 +16,7 @@ import numpy as np
 
 from dp_metrics._random import OSEntropy, RandomState, check_entropy, discrete_laplace
 from dp_metrics.accounting import PrivacyAccountant, check_accountant
-from dp_metrics.exceptions import NoisyReleaseWarning, warn_caller
+from dp_metrics.exceptions import NoisyReleaseWarning, warn_caller, warn_of_large_epsilon
 from dp_metrics.inputs.epsilon import exact_epsilon
 from dp_metrics.inputs.options import check_neighboring, check_spend_name
 from dp_metrics.mechanisms import Mechanism, get_mechanism
@@ -179,6 +179,7 @@ class Release:
 
     def _results(self, prepared: Sequence["Prepared"], relation: str) -> list[PrivateResult[Any]]:
         """Warn, spend and draw: the one path of all releases."""
+        warn_of_large_epsilon(self.epsilon)
         for _, alike in groupby(prepared, key=lambda one: one.release.metric):
             any(one.warns_of_noise() for one in alike)  # once
         if self._accountant is not None:

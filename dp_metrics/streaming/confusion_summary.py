@@ -376,6 +376,8 @@ class ConfusionSummary(Summary):
         -----
         SeededReleaseWarning
             If `random_state` is given.
+        LargeEpsilonWarning
+            If epsilon is above 10.
         NoisyReleaseWarning
             If public numbers alone tell that a release will be mostly noise.
 

@@ -144,6 +144,8 @@ def private_confusion_matrix(
     -----
     SeededReleaseWarning
         If `random_state` is given.
+    LargeEpsilonWarning
+        If epsilon is above 10.
     NoisyReleaseWarning
         If public numbers alone tell that a release will be mostly noise.
 
@@ -276,6 +278,8 @@ def private_balanced_accuracy_score(
     -----
     SeededReleaseWarning
         If `random_state` is given.
+    LargeEpsilonWarning
+        If epsilon is above 10.
     NoisyReleaseWarning
         If public numbers alone tell that a release will be mostly noise.
 
@@ -384,6 +388,8 @@ def private_matthews_corrcoef(
     -----
     SeededReleaseWarning
         If `random_state` is given.
+    LargeEpsilonWarning
+        If epsilon is above 10.
     NoisyReleaseWarning
         If public numbers alone tell that a release will be mostly noise.
 
@@ -502,6 +508,8 @@ def private_cohen_kappa_score(
     -----
     SeededReleaseWarning
         If `random_state` is given.
+    LargeEpsilonWarning
+        If epsilon is above 10.
     NoisyReleaseWarning
         If public numbers alone tell that a release will be mostly noise.
 
