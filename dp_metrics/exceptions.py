@@ -41,8 +41,8 @@ def warn_of_large_epsilon(epsilon: Any) -> None:
     """Warn of an epsilon, which is public, that is too large to protect anybody."""
     if epsilon > _LARGEST_EPSILON:
         warn_caller(
-            f"epsilon={float(epsilon):g} is hardly private: an attacker who thinks 50 : 50 of two records of a "
-            "person may be more than 99.99 % sure of one after this release. Common advice is 1 or less.",
+            f"epsilon={float(epsilon):g} is hardly private: an attacker who thinks 50 : 50 of two records of "
+            "a person may be more than 99.99 % sure of one after this release. Common advice is 1 or less.",
             LargeEpsilonWarning,
         )
 
