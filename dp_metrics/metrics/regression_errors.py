@@ -65,7 +65,7 @@ def private_mse(
     bounds : tuple of float or None, default=None
         Public range (lower, upper) of targets and predictions, in their units. Both are clipped into it, so
         with values outside it the answer differs from scikit-learn's. None: unbounded. Never read it from the
-        data.
+        data; how much it clips is private, so nothing warns of a range that is too narrow.
     sample_weight : array-like of shape (n_samples,) or None, default=None
         Public, non-negative weights. They must not be computed from these records: class weights, for
         example, give labels away.
@@ -192,7 +192,7 @@ def private_rmse(
     bounds : tuple of float or None, default=None
         Public range (lower, upper) of targets and predictions, in their units. Both are clipped into it, so
         with values outside it the answer differs from scikit-learn's. None: unbounded. Never read it from the
-        data.
+        data; how much it clips is private, so nothing warns of a range that is too narrow.
     sample_weight : array-like of shape (n_samples,) or None, default=None
         Public, non-negative weights. They must not be computed from these records: class weights, for
         example, give labels away.
@@ -315,7 +315,7 @@ def private_mae(
     bounds : tuple of float or None, default=None
         Public range (lower, upper) of targets and predictions, in their units. Both are clipped into it, so
         with values outside it the answer differs from scikit-learn's. None: unbounded. Never read it from the
-        data.
+        data; how much it clips is private, so nothing warns of a range that is too narrow.
     sample_weight : array-like of shape (n_samples,) or None, default=None
         Public, non-negative weights. They must not be computed from these records: class weights, for
         example, give labels away.
@@ -448,7 +448,7 @@ def private_r2_score(
     bounds : tuple of float or None, default=None
         Public range (lower, upper) of targets and predictions, in their units. Both are clipped into it, so
         with values outside it the answer differs from scikit-learn's. None: unbounded. Never read it from the
-        data.
+        data; how much it clips is private, so nothing warns of a range that is too narrow.
     sample_weight : None, default=None
         Refused: the variance of weighted targets has no output bounds here.
     multioutput : {"uniform_average", "raw_values"} or array-like, default="uniform_average"

@@ -93,7 +93,8 @@ def private_variance(
         Privacy parameter, > 0: smaller is more private and less accurate.
     bounds : tuple of float or None, default=None
         Public range (lower, upper) of the values, in their units; values are clipped into it. None:
-        unbounded. Never read it from the data.
+        unbounded. Never read it from the data; how much it clips is private, so nothing warns of a range that
+        is too narrow.
     ddof : float, default=0
         Delta degrees of freedom, as in `numpy.var`: the private population variance times n / (n - ddof).
         Must be below the public n.
@@ -199,7 +200,8 @@ def private_std(
         Privacy parameter, > 0: smaller is more private and less accurate.
     bounds : tuple of float or None, default=None
         Public range (lower, upper) of the values, in their units; values are clipped into it. None:
-        unbounded. Never read it from the data.
+        unbounded. Never read it from the data; how much it clips is private, so nothing warns of a range that
+        is too narrow.
     ddof : float, default=0
         Delta degrees of freedom, as in `numpy.var`: the private population variance times n / (n - ddof).
         Must be below the public n.
@@ -434,7 +436,7 @@ def private_mean_loss(
         Privacy parameter, > 0: smaller is more private and less accurate.
     max_loss : float or None, default=None
         Public cap of one record's loss, in the units of the loss; larger losses are clipped to it. None:
-        unbounded. Never read it from the data.
+        unbounded. Never read it from the data; how much it clips is private, so nothing warns.
     sample_weight : array-like of shape (n_samples,) or None, default=None
         Public, non-negative weights. They must not be computed from these records: class weights, for
         example, give labels away.
