@@ -74,13 +74,14 @@ BLOCKS = {
     "bounds": """tuple of float or None
         Public range (lower, upper) of targets and predictions, in their units. Both are clipped into it, so
         with values outside it the answer differs from scikit-learn's. None: unbounded. Never read it from
-        the data.""",
+        the data; how much it clips is private, so nothing warns of a range that is too narrow.""",
     "bounds, column": """tuple of float or None
         Public range (lower, upper) of the values, in their units; values are clipped into it. None:
-        unbounded. Never read it from the data.""",
+        unbounded. Never read it from the data; how much it clips is private, so nothing warns of a range
+        that is too narrow.""",
     "max_loss": """float or None
         Public cap of one record's loss, in the units of the loss; larger losses are clipped to it. None:
-        unbounded. Never read it from the data.""",
+        unbounded. Never read it from the data; how much it clips is private, so nothing warns.""",
     "labels": """array-like of shape (n_classes,) or None
         The public label set. None: 0 and 1 for one column, 0 .. K-1 for K columns. Never inferred from
         `y_true`.""",
@@ -162,6 +163,7 @@ ERRORS = {
 }
 WARNINGS = {
     "SeededReleaseWarning": "If `random_state` is given.",
+    "LargeEpsilonWarning": "If epsilon is above 10.",
     "NoisyReleaseWarning": "If public numbers alone tell that a release will be mostly noise.",
 }
 RESULT = "`with_result` gives the `PrivateResult`, which holds all that may be published."

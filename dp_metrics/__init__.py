@@ -14,10 +14,12 @@ if TYPE_CHECKING:
         expected_error as expected_error,
     )
     from dp_metrics.exceptions import (
+        LargeEpsilonWarning as LargeEpsilonWarning,
         NoisyReleaseWarning as NoisyReleaseWarning,
         PrivacyBudgetError as PrivacyBudgetError,
         SeededReleaseWarning as SeededReleaseWarning,
         StoredReleaseWarning as StoredReleaseWarning,
+        TrainingFoldsWarning as TrainingFoldsWarning,
     )
     from dp_metrics.fairness.frame import PrivateMetricFrame as PrivateMetricFrame
     from dp_metrics.inference.comparison import Comparison as Comparison, private_compare as private_compare
@@ -127,6 +129,7 @@ else:
         "Interval": "release.interval",
         "InverseSensitivity": "mechanisms",
         "Laplace": "mechanisms",
+        "LargeEpsilonWarning": "exceptions",
         "LossSummary": "streaming.summaries",
         "NoisyReleaseWarning": "exceptions",
         "PiecewiseLaplace": "mechanisms",
@@ -141,6 +144,7 @@ else:
         "ScoreSummary": "streaming.scores",
         "SeededReleaseWarning": "exceptions",
         "StoredReleaseWarning": "exceptions",
+        "TrainingFoldsWarning": "exceptions",
         "VarianceSummary": "streaming.summaries",
         "accuracy_interval": "inference.proportions",
         "calibration_band": "inference.population_interval",

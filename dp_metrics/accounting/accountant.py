@@ -273,7 +273,8 @@ class PrivacyAccountant:
         epsilon : float, int, Fraction or Decimal
             The budget of *each* part, and what this budget is charged, at once and whether it is used or not.
         names : iterable of str
-            All parts, also those that come later: distinct and not empty. Public: they stand in the history.
+            All parts, also those that come later, because no part can be added afterwards (see Notes):
+            distinct and not empty. Public: they stand in the history.
         neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
             The relation of the releases about the parts. The history shows what holds for all parts together:
             "replace_one_within_groups" for "replace_one", and else "add_or_remove_one".
@@ -300,6 +301,13 @@ class PrivacyAccountant:
         left of them, and charges nothing: so a script that is run again after a crash, a second process with
         the same file, and a notebook cell that is run twice go on where they were, and cannot spend a part
         twice. For a new division of new people, choose other names.
+
+        **No part can be added to a division later.** For people who are in none of its parts that would be
+        sound, at no further cost. But the budget cannot tell new people from old ones under a new name, and
+        each name more would be a whole epsilon more for somebody who is in it by mistake: with a list that is
+        fixed before the first release that is limited, and no result can ask for one more part. So name at
+        once what may come, such as all weeks of a year: names that are never used cost nothing. New people
+        beyond that are a new division, which is charged like the first.
 
         Guarantee: let two data sets differ in one record, which is in the same part in both. Then the
         probability of any outcome of all releases of all parts together changes by at most a factor

@@ -148,7 +148,9 @@ class MemoryLedger:
         return spent, relations
 
     def __reduce__(self) -> tuple[Any, ...]:
-        raise TypeError(_WITHOUT_PATH.format("be pickled"))
+        reason = _WITHOUT_PATH.format("be pickled")
+        # a tool with several processes adds its own error behind, and Python shows the first cause first
+        raise TypeError(reason) from TypeError(reason)
 
 
 class _Statements(NamedTuple):

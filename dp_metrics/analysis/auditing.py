@@ -27,7 +27,7 @@ from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.shape import Records, Shape
 from dp_metrics.mechanisms import Mechanism, get_mechanism
 from dp_metrics.mechanisms._base import BoundsDraw, Draw, DrawnLaw, KnownNumber, NumberPart
-from dp_metrics.metrics import Metric, metric_of
+from dp_metrics.metrics import Metric, metric_named, metric_of, row_of
 from dp_metrics.release.plan import Plan
 from dp_metrics.release.release import Prepared, Release
 from dp_metrics.release.together import Together
@@ -135,7 +135,7 @@ class _Recorder(Mechanism):
 
 @own_error_state
 def metric_loss(
-    metric: Callable[..., Any],
+    metric: Callable[..., Any] | str,
     records_a: Sequence[ArrayLike],
     records_b: Sequence[ArrayLike],
     *,
@@ -147,8 +147,8 @@ def metric_loss(
 
     Parameters
     ----------
-    metric : callable
-        A private metric that takes `epsilon` and `mechanism`.
+    metric : callable or str
+        A private metric that takes `epsilon` and `mechanism`, or the name of one.
     records_a, records_b : sequence of array-like
         The positional arguments of the metric for either data set.
     epsilon : float
@@ -164,12 +164,14 @@ def metric_loss(
         The loss of its releases together: at most epsilon for neighbours if the metric keeps its promise.
         With neighboring="add_or_remove_one" it includes what the noisy count costs.
     """
-    if (row := metric_of(metric)) is not None:
-        return _planned_loss(row, records_a, records_b, epsilon, {"mechanism": mechanism, **options})
+    function = metric_named(metric)
+    if metric_of(function) is not None:
+        row, fixed = row_of(function)
+        return _planned_loss(row, records_a, records_b, epsilon, {"mechanism": mechanism, **fixed, **options})
     seen, private_n = [], options.get("neighboring") == "add_or_remove_one"
     for records in (records_a, records_b):
         recorder = _Recorder(get_mechanism(mechanism), private_n)
-        metric(*records, epsilon=epsilon, mechanism=recorder, **options)
+        function(*records, epsilon=epsilon, mechanism=recorder, **options)
         seen.append(recorder.seen)
     spent = [share for _, share, _ in seen[0]]
     if spent != [share for _, share, _ in seen[1]]:

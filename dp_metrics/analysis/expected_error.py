@@ -18,7 +18,6 @@ from dp_metrics.analysis.simulation import simulated_noise
 from dp_metrics.inputs.containers import refuse_unread
 from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.inputs.floats import MAX_FLOAT, Floats
-from dp_metrics.inputs.names import did_you_mean
 from dp_metrics.inputs.options import check_groups
 from dp_metrics.inputs.scalars import as_real, as_whole
 from dp_metrics.mechanisms import Mechanism
@@ -26,7 +25,7 @@ from dp_metrics.mechanisms._grid import EvenGrid
 from dp_metrics.mechanisms._laws import cell_edges
 from dp_metrics.mechanisms._staircase import Staircase
 from dp_metrics.mechanisms.geometric import GeometricLaw
-from dp_metrics.metrics import METRICS, Metric, metric_named, metric_names, metric_of
+from dp_metrics.metrics import row_of
 from dp_metrics.release.draws import Draw, NumberDraw, SumsDraw, VectorDraw
 from dp_metrics.release.parts.nested_table import NestedTable
 from dp_metrics.release.parts.ranking_loss import RankingDraw
@@ -249,7 +248,9 @@ class _Setting:
         mechanism: Any,
         options: Mapping[str, Any],
     ) -> None:
-        self._row = _row_of(metric)
+        self._row, fixed = row_of(metric)
+        own = fixed.pop("mechanism", None)
+        mechanism, options = own if mechanism is None else mechanism, {**fixed, **options}
         if len(data) != len(self._row.data):
             raise TypeError(f"{self._row.name} takes {' and '.join(self._row.data)} by position.")
         if unknown := sorted(options.keys() - self._row.options.keys()):
@@ -288,16 +289,6 @@ class _Setting:
     def _result_of(self, release: Release) -> Callable[[Sequence[Any]], Any]:
         """Return what makes a result of released numbers."""
         return functools.partial(release.result, self._plan, self._known)
-
-
-def _row_of(metric: Any) -> Metric:
-    row = metric_named(metric) if isinstance(metric, str) else metric_of(metric)
-    if row is None or isinstance(metric, functools.partial):
-        raise TypeError(
-            "metric must be a metric of this package such as private_mse, or its name."
-            f"{did_you_mean(metric, metric_names(METRICS.values()))}"
-        )
-    return row
 
 
 def _resized(

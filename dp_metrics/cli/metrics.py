@@ -6,25 +6,13 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from dp_metrics.cli._common import CommandError, add_json
-from dp_metrics.metrics import FUNCTIONS, METRICS, Metric, metric_named
+from dp_metrics.cli._common import add_json
+from dp_metrics.metrics import FUNCTIONS, METRICS, Metric
 
-__all__ = ["OF_RECORDS", "add_metrics", "find_metric", "parameters"]
+__all__ = ["OF_RECORDS", "add_metrics", "parameters"]
 
 OF_RECORDS = ("sample_weight", "groups")
 """Options that are columns: a value per record."""
-
-_MOST_ALIKE = 3
-
-
-def find_metric(name: str) -> Metric:
-    """Return the row of a metric by its name, or that of its exact function."""
-    row = metric_named(name)
-    if row is None:
-        alike = [known for known in METRICS if name and name.lower() in known]
-        meant = f"; did you mean {' or '.join(alike)}?" if 0 < len(alike) <= _MOST_ALIKE else ""
-        raise CommandError(f"there is no metric {name!r}{meant}; `dp-metrics metrics` lists all")
-    return row
 
 
 def parameters(row: Metric) -> set[str]:

@@ -9,6 +9,7 @@ import csv
 import io
 import math
 import re
+import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from numpy.typing import NDArray
 
 from dp_metrics._packages import import_extra
 from dp_metrics.cli._common import CommandError, Refused
+from dp_metrics.inputs.names import did_you_mean
 from dp_metrics.inputs.shape import ArgumentShape
 
 __all__ = ["ColumnSpec", "Kind", "Predictions", "open_predictions"]
@@ -34,6 +36,7 @@ _QUOTE = ord('"')
 # a quotation mark opens a cell after these, and closes one before them
 _BESIDE_QUOTES = np.frombuffer(b',\r\n"', dtype=np.uint8)
 _BOM = b"\xef\xbb\xbf"
+_MOST_SHOWN = 500  # characters of the names of columns
 _PARQUET_ROWS = 1 << 16
 _PARQUET_BUFFER = 1 << 20  # bytes
 _WHOLE = re.compile(r"([+-]?[0-9]{1,4000})(\.0*)?")  # digits are compared: two large ids could be one float
@@ -118,11 +121,17 @@ class Predictions:
         raise NotImplementedError
 
     def _find(self, there: Sequence[str]) -> None:
-        """Raise unless each column is there once; those that are there may be a record, so are not listed."""
+        """Raise unless each column is there once; a first line that may be a record is not shown."""
         for name in self._names:
             if there.count(name) != 1:
                 number = "no column" if name not in there else "more than one column"
-                raise CommandError(f"{self._path} has {number} {name!r}{self._names_are}")
+                names = textwrap.shorten(", ".join(map(repr, there)), _MOST_SHOWN, placeholder=" ...")
+                hint = f"; it has {names}.{did_you_mean(name, there)}" if self._are_names(there) else ""
+                raise CommandError(f"{self._path} has {number} {name!r}{hint or self._names_are}")
+
+    def _are_names(self, there: Sequence[str]) -> bool:
+        """Return whether these are surely the names of the columns."""
+        return True
 
     def _arrays(self, columns: dict[str, Any]) -> Chunk:
         chunk = {}
@@ -157,6 +166,10 @@ class _CsvFile(Predictions):
     """A CSV file: UTF-8, with commas and one line of column names."""
 
     _names_are = ": its first line must hold the names, with commas between them"
+
+    def _are_names(self, there: Sequence[str]) -> bool:
+        # without a line of names the first one is a record, which holds a number or no name that was typed
+        return any(name in there for name in self._names) and not any(map(_DECIMAL.fullmatch, there))
 
     def _read_types(self) -> dict[str, Any]:
         with self._path.open(newline="", encoding="utf-8-sig") as file:

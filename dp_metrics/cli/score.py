@@ -24,13 +24,13 @@ from dp_metrics.cli._output import show_frame, show_result
 from dp_metrics.cli._streamed import summary_of
 from dp_metrics.cli._typed_options import group_labels, options_of
 from dp_metrics.cli.budget import known_budget, open_budget, refusals
-from dp_metrics.cli.metrics import find_metric, parameters
+from dp_metrics.cli.metrics import parameters
 from dp_metrics.cli.predictions import ColumnSpec, Kind, Predictions, open_predictions
 from dp_metrics.fairness.frame import PrivateMetricFrame, frame_settings
 from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.shape import Shape
 from dp_metrics.mechanisms import MECHANISMS
-from dp_metrics.metrics import FUNCTIONS, Metric
+from dp_metrics.metrics import FUNCTIONS, Metric, row_of
 from dp_metrics.metrics._catalogue import WEIGHTS
 from dp_metrics.release.result import PrivateResult
 from dp_metrics.release.with_result import with_result
@@ -233,7 +233,10 @@ def _kind_of_labels(labels: Any, name: str) -> Kind:
 
 
 def _request(typed: argparse.Namespace) -> ScoreRequest:
-    row = find_metric(typed.metric)
+    try:
+        row, fixed = row_of(typed.metric)
+    except ValueError as error:
+        raise CommandError(str(error)) from None
     takes = parameters(row)
     settings: dict[str, Any] = {}
     for name in ("mechanism", "neighboring", "spend_name"):
@@ -253,7 +256,7 @@ def _request(typed: argparse.Namespace) -> ScoreRequest:
         raise CommandError(f"{row.name} takes no --sensitive: it needs a metric of --y-true and --y-pred")
     if "spend_name" in settings and not settings["spend_name"].isprintable():
         raise CommandError("--spend-name takes one line of printable text")
-    return ScoreRequest(row, typed.epsilon, options_of(row, typed.option), settings, groups)
+    return ScoreRequest(row, typed.epsilon, fixed | options_of(row, typed.option), settings, groups)
 
 
 @contextmanager

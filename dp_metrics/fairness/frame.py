@@ -77,10 +77,10 @@ class PrivateMetricFrame:
 
     Parameters
     ----------
-    metrics : callable or dict of callable
-        Private metrics of this package that take y_true and y_pred, such as `private_recall_score`, with
-        their options as ``functools.partial(private_recall_score, pos_label="yes", labels=["no", "yes"])``.
-        Several have equal parts of epsilon.
+    metrics : callable, str or dict of them
+        Private metrics of this package that take y_true and y_pred, such as `private_recall_score`, or their
+        names, such as "recall"; options as ``functools.partial(private_recall_score, pos_label="yes",
+        labels=["no", "yes"])``. Several have equal parts of epsilon.
     y_true, y_pred : array-like of shape (n_samples,) or as the metrics take them
         The records. `y_pred` holds probabilities or scores for metrics that take these.
     sensitive_features : array-like of shape (n_samples,), or data frame or array of several columns
@@ -200,7 +200,7 @@ class PrivateMetricFrame:
     def __init__(
         self,
         *,
-        metrics: Callable[..., Any] | Mapping[str, Callable[..., Any]],
+        metrics: Callable[..., Any] | str | Mapping[str, Callable[..., Any] | str],
         y_true: ArrayLike,
         y_pred: ArrayLike,
         sensitive_features: Any,

@@ -1,6 +1,5 @@
 """What a table of metrics by group releases, and how its entries follow."""
 
-import functools
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,7 +18,7 @@ from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.options import WITHIN_GROUPS, check_choice, check_neighboring, check_share
 from dp_metrics.inputs.shape import Records, Shape
 from dp_metrics.mechanisms import Mechanism, get_mechanism
-from dp_metrics.metrics import METRICS, Metric, metric_of
+from dp_metrics.metrics import METRICS, Metric, row_of
 from dp_metrics.metrics._shares import ShareOfRecords
 from dp_metrics.metrics.labels.counts import Confusion, confusion_for
 from dp_metrics.metrics.labels.layouts import Counts, Layout, matrix_layout, right_or_wrong, whole
@@ -191,15 +190,9 @@ def frame_metrics(metrics: Any) -> list[FrameMetric]:
 
 
 def _frame_metric(name: str, metric: Any) -> FrameMetric:
-    row = metric_of(metric) if callable(metric) else None
-    if row is None or len(row.data) != 2:
-        raise TypeError(
-            "metrics must be private metrics of this package that take y_true and y_pred, such as "
-            "private_recall_score, or functools.partial of them."
-        )
-    keywords = dict(metric.keywords) if isinstance(metric, functools.partial) else {}
-    if isinstance(metric, functools.partial) and metric.args:
-        raise TypeError("A partial of a metric must fix keywords only.")
+    row, keywords = row_of(metric, "each of metrics")
+    if len(row.data) != 2:
+        raise TypeError(f"A frame has metrics that take y_true and y_pred, but {row.name} takes one column.")
     for refused in _REFUSED:
         if refused in keywords:
             raise ValueError(

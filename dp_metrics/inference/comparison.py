@@ -37,6 +37,7 @@ _SENSITIVITY = 2  # one record moves D and m by at most this together
 _ZERO_ONE = METRICS["private_zero_one_loss"].name.removeprefix("private_")
 _WINS = f"The share for whom A is better less the share for whom B is, {POPULATION_NOTE}"
 _ACCURACIES = "For this loss that is the accuracy of A less that of B."
+_NO_MEANS = "It is no mean loss: which mean ({}) is lower does not follow."
 _MEANS = (
     "The mean loss ({}) of B less that of A, each person's difference clipped to [-{:g}, {:g}], "
     + POPULATION_NOTE
@@ -56,7 +57,7 @@ _VERDICTS = {
 
 @storable
 @own_error_state
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Comparison:
     """What a private comparison of two models shows; all of it may be published.
 
@@ -189,14 +190,29 @@ class Comparison:
     @property
     def _about(self) -> str:
         if self.max_difference is None:
-            return f"{_WINS} {_ACCURACIES}" if self.loss == _ZERO_ONE else _WINS
+            return f"{_WINS} {_ACCURACIES if self.loss == _ZERO_ONE else _NO_MEANS.format(self.loss)}"
         return _MEANS.format(self.loss, self.max_difference, self.max_difference)
+
+    @property
+    def least_p_value(self) -> float | None:
+        """For wins, about the least p-value that n and epsilon allow: if one model won on all records.
+
+        It is that of a release whose noise is 0. None for the mean difference.
+        """
+        if self.p_value is None:
+            return None
+        return wins_p_value(self.n, self.n, self.n, _rate(self.epsilon))
 
     def __str__(self) -> str:
         of_a, of_b = _VERDICTS[self.statistic]
         verdict = {"A": of_a, "B": of_b, None: "No difference shown between A and B"}[self.better]
-        p = "" if self.p_value is None else f", p = {self.p_value:.4g}"
-        return f"{verdict} ({self.loss}, {self.n} records{p}): {self.estimate:.4g}, {self.interval}"
+        p, what = "", f"the difference of the clipped mean losses ({self.loss}) is"
+        if self.p_value is not None:
+            p = f", p = {self.p_value:.4g}; at this epsilon wins on all give about {self.least_p_value:.3g}"
+            what = f"the share of records won by A less that won by B ({self.loss}) is"
+        return f"{verdict} ({self.n} records{p}): {what} {self.estimate:.4g}, {self.interval}"
+
+    __repr__ = __str__  # numbers without their meaning would be read as mean losses
 
 
 def comparison_plan(

@@ -120,12 +120,14 @@ def noise_interval(
         if given:
             raise TypeError(f"A PrivateResult tells all that is needed: leave out {' and '.join(given)}.")
         return result_or_value.noise_interval(confidence)
-    row, value = row_of(metric), as_real(result_or_value)
+    (row, fixed), value = row_of(metric), as_real(result_or_value)
     if not np.isfinite(value):
         raise ValueError("The released value must be a finite number; or pass the PrivateResult.")
     if epsilon is None:
         raise ValueError("epsilon must be given: what the release cost.")
-    noise = _noise_of(row, value, n, {"epsilon": epsilon, "mechanism": mechanism, **settings})
+    mechanism = fixed.pop("mechanism", None) if mechanism is None else mechanism
+    arguments = {**fixed, "epsilon": epsilon, "mechanism": mechanism, **settings}
+    noise = _noise_of(row, value, n, arguments)
     return noise.interval(row.name, confidence)
 
 
@@ -199,7 +201,8 @@ def _before(result: Monotone, released: Released, output_range: tuple[float, flo
     low, high = (np.array([abs(end)]).view(np.int64) for end in output_range)
     if not sign * (of(high) - value) >= 0 or not sign * (value - of(low)) >= 0:
         raise ValueError(
-            "The released value lies outside the public range of the metric, with these settings."
+            "The released value lies outside the public range of the metric, with these settings: pass what "
+            "the metric returned, not a loss that a scorer negated."
         )
     above = bisected(low - 1, high, lambda bits: sign * (of(np.maximum(bits, low)) - value) >= 0)
     near = np.concatenate([np.maximum(above - 1, low), above])

@@ -9,10 +9,9 @@ import numpy as np
 
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.losses import RecordLoss, clamp
-from dp_metrics.inputs.names import did_you_mean
 from dp_metrics.inputs.records import as_numbers, check_same_length
 from dp_metrics.inputs.shape import Records, Shape
-from dp_metrics.metrics import FUNCTIONS, METRICS, Metric, metric_named, metric_names
+from dp_metrics.metrics import METRICS, Metric, row_of
 from dp_metrics.metrics._catalogue import WEIGHTS
 from dp_metrics.release.parts.mean_loss import MeanOf
 from dp_metrics.sensitivity.exact import BLOCK, in_blocks
@@ -111,11 +110,15 @@ def paired_losses(loss: Any, shape: Shape, options: Mapping[str, Any]) -> Paired
             raise TypeError(f"A RecordLoss takes no options, such as {min(options)}.")
         name = getattr(loss.loss, "__name__", "loss")
         return PairedLosses(name, (loss, loss), (_numbers, _numbers))
-    row = _row(loss)
+    row, fixed = row_of(loss, "loss")
+    if row not in COMPARABLE.values():
+        reason = _REFUSED.get(row.name, "it is not the mean of one loss per record")
+        raise ValueError(f"{row.name} cannot be compared record by record: {reason}.")
+    options = {**fixed, **options}
     known = {name: value for name, value in row.options.items() if name not in _NOT_OPTIONS}
     for name in options:
-        if reason := _NOT_OPTIONS.get(name):
-            raise ValueError(f"private_compare takes no {name}: {reason}.")
+        if because := _NOT_OPTIONS.get(name):
+            raise ValueError(f"private_compare takes no {name}: {because}.")
         if name not in known:
             raise TypeError(f"private_compare() with this loss got an unexpected keyword argument {name!r}.")
     if isinstance(each := options.get("multioutput"), str) and each == "raw_values":
@@ -136,22 +139,3 @@ def _numbers(records: Records) -> Records:
     )
     check_same_length(true, pred)
     return replace(records, arrays=(true, pred))
-
-
-def _row(loss: Any) -> Metric:
-    """Return the row of a loss that was named, or given as the function of its metric."""
-    row: Metric | None
-    if isinstance(loss, str):
-        row = metric_named(loss)
-    else:
-        # a functools.partial is refused, because its keywords would be lost
-        row = next((METRICS[name] for name, function in FUNCTIONS.items() if function is loss), None)
-    if row is None:
-        raise ValueError(
-            f"loss must be one of {', '.join(COMPARABLE)}, the function of one, or a RecordLoss."
-            f"{did_you_mean(loss, metric_names(COMPARABLE.values()))}"
-        )
-    if row not in COMPARABLE.values():
-        reason = _REFUSED.get(row.name, "it is not the mean of one loss per record")
-        raise ValueError(f"{row.name} cannot be compared record by record: {reason}.")
-    return row

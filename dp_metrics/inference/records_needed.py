@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -92,13 +91,12 @@ def records_needed(
     >>> records_needed("recall", width=0.1, epsilon=1.0, guess=0.9, positives=0.3)
     596
     """
-    row, private_n = row_of(metric), check_neighboring(neighboring)
+    (row, options), private_n = row_of(metric), check_neighboring(neighboring)
     expected, asked = as_real(guess), as_real(width)
     if not 0 <= expected <= 1:
         raise ValueError("guess must be a number from 0 to 1.")
     if not 0 < asked < 1:
         raise ValueError("width must be a number between 0 and 1.")
-    options = metric.keywords if isinstance(metric, partial) else {}
     result = row.planned(row.form(), options, private_n=private_n).postprocess
     miss, eps = (1 - check_confidence(confidence)) / 2, exact_epsilon(epsilon)
     share, limits = 1.0, _of_share(expected, eps, private_n, miss)

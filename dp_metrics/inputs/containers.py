@@ -22,6 +22,7 @@ from scipy.sparse import issparse
 from dp_metrics.inputs.floats import Floats
 
 __all__ = [
+    "MISSING",
     "TOO_LARGE",
     "NotNumbersError",
     "array_of",
@@ -35,6 +36,7 @@ __all__ = [
 _NOT_NUMERIC = (
     "dtype='numeric' is not compatible with {}. Convert your data to numeric values explicitly instead."
 )
+MISSING = "Input {} contains NaN: drop such records, or fill them in, before you split the data."
 TOO_LARGE = "Input {} contains infinity or a value too large for dtype('float64')."
 _RAGGED = "Expected a rectangular array of numbers, got elements of different shapes instead."
 

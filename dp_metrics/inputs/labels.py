@@ -4,6 +4,7 @@ As in `records`, what concerns a whole array is checked at once, its contents in
 """
 
 import math
+import reprlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -13,7 +14,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dp_metrics.inputs.containers import TOO_LARGE, array_of, is_missing, is_several, refuse_unread
+from dp_metrics.inputs.containers import MISSING, TOO_LARGE, array_of, is_missing, is_several, refuse_unread
 from dp_metrics.inputs.records import (
     as_vector,
     check_not_empty,
@@ -39,6 +40,7 @@ __all__ = [
 
 _EXACT_AS_FLOATS = 2**53
 _ORDINARY = {str, int, bool}
+_PASS_LABELS = "Pass labels, such as predict gives, and not probabilities or scores."
 
 
 class NotLabelsError(ValueError):
@@ -49,7 +51,7 @@ class NotLabelsError(ValueError):
 
 
 def _not_whole(name: str) -> NotLabelsError:
-    return NotLabelsError(f"continuous targets: {name} holds numbers that are not whole.")
+    return NotLabelsError(f"continuous targets: {name} holds numbers that are not whole. {_PASS_LABELS}")
 
 
 def public_labels(labels: Any, name: str = "labels") -> NDArray[Any] | None:
@@ -191,7 +193,7 @@ def encoded_block(
         y = float_block(block, name)
         known = labels.astype(np.float64)
         codes = np.minimum(np.searchsorted(known, y), known.size - 1)
-        found = known[codes] == y
+        found, read = known[codes] == y, y
     else:
         lookup = {label: position for position, label in enumerate(labels.tolist())}
 
@@ -202,11 +204,32 @@ def encoded_block(
                 return -1
 
         codes = np.fromiter(map(position, block.astype(object)), dtype=np.intp, count=block.size)
-        found = codes >= 0
+        found, read = codes >= 0, block
     if not found.all():
-        default = " Without labels=[...] the labels are 0, 1 and so on." if option == "labels" else ""
-        raise ValueError(f"{name} contains a label that is not in {option}.{default}")
+        raise _not_among(labels, name, option, read[np.argmin(found)])
     return codes
+
+
+def _not_among(labels: NDArray[Any], name: str, option: str, label: Any) -> ValueError:
+    """Return the refusal of a label that is not in the public set; what it says no other record changes."""
+    if is_missing(label):
+        return ValueError(MISSING.format(name))
+    refusal = f"{name} contains a label that is not in {option}={reprlib.repr(labels.tolist())}"
+    are_whole = labels.dtype.kind in "biuf" and (labels == np.floor(labels)).all()
+    if option != "labels":
+        hint = "."
+    elif are_whole and not float(label).is_integer():
+        hint = f": it is no whole number. {_PASS_LABELS}"
+    elif not (are_whole and np.array_equal(labels, np.arange(labels.size))):
+        hint = ": pass all labels that there may be."
+    elif labels.size > 2:
+        hint = ", the default. Pass labels=[...], one for each column."
+    else:
+        hint = (
+            ", the default. Pass labels=[1, 2] (and pos_label=2) if they are 1 and 2, labels=[0, 1, 2] (and "
+            "average='macro') if they are 0 to 2."
+        )
+    return ValueError(refusal + hint)
 
 
 def as_label_pairs(
@@ -292,13 +315,13 @@ def _check_label_objects(array: NDArray[Any], name: str) -> None:
     for label in odd:
         if isinstance(label, float | np.floating):
             if math.isnan(label):
-                raise ValueError(f"Input {name} contains NaN.")
+                raise ValueError(MISSING.format(name))
             if math.isinf(label):
                 raise ValueError(TOO_LARGE.format(name))
             if not label.is_integer():
                 raise _not_whole(name)
         elif isinstance(label, Decimal) and label.is_nan():  # a signaling one cannot even be compared
-            raise ValueError(f"Input {name} contains NaN.")
+            raise ValueError(MISSING.format(name))
         elif isinstance(label, complex | np.complexfloating):
             raise ValueError("Complex data not supported")
         elif is_several(label):
@@ -306,4 +329,4 @@ def _check_label_objects(array: NDArray[Any], name: str) -> None:
                 f"{name} should hold one label per record, or an array of one column per output."
             )
         elif is_missing(label):
-            raise ValueError(f"Input {name} contains NaN.")
+            raise ValueError(MISSING.format(name))

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_consistent_length
 
-from dp_metrics.inputs.containers import refuse_unread
+from dp_metrics.inputs.containers import MISSING, refuse_unread
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.names import did_you_mean
 from dp_metrics.inputs.records import as_numbers, check_vector, flattened, float_block
@@ -135,7 +135,7 @@ def check_groups(groups: ArrayLike | None, *data: NDArray[Any]) -> NDArray[np.in
         raise ValueError("groups should be a 1d array, one label per record.")
     check_consistent_length(*data, labels)
     if labels.dtype.kind == "f" and np.isnan(labels).any():
-        raise ValueError("Input groups contains NaN.")
+        raise ValueError(MISSING.format("groups"))
     if labels.dtype.kind != "O":
         return np.unique(labels, return_inverse=True)[1].reshape(-1)
     numbers_of: dict[Any, int] = {}

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_consistent_length
 
-from dp_metrics.inputs.containers import TOO_LARGE, NotNumbersError, array_of, as_floats
+from dp_metrics.inputs.containers import MISSING, TOO_LARGE, NotNumbersError, array_of, as_floats
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.shape import Shape
 
@@ -74,7 +74,7 @@ def float_block(block: NDArray[Any], name: str) -> Floats:
     values: Floats = np.ascontiguousarray(block, dtype=np.float64)
     if block.dtype.kind == "f" and not np.isfinite(values).all():
         if np.isnan(values).any():
-            raise ValueError(f"Input {name} contains NaN.")
+            raise ValueError(MISSING.format(name))
         raise ValueError(TOO_LARGE.format(name))
     return values
 

@@ -1,7 +1,7 @@
 """The public metrics: thin functions, each beside its row of the catalogue."""
 
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
 from types import MappingProxyType
 from typing import Any
 
@@ -17,9 +17,9 @@ from dp_metrics.release.with_result import set_result
 __all__ = [
     "FUNCTIONS",
     "METRICS",
+    "NAMES",
     "Metric",
     "metric_named",
-    "metric_names",
     "metric_of",
     "row_of",
     "unwrapped",
@@ -75,41 +75,77 @@ def metric_of(function: Callable[..., Any]) -> Metric | None:
     return METRICS[name] if name in METRICS and FUNCTIONS[name] is plain else None
 
 
-def metric_named(name: str) -> Metric | None:
-    """Return the row of a metric by its name or that of its exact function; None if there is none.
+def _stems(row: Metric) -> Iterator[list[str]]:
+    """Yield the names of a metric, the longest first: of its function, the exact one, and both shortened."""
+    plain = row.name.removeprefix("private_")
+    full = [plain, row.exact_function.rpartition(".")[2] or plain]
+    yield full[:1]
+    yield full[1:]
+    yield [name.removesuffix("_loss") for name in full]
+    yield [name.removesuffix("_loss").removesuffix("_score") for name in full]
 
-    Neither "private" before nor "score" or "loss" behind the name is needed: "mse", "accuracy", "brier".
+
+def _names() -> dict[str, Callable[..., Any]]:
+    """Return every metric by all its names; where two would share one, the longer name has it."""
+    found: dict[str, Callable[..., Any]] = {}
+    for stems in zip(*(list(_stems(row)) for row in METRICS.values()), strict=True):
+        for row, names in zip(METRICS.values(), stems, strict=True):
+            prefixes = ("", "private_", "neg_", "neg_private_")[: 4 if row.greater_is_better is False else 2]
+            for name in names:
+                for prefix in prefixes:
+                    found.setdefault(prefix + name, FUNCTIONS[row.name])
+    for metric in ("precision", "recall", "f1", "jaccard"):
+        for average in ("macro", "micro", "weighted"):
+            found[f"{metric}_{average}"] = functools.partial(found[metric], average=average)
+    found["roc_auc_ovr"] = functools.partial(found["roc_auc"], multi_class="ovr")
+    return found
+
+
+NAMES = MappingProxyType(_names())
+"""Every metric by each of its names: that of its function and of the exact one, with or without "private_",
+"_score" and "_loss", and as scikit-learn's scorers are called. A loss may have "neg_" before its name, which
+negates the number where a score is asked for and says nothing elsewhere."""
+
+
+def metric_named(metric: Any) -> Any:
+    """Return the function of a metric, or a partial of it, by any of its names; what is no text as it is.
+
+    Raises
+    ------
+    ValueError
+        If no metric has this name.
     """
-    for full in (name, f"private_{name}"):
-        if full in METRICS:
-            return METRICS[full]
-    for row in METRICS.values():
-        if _short(name) in (_short(row.name), _short(_exact_name(row) or row.name)):
-            return row
-    return None
+    if not isinstance(metric, str):
+        return metric
+    if metric not in NAMES:
+        meant = did_you_mean(metric, NAMES) or " `dp-metrics metrics` lists all."
+        raise ValueError(f"There is no metric {metric!r}.{meant}")
+    return NAMES[metric]
 
 
-def metric_names(rows: Iterable[Metric]) -> list[str]:
-    """Return all names of these metrics, to suggest one of them: see `metric_named`."""
-    full = [name for row in rows for name in (row.name, _exact_name(row) or row.name)]
-    return list(dict.fromkeys([*full, *(name.removeprefix("private_") for name in full), *map(_short, full)]))
+def row_of(metric: Any, what: str = "metric") -> tuple[Metric, dict[str, Any]]:
+    """Return the row of a metric of this package and the keywords that it comes with.
 
+    Parameters
+    ----------
+    metric : callable or str
+        The function, a `functools.partial` of it, or one of its names.
+    what : str, default="metric"
+        What the caller calls it.
 
-def _exact_name(row: Metric) -> str:
-    """Return the name of the exact function; "" if there is none."""
-    return row.exact_function.rpartition(".")[2]
-
-
-def _short(name: str) -> str:
-    return name.removeprefix("private_").removesuffix("_loss").removesuffix("_score")
-
-
-def row_of(metric: Any) -> Metric:
-    """Return the row of a metric, or of its name; raise TypeError for any other."""
-    row = metric_named(metric) if isinstance(metric, str) else metric_of(metric) if callable(metric) else None
+    Raises
+    ------
+    ValueError, TypeError
+        If no metric has this name, or it is none.
+    """
+    function = metric_named(metric)
+    row, keywords = metric_of(function), dict[str, Any]()
+    while isinstance(function, functools.partial):
+        row = None if function.args else row
+        keywords, function = {**function.keywords, **keywords}, function.func
     if row is None:
         raise TypeError(
-            "metric must be a private metric of this package, such as private_mse, or its name."
-            f"{did_you_mean(metric, metric_names(METRICS.values()))}"
+            f"{what} must be a private metric of this package, such as private_mse, its name, or a partial "
+            "of it that fixes keywords only."
         )
-    return row
+    return row, keywords

@@ -81,7 +81,7 @@ def private_mean_absolute_percentage_error(
         Privacy parameter, > 0: smaller is more private and less accurate.
     max_loss : float or None, default=None
         Public cap of one record's loss, in the units of the loss; larger losses are clipped to it. None:
-        unbounded. Never read it from the data.
+        unbounded. Never read it from the data; how much it clips is private, so nothing warns.
     sample_weight : array-like of shape (n_samples,) or None, default=None
         Public, non-negative weights. They must not be computed from these records: class weights, for
         example, give labels away.
@@ -127,6 +127,8 @@ def private_mean_absolute_percentage_error(
     -----
     SeededReleaseWarning
         If `random_state` is given.
+    LargeEpsilonWarning
+        If epsilon is above 10.
     NoisyReleaseWarning
         If public numbers alone tell that a release will be mostly noise.
 
@@ -264,6 +266,8 @@ def private_mean_squared_log_error(
     -----
     SeededReleaseWarning
         If `random_state` is given.
+    LargeEpsilonWarning
+        If epsilon is above 10.
     NoisyReleaseWarning
         If public numbers alone tell that a release will be mostly noise.
 
@@ -345,7 +349,7 @@ def private_mean_pinball_loss(
     bounds : tuple of float or None, default=None
         Public range (lower, upper) of targets and predictions, in their units. Both are clipped into it, so
         with values outside it the answer differs from scikit-learn's. None: unbounded. Never read it from the
-        data.
+        data; how much it clips is private, so nothing warns of a range that is too narrow.
     alpha : float, default=0.5
         The quantile that the predictions are meant for, in [0, 1]; 0.5 gives half the mean absolute error.
     sample_weight : array-like of shape (n_samples,) or None, default=None
@@ -393,6 +397,8 @@ def private_mean_pinball_loss(
     -----
     SeededReleaseWarning
         If `random_state` is given.
+    LargeEpsilonWarning
+        If epsilon is above 10.
     NoisyReleaseWarning
         If public numbers alone tell that a release will be mostly noise.
 
@@ -475,7 +481,7 @@ def private_mean_poisson_deviance(
         Privacy parameter, > 0: smaller is more private and less accurate.
     max_loss : float or None, default=None
         Public cap of one record's loss, in the units of the loss; larger losses are clipped to it. None:
-        unbounded. Never read it from the data.
+        unbounded. Never read it from the data; how much it clips is private, so nothing warns.
     sample_weight : array-like of shape (n_samples,) or None, default=None
         Public, non-negative weights. They must not be computed from these records: class weights, for
         example, give labels away.
@@ -516,6 +522,8 @@ def private_mean_poisson_deviance(
     -----
     SeededReleaseWarning
         If `random_state` is given.
+    LargeEpsilonWarning
+        If epsilon is above 10.
     NoisyReleaseWarning
         If public numbers alone tell that a release will be mostly noise.
 
@@ -613,7 +621,7 @@ def private_median_absolute_error(
     bounds : tuple of float or None, default=None
         Public range (lower, upper) of targets and predictions, in their units. Both are clipped into it, so
         with values outside it the answer differs from scikit-learn's. None: unbounded. Never read it from the
-        data.
+        data; how much it clips is private, so nothing warns of a range that is too narrow.
     mechanism : str or mechanism object, default="hazard"
         "hazard" or "above_threshold"; with a public limit (pass `bounds`) also "geometric",
         "inverse_sensitivity", "piecewise_laplace" or "laplace"; or an object such as
@@ -645,6 +653,8 @@ def private_median_absolute_error(
     -----
     SeededReleaseWarning
         If `random_state` is given.
+    LargeEpsilonWarning
+        If epsilon is above 10.
     NoisyReleaseWarning
         If public numbers alone tell that a release will be mostly noise.
 

@@ -98,7 +98,7 @@ def private_regression_report(
     bounds : tuple of float or None, default=None
         Public range (lower, upper) of targets and predictions, in their units. Both are clipped into it, so
         with values outside it the answer differs from scikit-learn's. None: unbounded. Never read it from the
-        data.
+        data; how much it clips is private, so nothing warns of a range that is too narrow.
     split : mapping of str to float or None, default=None
         Relative parts of epsilon for "mse", "mae" and "variance", all positive; None for equal ones.
     digits : int, default=4
@@ -140,6 +140,8 @@ def private_regression_report(
     -----
     SeededReleaseWarning
         If `random_state` is given.
+    LargeEpsilonWarning
+        If epsilon is above 10.
     NoisyReleaseWarning
         If public numbers alone tell that a release will be mostly noise.
 
@@ -287,6 +289,8 @@ def private_probability_report(
     -----
     SeededReleaseWarning
         If `random_state` is given.
+    LargeEpsilonWarning
+        If epsilon is above 10.
     NoisyReleaseWarning
         If public numbers alone tell that a release will be mostly noise.
 
@@ -479,6 +483,8 @@ def private_classification_report(
     -----
     SeededReleaseWarning
         If `random_state` is given.
+    LargeEpsilonWarning
+        If epsilon is above 10.
     NoisyReleaseWarning
         If public numbers alone tell that a release will be mostly noise.
 

@@ -93,7 +93,8 @@ def private_variance(
         Privacy parameter, > 0: smaller is more private and less accurate.
     bounds : tuple of float or None, default=None
         Public range (lower, upper) of the values, in their units; values are clipped into it. None:
-        unbounded. Never read it from the data.
+        unbounded. Never read it from the data; how much it clips is private, so nothing warns of a range that
+        is too narrow.
     ddof : float, default=0
         Delta degrees of freedom, as in `numpy.var`: the private population variance times n / (n - ddof).
         Must be below the public n.
@@ -131,6 +132,8 @@ def private_variance(
     -----
     SeededReleaseWarning
         If `random_state` is given.
+    LargeEpsilonWarning
+        If epsilon is above 10.
     NoisyReleaseWarning
         If public numbers alone tell that a release will be mostly noise.
 
@@ -198,7 +201,8 @@ def private_std(
         Privacy parameter, > 0: smaller is more private and less accurate.
     bounds : tuple of float or None, default=None
         Public range (lower, upper) of the values, in their units; values are clipped into it. None:
-        unbounded. Never read it from the data.
+        unbounded. Never read it from the data; how much it clips is private, so nothing warns of a range that
+        is too narrow.
     ddof : float, default=0
         Delta degrees of freedom, as in `numpy.var`: the private population variance times n / (n - ddof).
         Must be below the public n.
@@ -236,6 +240,8 @@ def private_std(
     -----
     SeededReleaseWarning
         If `random_state` is given.
+    LargeEpsilonWarning
+        If epsilon is above 10.
     NoisyReleaseWarning
         If public numbers alone tell that a release will be mostly noise.
 
@@ -359,6 +365,8 @@ def private_mean(
     -----
     SeededReleaseWarning
         If `random_state` is given.
+    LargeEpsilonWarning
+        If epsilon is above 10.
     NoisyReleaseWarning
         If public numbers alone tell that a release will be mostly noise.
 
@@ -431,7 +439,7 @@ def private_mean_loss(
         Privacy parameter, > 0: smaller is more private and less accurate.
     max_loss : float or None, default=None
         Public cap of one record's loss, in the units of the loss; larger losses are clipped to it. None:
-        unbounded. Never read it from the data.
+        unbounded. Never read it from the data; how much it clips is private, so nothing warns.
     sample_weight : array-like of shape (n_samples,) or None, default=None
         Public, non-negative weights. They must not be computed from these records: class weights, for
         example, give labels away.
@@ -472,6 +480,8 @@ def private_mean_loss(
     -----
     SeededReleaseWarning
         If `random_state` is given.
+    LargeEpsilonWarning
+        If epsilon is above 10.
     NoisyReleaseWarning
         If public numbers alone tell that a release will be mostly noise.
 
@@ -596,6 +606,8 @@ def private_quantile(
     -----
     SeededReleaseWarning
         If `random_state` is given.
+    LargeEpsilonWarning
+        If epsilon is above 10.
     NoisyReleaseWarning
         If public numbers alone tell that a release will be mostly noise.
 

@@ -6,14 +6,12 @@ import reprlib
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
-from dp_metrics.metrics import FUNCTIONS, METRICS, metric_of, unwrapped
+from dp_metrics.metrics import metric_named, metric_of, unwrapped
 from dp_metrics.metrics.scores.table import ScoreTable
 
 __all__ = [
-    "READY_MADE",
     "PrivateMetric",
     "check_metric",
-    "fixed_keywords",
     "name_of",
     "takes",
     "usual_responses",
@@ -41,7 +39,8 @@ def check_metric(metric: Any, params: Mapping[str, Any]) -> None:
     ValueError
         If a keyword cannot be the same in every call.
     """
-    fixed = fixed_keywords(metric, params)
+    bound = metric.keywords if isinstance(metric, functools.partial) else {}
+    fixed = {**bound, **params}
     for name, reason in _NOT_FIXED.items():
         if name in fixed:
             raise ValueError(f"{name} can't be fixed in a scorer: {reason}.")
@@ -78,38 +77,24 @@ def takes(metric: PrivateMetric, parameter: str) -> bool:
     return parameter in inspect.signature(metric).parameters
 
 
-def usual_responses(metric: PrivateMetric) -> tuple[str, ...]:
+def usual_responses(metric: functools.partial[Any]) -> tuple[str, ...]:
     """Return the responses of an estimator that a metric judges, the best first."""
     row = metric_of(metric)
     if row is not None:
-        return row.responses
+        # scikit-learn takes probabilities for areas of one class against the rest
+        return row.responses[::-1] if metric.keywords.get("multi_class") == "ovr" else row.responses
     return ("predict_proba",) if takes(metric, "y_proba") else ("predict",)
 
 
-def wants_probabilities(metric: PrivateMetric) -> bool:
+def wants_probabilities(metric: functools.partial[Any]) -> bool:
     """Return whether a metric judges probabilities: scores with public edges of their own need not be."""
     row = metric_of(metric)
-    bound = metric.keywords if isinstance(metric, functools.partial) else {}
     if row is not None and isinstance(row.usual.postprocess, ScoreTable):
-        return bound.get("edges") is None
+        return metric.keywords.get("edges") is None
     return takes(metric, "y_proba")
-
-
-def fixed_keywords(metric: PrivateMetric, params: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the keywords of every call: of a partial, and those given besides."""
-    bound = metric.keywords if isinstance(metric, functools.partial) else {}
-    return {**bound, **params}
 
 
 def name_of(metric: Any) -> str:
     """Return the name of a metric for people to read."""
-    plain = unwrapped(metric)
+    plain = unwrapped(metric_named(metric))
     return str(getattr(plain, "__name__", None) or reprlib.repr(plain))
-
-
-READY_MADE: dict[str, PrivateMetric] = {
-    name if row.greater_is_better else f"neg_{name}": FUNCTIONS[name]
-    for name, row in METRICS.items()
-    if row.greater_is_better is not None
-}
-"""Every metric that judges a model, by the name of its scorer."""

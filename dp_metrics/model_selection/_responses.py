@@ -7,6 +7,7 @@ type of its own, which says nothing of a record.
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.shape import type_of_floats
 from dp_metrics.metrics import metric_of
 from dp_metrics.metrics.labels.counts import Confusion
-from dp_metrics.model_selection._metric_facts import PrivateMetric, wants_probabilities
+from dp_metrics.model_selection._metric_facts import wants_probabilities
 
 __all__ = ["as_float64", "read_response", "valid_response", "with_all_classes"]
 
@@ -129,7 +130,7 @@ def with_all_classes(response: Any, method: str, model: Any, public_model: Any) 
     return several
 
 
-def valid_response(metric: PrivateMetric, response: Any, y: Any, labels: Any = None) -> Any:
+def valid_response(metric: partial[Any], response: Any, y: Any, labels: Any = None) -> Any:
     """Return a model's response to records with each that the metric would refuse made valid.
 
     Each element is judged by itself. Numbers are moved to the nearest that the metric takes. NaN, and what is
@@ -137,9 +138,9 @@ def valid_response(metric: PrivateMetric, response: Any, y: Any, labels: Any = N
 
     Parameters
     ----------
-    metric : callable
-        A metric. Of a metric that is not of this package nothing is known but whether it takes `y_proba`; any
-        other gets finite numbers of any size, and what is not a float as it is.
+    metric : functools.partial
+        A metric with its keywords. Of a metric that is not of this package nothing is known but whether it
+        takes `y_proba`; any other gets finite numbers of any size, and what is not a float as it is.
     response : ndarray of shape (n_samples,) or (n_samples, n_columns)
         What `read_response` returned.
     y : array-like

@@ -9,7 +9,6 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
-from functools import partial
 from itertools import chain
 from typing import Any, NamedTuple, TypeVar
 
@@ -151,8 +150,7 @@ class Candidates:
                 response = getattr(model, method)(own.X_val)
                 response = read_response(response, method, model, public_model, data.y)
                 response = with_all_classes(response, method, model, public_model)
-                metric = partial(scorer.metric, **(scorer.metric_params or {}))
-                response = valid_response(metric, response, data.y, labels_for(scorer, public_model))
+                response = valid_response(scorer.function, response, data.y, labels_for(scorer, public_model))
                 if data.is_empty:
                     # the metric refuses of one record what it would refuse of any
                     release_score(scorer, public_model, response, first_records(_sliceable(own.y), 1))

@@ -83,7 +83,10 @@ def check_records(X: Any, X_val: Any, *, allow_nan: bool) -> None:
     if any(there - _ODD and not here - _ODD <= there for there, here in pairs):
         raise ValueError("X_val should hold what X holds in the same column: numbers, text or other objects.")
     if _MISSING in odd and not allow_nan:
-        raise ValueError("Input X_val contains NaN or something else that is missing, and X does not.")
+        raise ValueError(
+            "Input X_val contains NaN or something else that is missing, and X does not: drop such records, "
+            "or fill them in, before you split the data."
+        )
     if _TOO_LARGE in odd:
         raise ValueError(
             "Input X_val contains infinity or a value too large for dtype('float32'), and X does not."

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import reprlib
+import sys
 from collections.abc import Mapping, Sequence
+from types import FrameType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,14 +14,12 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.metadata_routing import UNUSED
 
 from dp_metrics.accounting import PrivacyAccountant, check_accountant, numbering
+from dp_metrics.exceptions import TrainingFoldsWarning, warn_caller
 from dp_metrics.inputs.epsilon import check_epsilon
-from dp_metrics.inputs.names import did_you_mean
-from dp_metrics.metrics import metric_named, metric_of
+from dp_metrics.metrics import METRICS, metric_named, metric_of
 from dp_metrics.model_selection._metric_facts import (
-    READY_MADE,
     PrivateMetric,
     check_metric,
-    fixed_keywords,
     name_of,
     takes,
     usual_responses,
@@ -43,13 +44,21 @@ NO_THRESHOLDS = (
 )
 
 
+_FITS_A_FOLD = ("_fit_and_score", "_permutation_test_score", "_rfe_single_fit", "_log_reg_scoring_path")
+_TRAINING_FOLDS = (
+    "These scores protect people as evaluation records only: of each fold's model those who are among its "
+    "training records get no guarantee, whatever the total. Score one fixed model on held-out records, or "
+    "use PrivateRandomizedSearch."
+)
+
+
 class PrivateScorer(BaseEstimator):
     """A scorer that releases one private number each time it is called; see `make_private_scorer`.
 
     Parameters
     ----------
-    metric : callable
-        A private metric of (y_true, y_pred) that takes `epsilon` and `accountant`.
+    metric : callable or str
+        A private metric of (y_true, y_pred) that takes `epsilon` and `accountant`, or its name.
     epsilon : float
         Cost of each call.
     accountant : PrivacyAccountant or None, default=None
@@ -77,9 +86,11 @@ class PrivateScorer(BaseEstimator):
     # Metadata routing can request the arguments of `score`, but not the metric's own, such as epsilon.
     __metadata_request__score: ClassVar[dict[str, str]] = {"estimator": UNUSED}
 
+    _has_warned = False  # of training folds
+
     def __init__(
         self,
-        metric: PrivateMetric,
+        metric: PrivateMetric | str,
         *,
         epsilon: float,
         accountant: PrivacyAccountant | None = None,
@@ -125,11 +136,19 @@ class PrivateScorer(BaseEstimator):
             If a setting or an input is invalid; nothing is spent.
         """
         method = response_method(estimator, self.check()[0])
+        if not self._has_warned and _is_within_cross_validation():
+            warn_caller(_TRAINING_FOLDS, TrainingFoldsWarning)
+            self._has_warned = True
         if number_of_records(X) > 0:
             response = getattr(estimator, method)(X)
         else:  # most estimators refuse to predict nothing; the metric refuses it as well if n is public
             response = _no_response(estimator, method, y)
         return release_score(self, estimator, response, y, sample_weight)
+
+    @property
+    def function(self) -> functools.partial[Any]:
+        """The metric, with the keywords of every call."""
+        return functools.partial(metric_named(self.metric), **(self.metric_params or {}))
 
     def check(self) -> tuple[tuple[str, ...], int]:
         """Check the settings, which scikit-learn lets people change after construction.
@@ -148,13 +167,13 @@ class PrivateScorer(BaseEstimator):
         """
         check_epsilon(self.epsilon)
         check_accountant(self.accountant)
-        check_metric(self.metric, self.metric_params or {})
-        row, greater_is_better = metric_of(self.metric), self.greater_is_better
+        check_metric(metric_named(self.metric), self.metric_params or {})
+        row, greater_is_better = metric_of(self.function), self.greater_is_better
         if greater_is_better is None and row is not None:
             greater_is_better = row.greater_is_better
         if greater_is_better is None:
             raise ValueError(f"greater_is_better must be given for {name_of(self.metric)}: true or false.")
-        methods = self.response_method or usual_responses(self.metric)
+        methods = self.response_method or usual_responses(self.function)
         methods = (methods,) if isinstance(methods, str) else tuple(methods)
         if not set(methods) <= set(_RESPONSES):
             raise ValueError(f"response_method must be None, one of {_RESPONSES} or several of them.")
@@ -168,11 +187,11 @@ class PrivateScorer(BaseEstimator):
 
     def _accept_sample_weight(self) -> bool:
         # scikit-learn asks its scorers this before it passes weights on
-        return takes(self.metric, "sample_weight")
+        return takes(self.function, "sample_weight")
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         parts = [name_of(self.metric), f"epsilon per call={self.epsilon!r}"]
-        parts += [f"{name}={reprlib.repr(value)}" for name, value in (self.metric_params or {}).items()]
+        parts += [f"{name}={reprlib.repr(value)}" for name, value in self.function.keywords.items()]
         for name in ("response_method", "greater_is_better", "accountant"):
             if getattr(self, name) is not None:
                 parts.append(f"{name}={getattr(self, name)!r}")
@@ -180,7 +199,7 @@ class PrivateScorer(BaseEstimator):
 
 
 def make_private_scorer(
-    metric: PrivateMetric,
+    metric: PrivateMetric | str,
     *,
     epsilon: float,
     accountant: PrivacyAccountant | None = None,
@@ -192,9 +211,10 @@ def make_private_scorer(
 
     Parameters
     ----------
-    metric : callable
-        A private metric such as `private_mse`, or your own function of (y_true, y_pred) that takes the
-        keywords `epsilon` and `accountant` and returns one number.
+    metric : callable or str
+        A private metric such as `private_mse`, or its name, with or without "private", also as
+        scikit-learn calls its scorer: "roc_auc", "f1_macro", "neg_log_loss". Or your own function of
+        (y_true, y_pred) that takes the keywords `epsilon` and `accountant` and returns one number.
     epsilon : float
         Privacy parameter of each call, > 0. A cross-validation with k folds makes k calls; `count_releases`
         tells how many a search makes.
@@ -243,8 +263,9 @@ def make_private_scorer(
     **What a total means.** The total of an accountant after a cross-validation or a search protects people
     in their role as *evaluation* records, given the fitted models. Who is also among the training records of
     another fold gets no such protection: changing one record changes the models of all other folds, and with
-    them all their scores. Scores on training records (`return_train_score`, `learning_curve`) cost epsilon
-    and protect nobody. The clean claim is that of one fixed model scored on held-out records.
+    them all their scores; a `TrainingFoldsWarning` says so, once for each scorer. Scores on training records
+    (`return_train_score`, `learning_curve`) cost epsilon and protect nobody. The clean claim is that of one
+    fixed model scored on held-out records.
 
     **An exhausted budget.** scikit-learn's tools turn an exception of a scorer into the score NaN and go
     on, unless ``error_score="raise"``. Ask before the first fit whether the plan fits, as in the second
@@ -259,10 +280,12 @@ def make_private_scorer(
 
     Examples
     --------
+    >>> import warnings
     >>> from sklearn.datasets import make_regression
     >>> from sklearn.linear_model import Ridge
     >>> from sklearn.model_selection import cross_val_score
-    >>> from dp_metrics import PrivacyAccountant, make_private_scorer, private_mse
+    >>> from dp_metrics import PrivacyAccountant, TrainingFoldsWarning, make_private_scorer, private_mse
+    >>> warnings.simplefilter("ignore", TrainingFoldsWarning)  # we know what the total means
     >>> X, y = make_regression(n_samples=500, random_state=0)
     >>> accountant = PrivacyAccountant(1.0)
     >>> scorer = make_private_scorer(private_mse, epsilon=0.2, accountant=accountant)
@@ -279,7 +302,7 @@ def make_private_scorer(
     dp_metrics.exceptions.PrivacyBudgetError: epsilon=1.0 was asked for, but 1.0 of the total...
     """
     scorer = PrivateScorer(
-        metric,
+        metric_named(metric),
         epsilon=epsilon,
         accountant=accountant,
         response_method=response_method,
@@ -298,7 +321,8 @@ def get_private_scorer(
     Parameters
     ----------
     name : str
-        One of `get_private_scorer_names`. Greater is better for all; losses are negated.
+        One of `get_private_scorer_names`, or any name of a metric that `make_private_scorer` takes. Greater
+        is better for all; losses are negated, with or without "neg" in their names.
     epsilon : float
         Privacy parameter of each call, > 0.
     accountant : PrivacyAccountant or None, default=None
@@ -314,7 +338,7 @@ def get_private_scorer(
     Raises
     ------
     ValueError
-        If there is no scorer with this name. Other errors are those of `make_private_scorer`.
+        If there is no metric with this name. Other errors are those of `make_private_scorer`.
 
     Notes
     -----
@@ -326,16 +350,11 @@ def get_private_scorer(
     >>> get_private_scorer("neg_private_mae", epsilon=0.5)
     PrivateScorer(private_mae, epsilon per call=0.5)
     """
-    metric = READY_MADE.get(name) if isinstance(name, str) else None
-    if metric is None:
-        raise ValueError(
-            f"name must be one of {get_private_scorer_names()}, got {name!r}.{_scorer_like(name)}"
-        )
-    return make_private_scorer(metric, epsilon=epsilon, accountant=accountant, **metric_kwargs)
+    return make_private_scorer(name, epsilon=epsilon, accountant=accountant, **metric_kwargs)
 
 
 def get_private_scorer_names() -> list[str]:
-    """Return the names that `get_private_scorer` knows, sorted.
+    """Return a name for each metric that judges a model, sorted; `get_private_scorer` takes others too.
 
     Returns
     -------
@@ -348,17 +367,20 @@ def get_private_scorer_names() -> list[str]:
     >>> "neg_private_mse" in get_private_scorer_names()
     True
     """
-    return sorted(READY_MADE)
+    judging = (row for row in METRICS.values() if row.greater_is_better is not None)
+    return sorted(row.name if row.greater_is_better else f"neg_{row.name}" for row in judging)
 
 
-def _scorer_like(name: Any) -> str:
-    """Return a question that offers the scorer of the metric that a name means, or one with a like name."""
-    row = metric_named(name.removeprefix("neg_")) if isinstance(name, str) else None
-    if row is not None:
-        for ready, metric in READY_MADE.items():
-            if metric_of(metric) is row:
-                return f" Did you mean {ready!r}?"
-    return did_you_mean(name, READY_MADE)
+def _is_within_cross_validation() -> bool:
+    """Return whether a function of scikit-learn that fits a model for each fold is on the stack."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code.co_name in _FITS_A_FOLD and frame.f_globals.get("__name__", "").startswith(
+            "sklearn."
+        ):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def response_method(estimator: Any, methods: tuple[str, ...]) -> str:
@@ -374,8 +396,8 @@ def release_score(
 ) -> float:
     """Release a private score of an estimator's response to the records."""
     _, sign = scorer.check()
-    metric, keywords = scorer.metric, dict(scorer.metric_params or {})
-    if fixed_keywords(metric, keywords).get("neighboring") == "add_or_remove_one":
+    metric, keywords = scorer.function, {}
+    if metric.keywords.get("neighboring") == "add_or_remove_one":
         # The cap of a log loss depends on the dtype, and an empty response has none: always use float64.
         response = as_float64(response)
     if sample_weight is not None:
@@ -391,7 +413,7 @@ def release_score(
 
 def labels_for(scorer: PrivateScorer, estimator: Any) -> Any:
     """Return the public labels that a scorer judges by: its own, or those that the model was trained on."""
-    given = fixed_keywords(scorer.metric, scorer.metric_params or {}).get("labels")
+    given = scorer.function.keywords.get("labels")
     # the classes of a model are public where the model is; those in y are not
     return getattr(estimator, "classes_", None) if given is None else given
 

@@ -15,10 +15,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from dp_metrics._random import OSEntropy
 from dp_metrics.accounting import Claim, PrivacyAccountant, Spend, check_accountant, claimed
+from dp_metrics.exceptions import warn_of_large_epsilon
 from dp_metrics.inputs.epsilon import exact_epsilon
 from dp_metrics.inputs.floats import MAX_FLOAT
 from dp_metrics.inputs.scalars import as_real
-from dp_metrics.model_selection._metric_facts import PrivateMetric, fixed_keywords, name_of
+from dp_metrics.model_selection._metric_facts import PrivateMetric, name_of
 from dp_metrics.model_selection._trials import (
     COST,
     Candidates,
@@ -72,8 +73,8 @@ class PrivateRandomizedSearch(MetaEstimatorMixin, BaseEstimator):
     param_distributions : dict or list of dicts
         Lists, or distributions with a method `rvs`, by name of parameter, as for `RandomizedSearchCV`.
         Lists are sampled with replacement. Public: never made from the validation records.
-    metric : callable
-        A private metric such as `private_mse`; see `make_private_scorer` for your own.
+    metric : callable or str
+        A private metric such as `private_mse`, or its name, such as "roc_auc"; see `make_private_scorer`.
     epsilon : float
         Privacy parameter of the whole search, > 0. Each candidate is scored at a third of it.
     expected_iter : float, default=20
@@ -185,7 +186,7 @@ class PrivateRandomizedSearch(MetaEstimatorMixin, BaseEstimator):
         estimator: Any,
         param_distributions: Any,
         *,
-        metric: PrivateMetric,
+        metric: PrivateMetric | str,
         epsilon: float,
         expected_iter: float = 20,
         accountant: PrivacyAccountant | None = None,
@@ -245,10 +246,11 @@ class PrivateRandomizedSearch(MetaEstimatorMixin, BaseEstimator):
         data = check_data(X, y, X_val, y_val, sample_weight_val, allow_nan=_allows_nan(self.estimator))
         # Rehearse with a public model: every error of the validation records shows now, before the spend.
         # The number is not released, so it costs nothing; from here on no record makes anything fail.
-        labels = fixed_keywords(self.metric, self.metric_params or {}).get("labels")
+        labels = scorer.function.keywords.get("labels")
         public_model = PublicModel(self.estimator, y, number_of_records(data.y_val), methods, labels)
         # the history of the rehearsal tells under which relation the metric is private, and what it costs
         rehearsal = PrivacyAccountant(MAX_FLOAT)
+        warn_of_large_epsilon(total)
         self._scorer(total, rehearsal)(public_model, data.X_val, data.y_val, sample_weight=sample_weight_val)
         claim = self._spend(total, rehearsal.history)
 

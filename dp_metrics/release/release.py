@@ -23,7 +23,13 @@ from dp_metrics.accounting import (
     check_accountant,
     claimed,
 )
-from dp_metrics.exceptions import NoisyReleaseWarning, StoredReleaseWarning, warn_caller, within
+from dp_metrics.exceptions import (
+    NoisyReleaseWarning,
+    StoredReleaseWarning,
+    warn_caller,
+    warn_of_large_epsilon,
+    within,
+)
 from dp_metrics.inputs.epsilon import exact_epsilon
 from dp_metrics.inputs.options import check_neighboring, check_spend_name
 from dp_metrics.mechanisms import Mechanism, get_mechanism
@@ -298,6 +304,7 @@ class Release:
         self, prepared: Sequence["Prepared"], relation: str | None
     ) -> tuple[Claim | None, list[PrivateResult[Any]]]:
         """Warn, spend and draw: the one path of all releases."""
+        warn_of_large_epsilon(self.epsilon)
         for _, alike in groupby(prepared, key=lambda one: one.release.metric):
             any(one.warns_of_noise() for one in alike)  # once
         claim = None

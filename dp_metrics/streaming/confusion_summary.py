@@ -138,9 +138,12 @@ class ReleasedConfusion:
 
     def _wanted(self, metric: Callable[..., Any] | str, options: Mapping[str, Any]) -> tuple[str, Confusion]:
         """Return the name of a metric, and the metric of the counts that were released."""
-        row, known = row_of(metric), {**options, "labels": self.labels}
+        row, fixed = row_of(metric)
+        known = {**fixed, **options, "labels": self.labels}
         if row.name == "private_accuracy_score":  # the micro average of recalls
             known, row = {**known, "average": "micro"}, METRICS["private_recall_score"]
+        if not isinstance(row.usual.postprocess, Confusion):
+            raise TypeError(f"{row.name} is no metric of labels: the release holds counts of labels only.")
         wanted = confusion_for(row, known)
         return row.name, replace(wanted, layout=reading_of(self.result).layout)
 
@@ -376,6 +379,8 @@ class ConfusionSummary(Summary):
         -----
         SeededReleaseWarning
             If `random_state` is given.
+        LargeEpsilonWarning
+            If epsilon is above 10.
         NoisyReleaseWarning
             If public numbers alone tell that a release will be mostly noise.
 

@@ -169,6 +169,8 @@ class ScoreSummary(Summary):
         -----
         SeededReleaseWarning
             If `random_state` is given.
+        LargeEpsilonWarning
+            If epsilon is above 10.
         NoisyReleaseWarning
             If public numbers alone tell that a release will be mostly noise.
 

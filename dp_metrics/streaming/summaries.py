@@ -16,7 +16,7 @@ from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.inputs.options import check_bounds
 from dp_metrics.inputs.shape import Shape
 from dp_metrics.mechanisms import Mechanism
-from dp_metrics.metrics import FUNCTIONS, METRICS, Metric, metric_of
+from dp_metrics.metrics import FUNCTIONS, METRICS, Metric, row_of
 from dp_metrics.release.parts.mean_loss import MeanOf
 from dp_metrics.release.plan import KnownParts, Plan
 from dp_metrics.release.result import PrivateResult
@@ -45,9 +45,10 @@ class LossSummary(Summary):
 
     Parameters
     ----------
-    metric : callable
-        The metric to release: `private_mse` or any other metric of this package that is a mean of one loss
-        per record: not `private_r2_score`, `private_variance`, `private_std` and `private_quantile`.
+    metric : callable or str
+        The metric to release: `private_mse`, or its name such as "mse", or any other metric of this package
+        that is a mean of one loss per record: not `private_r2_score`, `private_variance`, `private_std` and
+        `private_quantile`.
     capacity : int, default=2048
         Public number of ranks to keep. The default serves epsilon from 0.09 on; below that a release warns,
         stays as private, and is less accurate, soon useless: see the notes.
@@ -101,7 +102,7 @@ class LossSummary(Summary):
     """
 
     def __init__(self, metric: Any, *, capacity: int = CAPACITY, **options: Any) -> None:
-        row = _check_metric(metric, options)
+        row, options = _check_metric(metric, options)
         super().__init__(row, {name: plain(options[name], name) for name in sorted(options)}, capacity)
 
     def __repr__(self) -> str:
@@ -399,20 +400,21 @@ for _kind in (LossSummary, VarianceSummary):
     set_result(_kind.release, _kind._release)
 
 
-def _check_metric(metric: Any, options: Mapping[str, Any]) -> Metric:
-    """Return the row of a metric that is a mean of losses and takes these options."""
-    row = metric_of(metric)
-    if row is None or not _is_mean(row) or FUNCTIONS[row.name] is not metric:
+def _check_metric(metric: Any, options: Mapping[str, Any]) -> tuple[Metric, dict[str, Any]]:
+    """Return the row of a metric that is a mean of losses and takes these options, and all of them."""
+    row, fixed = row_of(metric)
+    if not _is_mean(row):
         names = ", ".join(row.name for row in METRICS.values() if _is_mean(row))
         raise TypeError(f"metric must be one of {names}: a mean of one loss per record.")
-    for option in options:
+    every = {**fixed, **options}
+    for option in every:
         if option in _PER_CALL:
             raise TypeError(
                 f"{option} is no option of a summary: pass it to `update` or `release`, if they take it."
             )
         if option not in row.options:
             raise TypeError(f"{row.name}() got an unexpected keyword argument {option!r}.")
-    return row
+    return row, every
 
 
 def _is_mean(row: Metric) -> bool:

@@ -78,7 +78,9 @@ def spend_a_tenth(accountant):
 def test_without_path_joblib_says_to_pass_one():
     with pytest.raises(pickle.PicklingError) as refusal:
         joblib.Parallel(n_jobs=2)(joblib.delayed(spend_a_tenth)(PrivacyAccountant(1.0)) for _ in range(2))
-    assert "pass path= to PrivacyAccountant" in str(refusal.value.__cause__)
+    first = str(refusal.value.__cause__).strip('\n"').splitlines()[0]
+    assert first.startswith("TypeError: A PrivacyAccountant without a path cannot be pickled, because")
+    assert first.endswith("pass path= to PrivacyAccountant to share one budget between processes.")
 
 
 @pytest.mark.slow

@@ -161,7 +161,7 @@ def test_a_noisy_count_has_the_error_of_two_sided_geometric_noise(epsilon, monke
         return Plan((part,), lambda records: records, lambda released: released.values[0][0] / 2)
 
     row = Metric(name="private_half", exact_function="", plan=plan, data=("x",), options={"per": 1})
-    monkeypatch.setattr(planning, "metric_named", {"private_half": row}.get)
+    monkeypatch.setattr(planning, "row_of", lambda name: (row, {}))
     q = math.exp(-epsilon / 2)
     for x in (np.ones(50), np.zeros(50)):  # of nothing there is no multiple that caps an error
         expected = dp.expected_error("private_half", x, epsilon=epsilon, error_cap=1e9)
@@ -339,9 +339,8 @@ def test_bad_options_are_refused(options):
 def test_what_is_no_metric_option_error_or_epsilon_is_refused():
     with pytest.raises(TypeError, match="private_mean_loss has no option q or split"):
         dp.expected_error(dp.private_mean_loss, LOSSES, epsilon=1.0, split=1, q=0.5)
-    fixed = functools.partial(dp.private_mean_loss, max_loss=1.0)  # whose options would be lost
-    for metric in (np.mean, "unheard_of", fixed, None):
-        with pytest.raises(TypeError, match="a metric of this package"):
+    for metric in (np.mean, functools.partial(dp.private_mean_loss, LOSSES), None):
+        with pytest.raises(TypeError, match="a private metric of this package"):
             dp.expected_error(metric, LOSSES, epsilon=1.0)
     for data in ((), (LOSSES, LOSSES)):
         with pytest.raises(TypeError, match="takes losses by position"):

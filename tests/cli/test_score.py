@@ -319,12 +319,24 @@ def test_columns_and_their_types_are_looked_at_first(tmp_path, capsys):
     for argv, message in (
         (MAE, "column 'p' holds text: numbers are needed"),
         ((*MAE[:-3], "day", "--epsilon", "1"), "column 'day' holds timestamp"),
-        ((*MAE[:-3], "z", "--epsilon", "1"), "no column 'z'"),
+        ((*MAE[:-3], "z", "--epsilon", "1"), "no column 'z'; it has 'y', 'p', 'day'."),
+        ((*MAE[:-3], "dya", "--epsilon", "1"), "'day'. Did you mean 'day'?"),
     ):
         assert message in run(capsys, path, *argv, *new, code=2)
     twice = tmp_path / "twice.csv"
     twice.write_text(f"y,p,p\n1,2,{SECRET}\n")
     assert "more than one column 'p'" in run(capsys, twice, *MAE, *new, code=2)
+    good = tmp_path / "good.csv"
+    good.write_text(GOOD)
+    assert "no column 'z'; it has 'y', 'p', 'other'." in run(
+        capsys, good, *MAE[:-3], "z", "--epsilon", "1", *new, code=2
+    )
+    for first in (f"y,0.7,{SECRET}", f"1,-2e5,{SECRET}", f"p2,y2,{SECRET}"):  # may be a record
+        good.write_text(f"{first}\n" + GOOD)
+        assert SECRET not in run(capsys, good, *MAE, *new, code=2)
+    wide = tmp_path / "wide.parquet"
+    pd.DataFrame({f"column {i}": [1.0] for i in range(5000)}).to_parquet(wide)
+    assert len(run(capsys, wide, *MAE, *new, code=2)) < 700
     no_header = tmp_path / "no_header.csv"
     no_header.write_text(f"1,2,{SECRET}\n" * 9)
     assert SECRET not in run(capsys, no_header, *MAE, *new, code=2)
@@ -380,9 +392,9 @@ def test_missing_values_of_parquet(tmp_path, capsys):
         (["--metric", "private_mean", "--column", "y", "--epsilon", "1"], "needs --option bounds=VALUE"),
         (["--metric", "private_mean", "--y-true", "y", "--epsilon", "1"], "private_mean needs --option"),
         (["--metric", "private_std", "--epsilon", "1"], "private_std needs --column, the column of x"),
-        (["--metric", "kappa", "--epsilon", "1"], "'kappa'; did you mean private_cohen_kappa_score?;"),
-        (["--metric", "nothing", "--epsilon", "1"], "no metric 'nothing'; `dp-metrics metrics` lists"),
-        (["--metric", "private_compare", "--epsilon", "1"], "there is no metric 'private_compare'"),
+        (["--metric", "kappa", "--epsilon", "1"], "no metric 'kappa'. Did you mean 'cohen_kappa'?"),
+        (["--metric", "nothing", "--epsilon", "1"], "no metric 'nothing'. `dp-metrics metrics` lists"),
+        (["--metric", "private_compare", "--epsilon", "1"], "There is no metric 'private_compare'"),
         ([*MAE[:-1], "0"], "'0' is not a positive, finite number"),
         (MAE[:-2], "--epsilon"),
     ],

@@ -234,15 +234,16 @@ def test_losses_of_one_s_own_are_compared_with_zeros():
         (dp.private_mean_loss, "zeros as y_true and loss='mae'"),
         ("median_absolute_error", "not the mean of one loss per record"),
         ("private_mean", "zeros as y_true and loss='mae'"),
-        ("unheard_of", "loss must be one of mse, mae"),
-        (functools.partial(dp.private_mae, bounds=(0, 1)), "loss must be one of"),
-        (abs, "loss must be one of"),
-        (None, "loss must be one of"),
-        (["mae"], "loss must be one of"),
+        ("unheard_of", "no metric 'unheard_of'"),
+        (functools.partial(dp.private_mae, mechanism="laplace"), "takes no mechanism"),
+        (abs, "loss must be a private metric"),
+        (None, "loss must be a private metric"),
+        (["mae"], "loss must be a private metric"),
     ],
 )
 def test_what_is_no_loss_of_a_record_is_refused(loss, message):
-    assert_refused(private_compare, ([1.0], [2.0], [3.0]), ValueError, message, loss=loss, epsilon=1.0)
+    expected = TypeError if "must be" in message else ValueError
+    assert_refused(private_compare, ([1.0], [2.0], [3.0]), expected, message, loss=loss, epsilon=1.0)
 
 
 ONES = [1.0, 1.0]
@@ -426,7 +427,8 @@ def result(**values):
 def test_what_a_comparison_of_wins_says():
     text = str(result())
     assert text.startswith(
-        "A is better on more records than B (zero_one_loss, 300 records, p = 0.0302): 0.06667, "
+        "A is better on more records than B (300 records, p = 0.0302; at this epsilon wins on all give about "
+        "0.001): the share of records won by A less that won by B (zero_one_loss) is 0.06667, "
         "[0.00145, 0.13] with confidence 95 %. The share for whom A is better less the share for whom B is, "
     )
     assert text.endswith("For this loss that is the accuracy of A less that of B.")
@@ -436,6 +438,17 @@ def test_what_a_comparison_of_wins_says():
     for text in (str(result()), str(result(estimate=-0.1)), str(result(p_value=1.0))):
         assert "lower" not in text
         assert "mean" not in text
+    assert str(result(loss="mae")).endswith("It is no mean loss: which mean (mae) is lower does not follow.")
+    assert repr(result()) == str(result())
+
+
+@pytest.mark.parametrize(("n", "epsilon", "least"), [(300, 1.0, 0.001), (20, 0.1, 0.388), (2, 1.0, 0.583)])
+def test_the_least_p_value_is_that_of_a_model_that_won_everywhere(n, epsilon, least):
+    """Where the epsilon is small, no difference can be shown, whatever the records are."""
+    found = result(n=n, epsilon=epsilon, p_value=1.0)
+    assert found.least_p_value == pytest.approx(least, rel=1e-2)
+    assert f"at this epsilon wins on all give about {least})" in str(found)
+    assert result(p_value=None, max_difference=1.0, statistic="mean difference").least_p_value is None
 
 
 def test_significance_of_wins_is_the_p_value_s():
@@ -474,7 +487,8 @@ def test_what_a_comparison_of_means_says():
     found = result(lower=0.01, upper=0.2, **means)
     assert found.better == "A"
     assert str(found).startswith(
-        "With clipped differences A has the lower mean loss (mae, 300 records): 0.1, [0.01, 0.2] with "
+        "With clipped differences A has the lower mean loss (300 records): the difference of the clipped "
+        "mean losses (mae) is 0.1, [0.01, 0.2] with "
         "confidence 95 %. The mean loss (mae) of B less that of A, each person's difference clipped to "
         "[-2, 2], "
     )

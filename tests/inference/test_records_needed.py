@@ -83,5 +83,5 @@ def test_all_labels_at_once_need_more():
 def test_what_cannot_be_planned_is_refused(metric, options, match):
     with pytest.raises(ValueError, match=match):
         records_needed(metric, **{"width": 0.1, "epsilon": 1.0, "guess": 0.9, "positives": 0.3, **options})
-    with pytest.raises(TypeError, match="metric must be"):
+    with pytest.raises(ValueError, match="Did you mean 'recall'"):
         records_needed("reccall", width=0.1, epsilon=1.0, guess=0.9)

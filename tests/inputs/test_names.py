@@ -17,41 +17,18 @@ def test_the_closest_name_is_offered_and_no_far_one():
     assert did_you_mean("hazard", []) == ""
 
 
-@pytest.mark.parametrize(
-    ("name", "meant"),
-    [
-        ("private_mse_", "neg_private_mse"),
-        ("private_mse", "neg_private_mse"),
-        ("mse", "neg_private_mse"),
-        ("neg_mean_squared_error", "neg_private_mse"),
-        ("neg_private_mean_absolute_error", "neg_private_mae"),
-        ("neg_privat_log_loss", "neg_private_log_loss"),
-        ("accuracy", "private_accuracy_score"),
-        ("roc_auc", "private_roc_auc_score"),
-        ("neg_private_r2_score", "private_r2_score"),
-        ("neg_private_mean_square_log_error", "neg_private_mean_squared_log_error"),
-    ],
-)
-def test_a_wrong_name_of_a_scorer(name, meant):
-    with pytest.raises(ValueError, match=f"Did you mean '{meant}'"):
-        dp.get_private_scorer(name, epsilon=1.0)
-    dp.get_private_scorer(meant, epsilon=1.0)
-
-
-@pytest.mark.parametrize("name", ["", "neg_", "_loss", "_score", "xyzzy"])
+@pytest.mark.parametrize("name", ["", "_", "xyzzy"])
 def test_what_is_like_no_name_is_refused_without_a_guess(name):
-    with pytest.raises(ValueError, match="name must be one of") as caught:
+    with pytest.raises(ValueError, match=r"There is no metric .*`dp-metrics metrics` lists all") as caught:
         dp.get_private_scorer(name, epsilon=1.0)
     assert "Did you mean" not in str(caught.value)
-    with pytest.raises(TypeError, match="metric must be"):
-        dp.noise_interval(0.5, metric=name, epsilon=1.0, n=100)
-    with pytest.raises(ValueError, match="loss must be one of"):
-        dp.private_compare(Y, Y, Y, loss=name, epsilon=1.0)
 
 
 @pytest.mark.parametrize(
     ("call", "meant"),
     [
+        (lambda: dp.get_private_scorer("neg_private_r2_score", epsilon=1.0), "private_r2_score"),
+        (lambda: dp.make_private_scorer("f1_marco", epsilon=1.0), "f1_macro"),
         (lambda: dp.noise_interval(0.5, metric="acuracy", epsilon=1.0, n=9), "accuracy"),
         (lambda: dp.noise_interval(0.5, metric="private_acuracy_score", epsilon=1.0, n=9), "private_acc"),
         (
@@ -71,14 +48,3 @@ def test_what_is_like_no_name_is_refused_without_a_guess(name):
 def test_a_wrong_name_of_a_metric_or_an_option(call, meant):
     with pytest.raises((TypeError, ValueError), match=f"Did you mean '{meant}"):
         call()
-
-
-def test_a_loss_that_cannot_be_compared_is_not_offered():
-    with pytest.raises(ValueError, match="loss must be one of") as caught:
-        dp.private_compare(Y, Y, Y, loss="private_variace", epsilon=1.0)
-    assert "variance" not in str(caught.value)
-
-
-def test_the_name_of_a_metric_may_be_short():
-    options = {"epsilon": 1.0, "bounds": (0.0, 1.0)}
-    assert dp.expected_error("mse", Y, Y, **options) == dp.expected_error("private_mse", Y, Y, **options)

@@ -170,8 +170,10 @@ def test_a_released_summary_says_what_it_cannot_limit():
     true, pred = labels_of(THREE)
     summary = dp.ConfusionSummary(range(3)).update(true, pred).release(1.0)
     for ask in (summary.noise_interval, summary.population_interval):
-        with pytest.raises(TypeError, match="such as private_mse, or its name"):
+        with pytest.raises(ValueError, match="Did you mean 'recall'"):
             ask("recal")
+        with pytest.raises(TypeError, match="private_log_loss is no metric of labels"):
+            ask("log_loss")
         with pytest.raises(ValueError, match="average setting"):
             ask("recall")
     with pytest.raises(ValueError, match=r"Use recall, precision or F1\."):

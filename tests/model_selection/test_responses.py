@@ -1,5 +1,6 @@
 """What models respond: one record's response changes that of no other, whatever it is."""
 
+import functools
 import math
 from decimal import Decimal
 
@@ -17,9 +18,8 @@ from dp_metrics import (
     private_f1_score,
     private_log_loss,
 )
-from dp_metrics.metrics import metric_of
+from dp_metrics.metrics import NAMES, metric_of
 from dp_metrics.model_selection import _trials
-from dp_metrics.model_selection._metric_facts import READY_MADE
 from dp_metrics.model_selection._responses import as_float64, read_response, valid_response
 from dp_metrics.model_selection._trials import PublicModel
 from dp_metrics.model_selection._validation_set import check_records
@@ -63,7 +63,7 @@ def own_metric(y_true, y_pred, *, epsilon, accountant=None):
 
 @pytest.mark.parametrize("name", [*get_private_scorer_names(), "own"])
 def test_one_record_changes_no_other_of_a_response_that_is_a_list(name):
-    metric = READY_MADE.get(name, own_metric)
+    metric = NAMES.get(name, own_metric)
     row = metric_of(metric)
     for method in ("predict",) if row is None else row.responses:
         for usual, y in USUAL[method]:
@@ -79,7 +79,7 @@ def test_one_record_changes_no_other_of_a_response_that_is_a_list(name):
 def judged(metric, method, response, y):
     model = PublicModel(DummyClassifier(), y, 6, (method,))
     response = read_response(response, method, model, model, y)
-    return valid_response(metric, response, np.array(y), model.classes_)
+    return valid_response(functools.partial(metric), response, np.array(y), model.classes_)
 
 
 @pytest.mark.parametrize("kind", ["Float32", "float32[pyarrow]"])

@@ -54,8 +54,7 @@ from dp_metrics import (
     private_variance,
 )
 from dp_metrics.accounting import ledgers as _ledgers
-from dp_metrics.metrics import FUNCTIONS, METRICS, metric_of
-from dp_metrics.model_selection._metric_facts import READY_MADE
+from dp_metrics.metrics import FUNCTIONS, METRICS, NAMES, metric_of
 
 NO_NOISE = 1e6
 
@@ -157,20 +156,20 @@ class Single(LogisticRegression):
 def problems_of(name):
     """Return a fitted model and its data for a scorer by name."""
     X, y = make_classification(n_samples=60, n_features=4, random_state=0)
-    classes = not READY_MADE[name].__module__.endswith(("regression_errors", "other_losses"))
+    classes = not NAMES[name].__module__.endswith(("regression_errors", "other_losses"))
     model = Single() if classes else LinearRegression()
     return model.fit(X, y), X, y
 
 
 @pytest.mark.parametrize(
     "name",
-    [n for n in get_private_scorer_names() if "neighboring" in inspect.signature(READY_MADE[n]).parameters],
+    [n for n in get_private_scorer_names() if "neighboring" in inspect.signature(NAMES[n]).parameters],
 )
 def test_no_record_is_scored_like_any_other_set_where_their_number_is_private(name):
     model, X, y = problems_of(name)
     if isinstance(model, LinearRegression):
         model.coef_, model.intercept_ = 0 * model.coef_, 1.0  # positive, for those that need it
-    if READY_MADE[name] in OF_COUNTS:  # whose laws tests/release/test_tables.py compares
+    if NAMES[name] in OF_COUNTS:  # whose laws tests/release/test_tables.py compares
         scorer = get_private_scorer(name, epsilon=1.0, neighboring="add_or_remove_one")
         assert all(math.isfinite(scorer(model, X[:n], y[:n])) for n in (0, 1))
         return
@@ -256,13 +255,16 @@ def test_the_response_is_what_was_asked_for(classification):
         scorer(LinearRegression().fit(X, codes), X, codes)
 
 
-def test_only_the_names_of_ready_made_scorers_are_known():
+def test_only_metrics_that_judge_a_model_have_scorers():
     names = get_private_scorer_names()
     assert names == sorted(names)
     assert set(names) >= {"neg_private_mse", "neg_private_mae", "neg_private_log_loss", "private_r2_score"}
-    for unknown in ("neg_mean_squared_error", "private_mean_loss", "neg_private_mean_loss", None, 3):
-        with pytest.raises(ValueError, match="name must be one of"):
+    for unknown in ("neg_private_mean_loss", "neg_accuracy", "unheard_of"):
+        with pytest.raises(ValueError, match="There is no metric"):
             get_private_scorer(unknown, epsilon=1.0)
+    for no_score in ("private_mean_loss", "confusion_matrix", None, 3):
+        with pytest.raises(TypeError, match="metric must be a private metric"):
+            get_private_scorer(no_score, epsilon=1.0)
 
 
 @pytest.mark.parametrize("name", get_private_scorer_names())
@@ -324,7 +326,6 @@ def test_clone_and_pickle_keep_everything_and_share_the_budget(regression, accou
         metrics.mean_squared_error,
         metrics.log_loss,
         metrics.make_scorer(metrics.mean_squared_error),
-        "neg_mean_squared_error",
         None,
         private_mean_loss,  # of losses, not of (y_true, y_pred)
         private_variance,

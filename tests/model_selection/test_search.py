@@ -52,9 +52,8 @@ from dp_metrics import (
     private_mse,
 )
 from dp_metrics._random import OSEntropy
-from dp_metrics.metrics import metric_of
+from dp_metrics.metrics import NAMES, metric_of
 from dp_metrics.model_selection import _trials
-from dp_metrics.model_selection._metric_facts import READY_MADE
 from dp_metrics.model_selection._responses import valid_response
 
 NO_NOISE = 1e6
@@ -679,7 +678,7 @@ HOSTILE = [math.nan, math.inf, -math.inf, -1e300, -5.0, -1.0, 0.0, 0.5, 2.0, 1e3
 OF_CLASSES = [
     name
     for name in get_private_scorer_names()
-    if not READY_MADE[name].__module__.endswith(("regression_errors", "other_losses"))
+    if not NAMES[name].__module__.endswith(("regression_errors", "other_losses"))
 ]
 RESPONSES = {
     "neg_private_mse",
@@ -700,7 +699,7 @@ def test_a_response_outside_the_domain_of_the_metric_does_not_fail_the_candidate
     for first, kind in itertools.product(HOSTILE, kinds):
         y = np.tile([1, 0], 40) if kind != "labels" else np.tile(["ham", "spam"], 40)
         model = SaysClass(first, kind) if name in OF_CLASSES else Says(first, kind)
-        metric, row = READY_MADE[name], metric_of(READY_MADE[name])
+        metric, row = NAMES[name], metric_of(NAMES[name])
         if kind_of(row) == "confusion" and "pos_label" in row.options and kind == "labels":
             metric = functools.partial(metric, pos_label="ham")
         search = make_search(model, {}, metric=metric, refit=False).fit(**split(y=y))
@@ -723,7 +722,7 @@ def test_a_linear_model_in_a_poisson_search_does_not_fail_for_one_record(trials)
 @pytest.mark.parametrize("dtype", [np.float64, object])
 def test_a_fractional_label_of_a_response_is_a_wrong_label_and_no_error(dtype):
     response = np.array([0.5, 1.0, -2.5], dtype=dtype)
-    valid = valid_response(private_accuracy_score, response, np.array([0, 1, 2]))
+    valid = valid_response(functools.partial(private_accuracy_score), response, np.array([0, 1, 2]))
     assert valid[1] == 1.0
     assert all(float(label).is_integer() and label not in (0, 1, 2) for label in (valid[0], valid[2]))
     private_accuracy_score([0, 1, 2], valid, epsilon=1.0)
@@ -736,7 +735,7 @@ def test_valid_responses_are_judged_as_they_are(trials):
     exact = np.square(Ridge().fit(data["X"], data["y"]).predict(data["X_val"]) - data["y_val"]).mean()
     assert search.best_score_ == pytest.approx(-exact, rel=1e-3)
     float32 = np.array([[0.0, 1.0], [0.3, 0.7]], dtype=np.float32)
-    valid = valid_response(private_log_loss, float32, np.array([0, 1]))
+    valid = valid_response(functools.partial(private_log_loss), float32, np.array([0, 1]))
     np.testing.assert_array_equal(valid, float32)
     assert valid.dtype == np.float32  # which sets the cap of a log loss
 
