@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any
@@ -24,7 +24,7 @@ from dp_metrics.inputs.losses import RecordLoss
 from dp_metrics.inputs.options import check_confidence
 from dp_metrics.inputs.scalars import as_real
 from dp_metrics.inputs.shape import Records
-from dp_metrics.metrics import METRICS, metric_named, metric_of
+from dp_metrics.metrics import METRICS, row_of
 from dp_metrics.release.interval import Interval
 from dp_metrics.release.parts.part import IntegersOf
 from dp_metrics.release.plan import KnownParts, Plan
@@ -478,8 +478,7 @@ def private_compare(
         random_state=random_state,
         spend_name=spend_name,
         options={
-            "loss": _public_name(loss),
-            "options": options,
+            **_public_loss(loss, options),
             "max_difference": max_difference,
             "confidence": confidence,
         },
@@ -502,7 +501,10 @@ def private_compare(
     return found
 
 
-def _public_name(loss: Any) -> Any:
-    """Return the name of the metric that a loss is, or what else was given."""
-    row = metric_named(loss) if isinstance(loss, str) else metric_of(loss) if callable(loss) else None
-    return loss if row is None else row.name
+def _public_loss(loss: Any, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the name and the options of the metric that a loss is; of another loss what was given."""
+    try:
+        row, fixed = row_of(loss, "loss")
+    except (TypeError, ValueError):  # a loss of the caller's own, or a mistake that is refused later
+        return {"loss": loss, "options": options}
+    return {"loss": row.name, "options": {**fixed, **options}}

@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+from helpers import seeded
 
 import dp_metrics as dp
 from dp_metrics.release.normal_limits import mean_half_width
@@ -19,7 +20,7 @@ def released(function=dp.private_mse, data=(Y, GUESS), **options):
 
 @pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.0])
 def test_the_approximate_interval_follows_from_the_mean_and_its_spread(epsilon):
-    result = released(epsilon=epsilon)
+    result = released(epsilon=epsilon, random_state=seeded())
     interval = result.population_interval(0.9, "approximate")
     half = 16 * mean_half_width(result.value / 16, result.drawn["spread"], N, epsilon, 0.1)
     assert interval.upper == pytest.approx(min(result.value + half, 16.0), rel=1e-5)

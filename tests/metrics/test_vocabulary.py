@@ -191,7 +191,11 @@ def test_probabilities_are_what_areas_of_each_class_against_the_rest_are_made_of
     assert dp.make_private_scorer("roc_auc", epsilon=1.0).check()[0][0] == "decision_function"
 
 
-@pytest.mark.parametrize("metric", [len, None, 3, ["mse"], partial(dp.private_mse, [1.0])], ids=str)
+@pytest.mark.parametrize(
+    "metric",
+    [len, None, 3, ["mse"], partial(dp.private_mse, [1.0])],
+    ids=["a function", "None", "a number", "a list", "a full partial"],
+)
 def test_what_is_no_metric_is_refused_by_its_type(metric):
     with pytest.raises(TypeError, match="loss must be a private metric of this package"):
         row_of(metric, "loss")

@@ -78,7 +78,7 @@ def test_scorers_and_summaries_pass_the_spend_name_on():
     scorer(Model(), X[:, np.newaxis], X)
     dp.LossSummary(dp.private_mae).update(X, X).release(1.0, accountant=accountant, spend_name="stream")
     result = dp.with_result(dp.VarianceSummary().update(X).release)(1.0, accountant=accountant)
-    assert [spend.spend_name for spend in accountant.history] == ["fold", "stream", "private_variance"]
+    assert [spend.spend_name for spend in accountant.history] == ["fold #1", "stream", "private_variance"]
     assert (result.n, result.metric) == (40, "private_variance")
 
 
