@@ -401,6 +401,17 @@ def test_another_metric_or_form_under_a_name_is_refused():
     assert budget.spent == 1
 
 
+def test_a_loss_to_compare_by_is_the_same_by_each_of_its_names_with_its_keywords():
+    budget = PrivacyAccountant(9)
+    ask = partial(dp.private_compare, Y, SCORE, 1 - SCORE, epsilon=1, accountant=budget, spend_name="x")
+    first = ask(loss=partial(dp.private_mae, bounds=(0, 1)))
+    assert asked_again(lambda one: ask(loss="private_mae", bounds=[0, 1]), budget) == first
+    assert asked_again(lambda one: ask(loss="neg_mean_absolute_error", bounds=(0, 1)), budget) == first
+    for other in ({"loss": "mae"}, {"loss": partial(dp.private_mae, bounds=(0, 2))}, {"loss": "mse"}):
+        with pytest.raises(ValueError, match="another question"):
+            ask(**other)
+
+
 def test_a_question_holds_nothing_of_the_records(path):
     marks = RNG.random(2 * N)
     people, weights = np.arange(N) + 987654321, 1 + RNG.random(N)
