@@ -8,6 +8,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
+from dp_metrics._html import card
 from dp_metrics.accounting.ledgers import FileLedger, MemoryLedger
 from dp_metrics.accounting.results import StoredResults, found, results_of, the_one_named
 from dp_metrics.accounting.spends import Check, Claim, Kept, Ledger, Spend
@@ -449,7 +450,27 @@ class PrivacyAccountant:
     def __repr__(self) -> str:
         part = "" if self._ledger.part is None else f", part {self._ledger.part!r}"
         place = "no path: made again, it begins anew" if self.path is None else f"path={self.path!r}"
-        return f"PrivacyAccountant(epsilon={self.total!r}, {place}{part})"
+        told = "".join(f", {name} {one}" for name, one in self._told().items())
+        return f"PrivacyAccountant(epsilon={self.total!r}{told}, {place}{part})"
+
+    def _told(self) -> dict[str, Any]:
+        """Return what is spent and left; nothing where the file cannot be read, which a repr must survive."""
+        try:
+            return {"spent": self.spent, "left": self.remaining, "releases": len(self.history)}
+        except (OSError, ValueError):
+            return {}
+
+    def _repr_html_(self) -> str:
+        """Return a card with the history, for notebooks."""
+        told = self._told()
+        facts = {"total": self.total, **told, "part": self._ledger.part, "file": self.path or "none: made "
+                 "again, this budget begins anew"}  # fmt: skip
+        columns = ["time (UTC)", "spend name", "epsilon", "value"]
+        rows = [
+            [f"{one.time:%Y-%m-%d %H:%M:%S}", one.spend_name, one.epsilon, one.value]
+            for one in (self.results() if told else ())
+        ]
+        return card("PrivacyAccountant", facts, columns if rows else (), rows)
 
     def _check(self, asked: Fraction, neighboring: str) -> Check:
         """Return what a ledger asks before it records a spend."""

@@ -10,6 +10,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
+from dp_metrics._html import card, rounded
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.fairness.intervals import GroupLimits, InPeople, InRecords, check_what
@@ -256,6 +257,30 @@ class PrivateMetricFrame:
             shown += f", note={dict(self.note)!r}, overall_note={self.overall_note!r}"
         return f"PrivateMetricFrame({shown}, epsilon={self.epsilon!r}, membership={self.membership!r})"
 
+    def _repr_html_(self) -> str:
+        """Return a card with a row for each group and metric, for notebooks."""
+        facts = {"overall": self.overall, "note": self.overall_note, "epsilon": self.epsilon}
+        if not self._is_single:
+            facts = {f"overall {name}": value for name, value in self.overall.items()}
+            facts |= {f"note of {name}": note for name, note in self.overall_note.items()}
+            facts["epsilon"] = self.epsilon
+        limits = {name: self._limits_shown(name) for name in self._entries}
+        rows = [
+            [group, *([] if self._is_single else [name]), entry.values[at], limits[name].get(group, ""),
+             _size(entry.rests_on[at]), _size((self.group_sizes or {}).get(group)), entry.notes[at]]
+            for at, group in enumerate(self._groups)
+            for name, entry in self._entries.items()
+        ]  # fmt: skip
+        columns = ["group", *([] if self._is_single else ["metric"]), "value", "limits of the noise, 95 %"]
+        return card("PrivateMetricFrame", facts, [*columns, "rests on", "group size", "note"], rows)
+
+    def _limits_shown(self, name: str) -> dict[Hashable, str]:
+        try:
+            limits = self.noise_interval(name or None)
+        except ValueError:
+            return {}
+        return {group: f"{rounded(one.lower)} to {rounded(one.upper)}" for group, one in limits.items()}
+
     def _each(self, value: Callable[[Entry], Any]) -> Any:
         """Return a value for each metric, or the value of the only one."""
         each = {name: value(entry) for name, entry in self._entries.items()}
@@ -424,8 +449,8 @@ class PrivateMetricFrame:
             Between 0 and 1. Of several groups or metrics each interval has it for itself; an interval of the
             difference or the ratio speaks of all groups at once.
         method : {"sure", "approximate"}, default="sure"
-            "sure": proved. "approximate": narrower for differences, by a third for two groups, and for more
-            metrics; its note says so.
+            "sure": proved. "approximate": narrower for differences, by about a quarter for two groups, and
+            for more metrics; its note says so.
 
         Returns
         -------
@@ -529,6 +554,10 @@ def frame_settings(
     }
     name = PrivateMetricFrame.__name__
     return Release(name, mechanism=None, default=None, call=Call("frame", asked), **settings)
+
+
+def _size(records: float | None) -> str:
+    return "" if records is None else f"{records:.1f}"
 
 
 def _made_of(result: FrameResult, **settings: Any) -> PrivateMetricFrame:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dp_metrics._html import HtmlRepr
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.inference._settings import population_release, value_of
@@ -58,7 +59,7 @@ _VERDICTS = {
 @storable
 @own_error_state
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Comparison:
+class Comparison(HtmlRepr):
     """What a private comparison of two models shows; all of it may be published.
 
     Parameters
@@ -213,6 +214,9 @@ class Comparison:
         return f"{verdict} ({self.n} records{p}): {what} {self.estimate:.4g}, {self.interval}"
 
     __repr__ = __str__  # numbers without their meaning would be read as mean losses
+
+    def _facts(self) -> dict[str, str]:
+        return {"": str(self)}
 
 
 def comparison_plan(

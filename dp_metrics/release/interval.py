@@ -6,11 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from dp_metrics._html import HtmlRepr
+
 __all__ = ["Interval"]
 
 
 @dataclass(frozen=True)
-class Interval:
+class Interval(HtmlRepr):
     """Two limits of one number, or of several; unpacks and is indexed like ``(lower, upper)``.
 
     Parameters
@@ -56,3 +58,13 @@ class Interval:
         ends = ", ".join(np.array2string(np.asarray(end), precision=6) for end in self)
         text = f"[{ends}] with confidence {100 * self.confidence:.12g} %. {self.about}"
         return f"{text} {self.note}" if self.note else text
+
+    def _facts(self) -> dict[str, Any]:
+        lower, upper = (np.array2string(np.asarray(end), precision=6) for end in self)
+        return {
+            "lower": lower,
+            "upper": upper,
+            "confidence": f"{100 * self.confidence:.12g} %",
+            "about": self.about,
+            "note": self.note or None,
+        }

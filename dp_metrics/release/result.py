@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import operator
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from types import MappingProxyType
@@ -11,6 +12,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
+from dp_metrics._html import HtmlRepr, rounded
 from dp_metrics._packages import __version__
 from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.mechanisms import MECHANISMS
@@ -27,6 +29,11 @@ _UNITS = {
     "if groups were passed, all records of one group, by as many others.",
     "add_or_remove_one": "Test sets are adjacent if one of them has one record more.",
 }
+_PROTECTED = {
+    "replace_one": "each record, which might be any other",
+    "replace_one_within_groups": "each record, which might be any other of its group",
+    "add_or_remove_one": "whether a record is there",
+}
 _ARGUMENTS = "all arguments of the call but the records."
 _UNPROTECTED = {
     "replace_one": f"The number of records (of each group, if groups were passed), and {_ARGUMENTS}",
@@ -34,12 +41,46 @@ _UNPROTECTED = {
 }
 
 
+def _as_value(one: Any) -> Any:
+    return one.value if isinstance(one, PrivateResult) else one
+
+
+def _as_values_do(operation: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a method that does to values what the operation does."""
+    return lambda self, *others: operation(self.value, *map(_as_value, others))
+
+
+def _reflected(operation: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the method for a result on the right."""
+    return lambda self, other: operation(_as_value(other), self.value)
+
+
+class _LikeItsValue:
+    """Comparison and arithmetic of a value; what comes out is a plain number, and no result."""
+
+    __array_ufunc__ = None  # NumPy leaves the arithmetic of an array and a result to the result
+    __eq__, __ne__ = _as_values_do(operator.eq), _as_values_do(operator.ne)
+    __lt__, __le__ = _as_values_do(operator.lt), _as_values_do(operator.le)
+    __gt__, __ge__ = _as_values_do(operator.gt), _as_values_do(operator.ge)
+    __hash__ = _as_values_do(hash)
+    __neg__, __pos__, __abs__ = (_as_values_do(one) for one in (operator.neg, operator.pos, abs))
+    __round__ = _as_values_do(round)
+    __add__, __radd__ = _as_values_do(operator.add), _reflected(operator.add)
+    __sub__, __rsub__ = _as_values_do(operator.sub), _reflected(operator.sub)
+    __mul__, __rmul__ = _as_values_do(operator.mul), _reflected(operator.mul)
+    __truediv__, __rtruediv__ = _as_values_do(operator.truediv), _reflected(operator.truediv)
+    __floordiv__, __rfloordiv__ = _as_values_do(operator.floordiv), _reflected(operator.floordiv)
+    __mod__, __rmod__ = _as_values_do(operator.mod), _reflected(operator.mod)
+    __pow__, __rpow__ = _as_values_do(operator.pow), _reflected(operator.pow)
+
+
 @own_error_state
-@dataclass(frozen=True, kw_only=True)
-class PrivateResult(Generic[Value_co]):
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class PrivateResult(_LikeItsValue, HtmlRepr, Generic[Value_co]):
     """A private number and what is public about its release; all of it may be published.
 
-    `with_result` returns it.
+    `with_result` returns it. It is formatted, rounded, compared and calculated with as its value is; what
+    comes out is a plain number. Two results are equal if their values are.
 
     Parameters
     ----------
@@ -87,8 +128,10 @@ class PrivateResult(Generic[Value_co]):
     >>> result = with_result(private_mae)([3.0, 1.0], [2.0, 1.0], epsilon=1.0)
     >>> result.metric, result.epsilon, result.n
     ('private_mae', 1.0, 2)
-    >>> float(result) == result.value >= 0
-    True
+    >>> result == float(result) == result.value >= 0, f"{result:.0f}" == f"{result.value:.0f}"
+    (True, True)
+    >>> type(result + 1), type(round(result, 2))
+    (<class 'float'>, <class 'float'>)
     >>> result.deployment["privacy_loss"]["privacy_parameters"]["epsilon"]
     1.0
     """
@@ -112,6 +155,40 @@ class PrivateResult(Generic[Value_co]):
     def __float__(self) -> float:
         """Return the value of a metric that is one number."""
         return float(self.value)  # type: ignore[arg-type]
+
+    def __format__(self, spec: str) -> str:
+        """Return the value in a format, such as ``f"{result:.3f}"``; without one the whole text."""
+        return format(self.value, spec) if spec else repr(self)
+
+    def _limits(self) -> Interval | None:
+        """Return the limits of the noise of one number; None where there are none."""
+        if not isinstance(self.value, float):
+            return None
+        try:
+            return self.noise_interval()
+        except ValueError:
+            return None
+
+    def __repr__(self) -> str:
+        limits = self._limits()
+        shown = {"metric": self.metric, "epsilon": self.epsilon, "n": self.n, "spend_name": self.spend_name}
+        shown |= {"noise_interval": None if limits is None else tuple(limits), "note": self.note}
+        told = "".join(f", {name}={one!r}" for name, one in shown.items() if one is not None)
+        return f"PrivateResult({self.value!r}{told})"
+
+    def _facts(self) -> dict[str, Any]:
+        limits = self._limits()
+        return {
+            "value": self.value,
+            "metric": self.metric,
+            "limits of the noise": limits and f"{rounded(limits.lower)} to {rounded(limits.upper)}, 95 %",
+            "note": self.note,
+            "epsilon": self.epsilon,
+            "protects": _PROTECTED[self.neighboring],
+            "records": self.n,
+            "mechanism": self.mechanism,
+            "name of the spend": self.spend_name,
+        }
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restored, ({**self.to_dict(), "noise": self.noise},)

@@ -12,6 +12,7 @@ from typing import Any, Self, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dp_metrics._html import HtmlRepr
 from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.inputs.options import NO_WEIGHT
 from dp_metrics.inputs.scalars import as_whole
@@ -47,7 +48,7 @@ _UNLIKE = "All records must have the same number of outputs or columns, and prob
 
 
 @own_error_state
-class Summary:
+class Summary(HtmlRepr):
     """Private data: what the plan of a metric has to know of its records, in little memory.
 
     Parameters

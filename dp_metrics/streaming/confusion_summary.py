@@ -10,6 +10,7 @@ from typing import Any, Self, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dp_metrics._html import HtmlRepr, card
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.inputs.error_state import own_error_state
@@ -35,7 +36,7 @@ R = TypeVar("R")
 
 @own_error_state
 @dataclass(frozen=True, repr=False, eq=False)
-class ReleasedConfusion:
+class ReleasedConfusion(HtmlRepr):
     """Metrics of labels that follow from one release: they are public, and cost no more epsilon.
 
     Parameters
@@ -72,6 +73,15 @@ class ReleasedConfusion:
 
     def __repr__(self) -> str:
         return f"ReleasedConfusion(labels={self.labels.tolist()}, epsilon={self.result.epsilon:g})"
+
+    def _repr_html_(self) -> str:
+        names = [str(label) for label in self.labels.tolist()]
+        rows = [
+            [name, *(f"{count:.1f}" for count in counts)]
+            for name, counts in zip(names, self.confusion_matrix(), strict=True)
+        ]
+        facts = {"epsilon": self.result.epsilon, "note": self.result.note}
+        return card("ReleasedConfusion", facts, ["true \\ predicted", *names], rows)
 
     def accuracy_score(self) -> float:
         """Return the accuracy that the release tells."""

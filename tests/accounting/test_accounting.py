@@ -273,7 +273,9 @@ def test_floats_only_leave(make):
 
 def test_repr_shows_total_and_path_even_if_the_file_is_gone(tmp_path):
     path = str(tmp_path / "budget")
-    assert repr(PrivacyAccountant(1)) == "PrivacyAccountant(epsilon=1.0, no path: made again, it begins anew)"
+    assert repr(PrivacyAccountant(1)) == (
+        "PrivacyAccountant(epsilon=1.0, spent 0.0, left 1.0, releases 0, no path: made again, it begins anew)"
+    )
     accountant = PrivacyAccountant(1, path)
     os.remove(path)
     assert repr(accountant) == f"PrivacyAccountant(epsilon=1.0, path={path!r})"

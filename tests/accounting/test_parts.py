@@ -546,7 +546,9 @@ def test_a_pickled_part_is_the_same_budget(tmp_path):
     assert part.remaining == twin.remaining == 0.0
     assert twin.history == part.history
     assert repr(twin) == repr(part)
-    assert repr(part) == f"PrivacyAccountant(epsilon={1 / 3}, path={str(tmp_path / 'budget')!r}, part 'b')"
+    file = f"path={str(tmp_path / 'budget')!r}"
+    told = f"spent {1 / 3}, left 0.0, releases 2"
+    assert repr(part) == f"PrivacyAccountant(epsilon={1 / 3}, {told}, {file}, part 'b')"
     with pytest.raises(ValueError, match="kept under"):
         twin.spend(0.1, "x", neighboring="add_or_remove_one")
 

@@ -14,16 +14,27 @@ import dp_metrics
 
 PACKAGE = Path(dp_metrics.__file__).parent
 
-BASE = {"exceptions", "_packages", "_random", "inputs", "sensitivity", "mechanisms", "accounting", "release"}
+BASE = {
+    "exceptions",
+    "_html",
+    "_packages",
+    "_random",
+    "inputs",
+    "sensitivity",
+    "mechanisms",
+    "accounting",
+    "release",
+}
 # What each folder, or module beside the folders, may import besides itself.
 ALLOWED = {
     "exceptions": set(),
+    "_html": set(),
     "_packages": set(),
     "_random": {"exceptions"},
     "inputs": {"exceptions"},
     "sensitivity": {"inputs"},
     "mechanisms": {"_random", "inputs", "sensitivity"},
-    "accounting": {"exceptions", "inputs"},
+    "accounting": {"exceptions", "_html", "inputs"},
     "release": BASE,
     "metrics": BASE,
     "inference": {*BASE, "metrics"},
@@ -142,7 +153,7 @@ def test_no_file_imports_itself_by_way_of_others():
 
 
 def test_folders_stay_small():
-    assert len(list(PACKAGE.glob("*.py"))) <= 6
+    assert len(list(PACKAGE.glob("*.py"))) <= 7
     assert sum(path.is_file() for path in TESTS.iterdir()) <= 12
     for folder in {path.parent for path in PACKAGE.rglob("*.py")} - {PACKAGE, PACKAGE / "evaluation"}:
         assert len(list(folder.glob("*.py"))) <= 13

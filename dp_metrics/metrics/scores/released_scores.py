@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from dp_metrics._html import HtmlRepr
 from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.inputs.options import check_count
 from dp_metrics.inputs.scalars import as_real
@@ -38,7 +39,7 @@ _UNIT_ONLY = "A calibration curve needs probabilities: the edges of the bins sho
 
 @own_error_state
 @dataclass(frozen=True, repr=False, eq=False)
-class ReleasedScores:
+class ReleasedScores(HtmlRepr):
     """Curves and areas that follow from one release: they are public, and cost no more epsilon.
 
     Parameters
@@ -71,6 +72,16 @@ class ReleasedScores:
 
     def __repr__(self) -> str:
         return f"ReleasedScores({self.counts.negative.size} bins, epsilon={self.result.epsilon:g})"
+
+    def _facts(self) -> dict[str, Any]:
+        return {
+            "area under the ROC curve": self.roc_auc_score(),
+            "average precision": self.average_precision_score(),
+            "records by class": f"{self.counts.negative.sum():.1f}, {self.counts.positive.sum():.1f}",
+            "bins": self.counts.negative.size,
+            "epsilon": self.result.epsilon,
+            "note": self.result.note,
+        }
 
     def roc_curve(self) -> RocCurve:
         """Return what `private_roc_curve` makes of the counts."""
