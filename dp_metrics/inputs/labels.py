@@ -223,11 +223,11 @@ def _not_among(labels: NDArray[Any], name: str, option: str, label: Any) -> Valu
     elif not (are_whole and np.array_equal(labels, np.arange(labels.size))):
         hint = ": pass all labels that there may be."
     elif labels.size > 2:
-        hint = ", the default. Pass labels=[...], one for each column."
+        hint = ", which is the default. Pass labels=[...], one for each column."
     else:
         hint = (
-            ", the default. Pass labels=[1, 2] (and pos_label=2) if they are 1 and 2, labels=[0, 1, 2] (and "
-            "average='macro') if they are 0 to 2."
+            ", which is the default. Pass labels=[1, 2] (and pos_label=2) if they are 1 and 2, "
+            "labels=[0, 1, 2] (and average='macro') if they are 0 to 2."
         )
     return ValueError(refusal + hint)
 

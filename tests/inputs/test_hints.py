@@ -21,9 +21,9 @@ def refusal(function, *data, **options):
     [
         (
             2,
-            "[0, 1], the default. Pass labels=[1, 2] (and pos_label=2) if they are 1 and 2, labels=[0, 1, 2]",
+            "[0, 1], which is the default. Pass labels=[1, 2] (and pos_label=2) if they are 1 and 2,",
         ),
-        (-1.0, "labels=[0, 1], the default. Pass labels=[1, 2]"),
+        (-1.0, "labels=[0, 1], which is the default. Pass labels=[1, 2]"),
         (
             0.7,
             "labels=[0, 1]: it is no whole number. Pass labels, such as predict gives, and not probabilities",
@@ -50,7 +50,7 @@ def test_other_label_sets_are_named_and_many_are_cut_off():
         said == "y_true contains a label that is not in labels=['a', 'b']: pass all labels that there may be."
     )
     said = refusal(dp.private_log_loss, [0, 3], np.full((2, 3), 1 / 3))
-    assert said.endswith("labels=[0, 1, 2], the default. Pass labels=[...], one for each column.")
+    assert said.endswith("labels=[0, 1, 2], which is the default. Pass labels=[...], one for each column.")
     said = refusal(dp.private_confusion_matrix, [-1], [0], labels=range(0, 2000, 2))
     assert "labels=[0, 2, 4, 6, 8, 10, ...]: pass all" in said
     settings = {"sensitive_features": [0, 7], "group_labels": [0, 1]}
