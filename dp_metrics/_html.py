@@ -13,6 +13,7 @@ padding:.4em .8em;font-family:sans-serif;font-size:.9em;color:inherit}
 .dp-metrics table{border-collapse:collapse;margin:.4em 0 0;color:inherit;background:none}
 .dp-metrics th,.dp-metrics td{text-align:left;vertical-align:top;padding:.15em 1em .15em 0;max-width:40em;
 white-space:normal;background:none;color:inherit}
+.dp-metrics td:first-child{white-space:nowrap}
 .dp-metrics thead th{border-bottom:1px solid #8888}
 """
 
