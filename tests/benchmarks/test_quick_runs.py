@@ -23,7 +23,7 @@ def printed(script):
 def test_intervals_hold_their_level(monkeypatch):
     monkeypatch.delenv("DP_METRICS_DATA", raising=False)
     tables = re.split(r"\n\n(?=[A-Z])", printed("coverage.py").strip())
-    assert sum(table.count("\n| ---") for table in tables) == 4
+    assert sum(table.count("\n| ---") for table in tables) == 7
     shares = [float(cell) for cell in re.findall(r" ([01]\.\d{4})(?= )", tables[0])]
     assert len(shares) == 4
     assert min(shares) >= 0.95

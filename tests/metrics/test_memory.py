@@ -76,7 +76,9 @@ def test_peak_memory_beyond_the_inputs_does_not_grow_with_them(name, form, integ
     if not (name == "log loss, 2 columns" and form == "Series"):
         y, p = FORMS[form](y), FORMS[form](p)
     peak = peak_of(partial(METRICS[name], y, p, epsilon=1.0))
-    assert peak <= (IN_ORDER if name == "variance" else 2 * MEGABYTE)
+    # sums by level, of which the spread of Brier scores is made, take 0.8 MB
+    most = {"variance": IN_ORDER, "brier": 3 * MEGABYTE}
+    assert peak <= most.get(name, 2 * MEGABYTE)
 
 
 @pytest.mark.parametrize("kind", ["loss", "variance"])
