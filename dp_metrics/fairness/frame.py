@@ -26,7 +26,7 @@ from dp_metrics.release.result import PrivateResult
 from dp_metrics.release.stored.answers import Answer, Call, read_result, restores
 from dp_metrics.release.together import Together
 
-__all__ = ["WITHIN_GROUPS", "ByGroup", "PrivateMetricFrame"]
+__all__ = ["WITHIN_GROUPS", "ByGroup", "PrivateMetricFrame", "frame_of"]
 
 _METHODS = ("between_groups", "to_overall")
 
@@ -228,7 +228,7 @@ class PrivateMetricFrame:
             return plan, known, form
 
         made = partial(
-            _made_of, epsilon=float(release.epsilon), neighboring=neighboring, membership=membership,
+            frame_of, epsilon=float(release.epsilon), neighboring=neighboring, membership=membership,
             is_single=not isinstance(metrics, Mapping),
         )  # fmt: skip
         vars(self).update(vars(release.answer(read, made)))
@@ -560,7 +560,7 @@ def _size(records: float | None) -> str:
     return "" if records is None else f"{records:.1f}"
 
 
-def _made_of(result: FrameResult, **settings: Any) -> PrivateMetricFrame:
+def frame_of(result: FrameResult, **settings: Any) -> PrivateMetricFrame:
     """Return the frame of a result."""
     frame = object.__new__(PrivateMetricFrame)
     frame._show(result, **settings)
@@ -575,7 +575,7 @@ def _restored(answer: Answer) -> PrivateMetricFrame:
         read_result(written, share.plan.postprocess)
         for written, share in zip(answer.results, plan.shares, strict=True)
     ]
-    return _made_of(
+    return frame_of(
         plan.combine(results), epsilon=float(asked["epsilon"]), neighboring=asked["neighboring"],
         membership=asked["membership"], is_single=asked["is_single"],
     )  # fmt: skip

@@ -29,7 +29,7 @@ from dp_metrics.release.result import PrivateResult
 from dp_metrics.release.stored.answers import Answer, Call, read_result, restores
 from dp_metrics.streaming._summary import KeptCounts, Summary, noise_of, plain, reading_of, unchanged
 
-__all__ = ["ConfusionSummary", "ReleasedConfusion"]
+__all__ = ["ConfusionSummary", "ReleasedConfusion", "kept_labels", "released_confusion"]
 
 R = TypeVar("R")
 
@@ -405,7 +405,7 @@ class ConfusionSummary(Summary):
         if matrix is None:
             matrix = known.size <= MOST_MATRIX_LABELS
         metric = METRICS["private_confusion_matrix" if matrix else "private_classification_report"]
-        wanted, kept = _kept_labels(known, matrix=matrix)
+        wanted, kept = kept_labels(known, matrix=matrix)
 
         def read() -> tuple[Plan, KnownParts, Any]:
             table = KnownParts((wanted.table(self._matrix()),))
@@ -414,7 +414,7 @@ class ConfusionSummary(Summary):
         return self._run(
             metric,
             read,
-            partial(_released, labels=known),
+            partial(released_confusion, labels=known),
             {},
             epsilon=epsilon,
             neighboring=neighboring,
@@ -434,14 +434,14 @@ class ConfusionSummary(Summary):
         return cls(**settings["options"])
 
 
-def _kept_labels(labels: LabelSet, *, matrix: bool) -> tuple[Confusion, KeptCounts]:
+def kept_labels(labels: LabelSet, *, matrix: bool) -> tuple[Confusion, KeptCounts]:
     """Return the counts to release of records with these labels, and how a result keeps them."""
     layout = whole(labels.size) if matrix else matrix_layout(labels.size)
     wanted = Confusion(layout, unchanged, labels, sizes_of_labels)
     return wanted, KeptCounts(wanted, (labels.size, labels.size) if matrix else None)
 
 
-def _released(result: PrivateResult[Any], *, labels: LabelSet) -> ReleasedConfusion:
+def released_confusion(result: PrivateResult[Any], *, labels: LabelSet) -> ReleasedConfusion:
     noisy, counts = result.value
     return ReleasedConfusion(replace(result, value=noisy), labels.in_order, counts)
 
@@ -450,5 +450,5 @@ def _released(result: PrivateResult[Any], *, labels: LabelSet) -> ReleasedConfus
 def _restored(answer: Answer) -> ReleasedConfusion:
     asked, (written,) = answer.asked, answer.results
     labels = LabelSet.of(asked["labels"])
-    kept = _kept_labels(labels, matrix=asked["matrix"])[1]
-    return _released(read_result(written, kept), labels=labels)
+    kept = kept_labels(labels, matrix=asked["matrix"])[1]
+    return released_confusion(read_result(written, kept), labels=labels)

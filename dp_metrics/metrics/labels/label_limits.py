@@ -58,7 +58,8 @@ def ratio_cells(layout: Layout, parts_of: PartsOf | None) -> list[RatioCells] | 
 
 def _is_once(layout: Layout, cells: Sequence[int]) -> bool:
     """Return whether no record is in two of these counts: of a label, or of one kind of error of all."""
-    labels = int(np.count_nonzero(layout.good > 0))
+    labels = int(np.count_nonzero(layout.good > 0)) // layout.groups
+    cells = [cell % (layout.good.size // layout.groups) for cell in cells]  # no record is in two groups
     kinds = {cell // labels for cell in cells if layout.good[cell] < 0}
     is_either = layout.read(np.ones(layout.good.size)).either is not None
     return len({cell % labels for cell in cells}) == 1 or (len(kinds) == 1 and not is_either)

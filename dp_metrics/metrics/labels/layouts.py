@@ -119,6 +119,8 @@ class Layout:
         What noisy counts tell, from counts that are at least 0.
     good : ndarray of shape (n_cells,)
         1 for counts of right records, -1 for counts of errors, 0 for counts that tell nothing of a label.
+    groups : int, default=1
+        For how many groups of records these counts stand one after the other.
     """
 
     cells: Cells
@@ -126,10 +128,25 @@ class Layout:
     of: Callable[[NDArray[np.int64]], NDArray[np.int64]]
     read: Callable[[Floats], Counts]
     good: NDArray[np.int64]
+    groups: int = 1
 
     def counts(self, noisy: Any, n: int | None) -> Counts:
         """Return what noisy counts tell, given the number of records if that is public."""
         return self.read(plausible_counts(noisy, self.cells, n)).agreeing()
+
+    def in_groups(self, groups: int) -> "Layout":
+        """Return the layout of the counts of so many groups, which tells of all records together."""
+        return replace(
+            self,
+            cells=self.cells * groups,
+            read=partial(_read_all_groups, read=self.read, groups=groups),
+            good=np.tile(self.good, groups),
+            groups=groups,
+        )
+
+
+def _read_all_groups(x: Floats, read: Callable[[Floats], Counts], groups: int) -> Counts:
+    return read(x.reshape(groups, -1).sum(axis=0))
 
 
 def right_or_wrong() -> Layout:

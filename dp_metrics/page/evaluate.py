@@ -1,0 +1,213 @@
+"""The function that evaluates a model: validate, divide epsilon, spend once, draw, and show the page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from dp_metrics._random import RandomState
+from dp_metrics.accounting import PrivacyAccountant
+from dp_metrics.fairness.groups import columns_of
+from dp_metrics.inputs.error_state import own_error_state
+from dp_metrics.inputs.shape import Records
+from dp_metrics.page.division import EvaluationPlan
+from dp_metrics.page.page import PrivateEvaluation
+from dp_metrics.page.plan import PageForm, plan_of_page, planned
+from dp_metrics.page.setting import Setting, given
+from dp_metrics.release.plan import KnownParts
+from dp_metrics.release.release import Release
+from dp_metrics.release.stored.answers import Answer, Call, read_result, read_shape, restores
+from dp_metrics.release.together import Together
+
+__all__ = ["private_evaluate"]
+
+
+@own_error_state
+def private_evaluate(
+    *data: Any,
+    epsilon: float,
+    y_pred: Any = None,
+    y_proba: Any = None,
+    y_score: Any = None,
+    labels: Any = None,
+    pos_label: Any = None,
+    threshold: float = 0.5,
+    edges: Any = None,
+    bounds: tuple[float, float] | None = None,
+    sensitive_features: Any = None,
+    group_labels: Any = None,
+    membership: str = "private",
+    baseline: Any = None,
+    split: Mapping[str, float] | None = None,
+    n: int | None = None,
+    dry_run: bool = False,
+    neighboring: str = "replace_one",
+    accountant: PrivacyAccountant | None = None,
+    random_state: RandomState = None,
+    spend_name: str | None = None,
+) -> PrivateEvaluation | EvaluationPlan:
+    """Evaluate a model with epsilon-differential privacy for the test records, on one page.
+
+    How good, for whom, how sure, which is better, and what is left: from as few releases as tell it.
+
+    Parameters
+    ----------
+    *data : array-like, or an estimator, X and y
+        ``private_evaluate(y_true, y_score, ...)``, or ``private_evaluate(model, X_test, y_test, ...)`` of a
+        fitted estimator. An array of floats holds probabilities where there are `labels`, and else predicted
+        targets; one of whole numbers, booleans or text holds labels. A list is passed by name.
+    epsilon : float
+        Privacy parameter of all of the page, > 0.
+    y_pred, y_proba, y_score : array-like, default=None
+        Predictions by name: labels or targets; probabilities with a column for each label; scores of the
+        positive one of two labels. Labels may be passed together with one of the others.
+    labels : array-like or None, default=None
+        The public label set, never inferred from `y_true`. None: there are targets, or the labels 0 and 1;
+        of an estimator its `classes_`.
+    pos_label : label or None, default=None
+        The positive one of two labels; None: the second in sorted order.
+    threshold : float, default=0.5
+        A score from here on makes the positive label, where no labels are passed.
+    edges : array-like or None, default=None
+        Public edges of bins of scores that are no probabilities; see `ScoreSummary`.
+    bounds : tuple of float or None, default=None
+        Public range of targets, to which these and predictions are clipped; None: unbounded.
+    sensitive_features : array-like or data frame, default=None
+        The group of each record; several columns make a group of each combination.
+    group_labels : array-like, or list of array-like, default=None
+        The public labels of the groups.
+    membership : {"private", "public"}, default="private"
+        Whether the group of each record is private; see `PrivateMetricFrame`.
+    baseline : array-like or estimator, default=None
+        Predictions of another model, or the model, with which this one is compared.
+    split : mapping of str to float or None, default=None
+        Relative parts of epsilon by the names of the releases, as in ``page.plan``: these and no others. None:
+        parts that were measured to suit most; what would be mostly noise is left out, and said.
+    n : int or None, default=None
+        A public guess of the number of records, where it is private: with it the plan leaves out what would
+        be mostly noise.
+    dry_run : bool, default=False
+        Return the plan, and spend nothing.
+    neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
+        What one person can change: a record's contents, the number of records being public; or whether it is
+        there at all.
+    accountant : PrivacyAccountant or None, default=None
+        Budget that pays epsilon, before anything is drawn.
+    random_state : None, int, RandomState or Generator, default=None
+        None draws fresh randomness from the operating system. Anything else makes the release reproducible
+        and therefore NOT private.
+    spend_name : str or None, default=None
+        The name in the accountant's history; None: "private_evaluate". A name that was given before returns
+        the page of then, at no cost.
+
+    Returns
+    -------
+    PrivateEvaluation or EvaluationPlan
+        The page, which shows itself in notebooks; with `dry_run` how epsilon would be divided.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an argument or a record is invalid, or nothing would be more than noise; nothing is spent.
+    PrivacyBudgetError
+        If the accountant has less than epsilon left; nothing is drawn.
+
+    Warns
+    -----
+    SeededReleaseWarning
+        If `random_state` is given.
+    LargeEpsilonWarning
+        If epsilon is above 10.
+
+    Notes
+    -----
+    Guarantee: replacing any one record, its group included, changes the probability of any page by at most a
+    factor exp(epsilon), given the models, the number of records and the arguments, which are public. With
+    neighboring="add_or_remove_one" the same holds when any one record is added or removed, and with
+    membership="public" when a record is replaced by one of the same group.
+
+    Proof: the parts of epsilon add up to it, each release has the guarantee with its part (sequential
+    composition), and which releases there are follows from public numbers. Everything else is made of what
+    was released.
+
+    References
+    ----------
+    C. Dwork and A. Roth, "The Algorithmic Foundations of Differential Privacy", 2014, Theorem 3.16
+    (composition), doi:10.1561/0400000042.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dp_metrics import private_evaluate
+    >>> y_true, y_score = np.array([0, 0, 1, 1] * 500), np.array([0.1, 0.6, 0.4, 0.9] * 500)
+    >>> page = private_evaluate(y_true, y_score, epsilon=2.0, labels=[0, 1])
+    >>> 0.4 < page["accuracy"].value < 0.6  # exactly 0.5
+    True
+    >>> private_evaluate(y_true, y_score, epsilon=2.0, labels=[0, 1], dry_run=True).parts[0].name
+    'labels'
+    """
+    features = () if sensitive_features is None else tuple(columns_of(sensitive_features))
+    named = {"y_pred": y_pred, "y_proba": y_proba, "y_score": y_score}
+    asked = given(data, named, labels=labels, pos_label=pos_label, features=features, baseline=baseline)
+    setting = Setting(
+        asked.columns,
+        asked.baseline,
+        asked.labels,
+        pos_label,
+        edges,
+        threshold,
+        bounds,
+        group_labels,
+        membership,
+        split,
+        n,
+    )
+    release = Release(
+        "private_evaluate", epsilon=epsilon, neighboring=neighboring, accountant=accountant,
+        random_state=random_state, spend_name=spend_name, call=Call("page", {"page": setting.asked()}),
+    )  # fmt: skip
+    if membership == "public" and release.private_n:
+        raise ValueError("membership='public' tells the number of records: use neighboring='replace_one'.")
+
+    def read() -> tuple[Together, tuple[KnownParts, ...], Any]:
+        shape, records = Records.of(asked.read(), private_n=release.private_n)
+        form = PageForm(setting, shape, release.private_n, _sizes(setting, shape, records), release.epsilon,
+                        neighboring)  # fmt: skip
+        plan = plan_of_page(form)
+        return plan, plan.read(records), {"shape": shape, "sizes": form.sizes}
+
+    if dry_run:
+        shape, records = Records.of(asked.read(), private_n=release.private_n)
+        sizes = _sizes(setting, shape, records)
+        return planned(PageForm(setting, shape, release.private_n, sizes, release.epsilon, neighboring))[0]
+    page = release.answer(read, PrivateEvaluation)
+    return page.with_budget(accountant)
+
+
+def _sizes(setting: Setting, shape: Any, records: Records) -> tuple[int, ...] | None:
+    """Return the sizes of groups, where these are public."""
+    if setting.membership != "public" or not setting.has_groups:
+        return None
+    form = PageForm(setting, shape, False, None, Fraction(1), "replace_one")
+    features = records.of_arguments(0, 0, *setting.places("feature"))
+    codes = form.groups.coded(features, private_n=False).arrays[2]
+    return tuple(np.bincount(codes, minlength=form.groups.size).tolist())
+
+
+@restores("page")
+def _restored(answer: Answer) -> PrivateEvaluation:
+    asked, form = answer.asked, answer.form
+    options = dict(asked["page"])
+    setting = Setting(**{**options, "columns": tuple(options["columns"])})
+    shape, sizes = read_shape(form["shape"]), form["sizes"]
+    page = PageForm(setting, shape, shape.n is None, None if sizes is None else tuple(sizes),
+                    asked["epsilon"], asked["neighboring"])  # fmt: skip
+    plan = plan_of_page(page)
+    results = [
+        read_result(written, share.plan.postprocess)
+        for written, share in zip(answer.results, plan.shares, strict=True)
+    ]
+    return PrivateEvaluation(plan.combine(results))

@@ -1,0 +1,244 @@
+"""The numbers of a page, each with how sure it is: made of what was released, and of nothing else."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from dp_metrics.fairness.frame import PrivateMetricFrame
+from dp_metrics.metrics.scores.released_scores import ReleasedScores
+from dp_metrics.page.plan import ByGroupToo, Evaluated
+from dp_metrics.release.interval import Interval
+from dp_metrics.release.released import Asked, Monotone, Released, only
+from dp_metrics.release.result import PrivateResult
+from dp_metrics.streaming.confusion_summary import ReleasedConfusion
+
+__all__ = ["FOR_WHOM", "HOW_GOOD", "Number", "numbers_of"]
+
+HOW_GOOD, FOR_WHOM = "How good", "For whom"
+
+_MOST_LABELS = 20  # whose recall, precision and F1 are shown
+_OF_LABELS = ("recall", "precision", "f1")
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number of a page.
+
+    Parameters
+    ----------
+    name : str
+        What it is called: "recall", "recall of 'spam'", "recall in 'female'", "recall difference".
+    value : float
+        The released number; NaN where there is none.
+    section : str
+        Where the page shows it.
+    metric : str
+        The metric: "recall".
+    release : str
+        The release that it was made of, as the plan calls it.
+    note : str or None, default=None
+        What must not be concluded from it.
+    label, group : object, default=None
+        Of which label, and in which group.
+    rests_on : float or None, default=None
+        About how many records it rests on, where that is known.
+    """
+
+    name: str
+    value: float
+    section: str
+    metric: str
+    release: str
+    note: str | None = None
+    label: Any = None
+    group: Any = None
+    rests_on: float | None = None
+    _noise: Callable[[float], Interval] | None = field(default=None, repr=False, compare=False)
+    _people: Callable[[float], Interval] | None = field(default=None, repr=False, compare=False)
+
+    def noise_interval(self, confidence: float = 0.95) -> Interval:
+        """Return limits of the exact number of these records; ValueError with the reason if there are none."""
+        return _asked(self._noise, confidence)
+
+    def population_interval(self, confidence: float = 0.95) -> Interval:
+        """Return limits among all people like these; ValueError with the reason if there are none."""
+        return _asked(self._people, confidence)
+
+
+def _asked(limits: Callable[[float], Interval] | None, confidence: float) -> Interval:
+    if limits is None:
+        raise ValueError("There are no such limits of this number.")
+    return limits(confidence)
+
+
+def numbers_of(evaluated: Evaluated) -> list[Number]:
+    """Return the numbers that a page shows, in their order."""
+    numbers: list[Number] = []
+    for release, told in evaluated.released.items():
+        if isinstance(told, ByGroupToo):
+            numbers += _of_labels(release, told.overall, evaluated)
+            numbers += _of_groups(release, told.by_group, "")
+        elif isinstance(told, ReleasedConfusion):
+            numbers += _of_labels(release, told, evaluated)
+        elif isinstance(told, ReleasedScores):
+            numbers += _of_scores(release, told)
+        elif isinstance(told, PrivateMetricFrame):
+            numbers += _of_groups(release, told, "roc auc" if release == "scores by group" else "mae")
+        elif isinstance(told, PrivateResult):
+            numbers += _of_result(release, told)
+    return sorted(numbers, key=lambda one: one.section != HOW_GOOD)
+
+
+def _of_labels(release: str, told: ReleasedConfusion, evaluated: Evaluated) -> Iterator[Number]:
+    labels = told.labels.tolist()
+    if len(labels) == 2:
+        positive = evaluated.asked["pos_label"]
+        one = {"pos_label": sorted(labels)[1] if positive is None else positive}
+        asked = [("accuracy", {}), ("balanced_accuracy", {})]
+        asked += [(name, one) for name in ("recall", "precision", "specificity", "f1")]
+    else:
+        asked = [("accuracy", {}), ("balanced_accuracy", {}), ("f1", {"average": "macro"})]
+    for name, options in asked:
+        yield _of_confusion(release, told, name, options)
+    for label in labels if len(labels) <= _MOST_LABELS else ():
+        for name in _OF_LABELS:
+            yield _of_confusion(release, told, name, {"pos_label": label, "average": "binary"}, label)
+
+
+def _of_confusion(
+    release: str, told: ReleasedConfusion, metric: str, options: dict[str, Any], label: Any = None
+) -> Number:
+    if len(told.labels) > 2 and label is not None:  # one label of several
+        at = told.labels.tolist().index(label)
+        options = {"average": None}
+        pick: Callable[[Any], Any] = lambda value: value if value is None else float(value[at])  # noqa: E731
+    else:
+        pick = lambda value: value  # noqa: E731
+    method = getattr(told, f"{metric}_score")
+    interval = {
+        kind: partial(_one_of, getattr(told, kind), metric, options, pick)
+        for kind in ("noise_interval", "population_interval")
+    }
+    name = metric.replace("_", " ") + (" (macro)" if options.get("average") == "macro" else "")
+    return Number(
+        name if label is None else f"{name} of {label!r}", float(pick(method(**options))), HOW_GOOD,
+        name, release, told.result.note if label is None else None, label,
+        _noise=interval["noise_interval"], _people=interval["population_interval"],
+    )  # fmt: skip
+
+
+def _one_of(
+    limits: Callable[..., Interval],
+    metric: str,
+    options: dict[str, Any],
+    pick: Callable[[Any], Any],
+    confidence: float,
+) -> Interval:
+    found = limits(metric, confidence=confidence, **options)
+    return Interval(
+        pick(found.lower), pick(found.upper), found.confidence, found.about, found.note, pick(found.estimate)
+    )
+
+
+def _of_scores(release: str, told: ReleasedScores) -> Iterator[Number]:
+    note = told.result.note
+    yield Number(
+        "roc auc", told.roc_auc_score(), HOW_GOOD, "roc auc", release, note,
+        _noise=told.noise_interval, _people=partial(told.population_interval, method="approximate"),
+    )  # fmt: skip
+    yield Number(
+        "average precision", told.average_precision_score(), HOW_GOOD, "average precision", release, note
+    )
+
+
+def _of_result(release: str, told: PrivateResult[Any]) -> Iterator[Number]:
+    if release != "errors":
+        name = {"loss": "brier score", "absolute error": "mae", "median error": "median absolute error"}[
+            release
+        ]
+        yield _plain(name, release, told)
+        return
+    assert told.noise is not None
+    # one release tells both numbers that R2 is made of
+    mse = PrivateResult(
+        value=float(told.noise.released.values[0]), epsilon=told.epsilon, n=told.n, metric="private_mse",
+        neighboring=told.neighboring, mechanism=told.mechanism, drawn=told.drawn, note=told.note, noise=None,
+    )  # fmt: skip
+    parts, released = told.noise.parts[:1], told.noise.released.of(told.noise.released.values[:1])
+    for name, made in (("mse", Monotone(only)), ("rmse", Monotone(_root))):
+        noise = told.noise.of(made, parts, released)
+        yield Number(
+            name, float(made(released)), HOW_GOOD, name, release, mse.note,
+            _noise=partial(noise.interval, name),
+            _people=partial(_among_people, noise, name),
+        )  # fmt: skip
+    yield _plain("r2", release, told)
+
+
+def _root(released: Released) -> float:
+    return math.sqrt(released.values[0])
+
+
+def _among_people(noise: Any, name: str, confidence: float) -> Interval:
+    found: Interval = noise.population_interval(Asked.of(name, confidence, "sure"))
+    return found
+
+
+def _plain(name: str, release: str, told: PrivateResult[Any]) -> Number:
+    return Number(
+        name, float(told.value), HOW_GOOD, name, release, told.note,
+        _noise=told.noise_interval, _people=told.population_interval,
+    )  # fmt: skip
+
+
+def _of_groups(release: str, frame: PrivateMetricFrame, only_metric: str) -> Iterator[Number]:
+    if only_metric == "mae":
+        overall, note = frame.overall, frame.overall_note
+        yield Number("mae", _number(overall), HOW_GOOD, "mae", release, note)
+    # sure limits of areas are two to five times as far apart
+    method = "approximate" if only_metric == "roc auc" else "sure"
+    people = partial(frame.population_interval, method=method)
+    for key, entry in frame._entries.items():
+        name = (key or only_metric).replace("_", " ")
+        for at, group in enumerate(frame._groups):
+            yield Number(
+                f"{name} in {_group(group)}", _number(entry.values[at]), FOR_WHOM, name, release,
+                entry.notes[at], group=group, rests_on=entry.rests_on[at],
+                _noise=partial(_in_group, frame.noise_interval, key, group),
+                _people=partial(_in_group, people, key, group),
+            )  # fmt: skip
+        gap = frame.difference() if frame._is_single else frame.difference()[key]
+        yield Number(
+            f"{name} difference", gap, FOR_WHOM, name, release, _gap_note(entry.notes),
+            _noise=partial(_gap, frame.noise_interval, key),
+            _people=partial(_gap, people, key),
+        )  # fmt: skip
+
+
+def _gap_note(notes: Sequence[str | None]) -> str | None:
+    return next((note for note in notes if note), None)
+
+
+def _group(group: Hashable) -> str:
+    return " and ".join(map(repr, group)) if isinstance(group, tuple) else repr(group)
+
+
+def _number(value: Any) -> float:
+    return math.nan if value is None else float(value)
+
+
+def _in_group(limits: Callable[..., Any], key: str, group: Hashable, confidence: float) -> Interval:
+    found = limits(key or None, confidence=confidence)
+    if group not in found:
+        raise ValueError("This group has no records.")
+    interval: Interval = found[group]
+    return interval
+
+
+def _gap(limits: Callable[..., Any], key: str, confidence: float) -> Interval:
+    interval: Interval = limits(key or None, of="difference", confidence=confidence)
+    return interval

@@ -1,0 +1,553 @@
+"""What a page releases: several plans that one spend pays for, each from as few counts as tell its part."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dp_metrics.fairness.frame import PrivateMetricFrame, frame_of
+from dp_metrics.fairness.groups import Groups
+from dp_metrics.fairness.plan import FrameMetric, plan_frame
+from dp_metrics.inference.comparison import comparison_plan
+from dp_metrics.inference.paired_losses import paired_losses
+from dp_metrics.inputs.labels import LabelSet, public_labels
+from dp_metrics.inputs.options import WITHIN_GROUPS
+from dp_metrics.inputs.readers import labels_and_probabilities
+from dp_metrics.inputs.records import float_block, probability_block
+from dp_metrics.inputs.shape import ArgumentShape, Records, Shape
+from dp_metrics.metrics import METRICS
+from dp_metrics.metrics.labels.counts import Confusion
+from dp_metrics.metrics.labels.layouts import MOST_MATRIX_LABELS, matrix_layout
+from dp_metrics.metrics.scores.curve_formulas import area_under_roc
+from dp_metrics.metrics.scores.released_scores import ReleasedScores
+from dp_metrics.metrics.scores.table import ScoreBins, ScoreTable, score_plan
+from dp_metrics.metrics.scores.two_classes import TwoClasses, check_unit
+from dp_metrics.page.division import EvaluationPlan, LeftOut, Portion, divided
+from dp_metrics.page.setting import LABELS, PROBABILITIES, SCORES, TARGETS, Setting
+from dp_metrics.release.noise import expected_noise
+from dp_metrics.release.parts.nested_table import columns_for
+from dp_metrics.release.plan import Plan
+from dp_metrics.release.result import PrivateResult
+from dp_metrics.release.together import Share, Together
+from dp_metrics.sensitivity.exact import in_blocks
+from dp_metrics.streaming._summary import KeptCounts
+from dp_metrics.streaming.confusion_summary import ReleasedConfusion, kept_labels, released_confusion
+
+__all__ = ["ByGroupToo", "Evaluated", "PageForm", "plan_of_page", "planned"]
+
+_PAGE = "private_evaluate"
+_OUTSIDE = (
+    "y_score has values outside [0, 1]: pass edges=[...], public edges of bins for such scores, and their "
+    "threshold."
+)
+_MOSTLY_NOISE = 50.0  # n * epsilon of one unbounded number
+_NO_PRIVATE_N = "It needs a public number of records: neighboring='replace_one'."
+_OVERALL = Fraction(1, 5)  # of the epsilon of a loss by group
+
+
+class Evaluated(NamedTuple):
+    """All that a page is made of; public.
+
+    Parameters
+    ----------
+    asked : mapping
+        The options, as `Setting.asked` returns them.
+    form : mapping
+        The public form of the records.
+    epsilon : Fraction
+        What all of it cost.
+    neighboring : str
+        The neighbouring relation that was asked for.
+    plan : EvaluationPlan
+        How epsilon was divided.
+    released : mapping
+        By the name of the release, the object that tells what was released.
+    results : sequence of PrivateResult
+        What was released.
+    """
+
+    asked: Mapping[str, Any]
+    form: Mapping[str, Any]
+    epsilon: Fraction
+    neighboring: str
+    plan: EvaluationPlan
+    released: Mapping[str, Any]
+    results: Sequence[PrivateResult[Any]]
+
+
+@dataclass(frozen=True)
+class _Block:
+    """Public: one release of a page, or several that make one table.
+
+    Parameters
+    ----------
+    shares : tuple of Share
+        The plans; their epsilons are parts of that of the block.
+    reader : callable
+        The `Records` of each share, of the records of the page.
+    combine : callable
+        What tells it all, of the results of the shares and the epsilon of the block.
+    """
+
+    shares: tuple[Share, ...]
+    reader: Callable[[Records], Sequence[Records]]
+    combine: Callable[[Sequence[PrivateResult[Any]], float], Any]
+    relation: str | None = None
+
+
+@dataclass(frozen=True)
+class PageForm:
+    """All that is public of a page before a record is read: options, form and relation."""
+
+    setting: Setting
+    shape: Shape
+    private_n: bool
+    sizes: tuple[int, ...] | None
+    epsilon: Fraction
+    neighboring: str
+
+    @property
+    def labels(self) -> LabelSet:
+        """The public labels."""
+        return LabelSet.of(self.setting.labels)
+
+    @property
+    def classes(self) -> TwoClasses:
+        """The two classes of scores."""
+        return TwoClasses.of(self.setting.labels, self.setting.pos_label)
+
+    @property
+    def groups(self) -> Groups:
+        """The groups of people."""
+        return Groups.of(self.setting.group_labels, len(self.setting.places("feature")))
+
+    @property
+    def kind(self) -> str:
+        """The kind of predictions that tells most."""
+        kinds = (SCORES, PROBABILITIES, TARGETS, LABELS)
+        return next(kind for kind in kinds if kind in self.setting.columns)
+
+    def of(self, *names: str) -> Shape:
+        """Return the form of y_true and the predictions in these columns."""
+        arguments = tuple(self.shape.arguments[at] for at in self.setting.places(*names))
+        return replace(self.shape, arguments=arguments)
+
+    @property
+    def of_labels(self) -> Shape:
+        """The form of y_true and of predicted labels, which may have been made of scores."""
+        return replace(self.shape, arguments=(self.shape.arguments[0], ArgumentShape()))
+
+    def pick(self, *names: str) -> Callable[[Records], list[Records]]:
+        """Return what takes y_true and the predictions in these columns of the records of the page."""
+        return partial(_picked, places=tuple(self.setting.places(*names)))
+
+    def as_labels(self, kind: str, place: int) -> Callable[[Records], NDArray[Any]]:
+        """Return what takes the predicted labels of the records of the page, from predictions of a kind."""
+        if kind == LABELS:
+            return partial(_array, place=place)
+        form = self.shape.arguments[place]
+        if kind == PROBABILITIES:
+            known = public_labels(self.setting.labels)
+            if known is None:
+                known = np.arange(form.columns or 1)
+            return partial(_most_probable, place=place, labels=known, columns=form.columns or known.size,
+                           private_n=self.private_n)  # fmt: skip
+        of_scores = replace(self.shape, arguments=(self.shape.arguments[0], form))
+        reader = self.classes.reader(of_scores, "y_score", private_n=self.private_n)
+        return partial(_above, place=place, classes=self.classes, reader=reader,
+                       threshold=float(self.setting.threshold), is_unit=self.setting.edges is None)  # fmt: skip
+
+    @property
+    def predicted(self) -> Callable[[Records], NDArray[Any]]:
+        """What takes the labels that the model predicts."""
+        kind = LABELS if LABELS in self.setting.columns else self.kind
+        return self.as_labels(kind, self.setting.places(kind)[0])
+
+
+def _picked(records: Records, *, places: tuple[int, ...]) -> list[Records]:
+    return [records.of_arguments(*places)]
+
+
+def _array(records: Records, *, place: int) -> NDArray[Any]:
+    return records.arrays[place]
+
+
+def _above(
+    records: Records,
+    *,
+    place: int,
+    classes: TwoClasses,
+    reader: Callable[[Records], Records],
+    threshold: float,
+    is_unit: bool,
+) -> NDArray[Any]:
+    """Return the labels that a threshold makes of scores, which are checked first."""
+    scores = reader(records.of_arguments(0, place)).arrays[1]
+    parts = []
+    for block in in_blocks(scores):
+        numbers = float_block(block, "y_score")
+        if is_unit:
+            check_unit(numbers, _OUTSIDE)
+        places = np.where(numbers >= threshold, classes.positive, 1 - classes.positive)
+        parts.append(classes.known[places])
+    return np.concatenate(parts) if parts else classes.known[:0]
+
+
+def _most_probable(
+    records: Records, *, place: int, labels: NDArray[Any], columns: int, private_n: bool
+) -> NDArray[Any]:
+    """Return the labels with the largest probabilities, the first of those that tie."""
+    pair = records.of_arguments(0, place)
+    proba = labels_and_probabilities(pair, labels=labels, columns=columns, private_n=private_n).arrays[1]
+    parts = [labels[np.argmax(probability_block(block), axis=1)] for block in in_blocks(proba)]
+    return np.concatenate(parts) if parts else labels[:0]
+
+
+def _labelled(
+    records: Records, *, predicted: Callable[[Records], NDArray[Any]], features: tuple[int, ...] = ()
+) -> Records:
+    """Return y_true, the predicted labels, and the features."""
+    arrays = (records.arrays[0], predicted(records), *(records.arrays[at] for at in features))
+    stated = (records.states_columns[0], True, *(records.states_columns[at] for at in features))
+    return replace(records, arrays=arrays, states_columns=stated)
+
+
+def _one(records: Records, *, reader: Callable[[Records], Records]) -> list[Records]:
+    return [reader(records)]
+
+
+def _of_frame_reader(
+    records: Records, *, take: Callable[[Records], Records], frame: Callable[[Records], Sequence[Records]]
+) -> Sequence[Records]:
+    return frame(take(records))
+
+
+def _with_features(records: Records, *, places: tuple[int, ...]) -> Records:
+    return records.of_arguments(*places)
+
+
+def _value(results: Sequence[PrivateResult[Any]], epsilon: float) -> Any:
+    return results[0].value
+
+
+def _result(results: Sequence[PrivateResult[Any]], epsilon: float) -> PrivateResult[Any]:
+    return results[0]
+
+
+# the metrics by group that one table tells
+BY_GROUP = {
+    2: ("accuracy", "recall", "precision", "specificity"),
+    0: ("accuracy", "balanced_accuracy"),
+}
+
+
+def _frame(
+    public: PageForm,
+    metrics: Sequence[FrameMetric],
+    shape: Shape,
+    take: Callable[[Records], Records],
+    *,
+    sizes: tuple[int, ...] | None,
+    overall: Fraction = Fraction(0),
+) -> tuple[Together, _Block]:
+    """Return the plan of metrics by group, and the release of it."""
+    together = plan_frame(metrics, shape, public.groups, overall_share=overall, sizes=sizes)
+    reader = partial(_of_frame_reader, take=take, frame=together.reader)
+    combine = partial(
+        _shown_frame, together=together, neighboring=public.neighboring, is_single=len(metrics) == 1,
+        membership="private" if sizes is None else "public",
+    )  # fmt: skip
+    return together, _Block(together.shares, reader, combine, together.relation)
+
+
+def _shown_frame(
+    results: Sequence[PrivateResult[Any]], epsilon: float, *, together: Together, **settings: Any
+) -> PrivateMetricFrame:
+    return frame_of(together.combine(results), epsilon=epsilon, **settings)
+
+
+def _metric(name: str, label: str, **options: Any) -> FrameMetric:
+    row = METRICS[name]
+    return FrameMetric(label, row, {key: value for key, value in options.items() if key in row.options}, None)
+
+
+def _labels_block(public: PageForm, *, by_group: bool) -> _Block:
+    """Return the table of true and predicted labels, by group if there are groups: all metrics of labels."""
+    labels, features = public.labels, tuple(public.setting.places("feature"))
+    wanted, kept = kept_labels(labels, matrix=labels.size <= MOST_MATRIX_LABELS)
+    take = partial(_labelled, predicted=public.predicted, features=features if by_group else ())
+    if not by_group:
+        plan = replace(wanted.plan(private_n=public.private_n), postprocess=kept)
+        share = Share(plan, Fraction(1), public.private_n, _PAGE)
+        combine = partial(_shown_labels, labels=labels)
+        return _Block((share,), partial(_one, reader=take), combine)
+    options = {"labels": labels.in_order}
+    if labels.size == 2:
+        options["pos_label"] = public.classes.known.tolist()[public.classes.positive]
+    names = BY_GROUP[2 if labels.size == 2 else 0]
+    metrics = [_metric(f"private_{name}_score", name, **options) for name in names]
+    # One table tells sizes and overall values as well: it is the same where membership is public.
+    metrics[0] = _metric("private_recall_score", "accuracy", **options, average="micro")
+    _, block = _frame(public, metrics, public.of_labels, take, sizes=None)
+    in_all = KeptCounts(replace(wanted, layout=wanted.layout.in_groups(public.groups.size)))
+    return replace(block, combine=partial(_both, frame=block.combine, labels=labels, kept=in_all))
+
+
+def _shown_labels(
+    results: Sequence[PrivateResult[Any]], epsilon: float, *, labels: LabelSet
+) -> ReleasedConfusion:
+    return released_confusion(results[0], labels=labels)
+
+
+class ByGroupToo(NamedTuple):
+    """What one table tells of all records, and of each group."""
+
+    overall: Any
+    by_group: PrivateMetricFrame
+
+
+def _both(
+    results: Sequence[PrivateResult[Any]],
+    epsilon: float,
+    *,
+    frame: Callable[[Sequence[PrivateResult[Any]], float], PrivateMetricFrame],
+    labels: LabelSet,
+    kept: KeptCounts,
+) -> ByGroupToo:
+    (result,) = results
+    assert result.noise is not None
+    of_all = replace(result, value=kept(result.noise.released), noise=replace(result.noise, result=kept))
+    note = kept.reading.note(result.noise.parts, result.noise.released)
+    return ByGroupToo(released_confusion(replace(of_all, note=note), labels=labels), frame(results, epsilon))
+
+
+def _scores_block(public: PageForm) -> _Block:
+    """Return the table of classes by bins of scores: curves, areas and metrics at thresholds."""
+    setting = public.setting
+    plan = score_plan(
+        area_under_roc, public.of("y_true", SCORES), private_n=public.private_n, labels=setting.labels,
+        pos_label=setting.pos_label, edges=setting.edges, bins=None,
+    )  # fmt: skip
+    share = Share(plan, Fraction(1), public.private_n, _PAGE)
+    return _Block((share,), public.pick("y_true", SCORES), _shown_scores)
+
+
+def _shown_scores(results: Sequence[PrivateResult[Any]], epsilon: float) -> ReleasedScores:
+    (result,) = results
+    assert result.noise is not None
+    assert isinstance(result.noise.result, ScoreTable)
+    noisy = list(result.noise.released.values[0])
+    return ReleasedScores(replace(result, value=noisy), result.noise.result.counts(result.noise.released))
+
+
+def _areas_block(public: PageForm) -> _Block:
+    """Return the table of groups by classes by bins: areas and curves of each group."""
+    setting = public.setting
+    metric = _metric(
+        "private_roc_auc_score", "", labels=None if setting.labels is None else public.labels.in_order
+    )
+    take = partial(_with_features, places=tuple(setting.places("y_true", SCORES, "feature")))
+    return _frame(public, [metric], public.of("y_true", SCORES), take, sizes=public.sizes)[1]
+
+
+def _plain_block(public: PageForm, name: str, *columns: str, **options: Any) -> _Block:
+    """Return the release of one metric."""
+    plan = _metric(name, "", **options).planned(public.of(*columns), private_n=public.private_n)
+    share = Share(plan, Fraction(1), public.private_n, name)
+    return _Block((share,), public.pick(*columns), _result)
+
+
+def _loss_block(public: PageForm) -> _Block:
+    """Return the Brier score."""
+    kind, setting = public.kind, public.setting
+    options = {"labels": setting.labels}
+    if kind == SCORES:
+        options |= {"labels": public.classes.known, "pos_label": setting.pos_label}
+    return _plain_block(public, "private_brier_score_loss", "y_true", kind, **options)
+
+
+def _error_block(public: PageForm, *, by_group: bool) -> _Block:
+    """Return the mean absolute error, by group if there are groups."""
+    options = {"bounds": public.setting.bounds}
+    if not by_group:
+        return _plain_block(public, "private_mae", "y_true", TARGETS, **options)
+    take = partial(_with_features, places=tuple(public.setting.places("y_true", TARGETS, "feature")))
+    metric = _metric("private_mae", "", **options)
+    shape = public.of("y_true", TARGETS)
+    return _frame(public, [metric], shape, take, sizes=public.sizes, overall=_OVERALL)[1]
+
+
+def _compared_block(public: PageForm) -> _Block:
+    """Return the comparison with the other model: on how many records either is better."""
+    setting = public.setting
+    assert setting.baseline is not None
+    (at,) = setting.places("baseline")
+    if setting.is_regression:
+        shape = public.of("y_true", TARGETS, "baseline")
+        losses = paired_losses("mae", shape, {"bounds": setting.bounds})
+        reader = public.pick("y_true", TARGETS, "baseline")
+    else:
+        shape = replace(public.of_labels, arguments=(*public.of_labels.arguments, ArgumentShape()))
+        losses = paired_losses("zero_one", shape, {})
+        reader = partial(
+            _two_models, predicted=public.predicted, other=public.as_labels(setting.baseline, at)
+        )
+    plan = comparison_plan(losses, public.shape.n)
+    return _Block((Share(plan, Fraction(1), False, "private_compare"),), reader, _value)
+
+
+def _two_models(
+    records: Records,
+    *,
+    predicted: Callable[[Records], NDArray[Any]],
+    other: Callable[[Records], NDArray[Any]],
+) -> list[Records]:
+    arrays = (records.arrays[0], predicted(records), other(records))
+    return [replace(records, arrays=arrays, states_columns=(records.states_columns[0], True, True))]
+
+
+def _of_counts(public: PageForm, cells: int) -> Callable[[float, float], float]:
+    """Return the expected error of a share of the records in two average cells of a table."""
+    return partial(_error_of_counts, cells=cells, changed=1 if public.private_n else 2)
+
+
+def _error_of_counts(epsilon: float, n: float, *, cells: float, changed: int) -> float:
+    return expected_noise(epsilon / changed) / (2 * n / cells)
+
+
+def _of_area(public: PageForm, groups: int = 1) -> Callable[[float, float], float]:
+    return partial(_error_of_area, groups=groups, changed=1 if public.private_n else 2)
+
+
+def _error_of_area(epsilon: float, n: float, *, groups: int, changed: int) -> float:
+    """Return the expected error of an area under the ROC curve, of classes of equal size."""
+    bins = columns_for(math.ceil(n / groups), Fraction(epsilon)) if n < 1e12 else 128
+    return expected_noise(epsilon / changed) * math.sqrt(bins / 6) / (n / groups / 2)
+
+
+def _error_of_mean(epsilon: float, n: float) -> float:
+    return expected_noise(epsilon) / n
+
+
+def _error_of_wins(epsilon: float, n: float) -> float:
+    return expected_noise(epsilon / 2) / n
+
+
+def _error_of_loss(epsilon: float, n: float, *, numbers: float) -> float:
+    """Return the expected error of a loss without limit, as a part of it, for errors like normal ones."""
+    return _MOSTLY_NOISE / 10 * numbers / (n * epsilon)
+
+
+def _portions(public: PageForm) -> tuple[list[Portion], dict[str, Callable[[], _Block]], list[LeftOut]]:
+    """Return what a page could release, how, and what it cannot."""
+    setting = public.setting
+    groups = public.groups.size if setting.has_groups else 1
+    blocks: dict[str, Callable[[], _Block]] = {}
+    portions, left = [], []
+    if setting.is_regression:
+        portions.append(Portion("errors", "mean squared error, its root and R2", 40,
+                                partial(_error_of_loss, numbers=2)))  # fmt: skip
+        blocks["errors"] = partial(
+            _plain_block, public, "private_r2_score", "y_true", TARGETS, bounds=setting.bounds
+        )
+        plain = Portion("absolute error", "mean absolute error", 25, partial(_error_of_loss, numbers=1))
+        blocks["absolute error"] = partial(_error_block, public, by_group=False)
+        if groups > 1:
+            times = groups if public.sizes is not None or public.private_n else 2 * groups
+            numbers = times / (1 - float(_OVERALL))
+            blocks["absolute error by group"] = partial(_error_block, public, by_group=True)
+            plain = Portion("absolute error by group", "mean absolute error, and by group", 30,
+                            partial(_error_of_loss, numbers=numbers), plain)  # fmt: skip
+        portions.append(plain)
+        if public.private_n:
+            left.append(LeftOut("The median absolute error", _NO_PRIVATE_N))
+        else:
+            portions.append(Portion("median error", "median absolute error", 15,
+                                    partial(_error_of_loss, numbers=1)))  # fmt: skip
+            blocks["median error"] = partial(
+                _plain_block, public, "private_median_absolute_error", "y_true", TARGETS
+            )
+    else:
+        size, cells = public.labels.size, matrix_layout(public.labels.size).good.size
+        plain = Portion("labels", "counts of true and predicted labels", 30, _of_counts(public, cells))
+        blocks["labels"] = partial(_labels_block, public, by_group=False)
+        if groups > 1:
+            blocks["labels by group"] = partial(_labels_block, public, by_group=True)
+            about = "counts of true and predicted labels, by group"
+            plain = Portion("labels by group", about, 30, _of_counts(public, groups * cells), plain)
+        portions.append(plain)
+        if cells < size**2:
+            why = "It would make recall and precision noisier: release it apart by private_confusion_matrix."
+            left.append(LeftOut(f"The confusion matrix of {size} labels", why))
+        if public.kind == SCORES:
+            portions.append(Portion("scores", "counts of scores of either class: curves, areas", 40,
+                                    _of_area(public)))  # fmt: skip
+            blocks["scores"] = partial(_scores_block, public)
+            if groups > 1 and setting.edges is None:
+                portions.append(Portion("scores by group", "counts of scores of either class, by group", 20,
+                                        _of_area(public, groups)))  # fmt: skip
+                blocks["scores by group"] = partial(_areas_block, public)
+        if public.kind in (SCORES, PROBABILITIES) and setting.edges is None:
+            portions.append(Portion("loss", "Brier score", 15, _error_of_mean))
+            blocks["loss"] = partial(_loss_block, public)
+    if setting.baseline is not None:
+        if public.private_n:
+            left.append(LeftOut("Which model is better", _NO_PRIVATE_N))
+        else:
+            portions.append(Portion("comparison", "on how many records either model is better", 15,
+                                    _error_of_wins))  # fmt: skip
+            blocks["comparison"] = partial(_compared_block, public)
+    return portions, blocks, left
+
+
+def planned(public: PageForm) -> tuple[EvaluationPlan, dict[str, _Block]]:
+    """Return how a page divides epsilon, and its releases."""
+    portions, blocks, left = _portions(public)
+    n = public.setting.n if public.shape.n is None else public.shape.n
+    plan = divided(portions, public.epsilon, n, public.setting.split)
+    return replace(plan, left_out=(*plan.left_out, *left)), {
+        part.name: blocks[part.name]() for part in plan.parts
+    }
+
+
+def plan_of_page(public: PageForm) -> Together:
+    """Return what a page releases of records of a public form."""
+    plan, blocks = planned(public)
+    shares = tuple(
+        replace(share, epsilon=share.epsilon * plan[name].epsilon / public.epsilon)
+        for name, block in blocks.items()
+        for share in block.shares
+    )
+    relations = {block.relation for block in blocks.values()} - {None}
+    made = tuple((name, len(block.shares), block.combine) for name, block in blocks.items())
+    reader = partial(_pieces, readers=tuple(block.reader for block in blocks.values()))
+    combine = partial(_evaluated, public=public, plan=plan, made=made)
+    return Together(shares, reader, combine, WITHIN_GROUPS if relations else None)
+
+
+def _pieces(records: Records, *, readers: Sequence[Callable[[Records], Sequence[Records]]]) -> list[Records]:
+    return [piece for reader in readers for piece in reader(records)]
+
+
+def _evaluated(
+    results: Sequence[PrivateResult[Any]],
+    *,
+    public: PageForm,
+    plan: EvaluationPlan,
+    made: Sequence[tuple[str, int, Callable[[Sequence[PrivateResult[Any]], float], Any]]],
+) -> Evaluated:
+    left, released = list(results), {}
+    for name, size, combine in made:
+        these, left = left[:size], left[size:]
+        released[name] = combine(these, float(plan[name].epsilon))
+    form = {"shape": public.shape, "sizes": public.sizes}
+    return Evaluated(
+        public.setting.asked(), form, public.epsilon, public.neighboring, plan, released, results
+    )
