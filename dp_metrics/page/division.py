@@ -191,9 +191,8 @@ def divided(
         left.append(LeftOut(dropped.about, why))
         chosen[worst : worst + 1] = [] if dropped.without is None else [dropped.without]
     parts = zip(chosen, costs, errors, strict=True)
-    return EvaluationPlan(
-        epsilon, n, tuple(Planned(one.name, one.about, *rest) for one, *rest in parts), tuple(left)
-    )
+    planned = tuple(Planned(one.name, one.about, cost, error) for one, cost, error in parts)
+    return EvaluationPlan(epsilon, n, planned, tuple(left))
 
 
 def _chosen(

@@ -84,8 +84,8 @@ def private_evaluate(
     baseline : array-like or estimator, default=None
         Predictions of another model, or the model, with which this one is compared.
     split : mapping of str to float or None, default=None
-        Relative parts of epsilon by the names of the releases, as in ``page.plan``: these and no others. None:
-        parts that were measured to suit most; what would be mostly noise is left out, and said.
+        Relative parts of epsilon by the names of the releases, as in ``page.plan``: these and no others.
+        None: measured parts; what would be mostly noise is left out, and said.
     n : int or None, default=None
         A public guess of the number of records, where it is private: with it the plan leaves out what would
         be mostly noise.

@@ -22,6 +22,7 @@ HOW_GOOD, FOR_WHOM = "How good", "For whom"
 
 _MOST_LABELS = 20  # whose recall, precision and F1 are shown
 _OF_LABELS = ("recall", "precision", "f1")
+_ONE = {"loss": "brier score", "absolute error": "mae", "median error": "median absolute error"}
 
 
 @dataclass(frozen=True)
@@ -61,11 +62,11 @@ class Number:
     _people: Callable[[float], Interval] | None = field(default=None, repr=False, compare=False)
 
     def noise_interval(self, confidence: float = 0.95) -> Interval:
-        """Return limits of the exact number of these records; ValueError with the reason if there are none."""
+        """Return limits of the exact number of these records; ValueError if there are none."""
         return _asked(self._noise, confidence)
 
     def population_interval(self, confidence: float = 0.95) -> Interval:
-        """Return limits among all people like these; ValueError with the reason if there are none."""
+        """Return limits among all people like these; ValueError if there are none."""
         return _asked(self._people, confidence)
 
 
@@ -98,7 +99,7 @@ def _of_labels(release: str, told: ReleasedConfusion, evaluated: Evaluated) -> I
     if len(labels) == 2:
         positive = evaluated.asked["pos_label"]
         one = {"pos_label": sorted(labels)[1] if positive is None else positive}
-        asked = [("accuracy", {}), ("balanced_accuracy", {})]
+        asked: list[tuple[str, dict[str, Any]]] = [("accuracy", {}), ("balanced_accuracy", {})]
         asked += [(name, one) for name in ("recall", "precision", "specificity", "f1")]
     else:
         asked = [("accuracy", {}), ("balanced_accuracy", {}), ("f1", {"average": "macro"})]
@@ -157,10 +158,7 @@ def _of_scores(release: str, told: ReleasedScores) -> Iterator[Number]:
 
 def _of_result(release: str, told: PrivateResult[Any]) -> Iterator[Number]:
     if release != "errors":
-        name = {"loss": "brier score", "absolute error": "mae", "median error": "median absolute error"}[
-            release
-        ]
-        yield _plain(name, release, told)
+        yield _plain(_ONE[release], release, told)
         return
     assert told.noise is not None
     # one release tells both numbers that R2 is made of

@@ -22,18 +22,16 @@ from dp_metrics.inputs.options import WITHIN_GROUPS
 from dp_metrics.inputs.readers import labels_and_probabilities
 from dp_metrics.inputs.records import float_block, probability_block
 from dp_metrics.inputs.shape import ArgumentShape, Records, Shape
+from dp_metrics.mechanisms.geometric import expected_noise
 from dp_metrics.metrics import METRICS
-from dp_metrics.metrics.labels.counts import Confusion
 from dp_metrics.metrics.labels.layouts import MOST_MATRIX_LABELS, matrix_layout
 from dp_metrics.metrics.scores.curve_formulas import area_under_roc
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
-from dp_metrics.metrics.scores.table import ScoreBins, ScoreTable, score_plan
+from dp_metrics.metrics.scores.table import ScoreTable, score_plan
 from dp_metrics.metrics.scores.two_classes import TwoClasses, check_unit
 from dp_metrics.page.division import EvaluationPlan, LeftOut, Portion, divided
 from dp_metrics.page.setting import LABELS, PROBABILITIES, SCORES, TARGETS, Setting
-from dp_metrics.release.noise import expected_noise
 from dp_metrics.release.parts.nested_table import columns_for
-from dp_metrics.release.plan import Plan
 from dp_metrics.release.result import PrivateResult
 from dp_metrics.release.together import Share, Together
 from dp_metrics.sensitivity.exact import in_blocks
@@ -161,8 +159,10 @@ class PageForm:
                            private_n=self.private_n)  # fmt: skip
         of_scores = replace(self.shape, arguments=(self.shape.arguments[0], form))
         reader = self.classes.reader(of_scores, "y_score", private_n=self.private_n)
-        return partial(_above, place=place, classes=self.classes, reader=reader,
-                       threshold=float(self.setting.threshold), is_unit=self.setting.edges is None)  # fmt: skip
+        return partial(
+            _above, place=place, classes=self.classes, reader=reader,
+            threshold=float(self.setting.threshold), is_unit=self.setting.edges is None,
+        )  # fmt: skip
 
     @property
     def predicted(self) -> Callable[[Records], NDArray[Any]]:
@@ -324,7 +324,8 @@ def _both(
     (result,) = results
     assert result.noise is not None
     of_all = replace(result, value=kept(result.noise.released), noise=replace(result.noise, result=kept))
-    note = kept.reading.note(result.noise.parts, result.noise.released)
+    reading: Any = kept.reading
+    note = reading.note(result.noise.parts, result.noise.released)
     return ByGroupToo(released_confusion(replace(of_all, note=note), labels=labels), frame(results, epsilon))
 
 
@@ -512,9 +513,8 @@ def planned(public: PageForm) -> tuple[EvaluationPlan, dict[str, _Block]]:
     portions, blocks, left = _portions(public)
     n = public.setting.n if public.shape.n is None else public.shape.n
     plan = divided(portions, public.epsilon, n, public.setting.split)
-    return replace(plan, left_out=(*plan.left_out, *left)), {
-        part.name: blocks[part.name]() for part in plan.parts
-    }
+    made = {part.name: blocks[part.name]() for part in plan.parts}
+    return replace(plan, left_out=(*plan.left_out, *left)), made
 
 
 def plan_of_page(public: PageForm) -> Together:

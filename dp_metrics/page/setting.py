@@ -204,7 +204,7 @@ def _kind(value: Any, name: str, labels: Any, known: Any) -> str:
 def _kinds(value: Any) -> set[str]:
     """Return the kinds of the types that a container states: public, whatever it holds."""
     types = set(value.dtypes) if hasattr(type(value), "dtypes") else {getattr(value, "dtype", None)}
-    kinds = set()
+    kinds: set[str] = set()
     for one in types:
         try:
             kinds.add(np.dtype(getattr(one, "numpy_dtype", one) or object).kind)

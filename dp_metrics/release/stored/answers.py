@@ -55,6 +55,7 @@ _HOMES = {
     "labels": "dp_metrics.streaming.confusion_summary",
     "scores": "dp_metrics.streaming.scores",
     "search": __name__,
+    "page": "dp_metrics.page.evaluate",
     "value": __name__,
 }
 """The modules that know how each kind of release is made again."""
@@ -70,7 +71,7 @@ class Call:
 
     Parameters
     ----------
-    kind : {"metric", "frame", "labels", "scores", "value"}
+    kind : {"metric", "frame", "labels", "scores", "page", "value"}
         What is returned, and so how it is made again.
     public : mapping
         The options. Never records, predictions, groups or anything of their length.

@@ -1,0 +1,263 @@
+"""What a page says: sections of sentences, tables and pictures, from which every form of the page is made."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from dp_metrics.fairness.frame import PrivateMetricFrame
+from dp_metrics.inference.comparison import Comparison
+from dp_metrics.metrics.scores.released_scores import ReleasedScores
+from dp_metrics.page.numbers import FOR_WHOM, HOW_GOOD, Number
+from dp_metrics.page.plan import ByGroupToo, Evaluated
+from dp_metrics.release.interval import Interval
+from dp_metrics.streaming.confusion_summary import ReleasedConfusion
+
+if TYPE_CHECKING:
+    from dp_metrics.page.page import PrivateEvaluation
+
+__all__ = ["Cell", "Picture", "Section", "Table", "pictures_of", "promise", "sections_of"]
+
+CONFIDENCE = 0.95
+_RECORDS, _PEOPLE = "in these records, 95 %", "among all people like these, 95 %"
+_IN_UNITS = ("mse", "rmse", "mae", "median absolute error", "r2")
+
+_HOW_GOOD = (
+    "What was released of all records. The first limits tell how far the noise may have moved a number; the "
+    "second what it may be among all people like these. Grey numbers are mostly noise: conclude nothing "
+    "from them."
+)
+_WHOM = (
+    "The same by group. Differences of noisy numbers are too large on average, the more so the smaller a "
+    "group is: their limits tell what is sure."
+)
+_WHICH = "On how many records either model is better."
+_LEFT = "What this page cost, and what it promises to the people in the records."
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell of a table: its text, whether it is mostly noise, and what else is said of it."""
+
+    text: str
+    is_noise: bool = False
+    tip: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table with a caption; the first cell of a row names it. Notes stand below."""
+
+    caption: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
+    notes: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture by its name, and what it shows in words."""
+
+    name: str
+    alt: str
+
+
+@dataclass(frozen=True)
+class Section:
+    """A section of a page."""
+
+    title: str
+    sentence: str
+    tables: Sequence[Table] = ()
+    pictures: Sequence[Picture] = ()
+    lines: Sequence[str] = field(default=())
+
+
+def promise(epsilon: float, neighboring: str) -> str:
+    """Return what the page promises, in one sentence for the people concerned."""
+    changed = (
+        "Whatever one person's record had been"
+        if neighboring != "add_or_remove_one"
+        else "Whether or not one person's record had been there"
+    )
+    factor = f"{math.exp(epsilon):.3g}" if epsilon < 700 else "exp(epsilon)"
+    return (
+        f"{changed}, any page that might have come out was at most {factor} times as likely or as unlikely "
+        f"(epsilon-differential privacy, epsilon = {epsilon:g})."
+    )
+
+
+def sections_of(page: PrivateEvaluation) -> list[Section]:
+    """Return the sections of a page, in their order."""
+    evaluated, numbers = page.evaluated, list(page.numbers.values())
+    shown = pictures_of(evaluated)
+    good = [one for one in numbers if one.section == HOW_GOOD]
+    tables = [_overall([one for one in good if one.label is None], evaluated)]
+    if of_labels := [one for one in good if one.label is not None]:
+        tables.append(_by("label", "By label", of_labels))
+    sections = [Section(HOW_GOOD, _HOW_GOOD, tables, [one for one in shown if not _is_of_groups(one)])]
+    if groups := [one for one in numbers if one.section == FOR_WHOM]:
+        tables = [
+            _by("group", "By group", [one for one in groups if one.group is not None], _sizes(evaluated)),
+            _overall([one for one in groups if one.group is None], evaluated, "Largest differences"),
+        ]
+        sections.append(Section(FOR_WHOM, _WHOM, tables, [one for one in shown if _is_of_groups(one)]))
+    found = evaluated.released.get("comparison")
+    if isinstance(found, Comparison):
+        sections.append(Section("Which is better", _WHICH, lines=[_compared(found)]))
+    return [*sections, _left(page)]
+
+
+def _is_of_groups(picture: Picture) -> bool:
+    return picture.name.endswith(" by group")
+
+
+def _overall(numbers: Sequence[Number], evaluated: Evaluated, caption: str = "All records") -> Table:
+    notes = _Notes()
+    rows = [
+        [
+            Cell(one.name), Cell(_value(one) + notes.of(one), one.note is not None, _tip(one, evaluated)),
+            _limits(one, "noise_interval", notes), _limits(one, "population_interval", notes),
+        ]
+        for one in numbers
+    ]  # fmt: skip
+    return Table(caption, ["", "released", _RECORDS, _PEOPLE], rows, notes.lines)
+
+
+def _by(
+    kind: str, caption: str, numbers: Sequence[Number], sizes: Mapping[Any, float] | None = None
+) -> Table:
+    """Return a table with a row for each label or group, and a column for each metric."""
+    notes, metrics = _Notes(), list(dict.fromkeys(one.metric for one in numbers))
+    rows: dict[Any, dict[str, Number]] = {}
+    for one in numbers:
+        rows.setdefault(getattr(one, kind), {})[one.metric] = one
+    cells = []
+    for key, row in rows.items():
+        named = " and ".join(map(str, key)) if isinstance(key, tuple) else str(key)
+        size = [] if sizes is None else [Cell(f"{max(sizes[key], 0.0):,.0f}")]
+        cells.append([Cell(named), *size, *(_with_limits(row[name], notes) for name in metrics)])
+    about = f"{caption}, with limits {_PEOPLE}, where there are any"
+    return Table(about, [kind, *([] if sizes is None else ["records"]), *metrics], cells, notes.lines)
+
+
+class _Notes:
+    """Notes below a table, each once."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def of(self, number: Number) -> str:
+        return "" if number.note is None else self.mark(number.note)
+
+    def mark(self, note: str) -> str:
+        if note not in self.lines:
+            self.lines.append(note)
+        return f" [{self.lines.index(note) + 1}]"
+
+
+def _value(number: Number) -> str:
+    return _shown(number.value, number.metric)
+
+
+def _shown(value: float, metric: str) -> str:
+    if math.isnan(value):
+        return "none"
+    return f"{value:.5g}" if metric in _IN_UNITS else f"{value:.3f}"
+
+
+def _found(number: Number, kind: str) -> Interval | str:
+    try:
+        found: Interval = getattr(number, kind)(CONFIDENCE)
+    except (TypeError, ValueError) as error:
+        return str(error)
+    return found
+
+
+def _ends(found: Interval, metric: str) -> str:
+    lower, upper = (_shown(float(end), metric) for end in found)
+    return f"{lower} to {upper}"
+
+
+def _limits(number: Number, kind: str, notes: _Notes) -> Cell:
+    found = _found(number, kind)
+    if isinstance(found, str):
+        return Cell("none", number.note is not None, found)
+    mark = notes.mark(found.note) if found.note else ""
+    return Cell(_ends(found, number.metric) + mark, number.note is not None, found.about)
+
+
+def _with_limits(number: Number, notes: _Notes) -> Cell:
+    found = _found(number, "population_interval")
+    text, is_noise = _value(number), number.note is not None
+    if isinstance(found, Interval):
+        return Cell(f"{text} ({_ends(found, number.metric)}){notes.of(number)}", is_noise, found.about)
+    return Cell(text + notes.of(number), is_noise, found)
+
+
+def _tip(number: Number, evaluated: Evaluated) -> str:
+    part = evaluated.plan[number.release]
+    return (
+        f"{number.metric}, from the release '{number.release}' ({part.about}), which cost epsilon "
+        f"{float(part.epsilon):.3g} and protects each record"
+    )
+
+
+def _sizes(evaluated: Evaluated) -> Mapping[Any, float] | None:
+    """Return the numbers of records of the groups: exact where they are public."""
+    for told in evaluated.released.values():
+        frame = told.by_group if isinstance(told, ByGroupToo) else told
+        if isinstance(frame, PrivateMetricFrame):
+            if evaluated.form["sizes"] is not None:
+                return dict(zip(frame.by_group, map(float, evaluated.form["sizes"]), strict=True))
+            return frame.group_sizes
+    return None
+
+
+def _compared(found: Comparison) -> str:
+    return str(found).replace(" A ", " this model (A) ", 1) if found.better == "A" else str(found)
+
+
+def _left(page: PrivateEvaluation) -> Section:
+    evaluated = page.evaluated
+    rows = [[Cell(text) for text in row] for row in evaluated.plan.rows()]
+    tables = [Table("What this page cost", ["release", "epsilon", "tells", "expected error"], rows)]
+    if evaluated.plan.left_out:
+        left = [[Cell(one.about), Cell(one.why)] for one in evaluated.plan.left_out]
+        tables.append(Table("What was left out", ["", "why"], left))
+    lines = [promise(page.epsilon, evaluated.neighboring)]
+    if page.is_seeded:
+        lines.insert(0, "These numbers were drawn from a seed: they are NOT private.")
+    if page.budget is not None:
+        spent, remaining = page.budget["spent"], page.budget["remaining"]
+        lines.append(f"Of the budget {spent:g} is spent, with this page, and {remaining:g} is left.")
+    return Section("What is left", _LEFT, tables, lines=lines)
+
+
+def pictures_of(evaluated: Evaluated) -> list[Picture]:
+    """Return the pictures that a page has."""
+    return list(_pictures(evaluated))
+
+
+def _pictures(evaluated: Evaluated) -> Iterator[Picture]:
+    for release, told in evaluated.released.items():
+        labels = told.overall if isinstance(told, ByGroupToo) else told
+        if isinstance(labels, ReleasedConfusion) and labels.counts.matrix is not None:
+            yield Picture("confusion matrix", "How many records have which true and which predicted label.")
+        if isinstance(told, ReleasedScores):
+            yield Picture("roc", "ROC curve, with the band in which it lies among all people like these.")
+            yield Picture("precision recall", "Precision by recall.")
+            if evaluated.asked["edges"] is None:
+                yield Picture("calibration", "Share of positives by predicted probability, with limits.")
+        frame = told.by_group if isinstance(told, ByGroupToo) else told
+        if isinstance(frame, PrivateMetricFrame):
+            for name in _drawn(frame, release):
+                yield Picture(f"{name} by group", f"{name} of each group, with the limits of its noise.")
+
+
+def _drawn(frame: PrivateMetricFrame, release: str) -> Sequence[str]:
+    if release == "labels by group":
+        return [name for name in ("recall", "precision", "accuracy") if name in frame._entries][:2]
+    return ("roc auc",) if release == "scores by group" else ("mae",)

@@ -1,0 +1,45 @@
+"""A page as HTML: one file without network and scripts, in which all text is escaped."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from dp_metrics._packages import __version__, import_extra
+from dp_metrics.page.pictures import as_data
+
+if TYPE_CHECKING:
+    from dp_metrics.page.page import PrivateEvaluation
+
+__all__ = ["document", "fragment"]
+
+
+def document(page: PrivateEvaluation) -> str:
+    """Return the page as a whole file."""
+    return _rendered(page, is_whole=True)
+
+
+def fragment(page: PrivateEvaluation) -> str:
+    """Return the page to stand in another one."""
+    return _rendered(page, is_whole=False)
+
+
+def _rendered(page: PrivateEvaluation, *, is_whole: bool) -> str:
+    shown = [
+        (section, [(one, as_data(page.evaluated, one.name)) for one in section.pictures])
+        for section in page.sections
+    ]
+    text: str = _template().render(
+        page=page, sections=shown, is_whole=is_whole, version=__version__,
+        records="a private number of" if page.n is None else f"{page.n:,}",
+    )  # fmt: skip
+    return text
+
+
+@lru_cache(maxsize=1)
+def _template() -> Any:
+    jinja2 = import_extra("jinja2", "report")
+    loader = jinja2.PackageLoader("dp_metrics.page", "")
+    environment = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined,
+                                     trim_blocks=True, lstrip_blocks=True)  # fmt: skip
+    return environment.get_template("page.html")

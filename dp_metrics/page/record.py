@@ -1,0 +1,84 @@
+"""A page as lists, mappings, numbers and text."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from dp_metrics._packages import __version__
+from dp_metrics.inference.comparison import Comparison
+from dp_metrics.page.contents import CONFIDENCE, promise
+from dp_metrics.page.numbers import Number
+
+if TYPE_CHECKING:
+    from dp_metrics.page.page import PrivateEvaluation
+
+__all__ = ["as_dict", "deployment_of"]
+
+
+def as_dict(page: PrivateEvaluation) -> dict[str, Any]:
+    """Return all that a page says, without the release that it was made of."""
+    evaluated, found = page.evaluated, page.released.get("comparison")
+    return {
+        "made_by": f"dp_metrics {__version__}",
+        "epsilon": page.epsilon,
+        "neighboring": evaluated.neighboring,
+        "n": page.n,
+        "is_seeded": page.is_seeded,
+        "promise": promise(page.epsilon, evaluated.neighboring),
+        "confidence": CONFIDENCE,
+        "numbers": [_number(one) for one in page.numbers.values()],
+        "comparison": found.to_dict() if isinstance(found, Comparison) else None,
+        "plan": [
+            {"name": one.name, "about": one.about, "epsilon": float(one.epsilon),
+             "expected_error": one.expected_error}
+            for one in page.plan.parts
+        ],
+        "left_out": [{"about": one.about, "why": one.why} for one in page.plan.left_out],
+        "budget": page.budget,
+        "deployment": deployment_of(page),
+    }  # fmt: skip
+
+
+def _number(number: Number) -> dict[str, Any]:
+    limits = {"noise": number.noise_interval, "people": number.population_interval}
+    row: dict[str, Any] = {
+        "name": number.name, "value": _finite(number.value), "section": number.section,
+        "metric": number.metric, "label": _text(number.label), "group": _text(number.group),
+        "release": number.release, "rests_on": _finite(number.rests_on), "note": number.note,
+    }  # fmt: skip
+    for kind, asked in limits.items():
+        try:
+            found = asked(CONFIDENCE)
+        except (TypeError, ValueError) as error:
+            row |= {kind: None, f"{kind}_note": str(error)}
+        else:
+            row |= {kind: [_finite(found.lower), _finite(found.upper)], f"{kind}_note": found.note or None}
+    return row
+
+
+def _finite(number: Any) -> float | None:
+    return None if number is None or not math.isfinite(number) else float(number)
+
+
+def _text(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_text(one) for one in value]
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
+
+
+def deployment_of(page: PrivateEvaluation) -> dict[str, Any] | None:
+    """Return what the OpenDP deployment registry asks for; None where nothing can be promised."""
+    parts = [result.deployment for result in page.evaluated.results]
+    if any(one is None for one in parts):
+        return None
+    whole: dict[str, Any] = _thawed(parts[0])
+    whole["privacy_loss"]["privacy_parameters"] = {"epsilon": page.epsilon}
+    by = dict.fromkeys(one["implementation"]["mechanisms"] for one in parts if one is not None)
+    whole["implementation"]["mechanisms"] = " ".join(by)
+    return whole
+
+
+def _thawed(value: Any) -> Any:
+    return {name: _thawed(one) for name, one in value.items()} if isinstance(value, Mapping) else value
