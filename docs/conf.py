@@ -48,6 +48,7 @@ plot_formats = [("png", 110)]
 plot_include_source = plot_html_show_source_link = plot_html_show_formats = False
 
 TITLES = {
+    "page": "The whole evaluation on one page",
     "metrics.regression_errors": "Regression metrics",
     "metrics.other_losses": "More regression losses",
     "metrics.classification": "Losses and accuracy of classifiers",

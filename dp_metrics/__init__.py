@@ -106,6 +106,9 @@ if TYPE_CHECKING:
         make_private_scorer as make_private_scorer,
     )
     from dp_metrics.model_selection.search import PrivateRandomizedSearch as PrivateRandomizedSearch
+    from dp_metrics.page.division import EvaluationPlan as EvaluationPlan
+    from dp_metrics.page.evaluate import private_evaluate as private_evaluate
+    from dp_metrics.page.page import PrivateEvaluation as PrivateEvaluation
     from dp_metrics.release.interval import Interval as Interval
     from dp_metrics.release.result import PrivateResult as PrivateResult
     from dp_metrics.release.with_result import with_result as with_result
@@ -123,6 +126,7 @@ else:
         "Adaptive": "mechanisms",
         "Comparison": "inference.comparison",
         "ConfusionSummary": "streaming.confusion_summary",
+        "EvaluationPlan": "page.division",
         "ExpectedError": "analysis.expected_error",
         "Geometric": "mechanisms",
         "Hazard": "mechanisms",
@@ -135,6 +139,7 @@ else:
         "PiecewiseLaplace": "mechanisms",
         "PrivacyAccountant": "accounting",
         "PrivacyBudgetError": "exceptions",
+        "PrivateEvaluation": "page.page",
         "PrivateMetricFrame": "fairness.frame",
         "PrivateRandomizedSearch": "model_selection.search",
         "PrivateResult": "release.result",
@@ -165,6 +170,7 @@ else:
         "private_cohen_kappa_score": "metrics.labels.confusion",
         "private_compare": "inference.comparison",
         "private_confusion_matrix": "metrics.labels.confusion",
+        "private_evaluate": "page.evaluate",
         "private_expected_calibration_error": "metrics.scores.calibration",
         "private_f1_score": "metrics.labels.precision_recall",
         "private_jaccard_score": "metrics.labels.precision_recall",

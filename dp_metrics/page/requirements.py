@@ -24,7 +24,7 @@ _COMPARED: dict[str, Callable[[float, float], bool]] = {
     "<=": operator.le,
     "<": operator.lt,
 }
-_REQUIREMENT = re.compile(r"\s*(.+?)\s*(>=|<=|>|<)\s*([^<>=]+?)\s*")
+_REQUIREMENT = re.compile(r"\s*(.+\S)\s*(>=|<=|>|<)\s*([^<>=]+?)\s*")
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,143 @@
+"""The page as HTML, Markdown, JSON and a data frame: the same content, and nothing of it is executed."""
+
+import json
+from importlib.resources import files
+
+import jsonschema
+import numpy as np
+import pytest
+
+import dp_metrics as dp
+
+LABELS = ["<script>alert(1)</script>", "$m$ | `x`"]
+SCHEMA = json.loads(files("dp_metrics.page").joinpath("evaluation.schema.json").read_text(encoding="utf-8"))
+
+
+def page(kind="scores", n=3000, **options):
+    """Return a page about made data."""
+    generator = np.random.default_rng(0)
+    group = np.array(LABELS)[generator.integers(0, 2, n)]
+    options = {"epsilon": 2.0, "sensitive_features": group, "group_labels": LABELS, **options}
+    if kind == "targets":
+        y_true = generator.normal(size=n)
+        return dp.private_evaluate(y_true, y_true + generator.normal(size=n), **options)
+    if kind == "labels":
+        y_true = generator.integers(0, 5, n)
+        y_pred = np.where(generator.random(n) < 0.7, y_true, generator.integers(0, 5, n))
+        return dp.private_evaluate(y_true, y_pred, labels=range(5), **options)
+    y_true = generator.random(n) < 0.3
+    y_score = 1 / (1 + np.exp(-generator.normal(size=n) - 2 * y_true + 1))
+    if kind == "names":  # text of users as labels
+        y_true = np.array(LABELS)[y_true.astype(int)]
+        return dp.private_evaluate(y_true, y_score, labels=LABELS, pos_label=LABELS[1], **options)
+    baseline = generator.random(n)
+    return dp.private_evaluate(y_true.astype(int), y_score, labels=[0, 1], baseline=baseline, **options)
+
+
+KINDS = ["scores", "names", "labels", "targets"]
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def shown(request):
+    return page(request.param)
+
+
+def test_json_has_its_schema_and_comes_back(shown):
+    text = shown.to_json()
+    jsonschema.validate(json.loads(text), SCHEMA)
+    again = dp.PrivateEvaluation.from_json(text)
+    assert again.to_json() == text
+    assert again.to_html() == shown.to_html()
+    assert again.to_markdown() == shown.to_markdown()
+
+
+def test_schema_refuses_another_thing(shown):
+    content = json.loads(shown.to_json())
+    content["numbers"][0]["records"] = [1, 2, 3]
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(content, SCHEMA)
+
+
+@pytest.mark.parametrize("damaged", ["", "{}", "[1]", '{"release": null, "budget": null}'])
+def test_what_is_no_page_is_refused(damaged):
+    with pytest.raises(ValueError, match="no page"):
+        dp.PrivateEvaluation.from_json(damaged)
+
+
+def test_all_forms_hold_the_same_numbers(shown):
+    names = [*shown]
+    frame, content = shown.frame(), shown.to_dict()
+    assert [*frame.index] == names == [row["name"] for row in content["numbers"]]
+    for row in content["numbers"]:
+        assert row["value"] == shown[row["name"]].value
+    markdown, html = shown.to_markdown(), shown.to_html()
+    for section in shown.sections:
+        assert f"## {section.title}" in markdown
+        assert f"<h2>{section.title}</h2>" in html
+        for table in section.tables:
+            for row in table.rows:
+                for cell in row[1:]:
+                    text = cell.text
+                    assert text.split(" [")[0].split(" (")[0] in markdown
+                    assert text.split(" [")[0].split(" (")[0] in html
+
+
+def test_text_of_users_is_text(shown):
+    html, markdown = shown.to_html(), shown.to_markdown()
+    assert "<script" not in html
+    assert "&lt;script&gt;" in html
+    assert "<script" not in markdown
+    assert len(html) < 1_000_000
+    for outside in ("http://", "https://", "src=\"//", "@import", "url("):
+        assert outside not in html
+
+
+def test_each_number_says_what_it_is_and_what_it_cost(shown):
+    html = shown.to_html()
+    for part in shown.plan.parts:
+        assert f"&#39;{part.name}&#39;" in html
+    assert "which cost epsilon" in html
+    assert shown.to_dict()["promise"] in html.replace("&#39;", "'")
+
+
+def test_a_seeded_page_says_that_it_is_not_private():
+    with pytest.warns(dp.SeededReleaseWarning):
+        seeded = page("targets", random_state=1)
+    assert seeded.is_seeded
+    assert seeded.deployment is None
+    assert "NOT private" in seeded.to_html()
+    assert "NOT private" in seeded.to_markdown()
+
+
+def test_what_is_mostly_noise_is_grey_and_says_so():
+    small = page("scores", n=400, epsilon=1.0, split={"labels by group": 1, "scores": 1})
+    noisy = [one for one in small.numbers.values() if one.note]
+    assert noisy
+    html = small.to_html()
+    assert html.count('class="noise"') >= len(noisy)
+    assert "(mostly noise)" in small.to_markdown()
+
+
+def test_the_registry_entry_is_that_of_the_whole_page(shown):
+    entry = shown.deployment
+    assert entry["privacy_loss"]["privacy_parameters"] == {"epsilon": 2.0}
+    assert entry["dp_variant"]["variant_name"] == "Pure DP"
+
+
+def test_pictures_are_those_of_scikit_learn():
+    from matplotlib.figure import Figure
+    from sklearn.metrics import ConfusionMatrixDisplay, RocCurveDisplay
+
+    shown = page()
+    ax = Figure().subplots()
+    assert isinstance(shown.plot("roc", ax=ax), RocCurveDisplay)
+    assert ax.lines
+    assert isinstance(shown.plot(), ConfusionMatrixDisplay)
+    with pytest.raises(ValueError, match="has the pictures 'confusion matrix'"):
+        shown.plot("pie")
+
+
+def test_files_are_written(shown, tmp_path):
+    for write, name in ((shown.to_html, "a.html"), (shown.to_markdown, "a.md"), (shown.to_json, "a.json")):
+        assert (tmp_path / name).exists() is False
+        assert write(tmp_path / name) == (tmp_path / name).read_text(encoding="utf-8")
