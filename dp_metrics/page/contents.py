@@ -13,7 +13,7 @@ from dp_metrics.metrics.scores.released_scores import ReleasedScores
 from dp_metrics.page.numbers import FOR_WHOM, HOW_GOOD, Number
 from dp_metrics.page.plan import ByGroupToo, Evaluated
 from dp_metrics.release.interval import Interval
-from dp_metrics.streaming.confusion_summary import ReleasedConfusion
+from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion
 
 if TYPE_CHECKING:
     from dp_metrics.page.page import PrivateEvaluation

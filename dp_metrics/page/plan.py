@@ -36,7 +36,8 @@ from dp_metrics.release.result import PrivateResult
 from dp_metrics.release.together import Share, Together
 from dp_metrics.sensitivity.exact import in_blocks
 from dp_metrics.streaming._summary import KeptCounts
-from dp_metrics.streaming.confusion_summary import ReleasedConfusion, kept_labels, released_confusion
+from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion
+from dp_metrics.streaming.confusion_summary import kept_labels, released_confusion
 
 __all__ = ["ByGroupToo", "Evaluated", "PageForm", "plan_of_page", "planned"]
 
