@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from dp_metrics.fairness.frame import PrivateMetricFrame
 from dp_metrics.inference.comparison import Comparison
+from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
 from dp_metrics.page.numbers import FOR_WHOM, HOW_GOOD, Number
 from dp_metrics.page.plan import ByGroupToo, Evaluated
 from dp_metrics.release.interval import Interval
-from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion
 
 if TYPE_CHECKING:
     from dp_metrics.page.page import PrivateEvaluation
@@ -33,7 +33,7 @@ _WHOM = (
     "The same by group. Differences of noisy numbers are too large on average, the more so the smaller a "
     "group is: their limits tell what is sure."
 )
-_WHICH = "On how many records either model is better."
+_WHICH = "On how many records either model is better: A is the model of this page, B the baseline."
 _LEFT = "What this page cost, and what it promises to the people in the records."
 
 
@@ -106,7 +106,7 @@ def sections_of(page: PrivateEvaluation) -> list[Section]:
         sections.append(Section(FOR_WHOM, _WHOM, tables, [one for one in shown if _is_of_groups(one)]))
     found = evaluated.released.get("comparison")
     if isinstance(found, Comparison):
-        sections.append(Section("Which is better", _WHICH, lines=[_compared(found)]))
+        sections.append(Section("Which is better", _WHICH, lines=[str(found)]))
     return [*sections, _left(page)]
 
 
@@ -214,10 +214,6 @@ def _sizes(evaluated: Evaluated) -> Mapping[Any, float] | None:
                 return dict(zip(frame.by_group, map(float, evaluated.form["sizes"]), strict=True))
             return frame.group_sizes
     return None
-
-
-def _compared(found: Comparison) -> str:
-    return str(found).replace(" A ", " this model (A) ", 1) if found.better == "A" else str(found)
 
 
 def _left(page: PrivateEvaluation) -> Section:

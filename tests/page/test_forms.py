@@ -88,7 +88,7 @@ def test_text_of_users_is_text(shown):
     assert "&lt;script&gt;" in html
     assert "<script" not in markdown
     assert len(html) < 1_000_000
-    for outside in ("http://", "https://", "src=\"//", "@import", "url("):
+    for outside in ("http://", "https://", 'src="//', "@import", "url("):
         assert outside not in html
 
 
