@@ -73,30 +73,24 @@ class Guess:
 
 @dataclass(frozen=True)
 class Example:
-    """Made data whose metric is the guess, and in words what they assume.
-
-    `times` says for how many records each of them stands: epsilon is to be multiplied by it.
-    """
+    """Made data whose metric is the guess, and in words what they assume."""
 
     data: Data
     options: Mapping[str, Any]
     assumes: str
-    times: float
 
 
 @dataclass(frozen=True)
 class _Family:
     """Data that depend on one number: along the span the metric rises, or falls, all the way.
 
-    `make` takes the guess, the number of records, the public options and that number. The data stand for the
-    errors of at most `most` records.
+    `make` takes the guess, the number of records, the public options and that number.
     """
 
     make: Callable[[Guess, int, Mapping[str, Any], float], Data]
     span: tuple[float, float]
     assumes: str
     hints: tuple[str, ...]
-    most: int = _MOST
 
 
 class _Along:
@@ -147,11 +141,11 @@ def _middle(options: Mapping[str, Any], centre: float) -> tuple[float, float]:
 
 
 def _errors(guess: Guess, n: int, place: float) -> Floats:
-    return np.power(10.0, place) * _quantiles(guess.law, _even(n))
+    return _quantiles(guess.law, _even(n)) * float(10.0**place)
 
 
 def _sizes(guess: Guess, n: int, place: float) -> Floats:
-    return np.power(10.0, place) * _quantiles(guess.law, (1.0 + _even(n)) / 2)
+    return _quantiles(guess.law, (1.0 + _even(n)) / 2) * float(10.0**place)
 
 
 def _about(guess: Guess, n: int, options: Mapping[str, Any], place: float, *, centre: float = 0.0) -> Data:
@@ -255,8 +249,8 @@ _SCALES, _LAW = (-9.0, 9.0), ("law",)
 _LABELS, _POSITIVES = ("positives", "classes"), ("positives",)
 
 
-def _of_errors(make: Callable[..., Data], assumes: str, **more: Any) -> tuple[_Family, ...]:
-    return (_Family(make, _SCALES, assumes, _LAW, **more),)
+def _of_errors(make: Callable[..., Data], assumes: str) -> tuple[_Family, ...]:
+    return (_Family(make, _SCALES, assumes, _LAW),)
 
 
 _PREDICTED = _of_errors(_about, "{law} errors of mean 0")
@@ -268,16 +262,13 @@ _NORMAL_SCORES = (
     "normal scores that differ by label in their mean, and the probabilities that follow from them"
 )
 _SEPARATED = (_Family(_scored, (-8.0, 8.0), _NORMAL_SCORES, _LABELS),)
-_SLOW = 10_000  # the exact law of a variance takes a time in proportion to the number of records
 
 _FAMILIES: Mapping[str, tuple[_Family, ...]] = {
     **dict.fromkeys(
         (f"private_{name}" for name in ("mse", "rmse", "mae", "mean_pinball_loss", "median_absolute_error")),
         _PREDICTED,
     ),
-    "private_r2_score": _of_errors(
-        _explained, "normal targets, and {law} errors apart from them", most=_SLOW
-    ),
+    "private_r2_score": _of_errors(_explained, "normal targets, and {law} errors apart from them"),
     "private_mean_absolute_percentage_error": _of_errors(
         partial(_about, centre=1.0), "{law} relative errors of mean 0"
     ),
@@ -313,7 +304,7 @@ _FAMILIES: Mapping[str, tuple[_Family, ...]] = {
         ),
         _LISTED,
     ),
-    **dict.fromkeys(("private_variance", "private_std"), _of_errors(_spread, "{law} numbers", most=_SLOW)),
+    **dict.fromkeys(("private_variance", "private_std"), _of_errors(_spread, "{law} numbers")),
     "private_mean": (
         _Family(_moved, (-0.5, 0.5), "{law} numbers with a scale of a sixth of the bounds", _LAW),
     ),
@@ -387,9 +378,7 @@ def examples_of(
         along = _Along(partial(family.make, guess, few, options), partial(value_of, options), family.span)
         found = along.where(guess.value)
         if found is not None:
-            made = min(guess.n, family.most)
-            data = family.make(guess, made, options, found)
-            return Example(data, options, _told(guess, family), guess.n / made)
+            return Example(family.make(guess, guess.n, options, found), options, _told(guess, family))
         reached += along.ends
     low, high = min(reached), max(reached)
     raise ValueError(f"guess must be from {low:.3g} to {high:.3g} for {row.name} of such records.")
