@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from dp_metrics.cli._common import CommandError
-from dp_metrics.cli.metrics import OF_RECORDS
 from dp_metrics.metrics import Metric
 
-__all__ = ["group_labels", "options_of"]
+__all__ = ["OF_RECORDS", "group_labels", "options_of"]
+
+OF_RECORDS = ("sample_weight", "groups")
+"""Options that are columns: a value per record."""
 
 _STRUCTURED = ("[", "(", "{", '"', "'")
 

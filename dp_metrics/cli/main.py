@@ -23,6 +23,7 @@ _COMMANDS = {
     "score": ("score", "release a private metric of your own predictions, from a CSV or Parquet file"),
     "budget": ("budget", "show what is spent of a budget, and what is left"),
     "metrics": ("metrics", "list the metrics that `score` can release, and their options"),
+    "plan": ("metrics", "print what errors to expect of metrics, from rough guesses and without data"),
     "evaluate": (
         "evaluate",
         "train a model on public data and compare its private metrics with the true ones",
