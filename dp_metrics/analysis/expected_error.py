@@ -284,10 +284,10 @@ def _first_enough(error_at: Callable[[float], float], wanted: float, start: floa
 
     Errors fall about as a power of epsilon: as 1 / epsilon until an error above and one below the wanted one
     are known, and then as between them. The next epsilon to try is where the wanted error would be; each time
-    on the same side, the step is twice as long, so that both ends close in.
+    on the same side, the step is twice as long, and from the fourth time on the rest is halved.
     """
     places = _Places(digits)
-    low, high, place, side, longer = -1, places.last + 1, places.of(start), 0, 1
+    low, high, place, side, longer = -1, places.last + 1, places.of(start), 0, 1.0
     away = {low: math.nan, high: math.nan}  # decades from the wanted error, by place
     while high - low > 1:
         epsilon = places.number(place)
@@ -295,12 +295,14 @@ def _first_enough(error_at: Callable[[float], float], wanted: float, start: floa
         away[place] = math.log10(error / wanted) if 0 < error < math.inf else math.nan
         side = -1 if error <= wanted else 1
         low, high = (low, place) if side < 0 else (place, high)
-        longer = 2 * longer if side == before else 1
+        longer = 2 * longer if side == before else 1.0
         slope = (away[low] - away[high]) / math.log10(places.number(high) / places.number(low))
-        decades = longer * away[place] / (1.0 if math.isnan(slope) else slope)
-        near = high if math.isnan(decades) else places.of(epsilon * 10.0 ** min(decades, 8.0))
-        near = min(near, place - 1) if side < 0 else max(near, place + 1)
-        place = near if low < near < high else (low + high) // 2
+        decades = longer * away[place] / (1.0 if math.isnan(slope) else slope or 1.0)
+        if math.isnan(decades) or longer > 4:
+            place = (low + high) // 2
+            continue
+        aim = places.of(epsilon * 10.0 ** max(-8.0, min(decades, 8.0)))
+        place = max(low + 1, min(aim, place - 1)) if side < 0 else min(high - 1, max(aim, place + 1))
     return places.number(high) if high <= places.last else math.inf
 
 

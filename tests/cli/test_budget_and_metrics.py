@@ -1,4 +1,4 @@
-"""`dp-metrics budget`, `metrics` and `--version`."""
+"""`dp-metrics budget`, `metrics`, `plan` and `--version`."""
 
 import json
 from fractions import Fraction
@@ -78,6 +78,55 @@ def test_every_metric_is_listed_with_its_options(capsys):
         assert one["summary"] in text
         assert all(name in text for name in (one["name"], one["exact_function"] or "", *one["options"]))
     assert "options: q (required), bounds (required)" in text
+
+
+PLAN = ("plan", "--metric", "f1=0.6", "mae=2", "--n", 12000, "--positives", 0.14, "--law", "heavy")
+
+
+def test_a_plan_is_two_tables_of_expected_errors(capsys):
+    lines = shown(capsys, *PLAN, "--epsilon", 1, 0.1).splitlines()
+    assert lines[0] == "Mean absolute error by the noise, 12,000 records"
+    assert lines[1].split() == ["epsilon", "0.1", "1"]
+    f1 = {"guess": 0.6, "positives": 0.14}
+    mae = {"guess": 2.0, "law": "heavy"}
+    for line, name, guess in ((lines[2], "f1", f1), (lines[3], "mae", mae)):
+        errors = [dp_metrics.expected_error(name, n=12000, epsilon=x, **guess) for x in (0.1, 1.0)]
+        assert line.split() == [f"{name}={guess['guess']:g}", *(f"{x.mean_absolute:.2g}" for x in errors)]
+        assert f"  {name}={guess['guess']:g}: {errors[0].assumes}" in lines
+    assert lines[5] == "Mean absolute error by the noise, epsilon 1"
+    assert lines[6].split() == ["records", "3,000", "6,000", "12,000", "24,000", "48,000"]
+    assert lines[7].split()[3] == lines[2].split()[2]  # one and the same cell of both tables
+
+
+def test_a_plan_as_json_has_the_same_numbers(capsys):
+    argv = ("plan", "--metric", "mean=40", "--n", 500, 300, "--option", "bounds=[0,120]", "--json")
+    document = json.loads(shown(capsys, *argv))
+    assert document["epsilons"] == [0.1, 0.3, 1.0, 3.0, 10.0]
+    assert (document["n"], document["epsilon"], document["sizes"]) == (500, 1.0, [300, 500])
+    assert document["errors_by_epsilon"]["mean=40"][2] == document["errors_by_size"]["mean=40"][1]
+    assert document["assumes"]["mean=40"].startswith("500 records; normal numbers")
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (("--metric", "f1", "--n", 100), "--metric takes NAME=GUESS"),
+        (("--metric", "f2=0.5", "--n", 100), "There is no metric"),
+        (("--metric", "f1=0.5", "--n", 1), "is not a number of records"),
+        (("--metric", "f1=1.5", "--n", 100), "guess must be from"),
+        (("--metric", "f1=nan", "--n", 100), "guess must be a finite"),
+        (("--metric", "mse=4", "--n", 100, "--positives", 0.1), "none of these metrics takes positives"),
+        (("--metric", "mse=4", "--n", 100, "--option", "q=0.1"), "none of these metrics takes q=0.1"),
+        (("--metric", "mean=4", "--n", 100), "private_mean needs --option bounds=VALUE"),
+        (("--metric", "roc_curve=0.4", "--n", 100), "several numbers"),
+        (("--metric", "f1=0.5", "--n", 100, "--epsilon", 0), "not a positive, finite number"),
+        (("--n", 100), "--metric"),
+    ],
+)
+def test_a_plan_that_cannot_be_made_is_one_line(argv, message, capsys):
+    error = shown(capsys, "plan", *argv, code=2)
+    assert message in error
+    assert len(error.splitlines()) == 1
 
 
 def test_version(capsys):
