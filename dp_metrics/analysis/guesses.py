@@ -262,7 +262,9 @@ _NORMAL_SCORES = (
     "normal scores that differ by label in their mean, and the probabilities that follow from them"
 )
 _SEPARATED = (_Family(_scored, (-8.0, 8.0), _NORMAL_SCORES, _LABELS),)
+_RANKED = (_Family(_scored, (-8.0, 8.0), _NORMAL_SCORES, _POSITIVES),)  # an area per label is several numbers
 
+# of every metric but those that judge predicted labels
 _FAMILIES: Mapping[str, tuple[_Family, ...]] = {
     **dict.fromkeys(
         (f"private_{name}" for name in ("mse", "rmse", "mae", "mean_pinball_loss", "median_absolute_error")),
@@ -276,8 +278,8 @@ _FAMILIES: Mapping[str, tuple[_Family, ...]] = {
     "private_mean_poisson_deviance": _of_errors(
         _counted, "{law} errors about predictions of 100, targets >= 0"
     ),
-    **dict.fromkeys(("private_log_loss", "private_brier_score_loss", "private_roc_auc_score"), _SEPARATED),
-    "private_average_precision_score": (_Family(_scored, (-8.0, 8.0), _NORMAL_SCORES, _POSITIVES),),
+    **dict.fromkeys(("private_log_loss", "private_brier_score_loss"), _SEPARATED),
+    **dict.fromkeys(("private_roc_auc_score", "private_average_precision_score"), _RANKED),
     "private_expected_calibration_error": (
         _Family(
             _shifted, (0.0, 20.0), "scores with an AUC of 0.76, and odds too high by one factor", _POSITIVES
@@ -285,24 +287,6 @@ _FAMILIES: Mapping[str, tuple[_Family, ...]] = {
     ),
     "private_top_k_accuracy_score": (
         _Family(_listed_at_the_end, (0.0, 1.0), "scores that put the label first or last", _LABELS),
-    ),
-    **dict.fromkeys(
-        (
-            f"private_{name}"
-            for name in (
-                "accuracy_score",
-                "zero_one_loss",
-                "precision_score",
-                "recall_score",
-                "f1_score",
-                "jaccard_score",
-                "specificity_score",
-                "balanced_accuracy_score",
-                "matthews_corrcoef",
-                "cohen_kappa_score",
-            )
-        ),
-        _LISTED,
     ),
     **dict.fromkeys(("private_variance", "private_std"), _of_errors(_spread, "{law} numbers")),
     "private_mean": (
@@ -326,7 +310,12 @@ def _told(guess: Guess, family: _Family) -> str:
 
 def hints_of(row: Metric) -> tuple[str, ...]:
     """Return what can be guessed of the records of a metric besides its value and n."""
-    return _FAMILIES[row.name][0].hints if row.name in _FAMILIES else ()
+    families = _families_of(row)
+    return families[0].hints if families else ()
+
+
+def _families_of(row: Metric) -> tuple[_Family, ...]:
+    return _FAMILIES.get(row.name, _LISTED if row.predicts_labels else ())
 
 
 def examples_of(
@@ -359,8 +348,8 @@ def examples_of(
     ValueError
         If no such data have the guessed value, or the metric returns several numbers.
     """
-    families = _FAMILIES.get(row.name)
-    if families is None:
+    families = _families_of(row)
+    if not families:
         raise ValueError(f"{row.name} releases several numbers: a guess is of one number.")
     for name in ("positives", "classes", "law"):
         if getattr(guess, name) is not None and name not in families[0].hints:

@@ -208,10 +208,8 @@ def test_the_result_says_what_is_assumed():
         "12,000 records, 14 % with label 1; labels that are right or drawn anew as often as they occur"
     )
     assert "3 degrees" in dp.expected_error("mse", guess=4, n=100, law="heavy", epsilon=1.0).assumes
-    assert (
-        ", 3 labels, 33.3 % with label 1;"
-        in dp.expected_error("roc_auc_ovr", guess=0.8, n=100, classes=3, epsilon=1.0).assumes
-    )
+    three = dp.expected_error("log_loss", guess=0.8, n=100, classes=3, epsilon=1.0)
+    assert ", 3 labels, 33.3 % with label 1;" in three.assumes
     y = np.arange(100.0)
     assert dp.expected_error("mse", y, y + 1, epsilon=1.0).assumes == ""
 
@@ -297,7 +295,9 @@ def test_a_guess_and_data_are_not_mixed():
         dp.expected_error("mse", guess=4.0, n=2, groups=[0, 1], epsilon=1.0)
 
 
-@pytest.mark.parametrize("name", slow_but(["accuracy", "f1"], [*KINDS]))
+@pytest.mark.parametrize(
+    "name", slow_but(["accuracy", "f1"], sorted({*KINDS} - {"quantile", "median_absolute_error"}))
+)
 def test_the_number_of_records_may_be_private(name):
     guess = {"guess": KINDS[name][0], "n": 2000, "epsilon": 1.0, **hinted(name)}
     public = dp.expected_error(name, **guess)
