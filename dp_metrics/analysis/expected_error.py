@@ -235,7 +235,7 @@ def epsilon_for_error(
     >>> expected_error(private_mean_loss, public_errors, epsilon=epsilon).mean_absolute <= 0.05
     True
     >>> epsilon_for_error("roc_auc", guess=0.8, n=12000, positives=0.14, error=0.01)
-    0.11
+    0.084
     """
     if not 0 < as_real(error) < math.inf:
         raise ValueError("error must be a positive, finite number.")
