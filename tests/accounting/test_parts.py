@@ -156,6 +156,7 @@ DOORS = {
     "confusion summary": lambda e, a: summary_of(dp.ConfusionSummary, y, y).release(epsilon=e, accountant=a),
     "score summary": lambda e, a: summary_of(dp.ScoreSummary, y, score).release(epsilon=e, accountant=a),
     "comparison": lambda e, a: dp.private_compare(y, score > 0.5, y, epsilon=e, accountant=a),
+    "choice": lambda e, a: dp.private_best(y, [score > 0.5, y], metric="accuracy", epsilon=e, accountant=a),
     "mean interval": lambda e, a: dp.private_mean_interval(score, max_loss=1, epsilon=e, accountant=a),
     "quantile interval": lambda e, a: dp.private_quantile_interval(score, 0.5, epsilon=e, accountant=a),
     "spend": lambda e, a: a.spend(e, "by hand"),
