@@ -95,10 +95,10 @@ def _compare(typed: argparse.Namespace) -> None:
         row, fixed = row_of(typed.loss, "loss")
     except ValueError as error:
         raise CommandError(str(error)) from None
-    options = {**fixed, **options_of(row, typed.option)}
-    arguments = {"max_difference": typed.max_difference, "confidence": typed.confidence}
     if len(row.data) == 1:
         raise CommandError(f"{row.name} is of one column: compare takes a loss of --y-true and predictions")
+    options = {**fixed, **options_of(row, typed.option)}
+    arguments = {"max_difference": typed.max_difference, "confidence": typed.confidence}
     columns = {"y_true": column_of(row, row.data[0], typed.y_true, options)}
     columns |= {name: column_of(row, row.data[1], getattr(typed, name), options) for name in _MODELS}
 

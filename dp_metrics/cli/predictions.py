@@ -42,6 +42,7 @@ _PARQUET_ROWS = 1 << 16
 _PARQUET_BUFFER = 1 << 20  # bytes
 _WHOLE = re.compile(r"([+-]?[0-9]{1,4000})(\.0*)?")  # digits are compared: two large ids could be one float
 _DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_LIKE_A_NUMBER = re.compile(r"[-+.,\s0-9]*[0-9][.,\s0-9]*([eE][+-]?[0-9]+)?\s*")  # with any decimal mark
 _BOOLEANS = {"True": "1", "False": "0"}  # pandas writes booleans so
 
 
@@ -197,8 +198,7 @@ class _CsvFile(Predictions):
 
     def _are_names(self, there: Sequence[str]) -> bool:
         # without a line of names the first one is a record, which holds a number or no name that was typed
-        is_number = any(_DECIMAL.fullmatch(cell.strip().replace(",", ".")) for cell in there)
-        return any(name in there for name in self._names) and not is_number
+        return any(name in there for name in self._names) and not any(map(_LIKE_A_NUMBER.fullmatch, there))
 
     def _read_types(self) -> dict[str, Any]:
         with self._path.open(newline="", encoding="utf-8-sig") as file:
@@ -345,9 +345,15 @@ def add_file(parser: argparse.ArgumentParser) -> None:
     """Add the file and the options that say how it is written."""
     parser.add_argument("predictions", type=Path, metavar="PREDICTIONS", help="file: .csv, .parquet or .pq")
     between = "what stands between the cells of a CSV file: ',' (default), ';', '|' or tab"
-    parser.add_argument("--delimiter", "--sep", choices=[*_DELIMITERS], metavar="MARK", help=between)
+    parser.add_argument(
+        "--delimiter", "--sep", type=_delimiter, choices=[*_DELIMITERS], metavar="MARK", help=between
+    )
     mark = "decimal mark of the numbers of a CSV file: '.' (default) or ','"
     parser.add_argument("--decimal", choices=[".", ","], metavar="MARK", help=mark)
+
+
+def _delimiter(text: str) -> str:
+    return "tab" if text in ("\t", "\\t") else text
 
 
 def dialect_of(typed: argparse.Namespace) -> Dialect | None:
