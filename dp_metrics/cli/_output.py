@@ -5,7 +5,7 @@ import math
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from typing import Any
 
@@ -117,7 +117,7 @@ def show_result(
         if limits.kinds or isinstance(interval.lower, float):
             begin, end = _WORDS[kind]
             more = " ".join(filter(None, [end, interval.note])) if kind != "noise" else end
-            print(f"{begin} {_percent(interval)}: {_ends(interval)}{f' ({more})' if more else ''}")
+            print(f"{begin} {limits.confidence * 100:g} %: {_ends(interval)}{f' ({more})' if more else ''}")
 
 
 def show_frame(
@@ -130,11 +130,9 @@ def show_frame(
     as_json: bool,
 ) -> None:
     """Print the values of a frame by group, the free limits that were asked for, and what is left."""
-    of_groups = limits.of(frame) if limits.kinds else {}
-    # where there are limits of groups, these are numbers, which have a gap
-    of_gap = Limits([*of_groups], limits.confidence).of(frame, of="difference") if of_groups else {}
     sizes = frame.group_sizes or {}
     if as_json:
+        of_groups, of_gap = _of_frame(frame, limits)
         by_group = [
             {"group": group, "value": _plain(value), "size": _plain(sizes.get(group))}
             | {INTERVALS[kind]: interval_fields(of_groups.get(kind, {}).get(group)) for kind in limits.kinds}
@@ -161,6 +159,8 @@ def show_frame(
         size = sizes.get(group)
         records = "" if size is None else f"  (about {_number(size)} records)"
         print(f"  {_group(group).ljust(width)}  {_text(value)}{records}")
+    sys.stdout.flush()  # limits may take their time
+    of_groups, of_gap = _of_frame(frame, limits)
     for kind, intervals in of_groups.items():
         print(f"{_WORDS[kind][0]} {limits.confidence * 100:g} %:")
         for group, interval in intervals.items():
@@ -169,6 +169,13 @@ def show_frame(
             gap = of_gap[kind]
             note = f" ({gap.note})" if gap.note else ""
             print(f"  largest gap {_number(gap.estimate)}: {_ends(gap)}{note}")
+
+
+def _of_frame(frame: PrivateMetricFrame, limits: Limits) -> tuple[dict[str, Any], dict[str, Interval]]:
+    """Return limits of the groups, and of the largest gap between them, by their kind."""
+    of_groups = limits.of(frame) if limits.kinds else {}
+    # where there are limits of groups, these are numbers, which have a gap
+    return of_groups, replace(limits, kinds=[*of_groups]).of(frame, of="difference") if of_groups else {}
 
 
 def terms(epsilon: float, neighboring: str, budget: PrivacyAccountant | None, n: int | None = None) -> str:
@@ -215,10 +222,6 @@ def _words(neighboring: str) -> str:
 
 def _number(value: float) -> str:
     return f"{value:.{_DIGITS}g}"
-
-
-def _percent(interval: Interval) -> str:
-    return f"{interval.confidence * 100:g} %"
 
 
 def _group(group: Any) -> str:

@@ -17,6 +17,7 @@ from dp_metrics.inputs.names import did_you_mean
 
 __all__ = ["Payer", "add_budget", "add_payer", "refusals", "state"]
 
+_PART = several(default=[], metavar="NAME")  # of `--part`
 _WIDEST = 40
 _MOST_SHOWN = 500  # characters of the names of parts
 _COLUMNS = ("time (UTC)", "epsilon", "spend name", "value", "mechanism", "neighbours")
@@ -59,14 +60,7 @@ class Payer:
 
     def known(self) -> PrivacyAccountant | None:
         """Return the budget in a file that exists, whatever is left of it; else None."""
-        if self.path is None or not self.path.exists():
-            return None
-        with refusals():
-            total = FileLedger.total_of(self.path) if self.total is None else self.total
-            budget = PrivacyAccountant(total, self.path)
-            for name in self.parts:
-                budget = _part(budget, name)
-        return budget
+        return None if self.path is None or not self.path.exists() else self._there(self.path)
 
     def opened(self, epsilon: "float | Fraction") -> PrivacyAccountant | None:
         """Return the budget, created only if a total says so, if it has this much left."""
@@ -81,10 +75,16 @@ class Payer:
             with refusals():
                 PrivacyAccountant(self.total).require(epsilon)  # a budget that can't pay leaves no file
                 return PrivacyAccountant(self.total, path)
-        budget = self.known()
-        assert budget is not None
+        budget = self._there(path)
         with refusals():
             budget.require(epsilon)
+        return budget
+
+    def _there(self, path: Path) -> PrivacyAccountant:
+        with refusals():
+            budget = PrivacyAccountant(FileLedger.total_of(path) if self.total is None else self.total, path)
+            for name in self.parts:
+                budget = _part(budget, name)
         return budget
 
 
@@ -169,9 +169,6 @@ def add_budget(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--part", **_PART, help="show this part of the budget instead")
     add_json(parser)
     parser.set_defaults(run=_budget)
-
-
-_PART = several(default=[], metavar="NAME")
 
 
 def add_payer(parser: argparse.ArgumentParser) -> None:
