@@ -135,3 +135,75 @@ def test_version(capsys):
     assert stop.value.code == 0
     assert capsys.readouterr().out == f"dp_metrics {version('dp_metrics')}\n"
     assert dp_metrics.__version__ == version("dp_metrics")
+
+
+WEEKS = ("week 1", "week 2")
+SCORE = ("--metric", "private_mae", "--y-true", "y", "--y-pred", "p", "--epsilon", "0.25")
+
+
+@pytest.fixture
+def weeks(tmp_path):
+    """Return a file of records, a budget with a part for each week, and the words that name it."""
+    (tmp_path / "data.csv").write_text("y,p,a,loss\n" + "1,0,1,0.5\n" * 3000)
+    budget = PrivacyAccountant(2, tmp_path / "b.sqlite")
+    sites = budget.parallel(0.5, WEEKS)["week 1"].parallel(0.25, ["north", "south"])
+    assert [*sites] == ["north", "south"]
+    return tmp_path / "data.csv", budget, ("--budget", budget.path)
+
+
+def test_a_part_pays(weeks, capsys):
+    path, budget, paid = weeks
+    part = (*paid, "--part", "week 2")
+    asked = ("score", path, *SCORE, *part)
+    assert "; epsilon left 0.25\n" in shown(capsys, *asked, "--spend-name", "error")
+    path.rename(path.with_name("gone"))
+    main([*map(str, asked), "--spend-name", "error"])  # the same question is free
+    assert "'error' was stored on" in capsys.readouterr().err
+    path.with_name("gone").rename(path)
+    models = ("--y-true", "y", "--pred-a", "p", "--pred-b", "a")
+    assert "; epsilon left 0\n" in shown(capsys, "compare", path, *models, "--epsilon", "1/4", *part)
+    assert "only 0.0 remains" in shown(capsys, *asked, code=1)
+    north = ("--part", "week 1", "north")
+    cap = ("interval", path, "--column", "loss", "--max-loss", "1", "--epsilon", "1/4", *paid)
+    assert "; epsilon left 0\n" in shown(capsys, *cap, *north)
+    assert "only 0.0 remains" in shown(capsys, *cap, *north, code=1)
+    assert (budget.spent, len(budget.history)) == (0.5, 1)  # for all parts together
+    made = budget.parallel(0.5, WEEKS)
+    assert [made[week].spent for week in WEEKS] == [0.25, 0.5]
+
+
+def test_a_part_is_shown(weeks, capsys):
+    path, budget, paid = weeks
+    shown(capsys, "score", path, *SCORE, *paid, "--part", "week 2", "--spend-name", "error")
+    lines = shown(capsys, "budget", budget.path, "--part", "week 2").splitlines()
+    assert lines[0] == "total 0.5, spent 0.25, left 0.25"
+    assert "error" in lines[-1]
+    document = json.loads(shown(capsys, "budget", budget.path, "--json", "--part", "week 1", "south"))
+    assert (document["total"], document["spent"], document["history"]) == (0.25, 0.0, [])
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (("--part", "week 9"), "the budget has no part 'week 9'; it has 'week 1', 'week 2'. Did you mean"),
+        (("--part", "week 2", "north"), "the budget has no part 'north'; it has none"),
+        (("--part", "week 1", "north", "--total", "3"), "was created with a total of 2.0, not 3.0"),
+    ],
+)
+def test_a_part_that_is_not_there_is_refused_before_the_file_is_read(argv, message, weeks, capsys):
+    path, budget, paid = weeks
+    path.unlink()
+    assert message in shown(capsys, "score", path, *SCORE, *paid, *argv, code=1 if "--total" in argv else 2)
+    if "--total" not in argv:
+        assert message in shown(capsys, "budget", budget.path, *argv, code=2)
+    assert budget.spent == 0.5
+
+
+def test_no_part_makes_a_budget(weeks, tmp_path, capsys):
+    path, *_ = weeks
+    new = tmp_path / "new.sqlite"
+    of_new = ("--budget", new, "--total", "3", "--part", "week 1")
+    assert "there is no budget file" in shown(capsys, "score", path, *SCORE, *of_new, code=2)
+    assert not new.exists()
+    assert "--part needs --budget" in shown(capsys, "score", path, *SCORE, "--part", "week 1", code=2)
+    assert "there is no budget file" in shown(capsys, "budget", new, "--part", "week 1", code=2)
