@@ -98,6 +98,7 @@ if TYPE_CHECKING:
         private_std as private_std,
         private_variance as private_variance,
     )
+    from dp_metrics.model_selection.best import Choice as Choice, private_best as private_best
     from dp_metrics.model_selection.release_count import count_releases as count_releases
     from dp_metrics.model_selection.scorers import (
         PrivateScorer as PrivateScorer,
@@ -122,6 +123,7 @@ else:
     _HOMES = {
         "AboveThreshold": "mechanisms",
         "Adaptive": "mechanisms",
+        "Choice": "model_selection.best",
         "Comparison": "inference.comparison",
         "ConfusionSummary": "streaming.confusion_summary",
         "EvaluationPlan": "page.division",
@@ -162,6 +164,7 @@ else:
         "private_accuracy_score": "metrics.classification",
         "private_average_precision_score": "metrics.scores.curves",
         "private_balanced_accuracy_score": "metrics.labels.confusion",
+        "private_best": "model_selection.best",
         "private_brier_score_loss": "metrics.classification",
         "private_calibration_curve": "metrics.scores.calibration",
         "private_classification_report": "metrics.reports",

@@ -120,6 +120,16 @@ FUNCTIONS = {
         HUGE, 0.5, epsilon=5.0, random_state=seeded()
     ),
     "comparison": lambda: vars(dp.private_compare(Y, PRED, 1 - PRED, epsilon=1.0, random_state=seeded())),
+    "choice by errors": lambda: vars(
+        dp.private_best(
+            HUGE,
+            [TINY, -HUGE],
+            metric="mean_absolute_percentage_error",
+            max_loss=1e300,
+            epsilon=1.0,
+            random_state=seeded(),
+        )
+    ),
     "comparison of errors": lambda: vars(
         dp.private_compare(
             HUGE, TINY, -HUGE, loss="mse", max_difference=1e300, epsilon=1.0, random_state=seeded()

@@ -21,8 +21,11 @@ class _Parser(argparse.ArgumentParser):
 
 _COMMANDS = {
     "score": ("score", "release a private metric of your own predictions, from a CSV or Parquet file"),
+    "compare": ("compare", "tell which of two models is better on the records of a file"),
+    "interval": ("compare", "release an interval for the mean or a quantile of a loss among all people"),
     "budget": ("budget", "show what is spent of a budget, and what is left"),
     "metrics": ("metrics", "list the metrics that `score` can release, and their options"),
+    "plan": ("metrics", "print what errors to expect of metrics, from rough guesses and without data"),
     "evaluate": (
         "evaluate",
         "train a model on public data and compare its private metrics with the true ones",

@@ -32,7 +32,7 @@ from dp_metrics.release.plan import KnownParts, Plan
 from dp_metrics.release.released import POPULATION_NOTE, Released
 from dp_metrics.release.stored.codec import storable
 
-__all__ = ["Comparison", "comparison_plan", "private_compare"]
+__all__ = ["Comparison", "comparison_options", "comparison_plan", "private_compare"]
 
 _SENSITIVITY = 2  # one record moves D and m by at most this together
 _ZERO_ONE = METRICS["private_zero_one_loss"].name.removeprefix("private_")
@@ -481,11 +481,7 @@ def private_compare(
         accountant=accountant,
         random_state=random_state,
         spend_name=spend_name,
-        options={
-            **_public_loss(loss, options),
-            "max_difference": max_difference,
-            "confidence": confidence,
-        },
+        options=comparison_options(loss, options, max_difference=max_difference, confidence=confidence),
     )
 
     def read() -> tuple[Plan, KnownParts, Any]:
@@ -505,10 +501,13 @@ def private_compare(
     return found
 
 
-def _public_loss(loss: Any, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the name and the options of the metric that a loss is; of another loss what was given."""
+def comparison_options(loss: Any, options: Mapping[str, Any], **public: Any) -> dict[str, Any]:
+    """Return what is public of a comparison: the name and the options of the metric that a loss is, and more.
+
+    Of another loss what was given.
+    """
     try:
         row, fixed = row_of(loss, "loss")
     except (TypeError, ValueError):  # a loss of the caller's own, or a mistake that is refused later
-        return {"loss": loss, "options": options}
-    return {"loss": row.name, "options": {**fixed, **options}}
+        return {"loss": loss, "options": options, **public}
+    return {"loss": row.name, "options": {**fixed, **options}, **public}

@@ -56,6 +56,8 @@ __all__ = ["COUNT_SHARE", "Prepared", "Release", "drawn_by"]
 # this share of epsilon pays for a private number of records, where it is needed
 COUNT_SHARE = Fraction(1, 20)
 _LARGEST_COUNT = 1 << 53
+# a score of a fold or of a candidate is asked for from within one of these
+_SCORING_MODELS = ("sklearn.model_selection", "dp_metrics.model_selection.scorers")
 
 T = TypeVar("T")
 
@@ -209,7 +211,7 @@ class Release:
                 f"spend_name={name!r} was given before, stored on {when}, and this budget has reuse=False. "
                 "Nothing is spent. Choose another spend_name; budget[name] returns what is stored."
             )
-        if within("sklearn.model_selection", "dp_metrics.model_selection"):
+        if within(*_SCORING_MODELS):
             raise ValueError(
                 f"spend_name={name!r} was given before, and no two folds or candidates may share a score. "
                 "Make the scorer by make_private_scorer: it numbers the names."
