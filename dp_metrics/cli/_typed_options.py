@@ -51,9 +51,9 @@ def options_of(row: Metric, typed: Sequence[str]) -> dict[str, Any]:
     return options
 
 
-def group_labels(typed: Sequence[str]) -> list[Any]:
-    """Return the labels of groups: the words that were typed, or the only one if it is a list."""
-    values = [_value(one, "--group-labels") for one in typed]
+def group_labels(typed: Sequence[str], option: str = "--group-labels") -> list[Any]:
+    """Return labels, such as those of groups: the words that were typed, or the only one if it is a list."""
+    values = [_value(one, option) for one in typed]
     if len(values) == 1 and isinstance(values[0], list | tuple):
         return list(values[0])
     if any(isinstance(value, str) for value in values):

@@ -15,7 +15,7 @@ from dp_metrics.accounting.ledgers import FileLedger
 from dp_metrics.cli._common import CommandError, Refused, add_json, exact_epsilon, several
 from dp_metrics.inputs.names import did_you_mean
 
-__all__ = ["Payer", "add_budget", "add_payer", "refusals", "state"]
+__all__ = ["Payer", "add_budget", "add_budget_file", "add_payer", "refusals", "state"]
 
 _PART = several(default=[], metavar="NAME")  # of `--part`
 _WIDEST = 40
@@ -175,6 +175,11 @@ def add_payer(parser: argparse.ArgumentParser) -> None:
     """Add the options that say what a release costs and who pays."""
     cost = "privacy parameter: what it costs; 0.5, or 1/3 exactly"
     parser.add_argument("--epsilon", type=exact_epsilon, required=True, metavar="E", help=cost)
+    add_budget_file(parser)
+
+
+def add_budget_file(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say who pays."""
     parser.add_argument("--budget", type=Path, metavar="FILE", help="budget file that pays for it")
     total = "total of the budget, which creates the file if there is none; else it must be the same"
     parser.add_argument("--total", type=exact_epsilon, metavar="T", help=total)

@@ -26,7 +26,16 @@ from dp_metrics.cli._common import CommandError, Refused
 from dp_metrics.inputs.names import did_you_mean
 from dp_metrics.inputs.shape import ArgumentShape
 
-__all__ = ["ColumnSpec", "Dialect", "Kind", "Predictions", "add_file", "dialect_of", "open_predictions"]
+__all__ = [
+    "ColumnSpec",
+    "Dialect",
+    "Kind",
+    "Predictions",
+    "add_dialect",
+    "add_file",
+    "dialect_of",
+    "open_predictions",
+]
 
 Chunk: TypeAlias = dict[str, NDArray[Any]]
 Progress: TypeAlias = Callable[[float], object]
@@ -344,6 +353,11 @@ def open_predictions(
 def add_file(parser: argparse.ArgumentParser) -> None:
     """Add the file and the options that say how it is written."""
     parser.add_argument("predictions", type=Path, metavar="PREDICTIONS", help="file: .csv, .parquet or .pq")
+    add_dialect(parser)
+
+
+def add_dialect(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say how a file is written."""
     between = "what stands between the cells of a CSV file: ',' (default), ';', '|' or tab"
     parser.add_argument(
         "--delimiter", "--sep", type=_delimiter, choices=[*_DELIMITERS], metavar="MARK", help=between

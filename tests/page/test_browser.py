@@ -9,6 +9,7 @@ import pytest
 import dp_metrics as dp
 
 pytestmark = pytest.mark.slow
+WIDER = "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
 
 @pytest.fixture(scope="module")
