@@ -301,8 +301,8 @@ def _loss_of_prepared(a: Prepared, b: Prepared) -> float:
     n, other = a.known.n, b.known.n
     if n != other and not a.release.private_n:
         return math.inf  # a public number that differs
-    # both draw with one noisy count, whose loss is what it cost; that of one number of records is nothing
-    for_count = float(a.for_count) if n != other else 0.0
+    # both draw with one noisy count, whose loss is what it cost for each record that one of them has more
+    for_count = float(a.for_count) * abs(n - other)
     return for_count + math.fsum(draw_loss(x, y, max(n, 1)) for x, y in zip(a.draws, b.draws, strict=True))
 
 
