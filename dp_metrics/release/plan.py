@@ -103,7 +103,7 @@ class Plan(Comparable):
     sets, each valid as each record is. What is epsilon / k-differentially private where one record is
     replaced changes its probabilities by at most a factor exp(epsilon / k) at each step, so by exp(epsilon)
     over all. For a table that is noise of rate epsilon / (2 k), which k records that move to other cells use
-    up; for a number that has output bounds, k ranks for one.
+    up; of a number that has output bounds each rank costs a k-th part, so that k ranks cost what one does.
 
     References
     ----------
