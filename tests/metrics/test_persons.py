@@ -246,6 +246,9 @@ def test_a_stored_release_knows_its_persons_and_an_older_one_has_none():
         kept = dp.PrivateMetricFrame(**frame, accountant=budget, **{**public, "spend_name": "two"})
     assert dict(kept.by_group) == dict(found.by_group)
     assert kept.noise_interval() == found.noise_interval()
+    compared = encoded(dp.private_compare(Y, P, 1 - P, epsilon=1.0))
+    del compared["fields"]["unit"]
+    assert decoded(compared).unit == "records"
     written = encoded(first.noise.released)
     del written["fields"]["most_records"]
     assert decoded(written).most_records == 1
