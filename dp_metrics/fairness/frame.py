@@ -104,8 +104,8 @@ class PrivateMetricFrame:
         records of one person together, in whatever groups of the frame they lie, by noise as many times
         larger as one has records at most. None: each record is a person of its own.
     max_records : int or None, default=None
-        Keep the first so many records of each person, in their order, which is public: less noise. None: all.
-        Needs `groups`.
+        Keep the first so many records of each person, in their order, which is public: it pays where a few
+        have many. None: all. Needs `groups`.
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
         What one person can change: a record's contents, the number of records being public; or whether it is
         there at all (no `groups`).

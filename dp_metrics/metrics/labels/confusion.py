@@ -116,8 +116,8 @@ def private_confusion_matrix(
         records of one group together, by noise as many times larger as one has records at most. None: each
         record is a person of its own.
     max_records : int or None, default=None
-        Keep the first so many records of each group, in their order, which is public: less noise. None: all.
-        Needs `groups`.
+        Keep the first so many records of each group, in their order, which is public: it pays where a few
+        groups have many. None: all. Needs `groups`.
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
         What one person can change: the contents of a record ("replace_one": their number is public), or
         whether it is there ("add_or_remove_one": less noise, as it changes one count, not two, and no
@@ -261,8 +261,8 @@ def private_balanced_accuracy_score(
         records of one group together, by noise as many times larger as one has records at most. None: each
         record is a person of its own.
     max_records : int or None, default=None
-        Keep the first so many records of each group, in their order, which is public: less noise. None: all.
-        Needs `groups`.
+        Keep the first so many records of each group, in their order, which is public: it pays where a few
+        groups have many. None: all. Needs `groups`.
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
         What one person can change: the contents of a record ("replace_one": their number is public), or
         whether it is there ("add_or_remove_one": less noise, as it changes one count, not two, and no
@@ -379,8 +379,8 @@ def private_matthews_corrcoef(
         records of one group together, by noise as many times larger as one has records at most. None: each
         record is a person of its own.
     max_records : int or None, default=None
-        Keep the first so many records of each group, in their order, which is public: less noise. None: all.
-        Needs `groups`.
+        Keep the first so many records of each group, in their order, which is public: it pays where a few
+        groups have many. None: all. Needs `groups`.
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
         What one person can change: the contents of a record ("replace_one": their number is public), or
         whether it is there ("add_or_remove_one": less noise, as it changes one count, not two, and no
@@ -507,8 +507,8 @@ def private_cohen_kappa_score(
         records of one group together, by noise as many times larger as one has records at most. None: each
         record is a person of its own.
     max_records : int or None, default=None
-        Keep the first so many records of each group, in their order, which is public: less noise. None: all.
-        Needs `groups`.
+        Keep the first so many records of each group, in their order, which is public: it pays where a few
+        groups have many. None: all. Needs `groups`.
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
         What one person can change: the contents of a record ("replace_one": their number is public), or
         whether it is there ("add_or_remove_one": less noise, as it changes one count, not two, and no

@@ -174,8 +174,8 @@ def private_roc_auc_score(
         records of one group together, by noise as many times larger as one has records at most. None: each
         record is a person of its own.
     max_records : int or None, default=None
-        Keep the first so many records of each group, in their order, which is public: less noise. None: all.
-        Needs `groups`.
+        Keep the first so many records of each group, in their order, which is public: it pays where a few
+        groups have many. None: all. Needs `groups`.
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
         What one person can change: the contents of a record ("replace_one": their number is public), or
         whether it is there ("add_or_remove_one": less accurate, no weights or groups).
