@@ -19,7 +19,7 @@ from dp_metrics.inputs.shape import Records, Shape
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.mechanisms._base import Draw, Limits
 from dp_metrics.metrics import FUNCTIONS, Metric, row_of
-from dp_metrics.metrics._catalogue import WEIGHTS
+from dp_metrics.metrics._catalogue import OF_RECORDS
 from dp_metrics.model_selection._metric_facts import usual_responses
 from dp_metrics.model_selection._responses import as_float64
 from dp_metrics.model_selection.scorers import response_method, response_of
@@ -41,7 +41,7 @@ Total = Callable[[Records], int]
 """What a candidate loses on all records of a truth and a prediction: private, in whole units."""
 
 _NOT_OPTIONS = {
-    **dict.fromkeys(WEIGHTS, "each record counts alike, one for each person"),
+    **dict.fromkeys(OF_RECORDS, "each record counts alike, one for each person"),
     "mechanism": "the choice is drawn by permute-and-flip",
 }
 

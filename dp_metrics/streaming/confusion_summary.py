@@ -129,7 +129,8 @@ class ConfusionSummary(Summary):
             weighted kappas, and much better with many labels. None: the matrix for up to three labels.
         neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
             What one person can change: the contents of a record ("replace_one": their number is public), or
-            whether it is there ("add_or_remove_one": less noise, as it changes one count, not two).
+            whether it is there ("add_or_remove_one": less noise, as it changes one count, not two, and no
+            groups).
         accountant : PrivacyAccountant or None, default=None
             Budget that pays epsilon for this release, before it is drawn.
         random_state : None, int, RandomState or Generator, default=None

@@ -94,7 +94,8 @@ def private_confusion_matrix(
     labels: ArrayLike | None = None,
     normalize: str | None = None,
     sample_weight: None = None,
-    groups: None = None,
+    groups: ArrayLike | None = None,
+    max_records: int | None = None,
     neighboring: str = "replace_one",
     accountant: PrivacyAccountant | None = None,
     random_state: RandomState = None,
@@ -119,11 +120,17 @@ def private_confusion_matrix(
         all by the noisy counts; 0 where there are none. None: numbers of records.
     sample_weight : None, default=None
         Must be None: a weighted record would count more than once, and need more noise to match.
-    groups : None, default=None
-        Must be None: a person with several records would count more than once, and need more noise to match.
+    groups : array-like of shape (n_samples,) or None, default=None
+        Public label of the person (or other unit) that each record belongs to. The guarantee then covers all
+        records of one group together, by noise as many times larger as one has records at most. None: each
+        record is a person of its own.
+    max_records : int or None, default=None
+        Keep the first so many records of each group, in their order, which is public: it pays where a few
+        groups have many. None: all. Needs `groups`.
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
         What one person can change: the contents of a record ("replace_one": their number is public), or
-        whether it is there ("add_or_remove_one": less noise, as it changes one count, not two).
+        whether it is there ("add_or_remove_one": less noise, as it changes one count, not two, and no
+        groups).
     accountant : PrivacyAccountant or None, default=None
         Budget that pays epsilon for this release, before it is drawn.
     random_state : None, int, RandomState or Generator, default=None
@@ -166,10 +173,10 @@ def private_confusion_matrix(
 
     Notes
     -----
-    Guarantee: replacing any one record changes the probability of any result by at most a factor
-    exp(epsilon), given the model, the number of records and the arguments, which are public. With
-    neighboring="add_or_remove_one" the same holds when any one record is added or removed, and the number of
-    records is not public.
+    Guarantee: replacing any one record, or with `groups` all records of any one group, changes the
+    probability of any result by at most a factor exp(epsilon), given the model, the number of records and the
+    arguments, which are public. With neighboring="add_or_remove_one" the same holds when any one record is
+    added or removed, and the number of records is not public.
 
     A record lies in one cell, so that two cells change by 1 if it is replaced. The noise of all cells is
     drawn under the condition that its sum is 0 (up to 256 cells; independent beyond).
@@ -192,8 +199,8 @@ def private_confusion_matrix(
     """
     result: PrivateResult[Floats] = CONFUSION_MATRIX.release(
         y_true=y_true, y_pred=y_pred, epsilon=epsilon, labels=labels, normalize=normalize,
-        sample_weight=sample_weight, groups=groups, neighboring=neighboring, accountant=accountant,
-        random_state=random_state, spend_name=spend_name,
+        sample_weight=sample_weight, groups=groups, max_records=max_records, neighboring=neighboring,
+        accountant=accountant, random_state=random_state, spend_name=spend_name,
     )  # fmt: skip
     return result.value
 
@@ -230,7 +237,8 @@ def private_balanced_accuracy_score(
     adjusted: bool = False,
     zero_division: float | str = 0.0,
     sample_weight: None = None,
-    groups: None = None,
+    groups: ArrayLike | None = None,
+    max_records: int | None = None,
     neighboring: str = "replace_one",
     accountant: PrivacyAccountant | None = None,
     random_state: RandomState = None,
@@ -257,11 +265,17 @@ def private_balanced_accuracy_score(
         "warn" means 0 here, because a warning would tell of the data.
     sample_weight : None, default=None
         Must be None: a weighted record would count more than once, and need more noise to match.
-    groups : None, default=None
-        Must be None: a person with several records would count more than once, and need more noise to match.
+    groups : array-like of shape (n_samples,) or None, default=None
+        Public label of the person (or other unit) that each record belongs to. The guarantee then covers all
+        records of one group together, by noise as many times larger as one has records at most. None: each
+        record is a person of its own.
+    max_records : int or None, default=None
+        Keep the first so many records of each group, in their order, which is public: it pays where a few
+        groups have many. None: all. Needs `groups`.
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
         What one person can change: the contents of a record ("replace_one": their number is public), or
-        whether it is there ("add_or_remove_one": less noise, as it changes one count, not two).
+        whether it is there ("add_or_remove_one": less noise, as it changes one count, not two, and no
+        groups).
     accountant : PrivacyAccountant or None, default=None
         Budget that pays epsilon for this release, before it is drawn.
     random_state : None, int, RandomState or Generator, default=None
@@ -301,10 +315,10 @@ def private_balanced_accuracy_score(
 
     Notes
     -----
-    Guarantee: replacing any one record changes the probability of any result by at most a factor
-    exp(epsilon), given the model, the number of records and the arguments, which are public. With
-    neighboring="add_or_remove_one" the same holds when any one record is added or removed, and the number of
-    records is not public.
+    Guarantee: replacing any one record, or with `groups` all records of any one group, changes the
+    probability of any result by at most a factor exp(epsilon), given the model, the number of records and the
+    arguments, which are public. With neighboring="add_or_remove_one" the same holds when any one record is
+    added or removed, and the number of records is not public.
 
     Released are two counts for each label, how often it was found and missed.
 
@@ -322,8 +336,8 @@ def private_balanced_accuracy_score(
     """
     result: PrivateResult[float] = BALANCED_ACCURACY.release(
         y_true=y_true, y_pred=y_pred, epsilon=epsilon, labels=labels, adjusted=adjusted,
-        zero_division=zero_division, sample_weight=sample_weight, groups=groups, neighboring=neighboring,
-        accountant=accountant, random_state=random_state, spend_name=spend_name,
+        zero_division=zero_division, sample_weight=sample_weight, groups=groups, max_records=max_records,
+        neighboring=neighboring, accountant=accountant, random_state=random_state, spend_name=spend_name,
     )  # fmt: skip
     return result.value
 
@@ -346,7 +360,8 @@ def private_matthews_corrcoef(
     epsilon: float,
     labels: ArrayLike | None = None,
     sample_weight: None = None,
-    groups: None = None,
+    groups: ArrayLike | None = None,
+    max_records: int | None = None,
     neighboring: str = "replace_one",
     accountant: PrivacyAccountant | None = None,
     random_state: RandomState = None,
@@ -368,11 +383,17 @@ def private_matthews_corrcoef(
         average over some of the labels, is not served.
     sample_weight : None, default=None
         Must be None: a weighted record would count more than once, and need more noise to match.
-    groups : None, default=None
-        Must be None: a person with several records would count more than once, and need more noise to match.
+    groups : array-like of shape (n_samples,) or None, default=None
+        Public label of the person (or other unit) that each record belongs to. The guarantee then covers all
+        records of one group together, by noise as many times larger as one has records at most. None: each
+        record is a person of its own.
+    max_records : int or None, default=None
+        Keep the first so many records of each group, in their order, which is public: it pays where a few
+        groups have many. None: all. Needs `groups`.
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
         What one person can change: the contents of a record ("replace_one": their number is public), or
-        whether it is there ("add_or_remove_one": less noise, as it changes one count, not two).
+        whether it is there ("add_or_remove_one": less noise, as it changes one count, not two, and no
+        groups).
     accountant : PrivacyAccountant or None, default=None
         Budget that pays epsilon for this release, before it is drawn.
     random_state : None, int, RandomState or Generator, default=None
@@ -411,10 +432,10 @@ def private_matthews_corrcoef(
 
     Notes
     -----
-    Guarantee: replacing any one record changes the probability of any result by at most a factor
-    exp(epsilon), given the model, the number of records and the arguments, which are public. With
-    neighboring="add_or_remove_one" the same holds when any one record is added or removed, and the number of
-    records is not public.
+    Guarantee: replacing any one record, or with `groups` all records of any one group, changes the
+    probability of any result by at most a factor exp(epsilon), given the model, the number of records and the
+    arguments, which are public. With neighboring="add_or_remove_one" the same holds when any one record is
+    added or removed, and the number of records is not public.
 
     Released is the confusion matrix of up to three labels, else three counts for each label.
 
@@ -432,8 +453,8 @@ def private_matthews_corrcoef(
     """
     result: PrivateResult[float] = MATTHEWS.release(
         y_true=y_true, y_pred=y_pred, epsilon=epsilon, labels=labels, sample_weight=sample_weight,
-        groups=groups, neighboring=neighboring, accountant=accountant, random_state=random_state,
-        spend_name=spend_name,
+        groups=groups, max_records=max_records, neighboring=neighboring, accountant=accountant,
+        random_state=random_state, spend_name=spend_name,
     )  # fmt: skip
     return result.value
 
@@ -464,7 +485,8 @@ def private_cohen_kappa_score(
     labels: ArrayLike | None = None,
     weights: str | None = None,
     sample_weight: None = None,
-    groups: None = None,
+    groups: ArrayLike | None = None,
+    max_records: int | None = None,
     neighboring: str = "replace_one",
     accountant: PrivacyAccountant | None = None,
     random_state: RandomState = None,
@@ -489,11 +511,17 @@ def private_cohen_kappa_score(
         whole matrix, which is less accurate with many labels.
     sample_weight : None, default=None
         Must be None: a weighted record would count more than once, and need more noise to match.
-    groups : None, default=None
-        Must be None: a person with several records would count more than once, and need more noise to match.
+    groups : array-like of shape (n_samples,) or None, default=None
+        Public label of the person (or other unit) that each record belongs to. The guarantee then covers all
+        records of one group together, by noise as many times larger as one has records at most. None: each
+        record is a person of its own.
+    max_records : int or None, default=None
+        Keep the first so many records of each group, in their order, which is public: it pays where a few
+        groups have many. None: all. Needs `groups`.
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
         What one person can change: the contents of a record ("replace_one": their number is public), or
-        whether it is there ("add_or_remove_one": less noise, as it changes one count, not two).
+        whether it is there ("add_or_remove_one": less noise, as it changes one count, not two, and no
+        groups).
     accountant : PrivacyAccountant or None, default=None
         Budget that pays epsilon for this release, before it is drawn.
     random_state : None, int, RandomState or Generator, default=None
@@ -532,10 +560,10 @@ def private_cohen_kappa_score(
 
     Notes
     -----
-    Guarantee: replacing any one record changes the probability of any result by at most a factor
-    exp(epsilon), given the model, the number of records and the arguments, which are public. With
-    neighboring="add_or_remove_one" the same holds when any one record is added or removed, and the number of
-    records is not public.
+    Guarantee: replacing any one record, or with `groups` all records of any one group, changes the
+    probability of any result by at most a factor exp(epsilon), given the model, the number of records and the
+    arguments, which are public. With neighboring="add_or_remove_one" the same holds when any one record is
+    added or removed, and the number of records is not public.
 
     Released is the confusion matrix of up to three labels, else three counts for each label.
 
@@ -553,7 +581,7 @@ def private_cohen_kappa_score(
     """
     result: PrivateResult[float] = COHEN_KAPPA.release(
         y_true=y_true, y_pred=y_pred, epsilon=epsilon, labels=labels, weights=weights,
-        sample_weight=sample_weight, groups=groups, neighboring=neighboring, accountant=accountant,
-        random_state=random_state, spend_name=spend_name,
+        sample_weight=sample_weight, groups=groups, max_records=max_records, neighboring=neighboring,
+        accountant=accountant, random_state=random_state, spend_name=spend_name,
     )  # fmt: skip
     return result.value

@@ -13,7 +13,7 @@ from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.records import check_same_length
 from dp_metrics.inputs.shape import Records
 from dp_metrics.mechanisms._base import Limits
-from dp_metrics.metrics._catalogue import UNWEIGHTED, Metric, same_name
+from dp_metrics.metrics._catalogue import PERSONS, UNWEIGHTED, Metric, same_name
 from dp_metrics.metrics.labels.label_limits import (
     NO_RATIO,
     agreement_limits,
@@ -278,7 +278,7 @@ def confusion_row(
         name=name,
         exact_function=same_name(name) if exact_function is None else exact_function,
         plan=plan,
-        options={"labels": None, **options},
+        options={"labels": None, **options, **PERSONS},
         refused=UNWEIGHTED,
         mechanism=None,
         from_unit=_from_unit,

@@ -230,7 +230,7 @@ class ScoreTable:
             2, columns
         )
         rate = released.epsilon / (2 if released.neighboring == "replace_one" else 1)  # of a `CountTable`
-        noise = expected_noise(rate)
+        noise = expected_noise(rate / released.most_records)
         return ScoreCounts(self.bins.merged(columns), negative, positive, noisy.reshape(2, columns), noise)
 
 
