@@ -337,8 +337,8 @@ def completed(source: str) -> str:
     return "\n".join(lines)
 
 
-METHODS = re.compile(r"(?<=for each metric\.\n\n).*?(?=\n\n\nclass )", re.DOTALL)
-"""The written methods of `ReleasedConfusion`: from the comment that says so to the next class."""
+METHODS = re.compile(r"(?<=for each metric\.\n\n).*?(?=\n\Z)", re.DOTALL)
+"""The written methods of `ReleasedConfusion`: from the comment that says so to the end of the file."""
 
 
 def fitted(start: str, parts: list[str], end: str, indent: str) -> str:
@@ -400,7 +400,7 @@ def with_homes(source: str) -> str:
 GENERATED = {
     ROOT / "dp_metrics" / "__init__.py": with_homes,
     **dict.fromkeys([*METRIC_FILES, *SUMMARIES], completed),
-    ROOT / "dp_metrics" / "streaming" / "confusion_summary.py": with_methods,
+    ROOT / "dp_metrics" / "metrics" / "labels" / "released_confusion.py": with_methods,
     ROOT / "docs" / "metric_table.inc": lambda _: metric_table.rst(),
 }
 """Files, and what makes of each what it should be."""

@@ -110,10 +110,8 @@ if TYPE_CHECKING:
     from dp_metrics.release.interval import Interval as Interval
     from dp_metrics.release.result import PrivateResult as PrivateResult
     from dp_metrics.release.with_result import with_result as with_result
-    from dp_metrics.streaming.confusion_summary import (
-        ConfusionSummary as ConfusionSummary,
-        ReleasedConfusion as ReleasedConfusion,
-    )
+    from dp_metrics.streaming.confusion_summary import ConfusionSummary as ConfusionSummary
+    from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion as ReleasedConfusion
     from dp_metrics.metrics.scores.released_scores import ReleasedScores as ReleasedScores
     from dp_metrics.streaming.scores import ScoreSummary as ScoreSummary
     from dp_metrics.streaming.summaries import LossSummary as LossSummary, VarianceSummary as VarianceSummary
@@ -141,7 +139,7 @@ else:
         "PrivateRandomizedSearch": "model_selection.search",
         "PrivateResult": "release.result",
         "PrivateScorer": "model_selection.scorers",
-        "ReleasedConfusion": "streaming.confusion_summary",
+        "ReleasedConfusion": "metrics.labels.released_confusion",
         "ReleasedScores": "metrics.scores.released_scores",
         "ScoreSummary": "streaming.scores",
         "SeededReleaseWarning": "exceptions",

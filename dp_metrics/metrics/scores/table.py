@@ -120,11 +120,14 @@ class ScoreTable:
         How many of them are released; None: as many as the public size and epsilon deserve.
     formula : callable
         The result, of `ScoreCounts`.
+    classes : TwoClasses
+        The public labels, and which of them is the positive one.
     """
 
     bins: ScoreBins
     columns: int | None
     formula: Callable[[ScoreCounts], Any]
+    classes: TwoClasses
 
     def query(self, table: NDArray[np.int64]) -> NestedTable:
         """Return what is known of the records, given the finest table."""
@@ -243,6 +246,6 @@ def score_plan(
 ) -> Plan:
     """Return the plan of a result that follows from a table of scores."""
     classes, known = TwoClasses.of(labels, pos_label), ScoreBins.of(edges)
-    table = ScoreTable(known, known.columns(bins), formula)
+    table = ScoreTable(known, known.columns(bins), formula, classes)
     part = NestedOf(partial(counted, classes=classes, bins=known), 2, known.size, table.columns)
     return Plan((part,), classes.reader(shape, "y_score", private_n=private_n), table)
