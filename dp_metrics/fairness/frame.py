@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from functools import partial
@@ -17,6 +18,7 @@ from dp_metrics.fairness.intervals import GroupLimits, InPeople, InRecords, chec
 from dp_metrics.fairness.plan import Entry, FrameResult, asked_of, frame_metrics, plan_again, read_frame
 from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.inputs.options import WITHIN_GROUPS, check_choice, check_confidence
+from dp_metrics.metrics._pictures import Bar, draw_groups
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
 from dp_metrics.metrics.scores.table import ScoreTable
 from dp_metrics.release.plan import KnownParts
@@ -314,6 +316,50 @@ class PrivateMetricFrame:
                 row |= {f"{prefix}rests_on": entry.rests_on[at], f"{prefix}note": entry.notes[at] or ""}
             rows[group] = row | {"group_size": self.group_sizes[group] if self.group_sizes else None}
         return ByGroup(rows).to_frame()
+
+    def plot(self, metric: str | None = None, ax: Any = None, *, confidence: float | None = 0.95) -> Any:
+        """Draw a bar for each group, with the limits of its noise; this imports matplotlib.
+
+        Parameters
+        ----------
+        metric : str or None, default=None
+            The name of one of several metrics; None: the first.
+        ax : matplotlib Axes or None, default=None
+            Where to draw; None: a new figure of pyplot.
+        confidence : float or None, default=0.95
+            Of the limits of `noise_interval`, of each group for itself; None draws none. A metric that has
+            none is drawn without them.
+
+        Returns
+        -------
+        matplotlib Axes
+            The bars; grey and hatched where a value is mostly noise, and none for a group that is NaN. The
+            overall value is a dashed line.
+
+        Raises
+        ------
+        ValueError
+            If an argument is invalid.
+        TypeError
+            If the metric is not one number.
+        ImportError
+            If matplotlib is missing.
+        """
+        name = next(iter(self._entries)) if metric is None else metric
+        if name not in self._entries:
+            raise ValueError(f"metric must be one of {', '.join(map(repr, self._entries))}.")
+        entry, limits = self._entries[name], {}
+        _numbers(entry.values)  # whether they are numbers
+        if confidence is not None:
+            sure = check_confidence(confidence)
+            with contextlib.suppress(ValueError):  # a metric may have no limits
+                limits = self.noise_interval(name or None, confidence=sure)
+        of_groups = {
+            group: Bar(value, limits.get(group), is_noise=note is not None)
+            for group, value, note in zip(self._groups, entry.values, entry.notes, strict=True)
+        }
+        title = f"{name or entry.metric.removeprefix('private_')}, epsilon {self.epsilon:g}"
+        return draw_groups(of_groups, entry.overall, title, ax)
 
     def released_scores(self, metric: str | None = None) -> dict[Hashable, ReleasedScores]:
         """Return the curves and areas of each group, with limits and bands; they cost no more epsilon.

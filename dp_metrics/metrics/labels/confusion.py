@@ -31,7 +31,7 @@ from dp_metrics.metrics.labels.count_formulas import (
 )
 from dp_metrics.metrics.labels.counts import Confusion, confusion_row
 from dp_metrics.metrics.labels.layouts import matrix_layout, of_each_label, whole
-from dp_metrics.release.noise import Noise
+from dp_metrics.release.noise import CountsNoise, Noise
 from dp_metrics.release.plan import Plan
 from dp_metrics.release.released import Released
 from dp_metrics.release.result import PrivateResult
@@ -53,16 +53,25 @@ class _Matrix(Confusion):
     def limits(self, parts: Sequence[Noise], released: Released, miss: float) -> Limits:
         """Return limits of each cell; its share is least where the others of its row are largest."""
         (noise,) = parts
-        cells = noise.limits(miss)
-        low, high = (np.reshape(end, (self.labels.size, -1)) for end in (cells.lower, cells.upper))
+        assert isinstance(noise, CountsNoise)
+        size = self.labels.size
+        cells = noise.limits(miss) if self.layout.good.size == size**2 else self._sums(noise, miss)
+        low, high = (np.reshape(end, (size, size)) for end in (cells.lower, cells.upper))
         if released.public_n is not None:
             low, high = (np.minimum(end, released.public_n) for end in (low, high))
         lower, upper = (
-            normalized(self.layout.read(own), normalize=self.normalize, others=others)
+            normalized(whole(size).read(own), normalize=self.normalize, others=others)
             for own, others in ((low, high), (high, low))
         )
         most = released.public_n if self.normalize is None else 1
         return Limits(lower, upper).within(0.0, math.inf if most is None else most)
+
+    def _sums(self, noise: CountsNoise, miss: float) -> Limits:
+        """Return limits of the cells where each is the sum of several noisy counts, as of scores."""
+        of_each = [self.layout.read(unit).matrix for unit in np.eye(self.layout.good.size)]
+        places = np.array([np.argmax(matrix) for matrix in of_each if matrix is not None])
+        sums = [np.flatnonzero(places == at).tolist() for at in range(self.labels.size**2)]
+        return noise.limits_of_sums(sums, miss)
 
 
 def _matrix_plan(shape: Shape, *, private_n: bool, labels: Any, normalize: Any) -> Plan:

@@ -13,6 +13,7 @@ from dp_metrics._html import HtmlRepr, card
 from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.metrics import METRICS, reports, row_of
+from dp_metrics.metrics._pictures import draw_confusion
 from dp_metrics.metrics.labels import confusion, precision_recall
 from dp_metrics.metrics.labels.counts import Confusion, confusion_for
 from dp_metrics.metrics.labels.layouts import Counts, Layout
@@ -171,6 +172,36 @@ class ReleasedConfusion(HtmlRepr):
         with np.errstate(all="ignore"):
             value: R = wanted.formula(self.counts)
         return value
+
+    def plot(self, ax: Any = None, *, normalize: str | None = None, confidence: float | None = 0.95) -> Any:
+        """Draw the confusion matrix; this imports matplotlib.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or None, default=None
+            Where to draw; None: a new figure of pyplot.
+        normalize : {"true", "pred", "all"} or None, default=None
+            Whether to show shares of rows, of columns or of all, rather than counts.
+        confidence : float or None, default=0.95
+            Of the limits of the noise, which all hold at once, shown for up to four labels; None shows none.
+
+        Returns
+        -------
+        ConfusionMatrixDisplay
+            Of scikit-learn, drawn, made of released numbers only. Cells that may be empty, by these limits or
+            those of 95 %, are grey.
+
+        Raises
+        ------
+        ValueError
+            If an argument is invalid, or the release does not tell the matrix.
+        ImportError
+            If matplotlib is missing.
+        """
+        matrix = self.confusion_matrix(normalize=normalize)
+        sure = 0.95 if confidence is None else confidence
+        limits = self.noise_interval("confusion_matrix", confidence=sure, normalize=normalize)
+        return draw_confusion(matrix, self.labels.tolist(), limits, ax, is_told=confidence is not None)
 
     # `docs/sources.py --write` writes the methods below, one for each metric.
 

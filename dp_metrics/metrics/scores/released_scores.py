@@ -15,25 +15,30 @@ from numpy.typing import NDArray
 from dp_metrics._html import HtmlRepr
 from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.inputs.floats import Floats
-from dp_metrics.inputs.options import check_count
+from dp_metrics.inputs.options import check_choice, check_count
 from dp_metrics.inputs.scalars import as_real
+from dp_metrics.metrics._pictures import draw_calibration, draw_precision_recall, draw_roc
 from dp_metrics.metrics.labels.layouts import Counts, Layout, whole
 from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion
-from dp_metrics.metrics.scores.bands import CalibrationBand, RocBand
+from dp_metrics.metrics.scores.bands import CALIBRATION, CalibrationBand, RocBand
 from dp_metrics.metrics.scores.curve_formulas import (
     CalibrationCurve,
     PrecisionRecallCurve,
     RocCurve,
     ScoreCounts,
+    are_shown,
     area_under_roc,
     average_precision,
     calibration,
+    even_bins,
     precision_recall,
     roc,
 )
 from dp_metrics.metrics.scores.soft_bins import MOST_BINS
 from dp_metrics.metrics.scores.table import ScoreTable
 from dp_metrics.release.interval import Interval
+from dp_metrics.release.noise import MOST_ERROR, CountsNoise
+from dp_metrics.release.ratio_limits import RatioCells, noisy_ratio, ratio_limits
 from dp_metrics.release.released import Asked, ResultNoise
 from dp_metrics.release.result import PrivateResult
 
@@ -288,18 +293,20 @@ class ReleasedScores(HtmlRepr):
             raise ValueError(f"No edge of the released bins has a {name} of {goal:g} by the noisy counts.")
         return float(min(reached) if name == "precision" else max(reached))
 
-    def calibration_band(self, confidence: float = 0.95) -> CalibrationBand:
-        """Return limits of the share of positives in each released bin, for all bins at once.
+    def calibration_band(self, confidence: float = 0.95, n_bins: int | None = None) -> CalibrationBand:
+        """Return limits of the share of positives in each bin among all people, for all bins at once.
 
         Parameters
         ----------
         confidence : float, default=0.95
-            Of all limits together; it is approximate.
+            Of all limits together: approximate for the released bins, and sure for even ones.
+        n_bins : int or None, default=None
+            None: the released bins. Else that many even bins of [0, 1], those that `calibration_curve` shows.
 
         Returns
         -------
         CalibrationBand
-            A bin for each that was released.
+            Its `prob_pred` are the middles of released bins, and mean scores of even ones.
 
         Raises
         ------
@@ -308,7 +315,22 @@ class ReleasedScores(HtmlRepr):
         """
         self._check_unit()
         asked = Asked.of("calibration_curve", confidence, "approximate")
-        return self._table.calibration_band(self._noise.parts, self._noise.released, asked)
+        if n_bins is None:
+            return self._table.calibration_band(self._noise.parts, self._noise.released, asked)
+        score, (places, records) = self.calibration_curve(n_bins).prob_pred, self._even_bins(n_bins)
+        (noise,), each, limits = self._noise.parts, asked.miss / n_bins, []
+        assert isinstance(noise, CountsNoise)
+        for place in np.flatnonzero(are_shown(records)):
+            inside = np.flatnonzero(places == place)
+            cells = RatioCells((places.size + inside).tolist(), inside.tolist(), (1.0, 1.0))
+            limits.append(ratio_limits(noisy_ratio(noise, cells, self._noise.released.public_n), each, each))
+        lower, upper = np.array(limits).reshape(-1, 2).T
+        return CalibrationBand(score, lower, upper, asked.confidence, CALIBRATION, "")
+
+    def _even_bins(self, n_bins: int) -> tuple[NDArray[np.intp], Floats]:
+        """Return in which even bin each released one is, and how many records lie in each even bin."""
+        places = even_bins(self.counts, n_bins)
+        return places, np.bincount(places, self.counts.total, n_bins).astype(np.float64)
 
     @property
     def _table(self) -> ScoreTable:
@@ -365,6 +387,57 @@ class ReleasedScores(HtmlRepr):
         total = self.counts.total
         many = np.rint(total * min(1.0, _MOST_SHOWN / max(total.sum(), 1.0))).astype(np.int64)
         return CalibrationDisplay(*curve, np.repeat(self.counts.middles, many))
+
+    def plot(
+        self, kind: str = "roc", ax: Any = None, *, confidence: float | None = 0.95, n_bins: int = 5
+    ) -> Any:
+        """Draw a curve, with what is known of how sure it is; this imports matplotlib.
+
+        Parameters
+        ----------
+        kind : {"roc", "precision_recall", "calibration"}, default="roc"
+            Of a ROC curve the band of `roc_band`; a precision-recall curve grey where hardly any record is
+            above the threshold; of a calibration curve sure limits among all people, which hold for all its
+            bins at once, and nearly empty bins in grey.
+        ax : matplotlib Axes or None, default=None
+            Where to draw; None: a new figure of pyplot.
+        confidence : float or None, default=0.95
+            Of the band or the limits; None draws none.
+        n_bins : int, default=5
+            Number of even bins of a calibration curve.
+
+        Returns
+        -------
+        RocCurveDisplay, PrecisionRecallDisplay or CalibrationDisplay
+            Of scikit-learn, drawn, made of released numbers only.
+
+        Raises
+        ------
+        ValueError
+            If an argument is invalid, or the edges of a calibration curve's bins are not in [0, 1].
+        ImportError
+            If matplotlib is missing.
+        """
+        check_choice(kind, "kind", ("roc", "precision_recall", "calibration"))
+        if kind == "roc":
+            roc_band = None if confidence is None else self.roc_band(confidence)
+            return draw_roc(self.roc_curve(), self.roc_auc_score(), roc_band, ax)
+        if kind == "precision_recall":
+            above = np.cumsum(self.counts.total[::-1])[::-1]
+            is_noise = self._is_noise(above, np.arange(above.size, 0, -1))
+            share = float(self.counts.positive.sum()) / self.counts.n if self.counts.n > 0 else 0.0
+            curve = self.precision_recall_curve()
+            return draw_precision_recall(curve, self.average_precision_score(), share, is_noise, ax)
+        display = self.calibration_display(n_bins)
+        places, records = self._even_bins(n_bins)
+        is_noise = self._is_noise(records, np.bincount(places, minlength=n_bins))[are_shown(records)]
+        band = None if confidence is None else self.calibration_band(confidence, n_bins)
+        return draw_calibration(display, band, is_noise, ax)
+
+    def _is_noise(self, records: Floats, bins: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Return which shares of so many records, in so many bins, are mostly noise: see `MOST_ERROR`."""
+        noise: NDArray[np.bool_] = self.counts.noise * np.sqrt(bins) > MOST_ERROR * records
+        return noise
 
     def _check_unit(self) -> None:
         if self.counts.edges[0] < 0 or self.counts.edges[-1] > 1:
