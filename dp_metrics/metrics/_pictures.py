@@ -4,6 +4,7 @@ Colours are those of Okabe and Ito, which the colour-blind tell apart, and each 
 lightness, for print. What is mostly noise is grey in every picture.
 """
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -30,10 +31,10 @@ COLOURS: Mapping[str, str] = {"value": "#0072B2", "limits": "#E69F00", "chance":
 """Of all pictures: what was released, its limits, what chance would give, what is mostly noise."""
 
 _NOISE = "mostly noise"
-_MOST_LIMITS = 4  # labels, up to which the limits of a cell fit below its number
-_LONGEST = 28  # characters of a label
-_WIDEST = 6  # characters of a label that fits below a cell
-_BAR = 0.36  # inches for a group
+_MOST_LIMITS = 3  # labels, up to which the limits of a cell fit below its number
+_WIDEST = 15  # characters of a line of a label, which has two lines at most
+_NARROW = 6  # characters of a label that fits below a cell
+_BAR = 0.4  # inches for a group
 
 
 def draw_roc(curve: RocCurve, area: float, band: RocBand | None, ax: Any) -> Any:
@@ -98,7 +99,7 @@ def draw_calibration(display: Any, band: CalibrationBand | None, is_noise: NDArr
         axes.plot(score[is_noise], share[is_noise], "o", **style, label=_NOISE, zorder=4)
     axes.plot([0, 1], [0, 1], color=COLOURS["chance"], linestyle=":", linewidth=1, label="perfect")
     axes.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
-    return _finished(display, "score", "share of positives", "upper left")
+    return _finished(display, "score", "share of positives", "best")
 
 
 def draw_confusion(
@@ -128,10 +129,13 @@ def draw_confusion(
     for place, text in np.ndenumerate(display.text_):
         low, high = (float(end[place]) for end in limits)
         if is_told and len(names) <= _MOST_LIMITS:
-            text.set(text=f"{text.get_text()}\n({low:{spec}} to {high:{spec}})", linespacing=1.5)
+            size = "medium" if len(names) < _MOST_LIMITS else "small"
+            text.set(text=f"{text.get_text()}\n{low:{spec}}–{high:{spec}}", linespacing=1.5, size=size)
         if low <= 0:
-            text.set(color="0.45", style="italic")
-    if max(map(len, names)) > _WIDEST:
+            text.set_style("italic")
+        if low <= 0 and matrix[place] < matrix.max() / 2:  # on a dark cell grey could not be read
+            text.set_color("0.4")
+    if max(map(len, names)) > _NARROW:
         display.ax_.set_xticks(range(len(names)), names, rotation=45, ha="right", rotation_mode="anchor")
     display.ax_.set(xlabel="predicted label", ylabel="true label")
     return display
@@ -176,15 +180,19 @@ def draw_groups(groups: Mapping[Any, Bar], overall: float | None, metric: str, a
     if told:
         whisker = {"fmt": "none", "ecolor": "black", "elinewidth": 1.4, "capsize": 3}
         (confidence, *_) = (bar.limits.confidence for bar in bars if bar.limits is not None)
-        label = f"{_percent(confidence)} limits of the noise"
+        label = f"{_percent(confidence)} noise limits"
         whiskers = _whiskers(values[told], *ends[told].T)
         axes.errorbar(values[told], at[told], xerr=whiskers, label=label, **whisker)
     if overall is not None:
         axes.axvline(overall, color=COLOURS["limits"], linestyle="--", linewidth=2, label="overall")
     axes.set_yticks(at, [_shown(group) for group in groups])
-    axes.set(xlabel=_shown(metric), ylim=(len(groups) - 0.4, -0.6), xlim=_range(np.append(ends, values)))
+    axes.set(
+        xlabel=metric.replace("$", r"\$"),
+        ylim=(len(groups) - 0.4, -0.6),
+        xlim=_range(np.append(ends, values)),
+    )
     if axes.get_legend_handles_labels()[0]:
-        place = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": 3, "frameon": False}
+        place = {"loc": "lower right", "bbox_to_anchor": (1.0, 1.0), "ncols": 3, "frameon": False}
         axes.legend(**place, fontsize="small", handlelength=1.4, columnspacing=1.0)
     return _tidied(axes)
 
@@ -231,5 +239,5 @@ def _percent(confidence: float) -> str:
 def _shown(name: Any) -> str:
     """Return what a label of a user looks like: of bounded length, and never read as a formula."""
     text = ", ".join(map(str, name)) if isinstance(name, tuple) else str(name)
-    text = " ".join(text.split())
-    return (text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…").replace("$", r"\$")
+    lines = textwrap.wrap(text, _WIDEST, max_lines=2, placeholder=" …")
+    return "\n".join(lines).replace("$", r"\$")
