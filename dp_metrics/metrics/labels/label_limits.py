@@ -161,16 +161,11 @@ def linear_limits(
 
     weights = np.repeat([float(weight) for _, weight in layout.cells], [size for size, _ in layout.cells])
     unit = np.eye(1, layout.good.size)[0]
-    cells, told = (
-        [kind for kind in (of.right, of.missed, of.wrong, of.either) if kind is not None]
-        for of in (
-            layout.read(np.ones(layout.good.size)),
-            layout.read(np.array(noise.noisy, dtype=np.float64)),
-        )
-    )
-    together = max(float(kind.max()) for kind in cells)  # so many noisy counts are added up at most
+    together = math.isqrt(layout.good.size) - 1 if layout.is_partition else 1  # cells of a kind of error
     added = math.sqrt(together * noise.covariance(unit, unit))
-    if min(float(kind.min()) for kind in told) < _FAR * added:
+    told = layout.read(np.array(noise.noisy, dtype=np.float64))
+    kinds = [kind for kind in (told.right, told.missed, told.wrong, told.either) if kind is not None]
+    if min(float(kind.min()) for kind in kinds) < _FAR * added:
         return None
     x = plausible_counts(noise.noisy, layout.cells, n)
 
