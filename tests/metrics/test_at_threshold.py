@@ -42,6 +42,8 @@ def test_metrics_are_those_of_scikit_learn_at_every_edge(setting):
         at = released.at_threshold(edge)
         assert at.threshold == edge
         np.testing.assert_allclose(at.confusion_matrix(), sk.confusion_matrix(y, y_pred), atol=1e-6)
+        units = np.eye(2 * released.counts.positive.size)
+        assert [2 * at.layout.read(unit).right.sum() - 1 for unit in units] == at.layout.good.tolist()
         assert at.labels.tolist() == sorted({positive, other})
         assert at.accuracy_score() == pytest.approx(sk.accuracy_score(y, y_pred))
         assert at.matthews_corrcoef() == pytest.approx(sk.matthews_corrcoef(y, y_pred), abs=1e-6)
