@@ -39,6 +39,7 @@ COLOURS: Mapping[str, str] = {
 
 _NOISE = "mostly noise"
 _MOST_LIMITS = 3  # labels, up to which the limits of a cell fit below its number
+_CHARACTERS = 33  # that fit side by side into a matrix of 400 pixels
 _WIDEST = 15  # characters of a line of a label
 _LONGEST = 28  # characters of a label
 _NARROW = 6  # characters of a label that fits below a cell
@@ -138,6 +139,8 @@ def draw_confusion(
         low, high = (float(end[place]) for end in limits)
         if is_told and len(names) <= _MOST_LIMITS:
             ends = "–".join(_short(format(end, spec)) for end in (low, high))
+            if len(ends) > _CHARACTERS // len(names):
+                ends = ends.replace("–", "–\n")
             size = "medium" if len(names) < _MOST_LIMITS else "small"
             text.set(text=f"{text.get_text()}\n{ends}", linespacing=1.5, size=size)
         if low <= 0:

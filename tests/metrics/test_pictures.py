@@ -133,6 +133,9 @@ def test_a_confusion_matrix_is_drawn_with_its_limits():
     assert shares.text_[0, 0].get_text() == f"{confusion.confusion_matrix(normalize='true')[0, 0]:.2f}"
     at = released().at_threshold(0.5)
     np.testing.assert_array_equal(at.plot(axes_of()).confusion_matrix, at.confusion_matrix())
+    many = ConfusionSummary([0, 1, 2]).update([0, 1, 2] * 5000, [0, 1, 2] * 5000)
+    text = many.release(1.0, random_state=seeded()).plot(axes_of()).text_[0, 0].get_text()
+    assert max(map(len, text.split("\n"))) <= 11
     tiny = ConfusionSummary().update([0] * 500, [0] * 500).release(1.0, random_state=seeded())
     assert [text.get_style() for text in tiny.plot(axes_of()).text_.ravel()] == ["normal"] + 3 * ["italic"]
     with pytest.raises(ValueError, match="whole matrix"):

@@ -101,6 +101,8 @@ class ReleasedScores(HtmlRepr):
     True
     >>> fpr, tpr, thresholds = released.roc_curve()
     >>> precision, recall, _ = released.precision_recall_curve()
+    >>> released.recall_score(0.51).threshold  # the nearest edge of the bins
+    0.5
     """
 
     result: PrivateResult[list[int]]
