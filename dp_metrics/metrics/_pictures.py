@@ -4,6 +4,7 @@ Colours are those of Okabe and Ito, which the colour-blind tell apart, and each 
 lightness, for print. What is mostly noise is grey in every picture.
 """
 
+import math
 import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -27,12 +28,20 @@ __all__ = [
     "draw_roc",
 ]
 
-COLOURS: Mapping[str, str] = {"value": "#0072B2", "limits": "#E69F00", "chance": "0.35", "noise": "0.65"}
-"""Of all pictures: what was released, its limits, what chance would give, what is mostly noise."""
+COLOURS: Mapping[str, str] = {
+    "value": "#0072B2",
+    "bar": "#56B4E9",
+    "limits": "#E69F00",
+    "chance": "0.35",
+    "noise": "0.65",
+}
+"""Of all pictures: released lines, released bars, limits, what chance would give, what is mostly noise."""
 
 _NOISE = "mostly noise"
 _MOST_LIMITS = 3  # labels, up to which the limits of a cell fit below its number
-_WIDEST = 15  # characters of a line of a label, which has two lines at most
+_CHARACTERS = 33  # that fit side by side into a matrix of 400 pixels
+_WIDEST = 15  # characters of a line of a label
+_LONGEST = 28  # characters of a label
 _NARROW = 6  # characters of a label that fits below a cell
 _BAR = 0.4  # inches for a group
 
@@ -86,8 +95,8 @@ def draw_precision_recall(
 def draw_calibration(display: Any, band: CalibrationBand | None, is_noise: NDArray[np.bool_], ax: Any) -> Any:
     """Return a display of a calibration curve, with limits of each bin, grey where a bin is nearly empty."""
     axes, share, score = _axes(ax), display.prob_true, display.prob_pred
-    display.plot(ax=axes, ref_line=False)
-    display.line_.set(color=COLOURS["value"], marker="o", markersize=5, label="released", zorder=3)
+    display.plot(ax=axes, name="released", ref_line=False)
+    display.line_.set(color=COLOURS["value"], marker="o", markersize=5, zorder=3)
     if band is not None:
         style = {"fmt": "none", "ecolor": COLOURS["limits"], "elinewidth": 2, "capsize": 3}
         axes.errorbar(
@@ -129,8 +138,11 @@ def draw_confusion(
     for place, text in np.ndenumerate(display.text_):
         low, high = (float(end[place]) for end in limits)
         if is_told and len(names) <= _MOST_LIMITS:
+            ends = "–".join(_short(format(end, spec)) for end in (low, high))
+            if len(ends) > _CHARACTERS // len(names):
+                ends = ends.replace("–", "–\n")
             size = "medium" if len(names) < _MOST_LIMITS else "small"
-            text.set(text=f"{text.get_text()}\n{low:{spec}}–{high:{spec}}", linespacing=1.5, size=size)
+            text.set(text=f"{text.get_text()}\n{ends}", linespacing=1.5, size=size)
         if low <= 0:
             text.set_style("italic")
         if low <= 0 and matrix[place] < matrix.max() / 2:  # on a dark cell grey could not be read
@@ -171,7 +183,7 @@ def draw_groups(groups: Mapping[Any, Bar], overall: float | None, metric: str, a
     ends = np.array(limits, dtype=np.float64)
     is_noise, is_known = np.array([bar.is_noise for bar in bars]), ~np.isnan(values)
     for here, colour, hatch, label in (
-        (is_known & ~is_noise, COLOURS["value"], "", ""),
+        (is_known & ~is_noise, COLOURS["bar"], "", ""),
         (is_known & is_noise, COLOURS["noise"], "///", _NOISE),
     ):
         if here.any():
@@ -189,7 +201,7 @@ def draw_groups(groups: Mapping[Any, Bar], overall: float | None, metric: str, a
     axes.set(
         xlabel=metric.replace("$", r"\$"),
         ylim=(len(groups) - 0.4, -0.6),
-        xlim=_range(np.append(ends, values)),
+        xlim=_range(np.append(ends, [*values, math.nan if overall is None else overall])),
     )
     if axes.get_legend_handles_labels()[0]:
         place = {"loc": "lower right", "bbox_to_anchor": (1.0, 1.0), "ncols": 3, "frameon": False}
@@ -232,6 +244,11 @@ def _tidied(axes: Any) -> Any:
     return axes
 
 
+def _short(number: str) -> str:
+    """Return a share without its 0 before the point."""
+    return number.removeprefix("0") if number.startswith("0.") else number
+
+
 def _percent(confidence: float) -> str:
     return f"{100 * confidence:.4g} %"
 
@@ -239,5 +256,5 @@ def _percent(confidence: float) -> str:
 def _shown(name: Any) -> str:
     """Return what a label of a user looks like: of bounded length, and never read as a formula."""
     text = ", ".join(map(str, name)) if isinstance(name, tuple) else str(name)
-    lines = textwrap.wrap(text, _WIDEST, max_lines=2, placeholder=" …")
-    return "\n".join(lines).replace("$", r"\$")
+    text = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+    return "\n".join(textwrap.wrap(text, _WIDEST)).replace("$", r"\$")

@@ -116,7 +116,10 @@ class CountsNoise:
         if self.zero_sum:
             away = [largest_zero_sum_noise(rate, self.together, each, len(one)) for one in sums]
         else:
-            away = [largest_noise_of_sum(rate, len(one), each) for one in sums]
+            away = [
+                largest_noise(rate, each) if len(one) == 1 else largest_noise_of_sum(rate, len(one), each)
+                for one in sums
+            ]
         reach = np.minimum(np.array(away, dtype=object), 2 * COUNT_LIMIT).astype(np.float64)
         centre = as_floats([sum(self.noisy[place] for place in one) for one in sums])
         return Limits(np.maximum(centre - reach, 0.0), np.maximum(centre + reach, 0.0))

@@ -23,7 +23,7 @@ from dp_metrics.release.result import PrivateResult
 from dp_metrics.release.stored.answers import Answer, Call, read_result, restores
 from dp_metrics.streaming._summary import KeptCounts, Summary, plain, reading_of, unchanged
 
-__all__ = ["ConfusionSummary", "kept_labels", "released_confusion"]
+__all__ = ["ConfusionSummary"]
 
 
 class ConfusionSummary(Summary):

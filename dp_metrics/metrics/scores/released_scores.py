@@ -101,6 +101,8 @@ class ReleasedScores(HtmlRepr):
     True
     >>> fpr, tpr, thresholds = released.roc_curve()
     >>> precision, recall, _ = released.precision_recall_curve()
+    >>> released.recall_score(0.51).threshold  # the nearest edge of the bins
+    0.5
     """
 
     result: PrivateResult[list[int]]
@@ -212,7 +214,8 @@ class ReleasedScores(HtmlRepr):
         wanted = as_real(threshold)
         if not math.isfinite(wanted):
             raise ValueError("threshold must be a finite number.")
-        edge = int(np.abs(self.counts.edges[1:-1] - wanted).argmin()) + 1
+        inner = self.counts.edges[1:-1]
+        edge = int(np.abs(inner - np.clip(wanted, inner[0], inner[-1])).argmin()) + 1
         classes, layout = self._table.classes, self._layout(edge)
         counts = layout.counts(self.result.value, self._noise.released.public_n)
         return ReleasedConfusion(self.result, classes.known, counts, layout, float(self.counts.edges[edge]))
