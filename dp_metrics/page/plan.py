@@ -97,7 +97,6 @@ class _Block:
     shares: tuple[Share, ...]
     reader: Callable[[Records], Sequence[Records]]
     combine: Callable[[Sequence[PrivateResult[Any]], float], Any]
-    relation: str | None = None
 
 
 @dataclass(frozen=True)
@@ -264,7 +263,7 @@ def _frame(
         _shown_frame, together=together, neighboring=public.neighboring, is_single=len(metrics) == 1,
         membership="private" if sizes is None else "public",
     )  # fmt: skip
-    return together, _Block(together.shares, reader, combine, together.relation)
+    return together, _Block(together.shares, reader, combine)
 
 
 def _shown_frame(
@@ -525,11 +524,11 @@ def plan_of_page(public: PageForm) -> Together:
         for name, block in blocks.items()
         for share in block.shares
     )
-    relations = {block.relation for block in blocks.values()} - {None}
     made = tuple((name, len(block.shares), block.combine) for name, block in blocks.items())
     reader = partial(_pieces, readers=tuple(block.reader for block in blocks.values()))
     combine = partial(_evaluated, public=public, plan=plan, made=made)
-    return Together(shares, reader, combine, WITHIN_GROUPS if relations else None)
+    # a page that knows the sizes of groups shows and stores them, whatever it releases by group
+    return Together(shares, reader, combine, None if public.sizes is None else WITHIN_GROUPS)
 
 
 def _pieces(records: Records, *, readers: Sequence[Callable[[Records], Sequence[Records]]]) -> list[Records]:
