@@ -511,6 +511,8 @@ def planned(public: PageForm) -> tuple[EvaluationPlan, dict[str, _Block]]:
     """Return how a page divides epsilon, and its releases."""
     portions, blocks, left = _portions(public)
     n = public.setting.n if public.shape.n is None else public.shape.n
+    if n == 0:
+        raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
     plan = divided(portions, public.epsilon, n, public.setting.split)
     made = {part.name: blocks[part.name]() for part in plan.parts}
     return replace(plan, left_out=(*plan.left_out, *left)), made
