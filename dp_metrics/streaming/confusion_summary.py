@@ -442,6 +442,7 @@ def kept_labels(labels: LabelSet, *, matrix: bool) -> tuple[Confusion, KeptCount
 
 
 def released_confusion(result: PrivateResult[Any], *, labels: LabelSet) -> ReleasedConfusion:
+    """Return what a result that keeps its counts tells."""
     noisy, counts = result.value
     return ReleasedConfusion(replace(result, value=noisy), labels.in_order, counts)
 
