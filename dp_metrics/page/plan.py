@@ -528,7 +528,8 @@ def plan_of_page(public: PageForm) -> Together:
     )
     made = tuple((name, len(block.shares), block.combine) for name, block in blocks.items())
     reader = partial(_pieces, readers=tuple(block.reader for block in blocks.values()))
-    combine = partial(_evaluated, public=public, plan=plan, made=made)
+    kept = replace(public, shape=public.shape.of_any_records())
+    combine = partial(_evaluated, public=kept, plan=plan, made=made)
     # a page that knows the sizes of groups shows and stores them, whatever it releases by group
     return Together(shares, reader, combine, None if public.sizes is None else WITHIN_GROUPS)
 
