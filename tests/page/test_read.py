@@ -236,6 +236,10 @@ def test_an_odd_record_is_refused_before_the_spend(form, odd):
         for name in (*NAMED, "sensitive_features"):
             if name not in ("y_true", *options) or (name == "baseline" and "neighboring" in way):
                 continue
+            if odd in ("an odd label", "a huge number") and name == "baseline" and form == "labels":
+                continue  # a label that is never right
+            if odd == "an odd label" and form == "targets" and name != "sensitive_features":
+                continue  # a target like others
             data = {"y_true": y_true, **options, **way}
             values = data[name].tolist()
             values[3] = [ODD[odd], *values[3][1:]] if isinstance(values[3], list) else ODD[odd]
