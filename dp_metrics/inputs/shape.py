@@ -88,6 +88,16 @@ class Shape:
         """Return the largest number of columns of an argument, or another one if no argument tells."""
         return max((one.columns for one in self.arguments if one.columns is not None), default=otherwise)
 
+    def of_any_records(self) -> Self:
+        """Return what may be kept with a release: lists do not state columns where n is private.
+
+        An empty list has none, so that its columns would tell whether there are records.
+        """
+        if self.n is not None:
+            return self
+        unstated = replace(ArgumentShape(), columns=None, states_columns=False)
+        return replace(self, arguments=tuple(x if x.states_columns else unstated for x in self.arguments))
+
     @property
     def is_wide(self) -> bool:
         """Whether every argument has several columns."""

@@ -164,14 +164,13 @@ def divided(
     ValueError
         If the split is invalid, or no release would be more than noise.
     """
+    weights: Mapping[str, Fraction] = {}
     if split is not None:
         portions, weights = _chosen(portions, split)
-    else:
-        weights = {one.name: Fraction(one.weight) for one in portions}
     chosen, left = list(portions), []
     while True:
-        total = sum(weights[one.name] for one in chosen)
-        costs = [epsilon * weights[one.name] / total for one in chosen]
+        parts = [Fraction(weights.get(one.name, one.weight)) for one in chosen]
+        costs = [epsilon * part / sum(parts) for part in parts]
         errors = [
             None if n is None else one.error(float(cost), n) for one, cost in zip(chosen, costs, strict=True)
         ]
@@ -190,8 +189,8 @@ def divided(
             raise ValueError(f"Nothing could be told of these records. {dropped.about}: {why}")
         left.append(LeftOut(dropped.about, why))
         chosen[worst : worst + 1] = [] if dropped.without is None else [dropped.without]
-    parts = zip(chosen, costs, errors, strict=True)
-    planned = tuple(Planned(one.name, one.about, cost, error) for one, cost, error in parts)
+    rows = zip(chosen, costs, errors, strict=True)
+    planned = tuple(Planned(one.name, one.about, cost, error) for one, cost, error in rows)
     return EvaluationPlan(epsilon, n, planned, tuple(left))
 
 

@@ -512,6 +512,8 @@ def planned(public: PageForm) -> tuple[EvaluationPlan, dict[str, _Block]]:
     """Return how a page divides epsilon, and its releases."""
     portions, blocks, left = _portions(public)
     n = public.setting.n if public.shape.n is None else public.shape.n
+    if n == 0:
+        raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
     plan = divided(portions, public.epsilon, n, public.setting.split)
     made = {part.name: blocks[part.name]() for part in plan.parts}
     return replace(plan, left_out=(*plan.left_out, *left)), made
@@ -527,7 +529,8 @@ def plan_of_page(public: PageForm) -> Together:
     )
     made = tuple((name, len(block.shares), block.combine) for name, block in blocks.items())
     reader = partial(_pieces, readers=tuple(block.reader for block in blocks.values()))
-    combine = partial(_evaluated, public=public, plan=plan, made=made)
+    kept = replace(public, shape=public.shape.of_any_records())
+    combine = partial(_evaluated, public=kept, plan=plan, made=made)
     # a page that knows the sizes of groups shows and stores them, whatever it releases by group
     return Together(shares, reader, combine, None if public.sizes is None else WITHIN_GROUPS)
 

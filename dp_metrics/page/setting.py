@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dp_metrics.inputs.containers import states_columns
+from dp_metrics.inputs.containers import array_of, states_columns
 from dp_metrics.inputs.options import check_bounds, check_choice, check_edges
 from dp_metrics.inputs.scalars import as_real, as_whole
 
@@ -194,23 +194,19 @@ def _kind(value: Any, name: str, labels: Any, known: Any) -> str:
         return TARGETS
     if not states_columns(value):
         raise ValueError(_BARE.format(name))
-    if _kinds(value) != {"f"}:
+    if _type_kind(value) != "f":
         return LABELS
     if labels is None and not known:
         return TARGETS
     return PROBABILITIES if _is_wide(value, labels) else SCORES
 
 
-def _kinds(value: Any) -> set[str]:
-    """Return the kinds of the types that a container states: public, whatever it holds."""
-    types = set(value.dtypes) if hasattr(type(value), "dtypes") else {getattr(value, "dtype", None)}
-    kinds: set[str] = set()
-    for one in types:
-        try:
-            kinds.add(np.dtype(getattr(one, "numpy_dtype", one) or object).kind)
-        except TypeError:  # polars, pyarrow and torch have types of their own
-            kinds.add(np.asarray(value[:0]).dtype.kind)
-    return kinds
+def _type_kind(value: Any) -> str:
+    """Return the kind of the type that a container states: that of none of its records, so public."""
+    try:
+        return array_of(value[:0]).dtype.kind
+    except Exception:  # of what cannot be sliced, which is checked when the records are read
+        return "O"
 
 
 def _is_wide(value: Any, labels: Any) -> bool:

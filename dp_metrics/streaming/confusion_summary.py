@@ -210,7 +210,7 @@ def kept_labels(labels: LabelSet, *, matrix: bool) -> tuple[Confusion, KeptCount
 
 
 def released_confusion(result: PrivateResult[Any], *, labels: LabelSet) -> ReleasedConfusion:
-    """Return what a result tells that keeps its counts."""
+    """Return what a result that keeps its counts tells."""
     noisy, counts = result.value
     layout = reading_of(result).layout
     return ReleasedConfusion(replace(result, value=noisy), labels.in_order, counts, layout)

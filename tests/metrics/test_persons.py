@@ -77,7 +77,7 @@ IN_FRAMES = {
 
 
 @loop_over("membership", ["private", "public"])
-@pytest.mark.parametrize("metric", IN_FRAMES, ids=str)
+@pytest.mark.parametrize("metric", IN_FRAMES, ids=lambda one: str(getattr(one, "keywords", one)))
 def test_a_person_in_several_groups_of_a_frame_costs_epsilon_at_most(metric, membership):
     public = {"epsilon": 0.5, "group_labels": [0, 1], "membership": membership}
     ends = KINDS[0], KINDS[2]  # right and missed

@@ -1,0 +1,492 @@
+"""How a page reads its arguments: by types and public options; refused before the spend, and never after."""
+
+import math
+import warnings
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from catalogue import BAD_RECORDS, LEGAL_LABELS
+from helpers import assert_refused, loop_over, messages
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.dummy import DummyClassifier
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+
+import dp_metrics as dp
+from dp_metrics.page import evaluate
+from dp_metrics.page.setting import LABELS, PROBABILITIES, SCORES, TARGETS
+from dp_metrics.page.setting import given as given_of
+from dp_metrics.release.release import Release
+from dp_metrics.release.stored.answers import answer_json
+
+RNG = np.random.default_rng(5)
+N = 60
+Y = RNG.integers(0, 2, N)
+PRED = RNG.integers(0, 2, N)
+SCORE = RNG.random(N)
+THREE = RNG.dirichlet([1, 1, 1], N)
+Y3 = RNG.integers(0, 3, N)
+GROUP = np.array(["a", "b"])[RNG.integers(0, 2, N)]
+TWO, BY_GROUP = {"labels": [0, 1]}, {"sensitive_features": GROUP, "group_labels": ["a", "b"]}
+
+
+def kinds(
+    *data, labels=None, pos_label=None, baseline=None, features=(), y_pred=None, y_proba=None, y_score=None
+):
+    """Return what the arguments are, and of what kind the baseline is."""
+    named = {"y_pred": y_pred, "y_proba": y_proba, "y_score": y_score}
+    found = given_of(
+        data, named, labels=labels, pos_label=pos_label, features=features, baseline=baseline
+    )  # fmt: skip
+    return found.columns, found.baseline
+
+
+@pytest.fixture(autouse=True)
+def no_word_of_noise():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", dp.NoisyReleaseWarning)
+        yield
+
+
+# ---- what is recognised ------------------------------------------------------------------------------------
+
+FLOATS = [
+    SCORE, SCORE.astype(np.float32), SCORE.astype(np.float16), pd.Series(SCORE), pl.Series(SCORE),
+    pd.Series(SCORE, dtype="Float64"), pd.Series(SCORE, dtype="double[pyarrow]"), pd.DataFrame({"p": SCORE}),
+    pl.DataFrame({"p": SCORE}), pa.array(SCORE), SCORE.reshape(-1, 1), np.stack([1 - SCORE, SCORE], axis=1),
+]  # fmt: skip
+OTHERS = [
+    PRED, PRED.astype(bool), PRED.astype(np.uint8), pd.Series(PRED), pd.Series(PRED, dtype="Int64"),
+    pd.Series(PRED > 0, dtype="boolean"), pl.Series(PRED), pa.array(PRED), np.array(["no", "yes"])[PRED],
+    pd.Series(np.array(["no", "yes"])[PRED]), pd.Series(PRED).astype("category"), SCORE.astype(object),
+]  # fmt: skip
+
+
+@loop_over("values", FLOATS)
+def test_a_positional_array_of_floats(values):
+    assert kinds(Y, values, labels=[0, 1]) == (("y_true", SCORES), None)
+    assert kinds(Y, values) == (("y_true", TARGETS), None)
+    assert kinds(Y, values[:0], labels=[0, 1]) == (
+        ("y_true", SCORES),
+        None,
+    )  # whether there are records or not
+    assert kinds(Y, y_pred=values, labels=[0, 1]) == (("y_true", LABELS), None)
+    assert kinds(Y, y_pred=values) == (("y_true", TARGETS), None)
+    assert kinds(Y, y_score=values) == kinds(Y, y_proba=values) == (("y_true", SCORES), None)
+
+
+@loop_over("values", OTHERS)
+def test_a_positional_array_of_anything_else(values):
+    for found in (
+        kinds(Y, values, labels=[0, 1]), kinds(Y, values), kinds(Y, y_pred=values), kinds(Y, values[:0])
+    ):  # fmt: skip
+        assert found == (("y_true", LABELS), None)
+
+
+@loop_over("values", [THREE, pd.DataFrame(THREE), pl.DataFrame(THREE), THREE.astype(np.float32)])
+def test_more_than_two_columns(values):
+    found = ("y_true", PROBABILITIES), None
+    assert kinds(Y3, values, labels=range(3)) == kinds(Y3, y_proba=values, labels=range(3)) == found
+    assert (
+        kinds(Y3, y_proba=values.tolist() if isinstance(values, np.ndarray) else values, labels=range(3))
+        == found
+    )
+
+
+def test_a_bare_list_is_named():
+    for data, options in (
+        ((Y, [0.5] * N), TWO), ((Y, (0.5,) * N), {}), ((Y, PRED.tolist()), TWO),
+        ((Y, PRED), {"baseline": [0] * N}),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match="is a list, which does not tell"):
+            kinds(*data, **options)
+    with pytest.raises(ValueError, match="y_pred is a list"):  # of labels or of targets?
+        kinds(Y, y_pred=[0.5] * N)
+    assert kinds([0] * N, y_pred=[0] * N, labels=[0, 1]) == (("y_true", LABELS), None)
+    assert kinds([0] * N, y_score=[0.5] * N) == (("y_true", SCORES), None)
+    assert kinds(Y, y_proba=[0.5] * N, labels=[0, 1]) == (("y_true", SCORES), None)
+    assert kinds(SCORE, SCORE, baseline=[0.5] * N) == (("y_true", TARGETS, "baseline"), TARGETS)
+
+
+def test_labels_may_come_with_scores_and_features_at_the_end():
+    found = kinds(Y, y_pred=PRED, y_score=SCORE, labels=[0, 1], baseline=PRED, features=(GROUP, PRED))
+    assert found == (("y_true", LABELS, SCORES, "baseline", "feature", "feature"), LABELS)
+    assert kinds(Y, y_pred=PRED, baseline=SCORE) == (("y_true", LABELS, "baseline"), SCORES)
+    assert kinds(Y3, PRED, labels=range(3), baseline=THREE)[1] == PROBABILITIES
+
+
+@pytest.mark.parametrize(
+    ("data", "options"),
+    [
+        ((), {}), ((Y,), {}), ((Y, SCORE, PRED), {}), ((Y, SCORE), {"y_pred": PRED}),
+        ((Y,), {"y_score": SCORE, "y_proba": SCORE}),
+    ],
+)  # fmt: skip
+def test_arguments_that_leave_open_what_they_are(data, options):
+    with pytest.raises(TypeError, match="y_proba"):
+        dp.private_evaluate(*data, epsilon=1, labels=[0, 1], **options)
+
+
+# ---- estimators --------------------------------------------------------------------------------------------
+
+X = np.column_stack([SCORE + Y, RNG.random(N)])
+
+
+class Forbidden:
+    """A model whose predictions nobody may ask for."""
+
+    def __init__(self, model):
+        self.__dict__.update(model.__dict__)
+        self._model = model
+
+    def __sklearn_tags__(self):
+        return self._model.__sklearn_tags__()
+
+    def predict(self, x):
+        raise AssertionError("predictions were made")
+
+    predict_proba = predict
+
+
+def test_estimators_are_recognised_before_they_predict():
+    two = make_pipeline(StandardScaler(), LogisticRegression()).fit(X, Y)
+    three = LogisticRegression().fit(X, Y3)
+    for model, y, kind in (
+        (Forbidden(LogisticRegression().fit(X, Y)), Y, SCORES),
+        (two, Y, SCORES),
+        (three, Y3, PROBABILITIES),
+        (LinearSVC().fit(X, Y), Y, LABELS),
+        (LinearRegression().fit(X, SCORE), SCORE, TARGETS),
+    ):
+        assert kinds(model, X, y, baseline=model) == (("y_true", kind, "baseline"), kind)
+    assert kinds(two, X, Y, baseline=LinearSVC().fit(X, Y))[1] == LABELS
+
+
+@pytest.mark.parametrize("pos_label", [None, "no", "yes"])
+def test_an_estimator_is_evaluated_as_its_predictions_are(pos_label):
+    y = np.array(["no", "yes"])[Y]
+    model, other = (
+        LogisticRegression().fit(X, y),
+        DummyClassifier(strategy="stratified", random_state=0).fit(X, y),
+    )
+    column = 0 if pos_label == "no" else 1
+    options = {"epsilon": 1e6, "pos_label": pos_label}
+    page = dp.private_evaluate(model, X, y, baseline=other, **options)
+    arrays = (one.predict_proba(X)[:, column] for one in (model, other))
+    same = dp.private_evaluate(y, next(arrays), baseline=next(arrays), labels=["no", "yes"], **options)
+    assert page.plan == same.plan
+    for name in page.numbers:
+        assert page[name].value == pytest.approx(same[name].value, abs=1e-4), name
+
+
+def test_estimators_that_are_refused():
+    model = LogisticRegression().fit(X, Y)
+    with pytest.raises(TypeError, match="baseline must be a fitted estimator"):
+        dp.private_evaluate(model, X, Y, epsilon=1, baseline=SCORE)
+    for data, options in (((model, X), {}), ((model, X, Y, Y), {}), ((model, X, Y), {"y_pred": Y})):
+        with pytest.raises(TypeError, match=r"private_evaluate\(model, X_test, y_test"):
+            dp.private_evaluate(*data, epsilon=1, **options)
+
+
+# ---- records that are refused before the spend -------------------------------------------------------------
+
+
+def refuses(data, options, **more):
+    """Check that a page of these arguments is refused with nothing spent, and without a word of the data."""
+
+    def call(*records, **settings):
+        return dp.private_evaluate(*records, **options, **settings)
+
+    budget = dp.PrivacyAccountant(1e5)
+    # nothing is left out with such an epsilon
+    assert_refused(call, data, **{"epsilon": 1e4, "accountant": budget, **more})
+    assert budget.spent == 0
+
+
+FORMS = {
+    "scores": ({"y_score": SCORE, "baseline": SCORE, "labels": [0, 1], **BY_GROUP}, Y),
+    "labels": ({"y_pred": PRED, "baseline": PRED, "labels": [0, 1], **BY_GROUP}, Y),
+    "probabilities": ({"y_proba": THREE, "labels": [0, 1, 2], **BY_GROUP}, Y3),
+    "targets": ({"y_pred": SCORE, "baseline": SCORE, **BY_GROUP}, SCORE),
+}
+WAYS = [{}, {"membership": "public"}, {"neighboring": "add_or_remove_one"}]
+NAMED = ("y_true", "y_pred", "y_score", "y_proba", "baseline")
+ODD = {
+    "an odd label": 98765,
+    "odd text": "98765 Main Street",
+    "NaN": math.nan,
+    "infinity": math.inf,
+    "None": None,
+    "a huge number": 98765 * 10**400,
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("odd", ODD)
+def test_an_odd_record_is_refused_before_the_spend(form, odd):
+    options, y_true = FORMS[form]
+    for way in WAYS:
+        for name in (*NAMED, "sensitive_features"):
+            if name not in ("y_true", *options) or (name == "baseline" and "neighboring" in way):
+                continue
+            if odd in ("an odd label", "a huge number") and name == "baseline" and form == "labels":
+                continue  # a label that is never right
+            if odd == "an odd label" and form == "targets" and name != "sensitive_features":
+                continue  # a target like others
+            data = {"y_true": y_true, **options, **way}
+            values = data[name].tolist()
+            values[3] = [ODD[odd], *values[3][1:]] if isinstance(values[3], list) else ODD[odd]
+            # a baseline is an array
+            data[name] = np.array(values, dtype=object) if name == "baseline" else values
+            refuses((data.pop("y_true"),), data)
+
+
+@pytest.mark.parametrize("kind", sorted({*BAD_RECORDS} - LEGAL_LABELS - {"numeric strings"}))
+@pytest.mark.parametrize("form", ["scores", "targets"])
+def test_bad_containers_are_refused_before_the_spend(form, kind):
+    options, y_true = FORMS[form]
+    spoil = BAD_RECORDS[kind][0]
+    name = "y_score" if form == "scores" else "y_pred"
+    bad = spoil((SCORE * 0.5).tolist())
+    if kind != "None":  # which is no argument at all
+        refuses((y_true,), {**options, "baseline": None, name: bad})
+    if kind != "records":  # of integers, as labels may be
+        refuses((spoil(y_true.tolist()),), options)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_lengths_must_agree_and_there_must_be_a_record(form):
+    options, y_true = FORMS[form]
+    for way in WAYS:
+        for name in ("y_true", *options):
+            if name in ("labels", "group_labels") or (name == "baseline" and "neighboring" in way):
+                continue
+            data = {"y_true": y_true, **options}
+            data[name] = data[name][1:]
+            refuses((data.pop("y_true"),), {**data, **way}, match="inconsistent numbers of samples")
+    none = {
+        name: value if name in ("labels", "group_labels") else value[:0] for name, value in options.items()
+    }
+    for split in (None, {"absolute error" if form == "targets" else "labels": 1}):
+        for way in WAYS[:2]:
+            refuses((y_true[:0],), {**none, **way, "split": split}, match=r"0 sample\(s\)")
+
+
+def test_scores_out_of_range_are_refused():
+    for y_score in (SCORE + 0.5, -SCORE, SCORE * 98765):
+        refuses((Y,), {"y_score": y_score, **TWO}, match="outside")
+        refuses((Y,), {"y_pred": PRED, "baseline": y_score, **TWO}, match="outside")
+    refuses((Y3,), {"y_proba": THREE * 2, "labels": range(3)})
+    refuses((Y3,), {"y_pred": Y3, "baseline": THREE * 2, "labels": range(3)})
+    refuses((Y3,), {"y_proba": THREE[:, ::-1][:, :2], "labels": range(3)})
+
+
+def test_what_is_refused_tells_of_one_record_at_most():
+    """Every record is odd, each in its way: the message holds none of it."""
+    odd = [f"98765-{at}" for at in range(N)]
+    for data, options in (((odd,), {"y_pred": PRED, **TWO}), ((Y,), {"y_pred": odd, **TWO})):
+        refuses(data, options)
+    refuses((Y,), {"y_pred": PRED, **TWO, "sensitive_features": odd, "group_labels": ["a", "b"]})
+
+
+OPTIONS = [
+    {"epsilon": 0}, {"epsilon": math.nan}, {"epsilon": "1"}, {"membership": "98765"}, {"neighboring": "x"},
+    {"labels": [0]}, {"labels": "ab"}, {"pos_label": 7}, {"threshold": math.nan}, {"threshold": "x"},
+    {"edges": [0, 2, 1]}, {"bounds": (1, 0)}, {"n": 0}, {"n": 2.5}, {"split": {}}, {"split": {"labels": 0}},
+    {"split": {"labels": -1}}, {"split": {"labels": math.inf}}, {"split": {"nothing": 1}}, {"split": [1]},
+    {"sensitive_features": GROUP}, {"sensitive_features": GROUP, "group_labels": ["a"]},
+    {"membership": "public", "neighboring": "add_or_remove_one"}, {"accountant": 3},
+    {"random_state": "x"}, {"split": {"labels": "1"}},
+]  # fmt: skip
+
+
+@loop_over("options", OPTIONS)
+def test_options_that_are_refused(options):
+    budget = dp.PrivacyAccountant(1)
+    with pytest.raises((ValueError, TypeError)) as caught:
+        dp.private_evaluate(
+            Y, **{"y_score": SCORE, "labels": [0, 1], "epsilon": 1, "accountant": budget, **options}
+        )
+    assert budget.spent == 0
+    assert all(message.strip() for message in messages(caught.value))
+
+
+def test_too_few_records_for_anything_are_refused_before_the_spend():
+    refuses((Y,), {"y_score": SCORE, **TWO}, epsilon=0.01, match="Nothing could be told")
+    refuses((Y,), {"y_score": SCORE, **TWO, "neighboring": "add_or_remove_one", "n": 60}, epsilon=0.01)
+
+
+# ---- nothing depends on what is private --------------------------------------------------------------------
+
+
+class Held(Exception):
+    """What a call is about to release."""
+
+
+def public_facts(monkeypatch, y_true, **options):
+    """Return all that is public of a call: its question, the plan, and the form that is stored."""
+
+    def held(release, read, make):
+        raise Held(release._question(), *read())
+
+    monkeypatch.setattr(Release, "answer", held)
+    with pytest.raises(Held) as caught:
+        dp.private_evaluate(y_true, **{"epsilon": 2.0, **options})
+    question, plan, _, form = caught.value.args
+    return question, plan, answer_json("page", form, [])
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("holder", [np.array, list], ids=["arrays", "lists"])
+def test_with_a_private_n_nothing_depends_on_the_number_of_records(form, holder, monkeypatch):
+    options, y_true = FORMS[form]
+    options = {**options, "neighboring": "add_or_remove_one", "baseline": None}
+    for guess in (None, 50_000):
+        facts = []
+        for rows in (slice(None), slice(30, None), slice(1), slice(0)):
+            some = {
+                name: holder(value[rows]) if isinstance(value, np.ndarray) else value
+                for name, value in options.items()
+            }
+            if form == "targets" and holder is list:
+                some["y_pred"] = options["y_pred"][rows]  # a list of which must be named with labels
+            facts.append(public_facts(monkeypatch, holder(y_true[rows]), **some, n=guess))
+            plan = dp.private_evaluate(holder(y_true[rows]), **some, n=guess, epsilon=2.0, dry_run=True)
+            facts[-1] += (repr(plan), plan.n)
+        assert all(one == facts[0] for one in facts)
+        assert facts[0][-1] == guess
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("way", WAYS, ids=str)
+def test_what_is_public_does_not_depend_on_what_records_hold(form, way, monkeypatch):
+    options, y_true = FORMS[form]
+    if "neighboring" in way:
+        options = {**options, "baseline": None}
+    other = {
+        name: np.resize(value[7:8], value.shape) if name in NAMED and value is not None else value
+        for name, value in options.items()
+    }
+    if "membership" not in way:
+        other["sensitive_features"] = np.full(N, "b")
+    epsilon = {"epsilon": 200.0}  # all parts are there
+    one = public_facts(monkeypatch, y_true, **options, **way, **epsilon)
+    assert one == public_facts(monkeypatch, np.resize(y_true[:1], N), **other, **way, **epsilon)
+
+
+def test_one_record_does_not_change_how_others_are_read(monkeypatch):
+    """Neighbours give neighbouring counts: the pieces that the shares read differ in the record that does."""
+    seen = []
+    reader = evaluate.plan_of_page
+
+    def recorded(form):
+        plan = reader(form)
+        monkeypatch.setattr(type(plan), "read", lambda plan, records: seen.append(plan.reader(records)) or ())
+        return plan
+
+    monkeypatch.setattr(evaluate, "plan_of_page", recorded)
+    base = {"y_true": Y, "y_score": SCORE, "baseline": SCORE[::-1].copy(), "sensitive_features": GROUP}
+    for name, value in {
+        "y_true": 1 - Y[3], "y_score": 1.0, "baseline": 0.0, "sensitive_features": "ab".strip(GROUP[3])
+    }.items():  # fmt: skip
+        changed = {key: values.copy() for key, values in base.items()}
+        changed[name][3] = value
+        seen.clear()
+        for data in (base, changed):
+            public_facts(monkeypatch, **data, labels=[0, 1], group_labels=["a", "b"], epsilon=200.0)
+        first, second = seen
+        for one, two in zip(first, second, strict=True):
+            for a, b in zip(one.arrays, two.arrays, strict=True):
+                assert (a != b).sum() <= 1
+                assert a[3] == a[3]
+                assert np.array_equal(np.delete(a, 3), np.delete(b, 3))
+
+
+# ---- after the spend ---------------------------------------------------------------------------------------
+
+HOSTILE = [0.0, 1e-300, 0.5, 1.0, -1.0, 1e16, 1e308, -1e308]
+
+
+@st.composite
+def calls(draw):
+    """Return arguments of a page about few records, of one class or of several, with empty groups."""
+    kind = draw(st.sampled_from(["scores", "labels", "both", "edges", "probabilities", "five", "targets"]))
+    way = draw(st.sampled_from(WAYS))
+    n = draw(st.integers(0 if "neighboring" in way else 1, 30))
+    rng = np.random.default_rng(draw(st.integers(0, 1000)))
+    options = {**way, "epsilon": draw(st.sampled_from([1e-9, 1e-3, 0.5, 3.0, 40.0, 1e9, 1e100]))}
+    labels = {"probabilities": 3, "five": 5}.get(kind, 2)
+    some = rng.permutation(labels)[: draw(st.integers(1, labels))]  # of the labels
+    names = np.array(list("abcde"))[:labels]
+    y_true = names[rng.choice(some, n)]
+    unit = partial(rng.choice, [0.0, 0.25, 0.5, 1.0]) if draw(st.booleans()) else rng.random
+    if kind != "targets":
+        options["labels"] = names.tolist()
+    if kind in ("scores", "both"):
+        options["y_score"] = unit(size=n)
+    if kind == "edges":
+        options |= {"y_score": rng.choice(HOSTILE, n), "edges": [-1, 0, 0.3, 1e300], "threshold": 0.2}
+    if kind in ("labels", "both", "five"):
+        options["y_pred"] = names[rng.choice(draw(st.sampled_from([some, np.arange(labels)])), n)]
+    if kind == "probabilities":
+        options["y_proba"] = (
+            np.eye(3)[rng.integers(0, 3, n)] if draw(st.booleans()) else rng.dirichlet([1] * 3, n)
+        )
+    if kind == "targets":
+        y_true, options["y_pred"] = rng.choice(HOSTILE, n), rng.choice(HOSTILE[: draw(st.integers(1, 8))], n)
+        options["bounds"] = draw(st.sampled_from([None, (-1, 1), (0, 1e308)]))
+    if draw(st.booleans()):
+        options |= {
+            "sensitive_features": rng.integers(0, draw(st.integers(1, 3)), n),
+            "group_labels": [0, 1, 2],
+        }
+    if "neighboring" not in way and draw(st.booleans()):
+        options["baseline"] = rng.random(n) if kind == "targets" else names[rng.integers(0, labels, n)]
+    return y_true, options
+
+
+def limits(ask):
+    """Return limits, or none where there is a reason why there are none."""
+    try:
+        return ask(0.9)
+    except ValueError as error:
+        reason = str(error)
+    assert reason
+    return 0.0, 0.0
+
+
+def check_call(y_true, options):
+    """Check that a page is refused before the spend or made, and has numbers whose limits are in order."""
+    split = [
+        part.name for part in dp.private_evaluate(y_true, **{**options, "epsilon": 1e60}, dry_run=True).parts
+    ]
+    budget = dp.PrivacyAccountant(1e101)
+    with np.errstate(all="raise"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        page = dp.private_evaluate(y_true, **options, accountant=budget, split=dict.fromkeys(split, 1))
+        assert budget.spent == options["epsilon"]
+        for number in page.numbers.values():
+            assert isinstance(number.value, float)
+            for ask in (number.noise_interval, number.population_interval):
+                lower, upper = limits(ask)
+                assert lower <= upper, number.name
+
+
+@settings(max_examples=25)
+@given(calls())
+def test_nothing_raises_after_the_spend(call):
+    check_call(*call)
+
+
+@pytest.mark.slow
+@settings(max_examples=1000)
+@given(calls())
+def test_nothing_raises_after_the_spend_of_many(call):
+    check_call(*call)
