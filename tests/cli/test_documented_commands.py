@@ -50,14 +50,14 @@ def test_the_commands_of_the_page_print_what_it_says(tmp_path, monkeypatch, caps
         seen.append((argv[0], code))
     assert seen.count(("score", 0)) == 5
     assert seen.count(("score", 1)) == 2
-    assert {("budget", 0), ("compare", 0), ("plan", 0)} <= {*seen}
+    assert {("budget", 0), ("compare", 0), ("plan", 0), ("evaluate", 0)} <= {*seen}
 
 
 @pytest.mark.slow
 def test_the_first_commands_of_the_paper_print_what_the_page_says(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     first = list(commands(PAPER))[:2]
-    assert [argv[1] for argv, _ in first] == ["reproduce", "report"]
+    assert [argv[1] for argv, _ in first] == ["reproduce", "reproduce"]
     for (_, *argv), printed in first:
         assert main(argv) == 0
         assert capsys.readouterr().out == printed
