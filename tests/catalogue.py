@@ -412,7 +412,7 @@ CASES = {
     ),
 }
 
-_NO_METRICS = ("inference", "model_selection")
+_NO_METRICS = ("inference", "model_selection", "page")
 
 PUBLIC_METRICS = [
     name

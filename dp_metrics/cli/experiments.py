@@ -204,6 +204,7 @@ def demonstrate(options: argparse.Namespace) -> None:
 
 def _page_beside_the_truth(evaluation: Any) -> str:
     """Return a page about a model of public data, with the exact numbers: for study."""
+    from dp_metrics.page.contents import sections_of
     from dp_metrics.page.evaluate import private_evaluate
     from dp_metrics.page.html import document
 
@@ -217,4 +218,5 @@ def _page_beside_the_truth(evaluation: Any) -> str:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # so much epsilon is no privacy: that is the point here
         exact = private_evaluate(evaluation.y_test, **options, epsilon=_NO_NOISE, split=split)
-    return document(page, {name: number.value for name, number in exact.items()})
+    beside = {name: number.value for name, number in exact.items()}
+    return document(page, sections_of(page, beside))

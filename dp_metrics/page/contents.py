@@ -5,18 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dp_metrics.fairness.frame import PrivateMetricFrame
 from dp_metrics.inference.comparison import Comparison
 from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
-from dp_metrics.page.numbers import FOR_WHOM, HOW_GOOD, Number
+from dp_metrics.page.numbers import FOR_WHOM, HOW_GOOD, Number, PageFacts
 from dp_metrics.page.plan import ByGroupToo, Evaluated
 from dp_metrics.release.interval import Interval
-
-if TYPE_CHECKING:
-    from dp_metrics.page.page import PrivateEvaluation
 
 __all__ = ["Cell", "Picture", "Section", "Table", "pictures_of", "promise", "sections_of"]
 
@@ -89,7 +86,7 @@ def promise(epsilon: float, neighboring: str) -> str:
     )
 
 
-def sections_of(page: PrivateEvaluation, exact: Mapping[str, float] | None = None) -> list[Section]:
+def sections_of(page: PageFacts, exact: Mapping[str, float] | None = None) -> list[Section]:
     """Return the sections of a page, in their order; for studies of public data with exact values beside."""
     evaluated, numbers = page.evaluated, list(page.numbers.values())
     shown = pictures_of(evaluated)
@@ -226,7 +223,7 @@ def _sizes(evaluated: Evaluated) -> Mapping[Any, float] | None:
     return None
 
 
-def _left(page: PrivateEvaluation) -> Section:
+def _left(page: PageFacts) -> Section:
     evaluated = page.evaluated
     rows = [[Cell(text) for text in row] for row in evaluated.plan.rows()]
     tables = [Table("What this page cost", ["release", "epsilon", "tells", "expected error"], rows)]

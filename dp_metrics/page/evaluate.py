@@ -59,15 +59,18 @@ def private_evaluate(
 
     Parameters
     ----------
-    *data : array-like, or an estimator, X and y
+    *data : array-like
         ``private_evaluate(y_true, y_score, ...)``, or ``private_evaluate(model, X_test, y_test, ...)`` of a
         fitted estimator. An array of floats holds probabilities where there are `labels`, and else predicted
         targets; one of whole numbers, booleans or text holds labels. A list is passed by name.
     epsilon : float
         Privacy parameter of all of the page, > 0.
-    y_pred, y_proba, y_score : array-like, default=None
-        Predictions by name: labels or targets; probabilities with a column for each label; scores of the
-        positive one of two labels. Labels may be passed together with one of the others.
+    y_pred : array-like of shape (n_samples,), default=None
+        Predicted labels or targets, by name; labels also together with one of the next two.
+    y_proba : array-like of shape (n_samples, n_classes), default=None
+        Probabilities with a column for each label, by name.
+    y_score : array-like of shape (n_samples,), default=None
+        Scores of the positive one of two labels, by name.
     labels : array-like or None, default=None
         The public label set, never inferred from `y_true`. None: there are targets, or the labels 0 and 1;
         of an estimator its `classes_`.

@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dp_metrics._packages import __version__, import_extra
-from dp_metrics.page.contents import Section, sections_of
+from dp_metrics.page.contents import Section
+from dp_metrics.page.numbers import PageFacts
 from dp_metrics.page.pictures import as_data
-
-if TYPE_CHECKING:
-    from dp_metrics.page.page import PrivateEvaluation
 
 __all__ = ["document", "fragment"]
 
 
-def document(page: PrivateEvaluation, exact: Mapping[str, float] | None = None) -> str:
-    """Return the page as a whole file; for studies of public data with exact values beside."""
-    return _rendered(page, page.sections if exact is None else sections_of(page, exact), is_whole=True)
+def document(page: PageFacts, sections: Sequence[Section]) -> str:
+    """Return the page as a whole file."""
+    return _rendered(page, sections, is_whole=True)
 
 
-def fragment(page: PrivateEvaluation) -> str:
+def fragment(page: PageFacts, sections: Sequence[Section]) -> str:
     """Return the page to stand in another one."""
-    return _rendered(page, page.sections, is_whole=False)
+    return _rendered(page, sections, is_whole=False)
 
 
-def _rendered(page: PrivateEvaluation, sections: Sequence[Section], *, is_whole: bool) -> str:
+def _rendered(page: PageFacts, sections: Sequence[Section], *, is_whole: bool) -> str:
     shown = [
         (section, [(one, as_data(page.evaluated, one.name)) for one in section.pictures])
         for section in sections
@@ -38,7 +36,7 @@ def _rendered(page: PrivateEvaluation, sections: Sequence[Section], *, is_whole:
     return text
 
 
-@lru_cache(maxsize=1)
+@lru_cache(maxsize=256)
 def _template() -> Any:
     jinja2 = import_extra("jinja2", "report")
     loader = jinja2.PackageLoader("dp_metrics.page", "")

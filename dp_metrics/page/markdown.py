@@ -5,22 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from html import escape
-from typing import TYPE_CHECKING
 
 from dp_metrics.page.contents import Section, Table
-
-if TYPE_CHECKING:
-    from dp_metrics.page.page import PrivateEvaluation
 
 __all__ = ["markdown"]
 
 _MEANING = re.compile(r"([\\`*_{}\[\]()#+!|~$])")
 
 
-def markdown(page: PrivateEvaluation) -> str:
+def markdown(sections: Sequence[Section]) -> str:
     """Return the page as Markdown."""
     lines = ["# Private evaluation", ""]
-    for section in page.sections:
+    for section in sections:
         lines += _section(section)
     return "\n".join(lines)
 

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 from dp_metrics.fairness.frame import PrivateMetricFrame
 from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
+from dp_metrics.page.division import EvaluationPlan
 from dp_metrics.page.plan import ByGroupToo, Evaluated
 from dp_metrics.release.interval import Interval
 from dp_metrics.release.released import Asked, Monotone, Released, only
 from dp_metrics.release.result import PrivateResult
 
-__all__ = ["FOR_WHOM", "HOW_GOOD", "Number", "numbers_of"]
+__all__ = ["FOR_WHOM", "HOW_GOOD", "Number", "PageFacts", "numbers_of"]
 
 HOW_GOOD, FOR_WHOM = "How good", "For whom"
 
@@ -240,3 +241,48 @@ def _in_group(limits: Callable[..., Any], key: str, group: Hashable, confidence:
 def _gap(limits: Callable[..., Any], key: str, confidence: float) -> Interval:
     interval: Interval = limits(key or None, of="difference", confidence=confidence)
     return interval
+
+
+class PageFacts:
+    """The released numbers of an evaluation, and what is public about them.
+
+    Parameters
+    ----------
+    evaluated : Evaluated
+        What was released.
+    """
+
+    def __init__(self, evaluated: Evaluated) -> None:
+        self.evaluated = evaluated
+        self.budget: dict[str, float] | None = None
+
+    @property
+    def plan(self) -> EvaluationPlan:
+        """How epsilon was divided, and what was left out."""
+        return self.evaluated.plan
+
+    @property
+    def released(self) -> Mapping[str, Any]:
+        """What was released, by the names of the plan."""
+        return self.evaluated.released
+
+    @property
+    def epsilon(self) -> float:
+        """What all of it cost."""
+        return float(self.evaluated.epsilon)
+
+    @property
+    def n(self) -> int | None:
+        """The number of records, where it is public."""
+        number: int | None = self.evaluated.form["shape"].n
+        return number
+
+    @property
+    def is_seeded(self) -> bool:
+        """Whether the noise can be drawn again, so that nothing is private."""
+        return all(result.deployment is None for result in self.evaluated.results)
+
+    @cached_property
+    def numbers(self) -> dict[str, Number]:
+        """The numbers by name."""
+        return {one.name: one for one in numbers_of(self.evaluated)}

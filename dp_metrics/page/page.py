@@ -12,9 +12,7 @@ from dp_metrics._html import card
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.page.contents import Section, pictures_of, sections_of
-from dp_metrics.page.division import EvaluationPlan
-from dp_metrics.page.numbers import Number, numbers_of
-from dp_metrics.page.plan import Evaluated
+from dp_metrics.page.numbers import Number, PageFacts
 from dp_metrics.page.requirements import Checked, checked
 from dp_metrics.release.stored.answers import Call, answer_json, question_json, restored
 
@@ -25,7 +23,7 @@ _NAME = "private_evaluate"
 
 
 @own_error_state
-class PrivateEvaluation(Mapping[str, Number]):
+class PrivateEvaluation(PageFacts, Mapping[str, Number]):
     """The evaluation of a model with epsilon-differential privacy: a mapping of names to numbers, and a page.
 
     Made by `private_evaluate`; all of it may be published. In a notebook it shows itself.
@@ -51,46 +49,11 @@ class PrivateEvaluation(Mapping[str, Number]):
         What was "spent" and "remaining" of the budget when the page was made or read again.
     """
 
-    def __init__(self, evaluated: Evaluated) -> None:
-        self.evaluated = evaluated
-        self.budget: dict[str, float] | None = None
-
     def with_budget(self, accountant: PrivacyAccountant | None) -> Self:
         """Note what the budget has, and return the page."""
         if accountant is not None:
             self.budget = {"spent": accountant.spent, "remaining": accountant.remaining}
         return self
-
-    @property
-    def plan(self) -> EvaluationPlan:
-        """How epsilon was divided, and what was left out."""
-        return self.evaluated.plan
-
-    @property
-    def released(self) -> Mapping[str, Any]:
-        """What was released, by the names of the plan."""
-        return self.evaluated.released
-
-    @property
-    def epsilon(self) -> float:
-        """What all of it cost."""
-        return float(self.evaluated.epsilon)
-
-    @property
-    def n(self) -> int | None:
-        """The number of records, where it is public."""
-        number: int | None = self.evaluated.form["shape"].n
-        return number
-
-    @property
-    def is_seeded(self) -> bool:
-        """Whether the noise can be drawn again, so that nothing is private."""
-        return all(result.deployment is None for result in self.evaluated.results)
-
-    @cached_property
-    def numbers(self) -> dict[str, Number]:
-        """The numbers by name."""
-        return {one.name: one for one in numbers_of(self.evaluated)}
 
     @cached_property
     def sections(self) -> list[Section]:
@@ -116,7 +79,7 @@ class PrivateEvaluation(Mapping[str, Number]):
         try:
             from dp_metrics.page.html import fragment
 
-            return fragment(self)  # an extra may be missing
+            return fragment(self, self.sections)  # an extra may be missing
         except ImportError:
             rows = [[one.name, one.value, one.note] for one in self.numbers.values()]
             return card("PrivateEvaluation", {"epsilon": self.epsilon}, ["", "released", "note"], rows)
@@ -207,13 +170,13 @@ class PrivateEvaluation(Mapping[str, Number]):
         """
         from dp_metrics.page.html import document
 
-        return _written(document(self), path)
+        return _written(document(self, self.sections), path)
 
     def to_markdown(self, path: str | Path | None = None) -> str:
         """Return the page as Markdown, without pictures, and write it if there is a path."""
         from dp_metrics.page.markdown import markdown
 
-        return _written(markdown(self), path)
+        return _written(markdown(self.sections), path)
 
     def to_dict(self) -> dict[str, Any]:
         """Return all that the page says as lists, mappings, numbers and text; NaN and infinity are None."""

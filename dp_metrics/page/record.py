@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dp_metrics._packages import __version__
 from dp_metrics.inference.comparison import Comparison
 from dp_metrics.page.contents import CONFIDENCE, promise
-from dp_metrics.page.numbers import Number
-
-if TYPE_CHECKING:
-    from dp_metrics.page.page import PrivateEvaluation
+from dp_metrics.page.numbers import Number, PageFacts
 
 __all__ = ["as_dict", "deployment_of"]
 
 
-def as_dict(page: PrivateEvaluation) -> dict[str, Any]:
+def as_dict(page: PageFacts) -> dict[str, Any]:
     """Return all that a page says, without the release that it was made of."""
     evaluated, found = page.evaluated, page.released.get("comparison")
     return {
@@ -68,7 +65,7 @@ def _text(value: Any) -> Any:
     return value if value is None or isinstance(value, bool | int | float | str) else str(value)
 
 
-def deployment_of(page: PrivateEvaluation) -> dict[str, Any] | None:
+def deployment_of(page: PageFacts) -> dict[str, Any] | None:
     """Return what the OpenDP deployment registry asks for; None where nothing can be promised."""
     parts = [result.deployment for result in page.evaluated.results]
     if any(one is None for one in parts):

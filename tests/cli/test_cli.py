@@ -88,7 +88,7 @@ def test_bounded_regression(small, capsys, monkeypatch):
 def test_json(small, capsys):
     assert main(["evaluate", "--dataset", "synthetic", "--epsilon", "1", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
-    assert set(document) == {"warning", "plots", "rows"}
+    assert set(document) == {"warning", "plots", "pages", "rows"}
     assert len(document["rows"]) == 3 * len(MECHANISMS)
     row = document["rows"][0]
     assert (row["dataset"], row["metric"], row["mechanism"]) == ("synthetic", "private_mse", "adaptive")

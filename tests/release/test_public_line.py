@@ -30,7 +30,7 @@ from frozen_releases import (
     weights,
 )
 
-from dp_metrics import noise_interval
+from dp_metrics import noise_interval, private_evaluate
 from dp_metrics._random import SeededEntropy
 from dp_metrics.analysis.audited import PLANS
 from dp_metrics.inputs.shape import Records
@@ -264,6 +264,27 @@ def test_no_record_can_be_reached_from_a_result(call):
         except ValueError:
             continue
         assert_holds_no_record(limits, data)
+
+
+@pytest.mark.parametrize("kind", ["scores", "probabilities", "targets"])
+def test_no_record_can_be_reached_from_a_page(kind):
+    rng = np.random.default_rng(0)
+    data = (rng.integers(0, 2, N), rng.random(N), rng.random(N), rng.integers(0, 2, N))
+    public = {"labels": [0, 1]}
+    if kind == "probabilities":
+        data, public = (
+            (rng.integers(0, 3, N), *rng.dirichlet(np.ones(3), (2, N)), data[3]),
+            {"labels": range(3)},
+        )
+    if kind == "targets":
+        data, public = (rng.random(N), *data[1:]), {}
+    page = private_evaluate(
+        *data[:2], **public, baseline=data[2], sensitive_features=data[3], group_labels=[0, 1], epsilon=9.0
+    )
+    page.to_html()
+    page.to_json()
+    assert_holds_no_record(page, data)
+    assert len(page.released) > 2
 
 
 def test_records_that_are_held_are_found():

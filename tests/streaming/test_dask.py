@@ -293,7 +293,7 @@ def test_groups_are_refused_with_the_reason():
     reason = "several partitions. For data in memory use dp_metrics.private_mse."
     for groups in (x, [1, 1, 2, 2]):
         assert_refused(distributed.private_mse, (x, x), ValueError, reason, epsilon=1.0, groups=groups)
-    with pytest.raises(ValueError, match="takes no groups: a person with several records"):
+    with pytest.raises(ValueError, match="takes no groups: the records of one person may lie in several"):
         distributed.private_f1_score(x, x, epsilon=1.0, groups=x)
 
 
