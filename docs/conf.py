@@ -65,6 +65,7 @@ TITLES = {
     "model_selection.release_count": "Planning cost",
     "accounting": "Budgets",
     "model_selection.scorers": "Scorers",
+    "model_selection.best": "Choosing a model",
     "model_selection.search": "Model selection",
     "streaming": "Summaries",
     "mechanisms": "Mechanisms",

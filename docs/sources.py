@@ -25,6 +25,7 @@ from pathlib import Path
 import metric_table
 
 from dp_metrics.metrics import FUNCTIONS, METRICS, Metric
+from dp_metrics.metrics._catalogue import PERSONS
 from dp_metrics.metrics.labels.counts import Confusion
 
 ROOT = Path(__file__).parents[1]
@@ -110,8 +111,6 @@ BLOCKS = {
         "warn" means 0 here, because a warning would tell of the data.""",
     "sample_weight, refused": """None
         Must be None: {reason}.""",
-    "groups, refused": """None
-        Must be None: {reason}.""",
     "normalize": """bool
         If false, return the sum over the records: the private mean times the public total weight.""",
     "ddof": """float
@@ -129,12 +128,20 @@ BLOCKS = {
     "groups": """array-like of shape (n_samples,) or None
         Public label of the person (or other unit) that each record belongs to. The guarantee then covers
         all records of one group together. None: each record is a person of its own.""",
+    "groups, persons": """array-like of shape (n_samples,) or None
+        Public label of the person (or other unit) that each record belongs to. The guarantee then covers
+        all records of one group together, by noise as many times larger as one has records at most. None:
+        each record is a person of its own.""",
+    "max_records": """int or None
+        Keep the first so many records of each group, in their order, which is public: it pays where a few
+        groups have many. None: all. Needs `groups`.""",
     "neighboring": """{"replace_one", "add_or_remove_one"}
         What one person can change: the contents of a record ("replace_one": their number is public), or
         whether it is there ("add_or_remove_one": less accurate, no weights or groups).""",
     "neighboring, counts": """{"replace_one", "add_or_remove_one"}
         What one person can change: the contents of a record ("replace_one": their number is public), or
-        whether it is there ("add_or_remove_one": less noise, as it changes one count, not two).""",
+        whether it is there ("add_or_remove_one": less noise, as it changes one count, not two, and no
+        groups).""",
     "mechanism": """str or mechanism object
         "adaptive" (usually too low if a few records have most of the loss), "hazard", "above_threshold"; with
         a public limit ({limit}) also "geometric", "inverse_sensitivity", "piecewise_laplace", "laplace"; or
@@ -205,7 +212,7 @@ VARIANTS: dict[str, dict[str, str]] = {
     "private_accuracy_score": _LABELS,
     "private_roc_auc_score": {
         "y_true": "y_true, one label",
-        **dict.fromkeys(("average", "labels", "sample_weight", "groups", "mechanism"), OWN),
+        **dict.fromkeys(("average", "labels", "sample_weight", "mechanism"), OWN),
     },
     "private_variance": _COLUMN,
     "private_std": _COLUMN,
@@ -257,6 +264,8 @@ def parameter(name: str, function: str, default: str, written: dict[str, str], w
     if row is not None:
         if name in row.refused:
             own = f"{name}, refused"
+        elif name == "groups" and "max_records" in row.options:
+            own = f"{name}, persons"
         elif isinstance(row.usual.postprocess, Confusion) or (
             row.mechanism is None and name == "neighboring"
         ):
@@ -288,9 +297,7 @@ def with_shared_parts(doc: str, function: str, defaults: dict[str, str], width: 
         if title not in VARIANTS.get(function, {}):
             parts[title] = "\n".join(entry(name, text, width) for name, text in block.items())
     own = [text for text in parts.get("Notes", "").split("\n\n") if not text.startswith("Guarantee:")]
-    refused = METRICS[function].refused if function in METRICS else {}
-    groups = "groups" in defaults and "groups" not in refused
-    guarantee = GUARANTEE.replace("{groups}", OF_GROUPS if groups else "")
+    guarantee = GUARANTEE.replace("{groups}", OF_GROUPS if "groups" in defaults else "")
     guarantee += PRIVATE_N if "neighboring" in defaults else ""
     parts["Notes"] = "\n\n".join([wrapped(guarantee, width), *filter(None, own)])
     if parts.keys() - SECTIONS:
@@ -337,8 +344,8 @@ def completed(source: str) -> str:
     return "\n".join(lines)
 
 
-METHODS = re.compile(r"(?<=for each metric\.\n\n).*?(?=\n\n\nclass )", re.DOTALL)
-"""The written methods of `ReleasedConfusion`: from the comment that says so to the next class."""
+METHODS = re.compile(r"(?<=for each metric\.\n\n).*?(?=\n\Z)", re.DOTALL)
+"""The written methods of `ReleasedConfusion`: from the comment that says so to the end of the file."""
 
 
 def fitted(start: str, parts: list[str], end: str, indent: str) -> str:
@@ -354,7 +361,7 @@ def method(row: Metric) -> str:
     """Return the method that tells a metric from counts that are released already, as source."""
     function = FUNCTIONS[row.name]
     signature = inspect.signature(function)
-    names = [name for name in row.options if name != "labels"]
+    names = [name for name in row.options if name not in ("labels", *PERSONS)]
     options = [
         f"{name}: {parameter.annotation} = {parameter.default!r}".replace("'", '"')
         for name, parameter in signature.parameters.items()
@@ -400,7 +407,7 @@ def with_homes(source: str) -> str:
 GENERATED = {
     ROOT / "dp_metrics" / "__init__.py": with_homes,
     **dict.fromkeys([*METRIC_FILES, *SUMMARIES], completed),
-    ROOT / "dp_metrics" / "streaming" / "confusion_summary.py": with_methods,
+    ROOT / "dp_metrics" / "metrics" / "labels" / "released_confusion.py": with_methods,
     ROOT / "docs" / "metric_table.inc": lambda _: metric_table.rst(),
 }
 """Files, and what makes of each what it should be."""

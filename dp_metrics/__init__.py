@@ -98,6 +98,7 @@ if TYPE_CHECKING:
         private_std as private_std,
         private_variance as private_variance,
     )
+    from dp_metrics.model_selection.best import Choice as Choice, private_best as private_best
     from dp_metrics.model_selection.release_count import count_releases as count_releases
     from dp_metrics.model_selection.scorers import (
         PrivateScorer as PrivateScorer,
@@ -112,10 +113,8 @@ if TYPE_CHECKING:
     from dp_metrics.release.interval import Interval as Interval
     from dp_metrics.release.result import PrivateResult as PrivateResult
     from dp_metrics.release.with_result import with_result as with_result
-    from dp_metrics.streaming.confusion_summary import (
-        ConfusionSummary as ConfusionSummary,
-        ReleasedConfusion as ReleasedConfusion,
-    )
+    from dp_metrics.streaming.confusion_summary import ConfusionSummary as ConfusionSummary
+    from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion as ReleasedConfusion
     from dp_metrics.metrics.scores.released_scores import ReleasedScores as ReleasedScores
     from dp_metrics.streaming.scores import ScoreSummary as ScoreSummary
     from dp_metrics.streaming.summaries import LossSummary as LossSummary, VarianceSummary as VarianceSummary
@@ -124,6 +123,7 @@ else:
     _HOMES = {
         "AboveThreshold": "mechanisms",
         "Adaptive": "mechanisms",
+        "Choice": "model_selection.best",
         "Comparison": "inference.comparison",
         "ConfusionSummary": "streaming.confusion_summary",
         "EvaluationPlan": "page.division",
@@ -144,7 +144,7 @@ else:
         "PrivateRandomizedSearch": "model_selection.search",
         "PrivateResult": "release.result",
         "PrivateScorer": "model_selection.scorers",
-        "ReleasedConfusion": "streaming.confusion_summary",
+        "ReleasedConfusion": "metrics.labels.released_confusion",
         "ReleasedScores": "metrics.scores.released_scores",
         "ScoreSummary": "streaming.scores",
         "SeededReleaseWarning": "exceptions",
@@ -164,6 +164,7 @@ else:
         "private_accuracy_score": "metrics.classification",
         "private_average_precision_score": "metrics.scores.curves",
         "private_balanced_accuracy_score": "metrics.labels.confusion",
+        "private_best": "model_selection.best",
         "private_brier_score_loss": "metrics.classification",
         "private_calibration_curve": "metrics.scores.calibration",
         "private_classification_report": "metrics.reports",

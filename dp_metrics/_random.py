@@ -10,7 +10,7 @@ already protect nobody: `made_up` has a seed.
 import math
 import os
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
@@ -37,6 +37,7 @@ __all__ = [
     "geometric",
     "is_chosen",
     "made_up",
+    "permute_and_flip",
     "preserved_global_generators",
     "reseed_global_generators",
     "staircase",
@@ -400,11 +401,31 @@ def zero_sum_laplaces(entropy: Entropy, rate: Fraction, size: int) -> list[int]:
         for start in range(0, len(drawn), size - 1):
             kept = drawn[start : start + size - 1]
             last = -sum(kept)
-            whole, rest = divmod(abs(last) * rate.numerator, rate.denominator)
-            if all(_bernoulli_exp(entropy, 1, 1) for _ in range(whole)) and _bernoulli_exp(
-                entropy, rest, rate.denominator
-            ):
+            if _is_exp(entropy, abs(last) * rate.numerator, rate.denominator):
                 return [*kept, last]
+
+
+def permute_and_flip(entropy: Entropy, exponents: Sequence[Fraction]) -> int:
+    """Draw the place of one of several numbers, the smaller the number the likelier, exactly.
+
+    Parameters
+    ----------
+    entropy : Entropy
+        Source of the bits.
+    exponents : sequence of Fraction
+        Numbers x_i of at least 0, one of which is 0.
+
+    Notes
+    -----
+    Places are visited in random order until the coin of one shows heads, which has probability exp(-x_i):
+    McKenna and Sheldon, "Permute-and-Flip", arXiv:2010.12603. A place with 0 ends the search. The law of
+    place i is the integral of exp(-x_i) prod_(j != i) (1 - t exp(-x_j)) over t from 0 to 1.
+    """
+    left = list(range(len(exponents)))
+    while True:
+        place = left.pop(_below(entropy, len(left)))
+        if _is_exp(entropy, exponents[place].numerator, exponents[place].denominator):
+            return place
 
 
 def geometric(entropy: Entropy, success: Fraction) -> int:
@@ -438,6 +459,13 @@ def _bernoulli_exp(entropy: Entropy, numerator: int, denominator: int) -> bool:
     while _below(entropy, denominator * tries) < numerator:
         tries += 1
     return tries % 2 == 1
+
+
+def _is_exp(entropy: Entropy, numerator: int, denominator: int) -> bool:
+    """Return True with probability exp(-numerator / denominator), for any quotient of at least 0."""
+    whole, rest = divmod(numerator, denominator)
+    ones = all(_bernoulli_exp(entropy, 1, 1) for _ in range(whole))
+    return ones and _bernoulli_exp(entropy, rest, denominator)
 
 
 def _below(entropy: Entropy, limit: int) -> int:

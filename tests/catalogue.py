@@ -412,12 +412,14 @@ CASES = {
     ),
 }
 
+_NO_METRICS = ("inference", "model_selection")
+
 PUBLIC_METRICS = [
     name
     for name in dp.__all__
-    if name.startswith("private_") and not getattr(dp, name).__module__.startswith("dp_metrics.inference.")
+    if name.startswith("private_") and getattr(dp, name).__module__.split(".")[1] not in _NO_METRICS
 ]
-"""Public functions that release a metric, not an interval or a comparison."""
+"""Public functions that release a metric, not an interval, a comparison or a choice."""
 
 KINDS = {
     "mse", "mse, 3 outputs", "log loss", "log loss, 3 labels", "variance", "r2", "median error", "accuracy",

@@ -1,4 +1,6 @@
 import math
+import os
+import shutil
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -25,3 +27,21 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("reproducible")
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Return headless Chromium; DP_METRICS_BROWSER=1 says that it must be there."""
+    program, driver = shutil.which("chromium"), shutil.which("chromedriver")
+    if not (program and driver):
+        missing = "the pages are looked at with Debian's chromium and chromium-driver"
+        (pytest.fail if os.environ.get("DP_METRICS_BROWSER") == "1" else pytest.skip)(missing)
+    from selenium import webdriver
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = program
+    for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage"):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    with webdriver.Chrome(options, webdriver.ChromeService(driver)) as chrome:
+        yield chrome

@@ -185,6 +185,7 @@ def ledger(accountant):
 OPTIONS = {
     "sample_weight": [weights],
     "groups": [persons],
+    "max_records": [2],
     "bounds": [(0.5, 2.0)],
     "max_loss": [0.75],
     "multioutput": ["raw_values", [0.2, 1.1, 0.7]],
@@ -220,7 +221,7 @@ TOGETHER = [
     ("multioutput", "sample_weight", "groups"),
     ("max_loss", "sample_weight", "groups"),
 ]
-NEEDED = {"average": {"labels": [0, 1]}, "digits": {"output_dict": False}}
+NEEDED = {"max_records": {"groups": persons}, "average": {"labels": [0, 1]}, "digits": {"output_dict": False}}
 NAMES = np.array(["egg", "ham", "spam", "tea"])
 
 

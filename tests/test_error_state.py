@@ -120,6 +120,16 @@ FUNCTIONS = {
         HUGE, 0.5, epsilon=5.0, random_state=seeded()
     ),
     "comparison": lambda: vars(dp.private_compare(Y, PRED, 1 - PRED, epsilon=1.0, random_state=seeded())),
+    "choice by errors": lambda: vars(
+        dp.private_best(
+            HUGE,
+            [TINY, -HUGE],
+            metric="mean_absolute_percentage_error",
+            max_loss=1e300,
+            epsilon=1.0,
+            random_state=seeded(),
+        )
+    ),
     "comparison of errors": lambda: vars(
         dp.private_compare(
             HUGE, TINY, -HUGE, loss="mse", max_difference=1e300, epsilon=1.0, random_state=seeded()
@@ -207,7 +217,10 @@ def test_summaries(name, relation):
             return released
         tells = ("_score", "_curve", "_matrix", "_report", "_corrcoef")
         asked = [name for name in dir(released) if name.endswith(tells) and not name.startswith("_")]
-        return [released.result.noise_interval(), *(getattr(released, name)() for name in asked)]
+        results = [released.result.noise_interval()]
+        for method in (getattr(released, name) for name in asked):
+            results.append(method(*[0.5] * ("threshold" in inspect.signature(method).parameters)))
+        return results
 
     same_under_any_state(act)
 

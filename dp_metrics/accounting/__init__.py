@@ -7,6 +7,7 @@ from dp_metrics.accounting.accountant import (
     claimed,
     keep,
     numbering,
+    parts_of,
 )
 from dp_metrics.accounting.results import StoredResult, StoredResults
 from dp_metrics.accounting.spends import Claim, NameTakenError, Spend
@@ -23,4 +24,5 @@ __all__ = [
     "claimed",
     "keep",
     "numbering",
+    "parts_of",
 ]

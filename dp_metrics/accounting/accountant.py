@@ -24,6 +24,7 @@ __all__ = [
     "claimed",
     "keep",
     "numbering",
+    "parts_of",
 ]
 
 _MOST_SHARES = 1_000_000
@@ -518,6 +519,12 @@ def numbering(accountant: PrivacyAccountant | None) -> PrivacyAccountant | None:
     same: PrivacyAccountant = object.__new__(type(accountant))
     vars(same).update(vars(accountant), _is_numbering=True)
     return same
+
+
+def parts_of(accountant: PrivacyAccountant) -> dict[str, PrivacyAccountant]:
+    """Return the parts that `parallel` has made of a budget, by their names; nothing is charged."""
+    made = accountant._ledger.parts()
+    return {name: _of_ledger(part, accountant.reuse, accountant._is_numbering) for name, part in made.items()}
 
 
 def answer_named(accountant: PrivacyAccountant, spend_name: str) -> Kept | None:

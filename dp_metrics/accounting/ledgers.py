@@ -127,8 +127,13 @@ class MemoryLedger:
                 spend = Spend(datetime.now(UTC), spend_name, float(epsilon), None, neighboring)
                 new = {name: MemoryLedger(epsilon, _part_of(self, name), neighboring) for name in names}
                 self._entries.append((epsilon, Kept(spend, is_named=False), new))
-            there = {name: part for *_, parts in self._entries for name, part in parts.items()}
+        there = self.parts()
         return {name: there[name] for name in names}
+
+    def parts(self) -> dict[str, Ledger]:
+        """Return all parts that were made of this ledger."""
+        with _LOCK:
+            return {name: part for *_, parts in self._entries for name, part in parts.items()}
 
     def spent(self) -> Fraction:
         """Return the exact sum of the recorded epsilons."""
@@ -317,8 +322,8 @@ class FileLedger:
             spent = self._budget(db)[1]
             for statement in _TABLES_OF_PARTS:
                 db.execute(statement)
-            parts = "SELECT {} FROM parts WHERE parent = ?"
-            rows = db.execute(parts.format("paid_by, name, total, neighboring"), (self._row,))
+            parts = "SELECT paid_by, name, total, neighboring FROM parts WHERE parent = ?"
+            rows = db.execute(parts, (self._row,))
             with self._parsing():
                 made = [(paid_by, name, _number(total), rest) for paid_by, name, total, rest in rows]
             if not are_made(names, epsilon, neighboring, made):
@@ -332,10 +337,26 @@ class FileLedger:
                         for name in names
                     ],
                 )
-            numbers = dict(db.execute(parts.format("name, id"), (self._row,)).fetchall())
+            there = self._parts(db)
             db.execute("COMMIT")
             self._seen = spent
-        return {name: _FilePart(self, numbers[name], _part_of(self, name), epsilon) for name in names}
+        return {name: there[name] for name in names}
+
+    def parts(self) -> dict[str, Ledger]:
+        """Return all parts that were made of this ledger."""
+        with self._connection() as db:
+            for statement in _TABLES_OF_PARTS:
+                db.execute(statement)
+            self._budget(db)
+            return self._parts(db)
+
+    def _parts(self, db: sqlite3.Connection) -> dict[str, Ledger]:
+        rows = db.execute("SELECT id, name, total FROM parts WHERE parent = ?", (self._row,))
+        with self._parsing():
+            return {
+                name: _FilePart(self, number, _part_of(self, name), _number(total))
+                for number, name, total in rows
+            }
 
     def spent(self) -> Fraction:
         """Return the exact sum of the recorded epsilons."""

@@ -128,6 +128,10 @@ class Ledger(Protocol):
         """
         ...
 
+    def parts(self) -> "Mapping[str, Ledger]":
+        """Return all parts that were made of this ledger."""
+        ...
+
     def spent(self) -> Fraction:
         """Return the exact sum of the recorded epsilons."""
         ...

@@ -193,13 +193,15 @@ def frame_loss(
     epsilon: float,
     membership: str = "private",
     overall_share: float = 0.2,
+    groups: ArrayLike | None = None,
+    max_records: int | None = None,
     neighboring: str = "replace_one",
 ) -> float:
     """Return the exact privacy loss of a `PrivateMetricFrame` on two data sets, summed over its releases.
 
     Parameters
     ----------
-    metrics, group_labels, epsilon, membership, overall_share, neighboring
+    metrics, group_labels, epsilon, membership, overall_share, groups, max_records, neighboring
         As in `PrivateMetricFrame`.
     records_a, records_b : sequence of array-like
         y_true, y_pred and sensitive_features of either data set.
@@ -218,7 +220,10 @@ def frame_loss(
     1.0
     """
     release = _settings(epsilon, neighboring)
-    public = {"group_labels": group_labels, "membership": membership, "overall_share": overall_share}
+    public = {
+        "group_labels": group_labels, "membership": membership, "overall_share": overall_share,
+        "groups": groups, "max_records": max_records,
+    }  # fmt: skip
     sides = (
         read_frame(metrics, *data, private_n=release.private_n, **public)[:2]
         for data in (records_a, records_b)
@@ -296,8 +301,8 @@ def _loss_of_prepared(a: Prepared, b: Prepared) -> float:
     n, other = a.known.n, b.known.n
     if n != other and not a.release.private_n:
         return math.inf  # a public number that differs
-    # both draw with one noisy count, whose loss is what it cost; that of one number of records is nothing
-    for_count = float(a.for_count) if n != other else 0.0
+    # both draw with one noisy count, whose loss is what it cost for each record that one of them has more
+    for_count = float(a.for_count) * abs(n - other)
     return for_count + math.fsum(draw_loss(x, y, max(n, 1)) for x, y in zip(a.draws, b.draws, strict=True))
 
 

@@ -7,13 +7,14 @@ import itertools
 import math
 import numbers
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dp_metrics.analysis._law_comparison import draw_law
+from dp_metrics.analysis.guesses import Data, Guess, examples_of
 from dp_metrics.analysis.simulation import simulated_noise
 from dp_metrics.inputs.containers import refuse_unread
 from dp_metrics.inputs.error_state import own_error_state
@@ -29,13 +30,12 @@ from dp_metrics.metrics import row_of
 from dp_metrics.release.draws import Draw, NumberDraw, SumsDraw, VectorDraw
 from dp_metrics.release.parts.nested_table import NestedTable
 from dp_metrics.release.parts.ranking_loss import RankingDraw
-from dp_metrics.release.plan import KnownParts
+from dp_metrics.release.plan import KnownParts, Plan
 from dp_metrics.release.release import Release
 
 __all__ = ["ExpectedError", "epsilon_for_error", "expected_error"]
 
 _PROBABILITIES = (0.05, 0.25, 0.5, 0.75, 0.95)
-_SMALLEST, _LARGEST = 1e-4, 1e4
 _ONE_AT_A_TIME = "{} releases several numbers here: plan for one output, or one metric, at a time."
 
 
@@ -52,6 +52,8 @@ class ExpectedError:
         Mean signed error, release - truth, with the same cap.
     quantiles : mapping
         Quantiles of the signed error, without a cap, by their probabilities 0.05, 0.25, 0.5, 0.75 and 0.95.
+    assumes : str
+        What was assumed of the records if they were made from a guess; "" for data that were given.
 
     See Also
     --------
@@ -72,6 +74,7 @@ class ExpectedError:
     mean_absolute: float
     bias: float
     quantiles: Mapping[float, float]
+    assumes: str = ""
 
 
 @own_error_state
@@ -80,6 +83,10 @@ def expected_error(
     *data: ArrayLike,
     epsilon: float,
     n: int | None = None,
+    guess: float | None = None,
+    positives: float | None = None,
+    classes: int | None = None,
+    law: str | None = None,
     error_cap: float = 10.0,
     neighboring: str = "replace_one",
     mechanism: str | Mechanism | None = None,
@@ -100,7 +107,17 @@ def expected_error(
         Privacy parameter of the release.
     n : int or None, default=None
         Number of records to plan for; the data, `sample_weight` and `groups` are repeated, or cut off, to so
-        many. Repeated records belong to new groups. None: as they are.
+        many. Repeated records belong to new groups. None: as they are. With a guess, it must be given.
+    guess : float or None, default=None
+        A public guess of the metric, where there are no data: pass none then, and n, and records with this
+        metric are made. What they are like is told by `assumes` of the result.
+    positives : float or None, default=None
+        With a guess, the share of records with label 1; None: all labels are alike.
+    classes : int or None, default=None
+        With a guess, the number of labels; None: 2.
+    law : {"normal", "heavy"} or None, default=None
+        With a guess, the law of the errors or numbers: normal, or Student's t with 3 degrees of freedom.
+        None: normal.
     error_cap : float, default=10.0
         Single errors count as at most this multiple of the true value: without a public limit, rare and huge
         overshoots would otherwise rule the mean, which then says nothing. If the true value is 0, they count
@@ -120,8 +137,8 @@ def expected_error(
     Raises
     ------
     ValueError, TypeError
-        If an argument is invalid, if the metric releases more than two numbers or returns several, or if the
-        true value is 0 and there is no public limit.
+        If an argument is invalid, if the metric releases more than two numbers or returns several, if the
+        true value is 0 and there is no public limit, or if no records of the kind have the guessed metric.
 
     See Also
     --------
@@ -138,7 +155,9 @@ def expected_error(
     error, and quantiles have their probabilities to within 0.001. A metric of two released numbers, such as
     R^2, is summed over all pairs of some 270 quantiles each: to within 1 %, and 0.01. A metric of a table of
     counts is simulated 4,000 times with the same numbers in every call: the mean absolute error is within
-    5 %, and the quantiles have their probabilities to within 0.02.
+    5 %, and the quantiles have their probabilities to within 0.02. With a guess, sums are coarser, to within
+    10 %; and of heavy-tailed errors single data sets differ far more from each other, because their largest
+    errors do.
 
     Examples
     --------
@@ -149,10 +168,13 @@ def expected_error(
     >>> loose = expected_error(private_mean_loss, public_errors, epsilon=2.0)
     >>> loose.mean_absolute < strict.mean_absolute < 1
     True
+    >>> expected_error("accuracy", guess=0.9, n=12000, epsilon=1.0).mean_absolute < 1e-4
+    True
     """
-    setting = _Setting(metric, data, n, error_cap, neighboring, mechanism, options)
+    hints = {"guess": guess, "positives": positives, "classes": classes, "law": law}
     with np.errstate(all="ignore"):
-        return setting.noise(epsilon).expected_error()
+        setting = _Setting(metric, data, n, hints, error_cap, neighboring, mechanism, options)
+        return setting.expected_error(epsilon)
 
 
 @own_error_state
@@ -161,6 +183,10 @@ def epsilon_for_error(
     *data: ArrayLike,
     error: float,
     n: int | None = None,
+    guess: float | None = None,
+    positives: float | None = None,
+    classes: int | None = None,
+    law: str | None = None,
     error_cap: float = 10.0,
     neighboring: str = "replace_one",
     mechanism: str | Mechanism | None = None,
@@ -177,13 +203,14 @@ def epsilon_for_error(
         As for `expected_error`.
     error : float
         Wanted mean absolute error, > 0, in the units of the metric.
-    n, error_cap, neighboring, mechanism, \*\*options
+    n, guess, positives, classes, law, error_cap, neighboring, mechanism, \*\*options
         As for `expected_error`.
 
     Returns
     -------
     float
-        An epsilon of three digits between 0.0001 and 10,000 whose expected error is at most the wanted one.
+        An epsilon of three digits, of two with a guess, between 0.0001 and 10,000, whose expected error is at
+        most the wanted one.
         It is the smallest, up to its last digit, if the error falls as epsilon grows.
 
     Raises
@@ -207,32 +234,76 @@ def epsilon_for_error(
     >>> epsilon = epsilon_for_error(private_mean_loss, public_errors, error=0.05)
     >>> expected_error(private_mean_loss, public_errors, epsilon=epsilon).mean_absolute <= 0.05
     True
+    >>> epsilon_for_error("roc_auc", guess=0.8, n=12000, positives=0.14, error=0.01)
+    0.084
     """
     if not 0 < as_real(error) < math.inf:
         raise ValueError("error must be a positive, finite number.")
-    setting = _Setting(metric, data, n, error_cap, neighboring, mechanism, options)
-
-    def is_enough(epsilon: float) -> bool:
-        return setting.noise(epsilon).mean_absolute() <= error
-
+    hints = {"guess": guess, "positives": positives, "classes": classes, "law": law}
     with np.errstate(all="ignore"):
-        if is_enough(_SMALLEST):
-            return _SMALLEST
-        if not is_enough(_LARGEST):
-            raise ValueError("No epsilon up to 10,000 has so small an expected error on these data.")
-        low, high = math.log10(_SMALLEST), math.log10(_LARGEST)
-        while high - low > 1e-3:
-            middle = (low + high) / 2
-            low, high = (low, middle) if is_enough(10.0**middle) else (middle, high)
-        epsilon = _three_digits_up(10.0**high)
-        while not is_enough(epsilon):  # some errors do not fall everywhere
-            epsilon = _three_digits_up(epsilon * 1.004)
+        setting = _Setting(metric, data, n, hints, error_cap, neighboring, mechanism, options)
+        epsilon = 1.0
+        for effort in setting.efforts:
+            error_at = functools.partial(setting.mean_absolute, effort)
+            epsilon = _first_enough(error_at, error, min(epsilon, 1e4), effort.digits)
+    if epsilon == math.inf:
+        raise ValueError("No epsilon up to 10,000 has so small an expected error on these data.")
     return epsilon
 
 
-def _three_digits_up(epsilon: float) -> float:
-    digits = 2 - math.floor(math.log10(epsilon))
-    return float(f"{math.ceil(epsilon * 10.0**digits - 1e-9)}e{-digits}")
+@dataclass(frozen=True)
+class _Places:
+    """The numbers of so many digits from 0.0001 to 10,000, by their place in order."""
+
+    digits: int
+
+    @property
+    def in_decade(self) -> int:
+        """How many of them a decade has."""
+        return 9 * int(10 ** (self.digits - 1))
+
+    @property
+    def last(self) -> int:
+        """The place of 10,000."""
+        return 8 * self.in_decade
+
+    def number(self, place: int) -> float:
+        """Return the number at a place."""
+        decade, more = divmod(place, self.in_decade)
+        return float(f"{self.in_decade // 9 + more}e{decade - 3 - self.digits}")
+
+    def of(self, number: float) -> int:
+        """Return the place of the smallest of the numbers that is not below this one."""
+        decade = math.floor(math.log10(number))
+        digits = math.ceil(number * 10.0 ** (self.digits - 1 - decade) - 1e-9)
+        return (decade + 4) * self.in_decade + digits - self.in_decade // 9
+
+
+def _first_enough(error_at: Callable[[float], float], wanted: float, start: float, digits: int) -> float:
+    """Return the first epsilon of so many digits with an error of at most the wanted one, or infinity.
+
+    Errors fall about as a power of epsilon: as 1 / epsilon until an error above and one below the wanted one
+    are known, and then as between them. The next epsilon to try is where the wanted error would be; each time
+    on the same side, the step is twice as long, and from the fourth time on the rest is halved.
+    """
+    places = _Places(digits)
+    low, high, place, side, longer = -1, places.last + 1, places.of(start), 0, 1.0
+    away = {low: math.nan, high: math.nan}  # decades from the wanted error, by place
+    while high - low > 1:
+        epsilon = places.number(place)
+        error, before = error_at(epsilon), side
+        away[place] = math.log10(error / wanted) if 0 < error < math.inf else math.nan
+        side = -1 if error <= wanted else 1
+        low, high = (low, place) if side < 0 else (place, high)
+        longer = 2 * longer if side == before else 1.0
+        slope = (away[low] - away[high]) / math.log10(places.number(high) / places.number(low))
+        decades = longer * away[place] / (1.0 if math.isnan(slope) else slope or 1.0)
+        if math.isnan(decades) or longer > 4:
+            place = (low + high) // 2
+            continue
+        aim = places.of(epsilon * 10.0 ** max(-8.0, min(decades, 8.0)))
+        place = max(low + 1, min(aim, place - 1)) if side < 0 else min(high - 1, max(aim, place + 1))
+    return places.number(high) if high <= places.last else math.inf
 
 
 class _Setting:
@@ -243,6 +314,7 @@ class _Setting:
         metric: Any,
         data: Sequence[Any],
         n: Any,
+        hints: Mapping[str, Any],
         error_cap: Any,
         neighboring: str,
         mechanism: Any,
@@ -251,44 +323,126 @@ class _Setting:
         self._row, fixed = row_of(metric)
         own = fixed.pop("mechanism", None)
         mechanism, options = own if mechanism is None else mechanism, {**fixed, **options}
-        if len(data) != len(self._row.data):
-            raise TypeError(f"{self._row.name} takes {' and '.join(self._row.data)} by position.")
         if unknown := sorted(options.keys() - self._row.options.keys()):
             raise TypeError(f"{self._row.name} has no option {' or '.join(unknown)}.")
-        if n is not None and (as_whole(n) or 0) < 1:
-            raise ValueError("n must be None or a positive integer.")
         self._error_cap = as_real(error_cap)
         if not self._error_cap > 0:
             raise ValueError("error_cap must be a positive number.")
         self._public = {"neighboring": neighboring, "mechanism": mechanism, "options": options}
-        private_n = self._release(1.0).private_n
+        self._assumes = ""
+        if hints["guess"] is None:
+            self._read_data(data, n, hints)
+        else:
+            self._make_data(data, n, hints)
+        draws, _, _ = self._release(1.0).prepare(self._plan, self._known)
+        if hints["guess"] is None:
+            self.efforts = (_ROUGH, _FINE) if len(draws) > 1 or _is_table(draws) else (_FINE,)
+        else:
+            self.efforts = (_ROUGH, _GUESSED) if _is_table(draws) else (_GUESSED,)
+
+    def _read_data(self, data: Sequence[Any], n: Any, hints: Mapping[str, Any]) -> None:
+        """Plan for the records that are given."""
+        if given := [name for name, hint in hints.items() if hint is not None]:
+            raise ValueError(f"{given[0]} is for a guess: pass guess=, the value of the metric.")
+        if len(data) != len(self._row.data):
+            raise TypeError(f"{self._row.name} takes {' and '.join(self._row.data)} by position.")
+        if n is not None and (as_whole(n) or 0) < 1:
+            raise ValueError("n must be None or a positive integer.")
+        options, private_n = self._public["options"], self._release(1.0).private_n
         planned = self._row.read(data, options, private_n=private_n)
         if n is not None:  # the plan above has told that all arrays have one length
             planned = self._row.read(*_resized(data, options, int(n)), private_n=private_n)
         self._plan, self._known = planned
 
+    def _make_data(self, data: Sequence[Any], n: Any, hints: Mapping[str, Any]) -> None:
+        """Plan for records that are made from a guess."""
+        if data:
+            raise ValueError(
+                f"With a guess, {' and '.join(self._row.data)} must not be given: pass one or other."
+            )
+        guess = Guess(hints["guess"], n, hints["positives"], hints["classes"], hints["law"])
+        release = self._release(1.0)
+
+        def planned(options: Mapping[str, Any], *made: Any) -> tuple[Plan, KnownParts]:
+            return self._row.read(made, options, private_n=release.private_n)
+
+        def value_of(options: Mapping[str, Any], made: Data) -> float:
+            plan, known = planned(options, *made)
+            draws, _, _ = release.prepare(plan, known)
+            return _truth(functools.partial(release.result, plan, known), draws, known, self._row.name)
+
+        example = examples_of(self._row, self._public["options"], guess, value_of)
+        self._plan, self._known = planned(example.options, *example.data)
+        self._public["options"] = example.options
+        self._assumes = example.assumes
+
     def _release(self, epsilon: float) -> Release:
         return self._row.settings(epsilon=epsilon, **self._public)
 
-    def noise(self, epsilon: float) -> _Noise | _SimulatedNoise:
+    def mean_absolute(self, effort: _Effort, epsilon: float) -> float:
+        """Return the mean absolute error at this epsilon."""
+        return self._noise(epsilon, effort).mean_absolute()
+
+    def expected_error(self, epsilon: float) -> ExpectedError:
+        """Return all that is told of the error at this epsilon."""
+        told = self._noise(epsilon, self.efforts[-1]).expected_error()
+        return replace(told, assumes=self._assumes)
+
+    def _noise(self, epsilon: float, effort: _Effort) -> _Noise | _SimulatedNoise:
         """Return the law of the release at this epsilon."""
         release = self._release(epsilon)
         draws, _, _ = release.prepare(self._plan, self._known)
-        if len(draws) == 1 and isinstance(draws[0], VectorDraw) and len(draws[0].values) > 1:
-            return _SimulatedNoise(
-                self._result_of(release), self._known, draws[0], self._error_cap, self._row.name
-            )
-        if len(draws) > 2:
-            raise ValueError(_ONE_AT_A_TIME.format(self._row.name))
-        numbers_ = [_number(draw, self._known.n) for draw in draws]
         result = self._result_of(release)
-        if not isinstance(result([x.value for x in numbers_]), numbers.Real):
-            raise ValueError(_ONE_AT_A_TIME.format(self._row.name))
-        return _Noise(result, numbers_, self._error_cap)
+        truth = _truth(result, draws, self._known, self._row.name)
+        if _is_table(draws):
+            return _SimulatedNoise(result, draws[0], truth, self._error_cap, effort)
+        numbers_ = [_number(draw, self._known.n) for draw in draws]
+        return _Noise(result, numbers_, truth, self._error_cap, effort)
 
     def _result_of(self, release: Release) -> Callable[[Sequence[Any]], Any]:
         """Return what makes a result of released numbers."""
         return functools.partial(release.result, self._plan, self._known)
+
+
+@dataclass(frozen=True)
+class _Effort:
+    """How finely errors are summed and epsilon is found.
+
+    Simulations are of a table, cells those of `_outcomes` for pairs of numbers, and digits those of epsilon.
+    """
+
+    simulations: int
+    cells: int
+    in_octave: int
+    digits: int
+
+
+_FINE = _Effort(4000, 128, 2, 3)
+_GUESSED = _Effort(400, 32, 1, 2)  # what a guess leaves open is far more
+_ROUGH = _Effort(100, 32, 1, 2)  # to come near an epsilon
+
+
+def _is_table(draws: Sequence[Draw]) -> TypeGuard[Sequence[VectorDraw]]:
+    """Return whether a table of counts is released, and nothing else."""
+    return len(draws) == 1 and isinstance(draws[0], VectorDraw) and len(draws[0].values) > 1
+
+
+def _truth(
+    result: Callable[[Sequence[Any]], Any], draws: Sequence[Draw], known: KnownParts, name: str
+) -> float:
+    """Return what the result is without noise, or raise if it is not one number."""
+    if _is_table(draws):
+        (part,) = known.parts
+        # the finest table is the truth, because what merging its columns costs is part of the error
+        values: list[Any] = [part.table.ravel() if isinstance(part, NestedTable) else draws[0].values]
+    elif len(draws) > 2:
+        raise ValueError(_ONE_AT_A_TIME.format(name))
+    else:
+        values = [_number(draw, known.n).value for draw in draws]
+    truth = result(values)
+    if not isinstance(truth, numbers.Real):
+        raise ValueError(_ONE_AT_A_TIME.format(name))
+    return float(truth)
 
 
 def _resized(
@@ -360,10 +514,14 @@ class _Noise:
     """What one or two released numbers become, and how far that is from the truth."""
 
     def __init__(
-        self, result: Callable[[Sequence[Any]], Any], parts: Sequence[_Number], error_cap: float
+        self,
+        result: Callable[[Sequence[Any]], Any],
+        parts: Sequence[_Number],
+        truth: float,
+        error_cap: float,
+        effort: _Effort,
     ) -> None:
-        self._result_of, self._parts = result, parts
-        self._truth = float(result([part.value for part in parts]))
+        self._result_of, self._parts, self._truth, self._effort = result, parts, truth, effort
         self._cap = min(error_cap * abs(self._truth), MAX_FLOAT) if self._truth else 0.0
         self._cap = self._cap or self._largest_error()
 
@@ -403,7 +561,10 @@ class _Noise:
             numbers_, mass = _outcomes(self._parts[0].law, 1024, 4, jumps=True)
             results = [self._result(x) for x in numbers_.tolist()]
         else:
-            (first, p), (second, q) = (_outcomes(part.law, 128, 2, jumps=False) for part in self._parts)
+            cells, in_octave = self._effort.cells, self._effort.in_octave
+            (first, p), (second, q) = (
+                _outcomes(part.law, cells, in_octave, jumps=False) for part in self._parts
+            )
             mass = np.multiply.outer(p, q).ravel()
             results = [self._result(x, y) for x in first.tolist() for y in second.tolist()]
         return np.array(results) - self._truth, mass
@@ -415,21 +576,16 @@ class _SimulatedNoise:
     def __init__(
         self,
         result: Callable[[Sequence[Any]], Any],
-        known: KnownParts,
         draw: VectorDraw,
+        truth: float,
         error_cap: float,
-        name: str,
+        effort: _Effort,
     ) -> None:
-        (part,) = known.parts
-        # the finest table is the truth, because what merging its columns costs is part of the error
-        truth = result([part.table.ravel() if isinstance(part, NestedTable) else draw.values])
-        if not isinstance(truth, numbers.Real):
-            raise ValueError(_ONE_AT_A_TIME.format(name))
         counts = np.array(draw.values, dtype=np.float64)
-        results = [result([noisy]) for noisy in counts + simulated_noise(draw, _SIMULATIONS)]
-        self._errors = np.array(results) - float(truth)
+        results = [result([noisy]) for noisy in counts + simulated_noise(draw, effort.simulations)]
+        self._errors = np.array(results) - truth
         # a metric of 0 has no size to compare with: errors are not capped
-        self._cap = error_cap * abs(float(truth)) or math.inf
+        self._cap = error_cap * abs(truth) or math.inf
 
     def expected_error(self) -> ExpectedError:
         """Return all that is told of the error."""
@@ -439,9 +595,6 @@ class _SimulatedNoise:
     def mean_absolute(self) -> float:
         """Return the mean absolute error."""
         return float(np.minimum(np.abs(self._errors), self._cap).mean())
-
-
-_SIMULATIONS = 4000
 
 
 def _told(errors: Floats, mass: Floats, cap: float, mean_absolute: float) -> ExpectedError:

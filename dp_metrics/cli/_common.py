@@ -3,6 +3,7 @@
 import argparse
 import sys
 from contextlib import suppress
+from fractions import Fraction
 from typing import Any
 
 __all__ = [
@@ -10,7 +11,9 @@ __all__ = [
     "Refused",
     "add_json",
     "epsilon",
+    "exact_epsilon",
     "several",
+    "share",
     "tell",
 ]
 
@@ -31,6 +34,26 @@ def epsilon(text: str) -> float:
         return check_epsilon(float(text))
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text!r} is not a positive, finite number") from None
+
+
+def exact_epsilon(text: str) -> "float | Fraction":
+    """Return a positive, finite number that was typed, or a fraction such as 1/3, which no float is."""
+    if "/" not in text:
+        return epsilon(text)
+    try:
+        exact = Fraction(text)
+        epsilon(repr(float(exact)))
+    except (ValueError, ArithmeticError, argparse.ArgumentTypeError):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a positive, finite number") from None
+    return exact
+
+
+def share(text: str) -> float:
+    """Return a number strictly between 0 and 1 that was typed."""
+    with suppress(ValueError):
+        if 0 < float(text) < 1:
+            return float(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is not a number strictly between 0 and 1")
 
 
 def tell(kind: str, message: object) -> None:

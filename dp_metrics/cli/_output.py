@@ -2,49 +2,122 @@
 
 import json
 import math
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from typing import Any
 
 import numpy as np
 
 from dp_metrics.accounting import PrivacyAccountant
+from dp_metrics.cli._common import CommandError, tell
 from dp_metrics.cli.budget import state
 from dp_metrics.fairness.frame import PrivateMetricFrame
 from dp_metrics.release.interval import Interval
 from dp_metrics.release.result import PrivateResult
 
-__all__ = ["show_frame", "show_result"]
+__all__ = [
+    "INTERVALS",
+    "Limits",
+    "interval_fields",
+    "print_json",
+    "printed",
+    "show_frame",
+    "show_result",
+    "terms",
+]
+
+INTERVALS = {
+    "noise": "noise_interval",
+    "people": "population_interval",
+    "approximate": "approximate_population_interval",
+}
+"""What limits may be limits of, with their names in JSON."""
 
 _DIGITS = 6
 # the budget file may have gone since: the number is paid for all the same
 _UNREADABLE = (OSError, ValueError)
+_WORDS = {
+    "noise": (
+        "limits of its noise, with probability",
+        "of the exact value for these records, not of people at large",
+    ),
+    "people": ("limits among all people like these, with confidence", ""),
+    "approximate": ("limits among all people like these, with confidence", ""),
+}
 
 
-def show_result(result: PrivateResult[Any], budget: PrivacyAccountant | None, *, as_json: bool) -> None:
-    """Print a result, the free limits of its noise where there are any, and what is left."""
-    limits = _limits(result)
+@dataclass(frozen=True)
+class Limits:
+    """Which limits to show beside a release, at no cost.
+
+    Parameters
+    ----------
+    kinds : sequence of str, default=()
+        Of `INTERVALS`. Empty: those of the noise of one number, where there are any.
+    confidence : float, default=0.95
+        Of each of them.
+    """
+
+    kinds: Sequence[str] = ()
+    confidence: float = 0.95
+
+    def of(self, released: PrivateResult[Any] | PrivateMetricFrame, **more: Any) -> dict[str, Any]:
+        """Return the limits by their kind, without those that there are none of; say why there are none."""
+        found = {}
+        for kind in dict.fromkeys(self.kinds or ["noise"]):
+            try:
+                found[kind] = _told(released, kind, confidence=self.confidence, **more)
+            except Exception as error:  # the number is paid for all the same
+                if self.kinds:
+                    tell("warning", f"no limits of the kind {kind!r}: {error}")
+        return found
+
+
+def _told(released: Any, kind: str, **asked: Any) -> Any:
+    if kind == "noise":
+        return released.noise_interval(**asked)
+    return released.population_interval(**asked, method="sure" if kind == "people" else "approximate")
+
+
+@contextmanager
+def printed() -> Iterator[None]:
+    """Say so if what is paid for can't be written."""
+    try:
+        yield
+        sys.stdout.flush()
+    except OSError as error:  # a full disk, or a reader that went away
+        with suppress(OSError):
+            sys.stdout.close()  # the end of the process would complain again
+        raise CommandError(f"epsilon was spent, but the result can't be written: {error.strerror}") from None
+
+
+def show_result(
+    result: PrivateResult[Any], budget: PrivacyAccountant | None, limits: Limits, *, as_json: bool
+) -> None:
+    """Print a result, the free limits that were asked for, and what is left."""
     if as_json:
+        found = limits.of(result)
         fields = {name: _plain(value) for name, value in json.loads(result.to_json()).items()}
-        fields["noise_interval"] = limits and {
-            "lower": _plain(limits.lower),
-            "upper": _plain(limits.upper),
-            "confidence": limits.confidence,
+        fields |= {
+            INTERVALS[kind]: interval_fields(found.get(kind))
+            for kind in ("noise", *dict.fromkeys(limits.kinds))
         }
-        _print_json(fields, budget)
+        print_json(fields, budget)
         return
-    records = "" if result.n is None else f"{result.n:,} {'record' if result.n == 1 else 'records'}, "
-    cost = f"(epsilon {_exact(result.epsilon)}, {records}{_words(result.neighboring)}); {_left(budget)}"
+    cost = terms(result.epsilon, result.neighboring, budget, result.n)
     if isinstance(result.value, float):
         print(f"{result.metric} = {_number(result.value)} {cost}")
     else:
         print(f"{result.metric} {cost}\n{_text(result.value)}")
-    if limits is not None and isinstance(limits.lower, float):
-        lower, upper = _outwards(limits.lower, ROUND_FLOOR), _outwards(limits.upper, ROUND_CEILING)
-        print(
-            f"limits of its noise, with probability {limits.confidence * 100:g} %: {lower} to {upper} "
-            "(of the exact value for these records, not of people at large)"
-        )
+    sys.stdout.flush()  # limits may take their time
+    for kind, interval in limits.of(result).items():
+        if limits.kinds or isinstance(interval.lower, float):
+            begin, end = _WORDS[kind]
+            more = " ".join(filter(None, [end, interval.note])) if kind != "noise" else end
+            print(f"{begin} {limits.confidence * 100:g} %: {_ends(interval)}{f' ({more})' if more else ''}")
 
 
 def show_frame(
@@ -52,14 +125,17 @@ def show_frame(
     metric: str,
     spend_name: str | None,
     budget: PrivacyAccountant | None,
+    limits: Limits,
     *,
     as_json: bool,
 ) -> None:
-    """Print the values of a frame by group, and what is left."""
+    """Print the values of a frame by group, the free limits that were asked for, and what is left."""
+    sizes = frame.group_sizes or {}
     if as_json:
-        sizes = frame.group_sizes or {}
+        of_groups, of_gap = _of_frame(frame, limits)
         by_group = [
             {"group": group, "value": _plain(value), "size": _plain(sizes.get(group))}
+            | {INTERVALS[kind]: interval_fields(of_groups.get(kind, {}).get(group)) for kind in limits.kinds}
             for group, value in frame.by_group.items()
         ]
         fields = {
@@ -71,19 +147,53 @@ def show_frame(
             "overall": _plain(frame.overall),
             "by_group": by_group,
         }
-        _print_json(fields, budget)
+        if limits.kinds:
+            of_all = {INTERVALS[kind]: interval_fields(of_gap.get(kind)) for kind in limits.kinds}
+            value = next((one.estimate for one in of_gap.values()), None)
+            fields["difference"] = {"value": _plain(value), **of_all}
+        print_json(fields, budget)
         return
-    print(
-        f"{metric} by group (epsilon {_exact(frame.epsilon)}, {_words(frame.neighboring)}); {_left(budget)}"
-    )
-    width = max(map(len, map(str, ("overall", *frame.by_group))))
+    print(f"{metric} by group {terms(frame.epsilon, frame.neighboring, budget)}")
+    width = max(len(_group(group)) for group in ("overall", *frame.by_group))
     for group, value in {"overall": frame.overall, **frame.by_group}.items():
-        size = (frame.group_sizes or {}).get(group)
+        size = sizes.get(group)
         records = "" if size is None else f"  (about {_number(size)} records)"
-        print(f"  {str(group).ljust(width)}  {_text(value)}{records}")
+        print(f"  {_group(group).ljust(width)}  {_text(value)}{records}")
+    sys.stdout.flush()  # limits may take their time
+    of_groups, of_gap = _of_frame(frame, limits)
+    for kind, intervals in of_groups.items():
+        print(f"{_WORDS[kind][0]} {limits.confidence * 100:g} %:")
+        for group, interval in intervals.items():
+            print(f"  {_group(group).ljust(width)}  {_ends(interval)}")
+        if kind in of_gap:
+            gap = of_gap[kind]
+            note = f" ({gap.note})" if gap.note else ""
+            print(f"  largest gap {_number(gap.estimate)}: {_ends(gap)}{note}")
 
 
-def _print_json(fields: Mapping[str, Any], budget: PrivacyAccountant | None) -> None:
+def _of_frame(frame: PrivateMetricFrame, limits: Limits) -> tuple[dict[str, Any], dict[str, Interval]]:
+    """Return limits of the groups, and of the largest gap between them, by their kind."""
+    of_groups = limits.of(frame) if limits.kinds else {}
+    # where there are limits of groups, these are numbers, which have a gap
+    return of_groups, replace(limits, kinds=[*of_groups]).of(frame, of="difference") if of_groups else {}
+
+
+def terms(epsilon: float, neighboring: str, budget: PrivacyAccountant | None, n: int | None = None) -> str:
+    """Return what a release cost, what it promises, and what is left."""
+    records = "" if n is None else f"{n:,} {'record' if n == 1 else 'records'}, "
+    return f"(epsilon {_exact(epsilon)}, {records}{_words(neighboring)}); {_left(budget)}"
+
+
+def interval_fields(interval: Interval | None) -> dict[str, Any] | None:
+    """Return an interval as JSON can hold it."""
+    if interval is None:
+        return None
+    fields = {name: _plain(getattr(interval, name)) for name in ("lower", "upper", "confidence")}
+    return fields | ({"note": interval.note} if interval.note else {})
+
+
+def print_json(fields: Mapping[str, Any], budget: PrivacyAccountant | None) -> None:
+    """Print a release as JSON, with the state of its budget."""
     left = None
     if budget is not None:
         try:
@@ -91,13 +201,6 @@ def _print_json(fields: Mapping[str, Any], budget: PrivacyAccountant | None) -> 
         except _UNREADABLE:
             left = {"path": budget.path, "total": budget.total, "spent": None, "remaining": None}
     print(json.dumps({**fields, "budget": left}, indent=2))
-
-
-def _limits(result: PrivateResult[Any]) -> Interval | None:
-    try:
-        return result.noise_interval()
-    except (ValueError, ArithmeticError):  # the result may have no limits, or no float may hold them
-        return None
 
 
 def _left(budget: PrivacyAccountant | None) -> str:
@@ -119,6 +222,17 @@ def _words(neighboring: str) -> str:
 
 def _number(value: float) -> str:
     return f"{value:.{_DIGITS}g}"
+
+
+def _group(group: Any) -> str:
+    return ", ".join(map(str, group)) if isinstance(group, tuple) else str(group)
+
+
+def _ends(interval: Interval) -> str:
+    """Return limits, of which those of one number are rounded so that they still hold."""
+    if isinstance(interval.lower, float):
+        return f"{_outwards(interval.lower, ROUND_FLOOR)} to {_outwards(interval.upper, ROUND_CEILING)}"
+    return f"{_text(interval.lower)} to {_text(interval.upper)}"
 
 
 def _outwards(limit: float, rounding: str) -> str:

@@ -2,15 +2,20 @@
 
 import ast
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dp_metrics.cli._common import CommandError
-from dp_metrics.cli.metrics import OF_RECORDS
+from dp_metrics.cli.predictions import ColumnSpec, Kind
 from dp_metrics.metrics import Metric
 
-__all__ = ["group_labels", "options_of"]
+__all__ = ["OF_RECORDS", "column_of", "group_labels", "kind_of_labels", "options_of"]
 
+OF_RECORDS = ("sample_weight", "groups")
+"""Options that are columns: a value per record."""
+
+_LARGEST_WHOLE = 2**53
+_IF_LABELS_ARE_TEXT = " (for labels that are text, pass --option labels=[...])"
 _STRUCTURED = ("[", "(", "{", '"', "'")
 
 
@@ -46,14 +51,55 @@ def options_of(row: Metric, typed: Sequence[str]) -> dict[str, Any]:
     return options
 
 
-def group_labels(typed: Sequence[str]) -> list[Any]:
-    """Return the labels of groups: the words that were typed, or the only one if it is a list."""
-    values = [_value(one, "--group-labels") for one in typed]
+def group_labels(typed: Sequence[str], option: str = "--group-labels") -> list[Any]:
+    """Return labels, such as those of groups: the words that were typed, or the only one if it is a list."""
+    values = [_value(one, option) for one in typed]
     if len(values) == 1 and isinstance(values[0], list | tuple):
         return list(values[0])
     if any(isinstance(value, str) for value in values):
         return [value if isinstance(value, str) else text for value, text in zip(values, typed, strict=True)]
     return values
+
+
+def column_of(row: Metric, argument: str, columns: Sequence[str], options: Mapping[str, Any]) -> ColumnSpec:
+    """Return how the columns of an argument are read.
+
+    Parameters
+    ----------
+    row : Metric
+        The metric.
+    argument : str
+        Which argument of it.
+    columns : sequence of str
+        Names of the columns.
+    options : mapping
+        Public options, of which `labels` tells whether labels are text.
+    """
+    if_text = _IF_LABELS_ARE_TEXT if _holds_labels(row, argument) else ""
+    return ColumnSpec(columns, _kind_of(row, argument, options), if_text)
+
+
+def _kind_of(row: Metric, argument: str, options: Mapping[str, Any]) -> Kind:
+    """Return how a column is read, which follows from the metric and from public labels alone."""
+    if not _holds_labels(row, argument):
+        return Kind.NUMBER
+    if "labels" not in row.options:
+        return Kind.NAME
+    return kind_of_labels(options.get("labels"), "labels")
+
+
+def _holds_labels(row: Metric, argument: str) -> bool:
+    return row.predicts_labels or ("labels" in row.options and argument == row.data[0])
+
+
+def kind_of_labels(labels: Any, name: str) -> Kind:
+    """Return how a column of these public labels is read."""
+    known = labels if isinstance(labels, list | tuple) else []
+    if any(isinstance(label, str) for label in known):
+        return Kind.TEXT
+    if any(isinstance(label, int | float) and abs(label) >= _LARGEST_WHOLE for label in known):
+        raise CommandError(f"{name}: write numbers as large as these in quotation marks, as text")
+    return Kind.NUMBER
 
 
 def _value(text: str, name: str) -> Any:

@@ -2,18 +2,24 @@
 
 import argparse
 import json
-from collections.abc import Iterator
+import textwrap
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
-from dp_metrics.accounting import PrivacyAccountant
+from dp_metrics.accounting import PrivacyAccountant, parts_of
 from dp_metrics.accounting.ledgers import FileLedger
-from dp_metrics.cli._common import CommandError, Refused, add_json
+from dp_metrics.cli._common import CommandError, Refused, add_json, exact_epsilon, several
+from dp_metrics.inputs.names import did_you_mean
 
-__all__ = ["add_budget", "known_budget", "open_budget", "refusals", "state"]
+__all__ = ["Payer", "add_budget", "add_budget_file", "add_payer", "refusals", "state"]
 
+_PART = several(default=[], metavar="NAME")  # of `--part`
 _WIDEST = 40
+_MOST_SHOWN = 500  # characters of the names of parts
 _COLUMNS = ("time (UTC)", "epsilon", "spend name", "value", "mechanism", "neighbours")
 
 
@@ -26,28 +32,69 @@ def refusals() -> Iterator[None]:
         raise Refused(str(error)) from None
 
 
-def known_budget(path: Path | None, total: float | None) -> PrivacyAccountant | None:
-    """Return the budget in a file that exists, whatever is left of it; else None."""
-    if path is None or not path.exists():
-        return None
-    with refusals():
-        return PrivacyAccountant(FileLedger.total_of(path) if total is None else total, path)
+@dataclass(frozen=True)
+class Payer:
+    """The budget that was typed, in a file that need not exist yet.
+
+    Parameters
+    ----------
+    path : Path or None
+        The file; None: nobody keeps count.
+    total : float, Fraction or None
+        The total of the budget; None: that of the file, which must exist.
+    parts : sequence of str, default=()
+        Name of a part of it, and of a part of that part, and so on.
+    """
+
+    path: Path | None
+    total: "float | Fraction | None"
+    parts: Sequence[str] = ()
+
+    @classmethod
+    def typed(cls, options: argparse.Namespace) -> Self:
+        """Return what the options of `add_payer` say."""
+        for name in ("total", "part"):
+            if options.budget is None and getattr(options, name):
+                raise CommandError(f"--{name} needs --budget, the file that keeps what is spent")
+        return cls(options.budget, options.total, options.part)
+
+    def known(self) -> PrivacyAccountant | None:
+        """Return the budget in a file that exists, whatever is left of it; else None."""
+        return None if self.path is None or not self.path.exists() else self._there(self.path)
+
+    def opened(self, epsilon: "float | Fraction") -> PrivacyAccountant | None:
+        """Return the budget, created only if a total says so, if it has this much left."""
+        path = self.path
+        if path is None:
+            return None
+        if not path.exists():
+            if self.parts:
+                raise CommandError(f"there is no budget file {path}, and no part of it")
+            if self.total is None:
+                raise CommandError(f"there is no budget file {path}; to create it, pass --total T as well")
+            with refusals():
+                PrivacyAccountant(self.total).require(epsilon)  # a budget that can't pay leaves no file
+                return PrivacyAccountant(self.total, path)
+        budget = self._there(path)
+        with refusals():
+            budget.require(epsilon)
+        return budget
+
+    def _there(self, path: Path) -> PrivacyAccountant:
+        with refusals():
+            budget = PrivacyAccountant(FileLedger.total_of(path) if self.total is None else self.total, path)
+            for name in self.parts:
+                budget = _part(budget, name)
+        return budget
 
 
-def open_budget(path: Path | None, total: float | None, epsilon: float) -> PrivacyAccountant | None:
-    """Return the budget in a file, created only if a total says so, if it has this much left."""
-    if path is None:
-        if total is not None:
-            raise CommandError("--total needs --budget, the file that keeps what is spent")
-        return None
-    if total is None and not path.exists():
-        raise CommandError(f"there is no budget file {path}; to create it, pass --total T as well")
-    with refusals():
-        if total is not None and not path.exists():
-            PrivacyAccountant(total).require(epsilon)  # a budget that can't pay leaves no file
-        budget = PrivacyAccountant(FileLedger.total_of(path) if total is None else total, path)
-        budget.require(epsilon)
-    return budget
+def _part(budget: PrivacyAccountant, name: str) -> PrivacyAccountant:
+    there = parts_of(budget)
+    if name not in there:
+        names = textwrap.shorten(", ".join(map(repr, there)), _MOST_SHOWN, placeholder=" ...")
+        known = f"it has {names}.{did_you_mean(name, there)}" if there else "it has none"
+        raise CommandError(f"the budget has no part {name!r}; {known}")
+    return there[name]
 
 
 def state(budget: PrivacyAccountant) -> dict[str, Any]:
@@ -64,8 +111,10 @@ def _budget(options: argparse.Namespace) -> None:
     path: Path = options.file
     if not path.is_file():
         raise CommandError(f"there is no budget file {path}")
+    budget = Payer(path, None, options.part).known()
+    if budget is None:
+        raise CommandError(f"there is no budget file {path}")
     with refusals():
-        budget = PrivacyAccountant(FileLedger.total_of(path), path)
         history = budget.results()
     if options.json:
         names = ("spend_name", "epsilon", "mechanism", "neighboring", "value")
@@ -117,5 +166,23 @@ def add_budget(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "file", type=Path, metavar="FILE", help="budget file, as --budget of `score` names it"
     )
+    parser.add_argument("--part", **_PART, help="show this part of the budget instead")
     add_json(parser)
     parser.set_defaults(run=_budget)
+
+
+def add_payer(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say what a release costs and who pays."""
+    cost = "privacy parameter: what it costs; 0.5, or 1/3 exactly"
+    parser.add_argument("--epsilon", type=exact_epsilon, required=True, metavar="E", help=cost)
+    add_budget_file(parser)
+
+
+def add_budget_file(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say who pays."""
+    parser.add_argument("--budget", type=Path, metavar="FILE", help="budget file that pays for it")
+    total = "total of the budget, which creates the file if there is none; else it must be the same"
+    parser.add_argument("--total", type=exact_epsilon, metavar="T", help=total)
+    part = "part of the budget that pays, as `PrivacyAccountant.parallel` named it; then a part of that part"
+    parser.add_argument("--part", **_PART, help=part)
+    parser.add_argument("--spend-name", metavar="TEXT", help="name in the history of the budget; public")

@@ -1,127 +1,254 @@
-"""`dp-metrics evaluate`: a model trained on public data, and its private metrics beside the true ones.
+"""`dp-metrics evaluate`: one page about the model whose predictions a file holds.
 
-xgboost, pandas and matplotlib are imported only once they are needed, so that ``--help`` works, and a missing
-extra is one clear line, where they are not installed.
+The order is that of `dp-metrics score`: what is public is checked first, then the whole file is read and
+checked, then epsilon is spent, then the page is made and written. Without a file: a demonstration.
 """
 
 import argparse
-import json
-from collections.abc import Sequence
-from itertools import product
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from dp_metrics._packages import import_extra
-from dp_metrics.cli._common import add_json, epsilon, several
-from dp_metrics.cli.experiments import add_folders, clear_errors, writable_folder
-from dp_metrics.evaluation.datasets import DATASETS, EMBEDDED, get_dataset, load_dataset
-from dp_metrics.evaluation.results import ERROR_CAP, ResultRow
-from dp_metrics.evaluation.sources import Dataset
-from dp_metrics.evaluation.studies import Study
+from dp_metrics.accounting import PrivacyAccountant
+from dp_metrics.cli._common import CommandError, add_json, exact_epsilon, several
+from dp_metrics.cli._output import printed, terms
+from dp_metrics.cli._typed_options import group_labels, kind_of_labels
+from dp_metrics.cli.budget import add_budget_file, refusals
+from dp_metrics.cli.experiments import add_data, demonstrate
+from dp_metrics.cli.predictions import Chunk, ColumnSpec, Kind, Predictions, Progress, add_dialect
+from dp_metrics.cli.score import bought, check_name
+from dp_metrics.page.evaluate import page_settings, private_evaluate
+from dp_metrics.page.page import PrivateEvaluation
+from dp_metrics.page.requirements import parsed
+from dp_metrics.page.setting import LABELS, PROBABILITIES, SCORES, TARGETS, Setting
 
 __all__ = ["add_evaluate"]
 
-_EPSILONS = (0.1, 0.5, 1.0, 2.0)
-_METRICS = {
-    "private_mse": "Mean squared error",
-    "private_mae": "Mean absolute error",
-    "private_variance": "Variance of the target",
-    "private_log_loss": "Log loss",
+_WRITERS: Mapping[str, Callable[[PrivateEvaluation], str]] = {
+    ".html": PrivateEvaluation.to_html,
+    ".md": PrivateEvaluation.to_markdown,
+    ".json": PrivateEvaluation.to_json,
 }
+_OF_A_FILE = ("y_true", "y_pred", "y_score", "y_proba", "labels", "sensitive", "group_labels", "baseline",
+              "budget", "total", "spend_name", "require", "bounds")  # fmt: skip
+_EXIT_CODES = {"pass": 0, "fail": 1, "cannot tell": 2}
+_KINDS = {"y_pred": LABELS, "y_score": SCORES, "y_proba": PROBABILITIES}
 
 
-def _number(value: float, digits: int = 5) -> str:
-    """Round to some significant digits; powers of ten only for the very large and the very small."""
-    rounded = float(f"{value:.{digits - 1}e}")
-    return f"{rounded:,.0f}" if 10.0 ** (digits - 1) <= abs(rounded) < 1e10 else f"{rounded:.{digits}g}"
+def _evaluate(typed: argparse.Namespace) -> int:
+    if typed.predictions is None:
+        for name in _OF_A_FILE:
+            if getattr(typed, name):
+                option = name.replace("_", "-")
+                raise CommandError(f"--{option} needs a file of predictions: dp-metrics evaluate FILE ...")
+        demonstrate(typed)
+        return 0
+    if typed.dataset:
+        raise CommandError("--dataset is of the demonstration, which needs no file of predictions")
+    return _page(typed)
 
 
-def _document(study: Study, rows: Sequence[ResultRow]) -> list[dict[str, Any]]:
-    """Return an object for each metric, epsilon and mechanism, those without a release included."""
-    found = {(row.metric, row.epsilon, row.mechanism): row for row in rows}
-    first = {row.metric: row for row in reversed(rows)}
-    return [
-        {
-            "dataset": task.dataset, "metric": f"private_{task.metric}", "mechanism": rival.mechanism,
-            "epsilon": epsilon, "n_test": any_row.n, "bounded": bool(any_row.bounded),
-            "release": None if row is None else row.release,
-            "expected_error": None if row is None else row.expected_error,
-            "error_cap": None if any_row.bounded else ERROR_CAP * any_row.true_value,
-            "true_value_not_private": any_row.true_value,
-            "sampling_error_not_private": any_row.sampling_error,
-        }
-        for task, epsilon in product(study.tasks, dict.fromkeys(row.epsilon for row in rows))
-        for rival in study.rivals
-        for row, any_row in [(found.get((task.metric, epsilon, rival.mechanism)), first[task.metric])]
-    ]  # fmt: skip
+def _page(typed: argparse.Namespace) -> int:
+    if len(typed.epsilon or ()) != 1:
+        raise CommandError("--epsilon is needed once: what the page costs")
+    typed.epsilon = typed.epsilon[0]
+    check_name(typed)
+    try:
+        required = dict(parsed(one) for one in typed.require)
+    except ValueError as error:
+        raise CommandError(str(error)) from None
+    output = _output(typed)
+    columns, options = _columns(typed), _options(typed)
+    paid = {"epsilon": typed.epsilon, "neighboring": typed.neighboring, "spend_name": typed.spend_name}
+
+    def stored(budget: PrivacyAccountant | None) -> PrivateEvaluation | None:
+        try:
+            settings = page_settings(_setting(typed, options), accountant=budget, **paid)
+        except (ValueError, TypeError) as error:
+            raise CommandError(str(error)) from None
+        with refusals():
+            found: PrivateEvaluation | None = settings.stored()
+            return found
+
+    def prepared(records: Predictions) -> Callable[[PrivacyAccountant | None, Progress], PrivateEvaluation]:
+        def draw(budget: PrivacyAccountant | None, progress: Progress) -> PrivateEvaluation:
+            whole = records.whole(progress)
+            with refusals():
+                page: PrivateEvaluation = private_evaluate(
+                    whole["y_true"], **_arguments(typed, whole), **options, **paid, accountant=budget
+                )
+            return page
+
+        return draw
+
+    page, budget = bought(typed, columns, stored, prepared)
+    page.with_budget(budget)
+    with printed():
+        _print(page, budget, as_json=typed.json)
+        output.write_text(_WRITERS[output.suffix.lower()](page), encoding="utf-8")
+        if not typed.json:
+            print(f"\npage written to {output}")
+    return _checked(page, required, typed) if required else 0
 
 
-def _describe(dataset: Dataset, rows: Sequence[dict[str, Any]]) -> str:
-    """Write the report of one data set."""
-    limit = (
-        "no public bounds" if dataset.task == "regression" else "loss bounded by the clipped probabilities"
-    )
-    if dataset.bounds is not None:
-        limit = f"public bounds {dataset.bounds[0]:g} to {dataset.bounds[1]:,.0f}"
-    lines = [f"== {dataset.name}: {dataset.task}, {rows[0]['n_test']:,} test records, {limit} =="]
-    for metric in dict.fromkeys(row["metric"] for row in rows):
-        group = [row for row in rows if row["metric"] == metric]
-        truth, sampling = (group[0][f"{name}_not_private"] for name in ("true_value", "sampling_error"))
-        capped = "" if group[0]["bounded"] else f", errors capped at {ERROR_CAP:g} x the true value"
-        table: dict[float, dict[str, str]] = {}
-        for row in group:
-            cell = "needs bounds"
-            if row["release"] is not None:
-                cell = f"{_number(row['release'])} ({_number(row['expected_error'], 2)})"
-            table.setdefault(row["epsilon"], {"epsilon": f"{row['epsilon']:g}"})[row["mechanism"]] = cell
-        lines += [
-            "",
-            f"{_METRICS[metric]} ({metric})",
-            f"  true value               {_number(truth)}  (NOT private, for study)",
-            f"  sampling standard error  {_number(sampling)}  (the error it has anyway; NOT private)",
-            f"  private releases, in brackets the exact expected absolute error{capped}:",
-            import_extra("pandas").DataFrame(table.values()).to_string(index=False, col_space=9),
-        ]
-    return "\n".join(lines)
+def _output(typed: argparse.Namespace) -> Path:
+    """Return where the page goes, if it can be written there, before anything is spent."""
+    path: Path = typed.output or Path("evaluation.html")
+    suffix = path.suffix.lower()
+    if suffix not in _WRITERS:
+        raise CommandError(f"--output takes a file that ends in {', '.join(_WRITERS)}, not {path}")
+    for package in ("jinja2", "matplotlib") if suffix == ".html" else ():
+        import_extra(package, "report")
+    try:
+        with path.open("a", encoding="utf-8"):
+            pass
+    except OSError as error:
+        raise CommandError(f"can't write to {path}: {error.strerror or error}") from error
+    return path
 
 
-@clear_errors()
-def _evaluate(options: argparse.Namespace) -> None:
-    from dp_metrics.evaluation import figures, reproduce
+def _columns(typed: argparse.Namespace) -> dict[str, ColumnSpec]:
+    """Return the columns of each argument, and how they are read."""
+    given = [name for name in _KINDS if getattr(typed, name)]
+    if not typed.y_true or not given:
+        raise CommandError("a page needs --y-true, and --y-pred, --y-score or --y-proba")
+    labels = Kind.NUMBER if typed.labels is None else kind_of_labels(_labels(typed), "--labels")
+    kinds = {"y_true": labels, **{name: labels if name == "y_pred" else Kind.NUMBER for name in given}}
+    specs = {name: ColumnSpec(_listed(getattr(typed, name)), kind) for name, kind in kinds.items()}
+    if typed.baseline:
+        specs["baseline"] = ColumnSpec(typed.baseline, labels if given == ["y_pred"] else Kind.NUMBER)
+    if len(typed.sensitive) != len(typed.group_labels):
+        raise CommandError("--group-labels is needed once for each column of --sensitive, in their order")
+    for name, found in zip(typed.sensitive, typed.group_labels, strict=True):
+        specs[f"sensitive {name}"] = ColumnSpec([name], kind_of_labels(group_labels(found), "--group-labels"))
+    return specs
 
-    datasets = [get_dataset(name) for name in dict.fromkeys(options.dataset or EMBEDDED)]
-    epsilons = sorted(set(options.epsilon or _EPSILONS))
-    # Everything that can be wrong is looked at before the first model is trained.
-    reproduce.check_extras()
-    loaded = [(dataset, load_dataset(dataset.name, options.data_dir)) for dataset in datasets]
-    output = writable_folder(options.output)
-    document: dict[str, Any] = {
-        "warning": "fields that end in _not_private, and expected errors: for study on public data only",
-        "plots": [],
-        "rows": [],
+
+def _listed(names: str | list[str]) -> list[str]:
+    return [names] if isinstance(names, str) else names
+
+
+def _labels(typed: argparse.Namespace) -> list[Any] | None:
+    return None if typed.labels is None else group_labels(typed.labels, "--labels")
+
+
+def _options(typed: argparse.Namespace) -> dict[str, Any]:
+    """Return the public options of the page."""
+    found = [group_labels(one) for one in typed.group_labels]
+    known = _labels(typed)
+    positive = typed.pos_label
+    if positive is not None:
+        spelled = {str(label): label for label in known or [0, 1]}
+        if positive not in spelled:
+            raise CommandError(f"--pos-label {positive} is not one of the labels: {', '.join(spelled)}")
+        positive = spelled[positive]
+    return {
+        "labels": known,
+        "pos_label": positive,
+        "threshold": typed.threshold,
+        "bounds": None if typed.bounds is None else tuple(typed.bounds),
+        "group_labels": None if not found else found[0] if len(found) == 1 else found,
+        "n": typed.n,
     }
-    for dataset, data in loaded:
-        study, rows = reproduce.evaluate(dataset, data, epsilons)
-        plot = output / f"{dataset.name}.png"
-        figures.draw_evaluation(study, rows, plot)
-        document["plots"].append(str(plot))
-        described = _document(study, rows)
-        document["rows"] += described
-        if not options.json:
-            print(f"{_describe(dataset, described)}\n\nplot written to {plot}\n", flush=True)
-    if options.json:
-        print(json.dumps(document, indent=2, allow_nan=False), flush=True)
+
+
+def _setting(typed: argparse.Namespace, options: Mapping[str, Any]) -> Setting:
+    """Return the setting of the page that these arguments ask for."""
+    kinds = [_kind(typed, name) for name in _KINDS if getattr(typed, name)]
+    other = ["baseline"] if typed.baseline else []
+    columns = ("y_true", *kinds, *other, *["feature"] * len(typed.sensitive))
+    baseline = None if not other else kinds[0] if len(kinds) == 1 else next(k for k in kinds if k != LABELS)
+    return Setting(columns=columns, baseline=baseline, **options)
+
+
+def _kind(typed: argparse.Namespace, name: str) -> str:
+    if name == "y_pred" and typed.labels is None and not (typed.y_score or typed.y_proba):
+        return TARGETS
+    return _KINDS[name]
+
+
+def _arguments(typed: argparse.Namespace, columns: Chunk) -> dict[str, Any]:
+    """Return the arguments with a value for each record."""
+    arguments: dict[str, Any] = {name: columns[name] for name in _KINDS if name in columns}
+    if typed.baseline:
+        is_labels = typed.labels is not None and not (typed.y_score or typed.y_proba)
+        baseline = columns["baseline"]
+        # floats would be taken for scores
+        arguments["baseline"] = baseline.astype(object) if is_labels else baseline
+    features = [columns[f"sensitive {name}"] for name in typed.sensitive]
+    if features:
+        arguments["sensitive_features"] = features[0] if len(features) == 1 else np.column_stack(features)
+    return arguments
+
+
+def _print(page: PrivateEvaluation, budget: PrivacyAccountant | None, *, as_json: bool) -> None:
+    """Print the numbers, or all of the page as JSON."""
+    if as_json:
+        print(page.to_json())
+        return
+    print(f"private_evaluate {terms(page.epsilon, page.evaluated.neighboring, budget, page.n)}")
+    width = max(map(len, page))
+    for number in page.numbers.values():
+        print(f"  {number.name.ljust(width)}  {number.value:.4g}{'  (mostly noise)' if number.note else ''}")
+    for one in page.plan.left_out:
+        print(f"left out: {one.about}. {one.why}")
+
+
+def _checked(page: PrivateEvaluation, required: Mapping[str, Any], typed: argparse.Namespace) -> int:
+    """Print whether the requirements are met, and return the exit code."""
+    try:
+        found = page.check(required, about=typed.about)
+    except ValueError as error:
+        raise CommandError(str(error)) from None
+    if not typed.json:
+        print(f"{found!r}\nall requirements: {found.answer}")
+    return _EXIT_CODES[found.answer]
 
 
 def add_evaluate(parser: argparse.ArgumentParser) -> None:
     """Describe the command and its options."""
     parser.description = (
-        "Train xgboost on 80 % of a public data set, and release metrics of the rest privately "
-        "with every mechanism, beside the exact expected error. Without options: embedded data, no download."
+        "Release one page about a model from a file of its predictions: how good, for whom, how sure, which "
+        "is better, what is left, for one epsilon. Without a file: train models of public data, and release "
+        "their metrics privately beside the exact ones, with every mechanism."
     )
-    names = f"data sets, of {', '.join(DATASETS)} (default: {' '.join(EMBEDDED)})"
-    parser.add_argument("--dataset", **several(), metavar="NAME", help=names)
-    epsilons = f"privacy parameters (default: {' '.join(f'{e:g}' for e in _EPSILONS)})"
-    parser.add_argument("--epsilon", **several(), type=epsilon, metavar="E", help=epsilons)
-    add_folders(parser, "for the plots, one per data set")
+    file = "file: .csv, .parquet or .pq; none for the demonstration"
+    parser.add_argument("predictions", type=Path, nargs="?", metavar="PREDICTIONS", help=file)
+    add_dialect(parser)
+    parser.add_argument("--y-true", metavar="COL", help="column of the true labels or targets")
+    parser.add_argument("--y-pred", metavar="COL", help="column of predicted labels, or targets")
+    parser.add_argument("--y-score", metavar="COL", help="column of probabilities of the positive label")
+    parser.add_argument("--y-proba", nargs="+", metavar="COL", help="columns of probabilities, one per label")
+    parser.add_argument("--baseline", nargs="+", metavar="COL", help="the same of another model")
+    parser.add_argument("--labels", nargs="+", metavar="LABEL", help="public labels; none for targets")
+    parser.add_argument("--pos-label", metavar="LABEL", help="the positive one of two (default: the second)")
+    above = "a score from here on makes the positive label (default: 0.5)"
+    parser.add_argument("--threshold", type=float, default=0.5, metavar="T", help=above)
+    parser.add_argument("--bounds", nargs=2, type=float, metavar=("LOW", "HIGH"), help="range of targets")
+    sensitive = "columns of groups: metrics of each combination"
+    parser.add_argument("--sensitive", **several(default=[]), metavar="COL", help=sensitive)
+    labels = "public labels of these groups; repeated for each column"
+    parser.add_argument(
+        "--group-labels", nargs="+", action="append", default=[], metavar="LABEL", help=labels
+    )
+    relations = ("replace_one", "add_or_remove_one")
+    relation = "what one person can change: replace_one (default) or add_or_remove_one"
+    parser.add_argument(
+        "--neighboring", choices=relations, default="replace_one", metavar="RELATION", help=relation
+    )
+    parser.add_argument("--n", type=int, metavar="N", help="public guess of a private number of records")
+    cost = "privacy parameter of the page: 0.5, or 1/3 exactly; several in the demonstration"
+    parser.add_argument("--epsilon", **several(), type=exact_epsilon, metavar="E", help=cost)
+    add_budget_file(parser)
+    required = "requirement such as 'recall>=0.8': exit code 0 if all pass, 1 if one fails, else 2"
+    parser.add_argument("--require", **several(default=[]), metavar="REQUIREMENT", help=required)
+    about = "of whom requirements speak: all people like these (default), or these records"
+    parser.add_argument("--about", choices=["people", "records"], default="people", help=about)
+    add_data(parser)
+    output = "the page (.html, .md or .json; default: evaluation.html); folder of the demonstration"
+    parser.add_argument("--output", type=Path, metavar="PATH", help=output)
     add_json(parser)
     parser.set_defaults(run=_evaluate)

@@ -1,18 +1,28 @@
-"""`dp-metrics reproduce` and `dp-metrics report`: the experiments of the paper."""
+"""`dp-metrics reproduce`, and what `dp-metrics evaluate` shows without a file: experiments on public data.
+
+xgboost, pandas and matplotlib are imported only once they are needed, so that ``--help`` works, and a missing
+extra is one clear line, where they are not installed.
+"""
 
 import argparse
+import json
 import sys
 import tempfile
-from collections.abc import Iterator
+import warnings
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import product
 from pathlib import Path
+from typing import Any
 
+from dp_metrics._packages import import_extra
 from dp_metrics.cli._common import CommandError, several
-from dp_metrics.evaluation.results import ResultsError
-from dp_metrics.evaluation.sources import DATA_VARIABLE, DatasetError
-from dp_metrics.evaluation.studies import StudyError
+from dp_metrics.evaluation.datasets import DATASETS, EMBEDDED, get_dataset, load_dataset
+from dp_metrics.evaluation.results import ERROR_CAP, ResultRow, ResultsError
+from dp_metrics.evaluation.sources import DATA_VARIABLE, Dataset, DatasetError
+from dp_metrics.evaluation.studies import Study, StudyError
 
-__all__ = ["add_folders", "add_report", "add_reproduce", "clear_errors", "writable_folder"]
+__all__ = ["add_data", "add_reproduce", "demonstrate"]
 
 _OUTPUT = Path("dp-metrics-output")
 
@@ -37,12 +47,16 @@ def writable_folder(path: Path) -> Path:
     return path
 
 
-def add_folders(parser: argparse.ArgumentParser, contents: str) -> None:
-    """Add the options that name the folder of the data and that of what is written."""
+def _add_data_folder(parser: argparse.ArgumentParser) -> None:
     data = f"folder of the data files (default: the variable {DATA_VARIABLE}; without a file, OpenML)"
     parser.add_argument("--data-dir", type=Path, metavar="DIR", help=data)
-    output = f"folder {contents} (default: ./%(default)s)"
-    parser.add_argument("--output", type=Path, default=_OUTPUT, metavar="DIR", help=output)
+
+
+def add_data(parser: argparse.ArgumentParser) -> None:
+    """Add the options that name the data of the demonstration."""
+    names = f"data sets of the demonstration, of {', '.join(DATASETS)} (default: {' '.join(EMBEDDED)})"
+    parser.add_argument("--dataset", **several(), metavar="NAME", help=names)
+    _add_data_folder(parser)
 
 
 def _jobs(text: str) -> int:
@@ -55,11 +69,16 @@ def _jobs(text: str) -> int:
 def _reproduce(options: argparse.Namespace) -> None:
     from dp_metrics.evaluation.reproduce import reproduce
 
+    if options.report is not None:
+        from dp_metrics.evaluation.report import write_report
+
+        print(write_report(options.report))
+        return
     output = writable_folder(options.output)
     how = {"data_dir": options.data_dir, "jobs": options.jobs, "quick": options.quick}
     for path in reproduce(options.figure, options.dataset, options.mechanism, output=output, **how):
         print(path)
-    print(f"for a page with tables: dp-metrics report {options.output}", file=sys.stderr)
+    print(f"for a page with tables: dp-metrics reproduce --report {options.output}", file=sys.stderr)
 
 
 def add_reproduce(parser: argparse.ArgumentParser) -> None:
@@ -75,21 +94,127 @@ def add_reproduce(parser: argparse.ArgumentParser) -> None:
     images = "data sets (default: the paper's; CIFAR-10 only if torch is installed)"
     parser.add_argument("--dataset", **names, help=images)
     parser.add_argument("--mechanism", **names, help="mechanisms (default: all)")
-    add_folders(parser, "of results")
+    _add_data_folder(parser)
+    output = "folder of results (default: ./%(default)s)"
+    parser.add_argument("--output", type=Path, default=_OUTPUT, metavar="DIR", help=output)
     parser.add_argument("--jobs", type=_jobs, default=1, metavar="N", help="processes (default: 1)")
     parser.add_argument("--quick", action="store_true", help="10 repeats, 3 epsilons, the five tables")
+    page = "run nothing: write report.html beside these results, results.csv or its folder"
+    parser.add_argument("--report", type=Path, metavar="RESULTS", help=page)
     parser.set_defaults(run=_reproduce)
 
 
+_EPSILONS = (0.1, 0.5, 1.0, 2.0)
+_PAGE_EPSILON, _NO_NOISE = 2.0, 1e6
+_METRICS = {
+    "private_mse": "Mean squared error",
+    "private_mae": "Mean absolute error",
+    "private_variance": "Variance of the target",
+    "private_log_loss": "Log loss",
+}
+
+
+def _number(value: float, digits: int = 5) -> str:
+    """Round to some significant digits; powers of ten only for the very large and the very small."""
+    rounded = float(f"{value:.{digits - 1}e}")
+    return f"{rounded:,.0f}" if 10.0 ** (digits - 1) <= abs(rounded) < 1e10 else f"{rounded:.{digits}g}"
+
+
+def _document(study: Study, rows: Sequence[ResultRow]) -> list[dict[str, Any]]:
+    """Return an object for each metric, epsilon and mechanism, those without a release included."""
+    found = {(row.metric, row.epsilon, row.mechanism): row for row in rows}
+    first = {row.metric: row for row in reversed(rows)}
+    return [
+        {
+            "dataset": task.dataset, "metric": f"private_{task.metric}", "mechanism": rival.mechanism,
+            "epsilon": epsilon, "n_test": any_row.n, "bounded": bool(any_row.bounded),
+            "release": None if row is None else row.release,
+            "expected_error": None if row is None else row.expected_error,
+            "error_cap": None if any_row.bounded else ERROR_CAP * any_row.true_value,
+            "true_value_not_private": any_row.true_value,
+            "sampling_error_not_private": any_row.sampling_error,
+        }
+        for task, epsilon in product(study.tasks, dict.fromkeys(row.epsilon for row in rows))
+        for rival in study.rivals
+        for row, any_row in [(found.get((task.metric, epsilon, rival.mechanism)), first[task.metric])]
+    ]  # fmt: skip
+
+
+def _describe(dataset: Dataset, rows: Sequence[dict[str, Any]]) -> str:
+    """Write the report of one data set."""
+    limit = (
+        "no public bounds" if dataset.task == "regression" else "loss bounded by the clipped probabilities"
+    )
+    if dataset.bounds is not None:
+        limit = f"public bounds {dataset.bounds[0]:g} to {dataset.bounds[1]:,.0f}"
+    lines = [f"== {dataset.name}: {dataset.task}, {rows[0]['n_test']:,} test records, {limit} =="]
+    for metric in dict.fromkeys(row["metric"] for row in rows):
+        group = [row for row in rows if row["metric"] == metric]
+        truth, sampling = (group[0][f"{name}_not_private"] for name in ("true_value", "sampling_error"))
+        capped = "" if group[0]["bounded"] else f", errors capped at {ERROR_CAP:g} x the true value"
+        table: dict[float, dict[str, str]] = {}
+        for row in group:
+            cell = "needs bounds"
+            if row["release"] is not None:
+                cell = f"{_number(row['release'])} ({_number(row['expected_error'], 2)})"
+            table.setdefault(row["epsilon"], {"epsilon": f"{row['epsilon']:g}"})[row["mechanism"]] = cell
+        lines += [
+            "",
+            f"{_METRICS[metric]} ({metric})",
+            f"  true value               {_number(truth)}  (NOT private, for study)",
+            f"  sampling standard error  {_number(sampling)}  (the error it has anyway; NOT private)",
+            f"  private releases, in brackets the exact expected absolute error{capped}:",
+            import_extra("pandas").DataFrame(table.values()).to_string(index=False, col_space=9),
+        ]
+    return "\n".join(lines)
+
+
 @clear_errors()
-def _report(options: argparse.Namespace) -> None:
-    from dp_metrics.evaluation.report import write_report
+def demonstrate(options: argparse.Namespace) -> None:
+    """Train models of public data, and show what is released of them beside what is true."""
+    from dp_metrics.evaluation import figures, reproduce
 
-    print(write_report(options.results))
+    datasets = [get_dataset(name) for name in dict.fromkeys(options.dataset or EMBEDDED)]
+    epsilons = sorted({float(one) for one in options.epsilon or _EPSILONS})
+    # Everything that can be wrong is looked at before the first model is trained.
+    reproduce.check_extras()
+    loaded = [(dataset, load_dataset(dataset.name, options.data_dir)) for dataset in datasets]
+    output = writable_folder(options.output or _OUTPUT)
+    document: dict[str, Any] = {
+        "warning": "fields that end in _not_private, and expected errors: for study on public data only",
+        "plots": [],
+        "pages": [],
+        "rows": [],
+    }
+    for dataset, data in loaded:
+        study, rows, evaluation = reproduce.evaluate(dataset, data, epsilons)
+        plot, page = output / f"{dataset.name}.png", output / f"{dataset.name}.html"
+        figures.draw_evaluation(study, rows, plot)
+        page.write_text(_page_beside_the_truth(evaluation), encoding="utf-8")
+        document["plots"].append(str(plot))
+        document["pages"].append(str(page))
+        described = _document(study, rows)
+        document["rows"] += described
+        if not options.json:
+            print(f"{_describe(dataset, described)}\n\nplot written to {plot}", flush=True)
+            print(f"page of all of it at epsilon {_PAGE_EPSILON:g} written to {page}\n", flush=True)
+    if options.json:
+        print(json.dumps(document, indent=2, allow_nan=False), flush=True)
 
 
-def add_report(parser: argparse.ArgumentParser) -> None:
-    """Describe the command and its options."""
-    parser.description = "Write report.html beside the results: figures, tables and settings."
-    parser.add_argument("results", type=Path, metavar="RESULTS", help="results.csv, or its folder")
-    parser.set_defaults(run=_report)
+def _page_beside_the_truth(evaluation: Any) -> str:
+    """Return a page about a model of public data, with the exact numbers: for study."""
+    from dp_metrics.page.evaluate import private_evaluate
+    from dp_metrics.page.html import document
+
+    predicted = evaluation.prediction
+    options: dict[str, Any] = {"y_pred": predicted, "bounds": evaluation.dataset.bounds}
+    if evaluation.dataset.task != "regression":
+        name, classes = ("y_score", 2) if predicted.ndim == 1 else ("y_proba", predicted.shape[1])
+        options = {name: predicted, "labels": range(classes)}
+    page = private_evaluate(evaluation.y_test, **options, epsilon=_PAGE_EPSILON)
+    split = {part.name: 1 for part in page.plan.parts}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # so much epsilon is no privacy: that is the point here
+        exact = private_evaluate(evaluation.y_test, **options, epsilon=_NO_NOISE, split=split)
+    return document(page, {name: number.value for name, number in exact.items()})

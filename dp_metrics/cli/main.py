@@ -21,14 +21,16 @@ class _Parser(argparse.ArgumentParser):
 
 _COMMANDS = {
     "score": ("score", "release a private metric of your own predictions, from a CSV or Parquet file"),
+    "compare": ("compare", "tell which of two models is better on the records of a file"),
+    "interval": ("compare", "release an interval for the mean or a quantile of a loss among all people"),
     "budget": ("budget", "show what is spent of a budget, and what is left"),
     "metrics": ("metrics", "list the metrics that `score` can release, and their options"),
+    "plan": ("metrics", "print what errors to expect of metrics, from rough guesses and without data"),
     "evaluate": (
         "evaluate",
-        "train a model on public data and compare its private metrics with the true ones",
+        "release one page about a model; without a file, a demonstration on public data",
     ),
     "reproduce": ("experiments", "run the experiments of the paper again, and draw its figures"),
-    "report": ("experiments", "write one HTML page about the results of `reproduce`"),
     "audit": ("audit", "search for the worst privacy loss of every public metric"),
 }
 """Of each command, the module that has it as `add_...`, and what it does."""
@@ -51,8 +53,8 @@ def _parser(chosen: str | None) -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line with these arguments, by default those of the process.
 
-    Returns the exit code: 0; or, after one line on standard error, 2 for what can't be done as it was asked
-    for, 1 if the data or the budget refuse it; or 130 if interrupted.
+    Returns the exit code: 0, or what a command makes of its answer; or, after one line on standard error, 2
+    for what can't be done as it was asked for, 1 if the data or the budget refuse it; or 130 if interrupted.
     """
     if isinstance(sys.stdout, io.TextIOWrapper):
         # a spend name that the terminal can't show must not lose a number that is paid for, nor a history
@@ -60,7 +62,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         words = sys.argv[1:] if argv is None else argv
         options = _parser(next((word for word in words if word in _COMMANDS), None)).parse_args(words)
-        options.run(options)
+        code: int | None = options.run(options)
     except BrokenPipeError:
         # The reader went away (`| head`); without this, flushing at exit would complain about it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -71,7 +73,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _failed(error, 2)
     except KeyboardInterrupt:
         return 130
-    return 0
+    return code or 0
 
 
 def _failed(error: Exception, code: int) -> int:

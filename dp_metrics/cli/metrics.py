@@ -1,18 +1,20 @@
-"""`dp-metrics metrics`: what can be asked for."""
+"""`dp-metrics metrics` and `dp-metrics plan`: what can be asked for, and what error to expect of it."""
 
 import argparse
 import inspect
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from dp_metrics.cli._common import add_json
-from dp_metrics.metrics import FUNCTIONS, METRICS, Metric
+from dp_metrics.cli._common import CommandError, add_json, epsilon, several
+from dp_metrics.cli._typed_options import OF_RECORDS, options_of
+from dp_metrics.metrics import FUNCTIONS, METRICS, Metric, row_of
 
-__all__ = ["OF_RECORDS", "add_metrics", "parameters"]
+__all__ = ["add_metrics", "add_plan", "parameters"]
 
-OF_RECORDS = ("sample_weight", "groups")
-"""Options that are columns: a value per record."""
+_EPSILONS = (1.0, 0.1, 0.3, 3.0, 10.0)
+_MOST = 1_000_000
 
 
 def parameters(row: Metric) -> set[str]:
@@ -56,3 +58,131 @@ def add_metrics(parser: argparse.ArgumentParser) -> None:
     )
     add_json(parser)
     parser.set_defaults(run=_metrics)
+
+
+@dataclass(frozen=True)
+class _Planned:
+    """A metric as it was typed, with all that is passed to the planner but n and epsilon."""
+
+    typed: str
+    name: str
+    options: dict[str, Any]
+
+    def expected(self, n: int, epsilon: float) -> Any:
+        """Return the expected error of a release."""
+        from dp_metrics.analysis.expected_error import expected_error
+
+        return expected_error(self.name, n=n, epsilon=epsilon, **self.options)
+
+
+def _planned(options: argparse.Namespace) -> list[_Planned]:
+    """Return the metrics to plan for, each with what it takes of what is guessed."""
+    from dp_metrics.analysis.guesses import hints_of
+
+    planned, taken = [], set[str]()
+    hints = {"positives": options.positives, "classes": options.classes, "law": options.law}
+    for typed in options.metric:
+        name, _, guess = typed.partition("=")
+        row, fixed = row_of(name)
+        try:
+            value = float(guess)
+        except ValueError:
+            raise CommandError(f"--metric takes NAME=GUESS, such as roc_auc=0.8, not {typed!r}") from None
+        own = [one for one in options.option if one.partition("=")[0] in row.options]
+        hinted = {hint: hints[hint] for hint in hints_of(row)}
+        taken |= {*own, *hinted}
+        planned.append(_Planned(typed, name, {**fixed, **options_of(row, own), **hinted, "guess": value}))
+    given = {*options.option, *(name for name, hint in hints.items() if hint is not None)}
+    if unused := sorted(given - taken):
+        raise CommandError(f"none of these metrics takes {' or '.join(unused)}")
+    return planned
+
+
+def _sizes(typed: Sequence[int]) -> list[int]:
+    """Return the numbers of records of a table: those that were typed, or of one some about it."""
+    if len(typed) > 1:
+        return sorted({*typed})
+    return [
+        n for n in (typed[0] // 4, typed[0] // 2, typed[0], 2 * typed[0], 4 * typed[0]) if 2 <= n <= _MOST
+    ]
+
+
+def _show(title: str, corner: str, heads: Sequence[str], rows: Mapping[str, Sequence[float]]) -> None:
+    """Print a table of errors."""
+    first = max(map(len, (corner, *rows)))
+    print(title)
+    for name, cells in {
+        corner: heads,
+        **{name: [f"{x:.2g}" for x in row] for name, row in rows.items()},
+    }.items():
+        print(f"  {name.ljust(first)}  " + "  ".join(cell.rjust(9) for cell in cells))
+    print()
+
+
+def _plan(options: argparse.Namespace) -> None:
+    n, at = options.n[0], (options.epsilon or _EPSILONS)[0]
+    epsilons, sizes = sorted({*(options.epsilon or _EPSILONS)}), _sizes(options.n)
+    by_epsilon, by_n, assumes = dict[str, list[float]](), dict[str, list[float]](), dict[str, str]()
+    try:
+        for one in _planned(options):
+            told = [one.expected(n, epsilon) for epsilon in epsilons]
+            by_epsilon[one.typed] = [expected.mean_absolute for expected in told]
+            by_n[one.typed] = [one.expected(size, at).mean_absolute for size in sizes]
+            assumes[one.typed] = told[0].assumes
+    except (ValueError, TypeError) as error:
+        raise CommandError(str(error)) from None
+    if options.json:
+        print(
+            json.dumps(
+                {
+                    "n": n,
+                    "epsilons": epsilons,
+                    "errors_by_epsilon": by_epsilon,
+                    "epsilon": at,
+                    "sizes": sizes,
+                    "errors_by_size": by_n,
+                    "assumes": assumes,
+                },
+                indent=2,
+            )
+        )
+        return
+    _show(
+        f"Mean absolute error by the noise, {n:,} records",
+        "epsilon",
+        [f"{x:g}" for x in epsilons],
+        by_epsilon,
+    )
+    _show(f"Mean absolute error by the noise, epsilon {at:g}", "records", [f"{x:,}" for x in sizes], by_n)
+    print("Assumed; no data were read:")
+    for typed, assumed in assumes.items():
+        print(f"  {typed}: {assumed}")
+
+
+def _records(text: str) -> int:
+    if not text.isdecimal() or not 2 <= int(text) <= _MOST:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of records from 2 to {_MOST:,}")
+    return int(text)
+
+
+def add_plan(parser: argparse.ArgumentParser) -> None:
+    """Describe the command and its options."""
+    parser.description = (
+        "Print what error to expect of private metrics, from rough public guesses and without any data: by "
+        "epsilon, and by number of records. The guesses must not come from the private data."
+    )
+    metric = "a metric and a guess of its value; may be repeated"
+    parser.add_argument("--metric", **several(metavar="NAME=GUESS", required=True, help=metric))
+    sizes = "numbers of records; the first is that of the table by epsilon"
+    parser.add_argument("--n", **several(type=_records, metavar="N", required=True, help=sizes))
+    epsilons = "epsilons; the first is that of the table by number of records"
+    parser.add_argument("--epsilon", **several(type=epsilon, metavar="E", help=epsilons))
+    parser.add_argument(
+        "--positives", type=float, metavar="SHARE", help="share of label 1 (default: all alike)"
+    )
+    parser.add_argument("--classes", type=int, metavar="K", help="number of labels (default: 2)")
+    parser.add_argument("--law", choices=("normal", "heavy"), help="law of errors (default: normal)")
+    option = "a public option of the metrics that take it, such as bounds=[0,120]"
+    parser.add_argument("--option", **several(metavar="NAME=VALUE", default=[], help=option))
+    add_json(parser)
+    parser.set_defaults(run=_plan)

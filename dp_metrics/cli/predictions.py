@@ -5,6 +5,7 @@ column whose type is guessed from what it holds would let one record change how 
 name columns, which are public, but no cell and no row. No row is dropped: a blank line is a missing value.
 """
 
+import argparse
 import csv
 import io
 import math
@@ -25,7 +26,16 @@ from dp_metrics.cli._common import CommandError, Refused
 from dp_metrics.inputs.names import did_you_mean
 from dp_metrics.inputs.shape import ArgumentShape
 
-__all__ = ["ColumnSpec", "Kind", "Predictions", "open_predictions"]
+__all__ = [
+    "ColumnSpec",
+    "Dialect",
+    "Kind",
+    "Predictions",
+    "add_dialect",
+    "add_file",
+    "dialect_of",
+    "open_predictions",
+]
 
 Chunk: TypeAlias = dict[str, NDArray[Any]]
 Progress: TypeAlias = Callable[[float], object]
@@ -33,14 +43,15 @@ Progress: TypeAlias = Callable[[float], object]
 
 _CSV_BLOCK = 1 << 20  # bytes, and the longest row; the reader looks a few blocks ahead
 _QUOTE = ord('"')
-# a quotation mark opens a cell after these, and closes one before them
-_BESIDE_QUOTES = np.frombuffer(b',\r\n"', dtype=np.uint8)
+_DELIMITERS = {",": ",", ";": ";", "|": "|", "tab": "\t"}
+_SWAPPED = str.maketrans(",.", ".,")
 _BOM = b"\xef\xbb\xbf"
 _MOST_SHOWN = 500  # characters of the names of columns
 _PARQUET_ROWS = 1 << 16
 _PARQUET_BUFFER = 1 << 20  # bytes
 _WHOLE = re.compile(r"([+-]?[0-9]{1,4000})(\.0*)?")  # digits are compared: two large ids could be one float
 _DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_LIKE_A_NUMBER = re.compile(r"[-+.,\s0-9]*[0-9][.,\s0-9]*([eE][+-]?[0-9]+)?\s*")  # with any decimal mark
 _BOOLEANS = {"True": "1", "False": "0"}  # pandas writes booleans so
 
 
@@ -71,6 +82,28 @@ class ColumnSpec:
     if_text: str = ""
 
 
+@dataclass(frozen=True)
+class Dialect:
+    """How a CSV file is written.
+
+    Parameters
+    ----------
+    delimiter : {",", ";", "|", "tab"}, default=","
+        What stands between cells.
+    decimal : {".", ","}, default="."
+        The decimal mark of numbers. A point in a number with decimal commas is an error: many write thousands
+        so.
+    """
+
+    delimiter: str = ","
+    decimal: str = "."
+
+    @property
+    def mark(self) -> str:
+        """The character between cells."""
+        return _DELIMITERS[self.delimiter]
+
+
 class Predictions:
     """A file of records, read in chunks: dicts of arrays.
 
@@ -80,13 +113,15 @@ class Predictions:
         The file.
     specs : mapping of str to ColumnSpec
         The columns of each argument.
+    dialect : Dialect
+        How it is written, if it is a CSV file.
     """
 
     # says where the names of the columns stand, for a kind of file where that can be mistaken
     _names_are = ""
 
-    def __init__(self, path: Path, specs: Mapping[str, ColumnSpec]) -> None:
-        self._path, self._specs = path, specs
+    def __init__(self, path: Path, specs: Mapping[str, ColumnSpec], dialect: Dialect) -> None:
+        self._path, self._specs, self._dialect = path, specs, dialect
         self._pa: Any = import_extra("pyarrow", "cli")
         names = [name for each in specs.values() for name in each.columns]
         self._names = list(dict.fromkeys(names))
@@ -163,27 +198,32 @@ class Predictions:
 
 
 class _CsvFile(Predictions):
-    """A CSV file: UTF-8, with commas and one line of column names."""
+    """A CSV file: UTF-8, with one line of column names."""
 
-    _names_are = ": its first line must hold the names, with commas between them"
+    @property
+    def _names_are(self) -> str:  # type: ignore[override]
+        mark = self._dialect.delimiter
+        return f": its first line must hold the names, with {mark!r} between them (or pass --delimiter)"
 
     def _are_names(self, there: Sequence[str]) -> bool:
         # without a line of names the first one is a record, which holds a number or no name that was typed
-        return any(name in there for name in self._names) and not any(map(_DECIMAL.fullmatch, there))
+        return any(name in there for name in self._names) and not any(map(_LIKE_A_NUMBER.fullmatch, there))
 
     def _read_types(self) -> dict[str, Any]:
         with self._path.open(newline="", encoding="utf-8-sig") as file:
-            self._find(next(csv.reader(file), []))
+            self._find(next(csv.reader(file, delimiter=self._dialect.mark), []))
         return dict.fromkeys(self._names, self._pa.string())
 
     def _batches(self, progress: Progress) -> Iterator[Any]:
         reader = import_extra("pyarrow.csv", "cli")
-        with _Watched(self._path, progress) as file:
+        with _Watched(self._path, progress, self._dialect.mark) as file:
             yield from reader.open_csv(
                 file,
                 read_options=reader.ReadOptions(block_size=_CSV_BLOCK),
                 # a blank line is a record that is missing: to ignore it would change their number
-                parse_options=reader.ParseOptions(newlines_in_values=True, ignore_empty_lines=False),
+                parse_options=reader.ParseOptions(
+                    delimiter=self._dialect.mark, newlines_in_values=True, ignore_empty_lines=False
+                ),
                 convert_options=reader.ConvertOptions(
                     include_columns=self._names,
                     column_types=self._types,
@@ -210,7 +250,7 @@ class _CsvFile(Predictions):
         if spec.kind is Kind.NUMBER:
             return self._numbers(trimmed, name, spec)
         coded = trimmed.dictionary_encode()
-        known = [_name(text) for text in coded.dictionary.to_pylist()]
+        known = [_name(self._pointed(text)) for text in coded.dictionary.to_pylist()]
         if any(one == "" or (isinstance(one, float) and math.isnan(one)) for one in known):
             raise Refused(f"column {name!r}: a value is missing; nothing was spent")
         spelled = np.empty(len(known), dtype=object)
@@ -218,8 +258,15 @@ class _CsvFile(Predictions):
         codes: NDArray[np.intp] = coded.indices.to_numpy(zero_copy_only=False).astype(np.intp)
         return spelled[codes]
 
+    def _pointed(self, text: str) -> str:
+        """Return a cell with its decimal mark as a point; different cells stay different."""
+        return text.translate(_SWAPPED) if self._dialect.decimal == "," else text
+
     def _numbers(self, trimmed: Any, name: str, spec: ColumnSpec) -> NDArray[Any]:
         compute, pa = import_extra("pyarrow.compute", "cli"), self._pa
+        if self._dialect.decimal == ",":
+            # a point becomes what no number holds
+            trimmed = compute.replace_substring(compute.replace_substring(trimmed, ".", "?"), ",", ".")
         try:
             numbers = compute.cast(trimmed, pa.float64())
         except pa.ArrowInvalid:
@@ -280,13 +327,54 @@ _SUFFIXES: Mapping[str, type[Predictions]] = {
 }
 
 
-def open_predictions(path: Path, specs: Mapping[str, ColumnSpec]) -> Predictions:
-    """Return a file; only the names and types of its columns have been read."""
+def open_predictions(
+    path: Path, specs: Mapping[str, ColumnSpec], dialect: Dialect | None = None
+) -> Predictions:
+    """Return a file; only the names and types of its columns have been read.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    specs : mapping of str to ColumnSpec
+        The columns of each argument.
+    dialect : Dialect or None, default=None
+        How a CSV file is written; None: with commas between cells and decimal points.
+    """
     if path.suffix.lower() not in _SUFFIXES:
         raise CommandError(f"{path} is no file of a known kind: {', '.join(_SUFFIXES)}")
+    if dialect is not None and path.suffix.lower() != ".csv":
+        raise CommandError(f"{path} is no CSV file: it takes no --delimiter and no --decimal")
     if not path.is_file():
         raise CommandError(f"there is no file {path}")
-    return _SUFFIXES[path.suffix.lower()](path, specs)
+    return _SUFFIXES[path.suffix.lower()](path, specs, dialect or Dialect())
+
+
+def add_file(parser: argparse.ArgumentParser) -> None:
+    """Add the file and the options that say how it is written."""
+    parser.add_argument("predictions", type=Path, metavar="PREDICTIONS", help="file: .csv, .parquet or .pq")
+    add_dialect(parser)
+
+
+def add_dialect(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say how a file is written."""
+    between = "what stands between the cells of a CSV file: ',' (default), ';', '|' or tab"
+    parser.add_argument(
+        "--delimiter", "--sep", type=_delimiter, choices=[*_DELIMITERS], metavar="MARK", help=between
+    )
+    mark = "decimal mark of the numbers of a CSV file: '.' (default) or ','"
+    parser.add_argument("--decimal", choices=[".", ","], metavar="MARK", help=mark)
+
+
+def _delimiter(text: str) -> str:
+    return "tab" if text in ("\t", "\\t") else text
+
+
+def dialect_of(typed: argparse.Namespace) -> Dialect | None:
+    """Return how the file is written, if that was typed."""
+    given = {name: getattr(typed, name) for name in ("delimiter", "decimal")}
+    chosen = {name: value for name, value in given.items() if value is not None}
+    return Dialect(**chosen) if chosen else None
 
 
 class _Watched(io.RawIOBase):
@@ -296,9 +384,11 @@ class _Watched(io.RawIOBase):
     record's mark would swallow the rows up to another's. So each must be at an end of its cell, or doubled.
     """
 
-    def __init__(self, path: Path, progress: Progress) -> None:
+    def __init__(self, path: Path, progress: Progress, delimiter: str = ",") -> None:
         super().__init__()
         self._file, self._size, self._progress = path.open("rb"), max(path.stat().st_size, 1), progress
+        # a quotation mark opens a cell after these, and closes one before them
+        self._beside_quotes = np.frombuffer(f'{delimiter}\r\n"'.encode(), dtype=np.uint8)
         self._last, self._quotes, self.has_stray_quotes = b"", 0, False
 
     @property
@@ -324,7 +414,7 @@ class _Watched(io.RawIOBase):
         opening, closing = marks[is_opening], marks[~is_opening]
         before = there[opening[opening > 0] - 1]
         after = there[closing[closing < there.size - 1] + 1]
-        allowed = np.isin(np.concatenate([before, after]), _BESIDE_QUOTES)
+        allowed = np.isin(np.concatenate([before, after]), self._beside_quotes)
         self._quotes += block.count(b'"')
         self.has_stray_quotes = self.has_stray_quotes or not allowed.all()
 

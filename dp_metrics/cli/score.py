@@ -10,36 +10,49 @@ import argparse
 import sys
 import warnings
 from collections.abc import Callable, Container, Iterator, Mapping
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
-from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from dp_metrics._packages import import_extra
 from dp_metrics.accounting import PrivacyAccountant
-from dp_metrics.cli._common import CommandError, Refused, add_json, epsilon, several, tell
-from dp_metrics.cli._output import show_frame, show_result
-from dp_metrics.cli._streamed import summary_of
-from dp_metrics.cli._typed_options import group_labels, options_of
-from dp_metrics.cli.budget import known_budget, open_budget, refusals
+from dp_metrics.cli._common import CommandError, Refused, add_json, several, share, tell
+from dp_metrics.cli._output import INTERVALS, Limits, printed, show_frame, show_result
+from dp_metrics.cli._typed_options import column_of, group_labels, kind_of_labels, options_of
+from dp_metrics.cli.budget import Payer, add_payer, refusals
 from dp_metrics.cli.metrics import parameters
-from dp_metrics.cli.predictions import ColumnSpec, Kind, Predictions, open_predictions
+from dp_metrics.cli.predictions import (
+    Chunk,
+    ColumnSpec,
+    Kind,
+    Predictions,
+    Progress,
+    add_file,
+    dialect_of,
+    open_predictions,
+)
 from dp_metrics.fairness.frame import PrivateMetricFrame, frame_settings
-from dp_metrics.inputs.labels import LabelSet
+from dp_metrics.fairness.groups import Groups
+from dp_metrics.inputs.epsilon import Epsilon
 from dp_metrics.inputs.shape import Shape
 from dp_metrics.mechanisms import MECHANISMS
 from dp_metrics.metrics import FUNCTIONS, Metric, row_of
-from dp_metrics.metrics._catalogue import WEIGHTS
+from dp_metrics.metrics._catalogue import OF_RECORDS, WEIGHTS
+from dp_metrics.release.parts.variance import VarianceOf
 from dp_metrics.release.result import PrivateResult
 from dp_metrics.release.with_result import with_result
+from dp_metrics.streaming._summary import Summary
 
-__all__ = ["ScoreRequest", "add_score", "release", "summarising"]
+__all__ = ["ScoreRequest", "add_score", "bought", "check_name", "release", "summarising"]
 
-_LARGEST_WHOLE = 2**53
+T = TypeVar("T")
+
 _SENSITIVE = "sensitive_features"
-_IF_LABELS_ARE_TEXT = " (for labels that are text, pass --option labels=[...])"
 _IF_GROUPS_ARE_TEXT = " (for groups that are text, --group-labels must be text)"
 _WHETHER_SPENT = "`dp-metrics budget` shows whether epsilon was spent"
 
@@ -52,21 +65,26 @@ class ScoreRequest:
     ----------
     row : Metric
         The metric.
-    epsilon : float
+    epsilon : float or Fraction
         What it may cost.
     options : dict
         Public options of the metric.
     settings : dict
         Mechanism, neighbouring relation and name of the spend, where they were given.
-    groups : list or None
-        The labels of the sensitive column; None: no frame by group.
+    groups : list of list, default=[]
+        The labels of each sensitive column; none: no frame by group.
     """
 
     row: Metric
-    epsilon: float
+    epsilon: Epsilon
     options: dict[str, Any]
     settings: dict[str, Any]
-    groups: list[Any] | None = None
+    groups: list[list[Any]] = field(default_factory=list)
+
+    @property
+    def group_labels(self) -> list[Any]:
+        """The labels of the one sensitive column, or of each of several."""
+        return self.groups[0] if len(self.groups) == 1 else self.groups
 
 
 def release(
@@ -74,7 +92,7 @@ def release(
     records: Predictions,
     summary: Any,
     accountant: PrivacyAccountant | None,
-    progress: Callable[[float], object],
+    progress: Progress,
     random_state: Any = None,
 ) -> PrivateResult[Any] | PrivateMetricFrame:
     """Read and check all records, spend, and draw.
@@ -113,17 +131,23 @@ def release(
         return released
     columns = records.whole(progress)
     with refusals():
-        if request.groups is None:
+        if not request.groups:
             one: PrivateResult[Any] = with_result(FUNCTIONS[row.name])(**columns, **request.options, **paid)
             return one
         return PrivateMetricFrame(
             metrics=_frame_metric(request, paid),
             y_true=columns[row.data[0]],
             y_pred=columns[row.data[1]],
-            sensitive_features=columns[_SENSITIVE],
-            group_labels=request.groups,
+            sensitive_features=_features(request, columns),
+            group_labels=request.group_labels,
             **paid,
         )
+
+
+def _features(request: ScoreRequest, columns: Chunk) -> NDArray[Any]:
+    """Return the one sensitive column, or an array of several, which may hold texts and numbers."""
+    features = [columns[f"{_SENSITIVE} {i}"] for i in range(len(request.groups))]
+    return features[0] if len(features) == 1 else np.column_stack(features)
 
 
 def stored_release(
@@ -144,9 +168,9 @@ def stored_release(
         return None
     row, paid = request.row, {**request.settings, "epsilon": request.epsilon, "accountant": accountant}
     try:
-        if request.groups is not None:
+        if request.groups:
             metric = _frame_metric(request, paid)
-            settings = frame_settings(metric, group_labels=request.groups, random_state=None, **paid)
+            settings = frame_settings(metric, group_labels=request.group_labels, random_state=None, **paid)
         else:
             weights = {name: True if name in given else None for name in WEIGHTS if name in row.options}
             settings = row.settings(**paid, options={**row.options, **request.options, **weights})
@@ -163,18 +187,34 @@ def _frame_metric(request: ScoreRequest, paid: dict[str, Any]) -> Callable[..., 
     return partial(FUNCTIONS[request.row.name], **request.options, **chosen)
 
 
-def summarising(request: ScoreRequest, records: Predictions) -> Any:
-    """Return the empty summary of `release`, or None; a bad option fails here."""
+def summarising(request: ScoreRequest, records: Predictions) -> Summary | None:
+    """Return the empty summary of `release`, or None if all records are needed; a bad option fails here.
+
+    A release from a summary has the bits of a call with all records.
+    """
     row, forms = request.row, records.forms()
     by_record = {name: True for name in WEIGHTS if name in forms}
     shape = Shape(tuple(forms[name] for name in row.data))
     try:
-        summary = summary_of(row, {**request.options, **by_record}, request.settings, request.epsilon, shape)
-        if request.groups is not None:
-            LabelSet.of(request.groups, "group_labels")
-        return None if request.groups is not None else summary
+        summary = _summary_of(request, {**request.options, **by_record}, shape)
+        if request.groups:
+            Groups.of(request.group_labels, len(request.groups))
+        return None if request.groups else summary
     except (ValueError, TypeError) as error:
         raise CommandError(str(error)) from None
+
+
+def _summary_of(request: ScoreRequest, options: Mapping[str, Any], shape: Shape) -> Summary | None:
+    row = request.row
+    settings = row.settings(epsilon=request.epsilon, **request.settings, options=options)
+    plan = row.planned(shape, options, private_n=settings.private_n)
+    # two stages need all values of a variance, and a summary has but its capacity of them
+    mechanism = request.settings.get("mechanism", row.mechanism)
+    has_stages = VarianceOf in plan.kinds and mechanism == "adaptive"
+    if not plan.merges or has_stages or options.get("groups") is not None:
+        return None
+    of_records = {name: value for name, value in options.items() if name not in OF_RECORDS}
+    return Summary.for_release(row, of_records, shape, settings)
 
 
 def _columns(typed: argparse.Namespace, request: ScoreRequest) -> dict[str, ColumnSpec]:
@@ -191,45 +231,27 @@ def _columns(typed: argparse.Namespace, request: ScoreRequest) -> dict[str, Colu
     for argument, (option, columns) in zip(row.data, given, strict=True):
         if not columns:
             raise CommandError(f"{row.name} needs {option}, the column of {argument}")
-        kind = _kind(row, argument, request.options)
-        are_labels = _holds_labels(row, argument)
-        specs[argument] = ColumnSpec(columns, kind, _IF_LABELS_ARE_TEXT if are_labels else "")
+        specs[argument] = column_of(row, argument, columns, request.options)
     for argument, column in (("sample_weight", typed.sample_weight), ("groups", typed.groups)):
         if column is None:
             continue
         option = f"--{argument.replace('_', '-')}"
-        if request.groups is not None:
+        if request.groups:
             raise CommandError(f"--sensitive and {option} can't be used together")
         if argument not in row.options:
             because = f": {row.refused[argument]}" if argument in row.refused else ""
             raise CommandError(f"{row.name} takes no {option}{because}")
         specs[argument] = ColumnSpec([column], Kind.NUMBER if argument == "sample_weight" else Kind.NAME)
-    if request.groups is not None:
-        kind = _kind_of_labels(request.groups, "--group-labels")
-        specs[_SENSITIVE] = ColumnSpec([typed.sensitive], kind, _IF_GROUPS_ARE_TEXT)
+    for i, labels in enumerate(request.groups):
+        kind = kind_of_labels(labels, "--group-labels")
+        specs[f"{_SENSITIVE} {i}"] = ColumnSpec([typed.sensitive[i]], kind, _IF_GROUPS_ARE_TEXT)
     return specs
 
 
-def _kind(row: Metric, argument: str, options: Mapping[str, Any]) -> Kind:
-    """Return how a column is read, which follows from the metric and from public labels alone."""
-    if not _holds_labels(row, argument):
-        return Kind.NUMBER
-    if "labels" not in row.options:
-        return Kind.NAME
-    return _kind_of_labels(options.get("labels"), "labels")
-
-
-def _holds_labels(row: Metric, argument: str) -> bool:
-    return row.predicts_labels or ("labels" in row.options and argument == row.data[0])
-
-
-def _kind_of_labels(labels: Any, name: str) -> Kind:
-    known = labels if isinstance(labels, list | tuple) else []
-    if any(isinstance(label, str) for label in known):
-        return Kind.TEXT
-    if any(isinstance(label, int | float) and abs(label) >= _LARGEST_WHOLE for label in known):
-        raise CommandError(f"{name}: write numbers as large as these in quotation marks, as text")
-    return Kind.NUMBER
+def check_name(typed: argparse.Namespace) -> None:
+    """Raise if the name of the spend could not be shown in a history."""
+    if typed.spend_name is not None and not typed.spend_name.isprintable():
+        raise CommandError("--spend-name takes one line of printable text")
 
 
 def _request(typed: argparse.Namespace) -> ScoreRequest:
@@ -239,6 +261,7 @@ def _request(typed: argparse.Namespace) -> ScoreRequest:
         raise CommandError(str(error)) from None
     takes = parameters(row)
     settings: dict[str, Any] = {}
+    check_name(typed)
     for name in ("mechanism", "neighboring", "spend_name"):
         value = getattr(typed, name)
         if value is None:
@@ -251,16 +274,16 @@ def _request(typed: argparse.Namespace) -> ScoreRequest:
             "--sensitive and --group-labels belong together: the labels of groups are public, and never read "
             "from the data"
         )
-    groups = None if typed.sensitive is None else group_labels(typed.group_labels)
-    if groups is not None and len(row.data) == 1:
+    groups = [] if typed.sensitive is None else [group_labels(labels) for labels in typed.group_labels]
+    if groups and len(row.data) == 1:
         raise CommandError(f"{row.name} takes no --sensitive: it needs a metric of --y-true and --y-pred")
-    if "spend_name" in settings and not settings["spend_name"].isprintable():
-        raise CommandError("--spend-name takes one line of printable text")
+    if groups and len(groups) != len(typed.sensitive):
+        raise CommandError("--group-labels is needed once for each column of --sensitive, in their order")
     return ScoreRequest(row, typed.epsilon, fixed | options_of(row, typed.option), settings, groups)
 
 
 @contextmanager
-def _progress(name: str) -> Iterator[Callable[[float], object]]:
+def _progress(name: str) -> Iterator[Progress]:
     """Show which part of the file has been read; the number of rows may be private, so it is not shown."""
     tqdm = import_extra("tqdm", "cli").tqdm
     form = "{desc}: {percentage:3.0f}%|{bar}| {elapsed}<{remaining}"
@@ -270,37 +293,62 @@ def _progress(name: str) -> Iterator[Callable[[float], object]]:
         yield bar.update
 
 
-def _score(typed: argparse.Namespace) -> None:
+def bought(
+    typed: argparse.Namespace,
+    columns: Mapping[str, ColumnSpec],
+    stored: Callable[[PrivacyAccountant | None], T | None],
+    prepared: Callable[[Predictions], Callable[[PrivacyAccountant | None, Progress], T]],
+) -> tuple[T, PrivacyAccountant | None]:
+    """Return a release, stored or new, and the budget that paid for it: the one path of all commands.
+
+    Parameters
+    ----------
+    typed : Namespace
+        The file, the cost and the budget.
+    columns : mapping of str to ColumnSpec
+        The columns of each argument.
+    stored : callable
+        Returns the release that a budget has of this question, or None.
+    prepared : callable
+        Checks all that is public of a file, and returns what reads and checks its records, spends and draws.
+    """
     if sys.stdout is None:
         raise CommandError("standard output is closed: nobody would see what is paid for")
     for package in ("pyarrow", "tqdm"):
         import_extra(package, "cli")
-    request = _request(typed)
-    columns = _columns(typed, request)
+    payer = Payer.typed(typed)
     with _silent_about_data(), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", UserWarning)  # the package's own, which tell public things
-        budget = known_budget(typed.budget, typed.total)
-        released = stored_release(request, columns, budget)
+        budget = payer.known()
+        released = stored(budget)
         if released is None:
-            records = open_predictions(typed.predictions, columns)
-            summary = summarising(request, records)
-            budget = open_budget(typed.budget, typed.total, request.epsilon)
+            draw = prepared(open_predictions(typed.predictions, columns, dialect_of(typed)))
+            budget = payer.opened(typed.epsilon)
             with _progress(typed.predictions.name) as progress:
-                released = release(request, records, summary, budget, progress)
+                released = draw(budget, progress)
     for warning in caught:
         tell("warning", warning.message)
-    try:
+    return released, budget
+
+
+def _score(typed: argparse.Namespace) -> None:
+    request = _request(typed)
+    columns = _columns(typed, request)
+
+    def prepared(records: Predictions) -> Callable[[PrivacyAccountant | None, Progress], Any]:
+        summary = summarising(request, records)
+        return lambda budget, progress: release(request, records, summary, budget, progress)
+
+    stored = partial(stored_release, request, columns)
+    released, budget = bought(typed, columns, stored, prepared)
+    limits = Limits(typed.interval, typed.confidence)
+    with printed():
         if isinstance(released, PrivateResult):
-            show_result(released, budget, as_json=typed.json)
+            show_result(released, budget, limits, as_json=typed.json)
         else:
             name = request.settings.get("spend_name")
-            show_frame(released, request.row.name, name, budget, as_json=typed.json)
-        sys.stdout.flush()
-    except OSError as error:  # a full disk, or a reader that went away
-        with suppress(OSError):
-            sys.stdout.close()  # the end of the process would complain again
-        raise CommandError(f"epsilon was spent, but the result can't be written: {error.strerror}") from None
+            show_frame(released, request.row.name, name, budget, limits, as_json=typed.json)
 
 
 @contextmanager
@@ -327,7 +375,7 @@ def add_score(parser: argparse.ArgumentParser) -> None:
         "nothing spent, if the data or the budget refuse it, 2 if it can't be done as it was asked for."
     )
     columns = several(metavar="COL")
-    parser.add_argument("predictions", type=Path, metavar="PREDICTIONS", help="file: .csv, .parquet or .pq")
+    add_file(parser)
     parser.add_argument("--metric", required=True, metavar="NAME", help="`dp-metrics metrics` lists them")
     parser.add_argument("--y-true", **columns, help="column of the true values or labels, or one per output")
     names = ("--y-pred", "--y-proba", "--y-prob", "--y-score")
@@ -336,26 +384,28 @@ def add_score(parser: argparse.ArgumentParser) -> None:
     )
     one = "column of a metric of one column, such as private_mean"
     parser.add_argument("--column", **columns, help=one)
-    parser.add_argument(
-        "--epsilon", type=epsilon, required=True, metavar="E", help="privacy parameter: what it costs"
-    )
-    parser.add_argument("--budget", type=Path, metavar="FILE", help="budget file that pays for it")
-    total = "total of the budget, which creates the file if there is none; else it must be the same"
-    parser.add_argument("--total", type=epsilon, metavar="T", help=total)
+    add_payer(parser)
     option = 'public option of the metric, such as bounds=[0,100], average=macro or labels=["no","yes"]'
     parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help=option)
     weight = "column of public weights, where the metric takes them"
     parser.add_argument("--sample-weight", metavar="COL", help=weight)
     groups = "column of person ids: protects people with several records"
     parser.add_argument("--groups", metavar="COL", help=groups)
-    parser.add_argument("--sensitive", metavar="COL", help="column of groups: the metric of each of them")
-    labels = "public labels of these groups"
-    parser.add_argument("--group-labels", nargs="+", metavar="LABEL", help=labels)
+    sensitive = "column of groups: the metric of each of them; of several columns, of each combination"
+    parser.add_argument("--sensitive", **columns, help=sensitive)
+    labels = "public labels of these groups; repeated for each column"
+    parser.add_argument("--group-labels", nargs="+", action="append", metavar="LABEL", help=labels)
+    interval = (
+        "limits to show, which cost nothing: of the noise (default); of what the metric is among all people "
+        "like these; the same, approximate, for more metrics or narrower"
+    )
+    parser.add_argument("--interval", **several(default=[]), choices=[*INTERVALS], help=interval)
+    sure = "confidence of these limits (default: 0.95)"
+    parser.add_argument("--confidence", type=share, default=0.95, metavar="C", help=sure)
     mechanisms = f"one of {', '.join(MECHANISMS)} (default: that of the metric)"
     parser.add_argument("--mechanism", choices=[*MECHANISMS], metavar="NAME", help=mechanisms)
     relations = ("replace_one", "add_or_remove_one")
     relation = "what one person can change: replace_one (default) or add_or_remove_one"
     parser.add_argument("--neighboring", choices=relations, metavar="RELATION", help=relation)
-    parser.add_argument("--spend-name", metavar="TEXT", help="name in the history of the budget; public")
     add_json(parser)
     parser.set_defaults(run=_score)

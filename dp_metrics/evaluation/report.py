@@ -1,4 +1,4 @@
-"""`dp-metrics report`: the results as tables, and all on one HTML page that needs nothing else."""
+"""`dp-metrics reproduce --report`: the results as tables, and all on one HTML page that needs nothing else."""
 
 import base64
 import html

@@ -9,7 +9,7 @@ from dp_metrics.evaluation.compared import MECHANISM_RIVALS
 from dp_metrics.evaluation.datasets import DATASETS, EMBEDDED, TABULAR, get_dataset
 from dp_metrics.evaluation.engine import plan, run_chunks
 from dp_metrics.evaluation.figures import draw_figures
-from dp_metrics.evaluation.models import evaluate_model
+from dp_metrics.evaluation.models import Evaluation, evaluate_model
 from dp_metrics.evaluation.population import Task, load_population, package_versions, populations_of
 from dp_metrics.evaluation.results import FILE_NAME, ResultRow, ResultsFile, git_revision, key_of
 from dp_metrics.evaluation.sources import Dataset, Loaded, find_file
@@ -30,17 +30,20 @@ def check_extras() -> None:
         import_extra(package)
 
 
-def evaluate(dataset: Dataset, loaded: Loaded, epsilons: Sequence[float]) -> tuple[Study, list[ResultRow]]:
+def evaluate(
+    dataset: Dataset, loaded: Loaded, epsilons: Sequence[float]
+) -> tuple[Study, list[ResultRow], Evaluation]:
     """Train the model of a data set; release every metric of it once with every mechanism that can.
 
     All test records are used, and the releases are drawn from the operating system's entropy.
     """
-    populations = populations_of(evaluate_model(dataset, *loaded))
+    evaluation = evaluate_model(dataset, *loaded)
+    populations = populations_of(evaluation)
     by_task = {Task(dataset.name, metric): population for metric, population in populations.items()}
     study = Study("evaluate", dataset.name, tuple(by_task), MECHANISM_RIVALS, "whole")
     chunks = plan(study, by_task, epsilons, 1, set())
     rows = run_chunks(chunks, by_task, {"versions": "", "revision": ""}, jobs=1)
-    return study, [row for part in rows for row in part]
+    return study, [row for part in rows for row in part], evaluation
 
 
 def default_datasets(quick: bool) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from functools import partial
@@ -16,7 +17,8 @@ from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.fairness.intervals import GroupLimits, InPeople, InRecords, check_what
 from dp_metrics.fairness.plan import Entry, FrameResult, asked_of, frame_metrics, plan_again, read_frame
 from dp_metrics.inputs.error_state import own_error_state
-from dp_metrics.inputs.options import WITHIN_GROUPS, check_choice, check_confidence
+from dp_metrics.inputs.options import WITHIN_GROUPS, asked_of_persons, check_choice, check_confidence
+from dp_metrics.metrics._pictures import Bar, draw_groups
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
 from dp_metrics.metrics.scores.table import ScoreTable
 from dp_metrics.release.plan import KnownParts
@@ -99,9 +101,16 @@ class PrivateMetricFrame:
     overall_share : float, default=0.2
         Part of epsilon for the overall value of metrics that are not made of counts of labels, from 0 (no
         overall value) to below 1. Metrics of labels have it for nothing.
+    groups : array-like of shape (n_samples,) or None, default=None
+        Public label of the person (or other unit) that each record belongs to. The guarantee then covers all
+        records of one person together, in whatever groups of the frame they lie, by noise as many times
+        larger as one has records at most. None: each record is a person of its own.
+    max_records : int or None, default=None
+        Keep the first so many records of each person, in their order, which is public: it pays where a few
+        have many. None: all. Needs `groups`.
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
         What one person can change: a record's contents, the number of records being public; or whether it is
-        there at all.
+        there at all (no `groups`).
     accountant : PrivacyAccountant or None, default=None
         Budget that pays epsilon, before anything is drawn.
     random_state : None, int, RandomState or Generator, default=None
@@ -156,10 +165,11 @@ class PrivateMetricFrame:
 
     Notes
     -----
-    Guarantee: replacing any one record, its group included, changes the probability of any result by at most
-    a factor exp(epsilon), given the models, the number of records, the group labels and the other arguments,
-    which are public. With neighboring="add_or_remove_one" the same holds when any one record is added or
-    removed. With membership="public" it holds when a record is replaced by one of the same group.
+    Guarantee: replacing any one record, its group included, or with `groups` all records of any one person,
+    changes the probability of any result by at most a factor exp(epsilon), given the models, the number of
+    records, the group labels and the other arguments, which are public. With
+    neighboring="add_or_remove_one" the same holds when any one record is added or removed. With
+    membership="public" it holds when a record is replaced by one of the same group.
 
     **How.** Metrics of labels come from one table, groups by counts, in which a replaced record changes two
     cells, in one group or in two. So do areas of scores of two classes, in [0, 1]: from groups by classes by
@@ -209,6 +219,8 @@ class PrivateMetricFrame:
         epsilon: float,
         membership: str = "private",
         overall_share: float = 0.2,
+        groups: ArrayLike | None = None,
+        max_records: int | None = None,
         neighboring: str = "replace_one",
         accountant: PrivacyAccountant | None = None,
         random_state: RandomState = None,
@@ -216,14 +228,15 @@ class PrivateMetricFrame:
     ) -> None:
         release = frame_settings(
             metrics, group_labels=group_labels, epsilon=epsilon, membership=membership,
-            overall_share=overall_share, neighboring=neighboring, accountant=accountant,
-            random_state=random_state, spend_name=spend_name,
+            overall_share=overall_share, groups=groups, max_records=max_records, neighboring=neighboring,
+            accountant=accountant, random_state=random_state, spend_name=spend_name,
         )  # fmt: skip
 
         def read() -> tuple[Together, tuple[KnownParts, ...], Any]:
             plan, known, form = read_frame(
                 metrics, y_true, y_pred, sensitive_features, group_labels=group_labels, membership=membership,
-                overall_share=overall_share, private_n=release.private_n,
+                overall_share=overall_share, private_n=release.private_n, groups=groups,
+                max_records=max_records,
             )  # fmt: skip
             return plan, known, form
 
@@ -314,6 +327,50 @@ class PrivateMetricFrame:
                 row |= {f"{prefix}rests_on": entry.rests_on[at], f"{prefix}note": entry.notes[at] or ""}
             rows[group] = row | {"group_size": self.group_sizes[group] if self.group_sizes else None}
         return ByGroup(rows).to_frame()
+
+    def plot(self, metric: str | None = None, ax: Any = None, *, confidence: float | None = 0.95) -> Any:
+        """Draw a bar for each group, with the limits of its noise; this imports matplotlib.
+
+        Parameters
+        ----------
+        metric : str or None, default=None
+            The name of one of several metrics; None: the first.
+        ax : matplotlib Axes or None, default=None
+            Where to draw; None: a new figure of pyplot.
+        confidence : float or None, default=0.95
+            Of the limits of `noise_interval`, of each group for itself; None draws none. A metric that has
+            none is drawn without them.
+
+        Returns
+        -------
+        matplotlib Axes
+            The bars; grey and hatched where a value is mostly noise, and none for a group that is NaN. The
+            overall value is a dashed line.
+
+        Raises
+        ------
+        ValueError
+            If an argument is invalid.
+        TypeError
+            If the metric is not one number.
+        ImportError
+            If matplotlib is missing.
+        """
+        name = next(iter(self._entries)) if metric is None else metric
+        if name not in self._entries:
+            raise ValueError(f"metric must be one of {', '.join(map(repr, self._entries))}.")
+        entry, limits = self._entries[name], {}
+        _numbers(entry.values)  # whether they are numbers
+        if confidence is not None:
+            sure = check_confidence(confidence)
+            with contextlib.suppress(ValueError):  # a metric may have no limits
+                limits = self.noise_interval(name or None, confidence=sure)
+        of_groups = {
+            group: Bar(value, limits.get(group), is_noise=note is not None)
+            for group, value, note in zip(self._groups, entry.values, entry.notes, strict=True)
+        }
+        title = f"{name or entry.metric.removeprefix('private_')}, epsilon {self.epsilon:g}"
+        return draw_groups(of_groups, entry.overall, title, ax)
 
     def released_scores(self, metric: str | None = None) -> dict[Hashable, ReleasedScores]:
         """Return the curves and areas of each group, with limits and bands; they cost no more epsilon.
@@ -542,18 +599,23 @@ def frame_settings(
     group_labels: Any,
     membership: str = "private",
     overall_share: float = 0.2,
+    groups: Any = None,
+    max_records: int | None = None,
     **settings: Any,
 ) -> Release:
-    """Return the checked public settings of a frame."""
+    """Return the checked public settings of a frame; of groups only that there are some."""
     asked = {
         "metrics": asked_of(frame_metrics(metrics)),
         "is_single": not isinstance(metrics, Mapping),
         "group_labels": group_labels,
         "membership": membership,
         "overall_share": overall_share,
+        **asked_of_persons(groups, max_records),
     }
+    disclosing = [] if groups is None else ["groups"]
     name = PrivateMetricFrame.__name__
-    return Release(name, mechanism=None, default=None, call=Call("frame", asked), **settings)
+    call = Call("frame", asked)
+    return Release(name, mechanism=None, default=None, disclosing=disclosing, call=call, **settings)
 
 
 def _size(records: float | None) -> str:

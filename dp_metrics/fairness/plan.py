@@ -16,6 +16,7 @@ from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.options import WITHIN_GROUPS, check_choice, check_neighboring, check_share
+from dp_metrics.inputs.readers import first_records
 from dp_metrics.inputs.shape import Records, Shape
 from dp_metrics.mechanisms import Mechanism, get_mechanism
 from dp_metrics.metrics import METRICS, Metric, row_of
@@ -60,6 +61,7 @@ _REFUSED = (
     "spend_name",
     "sample_weight",
     "groups",
+    "max_records",
 )
 
 
@@ -215,6 +217,8 @@ def read_frame(
     membership: str,
     overall_share: Any,
     private_n: bool,
+    groups: Any = None,
+    max_records: Any = None,
 ) -> tuple[Together, tuple[KnownParts, ...], Any]:
     """Return the plan of a frame, what it has to know of the records, and the public form of these.
 
@@ -225,12 +229,14 @@ def read_frame(
     """
     share, chosen = check_frame(membership, overall_share, private_n=private_n), frame_metrics(metrics)
     columns = columns_of(sensitive_features)
-    shape, records = Records.of((y_true, y_pred, *columns), private_n=private_n)
-    groups, sizes = Groups.of(group_labels, len(columns)), None
+    shape, records, _ = first_records(
+        (y_true, y_pred, *columns), private_n=private_n, groups=groups, max_records=max_records
+    )
+    by, sizes = Groups.of(group_labels, len(columns)), None
     if membership == "public":  # the features are as public as the number of records
-        codes = groups.coded(records, private_n=False).arrays[2]
-        sizes = tuple(np.bincount(codes, minlength=groups.size).tolist())
-    plan = plan_frame(chosen, shape, groups, overall_share=share, sizes=sizes)
+        codes = by.coded(records, private_n=False).arrays[2]
+        sizes = tuple(np.bincount(codes, minlength=by.size).tolist())
+    plan = plan_frame(chosen, shape, by, overall_share=share, sizes=sizes)
     return plan, plan.read(records), {"shape": shape, "sizes": sizes}
 
 
@@ -279,7 +285,9 @@ def plan_frame(
 
     Each metric has an equal part of epsilon; metrics of labels that have one label set put theirs together
     for one table of counts, and so do metrics of scores that have the same bins. Where membership is public,
-    so are the sizes of the groups.
+    so are the sizes of the groups. A person may have records in several groups: with k records at most each
+    plan has epsilon / k, and k records that are replaced one by one cost epsilon, wherever they lie; see
+    `Plan`.
     """
     shape = replace(shape, arguments=shape.arguments[:2])
     if shape.n is not None:  # a group without records has the columns that all records have
@@ -308,8 +316,13 @@ def plan_frame(
         tuple(one.name for one in metrics),
         tuple((len(one.shares), one.combine) for one in blocks),
     )
+    most = shape.most_records
     return Together(
-        tuple(share for block in blocks for share in block.shares),
+        tuple(
+            replace(share, plan=replace(share.plan, most_records=most))
+            for block in blocks
+            for share in block.shares
+        ),
         partial(_pieces, groups=groups, wanted=wanted, private_n=shape.n is None),
         partial(_of_frame, blocks=combine, names=names, labels=tuple(groups.labels), sizes=sizes),
         None if sizes is None else WITHIN_GROUPS,

@@ -22,7 +22,8 @@ from dp_metrics.inference.wins import noise_reach, wins_interval, wins_p_value
 from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.inputs.labels import NotLabelsError
 from dp_metrics.inputs.losses import RecordLoss
-from dp_metrics.inputs.options import check_confidence
+from dp_metrics.inputs.options import asked_of_persons, check_confidence
+from dp_metrics.inputs.readers import first_records
 from dp_metrics.inputs.scalars import as_real
 from dp_metrics.inputs.shape import Records
 from dp_metrics.metrics import METRICS, row_of
@@ -32,7 +33,7 @@ from dp_metrics.release.plan import KnownParts, Plan
 from dp_metrics.release.released import POPULATION_NOTE, Released
 from dp_metrics.release.stored.codec import storable
 
-__all__ = ["Comparison", "comparison_plan", "private_compare"]
+__all__ = ["Comparison", "comparison_options", "comparison_plan", "private_compare"]
 
 _SENSITIVITY = 2  # one record moves D and m by at most this together
 _ZERO_ONE = METRICS["private_zero_one_loss"].name.removeprefix("private_")
@@ -48,7 +49,7 @@ _P_VALUE_DECIDES = (
     "and here the two disagree about 0."
 )
 _VERDICTS = {
-    "wins": ("A is better on more records than B", "B is better on more records than A"),
+    "wins": ("A is better on more {} than B", "B is better on more {} than A"),
     "mean difference": (
         "With clipped differences A has the lower mean loss",
         "With clipped differences B has the lower mean loss",
@@ -80,7 +81,7 @@ class Comparison(HtmlRepr):
     epsilon : float
         What the comparison cost.
     n : int
-        Public number of records.
+        Public number of records; with `groups` of persons, who then stand for records in all of this.
     loss : str
         Name of the loss.
     max_difference : float or None
@@ -90,6 +91,8 @@ class Comparison(HtmlRepr):
         without a tie, both with two-sided geometric noise of rate epsilon / 2. Not clamped.
     note : str, default=""
         What else has to be known of the interval.
+    unit : {"records", "persons"}, default="records"
+        What was counted.
 
     Examples
     --------
@@ -115,6 +118,7 @@ class Comparison(HtmlRepr):
     noisy_difference: int | None = None
     noisy_decided: int | None = None
     note: str = ""
+    unit: str = "records"
 
     @property
     def better(self) -> str | None:
@@ -164,7 +168,7 @@ class Comparison(HtmlRepr):
             ends[0] / self.n,
             ends[1] / self.n,
             sure,
-            "The share of these records on which A is better less the share on which B is.",
+            f"The share of these {self.unit} on which A is better less the share on which B is.",
             estimate=self.estimate,
         )
 
@@ -191,7 +195,8 @@ class Comparison(HtmlRepr):
     @property
     def _about(self) -> str:
         if self.max_difference is None:
-            return f"{_WINS} {_ACCURACIES if self.loss == _ZERO_ONE else _NO_MEANS.format(self.loss)}"
+            is_accuracy = self.loss == _ZERO_ONE and self.unit == "records"
+            return f"{_WINS} {_ACCURACIES if is_accuracy else _NO_MEANS.format(self.loss)}"
         return _MEANS.format(self.loss, self.max_difference, self.max_difference)
 
     @property
@@ -206,12 +211,13 @@ class Comparison(HtmlRepr):
 
     def __str__(self) -> str:
         of_a, of_b = _VERDICTS[self.statistic]
-        verdict = {"A": of_a, "B": of_b, None: "No difference shown between A and B"}[self.better]
+        found = {"A": of_a, "B": of_b, None: "No difference shown between A and B"}[self.better]
+        verdict = found.format(self.unit)
         p, what = "", f"the difference of the clipped mean losses ({self.loss}) is"
         if self.p_value is not None:
             p = f", p = {self.p_value:.4g}; at this epsilon wins on all give about {self.least_p_value:.3g}"
-            what = f"the share of records won by A less that won by B ({self.loss}) is"
-        return f"{verdict} ({self.n} records{p}): {what} {self.estimate:.4g}, {self.interval}"
+            what = f"the share of {self.unit} won by A less that won by B ({self.loss}) is"
+        return f"{verdict} ({self.n} {self.unit}{p}): {what} {self.estimate:.4g}, {self.interval}"
 
     __repr__ = __str__  # numbers without their meaning would be read as mean losses
 
@@ -220,7 +226,12 @@ class Comparison(HtmlRepr):
 
 
 def comparison_plan(
-    losses: PairedLosses, n: int | None, *, max_difference: float | None = None, confidence: float = 0.95
+    losses: PairedLosses,
+    n: int | None,
+    *,
+    max_difference: float | None = None,
+    confidence: float = 0.95,
+    unit: str = "records",
 ) -> Plan:
     """Return the plan of a comparison.
 
@@ -229,11 +240,14 @@ def comparison_plan(
     losses : PairedLosses
         The losses of A and B.
     n : int
-        Public number of records.
+        Public number of records, or of persons.
     max_difference, confidence
         As in `private_compare`.
+    unit : {"records", "persons"}, default="records"
+        What is counted.
     """
-    public: dict[str, Any] = {"loss": losses.name, "n": n, "confidence": check_confidence(confidence)}
+    sure = check_confidence(confidence)
+    public: dict[str, Any] = {"loss": losses.name, "n": n, "confidence": sure, "unit": unit}
     if max_difference is None:
         part = IntegersOf(partial(_wins, losses=losses), _SENSITIVITY)
         return Plan((part,), losses.read, partial(_compared_wins, **public))
@@ -258,14 +272,14 @@ def _differences(records: Records, *, losses: PairedLosses, limit: float) -> Rec
     parts = [
         np.clip(b - a, -limit, limit) / limit / 2.0 + 0.5 for a, b in losses.blocks(losses.read(records))
     ]
-    return replace(records, arrays=(np.concatenate(parts),))
+    return replace(records, arrays=(np.concatenate(parts),), groups=None)
 
 
 def _wins(records: Records, *, losses: PairedLosses) -> tuple[int, int]:
     """Return D, the records on which A is better less those on which B is, and m, those without a tie.
 
     Another record in the place of one moves (D, m) by (+-2, 0), (+-1, +-1) or not at all: by 2 at most,
-    summed over the absolute differences.
+    summed over the absolute differences. So do all records of one person, where persons are counted.
     """
     difference = decided = 0
     for a, b in losses.blocks(records):
@@ -291,7 +305,7 @@ def _clipped(number: int, n: int) -> int:
     return max(-n, min(number, n))
 
 
-def _compared_wins(released: Released, *, loss: str, n: int, confidence: float) -> Comparison:
+def _compared_wins(released: Released, *, loss: str, n: int, confidence: float, unit: str) -> Comparison:
     difference, decided = released.values[0]
     epsilon = float(released.epsilon)
     counts = difference, decided, n, _rate(epsilon)
@@ -310,6 +324,7 @@ def _compared_wins(released: Released, *, loss: str, n: int, confidence: float) 
         noisy_difference=difference,
         noisy_decided=decided,
         note="" if (p_value <= 1.0 - confidence) == (lower > 0 or upper < 0) else _P_VALUE_DECIDES,
+        unit=unit,
     )
 
 
@@ -321,6 +336,7 @@ def _compared_means(
     loss: str,
     n: int,
     confidence: float,
+    unit: str,
 ) -> Comparison:
     interval = as_interval(released)
     assert interval.estimate is not None
@@ -336,6 +352,7 @@ def _compared_means(
         loss=loss,
         max_difference=max_difference,
         note=interval.note,
+        unit=unit,
     )
 
 
@@ -350,7 +367,8 @@ def private_compare(
     max_difference: float | None = None,
     confidence: float = 0.95,
     sample_weight: None = None,
-    groups: None = None,
+    groups: ArrayLike | None = None,
+    max_records: int | None = None,
     neighboring: str = "replace_one",
     accountant: PrivacyAccountant | None = None,
     random_state: RandomState = None,
@@ -386,8 +404,13 @@ def private_compare(
         Of the interval; a p-value up to 1 - confidence shows a difference, so that from 0.999 on none can.
     sample_weight : None, default=None
         Refused: each person counts alike.
-    groups : None, default=None
-        Refused: one person, one record.
+    groups : array-like of shape (n_samples,) or None, default=None
+        Public label of the person (or other unit) that each record belongs to. One person then counts as one
+        record, whose losses are the means over all of his or hers, and the guarantee covers all of them
+        together, at no more noise. None: each record is a person of its own.
+    max_records : int or None, default=None
+        Keep the first so many records of each person, in their order, which is public. None: all. Needs
+        `groups`.
     neighboring : {"replace_one"}, default="replace_one"
         What one person can change: a record's contents, the number of records being public.
     accountant : PrivacyAccountant or None, default=None
@@ -427,8 +450,9 @@ def private_compare(
 
     Notes
     -----
-    Guarantee: replacing any one record changes the probability of any result by at most a factor
-    exp(epsilon), given both models, the number of records and the arguments, which are public.
+    Guarantee: replacing any one record, or with `groups` all records of any one group, changes the
+    probability of any result by at most a factor exp(epsilon), given both models, the number of records and
+    the arguments, which are public.
 
     **Wins.** A has the smaller loss on W records, B on L. What is released is W - L and W + L, with two-sided
     geometric noise of rate epsilon / 2 each: one record moves the two by 2 at most together. The p-value is
@@ -450,7 +474,7 @@ def private_compare(
     - A p-value or interval speaks of one release. Repeat comparisons until one is significant, and one will
       be.
     - Models that were chosen, or tuned, on these records look better on them than on others.
-    - The records must be independent draws from one population, one person each.
+    - The records, or with `groups` the persons, must be independent draws from one population.
     - A large p-value does not show that the models are alike.
 
     References
@@ -476,22 +500,28 @@ def private_compare(
         "private_compare",
         epsilon=epsilon,
         sample_weight=sample_weight,
-        groups=groups,
+        groups=None,
         neighboring=neighboring,
         accountant=accountant,
         random_state=random_state,
         spend_name=spend_name,
-        options={
-            **_public_loss(loss, options),
-            "max_difference": max_difference,
-            "confidence": confidence,
-        },
+        options=comparison_options(
+            loss,
+            options,
+            max_difference=max_difference,
+            confidence=confidence,
+            **asked_of_persons(groups, max_records),
+        ),
     )
 
     def read() -> tuple[Plan, KnownParts, Any]:
-        shape, records = Records.of((y_true, pred_a, pred_b), private_n=False)
-        losses = paired_losses(loss, shape, options)
-        plan = comparison_plan(losses, shape.n, max_difference=max_difference, confidence=confidence)
+        shape, records, persons = first_records(
+            (y_true, pred_a, pred_b), private_n=False, groups=groups, max_records=max_records
+        )
+        losses, unit, n = paired_losses(loss, shape, options), "records", shape.n
+        if persons is not None:
+            records, unit, n = replace(records, groups=persons), "persons", int(persons.max()) + 1
+        plan = comparison_plan(losses, n, max_difference=max_difference, confidence=confidence, unit=unit)
         failure = None
         try:
             known = plan.read(records)
@@ -505,10 +535,13 @@ def private_compare(
     return found
 
 
-def _public_loss(loss: Any, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the name and the options of the metric that a loss is; of another loss what was given."""
+def comparison_options(loss: Any, options: Mapping[str, Any], **public: Any) -> dict[str, Any]:
+    """Return what is public of a comparison: the name and the options of the metric that a loss is, and more.
+
+    Of another loss what was given.
+    """
     try:
         row, fixed = row_of(loss, "loss")
     except (TypeError, ValueError):  # a loss of the caller's own, or a mistake that is refused later
-        return {"loss": loss, "options": options}
-    return {"loss": row.name, "options": {**fixed, **options}}
+        return {"loss": loss, "options": options, **public}
+    return {"loss": row.name, "options": {**fixed, **options}, **public}

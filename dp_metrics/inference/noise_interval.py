@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.inputs.floats import Floats
-from dp_metrics.inputs.options import check_count, check_groups, check_sample_weight
+from dp_metrics.inputs.options import check_count, check_groups, check_sample_weight, first_of_each
 from dp_metrics.inputs.scalars import as_real
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.mechanisms._base import ALONE
@@ -145,8 +146,12 @@ def _noise_of(row: Metric, value: float, n: Any, arguments: Mapping[str, Any]) -
         raise ValueError(ALONE.format("the number of records is private"))
     if isinstance(options.get("multioutput"), str) and options["multioutput"] == "raw_values":
         raise ValueError(ALONE.format("multioutput='raw_values' releases several"))
+    most = 1
+    if "max_records" in row.options and (groups := options.pop("groups", None)) is not None:
+        kept, _, most = first_of_each(groups, options.pop("max_records", None))
+        n = kept.size
     weights = _weights(n, options)
-    plan = row.planned(row.form(n=weights.n), options, private_n=False)
+    plan = row.planned(replace(row.form(n=weights.n), most_records=most), options, private_n=False)
     part, result = plan.parts[0], plan.postprocess
     if len(plan.parts) > 1 or not (isinstance(part, BoundsPart) and isinstance(result, Monotone)):
         raise ValueError(ALONE.format(f"{row.name} is made of several released numbers"))

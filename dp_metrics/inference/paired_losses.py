@@ -12,8 +12,8 @@ from dp_metrics.inputs.losses import RecordLoss, clamp
 from dp_metrics.inputs.records import as_numbers, check_same_length
 from dp_metrics.inputs.shape import Records, Shape
 from dp_metrics.metrics import METRICS, Metric, row_of
-from dp_metrics.metrics._catalogue import WEIGHTS
-from dp_metrics.release.parts.mean_loss import MeanOf
+from dp_metrics.metrics._catalogue import OF_RECORDS
+from dp_metrics.release.parts.mean_loss import MeanOf, PublicWeights
 from dp_metrics.sensitivity.exact import BLOCK, in_blocks
 
 __all__ = ["COMPARABLE", "PairedLosses", "paired_losses"]
@@ -36,7 +36,7 @@ COMPARABLE: Mapping[str, Metric] = {
 """The metrics that are the plain mean of one loss per record, of a truth and a prediction."""
 
 _NOT_OPTIONS = {
-    **dict.fromkeys(WEIGHTS),
+    **dict.fromkeys(OF_RECORDS),
     "normalize": "a comparison speaks of shares and means, not of sums",
     "mechanism": "the noise of a comparison is its own",
 }
@@ -77,7 +77,19 @@ class PairedLosses:
         return replace(records, arrays=tuple(array for pair in pairs for array in pair.arrays))
 
     def blocks(self, records: Records) -> Iterator[tuple[Floats, Floats]]:
-        """Yield both losses of blocks of what `read` returned, clipped; raise for invalid records."""
+        """Yield both losses of blocks of what `read` returned, clipped; raise for invalid records.
+
+        Of persons all at once: the loss of a person is the mean of those of his or her records.
+        """
+        if records.groups is None:
+            yield from self._of_records(records)
+            return
+        weights, several = PublicWeights.of(records), zip(*self._of_records(records), strict=True)
+        sizes = weights.terms(np.ones(weights.n))
+        a, b = (weights.terms(np.concatenate(blocks)) / sizes for blocks in several)
+        yield a, b
+
+    def _of_records(self, records: Records) -> Iterator[tuple[Floats, Floats]]:
         arrays, (a, b) = records.arrays, self.losses
         rows = max(BLOCK // max(prod(array.shape[1:]) for array in arrays), 1)
         for true, pred_a, same, pred_b in zip(*(in_blocks(array, rows) for array in arrays), strict=True):

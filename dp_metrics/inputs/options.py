@@ -21,6 +21,7 @@ __all__ = [
     "NO_WEIGHT",
     "WITHIN_GROUPS",
     "MultiOutput",
+    "asked_of_persons",
     "check_average",
     "check_bounds",
     "check_choice",
@@ -37,6 +38,7 @@ __all__ = [
     "check_share",
     "check_spend_name",
     "check_zero_division",
+    "first_of_each",
 ]
 
 MultiOutput: TypeAlias = Literal["raw_values", "uniform_average"] | Sequence[float] | Floats
@@ -47,6 +49,7 @@ WITHIN_GROUPS = "replace_one_within_groups"
 """The relation that budgets record where each record stays in its public group."""
 
 _MOST_DIGITS = 17
+_MOST_RECORDS = 1 << 53
 _RELATIONS = ("replace_one", "add_or_remove_one")
 _AVERAGES = ("raw_values", "uniform_average")
 
@@ -144,6 +147,43 @@ def check_groups(groups: ArrayLike | None, *data: NDArray[Any]) -> NDArray[np.in
     except TypeError:
         raise ValueError("groups must be hashable labels.") from None
     return np.array(codes, dtype=np.intp)
+
+
+def asked_of_persons(groups: Any, max_records: Any) -> dict[str, Any]:
+    """Return what is public of persons before a record is read: that there are some, and how many they keep.
+
+    Raises
+    ------
+    ValueError
+        If nothing tells whose the records are that are kept.
+    """
+    if groups is None:
+        if max_records is not None:
+            raise ValueError("max_records needs groups, which say whose records they are.")
+        return {}
+    return {"persons": {"max_records": max_records}}
+
+
+def first_of_each(
+    groups: ArrayLike, max_records: Any, *data: NDArray[Any]
+) -> tuple[NDArray[np.intp], NDArray[np.intp], int]:
+    """Return which records are kept of each public group, their groups, and how many one group has at most.
+
+    Kept are the first `max_records` of each, in the order of the records, which is public; None: all.
+    """
+    codes = check_groups(groups, *data)
+    assert codes is not None
+    order, sizes = np.argsort(codes, kind="stable"), np.bincount(codes)
+    rank = np.empty_like(order)
+    rank[order] = np.arange(codes.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    largest = int(sizes.max(initial=1))
+    most = (
+        largest
+        if max_records is None
+        else min(check_count(max_records, "max_records", _MOST_RECORDS), largest)
+    )
+    rows = np.flatnonzero(rank < most)
+    return rows, codes[rows], most
 
 
 def check_multioutput(multioutput: Any, n_outputs: int) -> Literal["raw_values"] | Floats | None:

@@ -4,13 +4,15 @@ A reader is made of public things, and is part of a plan. It looks at types, sha
 checked in blocks, as they are read.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from numpy.typing import NDArray
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from dp_metrics.inputs.labels import as_label_pairs, as_labels
-from dp_metrics.inputs.options import check_groups, check_sample_weight
+from dp_metrics.inputs.options import check_groups, check_sample_weight, first_of_each
 from dp_metrics.inputs.records import (
     as_numbers,
     as_probabilities,
@@ -19,9 +21,10 @@ from dp_metrics.inputs.records import (
     check_same_length,
     flattened,
 )
-from dp_metrics.inputs.shape import Records
+from dp_metrics.inputs.shape import Records, Shape
 
 __all__ = [
+    "first_records",
     "label_pairs",
     "labels_and_numbers",
     "labels_and_probabilities",
@@ -29,6 +32,36 @@ __all__ = [
     "targets",
     "vector",
 ]
+
+
+def first_records(
+    data: Sequence[Any], *, private_n: bool, groups: ArrayLike | None, max_records: int | None
+) -> tuple[Shape, Records, NDArray[np.intp] | None]:
+    """Return the public form of the first records of each person, these records, and whose each is.
+
+    Parameters
+    ----------
+    data : sequence
+        What holds a value per record.
+    private_n : bool
+        Whether the number of records is private, so that there are no groups.
+    groups : array-like or None
+        Public label of the person of each record; None: each record is a person of its own.
+    max_records : int or None
+        How many records of each person are kept; None: all.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is invalid.
+    """
+    shape, records = Records.of(data, private_n=private_n)
+    if groups is None:
+        return shape, records, None
+    rows, persons, most = first_of_each(groups, max_records, *records.arrays)
+    if rows.size < len(records.arrays[0]):
+        records = replace(records, arrays=tuple(array[rows] for array in records.arrays))
+    return replace(shape, n=rows.size, most_records=most), records, persons
 
 
 def vector(records: Records, *, name: str, private_n: bool) -> Records:

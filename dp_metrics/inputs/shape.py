@@ -71,10 +71,13 @@ class Shape:
         The form of each argument that holds a value per record.
     n : int or None, default=None
         Number of records, where it is public.
+    most_records : int, default=1
+        How many records one person has at most, of those that are read.
     """
 
     arguments: tuple[ArgumentShape, ...]
     n: int | None = None
+    most_records: int = 1
 
     @property
     def states_columns(self) -> bool:

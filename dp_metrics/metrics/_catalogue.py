@@ -1,13 +1,15 @@
 """One row for each public metric: what everything that serves a metric is derived from."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from dp_metrics.inputs.floats import Floats
+from dp_metrics.inputs.options import asked_of_persons
+from dp_metrics.inputs.readers import first_records
 from dp_metrics.inputs.shape import ArgumentShape, Records, Shape
 from dp_metrics.release.plan import KnownParts, Plan
 from dp_metrics.release.release import Release
@@ -15,17 +17,22 @@ from dp_metrics.release.result import PrivateResult
 from dp_metrics.release.stored.answers import Answer, Call, read_result, read_shape
 from dp_metrics.release.stored.codec import DAMAGED
 
-__all__ = ["OUTPUTS", "UNIT", "UNWEIGHTED", "WEIGHTS", "Metric", "same_name"]
+__all__ = ["OF_RECORDS", "OUTPUTS", "PERSONS", "UNIT", "UNWEIGHTED", "WEIGHTS", "Metric", "same_name"]
 
 WEIGHTS: Mapping[str, Any] = {"sample_weight": None, "groups": None}
 """Options, with their defaults, of every mean of a loss per record."""
+
+PERSONS: Mapping[str, Any] = {"groups": None, "max_records": None}
+"""Options, with their defaults, of what is made of counts or ranks of records, several of each person."""
+
+OF_RECORDS = frozenset({*WEIGHTS, *PERSONS})
+"""Options that say how much which records count, and nothing of what is released of them."""
 
 OUTPUTS: Mapping[str, Any] = {"multioutput": "uniform_average", **WEIGHTS}
 """Options of a mean of losses that takes several outputs."""
 
 UNWEIGHTED: Mapping[str, str] = {
     "sample_weight": "a weighted record would count more than once, and need more noise to match",
-    "groups": "a person with several records would count more than once, and need more noise to match",
 }
 """Options that a metric made of counts takes as None only, each with the reason."""
 
@@ -53,8 +60,8 @@ class Metric:
     exact_function : str
         The function without privacy, of scikit-learn or NumPy; "" if they have none.
     plan : callable
-        The `Plan` of (shape, private_n, \*\*options), without the weights and groups of records; raises for
-        invalid options.
+        The `Plan` of (shape, private_n, \*\*options), without those of `OF_RECORDS`; raises for invalid
+        options.
     data : tuple of str
         The arguments that hold a value per record.
     options : mapping
@@ -123,8 +130,10 @@ class Metric:
     def call(self, options: Mapping[str, Any]) -> Call:
         """Return what is public of a call before a record is read; of weights only that there are some."""
         public = {name: options.get(name, default) for name, default in self.options.items()}
+        persons = asked_of_persons(public.get("groups"), public.pop("max_records", None))
         given = [name for name in WEIGHTS if public.pop(name, None) is not None]
-        return Call("metric", {"options": public, "given": given})
+        is_cut = "max_records" in self.options  # the question of a mean names its groups, and no more
+        return Call("metric", {"options": public, "given": given, **(persons if is_cut else {})})
 
     def release(self, **arguments: Any) -> PrivateResult[Any]:
         """Check, spend and draw: what a call of the public function with these arguments does.
@@ -156,7 +165,7 @@ class Metric:
         """Return a stored release of what was asked for; raises if it is none of this metric."""
         (written,) = answer.results
         form, options = answer.form, asked["options"]
-        if {*options} != {*self.options} - {*WEIGHTS}:
+        if {*options} != {*self.options} - OF_RECORDS:
             raise ValueError(DAMAGED)
         plan = self.planned(read_shape(form["shape"]), options, private_n=form["private_n"])
         return read_result(written, plan.postprocess)
@@ -194,8 +203,11 @@ class Metric:
     def _read(
         self, data: Sequence[Any], options: Mapping[str, Any], *, private_n: bool
     ) -> tuple[Shape, Plan, KnownParts]:
-        weights = {name: options.get(name) for name in WEIGHTS if name in self.options}
-        shape, records = Records.of(data, private_n=private_n, **weights)
+        public = {name: options.get(name) for name in OF_RECORDS if name in self.options}
+        if "max_records" in self.options:
+            shape, records, _ = first_records(data, private_n=private_n, **public)
+        else:
+            shape, records = Records.of(data, private_n=private_n, **public)
         plan = self.planned(shape, options, private_n=private_n)
         return shape, plan, plan.read(records)
 
@@ -218,6 +230,7 @@ class Metric:
 
     def planned(self, shape: Shape, options: Mapping[str, Any], *, private_n: bool) -> Plan:
         """Return the plan of records of a public form, or raise if the options or the form are invalid."""
-        given = {name: value for name, value in {**self.options, **options}.items() if name not in WEIGHTS}
+        given = {name: value for name, value in {**self.options, **options}.items() if name not in OF_RECORDS}
         with np.errstate(all="ignore"):
-            return self.plan(shape, private_n=private_n, **given)
+            plan = self.plan(shape, private_n=private_n, **given)
+        return plan if shape.most_records == 1 else replace(plan, most_records=shape.most_records)

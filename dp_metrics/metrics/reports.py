@@ -417,7 +417,8 @@ def private_classification_report(
     digits: int = 2,
     output_dict: bool = False,
     zero_division: float | str = 0.0,
-    groups: None = None,
+    groups: ArrayLike | None = None,
+    max_records: int | None = None,
     neighboring: str = "replace_one",
     accountant: PrivacyAccountant | None = None,
     random_state: RandomState = None,
@@ -449,11 +450,17 @@ def private_classification_report(
         Whether to return a dictionary rather than a text.
     zero_division : float or "warn", default=0.0
         What 0/0 is, by the noisy counts: 0 or 1. "warn" is 0 without a warning, which would tell of the data.
-    groups : None, default=None
-        Must be None: a person with several records would count more than once, and need more noise to match.
+    groups : array-like of shape (n_samples,) or None, default=None
+        Public label of the person (or other unit) that each record belongs to. The guarantee then covers all
+        records of one group together, by noise as many times larger as one has records at most. None: each
+        record is a person of its own.
+    max_records : int or None, default=None
+        Keep the first so many records of each group, in their order, which is public: it pays where a few
+        groups have many. None: all. Needs `groups`.
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
         What one person can change: the contents of a record ("replace_one": their number is public), or
-        whether it is there ("add_or_remove_one": less noise, as it changes one count, not two).
+        whether it is there ("add_or_remove_one": less noise, as it changes one count, not two, and no
+        groups).
     accountant : PrivacyAccountant or None, default=None
         Budget that pays epsilon for this release, before it is drawn.
     random_state : None, int, RandomState or Generator, default=None
@@ -496,10 +503,10 @@ def private_classification_report(
 
     Notes
     -----
-    Guarantee: replacing any one record changes the probability of any result by at most a factor
-    exp(epsilon), given the model, the number of records and the arguments, which are public. With
-    neighboring="add_or_remove_one" the same holds when any one record is added or removed, and the number of
-    records is not public.
+    Guarantee: replacing any one record, or with `groups` all records of any one group, changes the
+    probability of any result by at most a factor exp(epsilon), given the model, the number of records and the
+    arguments, which are public. With neighboring="add_or_remove_one" the same holds when any one record is
+    added or removed, and the number of records is not public.
 
     Released are the four or nine cells of the confusion matrix of two or three labels, else three counts for
     each label. The recall of a label with m records has an error of about 2 / (epsilon m): with epsilon m
@@ -523,8 +530,8 @@ def private_classification_report(
     result: PrivateResult[str | LabelTable] = CLASSIFICATION_REPORT.release(
         y_true=y_true, y_pred=y_pred, epsilon=epsilon, labels=labels, target_names=target_names,
         sample_weight=sample_weight, digits=digits, output_dict=output_dict, zero_division=zero_division,
-        groups=groups, neighboring=neighboring, accountant=accountant, random_state=random_state,
-        spend_name=spend_name,
+        groups=groups, max_records=max_records, neighboring=neighboring, accountant=accountant,
+        random_state=random_state, spend_name=spend_name,
     )  # fmt: skip
     return result.value
 

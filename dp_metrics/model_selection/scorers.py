@@ -139,11 +139,7 @@ class PrivateScorer(BaseEstimator):
         if not self._has_warned and _is_within_cross_validation():
             warn_caller(_TRAINING_FOLDS, TrainingFoldsWarning)
             self._has_warned = True
-        if number_of_records(X) > 0:
-            response = getattr(estimator, method)(X)
-        else:  # most estimators refuse to predict nothing; the metric refuses it as well if n is public
-            response = _no_response(estimator, method, y)
-        return release_score(self, estimator, response, y, sample_weight)
+        return release_score(self, estimator, response_of(estimator, method, X, y), y, sample_weight)
 
     @property
     def function(self) -> functools.partial[Any]:
@@ -416,6 +412,14 @@ def labels_for(scorer: PrivateScorer, estimator: Any) -> Any:
     given = scorer.function.keywords.get("labels")
     # the classes of a model are public where the model is; those in y are not
     return getattr(estimator, "classes_", None) if given is None else given
+
+
+def response_of(estimator: Any, method: str, X: Any, y: Any) -> Any:
+    """Return what an estimator responds to records X with targets y, of which there may be none."""
+    if number_of_records(X) > 0:
+        return getattr(estimator, method)(X)
+    # most estimators refuse to predict nothing; a metric refuses it as well if n is public
+    return _no_response(estimator, method, y)
 
 
 def _no_response(estimator: Any, method: str, y: Any) -> Any:

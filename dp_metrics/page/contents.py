@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from dp_metrics.fairness.frame import PrivateMetricFrame
 from dp_metrics.inference.comparison import Comparison
+from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
 from dp_metrics.page.numbers import FOR_WHOM, HOW_GOOD, Number
 from dp_metrics.page.plan import ByGroupToo, Evaluated
 from dp_metrics.release.interval import Interval
-from dp_metrics.streaming.confusion_summary import ReleasedConfusion
 
 if TYPE_CHECKING:
     from dp_metrics.page.page import PrivateEvaluation
@@ -33,7 +33,7 @@ _WHOM = (
     "The same by group. Differences of noisy numbers are too large on average, the more so the smaller a "
     "group is: their limits tell what is sure."
 )
-_WHICH = "On how many records either model is better."
+_WHICH = "On how many records either model is better: A is the model of this page, B the baseline."
 _LEFT = "What this page cost, and what it promises to the people in the records."
 
 
@@ -89,24 +89,24 @@ def promise(epsilon: float, neighboring: str) -> str:
     )
 
 
-def sections_of(page: PrivateEvaluation) -> list[Section]:
-    """Return the sections of a page, in their order."""
+def sections_of(page: PrivateEvaluation, exact: Mapping[str, float] | None = None) -> list[Section]:
+    """Return the sections of a page, in their order; for studies of public data with exact values beside."""
     evaluated, numbers = page.evaluated, list(page.numbers.values())
     shown = pictures_of(evaluated)
     good = [one for one in numbers if one.section == HOW_GOOD]
-    tables = [_overall([one for one in good if one.label is None], evaluated)]
+    tables = [_overall([one for one in good if one.label is None], evaluated, exact=exact)]
     if of_labels := [one for one in good if one.label is not None]:
         tables.append(_by("label", "By label", of_labels))
     sections = [Section(HOW_GOOD, _HOW_GOOD, tables, [one for one in shown if not _is_of_groups(one)])]
     if groups := [one for one in numbers if one.section == FOR_WHOM]:
         tables = [
             _by("group", "By group", [one for one in groups if one.group is not None], _sizes(evaluated)),
-            _overall([one for one in groups if one.group is None], evaluated, "Largest differences"),
+            _overall([one for one in groups if one.group is None], evaluated, "Largest differences", exact),
         ]
         sections.append(Section(FOR_WHOM, _WHOM, tables, [one for one in shown if _is_of_groups(one)]))
     found = evaluated.released.get("comparison")
     if isinstance(found, Comparison):
-        sections.append(Section("Which is better", _WHICH, lines=[_compared(found)]))
+        sections.append(Section("Which is better", _WHICH, lines=[str(found)]))
     return [*sections, _left(page)]
 
 
@@ -114,7 +114,12 @@ def _is_of_groups(picture: Picture) -> bool:
     return picture.name.endswith(" by group")
 
 
-def _overall(numbers: Sequence[Number], evaluated: Evaluated, caption: str = "All records") -> Table:
+def _overall(
+    numbers: Sequence[Number],
+    evaluated: Evaluated,
+    caption: str = "All records",
+    exact: Mapping[str, float] | None = None,
+) -> Table:
     notes = _Notes()
     rows = [
         [
@@ -123,7 +128,12 @@ def _overall(numbers: Sequence[Number], evaluated: Evaluated, caption: str = "Al
         ]
         for one in numbers
     ]  # fmt: skip
-    return Table(caption, ["", "released", _RECORDS, _PEOPLE], rows, notes.lines)
+    columns = ["", "released", _RECORDS, _PEOPLE]
+    if exact is not None:
+        columns.insert(1, "exact: NOT private")
+        for row, one in zip(rows, numbers, strict=True):
+            row.insert(1, Cell(_shown(exact.get(one.name, math.nan), one.metric)))
+    return Table(caption, columns, rows, notes.lines)
 
 
 def _by(
@@ -214,10 +224,6 @@ def _sizes(evaluated: Evaluated) -> Mapping[Any, float] | None:
                 return dict(zip(frame.by_group, map(float, evaluated.form["sizes"]), strict=True))
             return frame.group_sizes
     return None
-
-
-def _compared(found: Comparison) -> str:
-    return str(found).replace(" A ", " this model (A) ", 1) if found.better == "A" else str(found)
 
 
 def _left(page: PrivateEvaluation) -> Section:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -22,10 +22,14 @@ from dp_metrics.release.release import Release
 from dp_metrics.release.stored.answers import Answer, Call, read_result, read_shape, restores
 from dp_metrics.release.together import Together
 
-__all__ = ["private_evaluate"]
+__all__ = ["page_settings", "private_evaluate"]
 
 
-@own_error_state
+@overload
+def private_evaluate(*data: Any, dry_run: Literal[True], **options: Any) -> EvaluationPlan: ...
+@overload
+def private_evaluate(*data: Any, dry_run: Literal[False] = False, **options: Any) -> PrivateEvaluation: ...
+@own_error_state  # type: ignore[misc]
 def private_evaluate(
     *data: Any,
     epsilon: float,
@@ -165,26 +169,32 @@ def private_evaluate(
         split,
         n,
     )
-    release = Release(
-        "private_evaluate", epsilon=epsilon, neighboring=neighboring, accountant=accountant,
-        random_state=random_state, spend_name=spend_name, call=Call("page", {"page": setting.asked()}),
+    release = page_settings(
+        setting, epsilon=epsilon, neighboring=neighboring, accountant=accountant, random_state=random_state,
+        spend_name=spend_name,
     )  # fmt: skip
-    if membership == "public" and release.private_n:
-        raise ValueError("membership='public' tells the number of records: use neighboring='replace_one'.")
 
-    def read() -> tuple[Together, tuple[KnownParts, ...], Any]:
-        shape, records = Records.of(asked.read(), private_n=release.private_n)
-        form = PageForm(setting, shape, release.private_n, _sizes(setting, shape, records), release.epsilon,
-                        neighboring)  # fmt: skip
-        plan = plan_of_page(form)
-        return plan, plan.read(records), {"shape": shape, "sizes": form.sizes}
-
-    if dry_run:
+    def form_of() -> tuple[PageForm, Records]:
         shape, records = Records.of(asked.read(), private_n=release.private_n)
         sizes = _sizes(setting, shape, records)
-        return planned(PageForm(setting, shape, release.private_n, sizes, release.epsilon, neighboring))[0]
-    page = release.answer(read, PrivateEvaluation)
-    return page.with_budget(accountant)
+        return PageForm(setting, shape, release.private_n, sizes, release.epsilon, neighboring), records
+
+    def read() -> tuple[Together, tuple[KnownParts, ...], Any]:
+        form, records = form_of()
+        plan = plan_of_page(form)
+        return plan, plan.read(records), {"shape": form.shape, "sizes": form.sizes}
+
+    if dry_run:
+        return planned(form_of()[0])[0]
+    return release.answer(read, PrivateEvaluation).with_budget(accountant)
+
+
+def page_settings(setting: Setting, **settings: Any) -> Release:
+    """Return the checked public settings of a page."""
+    release = Release("private_evaluate", call=Call("page", {"page": setting.asked()}), **settings)
+    if setting.membership == "public" and release.private_n:
+        raise ValueError("membership='public' tells the number of records: use neighboring='replace_one'.")
+    return release
 
 
 def _sizes(setting: Setting, shape: Any, records: Records) -> tuple[int, ...] | None:

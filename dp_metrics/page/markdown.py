@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from html import escape
 from typing import TYPE_CHECKING
 
 from dp_metrics.page.contents import Section, Table
@@ -13,8 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["markdown"]
 
-_MEANING = re.compile(r"([\\`*_{}\[\]<>()#+!|~&$])")
-_LIMITS = re.compile(r" \[(\d+)\]")
+_MEANING = re.compile(r"([\\`*_{}\[\]()#+!|~$])")
 
 
 def markdown(page: PrivateEvaluation) -> str:
@@ -50,4 +50,4 @@ def _row(cells: Sequence[str], *, escape: bool = True) -> str:
 
 def _escaped(text: str) -> str:
     """Return text from users as text: nothing in it is a sign of Markdown or of HTML."""
-    return _MEANING.sub(r"\\\1", " ".join(text.split()))
+    return _MEANING.sub(r"\\\1", escape(" ".join(text.split()), quote=False))

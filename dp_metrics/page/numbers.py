@@ -9,12 +9,12 @@ from functools import partial
 from typing import Any
 
 from dp_metrics.fairness.frame import PrivateMetricFrame
+from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
 from dp_metrics.page.plan import ByGroupToo, Evaluated
 from dp_metrics.release.interval import Interval
 from dp_metrics.release.released import Asked, Monotone, Released, only
 from dp_metrics.release.result import PrivateResult
-from dp_metrics.streaming.confusion_summary import ReleasedConfusion
 
 __all__ = ["FOR_WHOM", "HOW_GOOD", "Number", "numbers_of"]
 

@@ -7,11 +7,13 @@ import io
 from typing import Any
 
 from dp_metrics._packages import import_extra
+from dp_metrics.page.contents import CONFIDENCE
 from dp_metrics.page.plan import ByGroupToo, Evaluated
 
 __all__ = ["as_data", "drawn"]
 
 _SIZE = (4.4, 3.6)  # inches: letters of 9 points stay readable at 400 pixels
+_MOST_WITH_BAND = 30_000
 _OF_SCORES = {"roc": "roc", "precision recall": "precision_recall", "calibration": "calibration"}
 _STYLE = {
     "font.size": 9,
@@ -27,7 +29,10 @@ def drawn(evaluated: Evaluated, name: str, ax: Any = None) -> Any:
     """Return the display of a picture that the page has."""
     released = evaluated.released
     if name in _OF_SCORES:
-        return released["scores"].plot(_OF_SCORES[name], ax=ax)
+        scores = released["scores"]
+        # the band of very many records takes long, and is too narrow to be seen
+        sure = CONFIDENCE if scores.counts.total.sum() <= _MOST_WITH_BAND else None
+        return scores.plot(_OF_SCORES[name], ax=ax, confidence=sure)
     labels = released.get("labels by group", released.get("labels"))
     if name == "confusion matrix":
         return (labels.overall if isinstance(labels, ByGroupToo) else labels).plot(ax=ax)

@@ -25,6 +25,7 @@ from dp_metrics.inputs.shape import ArgumentShape, Records, Shape
 from dp_metrics.mechanisms.geometric import expected_noise
 from dp_metrics.metrics import METRICS
 from dp_metrics.metrics.labels.layouts import MOST_MATRIX_LABELS, matrix_layout
+from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion
 from dp_metrics.metrics.scores.curve_formulas import area_under_roc
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
 from dp_metrics.metrics.scores.table import ScoreTable, score_plan
@@ -36,7 +37,7 @@ from dp_metrics.release.result import PrivateResult
 from dp_metrics.release.together import Share, Together
 from dp_metrics.sensitivity.exact import in_blocks
 from dp_metrics.streaming._summary import KeptCounts
-from dp_metrics.streaming.confusion_summary import ReleasedConfusion, kept_labels, released_confusion
+from dp_metrics.streaming.confusion_summary import kept_labels, released_confusion
 
 __all__ = ["ByGroupToo", "Evaluated", "PageForm", "plan_of_page", "planned"]
 

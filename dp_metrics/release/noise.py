@@ -5,6 +5,7 @@ settings.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -107,6 +108,20 @@ class CountsNoise:
         centre = as_floats(self.noisy)
         # a reach of twice the limit takes in every count
         reach = np.minimum(np.array(away, dtype=object), 2 * COUNT_LIMIT).astype(np.float64)
+        return Limits(np.maximum(centre - reach, 0.0), np.maximum(centre + reach, 0.0))
+
+    def limits_of_sums(self, sums: Sequence[Sequence[int]], miss: float) -> Limits:
+        """Return limits of sums of numbers of one rate; each is listed by the places of its numbers."""
+        each, rate = miss / (2 * len(sums)), self.rates[0][1]
+        if self.zero_sum:
+            away = [largest_zero_sum_noise(rate, self.together, each, len(one)) for one in sums]
+        else:
+            away = [
+                largest_noise(rate, each) if len(one) == 1 else largest_noise_of_sum(rate, len(one), each)
+                for one in sums
+            ]
+        reach = np.minimum(np.array(away, dtype=object), 2 * COUNT_LIMIT).astype(np.float64)
+        centre = as_floats([sum(self.noisy[place] for place in one) for one in sums])
         return Limits(np.maximum(centre - reach, 0.0), np.maximum(centre + reach, 0.0))
 
     def simulated(self, generator: Generator, times: int) -> Floats:

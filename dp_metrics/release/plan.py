@@ -93,6 +93,22 @@ class Plan(Comparable):
     unstated : str or None, default=None
         Why the plan cannot be carried out with a private number of records: the form of the call leaves open
         what would then follow from whether there are records. None: it can.
+    most_records : int, default=1
+        How many records one person has at most: of epsilon a release spends that part on one record.
+
+    Notes
+    -----
+    **Privacy of persons.** Let k be `most_records`, and two data sets differ in all records of one person,
+    whose number is public. Replacing these one by one leads from one to the other over at most k - 1 data
+    sets, each valid as each record is. What is epsilon / k-differentially private where one record is
+    replaced changes its probabilities by at most a factor exp(epsilon / k) at each step, so by exp(epsilon)
+    over all. For a table that is noise of rate epsilon / (2 k), which k records that move to other cells use
+    up; of a number that has output bounds each rank costs a k-th part, so that k ranks cost what one does.
+
+    References
+    ----------
+    C. Dwork and A. Roth, "The Algorithmic Foundations of Differential Privacy", 2014, Theorem 2.2 (group
+    privacy), doi:10.1561/0400000042.
     """
 
     parts: tuple[Part, ...]
@@ -101,6 +117,7 @@ class Plan(Comparable):
     shares: tuple[Fraction, ...] | None = None
     mechanisms: tuple[str | Mechanism | None, ...] = ()
     unstated: str | None = None
+    most_records: int = 1
 
     @property
     def kinds(self) -> tuple[type, ...]:

@@ -56,6 +56,8 @@ __all__ = ["COUNT_SHARE", "Prepared", "Release", "drawn_by"]
 # this share of epsilon pays for a private number of records, where it is needed
 COUNT_SHARE = Fraction(1, 20)
 _LARGEST_COUNT = 1 << 53
+# a score of a fold or of a candidate is asked for from within one of these
+_SCORING_MODELS = ("sklearn.model_selection", "dp_metrics.model_selection.scorers")
 
 T = TypeVar("T")
 
@@ -209,7 +211,7 @@ class Release:
                 f"spend_name={name!r} was given before, stored on {when}, and this budget has reuse=False. "
                 "Nothing is spent. Choose another spend_name; budget[name] returns what is stored."
             )
-        if within("sklearn.model_selection", "dp_metrics.model_selection"):
+        if within(*_SCORING_MODELS):
             raise ValueError(
                 f"spend_name={name!r} was given before, and no two folds or candidates may share a score. "
                 "Make the scorer by make_private_scorer: it numbers the names."
@@ -255,12 +257,12 @@ class Release:
         """
         own = (None,) * len(plan.parts) if self._is_chosen or not plan.mechanisms else plan.mechanisms
         rules = [self.mechanism if name is None else get_mechanism(name) for name in own]
-        for_count = Fraction(0)
+        epsilon, for_count = self.epsilon / plan.most_records, Fraction(0)
         if self.private_n and any(
             part.needs_count(rule) for part, rule in zip(plan.parts, rules, strict=True)
         ):
-            for_count = self.epsilon * COUNT_SHARE
-        epsilons = plan.epsilons(self.epsilon - for_count)
+            for_count = epsilon * COUNT_SHARE
+        epsilons = plan.epsilons(epsilon - for_count)
         if 0.0 in map(float, epsilons):
             raise ValueError("epsilon is too small to be divided among the releases of this call.")
         return rules, epsilons, for_count
@@ -323,15 +325,15 @@ class Release:
             )
         return claim, [one.release.draw(one.plan, one.known, one.draws, one.for_count) for one in prepared]
 
-    def released(self, known: KnownParts, values: Sequence[Any]) -> Released:
+    def released(self, plan: Plan, known: KnownParts, values: Sequence[Any]) -> Released:
         """Return released numbers with what is public about them."""
         n = None if self.private_n else known.n
         weight = None if self.private_n else known.total_weight
-        return Released(values, n, weight, self.epsilon, self._neighboring)
+        return Released(values, n, weight, self.epsilon, self._neighboring, plan.most_records)
 
     def result(self, plan: Plan, known: KnownParts, values: Sequence[Any]) -> Any:
         """Return what released numbers become."""
-        return plan.postprocess(self.released(known, values))
+        return plan.postprocess(self.released(plan, known, values))
 
     def draw(
         self, plan: Plan, known: KnownParts, draws: Sequence[Draw], for_count: Fraction
@@ -346,7 +348,7 @@ class Release:
         values, others = zip(*[draw(self._entropy, count) for draw in draws], strict=True)
         for name in dict.fromkeys(chain.from_iterable(others)):
             drawn[name] = others[0][name] if len(others) == 1 else [other.get(name) for other in others]
-        released = self.released(known, values)
+        released = self.released(plan, known, values)
         described = [
             draw.noise(value, other, count) for draw, value, other in zip(draws, values, others, strict=True)
         ]

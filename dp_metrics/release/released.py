@@ -54,6 +54,8 @@ class Released:
         What all of it cost.
     neighboring : str
         The neighbouring relation.
+    most_records : int, default=1
+        How many records one person has at most, as far as epsilon was divided among them; see `Plan`.
     """
 
     values: Sequence[Any]
@@ -61,6 +63,7 @@ class Released:
     total_weight: float | None
     epsilon: Fraction
     neighboring: str
+    most_records: int = 1
 
     def of(self, values: Sequence[Any]) -> Self:
         """Return other released numbers, about which the same is public."""
@@ -194,6 +197,12 @@ _NO_POPULATION = (
 )
 
 
+_SEVERAL = (
+    "{} of up to {} records of each person tells no limits of what it is among all people: the records must "
+    "be independent draws from one population, one person each. max_records=1 keeps one of each."
+)
+
+
 @dataclass(frozen=True)
 class Monotone:
     """A result that rises with each released number, or falls with each.
@@ -317,6 +326,7 @@ class ResultNoise:
         ValueError
             If the result is no curve.
         """
+        self._check_persons(asked)
         if not isinstance(self.result, WithBand):
             raise ValueError(
                 f"{asked.metric} is no curve with a band: private_roc_curve and "
@@ -332,6 +342,12 @@ class ResultNoise:
         ValueError
             If there is none, with the reason.
         """
+        self._check_persons(asked)
         if not isinstance(self.result, WithPopulation):
             raise ValueError(_NO_POPULATION.format(asked.metric))
         return self.result.population(self.parts, self.released, asked)
+
+    def _check_persons(self, asked: Asked) -> None:
+        """Raise if persons have several records: these are alike, and tell less of all people."""
+        if self.released.most_records > 1:
+            raise ValueError(_SEVERAL.format(asked.metric, self.released.most_records))

@@ -13,7 +13,7 @@ from dp_metrics.inputs.containers import array_of
 from dp_metrics.inputs.records import check_same_length
 from dp_metrics.inputs.shape import ArgumentShape, Shape
 from dp_metrics.metrics import Metric
-from dp_metrics.metrics._catalogue import WEIGHTS
+from dp_metrics.metrics._catalogue import OF_RECORDS
 from dp_metrics.release.result import PrivateResult
 from dp_metrics.streaming._summary import Summary
 
@@ -70,7 +70,7 @@ def released(metric: Metric, **arguments: Any) -> PrivateResult[Any]:
     if (stored := release.stored()) is not None:
         found: PrivateResult[Any] = stored
         return found
-    of_records = {name: value for name, value in options.items() if name not in WEIGHTS}
+    of_records = {name: value for name, value in options.items() if name not in OF_RECORDS}
     # an option that is wrong fails here, before hours of computing
     empty = Summary.for_release(metric, of_records, _form(data.values()), release)
     if settings["accountant"] is not None:

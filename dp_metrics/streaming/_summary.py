@@ -24,12 +24,12 @@ from dp_metrics.release.parts.count_table import MOST_CELLS
 from dp_metrics.release.parts.part import BoundsPart
 from dp_metrics.release.plan import KnownParts, Plan
 from dp_metrics.release.release import Release
-from dp_metrics.release.released import Released, ResultNoise, WithLimits
+from dp_metrics.release.released import Released
 from dp_metrics.release.result import PrivateResult
 from dp_metrics.sensitivity.aggregates import CountAggregate, WeightedLossAggregate
 from dp_metrics.streaming._format import INCONSISTENT, MALFORMED, Aggregate, pack, unpack
 
-__all__ = ["CAPACITY", "KeptCounts", "Summary", "noise_of", "plain", "reading_of", "unchanged"]
+__all__ = ["CAPACITY", "KeptCounts", "Summary", "plain", "reading_of", "unchanged"]
 
 R = TypeVar("R")
 
@@ -359,13 +359,6 @@ class KeptCounts:
         most = np.inf if released.public_n is None else released.public_n
         low, high = (np.minimum(end, most).reshape(self.shape or -1) for end in (lower, upper))
         return Limits(low, high, note)
-
-
-def noise_of(result: PrivateResult[Any], reading: WithLimits) -> ResultNoise:
-    """Return all that limits follow from, of another reading of the counts that a result is."""
-    if result.noise is None:
-        raise ValueError("This result does not tell what is public about its noise.")
-    return replace(result.noise, result=reading)
 
 
 def reading_of(result: PrivateResult[Any]) -> Any:

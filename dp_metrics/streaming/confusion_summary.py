@@ -2,261 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dp_metrics._html import HtmlRepr, card
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
-from dp_metrics.inputs.error_state import own_error_state
-from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.labels import LabelSet
-from dp_metrics.metrics import METRICS, reports, row_of
-from dp_metrics.metrics.labels import confusion, precision_recall
+from dp_metrics.metrics import METRICS
 from dp_metrics.metrics.labels.count_formulas import sizes_of_labels
-from dp_metrics.metrics.labels.counts import Confusion, confusion_for
-from dp_metrics.metrics.labels.layouts import MOST_MATRIX_LABELS, Counts, check_matrix, matrix_layout, whole
-from dp_metrics.metrics.reports import LabelTable
-from dp_metrics.release.interval import Interval
+from dp_metrics.metrics.labels.counts import Confusion
+from dp_metrics.metrics.labels.layouts import MOST_MATRIX_LABELS, check_matrix, matrix_layout, whole
+from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion
 from dp_metrics.release.plan import KnownParts, Plan
-from dp_metrics.release.released import Asked
 from dp_metrics.release.result import PrivateResult
 from dp_metrics.release.stored.answers import Answer, Call, read_result, restores
-from dp_metrics.streaming._summary import KeptCounts, Summary, noise_of, plain, reading_of, unchanged
+from dp_metrics.streaming._summary import KeptCounts, Summary, plain, reading_of, unchanged
 
-__all__ = ["ConfusionSummary", "ReleasedConfusion", "kept_labels", "released_confusion"]
-
-R = TypeVar("R")
-
-
-@own_error_state
-@dataclass(frozen=True, repr=False, eq=False)
-class ReleasedConfusion(HtmlRepr):
-    """Metrics of labels that follow from one release: they are public, and cost no more epsilon.
-
-    Parameters
-    ----------
-    result : PrivateResult
-        All that may be published: its value is the list of noisy counts, whole numbers without bias. Its
-        ``noise_interval()`` has limits of each: of a matrix, those that a call of `private_confusion_matrix`
-        has.
-    labels : ndarray of shape (n_classes,)
-        The public labels, in the order of the results.
-    counts : Counts
-        The plausible counts that the metrics are computed from.
-
-    Notes
-    -----
-    Guarantee: that of the release. All methods are post-processing: they cost nothing.
-
-    Examples
-    --------
-    >>> from dp_metrics import ConfusionSummary
-    >>> summary = ConfusionSummary(labels=["ham", "spam"])
-    >>> for _ in range(10):  # batches
-    ...     summary = summary.update(["ham"] * 90 + ["spam"] * 10, ["ham"] * 91 + ["spam"] * 9)
-    >>> released = summary.release(epsilon=1.0)
-    >>> released.confusion_matrix().shape, released.result.epsilon
-    ((2, 2), 1.0)
-    >>> 0.7 < released.recall_score(pos_label="spam") <= 1  # exactly 0.9
-    True
-    """
-
-    result: PrivateResult[list[int]]
-    labels: NDArray[Any]
-    counts: Counts
-
-    def __repr__(self) -> str:
-        return f"ReleasedConfusion(labels={self.labels.tolist()}, epsilon={self.result.epsilon:g})"
-
-    def _repr_html_(self) -> str:
-        names = [str(label) for label in self.labels.tolist()]
-        rows = [
-            [name, *(f"{count:.1f}" for count in counts)]
-            for name, counts in zip(names, self.confusion_matrix(), strict=True)
-        ]
-        facts = {"epsilon": self.result.epsilon, "note": self.result.note}
-        return card("ReleasedConfusion", facts, ["true \\ predicted", *names], rows)
-
-    def accuracy_score(self) -> float:
-        """Return the accuracy that the release tells."""
-        return float(self.counts.right.sum() / self.counts.n) if self.counts.n > 0 else 0.0
-
-    def noise_interval(
-        self, metric: Callable[..., Any] | str, *, confidence: float = 0.95, **options: Any
-    ) -> Interval:
-        """Return limits of the exact metric of the records: how far the noise may have moved it.
-
-        Parameters
-        ----------
-        metric : callable or str
-            A metric of labels, or its name, such as "recall" or "accuracy".
-        confidence : float, default=0.95
-            Probability, over the noise, with which all limits hold.
-        **options
-            Of the metric, such as `pos_label` or `average`.
-
-        Returns
-        -------
-        Interval
-            As of the result of the metric: see `dp_metrics.noise_interval`.
-
-        Raises
-        ------
-        ValueError, TypeError
-            If the metric has no such limits, or an argument is invalid.
-        """
-        name, wanted = self._wanted(metric, options)
-        return noise_of(self.result, wanted).interval(name, confidence)
-
-    def population_interval(
-        self,
-        metric: Callable[..., Any] | str,
-        *,
-        confidence: float = 0.95,
-        method: str = "sure",
-        **options: Any,
-    ) -> Interval:
-        """Return limits of the metric among all people like the records.
-
-        Parameters
-        ----------
-        metric, **options
-            As of `noise_interval`.
-        confidence : float, default=0.95
-            Probability, over the noise and over which people became records, with which all limits hold.
-        method : {"sure", "approximate"}, default="sure"
-            As of `dp_metrics.population_interval`.
-
-        Returns
-        -------
-        Interval
-            With the metric of the counts as its `estimate`.
-
-        Raises
-        ------
-        ValueError, TypeError
-            If the metric has no such limits, or an argument is invalid.
-        """
-        name, wanted = self._wanted(metric, options)
-        return noise_of(self.result, wanted).population_interval(Asked.of(name, confidence, method))
-
-    def _wanted(self, metric: Callable[..., Any] | str, options: Mapping[str, Any]) -> tuple[str, Confusion]:
-        """Return the name of a metric, and the metric of the counts that were released."""
-        row, fixed = row_of(metric)
-        known = {**fixed, **options, "labels": self.labels}
-        if row.name == "private_accuracy_score":  # the micro average of recalls
-            known, row = {**known, "average": "micro"}, METRICS["private_recall_score"]
-        if not isinstance(row.usual.postprocess, Confusion):
-            raise TypeError(f"{row.name} is no metric of labels: the release holds counts of labels only.")
-        wanted = confusion_for(row, known)
-        return row.name, replace(wanted, layout=reading_of(self.result).layout)
-
-    def _score(self, metric: Callable[..., R], **options: Any) -> R:
-        name = metric.__name__
-        wanted = confusion_for(METRICS[name], {**options, "labels": self.labels})
-        if wanted.needs_matrix and self.counts.matrix is None:
-            raise ValueError(f"{name} needs the whole matrix: release the summary with matrix=True.")
-        with np.errstate(all="ignore"):
-            value: R = wanted.formula(self.counts)
-        return value
-
-    # `docs/sources.py --write` writes the methods below, one for each metric.
-
-    def balanced_accuracy_score(self, *, adjusted: bool = False, zero_division: float | str = 0.0) -> float:
-        """Return what `private_balanced_accuracy_score` makes of the counts, with its options."""
-        return self._score(
-            confusion.private_balanced_accuracy_score, adjusted=adjusted, zero_division=zero_division
-        )
-
-    def classification_report(
-        self,
-        *,
-        target_names: Sequence[str] | None = None,
-        digits: int = 2,
-        output_dict: bool = False,
-        zero_division: float | str = 0.0,
-    ) -> str | LabelTable:
-        """Return what `private_classification_report` makes of the counts, with its options."""
-        return self._score(
-            reports.private_classification_report,
-            target_names=target_names,
-            digits=digits,
-            output_dict=output_dict,
-            zero_division=zero_division,
-        )
-
-    def cohen_kappa_score(self, *, weights: str | None = None) -> float:
-        """Return what `private_cohen_kappa_score` makes of the counts, with its options."""
-        return self._score(confusion.private_cohen_kappa_score, weights=weights)
-
-    def confusion_matrix(self, *, normalize: str | None = None) -> Floats:
-        """Return what `private_confusion_matrix` makes of the counts, with its options."""
-        return self._score(confusion.private_confusion_matrix, normalize=normalize)
-
-    def f1_score(
-        self, *, pos_label: Any = 1, average: str | None = "binary", zero_division: float | str = 0.0
-    ) -> float | Floats:
-        """Return what `private_f1_score` makes of the counts, with its options."""
-        return self._score(
-            precision_recall.private_f1_score,
-            pos_label=pos_label,
-            average=average,
-            zero_division=zero_division,
-        )
-
-    def jaccard_score(
-        self, *, pos_label: Any = 1, average: str | None = "binary", zero_division: float | str = 0.0
-    ) -> float | Floats:
-        """Return what `private_jaccard_score` makes of the counts, with its options."""
-        return self._score(
-            precision_recall.private_jaccard_score,
-            pos_label=pos_label,
-            average=average,
-            zero_division=zero_division,
-        )
-
-    def matthews_corrcoef(self) -> float:
-        """Return what `private_matthews_corrcoef` makes of the counts."""
-        return self._score(confusion.private_matthews_corrcoef)
-
-    def precision_score(
-        self, *, pos_label: Any = 1, average: str | None = "binary", zero_division: float | str = 0.0
-    ) -> float | Floats:
-        """Return what `private_precision_score` makes of the counts, with its options."""
-        return self._score(
-            precision_recall.private_precision_score,
-            pos_label=pos_label,
-            average=average,
-            zero_division=zero_division,
-        )
-
-    def recall_score(
-        self, *, pos_label: Any = 1, average: str | None = "binary", zero_division: float | str = 0.0
-    ) -> float | Floats:
-        """Return what `private_recall_score` makes of the counts, with its options."""
-        return self._score(
-            precision_recall.private_recall_score,
-            pos_label=pos_label,
-            average=average,
-            zero_division=zero_division,
-        )
-
-    def specificity_score(
-        self, *, pos_label: Any = 1, average: str | None = "binary", zero_division: float | str = 0.0
-    ) -> float | Floats:
-        """Return what `private_specificity_score` makes of the counts, with its options."""
-        return self._score(
-            precision_recall.private_specificity_score,
-            pos_label=pos_label,
-            average=average,
-            zero_division=zero_division,
-        )
+__all__ = ["ConfusionSummary"]
 
 
 class ConfusionSummary(Summary):
@@ -362,7 +129,8 @@ class ConfusionSummary(Summary):
             weighted kappas, and much better with many labels. None: the matrix for up to three labels.
         neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
             What one person can change: the contents of a record ("replace_one": their number is public), or
-            whether it is there ("add_or_remove_one": less noise, as it changes one count, not two).
+            whether it is there ("add_or_remove_one": less noise, as it changes one count, not two, and no
+            groups).
         accountant : PrivacyAccountant or None, default=None
             Budget that pays epsilon for this release, before it is drawn.
         random_state : None, int, RandomState or Generator, default=None
@@ -444,7 +212,8 @@ def kept_labels(labels: LabelSet, *, matrix: bool) -> tuple[Confusion, KeptCount
 def released_confusion(result: PrivateResult[Any], *, labels: LabelSet) -> ReleasedConfusion:
     """Return what a result that keeps its counts tells."""
     noisy, counts = result.value
-    return ReleasedConfusion(replace(result, value=noisy), labels.in_order, counts)
+    layout = reading_of(result).layout
+    return ReleasedConfusion(replace(result, value=noisy), labels.in_order, counts, layout)
 
 
 @restores("labels")

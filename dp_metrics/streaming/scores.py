@@ -67,10 +67,10 @@ class ScoreSummary(Summary):
     def __init__(
         self, *, labels: ArrayLike | None = None, pos_label: Any = None, edges: ArrayLike | None = None
     ) -> None:
-        classes, self._bins = TwoClasses.of(labels, pos_label), ScoreBins.of(edges)
-        listed = plain(classes.known, "labels")
+        self._classes, self._bins = TwoClasses.of(labels, pos_label), ScoreBins.of(edges)
+        listed = plain(self._classes.known, "labels")
         given = None if self._bins.is_unit else plain(self._bins.edges, "edges")
-        options = {"labels": listed, "pos_label": listed[classes.positive], "edges": given}
+        options = {"labels": listed, "pos_label": listed[self._classes.positive], "edges": given}
         super().__init__(METRICS["private_roc_curve"], options)
 
     def __repr__(self) -> str:
@@ -142,7 +142,8 @@ class ScoreSummary(Summary):
             128; 32 where n is private.
         neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
             What one person can change: the contents of a record ("replace_one": their number is public), or
-            whether it is there ("add_or_remove_one": less noise, as it changes one count, not two).
+            whether it is there ("add_or_remove_one": less noise, as it changes one count, not two, and no
+            groups).
         accountant : PrivacyAccountant or None, default=None
             Budget that pays epsilon for this release, before it is drawn.
         random_state : None, int, RandomState or Generator, default=None
@@ -181,7 +182,7 @@ class ScoreSummary(Summary):
         neighboring="add_or_remove_one" the same holds when any one record is added or removed, and the number
         of records is not public.
         """
-        table = ScoreTable(self._bins, self._bins.columns(bins), unchanged)
+        table = self._table(bins)
 
         def read() -> tuple[Plan, KnownParts, Any]:
             plan, known = self._records()
@@ -202,6 +203,9 @@ class ScoreSummary(Summary):
             call=Call("scores", {"options": self._options, "bins": bins}),
         )
 
+    def _table(self, bins: int | None) -> ScoreTable:
+        return ScoreTable(self._bins, self._bins.columns(bins), unchanged, self._classes)
+
     @classmethod
     def _made(cls, settings: Mapping[str, Any]) -> Self:
         return cls(**settings["options"])
@@ -215,7 +219,5 @@ def _released(result: PrivateResult[Any]) -> ReleasedScores:
 @restores("scores")
 def _restored(answer: Answer) -> ReleasedScores:
     asked, (written,) = answer.asked, answer.results
-    edges = ScoreSummary(**asked["options"])._bins
-    return _released(
-        read_result(written, KeptCounts(ScoreTable(edges, edges.columns(asked["bins"]), unchanged)))
-    )
+    table = ScoreSummary(**asked["options"])._table(asked["bins"])
+    return _released(read_result(written, KeptCounts(table)))

@@ -23,6 +23,7 @@ from sklearn.model_selection import cross_val_score
 
 import dp_metrics as dp
 from dp_metrics import PrivacyAccountant, auditing
+from dp_metrics.accounting import parts_of
 from dp_metrics.exceptions import PrivacyBudgetError
 
 WITHIN_GROUPS = "replace_one_within_groups"
@@ -156,6 +157,7 @@ DOORS = {
     "confusion summary": lambda e, a: summary_of(dp.ConfusionSummary, y, y).release(epsilon=e, accountant=a),
     "score summary": lambda e, a: summary_of(dp.ScoreSummary, y, score).release(epsilon=e, accountant=a),
     "comparison": lambda e, a: dp.private_compare(y, score > 0.5, y, epsilon=e, accountant=a),
+    "choice": lambda e, a: dp.private_best(y, [score > 0.5, y], metric="accuracy", epsilon=e, accountant=a),
     "mean interval": lambda e, a: dp.private_mean_interval(score, max_loss=1, epsilon=e, accountant=a),
     "quantile interval": lambda e, a: dp.private_quantile_interval(score, 0.5, epsilon=e, accountant=a),
     "spend": lambda e, a: a.spend(e, "by hand"),
@@ -368,6 +370,27 @@ def test_a_part_is_divided_again(make):
         week.parallel(0.3, ["c"])
     assert week.parallel(0.4, ["a", "b"])["a"].spent == 0.3
     assert [spend.spend_name for spend in week.history] == ["parallel: a, b"]
+
+
+def test_parts_are_found_by_their_names_and_are_the_same_budgets(make):
+    budget = make(2.0)
+    assert parts_of(budget) == {}
+    weeks = budget.parallel(0.5, ["week 1", "week 2"])
+    budget.parallel(Fraction(1, 3), ["site"], neighboring="replace_one")
+    weeks["week 1"].spend(0.25, "error", neighboring="replace_one")
+    weeks["week 1"].parallel(0.25, ["north"])
+    there = parts_of(budget)
+    assert {name: (part.total, part.spent) for name, part in there.items()} == {
+        "week 1": (0.5, 0.5),
+        "week 2": (0.5, 0.0),
+        "site": (1 / 3, 0.0),
+    }
+    there["week 2"].spend(0.5, "error")
+    assert weeks["week 2"].remaining == 0
+    assert [*parts_of(there["week 1"])] == ["north"]
+    there["site"].spend(Fraction(1, 3), "exactly")
+    with pytest.raises(ValueError, match="neighboring"):
+        parts_of(budget)["week 1"].spend(0.1, "error", neighboring="add_or_remove_one")
 
 
 # One relation

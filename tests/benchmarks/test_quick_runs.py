@@ -34,3 +34,13 @@ def test_comparisons_have_every_table():
     found = printed("comparison.py")
     titles = ("Exact size", "Power at 0.05", "Wins and mean", "Power at 0.05 of the mean", "Coverage of")
     assert all(f"\n{title}" in found for title in titles)
+
+
+@pytest.mark.skipif("DP_METRICS_DATA" not in os.environ, reason="DP_METRICS_DATA names no folder of data")
+def test_choices_have_both_tables_and_beat_chance():
+    found = printed("best.py")
+    assert "\nFive models on Adult" in found
+    rows = re.findall(r"^\| (?:accuracy|MAE) \| 1000 \|(.*)\|$", found, re.MULTILINE)
+    shares = [[int(cell.split(",")[0]) for cell in row.split("|")[2:]] for row in rows]
+    assert len(rows) == 18
+    assert sum(row[0] for row in shares) > 2 * sum(row[-1] for row in shares)

@@ -94,7 +94,7 @@ def test_a_file_with_a_byte_order_mark_and_quoted_names(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"y;p;note\n1;0;x\n", "has no column 'y': its first line must hold the names, with commas"),
+        (b"y;p;note\n1;0;x\n", "has no column 'y': its first line must hold the names, with ',' between"),
         ("y,p,note\n1,0,caf\u00e9\n".encode("latin-1"), "or not UTF-8"),
         ("y,p,note\n1,0,x\n".encode("utf-16"), "or not UTF-8"),
     ],

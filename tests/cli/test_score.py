@@ -373,7 +373,7 @@ def test_missing_values_of_parquet(tmp_path, capsys):
         ([*MAE, "--neighboring", "none"], "--neighboring"),
         ([*MAE, "--mechanism", "laplace"], "bounds"),
         ([*LABELS, "--mechanism", "laplace"], "private_f1_score takes no --mechanism"),
-        ([*LABELS, "--groups", "p"], "private_f1_score takes no --groups: a person with several records"),
+        ([*LABELS, "--option", "max_records=2"], "max_records needs groups"),
         ([*LABELS, "--option", "labels=[9007199254740993,1]"], "in quotation marks"),
         ([*LABELS, "--option", "average=samples"], "average='samples'"),
         ([*OF_ACCURACY, "--option", "normalize=no"], "--option normalize takes true or false, not 'no'"),

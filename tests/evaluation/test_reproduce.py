@@ -55,7 +55,7 @@ def test_from_data_to_pictures_and_a_page(small, capsys):
     assert run("--figure", "mse", "asymmetry", "illustrations") == 0
     shown = capsys.readouterr()
     assert shown.out.split() == ["out/mse.png", "out/asymmetry.png", "out/illustrations.png"]
-    assert "dp-metrics report out" in shown.err
+    assert "dp-metrics reproduce --report out" in shown.err
     rows = ResultsFile(small / "out").rows
     assert len([row for row in rows if row.figure == "mse"]) == len(RIVALS) * 2 * 2
     assert len([row for row in rows if row.figure == "asymmetry"]) == 3 * 2 * 3
@@ -63,7 +63,7 @@ def test_from_data_to_pictures_and_a_page(small, capsys):
         part.partition("=")[0] for part in rows[0].versions.split(";")
     }
     assert (small / "out" / "losses" / "synthetic.npz").exists()
-    assert main(["report", "out"]) == 0
+    assert main(["reproduce", "--report", "out"]) == 0
     assert capsys.readouterr().out == "out/report.html\n"
 
 
@@ -157,7 +157,7 @@ def test_cifar_asked_for_without_torch(small, capsys, monkeypatch):
 
 def test_report_of_nothing(small, capsys):
     for path in (".", "none.csv"):
-        assert main(["report", path]) == 2
+        assert main(["reproduce", "--report", path]) == 2
         assert "there are no results in" in capsys.readouterr().err
 
 
@@ -167,7 +167,6 @@ def test_help_names_the_options(capsys):
             "reproduce",
             ("--figure", "--dataset", "--mechanism", "--data-dir", "--output", "--jobs", "--quick"),
         ),
-        ("report", ("RESULTS",)),
     ):
         with pytest.raises(SystemExit):
             main([command, "--help"])
@@ -183,7 +182,7 @@ def test_quick_run(tmp_path):
     names = [] if real else ["--dataset", "synthetic", "digits"]
     argv = ["reproduce", "--quick", "--jobs", "2", "--output", str(tmp_path), *names]
     assert main(argv) == 0
-    assert main(["report", str(tmp_path)]) == 0
+    assert main(["reproduce", "--report", str(tmp_path)]) == 0
     panels = {(row.figure, row.dataset, row.column, row.metric) for row in ResultsFile(tmp_path).rows}
     assert len(panels) == (31 if real else 10)
     page = (tmp_path / "report.html").read_text(encoding="utf-8")

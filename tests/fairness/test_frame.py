@@ -503,3 +503,47 @@ def test_a_refusal_does_not_tell_the_private_number_of_rows():
             epsilon=1.0,
         )
     assert not any("3" in message for message in messages(caught.value))
+
+
+def test_groups_are_drawn_with_the_limits_of_their_noise():
+    figure = pytest.importorskip("matplotlib.figure")
+    rng, groups = np.random.default_rng(0), ["a", "b", "$c^$"]
+    group = np.array(groups)[rng.choice(3, 2000, p=[0.5, 0.495, 0.005])]
+    y = (rng.random(2000) < 0.5).astype(int)
+    frame = PrivateMetricFrame(
+        metrics={"recall": "recall", "error": dp.private_mae}, y_true=y,
+        y_pred=np.where(rng.random(2000) < 0.8, y, 0), sensitive_features=group,
+        group_labels=groups, epsilon=1.0, random_state=seeded(),
+    )  # fmt: skip
+    axes = figure.Figure(layout="constrained").subplots()
+    assert frame.plot("recall", axes) is axes
+    axes.figure.draw_without_rendering()  # raises where a label is read as a wrong formula
+    bars = {round(bar.get_y() + bar.get_height() / 2): bar for bar in axes.patches}
+    limits = frame.noise_interval("recall")
+    (whiskers,) = axes.collections
+    for place, name in enumerate(groups):
+        assert bars[place].get_width() == pytest.approx(frame.by_group[name]["recall"])
+        assert bool(bars[place].get_hatch()) == (frame.note[name]["recall"] is not None)
+        assert tuple(whiskers.get_segments()[place][:, 0]) == pytest.approx(tuple(limits[name]))
+    assert [bool(bars[place].get_hatch()) for place in range(3)] == [False, False, True]
+    assert frame.plot(ax=figure.Figure().subplots(), confidence=None).get_xlabel() == axes.get_xlabel()
+    axes = frame.plot("error", figure.Figure().subplots())  # its limits are endless
+    assert np.isfinite(axes.get_xlim()).all()
+    with pytest.raises(ValueError, match="metric must be one of 'recall', 'error'"):
+        frame.plot("precision")
+    with pytest.raises(ValueError, match="confidence"):
+        frame.plot(confidence=1)
+
+
+def test_no_bar_is_drawn_of_a_group_that_is_publicly_empty_and_none_of_arrays():
+    figure = pytest.importorskip("matplotlib.figure")
+    settings = {"sensitive_features": ["a"] * 500, "group_labels": ["a", "b"], "epsilon": 1.0}
+    settings |= {"y_true": [0.0] * 500, "y_pred": [0.5] * 500, "membership": "public"}
+    frame = PrivateMetricFrame(metrics=functools.partial(dp.private_mae, bounds=(0.0, 1.0)), **settings)
+    axes = frame.plot(ax=figure.Figure().subplots())
+    assert len(axes.patches) == 1
+    assert [text.get_text() for text in axes.get_yticklabels()] == ["a", "b"]
+    each = functools.partial(dp.private_recall_score, average=None)
+    settings |= {"y_true": [0] * 500, "y_pred": [0] * 500}
+    with pytest.raises(TypeError, match="one number"):
+        PrivateMetricFrame(metrics=each, **settings).plot(ax=figure.Figure().subplots())

@@ -253,7 +253,7 @@ ONES = [1.0, 1.0]
     ("settings", "expected", "message"),
     [
         ({"sample_weight": ONES}, ValueError, "takes no sample_weight"),
-        ({"groups": [1, 2]}, ValueError, "takes no groups"),
+        ({"max_records": 2}, ValueError, "max_records needs groups"),
         ({"neighboring": "add_or_remove_one"}, ValueError, "needs neighboring='replace_one'"),
         ({"neighboring": "other"}, ValueError, "neighboring must be one of"),
         ({"normalize": True}, ValueError, "takes no normalize"),

@@ -29,6 +29,7 @@ from dp_metrics.metrics.scores.curve_formulas import (
 )
 from dp_metrics.metrics.scores.ranked_counts import records_above
 from dp_metrics.metrics.scores.table import ScoreBins, ScoreTable
+from dp_metrics.metrics.scores.two_classes import TwoClasses
 from dp_metrics.release.draws import VectorDraw
 from dp_metrics.release.noise import CountsNoise
 from dp_metrics.release.released import Released
@@ -157,7 +158,7 @@ def test_the_average_precision_is_off_by_less_than_that_of_counts_plausible_one_
     table = np.round(np.diff(cumulative, axis=1) * [[2910], [90]])
     n, exact = int(table.sum()), average_precision(ScoreCounts(edges, *table))
     noise = CountsNoise((0,) * table.size, ((table.size, rate),), zero_sum=True)
-    read, found = ScoreTable(ScoreBins.of(None), None, average_precision), []
+    read, found = ScoreTable(ScoreBins.of(None), None, average_precision, TwoClasses.of(None, None)), []
     for drawn in noise.simulated(np.random.default_rng(0), 400):
         counts = read.counts(Released([table.ravel() + drawn], n, None, 2 * rate, "replace_one"))
         precision, recall, _ = precision_recall(counts)

@@ -39,7 +39,7 @@ THREE = np.array([[300, 40, 20], [30, 310, 35], [25, 30, 210]])
 def test_the_limits_of_an_agreement_hold_everywhere_within_those_of_its_shares(box, place):
     inside = [low + (high - low) * part for (low, high), part in zip(box, place, strict=True)]
     for formula in (matthews, partial(kappa, weights=None)):
-        of_rates = of_two_labels(formula, whole(2))
+        of_rates = of_two_labels(formula)
         low, high = agreement_limits(of_rates, box)
         assert low - 1e-6 <= of_rates(*inside) <= high + 1e-6
 

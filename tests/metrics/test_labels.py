@@ -207,7 +207,7 @@ PUBLIC = {"labels": ["no", "yes"], "pos_label": "yes"}
         ({**PUBLIC, "zero_division": 0.5}, "zero_division must be"),
         ({**PUBLIC, "zero_division": math.nan}, "a result is finite"),
         ({**PUBLIC, "sample_weight": [1.0] * 6}, "takes no sample_weight: a weighted record"),
-        ({**PUBLIC, "groups": [1] * 6}, "takes no groups: a person with several records"),
+        ({**PUBLIC, "max_records": 2}, "max_records needs groups"),
     ],
 )
 def test_bad_options_are_refused_before_anything_is_spent(options, match):

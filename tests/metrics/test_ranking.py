@@ -102,7 +102,7 @@ def test_no_record_at_all_is_legal_where_their_number_is_private():
         ({"multi_class": "x"}, "multi_class must be"),
         ({"multi_class": None}, "multi_class must be"),
         ({"sample_weight": np.ones(300)}, "takes no sample_weight: a weighted record"),
-        ({"groups": np.arange(300)}, "takes no groups: a person with several"),
+        ({"groups": np.arange(299)}, "inconsistent numbers of samples"),
         ({"labels": [0, 1, 2]}, "number of classes in labels is different from that in y_score"),
         ({"labels": ["a", "b"]}, "label that is not in labels"),
         ({"mechanism": "geometric", "neighboring": "add_or_remove_one"}, "public number of records"),

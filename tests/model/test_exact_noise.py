@@ -186,3 +186,17 @@ def test_noise_with_the_sum_0_has_its_law(monkeypatch, rate):
     for x, y in product(range(-reach, reach + 1), repeat=2):
         # what is drawn as often as |x| + |y| tells, and kept as often as this, has the law of the three
         assert law[x, y, -x - y] / law[0, 0, 0] == pytest.approx(r ** abs(x + y), rel=1e-12)
+
+
+def test_permute_and_flip_has_the_law_of_its_docstring(monkeypatch):
+    """The integral of p_i prod_(j != i) (1 - t p_j) over t from 0 to 1, p_i = exp(-x_i)."""
+    decisions, exponents = Decisions(), [Fraction(1, 3), Fraction(0), Fraction(5, 2), Fraction(0)]
+    monkeypatch.setattr(_random, "_below", lambda entropy, limit: decisions.below(limit))
+    monkeypatch.setattr(_random, "_bernoulli_exp", lambda entropy, a, b: decisions.is_exp(a, b))
+    law = decisions.law(lambda: _random.permute_and_flip(None, exponents))
+    heads = [math.exp(-x) for x in exponents]
+    for place, own in enumerate(heads):
+        inner = np.polynomial.Polynomial([own])
+        for other in heads[:place] + heads[place + 1 :]:
+            inner *= np.polynomial.Polynomial([1, -other])
+        assert law[place] == pytest.approx(inner.integ()(1.0), rel=1e-12)

@@ -1,6 +1,7 @@
 """The page as HTML, Markdown, JSON and a data frame: the same content, and nothing of it is executed."""
 
 import json
+from html import unescape
 from importlib.resources import files
 
 import jsonschema
@@ -70,7 +71,7 @@ def test_all_forms_hold_the_same_numbers(shown):
     assert [*frame.index] == names == [row["name"] for row in content["numbers"]]
     for row in content["numbers"]:
         assert row["value"] == shown[row["name"]].value
-    markdown, html = shown.to_markdown(), shown.to_html()
+    markdown, html = unescape(shown.to_markdown()).replace("\\", ""), unescape(shown.to_html())
     for section in shown.sections:
         assert f"## {section.title}" in markdown
         assert f"<h2>{section.title}</h2>" in html
@@ -88,13 +89,15 @@ def test_text_of_users_is_text(shown):
     assert "&lt;script&gt;" in html
     assert "<script" not in markdown
     assert len(html) < 1_000_000
-    for outside in ("http://", "https://", "src=\"//", "@import", "url("):
+    for outside in ("http://", "https://", 'src="//', "@import", "url("):
         assert outside not in html
 
 
 def test_each_number_says_what_it_is_and_what_it_cost(shown):
     html = shown.to_html()
     for part in shown.plan.parts:
+        if part.name == "comparison":  # is no number, but a sentence
+            continue
         assert f"&#39;{part.name}&#39;" in html
     assert "which cost epsilon" in html
     assert shown.to_dict()["promise"] in html.replace("&#39;", "'")
@@ -110,12 +113,12 @@ def test_a_seeded_page_says_that_it_is_not_private():
 
 
 def test_what_is_mostly_noise_is_grey_and_says_so():
-    small = page("scores", n=400, epsilon=1.0, split={"labels by group": 1, "scores": 1})
+    small = page("scores", n=300, epsilon=0.1, split={"labels by group": 1, "scores": 1})
     noisy = [one for one in small.numbers.values() if one.note]
     assert noisy
     html = small.to_html()
     assert html.count('class="noise"') >= len(noisy)
-    assert "(mostly noise)" in small.to_markdown()
+    assert "(mostly noise)" in small.to_markdown().replace("\\", "")
 
 
 def test_the_registry_entry_is_that_of_the_whole_page(shown):

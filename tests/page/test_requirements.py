@@ -56,7 +56,7 @@ def test_a_number_without_limits_cannot_tell():
     [{}, [], {"nothing": (">=", 1)}, {"recall": 0.5}, {"recall": ("==", 0.5)}, {"recall": (">=", "a")}],
 )
 def test_what_is_no_requirement_is_refused(page, asked):
-    with pytest.raises(ValueError, match="requirement|no number of this page"):
+    with pytest.raises(ValueError, match=r"requirement|no number of this page"):
         page.check(asked)
 
 

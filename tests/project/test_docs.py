@@ -160,24 +160,6 @@ def test_no_internal_link_is_dead_and_nothing_is_loaded_from_elsewhere(site):
     assert dead == []
 
 
-@pytest.fixture(scope="module")
-def browser():
-    """Return headless Chromium; DP_METRICS_BROWSER=1 says that it must be there."""
-    program, driver = shutil.which("chromium"), shutil.which("chromedriver")
-    if not (program and driver):
-        missing = "the pages are looked at with Debian's chromium and chromium-driver"
-        (pytest.fail if os.environ.get("DP_METRICS_BROWSER") == "1" else pytest.skip)(missing)
-    from selenium import webdriver
-
-    options = webdriver.ChromeOptions()
-    options.binary_location = program
-    for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage"):
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    with webdriver.Chrome(options, webdriver.ChromeService(driver)) as chrome:
-        yield chrome
-
-
 WRONG = """
 const page = document.documentElement;
 const missing = [...document.images].filter(one => one.naturalWidth == 0).map(one => "no picture " + one.src);

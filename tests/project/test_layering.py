@@ -63,7 +63,16 @@ ALLOWED = {
         "page",
         "__init__",
     },  # and nothing imports it
-    "__init__": {*BASE, "metrics", "fairness", "inference", "streaming", "model_selection", "analysis", "page"},
+    "__init__": {
+        *BASE,
+        "metrics",
+        "fairness",
+        "inference",
+        "streaming",
+        "model_selection",
+        "analysis",
+        "page",
+    },
 }
 OPTIONAL = {"xgboost", "pandas", "matplotlib", "jinja2", "torch", "dask", "distributed", "tqdm", "pyarrow"}
 MAY_IMPORT_OPTIONAL = {"evaluation", "streaming", "fairness", "page", "cli"}

@@ -26,6 +26,7 @@ def test_there_are_notebooks():
         "05_beyond_one_machine",
         "06_classifiers",
         "07_how_sure",
+        "08_one_page",
     ]
 
 

@@ -335,7 +335,7 @@ CALLS_OF_TWO_KINDS = [
     ("rehearse_law(rule, one, {})", "facts", "bounds"),
     ("rule.noise_of(number, one, {}, 0.5)", "facts", "bounds"),
     ("BoundsNoise(0.5, {}, rule, one)", "facts", "bounds"),
-    ("ResultNoise(None, ({},), release.released(known, []))", "noise", "draw"),
+    ("ResultNoise(None, ({},), release.released(plan, known, []))", "noise", "draw"),
     # what is private, and in its place what is public
     ("plan.read({})", "records", "shape"),
     ("part.known({})", "records", "shape"),

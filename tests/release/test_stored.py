@@ -78,6 +78,10 @@ def frame_of(metrics, y, pred, group, **settings):
     return frame(metrics=metrics, y_true=y, y_pred=pred, sensitive_features=group, **settings)
 
 
+def best(y, score, other, **settings):
+    return dp.private_best(y, [score, other], metric="brier", **settings)
+
+
 PEOPLE = {"replace_one"}
 BOTH = {"replace_one", "add_or_remove_one"}
 ASKED = {
@@ -91,6 +95,7 @@ ASKED = {
     "quantile interval": (partial(dp.private_quantile_interval, q=0.5), (SCORE,), PEOPLE),
     "wins": (partial(dp.private_compare, loss=dp.private_mae), (Y, SCORE, 1 - SCORE), PEOPLE),
     "means": (partial(dp.private_compare, loss="mae", max_difference=1), (Y, SCORE, 1 - SCORE), PEOPLE),
+    "choice": (best, (Y, SCORE, 1 - SCORE), BOTH),
     "frame of labels": (partial(frame_of, LABELS), (Y, PRED, GROUP), BOTH),
     "frame of scores": (partial(frame_of, SCORES), (Y, SCORE, GROUP), BOTH),
     "frame of one": (partial(frame_of, dp.private_accuracy_score), (Y, PRED, GROUP), BOTH),

@@ -31,7 +31,7 @@ from dp_metrics.metrics.labels.count_formulas import (
 )
 from dp_metrics.metrics.labels.counts import Confusion, confusion_row
 from dp_metrics.metrics.labels.layouts import matrix_layout, of_each_label, whole
-from dp_metrics.release.noise import Noise
+from dp_metrics.release.noise import CountsNoise, Noise
 from dp_metrics.release.plan import Plan
 from dp_metrics.release.released import Released
 from dp_metrics.release.result import PrivateResult
@@ -53,16 +53,25 @@ class _Matrix(Confusion):
     def limits(self, parts: Sequence[Noise], released: Released, miss: float) -> Limits:
         """Return limits of each cell; its share is least where the others of its row are largest."""
         (noise,) = parts
-        cells = noise.limits(miss)
-        low, high = (np.reshape(end, (self.labels.size, -1)) for end in (cells.lower, cells.upper))
+        assert isinstance(noise, CountsNoise)
+        size = self.labels.size
+        cells = noise.limits(miss) if self.layout.good.size == size**2 else self._sums(noise, miss)
+        low, high = (np.reshape(end, (size, size)) for end in (cells.lower, cells.upper))
         if released.public_n is not None:
             low, high = (np.minimum(end, released.public_n) for end in (low, high))
         lower, upper = (
-            normalized(self.layout.read(own), normalize=self.normalize, others=others)
+            normalized(whole(size).read(own), normalize=self.normalize, others=others)
             for own, others in ((low, high), (high, low))
         )
         most = released.public_n if self.normalize is None else 1
         return Limits(lower, upper).within(0.0, math.inf if most is None else most)
+
+    def _sums(self, noise: CountsNoise, miss: float) -> Limits:
+        """Return limits of the cells where each is the sum of several noisy counts, as of scores."""
+        of_each = [self.layout.read(unit).matrix for unit in np.eye(self.layout.good.size)]
+        places = np.array([np.argmax(matrix) for matrix in of_each if matrix is not None])
+        sums = [np.flatnonzero(places == at).tolist() for at in range(self.labels.size**2)]
+        return noise.limits_of_sums(sums, miss)
 
 
 def _matrix_plan(shape: Shape, *, private_n: bool, labels: Any, normalize: Any) -> Plan:
@@ -85,7 +94,8 @@ def private_confusion_matrix(
     labels: ArrayLike | None = None,
     normalize: str | None = None,
     sample_weight: None = None,
-    groups: None = None,
+    groups: ArrayLike | None = None,
+    max_records: int | None = None,
     neighboring: str = "replace_one",
     accountant: PrivacyAccountant | None = None,
     random_state: RandomState = None,
@@ -110,11 +120,17 @@ def private_confusion_matrix(
         all by the noisy counts; 0 where there are none. None: numbers of records.
     sample_weight : None, default=None
         Must be None: a weighted record would count more than once, and need more noise to match.
-    groups : None, default=None
-        Must be None: a person with several records would count more than once, and need more noise to match.
+    groups : array-like of shape (n_samples,) or None, default=None
+        Public label of the person (or other unit) that each record belongs to. The guarantee then covers all
+        records of one group together, by noise as many times larger as one has records at most. None: each
+        record is a person of its own.
+    max_records : int or None, default=None
+        Keep the first so many records of each group, in their order, which is public: it pays where a few
+        groups have many. None: all. Needs `groups`.
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
         What one person can change: the contents of a record ("replace_one": their number is public), or
-        whether it is there ("add_or_remove_one": less noise, as it changes one count, not two).
+        whether it is there ("add_or_remove_one": less noise, as it changes one count, not two, and no
+        groups).
     accountant : PrivacyAccountant or None, default=None
         Budget that pays epsilon for this release, before it is drawn.
     random_state : None, int, RandomState or Generator, default=None
@@ -157,10 +173,10 @@ def private_confusion_matrix(
 
     Notes
     -----
-    Guarantee: replacing any one record changes the probability of any result by at most a factor
-    exp(epsilon), given the model, the number of records and the arguments, which are public. With
-    neighboring="add_or_remove_one" the same holds when any one record is added or removed, and the number of
-    records is not public.
+    Guarantee: replacing any one record, or with `groups` all records of any one group, changes the
+    probability of any result by at most a factor exp(epsilon), given the model, the number of records and the
+    arguments, which are public. With neighboring="add_or_remove_one" the same holds when any one record is
+    added or removed, and the number of records is not public.
 
     A record lies in one cell, so that two cells change by 1 if it is replaced. The noise of all cells is
     drawn under the condition that its sum is 0 (up to 256 cells; independent beyond).
@@ -183,8 +199,8 @@ def private_confusion_matrix(
     """
     result: PrivateResult[Floats] = CONFUSION_MATRIX.release(
         y_true=y_true, y_pred=y_pred, epsilon=epsilon, labels=labels, normalize=normalize,
-        sample_weight=sample_weight, groups=groups, neighboring=neighboring, accountant=accountant,
-        random_state=random_state, spend_name=spend_name,
+        sample_weight=sample_weight, groups=groups, max_records=max_records, neighboring=neighboring,
+        accountant=accountant, random_state=random_state, spend_name=spend_name,
     )  # fmt: skip
     return result.value
 
@@ -221,7 +237,8 @@ def private_balanced_accuracy_score(
     adjusted: bool = False,
     zero_division: float | str = 0.0,
     sample_weight: None = None,
-    groups: None = None,
+    groups: ArrayLike | None = None,
+    max_records: int | None = None,
     neighboring: str = "replace_one",
     accountant: PrivacyAccountant | None = None,
     random_state: RandomState = None,
@@ -248,11 +265,17 @@ def private_balanced_accuracy_score(
         "warn" means 0 here, because a warning would tell of the data.
     sample_weight : None, default=None
         Must be None: a weighted record would count more than once, and need more noise to match.
-    groups : None, default=None
-        Must be None: a person with several records would count more than once, and need more noise to match.
+    groups : array-like of shape (n_samples,) or None, default=None
+        Public label of the person (or other unit) that each record belongs to. The guarantee then covers all
+        records of one group together, by noise as many times larger as one has records at most. None: each
+        record is a person of its own.
+    max_records : int or None, default=None
+        Keep the first so many records of each group, in their order, which is public: it pays where a few
+        groups have many. None: all. Needs `groups`.
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
         What one person can change: the contents of a record ("replace_one": their number is public), or
-        whether it is there ("add_or_remove_one": less noise, as it changes one count, not two).
+        whether it is there ("add_or_remove_one": less noise, as it changes one count, not two, and no
+        groups).
     accountant : PrivacyAccountant or None, default=None
         Budget that pays epsilon for this release, before it is drawn.
     random_state : None, int, RandomState or Generator, default=None
@@ -292,10 +315,10 @@ def private_balanced_accuracy_score(
 
     Notes
     -----
-    Guarantee: replacing any one record changes the probability of any result by at most a factor
-    exp(epsilon), given the model, the number of records and the arguments, which are public. With
-    neighboring="add_or_remove_one" the same holds when any one record is added or removed, and the number of
-    records is not public.
+    Guarantee: replacing any one record, or with `groups` all records of any one group, changes the
+    probability of any result by at most a factor exp(epsilon), given the model, the number of records and the
+    arguments, which are public. With neighboring="add_or_remove_one" the same holds when any one record is
+    added or removed, and the number of records is not public.
 
     Released are two counts for each label, how often it was found and missed.
 
@@ -313,8 +336,8 @@ def private_balanced_accuracy_score(
     """
     result: PrivateResult[float] = BALANCED_ACCURACY.release(
         y_true=y_true, y_pred=y_pred, epsilon=epsilon, labels=labels, adjusted=adjusted,
-        zero_division=zero_division, sample_weight=sample_weight, groups=groups, neighboring=neighboring,
-        accountant=accountant, random_state=random_state, spend_name=spend_name,
+        zero_division=zero_division, sample_weight=sample_weight, groups=groups, max_records=max_records,
+        neighboring=neighboring, accountant=accountant, random_state=random_state, spend_name=spend_name,
     )  # fmt: skip
     return result.value
 
@@ -337,7 +360,8 @@ def private_matthews_corrcoef(
     epsilon: float,
     labels: ArrayLike | None = None,
     sample_weight: None = None,
-    groups: None = None,
+    groups: ArrayLike | None = None,
+    max_records: int | None = None,
     neighboring: str = "replace_one",
     accountant: PrivacyAccountant | None = None,
     random_state: RandomState = None,
@@ -359,11 +383,17 @@ def private_matthews_corrcoef(
         average over some of the labels, is not served.
     sample_weight : None, default=None
         Must be None: a weighted record would count more than once, and need more noise to match.
-    groups : None, default=None
-        Must be None: a person with several records would count more than once, and need more noise to match.
+    groups : array-like of shape (n_samples,) or None, default=None
+        Public label of the person (or other unit) that each record belongs to. The guarantee then covers all
+        records of one group together, by noise as many times larger as one has records at most. None: each
+        record is a person of its own.
+    max_records : int or None, default=None
+        Keep the first so many records of each group, in their order, which is public: it pays where a few
+        groups have many. None: all. Needs `groups`.
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
         What one person can change: the contents of a record ("replace_one": their number is public), or
-        whether it is there ("add_or_remove_one": less noise, as it changes one count, not two).
+        whether it is there ("add_or_remove_one": less noise, as it changes one count, not two, and no
+        groups).
     accountant : PrivacyAccountant or None, default=None
         Budget that pays epsilon for this release, before it is drawn.
     random_state : None, int, RandomState or Generator, default=None
@@ -402,10 +432,10 @@ def private_matthews_corrcoef(
 
     Notes
     -----
-    Guarantee: replacing any one record changes the probability of any result by at most a factor
-    exp(epsilon), given the model, the number of records and the arguments, which are public. With
-    neighboring="add_or_remove_one" the same holds when any one record is added or removed, and the number of
-    records is not public.
+    Guarantee: replacing any one record, or with `groups` all records of any one group, changes the
+    probability of any result by at most a factor exp(epsilon), given the model, the number of records and the
+    arguments, which are public. With neighboring="add_or_remove_one" the same holds when any one record is
+    added or removed, and the number of records is not public.
 
     Released is the confusion matrix of up to three labels, else three counts for each label.
 
@@ -423,8 +453,8 @@ def private_matthews_corrcoef(
     """
     result: PrivateResult[float] = MATTHEWS.release(
         y_true=y_true, y_pred=y_pred, epsilon=epsilon, labels=labels, sample_weight=sample_weight,
-        groups=groups, neighboring=neighboring, accountant=accountant, random_state=random_state,
-        spend_name=spend_name,
+        groups=groups, max_records=max_records, neighboring=neighboring, accountant=accountant,
+        random_state=random_state, spend_name=spend_name,
     )  # fmt: skip
     return result.value
 
@@ -455,7 +485,8 @@ def private_cohen_kappa_score(
     labels: ArrayLike | None = None,
     weights: str | None = None,
     sample_weight: None = None,
-    groups: None = None,
+    groups: ArrayLike | None = None,
+    max_records: int | None = None,
     neighboring: str = "replace_one",
     accountant: PrivacyAccountant | None = None,
     random_state: RandomState = None,
@@ -480,11 +511,17 @@ def private_cohen_kappa_score(
         whole matrix, which is less accurate with many labels.
     sample_weight : None, default=None
         Must be None: a weighted record would count more than once, and need more noise to match.
-    groups : None, default=None
-        Must be None: a person with several records would count more than once, and need more noise to match.
+    groups : array-like of shape (n_samples,) or None, default=None
+        Public label of the person (or other unit) that each record belongs to. The guarantee then covers all
+        records of one group together, by noise as many times larger as one has records at most. None: each
+        record is a person of its own.
+    max_records : int or None, default=None
+        Keep the first so many records of each group, in their order, which is public: it pays where a few
+        groups have many. None: all. Needs `groups`.
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
         What one person can change: the contents of a record ("replace_one": their number is public), or
-        whether it is there ("add_or_remove_one": less noise, as it changes one count, not two).
+        whether it is there ("add_or_remove_one": less noise, as it changes one count, not two, and no
+        groups).
     accountant : PrivacyAccountant or None, default=None
         Budget that pays epsilon for this release, before it is drawn.
     random_state : None, int, RandomState or Generator, default=None
@@ -523,10 +560,10 @@ def private_cohen_kappa_score(
 
     Notes
     -----
-    Guarantee: replacing any one record changes the probability of any result by at most a factor
-    exp(epsilon), given the model, the number of records and the arguments, which are public. With
-    neighboring="add_or_remove_one" the same holds when any one record is added or removed, and the number of
-    records is not public.
+    Guarantee: replacing any one record, or with `groups` all records of any one group, changes the
+    probability of any result by at most a factor exp(epsilon), given the model, the number of records and the
+    arguments, which are public. With neighboring="add_or_remove_one" the same holds when any one record is
+    added or removed, and the number of records is not public.
 
     Released is the confusion matrix of up to three labels, else three counts for each label.
 
@@ -544,7 +581,7 @@ def private_cohen_kappa_score(
     """
     result: PrivateResult[float] = COHEN_KAPPA.release(
         y_true=y_true, y_pred=y_pred, epsilon=epsilon, labels=labels, weights=weights,
-        sample_weight=sample_weight, groups=groups, neighboring=neighboring, accountant=accountant,
-        random_state=random_state, spend_name=spend_name,
+        sample_weight=sample_weight, groups=groups, max_records=max_records, neighboring=neighboring,
+        accountant=accountant, random_state=random_state, spend_name=spend_name,
     )  # fmt: skip
     return result.value

@@ -13,7 +13,7 @@ from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.records import check_same_length
 from dp_metrics.inputs.shape import Records
 from dp_metrics.mechanisms._base import Limits
-from dp_metrics.metrics._catalogue import UNWEIGHTED, Metric, same_name
+from dp_metrics.metrics._catalogue import PERSONS, UNWEIGHTED, Metric, same_name
 from dp_metrics.metrics.labels.label_limits import (
     NO_RATIO,
     agreement_limits,
@@ -112,7 +112,7 @@ class Confusion:
         rates = self._of_two(noise, released.public_n) if self.is_agreement else None
         if rates is not None:
             shares = [rate.limits_of_noise(miss / len(rates), 0.0) for rate in rates]
-            of_rates = of_two_labels(self.formula, self.layout)
+            of_rates = of_two_labels(self.formula)
             return Limits(*agreement_limits(of_rates, shares)).within(-1.0, 1.0)
         if not self.is_monotone:
             raise ValueError(
@@ -191,7 +191,7 @@ class Confusion:
                 + (" method='approximate' may have an interval." if asked.is_sure else _TOO_NOISY)
             )
         each = asked.miss / len(rates)
-        of_rates = of_two_labels(self.formula, self.layout)
+        of_rates = of_two_labels(self.formula)
         return agreement_limits(of_rates, [ratio_limits(rate, each, each) for rate in rates])
 
     def _approximate(
@@ -199,7 +199,7 @@ class Confusion:
     ) -> tuple[float, float] | None:
         rates = self._of_two(noise, n)
         if rates is not None:
-            return combined(of_two_labels(self.formula, self.layout), rates, miss, is_mean=False)
+            return combined(of_two_labels(self.formula), rates, miss, is_mean=False)
         if ratios is not None and self.are_independent:
             of_ratios = self.of_ratios
             assert of_ratios is not None
@@ -278,7 +278,7 @@ def confusion_row(
         name=name,
         exact_function=same_name(name) if exact_function is None else exact_function,
         plan=plan,
-        options={"labels": None, **options},
+        options={"labels": None, **options, **PERSONS},
         refused=UNWEIGHTED,
         mechanism=None,
         from_unit=_from_unit,

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from dp_metrics.inputs.floats import Floats
-from dp_metrics.metrics.labels.layouts import Counts, Layout, PartsOf
+from dp_metrics.metrics.labels.layouts import Counts, Layout, PartsOf, whole
 from dp_metrics.release.noise import CountsNoise
 from dp_metrics.release.parts.count_table import plausible_counts
 from dp_metrics.release.ratio_limits import NoisyRatio, RatioCells, ratio_limits
@@ -72,13 +72,13 @@ def rates_of_two_labels(counts: Counts) -> tuple[Floats, Floats]:
     return np.array([found, right, missed + found]), np.array([missed, wrong, right + wrong])
 
 
-def of_two_labels(formula: Callable[[Counts], Any], layout: Layout) -> OfRates:
+def of_two_labels(formula: Callable[[Counts], Any]) -> OfRates:
     """Return a metric of the matrix of two labels as a function of these three shares."""
 
     def of_rates(recall: float, of_others: float, share: float) -> float:
         others = 1.0 - share
         cells = [others * of_others, others * (1 - of_others), share * (1 - recall), share * recall]
-        return float(formula(layout.read(np.array(cells))))
+        return float(formula(whole(2).read(np.array(cells))))
 
     return of_rates
 
@@ -162,11 +162,16 @@ def linear_limits(
 
     weights = np.repeat([float(weight) for _, weight in layout.cells], [size for size, _ in layout.cells])
     unit = np.eye(1, layout.good.size)[0]
-    together = math.isqrt(layout.good.size) - 1 if layout.is_partition else 1  # cells of a kind of error
+    cells, told = (
+        [kind for kind in (of.right, of.missed, of.wrong, of.either) if kind is not None]
+        for of in (
+            layout.read(np.ones(layout.good.size)),
+            layout.read(np.array(noise.noisy, dtype=np.float64)),
+        )
+    )
+    together = max(float(kind.max()) for kind in cells)  # so many noisy counts are added up at most
     added = math.sqrt(together * noise.covariance(unit, unit))
-    told = layout.read(np.array(noise.noisy, dtype=np.float64))
-    kinds = [kind for kind in (told.right, told.missed, told.wrong, told.either) if kind is not None]
-    if min(float(kind.min()) for kind in kinds) < _FAR * added:
+    if min(float(kind.min()) for kind in told) < _FAR * added:
         return None
     x = plausible_counts(noise.noisy, layout.cells, n)
 

@@ -86,7 +86,8 @@ def private_precision_score(
     average: str | None = "binary",
     zero_division: float | str = 0.0,
     sample_weight: None = None,
-    groups: None = None,
+    groups: ArrayLike | None = None,
+    max_records: int | None = None,
     neighboring: str = "replace_one",
     accountant: PrivacyAccountant | None = None,
     random_state: RandomState = None,
@@ -116,11 +117,17 @@ def private_precision_score(
         "warn" means 0 here, because a warning would tell of the data.
     sample_weight : None, default=None
         Must be None: a weighted record would count more than once, and need more noise to match.
-    groups : None, default=None
-        Must be None: a person with several records would count more than once, and need more noise to match.
+    groups : array-like of shape (n_samples,) or None, default=None
+        Public label of the person (or other unit) that each record belongs to. The guarantee then covers all
+        records of one group together, by noise as many times larger as one has records at most. None: each
+        record is a person of its own.
+    max_records : int or None, default=None
+        Keep the first so many records of each group, in their order, which is public: it pays where a few
+        groups have many. None: all. Needs `groups`.
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
         What one person can change: the contents of a record ("replace_one": their number is public), or
-        whether it is there ("add_or_remove_one": less noise, as it changes one count, not two).
+        whether it is there ("add_or_remove_one": less noise, as it changes one count, not two, and no
+        groups).
     accountant : PrivacyAccountant or None, default=None
         Budget that pays epsilon for this release, before it is drawn.
     random_state : None, int, RandomState or Generator, default=None
@@ -161,10 +168,10 @@ def private_precision_score(
 
     Notes
     -----
-    Guarantee: replacing any one record changes the probability of any result by at most a factor
-    exp(epsilon), given the model, the number of records and the arguments, which are public. With
-    neighboring="add_or_remove_one" the same holds when any one record is added or removed, and the number of
-    records is not public.
+    Guarantee: replacing any one record, or with `groups` all records of any one group, changes the
+    probability of any result by at most a factor exp(epsilon), given the model, the number of records and the
+    arguments, which are public. With neighboring="add_or_remove_one" the same holds when any one record is
+    added or removed, and the number of records is not public.
 
     Noise is added to the fewest counts that determine the answer, not to the answer: true positives, the
     errors that matter and the others for one label; for K labels the true positives and the errors of each.
@@ -189,8 +196,8 @@ def private_precision_score(
     """
     result: PrivateResult[float | Floats] = PRECISION.release(
         y_true=y_true, y_pred=y_pred, epsilon=epsilon, labels=labels, pos_label=pos_label, average=average,
-        zero_division=zero_division, sample_weight=sample_weight, groups=groups, neighboring=neighboring,
-        accountant=accountant, random_state=random_state, spend_name=spend_name,
+        zero_division=zero_division, sample_weight=sample_weight, groups=groups, max_records=max_records,
+        neighboring=neighboring, accountant=accountant, random_state=random_state, spend_name=spend_name,
     )  # fmt: skip
     return result.value
 
@@ -210,7 +217,8 @@ def private_recall_score(
     average: str | None = "binary",
     zero_division: float | str = 0.0,
     sample_weight: None = None,
-    groups: None = None,
+    groups: ArrayLike | None = None,
+    max_records: int | None = None,
     neighboring: str = "replace_one",
     accountant: PrivacyAccountant | None = None,
     random_state: RandomState = None,
@@ -240,11 +248,17 @@ def private_recall_score(
         "warn" means 0 here, because a warning would tell of the data.
     sample_weight : None, default=None
         Must be None: a weighted record would count more than once, and need more noise to match.
-    groups : None, default=None
-        Must be None: a person with several records would count more than once, and need more noise to match.
+    groups : array-like of shape (n_samples,) or None, default=None
+        Public label of the person (or other unit) that each record belongs to. The guarantee then covers all
+        records of one group together, by noise as many times larger as one has records at most. None: each
+        record is a person of its own.
+    max_records : int or None, default=None
+        Keep the first so many records of each group, in their order, which is public: it pays where a few
+        groups have many. None: all. Needs `groups`.
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
         What one person can change: the contents of a record ("replace_one": their number is public), or
-        whether it is there ("add_or_remove_one": less noise, as it changes one count, not two).
+        whether it is there ("add_or_remove_one": less noise, as it changes one count, not two, and no
+        groups).
     accountant : PrivacyAccountant or None, default=None
         Budget that pays epsilon for this release, before it is drawn.
     random_state : None, int, RandomState or Generator, default=None
@@ -284,10 +298,10 @@ def private_recall_score(
 
     Notes
     -----
-    Guarantee: replacing any one record changes the probability of any result by at most a factor
-    exp(epsilon), given the model, the number of records and the arguments, which are public. With
-    neighboring="add_or_remove_one" the same holds when any one record is added or removed, and the number of
-    records is not public.
+    Guarantee: replacing any one record, or with `groups` all records of any one group, changes the
+    probability of any result by at most a factor exp(epsilon), given the model, the number of records and the
+    arguments, which are public. With neighboring="add_or_remove_one" the same holds when any one record is
+    added or removed, and the number of records is not public.
 
     Noise is added to the fewest counts that determine the answer, not to the answer: true positives, the
     errors that matter and the others for one label; for K labels the true positives and the errors of each.
@@ -312,8 +326,8 @@ def private_recall_score(
     """
     result: PrivateResult[float | Floats] = RECALL.release(
         y_true=y_true, y_pred=y_pred, epsilon=epsilon, labels=labels, pos_label=pos_label, average=average,
-        zero_division=zero_division, sample_weight=sample_weight, groups=groups, neighboring=neighboring,
-        accountant=accountant, random_state=random_state, spend_name=spend_name,
+        zero_division=zero_division, sample_weight=sample_weight, groups=groups, max_records=max_records,
+        neighboring=neighboring, accountant=accountant, random_state=random_state, spend_name=spend_name,
     )  # fmt: skip
     return result.value
 
@@ -331,7 +345,8 @@ def private_f1_score(
     average: str | None = "binary",
     zero_division: float | str = 0.0,
     sample_weight: None = None,
-    groups: None = None,
+    groups: ArrayLike | None = None,
+    max_records: int | None = None,
     neighboring: str = "replace_one",
     accountant: PrivacyAccountant | None = None,
     random_state: RandomState = None,
@@ -361,11 +376,17 @@ def private_f1_score(
         "warn" means 0 here, because a warning would tell of the data.
     sample_weight : None, default=None
         Must be None: a weighted record would count more than once, and need more noise to match.
-    groups : None, default=None
-        Must be None: a person with several records would count more than once, and need more noise to match.
+    groups : array-like of shape (n_samples,) or None, default=None
+        Public label of the person (or other unit) that each record belongs to. The guarantee then covers all
+        records of one group together, by noise as many times larger as one has records at most. None: each
+        record is a person of its own.
+    max_records : int or None, default=None
+        Keep the first so many records of each group, in their order, which is public: it pays where a few
+        groups have many. None: all. Needs `groups`.
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
         What one person can change: the contents of a record ("replace_one": their number is public), or
-        whether it is there ("add_or_remove_one": less noise, as it changes one count, not two).
+        whether it is there ("add_or_remove_one": less noise, as it changes one count, not two, and no
+        groups).
     accountant : PrivacyAccountant or None, default=None
         Budget that pays epsilon for this release, before it is drawn.
     random_state : None, int, RandomState or Generator, default=None
@@ -406,10 +427,10 @@ def private_f1_score(
 
     Notes
     -----
-    Guarantee: replacing any one record changes the probability of any result by at most a factor
-    exp(epsilon), given the model, the number of records and the arguments, which are public. With
-    neighboring="add_or_remove_one" the same holds when any one record is added or removed, and the number of
-    records is not public.
+    Guarantee: replacing any one record, or with `groups` all records of any one group, changes the
+    probability of any result by at most a factor exp(epsilon), given the model, the number of records and the
+    arguments, which are public. With neighboring="add_or_remove_one" the same holds when any one record is
+    added or removed, and the number of records is not public.
 
     Noise is added to the fewest counts that determine the answer, not to the answer: true positives, the
     errors that matter and the others for one label; for K labels the true positives and the errors of each.
@@ -434,8 +455,8 @@ def private_f1_score(
     """
     result: PrivateResult[float | Floats] = F1.release(
         y_true=y_true, y_pred=y_pred, epsilon=epsilon, labels=labels, pos_label=pos_label, average=average,
-        zero_division=zero_division, sample_weight=sample_weight, groups=groups, neighboring=neighboring,
-        accountant=accountant, random_state=random_state, spend_name=spend_name,
+        zero_division=zero_division, sample_weight=sample_weight, groups=groups, max_records=max_records,
+        neighboring=neighboring, accountant=accountant, random_state=random_state, spend_name=spend_name,
     )  # fmt: skip
     return result.value
 
@@ -455,7 +476,8 @@ def private_jaccard_score(
     average: str | None = "binary",
     zero_division: float | str = 0.0,
     sample_weight: None = None,
-    groups: None = None,
+    groups: ArrayLike | None = None,
+    max_records: int | None = None,
     neighboring: str = "replace_one",
     accountant: PrivacyAccountant | None = None,
     random_state: RandomState = None,
@@ -485,11 +507,17 @@ def private_jaccard_score(
         "warn" means 0 here, because a warning would tell of the data.
     sample_weight : None, default=None
         Must be None: a weighted record would count more than once, and need more noise to match.
-    groups : None, default=None
-        Must be None: a person with several records would count more than once, and need more noise to match.
+    groups : array-like of shape (n_samples,) or None, default=None
+        Public label of the person (or other unit) that each record belongs to. The guarantee then covers all
+        records of one group together, by noise as many times larger as one has records at most. None: each
+        record is a person of its own.
+    max_records : int or None, default=None
+        Keep the first so many records of each group, in their order, which is public: it pays where a few
+        groups have many. None: all. Needs `groups`.
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
         What one person can change: the contents of a record ("replace_one": their number is public), or
-        whether it is there ("add_or_remove_one": less noise, as it changes one count, not two).
+        whether it is there ("add_or_remove_one": less noise, as it changes one count, not two, and no
+        groups).
     accountant : PrivacyAccountant or None, default=None
         Budget that pays epsilon for this release, before it is drawn.
     random_state : None, int, RandomState or Generator, default=None
@@ -530,10 +558,10 @@ def private_jaccard_score(
 
     Notes
     -----
-    Guarantee: replacing any one record changes the probability of any result by at most a factor
-    exp(epsilon), given the model, the number of records and the arguments, which are public. With
-    neighboring="add_or_remove_one" the same holds when any one record is added or removed, and the number of
-    records is not public.
+    Guarantee: replacing any one record, or with `groups` all records of any one group, changes the
+    probability of any result by at most a factor exp(epsilon), given the model, the number of records and the
+    arguments, which are public. With neighboring="add_or_remove_one" the same holds when any one record is
+    added or removed, and the number of records is not public.
 
     Noise is added to the fewest counts that determine the answer, not to the answer: true positives, the
     errors that matter and the others for one label; for K labels the true positives and the errors of each.
@@ -558,8 +586,8 @@ def private_jaccard_score(
     """
     result: PrivateResult[float | Floats] = JACCARD.release(
         y_true=y_true, y_pred=y_pred, epsilon=epsilon, labels=labels, pos_label=pos_label, average=average,
-        zero_division=zero_division, sample_weight=sample_weight, groups=groups, neighboring=neighboring,
-        accountant=accountant, random_state=random_state, spend_name=spend_name,
+        zero_division=zero_division, sample_weight=sample_weight, groups=groups, max_records=max_records,
+        neighboring=neighboring, accountant=accountant, random_state=random_state, spend_name=spend_name,
     )  # fmt: skip
     return result.value
 
@@ -631,7 +659,8 @@ def private_specificity_score(
     average: str | None = "binary",
     zero_division: float | str = 0.0,
     sample_weight: None = None,
-    groups: None = None,
+    groups: ArrayLike | None = None,
+    max_records: int | None = None,
     neighboring: str = "replace_one",
     accountant: PrivacyAccountant | None = None,
     random_state: RandomState = None,
@@ -661,11 +690,17 @@ def private_specificity_score(
         "warn" means 0 here, because a warning would tell of the data.
     sample_weight : None, default=None
         Must be None: a weighted record would count more than once, and need more noise to match.
-    groups : None, default=None
-        Must be None: a person with several records would count more than once, and need more noise to match.
+    groups : array-like of shape (n_samples,) or None, default=None
+        Public label of the person (or other unit) that each record belongs to. The guarantee then covers all
+        records of one group together, by noise as many times larger as one has records at most. None: each
+        record is a person of its own.
+    max_records : int or None, default=None
+        Keep the first so many records of each group, in their order, which is public: it pays where a few
+        groups have many. None: all. Needs `groups`.
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
         What one person can change: the contents of a record ("replace_one": their number is public), or
-        whether it is there ("add_or_remove_one": less noise, as it changes one count, not two).
+        whether it is there ("add_or_remove_one": less noise, as it changes one count, not two, and no
+        groups).
     accountant : PrivacyAccountant or None, default=None
         Budget that pays epsilon for this release, before it is drawn.
     random_state : None, int, RandomState or Generator, default=None
@@ -705,10 +740,10 @@ def private_specificity_score(
 
     Notes
     -----
-    Guarantee: replacing any one record changes the probability of any result by at most a factor
-    exp(epsilon), given the model, the number of records and the arguments, which are public. With
-    neighboring="add_or_remove_one" the same holds when any one record is added or removed, and the number of
-    records is not public.
+    Guarantee: replacing any one record, or with `groups` all records of any one group, changes the
+    probability of any result by at most a factor exp(epsilon), given the model, the number of records and the
+    arguments, which are public. With neighboring="add_or_remove_one" the same holds when any one record is
+    added or removed, and the number of records is not public.
 
     The negatives of a label are the records of all others, so of two labels this is the recall of the other
     one, from three counts: true negatives, false positives and the others. Of K labels the counts are those
@@ -734,7 +769,7 @@ def private_specificity_score(
     """
     result: PrivateResult[float | Floats] = SPECIFICITY.release(
         y_true=y_true, y_pred=y_pred, epsilon=epsilon, labels=labels, pos_label=pos_label, average=average,
-        zero_division=zero_division, sample_weight=sample_weight, groups=groups, neighboring=neighboring,
-        accountant=accountant, random_state=random_state, spend_name=spend_name,
+        zero_division=zero_division, sample_weight=sample_weight, groups=groups, max_records=max_records,
+        neighboring=neighboring, accountant=accountant, random_state=random_state, spend_name=spend_name,
     )  # fmt: skip
     return result.value

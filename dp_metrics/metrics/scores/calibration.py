@@ -12,7 +12,7 @@ from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.inputs.options import check_count
 from dp_metrics.inputs.shape import Records, Shape
 from dp_metrics.mechanisms import Mechanism
-from dp_metrics.metrics._catalogue import UNWEIGHTED, Metric
+from dp_metrics.metrics._catalogue import PERSONS, UNWEIGHTED, Metric
 from dp_metrics.metrics.scores.curve_formulas import CalibrationCurve
 from dp_metrics.metrics.scores.soft_bins import MOST_BINS, OUTSIDE, SoftBins, even_edges
 from dp_metrics.metrics.scores.two_classes import TwoClasses, check_unit, two_classes_from_unit
@@ -39,7 +39,7 @@ CALIBRATION_CURVE = Metric(
     plan=_curve_plan,
     data=("y_true", "y_prob"),
     responses=("predict_proba",),
-    options={"pos_label": None, "n_bins": 5, "strategy": "uniform", "labels": None},
+    options={"pos_label": None, "n_bins": 5, "strategy": "uniform", "labels": None, **PERSONS},
     refused=UNWEIGHTED,
     mechanism=None,
     from_unit=two_classes_from_unit,
@@ -56,7 +56,8 @@ def private_calibration_curve(
     strategy: str = "uniform",
     labels: ArrayLike | None = None,
     sample_weight: None = None,
-    groups: None = None,
+    groups: ArrayLike | None = None,
+    max_records: int | None = None,
     neighboring: str = "replace_one",
     accountant: PrivacyAccountant | None = None,
     random_state: RandomState = None,
@@ -84,11 +85,17 @@ def private_calibration_curve(
         The two public labels. None: 0 and 1. Never inferred from `y_true`.
     sample_weight : None, default=None
         Must be None: a weighted record would count more than once, and need more noise to match.
-    groups : None, default=None
-        Must be None: a person with several records would count more than once, and need more noise to match.
+    groups : array-like of shape (n_samples,) or None, default=None
+        Public label of the person (or other unit) that each record belongs to. The guarantee then covers all
+        records of one group together, by noise as many times larger as one has records at most. None: each
+        record is a person of its own.
+    max_records : int or None, default=None
+        Keep the first so many records of each group, in their order, which is public: it pays where a few
+        groups have many. None: all. Needs `groups`.
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
         What one person can change: the contents of a record ("replace_one": their number is public), or
-        whether it is there ("add_or_remove_one": less noise, as it changes one count, not two).
+        whether it is there ("add_or_remove_one": less noise, as it changes one count, not two, and no
+        groups).
     accountant : PrivacyAccountant or None, default=None
         Budget that pays epsilon for this release, before it is drawn.
     random_state : None, int, RandomState or Generator, default=None
@@ -130,10 +137,10 @@ def private_calibration_curve(
 
     Notes
     -----
-    Guarantee: replacing any one record changes the probability of any result by at most a factor
-    exp(epsilon), given the model, the number of records and the arguments, which are public. With
-    neighboring="add_or_remove_one" the same holds when any one record is added or removed, and the number of
-    records is not public.
+    Guarantee: replacing any one record, or with `groups` all records of any one group, changes the
+    probability of any result by at most a factor exp(epsilon), given the model, the number of records and the
+    arguments, which are public. With neighboring="add_or_remove_one" the same holds when any one record is
+    added or removed, and the number of records is not public.
 
     In its bin, each record counts for one part at the lower end and for the rest at the upper end, by where
     its probability lies: four noisy counts for each bin tell both of its coordinates.
@@ -154,8 +161,8 @@ def private_calibration_curve(
     """
     result: PrivateResult[CalibrationCurve] = CALIBRATION_CURVE.release(
         y_true=y_true, y_prob=y_prob, epsilon=epsilon, pos_label=pos_label, n_bins=n_bins, strategy=strategy,
-        labels=labels, sample_weight=sample_weight, groups=groups, neighboring=neighboring,
-        accountant=accountant, random_state=random_state, spend_name=spend_name,
+        labels=labels, sample_weight=sample_weight, groups=groups, max_records=max_records,
+        neighboring=neighboring, accountant=accountant, random_state=random_state, spend_name=spend_name,
     )  # fmt: skip
     return result.value
 
@@ -183,7 +190,7 @@ EXPECTED_CALIBRATION_ERROR = Metric(
     plan=_error_plan,
     data=("y_true", "y_proba"),
     responses=("predict_proba",),
-    options={"pos_label": None, "n_bins": 10, "labels": None},
+    options={"pos_label": None, "n_bins": 10, "labels": None, **PERSONS},
     refused=UNWEIGHTED,
     greater_is_better=False,
     mechanism="geometric",
@@ -200,7 +207,8 @@ def private_expected_calibration_error(
     n_bins: int = 10,
     labels: ArrayLike | None = None,
     sample_weight: None = None,
-    groups: None = None,
+    groups: ArrayLike | None = None,
+    max_records: int | None = None,
     neighboring: str = "replace_one",
     mechanism: str | Mechanism = "geometric",
     accountant: PrivacyAccountant | None = None,
@@ -229,8 +237,13 @@ def private_expected_calibration_error(
         The two public labels. None: 0 and 1. Never inferred from `y_true`.
     sample_weight : None, default=None
         Must be None: a weighted record would count more than once, and need more noise to match.
-    groups : None, default=None
-        Must be None: a person with several records would count more than once, and need more noise to match.
+    groups : array-like of shape (n_samples,) or None, default=None
+        Public label of the person (or other unit) that each record belongs to. The guarantee then covers all
+        records of one group together, by noise as many times larger as one has records at most. None: each
+        record is a person of its own.
+    max_records : int or None, default=None
+        Keep the first so many records of each group, in their order, which is public: it pays where a few
+        groups have many. None: all. Needs `groups`.
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
         What one person can change: the contents of a record ("replace_one": their number is public), or
         whether it is there ("add_or_remove_one": less accurate, no weights or groups).
@@ -276,10 +289,10 @@ def private_expected_calibration_error(
 
     Notes
     -----
-    Guarantee: replacing any one record changes the probability of any result by at most a factor
-    exp(epsilon), given the model, the number of records and the arguments, which are public. With
-    neighboring="add_or_remove_one" the same holds when any one record is added or removed, and the number of
-    records is not public.
+    Guarantee: replacing any one record, or with `groups` all records of any one group, changes the
+    probability of any result by at most a factor exp(epsilon), given the model, the number of records and the
+    arguments, which are public. With neighboring="add_or_remove_one" the same holds when any one record is
+    added or removed, and the number of records is not public.
 
     One record moves n times the error by at most 2, whatever the number of bins: noise of size
     2 / (n epsilon), far less than that of a curve. The sums of all bins are exact.
@@ -298,7 +311,7 @@ def private_expected_calibration_error(
     """
     result: PrivateResult[float] = EXPECTED_CALIBRATION_ERROR.release(
         y_true=y_true, y_proba=y_proba, epsilon=epsilon, pos_label=pos_label, n_bins=n_bins, labels=labels,
-        sample_weight=sample_weight, groups=groups, neighboring=neighboring, mechanism=mechanism,
-        accountant=accountant, random_state=random_state, spend_name=spend_name,
+        sample_weight=sample_weight, groups=groups, max_records=max_records, neighboring=neighboring,
+        mechanism=mechanism, accountant=accountant, random_state=random_state, spend_name=spend_name,
     )  # fmt: skip
     return result.value

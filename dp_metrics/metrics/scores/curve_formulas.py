@@ -19,6 +19,7 @@ __all__ = [
     "area_under_roc",
     "average_precision",
     "calibration",
+    "even_bins",
     "precision_recall",
     "roc",
     "shown",
@@ -151,10 +152,14 @@ def _precision_and_recall(counts: ScoreCounts) -> tuple[Floats, Floats]:
     return precision, recall
 
 
+def even_bins(counts: ScoreCounts, n_bins: int) -> NDArray[np.intp]:
+    """Return in which even bin of [0, 1] each bin has its middle."""
+    return np.minimum((counts.middles * n_bins).astype(np.intp), n_bins - 1)
+
+
 def calibration(counts: ScoreCounts, n_bins: int) -> CalibrationCurve:
     """Return the share of positives and the mean score in even bins, as if scores lay mid-bin."""
-    middles = counts.middles
-    places = np.minimum((middles * n_bins).astype(np.intp), n_bins - 1)
+    middles, places = counts.middles, even_bins(counts, n_bins)
     records, positives, scores = (
         np.bincount(places, weights, minlength=n_bins).astype(np.float64)
         for weights in (counts.total, counts.positive, counts.total * middles)

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
-from dp_metrics.metrics._catalogue import UNWEIGHTED, Metric, same_name
+from dp_metrics.metrics._catalogue import PERSONS, UNWEIGHTED, Metric, same_name
 from dp_metrics.metrics.scores.curve_formulas import (
     PrecisionRecallCurve,
     RocCurve,
@@ -39,7 +39,7 @@ def _row(
         plan=partial(score_plan, formula),
         data=("y_true", "y_score"),
         responses=("predict_proba",),
-        options={"labels": None, "pos_label": None, "edges": None, "bins": None},
+        options={"labels": None, "pos_label": None, "edges": None, "bins": None, **PERSONS},
         refused=UNWEIGHTED,
         mechanism=None,
         from_unit=two_classes_from_unit,
@@ -60,7 +60,8 @@ def private_roc_curve(
     edges: ArrayLike | None = None,
     bins: int | None = None,
     sample_weight: None = None,
-    groups: None = None,
+    groups: ArrayLike | None = None,
+    max_records: int | None = None,
     neighboring: str = "replace_one",
     accountant: PrivacyAccountant | None = None,
     random_state: RandomState = None,
@@ -90,11 +91,17 @@ def private_roc_curve(
         32 where n is private.
     sample_weight : None, default=None
         Must be None: a weighted record would count more than once, and need more noise to match.
-    groups : None, default=None
-        Must be None: a person with several records would count more than once, and need more noise to match.
+    groups : array-like of shape (n_samples,) or None, default=None
+        Public label of the person (or other unit) that each record belongs to. The guarantee then covers all
+        records of one group together, by noise as many times larger as one has records at most. None: each
+        record is a person of its own.
+    max_records : int or None, default=None
+        Keep the first so many records of each group, in their order, which is public: it pays where a few
+        groups have many. None: all. Needs `groups`.
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
         What one person can change: the contents of a record ("replace_one": their number is public), or
-        whether it is there ("add_or_remove_one": less noise, as it changes one count, not two).
+        whether it is there ("add_or_remove_one": less noise, as it changes one count, not two, and no
+        groups).
     accountant : PrivacyAccountant or None, default=None
         Budget that pays epsilon for this release, before it is drawn.
     random_state : None, int, RandomState or Generator, default=None
@@ -136,10 +143,10 @@ def private_roc_curve(
 
     Notes
     -----
-    Guarantee: replacing any one record changes the probability of any result by at most a factor
-    exp(epsilon), given the model, the number of records and the arguments, which are public. With
-    neighboring="add_or_remove_one" the same holds when any one record is added or removed, and the number of
-    records is not public.
+    Guarantee: replacing any one record, or with `groups` all records of any one group, changes the
+    probability of any result by at most a factor exp(epsilon), given the model, the number of records and the
+    arguments, which are public. With neighboring="add_or_remove_one" the same holds when any one record is
+    added or removed, and the number of records is not public.
 
     The thresholds are public edges, and the points in between are joined by lines, as records with one score
     are in scikit-learn. ``RocCurveDisplay(fpr=fpr, tpr=tpr).plot()`` draws the curve.
@@ -163,8 +170,8 @@ def private_roc_curve(
     """
     result: PrivateResult[RocCurve] = ROC_CURVE.release(
         y_true=y_true, y_score=y_score, epsilon=epsilon, labels=labels, pos_label=pos_label, edges=edges,
-        bins=bins, sample_weight=sample_weight, groups=groups, neighboring=neighboring, accountant=accountant,
-        random_state=random_state, spend_name=spend_name,
+        bins=bins, sample_weight=sample_weight, groups=groups, max_records=max_records,
+        neighboring=neighboring, accountant=accountant, random_state=random_state, spend_name=spend_name,
     )  # fmt: skip
     return result.value
 
@@ -182,7 +189,8 @@ def private_precision_recall_curve(
     edges: ArrayLike | None = None,
     bins: int | None = None,
     sample_weight: None = None,
-    groups: None = None,
+    groups: ArrayLike | None = None,
+    max_records: int | None = None,
     neighboring: str = "replace_one",
     accountant: PrivacyAccountant | None = None,
     random_state: RandomState = None,
@@ -212,11 +220,17 @@ def private_precision_recall_curve(
         32 where n is private.
     sample_weight : None, default=None
         Must be None: a weighted record would count more than once, and need more noise to match.
-    groups : None, default=None
-        Must be None: a person with several records would count more than once, and need more noise to match.
+    groups : array-like of shape (n_samples,) or None, default=None
+        Public label of the person (or other unit) that each record belongs to. The guarantee then covers all
+        records of one group together, by noise as many times larger as one has records at most. None: each
+        record is a person of its own.
+    max_records : int or None, default=None
+        Keep the first so many records of each group, in their order, which is public: it pays where a few
+        groups have many. None: all. Needs `groups`.
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
         What one person can change: the contents of a record ("replace_one": their number is public), or
-        whether it is there ("add_or_remove_one": less noise, as it changes one count, not two).
+        whether it is there ("add_or_remove_one": less noise, as it changes one count, not two, and no
+        groups).
     accountant : PrivacyAccountant or None, default=None
         Budget that pays epsilon for this release, before it is drawn.
     random_state : None, int, RandomState or Generator, default=None
@@ -259,10 +273,10 @@ def private_precision_recall_curve(
 
     Notes
     -----
-    Guarantee: replacing any one record changes the probability of any result by at most a factor
-    exp(epsilon), given the model, the number of records and the arguments, which are public. With
-    neighboring="add_or_remove_one" the same holds when any one record is added or removed, and the number of
-    records is not public.
+    Guarantee: replacing any one record, or with `groups` all records of any one group, changes the
+    probability of any result by at most a factor exp(epsilon), given the model, the number of records and the
+    arguments, which are public. With neighboring="add_or_remove_one" the same holds when any one record is
+    added or removed, and the number of records is not public.
 
     ``PrecisionRecallDisplay(precision=precision, recall=recall).plot()`` draws the curve. Bins are pooled
     where the share of positives falls with the score by what may be noise.
@@ -282,8 +296,8 @@ def private_precision_recall_curve(
     """
     result: PrivateResult[PrecisionRecallCurve] = PRECISION_RECALL_CURVE.release(
         y_true=y_true, y_score=y_score, epsilon=epsilon, labels=labels, pos_label=pos_label, edges=edges,
-        bins=bins, sample_weight=sample_weight, groups=groups, neighboring=neighboring, accountant=accountant,
-        random_state=random_state, spend_name=spend_name,
+        bins=bins, sample_weight=sample_weight, groups=groups, max_records=max_records,
+        neighboring=neighboring, accountant=accountant, random_state=random_state, spend_name=spend_name,
     )  # fmt: skip
     return result.value
 
@@ -301,7 +315,8 @@ def private_average_precision_score(
     edges: ArrayLike | None = None,
     bins: int | None = None,
     sample_weight: None = None,
-    groups: None = None,
+    groups: ArrayLike | None = None,
+    max_records: int | None = None,
     neighboring: str = "replace_one",
     accountant: PrivacyAccountant | None = None,
     random_state: RandomState = None,
@@ -331,11 +346,17 @@ def private_average_precision_score(
         32 where n is private.
     sample_weight : None, default=None
         Must be None: a weighted record would count more than once, and need more noise to match.
-    groups : None, default=None
-        Must be None: a person with several records would count more than once, and need more noise to match.
+    groups : array-like of shape (n_samples,) or None, default=None
+        Public label of the person (or other unit) that each record belongs to. The guarantee then covers all
+        records of one group together, by noise as many times larger as one has records at most. None: each
+        record is a person of its own.
+    max_records : int or None, default=None
+        Keep the first so many records of each group, in their order, which is public: it pays where a few
+        groups have many. None: all. Needs `groups`.
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
         What one person can change: the contents of a record ("replace_one": their number is public), or
-        whether it is there ("add_or_remove_one": less noise, as it changes one count, not two).
+        whether it is there ("add_or_remove_one": less noise, as it changes one count, not two, and no
+        groups).
     accountant : PrivacyAccountant or None, default=None
         Budget that pays epsilon for this release, before it is drawn.
     random_state : None, int, RandomState or Generator, default=None
@@ -375,10 +396,10 @@ def private_average_precision_score(
 
     Notes
     -----
-    Guarantee: replacing any one record changes the probability of any result by at most a factor
-    exp(epsilon), given the model, the number of records and the arguments, which are public. With
-    neighboring="add_or_remove_one" the same holds when any one record is added or removed, and the number of
-    records is not public.
+    Guarantee: replacing any one record, or with `groups` all records of any one group, changes the
+    probability of any result by at most a factor exp(epsilon), given the model, the number of records and the
+    arguments, which are public. With neighboring="add_or_remove_one" the same holds when any one record is
+    added or removed, and the number of records is not public.
 
     Computed as if the scores within a bin were as dense as in its neighbours: as ties they would make the
     result too low. Bins are pooled where the share of positives falls with the score by what may be noise.
@@ -401,7 +422,7 @@ def private_average_precision_score(
     """
     result: PrivateResult[float] = AVERAGE_PRECISION.release(
         y_true=y_true, y_score=y_score, epsilon=epsilon, labels=labels, pos_label=pos_label, edges=edges,
-        bins=bins, sample_weight=sample_weight, groups=groups, neighboring=neighboring, accountant=accountant,
-        random_state=random_state, spend_name=spend_name,
+        bins=bins, sample_weight=sample_weight, groups=groups, max_records=max_records,
+        neighboring=neighboring, accountant=accountant, random_state=random_state, spend_name=spend_name,
     )  # fmt: skip
     return result.value

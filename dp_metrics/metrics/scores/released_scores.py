@@ -2,39 +2,75 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from fractions import Fraction
+from functools import partial
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dp_metrics._html import HtmlRepr
 from dp_metrics.inputs.error_state import own_error_state
-from dp_metrics.inputs.options import check_count
+from dp_metrics.inputs.floats import Floats
+from dp_metrics.inputs.options import check_choice, check_count
 from dp_metrics.inputs.scalars import as_real
-from dp_metrics.metrics.scores.bands import CalibrationBand, RocBand
+from dp_metrics.metrics._pictures import draw_calibration, draw_precision_recall, draw_roc
+from dp_metrics.metrics.labels.layouts import Counts, Layout, whole
+from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion
+from dp_metrics.metrics.scores.bands import CALIBRATION, CalibrationBand, RocBand
 from dp_metrics.metrics.scores.curve_formulas import (
     CalibrationCurve,
     PrecisionRecallCurve,
     RocCurve,
     ScoreCounts,
+    are_shown,
     area_under_roc,
     average_precision,
     calibration,
+    even_bins,
     precision_recall,
     roc,
 )
 from dp_metrics.metrics.scores.soft_bins import MOST_BINS
 from dp_metrics.metrics.scores.table import ScoreTable
 from dp_metrics.release.interval import Interval
-from dp_metrics.release.noise import CountsNoise
+from dp_metrics.release.noise import MOST_ERROR, CountsNoise
 from dp_metrics.release.ratio_limits import RatioCells, noisy_ratio, ratio_limits
 from dp_metrics.release.released import Asked, ResultNoise
 from dp_metrics.release.result import PrivateResult
 
-__all__ = ["ReleasedScores"]
+__all__ = ["AtThreshold", "ReleasedScores"]
 
 _MOST_SHOWN = 100_000  # records of a histogram
 _UNIT_ONLY = "A calibration curve needs probabilities: the edges of the bins should lie in [0, 1]."
+
+
+class AtThreshold(float):
+    """A metric of the labels that ``score >= threshold`` predicts: a float that tells the threshold.
+
+    Parameters
+    ----------
+    value : float
+        The metric.
+    threshold : float
+        The edge of the released bins that was taken.
+    """
+
+    threshold: float
+
+    def __new__(cls, value: float, threshold: float) -> Self:  # noqa: D102
+        made = super().__new__(cls, value)
+        made.threshold = threshold
+        return made
+
+    def __getnewargs__(self) -> tuple[float, float]:  # type: ignore[override]
+        return float(self), self.threshold
+
+    def __repr__(self) -> str:
+        return f"{float(self)!r} at the threshold {self.threshold:g}"
 
 
 @own_error_state
@@ -65,6 +101,8 @@ class ReleasedScores(HtmlRepr):
     True
     >>> fpr, tpr, thresholds = released.roc_curve()
     >>> precision, recall, _ = released.precision_recall_curve()
+    >>> released.recall_score(0.51).threshold  # the nearest edge of the bins
+    0.5
     """
 
     result: PrivateResult[list[int]]
@@ -143,30 +181,135 @@ class ReleasedScores(HtmlRepr):
         Interval
             With the recall of the counts as its `estimate`.
         """
-        asked = Asked.of("recall_score", confidence, "sure")
-        (noise,), bins = self._noise.parts, self.counts.positive.size
-        edge = int(np.abs(self.counts.edges[1:-1] - as_real(threshold)).argmin()) + 1
-        cells = RatioCells([*range(bins + edge, 2 * bins)], [*range(bins, bins + edge)], (1.0, 1.0))
-        assert isinstance(noise, CountsNoise)
-        ratio = noisy_ratio(noise, cells, self._noise.released.public_n)
-        above, total = float(self.counts.positive[edge:].sum()), float(self.counts.positive.sum())
-        what = f"The recall at the threshold {self.counts.edges[edge]:g}"
-        return asked.interval(
-            *ratio_limits(ratio, asked.miss, asked.miss), above / total if total > 0 else 0.0, of=what
+        labels = self.at_threshold(threshold)
+        return labels.population_interval("recall", pos_label=self._positive, confidence=confidence)
+
+    def at_threshold(self, threshold: float) -> ReleasedConfusion:
+        """Return all metrics of the labels that ``score >= threshold`` predicts, with limits.
+
+        Parameters
+        ----------
+        threshold : float
+            The nearest inner edge of the released bins is taken: the `threshold` of what is returned.
+
+        Returns
+        -------
+        ReleasedConfusion
+            As of a `ConfusionSummary`; its labels are in sorted order.
+
+        Raises
+        ------
+        ValueError
+            If the threshold is no finite number.
+
+        Examples
+        --------
+        >>> from dp_metrics import ScoreSummary
+        >>> released = ScoreSummary().update([0] * 500 + [1] * 500, [0.2] * 500 + [0.8] * 500).release(1.0)
+        >>> at = released.at_threshold(0.5)
+        >>> at.threshold, bool(0.9 < at.accuracy_score() <= 1)
+        (0.5, True)
+        >>> lower, upper = at.population_interval("precision")
+        """
+        wanted = as_real(threshold)
+        if not math.isfinite(wanted):
+            raise ValueError("threshold must be a finite number.")
+        inner = self.counts.edges[1:-1]
+        edge = int(np.abs(inner - np.clip(wanted, inner[0], inner[-1])).argmin()) + 1
+        classes, layout = self._table.classes, self._layout(edge)
+        counts = layout.counts(self.result.value, self._noise.released.public_n)
+        return ReleasedConfusion(self.result, classes.known, counts, layout, float(self.counts.edges[edge]))
+
+    def _layout(self, edge: int) -> Layout:
+        """Return how the noisy counts tell the confusion matrix at this edge."""
+        bins, is_second = self.counts.positive.size, bool(self._table.classes.positive)
+        is_positive = np.repeat([False, True], bins)
+        is_above = np.tile(np.arange(bins) >= edge, 2)
+        places = (2 * is_positive + is_above) if is_second else (3 - 2 * is_positive - is_above)
+        # a table of scores is counted from scores: `of` is not asked
+        return replace(
+            whole(2),
+            cells=((2 * bins, Fraction(1)),),
+            read=partial(_read_cells, places=places),
+            good=np.where(is_positive == is_above, 1, -1),
         )
 
-    def calibration_band(self, confidence: float = 0.95) -> CalibrationBand:
-        """Return limits of the share of positives in each released bin, for all bins at once.
+    @property
+    def _positive(self) -> Any:
+        classes = self._table.classes
+        return classes.known.tolist()[classes.positive]
+
+    def _score_at(self, threshold: float, metric: Callable[..., Any], **options: Any) -> AtThreshold:
+        labels = self.at_threshold(threshold)
+        value = metric(labels, pos_label=self._positive, **options)
+        assert labels.threshold is not None
+        return AtThreshold(value, labels.threshold)
+
+    def recall_score(self, threshold: float, *, zero_division: float | str = 0.0) -> AtThreshold:
+        """Return the recall of ``score >= threshold``: see `at_threshold`, which has limits of it."""
+        return self._score_at(threshold, ReleasedConfusion.recall_score, zero_division=zero_division)
+
+    def precision_score(self, threshold: float, *, zero_division: float | str = 0.0) -> AtThreshold:
+        """Return the precision of ``score >= threshold``: see `at_threshold`, which has limits of it."""
+        return self._score_at(threshold, ReleasedConfusion.precision_score, zero_division=zero_division)
+
+    def f1_score(self, threshold: float, *, zero_division: float | str = 0.0) -> AtThreshold:
+        """Return the F1 score of ``score >= threshold``: see `at_threshold`, which has limits of it."""
+        return self._score_at(threshold, ReleasedConfusion.f1_score, zero_division=zero_division)
+
+    def specificity_score(self, threshold: float, *, zero_division: float | str = 0.0) -> AtThreshold:
+        """Return the specificity of ``score >= threshold``: see `at_threshold`, which has limits of it."""
+        return self._score_at(threshold, ReleasedConfusion.specificity_score, zero_division=zero_division)
+
+    def threshold_for(self, *, precision: float | None = None, recall: float | None = None) -> float:
+        """Return the threshold that reaches a precision or a recall, by the released counts.
+
+        Parameters
+        ----------
+        precision : float or None, default=None
+            To be reached with the largest recall.
+        recall : float or None, default=None
+            To be reached with the highest threshold. Exactly one of both is to be given.
+
+        Returns
+        -------
+        float
+            An inner edge of the released bins. The best of many noisy numbers flatters: ask `at_threshold`
+            for the limits of what it reaches.
+
+        Raises
+        ------
+        ValueError
+            If not exactly one of both is given, between 0 and 1, or no edge reaches it.
+        """
+        (name, goal), *others = [
+            (name, as_real(value))
+            for name, value in (("precision", precision), ("recall", recall))
+            if value is not None
+        ] or [("", math.nan)]
+        if others or not 0 <= goal <= 1:
+            raise ValueError("Pass either precision or recall, a number from 0 to 1.")
+        metric = self.precision_score if name == "precision" else self.recall_score
+        edges = self.counts.edges[1:-1].tolist()
+        reached = [edge for edge in edges if metric(edge) >= goal]
+        if not reached:
+            raise ValueError(f"No edge of the released bins has a {name} of {goal:g} by the noisy counts.")
+        return float(min(reached) if name == "precision" else max(reached))
+
+    def calibration_band(self, confidence: float = 0.95, n_bins: int | None = None) -> CalibrationBand:
+        """Return limits of the share of positives in each bin among all people, for all bins at once.
 
         Parameters
         ----------
         confidence : float, default=0.95
-            Of all limits together; it is approximate.
+            Of all limits together: approximate for the released bins, and sure for even ones.
+        n_bins : int or None, default=None
+            None: the released bins. Else that many even bins of [0, 1], those that `calibration_curve` shows.
 
         Returns
         -------
         CalibrationBand
-            A bin for each that was released.
+            Its `prob_pred` are the middles of released bins, and mean scores of even ones.
 
         Raises
         ------
@@ -175,7 +318,22 @@ class ReleasedScores(HtmlRepr):
         """
         self._check_unit()
         asked = Asked.of("calibration_curve", confidence, "approximate")
-        return self._table.calibration_band(self._noise.parts, self._noise.released, asked)
+        if n_bins is None:
+            return self._table.calibration_band(self._noise.parts, self._noise.released, asked)
+        score, (places, records) = self.calibration_curve(n_bins).prob_pred, self._even_bins(n_bins)
+        (noise,), each, limits = self._noise.parts, asked.miss / n_bins, []
+        assert isinstance(noise, CountsNoise)
+        for place in np.flatnonzero(are_shown(records)):
+            inside = np.flatnonzero(places == place)
+            cells = RatioCells((places.size + inside).tolist(), inside.tolist(), (1.0, 1.0))
+            limits.append(ratio_limits(noisy_ratio(noise, cells, self._noise.released.public_n), each, each))
+        lower, upper = np.array(limits).reshape(-1, 2).T
+        return CalibrationBand(score, lower, upper, asked.confidence, CALIBRATION, "")
+
+    def _even_bins(self, n_bins: int) -> tuple[NDArray[np.intp], Floats]:
+        """Return in which even bin each released one is, and how many records lie in each even bin."""
+        places = even_bins(self.counts, n_bins)
+        return places, np.bincount(places, self.counts.total, n_bins).astype(np.float64)
 
     @property
     def _table(self) -> ScoreTable:
@@ -233,6 +391,62 @@ class ReleasedScores(HtmlRepr):
         many = np.rint(total * min(1.0, _MOST_SHOWN / max(total.sum(), 1.0))).astype(np.int64)
         return CalibrationDisplay(*curve, np.repeat(self.counts.middles, many))
 
+    def plot(
+        self, kind: str = "roc", ax: Any = None, *, confidence: float | None = 0.95, n_bins: int = 5
+    ) -> Any:
+        """Draw a curve, with what is known of how sure it is; this imports matplotlib.
+
+        Parameters
+        ----------
+        kind : {"roc", "precision_recall", "calibration"}, default="roc"
+            Of a ROC curve the band of `roc_band`; a precision-recall curve grey where hardly any record is
+            above the threshold; of a calibration curve sure limits among all people, which hold for all its
+            bins at once, and nearly empty bins in grey.
+        ax : matplotlib Axes or None, default=None
+            Where to draw; None: a new figure of pyplot.
+        confidence : float or None, default=0.95
+            Of the band or the limits; None draws none.
+        n_bins : int, default=5
+            Number of even bins of a calibration curve.
+
+        Returns
+        -------
+        RocCurveDisplay, PrecisionRecallDisplay or CalibrationDisplay
+            Of scikit-learn, drawn, made of released numbers only.
+
+        Raises
+        ------
+        ValueError
+            If an argument is invalid, or the edges of a calibration curve's bins are not in [0, 1].
+        ImportError
+            If matplotlib is missing.
+        """
+        check_choice(kind, "kind", ("roc", "precision_recall", "calibration"))
+        if kind == "roc":
+            roc_band = None if confidence is None else self.roc_band(confidence)
+            return draw_roc(self.roc_curve(), self.roc_auc_score(), roc_band, ax)
+        if kind == "precision_recall":
+            above = np.cumsum(self.counts.total[::-1])[::-1]
+            is_noise = self._is_noise(above, np.arange(above.size, 0, -1))
+            share = float(self.counts.positive.sum()) / self.counts.n if self.counts.n > 0 else 0.0
+            curve = self.precision_recall_curve()
+            return draw_precision_recall(curve, self.average_precision_score(), share, is_noise, ax)
+        display = self.calibration_display(n_bins)
+        places, records = self._even_bins(n_bins)
+        is_noise = self._is_noise(records, np.bincount(places, minlength=n_bins))[are_shown(records)]
+        band = None if confidence is None else self.calibration_band(confidence, n_bins)
+        return draw_calibration(display, band, is_noise, ax)
+
+    def _is_noise(self, records: Floats, bins: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Return which shares of so many records, in so many bins, are mostly noise: see `MOST_ERROR`."""
+        noise: NDArray[np.bool_] = self.counts.noise * np.sqrt(bins) > MOST_ERROR * records
+        return noise
+
     def _check_unit(self) -> None:
         if self.counts.edges[0] < 0 or self.counts.edges[-1] > 1:
             raise ValueError(_UNIT_ONLY)
+
+
+def _read_cells(x: Floats, places: NDArray[np.intp]) -> Counts:
+    """Return the counts of a matrix of two labels: each cell is the sum of those with its place."""
+    return whole(2).read(np.bincount(places, x, minlength=4).astype(np.float64))

@@ -19,7 +19,7 @@ from dp_metrics.inputs.readers import labels_and_scores
 from dp_metrics.inputs.records import float_block
 from dp_metrics.inputs.shape import Records, Shape, check_columns_of_labels
 from dp_metrics.mechanisms import Mechanism
-from dp_metrics.metrics._catalogue import Metric
+from dp_metrics.metrics._catalogue import PERSONS, Metric
 from dp_metrics.metrics.scores.bands import limits_around
 from dp_metrics.metrics.scores.two_classes import two_classes_from_unit
 from dp_metrics.release.interval import Interval
@@ -119,11 +119,8 @@ ROC_AUC = Metric(
     plan=_roc_auc_plan,
     data=("y_true", "y_score"),
     responses=("decision_function", "predict_proba"),
-    options={"average": "macro", "multi_class": "raise", "labels": None},
-    refused={
-        "sample_weight": "a weighted record would count more than once in each of its pairs",
-        "groups": "a person with several records would change that many times as many pairs",
-    },
+    options={"average": "macro", "multi_class": "raise", "labels": None, **PERSONS},
+    refused={"sample_weight": "a weighted record would count more than once in each of its pairs"},
     greater_is_better=True,
     mechanism="hazard",
     from_unit=two_classes_from_unit,
@@ -139,7 +136,8 @@ def private_roc_auc_score(
     multi_class: str = "raise",
     labels: ArrayLike | None = None,
     sample_weight: None = None,
-    groups: None = None,
+    groups: ArrayLike | None = None,
+    max_records: int | None = None,
     neighboring: str = "replace_one",
     mechanism: str | Mechanism = "hazard",
     accountant: PrivacyAccountant | None = None,
@@ -171,8 +169,13 @@ def private_roc_auc_score(
         two columns, 0 .. K-1 for K columns. Never inferred from `y_true`.
     sample_weight : None, default=None
         Refused: a weighted record would count for more than one in each of its pairs.
-    groups : None, default=None
-        Refused: a person with several records would change as many times as many pairs.
+    groups : array-like of shape (n_samples,) or None, default=None
+        Public label of the person (or other unit) that each record belongs to. The guarantee then covers all
+        records of one group together, by noise as many times larger as one has records at most. None: each
+        record is a person of its own.
+    max_records : int or None, default=None
+        Keep the first so many records of each group, in their order, which is public: it pays where a few
+        groups have many. None: all. Needs `groups`.
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
         What one person can change: the contents of a record ("replace_one": their number is public), or
         whether it is there ("add_or_remove_one": less accurate, no weights or groups).
@@ -220,10 +223,10 @@ def private_roc_auc_score(
 
     Notes
     -----
-    Guarantee: replacing any one record changes the probability of any result by at most a factor
-    exp(epsilon), given the model, the number of records and the arguments, which are public. With
-    neighboring="add_or_remove_one" the same holds when any one record is added or removed, and the number of
-    records is not public.
+    Guarantee: replacing any one record, or with `groups` all records of any one group, changes the
+    probability of any result by at most a factor exp(epsilon), given the model, the number of records and the
+    arguments, which are public. With neighboring="add_or_remove_one" the same holds when any one record is
+    added or removed, and the number of records is not public.
 
     What counts is m, the number of records of the smaller class. **While m * epsilon is small, the answer is
     biased towards 1**: below 20 it hides more than half of 1 - AUC, at 70 about a fifth, from 200 on less
@@ -244,7 +247,8 @@ def private_roc_auc_score(
     """
     result: PrivateResult[float | Floats] = ROC_AUC.release(
         y_true=y_true, y_score=y_score, epsilon=epsilon, average=average, multi_class=multi_class,
-        labels=labels, sample_weight=sample_weight, groups=groups, neighboring=neighboring,
-        mechanism=mechanism, accountant=accountant, random_state=random_state, spend_name=spend_name,
+        labels=labels, sample_weight=sample_weight, groups=groups, max_records=max_records,
+        neighboring=neighboring, mechanism=mechanism, accountant=accountant, random_state=random_state,
+        spend_name=spend_name,
     )  # fmt: skip
     return result.value

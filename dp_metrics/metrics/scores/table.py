@@ -120,11 +120,14 @@ class ScoreTable:
         How many of them are released; None: as many as the public size and epsilon deserve.
     formula : callable
         The result, of `ScoreCounts`.
+    classes : TwoClasses
+        The public labels, and which of them is the positive one.
     """
 
     bins: ScoreBins
     columns: int | None
     formula: Callable[[ScoreCounts], Any]
+    classes: TwoClasses
 
     def query(self, table: NDArray[np.int64]) -> NestedTable:
         """Return what is known of the records, given the finest table."""
@@ -227,7 +230,7 @@ class ScoreTable:
             2, columns
         )
         rate = released.epsilon / (2 if released.neighboring == "replace_one" else 1)  # of a `CountTable`
-        noise = expected_noise(rate)
+        noise = expected_noise(rate / released.most_records)
         return ScoreCounts(self.bins.merged(columns), negative, positive, noisy.reshape(2, columns), noise)
 
 
@@ -243,6 +246,6 @@ def score_plan(
 ) -> Plan:
     """Return the plan of a result that follows from a table of scores."""
     classes, known = TwoClasses.of(labels, pos_label), ScoreBins.of(edges)
-    table = ScoreTable(known, known.columns(bins), formula)
+    table = ScoreTable(known, known.columns(bins), formula, classes)
     part = NestedOf(partial(counted, classes=classes, bins=known), 2, known.size, table.columns)
     return Plan((part,), classes.reader(shape, "y_score", private_n=private_n), table)

@@ -227,7 +227,8 @@ def _plain_form(form: Any) -> Any:
             + ((one.resolution,) if form.n is not None or one.states_columns else (None,))
             for one in form.arguments
         ]
-        return {"arguments": [list(one) for one in arguments], "n": form.n}
+        several = {"most_records": form.most_records} if form.most_records > 1 else {}
+        return {"arguments": [list(one) for one in arguments], "n": form.n, **several}
     if isinstance(form, Mapping):
         return {name: _plain_form(one) for name, one in form.items()}
     return form
@@ -240,7 +241,7 @@ def read_shape(written: Mapping[str, Any]) -> Shape:
         ArgumentShape(columns, states, usual.resolution if resolution is None else resolution)
         for columns, states, resolution in written["arguments"]
     ]
-    return Shape(tuple(arguments), written["n"])
+    return Shape(tuple(arguments), written["n"], written.get("most_records", 1))
 
 
 def _written(result: PrivateResult[Any]) -> dict[str, Any]:

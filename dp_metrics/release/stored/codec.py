@@ -57,6 +57,7 @@ _KINDS: tuple[Any, ...] = (
     _Stages,
     *MECHANISMS.values(),
 )
+_ADDED: Mapping[str, set[str]] = {"Released": {"most_records"}, "Comparison": {"unit"}}
 _TYPES: dict[str, Any] = {kind.__name__: kind for kind in _KINDS}
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "ratio": _ratio,
@@ -135,8 +136,11 @@ def decoded(json: Any) -> Any:
 
 
 def _made(kind: Any, values: dict[str, Any]) -> Any:
-    """Return a dataclass or a named tuple with these fields, each of which has to be of its type."""
-    if {*values} != {*_fields(kind)}:
+    """Return a dataclass or a named tuple with these fields, each of which has to be of its type.
+
+    What earlier versions wrote lacks the fields of `_ADDED`, and has their defaults.
+    """
+    if {*values} | _ADDED.get(kind.__name__, set()) != {*_fields(kind)}:
         raise ValueError(DAMAGED)
     for name, hint in _hints(kind).items():
         if name in values and not _fits(values[name], hint):

@@ -1,0 +1,373 @@
+"""Public example data made from a rough guess of a metric: no record of anybody is read."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dp_metrics._random import made_up
+from dp_metrics.inputs.floats import Floats
+from dp_metrics.inputs.scalars import as_real, as_whole
+from dp_metrics.metrics import Metric
+
+__all__ = ["Data", "Example", "Guess", "examples_of", "hints_of"]
+
+LAWS = ("normal", "heavy")
+_FEW, _MOST = 10_000, 1_000_000
+_OF_RECORDS = ("sample_weight", "groups", "labels", "pos_label")
+
+Data: TypeAlias = tuple[NDArray[Any], ...]
+
+
+@dataclass(frozen=True)
+class Guess:
+    """What is guessed of a metric: its value, and what its records are like.
+
+    Raises
+    ------
+    ValueError
+        If something is guessed that no data have.
+    """
+
+    value: float
+    n: int
+    positives: float | None = None
+    classes: int | None = None
+    law: str | None = None
+
+    def __post_init__(self) -> None:
+        if not math.isfinite(as_real(self.value)):
+            raise ValueError("guess must be a finite number.")
+        if not 1 < (as_whole(self.n) or 0) <= _MOST:
+            raise ValueError(
+                "With a guess, n must be given: from 2 to 1,000,000. Beyond, errors fall about as 1 / n."
+            )
+        if self.positives is not None and not 0 < as_real(self.positives) < 1:
+            raise ValueError("positives must be a share, more than 0 and less than 1.")
+        if self.classes is not None and not 2 <= (as_whole(self.classes) or 0) <= 1000:
+            raise ValueError("classes must be a whole number from 2 to 1,000.")
+        if self.law not in (None, *LAWS):
+            raise ValueError("law must be 'normal' or 'heavy'.")
+
+    @property
+    def number_of_classes(self) -> int:
+        """The number of labels."""
+        return self.classes or 2
+
+    @property
+    def shares(self) -> Floats:
+        """The share of each label: of label 1 as guessed, and the others alike."""
+        classes = self.number_of_classes
+        if self.positives is None:
+            return np.full(classes, 1.0 / classes)
+        shares = np.full(classes, (1.0 - self.positives) / (classes - 1))
+        shares[1] = self.positives
+        return shares
+
+
+@dataclass(frozen=True)
+class Example:
+    """Made data whose metric is the guess, and in words what they assume."""
+
+    data: Data
+    options: Mapping[str, Any]
+    assumes: str
+
+
+@dataclass(frozen=True)
+class _Family:
+    """Data that depend on one number: along the span the metric rises, or falls, all the way.
+
+    `make` takes the guess, the number of records, the public options and that number.
+    """
+
+    make: Callable[[Guess, int, Mapping[str, Any], float], Data]
+    span: tuple[float, float]
+    assumes: str
+    hints: tuple[str, ...]
+
+
+class _Along:
+    """Finds where along its span a family of data has a wanted metric."""
+
+    def __init__(
+        self, make: Callable[[float], Data], value: Callable[[Data], float], span: tuple[float, float]
+    ):
+        self._make, self._value, self._span = make, value, span
+        self.ends = [self._at(end) for end in span]
+
+    def _at(self, place: float) -> float:
+        return self._value(self._make(place))
+
+    def where(self, wanted: float) -> float | None:
+        """Return the place, or None if the wanted metric is not between the ends."""
+        if wanted in self.ends:
+            return self._span[self.ends.index(wanted)]
+        if not min(self.ends) < wanted < max(self.ends):
+            return None
+        from scipy.optimize import brentq
+
+        def away(place: float) -> float:
+            difference = self._at(place) - wanted
+            return difference / (abs(difference) + abs(wanted)) if difference else 0.0  # from -1 to 1
+
+        return float(brentq(away, *self._span, xtol=1e-7))
+
+
+def _quantiles(law: str | None, p: Floats) -> Floats:
+    from scipy import special
+
+    found: Floats = special.stdtrit(3.0, p) if law == "heavy" else special.ndtri(p)
+    return found
+
+
+def _even(n: int) -> Floats:
+    """Return the probabilities in the middle of n cells."""
+    return (np.arange(n) + 0.5) / n
+
+
+def _middle(options: Mapping[str, Any], centre: float) -> tuple[float, float]:
+    """Return the middle of the bounds and a sixth of their width; without bounds, the centre and 1."""
+    if options.get("bounds") is None:
+        return centre, 1.0
+    lower, upper = options["bounds"]
+    return (lower + upper) / 2, (upper - lower) / 6
+
+
+def _errors(guess: Guess, n: int, place: float) -> Floats:
+    return _quantiles(guess.law, _even(n)) * float(10.0**place)
+
+
+def _sizes(guess: Guess, n: int, place: float) -> Floats:
+    return _quantiles(guess.law, (1.0 + _even(n)) / 2) * float(10.0**place)
+
+
+def _about(guess: Guess, n: int, options: Mapping[str, Any], place: float, *, centre: float = 0.0) -> Data:
+    true = np.full(n, _middle(options, centre)[0])
+    return true, true + _errors(guess, n, place)
+
+
+def _logarithmic(guess: Guess, n: int, options: Mapping[str, Any], place: float) -> Data:
+    predicted = np.full(n, _middle(options, 100.0)[0])
+    moved = np.log1p(predicted) + _errors(guess, n, place)
+    return np.expm1(np.clip(moved, 0.0, 700.0)), predicted
+
+
+def _counted(guess: Guess, n: int, options: Mapping[str, Any], place: float) -> Data:
+    return np.maximum(100.0 + _errors(guess, n, place), 0.0), np.full(n, 100.0)
+
+
+def _explained(guess: Guess, n: int, options: Mapping[str, Any], place: float) -> Data:
+    centre, spread = _middle(options, 0.0)
+    true = centre + spread * _quantiles("normal", _even(n))
+    return true, true + made_up().permutation(spread * _errors(guess, n, place))
+
+
+def _spread(guess: Guess, n: int, options: Mapping[str, Any], place: float) -> Data:
+    return (_middle(options, 0.0)[0] + _errors(guess, n, place),)
+
+
+def _moved(guess: Guess, n: int, options: Mapping[str, Any], place: float) -> Data:
+    centre, spread = _middle(options, 0.0)
+    return (centre + 6 * spread * place + spread * _quantiles(guess.law, _even(n)),)
+
+
+def _above(guess: Guess, n: int, options: Mapping[str, Any], place: float) -> Data:
+    return (options["bounds"][0] + _sizes(guess, n, place),)
+
+
+def _sized(guess: Guess, n: int, options: Mapping[str, Any], place: float) -> Data:
+    return (_sizes(guess, n, place),)
+
+
+def _whole(shares: Floats, n: int) -> NDArray[np.int64]:
+    """Return numbers of records with these shares and the sum n, those rounded up that are cut most."""
+    counts = np.floor(shares * n)
+    most_cut = np.argsort(counts.ravel() - shares.ravel() * n, kind="stable")
+    counts.ravel()[most_cut[: n - int(counts.sum())]] += 1
+    return counts.astype(np.int64)
+
+
+def _labelled(table: Floats, n: int) -> Data:
+    """Return true and predicted labels with the shares of a table."""
+    counts = _whole(table, n)
+    true, predicted = np.indices(table.shape)
+    return np.repeat(true.ravel(), counts.ravel()), np.repeat(predicted.ravel(), counts.ravel())
+
+
+def _by_chance(guess: Guess, n: int, options: Mapping[str, Any], place: float) -> Data:
+    shares = guess.shares
+    return _labelled((1.0 - place) * np.diag(shares) + place * np.outer(shares, shares), n)
+
+
+def _as_often(guess: Guess, n: int, options: Mapping[str, Any], place: float) -> Data:
+    shares, others = guess.shares, guess.number_of_classes - 1
+    wrong = place * np.tile(shares[:, np.newaxis] / others, len(shares))
+    np.fill_diagonal(wrong, (1.0 - place) * shares)
+    return _labelled(wrong, n)
+
+
+def _listed_at_the_end(guess: Guess, n: int, options: Mapping[str, Any], place: float) -> Data:
+    true = np.repeat(np.arange(guess.number_of_classes), _whole(guess.shares, n))
+    last = np.floor((np.arange(n) + 1) * place) > np.floor(np.arange(n) * place)
+    scores = np.tile(np.linspace(0.4, 0.6, guess.number_of_classes), (n, 1))
+    scores[np.arange(n), true] = np.where(last, 0.0, 1.0)
+    return true, scores
+
+
+def _scored(guess: Guess, n: int, options: Mapping[str, Any], place: float) -> Data:
+    """Labels with their probabilities given a normal score, which is higher for the label by `place`."""
+    counts, shares, size = _whole(guess.shares, n), guess.shares, abs(place)
+    true = np.repeat(np.arange(len(shares)), counts)
+    if len(shares) > 2:
+        scores = made_up().standard_normal((n, len(shares)))
+        scores[np.arange(n), true] += place
+        logits = size * scores + np.log(shares)
+        odds = np.exp(logits - logits.max(axis=1, keepdims=True))
+        return true, odds / odds.sum(axis=1, keepdims=True)
+    from scipy.special import expit
+
+    score = np.concatenate([_quantiles("normal", _even(count)) for count in counts])
+    score += size * (true == (1 if place > 0 else 0))
+    return true, expit(size * score - size**2 / 2 + np.log(shares[1] / shares[0]))
+
+
+def _shifted(guess: Guess, n: int, options: Mapping[str, Any], place: float) -> Data:
+    from scipy.special import expit, logit
+
+    true, proba = _scored(guess, n, options, 1.0)
+    return true, expit(logit(proba) + place)
+
+
+_SCALES, _LAW = (-9.0, 9.0), ("law",)
+_LABELS, _POSITIVES = ("positives", "classes"), ("positives",)
+
+
+def _of_errors(make: Callable[..., Data], assumes: str) -> tuple[_Family, ...]:
+    return (_Family(make, _SCALES, assumes, _LAW),)
+
+
+_PREDICTED = _of_errors(_about, "{law} errors of mean 0")
+_LISTED = (
+    _Family(_by_chance, (0.0, 1.0), "labels that are right or drawn anew as often as they occur", _LABELS),
+    _Family(_as_often, (0.0, 1.0), "labels that are wrong equally often, whatever they are", _LABELS),
+)
+_NORMAL_SCORES = (
+    "normal scores that differ by label in their mean, and the probabilities that follow from them"
+)
+_SEPARATED = (_Family(_scored, (-8.0, 8.0), _NORMAL_SCORES, _LABELS),)
+_RANKED = (_Family(_scored, (-8.0, 8.0), _NORMAL_SCORES, _POSITIVES),)  # an area per label is several numbers
+
+# of every metric but those that judge predicted labels
+_FAMILIES: Mapping[str, tuple[_Family, ...]] = {
+    **dict.fromkeys(
+        (f"private_{name}" for name in ("mse", "rmse", "mae", "mean_pinball_loss", "median_absolute_error")),
+        _PREDICTED,
+    ),
+    "private_r2_score": _of_errors(_explained, "normal targets, and {law} errors apart from them"),
+    "private_mean_absolute_percentage_error": _of_errors(
+        partial(_about, centre=1.0), "{law} relative errors of mean 0"
+    ),
+    "private_mean_squared_log_error": _of_errors(_logarithmic, "{law} errors of the logarithms, of mean 0"),
+    "private_mean_poisson_deviance": _of_errors(
+        _counted, "{law} errors about predictions of 100, targets >= 0"
+    ),
+    **dict.fromkeys(("private_log_loss", "private_brier_score_loss"), _SEPARATED),
+    **dict.fromkeys(("private_roc_auc_score", "private_average_precision_score"), _RANKED),
+    "private_expected_calibration_error": (
+        _Family(
+            _shifted, (0.0, 20.0), "scores with an AUC of 0.76, and odds too high by one factor", _POSITIVES
+        ),
+    ),
+    "private_top_k_accuracy_score": (
+        _Family(_listed_at_the_end, (0.0, 1.0), "scores that put the label first or last", _LABELS),
+    ),
+    **dict.fromkeys(("private_variance", "private_std"), _of_errors(_spread, "{law} numbers")),
+    "private_mean": (
+        _Family(_moved, (-0.5, 0.5), "{law} numbers with a scale of a sixth of the bounds", _LAW),
+    ),
+    "private_mean_loss": _of_errors(_sized, "losses that are the sizes of {law} errors of mean 0"),
+    "private_quantile": _of_errors(_above, "{law} numbers of mean 0 without sign, above the lower bound"),
+}
+
+
+def _told(guess: Guess, family: _Family) -> str:
+    """Return in words what the example data assume."""
+    law = "normal" if guess.law in (None, "normal") else "heavy-tailed (Student's t, 3 degrees)"
+    told = [f"{guess.n:,} records", family.assumes.format(law=law)]
+    if "classes" in family.hints and guess.number_of_classes > 2:
+        told.insert(1, f"{guess.number_of_classes} labels")
+    if "positives" in family.hints:
+        told.insert(-1, f"{100 * guess.shares[1]:.3g} % with label 1")
+    return ", ".join(told[:-1]) + "; " + told[-1]
+
+
+def hints_of(row: Metric) -> tuple[str, ...]:
+    """Return what can be guessed of the records of a metric besides its value and n."""
+    families = _families_of(row)
+    return families[0].hints if families else ()
+
+
+def _families_of(row: Metric) -> tuple[_Family, ...]:
+    return _FAMILIES.get(row.name, _LISTED if row.predicts_labels else ())
+
+
+def examples_of(
+    row: Metric,
+    options: Mapping[str, Any],
+    guess: Guess,
+    value_of: Callable[[Mapping[str, Any], Data], float],
+) -> Example:
+    """Return public example data of a metric, made from a guess.
+
+    Parameters
+    ----------
+    row : Metric
+        The metric.
+    options : mapping
+        Its public options.
+    guess : Guess
+        What is guessed.
+    value_of : callable
+        The metric with options of data, without noise.
+
+    Returns
+    -------
+    Example
+        The same for the same guess. Its metric is the guess up to one record, or for n above 10,000 to
+        within a few per cent, because only so many records are used to find the data.
+
+    Raises
+    ------
+    ValueError
+        If no such data have the guessed value, or the metric returns several numbers.
+    """
+    families = _families_of(row)
+    if not families:
+        raise ValueError(f"{row.name} releases several numbers: a guess is of one number.")
+    for name in ("positives", "classes", "law"):
+        if getattr(guess, name) is not None and name not in families[0].hints:
+            raise ValueError(f"{row.name} needs no {name}: it takes {' and '.join(families[0].hints)}.")
+    for name in _OF_RECORDS:
+        if options.get(name) is not None:
+            raise ValueError(
+                f"{name} needs data: with a guess the labels are 0, 1, ... and no record differs."
+            )
+    if "labels" in row.options:
+        options = {**options, "labels": list(range(guess.number_of_classes))}
+    reached = []
+    for family in families:
+        few = min(guess.n, _FEW)
+        along = _Along(partial(family.make, guess, few, options), partial(value_of, options), family.span)
+        found = along.where(guess.value)
+        if found is not None:
+            return Example(family.make(guess, guess.n, options, found), options, _told(guess, family))
+        reached += along.ends
+    low, high = min(reached), max(reached)
+    raise ValueError(f"guess must be from {low:.3g} to {high:.3g} for {row.name} of such records.")

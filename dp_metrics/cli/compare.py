@@ -1,0 +1,210 @@
+"""`dp-metrics compare` and `dp-metrics interval`: what a file of predictions says of all people like these.
+
+The order is that of `dp-metrics score`: what is public is checked first, then the whole file is read and
+checked, then epsilon is spent, then the numbers are drawn. The columns are held in memory.
+"""
+
+import argparse
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from dp_metrics.accounting import PrivacyAccountant
+from dp_metrics.cli._common import CommandError, add_json, epsilon, several, share
+from dp_metrics.cli._output import interval_fields, print_json, printed, terms
+from dp_metrics.cli._typed_options import column_of, options_of
+from dp_metrics.cli.budget import add_payer, refusals
+from dp_metrics.cli.predictions import ColumnSpec, Kind, Predictions, Progress, add_file
+from dp_metrics.cli.score import bought, check_name
+from dp_metrics.inference._settings import population_release
+from dp_metrics.inference.comparison import (
+    Comparison,
+    comparison_options,
+    comparison_plan,
+    private_compare,
+)
+from dp_metrics.inference.means import private_mean_interval
+from dp_metrics.inference.paired_losses import paired_losses
+from dp_metrics.inference.quantiles import private_quantile_interval
+from dp_metrics.inputs.shape import Shape
+from dp_metrics.metrics import row_of
+from dp_metrics.release.interval import Interval
+
+__all__ = ["add_compare", "add_interval"]
+
+T = TypeVar("T", bound="Comparison | Interval")
+
+_RELATION = "replace_one"
+_MODELS = ("pred_a", "pred_b")
+
+
+def _bought(
+    typed: argparse.Namespace,
+    columns: Mapping[str, ColumnSpec],
+    function: Callable[..., T],
+    arguments: Mapping[str, Any],
+    public: Mapping[str, Any],
+    check: Callable[[Predictions], object],
+) -> tuple[T, PrivacyAccountant | None]:
+    """Return what a function gives for these columns, and the budget that paid for it.
+
+    Parameters
+    ----------
+    typed : Namespace
+        The file, the cost and the budget.
+    columns : mapping of str to ColumnSpec
+        The columns of each argument.
+    function : callable
+        The function.
+    arguments : mapping
+        Its other arguments.
+    public : mapping
+        The same as the function describes its question to the budget.
+    check : callable
+        Raises if the public forms of the columns do not fit the arguments.
+    """
+    check_name(typed)
+    paid = {"epsilon": typed.epsilon, "spend_name": typed.spend_name}
+
+    def stored(budget: PrivacyAccountant | None) -> T | None:
+        try:
+            settings = population_release(
+                function.__name__, sample_weight=None, groups=None, neighboring=_RELATION, random_state=None,
+                accountant=budget, options=public, **paid,
+            )  # fmt: skip
+        except (ValueError, TypeError) as error:
+            raise CommandError(str(error)) from None
+        with refusals():
+            found: T | None = settings.stored()
+            return found
+
+    def prepared(records: Predictions) -> Callable[[PrivacyAccountant | None, Progress], T]:
+        check(records)
+
+        def draw(budget: PrivacyAccountant | None, progress: Progress) -> T:
+            data = records.whole(progress)
+            with refusals():
+                return function(**data, **arguments, **paid, accountant=budget)
+
+        return draw
+
+    return bought(typed, columns, stored, prepared)
+
+
+def _compare(typed: argparse.Namespace) -> None:
+    try:
+        row, fixed = row_of(typed.loss, "loss")
+    except ValueError as error:
+        raise CommandError(str(error)) from None
+    if len(row.data) == 1:
+        raise CommandError(f"{row.name} is of one column: compare takes a loss of --y-true and predictions")
+    options = {**fixed, **options_of(row, typed.option)}
+    arguments = {"max_difference": typed.max_difference, "confidence": typed.confidence}
+    columns = {"y_true": column_of(row, row.data[0], typed.y_true, options)}
+    columns |= {name: column_of(row, row.data[1], getattr(typed, name), options) for name in _MODELS}
+
+    def check(records: Predictions) -> None:
+        forms = records.forms()
+        shape = Shape(tuple(forms[name] for name in columns))
+        try:
+            comparison_plan(paired_losses(row.name, shape, options), None, **arguments)
+        except (ValueError, TypeError) as error:
+            raise CommandError(str(error)) from None
+
+    found, budget = _bought(
+        typed, columns, private_compare, {"loss": row.name, **arguments, **options},
+        comparison_options(row.name, options, **arguments), check,
+    )  # fmt: skip
+    with printed():
+        _show_comparison(found, typed, budget)
+
+
+def _show_comparison(found: Comparison, typed: argparse.Namespace, budget: PrivacyAccountant | None) -> None:
+    name = private_compare.__name__
+    if typed.json:
+        models = {model: getattr(typed, model) for model in _MODELS}
+        fields = {"metric": name, "spend_name": typed.spend_name, "neighboring": _RELATION, **models}
+        print_json({**fields, **found.to_dict(), "better": found.better}, budget)
+        return
+    print(f"{name} {terms(found.epsilon, _RELATION, budget, found.n)}")
+    print(f"A is {', '.join(typed.pred_a)}; B is {', '.join(typed.pred_b)}\n{found}")
+
+
+def _interval(typed: argparse.Namespace) -> None:
+    public: dict[str, Any] = {"max_loss": typed.max_loss, "confidence": typed.confidence}
+    function: Callable[..., Interval] = private_quantile_interval
+    if typed.quantile is not None:
+        public["q"] = typed.quantile
+        if typed.method is not None:
+            raise CommandError("--method is of the mean: an interval for a quantile has one method")
+    else:
+        function, public["method"] = private_mean_interval, typed.method or "normal"
+        if typed.max_loss is None:
+            raise CommandError(
+                "an interval for the mean needs --max-loss, a public cap; one for --quantile Q does not"
+            )
+    columns = {"losses": ColumnSpec([typed.column], Kind.NUMBER)}
+    # all that is public was checked as it was typed
+    found, budget = _bought(typed, columns, function, public, public, lambda records: None)
+    with printed():
+        _show_interval(found, function.__name__, typed, budget)
+
+
+def _show_interval(
+    found: Interval, name: str, typed: argparse.Namespace, budget: PrivacyAccountant | None
+) -> None:
+    if typed.json:
+        fields = {"metric": name, "epsilon": float(typed.epsilon), "spend_name": typed.spend_name}
+        about = {"neighboring": _RELATION, "about": found.about, "estimate": found.estimate}
+        print_json({**fields, **about, **(interval_fields(found) or {})}, budget)
+        return
+    print(f"{name} {terms(float(typed.epsilon), _RELATION, budget)}\n{found}")
+
+
+def add_compare(parser: argparse.ArgumentParser) -> None:
+    """Describe the command and its options."""
+    parser.description = (
+        "Tell which of two models, A and B, is better on the records of a file, with epsilon-differential "
+        "privacy: on more records, by a sign test; or, with --max-difference, by the mean loss. What is "
+        "checked when, and what the exit codes say, is as for `score`."
+    )
+    add_file(parser)
+    columns = several(metavar="COL", required=True)
+    parser.add_argument("--y-true", **columns, help="column of the true values or labels, or one per output")
+    for model in "ab":
+        of_model = f"column of the predictions of model {model.upper()}, or one per label or output"
+        parser.add_argument(f"--pred-{model}", **columns, help=of_model)
+    loss = "loss of one record: zero_one (default), log_loss, brier, mae, mse, ..."
+    parser.add_argument("--loss", default="zero_one", metavar="NAME", help=loss)
+    difference = "compare mean losses, the difference of the losses of one record clipped to this; public"
+    parser.add_argument("--max-difference", type=epsilon, metavar="D", help=difference)
+    option = 'public option of the loss, such as bounds=[0,100] or labels=["no","yes"]'
+    parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help=option)
+    _add_rest(parser)
+    parser.set_defaults(run=_compare)
+
+
+def add_interval(parser: argparse.ArgumentParser) -> None:
+    """Describe the command and its options."""
+    parser.description = (
+        "Release an interval for the mean, or a quantile, of a loss among all people like the records of a "
+        "file, one record per person, with epsilon-differential privacy. For a metric that `score` releases, "
+        "`score --interval people` costs nothing more."
+    )
+    add_file(parser)
+    column = "column of losses, none of them negative, one per person"
+    parser.add_argument("--column", required=True, metavar="COL", help=column)
+    cap = "public cap of one loss: needed for the mean, never read from the data"
+    parser.add_argument("--max-loss", type=epsilon, metavar="M", help=cap)
+    quantile = "of this quantile, such as 0.5 for the median, instead of the mean"
+    parser.add_argument("--quantile", type=share, metavar="Q", help=quantile)
+    method = "of the mean: normal (default) is narrow, exact holds for any number of records"
+    parser.add_argument("--method", choices=["normal", "exact"], metavar="NAME", help=method)
+    _add_rest(parser)
+    parser.set_defaults(run=_interval)
+
+
+def _add_rest(parser: argparse.ArgumentParser) -> None:
+    sure = "confidence of the interval (default: 0.95)"
+    parser.add_argument("--confidence", type=share, default=0.95, metavar="C", help=sure)
+    add_payer(parser)
+    add_json(parser)

@@ -1,0 +1,260 @@
+"""Pictures of what has been released, in scikit-learn's displays; matplotlib is imported when one is drawn.
+
+Colours are those of Okabe and Ito, which the colour-blind tell apart, and each differs from the others in
+lightness, for print. What is mostly noise is grey in every picture.
+"""
+
+import math
+import textwrap
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dp_metrics._packages import import_extra
+from dp_metrics.inputs.floats import Floats
+from dp_metrics.metrics.scores.bands import CalibrationBand, RocBand
+from dp_metrics.metrics.scores.curve_formulas import PrecisionRecallCurve, RocCurve
+from dp_metrics.release.interval import Interval
+
+__all__ = [
+    "COLOURS",
+    "Bar",
+    "draw_calibration",
+    "draw_confusion",
+    "draw_groups",
+    "draw_precision_recall",
+    "draw_roc",
+]
+
+COLOURS: Mapping[str, str] = {
+    "value": "#0072B2",
+    "bar": "#56B4E9",
+    "limits": "#E69F00",
+    "chance": "0.35",
+    "noise": "0.65",
+}
+"""Of all pictures: released lines, released bars, limits, what chance would give, what is mostly noise."""
+
+_NOISE = "mostly noise"
+_MOST_LIMITS = 3  # labels, up to which the limits of a cell fit below its number
+_CHARACTERS = 33  # that fit side by side into a matrix of 400 pixels
+_WIDEST = 15  # characters of a line of a label
+_LONGEST = 28  # characters of a label
+_NARROW = 6  # characters of a label that fits below a cell
+_BAR = 0.4  # inches for a group
+
+
+def draw_roc(curve: RocCurve, area: float, band: RocBand | None, ax: Any) -> Any:
+    """Return the display of a ROC curve with its area, and with a band if there is one."""
+    from sklearn.metrics import RocCurveDisplay  # slow to import
+
+    display = RocCurveDisplay(fpr=curve.fpr, tpr=curve.tpr, roc_auc=area).plot(ax=_axes(ax))
+    display.line_.set(color=COLOURS["value"], linewidth=1.8, label=f"released (area {area:.3f})", zorder=3)
+    if band is not None:
+        label = f"{_percent(band.confidence)} band, all people"
+        band.shade(display.ax_, color=COLOURS["limits"], alpha=0.4, label=label)
+    display.ax_.plot([0, 1], [0, 1], color=COLOURS["chance"], linestyle=":", linewidth=1, label="chance")
+    return _finished(display, "false positive rate", "true positive rate", "lower right")
+
+
+def draw_precision_recall(
+    curve: PrecisionRecallCurve, average: float, share: float, is_noise: NDArray[np.bool_], ax: Any
+) -> Any:
+    """Return the display of a precision-recall curve, grey where a threshold leaves hardly any record.
+
+    Parameters
+    ----------
+    curve : PrecisionRecallCurve
+        By rising threshold.
+    average : float
+        The average precision.
+    share : float
+        Of the positive class: the precision by chance.
+    is_noise : ndarray of shape (n_thresholds,)
+        Where the precision is mostly noise.
+    ax : matplotlib Axes or None
+        Where to draw.
+    """
+    from sklearn.metrics import PrecisionRecallDisplay  # slow to import
+
+    display = PrecisionRecallDisplay(curve.precision, curve.recall, average_precision=average)
+    display.plot(ax=_axes(ax))
+    label = f"released (average {average:.3f})"
+    display.line_.set(color=COLOURS["value"], linewidth=1.8, label=label, zorder=3)
+    if is_noise.any():
+        is_grey = np.append(is_noise, is_noise[-1])  # the last point has no threshold of its own
+        x, y = (np.where(is_grey, one, np.nan) for one in (curve.recall, curve.precision))
+        style = {"drawstyle": "steps-post", "linewidth": 2.2, "zorder": 4}
+        display.ax_.plot(x, y, color=COLOURS["noise"], label=_NOISE, **style)
+    display.ax_.axhline(share, color=COLOURS["chance"], linestyle=":", linewidth=1, label="chance")
+    return _finished(display, "recall", "precision", "lower left" if share < 0.3 else "best")
+
+
+def draw_calibration(display: Any, band: CalibrationBand | None, is_noise: NDArray[np.bool_], ax: Any) -> Any:
+    """Return a display of a calibration curve, with limits of each bin, grey where a bin is nearly empty."""
+    axes, share, score = _axes(ax), display.prob_true, display.prob_pred
+    display.plot(ax=axes, name="released", ref_line=False)
+    display.line_.set(color=COLOURS["value"], marker="o", markersize=5, zorder=3)
+    if band is not None:
+        style = {"fmt": "none", "ecolor": COLOURS["limits"], "elinewidth": 2, "capsize": 3}
+        axes.errorbar(
+            score, share, yerr=_whiskers(share, band.lower, band.upper), **style,
+            label=f"{_percent(band.confidence)} limits, all people",
+        )  # fmt: skip
+    if is_noise.any():
+        style = {"markerfacecolor": "white", "markeredgecolor": COLOURS["noise"], "markersize": 6}
+        axes.plot(score[is_noise], share[is_noise], "o", **style, label=_NOISE, zorder=4)
+    axes.plot([0, 1], [0, 1], color=COLOURS["chance"], linestyle=":", linewidth=1, label="perfect")
+    axes.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
+    return _finished(display, "score", "share of positives", "best")
+
+
+def draw_confusion(
+    matrix: Floats, labels: Sequence[Any], limits: Interval, ax: Any, *, is_told: bool = True
+) -> Any:
+    """Return the display of a confusion matrix, grey where a cell may be empty.
+
+    Parameters
+    ----------
+    matrix : ndarray of shape (n_labels, n_labels)
+        Counts or shares.
+    labels : sequence
+        Of rows and columns.
+    limits : Interval
+        Of each cell.
+    ax : matplotlib Axes or None
+        Where to draw.
+    is_told : bool, default=True
+        Whether to write the limits below the numbers of a small matrix.
+    """
+    from sklearn.metrics import ConfusionMatrixDisplay  # slow to import
+
+    spec = ".2f" if matrix.max(initial=0.0) <= 1 else ",.0f"
+    names = [_shown(label) for label in labels]
+    display = ConfusionMatrixDisplay(matrix, display_labels=names)
+    display.plot(ax=_axes(ax), cmap="Blues", values_format=spec, colorbar=False)
+    for place, text in np.ndenumerate(display.text_):
+        low, high = (float(end[place]) for end in limits)
+        if is_told and len(names) <= _MOST_LIMITS:
+            ends = "–".join(_short(format(end, spec)) for end in (low, high))
+            if len(ends) > _CHARACTERS // len(names):
+                ends = ends.replace("–", "–\n")
+            size = "medium" if len(names) < _MOST_LIMITS else "small"
+            text.set(text=f"{text.get_text()}\n{ends}", linespacing=1.5, size=size)
+        if low <= 0:
+            text.set_style("italic")
+        if low <= 0 and matrix[place] < matrix.max() / 2:  # on a dark cell grey could not be read
+            text.set_color("0.4")
+    if max(map(len, names)) > _NARROW:
+        display.ax_.set_xticks(range(len(names)), names, rotation=45, ha="right", rotation_mode="anchor")
+    display.ax_.set(xlabel="predicted label", ylabel="true label")
+    return display
+
+
+class Bar(NamedTuple):
+    """The released value of a group, its limits if there are any, and whether it is mostly noise."""
+
+    value: float
+    limits: Interval | None
+    is_noise: bool
+
+
+def draw_groups(groups: Mapping[Any, Bar], overall: float | None, metric: str, ax: Any) -> Any:
+    """Return axes with a bar for each group, its limits, and the overall value.
+
+    Parameters
+    ----------
+    groups : mapping
+        A bar for each; none is drawn of a value that is NaN. Limits that are endless leave the picture.
+    overall : float or None
+        The value of all records.
+    metric : str
+        What the values are.
+    ax : matplotlib Axes or None
+        Where to draw.
+    """
+    axes = _axes(ax, height=1.3 + _BAR * len(groups))
+    at, bars = np.arange(len(groups)), [*groups.values()]
+    told = [place for place, bar in enumerate(bars) if bar.limits is not None]
+    values = np.array([bar.value for bar in bars], dtype=np.float64)
+    limits = [(bar.value, bar.value) if bar.limits is None else bar.limits[:] for bar in bars]
+    ends = np.array(limits, dtype=np.float64)
+    is_noise, is_known = np.array([bar.is_noise for bar in bars]), ~np.isnan(values)
+    for here, colour, hatch, label in (
+        (is_known & ~is_noise, COLOURS["bar"], "", ""),
+        (is_known & is_noise, COLOURS["noise"], "///", _NOISE),
+    ):
+        if here.any():
+            style = {"height": 0.62, "edgecolor": "white", "hatch": hatch, "label": label}
+            axes.barh(at[here], values[here], color=colour, **style)
+    if told:
+        whisker = {"fmt": "none", "ecolor": "black", "elinewidth": 1.4, "capsize": 3}
+        (confidence, *_) = (bar.limits.confidence for bar in bars if bar.limits is not None)
+        label = f"{_percent(confidence)} noise limits"
+        whiskers = _whiskers(values[told], *ends[told].T)
+        axes.errorbar(values[told], at[told], xerr=whiskers, label=label, **whisker)
+    if overall is not None:
+        axes.axvline(overall, color=COLOURS["limits"], linestyle="--", linewidth=2, label="overall")
+    axes.set_yticks(at, [_shown(group) for group in groups])
+    axes.set(
+        xlabel=metric.replace("$", r"\$"),
+        ylim=(len(groups) - 0.4, -0.6),
+        xlim=_range(np.append(ends, [*values, math.nan if overall is None else overall])),
+    )
+    if axes.get_legend_handles_labels()[0]:
+        place = {"loc": "lower right", "bbox_to_anchor": (1.0, 1.0), "ncols": 3, "frameon": False}
+        axes.legend(**place, fontsize="small", handlelength=1.4, columnspacing=1.0)
+    return _tidied(axes)
+
+
+def _range(values: Floats) -> tuple[float, float]:
+    """Return the range of an axis that shows bars from 0 and all limits that end."""
+    every = np.append(values[np.isfinite(values)], 0.0)
+    least, most = float(every.min()), float(every.max())
+    room = 0.04 * (most - least) or 1.0
+    if least >= 0 and 0.5 < most <= 1:
+        return 0.0, 1.0 + room
+    return (least - room if least < 0 else 0.0), most + room
+
+
+def _whiskers(values: Floats, lower: Floats, upper: Floats) -> Floats:
+    """Return how far limits are from values, at least 0; endless ones end far outside of any picture."""
+    far = 1e3 * max(1.0, float(np.abs(values[np.isfinite(values)]).max(initial=0.0)))
+    found: Floats = np.clip(np.nan_to_num([values - lower, upper - values], posinf=far), 0.0, far)
+    return found
+
+
+def _axes(ax: Any, height: float = 3.6) -> Any:
+    """Return the axes that were given, or new ones."""
+    pyplot = import_extra("matplotlib.pyplot")
+    return pyplot.subplots(figsize=(5.0, height), layout="constrained")[1] if ax is None else ax
+
+
+def _finished(display: Any, across: str, up: str, place: str) -> Any:
+    axes = _tidied(display.ax_)
+    axes.set(xlabel=across, ylabel=up)
+    axes.legend(loc=place, fontsize="small", framealpha=0.85, edgecolor="none")
+    return display
+
+
+def _tidied(axes: Any) -> Any:
+    axes.spines[["top", "right"]].set_visible(False)
+    return axes
+
+
+def _short(number: str) -> str:
+    """Return a share without its 0 before the point."""
+    return number.removeprefix("0") if number.startswith("0.") else number
+
+
+def _percent(confidence: float) -> str:
+    return f"{100 * confidence:.4g} %"
+
+
+def _shown(name: Any) -> str:
+    """Return what a label of a user looks like: of bounded length, and never read as a formula."""
+    text = ", ".join(map(str, name)) if isinstance(name, tuple) else str(name)
+    text = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+    return "\n".join(textwrap.wrap(text, _WIDEST)).replace("$", r"\$")

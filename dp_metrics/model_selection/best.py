@@ -1,0 +1,443 @@
+"""Private choice among models that are fitted: the index of the best, and nothing else."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from dp_metrics._html import HtmlRepr
+from dp_metrics._random import Entropy, RandomState, permute_and_flip
+from dp_metrics.accounting import PrivacyAccountant
+from dp_metrics.inputs.error_state import own_error_state
+from dp_metrics.inputs.shape import Records, Shape
+from dp_metrics.mechanisms import Mechanism
+from dp_metrics.mechanisms._base import Draw, Limits
+from dp_metrics.metrics import FUNCTIONS, Metric, row_of
+from dp_metrics.metrics._catalogue import OF_RECORDS
+from dp_metrics.model_selection._metric_facts import usual_responses
+from dp_metrics.model_selection._responses import as_float64
+from dp_metrics.model_selection.scorers import response_method, response_of
+from dp_metrics.release.parts.mean_loss import MeanOf
+from dp_metrics.release.parts.part import KnownCounts, Part
+from dp_metrics.release.parts.ranking_loss import RankingOf
+from dp_metrics.release.plan import KnownParts, Plan
+from dp_metrics.release.release import Release
+from dp_metrics.release.released import Released
+from dp_metrics.release.stored.answers import Call
+from dp_metrics.release.stored.codec import storable
+from dp_metrics.sensitivity.aggregates import LossAggregate
+from dp_metrics.sensitivity.exact import float_units
+from dp_metrics.sensitivity.ranking_bounds import RankedScores
+
+__all__ = ["Choice", "private_best"]
+
+Total = Callable[[Records], int]
+"""What a candidate loses on all records of a truth and a prediction: private, in whole units."""
+
+_NOT_OPTIONS = {
+    **dict.fromkeys(OF_RECORDS, "each record counts alike, one for each person"),
+    "mechanism": "the choice is drawn by permute-and-flip",
+}
+
+_OTHERWISE = (
+    "To choose by this metric release it for each model at epsilon / m, or use PrivateRandomizedSearch."
+)
+_NO_LIMIT = (
+    "private_best needs a public limit of what one record adds to {}: pass {}, never read from the data. {}"
+)
+_PAIRS = (
+    "private_best needs a public number of records to choose by {}: one more record is in as many pairs as "
+    "there are others. {}"
+)
+_NO_SENSITIVITY = (
+    "private_best cannot choose by {}: what one record changes has no public limit that is proved.{} {}"
+)
+_INSTEAD = {
+    "private_r2_score": " For one target the order by R^2 is that by metric='mse', with bounds.",
+    **dict.fromkeys(
+        ("private_f1_score", "private_balanced_accuracy_score", "private_recall_score"),
+        " Accuracy, Brier score and area under the ROC curve serve, for the same models.",
+    ),
+}
+_NO_INTERVAL = "The index of a model has no limits of its noise."
+
+
+@storable
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Choice(HtmlRepr):
+    """Which model was chosen; all of it may be published. It indexes and compares as its `index` does.
+
+    Parameters
+    ----------
+    index : int
+        The place of the chosen model among the candidates, from 0.
+    candidates : int
+        How many there were.
+    metric : str
+        Name of the metric.
+    epsilon : float
+        What the choice cost.
+    neighboring : {"replace_one", "add_or_remove_one"}
+        The neighbouring relation of the guarantee.
+
+    Examples
+    --------
+    >>> from dp_metrics import private_best
+    >>> names = ["always 1", "right"]
+    >>> choice = private_best([1, 0] * 500, [[1] * 1000, [1, 0] * 500], metric="accuracy", epsilon=1.0)
+    >>> names[choice], choice == 1, int(choice)
+    ('right', True, 1)
+    """
+
+    index: int
+    candidates: int
+    metric: str
+    epsilon: float
+    neighboring: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields by name."""
+        return asdict(self)
+
+    def to_json(self) -> str:
+        """Return the fields as a JSON object."""
+        return json.dumps(self.to_dict(), allow_nan=False)
+
+    def __index__(self) -> int:
+        return self.index
+
+    def __eq__(self, other: object) -> bool:
+        return self.index == other
+
+    def __hash__(self) -> int:
+        return hash(self.index)
+
+    def __repr__(self) -> str:
+        return (
+            f"Candidate {self.index} (from 0) of {self.candidates}, "
+            f"chosen by {self.metric} at epsilon {self.epsilon:g}"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class LeastOf(Part):
+    """Public: which candidate has the smallest total loss, as a part of a plan.
+
+    Parameters
+    ----------
+    totals : tuple of callable
+        The total of each candidate.
+    step : int
+        By how much one more record can raise a total at most; it lowers none.
+    """
+
+    totals: tuple[Total, ...]
+    step: int
+
+    merges = False
+
+    def known(self, records: Records) -> Totals:
+        """Return the totals."""
+        values = [total(records.of_arguments(0, at)) for at, total in enumerate(self.totals, start=1)]
+        return Totals(tuple(values), self.step, len(records.arrays[0]))
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Totals(KnownCounts):
+    """Private: the total loss of each candidate.
+
+    Parameters
+    ----------
+    values : tuple of int
+        The totals.
+    step : int
+        By how much one more record can raise a total at most: public.
+    n : int
+        Number of records.
+    """
+
+    values: tuple[int, ...]
+    step: int
+    n: int
+
+    def prepare(self, mechanism: Mechanism, epsilon: Fraction, *, private_n: bool) -> LeastDraw:
+        """Return a draw by permute-and-flip, whatever the mechanism; see `private_best` for the proof."""
+        # a record that is replaced is one removed and one added
+        rate, least = epsilon / (self.step if private_n else 2 * self.step), min(self.values)
+        return LeastDraw(tuple(rate * (value - least) for value in self.values))
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class LeastDraw(Draw):
+    """The place of one number among several, the smaller the number the likelier.
+
+    Parameters
+    ----------
+    exponents : tuple of Fraction
+        Numbers of at least 0, one of which is 0: private.
+    """
+
+    exponents: tuple[Fraction, ...]
+
+    @property
+    def drawn_by(self) -> str:
+        """What draws, for the accountant's history."""
+        return "permute-and-flip"
+
+    def __call__(self, entropy: Entropy, count: int | None) -> tuple[int, Mapping[str, Any]]:
+        """Draw the place."""
+        return permute_and_flip(entropy, self.exponents), {}
+
+    def noise(self, value: int, drawn: Mapping[str, Any], count: int | None) -> NoLimits:
+        """Return that there are no limits."""
+        return NoLimits()
+
+
+@dataclass(frozen=True)
+class NoLimits:
+    """The noise of an index."""
+
+    def limits(self, miss: float) -> Limits:
+        """Raise: there are none."""
+        raise ValueError(_NO_INTERVAL)
+
+
+def _choice(released: Released, *, metric: str, candidates: int) -> Choice:
+    """Return what was drawn, with what is public of it."""
+    return Choice(
+        index=int(released.values[0]),
+        candidates=candidates,
+        metric=metric,
+        epsilon=float(released.epsilon),
+        neighboring=released.neighboring,
+    )
+
+
+def _as_they_are(records: Records) -> Records:
+    return records
+
+
+def best_plan(row: Metric, shape: Shape, options: Sequence[Mapping[str, Any]], *, private_n: bool) -> Plan:
+    """Return the plan of a choice.
+
+    Parameters
+    ----------
+    row : Metric
+        What is compared.
+    shape : Shape
+        Of y_true and of each candidate's predictions.
+    options : sequence of mapping
+        Public options of the metric, for each candidate.
+    private_n : bool
+        Whether the number of records is private.
+    """
+    true, *predictions = shape.arguments
+    plans = [
+        row.planned(Shape((true, one), shape.n), own, private_n=private_n)
+        for one, own in zip(predictions, options, strict=True)
+    ]
+    totals, steps = zip(*[_total(row, plan, shape.n) for plan in plans], strict=True)
+    unstated = next((plan.unstated for plan in plans if plan.unstated is not None), None)
+    choice = partial(_choice, metric=row.name, candidates=len(totals))
+    return Plan((LeastOf(totals, max(steps)),), _as_they_are, choice, unstated=unstated)
+
+
+def _total(row: Metric, plan: Plan, n: int | None) -> tuple[Total, int]:
+    """Return what a candidate loses on all records, and by how much one more record can raise that."""
+    part, *others = plan.parts
+    if row.greater_is_better is not None and not others:
+        if isinstance(part, MeanOf):
+            if (cap := part.record_loss.cap) is None:
+                limits = " or ".join(f"{name}=..." for name in ("bounds", "max_loss") if name in row.options)
+                raise ValueError(_NO_LIMIT.format(row.name, limits, _OTHERWISE))
+            return partial(_sum_of_losses, plan=plan), float_units(cap)
+        if isinstance(part, RankingOf):
+            if n is None:
+                raise ValueError(_PAIRS.format(row.name, _OTHERWISE))
+            # twice the pairs of one record with all others; at least 1, for a single record has none
+            return partial(_wrong_pairs, plan=plan), max(2 * (n - 1), 1)
+    raise ValueError(_NO_SENSITIVITY.format(row.name, _INSTEAD.get(row.name, ""), _OTHERWISE))
+
+
+def _sum_of_losses(records: Records, plan: Plan) -> int:
+    """Return the exact sum of the losses, each clipped to its cap, in units of 2**-1074."""
+    (part,) = plan.parts
+    assert isinstance(part, MeanOf)
+    aggregate = part.known(plan.reader(records)).aggregate(0).aggregate
+    assert isinstance(aggregate, LossAggregate)
+    return aggregate.total
+
+
+def _wrong_pairs(records: Records, plan: Plan) -> int:
+    """Return twice the number of pairs of two classes in the wrong order; equal scores count half."""
+    (part,) = plan.parts
+    assert isinstance(part, RankingOf)
+    known = part.known(plan.reader(records))
+    return RankedScores.of(known.scores, known.is_positive).total
+
+
+def _check_options(row: Metric, options: Mapping[str, Any]) -> None:
+    for name, value in options.items():
+        if name in _NOT_OPTIONS:
+            if value is not None:
+                raise ValueError(f"private_best takes no {name}: {_NOT_OPTIONS[name]}.")
+        elif name not in row.options:
+            raise TypeError(f"private_best() with this metric got an unexpected keyword argument {name!r}.")
+
+
+def _responses(
+    models: Sequence[Any], X: Any, y_true: Any, methods: tuple[str, ...], *, private_n: bool
+) -> list[Any]:
+    """Return what each model responds to the records."""
+    found = [response_of(model, response_method(model, methods), X, y_true) for model in models]
+    # the limit of a log loss follows from the type, and no response to no record has one
+    return [as_float64(one) for one in found] if private_n else found
+
+
+@own_error_state
+def private_best(
+    y_true: ArrayLike,
+    candidates: Sequence[Any],
+    *,
+    metric: str | Callable[..., Any],
+    epsilon: float,
+    X: Any = None,
+    neighboring: str = "replace_one",
+    accountant: PrivacyAccountant | None = None,
+    random_state: RandomState = None,
+    spend_name: str | None = None,
+    **options: Any,
+) -> Choice:
+    """Which of several fitted models is the best, with epsilon-differential privacy for the test records.
+
+    One epsilon pays, however many models there are. Their scores are not released.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        What is true, as the metric takes it.
+    candidates : list or tuple
+        What each model says, as the metric takes it: labels, targets, probabilities or scores. With `X`, the
+        fitted models themselves. None was trained on these records.
+    metric : str or callable
+        A metric such as `private_brier_score_loss`, a `functools.partial` of one, or a name. Served are means
+        of one loss per record that has a public limit (accuracy, top-k accuracy, log loss and Brier score;
+        errors by `bounds` or `max_loss`) and, with a public number of records, the area under the ROC curve.
+    epsilon : float
+        Privacy parameter, > 0: smaller is more private and less accurate.
+    X : array-like of shape (n_samples, n_features) or None, default=None
+        The records to predict, if candidates are models: by the method whose response the metric judges,
+        with `classes_` as `labels` unless these are given.
+    neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
+        What one person can change: a record's contents, their number being public, or whether it is there,
+        where the choice is as good at half the epsilon.
+    accountant : PrivacyAccountant or None, default=None
+        Budget that pays epsilon for this release, before it is drawn.
+    random_state : None, int, RandomState or Generator, default=None
+        None draws fresh randomness from the operating system. Anything else makes the release reproducible
+        and therefore NOT private.
+    spend_name : str or None, default=None
+        The name of this release in the accountant's history; None: "private_best". A name that was given
+        before returns what was released then, at no cost.
+    **options : Any
+        Public options of the metric, such as `bounds`, `max_loss`, `labels` or `k`.
+
+    Returns
+    -------
+    Choice
+        The place of the chosen model among the candidates, from 0, as an index: ``candidates[choice]``.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an input or an option is invalid, or if one record could change the metric by more than a public
+        limit; nothing is spent.
+    PrivacyBudgetError
+        If the accountant has less than epsilon left; nothing is drawn.
+
+    Warns
+    -----
+    SeededReleaseWarning
+        If `random_state` is given.
+
+    See Also
+    --------
+    private_compare : Two models, with a p-value.
+    PrivateRandomizedSearch : Models that are not fitted yet, by any metric.
+
+    Notes
+    -----
+    Guarantee: replacing any one record changes the probability of any result by at most a factor
+    exp(epsilon), given the models, the number of records and the arguments, which are public. With
+    neighboring="add_or_remove_one" the same holds when any one record is added or removed, and the number of
+    records is not public. A model must respond to each record by that record alone.
+
+    Let L_i be the sum of the losses of model i, each clipped to its limit. For an area it is the number of
+    pairs of two classes in the wrong order; all pairs are as many for each model. Permute-and-flip [1]_
+    visits the models in random order and stops at model i with probability exp(-rate (L_i - min L)). That is
+    to choose the largest of -L_i + E_i with independent exponential noise E_i of this rate [2]_. Given the
+    noise of the others, i is chosen if E_i > t, for a t that is L_i less the smallest L_j - E_j of the
+    others. One more record raises each L by 0 to `step`, so it moves t by `step` at most; a replaced record,
+    which is one removed and one added, by 2 `step`. P(E_i > t), which is 1 or exp(-rate t), then changes by
+    at most a factor exp(rate step), or exp(2 rate step): that is exp(epsilon). The step is the limit of one
+    loss; for an area it is n - 1 pairs. All sums and draws are exact.
+
+    The chosen model looks better on these records than on others. Nothing says by how much it is the best, or
+    that it is: models whose mean losses differ by less than a few times limit / (n epsilon) are chosen almost
+    by chance. Of areas the limit is far above what most records change: for these the best of many trials at
+    epsilon / 3, as in `PrivateRandomizedSearch`, is about as good; see ``benchmarks/best.py``.
+
+    References
+    ----------
+    .. [1] R. McKenna and D. Sheldon, "Permute-and-Flip: A New Mechanism for Differentially Private
+       Selection", 2020, arXiv:2010.12603.
+    .. [2] Z. Ding, D. Kifer, S. M. Saghaian, T. Steinke, Y. Wang, Y. Xiao and D. Zhang, "The
+       Permute-and-Flip Mechanism is Identical to Report-Noisy-Max with Exponential Noise", 2021,
+       arXiv:2105.07260.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dp_metrics import private_best
+    >>> y_true = np.arange(1000) % 2
+    >>> wrong = [np.arange(1000) < 100 * k for k in (3, 1, 2)]
+    >>> private_best(y_true, [y_true ^ w for w in wrong], metric="accuracy", epsilon=1.0)
+    Candidate 1 (from 0) of 3, chosen by private_accuracy_score at epsilon 1
+    """
+    row, fixed = row_of(metric)
+    asked = {**fixed, **options}
+    _check_options(row, asked)
+    if not isinstance(candidates, list | tuple) or not candidates:
+        raise TypeError("candidates must be a list of predictions, or of fitted models, at least one.")
+    public = {name: value for name, value in {**row.options, **asked}.items() if name not in _NOT_OPTIONS}
+    release = Release(
+        "private_best",
+        epsilon=epsilon,
+        accountant=accountant,
+        random_state=random_state,
+        neighboring=neighboring,
+        spend_name=spend_name,
+        call=Call("value", {"of": row.name, "options": public, "candidates": len(candidates)}),
+    )
+
+    def read() -> tuple[Plan, KnownParts, Any]:
+        if X is None and any(hasattr(one, "predict") for one in candidates):
+            raise TypeError("Pass X, the records that the models shall predict.")
+        predictions, own = list(candidates), [public] * len(candidates)
+        if X is not None:
+            methods = usual_responses(partial(FUNCTIONS[row.name], **asked))
+            predictions = _responses(candidates, X, y_true, methods, private_n=release.private_n)
+            if "labels" in public and public["labels"] is None:
+                own = [{**public, "labels": getattr(model, "classes_", None)} for model in candidates]
+        shape, records = Records.of((y_true, *predictions), private_n=release.private_n)
+        plan = best_plan(row, shape, own, private_n=release.private_n)
+        return plan, plan.read(records), None
+
+    chosen: Choice = release.answer(read, lambda result: result.value)
+    return chosen

@@ -1,0 +1,306 @@
+"""Planning without data: what is made from a guess, and its errors beside those of random data."""
+
+import math
+
+import numpy as np
+import pytest
+from helpers import slow_but
+from scipy.optimize import brentq
+from scipy.special import expit
+from sklearn import metrics as sklearn_metrics
+
+import dp_metrics as dp
+from dp_metrics.analysis import expected_error as planning
+from dp_metrics.analysis.guesses import Guess, examples_of, hints_of
+from dp_metrics.metrics import METRICS, row_of
+
+N, SHARE = 4000, 0.14
+
+
+def noise(rng, n, law):
+    return rng.standard_t(3, n) if law == "heavy" else rng.standard_normal(n)
+
+
+def about(rng, n, law, size, centre=0.0):
+    return np.full(n, centre), centre + size * noise(rng, n, law)
+
+
+def logarithmic(rng, n, law, size):
+    return np.expm1(np.maximum(np.log1p(100) + size * noise(rng, n, law), 0)), np.full(n, 100.0)
+
+
+def counted(rng, n, law, size):
+    return np.maximum(100 + 10 * size * noise(rng, n, law), 0), np.full(n, 100.0)
+
+
+def explained(rng, n, law, size):
+    true = rng.standard_normal(n)
+    return true, true + size * noise(rng, n, law)
+
+
+def numbers(rng, n, law, size):
+    return (size * noise(rng, n, law),)
+
+
+def sizes(rng, n, law, size):
+    return (np.abs(size * noise(rng, n, law)),)
+
+
+def moved(rng, n, law, size):
+    return (size + 20 * noise(rng, n, law),)
+
+
+def listed(rng, n, law, size):
+    true, other = rng.random((2, n)) < SHARE
+    return true.astype(int), np.where(rng.random(n) < size, other, true).astype(int)
+
+
+def scored(rng, n, law, size):
+    true = (rng.random(n) < SHARE).astype(int)
+    return true, expit(
+        size * (rng.standard_normal(n) + size * true) - size**2 / 2 + math.log(SHARE / (1 - SHARE))
+    )
+
+
+def shifted(rng, n, law, size):
+    true, proba = scored(rng, n, law, 1.0)
+    return true, expit(np.log(proba / (1 - proba)) + size)
+
+
+def ranked(rng, n, law, size):
+    true = rng.integers(0, 4, n)
+    scores = np.tile(np.linspace(0.4, 0.6, 4), (n, 1))
+    scores[np.arange(n), true] = rng.random(n) > size
+    return true, scores
+
+
+def calibration_error(y, p):
+    bins = np.clip(np.ceil(p * 10) - 1, 0, 9)
+    return sum(abs((y - p)[bins == one].sum()) for one in range(10)) / len(y)
+
+
+def specificity(y, p):
+    return sklearn_metrics.recall_score(y, p, pos_label=0)
+
+
+def median(x):
+    return np.quantile(x, 0.5, method="inverted_cdf")
+
+
+ERRORS, CHANCE = (1e-3, 1e3), (0.0, 1.0)
+WITHIN = {"bounds": (0, 120)}
+KINDS = {
+    "mse": (4.0, about, ERRORS, sklearn_metrics.mean_squared_error, {}),
+    "rmse": (2.0, about, ERRORS, sklearn_metrics.root_mean_squared_error, {}),
+    "mae": (1.5, about, ERRORS, sklearn_metrics.mean_absolute_error, {}),
+    "r2": (0.8, explained, ERRORS, sklearn_metrics.r2_score, {}),
+    "mean_absolute_percentage_error": (
+        0.2,
+        lambda *of: about(*of, centre=1.0),
+        ERRORS,
+        sklearn_metrics.mean_absolute_percentage_error,
+        {},
+    ),
+    "mean_squared_log_error": (0.1, logarithmic, (1e-3, 3.0), sklearn_metrics.mean_squared_log_error, {}),
+    "mean_pinball": (0.7, about, ERRORS, sklearn_metrics.mean_pinball_loss, {}),
+    "mean_poisson_deviance": (1.2, counted, ERRORS, sklearn_metrics.mean_poisson_deviance, {}),
+    "median_absolute_error": (1.0, about, ERRORS, sklearn_metrics.median_absolute_error, {}),
+    "log_loss": (0.3, scored, (0.01, 8.0), sklearn_metrics.log_loss, {}),
+    "brier_score": (0.09, scored, (0.01, 8.0), sklearn_metrics.brier_score_loss, {}),
+    "roc_auc": (0.8, scored, (0.01, 8.0), sklearn_metrics.roc_auc_score, {}),
+    "average_precision": (0.5, scored, (0.01, 8.0), sklearn_metrics.average_precision_score, {}),
+    "expected_calibration_error": (0.1, shifted, (0.2, 9.0), calibration_error, {}),
+    "top_k_accuracy": (
+        0.9,
+        ranked,
+        CHANCE,
+        lambda y, s: sklearn_metrics.top_k_accuracy_score(y, s, k=2),
+        {"classes": 4},
+    ),
+    "zero_one_loss": (0.1, listed, CHANCE, sklearn_metrics.zero_one_loss, {}),
+    "accuracy": (0.9, listed, CHANCE, sklearn_metrics.accuracy_score, {}),
+    "precision": (0.6, listed, CHANCE, sklearn_metrics.precision_score, {}),
+    "recall": (0.7, listed, CHANCE, sklearn_metrics.recall_score, {}),
+    "f1": (0.6, listed, CHANCE, sklearn_metrics.f1_score, {}),
+    "jaccard": (0.5, listed, CHANCE, sklearn_metrics.jaccard_score, {}),
+    "specificity": (0.95, listed, CHANCE, specificity, {}),
+    "balanced_accuracy": (0.8, listed, CHANCE, sklearn_metrics.balanced_accuracy_score, {}),
+    "matthews_corrcoef": (0.5, listed, CHANCE, sklearn_metrics.matthews_corrcoef, {}),
+    "cohen_kappa": (0.5, listed, CHANCE, sklearn_metrics.cohen_kappa_score, {}),
+    "variance": (3.0, numbers, ERRORS, np.var, {}),
+    "std": (2.0, numbers, ERRORS, np.std, {}),
+    "mean": (40.0, moved, (-60.0, 180.0), np.mean, WITHIN),
+    "mean_loss": (0.3, sizes, ERRORS, np.mean, {}),
+    "quantile": (40.0, sizes, ERRORS, median, {"q": 0.5, **WITHIN}),
+}
+"""Of each metric a guess, random data by one number, its span, the exact function and options."""
+
+
+def laws_of(name):
+    return ("normal", "heavy") if "law" in hints_of(row_of(name)[0]) else (None,)
+
+
+CASES = [(name, law) for name in KINDS for law in laws_of(name)]
+
+
+def hinted(name):
+    hints, options = hints_of(row_of(name)[0]), dict(KINDS[name][-1])
+    return {**options, "positives": SHARE} if "positives" in hints and "classes" not in options else options
+
+
+def random_data(name, law, seed):
+    """Return random data of a kind with the guessed metric."""
+    guess, make, span, exact, _ = KINDS[name]
+
+    def at(place):
+        return make(np.random.default_rng(seed), N, law, place)
+
+    return at(brentq(lambda place: exact(*at(place)) - guess, *span, xtol=1e-9))
+
+
+def test_every_metric_of_one_number_can_be_guessed():
+    several = {name for name in METRICS if "report" in name or "curve" in name or "matrix" in name}
+    assert {row_of(name)[0].name for name in KINDS} == {*METRICS} - several
+    for name in several:
+        with pytest.raises(ValueError, match="several numbers"):
+            dp.expected_error(name, guess=0.5, n=100, epsilon=1.0)
+
+
+@pytest.mark.parametrize(
+    "case", slow_but([("f1", None), ("mae", "normal"), ("roc_auc", None)], CASES), ids=str
+)
+def test_the_error_of_a_guess_is_within_half_as_much_again_of_that_of_random_data(case):
+    """The median of so many seeded data sets: of heavy-tailed errors they differ by more than the factor."""
+    (name, law), epsilons = case, (0.3, 2.0)
+    options = {key: value for key, value in KINDS[name][-1].items() if key != "classes"}
+    sets = [random_data(name, law, seed) for seed in range(25 if law == "heavy" else 3)]
+    for epsilon in epsilons:
+        errors = [dp.expected_error(name, *data, epsilon=epsilon, **options).mean_absolute for data in sets]
+        guess = {"guess": KINDS[name][0], "n": N, "law": law, **hinted(name)}
+        guessed = dp.expected_error(name, epsilon=epsilon, **guess).mean_absolute
+        assert 1 / 1.5 < guessed / np.median(errors) < 1.5, (epsilon, guessed, errors)
+
+
+@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("n", slow_but([4000], [4000, 60_000]))
+def test_what_is_made_has_the_guessed_value_every_time(name, n):
+    guess, _, _, exact, options = KINDS[name]
+    public = {key: value for key, value in options.items() if key != "classes"}
+    row, fixed = row_of(name)
+    hints = {key: value for key, value in hinted(name).items() if key not in public}
+    for law in laws_of(name):
+        examples = [
+            examples_of(
+                row, {**fixed, **public}, Guess(guess, n, law=law, **hints), lambda _, data: exact(*data)
+            )
+            for _ in range(2)
+        ]
+        # a label more or less; and above 10,000 records the farthest errors are larger
+        slack = 0.002 if n == 4000 else 0.06 if law == "heavy" else 0.005
+        assert exact(*examples[0].data) == pytest.approx(guess, rel=slack)
+        assert {len(array) for array in examples[0].data} == {n}
+        assert all(np.array_equal(one, other) for one, other in zip(*(x.data for x in examples), strict=True))
+
+
+def test_the_result_says_what_is_assumed():
+    expected = dp.expected_error("f1", guess=0.6, n=12000, positives=0.14, epsilon=1.0)
+    assert expected.assumes == (
+        "12,000 records, 14 % with label 1; labels that are right or drawn anew as often as they occur"
+    )
+    assert "3 degrees" in dp.expected_error("mse", guess=4, n=100, law="heavy", epsilon=1.0).assumes
+    three = dp.expected_error("log_loss", guess=0.8, n=100, classes=3, epsilon=1.0)
+    assert ", 3 labels, 33.3 % with label 1;" in three.assumes
+    y = np.arange(100.0)
+    assert dp.expected_error("mse", y, y + 1, epsilon=1.0).assumes == ""
+
+
+def test_below_chance_labels_are_wrong_equally_often():
+    """The specificity of labels that are drawn anew is 86 % at least."""
+    expected = dp.expected_error("specificity", guess=0.5, n=12000, positives=0.14, epsilon=1.0)
+    assert "wrong equally often" in expected.assumes
+
+
+@pytest.mark.parametrize("name", slow_but(["f1"], ["f1", "mae", "roc_auc", "r2_score"]))
+def test_the_epsilon_of_a_guess_is_enough_and_one_step_less_is_not(name):
+    guess = {"guess": 0.7, "n": 3000}
+    epsilon = dp.epsilon_for_error(name, error=0.02, **guess)
+    assert float(f"{epsilon:.2g}") == epsilon
+    assert dp.expected_error(name, epsilon=epsilon, **guess).mean_absolute <= 0.02
+    step = 10.0 ** (math.floor(math.log10(epsilon)) - 1)
+    assert dp.expected_error(name, epsilon=epsilon - step, **guess).mean_absolute > 0.02
+
+
+@pytest.mark.parametrize("digits", [2, 3])
+@pytest.mark.parametrize(
+    "error_at",
+    [
+        lambda epsilon: 1 / epsilon,
+        lambda epsilon: 0.3 / epsilon**0.2,
+        lambda epsilon: 1e3 / epsilon**4,
+        lambda epsilon: min(5.0, 0.001 / epsilon),  # flat, and then falling
+        lambda epsilon: float(epsilon < 3.17),  # a jump, to nothing
+        lambda epsilon: math.inf if epsilon < 20 else 0.0,
+        lambda epsilon: math.exp(-epsilon),
+        lambda epsilon: 1.0,
+        lambda epsilon: 0.0,
+    ],
+)
+def test_the_search_finds_the_first_epsilon_that_is_enough_wherever_it_starts(error_at, digits):
+    """Beside a walk through all numbers of so many digits, and it looks at few of them."""
+    base = 10 ** (digits - 1)
+    numbers = [float(f"{m}e{d - 3 - digits}") for d in range(8) for m in range(base, 10 * base)] + [1e4]
+    for wanted in (0.01, 0.1, 0.9):
+        first = next((x for x in numbers if error_at(x) <= wanted), math.inf)
+        for start in (1e-4, 0.5, 1.0, 1e4):
+            asked = []
+
+            def counted_error(epsilon, asked=asked):
+                asked.append(epsilon)
+                return error_at(epsilon)
+
+            assert planning._first_enough(counted_error, wanted, start, digits) == first
+            assert len(asked) <= 45
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, "n must be given"),
+        ({"n": 1}, "n must be given"),
+        ({"n": 2_000_000}, "n must be given"),
+        ({"n": 100, "guess": math.nan}, "guess must be a finite"),
+        ({"n": 100, "guess": "0.8"}, "guess must be a finite"),
+        ({"n": 100, "guess": 1.5}, "guess must be from 0 to 1"),
+        ({"n": 100, "positives": 1.0}, "positives must be a share"),
+        ({"n": 100, "classes": 1}, "classes must be a whole number"),
+        ({"n": 100, "law": "cauchy"}, "law must be"),
+        ({"n": 100, "law": "normal"}, "takes positives and classes"),
+    ],
+)
+def test_what_cannot_be_guessed_is_refused(options, message):
+    settings = {"guess": 0.8, **options}
+    for function, wanted in ((dp.expected_error, {"epsilon": 1.0}), (dp.epsilon_for_error, {"error": 0.1})):
+        with pytest.raises(ValueError, match=message):
+            function("accuracy", **wanted, **settings)
+
+
+def test_a_guess_and_data_are_not_mixed():
+    with pytest.raises(ValueError, match="must not be given"):
+        dp.expected_error("accuracy", [0, 1], [0, 1], guess=0.8, n=2, epsilon=1.0)
+    with pytest.raises(ValueError, match="pass guess="):
+        dp.expected_error("accuracy", [0, 1], [0, 1], positives=0.5, epsilon=1.0)
+    with pytest.raises(ValueError, match="labels needs data"):
+        dp.expected_error("f1", guess=0.8, n=2, labels=[0, 1], epsilon=1.0)
+    with pytest.raises(ValueError, match="groups needs data"):
+        dp.expected_error("mse", guess=4.0, n=2, groups=[0, 1], epsilon=1.0)
+
+
+@pytest.mark.parametrize(
+    "name", slow_but(["accuracy", "f1"], sorted({*KINDS} - {"quantile", "median_absolute_error"}))
+)
+def test_the_number_of_records_may_be_private(name):
+    guess = {"guess": KINDS[name][0], "n": 2000, "epsilon": 1.0, **hinted(name)}
+    public = dp.expected_error(name, **guess)
+    private = dp.expected_error(name, neighboring="add_or_remove_one", **guess)
+    assert private.assumes == public.assumes
+    assert 0 < private.mean_absolute < 20 * public.mean_absolute

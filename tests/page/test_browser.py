@@ -1,0 +1,57 @@
+"""The page in a real browser: sections, nothing that overflows, no errors; as a PDF it is short."""
+
+import base64
+import re
+
+import numpy as np
+import pytest
+
+import dp_metrics as dp
+
+pytestmark = pytest.mark.slow
+WIDER = "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    generator = np.random.default_rng(0)
+    n = 4000
+    ill = (generator.random(n) < 0.3).astype(int)
+    score = 1 / (1 + np.exp(-generator.normal(size=n) - 2 * ill + 1))
+    groups = ["women", "men", "a group with quite a long name, and <b>signs</b>", "$x$"]
+    page = dp.private_evaluate(
+        ill, score, epsilon=3.0, labels=[0, 1], baseline=generator.random(n),
+        sensitive_features=np.array(groups)[generator.integers(0, 4, n)], group_labels=groups,
+    )  # fmt: skip
+    path = tmp_path_factory.mktemp("page") / "evaluation.html"
+    page.to_html(path)
+    return path
+
+
+@pytest.mark.parametrize("width", [1280, 400])
+def test_page_in_a_browser(browser, file, width):
+    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    browser.get(file.as_uri())
+    titles = [one.text for one in browser.find_elements("tag name", "h2")]
+    assert titles == ["How good", "For whom", "Which is better", "What is left"]
+    assert browser.get_log("browser") == []
+    wide = browser.execute_script(
+        "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
+    )
+    assert wide <= 0
+    pictures = browser.find_elements("tag name", "img")
+    assert len(pictures) >= 6
+    for picture in pictures:
+        assert picture.get_attribute("alt")
+        assert browser.execute_script(
+            "return arguments[0].complete && arguments[0].naturalWidth > 0", picture
+        )
+    assert "<b>signs</b>" in browser.find_element("tag name", "main").text
+
+
+def test_as_a_pdf_it_has_six_pages_at_most(browser, file):
+    browser.get(file.as_uri())
+    found = browser.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})
+    pages = re.findall(rb"/Type\s*/Page\b[^s]", base64.b64decode(found["data"]))
+    assert 1 <= len(pages) <= 6
