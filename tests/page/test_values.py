@@ -8,6 +8,7 @@ import pytest
 from sklearn import metrics as sk
 
 import dp_metrics as dp
+from dp_metrics._random import SeededEntropy
 
 NO_NOISE = 1e9
 RNG = np.random.default_rng(11)
@@ -98,7 +99,7 @@ def test_probabilities_of_two_labels(way, positive):
     found = page(Y, score, labels=[0, 1], pos_label=positive, threshold=0.375, **BY_GROUP, **way)
     pred = np.where(score >= 0.375, positive, 1 - positive)
     check(found, of_two(Y, pred, positive) | of_each(Y, pred, [0, 1]))
-    of_class = Y == positive
+    of_class = positive == Y
     check(found, {"brier score": sk.brier_score_loss(of_class, score)}, abs=1e-4)
     # scores in one bin are ties
     area, mean = sk.roc_auc_score(of_class, score), sk.average_precision_score(of_class, score)
@@ -153,10 +154,8 @@ def test_probabilities_of_three_labels(labels):
     check(found, wanted | of_each(TRUE_THREE, pred, [0, 1, 2]))
     # all of a matrix is told of three labels
     matrix = found.released["labels"].confusion_matrix()
-    order = [list(labels).index(label) for label in (0, 1, 2)]
     expected = sk.confusion_matrix(TRUE_THREE, pred, labels=labels)
     assert np.asarray(matrix) == pytest.approx(expected)
-    assert sorted(order) == [0, 1, 2]
     brier = ((THREE - np.eye(3)[TRUE_THREE]) ** 2).sum(axis=1).mean()
     assert found["brier score"].value == pytest.approx(brier, rel=1e-3)
 
@@ -164,7 +163,6 @@ def test_probabilities_of_three_labels(labels):
 @pytest.mark.parametrize("bounds", [None, (-6, 6)], ids=str)
 @EVERY
 def test_regression(way, bounds):
-    # hazard selection releases a point of its grid
     found = page(TARGET, ESTIMATE, bounds=bounds, **BY_GROUP, **way)
     mse = sk.mean_squared_error(TARGET, ESTIMATE)
     wanted = {
@@ -186,12 +184,8 @@ def test_clipped_to_bounds():
     check(found, wanted | {"r2": sk.r2_score(*clipped)}, abs=5e-3)
 
 
-def wins(comparison):
-    return {name: getattr(comparison, name) for name in ("first_better", "second_better", "ties")}
-
-
 @pytest.mark.parametrize("kind", ["labels", "scores", "probabilities", "targets"])
-def test_a_comparison_is_that_of_private_compare(kind):
+def test_a_comparison_counts_the_records_on_which_either_model_is_better(kind):
     y_true, one, other, options = {
         "labels": (Y, PRED, OLD, {"labels": [0, 1]}),
         "scores": (Y, SCORE, 1 - SCORE, {"labels": [0, 1], "threshold": 0.3}),
@@ -203,13 +197,9 @@ def test_a_comparison_is_that_of_private_compare(kind):
         losses = abs(y_true - one), abs(y_true - other)
     else:
         losses = tuple(1 * (labels_of(kind, model) != y_true) for model in (one, other))
-    exact = np.sign(losses[1] - losses[0])
-    told = repr(found)
-    apart = dp.private_compare(
-        np.zeros(N), *losses, loss="mae", epsilon=NO_NOISE
-    )  # fmt: skip
-    assert told == repr(apart)
-    assert f"{(exact > 0).sum():,}".replace(",", "") in told.replace(",", "")
+    first, second = (losses[0] < losses[1]).sum(), (losses[0] > losses[1]).sum()
+    assert (found.noisy_difference, found.noisy_decided) == (first - second, first + second)
+    assert found.loss == ("mae" if kind == "targets" else "zero_one_loss")
 
 
 def labels_of(kind, model):
@@ -224,10 +214,32 @@ def test_a_group_without_records_has_no_value_or_one_without_meaning():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             found = page(Y, PRED, labels=[0, 1], **options)
-        number = found["recall in 'nobody'"]
-        assert number.rests_on == 0
-        check(
-            found, by_group(lambda y, p: sk.recall_score(y, p), "recall", Y, PRED) | of_two(Y, PRED, 1), abs=1
-        )
-        check(found, {"recall": sk.recall_score(Y, PRED), "recall in 'a'": sk.recall_score(
-            Y[GROUPS["a"]], PRED[GROUPS["a"]])})  # fmt: skip
+        assert found["recall in 'nobody'"].rests_on == 0
+        a = GROUPS["a"]
+        check(found, {"recall": sk.recall_score(Y, PRED), "recall in 'a'": sk.recall_score(Y[a], PRED[a])})
+
+
+NOISY = {
+    "two": (Y, {"y_score": SCORE, "labels": [0, 1], "threshold": 0.375, **BY_GROUP}),
+    "ten": (TEN, {"y_pred": PRED_TEN, "labels": range(10), **BY_GROUP}),
+}
+
+
+@EVERY
+@pytest.mark.parametrize("kind", NOISY)
+def test_exact_numbers_lie_between_the_limits_of_the_noise(kind, way):
+    """Some 2,000 limits at 99.9999 %: one that misses is an alarm, by chance in one of 500 runs at most."""
+    y_true, options = NOISY[kind]
+    exact = page(y_true, **options, **way, split={"labels by group": 1})
+    for seed in range(5):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            noisy = page(
+                y_true, **options, **way, split={"labels by group": 1}, epsilon=2.0,
+                random_state=SeededEntropy(seed),
+            )  # fmt: skip
+        for name, number in noisy.numbers.items():
+            lower, upper = number.noise_interval(0.999999)
+            assert lower - 1e-9 <= exact[name].value <= upper + 1e-9, name
+        lower, upper = noisy["accuracy"].noise_interval(0.999999)
+        assert upper - lower < 0.2
