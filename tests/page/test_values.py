@@ -14,7 +14,7 @@ NO_NOISE = 1e9
 RNG = np.random.default_rng(11)
 N = 4000
 Y = (RNG.random(N) < 0.3).astype(int)
-SCORE = np.clip(RNG.normal(0.35 + 0.3 * Y, 0.2), 0, 1)
+SCORE = np.clip(np.round(RNG.normal(0.35 + 0.3 * Y, 0.2) * 64), 0, 64) / 64  # some are at the threshold
 PRED = (SCORE >= 0.5).astype(int)
 GROUP = np.array(["a", "b", "c"])[RNG.choice(3, N, p=[0.5, 0.3, 0.2])]
 OLD = RNG.integers(0, 2, N)
