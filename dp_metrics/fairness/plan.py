@@ -430,9 +430,14 @@ def _of_scores(metric: FrameMetric, shape: Shape, *, private_n: bool) -> Plan | 
         return metric.planned(shape, private_n=private_n)
     if metric.row is not METRICS["private_roc_auc_score"] or metric.mechanism is not None:
         return None
-    if len(metric.planned(shape, private_n=private_n).parts) > 1:  # of more than two labels
+    # the function takes no pos_label, but a page has scores of either class
+    options = dict(metric.options)
+    pos_label = options.pop("pos_label", None)
+    if (
+        len(replace(metric, options=options).planned(shape, private_n=private_n).parts) > 1
+    ):  # not of two labels
         return None
-    options = {"labels": metric.options.get("labels"), "pos_label": None, "edges": None, "bins": None}
+    options = {"labels": options.get("labels"), "pos_label": pos_label, "edges": None, "bins": None}
     return score_plan(area_under_roc, shape, private_n=private_n, **options)
 
 

@@ -350,9 +350,8 @@ def _shown_scores(results: Sequence[PrivateResult[Any]], epsilon: float) -> Rele
 def _areas_block(public: PageForm) -> _Block:
     """Return the table of groups by classes by bins: areas and curves of each group."""
     setting = public.setting
-    metric = _metric(
-        "private_roc_auc_score", "", labels=None if setting.labels is None else public.labels.in_order
-    )
+    options = {"labels": public.classes.known, "pos_label": setting.pos_label}
+    metric = FrameMetric("", METRICS["private_roc_auc_score"], options, None)
     take = partial(_with_features, places=tuple(setting.places("y_true", SCORES, "feature")))
     return _frame(public, [metric], public.of("y_true", SCORES), take, sizes=public.sizes)[1]
 

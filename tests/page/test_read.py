@@ -323,6 +323,18 @@ def test_too_few_records_for_anything_are_refused_before_the_spend():
     refuses((Y,), {"y_score": SCORE, **TWO, "neighboring": "add_or_remove_one", "n": 60}, epsilon=0.01)
 
 
+def test_what_needs_more_records_gives_way_to_less():
+    plan = dp.private_evaluate(Y, y_pred=PRED, **TWO, **BY_GROUP, epsilon=1.0, dry_run=True)
+    assert [part.name for part in plan.parts] == ["labels"]
+    assert [one.about for one in plan.left_out] == ["counts of true and predicted labels, by group"]
+    assert "it takes about" in plan.left_out[0].why
+    budget = dp.PrivacyAccountant(1)
+    found = dp.private_evaluate(Y, y_pred=PRED, **TWO, **BY_GROUP, epsilon=1.0, accountant=budget)
+    assert found.plan == plan
+    assert not any("in 'a'" in name for name in found.numbers)
+    refuses((Y,), {"y_pred": PRED, **TWO, **BY_GROUP, "split": {"labels": 1}}, match="split must be")
+
+
 # ---- nothing depends on what is private --------------------------------------------------------------------
 
 

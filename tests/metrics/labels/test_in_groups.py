@@ -1,0 +1,114 @@
+"""Counts of several groups in one table tell of all records what one table of all records tells."""
+
+import itertools
+import math
+from fractions import Fraction
+from functools import cache
+
+import numpy as np
+import pytest
+
+from dp_metrics.metrics.labels.counts import Confusion
+from dp_metrics.metrics.labels.label_limits import ratio_cells
+from dp_metrics.metrics.labels.layouts import matrix_layout, of_each_label, right_or_wrong, whole
+from dp_metrics.release.noise import CountsNoise
+from dp_metrics.release.released import Released, ResultNoise
+
+RATIOS = {
+    "recall": lambda x: (x.right, x.false_negatives),
+    "precision": lambda x: (x.right, x.false_positives),
+    "f1": lambda x: (2 * x.right, x.false_negatives + x.false_positives),
+    "accuracy": lambda x: (x.right.sum(keepdims=True), x.false_negatives.sum(keepdims=True)),
+}
+
+
+def matrices(labels, groups):
+    return np.random.default_rng(labels).integers(0, 9, (groups, labels, labels))
+
+
+@pytest.mark.parametrize("labels", [2, 3, 4, 5])
+@pytest.mark.parametrize("groups", [1, 2, 3])
+def test_the_counts_of_all_groups_add_up(labels, groups):
+    layout, of_groups = matrix_layout(labels), matrices(labels, groups)
+    table = np.concatenate([layout.of(matrix) for matrix in of_groups]).astype(float)
+    found = layout.in_groups(groups).read(table)
+    wanted = layout.read(layout.of(of_groups.sum(axis=0)).astype(float))
+    assert found.n == wanted.n == of_groups.sum()
+    for kind in ("right", "missed", "wrong", "matrix"):
+        assert np.array_equal(getattr(found, kind), getattr(wanted, kind))
+    assert sum(count for count, _ in layout.in_groups(groups).cells) == table.size
+
+
+@pytest.mark.parametrize("labels", [2, 3, 4, 5])
+@pytest.mark.parametrize("groups", [1, 2, 3])
+@pytest.mark.parametrize("ratio", RATIOS)
+def test_the_ratios_of_all_groups_are_those_of_one_table(labels, groups, ratio):
+    layout = matrix_layout(labels)
+    one, several = (ratio_cells(each, RATIOS[ratio]) for each in (layout, layout.in_groups(groups)))
+    assert (one is None) == (several is None)
+    size = layout.good.size
+    for alone, together in zip(one or (), several or (), strict=True):
+        assert together.weights == alone.weights
+        for cells, in_all in ((alone.a, together.a), (alone.b, together.b)):
+            assert sorted(in_all) == sorted(cell + size * group for cell in cells for group in range(groups))
+    assert one is not None or (ratio == "f1" and labels > 3)
+
+
+def public(noise):
+    return Released([noise.noisy], None, None, Fraction(1), "replace_one")
+
+
+@pytest.mark.parametrize("ratio", ["recall", "precision", "f1"])
+def test_limits_hold_for_all_counts_within_their_own_and_for_no_wider_ones(ratio):
+    """Every count at its lower limit, its upper one or between, of two groups: 3**8 tables."""
+
+    def formula(x):
+        a, b = RATIOS[ratio](x)
+        return float(a[1] / (a[1] + b[1])) if a[1] + b[1] else 0.0
+
+    metric = Confusion(whole(2).in_groups(2), formula, None, lambda x: x.true)
+    noise = CountsNoise((9, 4, 3, 12, 8, 5, 2, 14), ((8, Fraction(1)),), False)
+    interval = ResultNoise(metric, (noise,), public(noise)).interval(ratio, 0.9)
+    low, high, _ = noise.limits(0.1)
+    middle = [(a + b) // 2 for a, b in zip(low, high, strict=True)]
+    tables = itertools.product(*zip(low, middle, high, strict=True))
+    values = [formula(metric.layout.read(np.array(table, dtype=float))) for table in tables]
+    assert interval.lower == pytest.approx(min(values))
+    assert interval.upper == pytest.approx(max(values))
+
+
+@pytest.mark.parametrize("ratio", [None, "accuracy"], ids=["at corners", "as a ratio"])
+@pytest.mark.parametrize("is_sum_known", [True, False])
+def test_the_exact_probability_that_limits_miss(ratio, is_sum_known):
+    """All noise of two groups of two counts, but for at most 0.5 % that is far off."""
+    counts, sure, most = np.array([3, 2, 6, 1]), 0.8, 10
+    metric = Confusion(
+        right_or_wrong().in_groups(2), lambda x: float(x.right[0] / x.n) if x.n else 0.0, None,
+        lambda x: x.true, parts_of=None if ratio is None else lambda x: (x.right, x.false_negatives),
+    )  # fmt: skip
+
+    @cache
+    def ends(noisy):
+        noise = CountsNoise(noisy, ((2, Fraction(1)),) * 2, is_sum_known)
+        return tuple(ResultNoise(metric, (noise,), public(noise)).interval("accuracy", sure))
+
+    total = missed = 0.0
+    for noise in itertools.product(range(-most, most + 1), repeat=3 if is_sum_known else 4):
+        drawn = (*noise, -sum(noise)) if is_sum_known else noise
+        weight = math.exp(-sum(map(abs, drawn)))
+        if weight < 1e-5:
+            continue
+        total += weight
+        low, high = ends(tuple((counts + drawn).tolist()))
+        missed += weight * (not low - 1e-12 <= 9 / 12 <= high + 1e-12)
+    assert missed / total <= 1 - sure - 0.005
+    assert missed / total > 1e-4  # and the limits are not trivial
+
+
+def test_records_are_counted_twice_within_a_group_only():
+    """Of four labels a record that is wrong is in two counts, so that not every ratio has the law of one."""
+    layout = of_each_label(4, "missed", "wrong")
+    assert ratio_cells(layout, RATIOS["accuracy"]) is not None
+    for groups in (1, 2):
+        both = ratio_cells(layout.in_groups(groups), lambda x: (x.right, x.missed + x.wrong[::-1]))
+        assert both is None

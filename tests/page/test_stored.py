@@ -1,0 +1,301 @@
+"""A page in a budget: the same page again at no cost, without a look at a record."""
+
+import math
+import os
+import signal
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+import dp_metrics as dp
+from dp_metrics import PrivacyAccountant, StoredReleaseWarning
+from dp_metrics.accounting import results
+from dp_metrics.release.release import Release
+
+RNG = np.random.default_rng(3)
+N = 300
+Y = RNG.integers(0, 2, N)
+PRED = np.where(RNG.random(N) < 0.8, Y, 1 - Y)
+SCORE = np.clip(RNG.normal(0.3 + 0.4 * Y, 0.2), 0, 1)
+Y3, THREE = RNG.integers(0, 3, N), RNG.dirichlet([1, 1, 1], N)
+GROUP = np.array(["a", "b"])[RNG.integers(0, 2, N)]
+ANSWERS = np.array(["no", "yes"])
+BY_GROUP = {"sensitive_features": GROUP, "group_labels": ["a", "b"]}
+TWO_FEATURES = {
+    "sensitive_features": pd.DataFrame({"g": GROUP, "h": Y3}),
+    "group_labels": [["a", "b"], [0, 1, 2]],
+}
+KINDS = {
+    "scores": (Y, {"y_score": SCORE, "labels": [0, 1], "baseline": 1 - SCORE, **BY_GROUP}),
+    "default labels": (Y, {"y_score": SCORE, "threshold": 0.3}),
+    "labels": (ANSWERS[Y], {"y_pred": ANSWERS[PRED], "labels": ["no", "yes"], "pos_label": "no", **BY_GROUP}),
+    "edges": (Y, {"y_score": 10 * SCORE, "edges": [2, 4, 8], "threshold": 4, "labels": np.array([0, 1])}),
+    "probabilities": (
+        Y3,
+        {"y_proba": THREE, "labels": range(3), "baseline": Y3[::-1].copy(), **TWO_FEATURES},
+    ),
+    "targets": (SCORE, {"y_pred": SCORE[::-1].copy(), "baseline": np.zeros(N), **BY_GROUP}),
+    "bounded targets": (
+        SCORE,
+        {"y_pred": SCORE**2, "bounds": (0, 1), "split": {"errors": 1, "absolute error": 2}},
+    ),
+}
+RELATIONS = ("replace_one", "add_or_remove_one")
+
+
+@pytest.fixture(autouse=True)
+def no_word_of_noise():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", dp.NoisyReleaseWarning)
+        yield
+
+
+@pytest.fixture
+def path(tmp_path):
+    return str(tmp_path / "budget.sqlite")
+
+
+class Poisoned:
+    """An array of which nothing but the form may be looked at."""
+
+    def __init__(self, array):
+        self.dtype, self.shape, self.ndim = array.dtype, array.shape, array.ndim
+
+    def __getitem__(self, rows):
+        if rows == slice(0):
+            return np.empty((0, *self.shape[1:]), self.dtype)
+        raise AssertionError("a record was looked at")
+
+    def __array__(self, *arguments, **options):
+        raise AssertionError("the records were read")
+
+    def __len__(self):
+        raise AssertionError("the records were counted")
+
+    __iter__ = __len__
+
+
+def poisoned(options):
+    return {
+        name: Poisoned(value) if isinstance(value, np.ndarray) and value.shape[0] == N else value
+        for name, value in options.items()
+    }
+
+
+def ask(budget, *data, **options):
+    return dp.private_evaluate(*data, **{"epsilon": 4.0, "spend_name": "page", **options}, accountant=budget)
+
+
+def asked_again(budget, y_true, **options):
+    """Return the stored page, for which nothing is paid."""
+    spent = budget.spent
+    with pytest.warns(StoredReleaseWarning, match="records and predictions were not read"):
+        page = ask(budget, y_true, **options)
+    assert budget.spent == spent
+    return page
+
+
+def limits(question):
+    try:
+        interval = question(0.9)
+    except ValueError as error:
+        return str(error)
+    return interval.lower.hex(), interval.upper.hex(), interval.about, interval.note, interval.estimate
+
+
+def told(page):
+    """Return all numbers to the bit, with their limits, and what else a page tells."""
+    numbers = [
+        (one.name, one.value.hex(), one.section, one.metric, one.release, one.note, one.label, one.group,
+         one.rests_on, limits(one.noise_interval), limits(one.population_interval))
+        for one in page.numbers.values()
+    ]  # fmt: skip
+    return repr(numbers), page.plan, page.epsilon, page.is_seeded
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("neighboring", RELATIONS)
+def test_the_same_question_has_the_same_page_at_no_cost(kind, neighboring, path):
+    y_true, options = KINDS[kind]
+    options = {**options, "neighboring": neighboring}
+    page = ask(PrivacyAccountant(5, path), y_true, **options)
+    wanted = told(page)
+    again = asked_again(PrivacyAccountant(5, path), Poisoned(y_true), **poisoned(options))
+    looked_up = PrivacyAccountant(5, path)["page"]
+    assert type(page) is type(again) is type(looked_up) is dp.PrivateEvaluation
+    assert wanted == told(again) == told(looked_up)
+    (listed,) = PrivacyAccountant(5, path).results()
+    assert (listed.spend_name, listed.epsilon, listed.is_named) == ("page", 4.0, True)
+    assert listed.value.startswith("PrivateEvaluation(")
+    assert told(listed.result) == wanted
+
+
+@pytest.mark.parametrize("kind", ["scores", "labels", "targets"])
+def test_a_page_with_public_membership_comes_back(kind, path):
+    y_true, options = KINDS[kind]
+    options = {**options, "membership": "public"}
+    page = ask(PrivacyAccountant(5, path), y_true, **options)
+    assert told(page) == told(asked_again(PrivacyAccountant(5, path), Poisoned(y_true), **poisoned(options)))
+
+
+def test_estimators_do_not_predict_again(path):
+    class Model(LogisticRegression):
+        predictions = 0
+
+        def predict_proba(self, x):
+            Model.predictions += 1
+            return super().predict_proba(x)
+
+    x = np.column_stack([SCORE, PRED])
+    model, other = Model().fit(x, Y), Model(C=0.01).fit(x, Y)
+
+    def call(x, y):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", StoredReleaseWarning)
+            return ask(PrivacyAccountant(5, path), model, x, y, baseline=other)
+
+    page, made = call(x, Y), Model.predictions
+    assert made == 2
+    assert told(call(Poisoned(x), Poisoned(Y))) == told(page)
+    assert Model.predictions == made
+
+
+def test_a_new_process_needs_the_budget_only(path):
+    page = ask(PrivacyAccountant(5, path), Y, **KINDS["scores"][1])
+    program = (
+        "import sys; from dp_metrics import PrivacyAccountant as P; print(repr(P(5, sys.argv[1])['page']))"
+    )
+    shown = subprocess.run([sys.executable, "-c", program, path], capture_output=True, text=True, check=True)
+    assert shown.stdout.strip() == repr(page)
+
+
+SCORES = KINDS["scores"][1]
+OTHERS = [
+    {"epsilon": 2.0}, {"labels": None}, {"pos_label": 0}, {"threshold": 0.4}, {"edges": [0.2, 0.5, 0.7]},
+    {"membership": "public"}, {"group_labels": ["a", "b", "c"]}, {"split": {"scores": 1}}, {"n": 1000},
+    {"neighboring": "add_or_remove_one"}, {"baseline": None}, {"baseline": PRED}, {"y_pred": PRED},
+    {"y_score": None, "y_pred": PRED}, {"sensitive_features": None, "group_labels": None}, {"bounds": (0, 1)},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("change", OTHERS, ids=str)
+def test_another_question_under_the_name_is_refused(change):
+    budget = PrivacyAccountant(5)
+    ask(budget, Y, **SCORES)
+    with pytest.raises(ValueError, match="was given to another question"):
+        ask(budget, Poisoned(Y), **poisoned({**SCORES, **change}))
+    assert budget.spent == 4
+    for name in ("recall", "page 2"):
+        assert name not in budget
+    with pytest.raises(ValueError, match="was given to another question"):
+        dp.private_accuracy_score(Y, PRED, epsilon=4.0, accountant=budget, spend_name="page")
+
+
+def test_the_same_options_written_otherwise_are_the_same_question():
+    budget = PrivacyAccountant(5)
+    options = {**SCORES, "split": {"scores": 1, "loss": 2}}
+    page = ask(budget, Y, **options)
+    for change in (
+        {"labels": np.array([0, 1])}, {"labels": (0, 1)}, {"labels": range(2)},
+        {"threshold": np.float64(0.5)},
+        {"group_labels": ("a", "b")}, {"group_labels": np.array(["a", "b"])}, {"epsilon": 4},
+        {"split": {"loss": 2, "scores": 1}}, {"split": {"scores": 1.0, "loss": 2.0}},
+    ):  # fmt: skip
+        assert repr(asked_again(budget, Y, **{**options, **change})) == repr(page), change
+
+
+def test_an_exhausted_budget_still_shows_the_page(path):
+    page = ask(PrivacyAccountant(4, path), Y, **SCORES)
+    budget = PrivacyAccountant(4, path)
+    assert budget.remaining == 0
+    assert told(asked_again(budget, Y, **SCORES)) == told(page)
+    with pytest.raises(dp.PrivacyBudgetError):
+        ask(budget, Y, **SCORES, **{"spend_name": "another"})
+    assert "another" not in budget
+
+
+def test_the_question_and_the_answer_hold_nothing_of_the_records(path):
+    """Other records, and a private number of them: what is stored besides noisy numbers is the same."""
+    said = []
+    for rows in (slice(None), slice(0, 17), slice(0)):
+        budget = PrivacyAccountant(5)
+        options = {**SCORES, "y_score": SCORE[rows], "sensitive_features": GROUP[rows], "baseline": None}
+        page = ask(budget, Y[rows], **options, neighboring="add_or_remove_one")
+        assert page.n is None
+        said.append((page.plan, [*page.numbers], page.evaluated.asked, page.evaluated.form))
+    assert said[0] == said[1] == said[2]
+
+
+def test_seeded_pages_are_not_stored():
+    budget = PrivacyAccountant(9)
+    with pytest.warns(dp.SeededReleaseWarning):
+        one = ask(budget, Y, **SCORES, random_state=1)
+    with pytest.warns(dp.SeededReleaseWarning):
+        two = ask(budget, Y, **SCORES, random_state=1)
+    assert budget.spent == 8
+    assert told(one)[0] == told(two)[0]
+    assert "page" not in budget
+
+
+def test_a_page_that_cannot_be_kept_is_shown(path, monkeypatch):
+    def full(*arguments):
+        raise OSError("no space left")
+
+    monkeypatch.setattr("dp_metrics.accounting.ledgers.FileLedger.keep", full)
+    budget = PrivacyAccountant(5, path)
+    page = ask(budget, Y, **SCORES)
+    assert all(math.isfinite(one.value) for one in page.numbers.values())
+    assert "could not be stored" in page.numbers["roc auc"].note
+    assert [one.value for one in budget.results()] == [None]
+
+
+def test_a_dry_run_spends_and_stores_nothing(path):
+    budget = PrivacyAccountant(5, path)
+    plan = ask(budget, Y, **SCORES, dry_run=True)
+    assert budget.spent == 0
+    assert budget.history == ()
+    assert ask(budget, Y, **SCORES).plan == plan
+    assert ask(budget, Y, **SCORES, dry_run=True) == plan  # whatever is stored
+
+
+def test_everything_is_checked_and_prepared_before_the_one_spend(monkeypatch):
+    """No share is drawn before the spend, and a failure between them leaves no value."""
+    budget, drawn = PrivacyAccountant(5), []
+    draw, spend = Release.draw, PrivacyAccountant.spend
+    monkeypatch.setattr(Release, "draw", lambda *a: drawn.append(budget.spent) or draw(*a))
+    monkeypatch.setattr(PrivacyAccountant, "spend", lambda *a, **k: drawn.append("spend") or spend(*a, **k))
+    page = ask(budget, Y, **SCORES)
+    assert drawn == ["spend", *[4.0] * len(page.plan.parts)]
+
+
+KILLED = """
+import os, signal, sys
+import numpy as np
+from dp_metrics import PrivacyAccountant, private_evaluate
+from dp_metrics.release.release import Release
+Release._kept = lambda *a, **k: os.kill(os.getpid(), signal.SIGKILL)
+y = np.arange(300) % 2
+budget = PrivacyAccountant(5, sys.argv[1])
+private_evaluate(y, y, labels=[0, 1], epsilon=4, accountant=budget, spend_name="page")
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a signal of POSIX")
+def test_a_process_killed_between_spend_and_page_leaves_a_spend_without_a_value(path, monkeypatch):
+    root = str(Path(dp.__file__).parents[1])
+    environment = {**os.environ, "PYTHONPATH": root}
+    ended = subprocess.run([sys.executable, "-c", KILLED, path], check=False, env=environment)
+    assert ended.returncode == -signal.SIGKILL
+    budget = PrivacyAccountant(5, path)
+    assert budget.spent == 4
+    assert [one.value for one in budget.results()] == [None]
+    monkeypatch.setattr(results, "_WAIT_SECONDS", 0.1)
+    with pytest.raises(ValueError, match=r"no stored value.*its process ended"):
+        dp.private_evaluate(Y, Y, labels=[0, 1], epsilon=4, accountant=budget, spend_name="page")
+    assert budget.spent == 4
