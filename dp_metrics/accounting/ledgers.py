@@ -17,6 +17,7 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from itertools import count
 from typing import Any, NamedTuple, NoReturn
+from urllib.parse import urlsplit
 
 from dp_metrics.accounting.spends import Check, Claim, Kept, Ledger, NameTakenError, Spend, are_made
 
@@ -470,7 +471,10 @@ class FileLedger:
 
     @contextmanager
     def _connection(self, mode: str = "rw") -> Iterator[sqlite3.Connection]:
-        uri = f"{pathlib.Path(self.path).as_uri()}?mode={mode}"
+        place = pathlib.Path(self.path).as_uri()
+        if urlsplit(place).netloc:  # a path of Windows, which SQLite would call a malformed one
+            self._fail(OSError, "is on another machine or a device; put it on a local disk")
+        uri = f"{place}?mode={mode}"
         try:
             with (
                 _LOCK,
