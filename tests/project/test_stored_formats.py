@@ -1,0 +1,69 @@
+"""What version 0.1.0 stored can be read by every later version: budget files, and pages as JSON.
+
+The files in ``stored`` were written by that version, and are never written again. A new version of a format
+gets files of its own beside them.
+"""
+
+import json
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from dp_metrics import PrivacyAccountant, PrivacyBudgetError, PrivateEvaluation
+
+STORED = Path(__file__).parent / "stored"
+MAE = 1.3208014149687042
+
+
+@pytest.fixture
+def path(tmp_path):
+    """Return a budget file made of its SQL: the bytes of SQLite's files are no text to review."""
+    with sqlite3.connect(tmp_path / "budget.sqlite") as db:
+        db.executescript((STORED / "budget_0.1.0.sql").read_text(encoding="utf-8"))
+    db.close()
+    return tmp_path / "budget.sqlite"
+
+
+def test_a_budget_is_read_and_continued(path):
+    budget = PrivacyAccountant(2.0, path)
+    assert budget.spent == 1.25
+    assert [(one.spend_name, one.epsilon, one.mechanism) for one in budget.history] == [
+        ("parallel: north, south", 0.5, None),
+        ("error of May", 0.5, "Adaptive()"),
+        ("by hand", 0.25, None),
+    ]
+    with pytest.raises(PrivacyBudgetError):
+        budget.spend(0.8, "too much")
+    budget.spend(0.75, "the rest")
+    assert PrivacyAccountant(2.0, path).remaining == 0
+
+
+def test_a_stored_release_is_read_with_its_limits(path):
+    result = PrivacyAccountant(2.0, path)["error of May"]
+    assert result.value == MAE
+    assert (result.epsilon, result.n, result.neighboring) == (0.5, 200, "replace_one")
+    lower, upper = result.noise_interval()
+    assert lower < MAE < upper
+
+
+def test_parts_of_a_budget_are_read(path):
+    parts = PrivacyAccountant(2.0, path).parallel(0.5, ["north", "south"])
+    assert {name: part.spent for name, part in parts.items()} == {"north": 0.5, "south": 0.0}
+
+
+def test_a_page_is_read_and_says_what_it_said():
+    text = (STORED / "evaluation_0.1.0.json").read_text(encoding="utf-8")
+    stored, page = json.loads(text), PrivateEvaluation.from_json(text)
+    assert (stored["schema"], stored["version"]) == ("dp_metrics.evaluation", 1)
+    now = json.loads(page.to_json())
+    assert now.keys() >= stored.keys()
+    assert [(one["name"], one["release"], one["group"]) for one in now["numbers"]] == [
+        (one["name"], one["release"], one["group"]) for one in stored["numbers"]
+    ]
+    # limits are computed anew, and may get better
+    assert [one["value"] for one in now["numbers"]] == pytest.approx(
+        [one["value"] for one in stored["numbers"]]
+    )
+    assert now["release"] == stored["release"]
+    assert page.to_markdown()
