@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -51,8 +52,9 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
 
     def with_budget(self, accountant: PrivacyAccountant | None) -> Self:
         """Note what the budget has, and return the page."""
-        if accountant is not None:
-            self.budget = {"spent": accountant.spent, "remaining": accountant.remaining}
+        with suppress(OSError, ValueError):  # the file may have gone since: the page is paid for all the same
+            if accountant is not None:
+                self.budget = {"spent": accountant.spent, "remaining": accountant.remaining}
         return self
 
     @cached_property
