@@ -9,6 +9,7 @@ from typing import Any
 
 from dp_metrics.fairness.frame import PrivateMetricFrame
 from dp_metrics.inference.comparison import Comparison
+from dp_metrics.inputs.options import WITHIN_GROUPS
 from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
 from dp_metrics.page.numbers import FOR_WHOM, HOW_GOOD, Number, PageFacts
@@ -72,17 +73,19 @@ class Section:
     lines: Sequence[str] = field(default=())
 
 
-def promise(epsilon: float, neighboring: str) -> str:
+_CHANGED = {
+    "replace_one": "Whatever one person's record had been",
+    WITHIN_GROUPS: "Whatever one person's record had been, but for the group, which is public",
+    "add_or_remove_one": "Whether or not one person's record had been there",
+}
+
+
+def promise(epsilon: float, relation: str) -> str:
     """Return what the page promises, in one sentence for the people concerned."""
-    changed = (
-        "Whatever one person's record had been"
-        if neighboring != "add_or_remove_one"
-        else "Whether or not one person's record had been there"
-    )
     factor = f"{math.exp(epsilon):.3g}" if epsilon < 700 else "exp(epsilon)"
     return (
-        f"{changed}, any page that might have come out was at most {factor} times as likely or as unlikely "
-        f"(epsilon-differential privacy, epsilon = {epsilon:g})."
+        f"{_CHANGED[relation]}, any page that might have come out was at most {factor} times as likely or as "
+        f"unlikely (epsilon-differential privacy, epsilon = {epsilon:g})."
     )
 
 
@@ -230,7 +233,7 @@ def _left(page: PageFacts) -> Section:
     if evaluated.plan.left_out:
         left = [[Cell(one.about), Cell(one.why)] for one in evaluated.plan.left_out]
         tables.append(Table("What was left out", ["", "why"], left))
-    lines = [promise(page.epsilon, evaluated.neighboring)]
+    lines = [promise(page.epsilon, page.relation)]
     if page.is_seeded:
         lines.insert(0, "These numbers were drawn from a seed: they are NOT private.")
     if page.budget is not None:
