@@ -43,18 +43,27 @@ def run(capsys, *argv, code=0):
     return capsys.readouterr()
 
 
-@pytest.mark.parametrize(
-    ("columns", "releases"),
-    [
-        ((*SCORES, *GROUPS, "--baseline", "q"),
-         {"labels by group", "scores", "scores by group", "loss", "comparison"}),
-        (("--y-true", "y", "--y-pred", "pred", "--labels", 0, 1, "--baseline", "other"), {"labels", "comparison"}),
-        (("--y-true", "y", "--y-proba", "notp", "p", "--labels", 0, 1), {"labels", "scores", "loss"}),
-        (("--y-true", "dose", "--y-pred", "guess", "--baseline", "rough"),
-         {"errors", "absolute error", "median error", "comparison"}),
-    ],
-    ids=["scores", "labels", "probabilities", "targets"],
-)  # fmt: skip
+KINDS = {
+    "scores": (
+        (*SCORES, *GROUPS, "--baseline", "q"),
+        {"labels by group", "scores", "scores by group", "loss", "comparison"},
+    ),
+    "labels": (
+        ("--y-true", "y", "--y-pred", "pred", "--labels", 0, 1, "--baseline", "other"),
+        {"labels", "comparison"},
+    ),
+    "probabilities": (
+        ("--y-true", "y", "--y-proba", "notp", "p", "--labels", 0, 1),
+        {"labels", "scores", "loss"},
+    ),
+    "targets": (
+        ("--y-true", "dose", "--y-pred", "guess", "--baseline", "rough"),
+        {"errors", "absolute error", "median error", "comparison"},
+    ),
+}
+
+
+@pytest.mark.parametrize(("columns", "releases"), KINDS.values(), ids=KINDS)
 def test_a_page_is_written_and_its_numbers_are_printed(file, capsys, columns, releases):
     shown = run(capsys, file, *columns, "--epsilon", 8, "--output", "page.json")
     page = Page.from_json(Path("page.json").read_text(encoding="utf-8"))
