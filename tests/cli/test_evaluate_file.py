@@ -79,7 +79,7 @@ def test_numbers_are_those_of_the_function(people, file, capsys):
     page = Page.from_json(Path("page.json").read_text(encoding="utf-8"))
     exact = dp.private_evaluate(
         people.truth.to_numpy(), people.p.to_numpy(), labels=["well", "ill"], pos_label="ill", epsilon=1e6,
-        split={name: 1 for name in page.released},
+        split=dict.fromkeys(page.released, 1),
     )  # fmt: skip
     assert {name: one.value for name, one in page.items()} == pytest.approx(
         {name: one.value for name, one in exact.items()}
