@@ -1,10 +1,10 @@
 """The support window, stated here and derived from SPEC 0 (https://scientific-python.org/specs/spec-0000/).
 
-A version x.y is supported for so long after the day of x.y.0: Python for three years, other packages for two. Older
-ones may be, where that costs nothing: `pyproject.toml` has the oldest, and `.ci/oldest` tests them.
+A version x.y is supported from the day of x.y.0: Python for three years, other packages for two. Older ones
+may be, where that costs nothing: `pyproject.toml` has the oldest, and `.ci/oldest` tests them.
 
-`python .ci/support.py` asks the index for the days, and fails if `pyproject.toml` drops a version that is in the
-window. `python .ci/support.py --pins` prints the oldest versions for pip, and asks nobody.
+`python .ci/support.py` asks the index for the days, and fails if `pyproject.toml` drops a version that is in
+the window. `python .ci/support.py --pins` prints the oldest versions for pip, and asks nobody.
 """
 
 import json
@@ -43,8 +43,9 @@ def first_days(name: str) -> dict[str, str]:
     with urlopen(Request(f"{index}/{name}/", headers=accept), timeout=60) as answer:
         files = json.load(answer)["files"]
     days: dict[str, str] = {}
+    start = re.compile(re.escape(name).replace(r"\-", "[-_]") + r"-(\d+\.\d+)\.0[-.](cp|py|tar|zip)")
     for file in files:
-        if found := re.fullmatch(r"[^-]+-(\d+\.\d+)\.0[-.](cp|py|tar|zip).*", file["filename"].replace("scikit-", "scikit_")):
+        if found := start.match(file["filename"]):
             day = file["upload-time"][:10]
             days[found[1]] = min(day, days.get(found[1], day))
     return days
