@@ -174,6 +174,7 @@ def test_the_oldest_versions_are_the_lower_bounds_and_the_window_is_that_of_spec
     assert {"numpy", "scikit-learn"} <= bounds.keys()
     days = {"1.9": "2023-01-01", "1.10": "2024-11-24", "1.11": "2025-06-01"}
     assert support.in_window(days, 2, date(2026, 11, 23)) == "1.10"
+    assert support.in_window(days, 2, date(2026, 11, 24)) == "1.10"
     assert support.in_window(days, 2, date(2026, 11, 25)) == "1.11"
     assert support.in_window(days, 3, date(2025, 6, 1)) == "1.9"
     assert support.in_window(days, 2, date(2030, 1, 1)) == "1.11"
