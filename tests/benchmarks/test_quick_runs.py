@@ -1,5 +1,6 @@
 """The benchmarks that the gate does not run are run here, quick, and find what they must."""
 
+import csv
 import os
 import re
 import subprocess
@@ -13,8 +14,8 @@ BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 pytestmark = pytest.mark.slow
 
 
-def printed(script):
-    command = [sys.executable, BENCHMARKS / script, "--quick"]
+def printed(script, *options):
+    command = [sys.executable, BENCHMARKS / script, "--quick", *options]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -27,6 +28,16 @@ def test_intervals_hold_their_level(monkeypatch):
     shares = [float(cell) for cell in re.findall(r" ([01]\.\d{4})(?= )", tables[0])]
     assert len(shares) == 4
     assert min(shares) >= 0.95
+
+
+@pytest.mark.skipif(not (BENCHMARKS.parent / ".git").exists(), reason="no commit to compare with")
+def test_two_commits_are_compared_call_by_call(tmp_path):
+    found = printed("over_time.py", "--keep", tmp_path / "kept.csv")
+    header, *rows = csv.reader((tmp_path / "kept.csv").read_text(encoding="utf-8").splitlines())
+    assert all("| " + " | ".join(row) + " |" in found for row in (header, *rows))
+    assert len({row[0] for row in rows}) == 10
+    assert {tuple(row[1:3]) for row in rows} == {("1000", "replace_one"), ("1000", "add_or_remove_one")}
+    assert all(float(row[3]) > 0 for row in rows if row[3] != "not in both")
 
 
 @pytest.mark.skipif("DP_METRICS_DATA" not in os.environ, reason="DP_METRICS_DATA names no folder of data")
