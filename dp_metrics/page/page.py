@@ -58,6 +58,12 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
         return self
 
     @cached_property
+    def _rows(self) -> list[dict[str, Any]]:
+        from dp_metrics.page.record import rows_of
+
+        return rows_of(self)
+
+    @cached_property
     def sections(self) -> list[Section]:
         """What the page says."""
         return sections_of(self)
@@ -184,7 +190,7 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
         """Return all that the page says as lists, mappings, numbers and text; NaN and infinity are None."""
         from dp_metrics.page.record import as_dict
 
-        return {"schema": _SCHEMA, "version": 1, **as_dict(self)}
+        return {"schema": _SCHEMA, "version": 1, **as_dict(self, [dict(row) for row in self._rows])}
 
     def to_json(self, path: str | Path | None = None) -> str:
         """Return all that the page says as JSON, and write it if there is a path.

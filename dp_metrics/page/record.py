@@ -12,13 +12,18 @@ from dp_metrics.inputs.options import WITHIN_GROUPS
 from dp_metrics.page.contents import CONFIDENCE, promise
 from dp_metrics.page.numbers import Number, PageFacts
 
-__all__ = ["as_dict", "deployment_of"]
+__all__ = ["as_dict", "deployment_of", "rows_of"]
 
 _WITHIN = " The other record is of the same group: groups and their sizes are public."
 
 
-def as_dict(page: PageFacts) -> dict[str, Any]:
-    """Return all that a page says, without the release that it was made of."""
+def rows_of(page: PageFacts) -> list[dict[str, Any]]:
+    """Return the numbers of a page with their limits."""
+    return [_number(one) for one in page.numbers.values()]
+
+
+def as_dict(page: PageFacts, rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return all that a page says with these numbers, without the release that it was made of."""
     found = page.released.get("comparison")
     return {
         "made_by": f"dp_metrics {__version__}",
@@ -28,7 +33,7 @@ def as_dict(page: PageFacts) -> dict[str, Any]:
         "is_seeded": page.is_seeded,
         "promise": promise(page.epsilon, page.relation),
         "confidence": CONFIDENCE,
-        "numbers": [_number(one) for one in page.numbers.values()],
+        "numbers": rows,
         "comparison": found.to_dict() if isinstance(found, Comparison) else None,
         "plan": [
             {"name": one.name, "about": one.about, "epsilon": float(one.epsilon),
