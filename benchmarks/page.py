@@ -5,7 +5,7 @@ subsamples of n test records of real data, with new noise each; the last column 
 before it, of the error / that of the row "rule". A dash: left out by the rule, or not among the calls.
 
 Classification: boosted trees on adult (24 % positive) and brfss (14 %), groups by sex, a linear model as the
-baseline. Regression: the price of diamonds (groups: cut ideal or not), rentals of bikes (working days or not).
+baseline. Regression: the price of diamonds (groups: ideal cut or not), bikes rented (working days or not).
 """
 
 import argparse
@@ -253,7 +253,8 @@ def main() -> None:
     for is_regression, splits in ((False, CLASSES), (True, NUMBERS)):
         for name, test in tasks(is_regression=is_regression).items():
             names = [*exact(tuple(one[:50] for one in test))]  # type: ignore[arg-type]
-            print_table(name, ["n", "epsilon", "division", *names, "ratio"], table(test, draws, splits, sizes))
+            rows = table(test, draws, splits, sizes)
+            print_table(name, ["n", "epsilon", "division", *names, "ratio"], rows)
 
 
 if __name__ == "__main__":

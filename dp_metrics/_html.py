@@ -7,8 +7,9 @@ from typing import Any
 __all__ = ["HtmlRepr", "card", "rounded"]
 
 _STYLE = """
-.dp-metrics{display:inline-block;max-width:100%;overflow-x:auto;border:1px solid #8888;border-radius:4px;
-padding:.4em .8em;font-family:sans-serif;font-size:.9em;color:inherit}
+.dp-metrics{box-sizing:border-box;display:inline-block;max-width:100%;overflow-x:auto;
+border:1px solid #8888;border-radius:4px;padding:.4em .8em;
+font-family:sans-serif;font-size:.9em;color:inherit}
 .dp-metrics b{font-family:monospace}
 .dp-metrics table{border-collapse:collapse;margin:.4em 0 0;color:inherit;background:none}
 .dp-metrics th,.dp-metrics td{text-align:left;vertical-align:top;padding:.15em 1em .15em 0;max-width:40em;

@@ -362,7 +362,8 @@ class Mechanism(ABC):
         raise ValueError(NO_LAW.format(type(self).__name__))
 
     def __repr__(self) -> str:
-        settings: tuple[Field[Any], ...] = fields(self) if is_dataclass(self) else ()
+        kind: type = type(self)
+        settings: tuple[Field[Any], ...] = fields(kind) if is_dataclass(kind) else ()
         held = [(one.name, getattr(self, one.name), one.default) for one in settings]
         given = [f"{name}={value!r}" for name, value, default in held if value != default]
         return f"{type(self).__name__}({', '.join(given)})"

@@ -590,7 +590,7 @@ class _Table:
         return "\n".join([*lines, "", f"{'total':{width}}  {'':>12}  {total:>10.{digits}g}"]) + "\n"
 
 
-def _shares(split: Mapping[str, float] | None, names: tuple[str, ...]) -> dict[str, Fraction]:
+def _shares(split: Any, names: tuple[str, ...]) -> dict[str, Fraction]:
     """Return the exact share of epsilon of each release, from relative parts as people typed them."""
     if split is None:
         return dict.fromkeys(names, Fraction(1, len(names)))

@@ -9,6 +9,7 @@ from typing import Any
 
 from dp_metrics.fairness.frame import PrivateMetricFrame
 from dp_metrics.inference.comparison import Comparison
+from dp_metrics.inputs.options import WITHIN_GROUPS
 from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
 from dp_metrics.page.numbers import FOR_WHOM, HOW_GOOD, Number, PageFacts
@@ -18,6 +19,7 @@ from dp_metrics.release.interval import Interval
 __all__ = ["Cell", "Picture", "Section", "Table", "pictures_of", "promise", "sections_of"]
 
 CONFIDENCE = 0.95
+_NONE = "none"
 _RECORDS, _PEOPLE = "in these records, 95 %", "among all people like these, 95 %"
 _IN_UNITS = ("mse", "rmse", "mae", "median absolute error", "r2")
 
@@ -72,17 +74,19 @@ class Section:
     lines: Sequence[str] = field(default=())
 
 
-def promise(epsilon: float, neighboring: str) -> str:
+_CHANGED = {
+    "replace_one": "Whatever one person's record had been",
+    WITHIN_GROUPS: "Whatever one person's record had been, but for the group, which is public",
+    "add_or_remove_one": "Whether or not one person's record had been there",
+}
+
+
+def promise(epsilon: float, relation: str) -> str:
     """Return what the page promises, in one sentence for the people concerned."""
-    changed = (
-        "Whatever one person's record had been"
-        if neighboring != "add_or_remove_one"
-        else "Whether or not one person's record had been there"
-    )
     factor = f"{math.exp(epsilon):.3g}" if epsilon < 700 else "exp(epsilon)"
     return (
-        f"{changed}, any page that might have come out was at most {factor} times as likely or as unlikely "
-        f"(epsilon-differential privacy, epsilon = {epsilon:g})."
+        f"{_CHANGED[relation]}, any page that might have come out was at most {factor} times as likely or as "
+        f"unlikely (epsilon-differential privacy, epsilon = {epsilon:g})."
     )
 
 
@@ -118,19 +122,20 @@ def _overall(
     exact: Mapping[str, float] | None = None,
 ) -> Table:
     notes = _Notes()
-    rows = [
-        [
-            Cell(one.name), Cell(_value(one) + notes.of(one), one.note is not None, _tip(one, evaluated)),
-            _limits(one, "noise_interval", notes), _limits(one, "population_interval", notes),
-        ]
-        for one in numbers
-    ]  # fmt: skip
-    columns = ["", "released", _RECORDS, _PEOPLE]
+    columns = {"": [Cell(one.name) for one in numbers]}
     if exact is not None:
-        columns.insert(1, "exact: NOT private")
-        for row, one in zip(rows, numbers, strict=True):
-            row.insert(1, Cell(_shown(exact.get(one.name, math.nan), one.metric)))
-    return Table(caption, columns, rows, notes.lines)
+        shown = [_shown(exact.get(one.name, math.nan), one.metric) for one in numbers]
+        columns["exact: NOT private"] = [Cell(text) for text in shown]
+    columns["released"] = [
+        Cell(_value(one) + notes.of(one), one.note is not None, _tip(one, evaluated)) for one in numbers
+    ]
+    for title, kind in ((_RECORDS, "noise_interval"), (_PEOPLE, "population_interval")):
+        found = [_limits(one, kind, notes) for one in numbers]
+        if {cell.text for cell in found} != {_NONE}:
+            columns[title] = found
+        else:
+            notes.mark(f"No limits {title.removesuffix(', 95 %')}: {found[0].tip}")
+    return Table(caption, [*columns], [*zip(*columns.values(), strict=True)], notes.lines)
 
 
 def _by(
@@ -171,7 +176,7 @@ def _value(number: Number) -> str:
 
 def _shown(value: float, metric: str) -> str:
     if math.isnan(value):
-        return "none"
+        return _NONE
     return f"{value:.5g}" if metric in _IN_UNITS else f"{value:.3f}"
 
 
@@ -184,14 +189,18 @@ def _found(number: Number, kind: str) -> Interval | str:
 
 
 def _ends(found: Interval, metric: str) -> str:
-    lower, upper = (_shown(float(end), metric) for end in found)
-    return f"{lower} to {upper}"
+    lower, upper = (float(end) for end in found)
+    if math.isinf(upper):
+        return "no limit" if math.isinf(lower) else f"at least {_shown(lower, metric)}"
+    if math.isinf(lower):
+        return f"at most {_shown(upper, metric)}"
+    return f"{_shown(lower, metric)} to {_shown(upper, metric)}"
 
 
 def _limits(number: Number, kind: str, notes: _Notes) -> Cell:
     found = _found(number, kind)
     if isinstance(found, str):
-        return Cell("none", number.note is not None, found)
+        return Cell(_NONE, number.note is not None, found)
     mark = notes.mark(found.note) if found.note else ""
     return Cell(_ends(found, number.metric) + mark, number.note is not None, found.about)
 
@@ -230,7 +239,7 @@ def _left(page: PageFacts) -> Section:
     if evaluated.plan.left_out:
         left = [[Cell(one.about), Cell(one.why)] for one in evaluated.plan.left_out]
         tables.append(Table("What was left out", ["", "why"], left))
-    lines = [promise(page.epsilon, evaluated.neighboring)]
+    lines = [promise(page.epsilon, page.relation)]
     if page.is_seeded:
         lines.insert(0, "These numbers were drawn from a seed: they are NOT private.")
     if page.budget is not None:

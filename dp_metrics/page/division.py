@@ -194,9 +194,7 @@ def divided(
     return EvaluationPlan(epsilon, n, planned, tuple(left))
 
 
-def _chosen(
-    portions: Sequence[Portion], split: Mapping[str, Any]
-) -> tuple[list[Portion], dict[str, Fraction]]:
+def _chosen(portions: Sequence[Portion], split: Any) -> tuple[list[Portion], dict[str, Fraction]]:
     names = [one.name for one in portions]
     if not isinstance(split, Mapping) or not split or not {*split} <= {*names}:
         raise ValueError(f"split must be a mapping of relative parts of epsilon to some of {names}.")

@@ -9,6 +9,7 @@ from functools import cached_property, partial
 from typing import Any
 
 from dp_metrics.fairness.frame import PrivateMetricFrame
+from dp_metrics.inputs.options import WITHIN_GROUPS
 from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
 from dp_metrics.page.division import EvaluationPlan
@@ -270,6 +271,11 @@ class PageFacts:
     def epsilon(self) -> float:
         """What all of it cost."""
         return float(self.evaluated.epsilon)
+
+    @property
+    def relation(self) -> str:
+        """The neighbouring relation of the promise: within groups, where the sizes of these are public."""
+        return self.evaluated.neighboring if self.evaluated.form["sizes"] is None else WITHIN_GROUPS
 
     @property
     def n(self) -> int | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -51,9 +52,16 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
 
     def with_budget(self, accountant: PrivacyAccountant | None) -> Self:
         """Note what the budget has, and return the page."""
-        if accountant is not None:
-            self.budget = {"spent": accountant.spent, "remaining": accountant.remaining}
+        with suppress(OSError, ValueError):  # the file may have gone since: the page is paid for all the same
+            if accountant is not None:
+                self.budget = {"spent": accountant.spent, "remaining": accountant.remaining}
         return self
+
+    @cached_property
+    def _rows(self) -> list[dict[str, Any]]:
+        from dp_metrics.page.record import rows_of
+
+        return rows_of(self)
 
     @cached_property
     def sections(self) -> list[Section]:
@@ -182,7 +190,7 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
         """Return all that the page says as lists, mappings, numbers and text; NaN and infinity are None."""
         from dp_metrics.page.record import as_dict
 
-        return {"schema": _SCHEMA, "version": 1, **as_dict(self)}
+        return {"schema": _SCHEMA, "version": 1, **as_dict(self, [dict(row) for row in self._rows])}
 
     def to_json(self, path: str | Path | None = None) -> str:
         """Return all that the page says as JSON, and write it if there is a path.

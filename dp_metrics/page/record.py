@@ -8,24 +8,32 @@ from typing import Any
 
 from dp_metrics._packages import __version__
 from dp_metrics.inference.comparison import Comparison
+from dp_metrics.inputs.options import WITHIN_GROUPS
 from dp_metrics.page.contents import CONFIDENCE, promise
 from dp_metrics.page.numbers import Number, PageFacts
 
-__all__ = ["as_dict", "deployment_of"]
+__all__ = ["as_dict", "deployment_of", "rows_of"]
+
+_WITHIN = " The other record is of the same group: groups and their sizes are public."
 
 
-def as_dict(page: PageFacts) -> dict[str, Any]:
-    """Return all that a page says, without the release that it was made of."""
-    evaluated, found = page.evaluated, page.released.get("comparison")
+def rows_of(page: PageFacts) -> list[dict[str, Any]]:
+    """Return the numbers of a page with their limits."""
+    return [_number(one) for one in page.numbers.values()]
+
+
+def as_dict(page: PageFacts, rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return all that a page says with these numbers, without the release that it was made of."""
+    found = page.released.get("comparison")
     return {
         "made_by": f"dp_metrics {__version__}",
         "epsilon": page.epsilon,
-        "neighboring": evaluated.neighboring,
+        "neighboring": page.relation,
         "n": page.n,
         "is_seeded": page.is_seeded,
-        "promise": promise(page.epsilon, evaluated.neighboring),
+        "promise": promise(page.epsilon, page.relation),
         "confidence": CONFIDENCE,
-        "numbers": [_number(one) for one in page.numbers.values()],
+        "numbers": rows,
         "comparison": found.to_dict() if isinstance(found, Comparison) else None,
         "plan": [
             {"name": one.name, "about": one.about, "epsilon": float(one.epsilon),
@@ -74,6 +82,8 @@ def deployment_of(page: PageFacts) -> dict[str, Any] | None:
     whole["privacy_loss"]["privacy_parameters"] = {"epsilon": page.epsilon}
     by = dict.fromkeys(one["implementation"]["mechanisms"] for one in parts if one is not None)
     whole["implementation"]["mechanisms"] = " ".join(by)
+    if page.relation == WITHIN_GROUPS:
+        whole["privacy_loss"]["privacy_unit_details"] += _WITHIN
     return whole
 
 

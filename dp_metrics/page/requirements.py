@@ -109,9 +109,7 @@ def parsed(requirement: str) -> tuple[str, tuple[str, float]]:
         raise ValueError(f"{requirement!r} is no requirement such as 'recall>=0.8'.") from None
 
 
-def checked(
-    numbers: Mapping[str, Number], requirements: Mapping[str, Any], *, about: str, confidence: float
-) -> Checked:
+def checked(numbers: Mapping[str, Number], requirements: Any, *, about: str, confidence: float) -> Checked:
     """Return the verdicts; the requirements share the probability with which limits may miss."""
     check_choice(about, "about", ("people", "records"))
     sure = check_confidence(confidence)

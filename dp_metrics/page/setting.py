@@ -24,6 +24,16 @@ _BARE = (
 )
 
 
+_USED = {
+    "bounds": "there are labels, and no targets",
+    "labels": "there are targets, and no labels",
+    "pos_label": "there are targets, and no labels",
+    "edges": "there are no scores",
+    "group_labels": "pass sensitive_features as well",
+    "membership": "pass sensitive_features as well",
+}
+
+
 @dataclass(frozen=True)
 class Setting:
     """The checked public options of a page.
@@ -59,6 +69,16 @@ class Setting:
             raise ValueError("threshold must be a number.")
         if self.n is not None and (as_whole(self.n) or 0) < 1:
             raise ValueError("n must be None or a positive whole number: a public guess.")
+        for name, value, is_used in (
+            ("bounds", self.bounds, self.is_regression),
+            ("labels", self.labels, not self.is_regression),
+            ("pos_label", self.pos_label, not self.is_regression),
+            ("edges", self.edges, SCORES in self.columns),
+            ("group_labels", self.group_labels, self.has_groups),
+            ("membership", None if self.membership == "private" else self.membership, self.has_groups),
+        ):
+            if value is not None and not is_used:
+                raise ValueError(f"{name} is of no use here: {_USED[name]}.")
         if self.has_groups and self.group_labels is None:
             raise ValueError("group_labels must be the public labels of the groups: they are never inferred.")
 

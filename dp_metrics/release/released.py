@@ -275,7 +275,7 @@ class ResultNoise:
 
     Parameters
     ----------
-    result : WithLimits, WithBand or None
+    result : WithLimits, WithBand, WithPopulation or None
         How the result follows from what was released; None where neither limits nor a band do.
     parts : tuple of Noise
         The noise of each released number.
@@ -285,7 +285,7 @@ class ResultNoise:
         The noisy number of records, where the true one is private and something that was released tells it.
     """
 
-    result: WithLimits | WithBand | None
+    result: WithLimits | WithBand | WithPopulation | None
     parts: tuple[Noise, ...]
     released: Released
     records: Fraction | None = None

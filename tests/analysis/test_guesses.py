@@ -160,7 +160,8 @@ def random_data(name, law, seed):
 
 def test_every_metric_of_one_number_can_be_guessed():
     several = {name for name in METRICS if "report" in name or "curve" in name or "matrix" in name}
-    assert {row_of(name)[0].name for name in KINDS} == {*METRICS} - several
+    compared = {row_of(name)[0].name for name in KINDS}
+    assert compared <= {*METRICS} - several
     for name in several:
         with pytest.raises(ValueError, match="several numbers"):
             dp.expected_error(name, guess=0.5, n=100, epsilon=1.0)

@@ -233,7 +233,9 @@ def test_embedded_data_end_to_end(tmp_path):
     document = json.loads(shown.stdout)
     assert [row["dataset"] for row in document["rows"]].count("digits") == 4 * len(MECHANISM_RIVALS)
     assert [row["dataset"] for row in document["rows"]].count("synthetic") == 4 * len(MECHANISM_RIVALS) * 3
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["digits.png", "synthetic.png"]
+    written = sorted(path.name for path in tmp_path.iterdir())
+    assert written == ["digits.html", "digits.png", "synthetic.html", "synthetic.png"]
+    assert "exact: NOT private" in (tmp_path / "digits.html").read_text(encoding="utf-8")
     assert "Traceback" not in shown.stderr
     for row in document["rows"]:
         if row["mechanism"] == "adaptive" and row["epsilon"] == 2:

@@ -454,7 +454,7 @@ def calls(draw):
     if kind == "targets":
         y_true, options["y_pred"] = rng.choice(HOSTILE, n), rng.choice(HOSTILE[: draw(st.integers(1, 8))], n)
         options["bounds"] = draw(st.sampled_from([None, (-1, 1), (0, 1e308)]))
-    if draw(st.booleans()):
+    if "membership" in way or draw(st.booleans()):
         options |= {
             "sensitive_features": rng.integers(0, draw(st.integers(1, 3)), n),
             "group_labels": [0, 1, 2],
@@ -502,3 +502,19 @@ def test_nothing_raises_after_the_spend(call):
 @given(calls())
 def test_nothing_raises_after_the_spend_of_many(call):
     check_call(*call)
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [
+        ({"labels": [0, 1], "bounds": (0, 1)}, "bounds"),
+        ({"labels": [0, 1], "group_labels": [0, 1]}, "group_labels"),
+        ({"labels": [0, 1], "membership": "public"}, "membership"),
+        ({"edges": [0, 0.5, 1]}, "edges"),
+        ({"pos_label": 1}, "pos_label"),
+    ],
+)
+def test_an_option_that_would_be_ignored_is_refused(options, name):
+    y_true, second = np.array([0.0, 1.0] * 50), np.linspace(0, 1, 100)
+    with pytest.raises(ValueError, match=f"^{name} is of no use here"):
+        dp.private_evaluate(y_true, second, epsilon=1.0, **options)

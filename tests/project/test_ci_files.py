@@ -1,19 +1,24 @@
-"""The exact versions that tests and builds use, and the bill of materials, fit what the project asks for."""
+"""Exact versions and the bill of materials fit what is asked for; workflows run the steps of the gate."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
 import tomllib
+from datetime import date
 from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+import yaml
+from helpers import load_script
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 ROOT = Path(__file__).parents[2]
+WORKFLOWS = ROOT / ".github" / "workflows"
 CONSTRAINTS = ROOT / ".ci" / "constraints.txt"
 
 
@@ -78,3 +83,125 @@ def test_the_bill_of_materials_is_that_of_a_plain_install_and_the_same_twice(tmp
     assert {"numpy", "scikit-learn", "scipy"} <= listed.keys()
     assert not {"pip", "setuptools", "cyclonedx-bom", "pandas"} & listed.keys()
     assert listed.items() <= constraints().items()
+
+
+def workflows() -> dict[str, dict]:
+    return {path.name: yaml.safe_load(path.read_text("utf-8")) for path in WORKFLOWS.glob("*.yml")}
+
+
+def jobs() -> list[tuple[str, dict]]:
+    return [(f"{name}: {key}", job) for name, one in workflows().items() for key, job in one["jobs"].items()]
+
+
+def commands(job: dict) -> list[str]:
+    """Return what a job runs, with the words of its matrix in place of their name."""
+    matrix = job.get("strategy", {}).get("matrix", {})
+    written = [line for step in job["steps"] for line in step.get("run", "").splitlines()]
+    return [one for line in written for one in (matrix["check"] if line == "$CHECK" else [line])]
+
+
+def not_a_script(command: str) -> str | None:
+    """Return a command of a workflow unless it calls a script of `.ci`, with steps that exist."""
+    script, *steps = command.split()
+    path = ROOT / script
+    if path.parent != ROOT / ".ci" or not os.access(path, os.X_OK):
+        return command
+    known = re.findall(r"^(\w+)\(\) \{$", path.read_text("utf-8"), flags=re.MULTILINE)
+    return command if path.name == "run" and not {*steps} <= {*known} else None
+
+
+def unpinned(action: str) -> bool:
+    return re.fullmatch(r"[\w-]+/[\w./-]+@[0-9a-f]{40}", action) is None
+
+
+def test_the_workflows_call_only_steps_of_the_gate_and_scripts_that_exist():
+    called = [command for _, job in jobs() for command in commands(job)]
+    assert [command for command in called if not_a_script(command)] == []
+    assert {".ci/run tests", ".ci/oldest", ".ci/nightly", ".ci/proofs", ".ci/publish"} <= {*called}
+    for wrong in ("pytest", ".ci/run pytest", ".ci/missing", ".ci/constraints.txt", "python -m build"):
+        assert not_a_script(wrong)
+
+
+def test_the_gate_takes_every_step_that_the_workflows_take_at_each_change():
+    text = (ROOT / ".ci" / "run").read_text("utf-8")
+    gate = text.partition("\n  exit\nfi\n")[2]
+    asked = {
+        step
+        for _, job in jobs()
+        for one in commands(job)
+        if one.startswith(".ci/run")
+        for step in one.split()[1:]
+    }
+    # these are longer than a gate may be, or ask the index
+    assert asked - {"slow", "audit", "support"} <= {*gate.split()}
+
+
+def test_every_action_is_pinned_by_the_hash_of_a_commit_and_named_with_its_version():
+    for path in WORKFLOWS.glob("*.yml"):
+        for line in re.findall(r"uses: (.*)", path.read_text("utf-8")):
+            action, _, version = line.partition(" # ")
+            assert not unpinned(action), line
+            assert re.fullmatch(r"v\d+\.\d+\.\d+", version), line
+    assert unpinned("actions/checkout@v7")
+    assert unpinned("actions/checkout@3d3c42e")
+
+
+def test_no_job_may_do_more_than_it_must():
+    """Nothing but reading by default; only the release signs, and no secret is read anywhere."""
+    for name, workflow in workflows().items():
+        assert workflow["permissions"] == {}, name
+        assert "concurrency" in workflow, name
+        assert "secrets." not in (WORKFLOWS / name).read_text("utf-8"), name
+    signing = {name for name, job in jobs() if "id-token" in job["permissions"]}
+    assert signing == {"release.yml: provenance", "release.yml: publish"}
+    for name, job in jobs():
+        assert "timeout-minutes" in job, name
+        for step in job["steps"]:
+            if "actions/checkout" in step.get("uses", ""):
+                assert step["with"]["persist-credentials"] is False, name
+
+
+def test_the_tests_run_on_every_version_of_python_that_is_supported():
+    support = load_script(ROOT / ".ci" / "support.py")
+    matrix = workflows()["tests.yml"]["jobs"]["tests"]["strategy"]["matrix"]
+    assert matrix["python"] == list(support.PYTHON)
+    assert matrix["python"][0] == support.project()["requires-python"].removeprefix(">=")
+
+
+def test_the_oldest_versions_are_the_lower_bounds_and_the_window_is_that_of_spec_0():
+    support = load_script(ROOT / ".ci" / "support.py")
+    bounds = dict(line.removesuffix(".*").split("==") for line in support.pins(support.project()))
+    assert bounds == support.oldest(support.project())
+    assert {"numpy", "scikit-learn"} <= bounds.keys()
+    days = {"1.9": "2023-01-01", "1.10": "2024-11-24", "1.11": "2025-06-01"}
+    assert support.in_window(days, 2, date(2026, 11, 23)) == "1.10"
+    assert support.in_window(days, 2, date(2026, 11, 24)) == "1.10"
+    assert support.in_window(days, 2, date(2026, 11, 25)) == "1.11"
+    assert support.in_window(days, 3, date(2025, 6, 1)) == "1.9"
+    assert support.in_window(days, 2, date(2030, 1, 1)) == "1.11"
+    # Python 3.13 was the oldest in its window when the versions were last looked at
+    assert support.in_window(support.PYTHON, 3, date(2026, 11, 23)) == "3.13"
+
+
+def test_the_folder_of_the_templates_has_both_and_they_send_privacy_elsewhere():
+    forms = {
+        path.stem: yaml.safe_load(path.read_text("utf-8"))
+        for path in (ROOT / ".github/ISSUE_TEMPLATE").iterdir()
+    }
+    assert {"new_metric", "failing_claim"} <= forms.keys()
+    assert "SECURITY.md" in str(forms["failing_claim"])
+    assert forms["failing_claim"]["body"][0]["attributes"]["options"][0]["required"]
+
+
+def test_every_check_of_the_repository_that_is_ignored_has_a_reason():
+    with open(ROOT / "pyproject.toml", "rb") as file:
+        ignored = tomllib.load(file)["tool"]["repo-review"]["ignore"]
+    assert all(len(reason.split()) > 3 for reason in ignored.values())
+    hooks = (ROOT / ".pre-commit-config.yaml").read_text("utf-8")
+    local = [
+        reason.removesuffix(" is a local hook")
+        for reason in ignored.values()
+        if reason.endswith("local hook")
+    ]
+    assert local
+    assert [tool for tool in local if f"name: {tool}" not in hooks] == []

@@ -106,7 +106,7 @@ def test_the_packages_hold_what_they_should(packages):
     modules = {
         path.relative_to(ROOT).as_posix()
         for path in (ROOT / "dp_metrics").rglob("*")
-        if path.suffix == ".py" or path.name == "py.typed"
+        if path.suffix in {".py", ".html", ".json"} or path.name == "py.typed"
     }
     assert "dp_metrics/py.typed" in installed
     assert installed == modules

@@ -52,7 +52,7 @@ def test_the_numbers_of_the_first_program_are_true(ran):
 def test_the_commands_are_those_that_ci_runs():
     assert BLOCKS[2][1].splitlines() == INSTALL
     script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
-    for command in ('pip install --quiet ".[dev]"', "dp-metrics evaluate", "\npytest\n"):
+    for command in ('pip install --quiet ".[dev]"', "dp-metrics evaluate", "\n  pytest\n"):
         assert command in script
 
 

@@ -270,7 +270,8 @@ def read_result(
         values["noise"] = ResultNoise.of(postprocess, parts, released, records)
         if "value" not in values:
             values["value"] = postprocess(released)
-    result: PrivateResult[Any] = PrivateResult(**values)
+    made: PrivateResult[Any] = PrivateResult(**values)
+    result: Any = made  # of any types, until they are checked
     texts = (result.neighboring, result.mechanism, result.metric)
     maybe = (result.spend_name, result.note)
     if not (
@@ -283,7 +284,7 @@ def read_result(
         and isinstance(result.deployment, Mapping | None)
     ):
         raise ValueError(DAMAGED)
-    return result
+    return made
 
 
 _NOISE: Any = Noise if getattr(Noise, "_is_runtime_protocol", False) else object

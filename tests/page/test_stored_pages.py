@@ -180,7 +180,7 @@ OTHERS = [
     {"epsilon": 2.0}, {"labels": None}, {"pos_label": 0}, {"threshold": 0.4}, {"edges": [0.2, 0.5, 0.7]},
     {"membership": "public"}, {"group_labels": ["a", "b", "c"]}, {"split": {"scores": 1}}, {"n": 1000},
     {"neighboring": "add_or_remove_one"}, {"baseline": None}, {"baseline": PRED}, {"y_pred": PRED},
-    {"y_score": None, "y_pred": PRED}, {"sensitive_features": None, "group_labels": None}, {"bounds": (0, 1)},
+    {"y_score": None, "y_pred": PRED}, {"sensitive_features": None, "group_labels": None}
 ]  # fmt: skip
 
 
