@@ -334,8 +334,9 @@ def _pieces(
 ) -> list[Records]:
     """Return the records of each share of a frame; see `_Block`."""
     coded = groups.coded(records, private_n=private_n)
-    pieces: dict[int | str, Records] = dict(enumerate(by_group(coded, groups.size)))
-    pieces |= {"all": coded.of_arguments(0, 1), "coded": coded}
+    pieces: dict[int | str, Records] = {"all": coded.of_arguments(0, 1), "coded": coded}
+    if {*wanted} - {*pieces}:
+        pieces |= enumerate(by_group(coded, groups.size))
     return [pieces[piece] for piece in wanted]
 
 
