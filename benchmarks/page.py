@@ -1,17 +1,30 @@
-"""Print how far numbers of a page are off, by how its epsilon is divided, and those of six calls.
+"""Print how far the numbers of a page are off, and how its epsilon is best divided.
 
-Run `DP_METRICS_DATA=FOLDER python benchmarks/page.py [--draws 30] [--quick]`. Mean absolute errors over
-subsamples of n test records of real data, with new noise each; the last column is the mean, over the columns
-before it, of the error / that of the row "rule". A dash: left out by the rule, or not among the calls.
+Run `DP_METRICS_DATA=FOLDER python benchmarks/page.py [--draws 20] [--quick] [--page docs/measured/page.inc]`;
+four minutes. `--page` writes the first table for the documentation.
 
-Classification: boosted trees on adult (24 % positive) and brfss (14 %), groups by sex, a linear model as the
-baseline. Regression: the price of diamonds (groups: ideal cut or not), bikes rented (working days or not).
+1. Mean absolute errors of pages, and of six calls with a sixth of epsilon each; subsamples with replacement.
+2. Divisions of epsilon. A release's error depends on its own part of epsilon alone, so releases are measured
+   one by one over a grid of epsilons, and the error of any division follows. *Regret* is the error / the least
+   of all divisions in twentieths, for the same task, n and epsilon: geometric mean, and the worst. The error
+   of a division is the mean over its releases of the mean over their numbers; or the geometric mean,
+   where no error counts as less than .001.
+3. What the areas by group cost the others, and one table of scores by group for all areas.
+4. Measured errors / those that the plan expects, and what the rule of leaving out would leave out.
+
+Classification: boosted trees on adult (24 % positive) and brfss (14 %), groups by sex; the cut of diamonds (5
+labels), groups by size; digits (10 labels), no groups. Regression: the price of diamonds (ideal cut or not) and
+bikes rented (working day or not). Baselines are linear models. "Equal" tasks are made up: classes and groups
+of equal size, and normal errors; those of "heavy" have Student's law with 3 degrees of freedom.
 """
 
 import argparse
+import itertools
+import math
 import os
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,92 +32,146 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from classification.tasks import print_table
-from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from numpy.typing import NDArray
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+)
 from sklearn.linear_model import LinearRegression, LogisticRegression
-from sklearn.metrics import average_precision_score, roc_auc_score
+from sklearn.metrics import average_precision_score, balanced_accuracy_score, f1_score, roc_auc_score
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from tqdm import tqdm
 
 import dp_metrics as dp
+from dp_metrics.metrics.scores.curve_formulas import ScoreCounts, area_under_roc
+from dp_metrics.metrics.scores.table import ScoreBins
+from dp_metrics.release.parts.count_table import plausible_counts
 
-Test = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]  # truth, model, baseline, group
+Floats = NDArray[np.float64]
 Numbers = dict[str, float]
+Split = Mapping[str, float]
+Found = dict[tuple[str, int, float, str], Numbers]
 
 SIZES, EPSILONS = (300, 3_000, 30_000), (0.3, 1.0, 3.0)
+GRID = tuple(3.0 / 2**k for k in range(8, -1, -1))
+"""The epsilons of one release."""
+TWENTIETHS = 20
+LEAST = 0.001
+"""What an error counts as at least, in a geometric mean."""
+AREAS, ONE_TABLE = "scores by group", "one table"
 
-CLASSES: dict[str, Mapping[str, float] | None] = {
-    "rule": None,
-    "30 40 20 15 15": {
-        "labels by group": 30,
-        "scores": 40,
-        "scores by group": 20,
-        "loss": 15,
-        "comparison": 15,
+
+@dataclass(frozen=True)
+class Task:
+    """Test records and predictions of them; the group is None where there is none.
+
+    Parameters
+    ----------
+    name, kind : str
+        What it is called; "binary", "multiclass" or "regression".
+    truth, model, baseline : ndarray
+        Labels or targets; what the model and the baseline say of them.
+    group : ndarray of bool, or None
+        Which of two groups a record is in.
+    is_real : bool, default=True
+        Whether the data are real: divisions are chosen on these.
+    """
+
+    name: str
+    kind: str
+    truth: NDArray[Any]
+    model: Floats
+    baseline: Floats
+    group: NDArray[np.bool_] | None
+    is_real: bool = True
+
+    def sample(self, n: int, rng: np.random.Generator) -> "Task":
+        rows = rng.integers(0, len(self.truth), n)
+        group = None if self.group is None else self.group[rows]
+        return replace(self, truth=self.truth[rows], model=self.model[rows], baseline=self.baseline[rows],
+                       group=group)  # fmt: skip
+
+    @property
+    def by_group(self) -> dict[str, Any]:
+        if self.group is None:
+            return {}
+        return {"sensitive_features": self.group, "group_labels": [False, True]}
+
+    @property
+    def labels(self) -> dict[str, Any]:
+        return {} if self.kind == "regression" else {"labels": np.unique(self.truth).tolist()}
+
+
+# What each release tells of a kind: the key numbers of a page.
+TELLS: dict[str, dict[str, tuple[str, ...]]] = {
+    "binary": {
+        "labels by group": ("accuracy", "recall", "precision", "recall difference"),
+        "scores": ("roc auc", "average precision"),
+        AREAS: ("roc auc in False", "roc auc in True"),
+        "loss": ("brier score",),
+        "comparison": ("comparison",),
     },
-    "equal": dict.fromkeys(("labels by group", "scores", "scores by group", "loss", "comparison"), 1),
-    "more for labels": {
-        "labels by group": 50,
-        "scores": 30,
-        "scores by group": 20,
-        "loss": 10,
-        "comparison": 10,
+    "multiclass": {
+        "labels by group": ("accuracy", "balanced accuracy", "f1 (macro)", "accuracy difference"),
+        "loss": ("brier score",),
+        "comparison": ("comparison",),
     },
-    "less for the rest": {
-        "labels by group": 40,
-        "scores": 40,
-        "scores by group": 20,
-        "loss": 5,
-        "comparison": 10,
+    "regression": {
+        "errors": ("mse", "r2"),
+        "absolute error by group": ("mae", "mae in False", "mae in True"),
+        "median error": ("median absolute error",),
+        "comparison": ("comparison",),
     },
-    "no areas by group": {"labels by group": 30, "scores": 40, "loss": 15, "comparison": 15},
 }
-NUMBERS: dict[str, Mapping[str, float] | None] = {
-    "rule": None,
-    "40 30 15 15": {"errors": 40, "absolute error by group": 30, "median error": 15, "comparison": 15},
-    "equal": dict.fromkeys(("errors", "absolute error by group", "median error", "comparison"), 1),
-    "more by group": {"errors": 30, "absolute error by group": 45, "median error": 15, "comparison": 10},
+SPLITS: dict[str, tuple[str, ...]] = {
+    "binary": (
+        "2 2 2 1 1",
+        "1 1 1 1 1",
+        "30 40 20 15 15",
+        "45 30 15 5 5",
+        "2 3 1 1 1",
+        "3 2 1 1 1",
+        "4 4 4 1 1",
+    ),
+    "multiclass": ("2 1 1", "1 1 1", "3 1 1", "8 1 1"),
+    "regression": ("2 2 1 1", "1 1 1 1", "30 45 15 15", "40 30 15 15", "40 40 15 5", "3 3 1 1"),
 }
+"""Divisions by the order of `TELLS`, beside the rule of the package."""
+
+TYPICAL = {
+    "labels": "recall", "labels by group": "recall in True", "scores": "roc auc", AREAS: "roc auc in True",
+    "loss": "brier score", "comparison": "comparison", "errors": "rmse", "absolute error": "mae",
+    "absolute error by group": "mae in True", "median error": "median absolute error",
+}  # fmt: skip
+"""The share whose error the plan expects."""
 
 
 def read(name: str) -> pd.DataFrame:
     return pd.read_csv(Path(os.environ["DP_METRICS_DATA"]) / name)
 
 
-def classified(frame: pd.DataFrame, target: np.ndarray, group: np.ndarray) -> Test:
-    """Return the test records of a classification."""
-    X = pd.get_dummies(frame).to_numpy(dtype=float)
-    train, test = train_test_split(np.arange(len(X)), train_size=10_000, random_state=0)
-    model = HistGradientBoostingClassifier(random_state=0).fit(X[train], target[train])
-    linear = make_pipeline(StandardScaler(), LogisticRegression(max_iter=500)).fit(X[train], target[train])
-    scores = [one.predict_proba(X[test])[:, 1] for one in (model, linear)]
-    return target[test], scores[0], scores[1], group[test]
+def held_out(
+    frame: Any, target: NDArray[Any], group: Any, name: str, kind: str, model: Any, linear: Any
+) -> Task:
+    """Return the records that two models were not trained on, and what the models say of them."""
+    x = pd.get_dummies(frame).to_numpy(dtype=float)
+    train, test = train_test_split(np.arange(len(x)), train_size=8_000, random_state=0)
+    said = []
+    for one in (model, make_pipeline(StandardScaler(), linear)):
+        one.fit(x[train], target[train])
+        found = one.predict(x[test]) if kind == "regression" else one.predict_proba(x[test])
+        said.append(found[:, 1] if kind == "binary" else found)
+    return Task(name, kind, target[test], *said, None if group is None else group[test])
 
 
-def regressed(frame: pd.DataFrame, target: np.ndarray, group: np.ndarray) -> Test:
-    """Return the test records of a regression."""
-    X = pd.get_dummies(frame).to_numpy(dtype=float)
-    train, test = train_test_split(np.arange(len(X)), train_size=8_000, random_state=0)
-    models = (HistGradientBoostingRegressor(random_state=0), LinearRegression())
-    predicted = [model.fit(X[train], target[train]).predict(X[test]) for model in models]
-    return target[test], predicted[0], predicted[1], group[test]
-
-
-def tasks(*, is_regression: bool) -> dict[str, Test]:
-    """Return the test records of each task."""
-    if is_regression:
-        diamonds, bike = read("diamonds.csv.gz"), read("bike_hour.csv.gz")
-        of_bike = ["season", "hr", "temp", "hum", "windspeed", "workingday", "yr"]
-        return {
-            "diamonds": regressed(
-                diamonds.drop(columns="price"),
-                diamonds.price.to_numpy(float),
-                diamonds.cut.to_numpy() == "Ideal",
-            ),
-            "bike": regressed(bike[of_bike], bike.cnt.to_numpy(float), bike.workingday.to_numpy() == 1),
-        }
+def real_tasks() -> list[Task]:
     adult, brfss = read("adult.csv.gz"), read("diabetes_brfss2015.csv.gz")
+    diamonds, bike = read("diamonds.csv.gz"), read("bike_hour.csv.gz")
+    with np.load(Path(os.environ["DP_METRICS_DATA"]) / "mnist.npz") as kept:
+        images, digits = kept["x_train"].reshape(60_000, 28, 28)[:, ::2, ::2], kept["y_train"]
     of_adult = [
         "age",
         "education-num",
@@ -114,147 +181,395 @@ def tasks(*, is_regression: bool) -> dict[str, Test]:
         "occupation",
         "sex",
     ]
-    rich = adult.income.str.strip().str.startswith(">").to_numpy()
+    of_bike = ["season", "hr", "temp", "hum", "windspeed", "workingday", "yr"]
+    trees = partial(HistGradientBoostingClassifier, random_state=0)
+    logistic, regressor = LogisticRegression(max_iter=200), HistGradientBoostingRegressor(random_state=0)
+    forest, cut = RandomForestClassifier(50, random_state=0), diamonds.cut.to_numpy()
+    return [
+        held_out(adult[of_adult], adult.income.to_numpy() == ">50K", adult.sex.to_numpy() == "Male",
+                 "adult", "binary", trees(), logistic),
+        held_out(brfss.drop(columns="Diabetes_binary"), brfss.Diabetes_binary.to_numpy() == 1,
+                 brfss.Sex.to_numpy() == 1, "brfss", "binary", trees(), logistic),
+        held_out(diamonds.drop(columns="cut"), pd.factorize(cut, sort=True)[0], diamonds.carat.to_numpy() > 0.7,
+                 "cut", "multiclass", trees(max_iter=30), logistic),
+        held_out(pd.DataFrame(images.reshape(60_000, -1)), digits.astype(int), None,
+                 "digits", "multiclass", forest, LogisticRegression(max_iter=20)),
+        held_out(diamonds.drop(columns="price"), diamonds.price.to_numpy(float), cut == "Ideal",
+                 "diamonds", "regression", regressor, LinearRegression()),
+        held_out(bike[of_bike], bike.cnt.to_numpy(float), bike.workingday.to_numpy() == 1,
+                 "bike", "regression", HistGradientBoostingRegressor(random_state=0), LinearRegression()),
+    ]  # fmt: skip
+
+
+def made_up_tasks(n: int = 100_000) -> list[Task]:
+    """Return tasks of classes and groups of equal size, as the plan expects them."""
+    rng = np.random.default_rng(0)
+    group, y = np.arange(n) % 2 == 1, rng.permutation(n) % 2 == 1
+    score = [1 / (1 + np.exp(-2 * (rng.normal(size=n) + apart * (y - 0.5)))) for apart in (1.5, 1.0)]
+    tasks = [Task("equal", "binary", y, score[0], score[1], group, False)]
+    tasks.append(replace(tasks[0], name="equal, no groups", group=None))
+    truth = 10 + 3 * rng.normal(size=n)
+    for name, errors in (("equal", rng.normal(size=n)), ("heavy", rng.standard_t(3, n))):
+        task = Task(name, "regression", truth, truth + errors, truth + 1.2 * rng.normal(size=n), group, False)
+        tasks += [task, replace(task, name=f"{name}, no groups", group=None)]
+    return tasks
+
+
+def exact(task: Task) -> Numbers:
+    """Return the exact numbers."""
+    y, said, other, group = task.truth, task.model, task.baseline, task.group
+    halves = [] if group is None else [(str(one), group == one) for one in (False, True)]
+    if task.kind == "regression":
+        error, of_other = np.abs(y - said), np.abs(y - other)
+        better = (error < of_other).mean() - (error > of_other).mean()
+        numbers = {"mse": (error**2).mean(), "rmse": (error**2).mean() ** 0.5,
+                   "r2": 1 - (error**2).mean() / y.var(), "mae": error.mean(), "median absolute error": np.median(error), "comparison": better}  # fmt: skip
+        return numbers | {f"mae in {name}": error[half].mean() for name, half in halves}
+    chosen, by_other = ((s >= 0.5 if s.ndim == 1 else s.argmax(axis=1)) for s in (said, other))
+    right = chosen == y
+    numbers = {"accuracy": right.mean(), "comparison": right.mean() - (by_other == y).mean()}
+    if task.kind == "binary":
+        numbers |= {"recall": chosen[y].mean(), "precision": y[chosen].mean(), "roc auc": roc_auc_score(y, said),
+                    "average precision": average_precision_score(y, said),
+                    "brier score": ((y - said) ** 2).mean()}  # fmt: skip
+        numbers |= {f"recall in {name}": chosen[half & y].mean() for name, half in halves}
+        numbers |= {f"roc auc in {name}": roc_auc_score(y[half], said[half]) for name, half in halves}
+    else:
+        ones = np.eye(said.shape[1])[y]
+        numbers |= {"balanced accuracy": balanced_accuracy_score(y, chosen), "recall": right[y == 0].mean(),
+                    "f1 (macro)": f1_score(y, chosen, average="macro"),
+                    "brier score": ((ones - said) ** 2).sum(axis=1).mean()}  # fmt: skip
+        numbers |= {f"accuracy in {name}": right[half].mean() for name, half in halves}
+    of = "recall" if task.kind == "binary" else "accuracy"
+    if halves:
+        numbers[f"{of} difference"] = abs(numbers[f"{of} in False"] - numbers[f"{of} in True"])
+    return numbers
+
+
+def page_of(task: Task, epsilon: float, split: Split | None, *, dry_run: bool = False) -> Any:
+    """Return a page, or the plan of it."""
+    way = "y_pred" if task.kind == "regression" else "y_score" if task.kind == "binary" else "y_proba"
+    return dp.private_evaluate(
+        task.truth, **{way: task.model}, **task.labels, **task.by_group, baseline=task.baseline,
+        epsilon=epsilon, split=split, dry_run=dry_run,
+    )  # fmt: skip
+
+
+def numbers_of(task: Task, *, epsilon: float, split: Split | None = None) -> Numbers:
+    """Return the numbers of a page."""
+    page = page_of(task, epsilon, split)
+    numbers = {name: one.value for name, one in page.numbers.items()}
+    if task.kind == "multiclass" and "recall of 0" in numbers:
+        numbers["recall"] = numbers["recall of 0"]
+    if "comparison" in page.released:
+        numbers["comparison"] = page.released["comparison"].estimate
+    return numbers
+
+
+def from_one_table(task: Task, *, epsilon: float) -> Numbers:
+    """Return the areas of all records and of groups, from the one table of scores by group."""
+    page = page_of(task, epsilon, {AREAS: 1})
+    (result,) = page.evaluated.results
+    noisy = np.array(result.value).reshape(2, -1).sum(axis=0)
+    plausible = plausible_counts(noisy.tolist(), ((noisy.size, 1),), len(task.truth)).reshape(2, -1)  # type: ignore[arg-type]
+    counts = ScoreCounts(ScoreBins.of(None).merged(noisy.size // 2), *plausible)
+    return {"roc auc": area_under_roc(counts)} | {name: one.value for name, one in page.numbers.items()}
+
+
+def by_six_calls(task: Task, *, epsilon: float) -> Numbers:
+    """Return the numbers of six calls that share epsilon; where a kind has fewer, of as many."""
+    y, said, other = task.truth, task.model, task.baseline
+    how: dict[str, Any] = {"epsilon": epsilon / 6}
+    frame = partial(dp.PrivateMetricFrame, y_true=y, **task.by_group, **how)
+    if task.kind == "regression":
+        by_group = frame(metrics="mae", y_pred=said).by_group
+        return {
+            "mse": dp.private_mse(y, said, **how), "r2": dp.private_r2_score(y, said, **how),
+            "mae": dp.private_mae(y, said, **how),
+            "median absolute error": dp.private_median_absolute_error(y, said, **how),
+            "mae in False": by_group[False], "mae in True": by_group[True],
+            "comparison": dp.private_compare(y, said, other, loss="mae", **how).estimate,
+        }  # fmt: skip
+    labels = task.labels
+    if task.kind == "multiclass":
+        how = {"epsilon": epsilon / (6 if task.by_group else 5)}
+        chosen = said.argmax(axis=1)
+        numbers = {
+            "accuracy": dp.private_accuracy_score(y, chosen, **how),
+            "balanced accuracy": dp.private_balanced_accuracy_score(y, chosen, **labels, **how),
+            "f1 (macro)": dp.private_f1_score(y, chosen, **labels, average="macro", **how),
+            "brier score": dp.private_brier_score_loss(y, said, **labels, **how),
+            "comparison": dp.private_compare(y, chosen, other.argmax(axis=1), **how).estimate,
+        }
+        if task.by_group:
+            numbers["accuracy difference"] = frame(metrics="accuracy", y_pred=chosen).difference()
+        return numbers
+    positive, above = {**labels, "pos_label": True}, said >= 0.5
+    recall = partial(dp.private_recall_score, **positive)
     return {
-        "adult": classified(adult[of_adult], rich, adult.sex.str.strip().to_numpy() == "Male"),
-        "brfss": classified(
-            brfss.drop(columns="Diabetes_binary"),
-            brfss.Diabetes_binary.to_numpy() == 1,
-            brfss.Sex.to_numpy() == 1,
-        ),
+        "recall": recall(y, above, **how), "precision": dp.private_precision_score(y, above, **positive, **how),
+        "recall difference": frame(metrics=recall, y_pred=above).difference(),
+        "roc auc": dp.private_roc_auc_score(y, said, **labels, **how),
+        "brier score": dp.private_brier_score_loss(y, said, **labels, **how),
+        "comparison": dp.private_compare(y, above, other >= 0.5, **how).estimate,
+    }  # fmt: skip
+
+
+def samples_of(task: Task, n: int, draws: int) -> list[tuple[Task, Numbers]]:
+    """Return samples of n records with their exact numbers: always the same ones."""
+    rng = np.random.default_rng(n)
+    drawn = (task.sample(n, rng) for _ in range(draws))
+    return [(sample, exact(sample)) for sample in drawn]
+
+
+def mean_errors(samples: Sequence[tuple[Task, Numbers]], release: Callable[[Task], Numbers]) -> Numbers:
+    """Return the mean absolute errors, of losses of a regression as a part of them; at most 1."""
+    found: dict[str, list[float]] = {}
+    for sample, truth in samples:
+        for name, value in release(sample).items():
+            if name in truth:
+                is_loss = sample.kind == "regression" and name not in ("r2", "comparison")
+                error = abs(value - truth[name]) / (truth[name] if is_loss else 1.0)
+                found.setdefault(name, []).append(1.0 if math.isnan(error) else min(error, 1.0))
+    return {name: float(np.mean(errors)) for name, errors in found.items()}
+
+
+def told(task: Task) -> dict[str, tuple[str, ...]]:
+    """Return the releases of a task, and their key numbers."""
+    if task.group is not None:
+        return TELLS[task.kind]
+    plain = {one: numbers for one, numbers in TELLS[task.kind].items() if one != AREAS}
+    return {
+        one.removesuffix(" by group"): tuple(
+            name for name in numbers if " in " not in name and "diff" not in name
+        )
+        for one, numbers in plain.items()
     }
 
 
-def exact_classes(test: Test) -> Numbers:
-    """Return the exact numbers of labels and scores."""
-    y, score, other, group = test
-    said = score >= 0.5
-    recalls = [said[y & (group == one)].mean() for one in (False, True)]
-    return {
-        "accuracy": (said == y).mean(), "recall": said[y].mean(), "precision": y[said].mean(),
-        "recall gap": abs(recalls[0] - recalls[1]), "AUC": roc_auc_score(y, score),
-        "AP": average_precision_score(y, score), "Brier": ((y - score) ** 2).mean(),
-        "AUC by group": roc_auc_score(y[group], score[group]),
-        "comparison": (said == y).mean() - ((other >= 0.5) == y).mean(),
-    }  # fmt: skip
+@dataclass(frozen=True)
+class Measured:
+    """Errors of the releases of a task, one by one.
+
+    Parameters
+    ----------
+    task : Task
+        The task.
+    n : int
+        Number of records.
+    errors : mapping
+        By release, its errors by number, at each epsilon of `GRID`.
+    expected : mapping
+        By release, the error that the plan expects at each epsilon.
+    """
+
+    task: Task
+    n: int
+    errors: Mapping[str, Sequence[Numbers]]
+    expected: Mapping[str, Sequence[float]]
+
+    def at(self, release: str, number: str, epsilon: Any) -> Floats:
+        """Return the error of a number at any epsilon: a cubic through the logarithms of the measured ones."""
+        known = np.log([max(errors[number], 0.01 / self.n) for errors in self.errors[release]])
+        fit = np.polynomial.Polynomial.fit(np.log(GRID), known, 3)
+        return np.minimum(np.exp(fit(np.log(np.clip(epsilon, GRID[0], GRID[-1])))), 1.0)
+
+    def error(self, shares: Floats, epsilon: float, *, is_geometric: bool, releases: Sequence[str]) -> Floats:
+        """Return the error of divisions: rows of parts of epsilon, in the order of the releases."""
+        total = np.zeros(len(shares))
+        for share, release in zip(shares.T, releases, strict=True):
+            each = np.array([self.at(release, name, share * epsilon) for name in told(self.task)[release]])
+            total += (np.log(np.maximum(each, LEAST)) if is_geometric else each).mean(axis=0)
+        return np.exp(total / len(releases)) if is_geometric else total / len(releases)
 
 
-def exact_numbers(test: Test) -> Numbers:
-    """Return the exact numbers of a regression; errors are shown as a part of them."""
-    y, said, other, group = test
-    error, of_other = np.abs(y - said), np.abs(y - other)
-    return {
-        "MSE": (error**2).mean(), "R2": 1 - (error**2).mean() / y.var(), "MAE": error.mean(),
-        "median": np.median(error), "MAE by group": error[group].mean(),
-        "comparison": (error < of_other).mean() - (error > of_other).mean(),
-    }  # fmt: skip
+def measure(task: Task, samples: Sequence[tuple[Task, Numbers]]) -> Measured:
+    """Return the errors of the releases of a task."""
+    errors: dict[str, list[Numbers]] = {}
+    expected: dict[str, list[float]] = {}
+    sample = samples[0][0]
+    for release, epsilon in itertools.product(told(task), GRID):
+        alone = {release: 1}
+        errors.setdefault(release, []).append(
+            mean_errors(samples, partial(numbers_of, epsilon=epsilon, split=alone))
+        )
+        plan = page_of(sample, epsilon, alone, dry_run=True)
+        expected.setdefault(release, []).append(plan[release].expected_error)
+    if AREAS in errors:
+        errors[ONE_TABLE] = [
+            mean_errors(samples, partial(from_one_table, epsilon=epsilon)) for epsilon in GRID
+        ]
+    return Measured(task, len(sample.truth), errors, expected)
 
 
-NAMES = {
-    "AUC": "roc auc", "AP": "average precision", "Brier": "brier score", "recall gap": "recall difference",
-    "AUC by group": "roc auc in True", "MSE": "mse", "R2": "r2", "MAE": "mae", "MAE by group": "mae in True",
-    "median": "median absolute error",
-}  # fmt: skip
+def rule_of(task: Task) -> tuple[float, ...]:
+    """Return the parts of epsilon of the rule, where nothing is left out."""
+    plan = page_of(task, 100.0, None, dry_run=True)
+    return tuple(float(plan[name].epsilon) / 100 for name in told(task))
 
 
-def of_page(test: Test, epsilon: float, split: Mapping[str, float] | None) -> Numbers:
-    """Return the numbers of a page that are there."""
-    y, said, other, group = test
-    public: dict[str, Any] = {"epsilon": epsilon, "sensitive_features": group, "group_labels": [False, True]}
-    if y.dtype == bool:
-        public["labels"] = [False, True]
-    page = dp.private_evaluate(y, said, **public, baseline=other, split=split)
-    found = {name: page[NAMES.get(name, name)].value for name in exact(test) if NAMES.get(name, name) in page}
-    if "comparison" in page.released:
-        found["comparison"] = page.released["comparison"].estimate
+def simplex(parts: int) -> Floats:
+    """Return all divisions in twentieths, none of them 0."""
+    cuts = itertools.combinations(range(1, TWENTIETHS), parts - 1)
+    return np.array([np.diff([0, *cut, TWENTIETHS]) for cut in cuts]) / TWENTIETHS
+
+
+def print_pages(task: Task, samples: Mapping[int, Sequence[tuple[Task, Numbers]]]) -> Found:
+    """Print the errors of pages and of six calls; return them by task, n, epsilon and way."""
+    found: Found = {}
+    ways: dict[str, Callable[..., Numbers]] = {"one page": numbers_of, "six calls": by_six_calls}
+    names = [name for numbers in told(task).values() for name in numbers]
+    rows = []
+    for n, epsilon in itertools.product(samples, EPSILONS):
+        page, calls = both = [
+            mean_errors(samples[n], partial(made, epsilon=epsilon)) for made in ways.values()
+        ]
+        shared = [math.log(calls[name] / page[name]) for name in names if all(by.get(name) for by in both)]
+        last = ["", f"{math.exp(np.mean(shared)):.2f}"]
+        for way, by, ratio in zip(ways, both, last, strict=True):
+            found[task.name, n, epsilon, way] = by
+            cells = [f"{by[name]:.2g}" if name in by else "-" for name in names]
+            rows.append([f"{n:,}", f"{epsilon:g}", way, *cells, ratio])
+    title = (
+        f"{task.name}: errors; the last column: six calls / one page, geometric mean of the numbers of both"
+    )
+    print_table(title, ["n", "epsilon", "", *names, "ratio"], rows)
     return found
 
 
-def exact(test: Test) -> Numbers:
-    return exact_classes(test) if test[0].dtype == bool else exact_numbers(test)
+def print_divisions(kind: str, measured: Sequence[Measured]) -> None:
+    """Print the regret of divisions of epsilon, and the best ones."""
+    used = [one for one in measured if one.task.kind == kind and one.task.is_real]
+    parts = len(TELLS[kind])
+    named = {"rule": rule_of(used[0].task)} | {text: [*map(float, text.split())] for text in SPLITS[kind]}
+    grid = simplex(parts)
+    rows = np.array([np.array(split) / sum(split) for split in named.values()])
+    regrets = {}
+    for is_geometric in (False, True):
+        of_rows, of_grid, best = [], [], {}
+        for one, epsilon in itertools.product(used, EPSILONS):
+            error = partial(one.error, epsilon=epsilon, is_geometric=is_geometric, releases=[*told(one.task)])
+            all_errors = error(grid)
+            of_rows.append(error(rows) / all_errors.min())
+            of_grid.append(all_errors / all_errors.min())
+            best[one.n, epsilon] = [*best.get((one.n, epsilon), []), grid[all_errors.argmin()]]
+        regrets[is_geometric] = np.array(of_rows)
+        means = np.exp(np.log(np.array(of_grid)).mean(axis=0))
+        print(f"\n{kind}, {'geometric mean' if is_geometric else 'mean'} of errors: the best one rule is",
+              *np.round(100 * grid[means.argmin()]).astype(int), f"with regret {means.min():.3f};",
+              "best by n and epsilon:")  # fmt: skip
+        for (n, epsilon), each in best.items():
+            print(f"  {n:,} {epsilon:g}:", *np.round(100 * np.mean(each, axis=0)).astype(int))
+    table = []
+    for at, name in enumerate(named):
+        cells = [f"{np.exp(np.log(r[:, at]).mean()):.2f} ({r[:, at].max():.2f})" for r in regrets.values()]
+        table.append([name, " ".join(f"{100 * part:.0f}" for part in rows[at]), *cells])
+    title = f"{kind}: regret of divisions among {', '.join(TELLS[kind])}"
+    print_table(title, ["division", "%", "mean (worst)", "geometric mean (worst)"], table)
 
 
-def by_six_calls(test: Test, epsilon: float) -> Numbers:
-    """Return the numbers of six calls that share epsilon."""
-    y, said, other, group = test
-    each, by = epsilon / 6, {"sensitive_features": group, "group_labels": [False, True]}
-    if y.dtype != bool:
-        frame = dp.PrivateMetricFrame(metrics="mae", y_true=y, y_pred=said, epsilon=each, **by)
-        return {
-            "MSE": dp.private_mse(y, said, epsilon=each), "R2": dp.private_r2_score(y, said, epsilon=each),
-            "MAE": dp.private_mae(y, said, epsilon=each),
-            "median": dp.private_median_absolute_error(y, said, epsilon=each),
-            "MAE by group": frame.by_group[True],
-            "comparison": dp.private_compare(y, said, other, loss="mae", epsilon=each).estimate,
-        }  # fmt: skip
-    labels = {"labels": [False, True]}
-    positive, above = {**labels, "pos_label": True}, said >= 0.5
-    frame = dp.PrivateMetricFrame(
-        metrics=partial(dp.private_recall_score, **positive), y_true=y, y_pred=above, epsilon=each, **by
-    )
-    return {
-        "recall": dp.private_recall_score(y, above, epsilon=each, **positive),
-        "precision": dp.private_precision_score(y, above, epsilon=each, **positive),
-        "recall gap": frame.difference(), "AUC": dp.private_roc_auc_score(y, said, epsilon=each, **labels),
-        "Brier": dp.private_brier_score_loss(y, said, epsilon=each, **labels),
-        "comparison": dp.private_compare(y, above, other >= 0.5, epsilon=each).estimate,
-    }  # fmt: skip
-
-
-def errors(
-    test: Test, n: int, epsilon: float, draws: int, ways: Mapping[str, Callable[[Test, float], Numbers]]
-) -> dict[str, Numbers]:
-    """Return the mean absolute error of each number, by way; of a regression as a part of the number."""
-    rng = np.random.default_rng(n)
-    found: dict[str, dict[str, list[float]]] = {way: {} for way in ways}
-    for _ in range(draws):
-        rows = rng.choice(len(test[0]), n, replace=False)
-        sample: Test = tuple(one[rows] for one in test)  # type: ignore[assignment]
-        truth = exact(sample)
-        for way, release in ways.items():
-            for name, value in release(sample, epsilon).items():
-                unit = abs(truth[name]) if test[0].dtype != bool and name not in ("R2", "comparison") else 1.0
-                found[way].setdefault(name, []).append(abs(value - truth[name]) / unit)
-    return {way: {name: float(np.mean(each)) for name, each in by.items()} for way, by in found.items()}
-
-
-def table(
-    test: Test, draws: int, splits: Mapping[str, Mapping[str, float] | None], sizes: Any
-) -> list[list[str]]:
-    """Return the rows of a task."""
-    ways: dict[str, Callable[[Test, float], Numbers]] = {
-        way: partial(of_page, split=split) for way, split in splits.items()
-    }
-    ways["six calls"] = by_six_calls
+def print_areas(measured: Sequence[Measured]) -> None:
+    """Print what the areas by group cost the other numbers, and areas from one table instead of two."""
     rows = []
-    for n in sizes:
-        for epsilon in tqdm(EPSILONS, desc=f"n={n}", disable=None):
-            found = errors(test, min(n, len(test[0])), epsilon, draws, ways)
-            names = [*exact(tuple(one[:50] for one in test))]  # type: ignore[arg-type]
-            for way, by in found.items():
-                both = [name for name in by if name in found["rule"] and found["rule"][name] > 0]
-                ratio = (
-                    np.exp(np.mean([np.log(by[name] / found["rule"][name]) for name in both]))
-                    if both
-                    else np.nan
-                )
-                cells = [f"{by[name]:.3f}" if name in by else "-" for name in names]
-                rows.append([f"{n:,}", f"{epsilon:g}", way, *cells, f"{ratio:.2f}"])
-    return rows
+    for one in measured:
+        if one.task.kind != "binary" or AREAS not in one.errors or not one.task.is_real:
+            continue
+        rule = np.array([rule_of(one.task)])
+        releases = [*told(one.task)]
+        at = {name: share for name, share in zip(releases, rule[0], strict=True)}
+        others = [name for name in releases if name != AREAS]
+        without = np.array([[at[name] / (1 - at[AREAS]) for name in others]])
+        for epsilon in EPSILONS:
+            pair = [
+                float(one.error(split, epsilon, is_geometric=True, releases=others)[0])
+                for split in (np.array([[at[name] for name in others]]), without)
+            ]
+            both = (at["scores"] + at[AREAS]) * epsilon
+            two = [
+                one.at("scores", "roc auc", at["scores"] * epsilon),
+                one.at(AREAS, "roc auc in True", at[AREAS] * epsilon),
+            ]
+            single = [one.at(ONE_TABLE, name, both) for name in ("roc auc", "roc auc in True")]
+            rows.append([one.task.name, f"{one.n:,}", f"{epsilon:g}", f"{pair[0] / pair[1]:.2f}",
+                         " / ".join(f"{float(x):.2g}" for x in two), " / ".join(f"{float(x):.2g}" for x in single)])  # fmt: skip
+    title = "Areas by group: other errors with / without them; area of all / of a group, from two tables and from one"
+    print_table(title, ["task", "n", "epsilon", "others", "two tables", "one table"], rows)
+
+
+def print_expected(measured: Sequence[Measured]) -> None:
+    """Print measured / expected errors, and what the rule of leaving out does."""
+    ratios: dict[tuple[str, str], list[float]] = {}
+    left: dict[str, list[tuple[bool, float]]] = {}
+    for one in measured:
+        for release, expected in one.expected.items():
+            known = (
+                [by[TYPICAL[release]] for by in one.errors[release]]
+                if TYPICAL[release] in one.errors[release][0]
+                else []
+            )
+            for error, guess in zip(known, expected[: len(known)], strict=True):
+                left.setdefault(release, []).append((guess > 0.1, error))
+                if 0.001 < guess <= 0.1:
+                    name = one.task.name if not one.task.is_real else f"real {one.task.kind}"
+                    ratios.setdefault((release, name), []).append(error / guess)
+    rows = []
+    for (release, name), each in sorted(ratios.items()):
+        low, middle, high = np.quantile(each, (0.1, 0.5, 0.9))
+        rows.append([release, name, f"{middle:.2f}", f"{low:.2f} to {high:.2f}"])
+    title = "Measured / expected error, where .001 to .1 is expected"
+    print_table(title, ["release", "task", "median", "80 % between"], rows)
+    rows = []
+    for release, pairs in left.items():
+        out = np.array([error for is_out, error in pairs if is_out])
+        kept = np.array([error for is_out, error in pairs if not is_out])
+        cells = [
+            f"{len(x)}: {(x > 0.05).mean():.0%}, {(x > 0.1).mean():.0%}" if len(x) else "-"
+            for x in (out, kept)
+        ]
+        rows.append([release, *cells])
+    title = "What would be left out (expected error above .1), and what not: how many; measured error above .05, above .1"
+    print_table(title, ["release", "left out", "kept"], rows)
+
+
+def inc(found: Found) -> str:
+    """Return the table of the documentation."""
+    names = ("recall", "recall difference", "roc auc", "average precision", "brier score", "comparison")
+    lines = [
+        ".. csv-table::",
+        "   :header-rows: 1",
+        "",
+        f'   "adult / brfss, n = 3,000", epsilon, {", ".join(names)}',
+    ]
+    for way, epsilon in itertools.product(("one page", "six calls"), EPSILONS):
+        cells = []
+        for name in names:
+            both = [found[task, 3_000, epsilon, way].get(name) for task in ("adult", "brfss")]
+            cells.append("no" if None in both else " / ".join(f"{x:.2g}".lstrip("0") for x in both))
+        lines.append(f"   {way}, {epsilon:g}, {', '.join(cells)}")
+    return "\n".join(lines) + "\n"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--draws", type=int, default=30)
+    parser.add_argument("--draws", type=int, default=15)
     parser.add_argument("--quick", action="store_true", help="two draws, and n = 3,000 only")
+    parser.add_argument("--page", type=Path, help="write the table of the documentation here")
     typed = parser.parse_args()
     warnings.simplefilter("ignore")
     draws, sizes = (2, (3_000,)) if typed.quick else (typed.draws, SIZES)
-    for is_regression, splits in ((False, CLASSES), (True, NUMBERS)):
-        for name, test in tasks(is_regression=is_regression).items():
-            names = [*exact(tuple(one[:50] for one in test))]  # type: ignore[arg-type]
-            rows = table(test, draws, splits, sizes)
-            print_table(name, ["n", "epsilon", "division", *names, "ratio"], rows)
+    found: Found = {}
+    measured = []
+    for task in tqdm([*real_tasks(), *made_up_tasks()], desc="tasks", disable=None):
+        samples = {n: samples_of(task, n, draws) for n in sizes}
+        if task.is_real:
+            found |= print_pages(task, samples)
+        measured += [measure(task, samples[n]) for n in sizes]
+    if typed.page:
+        typed.page.write_text(inc(found), encoding="utf-8")
+    for kind in TELLS:
+        print_divisions(kind, measured)
+    print_areas(measured)
+    print_expected(measured)
 
 
 if __name__ == "__main__":

@@ -48,6 +48,7 @@ _OUTSIDE = (
 )
 _NO_PRIVATE_N = "It needs a public number of records: neighboring='replace_one'."
 _OVERALL = Fraction(1, 5)  # of the epsilon of a loss by group
+_SEVERAL, _ONE = 2, 1  # weights of a release that tells several numbers, and of one; see benchmarks/page.py
 
 
 class Evaluated(NamedTuple):
@@ -431,8 +432,8 @@ def _error_of_area(epsilon: float, n: float, *, groups: int, changed: int) -> fl
     return expected_noise(epsilon / changed) * math.sqrt(bins / 6) / (n / groups / 2)
 
 
-def _error_of_mean(epsilon: float, n: float) -> float:
-    return expected_noise(epsilon) / n
+def _error_of_mean(epsilon: float, n: float, *, highest: float) -> float:
+    return highest * expected_noise(epsilon) / n
 
 
 def _error_of_wins(epsilon: float, n: float) -> float:
@@ -440,10 +441,11 @@ def _error_of_wins(epsilon: float, n: float) -> float:
 
 
 def _error_of_loss(epsilon: float, n: float, *, numbers: float) -> float:
-    """Return the expected error of losses without limit, as a part of them, for errors like normal ones.
+    """Return the expected error of losses without limit, as a part of them.
 
-    Measured: 7 to 18 / (n * epsilon) for n * epsilon from 50 to 1,500 and one number; for heavy tails up to
-    ten times that (``expected_error`` with a guess).
+    Measured (``benchmarks/page.py``): a mean or median absolute error is off by 7 to 17 / (n * epsilon). The
+    root of a squared one is off by 16 / (n * epsilon) where errors are normal, by 110 / (n * epsilon) on two
+    real tasks, and by more where tails are heavier: between the first two it counts as four numbers.
     """
     return 10.0 * numbers / (n * epsilon)
 
@@ -455,56 +457,63 @@ def _portions(public: PageForm) -> tuple[list[Portion], dict[str, Callable[[], _
     blocks: dict[str, Callable[[], _Block]] = {}
     portions, left = [], []
     if setting.is_regression:
-        portions.append(Portion("errors", "mean squared error, its root and R2", 30,
-                                partial(_error_of_loss, numbers=2)))  # fmt: skip
+        portions.append(Portion("errors", "mean squared error, its root and R2", _SEVERAL,
+                                partial(_error_of_loss, numbers=4)))  # fmt: skip
         blocks["errors"] = partial(
             _plain_block, public, "private_r2_score", "y_true", TARGETS, bounds=setting.bounds
         )
-        plain = Portion("absolute error", "mean absolute error", 30, partial(_error_of_loss, numbers=1))
+        plain = Portion("absolute error", "mean absolute error", _ONE, partial(_error_of_loss, numbers=1))
         blocks["absolute error"] = partial(_error_block, public, by_group=False)
         if groups > 1:
             times = groups if public.sizes is not None or public.private_n else 2 * groups
             numbers = times / (1 - float(_OVERALL))
             blocks["absolute error by group"] = partial(_error_block, public, by_group=True)
-            plain = Portion("absolute error by group", "mean absolute error, and by group", 45,
+            plain = Portion("absolute error by group", "mean absolute error, and by group", _SEVERAL,
                             partial(_error_of_loss, numbers=numbers), plain)  # fmt: skip
         portions.append(plain)
         if public.private_n:
             left.append(LeftOut("The median absolute error", _NO_PRIVATE_N))
         else:
-            portions.append(Portion("median error", "median absolute error", 15,
+            portions.append(Portion("median error", "median absolute error", _ONE,
                                     partial(_error_of_loss, numbers=1)))  # fmt: skip
             blocks["median error"] = partial(
                 _plain_block, public, "private_median_absolute_error", "y_true", TARGETS
             )
     else:
         size, cells = public.labels.size, matrix_layout(public.labels.size).good.size
-        plain = Portion("labels", "counts of true and predicted labels", 30, _of_counts(public, cells))
+        plain = Portion("labels", "counts of true and predicted labels", _SEVERAL, _of_counts(public, cells))
         blocks["labels"] = partial(_labels_block, public, by_group=False)
         if groups > 1:
             blocks["labels by group"] = partial(_labels_block, public, by_group=True)
             about = "counts of true and predicted labels, by group"
-            plain = Portion("labels by group", about, 30, _of_counts(public, groups * cells), plain)
+            plain = Portion("labels by group", about, _SEVERAL, _of_counts(public, groups * cells), plain)
         portions.append(plain)
         if cells < size**2:
             why = "It would make recall and precision noisier: release it apart by private_confusion_matrix."
             left.append(LeftOut(f"The confusion matrix of {size} labels", why))
         if public.kind == SCORES:
-            portions.append(Portion("scores", "counts of scores of either class: curves, areas", 40,
+            portions.append(Portion("scores", "counts of scores of either class: curves, areas", _SEVERAL,
                                     _of_area(public)))  # fmt: skip
             blocks["scores"] = partial(_scores_block, public)
             if groups > 1 and setting.edges is None:
-                portions.append(Portion("scores by group", "counts of scores of either class, by group", 20,
+                portions.append(Portion("scores by group", "counts of scores of either class, by group", _SEVERAL,
                                         _of_area(public, groups)))  # fmt: skip
                 blocks["scores by group"] = partial(_areas_block, public)
         if public.kind in (SCORES, PROBABILITIES) and setting.edges is None:
-            portions.append(Portion("loss", "Brier score", 15, _error_of_mean))
+            portions.append(
+                Portion(
+                    "loss",
+                    "Brier score",
+                    _ONE,
+                    partial(_error_of_mean, highest=1 if public.kind == SCORES else 2),
+                )
+            )
             blocks["loss"] = partial(_loss_block, public)
     if setting.baseline is not None:
         if public.private_n:
             left.append(LeftOut("Which model is better", _NO_PRIVATE_N))
         else:
-            portions.append(Portion("comparison", "on how many records either model is better", 15,
+            portions.append(Portion("comparison", "on how many records either model is better", _ONE,
                                     _error_of_wins))  # fmt: skip
             blocks["comparison"] = partial(_compared_block, public)
     return portions, blocks, left
