@@ -432,8 +432,8 @@ def _error_of_area(epsilon: float, n: float, *, groups: int, changed: int) -> fl
     return expected_noise(epsilon / changed) * math.sqrt(bins / 6) / (n / groups / 2)
 
 
-def _error_of_mean(epsilon: float, n: float, *, highest: float) -> float:
-    return highest * expected_noise(epsilon) / n
+def _error_of_mean(epsilon: float, n: float, *, most: float) -> float:
+    return most * expected_noise(epsilon) / n
 
 
 def _error_of_wins(epsilon: float, n: float) -> float:
@@ -496,18 +496,12 @@ def _portions(public: PageForm) -> tuple[list[Portion], dict[str, Callable[[], _
                                     _of_area(public)))  # fmt: skip
             blocks["scores"] = partial(_scores_block, public)
             if groups > 1 and setting.edges is None:
-                portions.append(Portion("scores by group", "counts of scores of either class, by group", _SEVERAL,
-                                        _of_area(public, groups)))  # fmt: skip
+                about = "counts of scores of either class, by group"
+                portions.append(Portion("scores by group", about, _SEVERAL, _of_area(public, groups)))
                 blocks["scores by group"] = partial(_areas_block, public)
         if public.kind in (SCORES, PROBABILITIES) and setting.edges is None:
-            portions.append(
-                Portion(
-                    "loss",
-                    "Brier score",
-                    _ONE,
-                    partial(_error_of_mean, highest=1 if public.kind == SCORES else 2),
-                )
-            )
+            most = 1 if public.kind == SCORES else 2
+            portions.append(Portion("loss", "Brier score", _ONE, partial(_error_of_mean, most=most)))
             blocks["loss"] = partial(_loss_block, public)
     if setting.baseline is not None:
         if public.private_n:

@@ -1,0 +1,246 @@
+"""The tasks of `page.py`: test records, what models say of them, exact numbers, and releases of them."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+)
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.metrics import average_precision_score, balanced_accuracy_score, f1_score, roc_auc_score
+from sklearn.model_selection import train_test_split
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import dp_metrics as dp
+
+__all__ = [
+    "Floats",
+    "Numbers",
+    "Task",
+    "by_six_calls",
+    "exact",
+    "made_up_tasks",
+    "numbers_of",
+    "page_of",
+    "real_tasks",
+]
+
+Floats = NDArray[np.float64]
+Numbers = dict[str, float]
+Split = Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Task:
+    """Test records and predictions of them; the group is None where there is none.
+
+    Parameters
+    ----------
+    name, kind : str
+        What it is called; "binary", "multiclass" or "regression".
+    truth, model, baseline : ndarray
+        Labels or targets; what the model and the baseline say of them.
+    group : ndarray of bool, or None
+        Which of two groups a record is in.
+    is_real : bool, default=True
+        Whether the data are real: divisions are chosen on these.
+    """
+
+    name: str
+    kind: str
+    truth: NDArray[Any]
+    model: Floats
+    baseline: Floats
+    group: NDArray[np.bool_] | None
+    is_real: bool = True
+
+    def sample(self, n: int, rng: np.random.Generator) -> "Task":
+        """Return n of the records, drawn with replacement."""
+        rows = rng.integers(0, len(self.truth), n)
+        group = None if self.group is None else self.group[rows]
+        return replace(self, truth=self.truth[rows], model=self.model[rows], baseline=self.baseline[rows],
+                       group=group)  # fmt: skip
+
+    @property
+    def by_group(self) -> dict[str, Any]:
+        """What a page is told of groups."""
+        if self.group is None:
+            return {}
+        return {"sensitive_features": self.group, "group_labels": [False, True]}
+
+    @property
+    def labels(self) -> dict[str, Any]:
+        """What a page is told of labels."""
+        return {} if self.kind == "regression" else {"labels": np.unique(self.truth).tolist()}
+
+
+def read(name: str) -> pd.DataFrame:
+    return pd.read_csv(Path(os.environ["DP_METRICS_DATA"]) / name)
+
+
+def held_out(name: str, kind: str, frame: Any, target: Any, group: Any, model: Any, linear: Any) -> Task:
+    """Return the records that two models were not trained on, and what the models say of them."""
+    x, target = pd.get_dummies(frame).to_numpy(dtype=float), np.asarray(target)
+    target = target.astype(float) if kind == "regression" else target
+    train, test = train_test_split(np.arange(len(x)), train_size=8_000, random_state=0)
+    said = []
+    for one in (model, make_pipeline(StandardScaler(), linear)):
+        one.fit(x[train], target[train])
+        found = one.predict(x[test]) if kind == "regression" else one.predict_proba(x[test])
+        said.append(found[:, 1] if kind == "binary" else found)
+    return Task(name, kind, target[test], *said, None if group is None else np.asarray(group)[test])
+
+
+def real_tasks() -> list[Task]:
+    """Return the tasks of real data."""
+    adult, brfss = read("adult.csv.gz"), read("diabetes_brfss2015.csv.gz")
+    diamonds, bike = read("diamonds.csv.gz"), read("bike_hour.csv.gz")
+    with np.load(Path(os.environ["DP_METRICS_DATA"]) / "mnist.npz") as kept:
+        images, digits = kept["x_train"].reshape(60_000, 28, 28)[:, ::2, ::2], kept["y_train"]
+    of_adult = [
+        "age",
+        "education-num",
+        "capital-gain",
+        "hours-per-week",
+        "marital-status",
+        "occupation",
+        "sex",
+    ]
+    of_bike = ["season", "hr", "temp", "hum", "windspeed", "workingday", "yr"]
+    trees = partial(HistGradientBoostingClassifier, random_state=0)
+    forest, logistic = RandomForestClassifier(50, random_state=0), LogisticRegression(max_iter=200)
+    regressors = HistGradientBoostingRegressor(random_state=0), LinearRegression()
+    cut = pd.factorize(diamonds.cut, sort=True)[0]
+    sex, ideal, rich = adult.sex == "Male", diamonds.cut == "Ideal", adult.income == ">50K"
+    at_work, large = bike.workingday == 1, diamonds.carat > 0.7
+    binary, classes, numbers = "binary", "multiclass", "regression"
+    ill, flat = brfss.pop("Diabetes_binary") == 1, pd.DataFrame(images.reshape(60_000, -1))
+    return [
+        held_out("adult", binary, adult[of_adult], rich, sex, trees(), logistic),
+        held_out("brfss", binary, brfss, ill, brfss.Sex == 1, trees(), logistic),
+        held_out("cut", classes, diamonds.drop(columns="cut"), cut, large, trees(max_iter=30), logistic),
+        held_out("digits", classes, flat, digits.astype(int), None, forest, LogisticRegression(max_iter=20)),
+        held_out("diamonds", numbers, diamonds.drop(columns="price"), diamonds.price, ideal, *regressors),
+        held_out("bike", numbers, bike[of_bike], bike.cnt, at_work, *regressors),
+    ]
+
+
+def made_up_tasks(n: int = 100_000) -> list[Task]:
+    """Return tasks of classes and groups of equal size, as the plan expects them."""
+    rng = np.random.default_rng(0)
+    group, y = np.arange(n) % 2 == 1, rng.permutation(n) % 2 == 1
+    score = [1 / (1 + np.exp(-2 * (rng.normal(size=n) + apart * (y - 0.5)))) for apart in (1.5, 1.0)]
+    tasks = [Task("equal", "binary", y, score[0], score[1], group, False)]
+    tasks.append(replace(tasks[0], name="equal, no groups", group=None))
+    truth = 10 + 3 * rng.normal(size=n)
+    for name, errors in (("equal", rng.normal(size=n)), ("heavy", rng.standard_t(3, n))):
+        task = Task(name, "regression", truth, truth + errors, truth + 1.2 * rng.normal(size=n), group, False)
+        tasks += [task, replace(task, name=f"{name}, no groups", group=None)]
+    return tasks
+
+
+def exact(task: Task) -> Numbers:
+    """Return the exact numbers."""
+    y, said, other, group = task.truth, task.model, task.baseline, task.group
+    halves = [] if group is None else [(str(one), group == one) for one in (False, True)]
+    if task.kind == "regression":
+        error, of_other = np.abs(y - said), np.abs(y - other)
+        better = (error < of_other).mean() - (error > of_other).mean()
+        mse = (error**2).mean()
+        numbers = {
+            "mse": mse, "rmse": mse**0.5, "r2": 1 - mse / y.var(), "mae": error.mean(),
+            "median absolute error": np.median(error), "comparison": better,
+        }  # fmt: skip
+        return numbers | {f"mae in {name}": error[half].mean() for name, half in halves}
+    chosen, by_other = ((s >= 0.5 if s.ndim == 1 else s.argmax(axis=1)) for s in (said, other))
+    right = chosen == y
+    numbers = {"accuracy": right.mean(), "comparison": right.mean() - (by_other == y).mean()}
+    if task.kind == "binary":
+        numbers |= {
+            "recall": chosen[y].mean(), "precision": y[chosen].mean(), "roc auc": roc_auc_score(y, said),
+            "average precision": average_precision_score(y, said), "brier score": ((y - said) ** 2).mean(),
+        }  # fmt: skip
+        numbers |= {f"recall in {name}": chosen[half & y].mean() for name, half in halves}
+        numbers |= {f"roc auc in {name}": roc_auc_score(y[half], said[half]) for name, half in halves}
+    else:
+        ones = np.eye(said.shape[1])[y]
+        numbers |= {
+            "balanced accuracy": balanced_accuracy_score(y, chosen), "recall": right[y == 0].mean(),
+            "f1 (macro)": f1_score(y, chosen, average="macro"),
+            "brier score": ((ones - said) ** 2).sum(axis=1).mean(),
+        }  # fmt: skip
+        numbers |= {f"accuracy in {name}": right[half].mean() for name, half in halves}
+    of = "recall" if task.kind == "binary" else "accuracy"
+    if halves:
+        numbers[f"{of} difference"] = abs(numbers[f"{of} in False"] - numbers[f"{of} in True"])
+    return numbers
+
+
+def page_of(task: Task, epsilon: float, split: Split | None, *, dry_run: bool = False) -> Any:
+    """Return a page, or the plan of it."""
+    way = "y_pred" if task.kind == "regression" else "y_score" if task.kind == "binary" else "y_proba"
+    return dp.private_evaluate(
+        task.truth, **{way: task.model}, **task.labels, **task.by_group, baseline=task.baseline,
+        epsilon=epsilon, split=split, dry_run=dry_run,
+    )  # fmt: skip
+
+
+def numbers_of(task: Task, *, epsilon: float, split: Split | None = None) -> Numbers:
+    """Return the numbers of a page."""
+    page = page_of(task, epsilon, split)
+    numbers = {name: one.value for name, one in page.numbers.items()}
+    if task.kind == "multiclass" and "recall of 0" in numbers:
+        numbers["recall"] = numbers["recall of 0"]
+    if "comparison" in page.released:
+        numbers["comparison"] = page.released["comparison"].estimate
+    return numbers
+
+
+def by_six_calls(task: Task, *, epsilon: float) -> Numbers:
+    """Return the numbers of six calls that share epsilon; where a kind has fewer, of as many."""
+    y, said, other = task.truth, task.model, task.baseline
+    how: dict[str, Any] = {"epsilon": epsilon / 6}
+    frame = partial(dp.PrivateMetricFrame, y_true=y, **task.by_group, **how)
+    if task.kind == "regression":
+        by_group = frame(metrics="mae", y_pred=said).by_group
+        return {
+            "mse": dp.private_mse(y, said, **how), "r2": dp.private_r2_score(y, said, **how),
+            "mae": dp.private_mae(y, said, **how),
+            "median absolute error": dp.private_median_absolute_error(y, said, **how),
+            "mae in False": by_group[False], "mae in True": by_group[True],
+            "comparison": dp.private_compare(y, said, other, loss="mae", **how).estimate,
+        }  # fmt: skip
+    labels = task.labels
+    if task.kind == "multiclass":
+        how = {"epsilon": epsilon / (6 if task.by_group else 5)}
+        chosen = said.argmax(axis=1)
+        numbers = {
+            "accuracy": dp.private_accuracy_score(y, chosen, **how),
+            "balanced accuracy": dp.private_balanced_accuracy_score(y, chosen, **labels, **how),
+            "f1 (macro)": dp.private_f1_score(y, chosen, **labels, average="macro", **how),
+            "brier score": dp.private_brier_score_loss(y, said, **labels, **how),
+            "comparison": dp.private_compare(y, chosen, other.argmax(axis=1), **how).estimate,
+        }
+        if task.by_group:
+            numbers["accuracy difference"] = frame(metrics="accuracy", y_pred=chosen).difference()
+        return numbers
+    positive, above = {**labels, "pos_label": True}, said >= 0.5
+    recall = partial(dp.private_recall_score, **positive)
+    return {
+        "recall": recall(y, above, **how),
+        "precision": dp.private_precision_score(y, above, **positive, **how),
+        "recall difference": frame(metrics=recall, y_pred=above).difference(),
+        "roc auc": dp.private_roc_auc_score(y, said, **labels, **how),
+        "brier score": dp.private_brier_score_loss(y, said, **labels, **how),
+        "comparison": dp.private_compare(y, above, other >= 0.5, **how).estimate,
+    }  # fmt: skip

@@ -1,0 +1,216 @@
+"""How a page divides its epsilon: exactly, and by public numbers alone."""
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import dp_metrics as dp
+from dp_metrics.page.division import Portion, divided
+
+TWO = {"labels": [0, 1]}
+BINARY = ["labels by group", "scores", "scores by group", "loss", "comparison"]
+
+
+def inverse(constant):
+    return lambda epsilon, n: constant / (epsilon * n)
+
+
+def portions(*constants, weights=None):
+    """Portions "a", "b", ... whose expected error is constant / (epsilon * n)."""
+    weights = weights or [1] * len(constants)
+    rows = zip("abcdef", constants, weights, strict=False)
+    return [Portion(name, f"what {name} tells", weight, inverse(c)) for name, c, weight in rows]
+
+
+def costs(plan):
+    return {part.name: part.epsilon for part in plan.parts}
+
+
+def records(n, seed=0, *, positive=0.5, second=0.5):
+    rng = np.random.default_rng(seed)
+    y, group = (rng.random(n) < positive).astype(int), (rng.random(n) < second).astype(int)
+    return y, np.clip(rng.normal(0.3 + 0.4 * y, 0.2), 0, 1), group
+
+
+def page_plan(size, epsilon, seed=0, *, positive=0.5, second=0.5, **options):
+    y, score, group = records(size, seed, positive=positive, second=second)
+    return dp.private_evaluate(
+        y, score, **TWO, sensitive_features=group, group_labels=[0, 1], epsilon=epsilon, dry_run=True,
+        **{"baseline": score, **options},
+    )  # fmt: skip
+
+
+# ---- the parts add up --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1), Fraction(1, 3), Fraction(0.1), Fraction(7, 10**9)])
+@pytest.mark.parametrize("split", [None, {"a": 0.1, "c": 0.2}, {"b": 1}, {"a": 3, "b": math.pi, "c": 1e-6}])
+def test_parts_add_up_to_epsilon_exactly(epsilon, split):
+    plan = divided(portions(1, 1, 1, weights=[2, 2, 3]), epsilon, None, split)
+    assert sum(part.epsilon for part in plan.parts) == plan.epsilon == epsilon
+    assert all(part.epsilon > 0 for part in plan.parts)
+
+
+def test_parts_of_pages_add_up_exactly_whatever_is_left_out():
+    for n, epsilon in itertools.product((100, 300, 3_000), (0.7, 1, 3)):
+        plan = page_plan(n, epsilon)
+        assert sum(part.epsilon for part in plan.parts) == plan.epsilon == Fraction(str(epsilon))
+
+
+def test_parts_are_as_the_weights():
+    assert costs(divided(portions(1, 1, weights=[3, 1]), Fraction(2), None)) == {
+        "a": Fraction(3, 2),
+        "b": Fraction(1, 2),
+    }
+
+
+def test_what_tells_several_numbers_has_twice_the_part_of_one_number():
+    """The division that `benchmarks/page.py` measured."""
+    assert [*costs(page_plan(3_000, 8))] == BINARY
+    assert [*costs(page_plan(3_000, 8)).values()] == [2, 2, 2, 1, 1]
+    y, _, group = records(3_000)
+    by_group = {"sensitive_features": group, "group_labels": [0, 1]}
+    plan = dp.private_evaluate(y * 1.0, y + 0.5, **by_group, baseline=y * 0.5, epsilon=6, dry_run=True)
+    assert costs(plan) == {"errors": 2, "absolute error by group": 2, "median error": 1, "comparison": 1}
+    plan = dp.private_evaluate(y * 1.0, y + 0.5, baseline=y * 0.5, epsilon=5, dry_run=True)
+    assert costs(plan) == {"errors": 2, "absolute error": 1, "median error": 1, "comparison": 1}
+
+
+def test_a_plan_is_made_twice_alike():
+    assert page_plan(300, 1) == page_plan(300, 1)
+    assert repr(page_plan(300, 1)) == repr(page_plan(300, 1))
+
+
+# ---- what is left out --------------------------------------------------------------------------------------
+
+
+def test_the_noisiest_goes_first_and_leaves_its_part_to_the_others():
+    # With a third of epsilon each the errors are .09, .12 and .3; without c those of a and b are .06 and .08.
+    plan = divided(portions(3, 4, 10), Fraction(1), 100)
+    assert costs(plan) == {"a": Fraction(1, 2), "b": Fraction(1, 2)}
+    assert [part.expected_error for part in plan.parts] == pytest.approx([0.06, 0.08])
+    (left,) = plan.left_out
+    assert left.about == "what c tells"
+    assert "about 300 records, or 3 times the epsilon" in left.why
+
+
+def test_an_error_of_a_tenth_is_kept():
+    assert "a" in divided(portions(10), Fraction(1), 100)
+    with pytest.raises(ValueError, match="Nothing could be told"):
+        divided(portions(10.01), Fraction(1), 100)
+
+
+def test_less_takes_the_place_of_more():
+    less = Portion("less", "less", 1, inverse(1))
+    more = Portion("more", "more", 3, inverse(100), less)
+    plan = divided([more, *portions(1)], Fraction(1), 100)
+    assert costs(plan) == {"less": Fraction(1, 2), "a": Fraction(1, 2)}
+    assert [one.about for one in plan.left_out] == ["more"]
+    assert [part.name for part in divided([more], Fraction(1), None).parts] == ["more"]
+
+
+def test_nothing_is_left_out_of_an_unknown_number_of_records():
+    plan = divided(portions(1, 1e9), Fraction(1), None)
+    assert [part.name for part in plan.parts] == ["a", "b"]
+    assert plan.left_out == ()
+    assert {part.expected_error for part in plan.parts} == {None}
+
+
+def test_more_records_or_epsilon_leave_out_no_more():
+    for fixed in (0.3, 1.0, 3.0):
+        held = [{part.name for part in page_plan(n, fixed).parts} for n in (300, 1_000, 10_000, 40_000)]
+        assert [len(names) for names in held] == sorted(len(names) for names in held)
+    assert len(page_plan(40_000, 0.3).parts) == len(BINARY)
+    assert len(page_plan(300, 0.3).parts) < len(BINARY)
+
+
+@pytest.mark.parametrize("way", ["replace_one", "add_or_remove_one"])
+def test_values_sizes_of_classes_and_of_groups_never_decide(way):
+    guess = {} if way == "replace_one" else {"n": 200}
+    plans = [
+        page_plan(200, 1, seed, positive=positive, second=second, neighboring=way, **guess)
+        for seed, (positive, second) in enumerate(itertools.product((0, 0.01, 0.5, 1), repeat=2))
+    ]
+    assert plans[0].left_out
+    assert all(plan == plans[0] for plan in plans)
+
+
+def test_a_private_number_of_records_never_decides():
+    private = {"neighboring": "add_or_remove_one"}
+    for guess in (None, 100, 3_000):
+        plans = [page_plan(n, 1, **private, n=guess) for n in (1, 100, 5_000)]
+        assert all(plan == plans[0] and plan.n == guess for plan in plans)
+    assert len(page_plan(5_000, 1, **private, n=100).parts) < len(page_plan(1, 1, **private, n=3_000).parts)
+    assert {one.about for one in page_plan(9, 1, **private).left_out} == {"Which model is better"}
+
+
+def test_a_public_number_of_records_is_used_and_not_the_guess():
+    assert page_plan(300, 1, n=10**6) == page_plan(300, 1)
+
+
+# ---- split -------------------------------------------------------------------------------------------------
+
+
+def test_a_split_holds_these_releases_and_no_others_however_noisy():
+    plan = page_plan(100, 0.01, split={"loss": 1, "scores": 3})
+    assert costs(plan) == {"scores": Fraction(3, 400), "loss": Fraction(1, 400)}
+    assert plan.left_out == ()
+    assert plan["scores"].expected_error > 0.1
+
+
+def test_the_scale_of_a_split_does_not_matter():
+    assert page_plan(300, 1, split={"loss": 1, "scores": 3}) == page_plan(
+        300, 1, split={"loss": 20, "scores": 60.0}
+    )
+
+
+@pytest.mark.parametrize(
+    "split", [{}, [], "a", {"z": 1}, {"a": 0}, {"a": -1}, {"a": math.nan}, {"a": math.inf}, {"a": 1, "b": 0}]
+)
+def test_invalid_splits_are_refused(split):
+    with pytest.raises(ValueError, match=r"split"):
+        divided(portions(1, 1), Fraction(1), None, split)
+
+
+# ---- the errors that it expects ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 0.5, 2.0])
+def test_the_records_that_a_release_takes_are_the_fewest_with_an_error_of_a_tenth(epsilon):
+    (one,) = portions(7)
+    needed = one.needed(epsilon)
+    assert needed == math.ceil(needed)
+    assert one.error(epsilon, needed) <= 0.1 * (1 + 1e-9) < one.error(epsilon, needed - 1)
+
+
+MEASURED = {
+    "labels by group": "recall in 1", "scores": "roc auc", "scores by group": "roc auc in 1",
+    "loss": "brier score", "comparison": "comparison",
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("release", MEASURED)
+def test_expected_errors_are_near_those_of_classes_and_groups_of_equal_size(release):
+    """With other seeds one of these fails with a probability of about .001.
+
+    The mean of 60 absolute errors has a standard error of 13 %; the limits are three of them away.
+    """
+    n, epsilon, times = 2_000, 0.5, 60
+    at = np.arange(n)
+    y, group = at % 2, at // 2 % 2
+    score = 1 / (1 + np.exp(-2 * (np.random.default_rng(0).normal(size=n) + 1.5 * (y - 0.5))))
+    options = {**TWO, "sensitive_features": group, "group_labels": [0, 1], "baseline": 1 - score}
+    options |= {"epsilon": epsilon, "split": {release: 1}}
+
+    def told(page):
+        return page.released[release].estimate if release == "comparison" else page[MEASURED[release]].value
+
+    expected = dp.private_evaluate(y, score, **options, dry_run=True)[release].expected_error
+    exact = told(dp.private_evaluate(y, score, **{**options, "epsilon": 1e6}, random_state=0))
+    pages = [dp.private_evaluate(y, score, **options, random_state=seed) for seed in range(times)]
+    error = np.mean([abs(told(page) - exact) for page in pages])
+    assert 0.4 * expected < error < 2 * expected
