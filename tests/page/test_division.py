@@ -195,11 +195,11 @@ MEASURED = {
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("release", MEASURED)
 def test_expected_errors_are_near_those_of_classes_and_groups_of_equal_size(release):
-    """With other seeds one of these fails with a probability of about .001.
+    """With other seeds one of these fails with a probability below .002.
 
-    The mean of 60 absolute errors has a standard error of 13 %; the limits are three of them away.
+    The mean of 120 absolute errors has a standard error of 9 %; the limits are three of them away.
     """
-    n, epsilon, times = 2_000, 0.5, 60
+    n, epsilon, times = 2_000, 0.5, 120
     at = np.arange(n)
     y, group = at % 2, at // 2 % 2
     score = 1 / (1 + np.exp(-2 * (np.random.default_rng(0).normal(size=n) + 1.5 * (y - 0.5))))
@@ -213,4 +213,4 @@ def test_expected_errors_are_near_those_of_classes_and_groups_of_equal_size(rele
     exact = told(dp.private_evaluate(y, score, **{**options, "epsilon": 1e6}, random_state=0))
     pages = [dp.private_evaluate(y, score, **options, random_state=seed) for seed in range(times)]
     error = np.mean([abs(told(page) - exact) for page in pages])
-    assert 0.4 * expected < error < 2 * expected
+    assert 0.5 * expected < error < 2 * expected
