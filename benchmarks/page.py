@@ -1,6 +1,6 @@
 """Print how far the numbers of a page are off, and how its epsilon is best divided.
 
-Run `DP_METRICS_DATA=FOLDER python benchmarks/page.py [--draws 15] [--quick] [--page docs/measured/page.inc]`;
+Run `DP_METRICS_DATA=FOLDER python benchmarks/page.py [--draws 12] [--quick] [--page docs/measured/page.inc]`;
 five minutes. `--page` writes a part of the first tables for the documentation.
 
 1. Mean absolute errors of pages, and of six calls with a sixth of epsilon each; subsamples with replacement.
@@ -349,7 +349,7 @@ def inc(found: Found) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--draws", type=int, default=15, help="of each release; twice as many pages")
+    parser.add_argument("--draws", type=int, default=12, help="of each release; twice as many pages")
     parser.add_argument("--quick", action="store_true", help="two draws, and n = 3,000 only")
     parser.add_argument("--page", type=Path, help="write the table of the documentation here")
     typed = parser.parse_args()

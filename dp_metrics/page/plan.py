@@ -443,9 +443,9 @@ def _error_of_wins(epsilon: float, n: float) -> float:
 def _error_of_loss(epsilon: float, n: float, *, numbers: float) -> float:
     """Return the expected error of losses without limit, as a part of them.
 
-    Measured (``benchmarks/page.py``): a mean or median absolute error is off by 7 to 17 / (n * epsilon). The
-    root of a squared one is off by 16 / (n * epsilon) where errors are normal, by 110 / (n * epsilon) on two
-    real tasks, and by more where tails are heavier: between the first two it counts as four numbers.
+    Medians of ``benchmarks/page.py``, times n * epsilon: a mean or median absolute error is off by 8 to 17.
+    The root of a mean squared one, which counts as four numbers, is off by 14 where errors are normal, 110 on
+    two real tasks and 240 where tails are those of Student's law with 3 degrees of freedom.
     """
     return 10.0 * numbers / (n * epsilon)
 
