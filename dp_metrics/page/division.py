@@ -11,6 +11,7 @@ from typing import Any
 from dp_metrics._html import HtmlRepr, card
 from dp_metrics.inputs.scalars import as_real
 from dp_metrics.release.noise import MOST_ERROR, in_words
+from dp_metrics.release.stored.codec import storable
 
 __all__ = ["EvaluationPlan", "LeftOut", "Planned", "Portion", "divided"]
 
@@ -55,6 +56,7 @@ class Portion:
         return float(math.ceil(high))
 
 
+@storable
 @dataclass(frozen=True)
 class Planned:
     """A release of a page.
@@ -75,6 +77,7 @@ class Planned:
     expected_error: float | None
 
 
+@storable
 @dataclass(frozen=True)
 class LeftOut:
     """What a page does not hold.
@@ -91,6 +94,7 @@ class LeftOut:
     why: str
 
 
+@storable
 @dataclass(frozen=True)
 class EvaluationPlan(HtmlRepr):
     """What a page releases, before anything is spent: public, for it follows from public numbers alone.

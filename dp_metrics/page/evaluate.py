@@ -20,6 +20,7 @@ from dp_metrics.page.setting import Setting, given
 from dp_metrics.release.plan import KnownParts
 from dp_metrics.release.release import Release
 from dp_metrics.release.stored.answers import Answer, Call, read_result, read_shape, restores
+from dp_metrics.release.stored.codec import DAMAGED
 from dp_metrics.release.together import Together
 
 __all__ = ["page_settings", "private_evaluate"]
@@ -184,11 +185,12 @@ def private_evaluate(
 
     def read() -> tuple[Together, tuple[KnownParts, ...], Any]:
         form, records = form_of()
-        plan = plan_of_page(form)
-        return plan, plan.read(records), {"shape": form.shape, "sizes": form.sizes}
+        division = planned(form)
+        plan = plan_of_page(form, division)
+        return plan, plan.read(records), {"shape": form.shape, "sizes": form.sizes, "plan": division}
 
     if dry_run:
-        return planned(form_of()[0])[0]
+        return planned(form_of()[0])
     return release.answer(read, PrivateEvaluation).with_budget(accountant)
 
 
@@ -218,7 +220,10 @@ def _restored(answer: Answer) -> PrivateEvaluation:
     shape, sizes = read_shape(form["shape"]), form["sizes"]
     page = PageForm(setting, shape, shape.n is None, None if sizes is None else tuple(sizes),
                     asked["epsilon"], asked["neighboring"])  # fmt: skip
-    plan = plan_of_page(page)
+    division = form["plan"]
+    if not isinstance(division, EvaluationPlan):
+        raise ValueError(DAMAGED)
+    plan = plan_of_page(page, division)
     results = [
         read_result(written, share.plan.postprocess)
         for written, share in zip(answer.results, plan.shares, strict=True)

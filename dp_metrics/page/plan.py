@@ -513,20 +513,23 @@ def _portions(public: PageForm) -> tuple[list[Portion], dict[str, Callable[[], _
     return portions, blocks, left
 
 
-def planned(public: PageForm) -> tuple[EvaluationPlan, dict[str, _Block]]:
-    """Return how a page divides epsilon, and its releases."""
-    portions, blocks, left = _portions(public)
+def planned(public: PageForm) -> EvaluationPlan:
+    """Return how a page divides epsilon."""
+    portions, _, left = _portions(public)
     n = public.setting.n if public.shape.n is None else public.shape.n
     if n == 0:
         raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
     plan = divided(portions, public.epsilon, n, public.setting.split)
-    made = {part.name: blocks[part.name]() for part in plan.parts}
-    return replace(plan, left_out=(*plan.left_out, *left)), made
+    return replace(plan, left_out=(*plan.left_out, *left))
 
 
-def plan_of_page(public: PageForm) -> Together:
-    """Return what a page releases of records of a public form."""
-    plan, blocks = planned(public)
+def plan_of_page(public: PageForm, plan: EvaluationPlan) -> Together:
+    """Return what a page releases of records of a public form, given how it divides epsilon.
+
+    That is stored with a page, for a later version may divide otherwise.
+    """
+    makers = _portions(public)[1]
+    blocks = {part.name: makers[part.name]() for part in plan.parts}
     shares = tuple(
         replace(share, epsilon=share.epsilon * plan[name].epsilon / public.epsilon)
         for name, block in blocks.items()
@@ -555,7 +558,7 @@ def _evaluated(
     for name, size, combine in made:
         these, left = left[:size], left[size:]
         released[name] = combine(these, float(plan[name].epsilon))
-    form = {"shape": public.shape, "sizes": public.sizes}
+    form = {"shape": public.shape, "sizes": public.sizes, "plan": plan}
     return Evaluated(
         public.setting.asked(), form, public.epsilon, public.neighboring, plan, released, results
     )

@@ -169,8 +169,8 @@ def test_the_exact_loss_of_a_page_is_at_most_epsilon_for_many_pairs(kind, way):
 def plan_with(place, times):
     """Return the plan of pages of which one share costs more than is said."""
 
-    def inflated(form, plan_of_page=evaluate.plan_of_page):
-        plan = plan_of_page(form)
+    def inflated(form, division, plan_of_page=evaluate.plan_of_page):
+        plan = plan_of_page(form, division)
         shares = [*plan.shares]
         shares[place] = replace(shares[place], epsilon=shares[place].epsilon * times)
         return replace(plan, shares=tuple(shares))

@@ -398,8 +398,8 @@ def test_one_record_does_not_change_how_others_are_read(monkeypatch):
     seen = []
     reader = evaluate.plan_of_page
 
-    def recorded(form):
-        plan = reader(form)
+    def recorded(form, division):
+        plan = reader(form, division)
         monkeypatch.setattr(type(plan), "read", lambda plan, records: seen.append(plan.reader(records)) or ())
         return plan
 

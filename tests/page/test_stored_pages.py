@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from sklearn.linear_model import LogisticRegression
 import dp_metrics as dp
 from dp_metrics import PrivacyAccountant, StoredReleaseWarning
 from dp_metrics.accounting import results
+from dp_metrics.page import plan
 from dp_metrics.release.release import Release
 
 RNG = np.random.default_rng(3)
@@ -299,3 +301,18 @@ def test_a_process_killed_between_spend_and_page_leaves_a_spend_without_a_value(
     with pytest.raises(ValueError, match=r"no stored value.*its process ended"):
         dp.private_evaluate(Y, Y, labels=[0, 1], epsilon=4, accountant=budget, spend_name="page")
     assert budget.spent == 4
+
+
+def test_a_page_keeps_the_division_of_its_day(monkeypatch):
+    page = dp.private_evaluate(Y, **SCORES, epsilon=3.0)
+    text, portions = page.to_json(), plan._portions
+
+    def otherwise(public):
+        found, blocks, left = portions(public)
+        return [replace(one, weight=at + 1) for at, one in enumerate(found)][1:], blocks, left
+
+    monkeypatch.setattr(plan, "_portions", otherwise)
+    assert dp.private_evaluate(Y, **SCORES, epsilon=3.0, dry_run=True) != page.plan
+    again = dp.PrivateEvaluation.from_json(text)
+    assert again.plan == page.plan
+    assert again.to_json() == text
