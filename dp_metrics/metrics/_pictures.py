@@ -228,7 +228,7 @@ def _whiskers(values: Floats, lower: Floats, upper: Floats) -> Floats:
 
 def _axes(ax: Any, height: float = 3.6) -> Any:
     """Return the axes that were given, or new ones."""
-    pyplot = import_extra("matplotlib.pyplot")
+    pyplot = import_extra("matplotlib.pyplot", "report")
     return pyplot.subplots(figsize=(5.0, height), layout="constrained")[1] if ax is None else ax
 
 
