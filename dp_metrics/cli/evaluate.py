@@ -57,7 +57,7 @@ def _page(typed: argparse.Namespace) -> int:
     typed.epsilon = typed.epsilon[0]
     check_name(typed)
     try:
-        required = dict(parsed(one) for one in typed.require)
+        required = parsed(typed.require)
     except ValueError as error:
         raise CommandError(str(error)) from None
     output = _output(typed)

@@ -18,13 +18,19 @@ from dp_metrics.release.interval import Interval
 from dp_metrics.release.released import Asked, Monotone, Released, only
 from dp_metrics.release.result import PrivateResult
 
-__all__ = ["FOR_WHOM", "HOW_GOOD", "Number", "PageFacts", "numbers_of"]
+__all__ = ["FOR_WHOM", "HOW_GOOD", "METRICS", "Number", "PageFacts", "numbers_of"]
 
 HOW_GOOD, FOR_WHOM = "How good", "For whom"
 
 _MOST_LABELS = 20  # whose recall, precision and F1 are shown
 _OF_LABELS = ("recall", "precision", "f1")
 _ONE = {"loss": "brier score", "absolute error": "mae", "median error": "median absolute error"}
+
+METRICS = frozenset({
+    "accuracy", "balanced accuracy", "recall", "precision", "specificity", "f1", "f1 (macro)", "roc auc",
+    "average precision", "mse", "rmse", "r2", *_ONE.values(),
+})  # fmt: skip
+"""The metrics of pages: a number is named by one, with " of " a label, " in " a group, or " difference"."""
 
 
 @dataclass(frozen=True)

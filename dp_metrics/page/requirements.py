@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from dp_metrics._html import HtmlRepr, card
+from dp_metrics.inputs.names import did_you_mean
 from dp_metrics.inputs.options import check_choice, check_confidence
 from dp_metrics.inputs.scalars import as_real
-from dp_metrics.page.numbers import Number
+from dp_metrics.page.numbers import METRICS, Number
 from dp_metrics.release.interval import Interval
 
 __all__ = ["Checked", "Verdict", "checked", "parsed"]
@@ -99,14 +100,25 @@ class Checked(Mapping[str, Verdict], HtmlRepr):
         return card("Requirements", facts, ["requirement", "answer", "limits"], self.rows())
 
 
-def parsed(requirement: str) -> tuple[str, tuple[str, float]]:
-    """Return the name, the comparison and the number of a requirement such as "recall>=0.8"."""
-    found = _REQUIREMENT.fullmatch(requirement)
-    try:
-        assert found is not None
-        return found[1], (found[2], float(found[3]))
-    except (AssertionError, ValueError):
-        raise ValueError(f"{requirement!r} is no requirement such as 'recall>=0.8'.") from None
+def parsed(requirements: Iterable[str]) -> dict[str, tuple[str, float]]:
+    """Return requirements such as "recall>=0.8" by the names of numbers; refuse those that no page has."""
+    asked: dict[str, tuple[str, float]] = {}
+    for requirement in requirements:
+        found = _REQUIREMENT.fullmatch(requirement)
+        try:
+            name, sign, bound = ("", "", "") if found is None else found.groups()
+            pair = sign, float(bound)
+        except ValueError:
+            raise ValueError(f"{requirement!r} is no requirement such as 'recall>=0.8'.") from None
+        metric = re.split(" of | in | difference", name)[0]
+        if metric not in METRICS:
+            raise ValueError(f"No page has {metric!r}.{did_you_mean(metric, METRICS)}")
+        if name in asked:
+            raise ValueError(
+                f"There are two requirements of {name!r}: ask for one, and check the other one later."
+            )
+        asked[name] = pair
+    return asked
 
 
 def checked(numbers: Mapping[str, Number], requirements: Any, *, about: str, confidence: float) -> Checked:

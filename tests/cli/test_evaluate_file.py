@@ -140,6 +140,7 @@ def test_json_is_all_of_it(file, capsys):
         ((*SCORES, "--epsilon", 1, "--output", "page.pdf"), "ends in .html, .md, .json"),
         ((*SCORES, "--epsilon", 1, "--output", "none/page.html"), "can't write to"),
         ((*SCORES, "--epsilon", 1, "--require", "recall"), "no requirement"),
+        ((*SCORES, "--epsilon", 1, "--require", "recal>=0.5"), "Did you mean 'recall'?"),
         ((*SCORES, "--epsilon", 1, "--sensitive", "sex"), "once for each column"),
         ((*SCORES[:-1], "none", "--epsilon", 1), "--pos-label none is not one of the labels"),
         ((*SCORES, "--epsilon", 1, "--dataset", "digits"), "--dataset is of the demonstration"),

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import dp_metrics as dp
+from dp_metrics.page.numbers import METRICS
 from dp_metrics.page.requirements import parsed
 
 Y = np.array([0, 1] * 2000)
@@ -61,8 +62,36 @@ def test_what_is_no_requirement_is_refused(page, asked):
 
 
 def test_parsed():
-    assert parsed("recall>=0.8") == ("recall", (">=", 0.8))
-    assert parsed(" recall in 'a' < .5 ") == ("recall in 'a'", ("<", 0.5))
+    asked = parsed(
+        ["recall>=0.8", " recall in 'a' < .5 ", "f1 (macro)>0", "roc auc difference <= .1", "f1 of 'x'>=0"]
+    )
+    assert asked["recall"] == (">=", 0.8)
+    assert asked["recall in 'a'"] == ("<", 0.5)
+    assert len(asked) == 5
     for wrong in ("recall", "recall=0.5", ">=1", "recall>=x"):
         with pytest.raises(ValueError, match="no requirement"):
-            parsed(wrong)
+            parsed([wrong])
+
+
+def test_what_no_page_has_is_refused_before_there_is_a_page():
+    with pytest.raises(ValueError, match=r"No page has 'recal'\. Did you mean 'recall'\?"):
+        parsed(["recal in 'a'>=0.5"])
+    with pytest.raises(ValueError, match="two requirements of 'recall'"):
+        parsed(["recall>=0.5", "recall<=0.9"])
+
+
+def test_all_metrics_of_pages_can_be_required():
+    rng = np.random.default_rng(0)
+    truth, score = np.arange(3000) % 2, np.linspace(0.01, 0.99, 3000)
+    several, target = np.arange(3000) % 3, rng.normal(size=3000)
+    shown = set()
+    for data, options in (
+        ((truth, score), {"labels": [0, 1]}),
+        ((several, several), {"labels": [0, 1, 2]}),
+        ((target, target), {"bounds": (-3, 3)}),
+        ((truth, score), {"labels": [0, 1], "sensitive_features": truth, "group_labels": [0, 1]}),
+    ):
+        numbers = dp.private_evaluate(*data, epsilon=20, **options).numbers
+        shown |= {one.metric for one in numbers.values()}
+        assert parsed(f"{name}>=0" for name in numbers).keys() == numbers.keys()
+    assert shown == METRICS
