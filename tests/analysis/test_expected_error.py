@@ -136,6 +136,7 @@ def test_every_metric_has_an_expected_error_unless_it_gives_several_numbers(name
     assert sorted(expected.quantiles.values()) == list(expected.quantiles.values())
 
 
+@pytest.mark.slow
 def test_the_error_of_a_table_of_scores_includes_what_its_bins_hide():
     y = np.array([0, 1] * 500)
     score = np.where(y == 1, 0.60, 0.59)  # in one of 8 bins, and in two of 128

@@ -261,8 +261,7 @@ def test_between_a_public_coin_decides_with_its_stated_probability(options):
         # n * epsilon is .6 of the threshold, or 2/3 of it; a part of epsilon pays for a noisy count
         share = (0.95 if options else 1.0) * (0.6 if metric is private_mean_loss else 2 / 3)
         assert abs(two - 200 * (1.5 * share - 0.5)) < 5 * math.sqrt(50)
-        limits = [result.noise_interval() for result in results]
-        assert all(interval.lower <= result.value for interval, result in zip(limits, results, strict=True))
+        assert all(result.noise_interval().lower <= result.value for result in results[:20])
 
 
 def test_a_coin_that_reads_the_data_is_found(monkeypatch):

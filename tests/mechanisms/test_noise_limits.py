@@ -777,7 +777,7 @@ ENDS = {**CLUSTERS, "few at one end": np.r_[np.full(290, -1.0), np.full(10, 1.0)
 
 
 @pytest.mark.parametrize("name", ENDS)
-@pytest.mark.parametrize("epsilon", [0.3, 3.0])
+@pytest.mark.parametrize("epsilon", [0.3, pytest.param(3.0, marks=pytest.mark.slow)])
 def test_both_limits_of_a_variance_with_bounds_are_wrong_as_rarely_as_promised(name, epsilon):
     """By hazard: a variance moves as a mean does. A few values at one end are nearly the worst data."""
     query = variance_query(ENDS[name], (-1.0, 1.0))

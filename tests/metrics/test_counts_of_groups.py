@@ -77,8 +77,15 @@ def test_limits_hold_for_all_counts_within_their_own_and_for_no_wider_ones(ratio
     assert interval.upper == pytest.approx(max(values))
 
 
-@pytest.mark.parametrize("ratio", [None, "accuracy"], ids=["at corners", "as a ratio"])
-@pytest.mark.parametrize("is_sum_known", [True, False])
+@pytest.mark.parametrize(
+    ("ratio", "is_sum_known"),
+    [
+        (None, True),
+        (None, False),
+        ("accuracy", True),
+        pytest.param("accuracy", False, marks=pytest.mark.slow),
+    ],
+)
 def test_the_exact_probability_that_limits_miss(ratio, is_sum_known):
     """All noise of two groups of two counts, but for at most 0.5 % that is far off."""
     counts, sure, most = np.array([3, 2, 6, 1]), 0.8, 10

@@ -34,7 +34,7 @@ TWO = np.array([[620, 80], [30, 270]])
 THREE = np.array([[300, 40, 20], [30, 310, 35], [25, 30, 210]])
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(st.tuples(*[st.tuples(SHARES, SHARES).map(sorted)] * 3), st.tuples(*[SHARES] * 3))
 def test_the_limits_of_an_agreement_hold_everywhere_within_those_of_its_shares(box, place):
     inside = [low + (high - low) * part for (low, high), part in zip(box, place, strict=True)]
@@ -44,10 +44,10 @@ def test_the_limits_of_an_agreement_hold_everywhere_within_those_of_its_shares(b
         assert low - 1e-6 <= of_rates(*inside) <= high + 1e-6
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(st.lists(st.integers(0, 60), min_size=4, max_size=4).filter(any), st.integers(0, 2**31))
 def test_noise_within_its_limits_leaves_an_agreement_within_its_own(cells, seed):
-    """False alarms: at a confidence of 1 - 1e-9 each of 120 intervals fails with at most that probability."""
+    """False alarms: at a confidence of 1 - 1e-9 each of 60 intervals fails with at most that probability."""
     matrix = np.array(cells).reshape(2, 2)
     for metric in (dp.private_matthews_corrcoef, dp.private_cohen_kappa_score):
         result = released(metric, matrix, epsilon=3.0, random_state=seed)

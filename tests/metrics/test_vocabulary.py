@@ -69,13 +69,15 @@ def records(metric):
 
 
 def error(metric):
+    if row_of(metric)[0].mechanism is None:  # a simulation
+        return row_of(metric)
     return dp.expected_error(
         metric, Y, P if row_of(metric)[0].responses != ("predict",) else WRONG, epsilon=1.0
     )
 
 
 def epsilon(metric):
-    if row_of(metric)[0].mechanism is None:  # a simulation for each epsilon
+    if row_of(metric)[0].mechanism is None:
         return row_of(metric)
     return dp.epsilon_for_error(metric, Y, P, error=0.2)
 

@@ -491,7 +491,7 @@ def check_call(y_true, options):
                 assert lower <= upper, number.name
 
 
-@settings(max_examples=25)
+@settings(max_examples=10)
 @given(calls())
 def test_nothing_raises_after_the_spend(call):
     check_call(*call)

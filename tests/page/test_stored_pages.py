@@ -48,7 +48,9 @@ KINDS = {
         {"y_pred": SCORE**2, "bounds": (0, 1), "split": {"errors": 1, "absolute error": 2}},
     ),
 }
-RELATIONS = ("replace_one", "add_or_remove_one")
+EACH = [(kind, "replace_one") for kind in KINDS] + [
+    (kind, "add_or_remove_one") for kind in ("scores", "targets")
+]
 
 
 @pytest.fixture(autouse=True)
@@ -121,8 +123,7 @@ def told(page):
     return repr(numbers), page.plan, page.epsilon, page.is_seeded
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("neighboring", RELATIONS)
+@pytest.mark.parametrize(("kind", "neighboring"), EACH)
 def test_the_same_question_has_the_same_page_at_no_cost(kind, neighboring, path):
     y_true, options = KINDS[kind]
     options = {**options, "neighboring": neighboring}
@@ -131,7 +132,8 @@ def test_the_same_question_has_the_same_page_at_no_cost(kind, neighboring, path)
     again = asked_again(PrivacyAccountant(5, path), Poisoned(y_true), **poisoned(options))
     looked_up = PrivacyAccountant(5, path)["page"]
     assert type(page) is type(again) is type(looked_up) is dp.PrivateEvaluation
-    assert wanted == told(again) == told(looked_up)
+    assert wanted == told(again)
+    assert repr(looked_up) == repr(page)
     (listed,) = PrivacyAccountant(5, path).results()
     assert (listed.spend_name, listed.epsilon, listed.is_named) == ("page", 4.0, True)
     assert listed.value.startswith("PrivateEvaluation(")
@@ -168,6 +170,7 @@ def test_estimators_do_not_predict_again(path):
     assert Model.predictions == made
 
 
+@pytest.mark.slow
 def test_a_new_process_needs_the_budget_only(path):
     page = ask(PrivacyAccountant(5, path), Y, **KINDS["scores"][1])
     program = (
@@ -289,6 +292,7 @@ private_evaluate(y, y, labels=[0, 1], epsilon=4, accountant=budget, spend_name="
 
 
 @pytest.mark.skipif(os.name != "posix", reason="a signal of POSIX")
+@pytest.mark.slow
 def test_a_process_killed_between_spend_and_page_leaves_a_spend_without_a_value(path, monkeypatch):
     root = str(Path(dp.__file__).parents[1])
     environment = {**os.environ, "PYTHONPATH": root}

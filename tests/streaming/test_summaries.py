@@ -793,7 +793,12 @@ def test_a_root_of_several_outputs_is_refused():
 
 @pytest.mark.parametrize(
     ("metric", "options", "least"),
-    [("loss", {}, 0.085), ("variance", {}, 0.06), ("loss", PRIVATE_N, 0.09), ("variance", PRIVATE_N, 0.06)],
+    [
+        ("loss", {}, 0.085),
+        ("loss", PRIVATE_N, 0.09),
+        pytest.param("variance", {}, 0.06, marks=pytest.mark.slow),
+        pytest.param("variance", PRIVATE_N, 0.06, marks=pytest.mark.slow),
+    ],
 )
 def test_the_default_capacity_serves_the_epsilons_that_the_docstrings_say(metric, options, least):
     """Which depends on n, so a billion records are put into the summaries by hand."""
