@@ -30,6 +30,7 @@ from typing import Any
 
 import numpy as np
 
+from dp_metrics.inputs.floats import Floats
 from dp_metrics.sensitivity.aggregates import (
     ByLevel,
     CountAggregate,
@@ -127,7 +128,7 @@ def _aggregate(header: dict[str, Any], body: bytes) -> Aggregate:
     hints = typing.get_type_hints(kind)
     sizes: dict[str, int] = header["arrays"]
     numbers: dict[str, Any] = header["numbers"]
-    if any(typing.get_origin(hints[name]) is not np.ndarray for name in sizes):
+    if any(hints[name] != Floats for name in sizes):
         raise ValueError
     data = np.frombuffer(body, dtype="<f8").astype(np.float64)
     if sum(sizes.values()) != data.size or min(sizes.values()) < 0 or not np.isfinite(data).all():

@@ -246,7 +246,7 @@ def test_a_missing_label_is_refused(name, holder):
     )
 
 
-@loop_over("missing", [None, np.nan, pd.NA, pd.NaT, np.datetime64("NaT")])
+@loop_over("missing", [None, np.nan, pd.NA, pd.NaT, np.datetime64("NaT", "s")])
 def test_what_is_missing_is_no_label(missing):
     labels = [missing, *TEXT[1:].tolist()]
     for data in ((labels, TEXT), (TEXT, labels), (labels, labels)):

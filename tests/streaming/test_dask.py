@@ -284,7 +284,7 @@ def test_arguments_that_are_unknown_or_missing_are_refused_as_python_does():
     x = da.ones(4, chunks=2)
     with pytest.raises(TypeError, match=r"^private_mse\(\) got an unexpected keyword argument 'capacity'$"):
         distributed.private_mse(x, x, epsilon=1.0, capacity=9)
-    with pytest.raises(TypeError, match=r"^private_mse\(\) missing a required argument: 'epsilon'$"):
+    with pytest.raises(TypeError, match=r"^private_mse\(\) missing a required .*argument: 'epsilon'$"):
         distributed.private_mse(x, x)
 
 
