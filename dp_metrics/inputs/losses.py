@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dp_metrics.inputs.floats import MAX_FLOAT, Floats, limit_of
+from dp_metrics.inputs.floats import MAX_FLOAT, Floats, limit_of, sum_in_order
 
 __all__ = [
     "FINITE_FOR_FINITE_ONLY",
@@ -217,7 +217,7 @@ def mean_over_outputs(losses: Floats, weights: Floats | None = None) -> Floats:
             total += losses[:, column]
         total /= losses.shape[1]
         return total
-    share = weights / sum(weights.tolist())
+    share = weights / sum_in_order(weights.tolist())
     losses = np.minimum(losses, MAX_FLOAT)  # an infinite loss times a weight of 0 is 0
     total = losses[:, 0] * share[0]
     for column in columns:

@@ -8,7 +8,7 @@ from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
 
-from dp_metrics.inputs.floats import MAX_FLOAT, Floats
+from dp_metrics.inputs.floats import MAX_FLOAT, Floats, sum_in_order
 from dp_metrics.inputs.losses import Loss, RecordLoss, largest_error, squared_error
 from dp_metrics.inputs.options import check_bounds, check_max_loss, check_multioutput, check_share
 from dp_metrics.inputs.readers import targets
@@ -190,6 +190,6 @@ def _combined(values: Sequence[float], output_weights: OutputWeights) -> float |
     if isinstance(output_weights, str):
         return np.array(values)
     weights: list[float] = [1.0] * len(values) if output_weights is None else output_weights.tolist()
-    total = sum(weights)
-    mean: float = sum(value * (weight / total) for value, weight in zip(values, weights, strict=True))
+    total = sum_in_order(weights)
+    mean = sum_in_order(value * (weight / total) for value, weight in zip(values, weights, strict=True))
     return min(max(mean, -MAX_FLOAT), MAX_FLOAT)
