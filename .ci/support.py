@@ -27,8 +27,11 @@ def project() -> dict:
 
 
 def oldest(settings: dict) -> dict[str, str]:
-    """Return the lower bounds of the dependencies, by name."""
-    return dict(requirement.split(">=") for requirement in settings["dependencies"])
+    """Return the lower bounds of the dependencies and of those of the users' extras, by name."""
+    extras = settings["optional-dependencies"]
+    users = (extra for name, extra in extras.items() if name not in ("dev", "vision"))
+    asked = [*settings["dependencies"], *(one for extra in users for one in extra if ">=" in one)]
+    return dict(re.sub(r"\[.*\]", "", requirement).split(">=") for requirement in asked)
 
 
 def pins(settings: dict) -> list[str]:
@@ -43,7 +46,7 @@ def first_days(name: str) -> dict[str, str]:
     with urlopen(Request(f"{index}/{name}/", headers=accept), timeout=60) as answer:
         files = json.load(answer)["files"]
     days: dict[str, str] = {}
-    start = re.compile(re.escape(name).replace(r"\-", "[-_]") + r"-(\d+\.\d+)\.0[-.](cp|py|tar|zip)")
+    start = re.compile(re.escape(name).replace(r"\-", "[-_]") + r"-(\d+\.\d+)\.0[-.](cp|py|tar|zip)", re.IGNORECASE)
     for file in files:
         if found := start.match(file["filename"]):
             day = file["upload-time"][:10]

@@ -49,6 +49,12 @@ hostile_losses = st.sampled_from(HOSTILE) | st.floats(0, MAX)
 hostile_values = st.sampled_from(HOSTILE + [-v for v in HOSTILE]) | st.floats(-MAX, MAX)
 
 
+def assert_same(found: Any, wanted: Any) -> None:
+    """Compare nested results by values, and with NumPy 2 by the types and shapes of arrays too."""
+    strict = {"strict": True} if int(np.__version__.partition(".")[0]) > 1 else {}
+    np.testing.assert_equal(found, wanted, **strict)
+
+
 def nearest(value: Fraction) -> float:
     """Return a rational number rounded once, saturated at the largest float."""
     try:

@@ -366,6 +366,7 @@ def _box_limit(ratio: NoisyRatio, miss: float) -> float:
     if a <= 0:
         return 0.0
     try:
-        return float(betaincinv(float(a), b + 1.0, miss * (1 - _OF_BOX)))
+        # the limit is below a / (a + b), which older versions of SciPy miss from counts of about 1e15 on
+        return min(float(betaincinv(float(a), b + 1.0, miss * (1 - _OF_BOX))), a / (a + b))
     except OverflowError:
         return 0.0

@@ -13,6 +13,9 @@ from dp_metrics import distributed
 from dp_metrics.metrics import FUNCTIONS, METRICS
 
 ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.skipif(
+    np.lib.NumpyVersion(np.__version__) < "2.0.0", reason="NumPy 1 has other words for types"
+)
 OPTIONS = ("--config-file", ROOT / "pyproject.toml", "--disable-error-code", "empty-body")
 ARRAY = "numpy.ndarray[tuple[Any, ...], numpy.dtype[numpy.float64]]"  # an array of any shape
 CALLS = {

@@ -1,6 +1,7 @@
 """Whoever spends an epsilon above 10, or cross-validates, is told what it means before anything is spent."""
 
 import warnings
+from inspect import signature
 
 import numpy as np
 import pytest
@@ -90,7 +91,8 @@ def elimination(scoring):
 
 
 def path(scoring):
-    options = {"l1_ratios": (0,), "use_legacy_attributes": False}
+    options = {"l1_ratios": (0,), "use_legacy_attributes": False}  # of scikit-learn 1.8 and newer
+    options = options if options.keys() <= signature(LogisticRegressionCV).parameters.keys() else {}
     LogisticRegressionCV(Cs=2, scoring=scoring, cv=3, **options).fit(X, Y)
 
 

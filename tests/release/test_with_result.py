@@ -6,7 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
-from helpers import NoEntropy, seeded
+from helpers import NoEntropy, assert_same, seeded
 
 import dp_metrics as dp
 from dp_metrics import distributed
@@ -23,8 +23,8 @@ def test_positions_defaults_and_errors_are_those_of_the_metric(name):
     called = {"epsilon": 1.0, **options}
     result = full(*data, **called, random_state=seeded())
     named = full(**dict(zip(row.data, data, strict=True)), **called, random_state=seeded())
-    np.testing.assert_equal(named.to_dict(), result.to_dict(), strict=True)
-    np.testing.assert_equal(function(*data, **called, random_state=seeded()), result.value, strict=True)
+    assert_same(named.to_dict(), result.to_dict())
+    assert_same(function(*data, **called, random_state=seeded()), result.value)
     with pytest.raises(TypeError, match=rf"{name}\(\) missing a required .*argument: 'epsilon'"):
         full(*data, **options)
     with pytest.raises(TypeError, match=rf"{name}\(\) got an unexpected keyword argument 'return_result'"):
