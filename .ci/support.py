@@ -46,7 +46,8 @@ def first_days(name: str) -> dict[str, str]:
     with urlopen(Request(f"{index}/{name}/", headers=accept), timeout=60) as answer:
         files = json.load(answer)["files"]
     days: dict[str, str] = {}
-    start = re.compile(re.escape(name).replace(r"\-", "[-_]") + r"-(\d+\.\d+)\.0[-.](cp|py|tar|zip)", re.IGNORECASE)
+    written = re.escape(name).replace(r"\-", "[-_]")
+    start = re.compile(written + r"-(\d+\.\d+)\.0[-.](cp|py|tar|zip)", re.IGNORECASE)
     for file in files:
         if found := start.match(file["filename"]):
             day = file["upload-time"][:10]
