@@ -25,6 +25,7 @@ from dp_metrics.inference.comparison import (
 from dp_metrics.inference.means import private_mean_interval
 from dp_metrics.inference.paired_losses import paired_losses
 from dp_metrics.inference.quantiles import private_quantile_interval
+from dp_metrics.inputs.options import asked_of_persons
 from dp_metrics.inputs.shape import Shape
 from dp_metrics.metrics import row_of
 from dp_metrics.release.interval import Interval
@@ -101,6 +102,12 @@ def _compare(typed: argparse.Namespace) -> None:
     arguments = {"max_difference": typed.max_difference, "confidence": typed.confidence}
     columns = {"y_true": column_of(row, row.data[0], typed.y_true, options)}
     columns |= {name: column_of(row, row.data[1], getattr(typed, name), options) for name in _MODELS}
+    try:
+        persons = asked_of_persons(typed.groups, typed.max_records)
+    except ValueError as error:
+        raise CommandError(str(error)) from None
+    of_persons = {"max_records": typed.max_records} if persons else {}
+    of_each = {"groups": ColumnSpec([typed.groups], Kind.NAME)} if persons else {}
 
     def check(records: Predictions) -> None:
         forms = records.forms()
@@ -111,8 +118,8 @@ def _compare(typed: argparse.Namespace) -> None:
             raise CommandError(str(error)) from None
 
     found, budget = _bought(
-        typed, columns, private_compare, {"loss": row.name, **arguments, **options},
-        comparison_options(row.name, options, **arguments), check,
+        typed, columns | of_each, private_compare, {"loss": row.name, **arguments, **of_persons, **options},
+        comparison_options(row.name, options, **arguments, **persons), check,
     )  # fmt: skip
     with printed():
         _show_comparison(found, typed, budget)
@@ -175,6 +182,10 @@ def add_compare(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(f"--pred-{model}", **columns, help=of_model)
     loss = "loss of one record: zero_one (default), log_loss, brier, mae, mse, ..."
     parser.add_argument("--loss", default="zero_one", metavar="NAME", help=loss)
+    groups = "column of person ids: compares people with several records, and protects them"
+    parser.add_argument("--groups", metavar="COL", help=groups)
+    most = "take the first K records of each person (default: all)"
+    parser.add_argument("--max-records", type=int, metavar="K", help=most)
     difference = "compare mean losses, the difference of the losses of one record clipped to this; public"
     parser.add_argument("--max-difference", type=epsilon, metavar="D", help=difference)
     option = 'public option of the loss, such as bounds=[0,100] or labels=["no","yes"]'

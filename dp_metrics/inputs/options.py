@@ -154,14 +154,15 @@ def asked_of_persons(groups: Any, max_records: Any) -> dict[str, Any]:
 
     Raises
     ------
-    ValueError
-        If nothing tells whose the records are that are kept.
+    ValueError, TypeError
+        If nothing tells whose the records are that are kept, or their number is no positive whole one.
     """
     if groups is None:
         if max_records is not None:
             raise ValueError("max_records needs groups, which say whose records they are.")
         return {}
-    return {"persons": {"max_records": max_records}}
+    most = None if max_records is None else check_count(max_records, "max_records", _MOST_RECORDS)
+    return {"persons": {"max_records": most}}
 
 
 def first_of_each(

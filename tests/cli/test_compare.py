@@ -32,6 +32,7 @@ def people():
     return pd.DataFrame(
         {"y": y, "a": a, "b": b, "truth": words[y], "left": words[a], "right": words[b], "p": near, "q": far}
         | {"notp": 1 - near, "notq": 1 - far, "loss": rng.exponential(0.2, N)}
+        | {"person": [f"p{at // 3}" for at in range(N)]}
     )
 
 
@@ -85,6 +86,12 @@ COMPARISONS = {
         ("y", "p", "q"),
         {"loss": "mae", "max_difference": 0.5, "bounds": (0, 1), "confidence": 0.9},
     ),
+    "people": ((*MODELS, "--groups", "person"), ("y", "a", "b"), {"groups": "person"}),
+    "two records of each": (
+        (*MODELS, "--groups", "person", "--max-records", "2"),
+        ("y", "a", "b"),
+        {"groups": "person", "max_records": 2},
+    ),
 }
 
 
@@ -93,6 +100,9 @@ def test_a_comparison_has_the_bits_of_the_function(case, file, people, seeded, c
     argv, columns, options = COMPARISONS[case]
     shown = json.loads(run(capsys, "compare", file, *argv, "--epsilon", "0.5", "--json"))
     data = [people[column].to_numpy() for column in columns]
+    if "groups" in options:
+        options = {**options, "groups": people[options["groups"]]}
+        assert shown["n"] == N // 3
     want = dp.private_compare(*data, epsilon=0.5, random_state=7, **options)
     assert {name: shown[name] for name in want.to_dict()} == json.loads(want.to_json())
     assert (shown["better"], shown["metric"], shown["budget"]) == (want.better, "private_compare", None)
@@ -120,11 +130,15 @@ def test_an_interval_has_the_bits_of_the_function(case, file, people, seeded, ca
 
 ASKED = {
     "compare": (*MODELS, "--epsilon", "1/3"),
+    "compare people": (*MODELS, "--groups", "person", "--epsilon", "1/3"),
     "interval": ("--column", "loss", "--max-loss", "1", "--epsilon", "1/3"),
     "quantile": ("--column", "loss", "--quantile", "0.5", "--epsilon", "1/3"),
 }
 FUNCTIONS = {
     "compare": lambda people, **paid: dp.private_compare(people.y, people.a, people.b, **paid),
+    "compare people": lambda people, **paid: dp.private_compare(
+        people.y, people.a, people.b, groups=people.person, **paid
+    ),
     "interval": lambda people, **paid: dp.private_mean_interval(people.loss, max_loss=1, **paid),
     "quantile": lambda people, **paid: dp.private_quantile_interval(people.loss, 0.5, **paid),
 }
@@ -133,7 +147,7 @@ FUNCTIONS = {
 @pytest.mark.parametrize("case", ASKED)
 def test_a_name_is_bought_once_and_then_no_file_is_needed(case, file, people, tmp_path, capsys):
     budget = tmp_path / "b.sqlite"
-    command = "compare" if case == "compare" else "interval"
+    command = "compare" if "compare" in case else "interval"
     named = (command, file, *ASKED[case], "--budget", budget, "--spend-name", "week 47")
     first = run(capsys, *named, "--total", "1")
     file.unlink()
@@ -210,6 +224,8 @@ def test_a_bad_row_spends_nothing_and_is_not_shown(row, message, tmp_path, capsy
         (("compare", *ASKED["compare"], "--option", "normalize=false"), "takes no normalize"),
         (("compare", *ASKED["compare"], "--option", "colour=1"), "takes no option 'colour'"),
         (("compare", *ASKED["compare"], "--loss", "mae", "--option", "bounds=[1,0]"), "bounds must be"),
+        (("compare", *ASKED["compare"], "--max-records", "2"), "max_records needs groups"),
+        (("compare", *ASKED["compare people"], "--max-records", "0"), "max_records must be"),
         (("compare", *ASKED["compare"], "--max-difference", "0"), "not a positive, finite number"),
         (("compare", *ASKED["compare"], "--confidence", "1"), "strictly between 0 and 1"),
         (("compare", *MODELS, "--epsilon", "1/0"), "'1/0' is not a positive, finite number"),
