@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -73,6 +74,19 @@ def frame() -> None:
     settings = {"sensitive_features": SEX, "group_labels": ["f", "m"], "epsilon": 2.0}
     by_group = dp.PrivateMetricFrame(metrics=metrics, y_true=ILL, y_pred=predicted, **settings)
     print(by_group.by_group)
+    for needs_more in (by_group.plot, by_group.by_group.to_frame, page().to_html, page().frame):
+        says_which_extra(needs_more)
+
+
+def says_which_extra(call: Callable[[], object]) -> None:
+    """Check that a call fails for want of an extra, and names it."""
+    try:
+        call()
+    except ImportError as error:
+        said = str(error)
+    else:
+        said = "nothing"
+    assert 'pip install "dp_metrics[report]"' in said, (call, said)
 
 
 def page() -> dp.PrivateEvaluation:
@@ -107,3 +121,5 @@ else:
     frame()
     assert "recall" in page().to_markdown()
     assert 'pip install "dp_metrics[evaluation]"' in command("evaluate", code=2)
+    asked = ["--metric", "mse", "--y-true", "a", "--y-pred", "b", "--epsilon", 1]
+    assert 'pip install "dp_metrics[cli]"' in command("score", "predictions.csv", *asked, code=2)

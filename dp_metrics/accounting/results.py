@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from importlib import import_module
 from typing import Any, overload
 
+from dp_metrics._packages import import_extra
 from dp_metrics.accounting.spends import Kept, Ledger
 from dp_metrics.inputs.names import did_you_mean
 
@@ -87,7 +88,7 @@ class StoredResults(Sequence[StoredResult]):
         pandas.DataFrame
             The columns "spend_name", "time", "epsilon", "value", "mechanism" and "neighboring".
         """
-        pandas: Any = import_module("pandas")
+        pandas = import_extra("pandas", "report")
         columns = ["spend_name", "time", "epsilon", "value", "mechanism", "neighboring"]
         rows = [[getattr(one, name) for name in columns] for one in self._results]
         return pandas.DataFrame(rows, columns=columns)

@@ -6,6 +6,7 @@ import sys
 from functools import partial
 from typing import Any
 
+from dp_metrics._packages import import_extra
 from dp_metrics.analysis.audited import run_audit, to_table
 from dp_metrics.cli._common import CommandError, add_json, several
 from dp_metrics.mechanisms import MECHANISMS
@@ -14,9 +15,7 @@ __all__ = ["add_audit"]
 
 
 def _audit(options: argparse.Namespace) -> None:
-    from tqdm import tqdm
-
-    bar = partial(tqdm, desc="audit", unit="claim", file=sys.stderr)
+    bar = partial(import_extra("tqdm", "cli").tqdm, desc="audit", unit="claim", file=sys.stderr)
     if unknown := [name for name in options.mechanism if name not in MECHANISMS]:
         raise CommandError(f"unknown mechanism {unknown[0]!r}; there are: {', '.join(MECHANISMS)}")
     sizes = {"n": options.records, "steps": options.steps}

@@ -12,6 +12,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from dp_metrics._html import card, rounded
+from dp_metrics._packages import import_extra
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.fairness.intervals import GroupLimits, InPeople, InRecords, check_what
@@ -65,7 +66,7 @@ class ByGroup(Mapping[Hashable, Any]):
         pandas.DataFrame
             A column for each metric, or one called "value".
         """
-        import pandas as pd
+        pd = import_extra("pandas", "report")
 
         rows = [value if isinstance(value, dict) else {"value": value} for value in self._values.values()]
         names = list(self._values)

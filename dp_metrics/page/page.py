@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from dp_metrics._html import card
+from dp_metrics._packages import import_extra
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.page.contents import Section, pictures_of, sections_of
@@ -126,7 +127,7 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
         pandas.DataFrame
             The columns of ``to_json()``'s numbers, of which "name" is the index.
         """
-        import pandas as pd
+        pd = import_extra("pandas", "report")
 
         rows = [
             {**row, **{f"{kind}_{end}": None if row[kind] is None else row[kind][at]

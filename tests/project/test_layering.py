@@ -34,7 +34,7 @@ ALLOWED = {
     "inputs": {"exceptions"},
     "sensitivity": {"inputs"},
     "mechanisms": {"_random", "inputs", "sensitivity"},
-    "accounting": {"exceptions", "_html", "inputs"},
+    "accounting": {"exceptions", "_html", "_packages", "inputs"},
     "release": BASE,
     "metrics": BASE,
     "inference": {*BASE, "metrics"},
