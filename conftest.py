@@ -21,6 +21,7 @@ def same_words(request, monkeypatch):
 
 
 @pytest.fixture(autouse=True)
-def _examples_draw_the_same_words(request):
+def _examples_draw_the_same_words_and_leave_no_files(request):
     if isinstance(request.node, pytest.DoctestItem):
         request.getfixturevalue("same_words")
+        request.getfixturevalue("monkeypatch").chdir(request.getfixturevalue("tmp_path"))
