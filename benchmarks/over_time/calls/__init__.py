@@ -1,0 +1,1 @@
+"""What asv times: see `benchmarks/over_time/compare`."""
