@@ -8,6 +8,8 @@ import zlib
 
 # Each of the two test processes has one of the processors: threads of theirs would only wait for each other.
 os.environ["OMP_NUM_THREADS"] = "1"
+# Nobody looks at the pictures while tests run, and not every system can open a window.
+os.environ.setdefault("MPLBACKEND", "Agg")
 
 import numpy as np
 import pytest

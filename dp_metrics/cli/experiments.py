@@ -6,6 +6,7 @@ extra is one clear line, where they are not installed.
 
 import argparse
 import json
+import os
 import sys
 import tempfile
 import warnings
@@ -25,6 +26,7 @@ from dp_metrics.evaluation.studies import Study, StudyError
 __all__ = ["add_data", "add_reproduce", "demonstrate"]
 
 _OUTPUT = Path("dp-metrics-output")
+_MOST_JOBS = 61 if os.name == "nt" else 1024  # Windows waits for no more processes at once
 
 
 @contextmanager
@@ -60,8 +62,8 @@ def add_data(parser: argparse.ArgumentParser) -> None:
 
 
 def _jobs(text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text) <= 1024:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of processes from 1 up")
+    if not text.isdecimal() or not 1 <= int(text) <= _MOST_JOBS:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of processes from 1 to {_MOST_JOBS}")
     return int(text)
 
 

@@ -1,6 +1,7 @@
 """The command line `dp-metrics`: its commands, its errors and its exit codes."""
 
 import argparse
+import errno
 import io
 import os
 import sys
@@ -63,17 +64,25 @@ def main(argv: Sequence[str] | None = None) -> int:
         words = sys.argv[1:] if argv is None else argv
         options = _parser(next((word for word in words if word in _COMMANDS), None)).parse_args(words)
         code: int | None = options.run(options)
-    except BrokenPipeError:
-        # The reader went away (`| head`); without this, flushing at exit would complain about it.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
     except Refused as error:
         return _failed(error, 1)
     except (CommandError, MissingExtraError, OSError) as error:
-        return _failed(error, 2)
+        if not _is_closed_pipe(error):
+            return _failed(error, 2)
+        # The reader went away (`| head`); without this, flushing at exit would complain about it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
     except KeyboardInterrupt:
         return 130
     return code or 0
+
+
+def _is_closed_pipe(error: Exception, system: str = os.name) -> bool:
+    """Return whether whoever read the output went away, which Windows calls an invalid argument too."""
+    if isinstance(error, BrokenPipeError):
+        return True
+    invalid = isinstance(error, OSError) and error.errno == errno.EINVAL and error.filename is None
+    return system == "nt" and invalid
 
 
 def _failed(error: Exception, code: int) -> int:

@@ -106,7 +106,7 @@ class ResultsFile:
             self._read(raw.decode("utf-8", errors="replace"))
 
     def _read(self, text: str) -> None:
-        header, *lines = text.split("\n")
+        header, *lines = text.replace("\r\n", "\n").split("\n")  # as editors on Windows write it
         if header != _HEADER:
             raise ResultsError(f"{self.path}: line 1 is not the header of a results file of this version")
         seen = set()

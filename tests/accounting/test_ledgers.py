@@ -58,7 +58,7 @@ def sql(path, *statements):
 
 @pytest.fixture
 def path(tmp_path):
-    return str(tmp_path / "budget ?#%.sqlite")
+    return str(tmp_path / ("budget #%.sqlite" if os.name == "nt" else "budget ?#%.sqlite"))
 
 
 # Other processes, without a path
@@ -399,7 +399,12 @@ def test_a_hard_link_made_after_opening_stops_the_next_use_until_it_is_removed(p
     ("change", "error", "message"),
     [
         (lambda path: os.link(path, path + "2"), ValueError, SECOND_NAME),
-        (os.remove, FileNotFoundError, "is gone, and with it the record of what was spent"),
+        pytest.param(
+            os.remove,
+            FileNotFoundError,
+            "is gone, and with it the record of what was spent",
+            marks=pytest.mark.skipif(os.name == "nt", reason="Windows removes no file that is open"),
+        ),
     ],
     ids=["linked", "removed"],
 )

@@ -1,6 +1,7 @@
 """The command line: what it prints, and one clear line with exit code 2 for whatever goes wrong."""
 
 import dataclasses
+import errno
 import gzip
 import json
 import subprocess
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 
 from dp_metrics.cli import experiments
-from dp_metrics.cli.main import main
+from dp_metrics.cli.main import _is_closed_pipe, main
 from dp_metrics.evaluation import figures, reproduce
 from dp_metrics.evaluation.compared import MECHANISM_RIVALS
 from dp_metrics.evaluation.datasets import DATASETS
@@ -202,6 +203,20 @@ def test_help_is_light(tmp_path):
     )
     for option in ("--dataset", "--data-dir", "--epsilon", "--output", "--json"):
         assert option in shown.stdout
+
+
+@pytest.mark.parametrize(
+    ("error", "linux", "windows"),
+    [
+        (BrokenPipeError(errno.EPIPE, "Broken pipe"), True, True),
+        (OSError(errno.EINVAL, "Invalid argument"), False, True),
+        (OSError(errno.EINVAL, "Invalid argument", "a?.csv"), False, False),
+        (OSError(errno.ENOSPC, "No space left on device"), False, False),
+    ],
+    ids=str,
+)
+def test_a_pipe_that_was_closed_is_told_from_other_errors(error, linux, windows):
+    assert (_is_closed_pipe(error, "posix"), _is_closed_pipe(error, "nt")) == (linux, windows)
 
 
 @pytest.mark.slow

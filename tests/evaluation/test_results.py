@@ -29,6 +29,15 @@ def test_round_trip(tmp_path, make_row):
         assert again.problems == []
 
 
+def test_ends_of_lines_of_windows_damage_nothing(tmp_path, make_row):
+    path = written(tmp_path, [make_row(), make_row(repeat=1)])
+    path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+    stored = ResultsFile(path)
+    stored.append([make_row(repeat=2)])
+    again = ResultsFile(path)
+    assert (again.rows, again.problems) == ([make_row(), make_row(repeat=1), make_row(repeat=2)], [])
+
+
 def test_no_file_is_an_empty_one(tmp_path):
     assert ResultsFile(tmp_path / "none.csv").rows == []
 
@@ -54,7 +63,7 @@ def test_damaged_line_in_the_middle(tmp_path, make_row, damage):
     path = written(tmp_path, rows)
     lines = path.read_text().splitlines(keepends=True)
     lines[2] = damage if damage.endswith("\n") else lines[2].replace("2.5", "2.5x")
-    path.write_text("".join(lines))
+    path.write_text("".join(lines), newline="\n")
     stored = ResultsFile(path)
     assert stored.rows == [rows[0], rows[2]]
     assert stored.problems == [f"{path}: line 3 is damaged and was dropped"]

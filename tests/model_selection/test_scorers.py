@@ -8,6 +8,7 @@ import multiprocessing
 import os
 import pickle
 import sqlite3
+import sys
 
 import joblib
 import numpy as np
@@ -599,6 +600,7 @@ def _one_score(scorer, problem, queue):
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.skipif(sys.platform == "darwin", reason="forks of a process with threads may wait for ever")
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
 def test_forked_workers_have_noise_of_their_own(regression):
     model, X, y, name = regression
