@@ -172,7 +172,7 @@ def test_the_oldest_versions_are_the_lower_bounds_and_the_window_is_that_of_spec
     support = load_script(ROOT / ".ci" / "support.py")
     bounds = dict(line.removesuffix(".*").split("==") for line in support.pins(support.project()))
     assert bounds == support.oldest(support.project())
-    assert {"numpy", "scikit-learn"} <= bounds.keys()
+    assert {"numpy", "scikit-learn", "polars"} <= bounds.keys()
     days = {"1.9": "2023-01-01", "1.10": "2024-11-24", "1.11": "2025-06-01"}
     assert support.in_window(days, 2, date(2026, 11, 23)) == "1.10"
     assert support.in_window(days, 2, date(2026, 11, 24)) == "1.10"
