@@ -1,5 +1,6 @@
 """Sphinx settings. Build with `python -m sphinx -W docs docs/_build/html`; nothing comes from the network."""
 
+import os
 import shutil
 from importlib import import_module
 from pathlib import Path
@@ -43,6 +44,7 @@ numpydoc_show_class_members = False  # the template of a class lists them
 nb_execution_mode = "force"
 nb_execution_timeout = 600
 nb_output_stderr = "warn"
+os.environ.pop("MPLBACKEND", None)  # under another one than Jupyter's, no picture would be in a notebook
 
 plot_formats = [("png", 110)]
 plot_include_source = plot_html_show_source_link = plot_html_show_formats = False
