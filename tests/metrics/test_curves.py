@@ -435,8 +435,7 @@ def test_the_noise_of_a_table_has_the_sum_0_unless_n_is_private():
 
 
 def test_the_result_can_be_written_and_plotted(monkeypatch):
-    matplotlib = pytest.importorskip("matplotlib")
-    matplotlib.use("Agg")
+    pytest.importorskip("matplotlib")
     from matplotlib import pyplot
 
     y, score = records(200)
