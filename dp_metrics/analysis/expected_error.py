@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from dp_metrics.analysis._law_comparison import draw_law
 from dp_metrics.analysis.guesses import Data, Guess, examples_of
 from dp_metrics.analysis.simulation import simulated_noise
-from dp_metrics.inputs.containers import refuse_unread
+from dp_metrics.inputs.containers import array_of
 from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.inputs.floats import MAX_FLOAT, Floats
 from dp_metrics.inputs.options import check_groups
@@ -449,21 +449,17 @@ def _resized(
     data: Sequence[Any], options: Mapping[str, Any], n: int
 ) -> tuple[list[NDArray[Any]], dict[str, Any]]:
     """Return the data and the options for n records: the first ones, or all of them again and again."""
-    length = len(np.asarray(data[0]))
+    arrays = [array_of(one) for one in data]
+    length = len(arrays[0])
     if length == 0:
         raise ValueError("n needs data of at least one record.")
     rows = np.arange(n) % length
-
-    def resized(array: Any) -> NDArray[Any]:
-        refuse_unread(array)
-        return np.asarray(array)[rows]
-
     public = dict(options)
     if options.get("sample_weight") is not None:
-        public["sample_weight"] = resized(options["sample_weight"])
+        public["sample_weight"] = array_of(options["sample_weight"])[rows]
     if (codes := check_groups(options.get("groups"))) is not None:
         public["groups"] = codes[rows] + np.arange(n) // length * (codes.max() + 1)
-    return [resized(array) for array in data], public
+    return [array[rows] for array in arrays], public
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_consistent_length
 
-from dp_metrics.inputs.containers import MISSING, refuse_unread
+from dp_metrics.inputs.containers import MISSING, array_of, is_missing
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.names import did_you_mean
 from dp_metrics.inputs.records import as_numbers, check_vector, flattened, float_block
@@ -52,6 +52,7 @@ _MOST_DIGITS = 17
 _MOST_RECORDS = 1 << 53
 _RELATIONS = ("replace_one", "add_or_remove_one")
 _AVERAGES = ("raw_values", "uniform_average")
+_COMPARABLE = "biufcSUmM"  # kinds of arrays whose elements NumPy compares as Python does
 
 
 def check_neighboring(neighboring: Any, disclosing: Sequence[str] = ()) -> bool:
@@ -129,24 +130,36 @@ def check_sample_weight(
 
 
 def check_groups(groups: ArrayLike | None, *data: NDArray[Any]) -> NDArray[np.intp] | None:
-    """Return the number of each record's public group, counted from 0."""
+    """Return the number of each record's public group, counted from 0 in order of first appearance.
+
+    Two ids are one group where they are equal in Python: 1 and 1.0 are, 1 and "1" are not. Several persons in
+    one group are protected together, at the cost of accuracy; one person in several would not be protected.
+    """
     if groups is None:
         return None
-    refuse_unread(groups)
-    labels = flattened(np.asarray(groups))
+    labels = flattened(array_of(groups))
     if labels.ndim != 1:
         raise ValueError("groups should be a 1d array, one label per record.")
     check_consistent_length(*data, labels)
-    if labels.dtype.kind == "f" and np.isnan(labels).any():
-        raise ValueError(MISSING.format("groups"))
-    if labels.dtype.kind != "O":
-        return np.unique(labels, return_inverse=True)[1].reshape(-1)
+    if labels.dtype.kind in _COMPARABLE:
+        if (labels != labels).any():
+            raise ValueError(MISSING.format("groups"))
+        _, first, codes = np.unique(labels, return_index=True, return_inverse=True)
+        return np.argsort(np.argsort(first))[codes.reshape(-1)]
     numbers_of: dict[Any, int] = {}
-    try:
-        codes = [numbers_of.setdefault(label, len(numbers_of)) for label in labels]
-    except TypeError:
-        raise ValueError("groups must be hashable labels.") from None
-    return np.array(codes, dtype=np.intp)
+    codes_of = None
+    with contextlib.suppress(Exception):  # ids may have a hash and an equality of their own
+        codes_of = [numbers_of.setdefault(label, len(numbers_of)) for label in labels.tolist()]
+    if any(map(_is_missing_id, labels.tolist() if codes_of is None else numbers_of)):
+        raise ValueError(MISSING.format("groups"))
+    if codes_of is None:
+        raise ValueError("groups must be hashable labels.")
+    return np.array(codes_of, dtype=np.intp)
+
+
+def _is_missing_id(label: Any) -> bool:
+    """Return whether an id, or a part of one, is missing."""
+    return any(map(_is_missing_id, label)) if isinstance(label, tuple) else is_missing(label)
 
 
 def asked_of_persons(groups: Any, max_records: Any) -> dict[str, Any]:

@@ -149,7 +149,7 @@ def test_the_loss_of_a_person_is_the_mean_over_all_records():
 
 def test_the_first_records_of_each_are_kept_in_their_order():
     rows, codes, most = first_of_each(["b", "a", "b", "b", "a"], 2, np.zeros(5))
-    assert (rows.tolist(), codes.tolist(), most) == ([0, 1, 2, 4], [1, 0, 1, 0], 2)
+    assert (rows.tolist(), codes.tolist(), most) == ([0, 1, 2, 4], [0, 1, 0, 1], 2)
     rows, _, most = first_of_each(["b", "a", "b", "b", "a"], None, np.zeros(5))
     assert (rows.tolist(), most) == ([0, 1, 2, 3, 4], 3)
     assert first_of_each(["b", "a", "c"], 9, np.zeros(3))[2] == 1
