@@ -193,3 +193,43 @@ def test_a_missing_weight_is_refused_in_every_container(name):
     for weights in WEIGHTS_WITH_A_MISSING_ONE.values():
         match = MISSING.format("sample_weight")
         assert_refused(CASES[name], valid(CASES[name], N), ValueError, match, sample_weight=weights)
+
+
+class Gradient:
+    """What a tensor that needs a gradient is: something that has records and does not give them."""
+
+    shape = (N,)
+
+    def __array__(self, dtype=None, copy=None):
+        raise RuntimeError("Can't call numpy() on Tensor that requires grad.")
+
+    def __len__(self):
+        return N
+
+
+@loop_over("name", ["y_true", "y_pred", "sample_weight", "groups", "sensitive_features"])
+def test_what_does_not_become_an_array_is_told_so_whatever_it_is(name):
+    given = {"y_true": Y, "y_pred": P, name: Gradient()}
+    is_frame = name == "sensitive_features"
+    call = partial(FRAME, metrics="accuracy") if is_frame else partial(dp.private_accuracy_score, epsilon=1.0)
+    with pytest.raises(
+        TypeError, match=r"^What was given cannot be made a NumPy array: convert it"
+    ) as refused:
+        call(**given)
+    assert refused.value.__context__ is None
+
+
+@loop_over(
+    ("short", "match"),
+    [
+        ((Y[1:], P, P), f"y_true has {N - 1}, pred_a has {N}"),
+        ((Y, P, P[1:]), f"y_true has {N}, pred_b has {N - 1}"),
+        ((Y, P, P, np.arange(N - 1)), f"y_true has {N}, groups has {N - 1}"),
+    ],
+)
+def test_lengths_that_differ_name_the_two_arguments(short, match):
+    *data, groups = [*short, None][:4]
+    with pytest.raises(ValueError, match=f"^Found input variables .* of samples: {match}.$"):
+        dp.private_compare(*data, epsilon=1.0, groups=groups)
+    with pytest.raises(ValueError, match=r"of samples: n has 9, sample_weight has 4\.$"):
+        dp.noise_interval(0.5, metric="accuracy", epsilon=1.0, n=9, sample_weight=[1.0] * 4)
