@@ -29,6 +29,7 @@ __all__ = [
     "labels_and_numbers",
     "labels_and_probabilities",
     "labels_and_scores",
+    "named_records",
     "targets",
     "vector",
 ]
@@ -62,17 +63,32 @@ def first_records(
     TypeError, ValueError
         If an argument is invalid.
     """
-    shape, records = Records.of(data, private_n=private_n)
     codes = check_groups(groups)
-    # what has no dimension its reader refuses
-    arrays = {name: array for name, array in zip(names, records.arrays, strict=True) if array.ndim}
-    check_same_length({**arrays, "groups": codes}, private_n=private_n)
+    shape, records = named_records(data, names=names, private_n=private_n, groups=codes)
     if codes is None:
         return shape, records, None
     rows, persons, most = first_of_each(codes, max_records)
     if rows.size < len(records.arrays[0]):
         records = replace(records, arrays=tuple(array[rows] for array in records.arrays))
     return replace(shape, n=rows.size, most_records=most), records, persons
+
+
+def named_records(
+    data: Sequence[Any],
+    *,
+    names: Sequence[str],
+    private_n: bool,
+    groups: NDArray[np.intp] | None = None,
+) -> tuple[Shape, Records]:
+    """Return the public form of records, and these: as many in each argument, and as many groups.
+
+    Where the reader of an argument knows it by another name, the names say what the caller calls it.
+    """
+    shape, records = Records.of(data, private_n=private_n)
+    # what has no dimension its reader refuses
+    arrays = {name: array for name, array in zip(names, records.arrays, strict=True) if array.ndim}
+    check_same_length({**arrays, "groups": groups}, private_n=private_n)
+    return shape, records
 
 
 def vector(records: Records, *, name: str, private_n: bool) -> Records:

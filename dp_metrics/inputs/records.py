@@ -120,14 +120,12 @@ def check_same_length(arguments: Mapping[str, Any], *, private_n: bool = False) 
         Whether the number of records is private, so that the message does not say it.
     """
     lengths = {name: np.shape(array)[:1] for name, array in arguments.items() if array is not None}
-    (first, length), *others = lengths.items()
-    for name, other in others:
-        if other != length:
+    first = next(iter(lengths), "")
+    for name, length in lengths.items():
+        if length != lengths[first]:
             told = f"{first} and {name}"
             if not private_n:
-                told = ", ".join(
-                    f"{one} has {sum(of_one)}" for one, of_one in ((first, length), (name, other))
-                )
+                told = f"{first} has {sum(lengths[first])}, {name} has {sum(length)}"
             raise ValueError(f"Found input variables with inconsistent numbers of samples: {told}.")
 
 
