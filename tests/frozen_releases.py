@@ -293,6 +293,9 @@ def empty_summary(call, capacity):
     """Return a summary that tells this metric, or None where there is none."""
     row, options = call.case.row, call.options
     if kind_of(row) == "mean" and not (call.case.rooted and records(call.name)[0].ndim > 1):
+        if call.relation != REPLACE and "labels" in row.options and "labels" not in options:
+            # no chunk may state how many labels there are
+            options = {**options, "labels": np.unique(records(call.name)[0])}
         return dp.LossSummary(call.case.function, capacity=capacity, **options)
     if kind_of(row) == "variance":
         return dp.VarianceSummary(capacity=capacity, **options)

@@ -230,7 +230,11 @@ def read_frame(
     share, chosen = check_frame(membership, overall_share, private_n=private_n), frame_metrics(metrics)
     columns = columns_of(sensitive_features)
     shape, records, _ = first_records(
-        (y_true, y_pred, *columns), private_n=private_n, groups=groups, max_records=max_records
+        (y_true, y_pred, *columns),
+        names=("y_true", "y_pred", *["sensitive_features"] * len(columns)),
+        private_n=private_n,
+        groups=groups,
+        max_records=max_records,
     )
     by, sizes = Groups.of(group_labels, len(columns)), None
     if membership == "public":  # the features are as public as the number of records
@@ -481,7 +485,13 @@ def _other(
     """Return the releases of any other metric: one table if it is a share of the records."""
     hidden, name = None in sizes, metric.row.name
     # the options must suit the sizes of the groups, even where these are private
-    check_neighboring("add_or_remove_one" if hidden else "replace_one", metric.row.disclosing(metric.options))
+    disclosing = metric.row.disclosing(metric.options)
+    if hidden and disclosing and shape.n is not None:
+        raise ValueError(
+            f"{' and '.join(disclosing)} cannot be used with membership='private': the number of records of "
+            "a group, which is private then, would be given away. Leave it out, or pass membership='public'."
+        )
+    check_neighboring("add_or_remove_one" if hidden else "replace_one", disclosing)
     plans = {size: metric.planned(replace(shape, n=size), private_n=hidden) for size in {*sizes} - {0}}
     usual = next(plans[size] for size in sizes if size != 0)
     if metric.mechanism is None and _is_share(usual):

@@ -127,7 +127,7 @@ def _numbers(objects: NDArray[Any], name: str) -> Floats:
     except OverflowError:
         failure = ValueError(TOO_LARGE.format(name))
     except ValueError:  # a signaling NaN of Decimal
-        failure = NotNumbersError("what was given")
+        failure = ValueError(MISSING.format(name))
     # raising outside the handler does not chain the original, which may quote the data
     raise failure
 
@@ -169,11 +169,13 @@ def is_missing(element: Any) -> bool:
     """Return whether an object is None, or not equal to itself, as NaT is, or pandas' NA."""
     if element is None:
         return True
+    if isinstance(element, Decimal):  # a signaling NaN cannot even be compared
+        return element.is_nan()
     try:
         return bool(element != element)
     except TypeError:  # NA, of which nobody knows whether it is equal to itself
         return True
-    except Exception:  # an array, a signaling NaN, or an object with an equality of its own
+    except Exception:  # an array, or an object with an equality of its own
         return False
 
 

@@ -241,7 +241,7 @@ def as_label_pairs(
     replaced by 0 where both labels of a record are equal, and by 0 and 1 where they are not.
     """
     true, pred = (_as_any_labels(y, name, private_n) for y, name in ((y_true, "y_true"), (y_pred, "y_pred")))
-    check_same_length(true, pred, private_n=private_n)
+    check_same_length({"y_true": true, "y_pred": pred}, private_n=private_n)
     true, pred = flattened(true), flattened(pred)
     if true.shape[1:] != pred.shape[1:]:
         raise NotLabelsError("a mix of targets with one and several outputs.")

@@ -4,7 +4,7 @@ A reader is made of public things, and is part of a plan. It looks at types, sha
 checked in blocks, as they are read.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -29,13 +29,19 @@ __all__ = [
     "labels_and_numbers",
     "labels_and_probabilities",
     "labels_and_scores",
+    "named_records",
     "targets",
     "vector",
 ]
 
 
 def first_records(
-    data: Sequence[Any], *, private_n: bool, groups: ArrayLike | None, max_records: int | None
+    data: Sequence[Any],
+    *,
+    names: Sequence[str],
+    private_n: bool,
+    groups: ArrayLike | None,
+    max_records: int | None,
 ) -> tuple[Shape, Records, NDArray[np.intp] | None]:
     """Return the public form of the first records of each person, these records, and whose each is.
 
@@ -43,6 +49,8 @@ def first_records(
     ----------
     data : sequence
         What holds a value per record.
+    names : sequence of str
+        What these are called.
     private_n : bool
         Whether the number of records is private, so that there are no groups.
     groups : array-like or None
@@ -55,18 +63,38 @@ def first_records(
     TypeError, ValueError
         If an argument is invalid.
     """
-    shape, records = Records.of(data, private_n=private_n)
-    if groups is None:
+    codes = check_groups(groups)
+    shape, records = named_records(data, names=names, private_n=private_n, groups=codes)
+    if codes is None:
         return shape, records, None
-    rows, persons, most = first_of_each(groups, max_records, *records.arrays)
+    rows, persons, most = first_of_each(codes, max_records)
     if rows.size < len(records.arrays[0]):
         records = replace(records, arrays=tuple(array[rows] for array in records.arrays))
     return replace(shape, n=rows.size, most_records=most), records, persons
 
 
+def named_records(
+    data: Sequence[Any],
+    *,
+    names: Sequence[str],
+    private_n: bool,
+    groups: NDArray[np.intp] | None = None,
+) -> tuple[Shape, Records]:
+    """Return the public form of records, and these: as many in each argument, and as many groups.
+
+    Where the reader of an argument knows it by another name, the names say what the caller calls it.
+    """
+    shape, records = Records.of(data, private_n=private_n)
+    # what has no dimension its reader refuses
+    arrays = {name: array for name, array in zip(names, records.arrays, strict=True) if array.ndim}
+    check_same_length({**arrays, "groups": groups}, private_n=private_n)
+    return shape, records
+
+
 def vector(records: Records, *, name: str, private_n: bool) -> Records:
     """Return one number per record."""
-    return _checked(records, as_vector(records.arrays[0], name, private_n=private_n), private_n=private_n)
+    array = as_vector(records.arrays[0], name, private_n=private_n)
+    return _checked(records, {name: array}, private_n=private_n)
 
 
 def targets(records: Records, *, columns: int, private_n: bool) -> Records:
@@ -78,19 +106,20 @@ def targets(records: Records, *, columns: int, private_n: bool) -> Records:
         flattened(as_numbers(records.array(at, columns), name, allow_2d=True, private_n=private_n))
         for at, name in enumerate(("y_true", "y_pred"))
     )
-    check_same_length(true, pred, private_n=private_n)
+    arrays = {"y_true": true, "y_pred": pred}
+    check_same_length(arrays, private_n=private_n)
     outputs = [1 if array.ndim == 1 else array.shape[1] for array in (true, pred)]
     if outputs[0] != outputs[1]:
         # someone may pass rows for columns: the numbers would then tell how many records there are
         numbers_of = "" if private_n else f" ({outputs[0]}!={outputs[1]})"
         raise ValueError(f"y_true and y_pred have different number of output{numbers_of}")
-    return _checked(records, true, pred, private_n=private_n)
+    return _checked(records, arrays, private_n=private_n)
 
 
 def label_pairs(records: Records, *, columns: int, private_n: bool) -> Records:
     """Return true and predicted labels of any type; empty lists have so many columns."""
     pair = as_label_pairs(records.array(0, columns), records.array(1, columns), private_n=private_n)
-    return _checked(records, *pair, private_n=private_n)
+    return _checked(records, dict(zip(("y_true", "y_pred"), pair, strict=True)), private_n=private_n)
 
 
 def labels_and_probabilities(
@@ -98,13 +127,13 @@ def labels_and_probabilities(
 ) -> Records:
     """Return labels, and probabilities of shape (n_samples, n_columns)."""
     proba = as_probabilities(records.array(1, columns), private_n=private_n)
-    return _labelled(records, labels, proba, private_n)
+    return _labelled(records, labels, {"y_proba": proba}, private_n)
 
 
 def labels_and_numbers(records: Records, *, labels: NDArray[Any], columns: int, private_n: bool) -> Records:
     """Return labels, and scores of shape (n_samples, n_columns), whatever their number."""
     scores = as_numbers(records.array(1, columns), "y_score", allow_2d=True, private_n=private_n)
-    return _labelled(records, labels, scores, private_n)
+    return _labelled(records, labels, {"y_score": scores}, private_n)
 
 
 def labels_and_scores(
@@ -118,18 +147,19 @@ def labels_and_scores(
 ) -> Records:
     """Return labels, and scores of shape (n_samples,), those of the positive label of two; or all columns."""
     scores = as_scores(records.array(1, columns), name, private_n=private_n, positive=positive)
-    return _labelled(records, labels, scores, private_n)
+    return _labelled(records, labels, {name: scores}, private_n)
 
 
-def _labelled(records: Records, labels: NDArray[Any], scores: NDArray[Any], private_n: bool) -> Records:
+def _labelled(
+    records: Records, labels: NDArray[Any], scores: Mapping[str, NDArray[Any]], private_n: bool
+) -> Records:
     true = as_labels(records.arrays[0], labels, private_n=private_n)
-    check_same_length(true, scores, private_n=private_n)
-    return _checked(records, true, scores, private_n=private_n)
+    return _checked(records, {"y_true": true, **scores}, private_n=private_n)
 
 
-def _checked(records: Records, *arrays: NDArray[Any], private_n: bool) -> Records:
+def _checked(records: Records, arrays: Mapping[str, NDArray[Any]], *, private_n: bool) -> Records:
     """Return the records with these arrays, of valid shapes, and with valid weights and groups."""
-    weights = check_sample_weight(records.sample_weight, *arrays, whole=not private_n)
-    return replace(
-        records, arrays=arrays, sample_weight=weights, groups=check_groups(records.groups, *arrays)
-    )
+    weights = check_sample_weight(records.sample_weight, whole=not private_n)
+    groups = check_groups(records.groups)
+    check_same_length({**arrays, "sample_weight": weights, "groups": groups}, private_n=private_n)
+    return replace(records, arrays=tuple(arrays.values()), sample_weight=weights, groups=groups)

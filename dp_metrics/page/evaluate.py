@@ -12,6 +12,7 @@ from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.fairness.groups import columns_of
 from dp_metrics.inputs.error_state import own_error_state
+from dp_metrics.inputs.readers import named_records
 from dp_metrics.inputs.shape import Records
 from dp_metrics.page.division import EvaluationPlan
 from dp_metrics.page.page import PrivateEvaluation
@@ -24,6 +25,14 @@ from dp_metrics.release.stored.codec import DAMAGED
 from dp_metrics.release.together import Together
 
 __all__ = ["page_settings", "private_evaluate"]
+
+_NAMES = {
+    **dict.fromkeys(("labels", "targets"), "y_pred"),
+    "scores": "y_score",
+    "probabilities": "y_proba",
+    "feature": "sensitive_features",
+}
+"""What the columns of a page are called as arguments, where that is something else."""
 
 
 @overload
@@ -179,7 +188,8 @@ def private_evaluate(
     )  # fmt: skip
 
     def form_of() -> tuple[PageForm, Records]:
-        shape, records = Records.of(asked.read(), private_n=release.private_n)
+        names = [_NAMES.get(column, column) for column in asked.columns]
+        shape, records = named_records(asked.read(), names=names, private_n=release.private_n)
         sizes = _sizes(setting, shape, records)
         return PageForm(setting, shape, release.private_n, sizes, release.epsilon, neighboring), records
 

@@ -380,8 +380,10 @@ def test_a_signaling_nan_is_a_nan():
     nan = Decimal("sNaN")
     with pytest.raises(ValueError, match="NaN"):
         dp.private_accuracy_score([nan, 1], [1, 1], epsilon=1.0)
-    with pytest.raises(ValueError, match="not in labels"):
+    with pytest.raises(ValueError, match="NaN"):
         dp.private_log_loss([nan, "a"], [0.1, 0.2], labels=["a", "b"], epsilon=1.0)
+    with pytest.raises(ValueError, match="NaN"):
+        dp.private_mse([nan, 1], [1, 1], epsilon=1.0)
     with pytest.raises(ValueError, match="labels must be"):
         dp.private_log_loss([1, 1], [0.1, 0.2], labels=[nan, 1], epsilon=1.0)
 
