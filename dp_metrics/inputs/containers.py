@@ -11,6 +11,7 @@ import math
 import numbers
 from collections.abc import Callable
 from decimal import Decimal
+from enum import Enum
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from dp_metrics.inputs.floats import Floats
+from dp_metrics.inputs.moments import ZONED, moments
 
 __all__ = [
     "MISSING",
@@ -83,13 +85,34 @@ def array_of(data: Any) -> NDArray[Any]:
         raise TypeError("Sparse data was passed, but dense data is required.")
     failure: Exception
     try:
-        return np.asarray(data) if states_columns(data) else np.asarray(data, dtype=object)
+        return _stated(data) if states_columns(data) else np.asarray(data, dtype=object)
     except ValueError:
         failure = ValueError(_RAGGED)
     except Exception:  # containers raise errors of their own, which may quote what they hold
         failure = TypeError("What was given cannot be made a NumPy array: convert it first.")
     # raising outside the handler does not chain the original, which may quote the data
     raise failure
+
+
+def _stated(data: Any) -> NDArray[Any]:
+    """Return what a container that states its form holds; times in a time zone as objects that tell so."""
+    array = np.asarray(data)
+    if array.dtype.kind != "M":
+        return array
+    types = data.schema.types if hasattr(type(data), "column_names") else getattr(data, "dtypes", None)
+    types = types if isinstance(types, list) else [getattr(data, "dtype", getattr(data, "type", None))]
+    zones = {_has_zone(getattr(one, "value_type", one)) for one in types}
+    if len(zones) > 1:
+        raise TypeError("Times with and without a time zone make no array.")
+    return moments(array, ZONED) if zones == {True} else array
+
+
+def _has_zone(of_column: Any) -> bool:
+    """Return whether a type of polars or pyarrow has a time zone, for which NumPy has no place."""
+    return any(
+        hasattr(type(of_column), name) and getattr(of_column, name) is not None
+        for name in ("time_zone", "tz")
+    )
 
 
 def as_floats(array: NDArray[Any], name: str) -> Floats:
@@ -160,7 +183,7 @@ def _number(element: Any, name: str) -> float:
 
 def is_several(element: Any) -> bool:
     """Return whether an object is a container of its own, which NumPy may take for a row of records."""
-    if isinstance(element, str | bytes | np.generic):
+    if isinstance(element, str | bytes | np.generic | Enum):
         return False
     return hasattr(type(element), "__len__") or states_columns(element)
 
