@@ -99,8 +99,12 @@ def _stated(data: Any) -> NDArray[Any]:
     array = np.asarray(data)
     if array.dtype.kind != "M":
         return array
-    types = data.schema.types if hasattr(type(data), "column_names") else getattr(data, "dtypes", None)
-    types = types if isinstance(types, list) else [getattr(data, "dtype", getattr(data, "type", None))]
+    if hasattr(type(data), "column_names"):
+        types = data.schema.types
+    elif hasattr(type(data), "columns"):
+        types = list(data.dtypes)
+    else:
+        types = [getattr(data, "dtype", getattr(data, "type", None))]
     zones = {_has_zone(getattr(one, "value_type", one)) for one in types}
     if len(zones) > 1:
         raise TypeError("Times with and without a time zone make no array.")
@@ -109,10 +113,7 @@ def _stated(data: Any) -> NDArray[Any]:
 
 def _has_zone(of_column: Any) -> bool:
     """Return whether a type of polars or pyarrow has a time zone, for which NumPy has no place."""
-    return any(
-        hasattr(type(of_column), name) and getattr(of_column, name) is not None
-        for name in ("time_zone", "tz")
-    )
+    return any(getattr(of_column, name, None) is not None for name in ("time_zone", "tz"))
 
 
 def as_floats(array: NDArray[Any], name: str) -> Floats:
