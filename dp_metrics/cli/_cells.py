@@ -12,7 +12,7 @@ BOOLEANS = {
 }
 """Python, pandas, R and JSON write booleans so. A T, F, Y or N may be a group or a country."""
 
-MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "NAN", "NULL", "null")
+MISSING = frozenset(("", "NA", "N/A", "n/a", "NaN", "nan", "NAN", "NULL", "null"))
 """What stands for nothing, unless it is a given label."""
 
 _SWAPPED = str.maketrans(",.", ".,")
@@ -39,9 +39,8 @@ def label_reader(labels: Sequence[Any] = (), decimal: str = ".") -> Callable[[st
 
     def read(cell: str) -> Any:
         text = cell.strip()
-        for one in (cell, text):
-            if one in by_text:
-                return by_text[one]
+        if by_text and (cell in by_text or text in by_text):
+            return by_text.get(cell, by_text.get(text))
         if text in MISSING:
             return None
         name = _name(text.translate(_SWAPPED) if decimal == "," else text)

@@ -211,7 +211,7 @@ class Predictions:
         except pa.ArrowInvalid:
             numbers = None
         if numbers is None:
-            if compute.any(compute.is_in(text, value_set=pa.array(MISSING))).as_py():
+            if compute.any(compute.is_in(text, value_set=pa.array(sorted(MISSING)))).as_py():
                 raise _missing(name)
             for spelled, truth in BOOLEANS.items():
                 text = compute.if_else(compute.equal(text, spelled), str(int(truth)), text)

@@ -253,11 +253,12 @@ def encoded_block(
         codes = np.minimum(np.searchsorted(known, y), known.size - 1)
         found, read = known[codes] == y, y
     else:
-        lookup = {moment_of(label): position for position, label in enumerate(labels.tolist())}
+        exact = moment_of if labels.dtype.kind == "O" else _as_it_is  # no time equals a text
+        lookup = {exact(label): position for position, label in enumerate(labels.tolist())}
 
         def position(value: Any) -> int:
             try:
-                return lookup.get(moment_of(value), -1)
+                return lookup.get(exact(value), -1)
             except Exception:  # the value is not hashable, or has an equality of its own
                 return -1
 
@@ -270,6 +271,10 @@ def encoded_block(
     if not found.all():
         raise _not_among(labels, name, option, read[np.argmin(found)])
     return codes
+
+
+def _as_it_is(label: Any) -> Any:
+    return label
 
 
 def _not_among(labels: NDArray[Any], name: str, option: str, label: Any) -> ValueError:
