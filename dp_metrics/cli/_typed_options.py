@@ -5,8 +5,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dp_metrics.cli._cells import BOOLEANS, label_reader
-from dp_metrics.cli._common import CommandError
+from dp_metrics.cli._common import BOOLEANS, CommandError, label_reader
 from dp_metrics.cli.predictions import ColumnSpec, Kind
 from dp_metrics.metrics import Metric
 

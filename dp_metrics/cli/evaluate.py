@@ -14,8 +14,7 @@ import numpy as np
 
 from dp_metrics._packages import import_extra
 from dp_metrics.accounting import PrivacyAccountant
-from dp_metrics.cli._cells import label_reader
-from dp_metrics.cli._common import CommandError, add_json, exact_epsilon, several
+from dp_metrics.cli._common import CommandError, add_json, exact_epsilon, label_reader, several
 from dp_metrics.cli._output import printed, terms
 from dp_metrics.cli._typed_options import column_of_labels, group_labels
 from dp_metrics.cli.budget import add_budget_file, refusals

@@ -22,8 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dp_metrics._packages import import_extra
-from dp_metrics.cli._cells import BOOLEANS, MISSING, label_reader
-from dp_metrics.cli._common import CommandError, Refused
+from dp_metrics.cli._common import BOOLEANS, MISSING, CommandError, Refused, label_reader
 from dp_metrics.inputs.names import did_you_mean
 from dp_metrics.inputs.shape import ArgumentShape
 

@@ -15,15 +15,20 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dp_metrics.inputs.containers import MISSING, TOO_LARGE, array_of, is_missing, is_several, refuse_unread
-from dp_metrics.inputs.moments import (
+from dp_metrics.inputs.containers import (
+    MISSING,
     NAIVE,
+    TOO_LARGE,
     ZONED,
     Moment,
+    array_of,
     counts_of,
+    is_missing,
+    is_several,
     kind_of_times,
     moment_of,
     moments,
+    refuse_unread,
 )
 from dp_metrics.inputs.records import (
     as_vector,
