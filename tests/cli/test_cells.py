@@ -108,6 +108,9 @@ GIVEN = [  # labels as they are typed, cells that are these labels, and cells th
 ]  # fmt: skip
 
 
+_WORDS = ('["F","M"]', '["NA","EU"]', '["TRUE","n/a"]')
+
+
 @loop_over(("typed", "cells", "others"), GIVEN)
 def test_a_cell_that_equals_a_given_label_is_that_label(typed, cells, others, tmp_path):
     labels, rows = ("--option", f"labels={typed}"), cells * 100
@@ -118,6 +121,10 @@ def test_a_cell_that_equals_a_given_label_is_that_label(typed, cells, others, tm
     code, out, err = run("score", path, "--metric", "accuracy", *grouped, *OF_PAIRS[-3:])
     assert code == 0, err
     found = json.loads(out)["by_group"]
+    if typed in _WORDS:  # the same typed as words
+        code, again, err = run("score", path, "--metric", "accuracy", *grouped[:-1], *names, *OF_PAIRS[-3:])
+        assert code == 0, err
+        assert [one["group"] for one in json.loads(again)["by_group"]] == names
     assert [str(one["group"]) for one in found] == names
     assert [one["size"] for one in found] == pytest.approx([100, 100], abs=1)
     page = tmp_path / "page.json"
