@@ -321,6 +321,7 @@ def as_label_pairs(
     if true.shape[1:] != pred.shape[1:]:
         raise NotLabelsError("a mix of targets with one and several outputs.")
     if "O" not in (true.dtype.kind, pred.dtype.kind):
+        _check_same_sorts(true, pred)  # the types of arrays are public, and refused without a record too
         return true, pred
     differs = np.zeros(true.shape, dtype=np.bool_)
     differs[(slice(None), 0)[: differs.ndim]] = differing_block(true, pred)

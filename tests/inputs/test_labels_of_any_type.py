@@ -2,6 +2,7 @@
 
 import datetime as dt
 import enum
+import itertools
 import warnings
 from functools import partial
 
@@ -228,6 +229,15 @@ def test_sorts_of_labels_are_never_equal(other):
         assert_refused(dp.private_confusion_matrix, (y, y), (ValueError, TypeError), match, **refused)
     with pytest.raises(ValueError, match="must be of one type"):
         dp.private_confusion_matrix(times, times, labels=[times[0], listed[1]], epsilon=1.0)
+
+
+@loop_over("records", range(2))
+def test_arrays_of_two_sorts_are_refused_with_and_without_a_record(records):
+    """Their types are public; whether there is a record is not."""
+    arrays = [np.zeros(records, dtype=dtype) for dtype in ("M8[D]", "m8[h]", "m8[M]", "U1", "i8")]
+    for true, pred in itertools.permutations(arrays, 2):
+        of_any = {"epsilon": 1.0, "neighboring": "add_or_remove_one"}
+        assert_refused(dp.private_accuracy_score, (true, pred), ValueError, "Mix of label", **of_any)
 
 
 @loop_over("place", range(2))
