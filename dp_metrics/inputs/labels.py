@@ -125,7 +125,10 @@ class LabelSet:
         """Return the place of a label that an option names."""
         listed = self.in_order.tolist()
         if label not in listed:
-            raise ValueError(f"{name}={label!r} is not one of the public labels: pass {name}.")
+            raise ValueError(
+                f"{name}={label!r} is not one of the public labels {reprlib.repr(listed)}: pass all of them "
+                f"as {self.name}=[...], or another {name}."
+            )
         place: int = listed.index(label)
         return place
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dp_metrics.inputs.columns import LabelColumns
 from dp_metrics.inputs.labels import as_label_pairs, as_labels
 from dp_metrics.inputs.options import check_groups, check_sample_weight, first_of_each
 from dp_metrics.inputs.records import (
@@ -93,32 +94,29 @@ def label_pairs(records: Records, *, columns: int, private_n: bool) -> Records:
     return _checked(records, *pair, private_n=private_n)
 
 
-def labels_and_probabilities(
-    records: Records, *, labels: NDArray[Any], columns: int, private_n: bool
-) -> Records:
+def labels_and_probabilities(records: Records, *, columns: LabelColumns, private_n: bool) -> Records:
     """Return labels, and probabilities of shape (n_samples, n_columns)."""
-    proba = as_probabilities(records.array(1, columns), private_n=private_n)
-    return _labelled(records, labels, proba, private_n)
+    proba = as_probabilities(columns.array(records), private_n=private_n)
+    return _labelled(records, columns.labels, proba, private_n)
 
 
-def labels_and_numbers(records: Records, *, labels: NDArray[Any], columns: int, private_n: bool) -> Records:
+def labels_and_numbers(records: Records, *, columns: LabelColumns, private_n: bool) -> Records:
     """Return labels, and scores of shape (n_samples, n_columns), whatever their number."""
-    scores = as_numbers(records.array(1, columns), "y_score", allow_2d=True, private_n=private_n)
-    return _labelled(records, labels, scores, private_n)
+    scores = as_numbers(columns.array(records), "y_score", allow_2d=True, private_n=private_n)
+    return _labelled(records, columns.labels, scores, private_n)
 
 
 def labels_and_scores(
     records: Records,
     *,
-    labels: NDArray[Any],
-    columns: int,
+    columns: LabelColumns,
     private_n: bool,
     name: str = "y_score",
     positive: int = 1,
 ) -> Records:
     """Return labels, and scores of shape (n_samples,), those of the positive label of two; or all columns."""
-    scores = as_scores(records.array(1, columns), name, private_n=private_n, positive=positive)
-    return _labelled(records, labels, scores, private_n)
+    scores = as_scores(columns.array(records), name, private_n=private_n, positive=positive)
+    return _labelled(records, columns.labels, scores, private_n)
 
 
 def _labelled(records: Records, labels: NDArray[Any], scores: NDArray[Any], private_n: bool) -> Records:
