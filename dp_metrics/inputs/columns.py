@@ -96,10 +96,10 @@ def _order(
     names: Sequence[Any], labels: LabelSet, columns: int, name: str, positive: Any
 ) -> tuple[int, ...] | None:
     """Return where the column of each sorted label stands, or raise if that is not told."""
-    known, is_sorted = labels.known.tolist(), labels.in_order.tolist() == labels.known.tolist()
+    known = labels.known.tolist()
     shown = {"name": name, "labels": reprlib.repr(labels.in_order.tolist())}
     if columns == 1:
-        if positive is None and not is_sorted:
+        if positive is None and not labels.is_sorted:
             raise ValueError(_ONE_UNSORTED.format(**shown, last=known[-1]))
         other = known[1] if positive == known[0] else known[0]
         # a column named by the number 0 may just as well be the first one of a table
@@ -112,7 +112,7 @@ def _order(
             raise ValueError(_SOME.format(**shown))
         order = tuple(found.index(label) for label in wanted)
         return None if order == tuple(range(columns)) else order
-    if not is_sorted:
+    if not labels.is_sorted:
         raise ValueError(_UNSORTED.format(**shown))
     return None
 
@@ -131,12 +131,17 @@ class NamedColumns:
     ----------
     data : ndarray of shape (n_samples,) or (n_samples, n_columns)
         What it holds.
-    columns : tuple of str
+    names : tuple of str
         The names.
     """
 
     data: NDArray[Any]
-    columns: tuple[str, ...]
+    names: tuple[str, ...]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names, as a data frame has them."""
+        return self.names
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -169,7 +174,9 @@ def named_by_classes(response: Any, method: str, classes: Any) -> Any:
     classes : object
         Its `classes_`, if it has some.
     """
-    if method == "predict" or not isinstance(response, np.ndarray) or np.ndim(classes) != 1:
+    if method == "predict" or not isinstance(response, np.ndarray) or classes is None:
+        return response
+    if any(np.ndim(one) for one in classes):  # those of each of several outputs
         return response
     names = tuple(map(name_key, np.asarray(classes).tolist()))
     if response.ndim == 1 and len(names) == 2 and response.dtype.kind == "f":

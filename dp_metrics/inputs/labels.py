@@ -121,6 +121,11 @@ class LabelSet:
         """Number of labels."""
         return int(self.known.size)
 
+    @property
+    def is_sorted(self) -> bool:
+        """Whether the caller listed the labels in sorted order."""
+        return bool((self.places == np.arange(self.size)).all())
+
     def place(self, label: Any, name: str) -> int:
         """Return the place of a label that an option names."""
         listed = self.in_order.tolist()

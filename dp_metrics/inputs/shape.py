@@ -3,8 +3,8 @@
 A `Shape` is all that anybody may know of records before one of them is read. Whatever is planned is planned
 from a shape. `Records` hold the contents, which are looked at once a plan has read them, and never before.
 
-Names of columns are public too. Those of labels say which column is which, see `columns`. Targets are compared
-in the order in which they stand: nothing is read where names contradict that.
+Names of columns are public too. Those of labels say which column is which, see `columns`. Targets are
+compared in the order in which they stand: nothing is read where names contradict that.
 """
 
 from collections.abc import Sequence
