@@ -21,7 +21,7 @@ def page(kind="scores", n=3000, **options):
     options = {"epsilon": 2.0, "sensitive_features": group, "group_labels": LABELS, **options}
     if kind == "targets":
         y_true = generator.normal(size=n)
-        return dp.private_evaluate(y_true, y_true + generator.normal(size=n), **options)
+        return dp.private_evaluate(y_true, y_true + generator.normal(size=n), task="regression", **options)
     if kind == "labels":
         y_true = generator.integers(0, 5, n)
         y_pred = np.where(generator.random(n) < 0.7, y_true, generator.integers(0, 5, n))
@@ -30,9 +30,9 @@ def page(kind="scores", n=3000, **options):
     y_score = 1 / (1 + np.exp(-generator.normal(size=n) - 2 * y_true + 1))
     if kind == "names":  # text of users as labels
         y_true = np.array(LABELS)[y_true.astype(int)]
-        return dp.private_evaluate(y_true, y_score, labels=LABELS, pos_label=LABELS[1], **options)
+        return dp.private_evaluate(y_true, y_score=y_score, labels=LABELS, pos_label=LABELS[1], **options)
     baseline = generator.random(n)
-    return dp.private_evaluate(y_true.astype(int), y_score, labels=[0, 1], baseline=baseline, **options)
+    return dp.private_evaluate(y_true.astype(int), y_score=y_score, baseline=baseline, **options)
 
 
 KINDS = ["scores", "names", "labels", "targets"]

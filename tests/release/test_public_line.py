@@ -270,17 +270,17 @@ def test_no_record_can_be_reached_from_a_result(call):
 def test_no_record_can_be_reached_from_a_page(kind):
     rng = np.random.default_rng(0)
     data = (rng.integers(0, 2, N), rng.random(N), rng.random(N), rng.integers(0, 2, N))
-    public = {"labels": [0, 1]}
+    name, public = "y_score", {"labels": [0, 1]}
     if kind == "probabilities":
-        data, public = (
-            (rng.integers(0, 3, N), *rng.dirichlet(np.ones(3), (2, N)), data[3]),
-            {"labels": range(3)},
-        )
+        data = (rng.integers(0, 3, N), *rng.dirichlet(np.ones(3), (2, N)), data[3])
+        name, public = "y_proba", {"labels": range(3)}
     if kind == "targets":
-        data, public = (rng.random(N), *data[1:]), {}
+        data = (rng.random(N), *data[1:])
+        name, public = "y_pred", {"task": "regression"}
     page = private_evaluate(
-        *data[:2], **public, baseline=data[2], sensitive_features=data[3], group_labels=[0, 1], epsilon=9.0
-    )
+        data[0], **{name: data[1]}, **public, baseline=data[2], sensitive_features=data[3],
+        group_labels=[0, 1], epsilon=9.0,
+    )  # fmt: skip
     page.to_html()
     page.to_json()
     assert_holds_no_record(page, data)
