@@ -99,7 +99,8 @@ def records(kind, rng, n):
 
 # right for all, and the baseline wrong; then wrong for the first, who is of another group
 RIGHT = {
-    "y_true": np.zeros(3), "pred": np.zeros(3), "other pred": np.ones(3), "score": np.zeros(3), "other score": np.ones(3),
+    "y_true": np.zeros(3), "pred": np.zeros(3), "other pred": np.ones(3), "score": np.zeros(3),
+    "other score": np.ones(3),
     "proba": THIRDS[:3], "other proba": THIRDS[:3], "group": np.array(["a", "a", "a"]),
 }  # fmt: skip
 WRONG = {name: values[:1] for name, values in RIGHT.items()} | {

@@ -13,6 +13,7 @@ from catalogue import BAD_RECORDS, LEGAL_LABELS
 from helpers import assert_refused, loop_over, messages
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.base import BaseEstimator
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -96,7 +97,7 @@ def test_one_fraction_among_integers_does_not_choose_the_page():
     """It makes floats of a whole column, in NumPy, pandas and polars alike."""
     for holder in (np.array, pd.Series, pl.Series, list):
         for one in (1, 12.5):
-            values = holder([0, 1, 0, one])
+            values = holder(np.array([0, 1, 0, one]).tolist())
             with pytest.raises(ValueError, match="alone does not tell"):
                 dp.private_evaluate(values, values, epsilon=1)
             assert kinds(Y, values, labels=[0, 1]) == (("y_true", LABELS), None)
@@ -223,7 +224,7 @@ def test_an_estimator_is_evaluated_as_its_predictions_are(pos_label):
         assert page[name].value == pytest.approx(same[name].value, abs=1e-4), name
 
 
-class Own:
+class Own(BaseEstimator):
     """A model of somebody's own, which does not say what it predicts."""
 
     def predict(self, x):
