@@ -23,9 +23,8 @@ from numpy.typing import NDArray
 
 from dp_metrics._packages import import_extra
 from dp_metrics.cli._common import CommandError, Refused
-from dp_metrics.inputs.columns import NamedColumns
 from dp_metrics.inputs.names import did_you_mean
-from dp_metrics.inputs.shape import ArgumentShape
+from dp_metrics.inputs.shape import ArgumentShape, NamedColumns
 
 __all__ = [
     "ColumnSpec",

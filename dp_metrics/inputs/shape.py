@@ -18,10 +18,12 @@ from dp_metrics.inputs.containers import array_of, states_columns
 
 __all__ = [
     "ArgumentShape",
+    "NamedColumns",
     "Records",
     "Shape",
     "check_same_columns",
     "name_key",
+    "named_by_classes",
     "names_of",
     "type_of_floats",
 ]
@@ -206,3 +208,65 @@ def name_key(name: Any) -> str:
     if isinstance(name, float | np.floating) and name.is_integer():
         return str(int(name))
     return str(name)
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class NamedColumns:
+    """Private: an array whose columns have names, such as a file or the classes of a model tell.
+
+    Parameters
+    ----------
+    data : ndarray of shape (n_samples,) or (n_samples, n_columns)
+        What it holds.
+    names : tuple of str
+        The names.
+    """
+
+    data: NDArray[Any]
+    names: tuple[str, ...]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names, as a data frame has them."""
+        return self.names
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the array."""
+        return self.data.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of the array."""
+        return self.data.dtype
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.array(self.data, dtype=dtype) if copy else np.asarray(self.data, dtype=dtype)
+
+
+def named_by_classes(response: Any, method: str, classes: Any) -> Any:
+    """Return what a model responds with its columns named by its classes, in whatever order it has these.
+
+    One column of a decision, which is that of the second of two classes, becomes two, as in scikit-learn.
+
+    Parameters
+    ----------
+    response : object
+        What the model responded; what is no array is returned as it is.
+    method : str
+        By which of its methods.
+    classes : object
+        Its `classes_`, if it has some.
+    """
+    if method == "predict" or not isinstance(response, np.ndarray) or classes is None:
+        return response
+    if any(np.ndim(one) for one in classes):  # those of each of several outputs
+        return response
+    names = tuple(map(name_key, np.asarray(classes).tolist()))
+    if response.ndim == 1 and len(names) == 2 and response.dtype.kind == "f":
+        response = np.stack([-response if method == "decision_function" else 1 - response, response], axis=1)
+    has_all = response.ndim == 2 and response.shape[1] == len(names)
+    return NamedColumns(response, names) if has_all else response

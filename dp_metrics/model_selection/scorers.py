@@ -15,8 +15,8 @@ from sklearn.utils.metadata_routing import UNUSED
 
 from dp_metrics.accounting import PrivacyAccountant, check_accountant, numbering
 from dp_metrics.exceptions import TrainingFoldsWarning, warn_caller
-from dp_metrics.inputs.columns import named_by_classes
 from dp_metrics.inputs.epsilon import check_epsilon
+from dp_metrics.inputs.shape import named_by_classes
 from dp_metrics.metrics import METRICS, metric_named, metric_of
 from dp_metrics.model_selection._metric_facts import (
     PrivateMetric,

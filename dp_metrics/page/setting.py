@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dp_metrics.inputs.columns import named_by_classes
 from dp_metrics.inputs.containers import states_columns
 from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.options import check_bounds, check_choice, check_edges
 from dp_metrics.inputs.scalars import as_real, as_whole
+from dp_metrics.inputs.shape import named_by_classes
 
 __all__ = ["LABELS", "PROBABILITIES", "SCORES", "TARGETS", "Given", "Setting", "given", "kinds_of"]
 

@@ -33,7 +33,7 @@ from frozen_releases import (
 from dp_metrics import noise_interval, private_evaluate
 from dp_metrics._random import SeededEntropy
 from dp_metrics.analysis.audited import PLANS
-from dp_metrics.inputs.shape import Records
+from dp_metrics.inputs.shape import NamedColumns, Records
 from dp_metrics.mechanisms._base import KnownNumber
 from dp_metrics.metrics._catalogue import WEIGHTS
 from dp_metrics.release import release as release_module
@@ -45,7 +45,7 @@ from dp_metrics.sensitivity.output_bounds import OutputBounds
 
 ROOT = Path(__file__).parents[2]
 PRIVATE = (
-    Records, KnownParts, KnownNumber, KnownCounts, OutputBounds, LossAggregate, WeightedLossAggregate,
+    Records, NamedColumns, KnownParts, KnownNumber, KnownCounts, OutputBounds, LossAggregate, WeightedLossAggregate,
     VarianceAggregate, BoundsDraw, SumsDraw, VectorDraw,
 )  # fmt: skip
 ROOT = Path(__file__).parents[2]

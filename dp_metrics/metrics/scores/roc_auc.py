@@ -13,10 +13,9 @@ from numpy.typing import ArrayLike
 
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
-from dp_metrics.inputs.columns import LabelColumns
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.labels import encoded_block
-from dp_metrics.inputs.readers import labels_and_scores
+from dp_metrics.inputs.readers import LabelColumns, labels_and_scores
 from dp_metrics.inputs.records import float_block
 from dp_metrics.inputs.shape import Records, Shape
 from dp_metrics.mechanisms import Mechanism
@@ -152,6 +151,7 @@ def private_roc_auc_score(
     y_score : array-like of shape (n_samples,), (n_samples, 1), (n_samples, 2) or (n_samples, n_classes)
         Scores, any finite numbers: probabilities, or what `decision_function` gives. Of two columns the
         second counts, the scores of the second label; of more each holds those of one label, in sorted order.
+        Columns that are named by the labels may stand in any order.
     epsilon : float
         Privacy parameter, > 0: smaller is more private and less accurate.
     average : {"macro"} or None, default="macro"

@@ -10,11 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
-from dp_metrics.inputs.columns import LabelColumns
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.labels import encoded_block, unstated_labels
 from dp_metrics.inputs.losses import RecordLoss, zero_one_loss
-from dp_metrics.inputs.readers import labels_and_numbers
+from dp_metrics.inputs.readers import LabelColumns, labels_and_numbers
 from dp_metrics.inputs.records import float_block
 from dp_metrics.inputs.scalars import as_whole
 from dp_metrics.inputs.shape import Shape
@@ -93,8 +92,8 @@ def private_top_k_accuracy_score(
     y_true : array-like of shape (n_samples,)
         True labels, each one of `labels`.
     y_score : array-like of shape (n_samples, n_classes)
-        Scores, finite: probabilities or others, one column per label in sorted order. Of equal scores the one
-        of the later label counts as higher, as in scikit-learn.
+        Scores, finite: probabilities or others, one column per label in sorted order, or named by the labels
+        in any order. Of equal scores the one of the later label counts as higher, as in scikit-learn.
     epsilon : float
         Privacy parameter, > 0: smaller is more private and less accurate.
     k : int, default=2
