@@ -45,8 +45,8 @@ from dp_metrics.sensitivity.output_bounds import OutputBounds
 
 ROOT = Path(__file__).parents[2]
 PRIVATE = (
-    Records, NamedColumns, KnownParts, KnownNumber, KnownCounts, OutputBounds, LossAggregate, WeightedLossAggregate,
-    VarianceAggregate, BoundsDraw, SumsDraw, VectorDraw,
+    Records, NamedColumns, KnownParts, KnownNumber, KnownCounts, OutputBounds, LossAggregate,
+    WeightedLossAggregate, VarianceAggregate, BoundsDraw, SumsDraw, VectorDraw,
 )  # fmt: skip
 ROOT = Path(__file__).parents[2]
 N = 211  # nothing public of the tests' table has this length
