@@ -117,7 +117,7 @@ def check_same_length(*arrays: Any, private_n: bool = False) -> None:
         return
     if any(isinstance(array, np.ndarray) and not array.ndim for array in arrays):
         # scikit-learn would quote the one value
-        raise TypeError("Singleton array cannot be considered a valid collection: pass a value per record.")
+        raise ValueError("Found input variables with inconsistent numbers of samples: one is a single value.")
     if not private_n:
         check_consistent_length(*arrays)
     elif len({np.shape(array)[:1] for array in arrays}) > 1:
