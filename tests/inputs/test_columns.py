@@ -280,6 +280,31 @@ def test_outputs_of_the_same_names_in_another_order_are_refused(make):
     assert_refused(dp.private_accuracy_score, labels, ValueError, "the same names", epsilon=1.0)
 
 
+def test_what_was_released_of_named_columns_is_read_again(tmp_path):
+    """What is stored has no names: the order in which columns stood changes nothing that was released."""
+    frame, options = pd.DataFrame({"yes": YES, "no": 1 - YES}), {"labels": ["yes", "no"], "epsilon": 1.0}
+    path = str(tmp_path / "budget.sqlite")
+    budget = dp.PrivacyAccountant(10.0, path)
+    paid = {"accountant": budget, **options}
+    made = [
+        dp.with_result(dp.private_log_loss)(TRUE, frame, **paid, spend_name="loss"),
+        dp.with_result(dp.private_roc_curve)(TRUE, frame, **paid, spend_name="curve"),
+        dp.private_evaluate(TRUE, y_proba=frame, split={"labels": 1, "loss": 1}, **paid, spend_name="page"),
+        dp.ScoreSummary(labels=["yes", "no"])
+        .update(TRUE, frame)
+        .release(1.0, accountant=budget, spend_name="s"),
+    ]
+    again = dp.PrivacyAccountant(10.0, path)
+    for one, name in zip(made, ("loss", "curve", "page", "s"), strict=True):
+        assert repr(again[name]) == repr(one)
+    assert dp.PrivateEvaluation.from_json(made[2].to_json()).to_json() == made[2].to_json()
+    summary = dp.LossSummary(dp.private_log_loss, labels=["yes", "no"]).update(TRUE, frame)
+    read = dp.LossSummary.from_bytes(summary.to_bytes()).merge(summary)
+    assert read.release(1.0, random_state=5) == summary.merge(
+        dp.LossSummary(dp.private_log_loss, labels=["yes", "no"]).update(TRUE, frame[["no", "yes"]])
+    ).release(1.0, random_state=5)
+
+
 @pytest.mark.parametrize("labels", [["no", "yes"], ["yes", "no"]])
 def test_metrics_of_predicted_labels_keep_the_order_of_the_caller(labels):
     pred = np.where(YES > 0.5, "yes", "no")
