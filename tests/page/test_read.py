@@ -136,7 +136,7 @@ CONTRADICTIONS = [
 @loop_over("options", CONTRADICTIONS)
 def test_two_tasks_contradict_each_other(options):
     refuses((Y,), options, match="contradict each other")
-    refuses((Y,), {**options, "task": "regresion"}, match="Did you mean 'regression'")
+    refuses((Y,), {**options, "task": "regressions"}, match="Did you mean 'regression'")
 
 
 def test_labels_that_are_text_need_to_be_listed():
