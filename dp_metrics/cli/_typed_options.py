@@ -81,7 +81,7 @@ def column_of(row: Metric, argument: str, columns: Sequence[str], options: Mappi
         Public options, of which `labels` tells whether labels are text.
     """
     if not (row.predicts_labels or ("labels" in row.options and argument == row.data[0])):
-        return ColumnSpec(columns, Kind.NUMBER)
+        return ColumnSpec(columns, Kind.NUMBER, is_named="labels" in row.options)
     if "labels" not in row.options:
         return ColumnSpec(columns, Kind.LABEL)
     return column_of_labels(columns, options.get("labels"), _IF_LABELS_ARE_TEXT)

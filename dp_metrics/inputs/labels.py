@@ -184,11 +184,20 @@ class LabelSet:
         """Number of labels."""
         return int(self.known.size)
 
+    @property
+    def is_sorted(self) -> bool:
+        """Whether the caller listed the labels in sorted order."""
+        return bool((self.places == np.arange(self.size)).all())
+
     def place(self, label: Any, name: str) -> int:
         """Return the place of a label that an option names."""
         place = place_of(label, self.in_order)
         if place is None:
-            raise ValueError(f"{name}={label!r} is not one of the public labels: pass {name}.")
+            listed = reprlib.repr(self.in_order.tolist())
+            raise ValueError(
+                f"{name}={label!r} is not one of the public labels {listed}: pass all of them as "
+                f"{self.name}=[...], or another {name}."
+            )
         return place
 
     def array(self, data: ArrayLike, name: str, *, private_n: bool) -> NDArray[Any]:

@@ -164,7 +164,7 @@ LOSSES = {
     "log loss, float32": Case(dp.private_log_loss, probabilities(1, np.float32)),
     "log loss, 3 labels": Case(dp.private_log_loss, probabilities(3), {"max_loss": 5}),
     "log loss, text": Case(
-        dp.private_log_loss, probabilities(3, np.float16, ["a", "b", "c"]), {"labels": ["b", "a", "c"]}
+        dp.private_log_loss, probabilities(3, np.float16, ["a", "b", "c"]), {"labels": ["a", "b", "c"]}
     ),
     "log loss, sum": Case(dp.private_log_loss, probabilities(2), {"normalize": False}),
     "log loss, weights": Case(dp.private_log_loss, probabilities(1), {"normalize": False}, **W),
