@@ -15,14 +15,13 @@ from dp_metrics._html import HtmlRepr
 from dp_metrics._random import Entropy, RandomState, permute_and_flip
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.inputs.error_state import own_error_state
+from dp_metrics.inputs.models import known_labels, response_method, response_of
 from dp_metrics.inputs.shape import Records, Shape
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.mechanisms._base import Draw, Limits
 from dp_metrics.metrics import FUNCTIONS, Metric, row_of
 from dp_metrics.metrics._catalogue import OF_RECORDS
 from dp_metrics.model_selection._metric_facts import usual_responses
-from dp_metrics.model_selection._responses import as_float64
-from dp_metrics.model_selection.scorers import response_method, response_of
 from dp_metrics.release.parts.mean_loss import MeanOf
 from dp_metrics.release.parts.part import KnownCounts, Part
 from dp_metrics.release.parts.ranking_loss import RankingOf
@@ -245,7 +244,8 @@ def best_plan(row: Metric, shape: Shape, options: Sequence[Mapping[str, Any]], *
     totals, steps = zip(*[_total(row, plan, shape.n) for plan in plans], strict=True)
     unstated = next((plan.unstated for plan in plans if plan.unstated is not None), None)
     choice = partial(_choice, metric=row.name, candidates=len(totals))
-    return Plan((LeastOf(totals, max(steps)),), _as_they_are, choice, unstated=unstated)
+    # a limit may be too small for a float, as the square of 1e-200 is: then no total is above 0
+    return Plan((LeastOf(totals, max(1, *steps)),), _as_they_are, choice, unstated=unstated)
 
 
 def _total(row: Metric, plan: Plan, n: int | None) -> tuple[Total, int]:
@@ -260,8 +260,7 @@ def _total(row: Metric, plan: Plan, n: int | None) -> tuple[Total, int]:
         if isinstance(part, RankingOf):
             if n is None:
                 raise ValueError(_PAIRS.format(row.name, _OTHERWISE))
-            # twice the pairs of one record with all others; at least 1, for a single record has none
-            return partial(_wrong_pairs, plan=plan), max(2 * (n - 1), 1)
+            return partial(_wrong_pairs, plan=plan), 2 * (n - 1)  # twice the pairs of one record with others
     raise ValueError(_NO_SENSITIVITY.format(row.name, _INSTEAD.get(row.name, ""), _OTHERWISE))
 
 
@@ -289,15 +288,6 @@ def _check_options(row: Metric, options: Mapping[str, Any]) -> None:
                 raise ValueError(f"private_best takes no {name}: {_NOT_OPTIONS[name]}.")
         elif name not in row.options:
             raise TypeError(f"private_best() with this metric got an unexpected keyword argument {name!r}.")
-
-
-def _responses(
-    models: Sequence[Any], X: Any, y_true: Any, methods: tuple[str, ...], *, private_n: bool
-) -> list[Any]:
-    """Return what each model responds to the records."""
-    found = [response_of(model, response_method(model, methods), X, y_true) for model in models]
-    # the limit of a log loss follows from the type, and no response to no record has one
-    return [as_float64(one) for one in found] if private_n else found
 
 
 @own_error_state
@@ -432,9 +422,11 @@ def private_best(
         predictions, own = list(candidates), [public] * len(candidates)
         if X is not None:
             methods = usual_responses(partial(FUNCTIONS[row.name], **asked))
-            predictions = _responses(candidates, X, y_true, methods, private_n=release.private_n)
-            if "labels" in public and public["labels"] is None:
-                own = [{**public, "labels": getattr(model, "classes_", None)} for model in candidates]
+            labels = public.get("labels")
+            respond = partial(response_of, labels=labels, private_n=release.private_n)
+            predictions = [respond(one, response_method(one, methods), X, y_true) for one in candidates]
+            if "labels" in public and labels is None:
+                own = [{**public, "labels": known_labels(model)} for model in candidates]
         shape, records = Records.of((y_true, *predictions), private_n=release.private_n)
         plan = best_plan(row, shape, own, private_n=release.private_n)
         return plan, plan.read(records), None

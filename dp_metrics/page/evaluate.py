@@ -179,7 +179,7 @@ def private_evaluate(
     )  # fmt: skip
 
     def form_of() -> tuple[PageForm, Records]:
-        shape, records = Records.of(asked.read(), private_n=release.private_n)
+        shape, records = Records.of(asked.read(private_n=release.private_n), private_n=release.private_n)
         sizes = _sizes(setting, shape, records)
         return PageForm(setting, shape, release.private_n, sizes, release.epsilon, neighboring), records
 

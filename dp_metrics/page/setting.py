@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from dp_metrics.inputs.containers import array_of, states_columns
+from dp_metrics.inputs.labels import LabelSet
+from dp_metrics.inputs.models import has_method, known_labels, response_of
 from dp_metrics.inputs.options import check_bounds, check_choice, check_edges
 from dp_metrics.inputs.scalars import as_real, as_whole
 
@@ -101,6 +103,10 @@ class Setting:
         return [at for name in names for at, column in enumerate(self.columns) if column == name]
 
 
+Read: TypeAlias = Callable[..., Any]
+"""What returns containers with a value for each record, given whether their number is private."""
+
+
 class Given(NamedTuple):
     """What a caller passed, by what it is.
 
@@ -109,7 +115,8 @@ class Given(NamedTuple):
     columns : tuple of str
         As in `Setting`.
     read : callable
-        Returns the containers with a value for each record; estimators predict only then.
+        Returns the containers with a value for each record, given whether their number is private; estimators
+        predict only then.
     baseline : str or None
         The kind of predictions of the other model.
     labels : object
@@ -117,7 +124,7 @@ class Given(NamedTuple):
     """
 
     columns: tuple[str, ...]
-    read: Callable[[], tuple[Any, ...]]
+    read: Read
     baseline: str | None
     labels: Any
 
@@ -139,17 +146,17 @@ def given(
         If the arguments leave open what the predictions are.
     """
     kinds: list[str]
-    held: list[Callable[[], Any]]
+    held: list[Read]
     other = None
     if data and hasattr(data[0], "predict"):
         model, x, y_true = _model_and_data(data, named)
-        labels = getattr(model, "classes_", None) if labels is None else labels
-        kind, answer = _answer(model, x, pos_label)
+        labels = known_labels(model) if labels is None else labels
+        kind, answer = _answer(model, x, y_true, labels, pos_label)
         kinds, held = [kind], [answer]
         if baseline is not None:
             if not hasattr(baseline, "predict"):
                 raise TypeError("baseline must be a fitted estimator, as the model is.")
-            other, answer = _answer(baseline, x, pos_label)
+            other, answer = _answer(baseline, x, y_true, labels, pos_label)
             held.append(answer)
     else:
         y_true, by_kind = _predictions(data, named, labels)
@@ -158,10 +165,14 @@ def given(
             other = _kind(baseline, "baseline", labels, kinds)
             held.append(partial(_as_it_is, baseline))
     columns = ("y_true", *kinds, *(["baseline"] if other else []), *["feature"] * len(features))
-    return Given(columns, lambda: (y_true, *(one() for one in held), *features), other, labels)
+
+    def read(*, private_n: bool) -> tuple[Any, ...]:
+        return (y_true, *(one(private_n=private_n) for one in held), *features)
+
+    return Given(columns, read, other, labels)
 
 
-def _as_it_is(value: Any) -> Any:
+def _as_it_is(value: Any, *, private_n: bool) -> Any:
     return value
 
 
@@ -171,19 +182,21 @@ def _model_and_data(data: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[An
     return data[0], data[1], data[2]
 
 
-def _answer(model: Any, x: Any, pos_label: Any) -> tuple[str, Callable[[], Any]]:
-    """Return of what kind a fitted estimator's predictions are, and what makes them."""
+def _answer(model: Any, x: Any, y_true: Any, labels: Any, pos_label: Any) -> tuple[str, Read]:
+    """Return of what kind a fitted estimator's predictions are, and what asks for them."""
     from sklearn.base import is_regressor  # slow to import
 
-    if is_regressor(model):
-        return TARGETS, partial(model.predict, x)
-    if not hasattr(model, "predict_proba"):
-        return LABELS, partial(model.predict, x)
-    in_order = np.asarray(model.classes_).tolist()
-    if len(in_order) != 2:
-        return PROBABILITIES, partial(model.predict_proba, x)
-    place = 1 if pos_label is None else in_order.index(pos_label)
-    return SCORES, lambda: np.asarray(model.predict_proba(x))[:, place]
+    if is_regressor(model) or not has_method(model, "predict_proba"):
+        kind = TARGETS if is_regressor(model) else LABELS
+        return kind, partial(response_of, model, "predict", x, y_true)
+    if labels is None:
+        raise ValueError(f"{type(model).__name__} has no classes_: pass labels=[...], all that there may be.")
+    known = LabelSet.of(labels)
+    answer = partial(response_of, model, "predict_proba", x, y_true, labels=labels)
+    if known.size != 2:
+        return PROBABILITIES, answer
+    place = 1 if pos_label is None else known.places.tolist().index(known.place(pos_label, "pos_label"))
+    return SCORES, lambda *, private_n: answer(private_n=private_n)[:, place]
 
 
 def _predictions(data: tuple[Any, ...], named: Mapping[str, Any], labels: Any) -> tuple[Any, dict[str, Any]]:
