@@ -104,7 +104,7 @@ def _owner(frame: FrameType) -> Any:
     """Return the estimator whose method is carried out, or None."""
     code = frame.f_code
     first = frame.f_locals.get(code.co_varnames[0]) if code.co_argcount else None
-    return first if hasattr(first, "get_params") else None
+    return first if hasattr(type(first), "get_params") else None
 
 
 def _is_of_this_package(estimator: Any) -> bool:

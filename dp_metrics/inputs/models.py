@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dp_metrics.inputs.containers import array_of, as_floats, states_columns
+from dp_metrics.inputs.containers import array_of, as_floats
 from dp_metrics.inputs.labels import public_labels
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "ask",
     "columns_by_label",
     "has_method",
+    "is_regressor",
     "known_labels",
     "number_of_records",
     "response_method",
@@ -37,6 +38,7 @@ _OTHER_COLUMNS = (
     "{} of the model should return a column for each of its classes_ or, where it has none, as many as y, of "
     "which a list does not tell: pass y as an array or a data frame."
 )
+_NO_COLUMNS = "{} has no classes_, which tell the columns of predict_proba where there may be no record: pass labels=[...]."
 _FEWER_LABELS = "labels lacks some of the classes_ of the model: pass all labels that there may be."
 _CALLED = {"predict_proba": "y_proba", "decision_function": "y_score"}
 _EVERY_WARNING = ("ignore", None, Warning, None, 0)
@@ -92,6 +94,16 @@ def has_method(model: Any, name: str) -> bool:
     return _attribute(model, name) is not None
 
 
+def is_regressor(model: Any) -> bool:
+    """Return whether a model says that it predicts numbers, as scikit-learn asks for it."""
+    from sklearn.base import is_regressor as has_tag  # slow to import
+
+    try:
+        return bool(has_tag(model))
+    except AttributeError:  # it has no tags
+        return bool(_attribute(model, "_estimator_type") == "regressor")
+
+
 def response_method(model: Any, methods: Sequence[str]) -> str:
     """Return the first of these methods that a model has."""
     for method in methods:
@@ -123,12 +135,17 @@ def number_of_records(records: Any) -> int:
     TypeError
         If it has none.
     """
-    if hasattr(records, "__array__") and not hasattr(records, "shape"):
-        records = np.asarray(records)
-    shape = getattr(records, "shape", None)
+    shape = _stated_shape(records)
     if shape or (shape is None and hasattr(records, "__len__")):
         return int(shape[0]) if shape else len(records)
     raise TypeError("Expected sequences or array-likes of one entry per record.")
+
+
+def _stated_shape(container: Any) -> Any:
+    """Return the shape that a container states; None of a list."""
+    if hasattr(container, "shape"):
+        return container.shape
+    return array_of(container).shape if hasattr(container, "__array__") else None
 
 
 def response_of(
@@ -164,6 +181,8 @@ def response_of(
     """
     classes = _classes_of(model)
     known = classes if labels is None else public_labels(labels)
+    if private_n and known is None and method == "predict_proba":
+        raise ValueError(_NO_COLUMNS.format(type(model).__name__))
     stated = _no_response(method, known if classes is None else classes, y)
     if number_of_records(records) == 0:
         response = stated  # most models refuse to predict nothing, and a metric does too if n is public
@@ -185,7 +204,7 @@ def response_of(
 def _no_response(method: str, classes: NDArray[Any] | None, y: Any) -> NDArray[Any]:
     """Return the response to no record, with the columns that it has for any number of records."""
     if classes is None:
-        return np.empty((0, *np.shape(y)[1:]) if states_columns(y) else 0)
+        return np.empty((0, *(_stated_shape(y) or ())[1:]))
     if method == "predict":
         return classes[:0]
     columns = () if method == "decision_function" and classes.size == 2 else (classes.size,)

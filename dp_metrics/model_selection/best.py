@@ -15,7 +15,7 @@ from dp_metrics._html import HtmlRepr
 from dp_metrics._random import Entropy, RandomState, permute_and_flip
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.inputs.error_state import own_error_state
-from dp_metrics.inputs.models import known_labels, response_method, response_of
+from dp_metrics.inputs.models import has_method, known_labels, response_method, response_of
 from dp_metrics.inputs.shape import Records, Shape
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.mechanisms._base import Draw, Limits
@@ -417,7 +417,7 @@ def private_best(
     )
 
     def read() -> tuple[Plan, KnownParts, Any]:
-        if X is None and any(hasattr(one, "predict") for one in candidates):
+        if X is None and any(has_method(one, "predict") for one in candidates):
             raise TypeError("Pass X, the records that the models shall predict.")
         predictions, own = list(candidates), [public] * len(candidates)
         if X is not None:

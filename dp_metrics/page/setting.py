@@ -11,7 +11,7 @@ import numpy as np
 
 from dp_metrics.inputs.containers import array_of, states_columns
 from dp_metrics.inputs.labels import LabelSet
-from dp_metrics.inputs.models import has_method, known_labels, response_of
+from dp_metrics.inputs.models import has_method, is_regressor, known_labels, response_of
 from dp_metrics.inputs.options import check_bounds, check_choice, check_edges
 from dp_metrics.inputs.scalars import as_real, as_whole
 
@@ -148,13 +148,13 @@ def given(
     kinds: list[str]
     held: list[Read]
     other = None
-    if data and hasattr(data[0], "predict"):
+    if data and has_method(data[0], "predict"):
         model, x, y_true = _model_and_data(data, named)
         labels = known_labels(model) if labels is None else labels
         kind, answer = _answer(model, x, y_true, labels, pos_label)
         kinds, held = [kind], [answer]
         if baseline is not None:
-            if not hasattr(baseline, "predict"):
+            if not has_method(baseline, "predict"):
                 raise TypeError("baseline must be a fitted estimator, as the model is.")
             other, answer = _answer(baseline, x, y_true, labels, pos_label)
             held.append(answer)
@@ -184,13 +184,15 @@ def _model_and_data(data: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[An
 
 def _answer(model: Any, x: Any, y_true: Any, labels: Any, pos_label: Any) -> tuple[str, Read]:
     """Return of what kind a fitted estimator's predictions are, and what asks for them."""
-    from sklearn.base import is_regressor  # slow to import
-
-    if is_regressor(model) or not has_method(model, "predict_proba"):
-        kind = TARGETS if is_regressor(model) else LABELS
-        return kind, partial(response_of, model, "predict", x, y_true)
+    if is_regressor(model):
+        return TARGETS, partial(response_of, model, "predict", x, y_true)
     if labels is None:
-        raise ValueError(f"{type(model).__name__} has no classes_: pass labels=[...], all that there may be.")
+        raise ValueError(
+            f"{type(model).__name__} is no regressor, and has no classes_, as a fitted classifier has: pass "
+            "labels=[...], all that there may be."
+        )
+    if not has_method(model, "predict_proba"):
+        return LABELS, partial(response_of, model, "predict", x, y_true, labels=labels)
     known = LabelSet.of(labels)
     answer = partial(response_of, model, "predict_proba", x, y_true, labels=labels)
     if known.size != 2:

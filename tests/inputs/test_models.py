@@ -180,10 +180,8 @@ def test_whatever_else_of_a_model_fails_says_nothing_either(door):
             raise Unlucky(SECRET)
 
     refusal_of(DOORS[door], Says(Lazy))
-    needs_classes = not door.startswith("scorer of labels") and door != "best by labels"
-    if needs_classes:
-        assert str(refusal_of(DOORS[door], Hides())) == FAILED
-    if "labels" not in door:
+    assert str(refusal_of(DOORS[door], Hides())) == FAILED
+    if door not in ("scorer of labels", "best by labels"):
         assert str(refusal_of(DOORS[door], HidesMethods())) == FAILED
 
 
@@ -303,6 +301,39 @@ def test_a_class_that_a_model_lacks_has_the_probability_0():
     proba = np.hstack([model.predict_proba(X), np.zeros((200, 1))])
     score = make_private_scorer("log_loss", epsilon=1e6, labels=[0, 1, 2])(model, X, y)
     assert score == pytest.approx(-log_loss(y, proba), rel=0.01)
+
+
+class SaysNoClasses(Says):
+    classes_ = None
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("n", [0, 1])
+def test_a_model_without_classes_needs_labels_for_its_columns(door, n):
+    if "labels" in door and "scorer" in door:
+        return
+    ask, model = DOORS[door], SaysNoClasses()
+    labels = {} if door == "best by labels" else {"labels": [0, 1]}
+    ask(model, X[:n], CLASS[:n], **labels, **PRIVATE_N)
+    if door not in ("best by labels", "scorer of either", "baseline"):
+        with pytest.raises(ValueError, match=r"has no classes_.* pass labels="):
+            ask(model, X[:n], CLASS[:n], **PRIVATE_N)
+
+
+class Duck:
+    """Predicts, and says nothing of itself."""
+
+    def predict(self, X):
+        return (X[:, 0] > 0).astype(int)
+
+
+def test_a_model_that_is_no_estimator_of_scikit_learn_has_a_page_of_labels():
+    page = private_evaluate(Duck(), X, CLASS, labels=[0, 1], epsilon=50.0, split={"labels": 1})
+    assert page["accuracy"].value == pytest.approx(1, abs=0.01)
+    with pytest.raises(ValueError, match="Duck is no regressor, and has no classes_"):
+        private_evaluate(Duck(), X, CLASS, epsilon=1.0)
+    number = type("Number", (Duck,), {"_estimator_type": "regressor"})()
+    assert "mean squared error" in private_evaluate(number, X, CLASS, epsilon=50.0, bounds=(0, 1))
 
 
 @pytest.mark.parametrize("door", OF_NUMBERS)
