@@ -307,17 +307,13 @@ class SaysNoClasses(Says):
     classes_ = None
 
 
-@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("door", [name for name in DOORS if name.startswith("page") or "prob" in name])
 @pytest.mark.parametrize("n", [0, 1])
 def test_a_model_without_classes_needs_labels_for_its_columns(door, n):
-    if "labels" in door and "scorer" in door:
-        return
     ask, model = DOORS[door], SaysNoClasses()
-    labels = {} if door == "best by labels" else {"labels": [0, 1]}
-    ask(model, X[:n], CLASS[:n], **labels, **PRIVATE_N)
-    if door not in ("best by labels", "scorer of either", "baseline"):
-        with pytest.raises(ValueError, match=r"has no classes_.* pass labels="):
-            ask(model, X[:n], CLASS[:n], **PRIVATE_N)
+    ask(model, X[:n], CLASS[:n], labels=[0, 1], **PRIVATE_N)
+    with pytest.raises(ValueError, match=r"has no classes_.* pass labels="):
+        ask(model, X[:n], CLASS[:n], **PRIVATE_N)
 
 
 class Duck:
@@ -333,7 +329,7 @@ def test_a_model_that_is_no_estimator_of_scikit_learn_has_a_page_of_labels():
     with pytest.raises(ValueError, match="Duck is no regressor, and has no classes_"):
         private_evaluate(Duck(), X, CLASS, epsilon=1.0)
     number = type("Number", (Duck,), {"_estimator_type": "regressor"})()
-    assert "mean squared error" in private_evaluate(number, X, CLASS, epsilon=50.0, bounds=(0, 1))
+    assert "mse" in private_evaluate(number, X, CLASS, epsilon=50.0, bounds=(0, 1))
 
 
 @pytest.mark.parametrize("door", OF_NUMBERS)
