@@ -39,8 +39,8 @@ _OTHER_COLUMNS = (
     "which a list does not tell: pass y as an array or a data frame."
 )
 _NO_COLUMNS = (
-    "{} has no classes_, which tell the columns of predict_proba even of no record: pass labels=[...], all that "
-    "there may be."
+    "{} has no classes_, which tell the columns of predict_proba even of no record: pass labels=[...], all "
+    "that there may be."
 )
 _FEWER_LABELS = "labels lacks some of the classes_ of the model: pass all labels that there may be."
 _CALLED = {"predict_proba": "y_proba", "decision_function": "y_score"}

@@ -93,9 +93,9 @@ def count_releases(
     Guarantee: nothing is released, fitted or spent here, and the count depends on public settings only, and
     on X and y only as far as the splitter does.
 
-    With several private scorers each makes an equal share of the releases. `cross_val_score`,
-    `cross_validate` and the searches turn an exhausted budget into NaN scores; a plan that was admitted by
-    ``accountant.require(count * epsilon)`` cannot run into that, if nothing else spends from the budget.
+    With several private scorers each makes an equal share of the releases. A plan that was admitted by
+    ``accountant.require(count * epsilon)`` is carried out to its end, if nothing else spends from the budget.
+    What shuffles records costs more than its releases, and is not counted: see `make_private_scorer`.
 
     What the total means: protection of the evaluation records given the fitted models; nothing for people who
     are also in training data. See `make_private_scorer`.

@@ -135,9 +135,11 @@ class PrivateScorer(BaseEstimator):
         Raises
         ------
         PrivacyBudgetError
-            If the accountant has less than epsilon left; nothing is drawn.
+            If the accountant has less than epsilon left; nothing is drawn. While scikit-learn fits models,
+            `dp_metrics.exceptions.SearchStopped`.
         ValueError, TypeError
-            If a setting or an input is invalid; nothing is spent.
+            If a setting or an input is invalid, if the estimator cannot predict, or if the values of records
+            are dealt out to others; nothing is spent.
         """
         methods = self.check()[0]
         require_labels(self)
@@ -248,7 +250,8 @@ def make_private_scorer(
     TypeError
         If the metric is not private, or does not take a keyword.
     ValueError
-        If a setting is invalid, among them a seed: with one, every fold would have the same noise.
+        If a setting is invalid, among them a seed: with one, every fold would have the same noise; or if the
+        metric counts over all labels, and `labels` are not given.
 
     See Also
     --------
@@ -258,15 +261,25 @@ def make_private_scorer(
     Notes
     -----
     Guarantee: replacing any one of the records that a call scores changes the probability of its result by
-    at most a factor exp(epsilon), given the fitted estimator and the arguments, which are public. Where the
-    metric takes `labels`, ``estimator.classes_`` is passed unless labels are given. With
+    at most a factor exp(epsilon), given the fitted estimator and the arguments, which are public. With
     ``neighboring="add_or_remove_one"`` the number of records is private, and may be 0: the estimator is not
     asked then, and probabilities of every type are judged as float64, because an estimator that is not asked
     has no type. A metric of your own that has a private number of records within itself should do so too.
 
     The estimator must respond to each record by that record alone. One whose response to a record depends on
-    the others, as that of a scaler fitted on the records that are scored, lets one of them change every
-    prediction: then nothing is promised.
+    the others, as that of a scaler fitted on the records that are scored, or that remembers those it was
+    asked about before, lets one of them change every prediction: then nothing is promised. An exception of
+    the estimator becomes one `ValueError` that tells nothing of it, and its warnings are dropped.
+
+    **Shuffled or repeated records cost more.** Where the values of a record are dealt out to others before
+    they are scored, one replaced record changes two rows: the cost is 2 epsilon, and k epsilon where a record
+    stands in k rows of a bootstrap. No budget knows of it. In `sklearn.inspection` and
+    `permutation_test_score` a scorer refuses to be called.
+
+    **Labels.** Where the metric takes `labels`, the sorted ``estimator.classes_`` are passed unless labels
+    are given. Metrics that count over all labels (balanced accuracy, kappa, `average="macro"`, an area of
+    several classes) need `labels`, because the estimator of a fold may lack one. Of a label that it lacks
+    its probability is 0.
 
     **What a total means.** The total of an accountant after a cross-validation or a search protects people
     in their role as *evaluation* records, given the fitted models. Who is also among the training records of
@@ -275,9 +288,9 @@ def make_private_scorer(
     (`return_train_score`, `learning_curve`) cost epsilon and protect nobody. The clean claim is that of one
     fixed model scored on held-out records.
 
-    **An exhausted budget.** scikit-learn's tools turn an exception of a scorer into the score NaN and go
-    on, unless ``error_score="raise"``. Ask before the first fit whether the plan fits, as in the second
-    example below, and set ``error_score="raise"``.
+    **An exhausted budget.** scikit-learn's tools turn any `Exception` of a scorer into the score NaN and go
+    on. A budget that ends while they fit models raises `dp_metrics.exceptions.SearchStopped`, which is none.
+    Ask before the first fit whether the plan fits, as in the second example below.
 
     Only `sample_weight` can be requested through metadata routing; an epsilon for one call is refused.
 

@@ -184,15 +184,11 @@ def _model_and_data(data: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[An
 
 def _answer(model: Any, x: Any, y_true: Any, labels: Any, pos_label: Any) -> tuple[str, Read]:
     """Return of what kind a fitted estimator's predictions are, and what asks for them."""
-    if is_regressor(model):
-        return TARGETS, partial(response_of, model, "predict", x, y_true)
+    if is_regressor(model) or not has_method(model, "predict_proba"):
+        kind = TARGETS if is_regressor(model) else LABELS
+        return kind, partial(response_of, model, "predict", x, y_true)
     if labels is None:
-        raise ValueError(
-            f"{type(model).__name__} is no regressor, and has no classes_, as a fitted classifier has: pass "
-            "labels=[...], all that there may be."
-        )
-    if not has_method(model, "predict_proba"):
-        return LABELS, partial(response_of, model, "predict", x, y_true, labels=labels)
+        raise ValueError(f"{type(model).__name__} has no classes_: pass labels=[...], all that there may be.")
     known = LabelSet.of(labels)
     answer = partial(response_of, model, "predict_proba", x, y_true, labels=labels)
     if known.size != 2:
