@@ -102,7 +102,8 @@ def is_regressor(model: Any) -> bool:
     from sklearn.base import is_regressor as has_tag  # slow to import
 
     try:
-        return bool(has_tag(model))
+        with _no_warnings():  # older versions warn of a model without tags
+            return bool(has_tag(model))
     except AttributeError:  # it has no tags
         return bool(_attribute(model, "_estimator_type") == "regressor")
 
@@ -215,7 +216,7 @@ def _no_response(method: str, classes: NDArray[Any] | None, y: Any) -> NDArray[A
 
 
 def _columns(array: NDArray[Any]) -> int:
-    return math.prod(array.shape[1:])
+    return math.prod(array.shape[1:]) if array.ndim else 0
 
 
 def as_float64(array: NDArray[Any]) -> NDArray[Any]:
