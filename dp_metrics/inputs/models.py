@@ -35,8 +35,8 @@ FAR = float(np.finfo(np.float32).max)
 
 _FAILED = "The model could not predict; run it on records that are not private to see why."
 _OTHER_COLUMNS = (
-    "{} of the model should return a column for each of its classes_ or, where it has none, as many as y, of "
-    "which a list does not tell: pass y as an array or a data frame."
+    "{} of the model should return a column for each of its classes_, or as many as y, of which a list does "
+    "not tell: pass y as an array or a data frame."
 )
 _NO_COLUMNS = (
     "{} has no classes_, which tell the columns of predict_proba even of no record: pass labels=[...], all "
@@ -207,10 +207,9 @@ def response_of(
 
 def _no_response(method: str, classes: NDArray[Any] | None, y: Any) -> NDArray[Any]:
     """Return the response to no record, with the columns that it has for any number of records."""
-    if classes is None:
-        return np.empty((0, *(_stated_shape(y) or ())[1:]))
-    if method == "predict":
-        return classes[:0]
+    if classes is None or method == "predict":
+        kind = np.float64 if classes is None else classes.dtype
+        return np.empty((0, *(_stated_shape(y) or ())[1:]), dtype=kind)
     columns = () if method == "decision_function" and classes.size == 2 else (classes.size,)
     return np.empty((0, *columns))
 

@@ -216,24 +216,25 @@ def test_a_model_fitted_on_a_frame_is_scored_on_an_array():
 
 
 def test_models_in_several_threads_leave_the_filters_of_warnings_as_they_were():
-    both, before = threading.Barrier(2), list(warnings.filters)
-    first_is_out = threading.Event()
-
-    def meet(response):
-        both.wait(10)
-        return response
-
-    def wait(response):
-        both.wait(10)
-        first_is_out.wait(10)
-        return response
-
+    """The second to begin ends last: what it put back would be the list in which the first was silent."""
+    before, second_is_in, first_is_out = list(warnings.filters), threading.Event(), threading.Event()
     scorer = make_private_scorer("accuracy", epsilon=1.0)
-    late = threading.Thread(target=scorer, args=(Says(wait), X, CLASS))
-    late.start()
-    scorer(Says(meet), X, CLASS)
+
+    def stay(response):
+        second_is_in.set()
+        assert first_is_out.wait(10)
+        return response
+
+    second = threading.Thread(target=scorer, args=(Says(stay), X, CLASS))
+
+    def begin_the_second(response):
+        second.start()
+        assert second_is_in.wait(10)
+        return response
+
+    scorer(Says(begin_the_second), X, CLASS)
     first_is_out.set()
-    late.join()
+    second.join()
     assert warnings.filters == before
 
 
