@@ -116,13 +116,13 @@ def response_method(model: Any, methods: Sequence[str]) -> str:
     raise AttributeError(f"{type(model).__name__} has none of the attributes {', '.join(methods)}.")
 
 
-def known_labels(model: Any) -> NDArray[Any] | None:
-    """Return the sorted labels that a model was trained on; None of numbers, and of several outputs.
+def known_labels(*models: Any) -> NDArray[Any] | None:
+    """Return the sorted labels that models were trained on; None of numbers, and of several outputs.
 
     The classes of a model are public where the model is; those among the targets are not.
     """
-    classes = _classes_of(model)
-    return None if classes is None else np.unique(classes)
+    known = [classes for classes in map(_classes_of, models) if classes is not None]
+    return np.unique(np.concatenate(known)) if known else None
 
 
 def _classes_of(model: Any) -> NDArray[Any] | None:

@@ -323,7 +323,7 @@ def private_best(
         Privacy parameter, > 0: smaller is more private and less accurate.
     X : array-like of shape (n_samples, n_features) or None, default=None
         The records to predict, if candidates are models: by the method whose response the metric judges,
-        with `classes_` as `labels` unless these are given.
+        with all their `classes_` as `labels` unless these are given; of one that a model lacks it says 0.
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
         What one person can change: a record's contents, their number being public, or whether it is there,
         where the choice is as good at half the epsilon.
@@ -419,16 +419,15 @@ def private_best(
     def read() -> tuple[Plan, KnownParts, Any]:
         if X is None and any(has_method(one, "predict") for one in candidates):
             raise TypeError("Pass X, the records that the models shall predict.")
-        predictions, own = list(candidates), [public] * len(candidates)
+        predictions, own = list(candidates), public
         if X is not None:
             methods = usual_responses(partial(FUNCTIONS[row.name], **asked))
-            labels = public.get("labels")
-            respond = partial(response_of, labels=labels, private_n=release.private_n)
+            if "labels" in public and public["labels"] is None:
+                own = {**public, "labels": known_labels(*candidates)}
+            respond = partial(response_of, labels=own.get("labels"), private_n=release.private_n)
             predictions = [respond(one, response_method(one, methods), X, y_true) for one in candidates]
-            if "labels" in public and labels is None:
-                own = [{**public, "labels": known_labels(model)} for model in candidates]
         shape, records = Records.of((y_true, *predictions), private_n=release.private_n)
-        plan = best_plan(row, shape, own, private_n=release.private_n)
+        plan = best_plan(row, shape, [own] * len(candidates), private_n=release.private_n)
         return plan, plan.read(records), None
 
     chosen: Choice = release.answer(read, lambda result: result.value)

@@ -302,13 +302,17 @@ def test_a_class_that_a_model_lacks_has_the_probability_0():
     proba = np.hstack([model.predict_proba(X), np.zeros((200, 1))])
     score = make_private_scorer("log_loss", epsilon=1e6, labels=[0, 1, 2])(model, X, y)
     assert score == pytest.approx(-log_loss(y, proba), rel=0.01)
+    whole = LogisticRegression().fit(X, y)
+    for labels in ({}, {"labels": [0, 1, 2]}):
+        assert private_best(y, [model, whole], X=X, metric="log_loss", epsilon=1e3, **labels) == 1
+    private_evaluate(whole, X, y, baseline=model, epsilon=1e3, split={"comparison": 1})
 
 
 class SaysNoClasses(Says):
     classes_ = None
 
 
-@pytest.mark.parametrize("door", [name for name in DOORS if name.startswith("page") or "prob" in name])
+@pytest.mark.parametrize("door", ["page of labels", "page of scores", "scorer of probabilities"])
 @pytest.mark.parametrize("n", [0, 1])
 def test_a_model_without_classes_needs_labels_for_its_columns(door, n):
     ask, model = DOORS[door], SaysNoClasses()
