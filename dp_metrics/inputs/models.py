@@ -22,8 +22,8 @@ __all__ = [
     "as_float64",
     "ask",
     "columns_by_label",
+    "estimator_type",
     "has_method",
-    "is_regressor",
     "known_labels",
     "number_of_records",
     "response_method",
@@ -97,15 +97,15 @@ def has_method(model: Any, name: str) -> bool:
     return _attribute(model, name) is not None
 
 
-def is_regressor(model: Any) -> bool:
-    """Return whether a model says that it predicts numbers, as scikit-learn asks for it."""
-    from sklearn.base import is_regressor as has_tag  # slow to import
+def estimator_type(model: Any) -> Any:
+    """Return what a model says that it is, such as "regressor"; None if it says nothing."""
+    from sklearn.utils import get_tags  # slow to import
 
     try:
         with _no_warnings():  # older versions warn of a model without tags
-            return bool(has_tag(model))
+            return get_tags(model).estimator_type
     except AttributeError:  # it has no tags
-        return bool(_attribute(model, "_estimator_type") == "regressor")
+        return _attribute(model, "_estimator_type")
 
 
 def response_method(model: Any, methods: Sequence[str]) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 
 from dp_metrics.inputs.containers import array_of, states_columns
 from dp_metrics.inputs.labels import LabelSet
-from dp_metrics.inputs.models import has_method, is_regressor, known_labels, response_of
+from dp_metrics.inputs.models import estimator_type, has_method, known_labels, response_of
 from dp_metrics.inputs.options import check_bounds, check_choice, check_edges
 from dp_metrics.inputs.scalars import as_real, as_whole
 
@@ -184,9 +184,10 @@ def _model_and_data(data: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[An
 
 def _answer(model: Any, x: Any, y_true: Any, labels: Any, pos_label: Any) -> tuple[str, Read]:
     """Return of what kind a fitted estimator's predictions are, and what asks for them."""
-    if is_regressor(model) or not has_method(model, "predict_proba"):
-        kind = TARGETS if is_regressor(model) else LABELS
-        return kind, partial(response_of, model, "predict", x, y_true)
+    is_regressor = estimator_type(model) == "regressor"
+    if is_regressor or not has_method(model, "predict_proba"):
+        return TARGETS if is_regressor else LABELS, partial(response_of, model, "predict", x, y_true)
+    labels = known_labels(model) if labels is None else labels
     if labels is None:
         raise ValueError(f"{type(model).__name__} has no classes_: pass labels=[...], all that there may be.")
     known = LabelSet.of(labels)
