@@ -59,9 +59,9 @@ BLOCKS = {
     "y_pred, labels": """array-like of shape (n_samples,) or (n_samples, n_outputs)
         Labels predicted by a model that was not trained on these records.""",
     "y_proba": """array-like of shape (n_samples,), (n_samples, 1) or (n_samples, n_classes)
-        Probabilities in [0, 1], one column per label in sorted order as `predict_proba` gives them; a single
-        column holds the probability of the second label. They are used as they are: rows need not sum to 1,
-        and no warning tells whether they do.""",
+        Probabilities in [0, 1], one column per label in sorted order as `predict_proba` gives them, or named
+        by the labels in any order; a single column holds the probability of the second label. They are used
+        as they are: rows need not sum to 1, and no warning tells whether they do.""",
     "y_score, two classes": """array-like of shape (n_samples,), (n_samples, 1) or (n_samples, 2)
         Scores of the positive class, probabilities in [0, 1] unless `edges` are given. Of two columns, as
         from `predict_proba`, the one of the positive class is used.""",

@@ -240,7 +240,9 @@ def variations(call):
         if own.keys() >= set(options) and all(own[option] for option in options):
             yield ",".join(options), {option: own[option][0] for option in options}
     if "labels" in own:
-        named = {"labels": NAMES[: int(records(call.name)[0].max()) + 1][::-1].tolist()}
+        listed = NAMES[: int(records(call.name)[0].max()) + 1].tolist()
+        # columns without names belong to the sorted labels
+        named = {"labels": listed[::-1] if call.case.row.predicts_labels else listed}
         one = {"pos_label": "egg"} if "pos_label" in own and "average" not in call.options else {}
         yield "labels", {**named, **one}
     if "multioutput" in own:

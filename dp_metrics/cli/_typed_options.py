@@ -75,8 +75,10 @@ def column_of(row: Metric, argument: str, columns: Sequence[str], options: Mappi
     options : mapping
         Public options, of which `labels` tells whether labels are text.
     """
-    if_text = _IF_LABELS_ARE_TEXT if _holds_labels(row, argument) else ""
-    return ColumnSpec(columns, _kind_of(row, argument, options), if_text)
+    holds_labels = _holds_labels(row, argument)
+    if_text = _IF_LABELS_ARE_TEXT if holds_labels else ""
+    is_of_labels = "labels" in row.options and not holds_labels
+    return ColumnSpec(columns, _kind_of(row, argument, options), if_text, is_of_labels)
 
 
 def _kind_of(row: Metric, argument: str, options: Mapping[str, Any]) -> Kind:

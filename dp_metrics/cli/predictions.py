@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from dp_metrics._packages import import_extra
 from dp_metrics.cli._common import CommandError, Refused
 from dp_metrics.inputs.names import did_you_mean
-from dp_metrics.inputs.shape import ArgumentShape
+from dp_metrics.inputs.shape import ArgumentShape, NamedColumns
 
 __all__ = [
     "ColumnSpec",
@@ -37,7 +37,7 @@ __all__ = [
     "open_predictions",
 ]
 
-Chunk: TypeAlias = dict[str, NDArray[Any]]
+Chunk: TypeAlias = dict[str, Any]
 Progress: TypeAlias = Callable[[float], object]
 """Is told which part of the file, from 0 to 1, has been read since it was told last."""
 
@@ -75,11 +75,18 @@ class ColumnSpec:
         How their cells are read.
     if_text : str, default=""
         For messages: what to do about text where numbers are needed.
+    is_named : bool, default=False
+        Whether the names of columns may be those of labels, and then say which column is which.
     """
 
     columns: Sequence[str]
     kind: Kind
     if_text: str = ""
+    is_named: bool = False
+
+    def named(self, array: NDArray[Any]) -> Any:
+        """Return what is read of the columns, with their names where these may tell something."""
+        return NamedColumns(array, tuple(self.columns)) if self.is_named else array
 
 
 @dataclass(frozen=True)
@@ -139,7 +146,10 @@ class Predictions:
         chunks = [self.no_records(), *self.chunks(progress)]
         # an array without records could have another type than the rest
         chunks = [chunk for chunk in chunks if all(map(len, chunk.values()))] or chunks
-        return {name: np.concatenate([chunk[name] for chunk in chunks]) for name in self._specs}
+        return {
+            name: spec.named(np.concatenate([chunk[name] for chunk in chunks]))
+            for name, spec in self._specs.items()
+        }
 
     def no_records(self) -> Chunk:
         """Return a chunk without records."""
@@ -147,7 +157,7 @@ class Predictions:
 
     def forms(self) -> dict[str, ArgumentShape]:
         """Return the public form of each argument, before any record is read."""
-        return {name: ArgumentShape.of(array, array) for name, array in self.no_records().items()}
+        return {name: ArgumentShape.of(one, np.asarray(one)) for name, one in self.no_records().items()}
 
     def _read_types(self) -> dict[str, Any]:
         raise NotImplementedError
@@ -172,7 +182,7 @@ class Predictions:
         chunk = {}
         for argument, spec in self._specs.items():
             arrays = [self._array(columns[name], name, spec) for name in spec.columns]
-            chunk[argument] = arrays[0] if len(arrays) == 1 else np.column_stack(arrays)
+            chunk[argument] = spec.named(arrays[0] if len(arrays) == 1 else np.column_stack(arrays))
         return chunk
 
     def _array(self, column: Any, name: str, spec: ColumnSpec) -> NDArray[Any]:

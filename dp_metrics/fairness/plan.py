@@ -431,12 +431,13 @@ def _of_scores(metric: FrameMetric, shape: Shape, *, private_n: bool) -> Plan | 
         return metric.planned(shape, private_n=private_n)
     if metric.row is not METRICS["private_roc_auc_score"] or metric.mechanism is not None:
         return None
-    # the function takes no pos_label, but a page has scores of either class
+    # the function takes no pos_label, but a page has scores of either class: the table says which it reads
     options = dict(metric.options)
     pos_label = options.pop("pos_label", None)
-    if (
-        len(replace(metric, options=options).planned(shape, private_n=private_n).parts) > 1
-    ):  # not of two labels
+    true, score = shape.arguments
+    of_any_names = replace(shape, arguments=(true, replace(score, names=None)))
+    area = replace(metric, options=options).planned(of_any_names, private_n=private_n)
+    if len(area.parts) > 1:  # not of two labels
         return None
     options = {"labels": options.get("labels"), "pos_label": pos_label, "edges": None, "bins": None}
     return score_plan(area_under_roc, shape, private_n=private_n, **options)

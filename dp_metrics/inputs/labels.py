@@ -121,11 +121,19 @@ class LabelSet:
         """Number of labels."""
         return int(self.known.size)
 
+    @property
+    def is_sorted(self) -> bool:
+        """Whether the caller listed the labels in sorted order."""
+        return bool((self.places == np.arange(self.size)).all())
+
     def place(self, label: Any, name: str) -> int:
         """Return the place of a label that an option names."""
         listed = self.in_order.tolist()
         if label not in listed:
-            raise ValueError(f"{name}={label!r} is not one of the public labels: pass {name}.")
+            raise ValueError(
+                f"{name}={label!r} is not one of the public labels {reprlib.repr(listed)}: pass all of them "
+                f"as {self.name}=[...], or another {name}."
+            )
         place: int = listed.index(label)
         return place
 

@@ -1,17 +1,19 @@
 """From records as a caller passed them to records whose form is valid, by kind.
 
 A reader is made of public things, and is part of a plan. It looks at types, shapes and lengths; contents are
-checked in blocks, as they are read.
+checked in blocks, as they are read. Columns of probabilities or scores are read by `LabelColumns` only, which
+say to which labels they belong.
 """
 
+import reprlib
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dp_metrics.inputs.labels import as_label_pairs, as_labels
+from dp_metrics.inputs.labels import LabelSet, as_label_pairs, as_labels, check_labels
 from dp_metrics.inputs.options import check_groups, check_sample_weight, first_of_each
 from dp_metrics.inputs.records import (
     as_numbers,
@@ -21,9 +23,10 @@ from dp_metrics.inputs.records import (
     check_same_length,
     flattened,
 )
-from dp_metrics.inputs.shape import Records, Shape
+from dp_metrics.inputs.shape import ArgumentShape, Records, Shape, name_key
 
 __all__ = [
+    "LabelColumns",
     "first_records",
     "label_pairs",
     "labels_and_numbers",
@@ -32,6 +35,112 @@ __all__ = [
     "targets",
     "vector",
 ]
+
+
+_SOME = (
+    "The names of the columns of {name} must be those of all labels={labels}, each once, or of none: pass "
+    "all labels as labels=[...], or {name} without names, its columns in the order of the sorted labels."
+)
+_UNSORTED = (
+    "labels={labels} is not sorted, and the columns of {name} are not named like labels, so that nobody can "
+    "tell which is which: pass labels=sorted(labels) if they stand in that order, as predict_proba gives "
+    "them, or name them: pd.DataFrame({name}, columns=labels)."
+)
+_ONE_UNSORTED = (
+    "labels={labels} is not sorted, so that nobody can tell to which label the one column of {name} belongs: "
+    "pass pos_label=..., or labels=sorted(labels) if it is that of {last!r}, or a column for each label, "
+    "with their names."
+)
+_ONE_OTHER = (
+    "The one column of {name} is named like the negative label. Pass that of the positive label (the second "
+    "of the sorted labels, or pos_label), or one column for each label."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class LabelColumns:
+    """Public: the labels, and the columns of probabilities or scores that belong to them.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n_classes,)
+        The labels, sorted.
+    columns : int
+        Number of columns: one for each label, or one of two labels.
+    order : tuple of int or None
+        Where the column of each sorted label stands; None: in this order. Records in several orders merge.
+    """
+
+    labels: NDArray[Any]
+    columns: int
+    order: tuple[int, ...] | None = field(compare=False)
+
+    @classmethod
+    def of(
+        cls, labels: Any, form: ArgumentShape, name: str, *, positive: Any = None, fewest: int = 1
+    ) -> Self:
+        """Return which column of records of this form belongs to which label.
+
+        Parameters
+        ----------
+        labels : LabelSet, array-like or None
+            The labels as a caller listed them. None: 0 and 1 for one column, 0..K-1 for K columns.
+        form : ArgumentShape
+            The form of the columns.
+        name : str
+            What the argument is called.
+        positive : object, default=None
+            The label that one column belongs to, if the caller said so; else the second of the sorted labels.
+        fewest : int, default=1
+            How many columns a list has that does not tell.
+
+        Raises
+        ------
+        ValueError
+            If the numbers of labels and of columns differ, or what is public leaves open which is which.
+        """
+        given = LabelSet.of(labels) if labels is not None and not isinstance(labels, LabelSet) else labels
+        columns = form.columns or (fewest if given is None or given.size == 2 else given.size)
+        known = check_labels(None if given is None else given.known, columns, name)
+        listed = LabelSet.of(known) if given is None else given
+        order = None if form.names is None else _order(form.names, listed, columns, name, positive)
+        return cls(known, columns, order)
+
+    def array(self, records: Records) -> NDArray[Any]:
+        """Return the second argument of records, not yet looked at, its columns as the sorted labels."""
+        array = records.array(1, self.columns)
+        return array if self.order is None or array.ndim != 2 else array[:, self.order]
+
+
+def _order(
+    names: Sequence[Any], labels: LabelSet, columns: int, name: str, positive: Any
+) -> tuple[int, ...] | None:
+    """Return where the column of each sorted label stands, or raise if that is not told."""
+    known = labels.known.tolist()
+    shown = {"name": name, "labels": reprlib.repr(labels.in_order.tolist())}
+    if columns == 1:
+        if positive is None and not labels.is_sorted:
+            raise ValueError(_ONE_UNSORTED.format(**shown, last=known[-1]))
+        other = known[1] if positive == known[0] else known[0]
+        # a column named by the number 0 may just as well be the first one of a table
+        if len(names) == 1 and isinstance(names[0], str) and names[0] == name_key(other):
+            raise ValueError(_ONE_OTHER.format(**shown))
+        return None
+    found, wanted = ([name_key(one) for one in several] for several in (names, known))
+    if {*found} & {*wanted} and not _are_places(names):
+        if {*found} != {*wanted}:
+            raise ValueError(_SOME.format(**shown))
+        order = tuple(found.index(label) for label in wanted)
+        return None if order == tuple(range(columns)) else order
+    if not labels.is_sorted:
+        raise ValueError(_UNSORTED.format(**shown))
+    return None
+
+
+def _are_places(names: Sequence[Any]) -> bool:
+    """Return whether the names are 0, 1, 2 and so on, which a table has that nobody gave names."""
+    are_numbers = all(isinstance(one, int | np.integer) and not isinstance(one, bool) for one in names)
+    return are_numbers and [*names] == [*range(len(names))]
 
 
 def first_records(
@@ -93,32 +202,29 @@ def label_pairs(records: Records, *, columns: int, private_n: bool) -> Records:
     return _checked(records, *pair, private_n=private_n)
 
 
-def labels_and_probabilities(
-    records: Records, *, labels: NDArray[Any], columns: int, private_n: bool
-) -> Records:
+def labels_and_probabilities(records: Records, *, columns: LabelColumns, private_n: bool) -> Records:
     """Return labels, and probabilities of shape (n_samples, n_columns)."""
-    proba = as_probabilities(records.array(1, columns), private_n=private_n)
-    return _labelled(records, labels, proba, private_n)
+    proba = as_probabilities(columns.array(records), private_n=private_n)
+    return _labelled(records, columns.labels, proba, private_n)
 
 
-def labels_and_numbers(records: Records, *, labels: NDArray[Any], columns: int, private_n: bool) -> Records:
+def labels_and_numbers(records: Records, *, columns: LabelColumns, private_n: bool) -> Records:
     """Return labels, and scores of shape (n_samples, n_columns), whatever their number."""
-    scores = as_numbers(records.array(1, columns), "y_score", allow_2d=True, private_n=private_n)
-    return _labelled(records, labels, scores, private_n)
+    scores = as_numbers(columns.array(records), "y_score", allow_2d=True, private_n=private_n)
+    return _labelled(records, columns.labels, scores, private_n)
 
 
 def labels_and_scores(
     records: Records,
     *,
-    labels: NDArray[Any],
-    columns: int,
+    columns: LabelColumns,
     private_n: bool,
     name: str = "y_score",
     positive: int = 1,
 ) -> Records:
     """Return labels, and scores of shape (n_samples,), those of the positive label of two; or all columns."""
-    scores = as_scores(records.array(1, columns), name, private_n=private_n, positive=positive)
-    return _labelled(records, labels, scores, private_n)
+    scores = as_scores(columns.array(records), name, private_n=private_n, positive=positive)
+    return _labelled(records, columns.labels, scores, private_n)
 
 
 def _labelled(records: Records, labels: NDArray[Any], scores: NDArray[Any], private_n: bool) -> Records:

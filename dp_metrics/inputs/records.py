@@ -115,6 +115,9 @@ def check_same_length(*arrays: Any, private_n: bool = False) -> None:
     lengths = {len(array) if isinstance(array, np.ndarray) and array.ndim else None for array in arrays}
     if len(lengths) == 1 and None not in lengths:
         return
+    if any(isinstance(array, np.ndarray) and not array.ndim for array in arrays):
+        # scikit-learn would quote the one value
+        raise TypeError("Singleton array cannot be considered a valid collection: pass a value per record.")
     if not private_n:
         check_consistent_length(*arrays)
     elif len({np.shape(array)[:1] for array in arrays}) > 1:

@@ -73,9 +73,9 @@ def private_log_loss(
     y_true : array-like of shape (n_samples,)
         True labels, each one of `labels`.
     y_proba : array-like of shape (n_samples,), (n_samples, 1) or (n_samples, n_classes)
-        Probabilities in [0, 1], one column per label in sorted order as `predict_proba` gives them; a single
-        column holds the probability of the second label. They are used as they are: rows need not sum to 1,
-        and no warning tells whether they do.
+        Probabilities in [0, 1], one column per label in sorted order as `predict_proba` gives them, or named
+        by the labels in any order; a single column holds the probability of the second label. They are used
+        as they are: rows need not sum to 1, and no warning tells whether they do.
     epsilon : float
         Privacy parameter, > 0: smaller is more private and less accurate.
     labels : array-like of shape (n_classes,) or None, default=None
@@ -209,9 +209,9 @@ def private_brier_score_loss(
     y_true : array-like of shape (n_samples,)
         True labels, each one of `labels`.
     y_proba : array-like of shape (n_samples,), (n_samples, 1) or (n_samples, n_classes)
-        Probabilities in [0, 1], one column per label in sorted order as `predict_proba` gives them; a single
-        column holds the probability of the second label. They are used as they are: rows need not sum to 1,
-        and no warning tells whether they do.
+        Probabilities in [0, 1], one column per label in sorted order as `predict_proba` gives them, or named
+        by the labels in any order; a single column holds the probability of the second label. They are used
+        as they are: rows need not sum to 1, and no warning tells whether they do.
     epsilon : float
         Privacy parameter, > 0: smaller is more private and less accurate.
     sample_weight : array-like of shape (n_samples,) or None, default=None

@@ -15,8 +15,9 @@ from dp_metrics._html import HtmlRepr
 from dp_metrics._random import Entropy, RandomState, permute_and_flip
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.inputs.error_state import own_error_state
+from dp_metrics.inputs.labels import public_labels
 from dp_metrics.inputs.models import has_method, known_labels, response_method, response_of
-from dp_metrics.inputs.shape import Records, Shape
+from dp_metrics.inputs.shape import Records, Shape, named_by_classes
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.mechanisms._base import Draw, Limits
 from dp_metrics.metrics import FUNCTIONS, Metric, row_of
@@ -290,6 +291,13 @@ def _check_options(row: Metric, options: Mapping[str, Any]) -> None:
             raise TypeError(f"private_best() with this metric got an unexpected keyword argument {name!r}.")
 
 
+def _response(model: Any, methods: tuple[str, ...], X: Any, y_true: Any, labels: Any, private_n: bool) -> Any:
+    """Return what a model says of the records, its columns named by the labels."""
+    method = response_method(model, methods)
+    response = response_of(model, method, X, y_true, labels=labels, private_n=private_n)
+    return named_by_classes(response, method, public_labels(labels))
+
+
 @own_error_state
 def private_best(
     y_true: ArrayLike,
@@ -424,8 +432,9 @@ def private_best(
             methods = usual_responses(partial(FUNCTIONS[row.name], **asked))
             if "labels" in public and public["labels"] is None:
                 own = {**public, "labels": known_labels(*candidates)}
-            respond = partial(response_of, labels=own.get("labels"), private_n=release.private_n)
-            predictions = [respond(one, response_method(one, methods), X, y_true) for one in candidates]
+            predictions = [
+                _response(one, methods, X, y_true, own.get("labels"), release.private_n) for one in candidates
+            ]
         shape, records = Records.of((y_true, *predictions), private_n=release.private_n)
         plan = best_plan(row, shape, [own] * len(candidates), private_n=release.private_n)
         return plan, plan.read(records), None

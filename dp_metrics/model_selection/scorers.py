@@ -13,7 +13,9 @@ from sklearn.utils.metadata_routing import UNUSED
 from dp_metrics.accounting import PrivacyAccountant, check_accountant, numbering
 from dp_metrics.exceptions import TrainingFoldsWarning, callers, models_are_fitted, warn_caller
 from dp_metrics.inputs.epsilon import check_epsilon
+from dp_metrics.inputs.labels import public_labels
 from dp_metrics.inputs.models import has_method, known_labels, response_method, response_of
+from dp_metrics.inputs.shape import named_by_classes
 from dp_metrics.metrics import METRICS, metric_named, metric_of
 from dp_metrics.model_selection._metric_facts import (
     PrivateMetric,
@@ -153,7 +155,7 @@ class PrivateScorer(BaseEstimator):
             self._has_warned = True
         labels = labels_for(self, estimator)
         response = response_of(estimator, method, X, y, labels=labels, private_n=is_private_n(self))
-        return release_score(self, estimator, response, y, sample_weight)
+        return release_score(self, estimator, method, response, y, sample_weight)
 
     @property
     def function(self) -> functools.partial[Any]:
@@ -415,9 +417,9 @@ def is_private_n(scorer: PrivateScorer) -> bool:
 
 
 def release_score(
-    scorer: PrivateScorer, estimator: Any, response: Any, y: Any, sample_weight: Any = None
+    scorer: PrivateScorer, estimator: Any, method: str, response: Any, y: Any, sample_weight: Any = None
 ) -> float:
-    """Release a private score of an estimator's response to the records."""
+    """Release a private score of an estimator's response to the records, by one of its methods."""
     _, sign = scorer.check()
     metric, keywords = scorer.function, {}
     if sample_weight is not None:
@@ -425,7 +427,9 @@ def release_score(
             raise TypeError(f"{name_of(metric)} takes no sample_weight; score the records without it.")
         keywords["sample_weight"] = sample_weight
     if takes(metric, "labels"):
-        keywords["labels"] = labels_for(scorer, estimator)
+        keywords["labels"] = labels = labels_for(scorer, estimator)
+        if metric_of(metric) is not None:  # a metric of somebody else may take nothing but an array
+            response = named_by_classes(response, method, public_labels(labels))
     # one name for all calls is none for each: a fold must never have the score of another one
     budget = numbering(scorer.accountant)
     return sign * float(metric(y, response, epsilon=scorer.epsilon, accountant=budget, **keywords))

@@ -251,8 +251,9 @@ class PrivateRandomizedSearch(MetaEstimatorMixin, BaseEstimator):
         # the history of the rehearsal tells under which relation the metric is private, and what it costs
         rehearsal = PrivacyAccountant(MAX_FLOAT)
         warn_of_large_epsilon(total)
-        response = getattr(public_model, response_method(public_model, methods))(data.X_val)
-        release_score(self._scorer(total, rehearsal), public_model, response, data.y_val, sample_weight_val)
+        method = response_method(public_model, methods)
+        response, rehearsed = getattr(public_model, method)(data.X_val), self._scorer(total, rehearsal)
+        release_score(rehearsed, public_model, method, response, data.y_val, sample_weight_val)
         claim = self._spend(total, rehearsal.history)
 
         def trial() -> tuple[float, dict[str, Any]]:
