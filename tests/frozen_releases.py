@@ -403,6 +403,8 @@ def scorers():
 def scored(call, seed):
     accountant, (model, X, y) = PrivacyAccountant(5), model_and_data(call)
     settings = {**call.options, **call.neighboring, "accountant": accountant}
+    if call.case.row.is_over_labels(settings):
+        settings = {"labels": np.unique(y), **settings}
     with seeded_system(seed):
         scorer = dp.make_private_scorer(call.case.function, epsilon=1, **settings)
         scores = cross_val_score(model, X, y, cv=KFold(3), scoring=scorer, error_score="raise")

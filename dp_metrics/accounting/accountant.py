@@ -12,7 +12,7 @@ from dp_metrics._html import card
 from dp_metrics.accounting.ledgers import FileLedger, MemoryLedger
 from dp_metrics.accounting.results import StoredResults, found, results_of, the_one_named
 from dp_metrics.accounting.spends import Check, Claim, Kept, Ledger, Spend
-from dp_metrics.exceptions import PrivacyBudgetError, warn_caller
+from dp_metrics.exceptions import PrivacyBudgetError, budget_error, warn_caller
 from dp_metrics.inputs.epsilon import check_epsilon, exact_epsilon
 from dp_metrics.inputs.options import WITHIN_GROUPS, check_count, check_neighboring
 
@@ -571,7 +571,7 @@ def _rounded_down(exact: Fraction) -> float:
 def _refuse_too_much(asked: Fraction, spent: Fraction, ledger: Ledger) -> None:
     left = ledger.total - spent
     if asked > left:
-        raise PrivacyBudgetError(
+        raise budget_error(
             f"epsilon={float(asked)!r} was asked for, but {_spent_of(ledger, spent)} and only "
             f"{_rounded_down(left)!r} remains. {_remedy(left)}"
         )

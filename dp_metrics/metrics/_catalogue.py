@@ -112,6 +112,16 @@ class Metric:
         public = {**self.required, **({} if self.limit is None else self.limit)}
         return self.planned(self.form(n=1), public, private_n=False)
 
+    def is_over_labels(self, options: Mapping[str, Any]) -> bool:
+        """Return whether a metric with these options counts over all labels, and not over one of two.
+
+        Then a label set with one label more or less is another metric.
+        """
+        given = {**self.options, **options}
+        if self.predicts_labels and "labels" in self.options:
+            return bool(given.get("average") != "binary")
+        return bool(given.get("multi_class", "raise") != "raise")
+
     def disclosing(self, options: Mapping[str, Any]) -> list[str]:
         """Return the options that would give a private number of records away, as they were typed."""
         found = [name for name in ("sample_weight", "groups") if options.get(name) is not None]

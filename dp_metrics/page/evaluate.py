@@ -198,7 +198,8 @@ def private_evaluate(
 
     def form_of() -> tuple[PageForm, Records]:
         names = [_NAMES.get(column, column) for column in asked.columns]
-        shape, records = named_records(asked.read(), names=names, private_n=release.private_n)
+        data = asked.read(private_n=release.private_n)
+        shape, records = named_records(data, names=names, private_n=release.private_n)
         sizes = _sizes(setting, shape, records)
         return PageForm(setting, shape, release.private_n, sizes, release.epsilon, neighboring), records
 

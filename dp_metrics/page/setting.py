@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from dp_metrics.inputs.containers import states_columns
 from dp_metrics.inputs.labels import LabelSet
+from dp_metrics.inputs.models import estimator_type, has_method, known_labels, response_of
 from dp_metrics.inputs.options import check_bounds, check_choice, check_edges
 from dp_metrics.inputs.scalars import as_real, as_whole
 from dp_metrics.inputs.shape import named_by_classes
@@ -118,6 +119,10 @@ class Setting:
         return [at for name in names for at, column in enumerate(self.columns) if column == name]
 
 
+Read: TypeAlias = Callable[..., Any]
+"""What returns containers with a value for each record, given whether their number is private."""
+
+
 class Given(NamedTuple):
     """What a caller passed, by what it is.
 
@@ -126,7 +131,8 @@ class Given(NamedTuple):
     columns : tuple of str
         As in `Setting`.
     read : callable
-        Returns the containers with a value for each record; estimators predict only then.
+        Returns the containers with a value for each record, given whether their number is private; estimators
+        predict only then.
     baseline : str or None
         The kind of predictions of the other model.
     labels, pos_label : object
@@ -134,7 +140,7 @@ class Given(NamedTuple):
     """
 
     columns: tuple[str, ...]
-    read: Callable[[], tuple[Any, ...]]
+    read: Read
     baseline: str | None
     labels: Any
     pos_label: Any
@@ -160,18 +166,18 @@ def given(
     if task is not None:
         check_choice(task, "task", ("regression", "classification"))
     kinds: list[str]
-    held: list[Callable[[], Any]]
+    held: list[Read]
     other = None
-    if data and hasattr(data[0], "predict"):
+    if data and has_method(data[0], "predict"):
         model, x, y_true = _model_and_data(data, named)
-        labels = getattr(model, "classes_", None) if labels is None else labels
+        labels = known_labels(model) if labels is None else labels
         pos_label, positive = _positive(labels, pos_label)
-        kind, answer = _answer_of(model, x, positive, labels, task)
+        kind, answer = _answer_of(model, x, y_true, positive, labels, task)
         kinds, held = [kind], [answer]
         if baseline is not None:
-            if not hasattr(baseline, "predict"):
+            if not has_method(baseline, "predict"):
                 raise TypeError("baseline must be a fitted estimator, as the model is.")
-            other, answer = _answer_of(baseline, x, positive, labels, task)
+            other, answer = _answer_of(baseline, x, y_true, positive, labels, task)
             if (other == TARGETS) != (kind == TARGETS):
                 raise TypeError("baseline must predict what the model does: labels, or targets.")
             held.append(answer)
@@ -183,10 +189,14 @@ def given(
             other = kinds[0]  # labels, where they are passed as well as scores: these are what is compared
             held.append(partial(_as_it_is, baseline))
     columns = ("y_true", *kinds, *(["baseline"] if other else []), *["feature"] * len(features))
-    return Given(columns, lambda: (y_true, *(one() for one in held), *features), other, labels, pos_label)
+
+    def read(*, private_n: bool) -> tuple[Any, ...]:
+        return (y_true, *(one(private_n=private_n) for one in held), *features)
+
+    return Given(columns, read, other, labels, pos_label)
 
 
-def _as_it_is(value: Any) -> Any:
+def _as_it_is(value: Any, *, private_n: bool) -> Any:
     return value
 
 
@@ -196,19 +206,24 @@ def _model_and_data(data: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[An
     return data[0], data[1], data[2]
 
 
-def _answer(model: Any, x: Any, pos_label: Any) -> tuple[str, Callable[[], Any]]:
-    """Return of what kind a fitted estimator's predictions are, and what makes them."""
-    from sklearn.base import is_regressor  # slow to import
+def _answer(model: Any, x: Any, y_true: Any, labels: Any, pos_label: Any) -> tuple[str, Read]:
+    """Return of what kind a fitted estimator's predictions are, and what asks for them."""
+    is_regressor = estimator_type(model) == "regressor"
+    if is_regressor or not has_method(model, "predict_proba"):
+        return TARGETS if is_regressor else LABELS, partial(response_of, model, "predict", x, y_true)
+    labels = known_labels(model) if labels is None else labels
+    if labels is None:
+        raise ValueError(f"{type(model).__name__} has no classes_: pass labels=[...], all that there may be.")
+    known = LabelSet.of(labels)
+    answer = partial(response_of, model, "predict_proba", x, y_true, labels=labels)
+    if known.size != 2:
+        return PROBABILITIES, partial(_named, answer, known.known)
+    place = 1 if pos_label is None else known.places.tolist().index(known.place(pos_label, "pos_label"))
+    return SCORES, lambda *, private_n: answer(private_n=private_n)[:, place]
 
-    if is_regressor(model):
-        return TARGETS, partial(model.predict, x)
-    if not hasattr(model, "predict_proba"):
-        return LABELS, partial(model.predict, x)
-    in_order = np.asarray(model.classes_).tolist()
-    if len(in_order) != 2:
-        return PROBABILITIES, partial(model.predict_proba, x)
-    place = 1 if pos_label is None else in_order.index(pos_label)
-    return SCORES, lambda: np.asarray(model.predict_proba(x))[:, place]
+
+def _named(answer: Read, labels: Any, *, private_n: bool) -> Any:
+    return named_by_classes(answer(private_n=private_n), "predict_proba", labels)
 
 
 def _positive(labels: Any, pos_label: Any) -> tuple[Any, Any]:
@@ -224,25 +239,17 @@ def _positive(labels: Any, pos_label: Any) -> tuple[Any, Any]:
 
 
 def _answer_of(
-    model: Any, x: Any, positive: Any, labels: Any, task: str | None
-) -> tuple[str, Callable[[], Any]]:
+    model: Any, x: Any, y_true: Any, positive: Any, labels: Any, task: str | None
+) -> tuple[str, Read]:
     """Return of what kind a fitted estimator's predictions are, and what makes them."""
-    from sklearn.base import is_classifier  # slow to import
-
-    classes = getattr(model, "classes_", None)
-    if positive is not None and classes is not None:
-        LabelSet.of(classes).place(positive, "pos_label")
-    kind, answer = _answer(model, x, positive)
-    if kind == LABELS and classes is None and not is_classifier(model):  # somebody's own, which does not say
+    kind, answer = _answer(model, x, y_true, labels, positive)
+    says_labels = estimator_type(model) == "classifier" or known_labels(model) is not None
+    if kind == LABELS and not says_labels:  # somebody's own, which does not say
         call = "private_evaluate(model, X, y"
         kind = kinds_of({"y_pred": 1}, labels, task, _OPEN.format("A model", call, call))["y_pred"]
     if task is not None and (task == "regression") != (kind == TARGETS):
         raise ValueError(_TWO_TASKS.format(task, type(model).__name__))
-    return kind, partial(_named, answer, classes) if kind == PROBABILITIES else answer
-
-
-def _named(answer: Callable[[], Any], classes: Any) -> Any:
-    return named_by_classes(answer(), "predict_proba", classes)
+    return kind, answer
 
 
 def _predictions(data: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:

@@ -156,7 +156,7 @@ def test_scorers_judge_decisions_or_else_probabilities(records, model):
 def test_a_scorer_of_several_labels():
     X, y = make_classification(n_samples=300, n_classes=3, n_informative=4, random_state=0)
     model = LogisticRegression().fit(X, y)
-    proba = {"response_method": "predict_proba", "multi_class": "ovr"}
+    proba = {"response_method": "predict_proba", "multi_class": "ovr", "labels": [0, 1, 2]}
     scorer = dp.get_private_scorer("private_roc_auc_score", epsilon=NO_NOISE, **proba)
     expected = roc_auc_score(y, model.predict_proba(X), multi_class="ovr")
     assert scorer(model, X, y) == pytest.approx(expected, abs=1e-6)

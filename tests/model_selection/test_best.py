@@ -268,6 +268,16 @@ def test_a_name_that_was_given_returns_what_was_chosen():
         ask(Y, LABELS[:2], metric="accuracy")
 
 
+@pytest.mark.parametrize("neighboring", [REPLACE, ADD])
+@pytest.mark.parametrize(("metric", "width"), [("mse", 1e-200), ("rmse", 1e-162)])
+def test_a_limit_too_small_for_a_float_makes_all_models_alike(metric, width, neighboring):
+    budget = PrivacyAccountant(100)
+    ask = partial(private_best, metric=metric, bounds=(0, width), neighboring=neighboring, accountant=budget)
+    true = np.array([0.0, width])
+    found = {int(ask(true, [true[::-1], true], epsilon=1)) for _ in range(40)}
+    assert found == {0, 1}  # only one of them by chance: once in 10^11
+
+
 @pytest.mark.parametrize(
     ("error", "message", "arguments"),
     [
