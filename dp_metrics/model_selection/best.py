@@ -374,7 +374,7 @@ def private_best(
     Guarantee: replacing any one record changes the probability of any result by at most a factor
     exp(epsilon), given the models, the number of records and the arguments, which are public. With
     neighboring="add_or_remove_one" the same holds when any one record is added or removed, and the number of
-    records is not public. A model must respond to each record by that record alone.
+    records is not public. A model must respond to each record by that record alone, and remember none.
 
     Let L_i be the sum of the losses of model i, each clipped to its limit. For an area it is the number of
     pairs of two classes in the wrong order; all pairs are as many for each model. Permute-and-flip [1]_

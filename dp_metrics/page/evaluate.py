@@ -151,7 +151,8 @@ def private_evaluate(
     Guarantee: replacing any one record, its group included, changes the probability of any page by at most a
     factor exp(epsilon), given the models, the number of records and the arguments, which are public. With
     neighboring="add_or_remove_one" the same holds when any one record is added or removed, and with
-    membership="public" when a record is replaced by one of the same group.
+    membership="public" when a record is replaced by one of the same group. An estimator must respond to each
+    record by that record alone, and remember none.
 
     Proof: the parts of epsilon add up to it, each release has the guarantee with its part (sequential
     composition), and which releases there are follows from public numbers. Everything else is made of what
