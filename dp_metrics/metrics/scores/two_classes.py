@@ -51,7 +51,7 @@ class TwoClasses:
     @property
     def positive(self) -> int:
         """The place of the positive label among the sorted ones."""
-        return 1 if self.pos_label is None else self.known.tolist().index(self.pos_label)
+        return 1 if self.pos_label is None else self.labels.sorted_place(self.pos_label, "pos_label")
 
     def reader(self, shape: Shape, name: str, *, private_n: bool) -> Callable[[Records], Records]:
         """Return what checks the form of records, whose public form this is; raise if that is invalid."""
