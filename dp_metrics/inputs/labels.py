@@ -200,6 +200,11 @@ class LabelSet:
             )
         return place
 
+    def sorted_place(self, label: Any, name: str) -> int:
+        """Return the place among the sorted labels of one that an option names."""
+        place: int = self.places.tolist().index(self.place(label, name))
+        return place
+
     def array(self, data: ArrayLike, name: str, *, private_n: bool) -> NDArray[Any]:
         """Return each record's label, not yet looked at."""
         return as_labels(data, self.known, name, private_n=private_n, option=self.name)

@@ -13,7 +13,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dp_metrics.inputs.labels import LabelSet, as_label_pairs, as_labels, check_labels, place_of
+from dp_metrics.inputs.labels import LabelSet, as_label_pairs, as_labels, check_labels
 from dp_metrics.inputs.options import check_groups, check_sample_weight, first_of_each
 from dp_metrics.inputs.records import (
     as_numbers,
@@ -104,7 +104,8 @@ class LabelColumns:
         columns = form.columns or (fewest if given is None or given.size == 2 else given.size)
         known = check_labels(None if given is None else given.known, columns, name)
         listed = LabelSet.of(known) if given is None else given
-        order = None if form.names is None else _order(form.names, listed, columns, name, positive)
+        of_one = None if positive is None else listed.sorted_place(positive, "pos_label")
+        order = None if form.names is None else _order(form.names, listed, columns, name, of_one)
         return cls(known, columns, order)
 
     def array(self, records: Records) -> NDArray[Any]:
@@ -114,7 +115,7 @@ class LabelColumns:
 
 
 def _order(
-    names: Sequence[Any], labels: LabelSet, columns: int, name: str, positive: Any
+    names: Sequence[Any], labels: LabelSet, columns: int, name: str, positive: int | None
 ) -> tuple[int, ...] | None:
     """Return where the column of each sorted label stands, or raise if that is not told."""
     known = labels.known.tolist()
@@ -122,7 +123,7 @@ def _order(
     if columns == 1:
         if positive is None and not labels.is_sorted:
             raise ValueError(_ONE_UNSORTED.format(**shown, last=known[-1]))
-        other = known[1] if place_of(positive, labels.known) == 0 else known[0]
+        other = known[1] if positive == 0 else known[0]
         # a column named by the number 0 may just as well be the first one of a table
         if len(names) == 1 and isinstance(names[0], str) and names[0] == name_key(other):
             raise ValueError(_ONE_OTHER.format(**shown))

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dp_metrics.inputs.floats import Floats
-from dp_metrics.inputs.labels import LabelSet, encoded_block, place_of
+from dp_metrics.inputs.labels import LabelSet, encoded_block
 from dp_metrics.inputs.readers import LabelColumns, labels_and_scores
 from dp_metrics.inputs.records import float_block
 from dp_metrics.inputs.shape import Records, Shape
@@ -51,9 +51,7 @@ class TwoClasses:
     @property
     def positive(self) -> int:
         """The place of the positive label among the sorted ones."""
-        place = 1 if self.pos_label is None else place_of(self.pos_label, self.known)
-        assert place is not None  # as `of` has checked
-        return place
+        return 1 if self.pos_label is None else self.labels.sorted_place(self.pos_label, "pos_label")
 
     def reader(self, shape: Shape, name: str, *, private_n: bool) -> Callable[[Records], Records]:
         """Return what checks the form of records, whose public form this is; raise if that is invalid."""
