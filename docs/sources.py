@@ -54,8 +54,10 @@ BLOCKS = {
     "y_pred, counts": """array-like of shape (n_samples,)
         Labels predicted by a model that was not trained on these records, each one of `labels`.""",
     "y_true, labels": """array-like of shape (n_samples,) or (n_samples, n_outputs)
-        True labels: whole numbers, strings or anything else that can be compared. With several outputs a
-        record is right if all of them are.""",
+        True labels: whole numbers, strings, dates, members of an `enum.Enum` or anything else that can be
+        compared. Dates, times and durations are equal in any unit and container, a date and its midnight too;
+        times with a time zone are refused beside times without. With several outputs a record is right if all
+        of them are.""",
     "y_pred, labels": """array-like of shape (n_samples,) or (n_samples, n_outputs)
         Labels predicted by a model that was not trained on these records.""",
     "y_proba": """array-like of shape (n_samples,), (n_samples, 1) or (n_samples, n_classes)
@@ -85,7 +87,7 @@ BLOCKS = {
         unbounded. Never read it from the data; how much it clips is private, so nothing warns.""",
     "labels": """array-like of shape (n_classes,) or None
         The public label set. None: 0 and 1 for one column, 0 .. K-1 for K columns. Never inferred from
-        `y_true`.""",
+        `y_true`. Members of an `enum.Enum` without an order of their own are sorted as it defines them.""",
     "labels, counts": """array-like of shape (n_classes,) or None
         The public label set, in the order of the results. None: 0 and 1. Every true and predicted label must
         be one of them; they are never inferred from the data. scikit-learn's other use of this argument, to

@@ -107,7 +107,7 @@ def _compare(typed: argparse.Namespace) -> None:
     except ValueError as error:
         raise CommandError(str(error)) from None
     of_persons = {"max_records": typed.max_records} if persons else {}
-    of_each = {"groups": ColumnSpec([typed.groups], Kind.NAME)} if persons else {}
+    of_each = {"groups": ColumnSpec([typed.groups], Kind.LABEL)} if persons else {}
 
     def check(records: Predictions) -> None:
         forms = records.forms()

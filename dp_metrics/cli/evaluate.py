@@ -6,6 +6,7 @@ checked, then epsilon is spent, then the page is made and written. Without a fil
 
 import argparse
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,9 @@ import numpy as np
 
 from dp_metrics._packages import import_extra
 from dp_metrics.accounting import PrivacyAccountant
-from dp_metrics.cli._common import CommandError, add_json, exact_epsilon, several
+from dp_metrics.cli._common import CommandError, add_json, exact_epsilon, label_reader, several
 from dp_metrics.cli._output import printed, terms
-from dp_metrics.cli._typed_options import group_labels, kind_of_labels
+from dp_metrics.cli._typed_options import column_of_labels, group_labels
 from dp_metrics.cli.budget import add_budget_file, refusals
 from dp_metrics.cli.experiments import add_data, demonstrate
 from dp_metrics.cli.predictions import Chunk, ColumnSpec, Kind, Predictions, Progress, add_dialect
@@ -115,15 +116,18 @@ def _columns(typed: argparse.Namespace) -> dict[str, ColumnSpec]:
     given = [name for name in _KINDS if getattr(typed, name)]
     if not typed.y_true or not given:
         raise CommandError("a page needs --y-true, and --y-pred, --y-score or --y-proba")
-    labels = Kind.NUMBER if typed.labels is None else kind_of_labels(_labels(typed), "--labels")
-    kinds = {"y_true": labels, **{name: labels if name == "y_pred" else Kind.NUMBER for name in given}}
-    specs = {name: ColumnSpec(_listed(getattr(typed, name)), kind) for name, kind in kinds.items()}
+    labels = partial(column_of_labels, labels=_labels(typed))
+    numbers = partial(ColumnSpec, kind=Kind.NUMBER)
+    specs = {"y_true": labels([typed.y_true])}
+    specs |= {
+        name: (labels if name == "y_pred" else numbers)(_listed(getattr(typed, name))) for name in given
+    }
     if typed.baseline:
-        specs["baseline"] = ColumnSpec(typed.baseline, labels if given == ["y_pred"] else Kind.NUMBER)
+        specs["baseline"] = (labels if given == ["y_pred"] else numbers)(typed.baseline)
     if len(typed.sensitive) != len(typed.group_labels):
         raise CommandError("--group-labels is needed once for each column of --sensitive, in their order")
     for name, found in zip(typed.sensitive, typed.group_labels, strict=True):
-        specs[f"sensitive {name}"] = ColumnSpec([name], kind_of_labels(group_labels(found), "--group-labels"))
+        specs[f"sensitive {name}"] = column_of_labels([name], group_labels(found))
     return specs
 
 
@@ -141,10 +145,11 @@ def _options(typed: argparse.Namespace) -> dict[str, Any]:
     known = _labels(typed)
     positive = typed.pos_label
     if positive is not None:
-        spelled = {str(label): label for label in known or [0, 1]}
-        if positive not in spelled:
-            raise CommandError(f"--pos-label {positive} is not one of the labels: {', '.join(spelled)}")
-        positive = spelled[positive]
+        there = known or [0, 1]
+        positive = label_reader(there)(typed.pos_label)
+        if positive not in there:
+            names = ", ".join(map(str, there))
+            raise CommandError(f"--pos-label {typed.pos_label} is not one of the labels: {names}")
     return {
         "labels": known,
         "pos_label": positive,

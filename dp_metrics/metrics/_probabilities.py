@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dp_metrics.inputs.floats import MAX_FLOAT, Floats
-from dp_metrics.inputs.labels import check_labels, encoded_block, public_labels, unstated_labels
+from dp_metrics.inputs.labels import check_labels, encoded_block, place_of, public_labels, unstated_labels
 from dp_metrics.inputs.losses import (
     RecordLoss,
     brier_loss,
@@ -72,14 +72,13 @@ class LabelledProbabilities:
 
     def brier_loss(self, pos_label: Any = None, scale_by_half: Any = "auto") -> MeanOf:
         """Return the Brier score loss."""
-        in_order = self.labels.tolist()
-        positive = in_order[1] if pos_label is None else pos_label
-        if positive not in in_order:
+        positive = 1 if pos_label is None else place_of(pos_label, self.labels)
+        if positive is None:
             raise ValueError("pos_label is not one of the public labels.")
         if scale_by_half != "auto" and not isinstance(scale_by_half, bool):
             raise ValueError("scale_by_half must be True, False or 'auto'.")
         half = self.columns <= 2 if scale_by_half == "auto" else bool(scale_by_half)
-        codes = partial(_is_positive, labels=self.labels, positive=in_order.index(positive))
+        codes = partial(_is_positive, labels=self.labels, positive=positive)
         return self.mean(
             partial(brier_loss, half=half), brier_loss_cap(half), codes=codes if self.columns == 1 else None
         )

@@ -245,7 +245,7 @@ def private_probability_report(
         Privacy parameter, > 0: smaller is more private and less accurate.
     labels : array-like of shape (n_classes,) or None, default=None
         The public label set. None: 0 and 1 for one column, 0 .. K-1 for K columns. Never inferred from
-        `y_true`.
+        `y_true`. Members of an `enum.Enum` without an order of their own are sorted as it defines them.
     max_loss : float or None, default=None
         Public cap of one record's log loss, in nats. None: what scikit-learn's clipping of probabilities
         implies.

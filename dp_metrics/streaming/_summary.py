@@ -414,7 +414,8 @@ def unchanged(counts: Any) -> Any:
 
 def plain(value: Any, name: str) -> Any:
     """Return a public option in types that JSON can hold."""
-    if hasattr(value, "tolist"):  # arrays and their scalars, an index of pandas
+    is_time = isinstance(value, np.ndarray | np.generic) and value.dtype.kind in "mM"  # listed as numbers
+    if hasattr(value, "tolist") and not is_time:  # arrays and their scalars, an index of pandas
         value = value.tolist()
     if isinstance(value, list | tuple | range):
         return [plain(item, name) for item in value]

@@ -107,7 +107,7 @@ def private_top_k_accuracy_score(
         example, give labels away.
     labels : array-like of shape (n_classes,) or None, default=None
         The public label set. None: 0 and 1 for one column, 0 .. K-1 for K columns. Never inferred from
-        `y_true`.
+        `y_true`. Members of an `enum.Enum` without an order of their own are sorted as it defines them.
     groups : array-like of shape (n_samples,) or None, default=None
         Public label of the person (or other unit) that each record belongs to. The guarantee then covers all
         records of one group together. None: each record is a person of its own.

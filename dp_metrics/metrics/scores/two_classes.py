@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dp_metrics.inputs.floats import Floats
-from dp_metrics.inputs.labels import check_labels, encoded_block, public_labels
+from dp_metrics.inputs.labels import check_labels, encoded_block, place_of, public_labels
 from dp_metrics.inputs.readers import labels_and_scores
 from dp_metrics.inputs.records import float_block
 from dp_metrics.inputs.shape import Records, Shape, check_columns_of_labels
@@ -40,10 +40,10 @@ class TwoClasses:
         assert known is not None
         if known.size != 2:
             raise ValueError("labels must be two: scores tell one class from the other.")
-        in_order = known.tolist()
-        if pos_label is not None and pos_label not in in_order:
+        positive = 1 if pos_label is None else place_of(pos_label, known)
+        if positive is None:
             raise ValueError(f"pos_label={pos_label!r} is not one of the public labels.")
-        return cls(known, 1 if pos_label is None else in_order.index(pos_label))
+        return cls(known, positive)
 
     def reader(self, shape: Shape, name: str, *, private_n: bool) -> Callable[[Records], Records]:
         """Return what checks the form of records, whose public form this is; raise if that is invalid."""

@@ -125,8 +125,10 @@ def as_listed(value: Any) -> Any:
     """Return a public option with lists in the place of arrays and tuples, and no numbers of NumPy."""
     if isinstance(value, Mapping):
         return {name: as_listed(one) for name, one in value.items()}
-    if hasattr(value, "tolist"):  # arrays, and series of pandas
-        value = value.tolist()
+    if isinstance(value, np.ndarray) and value.dtype.kind in "mM":
+        value = list(value)  # NumPy would list times as numbers
+    elif hasattr(value, "tolist") and not isinstance(value, np.datetime64 | np.timedelta64):
+        value = value.tolist()  # arrays, and series of pandas
     if isinstance(value, list | tuple | range):
         return [as_listed(one) for one in value]
     return value
