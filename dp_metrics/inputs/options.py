@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dp_metrics.inputs.containers import MISSING, array_of, is_missing
+from dp_metrics.inputs.containers import MISSING, array_of, is_missing, moment_of
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.names import did_you_mean
 from dp_metrics.inputs.records import as_numbers, check_vector, flattened, float_block
@@ -144,7 +144,8 @@ def check_groups(groups: ArrayLike | None) -> NDArray[np.intp] | None:
     numbers_of: dict[Any, int] = {}
     codes_of = None
     with contextlib.suppress(Exception):  # ids may have a hash and an equality of their own
-        codes_of = [numbers_of.setdefault(label, len(numbers_of)) for label in labels.tolist()]
+        # a time is the same person in any unit and type
+        codes_of = [numbers_of.setdefault(moment_of(label), len(numbers_of)) for label in labels.tolist()]
     if any(map(_is_missing_id, labels.tolist() if codes_of is None else numbers_of)):
         raise ValueError(MISSING.format("groups"))
     if codes_of is None:

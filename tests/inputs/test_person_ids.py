@@ -157,7 +157,16 @@ def persons_in(ids):
         ([1, 1.0, True, np.int8(1), np.float32(1), Decimal(1), "a"], 2),
         ([0.0, -0.0, False], 1),
         (np.array([0.0, -0.0]), 1),
-        ([date(2020, 1, 1), datetime(2020, 1, 1), datetime(2020, 1, 1, tzinfo=UTC)], 3),
+        ([date(2020, 1, 1), datetime(2020, 1, 1), datetime(2020, 1, 1, tzinfo=UTC)], 2),
+        (
+            [
+                *np.array(["2020-01-01"], "M8[D]"),
+                *np.array(["2020-01-01"], "M8[ns]"),
+                datetime(2020, 1, 1),
+                pd.Timestamp("2020-01-01"),
+            ],
+            1,
+        ),
         (objects([("a", 1), ("a", 1.0), ("a", 2), "a"]), 3),
         (np.array([("a", 1), ("a", 1), ("a", 2)], dtype="U1,i8"), 2),
         (pd.MultiIndex.from_tuples([("a", 1), ("a", 1), ("a", 2)]), 2),

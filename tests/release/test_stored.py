@@ -70,9 +70,10 @@ def losses(y, score, **settings):
     )
 
 
-def log_losses(y, score, **settings):
+def log_losses(y, score, labels=None, max_loss=None, **settings):
     thirds = np.column_stack([1 - score, score / 2, score / 2]).astype(np.float32)
-    return with_result(dp.LossSummary(dp.private_log_loss).update(y, thirds).release)(**settings)
+    summary = dp.LossSummary(dp.private_log_loss, labels=labels, max_loss=max_loss)
+    return with_result(summary.update(y, thirds).release)(**settings)
 
 
 def frame_of(metrics, y, pred, group, **settings):
@@ -91,7 +92,12 @@ ASKED = {
     "confusion summary": (confusion, (Y, PRED), BOTH),
     "score summary": (scores, (Y, SCORE), BOTH),
     "loss summary": (losses, (Y, SCORE), BOTH),
-    "wide loss summary": (log_losses, (Y, SCORE), BOTH),
+    "wide loss summary": (log_losses, (Y, SCORE), PEOPLE),
+    "wide loss summary of labels": (
+        partial(log_losses, labels=[0, 1, 2], max_loss=5.0),
+        (Y, SCORE),
+        BOTH,
+    ),
     "mean interval": (partial(dp.private_mean_interval, max_loss=1.0), (SCORE,), PEOPLE),
     "quantile interval": (partial(dp.private_quantile_interval, q=0.5), (SCORE,), PEOPLE),
     "wins": (partial(dp.private_compare, loss=dp.private_mae), (Y, SCORE, 1 - SCORE), PEOPLE),
