@@ -1,6 +1,7 @@
 """The page as HTML, Markdown, JSON and a data frame: the same content, and nothing of it is executed."""
 
 import copy
+import itertools
 import json
 import pickle
 from html import unescape
@@ -154,20 +155,10 @@ def looked_at(page):
 
 
 def test_a_page_that_was_looked_at_can_be_pickled_and_copied(shown, html):
-    found = looked_at(shown)
-    for again in (pickle.loads(pickle.dumps(shown)), copy.deepcopy(shown)):
-        assert looked_at(again) == found
+    assert pickle.loads(pickle.dumps(shown)).to_markdown() == shown.to_markdown()
+    assert repr(copy.deepcopy(shown)) == repr(shown)
     for number in shown.values():
-        again = pickle.loads(pickle.dumps(number))
-        assert again == number
-        assert limits_of(again) == limits_of(number)
-
-
-def limits_of(number):
-    try:
-        return number.population_interval(0.9)
-    except ValueError as error:
-        return str(error)
+        assert pickle.loads(pickle.dumps(number)) == number
 
 
 PARTS = {
@@ -179,8 +170,9 @@ PARTS = {
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("epsilon", [1e-160, 1e-300, 1e-320])
+@pytest.mark.parametrize(
+    ("kind", "epsilon"), [("scores", 1e-160), *itertools.product(KINDS, [1e-300, 1e-320])]
+)
 def test_a_page_can_be_written_copied_and_looked_at_whatever_it_cost(kind, epsilon):
     """What was paid for is never lost: by the releases together, and by each alone."""
     options = {"epsilon": epsilon, "random_state": 1}
@@ -189,9 +181,7 @@ def test_a_page_can_be_written_copied_and_looked_at_whatever_it_cost(kind, epsil
         found = looked_at(made)
         jsonschema.validate(json.loads(found[2]), SCHEMA)
         assert dp.PrivateEvaluation.from_json(found[2]).to_json() == found[2]
-        assert pickle.loads(pickle.dumps(made)).to_json() == copy.deepcopy(made).to_json() == found[2]
-        for number in made.values():
-            assert pickle.loads(pickle.dumps(number)) == number
+        assert repr(pickle.loads(pickle.dumps(made))) == repr(copy.deepcopy(made)) == found[0]
     if kind == "scores" and epsilon == 1e-300:
         assert page(kind, 300, **options, split={"scores": 1, "labels by group": 1}).to_html()
 
