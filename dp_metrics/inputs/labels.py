@@ -31,6 +31,7 @@ from dp_metrics.inputs.containers import (
     refuse_unread,
 )
 from dp_metrics.inputs.records import (
+    SEVERAL_COLUMNS,
     as_vector,
     check_not_empty,
     check_same_length,
@@ -258,7 +259,7 @@ def as_labels(
         return numbers_or(no_numbers, partial(as_vector, array, name, private_n=private_n))
     y = flattened(_as_any_labels(data, name, private_n))
     if y.ndim != 1:
-        raise ValueError(f"{name} should be a 1d array, got an array of several columns instead.")
+        raise ValueError(SEVERAL_COLUMNS.format(name))
     return labels[encoded_block(y, labels, name, option)] if y.dtype.kind == "O" else y
 
 

@@ -23,6 +23,7 @@ from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.shape import Shape
 
 __all__ = [
+    "SEVERAL_COLUMNS",
     "as_numbers",
     "as_probabilities",
     "as_scores",
@@ -39,6 +40,10 @@ __all__ = [
     "unstated_columns",
 ]
 
+SEVERAL_COLUMNS = (
+    "{} should be a 1d array, got an array of several columns instead: pass one value per record. Where each "
+    "column is a question of its own, call the metric once for each, at a part of epsilon."
+)
 _NO_LABELS = "as predict_proba gives them, not labels"
 
 
@@ -92,7 +97,7 @@ def as_vector(data: ArrayLike, name: str, *, private_n: bool = False) -> NDArray
     """
     array = flattened(as_numbers(data, name, allow_2d=True, private_n=private_n))
     if array.ndim == 2:
-        raise ValueError(f"{name} should be a 1d array, got an array of several columns instead.")
+        raise ValueError(SEVERAL_COLUMNS.format(name))
     return array
 
 

@@ -14,7 +14,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dp_metrics.inputs.containers import array_of, states_columns
+from dp_metrics.inputs.containers import array_of, moment_of, states_columns
 
 __all__ = [
     "ArgumentShape",
@@ -207,7 +207,7 @@ def name_key(name: Any) -> str:
     """Return what a label and the name of a column have in common: files know names of text only."""
     if isinstance(name, float | np.floating) and name.is_integer():
         return str(int(name))
-    return str(name)
+    return str(moment_of(name))
 
 
 @dataclass(frozen=True, repr=False, eq=False)

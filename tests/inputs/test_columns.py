@@ -441,3 +441,18 @@ def test_columns_of_a_file_go_by_their_names(file, capsys, listed, columns):
         if command is page and not is_open:
             assert "accuracy             1\n" in shown.out or "  accuracy" in shown.out
         paid = ["--epsilon", "1e6"]
+
+
+def test_columns_named_by_dates_are_those_of_dates_in_any_unit():
+    days = np.array(["2031-05-02", "2031-05-01"], dtype="M8[D]")
+    true, proba = days[(TRUE == "no").astype(int)], np.column_stack([YES, 1 - YES])
+    named = pd.DataFrame(proba, columns=pd.to_datetime(days).as_unit("ns"))
+    found = dp.private_log_loss(true, named, labels=days, **SEEDED)
+    assert found == dp.private_log_loss(TRUE, np.column_stack([1 - YES, YES]), labels=["no", "yes"], **SEEDED)
+
+
+@pytest.mark.parametrize("metric", ["private_f1_score", "private_confusion_matrix", "private_log_loss"])
+def test_several_labels_a_record_are_refused_with_what_to_do(metric):
+    several = np.column_stack([TRUE == "yes", TRUE == "no"]).astype(int)
+    with pytest.raises(ValueError, match="call the metric once for each, at a part of epsilon"):
+        FUNCTIONS[metric](several, several, epsilon=1.0)
