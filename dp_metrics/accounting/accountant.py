@@ -10,8 +10,8 @@ from typing import Any
 
 from dp_metrics._html import card
 from dp_metrics.accounting.ledgers import FileLedger, MemoryLedger
-from dp_metrics.accounting.results import StoredResults, found, results_of, the_one_named
-from dp_metrics.accounting.spends import Check, Claim, Kept, Ledger, Spend
+from dp_metrics.accounting.results import StoredResults, results_of, servable, the_one_named
+from dp_metrics.accounting.spends import Check, Claim, Kept, Ledger, Spend, name_used
 from dp_metrics.exceptions import PrivacyBudgetError, warn_caller
 from dp_metrics.inputs.epsilon import check_epsilon, exact_epsilon
 from dp_metrics.inputs.options import WITHIN_GROUPS, check_count, check_neighboring
@@ -25,6 +25,7 @@ __all__ = [
     "keep",
     "numbering",
     "parts_of",
+    "use_name",
 ]
 
 _MOST_SHARES = 1_000_000
@@ -528,8 +529,14 @@ def parts_of(accountant: PrivacyAccountant) -> dict[str, PrivacyAccountant]:
 
 
 def answer_named(accountant: PrivacyAccountant, spend_name: str) -> Kept | None:
-    """Return what the budget keeps of the release of a name; None if there is none to use; see `found`."""
-    return None if accountant._is_numbering else found(accountant._ledger, spend_name)
+    """Return what an earlier session stored under a name; None if it is free; see `servable`."""
+    return None if accountant._is_numbering else servable(accountant._ledger, spend_name)
+
+
+def use_name(accountant: PrivacyAccountant, spend_name: str) -> None:
+    """Note that a stored answer is served; raise ValueError if it was before in this session."""
+    if not accountant._ledger.serve(spend_name):
+        raise name_used(spend_name, accountant._ledger)
 
 
 def claimed(accountant: PrivacyAccountant, question: str | None, *, is_named: bool) -> Claim:

@@ -64,9 +64,10 @@ def _page(typed: argparse.Namespace) -> int:
     columns, options = _columns(typed), _options(typed)
     paid = {"epsilon": typed.epsilon, "neighboring": typed.neighboring, "spend_name": typed.spend_name}
 
-    def stored(budget: PrivacyAccountant | None) -> PrivateEvaluation | None:
+    def stored(budget: PrivacyAccountant, public: Mapping[str, Any]) -> PrivateEvaluation | None:
+        data = {"y_true": public["y_true"]}
         try:
-            settings = page_settings(_setting(typed, options), accountant=budget, **paid)
+            settings = page_settings(_setting(typed, options), data, accountant=budget, **paid)
         except (ValueError, TypeError) as error:
             raise CommandError(str(error)) from None
         with refusals():

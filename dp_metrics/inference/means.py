@@ -150,7 +150,7 @@ def private_mean_interval(
         accountant=accountant,
         random_state=random_state,
         spend_name=spend_name,
-        options={"max_loss": max_loss, "method": method, "confidence": confidence},
+        arguments={"losses": losses, "max_loss": max_loss, "method": method, "confidence": confidence},
     )
     plan = _plan(max_loss=max_loss, method=method, confidence=confidence)
 

@@ -162,7 +162,7 @@ def private_quantile_interval(
         accountant=accountant,
         random_state=random_state,
         spend_name=spend_name,
-        options={"q": q, "max_loss": max_loss, "confidence": confidence},
+        arguments={"losses": losses, "q": q, "max_loss": max_loss, "confidence": confidence},
     )
 
     def read() -> tuple[Plan, KnownParts, Any]:

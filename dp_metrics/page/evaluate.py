@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from functools import partial
 from typing import Any, Literal, overload
 
 import numpy as np
 
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
-from dp_metrics.fairness.groups import columns_of
+from dp_metrics.fairness.groups import columns_of, public_groups
 from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.inputs.shape import Records
 from dp_metrics.page.division import EvaluationPlan
@@ -19,8 +20,9 @@ from dp_metrics.page.plan import PageForm, plan_of_page, planned
 from dp_metrics.page.setting import Setting, given
 from dp_metrics.release.plan import KnownParts
 from dp_metrics.release.release import Release
-from dp_metrics.release.stored.answers import Answer, Call, read_result, read_shape, restores
+from dp_metrics.release.stored.answers import Answer, read_result, read_shape, restores
 from dp_metrics.release.stored.codec import DAMAGED
+from dp_metrics.release.stored.questions import Call, public_records
 from dp_metrics.release.together import Together
 
 __all__ = ["page_settings", "private_evaluate"]
@@ -173,9 +175,10 @@ def private_evaluate(
         split,
         n,
     )
+    y_true = data[-1] if hasattr(data[0], "predict") else data[0]
     release = page_settings(
-        setting, epsilon=epsilon, neighboring=neighboring, accountant=accountant, random_state=random_state,
-        spend_name=spend_name,
+        setting, {"y_true": y_true}, features, epsilon=epsilon, neighboring=neighboring,
+        accountant=accountant, random_state=random_state, spend_name=spend_name,
     )  # fmt: skip
 
     def form_of() -> tuple[PageForm, Records]:
@@ -194,9 +197,15 @@ def private_evaluate(
     return release.answer(read, PrivateEvaluation).with_budget(accountant)
 
 
-def page_settings(setting: Setting, **settings: Any) -> Release:
-    """Return the checked public settings of a page."""
-    release = Release("private_evaluate", call=Call("page", {"page": setting.asked()}), **settings)
+def page_settings(
+    setting: Setting, data: Mapping[str, Any], features: Sequence[Any] = (), **settings: Any
+) -> Release:
+    """Return the checked public settings of a page; of its data no more than is public."""
+    public = None
+    if setting.membership == "public" and setting.has_groups:
+        public = partial(public_groups, features, setting.group_labels)
+    call = Call("page", {"page": setting.asked()}, partial(public_records, data, public))
+    release = Release("private_evaluate", call=call, **settings)
     if setting.membership == "public" and release.private_n:
         raise ValueError("membership='public' tells the number of records: use neighboring='replace_one'.")
     return release

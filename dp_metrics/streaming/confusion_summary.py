@@ -20,7 +20,8 @@ from dp_metrics.metrics.labels.layouts import MOST_MATRIX_LABELS, check_matrix, 
 from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion
 from dp_metrics.release.plan import KnownParts, Plan
 from dp_metrics.release.result import PrivateResult
-from dp_metrics.release.stored.answers import Answer, Call, read_result, restores
+from dp_metrics.release.stored.answers import Answer, read_result, restores
+from dp_metrics.release.stored.questions import Call
 from dp_metrics.streaming._summary import KeptCounts, Summary, plain, reading_of, unchanged
 
 __all__ = ["ConfusionSummary"]

@@ -16,7 +16,8 @@ from dp_metrics.metrics.scores.table import ScoreBins, ScoreTable
 from dp_metrics.metrics.scores.two_classes import TwoClasses
 from dp_metrics.release.plan import KnownParts, Plan
 from dp_metrics.release.result import PrivateResult
-from dp_metrics.release.stored.answers import Answer, Call, read_result, restores
+from dp_metrics.release.stored.answers import Answer, read_result, restores
+from dp_metrics.release.stored.questions import Call
 from dp_metrics.streaming._summary import KeptCounts, Summary, plain, unchanged
 
 __all__ = ["ScoreSummary"]
