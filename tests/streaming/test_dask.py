@@ -698,7 +698,7 @@ def test_collections_ask_by_their_totals(is_known, tmp_path):
 
     first = ask(slice(None), weights, 20)
     assert ask(slice(None), weights[::-1].copy(), 17) == first
-    with pytest.raises(ValueError, match="total weight was .* and is"):
+    with pytest.raises(ValueError, match=r"total weight was .* and is"):
         ask(slice(None), weights + 1, 20)
     with pytest.raises(ValueError, match="number of records was 60 and is 59"):
         ask(slice(1, None), weights[1:], 20)
