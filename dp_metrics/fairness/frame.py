@@ -120,7 +120,7 @@ class PrivateMetricFrame:
         None draws fresh randomness from the operating system. Anything else makes the release reproducible
         and therefore NOT private.
     spend_name : str or None, default=None
-        The name in the accountant's history; None: "PrivateMetricFrame". A name that was given before returns
+        The name in the accountant's history; None: "PrivateMetricFrame". A name of an earlier session returns
         what was released then, at no cost.
 
     Attributes

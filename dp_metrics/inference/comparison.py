@@ -419,8 +419,8 @@ def private_compare(
         None draws fresh randomness from the operating system. Anything else makes the release reproducible
         and therefore NOT private.
     spend_name : str or None, default=None
-        The name of this release in the accountant's history; None: "private_compare". A name that was given
-        before returns what was released then, at no cost.
+        The name of this release in the accountant's history; None: "private_compare". A name of an earlier
+        session returns what was released then, at no cost.
     **options : Any
         Public options of the metric that shape the loss of a record, such as `bounds`, `max_loss`, `labels`,
         `alpha`, or weights of the outputs as `multioutput`. Losses are clipped to their cap before they are

@@ -76,7 +76,7 @@ def private_mean_interval(
         and therefore NOT private.
     spend_name : str or None, default=None
         The name of this release in the accountant's history; None: the name of this function.
-        A name that was given before returns what was released then, at no cost.
+        A name of an earlier session returns what was released then, at no cost.
 
     Returns
     -------

@@ -343,8 +343,8 @@ def private_best(
         None draws fresh randomness from the operating system. Anything else makes the release reproducible
         and therefore NOT private.
     spend_name : str or None, default=None
-        The name of this release in the accountant's history; None: "private_best". A name that was given
-        before returns what was released then, at no cost.
+        The name of this release in the accountant's history; None: "private_best". A name of an earlier
+        session returns what was released then, at no cost.
     **options : Any
         Public options of the metric, such as `bounds`, `max_loss`, `labels` or `k`.
 

@@ -110,7 +110,7 @@ def private_evaluate(
         None draws fresh randomness from the operating system. Anything else makes the release reproducible
         and therefore NOT private.
     spend_name : str or None, default=None
-        The name in the accountant's history; None: "private_evaluate". A name that was given before returns
+        The name in the accountant's history; None: "private_evaluate". A name of an earlier session returns
         the page of then, at no cost.
 
     Returns
