@@ -91,8 +91,8 @@ class PrivacyAccountant:
     question under the name is a ValueError. This is post-processing: what is returned follows from public
     arguments and from what was released before, whatever the private records are now.
 
-    A session begins when a process first opens the file, and its pickled copies and forks belong to it. Within
-    it a name is used once, so that no two folds, or rounds of a loop, have one number: again it is refused.
+    A session begins when a process first opens the file; pickled copies and forks belong to it. Within it a
+    name is used once, so that no two folds, or rounds of a loop, have one number: again it is refused.
     Releases without a `spend_name` or with a `random_state` are never used again. Scorers number their names,
     and are never served. A worker that opens the file itself has a session of its own.
 
