@@ -73,6 +73,23 @@ def test_a_spend_that_was_not_written_is_not_missed(budget):
     accountant.spend(0.5, "rest")
 
 
+def test_a_file_whose_wal_was_deleted_stops_whose_process_has_seen_it_and_is_short_for_others(tmp_path):
+    path = tmp_path / "budget.sqlite"
+    accountant = dp.PrivacyAccountant(1.0, path)
+    with closing(sqlite3.connect(path)) as reader:  # somebody has it open, so that spends stay in the log
+        reader.execute("SELECT * FROM budget").fetchall()
+        accountant.spend(0.5, "in the log")
+        shutil.copy(path, tmp_path / "without the log")
+    for companion in ("-wal", "-shm"):
+        Path(f"{path}{companion}").unlink(missing_ok=True)
+    shutil.copy(tmp_path / "without the log", path)
+    for use in (lambda: accountant.spend(0.1, "x"), lambda: dp.PrivacyAccountant(1.0, path)):
+        with pytest.raises(ValueError, match="rolled back"):
+            use()
+    new_session()
+    assert dp.PrivacyAccountant(1.0, path).spent == 0
+
+
 def test_a_copy_is_a_second_budget(budget, tmp_path):
     accountant, _ = budget
     shutil.copy(accountant.path, tmp_path / "copy.sqlite")

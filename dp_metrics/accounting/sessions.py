@@ -62,7 +62,7 @@ class Session:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # a Fraction would be pickled as a decimal, and Python refuses to convert long ones
-        seen = {part: (one.spent.as_integer_ratio(), *one[1:]) for part, one in self.seen.items()}
+        seen = {part: (one.spent.as_integer_ratio(), *one[1:]) for part, one in dict(self.seen).items()}
         return _unpickled, (self.start, set(self.served), seen)
 
 

@@ -2,6 +2,8 @@
 
 import io
 import json
+import subprocess
+import sys
 import tracemalloc
 import warnings
 from functools import partial
@@ -476,6 +478,19 @@ def test_a_name_is_bought_once_and_then_no_private_cell_is_looked_at(by_group, t
     assert "another question" in run(capsys, *argv, "--option", "bounds=[0,9]", code=1)
     path.write_text(GOOD + "1,0,x\n")
     assert "number of records was 3000 and is 3001" in run(capsys, *argv, code=1)
+    assert PrivacyAccountant(1, budget).spent == 1
+
+
+@pytest.mark.slow
+def test_a_command_that_is_given_twice_is_served_the_second_time(tmp_path):
+    path, budget = tmp_path / "data.csv", tmp_path / "b.sqlite"
+    path.write_text(GOOD)
+    argv = [path, *MAE, "--budget", budget, "--total", 1, "--spend-name", "mae, week 47"]
+    command = [sys.executable, "-m", "dp_metrics.cli.main", "score", *map(str, argv)]
+    first, again = (subprocess.run(command, capture_output=True, text=True, check=True) for _ in range(2))
+    assert first.stdout == again.stdout
+    assert "was stored on" not in first.stderr
+    assert "'mae, week 47' was stored on" in again.stderr
     assert PrivacyAccountant(1, budget).spent == 1
 
 
