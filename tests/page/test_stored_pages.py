@@ -203,8 +203,9 @@ def test_another_question_under_the_name_is_refused(change, path):
         change = {**change, "sensitive_features": GROUP.tolist()}  # which are public then
     with pytest.raises(ValueError, match="was given to another question"):
         ask(budget, Poisoned(Y), **poisoned({**SCORES, **change}))
+    fewer = {name: Poisoned(one[1:]) if isinstance(one, np.ndarray) else one for name, one in SCORES.items()}
     with pytest.raises(ValueError, match=f"number of records was {N} and is {N - 1}"):
-        ask(budget, Poisoned(Y[1:]), **poisoned(SCORES))
+        ask(budget, Poisoned(Y[1:]), **fewer)
     assert budget.spent == 4
     for name in ("recall", "page 2"):
         assert name not in budget

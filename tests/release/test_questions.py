@@ -78,7 +78,8 @@ LABELS = {"y_true": Y, "y_pred": PRED}
 GROUPED = {**LABELS, "sensitive_features": GROUP}
 FRAME = {"metrics": "recall", "group_labels": ["a", "b"]}
 FEATURES = [{"sensitive_features": one} for one in (GROUP, pd.Series(GROUP, dtype="category"), GROUP[::-1])]
-PAGE = {"y_score": SCORE, "labels": [0, 1], "group_labels": ["a", "b"]}
+PAGE = {"labels": [0, 1], "group_labels": ["a", "b"]}
+SCORED = {"y_true": Y, "y_score": SCORE}
 
 
 def page(y_true, **arguments):
@@ -95,8 +96,8 @@ DOORS = {
         dp.PrivateMetricFrame, LABELS, {**FRAME, "metrics": {"recall": "recall", "mae": "mae"},
                                         "membership": "public"}, *FEATURES
     ),
-    "page": Door(page, {"y_true": Y, "sensitive_features": GROUP}, PAGE),
-    "public page": Door(page, {"y_true": Y}, {**PAGE, "membership": "public"}, *FEATURES),
+    "page": Door(page, {**SCORED, "sensitive_features": GROUP}, PAGE),
+    "public page": Door(page, SCORED, {**PAGE, "membership": "public"}, *FEATURES),
     "compare": door(
         dp.private_compare, {"y_true": Y, "pred_a": PRED, "pred_b": 1 - PRED}, "groups", max_records=2
     ),
@@ -168,12 +169,36 @@ def test_wrong_weights_are_refused_before_an_answer_is_served_as_before_a_releas
         ask(sample_weight=wrong, accountant=PrivacyAccountant(1, path))
 
 
+def test_lengths_that_differ_are_refused_before_an_answer_is_served(path):
+    frame = partial(dp.PrivateMetricFrame, **FRAME, membership="public", epsilon=1.0)
+    asked = {
+        "metric": (partial(dp.private_mae, epsilon=1.0), {"y_true": Y, "y_pred": SCORE}),
+        "compare": (partial(dp.private_compare, epsilon=1.0), {"y_true": Y, "pred_a": Y, "pred_b": PRED}),
+        "frame": (frame, GROUPED),
+        "page": (
+            partial(page, epsilon=1.0, labels=[0, 1], group_labels=["a", "b"], membership="public"),
+            {"y_true": Y, "y_score": SCORE, "sensitive_features": GROUP},
+        ),
+    }
+    for name, (ask, records) in asked.items():
+        ask(**records, spend_name=name, accountant=PrivacyAccountant(9, f"{path} {name}"))
+        new_session()
+        budget = PrivacyAccountant(9, f"{path} {name}")
+        for one in records:
+            shorter = {**records, one: records[one][1:]}
+            with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+                ask(**shorter, spend_name=name, accountant=budget)
+            with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+                ask(**shorter)
+
+
 def test_equal_numbers_are_one_question_and_others_are_not(path):
     """The digest is of float64: of 0.1 in float32, another number, it is another one."""
     held = [0.5, 2.0, 0.0] * 20
     ask = partial(dp.private_mae, Y, SCORE, epsilon=1, spend_name="x")
     ask(sample_weight=held, accountant=PrivacyAccountant(1, path))
-    for same in (np.array(held, np.float32), pd.Series(held), np.array(held, ">f8"), np.negative(held) * -1,
+    negative_zeros = [-0.0 if one == 0 else one for one in held]
+    for same in (np.array(held, np.float32), pd.Series(held), np.array(held, ">f8"), negative_zeros,
                  np.array(held)[:, np.newaxis]):  # fmt: skip
         new_session()
         with pytest.warns(StoredReleaseWarning):
@@ -214,7 +239,7 @@ def test_of_a_private_number_of_records_nothing_belongs_to_the_question(path):
 def test_no_id_and_no_digest_of_ids_is_in_the_file(path):
     """Who has the file can test guesses of a digest: so it is of numbers in the order of first appearance."""
     questions = []
-    for number, persons in enumerate((PERSONS, RENAMED, PERSONS + 7)):
+    for number, persons in enumerate((PERSONS, RENAMED, -PERSONS)):
         budget = PrivacyAccountant(1, f"{path}{number}")
         dp.private_recall_score(Y, PRED, groups=persons, epsilon=1, accountant=budget, spend_name="x")
         questions.append(budget._ledger.kept()[0].question)
