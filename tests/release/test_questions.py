@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from catalogue import KINDS, cases_where, valid
-from helpers import new_session
+from helpers import messages, new_session
 
 import dp_metrics as dp
 from dp_metrics import PrivacyAccountant, StoredReleaseWarning, with_result
@@ -190,6 +190,23 @@ def test_lengths_that_differ_are_refused_before_an_answer_is_served(path):
                 ask(**shorter, spend_name=name, accountant=budget)
             with pytest.raises(ValueError, match="inconsistent numbers of samples"):
                 ask(**shorter)
+
+
+class Alone:
+    """An object that quotes what it holds, whatever it is asked."""
+
+    def __array__(self, *arguments, **options):
+        raise ValueError("987654.25")
+
+
+def test_what_has_no_length_is_not_quoted(path):
+    ask = partial(dp.private_mae, y_pred=SCORE, epsilon=1.0, spend_name="x")
+    ask(Y, accountant=PrivacyAccountant(1, path))
+    new_session()
+    for wrong in (np.array(987654.25), np.float64(987654.25), 987654.25, Alone()):
+        with pytest.raises(TypeError, match=r"^Expected sequences or array-likes") as error:
+            ask(wrong, accountant=PrivacyAccountant(1, path))
+        assert not any("987654" in text for text in messages(error.value))
 
 
 def test_equal_numbers_are_one_question_and_others_are_not(path):

@@ -9,9 +9,11 @@ a weight, is in it by a digest, so that equal numbers are one question whatever 
 import hashlib
 import json
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -134,17 +136,17 @@ def public_records(
     TypeError, ValueError
         If weights, groups or public features are invalid, or lengths differ, as in a release.
     """
-    columns = [
-        value
+    lengths: list[Any] = [
+        range(_length(value))
         for name, value in arguments.items()
         if name in RECORDS and value is not None and not hasattr(value, "predict")
     ]
-    check_consistent_length(*columns)
-    public: dict[str, Any] = {_NUMBER: _length(columns[0]) if columns else 0}
-    weights = check_sample_weight(arguments.get("sample_weight"), *columns)
+    check_consistent_length(*lengths)
+    public: dict[str, Any] = {_NUMBER: len(lengths[0]) if lengths else 0}
+    weights = check_sample_weight(arguments.get("sample_weight"), *lengths)
     if weights is not None:
         public["sample_weight"] = _digest(weights + 0.0, "<f8")  # adding 0 leaves no negative zero
-    groups = check_groups(arguments.get("groups"), *columns)
+    groups = check_groups(arguments.get("groups"), *lengths)
     if groups is not None:
         # Which records are of one person is public, but not who they are: of ids a digest would let whoever
         # holds the file test guesses. So it is of numbers, given to persons as they appear.
@@ -170,10 +172,15 @@ def public_totals(n: int, weight: int | None = None) -> dict[str, Any]:
 
 
 def _length(column: Any) -> int:
-    shape = getattr(column, "shape", None)
-    if shape:
-        return int(shape[0])
-    return len(column) if hasattr(column, "__len__") else len(np.asarray(column))
+    """Return how many records a container has; what it says that has none may quote what it holds."""
+    n = None
+    with suppress(Exception):
+        shape = getattr(column, "shape", None)
+        stated = len(column) if shape is None and hasattr(column, "__len__") else shape and shape[0]
+        n = int(stated) if isinstance(stated, Integral) else len(np.asarray(column))
+    if n is None:
+        raise TypeError("Expected sequences or array-likes of one entry per record.")
+    return n
 
 
 def _digest(numbers: NDArray[Any], dtype: str) -> str:
