@@ -67,14 +67,11 @@ def _bought(
     paid = {"epsilon": typed.epsilon, "spend_name": typed.spend_name}
 
     def stored(budget: PrivacyAccountant, of_records: Mapping[str, Any]) -> T | None:
-        try:
+        with refusals():
             settings = population_release(
                 function.__name__, sample_weight=None, groups=None, neighboring=_RELATION, random_state=None,
                 accountant=budget, arguments={**of_records, **public}, **paid,
             )  # fmt: skip
-        except (ValueError, TypeError) as error:
-            raise CommandError(str(error)) from None
-        with refusals():
             found: T | None = settings.stored()
             return found
 
@@ -107,7 +104,7 @@ def _compare(typed: argparse.Namespace) -> None:
     except ValueError as error:
         raise CommandError(str(error)) from None
     of_persons = {"max_records": typed.max_records} if persons else {}
-    of_each = {"groups": ColumnSpec([typed.groups], Kind.NAME)} if persons else {}
+    of_each = {"groups": ColumnSpec([typed.groups], Kind.LABEL)} if persons else {}
 
     def check(records: Predictions) -> None:
         forms = records.forms()

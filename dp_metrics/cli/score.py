@@ -23,7 +23,7 @@ from dp_metrics._packages import import_extra
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.cli._common import CommandError, Refused, add_json, several, share, tell
 from dp_metrics.cli._output import INTERVALS, Limits, printed, show_frame, show_result
-from dp_metrics.cli._typed_options import column_of, group_labels, kind_of_labels, options_of
+from dp_metrics.cli._typed_options import column_of, column_of_labels, group_labels, options_of
 from dp_metrics.cli.budget import Payer, add_payer, refusals
 from dp_metrics.cli.metrics import parameters
 from dp_metrics.cli.predictions import (
@@ -245,10 +245,9 @@ def _columns(typed: argparse.Namespace, request: ScoreRequest) -> dict[str, Colu
         if argument not in row.options:
             because = f": {row.refused[argument]}" if argument in row.refused else ""
             raise CommandError(f"{row.name} takes no {option}{because}")
-        specs[argument] = ColumnSpec([column], Kind.NUMBER if argument == "sample_weight" else Kind.NAME)
+        specs[argument] = ColumnSpec([column], Kind.NUMBER if argument == "sample_weight" else Kind.LABEL)
     for i, labels in enumerate(request.groups):
-        kind = kind_of_labels(labels, "--group-labels")
-        specs[f"{_SENSITIVE} {i}"] = ColumnSpec([typed.sensitive[i]], kind, _IF_GROUPS_ARE_TEXT)
+        specs[f"{_SENSITIVE} {i}"] = column_of_labels([typed.sensitive[i]], labels, _IF_GROUPS_ARE_TEXT)
     return specs
 
 

@@ -516,8 +516,9 @@ def private_compare(
     )
 
     def read() -> tuple[Plan, KnownParts, Any]:
+        names = ("y_true", "pred_a", "pred_b")
         shape, records, persons = first_records(
-            (y_true, pred_a, pred_b), private_n=False, groups=groups, max_records=max_records
+            (y_true, pred_a, pred_b), names=names, private_n=False, groups=groups, max_records=max_records
         )
         losses, unit, n = paired_losses(loss, shape, options), "records", shape.n
         if persons is not None:

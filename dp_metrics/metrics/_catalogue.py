@@ -204,7 +204,7 @@ class Metric:
     ) -> tuple[Shape, Plan, KnownParts]:
         public = {name: options.get(name) for name in OF_RECORDS if name in self.options}
         if "max_records" in self.options:
-            shape, records, _ = first_records(data, private_n=private_n, **public)
+            shape, records, _ = first_records(data, names=self.data, private_n=private_n, **public)
         else:
             shape, records = Records.of(data, private_n=private_n, **public)
         plan = self.planned(shape, options, private_n=private_n)

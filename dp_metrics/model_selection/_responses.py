@@ -104,7 +104,7 @@ def _number(element: Any) -> float:
 
 
 def with_all_classes(response: Any, method: str, model: Any, public_model: Any) -> Any:
-    """Return a model's response with a column for each public class: those that the model lacks come last.
+    """Return a model's response with a column for each public class, in their order.
 
     Parameters
     ----------
@@ -118,15 +118,16 @@ def with_all_classes(response: Any, method: str, model: Any, public_model: Any) 
     own, known = (getattr(one, "classes_", None) for one in (model, public_model))
     if method == "predict" or not isinstance(own, np.ndarray) or not isinstance(known, np.ndarray):
         return response
-    array, present = np.asarray(response), np.isin(known, own)
-    if present.all() or present.sum() < len(own):  # nothing is missing, or the metric will refuse the others
+    array, places = np.asarray(response), {label: place for place, label in enumerate(known.tolist())}
+    listed = own.tolist()
+    if listed == [*places] or not {*listed} <= {*places}:  # the metric will refuse classes that are not known
         return response
     if array.ndim == 1 and len(own) == 2:
         array = np.stack([-array, array], axis=1)
     kind = array.dtype if array.dtype.kind == "f" else np.float64
     least = 0.0 if method == "predict_proba" else -_FAR
     several = np.full((len(array), len(known)), least, dtype=kind)
-    several[:, present] = array.reshape(len(array), -1)
+    several[:, [places[label] for label in listed]] = array.reshape(len(array), -1)
     return several
 
 

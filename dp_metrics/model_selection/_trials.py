@@ -153,9 +153,11 @@ class Candidates:
                 response = valid_response(scorer.function, response, data.y, labels_for(scorer, public_model))
                 if data.is_empty:
                     # the metric refuses of one record what it would refuse of any
-                    release_score(scorer, public_model, response, first_records(_sliceable(own.y), 1))
+                    release_score(scorer, public_model, method, response, first_records(_sliceable(own.y), 1))
                     response = response[1:]
-                score = release_score(scorer, public_model, response, own.y_val, own.sample_weight_val)
+                score = release_score(
+                    scorer, public_model, method, response, own.y_val, own.sample_weight_val
+                )
         except KeyboardInterrupt:  # the user interrupts, and sees where the search was
             raise
         except BaseException:  # every error is silent: which candidates failed, and why, is secret

@@ -15,7 +15,7 @@ from dp_metrics._html import HtmlRepr
 from dp_metrics._random import Entropy, RandomState, permute_and_flip
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.inputs.error_state import own_error_state
-from dp_metrics.inputs.shape import Records, Shape
+from dp_metrics.inputs.shape import Records, Shape, named_by_classes
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.mechanisms._base import Draw, Limits
 from dp_metrics.metrics import FUNCTIONS, Metric, row_of
@@ -295,9 +295,14 @@ def _responses(
     models: Sequence[Any], X: Any, y_true: Any, methods: tuple[str, ...], *, private_n: bool
 ) -> list[Any]:
     """Return what each model responds to the records."""
-    found = [response_of(model, response_method(model, methods), X, y_true) for model in models]
-    # the limit of a log loss follows from the type, and no response to no record has one
-    return [as_float64(one) for one in found] if private_n else found
+    found = []
+    for model in models:
+        method = response_method(model, methods)
+        response = response_of(model, method, X, y_true)
+        # the limit of a log loss follows from the type, and no response to no record has one
+        response = as_float64(response) if private_n else response
+        found.append(named_by_classes(response, method, getattr(model, "classes_", None)))
+    return found
 
 
 @own_error_state

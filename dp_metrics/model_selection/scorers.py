@@ -16,6 +16,7 @@ from sklearn.utils.metadata_routing import UNUSED
 from dp_metrics.accounting import PrivacyAccountant, check_accountant, numbering
 from dp_metrics.exceptions import TrainingFoldsWarning, warn_caller
 from dp_metrics.inputs.epsilon import check_epsilon
+from dp_metrics.inputs.shape import named_by_classes
 from dp_metrics.metrics import METRICS, metric_named, metric_of
 from dp_metrics.model_selection._metric_facts import (
     PrivateMetric,
@@ -139,7 +140,7 @@ class PrivateScorer(BaseEstimator):
         if not self._has_warned and _is_within_cross_validation():
             warn_caller(_TRAINING_FOLDS, TrainingFoldsWarning)
             self._has_warned = True
-        return release_score(self, estimator, response_of(estimator, method, X, y), y, sample_weight)
+        return release_score(self, estimator, method, response_of(estimator, method, X, y), y, sample_weight)
 
     @property
     def function(self) -> functools.partial[Any]:
@@ -388,14 +389,16 @@ def response_method(estimator: Any, methods: tuple[str, ...]) -> str:
 
 
 def release_score(
-    scorer: PrivateScorer, estimator: Any, response: Any, y: Any, sample_weight: Any = None
+    scorer: PrivateScorer, estimator: Any, method: str, response: Any, y: Any, sample_weight: Any = None
 ) -> float:
-    """Release a private score of an estimator's response to the records."""
+    """Release a private score of an estimator's response to the records, by one of its methods."""
     _, sign = scorer.check()
     metric, keywords = scorer.function, {}
     if metric.keywords.get("neighboring") == "add_or_remove_one":
         # The cap of a log loss depends on the dtype, and an empty response has none: always use float64.
         response = as_float64(response)
+    if metric_of(metric) is not None:  # a metric of somebody else may take nothing but an array
+        response = named_by_classes(response, method, getattr(estimator, "classes_", None))
     if sample_weight is not None:
         if not takes(metric, "sample_weight"):
             raise TypeError(f"{name_of(metric)} takes no sample_weight; score the records without it.")

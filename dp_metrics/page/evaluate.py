@@ -13,6 +13,7 @@ from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.fairness.groups import columns_of, public_groups
 from dp_metrics.inputs.error_state import own_error_state
+from dp_metrics.inputs.readers import named_records
 from dp_metrics.inputs.shape import Records
 from dp_metrics.page.division import EvaluationPlan
 from dp_metrics.page.page import PrivateEvaluation
@@ -27,6 +28,14 @@ from dp_metrics.release.together import Together
 
 __all__ = ["page_settings", "private_evaluate"]
 
+_NAMES = {
+    **dict.fromkeys(("labels", "targets"), "y_pred"),
+    "scores": "y_score",
+    "probabilities": "y_proba",
+    "feature": "sensitive_features",
+}
+"""What the columns of a page are called as arguments, where that is something else."""
+
 
 @overload
 def private_evaluate(*data: Any, dry_run: Literal[True], **options: Any) -> EvaluationPlan: ...
@@ -40,6 +49,7 @@ def private_evaluate(
     y_proba: Any = None,
     y_score: Any = None,
     labels: Any = None,
+    task: str | None = None,
     pos_label: Any = None,
     threshold: float = 0.5,
     edges: Any = None,
@@ -63,22 +73,27 @@ def private_evaluate(
     Parameters
     ----------
     *data : array-like
-        ``private_evaluate(y_true, y_score, ...)``, or ``private_evaluate(model, X_test, y_test, ...)`` of a
-        fitted estimator. An array of floats holds probabilities where there are `labels`, and else predicted
-        targets; one of whole numbers, booleans or text holds labels. A list is passed by name.
+        ``private_evaluate(y_true, y_pred, ...)``, or ``private_evaluate(model, X_test, y_test, ...)`` of a
+        fitted estimator. Probabilities and scores are passed by name. There are labels where `labels`,
+        `y_proba`, `y_score`, `task` or a classifier say so, and targets where `task` or a regressor do:
+        nothing is concluded from values or types.
     epsilon : float
         Privacy parameter of all of the page, > 0.
     y_pred : array-like of shape (n_samples,), default=None
-        Predicted labels or targets, by name; labels also together with one of the next two.
+        Predicted labels or targets; labels also together with one of the next two.
     y_proba : array-like of shape (n_samples, n_classes), default=None
-        Probabilities with a column for each label, by name.
+        Probabilities, by name, with a column for each label: those of a data frame in any order, if they are
+        named like the labels; else in the order of the sorted labels.
     y_score : array-like of shape (n_samples,), default=None
         Scores of the positive one of two labels, by name.
     labels : array-like or None, default=None
-        The public label set, never inferred from `y_true`. None: there are targets, or the labels 0 and 1;
-        of an estimator its `classes_`.
+        The public label set, never inferred from `y_true`. None: 0 and 1, or 0 .. K-1 for K columns of
+        probabilities; of an estimator its `classes_`.
+    task : {"regression", "classification"} or None, default=None
+        Whether targets or labels are predicted, where nothing else says so.
     pos_label : label or None, default=None
-        The positive one of two labels; None: the second in sorted order.
+        The positive one of two labels, to which `y_score` belongs; None: the second in sorted order, where
+        `labels` are sorted.
     threshold : float, default=0.5
         A score from here on makes the positive label, where no labels are passed.
     edges : array-like or None, default=None
@@ -92,7 +107,8 @@ def private_evaluate(
     membership : {"private", "public"}, default="private"
         Whether the group of each record is private; see `PrivateMetricFrame`.
     baseline : array-like or estimator, default=None
-        Predictions of another model, or the model, with which this one is compared.
+        Predictions of another model, with which this one is compared, as `y_pred` if there is one, else as
+        `y_proba` or `y_score`; or that model.
     split : mapping of str to float or None, default=None
         Relative parts of epsilon by the names of the releases, as in ``page.plan``: these and no others.
         None: measured parts; what would be mostly noise is left out, and said.
@@ -153,20 +169,22 @@ def private_evaluate(
     >>> import numpy as np
     >>> from dp_metrics import private_evaluate
     >>> y_true, y_score = np.array([0, 0, 1, 1] * 500), np.array([0.1, 0.6, 0.4, 0.9] * 500)
-    >>> page = private_evaluate(y_true, y_score, epsilon=2.0, labels=[0, 1])
+    >>> page = private_evaluate(y_true, y_score=y_score, epsilon=2.0)
     >>> 0.4 < page["accuracy"].value < 0.6  # exactly 0.5
     True
-    >>> private_evaluate(y_true, y_score, epsilon=2.0, labels=[0, 1], dry_run=True).parts[0].name
+    >>> private_evaluate(y_true, y_score=y_score, epsilon=2.0, dry_run=True).parts[0].name
     'labels'
     """
     features = () if sensitive_features is None else tuple(columns_of(sensitive_features))
     named = {"y_pred": y_pred, "y_proba": y_proba, "y_score": y_score}
-    asked = given(data, named, labels=labels, pos_label=pos_label, features=features, baseline=baseline)
+    asked = given(
+        data, named, labels=labels, pos_label=pos_label, task=task, features=features, baseline=baseline
+    )
     setting = Setting(
         asked.columns,
         asked.baseline,
         asked.labels,
-        pos_label,
+        asked.pos_label,
         edges,
         threshold,
         bounds,
@@ -183,7 +201,8 @@ def private_evaluate(
     )  # fmt: skip
 
     def form_of() -> tuple[PageForm, Records]:
-        shape, records = Records.of(asked.read(), private_n=release.private_n)
+        names = [_NAMES.get(column, column) for column in asked.columns]
+        shape, records = named_records(asked.read(), names=names, private_n=release.private_n)
         sizes = _sizes(setting, shape, records)
         return PageForm(setting, shape, release.private_n, sizes, release.epsilon, neighboring), records
 
@@ -194,7 +213,10 @@ def private_evaluate(
         return plan, plan.read(records), {"shape": form.shape, "sizes": form.sizes, "plan": division}
 
     if dry_run:
-        return planned(form_of()[0])
+        form, _ = form_of()
+        division = planned(form)
+        plan_of_page(form, division)  # what could not be released is refused here too
+        return division
     return release.answer(read, PrivateEvaluation).with_budget(accountant)
 
 

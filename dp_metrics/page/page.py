@@ -23,6 +23,10 @@ __all__ = ["PrivateEvaluation"]
 
 _SCHEMA = "dp_metrics.evaluation"
 _NAME = "private_evaluate"
+_COLUMNS = (
+    *("name", "value", "section", "metric", "label", "group", "release", "rests_on", "note"),
+    *("noise_note", "people_note", "noise_lower", "noise_upper", "people_lower", "people_upper"),
+)
 
 
 @own_error_state
@@ -135,7 +139,7 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
                        for kind in ("noise", "people") for at, end in enumerate(("lower", "upper"))}}
             for row in self.to_dict()["numbers"]
         ]  # fmt: skip
-        return pd.DataFrame(rows).drop(columns=["noise", "people"]).set_index("name")
+        return pd.DataFrame(rows, columns=[*_COLUMNS]).set_index("name")
 
     def plot(self, name: str | None = None, *, ax: Any = None) -> Any:
         """Draw a picture of the page; this imports matplotlib.

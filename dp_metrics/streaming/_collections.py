@@ -192,8 +192,10 @@ def _aligned(data: Collections) -> list[Any]:
     """Return collections whose partitions pair up, as far as is known without reading them."""
     first = next(iter(data.values()))
     rows = first.chunks[0] if _length(first) is not None else None
-    if len({_length(collection) for collection in data.values()} - {None}) > 1:
-        raise ValueError("Found input variables with inconsistent numbers of samples.")
+    lengths = {name: n for name, one in data.items() if (n := _length(one)) is not None}
+    if lengths:
+        known = {name: np.broadcast_to(0, n) for name, n in lengths.items()}
+        check_same_length(known, private_n=True)  # the relation is none of this function's business
     aligned = []
     for collection in data.values():
         if isinstance(collection, da.Array) and collection.ndim > 1:
@@ -227,7 +229,7 @@ def _summarise(empty: AnySummary, names: list[str], *chunks: Any) -> AnySummary 
     weights = {name: data.pop(name) for name in names if name == "sample_weight"}
     summary = copy(empty)  # tasks in threads share it, and an update changes it
     try:
-        check_same_length(*chunks, private_n=True)
+        check_same_length({**data, **weights}, private_n=True)
         summary.update(*data.values(), **weights)
         if not summary.is_like(empty):
             raise ValueError(_UNLIKE)

@@ -69,9 +69,13 @@ class ScoreSummary(Summary):
         self, *, labels: ArrayLike | None = None, pos_label: Any = None, edges: ArrayLike | None = None
     ) -> None:
         self._classes, self._bins = TwoClasses.of(labels, pos_label), ScoreBins.of(edges)
-        listed = plain(self._classes.known, "labels")
+        known_labels = self._classes.labels
+        listed, known = (plain(one, "labels") for one in (known_labels.in_order, known_labels.known))
         given = None if self._bins.is_unit else plain(self._bins.edges, "edges")
-        options = {"labels": listed, "pos_label": listed[self._classes.positive], "edges": given}
+        # of sorted labels it is known which is the positive one, whether or not somebody said so
+        is_told = pos_label is not None or known_labels.is_sorted
+        positive = known[self._classes.positive] if is_told else None
+        options = {"labels": listed, "pos_label": positive, "edges": given}
         super().__init__(METRICS["private_roc_curve"], options)
 
     def __repr__(self) -> str:

@@ -97,6 +97,7 @@ def test_a_plan_is_two_tables_of_expected_errors(capsys):
     assert lines[5] == "Mean absolute error by the noise, epsilon 1"
     assert lines[6].split() == ["records", "3,000", "6,000", "12,000", "24,000", "48,000"]
     assert lines[7].split()[3] == lines[2].split()[2]  # one and the same cell of both tables
+    assert lines[-1] == "Simulated, to within 30 %, and not computed: f1=0.6"
 
 
 def test_a_plan_as_json_has_the_same_numbers(capsys):
@@ -106,6 +107,7 @@ def test_a_plan_as_json_has_the_same_numbers(capsys):
     assert (document["n"], document["epsilon"], document["sizes"]) == (500, 1.0, [300, 500])
     assert document["errors_by_epsilon"]["mean=40"][2] == document["errors_by_size"]["mean=40"][1]
     assert document["assumes"]["mean=40"].startswith("500 records; normal numbers")
+    assert document["simulated"] == []
 
 
 @pytest.mark.parametrize(

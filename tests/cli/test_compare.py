@@ -197,7 +197,7 @@ def test_what_is_printed(file, capsys):
     [
         (f"1,{SECRET},1", "column 'a' holds something that is no number"),
         ("1,,1", "column 'a': a value is missing"),
-        ("1,nan,1", "contains NaN"),
+        ("1,nan,1", "column 'a': a value is missing"),
         ("1,1,987.5", None),
         ("1,-1,0", None),
     ],

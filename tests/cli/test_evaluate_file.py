@@ -61,7 +61,7 @@ KINDS = {
         {"labels", "scores", "loss"},
     ),
     "targets": (
-        ("--y-true", "dose", "--y-pred", "guess", "--baseline", "rough"),
+        ("--y-true", "dose", "--y-pred", "guess", "--baseline", "rough", "--task", "regression"),
         {"errors", "absolute error", "median error", "comparison"},
     ),
 }
@@ -82,12 +82,25 @@ def test_numbers_are_those_of_the_function(people, file, capsys):
     run(capsys, file, *SCORES, "--epsilon", 1e6, "--output", "page.json")
     page = Page.from_json(Path("page.json").read_text(encoding="utf-8"))
     exact = dp.private_evaluate(
-        people.truth.to_numpy(), people.p.to_numpy(), labels=["well", "ill"], pos_label="ill", epsilon=1e6,
-        split=dict.fromkeys(page.released, 1),
+        people.truth.to_numpy(), y_score=people.p.to_numpy(), labels=["well", "ill"], pos_label="ill",
+        epsilon=1e6, split=dict.fromkeys(page.released, 1),
     )  # fmt: skip
     assert {name: one.value for name, one in page.items()} == pytest.approx(
         {name: one.value for name, one in exact.items()}
     )
+
+
+def test_a_question_of_the_command_is_that_of_the_function(people, file, capsys):
+    columns = ("--y-true", "y", "--y-proba", "notp", "p", "--baseline", "notp", "p")
+    run(capsys, file, *columns, "--epsilon", 2, "--budget", "b.sqlite", "--total", 3, "--spend-name", "one")
+    new_session()
+    budget = dp.PrivacyAccountant(3, "b.sqlite")
+    proba = people[["notp", "p"]].to_numpy()
+    with pytest.warns(dp.StoredReleaseWarning):
+        dp.private_evaluate(
+            people.y, y_proba=proba, baseline=proba, epsilon=2, accountant=budget, spend_name="one"
+        )
+    assert budget.spent == 2
 
 
 @pytest.mark.parametrize("suffix", ["html", "md", "json"])
@@ -138,6 +151,9 @@ def test_json_is_all_of_it(file, capsys):
     [
         (("--epsilon", 1), "needs --y-true, and"),
         (SCORES, "--epsilon is needed once"),
+        (("--y-true", "y", "--y-pred", "pred", "--epsilon", 1), "--labels LABEL ... for labels"),
+        (("--y-true", "y", "--y-pred", "pred", "--epsilon", 1), "--task regression for targets"),
+        ((*SCORES, "--epsilon", 1, "--task", "regression"), "contradict each other"),
         ((*SCORES, "--epsilon", 1, 2), "--epsilon is needed once"),
         ((*SCORES, "--epsilon", 1, "--output", "page.pdf"), "ends in .html, .md, .json"),
         ((*SCORES, "--epsilon", 1, "--output", "none/page.html"), "can't write to"),

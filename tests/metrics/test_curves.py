@@ -112,6 +112,17 @@ def test_average_precision_spreads_the_scores_of_a_bin():
     assert average_precision(one_bin) == pytest.approx(0.25)
 
 
+@pytest.mark.parametrize("levels", [1, 2, 4, 8])
+@pytest.mark.parametrize("epsilon", [4.0, 1000.0])
+def test_tied_scores_have_the_average_precision_of_ties(levels, epsilon):
+    """Of a tree with few leaves: the noise moves it by less than 0.001, spreading them by 0.012 to 0.1."""
+    rng = np.random.default_rng(levels)
+    y = rng.integers(0, 2, 20_000)
+    score = np.round(levels * np.clip(rng.normal(0.2 + 0.6 * y, 0.3), 0, 1)) / levels
+    found = dp.private_average_precision_score(y, score, epsilon=epsilon)
+    assert found == pytest.approx(sk.average_precision_score(y, score), abs=0.002)
+
+
 def test_without_noise_no_bins_are_pooled():
     """Of classes whose share rises and falls with the score."""
     table = np.random.default_rng(3).integers(0, 200, (2, 16)).astype(float)
@@ -251,7 +262,8 @@ def test_labels_and_columns(function):
         (y, both, {}),
         (y, pd.DataFrame(both), {}),
         (y == 1, both.tolist(), {"labels": [False, True]}),
-        (names[y], both, {"labels": ["yes", "no"]}),
+        (names[y], both, {"labels": ["no", "yes"]}),
+        (names[y], pd.DataFrame(both, columns=names), {"labels": ["yes", "no"]}),
         (1 - y, score, {"pos_label": 0}),
         (1 - y, both[:, ::-1], {"pos_label": 0}),
         (names[1 - y], pd.DataFrame(both[:, ::-1]), {"labels": names, "pos_label": "no"}),

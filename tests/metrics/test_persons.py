@@ -15,7 +15,7 @@ from dp_metrics.analysis._law_comparison import draw_loss
 from dp_metrics.auditing import frame_loss, metric_loss
 from dp_metrics.inference.comparison import comparison_plan
 from dp_metrics.inference.paired_losses import paired_losses
-from dp_metrics.inputs.options import first_of_each
+from dp_metrics.inputs.options import check_groups, first_of_each
 from dp_metrics.inputs.shape import Records
 from dp_metrics.mechanisms import Geometric
 from dp_metrics.metrics import FUNCTIONS, METRICS
@@ -148,11 +148,11 @@ def test_the_loss_of_a_person_is_the_mean_over_all_records():
 
 
 def test_the_first_records_of_each_are_kept_in_their_order():
-    rows, codes, most = first_of_each(["b", "a", "b", "b", "a"], 2, np.zeros(5))
-    assert (rows.tolist(), codes.tolist(), most) == ([0, 1, 2, 4], [1, 0, 1, 0], 2)
-    rows, _, most = first_of_each(["b", "a", "b", "b", "a"], None, np.zeros(5))
+    rows, codes, most = first_of_each(check_groups(["b", "a", "b", "b", "a"]), 2)
+    assert (rows.tolist(), codes.tolist(), most) == ([0, 1, 2, 4], [0, 1, 0, 1], 2)
+    rows, _, most = first_of_each(check_groups(["b", "a", "b", "b", "a"]), None)
     assert (rows.tolist(), most) == ([0, 1, 2, 3, 4], 3)
-    assert first_of_each(["b", "a", "c"], 9, np.zeros(3))[2] == 1
+    assert first_of_each(check_groups(["b", "a", "c"]), 9)[2] == 1
 
 
 def released(name, rows=..., **public):

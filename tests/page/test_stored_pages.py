@@ -40,12 +40,20 @@ KINDS = {
     "edges": (Y, {"y_score": 10 * SCORE, "edges": [2, 4, 8], "threshold": 4, "labels": np.array([0, 1])}),
     "probabilities": (
         Y3,
-        {"y_proba": THREE, "labels": range(3), "baseline": Y3[::-1].copy(), **TWO_FEATURES},
+        {"y_proba": THREE, "labels": range(3), "baseline": THREE[::-1].copy(), **TWO_FEATURES},
     ),
-    "targets": (SCORE, {"y_pred": SCORE[::-1].copy(), "baseline": np.zeros(N), **BY_GROUP}),
+    "targets": (
+        SCORE,
+        {"y_pred": SCORE[::-1].copy(), "task": "regression", "baseline": np.zeros(N), **BY_GROUP},
+    ),
     "bounded targets": (
         SCORE,
-        {"y_pred": SCORE**2, "bounds": (0, 1), "split": {"errors": 1, "absolute error": 2}},
+        {
+            "y_pred": SCORE**2,
+            "task": "regression",
+            "bounds": (0, 1),
+            "split": {"errors": 1, "absolute error": 2},
+        },
     ),
 }
 EACH = [(kind, "replace_one") for kind in KINDS] + [
@@ -189,7 +197,7 @@ SCORES = KINDS["scores"][1]
 OTHERS = [
     {"epsilon": 2.0}, {"labels": None}, {"pos_label": 0}, {"threshold": 0.4}, {"edges": [0.2, 0.5, 0.7]},
     {"membership": "public"}, {"group_labels": ["a", "b", "c"]}, {"split": {"scores": 1}}, {"n": 1000},
-    {"neighboring": "add_or_remove_one"}, {"baseline": None}, {"baseline": PRED}, {"y_pred": PRED},
+    {"neighboring": "add_or_remove_one"}, {"baseline": None}, {"y_pred": PRED},
     {"y_score": None, "y_pred": PRED}, {"sensitive_features": None, "group_labels": None},
 ]  # fmt: skip
 

@@ -32,7 +32,7 @@ class Counted:
     """Records of which nothing is public but their number."""
 
     def __init__(self, n: int) -> None:
-        self.n = n
+        self.n, self.shape, self.ndim = n, (n,), 1
 
     def __len__(self) -> int:
         return self.n

@@ -441,14 +441,20 @@ def test_lengths_that_differ_are_refused_without_numbers(known, relation):
         collections = [chunked(20, 20)(0, data[0]), chunked(20, 19)(1, data[1][:39])]
     else:
         collections = [frame(0, data[0]), chunked(1, 12, 0, 20, 7, 0)(1, data[1])]
-    message = r"^Found input variables with inconsistent numbers of samples\.$"
+    message = r"^Found input variables with inconsistent numbers of samples: y_true and {}\.$"
     assert_refused(
-        distributed.private_mse, collections, ValueError, message, epsilon=1.0, neighboring=relation
+        distributed.private_mse,
+        collections,
+        ValueError,
+        message.format("y_pred"),
+        epsilon=1.0,
+        neighboring=relation,
     )
     if relation == "replace_one":
         short = frame(0, data[0]), frame(0, data[0])
         settings = {"epsilon": 1.0, "sample_weight": chunked(1, 12, 0, 20, 7, 0)(2, data[1])}
-        assert_refused(distributed.private_mse, short, ValueError, message, **settings)
+        match = message.format("sample_weight")
+        assert_refused(distributed.private_mse, short, ValueError, match, **settings)
 
 
 def test_numbers_of_partitions_that_differ_are_refused():

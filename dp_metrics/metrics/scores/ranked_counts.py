@@ -8,6 +8,7 @@ import math
 from typing import NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.release.parts.count_table import nearest_with_sum
@@ -15,6 +16,7 @@ from dp_metrics.release.parts.count_table import nearest_with_sum
 __all__ = ["records_above"]
 
 _WITHIN_NOISE = 4.0  # times its expected size, or 2.8 standard deviations: more is no noise
+_SPARSE = 1 / 16  # of the records of a bin: with fewer in both its neighbours, its own have one score
 
 
 class _Pool(NamedTuple):
@@ -45,7 +47,8 @@ def records_above(noisy: Floats, noise: float, total: float, parts: int) -> Floa
     Neighbouring bins are pooled where the share of positives falls with the score by what may be noise. Their
     noisy counts are added up before any is made plausible, so that noise of both signs cancels. Without noise
     nothing is pooled. Between the pools the numbers follow a monotone cubic curve: the records of a bin have
-    scores that are as dense at its ends as its neighbours tell.
+    scores that are as dense at its ends as its neighbours tell. The records of a bin between bins that are
+    nearly empty, by more than their noise, are ties, as a tree with few leaves makes them.
 
     Parameters
     ----------
@@ -79,7 +82,19 @@ def records_above(noisy: Floats, noise: float, total: float, parts: int) -> Floa
     ends = np.pad(np.cumsum(widths), (1, 0))
     places = np.arange(noisy.shape[1] * parts + 1) / parts
     curve: Floats = PchipInterpolator(ends, above[:, ends], axis=1)(places)
-    return np.maximum.accumulate(curve, axis=1)  # rounding may have moved one below the last
+    curve = np.maximum.accumulate(curve, axis=1)  # rounding may have moved one below the last
+    have_ties = np.logical_or.reduceat(_are_ties(noisy.sum(axis=0)[::-1], noise), ends[:-1])
+    for start, end in zip(ends[:-1][have_ties] * parts, ends[1:][have_ties] * parts, strict=True):
+        curve[:, start:end] = curve[:, [start]]
+    return curve
+
+
+def _are_ties(records: Floats, noise: float) -> NDArray[np.bool_]:
+    """Return which bins stand alone: both neighbours have far fewer records, whatever the noise."""
+    most = np.maximum(records, 0.0) + _WITHIN_NOISE * noise
+    neighbours = np.maximum(np.r_[0.0, most[:-1]], np.r_[most[1:], 0.0])
+    alone: NDArray[np.bool_] = neighbours < _SPARSE * records
+    return alone
 
 
 def _pooled(noisy: Floats, noise: float) -> list[_Pool]:

@@ -18,9 +18,9 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_consistent_length
 
 from dp_metrics.inputs.options import asked_of_persons, check_groups, check_sample_weight
+from dp_metrics.inputs.records import check_same_length
 from dp_metrics.release.stored.codec import DAMAGED, decoded, encoded
 from dp_metrics.sensitivity.exact import UNIT_BITS
 
@@ -136,22 +136,22 @@ def public_records(
     TypeError, ValueError
         If weights, groups or public features are invalid, or lengths differ, as in a release.
     """
-    lengths: list[Any] = [
-        range(_length(value))
+    lengths = {
+        name: _length(value)
         for name, value in arguments.items()
         if name in RECORDS and value is not None and not hasattr(value, "predict")
-    ]
-    check_consistent_length(*lengths)
-    public: dict[str, Any] = {_NUMBER: len(lengths[0]) if lengths else 0}
-    weights = check_sample_weight(arguments.get("sample_weight"), *lengths)
+    }
+    weights = check_sample_weight(arguments.get("sample_weight"))
+    groups = check_groups(arguments.get("groups"))
+    unread = {name: np.broadcast_to(False, n) for name, n in lengths.items()}
+    check_same_length({**unread, "sample_weight": weights, "groups": groups})
+    public: dict[str, Any] = {_NUMBER: next(iter(lengths.values()), 0)}
     if weights is not None:
         public["sample_weight"] = _digest(weights + 0.0, "<f8")  # adding 0 leaves no negative zero
-    groups = check_groups(arguments.get("groups"), *lengths)
     if groups is not None:
         # Which records are of one person is public, but not who they are: of ids a digest would let whoever
-        # holds the file test guesses. So it is of numbers, given to persons as they appear.
-        _, first, codes = np.unique(groups, return_index=True, return_inverse=True)
-        public["groups"] = _digest(np.argsort(np.argsort(first))[codes.reshape(-1)], "<i8")
+        # holds the file test guesses. So it is of their numbers, in the order of first appearance.
+        public["groups"] = _digest(groups, "<i8")
         public |= asked_of_persons(arguments["groups"], arguments.get("max_records"))["persons"]
     if features is not None:
         public["sensitive_features"] = _digest(features(), "<i8")
@@ -193,8 +193,10 @@ def as_listed(value: Any) -> Any:
     """Return a public option with lists in the place of arrays and tuples, and no numbers of NumPy."""
     if isinstance(value, Mapping):
         return {name: as_listed(one) for name, one in value.items()}
-    if hasattr(value, "tolist"):  # arrays, and series of pandas
-        value = value.tolist()
+    if isinstance(value, np.ndarray) and value.dtype.kind in "mM":
+        value = list(value)  # NumPy would list times as numbers
+    elif hasattr(value, "tolist") and not isinstance(value, np.datetime64 | np.timedelta64):
+        value = value.tolist()  # arrays, and series of pandas
     if isinstance(value, list | tuple | range):
         return [as_listed(one) for one in value]
     return value
