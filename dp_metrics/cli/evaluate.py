@@ -26,6 +26,7 @@ from dp_metrics.page.evaluate import page_settings, private_evaluate
 from dp_metrics.page.page import PrivateEvaluation
 from dp_metrics.page.requirements import parsed
 from dp_metrics.page.setting import Setting, kinds_of
+from dp_metrics.release.release import Release
 
 __all__ = ["add_evaluate"]
 
@@ -70,14 +71,18 @@ def _page(typed: argparse.Namespace) -> int:
     columns, options = _columns(typed), _options(typed)
     paid = {"epsilon": typed.epsilon, "neighboring": typed.neighboring, "spend_name": typed.spend_name}
 
-    def stored(budget: PrivacyAccountant | None) -> PrivateEvaluation | None:
+    def settings(budget: PrivacyAccountant | None, data: Mapping[str, Any]) -> Release:
         try:
-            settings = page_settings(_setting(typed, options), accountant=budget, **paid)
+            return page_settings(_setting(typed, options), data, accountant=budget, **paid)
         except (ValueError, TypeError) as error:
             raise CommandError(str(error)) from None
+
+    def stored(budget: PrivacyAccountant, public: Mapping[str, Any]) -> PrivateEvaluation | None:
         with refusals():
-            found: PrivateEvaluation | None = settings.stored()
+            found: PrivateEvaluation | None = settings(budget, {"y_true": public["y_true"]}).stored()
             return found
+
+    settings(None, {})  # what is wrong with an option is said before a file is opened
 
     def prepared(records: Predictions) -> Callable[[PrivacyAccountant | None, Progress], PrivateEvaluation]:
         def draw(budget: PrivacyAccountant | None, progress: Progress) -> PrivateEvaluation:

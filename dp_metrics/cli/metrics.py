@@ -17,10 +17,10 @@ _EPSILONS = (1.0, 0.1, 0.3, 3.0, 10.0)
 _MOST = 1_000_000
 
 
-def parameters(row: Metric) -> set[str]:
+def parameters(row: Metric) -> Mapping[str, inspect.Parameter]:
     """Return the arguments that the function of a metric takes."""
     function: Callable[..., Any] = FUNCTIONS[row.name]
-    return set(inspect.signature(function).parameters)
+    return inspect.signature(function).parameters
 
 
 def _described(row: Metric) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from dp_metrics._packages import import_extra
 from dp_metrics.cli._common import BOOLEANS, MISSING, CommandError, Refused, label_reader
 from dp_metrics.inputs.names import did_you_mean
 from dp_metrics.inputs.shape import ArgumentShape, NamedColumns
+from dp_metrics.release.stored.questions import PER_RECORD
 
 __all__ = [
     "ColumnSpec",
@@ -150,9 +151,24 @@ class Predictions:
             for name, spec in self._specs.items()
         }
 
-    def no_records(self) -> Chunk:
+    def public(self, progress: Progress) -> dict[str, Any]:
+        """Return what is public of each record; in the place of a private argument a range as long.
+
+        Private cells are not looked at, so that nothing depends on what they hold.
+        """
+        specs = {name: spec for name, spec in self._specs.items() if name in PER_RECORD}
+        n, chunks = 0, [self.no_records(specs)]
+        with self._reading():
+            for batch in self._batches(progress):
+                n += batch.num_rows
+                chunks.append(self._arrays({name: batch.column(name) for name in self._names}, specs))
+        chunks = chunks[1:] or chunks
+        columns = {name: np.concatenate([chunk[name] for chunk in chunks]) for name in specs}
+        return {**dict.fromkeys(self._specs, range(n)), **columns}
+
+    def no_records(self, specs: Mapping[str, ColumnSpec] | None = None) -> Chunk:
         """Return a chunk without records."""
-        return self._arrays({name: self._pa.array([], self._types[name]) for name in self._names})
+        return self._arrays({name: self._pa.array([], self._types[name]) for name in self._names}, specs)
 
     def forms(self) -> dict[str, ArgumentShape]:
         """Return the public form of each argument, before any record is read."""
@@ -177,9 +193,9 @@ class Predictions:
         """Return whether these are surely the names of the columns."""
         return True
 
-    def _arrays(self, columns: dict[str, Any]) -> Chunk:
+    def _arrays(self, columns: dict[str, Any], specs: Mapping[str, ColumnSpec] | None = None) -> Chunk:
         chunk = {}
-        for argument, spec in self._specs.items():
+        for argument, spec in (self._specs if specs is None else specs).items():
             arrays = [self._array(columns[name], name, spec) for name in spec.columns]
             chunk[argument] = spec.named(arrays[0] if len(arrays) == 1 else np.column_stack(arrays))
         return chunk

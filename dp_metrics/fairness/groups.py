@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dp_metrics.inputs.containers import array_of
 from dp_metrics.inputs.labels import LabelSet
@@ -13,7 +14,7 @@ from dp_metrics.inputs.records import check_same_length
 from dp_metrics.inputs.shape import Records
 from dp_metrics.release.parts.count_table import check_cells
 
-__all__ = ["Groups", "by_group", "columns_of"]
+__all__ = ["Groups", "by_group", "columns_of", "public_groups"]
 
 _NAME = "sensitive_features"
 _SHORT = 1 << 16
@@ -106,6 +107,14 @@ def columns_of(features: Any) -> Sequence[Any]:
         if hasattr(type(features), columns):
             return list(getattr(features, columns)())
     return list(array_of(features).T)
+
+
+def public_groups(features: Sequence[Any], group_labels: Any) -> NDArray[np.intp]:
+    """Return the place of each record's group, where membership is public; no other column is looked at."""
+    groups = Groups.of(group_labels, len(features))
+    _, records = Records.of((features[0], features[0], *features), private_n=False)
+    codes: NDArray[np.intp] = groups.coded(records, private_n=False).arrays[2]
+    return codes
 
 
 def _is_nested(labels: Any) -> bool:

@@ -29,8 +29,8 @@ from dp_metrics.release.parts.ranking_loss import RankingOf
 from dp_metrics.release.plan import KnownParts, Plan
 from dp_metrics.release.release import Release
 from dp_metrics.release.released import Released
-from dp_metrics.release.stored.answers import Call
 from dp_metrics.release.stored.codec import storable
+from dp_metrics.release.stored.questions import Call
 from dp_metrics.sensitivity.aggregates import LossAggregate
 from dp_metrics.sensitivity.exact import float_units
 from dp_metrics.sensitivity.ranking_bounds import RankedScores
@@ -341,8 +341,8 @@ def private_best(
         None draws fresh randomness from the operating system. Anything else makes the release reproducible
         and therefore NOT private.
     spend_name : str or None, default=None
-        The name of this release in the accountant's history; None: "private_best". A name that was given
-        before returns what was released then, at no cost.
+        The name of this release in the accountant's history; None: "private_best". A name of an earlier
+        session returns what was released then, at no cost.
     **options : Any
         Public options of the metric, such as `bounds`, `max_loss`, `labels` or `k`.
 
@@ -421,7 +421,9 @@ def private_best(
         random_state=random_state,
         neighboring=neighboring,
         spend_name=spend_name,
-        call=Call("value", {"of": row.name, "options": public, "candidates": len(candidates)}),
+        call=Call.of(
+            "value", {"y_true": y_true, "X": X, **public}, of=row.name, number_of_candidates=len(candidates)
+        ),
     )
 
     def read() -> tuple[Plan, KnownParts, Any]:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from functools import partial
 from typing import Any, Literal, overload
 
 import numpy as np
 
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
-from dp_metrics.fairness.groups import columns_of
+from dp_metrics.fairness.groups import columns_of, public_groups
 from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.inputs.readers import named_records
 from dp_metrics.inputs.shape import Records
@@ -20,8 +21,9 @@ from dp_metrics.page.plan import PageForm, plan_of_page, planned
 from dp_metrics.page.setting import Setting, given
 from dp_metrics.release.plan import KnownParts
 from dp_metrics.release.release import Release
-from dp_metrics.release.stored.answers import Answer, Call, read_result, read_shape, restores
+from dp_metrics.release.stored.answers import Answer, read_result, read_shape, restores
 from dp_metrics.release.stored.codec import DAMAGED
+from dp_metrics.release.stored.questions import Call, public_records
 from dp_metrics.release.together import Together
 
 __all__ = ["page_settings", "private_evaluate"]
@@ -124,7 +126,7 @@ def private_evaluate(
         None draws fresh randomness from the operating system. Anything else makes the release reproducible
         and therefore NOT private.
     spend_name : str or None, default=None
-        The name in the accountant's history; None: "private_evaluate". A name that was given before returns
+        The name in the accountant's history; None: "private_evaluate". A name of an earlier session returns
         the page of then, at no cost.
 
     Returns
@@ -192,8 +194,10 @@ def private_evaluate(
         split,
         n,
     )
+    y_true = data[-1] if hasattr(data[0], "predict") else data[0]
     release = page_settings(
-        setting, epsilon=epsilon, neighboring=neighboring, accountant=accountant, random_state=random_state,
+        setting, {"y_true": y_true, **named, "baseline": baseline, "sensitive_features": sensitive_features},
+        features, epsilon=epsilon, neighboring=neighboring, accountant=accountant, random_state=random_state,
         spend_name=spend_name,
     )  # fmt: skip
 
@@ -218,9 +222,15 @@ def private_evaluate(
     return release.answer(read, PrivateEvaluation).with_budget(accountant)
 
 
-def page_settings(setting: Setting, **settings: Any) -> Release:
-    """Return the checked public settings of a page."""
-    release = Release("private_evaluate", call=Call("page", {"page": setting.asked()}), **settings)
+def page_settings(
+    setting: Setting, data: Mapping[str, Any], features: Sequence[Any] = (), **settings: Any
+) -> Release:
+    """Return the checked public settings of a page; of its data no more than is public."""
+    public = None
+    if setting.membership == "public" and setting.has_groups:
+        public = partial(public_groups, features, setting.group_labels)
+    call = Call("page", {"page": setting.asked()}, partial(public_records, data, public))
+    release = Release("private_evaluate", call=call, **settings)
     if setting.membership == "public" and release.private_n:
         raise ValueError("membership='public' tells the number of records: use neighboring='replace_one'.")
     return release

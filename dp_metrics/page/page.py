@@ -16,7 +16,8 @@ from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.page.contents import Section, pictures_of, sections_of
 from dp_metrics.page.numbers import Number, PageFacts
 from dp_metrics.page.requirements import Checked, checked
-from dp_metrics.release.stored.answers import Call, answer_json, question_json, restored
+from dp_metrics.release.stored.answers import answer_json, restored
+from dp_metrics.release.stored.questions import Call, question_json
 
 __all__ = ["PrivateEvaluation"]
 

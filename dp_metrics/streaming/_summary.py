@@ -27,6 +27,7 @@ from dp_metrics.release.plan import KnownParts, Plan
 from dp_metrics.release.release import Release
 from dp_metrics.release.released import Released
 from dp_metrics.release.result import PrivateResult
+from dp_metrics.release.stored.questions import public_totals
 from dp_metrics.sensitivity.aggregates import CountAggregate, WeightedLossAggregate
 from dp_metrics.streaming._format import INCONSISTENT, MALFORMED, Aggregate, pack, unpack
 
@@ -207,7 +208,10 @@ class Summary(HtmlRepr):
         return self._planned(Shape((ArgumentShape(None, states_columns=False),) * len(self._metric.data)))
 
     def released_as(self, metric: Metric, **arguments: Any) -> PrivateResult[Any]:
-        """Release a metric of the records that are known, as a call with these options and settings does."""
+        """Release a metric of the records that are known, as a call with these options and settings does.
+
+        Chunks have no order, so that the totals of the records are public; or what `of_records` returns.
+        """
         options = {name: arguments.pop(name) for name in metric.options if name in arguments}
 
         def read() -> tuple[Plan, KnownParts, Any]:
@@ -241,15 +245,20 @@ class Summary(HtmlRepr):
         read: Callable[[], tuple[Plan, KnownParts, Any]],
         make: Callable[[PrivateResult[Any]], R],
         options: Mapping[str, Any],
+        of_records: Callable[[], Mapping[str, Any]] | None = None,
         **settings: Any,
     ) -> R:
         """Release what is read, with the settings of a call of the metric, and return what is made of it."""
-        known = self._known
-        weighted = known is not None and isinstance(
+        known, weight = self._known, None
+        if known is not None and isinstance(
             getattr(known.parts[0], "aggregate", None), WeightedLossAggregate
-        )
-        given = {**self._options, **options, "sample_weight": True if weighted else None}
-        release = metric.settings(**settings, options=given)
+        ):
+            weight = known.weight
+        # of weights the settings need to know that there are some
+        given = {**self._options, **options, "sample_weight": None if weight is None else True}
+        totals = partial(public_totals, 0 if known is None else known.n, weight)
+        call = replace(settings.pop("call", None) or metric.call(given, {}), of_records=of_records or totals)
+        release = metric.settings(**settings, options=given, call=call)
 
         def checked() -> tuple[Plan, KnownParts, Any]:
             plan, known, form = read()

@@ -16,7 +16,8 @@ from dp_metrics.metrics.scores.table import ScoreBins, ScoreTable
 from dp_metrics.metrics.scores.two_classes import TwoClasses
 from dp_metrics.release.plan import KnownParts, Plan
 from dp_metrics.release.result import PrivateResult
-from dp_metrics.release.stored.answers import Answer, Call, read_result, restores
+from dp_metrics.release.stored.answers import Answer, read_result, restores
+from dp_metrics.release.stored.questions import Call
 from dp_metrics.streaming._summary import KeptCounts, Summary, plain, unchanged
 
 __all__ = ["ScoreSummary"]
@@ -154,8 +155,8 @@ class ScoreSummary(Summary):
             None draws fresh randomness from the operating system. Anything else makes the release
             reproducible and therefore NOT private.
         spend_name : str or None, default=None
-            The name of this release in the accountant's history; None: the name of the metric. A name that
-            was given before returns what was released then, at no cost.
+            The name of this release in the accountant's history; None: the name of the metric. A name of an
+            earlier session returns what was released then, at no cost.
 
         Returns
         -------

@@ -4,6 +4,8 @@ import csv
 import io
 import json
 import re
+import subprocess
+import sys
 import tracemalloc
 import warnings
 from functools import partial
@@ -12,7 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from catalogue import CASES
-from helpers import kind_of
+from helpers import kind_of, new_session
 
 import dp_metrics as dp
 from dp_metrics import PrivacyAccountant, PrivateMetricFrame, SeededReleaseWarning
@@ -466,20 +468,56 @@ def test_a_budget_that_is_spent_refuses_before_the_file_is_read(tmp_path, capsys
 
 
 @pytest.mark.parametrize("by_group", [[], ["--sensitive", "p", "--group-labels", "0", "1"]])
-def test_a_name_is_bought_once_and_then_no_file_is_needed(by_group, tmp_path, capsys):
+def test_a_name_is_bought_once_and_then_no_private_cell_is_looked_at(by_group, tmp_path, capsys):
     path, budget = tmp_path / "data.csv", tmp_path / "b.sqlite"
     path.write_text(GOOD)
     argv = [path, *MAE, *by_group, "--budget", budget, "--total", 1, "--spend-name", "mae, week 47"]
     assert main(["score", *map(str, argv)]) == 0
     first = capsys.readouterr()
-    path.unlink()
+    path.write_text("y,p,other\n" + f"{SECRET},,\n" * 3000)
+    new_session()
     assert main(["score", *map(str, argv)]) == 0
     again = capsys.readouterr()
     assert again.out == first.out
     assert "'mae, week 47' was stored on" in again.err
     assert "records and predictions were not read" in again.err
+    new_session()
     assert "another question" in run(capsys, *argv, "--option", "bounds=[0,9]", code=1)
+    path.write_text(GOOD + "1,0,x\n")
+    assert "number of records was 3000 and is 3001" in run(capsys, *argv, code=1)
     assert PrivacyAccountant(1, budget).spent == 1
+
+
+@pytest.mark.slow
+def test_a_command_that_is_given_twice_is_served_the_second_time(tmp_path):
+    path, budget = tmp_path / "data.csv", tmp_path / "b.sqlite"
+    path.write_text(GOOD)
+    argv = [path, *MAE, "--budget", budget, "--total", 1, "--spend-name", "mae, week 47"]
+    command = [sys.executable, "-m", "dp_metrics.cli.main", "score", *map(str, argv)]
+    first, again = (subprocess.run(command, capture_output=True, text=True, check=True) for _ in range(2))
+    assert first.stdout == again.stdout
+    assert "was stored on" not in first.stderr
+    assert "'mae, week 47' was stored on" in again.stderr
+    assert PrivacyAccountant(1, budget).spent == 1
+
+
+@pytest.mark.parametrize("column", ["sample_weight", "groups"])
+def test_weights_and_persons_of_a_file_belong_to_the_question(column, tmp_path, capsys):
+    path, budget = tmp_path / "data.csv", tmp_path / "b.sqlite"
+    option = f"--{column.replace('_', '-')}"
+    argv = [path, *MAE, option, "w", "--budget", budget, "--total", 1, "--spend-name", "x"]
+    numbers = [1, 2, 2, 1] * 50
+    seen = []
+    for known in (numbers, [*map(float, numbers)], numbers[1:] + numbers[:1]):
+        new_session()
+        path.write_text("y,p,w\n" + "".join(f"1,{len(seen)},{one}\n" for one in known))
+        seen.append(main(["score", *map(str, argv)]))
+    assert seen == [0, 0, 1]
+    assert f"{column} has other values" in capsys.readouterr().err
+    new_session()
+    function = partial(dp.private_mae, epsilon=1.0, accountant=PrivacyAccountant(1, budget), spend_name="x")
+    with pytest.warns(dp.StoredReleaseWarning):  # the function asks the same question
+        function(np.ones(200), np.zeros(200), **{column: numbers})
 
 
 FEW = ("mae, 2 outputs", "f1", "roc curve", "calibration curve", "classification report", "regression report")

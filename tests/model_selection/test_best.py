@@ -10,6 +10,7 @@ from functools import cache, partial
 
 import numpy as np
 import pytest
+from helpers import new_session
 from scipy.stats import chisquare
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
@@ -254,12 +255,15 @@ def test_the_budget_pays_before_anything_is_drawn():
     assert not watched.asked
 
 
-def test_a_name_that_was_given_returns_what_was_chosen():
-    budget = PrivacyAccountant(3)
-    ask = partial(private_best, epsilon=1, accountant=budget, spend_name="choice")
-    first = ask(Y, LABELS, metric="accuracy")
+def test_a_name_that_was_given_returns_what_was_chosen(tmp_path):
+    path = tmp_path / "budget.sqlite"
+    ask = partial(private_best, epsilon=1, spend_name="choice")
+    first = ask(Y, LABELS, metric="accuracy", accountant=PrivacyAccountant(3, path))
+    new_session()
+    budget = PrivacyAccountant(3, path)
+    ask = partial(ask, accountant=budget)
     with pytest.warns(StoredReleaseWarning):
-        assert ask(None, [None] * 3, metric=private_accuracy_score) == first
+        assert ask([None] * len(Y), [None] * 3, metric=private_accuracy_score) == first
     assert budget.spent == 1
     for other in ({"metric": "recall"}, {"metric": "accuracy", "epsilon": 2}):
         with pytest.raises(ValueError, match="another question"):
