@@ -19,13 +19,13 @@ __all__ = [
     "models_are_fitted",
     "warn_caller",
     "warn_of_large_epsilon",
-    "within",
 ]
 
 _LARGEST_EPSILON: float = 10
 _PACKAGE = f"{__package__}."
+_SEARCHES = "sklearn.model_selection."
 # what fits models in processes of its own, where no `fit` is on the stack
-_FITTING = ("sklearn.model_selection.", "sklearn.utils.parallel.")
+_FITTING = (_SEARCHES, "sklearn.utils.parallel.")
 
 
 class PrivacyBudgetError(ValueError):
@@ -33,7 +33,7 @@ class PrivacyBudgetError(ValueError):
 
 
 class SearchStopped(BaseException):
-    """The budget ended while scikit-learn was fitting models: it makes the score NaN of any `Exception`."""
+    """The budget ended within `sklearn.model_selection`, which makes the score NaN of any `Exception`."""
 
 
 class SeededReleaseWarning(UserWarning):
@@ -89,7 +89,7 @@ def models_are_fitted() -> bool:
     only asked for its score fits nothing. What this package fits itself does not count.
     """
     for frame in callers():
-        module, name = f"{frame.f_globals.get('__name__', '')}.", frame.f_code.co_name
+        module, name = _module(frame), frame.f_code.co_name
         if module.startswith(_PACKAGE):
             continue
         own = _owner(frame) if name in ("fit", "score") else None
@@ -112,15 +112,16 @@ def _is_of_this_package(estimator: Any) -> bool:
 
 
 def budget_error(message: str) -> BaseException:
-    """Return what to raise where more is asked of a budget than is left."""
-    return SearchStopped(message) if models_are_fitted() else PrivacyBudgetError(message)
+    """Return what to raise where more is asked of a budget than is left.
+
+    Searches and cross-validations of scikit-learn make NaN of the score where any `Exception` was raised, and
+    go on; whatever else fits models passes it on.
+    """
+    is_lost = any(
+        _module(frame).startswith(_SEARCHES) and frame.f_code.co_name != "score" for frame in callers()
+    )
+    return SearchStopped(message) if is_lost else PrivacyBudgetError(message)
 
 
-def within(*packages: str) -> bool:
-    """Return whether some function of one of these packages is being carried out."""
-    frame = sys._getframe(1)
-    while frame.f_back is not None:
-        frame = frame.f_back
-        if f"{frame.f_globals.get('__name__', '')}.".startswith(tuple(f"{one}." for one in packages)):
-            return True
-    return False
+def _module(frame: FrameType) -> str:
+    return f"{frame.f_globals.get('__name__', '')}."

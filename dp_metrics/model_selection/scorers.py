@@ -137,8 +137,8 @@ class PrivateScorer(BaseEstimator):
         Raises
         ------
         PrivacyBudgetError
-            If the accountant has less than epsilon left; nothing is drawn. While scikit-learn fits models,
-            `dp_metrics.exceptions.SearchStopped`.
+            If the accountant has less than epsilon left; nothing is drawn. Within `sklearn.model_selection`
+            `dp_metrics.exceptions.SearchStopped`, which is no `Exception`.
         ValueError, TypeError
             If a setting or an input is invalid, if the estimator cannot predict, or if the values of records
             are dealt out to others; nothing is spent.
@@ -290,8 +290,8 @@ def make_private_scorer(
     (`return_train_score`, `learning_curve`) cost epsilon and protect nobody. The clean claim is that of one
     fixed model scored on held-out records.
 
-    **An exhausted budget.** scikit-learn's tools turn any `Exception` of a scorer into the score NaN and go
-    on. A budget that ends while they fit models raises `dp_metrics.exceptions.SearchStopped`, which is none.
+    **An exhausted budget.** Searches and cross-validations turn any `Exception` of a scorer into the score
+    NaN and go on. A budget that ends within them raises `dp_metrics.exceptions.SearchStopped`, which is none.
     Ask before the first fit whether the plan fits, as in the second example below.
 
     Only `sample_weight` can be requested through metadata routing; an epsilon for one call is refused.
