@@ -15,12 +15,11 @@ import polars as pl
 import pytest
 import sklearn
 from catalogue import CASES, KINDS, valid
-from helpers import seeded
+from helpers import bits, seeded
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from test_error_state import bits
 
 import dp_metrics as dp
 
