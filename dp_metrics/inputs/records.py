@@ -126,12 +126,14 @@ def check_same_length(arguments: Mapping[str, Any], *, private_n: bool = False) 
     """
     lengths = {name: np.shape(array)[:1] for name, array in arguments.items() if array is not None}
     first = next(iter(lengths), "")
-    for name, length in lengths.items():
-        if length != lengths[first]:
-            told = f"{first} and {name}"
-            if not private_n:
-                told = f"{first} has {sum(lengths[first])}, {name} has {sum(length)}"
-            raise ValueError(f"Found input variables with inconsistent numbers of samples: {told}.")
+    other = next((name for name, length in lengths.items() if length != lengths[first]), None)
+    if other is None:
+        return
+    told = f"{first} and {other}"
+    if not private_n:
+        numbers = {name: sum(length) for name, length in lengths.items()}
+        told = f"{[*numbers.values()]}: {first} has {numbers[first]}, {other} has {numbers[other]}"
+    raise ValueError(f"Found input variables with inconsistent numbers of samples: {told}.")
 
 
 def unstated_columns(shape: Shape, *, remedy: str) -> str | None:

@@ -622,5 +622,5 @@ def test_a_lazy_frame_of_features_is_refused():
     ],
 )
 def test_lengths_that_differ_name_the_two_arguments(short, match):
-    with pytest.raises(ValueError, match=f"^Found input variables .* of samples: {match}.$"):
+    with pytest.raises(ValueError, match=f"^Found input variables .* of samples: .*: {match}.$"):
         frame("accuracy", **short)

@@ -238,7 +238,7 @@ def test_what_does_not_become_an_array_is_told_so_whatever_it_is(name):
 )
 def test_lengths_that_differ_name_the_two_arguments(short, match):
     *data, groups = [*short, None][:4]
-    with pytest.raises(ValueError, match=f"^Found input variables .* of samples: {match}.$"):
+    with pytest.raises(ValueError, match=f"^Found input variables .* of samples: .*: {match}.$"):
         dp.private_compare(*data, epsilon=1.0, groups=groups)
-    with pytest.raises(ValueError, match=r"of samples: n has 9, sample_weight has 4\.$"):
+    with pytest.raises(ValueError, match=r"of samples: \[9, 4\]: n has 9, sample_weight has 4\.$"):
         dp.noise_interval(0.5, metric="accuracy", epsilon=1.0, n=9, sample_weight=[1.0] * 4)

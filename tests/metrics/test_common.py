@@ -302,7 +302,7 @@ def test_lengths_that_differ_are_refused(case, position):
     data = with_sentinel(case, position)
     data[position] = data[position][:-1]
     names, sizes = case.row.data, [len(column) for column in data]
-    found = f"{names[0]} has {sizes[0]}, {names[1]} has {sizes[1]}."
+    found = f"{sizes}: {names[0]} has {sizes[0]}, {names[1]} has {sizes[1]}."
     match = re.escape(f"Found input variables with inconsistent numbers of samples: {found}")
     assert_refused(case, data, ValueError, f"^{match}$")
     if "neighboring" in case.parameters:

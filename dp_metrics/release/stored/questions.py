@@ -236,7 +236,8 @@ def differences(stored: str | None, asked: str | None) -> str | None:
 
 
 def _differing(name: str, old: Any, new: Any) -> list[str]:
-    if all(isinstance(one, Mapping | None) for one in (old, new)) and old != new:
+    given = [one for one in (old, new) if one is not None]
+    if given and all(isinstance(one, Mapping) for one in given):
         old, new = old or {}, new or {}
         names = {**old, **new}
         return [text for one in names for text in _differing(str(one), old.get(one), new.get(one))]
