@@ -20,7 +20,7 @@ from sklearn.metrics import roc_auc_score
 from tqdm import tqdm
 
 from dp_metrics import private_roc_auc_score
-from dp_metrics.metrics.scores.bands import hanley_mcneil
+from dp_metrics.metrics.scores.area_limits import hanley_mcneil
 from dp_metrics.metrics.scores.curve_formulas import ScoreCounts, area_under_roc
 from dp_metrics.metrics.scores.table import ScoreBins
 from dp_metrics.release.parts.count_table import plausible_counts

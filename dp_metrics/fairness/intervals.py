@@ -13,6 +13,7 @@ import numpy as np
 
 from dp_metrics.fairness.alike import gap_where_alike
 from dp_metrics.metrics.labels.counts import Confusion
+from dp_metrics.metrics.scores.table import ScoreTable
 from dp_metrics.release.interval import Interval
 from dp_metrics.release.noise import in_words
 from dp_metrics.release.released import APPROXIMATE, POPULATION_NOTE, Asked, ResultNoise
@@ -95,6 +96,18 @@ class GroupLimits(ABC):
         )
         return [(one.lower, one.upper) for one in found]
 
+    def told_by_counts(self) -> Ends:
+        """Return between which values the metric of each group lies where nothing has moved its counts.
+
+        That is one value, but for an area: how scores lie within their bins is not told.
+        """
+        return [
+            noise.result.between(noise.released)
+            if isinstance(noise.result, ScoreTable)
+            else (self.values[group], self.values[group])
+            for group, noise in self.noise.items()
+        ]
+
     def of_groups(self) -> dict[Hashable, Interval]:
         """Return the interval of each group: each for itself has the confidence."""
         found = {}
@@ -120,7 +133,7 @@ class GroupLimits(ABC):
             a, b = two.limits(self.miss / 2)
             ends = a[0] - b[1], a[1] - b[0]
         else:
-            ends = _gap([self.values[group] for group in pair], two.limits(self.miss))
+            ends = _gap(two.told_by_counts(), two.limits(self.miss))
         first, second = pair
         return self._interval(ends, f"{self.name} of {first!r} less that of {second!r}", estimate, pair)
 
@@ -141,9 +154,9 @@ class GroupLimits(ABC):
         pairs = list(permutations(range(len(groups)), 2))
         if of == "difference" and not self.is_sure and pairs:
             near, wide = (self.limits(self.miss / each) for each in (1, len(pairs)))
-            values = [self.values[group] for group in groups]
+            told = self.told_by_counts()
             of_near, of_wide = (
-                [_gap([values[i] for i in pair], [ends[i] for i in pair]) for pair in pairs]
+                [_gap([told[i] for i in pair], [ends[i] for i in pair]) for pair in pairs]
                 for ends in (near, wide)
             )
             found = max(0.0, *(low for low, _ in of_wide)), max(high for _, high in of_near)
@@ -165,11 +178,17 @@ class GroupLimits(ABC):
         return Interval(*ends, self.confidence, self.about(what), " ".join(filter(None, notes)), estimate)
 
 
-def _gap(values: Sequence[float], ends: Ends) -> tuple[float, float]:
-    """Return approximate limits of the first value less the second."""
+def _gap(told: Ends, ends: Ends) -> tuple[float, float]:
+    """Return approximate limits of the first value less the second, from what counts tell of either.
+
+    What is not told may move both values at once. Only what chance does beyond that is added up in squares.
+    """
     from dp_metrics.release.normal_limits import combined_limits  # slow to import
 
-    return combined_limits(np.subtract, values, ends)
+    (low, high), (other_low, other_high) = told
+    lower, _ = combined_limits(np.subtract, [low, other_high], ends)
+    _, upper = combined_limits(np.subtract, [high, other_low], ends)
+    return lower, upper
 
 
 class InPeople(GroupLimits):

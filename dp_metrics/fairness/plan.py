@@ -23,6 +23,7 @@ from dp_metrics.metrics import METRICS, Metric, row_of
 from dp_metrics.metrics._shares import ShareOfRecords
 from dp_metrics.metrics.labels.counts import Confusion, confusion_for
 from dp_metrics.metrics.labels.layouts import Counts, Layout, matrix_layout, right_or_wrong, whole
+from dp_metrics.metrics.scores.area_limits import coarse_note
 from dp_metrics.metrics.scores.curve_formulas import ScoreCounts, area_under_roc
 from dp_metrics.metrics.scores.table import ScoreBins, ScoreTable, score_plan
 from dp_metrics.metrics.scores.two_classes import TwoClasses
@@ -689,10 +690,10 @@ def _of_table(results: Sequence[PrivateResult[Any]], *, table: _Table, sizes: Si
             ],
             made.formula(of_all),
             [
-                NO_RECORDS if size == 0 else noisy_shares(noise, records)
-                for records, size in zip(shares, sizes, strict=True)
+                NO_RECORDS if size == 0 else _note(made, counts, noise)
+                for counts, size in zip(of_groups, sizes, strict=True)
             ],
-            noisy_shares(in_all, made.rests_on(of_all)),
+            _note(made, of_all, in_all),
             [
                 round(float(records.min()) if records.size else counts.n)
                 for records, counts in zip(shares, of_groups, strict=True)
@@ -700,6 +701,12 @@ def _of_table(results: Sequence[PrivateResult[Any]], *, table: _Table, sizes: Si
             [None if one is None else ResultNoise(made, *one) for one in released],
         )
     return FrameResult(entries, [counts.n for counts in of_groups])
+
+
+def _note(made: Confusion | ScoreTable, counts: Any, noise: float) -> str | None:
+    """Return what must not be concluded from a value that counts tell, given the noise of what is divided."""
+    told = noisy_shares(noise, made.rests_on(counts))
+    return told or (coarse_note(counts) if isinstance(made, ScoreTable) else None)
 
 
 def _narrowed(row: Floats, size: int) -> Floats:

@@ -16,13 +16,20 @@ from dp_metrics.inputs.scalars import as_whole
 from dp_metrics.inputs.shape import Records, Shape
 from dp_metrics.mechanisms._base import Limits
 from dp_metrics.mechanisms.geometric import expected_noise
+from dp_metrics.metrics.scores.area_limits import (
+    ANY_ORDER,
+    ORDERED,
+    Ties,
+    area_between,
+    area_limits,
+    coarse_note,
+    half_of_tied,
+)
 from dp_metrics.metrics.scores.bands import (
     CALIBRATION,
     CalibrationBand,
     RatioLimits,
     RocBand,
-    area_between,
-    area_limits,
     calibration_limits,
     roc_limits,
 )
@@ -38,7 +45,8 @@ from dp_metrics.release.released import APPROXIMATE, POPULATION_NOTE, Asked, Rel
 
 __all__ = ["ScoreBins", "ScoreTable", "counted", "score_plan"]
 
-_AREA = "area under the ROC curve of the scores in their public bins"
+_AREA = "area under the ROC curve of the unbinned scores"
+_ORDERED = "Assumes that within bins positives do not rank below negatives on average."
 _DIGITS = 2.0**30  # rounding makes the edges the same numbers whatever library computes the cosine
 _OUTSIDE = (
     "y_score has values outside [0, 1]: pass edges=[...], public edges of bins for such scores; or, for "
@@ -122,12 +130,18 @@ class ScoreTable:
         The result, of `ScoreCounts`.
     classes : TwoClasses
         The public labels, and which of them is the positive one.
+    ties : (float, float), default=ANY_ORDER
+        What limits of an area assume of the order within bins.
+    is_sure : bool, default=True
+        Whether limits of the noise are proved.
     """
 
     bins: ScoreBins
     columns: int | None
     formula: Callable[[ScoreCounts], Any]
     classes: TwoClasses
+    ties: Ties = ANY_ORDER
+    is_sure: bool = True
 
     def query(self, table: NDArray[np.int64]) -> NestedTable:
         """Return what is known of the records, given the finest table."""
@@ -138,12 +152,16 @@ class ScoreTable:
         return self.formula(self.counts(released))
 
     def note(self, parts: Sequence[Noise], released: Released) -> str | None:
-        """Return what to say if a class is small against the noise of the counts that are added up for it."""
-        (noise,) = parts
-        assert isinstance(noise, CountsNoise)
-        counts = self.counts(released)
+        """Return what to say if a class is small against the noise of its counts, or the bins are coarse."""
+        noise, counts = _counts_noise(parts), self.counts(released)
         added = noise.expected * math.sqrt(counts.negative.size)
-        return noisy_shares(added, self.rests_on(counts))
+        return noisy_shares(added, self.rests_on(counts)) or coarse_note(counts)
+
+    def between(self, released: Released) -> tuple[float, float]:
+        """Return between which areas that of the scores lies by the counts, however they lie in bins."""
+        counts = self.counts(released)
+        area, half = area_under_roc(counts), half_of_tied(counts)
+        return area - half, area + half
 
     def rests_on(self, counts: ScoreCounts) -> Floats:
         """Return the numbers of records of both classes."""
@@ -155,7 +173,7 @@ class ScoreTable:
         return _AREA
 
     def limits(self, parts: Sequence[Noise], released: Released, miss: float) -> Limits:
-        """Return limits of the area under the ROC curve of these records' scores in their bins.
+        """Return limits of the area under the ROC curve of these records' scores.
 
         Raises
         ------
@@ -163,15 +181,17 @@ class ScoreTable:
             If the result is not that area.
         """
         self._check_area("These curves and average precision have no limits of its noise here")
-        each = miss / (2 * (self._edges(released).size - 2))
+        each, quick = miss / (2 * (self._edges(released).size - 2)), None
+        if not self.is_sure:
+            quick = area_limits(_counts_noise(parts), miss / 2, ties=self.ties, among_people=False)
 
         def limits_of(ratio: NoisyRatio) -> tuple[float, float]:
             return ratio.limits_of_noise(each, 0.0)[0], ratio.limits_of_noise(each, 1.0)[1]
 
-        return Limits(*area_between(*self._lines(parts, released, limits_of))).within(0.0, 1.0)
+        return self._area(parts, released, quick, limits_of)
 
     def population(self, parts: Sequence[Noise], released: Released, asked: Asked) -> Interval:
-        """Return the interval of the area among all people, for scores in their public bins.
+        """Return the interval of the area among all people.
 
         Raises
         ------
@@ -179,14 +199,26 @@ class ScoreTable:
             If the result is not that area.
         """
         self._check_area("These curves and average precision have no interval for all people")
-        (noise,) = parts
-        assert isinstance(noise, CountsNoise)
-        limits, note = None, APPROXIMATE
-        if not asked.is_sure:
-            limits = area_limits(noise, self.counts(released), asked.miss)
-        if limits is None:
-            limits, note = area_between(*self._lines(parts, released, self._sure(released, asked))), ""
-        return asked.interval(*limits, self(released), note, of=f"The {_AREA}")
+        quick = None if asked.is_sure else area_limits(_counts_noise(parts), asked.miss, ties=self.ties)
+        found = self._area(parts, released, quick, self._sure(released, asked))
+        return asked.interval(found.lower, found.upper, self(released), found.note, of=f"The {_AREA}")
+
+    def _area(
+        self,
+        parts: Sequence[Noise],
+        released: Released,
+        quick: tuple[float, float] | None,
+        limits_of: RatioLimits,
+    ) -> Limits:
+        """Return limits of the area: quick ones that are not proved, or else those by limits of shares."""
+        ends = quick or area_between(*self._lines(parts, released, limits_of), self.ties)
+        limits = Limits(*ends).within(0.0, 1.0)
+        notes = (
+            None if quick is None else APPROXIMATE,
+            _ORDERED if self.ties == ORDERED else None,
+            coarse_note(self.counts(released)) or limits.note,
+        )
+        return limits._replace(note=" ".join(filter(None, notes)))
 
     def band(self, parts: Sequence[Noise], released: Released, asked: Asked) -> RocBand:
         """Return the band of the ROC curve among all people, for scores in their public bins."""
@@ -197,10 +229,8 @@ class ScoreTable:
 
     def calibration_band(self, parts: Sequence[Noise], released: Released, asked: Asked) -> CalibrationBand:
         """Return the band of the calibration curve among all people, with a bin for each of the table."""
-        (noise,) = parts
-        assert isinstance(noise, CountsNoise)
         edges = self._edges(released)
-        limits = calibration_limits(noise, edges.size - 1, asked.miss / (edges.size - 1))
+        limits = calibration_limits(_counts_noise(parts), edges.size - 1, asked.miss / (edges.size - 1))
         middles = edges[:-1] / 2 + edges[1:] / 2
         return CalibrationBand(middles, *limits, asked.confidence, CALIBRATION, APPROXIMATE)
 
@@ -214,9 +244,7 @@ class ScoreTable:
     def _lines(
         self, parts: Sequence[Noise], released: Released, limits_of: RatioLimits
     ) -> tuple[RocCurve, RocCurve]:
-        (noise,) = parts
-        assert isinstance(noise, CountsNoise)
-        return roc_limits(noise, released.public_n, self._edges(released), limits_of)
+        return roc_limits(_counts_noise(parts), released.public_n, self._edges(released), limits_of)
 
     def _check_area(self, why: str) -> None:
         if self.formula is not area_under_roc:
@@ -232,6 +260,12 @@ class ScoreTable:
         rate = released.epsilon / (2 if released.neighboring == "replace_one" else 1)  # of a `CountTable`
         noise = expected_noise(rate / released.most_records)
         return ScoreCounts(self.bins.merged(columns), negative, positive, noisy.reshape(2, columns), noise)
+
+
+def _counts_noise(parts: Sequence[Noise]) -> CountsNoise:
+    (noise,) = parts
+    assert isinstance(noise, CountsNoise)
+    return noise
 
 
 def score_plan(

@@ -1,0 +1,112 @@
+"""Limits of the area under a ROC curve of scores whose places within their bins are not released."""
+
+import numpy as np
+import pytest
+from helpers import seeded
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import norm
+from sklearn.metrics import roc_auc_score
+
+import dp_metrics as dp
+
+WAYS = ("sure", "approximate")
+
+
+def scored(n, share=0.3, apart=1.8, seed=0):
+    rng = np.random.default_rng(seed)
+    y = (rng.random(n) < share).astype(int)
+    return y, norm.cdf(0.7 * (rng.normal(size=n) + apart * (y - 0.5)))
+
+
+def within(n, away, seed=0):
+    """Return scores near 1/2 with the area .92, as boosted trees of few rounds have them."""
+    y, scores = scored(n, apart=2.0, seed=seed)
+    return y, 0.5 + away * (2 * scores - 1)
+
+
+def released(y, scores, epsilon, entropy, **options):
+    return dp.ScoreSummary(**options).update(y, scores).release(epsilon, random_state=entropy)
+
+
+@pytest.mark.parametrize("away", [0.004, 0.03])
+def test_limits_hold_for_scores_that_lie_close_together(away):
+    y, scores = within(4000, away)
+    exact, entropy = roc_auc_score(y, scores), seeded()
+    for _ in range(2):
+        told = released(y, scores, 1.0, entropy)
+        assert abs(told.roc_auc_score() - exact) > 0.02  # that of the bins is far away
+        for limits in (told.noise_interval, told.population_interval):
+            for way in WAYS:
+                found = limits(0.95, method=way)
+                assert found.lower <= exact <= found.upper
+                assert "public bins" not in found.about
+                assert "Bins too coarse" in found.note
+
+
+def test_where_one_bin_holds_all_scores_nothing_is_known_and_a_note_says_why():
+    y, _ = scored(3000)
+    told = released(y, np.full(3000, 0.5), 10.0, seeded(), edges=[0.0, 0.4, 0.6, 1.0])
+    for limits in (told.noise_interval, told.population_interval):
+        for way in WAYS:
+            lower, upper = limits(method=way)
+            assert (lower, upper) == pytest.approx((0.0, 1.0), abs=0.02)
+            assert "Bins too coarse" in limits(method=way).note
+
+
+@settings(max_examples=40)
+@given(st.lists(st.tuples(st.booleans(), st.floats(0, 1)), min_size=2, max_size=60), st.integers(2, 9))
+def test_without_noise_the_limits_are_the_pairs_surely_won_and_those_not_surely_lost(records, bins):
+    y, scores = (np.array(each, dtype=float) for each in zip(*records, strict=True))
+    if y.min() == y.max():
+        return
+    edges = np.linspace(0, 1, bins + 1)
+    table = [np.histogram(scores[y == kind], edges)[0] for kind in (0, 1)]
+    pairs, above = y.sum() * (1 - y).sum(), np.cumsum(table[1][::-1])[::-1]
+    won, tied = table[0][:-1] @ above[1:] / pairs, table[0] @ table[1] / pairs
+    told = released(y.astype(int), scores, 1e6, seeded(), edges=edges)
+    lower, upper = told.noise_interval()
+    assert (lower, upper) == pytest.approx((won, won + tied), abs=1e-9)
+    assert lower - 1e-9 <= roc_auc_score(y, scores) <= upper + 1e-9
+    for way in WAYS:
+        ordered = told.noise_interval(method=way, ties="ordered")
+        assert tuple(ordered) == pytest.approx((won + tied / 2, won + tied), abs=1e-3)
+        assert "do not rank below" in ordered.note
+
+
+def test_ordered_ties_make_the_lower_limit_higher_and_leave_the_upper_one():
+    told = released(*scored(3000), 1.0, seeded())
+    for limits in (told.noise_interval, told.population_interval):
+        for way in WAYS:
+            free, ordered = limits(method=way), limits(method=way, ties="ordered")
+            assert free.lower < ordered.lower < told.roc_auc_score() < ordered.upper == free.upper
+            assert "Assumes" not in free.note
+            assert "too coarse" not in free.note
+    with pytest.raises(ValueError, match="ties must be"):
+        told.population_interval(ties="none")
+
+
+def test_the_approximate_limits_of_the_noise_lie_within_the_sure_ones():
+    for epsilon in (0.5, 1.0, 4.0):
+        told = released(*scored(3000), epsilon, seeded())
+        sure, quick = (told.noise_interval(method=way) for way in WAYS)
+        assert sure.lower < quick.lower < told.roc_auc_score() < quick.upper < sure.upper
+        people = told.population_interval(method="approximate")
+        assert people.lower < quick.lower < quick.upper < people.upper
+        assert "Approximate" in quick.note
+        assert "Approximate" not in sure.note
+
+
+def test_a_gap_allows_for_ties_of_both_groups_at_once():
+    """One bin holds all scores, so that either area may be anything from 0 to 1, and the gap from -1 to 1."""
+    y, scores = within(4000, 1e-4)
+    frame = dp.PrivateMetricFrame(
+        metrics=dp.private_roc_auc_score, y_true=y, y_pred=scores + 0.1, group_labels=["a", "b"],
+        sensitive_features=np.repeat(["a", "b"], 2000), epsilon=10.0, random_state=seeded(),
+    )  # fmt: skip
+    for way in WAYS:
+        gap = frame.population_interval(of=("a", "b"), method=way)
+        assert tuple(gap) == pytest.approx((-1.0, 1.0), abs=0.06)
+        assert frame.population_interval(of="difference", method=way).upper > 0.94
+    assert all("Bins too coarse" in note for note in frame.note.values())
+    assert "Bins too coarse" in frame.overall_note
