@@ -110,3 +110,15 @@ def test_a_gap_allows_for_ties_of_both_groups_at_once():
         assert frame.population_interval(of="difference", method=way).upper > 0.94
     assert all("Bins too coarse" in note for note in frame.note.values())
     assert "Bins too coarse" in frame.overall_note
+
+
+def test_the_area_of_a_rare_class_is_not_drawn_towards_chance():
+    """Plausible counts of 6 % positives in 64 bins have areas that are .035 too low on average.
+
+    Of one release the standard deviation is .028, so that a mean of 60 is off by .016 with probability 1e-5.
+    """
+    y, scores = scored(5000, share=0.06, apart=2.0)
+    exact, summary = roc_auc_score(y, scores), dp.ScoreSummary().update(y, scores)
+    entropy = seeded()
+    found = [summary.release(1.0, bins=64, random_state=entropy).roc_auc_score() for _ in range(60)]
+    assert abs(np.mean(found) - exact) < 0.016
