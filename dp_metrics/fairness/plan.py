@@ -460,7 +460,8 @@ def _scores(
     for metric, one in members:
         assert isinstance(one.postprocess, ScoreTable)
         metrics[metric.name] = metric.row.name, one.postprocess
-    of_group, read = Plan(plan.parts, plan.reader), partial(_read_scores, bins=table.bins)
+    of_group = Plan((replace(part, groups=1),), plan.reader)
+    read = partial(_read_scores, bins=table.bins)
     count, groups = partial(_tables_by_group, plan=of_group, groups=len(sizes)), len(sizes)
     of_all = NestedOf(count, part.rows * groups, part.finest, part.columns, groups)
     return _table(_Table(of_all, _weights_one, read, metrics), of_group, epsilon, shape, sizes)

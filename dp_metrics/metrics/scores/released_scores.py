@@ -128,7 +128,10 @@ class ReleasedScores(HtmlRepr):
         return roc(self.counts)
 
     def roc_auc_score(self) -> float:
-        """Return the area under the ROC curve, in which a pair of records in one bin counts half."""
+        """Return the area under the ROC curve, in which a pair of records in one bin counts half.
+
+        It is that of the noisy counts. The area below `roc_curve`, of plausible ones, errs towards 1/2.
+        """
         return area_under_roc(self.counts)
 
     def noise_interval(
