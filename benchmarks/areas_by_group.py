@@ -20,6 +20,7 @@ from sklearn.metrics import roc_auc_score
 from tqdm import tqdm
 
 from dp_metrics import private_roc_auc_score
+from dp_metrics.mechanisms.geometric import expected_noise
 from dp_metrics.metrics.scores.area_limits import hanley_mcneil
 from dp_metrics.metrics.scores.curve_formulas import ScoreCounts, area_under_roc
 from dp_metrics.metrics.scores.table import ScoreBins
@@ -46,7 +47,7 @@ def of_table(y: np.ndarray, scores: np.ndarray, epsilon: float, rng: np.random.G
     noisy = table + rng.geometric(success, table.shape) - rng.geometric(success, table.shape)
     cells = ((2 * columns, Fraction(1)),)
     counts = plausible_counts(noisy.ravel().tolist(), cells, None).reshape(2, columns)
-    return area_under_roc(ScoreCounts(edges, *counts))
+    return area_under_roc(ScoreCounts(edges, *counts, noisy.astype(float), expected_noise(epsilon / 2)))
 
 
 def by_hazard(y: np.ndarray, scores: np.ndarray, epsilon: float) -> float:

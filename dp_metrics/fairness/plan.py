@@ -424,9 +424,9 @@ def _of_scores(metric: FrameMetric, shape: Shape, *, private_n: bool) -> Plan | 
 
     An area under a ROC curve by group is read from such a table as well, unless a mechanism is chosen. Other
     releases of areas are biased towards 1 in small groups, do not tell the area of all records, and have no
-    limits there. For groups with m records of the smaller class, m * epsilon from 3 to 12,000, two groups and
-    the five of age, the table is as accurate or better up to 300, and where it is worse, by up to 3 times
-    from there on, its error is half of the sampling error at most (``benchmarks/areas_by_group.py``).
+    limits there. For a group with m records of the smaller class the table's error is that of the sample
+    from m * epsilon of about 2,000 on. From 300 on it is up to 3 times that of the other releases, and below
+    it may be either way (``benchmarks/areas_by_group.py``): its bins are those of narrow limits.
     """
     if isinstance(metric.row.usual.postprocess, ScoreTable):
         return metric.planned(shape, private_n=private_n)

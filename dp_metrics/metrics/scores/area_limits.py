@@ -22,6 +22,7 @@ __all__ = [
     "area_between",
     "area_limits",
     "coarse_note",
+    "effective_size",
     "half_of_tied",
     "hanley_mcneil",
     "limits_around",
@@ -37,6 +38,7 @@ ORDERED: Ties = (0.5, 1.0)
 """Where positives do not rank below negatives within bins on average."""
 
 _COARSE = 0.05  # half of the pairs within bins: with more, bins say too little of the area
+_LENT = 0.5  # records of each class that are taken to lie as the other class does
 _FAR = 2.0  # standard deviations of its noise, by which the size of a class is to exceed it
 _GRID = np.linspace(0.0, 1.0, 2001)
 _STEPS = 100  # of a step of the grid, between which the end of a limit is looked for
@@ -109,10 +111,10 @@ def area_limits(
 
     For each area theta the sum of (W - theta) times the noisy pairs of records has the mean 0 up to the
     covariance of the noise, which is taken off; W is 1 of a pair that is won, 0 of one that is lost, and 0 or
-    1 of one within a bin. Its error is taken to be normal with the variance of J. A. Hanley and B. J. McNeil
-    (1982, doi:10.1148/radiology.143.1.7063747), plus Laplace noise of the variance that the noise of the
-    counts makes. Each class is made plausible by itself, with its own noisy size, by which the sum is divided
-    as well: made plausible together, the larger class would lend records to the smaller one.
+    1 of one within a bin. Its error is taken to be normal, with the variance that `effective_size` tells,
+    plus Laplace noise of the variance that the noise of the counts makes. Each class is made plausible by
+    itself, with its own noisy size, by which the sum is divided as well: made plausible together, the larger
+    class would lend records to the smaller one.
     """
     bins = len(noise.noisy) // 2
     negative, positive = np.array(noise.noisy, dtype=np.float64).reshape(2, bins)
@@ -155,6 +157,7 @@ def _limit(
     area = float(raw_negatives @ won @ raw_positives - covariance * won.sum()) / pairs
     slopes = np.concatenate([won @ positives, negatives @ won])
     both = np.repeat([size, other], bins)
+    records = effective_size(negatives, positives, won) if among_people else np.inf
     linear = [noise.covariance(*each) for each in ((slopes, slopes), (slopes, both), (both, both))]
 
     def is_likely(theta: Floats) -> NDArray[np.bool_]:
@@ -162,7 +165,7 @@ def _limit(
         of_noise = linear[0] - 2 * theta * linear[1] + theta**2 * linear[2]
         of_noise += variance**2 * ((won**2).sum() - 2 * theta * won.sum() + theta**2 * bins**2)
         added = np.sqrt(np.maximum(of_noise, 0.0) / 2) / (size * other)
-        sampling = np.maximum(hanley_mcneil(theta, size, other), 0.0) * among_people
+        sampling = np.maximum(theta * (1 - theta), 0.0) / records
         beyond = (theta - area if is_upper else area - theta) * pairs / (size * other)
         tail = normal_laplace_tail(np.abs(beyond), np.sqrt(sampling), added) / 2
         return np.where(beyond > 0, tail, 1.0) > miss
@@ -184,6 +187,33 @@ def _won(bins: int, tie: float) -> Floats:
     places = np.arange(bins)
     won: Floats = (places > places[:, np.newaxis]) + tie * (places == places[:, np.newaxis])
     return won
+
+
+def effective_size(negatives: Floats, positives: Floats, won: Floats) -> float:
+    """Return the m for which the variance of an area theta is theta (1 - theta) / m.
+
+    Parameters
+    ----------
+    negatives, positives : ndarray of shape (n_bins,)
+        Plausible counts.
+    won : ndarray of shape (n_bins, n_bins)
+        What a pair adds to those won.
+
+    Notes
+    -----
+    That of E. R. DeLong, D. M. DeLong and D. L. Clarke-Pearson (1988, doi:10.2307/2531595) at the area of the
+    counts, and at least the size of the smaller class, with which the variance is an upper limit of the true
+    one (Z. W. Birnbaum, 1956). Half a record of each class is taken to lie as the other class does: where few
+    records are all won, the variance by the counts alone would be 0.
+    """
+    (q, f), (p, g) = ((float(each.sum()), each / each.sum()) for each in (negatives, positives))
+    least = max(min(p, q), 1.0)
+    f, g = (f * q + _LENT * g) / (q + _LENT), (g * p + _LENT * f) / (p + _LENT)
+    of_positives, of_negatives = f @ won, won @ g
+    area = float(of_positives @ g)
+    variance = float(g @ (of_positives - area) ** 2) / max(p - 1, 1.0)
+    variance += float(f @ (of_negatives - area) ** 2) / max(q - 1, 1.0)
+    return max(area * (1 - area) / variance, least) if variance > 0 else least
 
 
 def hanley_mcneil(theta: Floats, positive: float, negative: float) -> Floats:
@@ -213,12 +243,17 @@ def limits_around(
 
     Notes
     -----
-    As in MOVER, what the noise may have done and what the sample may have done, with the variance of Hanley
-    and McNeil at the limit, are added up in squares.
+    As in MOVER, what the noise may have done and what the sample may have done are added up in squares. The
+    variance is that of J. A. Hanley and B. J. McNeil (1982, doi:10.1148/radiology.143.1.7063747) at the
+    limit. It takes the scores of both classes to be exponential: where those of the negatives spread wider
+    than those of the positives it is that of the other roles, and one number does not tell which is so. So
+    the larger one is taken.
     """
     from scipy.special import ndtri  # scikit-learn depends on scipy; slow to import
 
-    sampling = float(ndtri(miss)) ** 2 * hanley_mcneil(_GRID, max(positive, 1.0), max(negative, 1.0))
+    sizes = max(positive, 1.0), max(negative, 1.0)
+    variance = np.maximum(hanley_mcneil(_GRID, *sizes), hanley_mcneil(_GRID, *sizes[::-1]))
+    sampling = float(ndtri(miss)) ** 2 * variance
     reach = np.where(area >= _GRID, area - noise[0], noise[1] - area)
     inside = np.flatnonzero(np.abs(_GRID - area) <= np.sqrt(np.maximum(sampling, 0.0) + reach**2))
     low, high = (inside[0], inside[-1]) if inside.size else (0, _GRID.size - 1)
