@@ -103,15 +103,15 @@ def test_the_approximate_limits_of_the_noise_lie_within_the_sure_ones():
 
 def test_a_gap_allows_for_ties_of_both_groups_at_once():
     """One bin holds all scores, so that either area may be anything from 0 to 1, and the gap from -1 to 1."""
-    y, scores = within(4000, 1e-4)
+    y, scores = within(1000, 1e-4)
     frame = dp.PrivateMetricFrame(
         metrics=dp.private_roc_auc_score, y_true=y, y_pred=scores + 0.1, group_labels=["a", "b"],
-        sensitive_features=np.repeat(["a", "b"], 2000), epsilon=10.0, random_state=seeded(),
+        sensitive_features=np.repeat(["a", "b"], 500), epsilon=4.0, random_state=seeded(),
     )  # fmt: skip
     for way in WAYS:
         gap = frame.population_interval(of=("a", "b"), method=way)
-        assert tuple(gap) == pytest.approx((-1.0, 1.0), abs=0.06)
-        assert frame.population_interval(of="difference", method=way).upper > 0.94
+        assert tuple(gap) == pytest.approx((-1.0, 1.0), abs=0.1)
+        assert frame.population_interval(of="difference", method=way).upper > 0.9
     assert all("Bins too coarse" in note for note in frame.note.values())
     assert "Bins too coarse" in frame.overall_note
 

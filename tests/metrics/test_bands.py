@@ -60,6 +60,18 @@ def test_without_noise_limits_at_edges_are_clopper_and_pearsons():
     assert low < area_under_roc(result.noise.result.counts(result.noise.released)) < high
 
 
+def test_a_band_has_some_sixty_edges_at_most_however_many_bins_there_are():
+    """Each limit takes a part of the probability to miss, and of the time."""
+    y, scores = scored(500)
+    told = dp.ScoreSummary().update(y, scores).release(8.0, bins=128, random_state=seeded())
+    band = told.roc_band()
+    assert told.counts.edges.size == 129
+    assert band.lower.thresholds.tolist() == [np.inf, *told.counts.edges[-3::-2]]
+    assert band.lower.fpr.size == 65
+    tpr = told.roc_curve().tpr[::2]
+    assert ((band.lower.tpr <= tpr) & (tpr <= band.upper.tpr)).all()
+
+
 @settings(max_examples=60)
 @given(st.lists(st.integers(-9, 40), min_size=16, max_size=16), st.booleans(), st.integers(0, 2**31))
 def test_a_band_never_falls_and_holds_every_curve_whose_shares_hold(noisy, zero_sum, seed):

@@ -17,11 +17,14 @@ __all__ = [
     "CalibrationBand",
     "RocBand",
     "calibration_limits",
+    "edges_of_limits",
     "roc_limits",
 ]
 
 CALIBRATION = f"The share of positives in each bin of the score {POPULATION_NOTE}"
 """What a calibration band is about."""
+
+_MOST_BINS = 64
 
 RatioLimits: TypeAlias = Callable[[NoisyRatio], tuple[float, float]]
 """Of noisy counts a and b, limits of a / (a + b)."""
@@ -116,10 +119,21 @@ class CalibrationBand:
         )
 
 
+def edges_of_limits(bins: int) -> range:
+    """Return the places of the inner edges between so many bins at which the curve is limited.
+
+    The limits share the probability to miss: more than some sixty edges say no more, and take their time.
+    """
+    step = -(-bins // _MOST_BINS)
+    return range(step, bins, step)
+
+
 def roc_limits(
     noise: CountsNoise, n: int | None, edges: Floats, limits_of: RatioLimits
 ) -> tuple[RocCurve, RocCurve]:
     """Return the lines between which the ROC curve lies, if all limits of shares hold.
+
+    It is the curve of the scores in the bins between these edges, which are those of `thresholds`.
 
     Parameters
     ----------
@@ -130,7 +144,7 @@ def roc_limits(
     edges : ndarray of shape (n_bins + 1,)
         Of the bins.
     limits_of : callable
-        Limits of a share, from its noisy counts; 2 (n_bins - 1) of them have to hold.
+        Limits of a share, from its noisy counts: two at each of the `edges_of_limits` have to hold.
 
     Notes
     -----
@@ -140,15 +154,16 @@ def roc_limits(
     binned scores, which is straight there, lies between the lines through the corners.
     """
     bins, sides = edges.size - 1, []
+    inner = edges_of_limits(bins)
     for start in (0, bins):
         cells = [
             RatioCells([*range(start + edge, start + bins)], [*range(start, start + edge)], (1.0, 1.0))
-            for edge in range(1, bins)
+            for edge in inner
         ]
         low, high = np.array([limits_of(noisy_ratio(noise, one, n)) for one in cells]).reshape(-1, 2).T
         sides.append((np.maximum.accumulate(low[::-1]), np.minimum.accumulate(high)[::-1]))
     (fpr_low, fpr_high), (tpr_low, tpr_high) = sides
-    thresholds = np.concatenate([[np.inf], edges[-2::-1]])
+    thresholds = np.concatenate([[np.inf], edges[inner[::-1]], edges[:1]])
     lower, upper = (
         RocCurve(np.r_[0.0, x, 1.0], np.r_[0.0, y, 1.0], thresholds)
         for x, y in ((fpr_high, tpr_low), (fpr_low, tpr_high))

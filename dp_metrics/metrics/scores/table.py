@@ -31,6 +31,7 @@ from dp_metrics.metrics.scores.bands import (
     RatioLimits,
     RocBand,
     calibration_limits,
+    edges_of_limits,
     roc_limits,
 )
 from dp_metrics.metrics.scores.curve_formulas import RocCurve, ScoreCounts, area_under_roc
@@ -181,7 +182,7 @@ class ScoreTable:
             If the result is not that area.
         """
         self._check_area("These curves and average precision have no limits of its noise here")
-        each, quick = miss / (2 * (self._edges(released).size - 2)), None
+        each, quick = miss / self._shares(released), None
         if not self.is_sure:
             quick = area_limits(_counts_noise(parts), miss / 2, ties=self.ties, among_people=False)
 
@@ -223,9 +224,7 @@ class ScoreTable:
     def band(self, parts: Sequence[Noise], released: Released, asked: Asked) -> RocBand:
         """Return the band of the ROC curve among all people, for scores in their public bins."""
         lines = self._lines(parts, released, self._sure(released, asked))
-        return RocBand(
-            *lines, asked.confidence, f"The ROC curve of the scores in their bins {POPULATION_NOTE}"
-        )
+        return RocBand(*lines, asked.confidence, f"The ROC curve of the scores in bins {POPULATION_NOTE}")
 
     def calibration_band(self, parts: Sequence[Noise], released: Released, asked: Asked) -> CalibrationBand:
         """Return the band of the calibration curve among all people, with a bin for each of the table."""
@@ -235,8 +234,12 @@ class ScoreTable:
         return CalibrationBand(middles, *limits, asked.confidence, CALIBRATION, APPROXIMATE)
 
     def _sure(self, released: Released, asked: Asked) -> RatioLimits:
-        each = asked.miss / (2 * (self._edges(released).size - 2))
+        each = asked.miss / self._shares(released)
         return lambda ratio: ratio_limits(ratio, each, each)
+
+    def _shares(self, released: Released) -> int:
+        """Return how many shares of a class are limited for a ROC curve: one of each class at each edge."""
+        return 2 * len(edges_of_limits(self._edges(released).size - 1))
 
     def _edges(self, released: Released) -> Floats:
         return self.bins.merged(len(released.values[0]) // 2)
