@@ -102,7 +102,7 @@ class GroupLimits(ABC):
         That is one value, but for an area: how scores lie within their bins is not told.
         """
         return [
-            noise.result.between(noise.released)
+            noise.result.between(noise.result.counts(noise.released))
             if isinstance(noise.result, ScoreTable)
             else (self.values[group], self.values[group])
             for group, noise in self.noise.items()

@@ -23,7 +23,6 @@ from dp_metrics.metrics import METRICS, Metric, row_of
 from dp_metrics.metrics._shares import ShareOfRecords
 from dp_metrics.metrics.labels.counts import Confusion, confusion_for
 from dp_metrics.metrics.labels.layouts import Counts, Layout, matrix_layout, right_or_wrong, whole
-from dp_metrics.metrics.scores.area_limits import coarse_note
 from dp_metrics.metrics.scores.curve_formulas import ScoreCounts, area_under_roc
 from dp_metrics.metrics.scores.table import ScoreBins, ScoreTable, score_plan
 from dp_metrics.metrics.scores.two_classes import TwoClasses
@@ -707,7 +706,7 @@ def _of_table(results: Sequence[PrivateResult[Any]], *, table: _Table, sizes: Si
 def _note(made: Confusion | ScoreTable, counts: Any, noise: float) -> str | None:
     """Return what must not be concluded from a value that counts tell, given the noise of what is divided."""
     told = noisy_shares(noise, made.rests_on(counts))
-    return told or (coarse_note(counts) if isinstance(made, ScoreTable) else None)
+    return told or (made.coarse_note(counts) if isinstance(made, ScoreTable) else None)
 
 
 def _narrowed(row: Floats, size: int) -> Floats:

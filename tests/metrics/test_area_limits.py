@@ -8,7 +8,7 @@ from helpers import seeded
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import beta, binom, norm
-from sklearn.metrics import roc_auc_score
+from sklearn.metrics import average_precision_score, roc_auc_score
 
 import dp_metrics as dp
 from dp_metrics.metrics.scores.area_limits import ANY_ORDER, area_limits
@@ -170,3 +170,59 @@ def test_approximate_limits_cover_laws_that_they_were_not_chosen_on(name):
             missed[ties] += not lower <= truth <= upper
     assert binom.sf(29, draws, 0.05) < 4e-4
     assert all(times <= 29 for times in missed.values()), missed
+
+
+@settings(max_examples=40)
+@given(st.lists(st.tuples(st.booleans(), st.floats(0, 1)), min_size=2, max_size=60), st.integers(2, 9))
+def test_without_noise_an_average_precision_lies_between_those_of_any_order_within_bins(records, bins):
+    """The upper limit is that of positives at one place in front, the lower one of many behind negatives."""
+    y, scores = (np.array(each) for each in zip(*records, strict=True))
+    if not y.any():
+        return
+    edges = np.linspace(0, 1, bins + 1)
+    told = released(y.astype(int), scores, 1e6, seeded(), edges=edges)
+    lower, upper = told.noise_interval(metric="average_precision")
+    places = np.clip(np.searchsorted(edges, scores, side="right"), 1, bins)
+    apart = 1e-3 * np.arange(y.size)
+    worst = average_precision_score(y, places + 0.5 * ~y + apart)
+    best = average_precision_score(y, places + 0.5 * y)
+    assert lower <= worst + 1e-9
+    assert average_precision_score(y, scores) <= best + 1e-9
+    assert upper == pytest.approx(best)
+    many = released(np.repeat(y, 100).astype(int), np.repeat(scores, 100), 1e6, seeded(), edges=edges)
+    assert many.noise_interval(metric="average_precision").lower == pytest.approx(lower)
+
+
+def test_limits_of_an_average_precision_cover_and_say_where_bins_are_too_coarse():
+    """Sure ones may miss once in 20: more than 9 of 60 with probability 1e-3, more than 3 of 12 with .002."""
+    y, scores = scored(100_000, share=0.2, apart=2.2, seed=3)
+    exact, rng, entropy = average_precision_score(y, scores), np.random.default_rng(4), seeded()
+    missed = {"records": 0, "people": 0}
+    for draw in range(60):
+        rows = rng.integers(0, y.size, 600)
+        told = dp.ScoreSummary().update(y[rows], scores[rows]).release(1.0, bins=8, random_state=entropy)
+        lower, upper = told.noise_interval(metric="average_precision")
+        missed["records"] += not lower <= average_precision_score(y[rows], scores[rows]) <= upper
+        if draw < 12:
+            found = told.population_interval(metric="average_precision")
+            assert found.lower <= lower < found.estimate < upper <= found.upper
+            assert "The average precision of the unbinned scores" in found.about
+            missed["people"] += not found.lower <= exact <= found.upper
+    assert missed["records"] <= 9
+    assert missed["people"] <= 3
+    near = released(*within(4000, 0.03), 1.0, seeded())
+    assert "may move the average precision" in near.noise_interval(metric="average_precision").note
+    with pytest.raises(ValueError, match="metric must be"):
+        near.noise_interval(metric="recall")
+
+
+def test_an_average_precision_by_group_has_limits_too():
+    y, scores = scored(2000)
+    frame = dp.PrivateMetricFrame(
+        metrics=dp.private_average_precision_score, y_true=y, y_pred=scores, group_labels=["a", "b"],
+        sensitive_features=np.repeat(["a", "b"], 1000), epsilon=1.0, random_state=seeded(),
+    )  # fmt: skip
+    for group, told in frame.released_scores().items():
+        assert tuple(frame.noise_interval()[group]) == tuple(told.noise_interval(metric="average_precision"))
+    gap = frame.noise_interval(of=("a", "b"))
+    assert -1 < gap.lower < frame.difference("a", "b") < gap.upper < 1

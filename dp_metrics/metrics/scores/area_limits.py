@@ -1,8 +1,8 @@
-"""Limits of the area under a ROC curve, of scores that were counted in public bins.
+"""Limits of the area under a ROC curve, and of average precision, of scores that were counted in public bins.
 
 How the scores of a bin lie is not released. A pair of a positive and a negative record in different bins is
 surely won or surely lost; one within a bin may be either, so that an area is known up to the tied pairs even
-without noise.
+without noise. So is an average precision.
 """
 
 from typing import TypeAlias
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dp_metrics.inputs.floats import Floats
-from dp_metrics.metrics.scores.curve_formulas import RocCurve, ScoreCounts
+from dp_metrics.metrics.scores.curve_formulas import RocCurve, ScoreCounts, roc
 from dp_metrics.release.noise import CountsNoise
 from dp_metrics.release.parts.count_table import nearest_with_sum
 
@@ -21,11 +21,12 @@ __all__ = [
     "Ties",
     "area_between",
     "area_limits",
-    "coarse_note",
     "effective_size",
     "half_of_tied",
     "hanley_mcneil",
     "limits_around",
+    "precision_between",
+    "precision_within_bins",
 ]
 
 Ties: TypeAlias = tuple[float, float]
@@ -37,7 +38,6 @@ ANY_ORDER: Ties = (0.0, 1.0)
 ORDERED: Ties = (0.5, 1.0)
 """Where positives do not rank below negatives within bins on average."""
 
-_COARSE = 0.05  # half of the pairs within bins: with more, bins say too little of the area
 _LENT = 0.5  # records of each class that are taken to lie as the other class does
 _FAR = 2.0  # standard deviations of its noise, by which the size of a class is to exceed it
 _GRID = np.linspace(0.0, 1.0, 2001)
@@ -48,17 +48,6 @@ def half_of_tied(counts: ScoreCounts) -> float:
     """Return half of the share of pairs within bins: so far the order there may move the area of bins."""
     negative, positive = (each / max(float(each.sum()), 1.0) for each in (counts.negative, counts.positive))
     return float(negative @ positive) / 2
-
-
-def coarse_note(counts: ScoreCounts) -> str | None:
-    """Return what to say where the bins are too coarse for the area; None where they are fine enough."""
-    half = half_of_tied(counts)
-    if half <= _COARSE:
-        return None
-    return (
-        f"Bins too coarse: how scores lie within them may move the area by {half:.2f} either way. Take "
-        "more bins, or public edges that are close together where scores lie."
-    )
 
 
 def area_between(lower: RocCurve, upper: RocCurve, ties: Ties = ANY_ORDER) -> tuple[float, float]:
@@ -258,3 +247,58 @@ def limits_around(
     inside = np.flatnonzero(np.abs(_GRID - area) <= np.sqrt(np.maximum(sampling, 0.0) + reach**2))
     low, high = (inside[0], inside[-1]) if inside.size else (0, _GRID.size - 1)
     return float(_GRID[low]), float(_GRID[high])
+
+
+def precision_within_bins(counts: ScoreCounts) -> tuple[float, float]:
+    """Return the least and the largest average precision that counts allow, however scores lie in bins."""
+    curve, share = roc(counts), float(counts.positive.sum()) / max(counts.n, 1.0)
+    return precision_between(curve, curve, (share, share))
+
+
+def precision_between(lower: RocCurve, upper: RocCurve, share: tuple[float, float]) -> tuple[float, float]:
+    """Return limits of an average precision, from those of a ROC curve at the edges of bins.
+
+    Parameters
+    ----------
+    lower, upper : RocCurve
+        As for `area_between`.
+    share : (float, float)
+        Limits of the share of positives.
+
+    Notes
+    -----
+    Average precision is the mean over t from 0 to 1 of the precision R / (R + c F) at the threshold that
+    first reaches the recall t: the recall R there is at least t, F is its false positive rate, and c
+    negatives come upon a positive.
+
+    *Lower.* Where the least recall at an edge is t or more, the threshold lies at this edge or above, so that
+    F is at most the largest rate at the edge. For R = t the precision is least, and its integral is known.
+
+    *Upper.* In the bin between two edges of which the upper one may have a recall below t, and the lower one
+    a recall of t or more, R is at most the largest recall at its lower edge, and F at least the least rate at
+    its upper one. The largest of these precisions is taken, over all bins that may be meant. In either case
+    all scores of a bin may lie anywhere in it, also at one place.
+    """
+    low, high = share
+    return (
+        _lower(lower.tpr, (1.0 - low) / low * lower.fpr) if low > 0 else 0.0,
+        _upper(lower.tpr, upper.tpr, (1.0 - high) / high * upper.fpr) if high > 0 else 0.0,
+    )
+
+
+def _lower(recall: Floats, negatives: Floats) -> float:
+    """Return the integral of t / (t + negatives) over the recall that each edge adds."""
+    start, end, against = recall[:-1], recall[1:], negatives[1:]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        lost = np.where(against > 0, against * np.log((end + against) / (start + against)), 0.0)
+    return float((end - start - lost).sum())
+
+
+def _upper(least: Floats, most: Floats, negatives: Floats) -> float:
+    """Return the integral of the largest precision that may be had at each recall."""
+    with np.errstate(invalid="ignore"):
+        best = np.where(negatives[:-1] > 0, most[1:] / (most[1:] + negatives[:-1]), 1.0)
+    ends = np.unique(np.concatenate([least, most]))
+    middles = (ends[:-1] / 2 + ends[1:] / 2)[:, np.newaxis]
+    is_meant = (least[:-1] < middles) & (middles <= most[1:])
+    return float((np.diff(ends) * np.where(is_meant, best, 0.0).max(axis=1)).sum())
