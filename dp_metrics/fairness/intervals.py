@@ -224,6 +224,8 @@ class InRecords(GroupLimits):
 
         Those of a number that a mechanism released may have all of it on one side.
         """
+        if isinstance(noise.result, ScoreTable):
+            return True
         return isinstance(noise.result, Confusion) and not noise.result.is_agreement
 
     def about(self, what: str) -> str:

@@ -127,9 +127,9 @@ def roc_band(result: PrivateResult[Any], *, confidence: float = 0.95) -> RocBand
     -----
     Guarantee: nothing but released numbers and public arguments is read, so differential privacy is that of
     the release. The band is sure: it holds with at least the given confidence for every number of records,
-    epsilon and population. It is about the scores rounded to their public bins, between whose edges the curve
-    is straight. At each edge either coordinate is a share of a class, with limits as of a recall, which share
-    the probability to miss.
+    epsilon and population. It is about the scores rounded to public bins, of which neighbours count as one
+    where there are more than 64; between their edges the curve is straight. At each edge either coordinate is
+    a share of a class, with limits as of a recall, which share the probability to miss.
 
     References
     ----------
