@@ -209,4 +209,4 @@ class InRecords(GroupLimits):
 
     def about(self, what: str) -> str:
         """Return what limits of this are about."""
-        return f"Limits of the exact {what} of these records, not of people at large."
+        return f"The exact {what} of these records, without the noise."

@@ -233,10 +233,8 @@ def largest_noise_of_sum(rate: Fraction, cells: int, miss: float) -> int:
     """
     if cells == 0:
         return 0
-    if rate < 2.0**-1000:
-        return 1 << 1000
-    near = min(float(rate), 600.0)
+    near = min(max(float(rate), 1e-150), 600.0)  # below, the quotients of the next lines stay as they are
     t = np.linspace(0.02, 0.98, 200)
     # E exp(t rate noise) is sinh(rate / 2)^2 / (sinh(rate / 2)^2 - sinh(t rate / 2)^2)
     growth = -cells * np.log1p(-((np.sinh(t * near / 2) / math.sinh(near / 2)) ** 2))
-    return math.ceil(float(np.min((growth - math.log(miss)) / t)) / float(rate))
+    return math.ceil(Fraction(float(np.min((growth - math.log(miss)) / t))) / rate)

@@ -28,7 +28,7 @@ from dp_metrics.release.interval import Interval
 from dp_metrics.release.noise import CountsNoise, Noise, noisy_shares
 from dp_metrics.release.parts.count_table import CountTable, TableOf
 from dp_metrics.release.plan import Plan
-from dp_metrics.release.ratio_limits import NoisyRatio, noisy_ratio, ratio_limits
+from dp_metrics.release.ratio_limits import NoisyRatio, noise_limits, noisy_ratio, ratio_limits
 from dp_metrics.release.released import APPROXIMATE, Asked, Released
 from dp_metrics.sensitivity.exact import BLOCK, in_blocks
 
@@ -100,7 +100,7 @@ class Confusion:
         return noisy_shares(noise.expected, self.rests_on(counts))
 
     def limits(self, parts: Sequence[Noise], released: Released, miss: float) -> Limits:
-        """Return the metric at two corners of the box in which the exact counts lie.
+        """Return limits of ratios that all hold, or the metric at two corners of the box of the exact counts.
 
         Raises
         ------
@@ -111,7 +111,8 @@ class Confusion:
         assert isinstance(noise, CountsNoise)
         rates = self._of_two(noise, released.public_n) if self.is_agreement else None
         if rates is not None:
-            shares = [rate.limits_of_noise(miss / len(rates), 0.0) for rate in rates]
+            each = miss / (2 * len(rates))
+            shares = [noise_limits(rate, each, each) for rate in rates]
             of_rates = of_two_labels(self.formula)
             return Limits(*agreement_limits(of_rates, shares)).within(-1.0, 1.0)
         if not self.is_monotone:
@@ -122,9 +123,8 @@ class Confusion:
         good = self.layout.good
         ratios = self._ratios(self.parts_of, noise, released.public_n)
         if ratios is not None:
-            # the metric of no record: 0 for 0 / 0 is not made more than 0 by a shift
-            undefined = float(np.max(self.formula(self.layout.read(np.zeros(good.size)))) > 0)
-            of_each = (ratio.limits_of_noise(miss / len(ratios), undefined) for ratio in ratios)
+            each = miss / (2 * len(ratios))
+            of_each = (noise_limits(ratio, each, each) for ratio in ratios)
             return Limits(*self._of_ends(zip(*of_each, strict=True), released)).within(0.0, 1.0)
         low, high, _ = noise.limits_of(good != 0, miss)
         if released.public_n is not None:

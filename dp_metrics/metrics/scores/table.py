@@ -33,7 +33,7 @@ from dp_metrics.release.noise import CountsNoise, Noise, as_floats, noisy_shares
 from dp_metrics.release.parts.count_table import check_cells, plausible_counts
 from dp_metrics.release.parts.nested_table import MOST_COLUMNS, NestedOf, NestedTable
 from dp_metrics.release.plan import Plan
-from dp_metrics.release.ratio_limits import NoisyRatio, ratio_limits
+from dp_metrics.release.ratio_limits import NoisyRatio, edge_limits, noise_limits
 from dp_metrics.release.released import APPROXIMATE, POPULATION_NOTE, Asked, Released
 
 __all__ = ["ScoreBins", "ScoreTable", "counted", "score_plan"]
@@ -163,10 +163,10 @@ class ScoreTable:
             If the result is not that area.
         """
         self._check_area("These curves and average precision have no limits of its noise here")
-        each = miss / (2 * (self._edges(released).size - 2))
+        each = miss / (4 * (self._edges(released).size - 2))
 
         def limits_of(ratio: NoisyRatio) -> tuple[float, float]:
-            return ratio.limits_of_noise(each, 0.0)[0], ratio.limits_of_noise(each, 1.0)[1]
+            return noise_limits(ratio, each, each)
 
         return Limits(*area_between(*self._lines(parts, released, limits_of))).within(0.0, 1.0)
 
@@ -206,7 +206,7 @@ class ScoreTable:
 
     def _sure(self, released: Released, asked: Asked) -> RatioLimits:
         each = asked.miss / (2 * (self._edges(released).size - 2))
-        return lambda ratio: ratio_limits(ratio, each, each)
+        return lambda ratio: edge_limits(ratio, each)
 
     def _edges(self, released: Released) -> Floats:
         return self.bins.merged(len(released.values[0]) // 2)
