@@ -213,7 +213,7 @@ def noise_limits(ratio: NoisyRatio, miss_low: float, miss_high: float) -> tuple[
         fine = replace(ratio, dropped=min(_DROPPED, _OF_DROPPED * min(miss_low, miss_high)))
         table = fine.table()
         of_a, of_b = _noise_quantile(fine, table, miss_low), _noise_quantile(fine.swapped, table.T, miss_high)
-    return ratio.metric(of_a), ratio.metric(1.0 - of_b)
+    return ratio.metric(of_a), ratio.metric(max(1.0 - of_b, of_a))  # rounding must not cross a point
 
 
 def _noise_quantile(ratio: NoisyRatio, table: Floats, miss: float) -> float:
@@ -230,19 +230,24 @@ def _noise_quantile(ratio: NoisyRatio, table: Floats, miss: float) -> float:
         return 0.0
     up_to, room, near = np.cumsum(table, axis=1), left[below].astype(np.float64), 1e-9 + 1e-15 * b
 
-    def chances(t: Floats) -> Floats:
-        """Return P(R <= t) for each t."""
-        most = b - ((1.0 - t) / t)[:, np.newaxis] * room + near  # of z_b
-        place = np.clip(np.floor((most + ratio.slack) / width) + blocks, -1, 2 * blocks).astype(np.int64)
-        found: Floats = np.where(place >= 0, up_to[below, place], 0.0).sum(axis=1)
-        return at_zero + found
+    def last(t: Floats) -> Sizes:
+        """Return, for each t and noise of a, in which block the largest noise of b with R <= t is."""
+        most = b - ((1.0 - t) / t)[:, np.newaxis] * room + near
+        blocks_up_to: Floats = np.floor((most + ratio.slack) / width) + blocks
+        return np.clip(blocks_up_to, -1, 2 * blocks).astype(np.int64)
 
     low, high = 0.0, 1.0
     for _ in range(_ROUNDS):
         grid = np.linspace(low, high, _POINTS)
-        place = int(np.count_nonzero(chances(grid[1:-1]) <= goal))
-        low, high = float(grid[place]), float(grid[place + 1])
-    return low
+        places = last(grid[1:-1])
+        chances = at_zero + np.where(places >= 0, up_to[below, places], 0.0).sum(axis=1)  # P(R <= t)
+        least = int(np.count_nonzero(chances <= goal))
+        low, high = float(grid[least]), float(grid[least + 1])
+    if low == 0.0:
+        return low
+    (places,) = last(np.array([low]))
+    others = np.maximum(b + ratio.slack - width * (places + 1 - blocks), 0)  # b' of the next R above
+    return float(np.min(np.where(places < 2 * blocks, room / (room + others), 1.0)))
 
 
 def _corner_of_noise(ratio: NoisyRatio, miss: float) -> float:
