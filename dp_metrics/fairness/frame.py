@@ -101,7 +101,9 @@ class PrivateMetricFrame:
         that as a relation of its own, "replace_one_within_groups".
     overall_share : float, default=0.2
         Part of epsilon for the overall value of metrics that are not made of counts of labels, from 0 (no
-        overall value) to below 1. Metrics of labels have it for nothing.
+        overall value) to below 1. Metrics of labels have it for nothing: noisy counts are added up over the
+        groups. A release of its own, at part f of epsilon, makes the overall value more accurate from f of
+        2 / (n_groups + 1) on, and groups 1 / (1 - f) times less: it does not pay up to 10 groups.
     groups : array-like of shape (n_samples,) or None, default=None
         Public label of the person (or other unit) that each record belongs to. The guarantee then covers all
         records of one person together, in whatever groups of the frame they lie, by noise as many times

@@ -668,9 +668,10 @@ def _of_table(results: Sequence[PrivateResult[Any]], *, table: _Table, sizes: Si
         rows = [next(each) if size else (nothing, nothing) for size in sizes]
     noise = max(_noise(result).expected for result in results)
     fewest = min(row.size for row, _ in rows)  # groups of other sizes may have tables of more columns
-    total, noisy = (
-        np.sum([_narrowed(row, fewest) for row in kind], axis=0) for kind in zip(*rows, strict=True)
-    )
+    noisy = np.sum([_narrowed(own, fewest) for _, own in rows], axis=0)
+    known = [one.n for one in results if one.n is not None]
+    # counts of groups are added up as they were drawn: each made 0 or more makes the sums too large
+    total = plausible_counts(noisy, table.weights(fewest), sum(known) if len(known) == len(results) else None)
     added = math.sqrt(sum(row.size for row, _ in rows) / fewest)  # numbers in one of the total
     of_groups = [table.read(row, own, noise) for row, own in rows]
     of_all = table.read(total, noisy, noise * added)

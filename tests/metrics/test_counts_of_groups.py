@@ -40,6 +40,17 @@ def test_the_counts_of_all_groups_add_up(labels, groups):
     assert sum(count for count, _ in layout.in_groups(groups).cells) == table.size
 
 
+@pytest.mark.parametrize("labels", [2, 3, 5])
+@pytest.mark.parametrize("n", [None, 40])
+def test_noisy_counts_of_groups_are_added_up_before_any_is_made_plausible(labels, n):
+    layout, groups = matrix_layout(labels), 4
+    noisy = np.random.default_rng(labels).integers(-6, 9, (groups, layout.good.size))
+    found = layout.in_groups(groups).counts(noisy.ravel().tolist(), n)
+    wanted = layout.counts(noisy.sum(axis=0).tolist(), n)
+    for kind in ("right", "missed", "wrong", "n"):
+        assert getattr(found, kind) == pytest.approx(getattr(wanted, kind))
+
+
 @pytest.mark.parametrize("labels", [2, 3, 4, 5])
 @pytest.mark.parametrize("groups", [1, 2, 3])
 @pytest.mark.parametrize("ratio", RATIOS)

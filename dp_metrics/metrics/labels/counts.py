@@ -1,5 +1,6 @@
 """Metrics of labels: what a plan releases of a confusion matrix, and what it makes of that."""
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -97,7 +98,8 @@ class Confusion:
         (noise,) = parts
         assert isinstance(noise, CountsNoise)
         counts = self.layout.counts(released.values[0], released.public_n)
-        return noisy_shares(noise.expected, self.rests_on(counts))
+        added = noise.expected * math.sqrt(self.layout.groups)  # the noise of groups is independent
+        return noisy_shares(added, self.rests_on(counts))
 
     def limits(self, parts: Sequence[Noise], released: Released, miss: float) -> Limits:
         """Return limits of ratios that all hold, or the metric at two corners of the box of the exact counts.
