@@ -690,10 +690,10 @@ def _of_table(results: Sequence[PrivateResult[Any]], *, table: _Table, sizes: Si
             ],
             made.formula(of_all),
             [
-                NO_RECORDS if size == 0 else noisy_shares(noise, records)
-                for records, size in zip(shares, sizes, strict=True)
+                NO_RECORDS if told is None else _note(made, counts, noise, told)
+                for counts, told in zip(of_groups, released, strict=True)
             ],
-            noisy_shares(in_all, made.rests_on(of_all)),
+            _note_of_all(made, of_all, in_all, results, len(sizes) if None in sizes else len(results)),
             [
                 round(float(records.min()) if records.size else counts.n)
                 for records, counts in zip(shares, of_groups, strict=True)
@@ -701,6 +701,36 @@ def _of_table(results: Sequence[PrivateResult[Any]], *, table: _Table, sizes: Si
             [None if one is None else ResultNoise(made, *one) for one in released],
         )
     return FrameResult(entries, [counts.n for counts in of_groups])
+
+
+def _note(
+    made: Confusion | ScoreTable, counts: Any, noise: float, told: tuple[tuple[CountsNoise], Released]
+) -> str | None:
+    """Return what must not be concluded from a value that noisy counts tell."""
+    if isinstance(made, Confusion):
+        return made.note(*told)
+    return noisy_shares(noise, made.rests_on(counts))
+
+
+def _note_of_all(
+    made: Confusion | ScoreTable,
+    counts: Any,
+    noise: float,
+    results: Sequence[PrivateResult[Any]],
+    groups: int,
+) -> str | None:
+    """Return what must not be concluded from the value of all groups, of one table or of a table for each."""
+    tables = [_noise(one) for one in results]
+    told = [one.noise.released for one in results if one.noise is not None]
+    all_counts, released = tables[0], told[0]
+    if len(tables) > 1:  # the noise of each has the sum 0 for itself, at most
+        noisy = tuple(count for one in tables for count in one.noisy)
+        all_counts = CountsNoise(noisy, tuple(rate for one in tables for rate in one.rates), zero_sum=False)
+        known = [one.public_n for one in told if one.public_n is not None]
+        released = replace(told[0], values=(noisy,), public_n=sum(known) if len(known) == len(told) else None)
+    if isinstance(made, Confusion):
+        made = replace(made, layout=made.layout.in_groups(groups))
+    return _note(made, counts, noise, ((all_counts,), released))
 
 
 def _narrowed(row: Floats, size: int) -> Floats:

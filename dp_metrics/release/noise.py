@@ -27,17 +27,21 @@ from dp_metrics.mechanisms.geometric import (
 __all__ = [
     "COUNT_LIMIT",
     "MOST_ERROR",
+    "SHOWN",
+    "WIDEST",
     "BoundsNoise",
     "CountsNoise",
     "Noise",
     "SumsNoise",
     "as_floats",
     "expected_error",
+    "few_records",
     "in_words",
     "largest_noise",
     "largest_noise_of_sum",
     "largest_zero_sum_noise",
     "noisy_shares",
+    "too_few",
 ]
 
 
@@ -180,8 +184,27 @@ def noisy_shares(noise: float, records: Floats) -> str | None:
         What it is divided by.
     """
     few = noise > MOST_ERROR * np.maximum(records, 0.0)
-    if not few.any():
-        return None
+    return few_records(noise, records, few) if few.any() else None
+
+
+WIDEST = 0.2
+"""How far 95 % limits of the noise of a result may lie apart, as a share of its public range.
+
+Beyond, the noise may have moved it by a tenth of the range or more, and it is called mostly noise.
+"""
+SHOWN = 0.95
+"""Confidence of limits that are shown where none is asked for."""
+
+_AWAY = 3.0  # so many times its expected size noise exceeds with a probability of about 5 %
+
+
+def too_few(noise: float, records: Floats) -> Any:
+    """Return of which numbers of records shares have limits too far apart, where limits are not computed."""
+    return 2 * _AWAY * noise > WIDEST * np.maximum(records, 0.0)
+
+
+def few_records(noise: float, records: Floats, few: Any) -> str:
+    """Return what to say of shares of which `few` are mostly noise: arguments as of `noisy_shares`."""
     least = in_words(max(float(records.min()), 0.0))
     least = f"about {least} records by the noisy counts, off by {in_words(noise)}"
     if records.size == 1:

@@ -1,5 +1,6 @@
 """Metrics of labels: what a plan releases of a confusion matrix, and what it makes of that."""
 
+import contextlib
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -26,12 +27,14 @@ from dp_metrics.metrics.labels.label_limits import (
 )
 from dp_metrics.metrics.labels.layouts import Counts, Layout, PartsOf, check_matrix
 from dp_metrics.release.interval import Interval
-from dp_metrics.release.noise import CountsNoise, Noise, noisy_shares
+from dp_metrics.release.noise import SHOWN, WIDEST, CountsNoise, Noise, few_records, too_few
 from dp_metrics.release.parts.count_table import CountTable, TableOf
 from dp_metrics.release.plan import Plan
 from dp_metrics.release.ratio_limits import NoisyRatio, noise_limits, noisy_ratio, ratio_limits
 from dp_metrics.release.released import APPROXIMATE, Asked, Released
 from dp_metrics.sensitivity.exact import BLOCK, in_blocks
+
+_CLEAR = 20.0  # times the noise, and a logarithm: from there on limits are closer than `WIDEST`
 
 __all__ = ["Confusion", "confusion_for", "confusion_of", "confusion_row", "label_codes"]
 
@@ -94,12 +97,24 @@ class Confusion:
         return self.formula(self.layout.counts(released.values[0], released.public_n))
 
     def note(self, parts: Sequence[Noise], released: Released) -> str | None:
-        """Return what to say if the metric rests on counts that are small against their noise."""
+        """Return what to say if limits of its noise are too far apart; see `WIDEST`.
+
+        Where they are surely close, or where there are none, the sizes of the noise and of what is divided
+        by tell.
+        """
         (noise,) = parts
         assert isinstance(noise, CountsNoise)
-        counts = self.layout.counts(released.values[0], released.public_n)
+        records = self.rests_on(self.layout.counts(released.values[0], released.public_n))
         added = noise.expected * math.sqrt(self.layout.groups)  # the noise of groups is independent
-        return noisy_shares(added, self.rests_on(counts))
+        far = _CLEAR * math.log(40 * max(records.size, 1)) * added
+        if not records.size or far <= records.min():
+            return None
+        few = too_few(added, records)
+        with contextlib.suppress(ValueError):  # a metric may have no limits
+            lower, upper, _ = self.limits(parts, released, 1 - SHOWN)
+            wide = np.ravel(np.subtract(upper, lower) > WIDEST * (2 if self.is_agreement else 1))
+            few = wide if wide.size == records.size else (few | (records == records.min())) & wide.any()
+        return few_records(added, records, few) if few.any() else None
 
     def limits(self, parts: Sequence[Noise], released: Released, miss: float) -> Limits:
         """Return limits of ratios that all hold, or the metric at two corners of the box of the exact counts.
