@@ -8,12 +8,14 @@ from dp_metrics.mechanisms import Geometric
 from dp_metrics.mechanisms._base import Limits
 from dp_metrics.metrics._probabilities import mean_or_sum
 from dp_metrics.release.interval import Interval
-from dp_metrics.release.noise import BoundsNoise, Noise, SumsNoise
+from dp_metrics.release.noise import SHOWN, WIDEST, BoundsNoise, Noise, SumsNoise
 from dp_metrics.release.noisy_binomial import noisy_binomial_limits
 from dp_metrics.release.ratio_limits import NoisyRatio, noise_limits, ratio_limits
 from dp_metrics.release.released import Asked, Monotone, Released
 
 __all__ = ["ShareOfRecords", "share_of_records"]
+
+_CLEAR = 200  # records times the rate of the noise: from there on limits are closer than `WIDEST`
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,23 @@ class ShareOfRecords(Monotone):
         if ratio is None:
             return super().limits(parts, released, miss)
         return Limits(*noise_limits(ratio, miss / 2, miss / 2)).within(0.0, 1.0)
+
+    def note(self, parts: Sequence[Noise], released: Released) -> str | None:
+        """Return what to say of a share by counts if limits of its noise are too far apart; see `WIDEST`."""
+        (part,), n = parts, released.public_n
+        ratio = self._ratio(part)
+        if ratio is not None:
+            is_clear = ratio.rates[0] * (ratio.a + ratio.b) > _CLEAR
+        elif isinstance(part, BoundsNoise) and isinstance(part.mechanism, Geometric) and n is not None:
+            is_clear = part.facts.steps == n and part.epsilon * n > _CLEAR
+        else:
+            return None
+        if is_clear or not self.is_mean:
+            return None
+        lower, upper, _ = self.limits(parts, released, 1 - SHOWN)
+        if upper - lower <= WIDEST:
+            return None
+        return f"Mostly noise: limits of its noise are {upper - lower:.2g} apart. Conclude nothing from it."
 
     def _ratio(self, part: Noise) -> NoisyRatio | None:
         """Return the noisy counts of a share of a private number of records; None of any other share."""

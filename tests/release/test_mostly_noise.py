@@ -315,18 +315,33 @@ def test_a_private_group_that_is_empty_says_that_it_is_noise():
     assert METRICS["private_accuracy_score"].mechanism == "geometric"
 
 
-@pytest.mark.parametrize("name", ["recall", "precision", "f1", "jaccard", "specificity", "matthews_corrcoef"])
-def test_a_ratio_is_mostly_noise_where_limits_of_its_noise_are_a_fifth_of_the_range_apart(name):
-    """Of 30 to 3,000 records; some have notes and some have none, and each follows from its limits."""
+OF_COUNTS = (
+    "recall",
+    "precision",
+    "f1",
+    "jaccard",
+    "specificity",
+    "matthews_corrcoef",
+    "accuracy",
+    "zero_one_loss",
+)
+
+
+@pytest.mark.parametrize("relation", ["replace_one", "add_or_remove_one"])
+@pytest.mark.parametrize("name", OF_COUNTS)
+def test_a_ratio_is_mostly_noise_where_limits_of_its_noise_are_a_fifth_of_the_range_apart(name, relation):
+    """Of 12 to 3,000 records; some have notes and some have none, and each follows from its limits."""
     function, flagged = metric_of(name), []
     for seed in range(24):
-        y, pred, _ = binary((30, 60, 90, 130, 200, 300, 600, 3000)[seed % 8])
+        y, pred, _ = binary((12, 24, 60, 90, 130, 200, 300, 600, 3000)[seed % 9])
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", dp.NoisyReleaseWarning)
-            result = dp.with_result(function)(y, pred, epsilon=0.7, random_state=seeded(seed))
+            result = dp.with_result(function)(
+                y, pred, epsilon=0.7, random_state=seeded(seed), neighboring=relation
+            )
         lower, upper = result.noise_interval()
         widest = 0.4 if name == "matthews_corrcoef" else 0.2
-        assert (result.note is not None) == (upper - lower > widest)
+        assert (result.note is not None and "Mostly noise" in result.note) == (upper - lower > widest)
         flagged.append(result.note is not None)
     assert 2 < sum(flagged) < 22
 
