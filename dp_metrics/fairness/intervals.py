@@ -26,6 +26,7 @@ Pair: TypeAlias = tuple[Hashable, Hashable]
 Ends: TypeAlias = Sequence[tuple[float, float]]
 
 _WHAT = ("groups", "difference", "ratio")
+_ALONE = "It holds with this confidence for itself, not at once with those of other groups."
 
 
 def check_what(of: Any, groups: Sequence[Hashable]) -> "str | Pair":
@@ -50,9 +51,11 @@ class GroupLimits(ABC):
     values, rests_on : mapping
         The value of each group, and the number of records that count for it.
     confidence : float
-        Of each interval.
+        Of each interval; of all of them together where they are several.
     is_sure : bool, default=True
         Whether limits have to be proved.
+    together : int, default=0
+        How many intervals are to hold at once; 0: each holds for itself.
     """
 
     metric: str
@@ -61,11 +64,12 @@ class GroupLimits(ABC):
     rests_on: Mapping[Hashable, int | None]
     confidence: float
     is_sure: bool = True
+    together: int = 0
 
     @property
     def miss(self) -> float:
         """Probability with which an interval may miss."""
-        return 1 - self.confidence
+        return (1 - self.confidence) / max(self.together, 1)
 
     @property
     def name(self) -> str:
@@ -109,18 +113,25 @@ class GroupLimits(ABC):
         ]
 
     def of_groups(self) -> dict[Hashable, Interval]:
-        """Return the interval of each group: each for itself has the confidence."""
-        found = {}
+        """Return the interval of each group, and say whether all hold at once."""
+        found, alone = {}, self.confidence if self.together <= 1 else 1 - self.miss
         for group in self.noise:
-            one, records = self.told(self.noise[group], self.confidence), self.rests_on[group]
+            one, records = self.told(self.noise[group], alone), self.rests_on[group]
             rests = "" if records is None else f"It rests on about {in_words(records)} records."
             found[group] = replace(
                 one,
+                confidence=self.confidence,
                 about=self.about(f"{self.name} of the group {group!r}"),
-                note=f"{rests} {one.note}".strip(),
+                note=" ".join(filter(None, [rests, self._scope(), one.note])),
                 estimate=self.values[group],
             )
         return found
+
+    def _scope(self) -> str:
+        """Return whether the intervals hold at once."""
+        if self.together:
+            return f"All {self.together} intervals hold at once with this confidence."
+        return _ALONE if len(self.noise) > 1 else ""
 
     def of_pair(self, pair: Pair, estimate: float) -> Interval:
         """Return the interval of the value of one group less that of another."""
@@ -174,7 +185,8 @@ class GroupLimits(ABC):
     def _interval(
         self, ends: tuple[float, float], what: str, estimate: float, compared: Sequence[Hashable] = ()
     ) -> Interval:
-        notes = ["" if self.is_sure else APPROXIMATE, self.note(compared) if compared else ""]
+        scope = self._scope() if self.together > 1 else ""
+        notes = ["" if self.is_sure else APPROXIMATE, scope, self.note(compared) if compared else ""]
         return Interval(*ends, self.confidence, self.about(what), " ".join(filter(None, notes)), estimate)
 
 
@@ -230,4 +242,4 @@ class InRecords(GroupLimits):
 
     def about(self, what: str) -> str:
         """Return what limits of this are about."""
-        return f"Limits of the exact {what} of these records, not of people at large."
+        return f"The exact {what} of these records, without the noise."

@@ -669,9 +669,10 @@ def _of_table(results: Sequence[PrivateResult[Any]], *, table: _Table, sizes: Si
         rows = [next(each) if size else (nothing, nothing) for size in sizes]
     noise = max(_noise(result).expected for result in results)
     fewest = min(row.size for row, _ in rows)  # groups of other sizes may have tables of more columns
-    total, noisy = (
-        np.sum([_narrowed(row, fewest) for row in kind], axis=0) for kind in zip(*rows, strict=True)
-    )
+    noisy = np.sum([_narrowed(own, fewest) for _, own in rows], axis=0)
+    known = [one.n for one in results if one.n is not None]
+    # counts of groups are added up as they were drawn: each made 0 or more makes the sums too large
+    total = plausible_counts(noisy, table.weights(fewest), sum(known) if len(known) == len(results) else None)
     added = math.sqrt(sum(row.size for row, _ in rows) / fewest)  # numbers in one of the total
     of_groups = [table.read(row, own, noise) for row, own in rows]
     of_all = table.read(total, noisy, noise * added)
@@ -690,10 +691,10 @@ def _of_table(results: Sequence[PrivateResult[Any]], *, table: _Table, sizes: Si
             ],
             made.formula(of_all),
             [
-                NO_RECORDS if size == 0 else _note(made, counts, noise)
-                for counts, size in zip(of_groups, sizes, strict=True)
+                NO_RECORDS if told is None else _note(made, counts, noise, told)
+                for counts, told in zip(of_groups, released, strict=True)
             ],
-            _note(made, of_all, in_all),
+            _note_of_all(made, of_all, in_all, results, len(sizes) if None in sizes else len(results)),
             [
                 round(float(records.min()) if records.size else counts.n)
                 for records, counts in zip(shares, of_groups, strict=True)
@@ -703,10 +704,34 @@ def _of_table(results: Sequence[PrivateResult[Any]], *, table: _Table, sizes: Si
     return FrameResult(entries, [counts.n for counts in of_groups])
 
 
-def _note(made: Confusion | ScoreTable, counts: Any, noise: float) -> str | None:
-    """Return what must not be concluded from a value that counts tell, given the noise of what is divided."""
-    told = noisy_shares(noise, made.rests_on(counts))
-    return told or (made.coarse_note(counts) if isinstance(made, ScoreTable) else None)
+def _note(
+    made: Confusion | ScoreTable, counts: Any, noise: float, told: tuple[tuple[CountsNoise], Released]
+) -> str | None:
+    """Return what must not be concluded from a value that noisy counts tell."""
+    if isinstance(made, Confusion):
+        return made.note(*told)
+    return noisy_shares(noise, made.rests_on(counts)) or made.coarse_note(counts)
+
+
+def _note_of_all(
+    made: Confusion | ScoreTable,
+    counts: Any,
+    noise: float,
+    results: Sequence[PrivateResult[Any]],
+    groups: int,
+) -> str | None:
+    """Return what must not be concluded from the value of all groups, of one table or of a table for each."""
+    tables = [_noise(one) for one in results]
+    told = [one.noise.released for one in results if one.noise is not None]
+    all_counts, released = tables[0], told[0]
+    if len(tables) > 1:  # the noise of each has the sum 0 for itself, at most
+        noisy = tuple(count for one in tables for count in one.noisy)
+        all_counts = CountsNoise(noisy, tuple(rate for one in tables for rate in one.rates), zero_sum=False)
+        known = [one.public_n for one in told if one.public_n is not None]
+        released = replace(told[0], values=(noisy,), public_n=sum(known) if len(known) == len(told) else None)
+    if isinstance(made, Confusion):
+        made = replace(made, layout=made.layout.in_groups(groups))
+    return _note(made, counts, noise, ((all_counts,), released))
 
 
 def _narrowed(row: Floats, size: int) -> Floats:

@@ -64,7 +64,8 @@ def population_interval(
     A share of all records is a noisy binomial count; see `accuracy_interval`. The others are functions of the
     share a / (a + b) of two numbers of records, both of them noisy and their sum unknown. The outcomes are
     put in an order; the lower limit is the smallest share that makes what was released, or something higher
-    in that order, likely enough, for any number of records that the noise leaves possible.
+    in that order, likely enough, for any number of records that the noise leaves possible. Limits of ratios
+    are never narrower than those of `noise_interval`.
 
     Sure limits of a mean allow for the largest spread that people can have around it. At an epsilon of 1 or
     less "geometric" releases the spread as well, at no cost, and approximate limits use it, as "normal" of

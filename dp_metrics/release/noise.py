@@ -27,17 +27,21 @@ from dp_metrics.mechanisms.geometric import (
 __all__ = [
     "COUNT_LIMIT",
     "MOST_ERROR",
+    "SHOWN",
+    "WIDEST",
     "BoundsNoise",
     "CountsNoise",
     "Noise",
     "SumsNoise",
     "as_floats",
     "expected_error",
+    "few_records",
     "in_words",
     "largest_noise",
     "largest_noise_of_sum",
     "largest_zero_sum_noise",
     "noisy_shares",
+    "too_few",
 ]
 
 
@@ -180,8 +184,27 @@ def noisy_shares(noise: float, records: Floats) -> str | None:
         What it is divided by.
     """
     few = noise > MOST_ERROR * np.maximum(records, 0.0)
-    if not few.any():
-        return None
+    return few_records(noise, records, few) if few.any() else None
+
+
+WIDEST = 0.2
+"""How far 95 % limits of the noise of a result may lie apart, as a share of its public range.
+
+Beyond, the noise may have moved it by a tenth of the range or more, and it is called mostly noise.
+"""
+SHOWN = 0.95
+"""Confidence of limits that are shown where none is asked for."""
+
+_AWAY = 3.0  # so many times its expected size noise exceeds with a probability of about 5 %
+
+
+def too_few(noise: float, records: Floats) -> Any:
+    """Return of which numbers of records shares have limits too far apart, where limits are not computed."""
+    return 2 * _AWAY * noise > WIDEST * np.maximum(records, 0.0)
+
+
+def few_records(noise: float, records: Floats, few: Any) -> str:
+    """Return what to say of shares of which `few` are mostly noise: arguments as of `noisy_shares`."""
     least = in_words(max(float(records.min()), 0.0))
     least = f"about {least} records by the noisy counts, off by {in_words(noise)}"
     if records.size == 1:
@@ -233,10 +256,8 @@ def largest_noise_of_sum(rate: Fraction, cells: int, miss: float) -> int:
     """
     if cells == 0:
         return 0
-    if rate < 2.0**-1000:
-        return 1 << 1000
-    near = min(float(rate), 600.0)
+    near = min(max(float(rate), 1e-150), 600.0)  # below, the quotients of the next lines stay as they are
     t = np.linspace(0.02, 0.98, 200)
     # E exp(t rate noise) is sinh(rate / 2)^2 / (sinh(rate / 2)^2 - sinh(t rate / 2)^2)
     growth = -cells * np.log1p(-((np.sinh(t * near / 2) / math.sinh(near / 2)) ** 2))
-    return math.ceil(float(np.min((growth - math.log(miss)) / t)) / float(rate))
+    return math.ceil(Fraction(float(np.min((growth - math.log(miss)) / t))) / rate)

@@ -47,7 +47,7 @@ from dp_metrics.release.noise import CountsNoise, Noise, as_floats, noisy_shares
 from dp_metrics.release.parts.count_table import check_cells, plausible_counts
 from dp_metrics.release.parts.nested_table import MOST_COLUMNS, NestedOf, NestedTable
 from dp_metrics.release.plan import Plan
-from dp_metrics.release.ratio_limits import NoisyRatio, RatioCells, noisy_ratio, ratio_limits
+from dp_metrics.release.ratio_limits import NoisyRatio, RatioCells, edge_limits, noise_limits, noisy_ratio
 from dp_metrics.release.released import APPROXIMATE, POPULATION_NOTE, Asked, Released
 
 __all__ = ["ScoreBins", "ScoreTable", "counted", "score_plan"]
@@ -242,10 +242,10 @@ class ScoreTable:
 
     def _of_records(self, parts: Sequence[Noise], released: Released, miss: float) -> tuple[float, float]:
         """Return proved limits for these records."""
-        each = miss / self._shares(released)
+        each = miss / (2 * self._shares(released))
 
         def limits_of(ratio: NoisyRatio) -> tuple[float, float]:
-            return ratio.limits_of_noise(each, 0.0)[0], ratio.limits_of_noise(each, 1.0)[1]
+            return noise_limits(ratio, each, each)
 
         return self._by_shares(parts, released, limits_of)
 
@@ -283,7 +283,7 @@ class ScoreTable:
 
     def _sure(self, released: Released, asked: Asked) -> RatioLimits:
         each = asked.miss / self._shares(released)
-        return lambda ratio: ratio_limits(ratio, each, each)
+        return lambda ratio: edge_limits(ratio, each)
 
     def _shares(self, released: Released) -> int:
         """Return how many shares are limited: of each class at each edge, and perhaps that of positives."""
