@@ -128,6 +128,22 @@ def test_the_area_of_a_rare_class_is_not_drawn_towards_chance():
     assert abs(np.mean(found) - exact) < 0.016
 
 
+def test_the_noise_of_a_small_class_is_divided_by_its_own_noisy_size():
+    """Counts below 0 make the plausible ones of a class add up to more, if the other class pays for that.
+
+    Beside a huge class the area is the mean, over the noisy positives, of the share F of negatives below. So
+    the noise in it is that of the counts, times F less the area, over their sum.
+    """
+    positive = np.array([-30, 40, -25, 30, -20, 35, 60, 10])
+    noise = CountsNoise((*[10**6] * 8, *positive.tolist()), ((16, Fraction(1, 2)),), zero_sum=False)
+    lower, upper = area_limits(noise, 0.025, ties=(0.5, 0.5), among_people=False)
+    below, variance = (np.arange(8) + 0.5) / 8, 0.5 / np.sinh(0.25) ** 2
+    area = positive @ below / positive.sum()
+    for end in (lower, upper):
+        scale = np.sqrt(variance * ((below - end) ** 2).sum() / 2) / positive.sum()
+        assert abs(end - area) == pytest.approx(scale * np.log(0.5 / 0.025), rel=1e-3)
+
+
 FINE = 4096  # parts of the scores of a law, which is even within each
 LAWS = {
     "negatives that are rare and spread wide": (0.96, [(1, 1, 1.0)], [(9, 2, 1.0)]),
