@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from dp_metrics._random import made_up
+from dp_metrics.metrics.labels.person_limits import PersonProducts, person_limits
 from dp_metrics.release.noise import CountsNoise
-from dp_metrics.release.person_limits import PersonProducts, person_limits
 from dp_metrics.release.ratio_limits import NoisyRatio
 from dp_metrics.sensitivity.person_units import person_units, product_rate, unit_rate
 

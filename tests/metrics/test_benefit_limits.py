@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from dp_metrics._random import made_up
+from dp_metrics.metrics.labels.benefit_limits import benefit_limits, benefit_noise_limits
 from dp_metrics.release import ratio_limits as module
-from dp_metrics.release.benefit_limits import benefit_limits, benefit_noise_limits
 from dp_metrics.release.noise import CountsNoise
 from dp_metrics.release.ratio_limits import NoisyRatio
 
