@@ -213,7 +213,10 @@ def noise_limits(ratio: NoisyRatio, miss_low: float, miss_high: float) -> tuple[
         fine = replace(ratio, dropped=min(_DROPPED, _OF_DROPPED * min(miss_low, miss_high)))
         table = fine.table()
         of_a, of_b = _noise_quantile(fine, table, miss_low), _noise_quantile(fine.swapped, table.T, miss_high)
-    return ratio.metric(of_a), ratio.metric(max(1.0 - of_b, of_a))  # rounding must not cross a point
+    most = 1.0 - of_b
+    if most - of_a < 4e-16:  # a point, but for rounding
+        most = of_a
+    return ratio.metric(of_a), ratio.metric(most)
 
 
 def _noise_quantile(ratio: NoisyRatio, table: Floats, miss: float) -> float:

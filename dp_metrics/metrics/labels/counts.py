@@ -104,16 +104,19 @@ class Confusion:
         """
         (noise,) = parts
         assert isinstance(noise, CountsNoise)
-        records = self.rests_on(self.layout.counts(released.values[0], released.public_n))
+        counts = self.layout.counts(released.values[0], released.public_n)
+        records = self.rests_on(counts)
         added = noise.expected * math.sqrt(self.layout.groups)  # the noise of groups is independent
         far = _CLEAR * math.log(40 * max(records.size, 1)) * added
         if not records.size or far <= records.min():
             return None
         few = too_few(added, records)
-        with contextlib.suppress(ValueError):  # a metric may have no limits
-            lower, upper, _ = self.limits(parts, released, 1 - SHOWN)
-            wide = np.ravel(np.subtract(upper, lower) > WIDEST * (2 if self.is_agreement else 1))
-            few = wide if wide.size == records.size else (few | (records == records.min())) & wide.any()
+        # other results have no limits of their own; and nothing may be raised here, after the spend
+        if isinstance(self.formula(counts), float | np.ndarray):
+            with contextlib.suppress(ValueError):
+                lower, upper, _ = self.limits(parts, released, 1 - SHOWN)
+                wide = np.ravel(np.subtract(upper, lower) > WIDEST * (2 if self.is_agreement else 1))
+                few = wide if wide.size == records.size else (few | (records == records.min())) & wide.any()
         return few_records(added, records, few) if few.any() else None
 
     def limits(self, parts: Sequence[Noise], released: Released, miss: float) -> Limits:
