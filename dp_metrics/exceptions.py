@@ -2,25 +2,38 @@
 
 import sys
 import warnings
+from collections.abc import Iterator
+from types import FrameType
 from typing import Any
 
 __all__ = [
     "LargeEpsilonWarning",
     "NoisyReleaseWarning",
     "PrivacyBudgetError",
+    "SearchStopped",
     "SeededReleaseWarning",
     "StoredReleaseWarning",
     "TrainingFoldsWarning",
+    "budget_error",
+    "callers",
+    "models_are_fitted",
     "warn_caller",
     "warn_of_large_epsilon",
     "within",
 ]
 
 _LARGEST_EPSILON: float = 10
+_PACKAGE = f"{__package__}."
+# what fits models in processes of its own, where no `fit` is on the stack
+_FITTING = ("sklearn.model_selection.", "sklearn.utils.parallel.")
 
 
 class PrivacyBudgetError(ValueError):
     """More epsilon was asked for than is left of a budget; nothing was released or recorded."""
+
+
+class SearchStopped(BaseException):
+    """The budget ended while scikit-learn was fitting models: it makes the score NaN of any `Exception`."""
 
 
 class SeededReleaseWarning(UserWarning):
@@ -59,6 +72,48 @@ def warn_caller(message: str, category: type[Warning]) -> None:
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(f"{__package__}."):
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=level)
+
+
+def callers() -> Iterator[FrameType]:
+    """Yield the frames of all functions that are being carried out, the innermost first."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
+
+
+def models_are_fitted() -> bool:
+    """Return whether scikit-learn, or an estimator with its interface, is fitting models.
+
+    That is so within the `fit` of an object with `get_params`, and within cross-validation. A search that is
+    only asked for its score fits nothing. What this package fits itself does not count.
+    """
+    for frame in callers():
+        module, name = f"{frame.f_globals.get('__name__', '')}.", frame.f_code.co_name
+        if module.startswith(_PACKAGE):
+            continue
+        own = _owner(frame) if name in ("fit", "score") else None
+        if own is not None and (name == "score" or _is_of_this_package(own)):
+            continue
+        if own is not None or module.startswith(_FITTING):
+            return True
+    return False
+
+
+def _owner(frame: FrameType) -> Any:
+    """Return the estimator whose method is carried out, or None."""
+    code = frame.f_code
+    first = frame.f_locals.get(code.co_varnames[0]) if code.co_argcount else None
+    return first if hasattr(type(first), "get_params") else None
+
+
+def _is_of_this_package(estimator: Any) -> bool:
+    return any(f"{kind.__module__}.".startswith(_PACKAGE) for kind in type(estimator).__mro__)
+
+
+def budget_error(message: str) -> BaseException:
+    """Return what to raise where more is asked of a budget than is left."""
+    return SearchStopped(message) if models_are_fitted() else PrivacyBudgetError(message)
 
 
 def within(*packages: str) -> bool:

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 from dp_metrics import PrivacyAccountant
 from dp_metrics._random import SeededEntropy
+from dp_metrics.accounting import sessions
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.losses import RecordLoss, identity
 from dp_metrics.inputs.shape import Records
@@ -226,6 +227,11 @@ def messages(error: BaseException | None) -> Iterator[str]:
     while error is not None:
         yield f"{error} {error.args!r}"
         error = error.__cause__ or error.__context__
+
+
+def new_session() -> None:
+    """Let budget files that are opened from now on begin a session, as in a new process."""
+    sessions._SESSIONS.clear()
 
 
 def assert_refused(metric, data, expected=(ValueError, TypeError), match=None, **settings) -> None:

@@ -46,7 +46,7 @@ def test_of_these_records(page):
 
 def test_a_number_without_limits_cannot_tell():
     target = np.random.default_rng(0).normal(size=4000)
-    page = dp.private_evaluate(target, target + 1.0, epsilon=2.0)
+    page = dp.private_evaluate(target, y_pred=target + 1.0, task="regression", epsilon=2.0)
     verdict = page.check({"mae": ("<=", 10.0)})["mae"]
     assert verdict.answer == "cannot tell"
     assert verdict.note
@@ -55,7 +55,8 @@ def test_a_number_without_limits_cannot_tell():
 def test_an_area_that_bins_hide_is_not_said_to_be_too_small():
     """Boosted trees of few rounds have scores near 1/2: here the area is .92, and that of their bins .84."""
     score = np.random.default_rng(0).normal(Y, 0.5, size=Y.size)
-    page = dp.private_evaluate(Y, 0.5 + 0.01 * np.tanh(score - 0.5), labels=[0, 1], epsilon=2.0)
+    near = 0.5 + 0.01 * np.tanh(score - 0.5)
+    page = dp.private_evaluate(Y, y_score=near, labels=[0, 1], epsilon=2.0)
     found = page.check({"roc auc": (">=", 0.91)})["roc auc"]
     assert found.answer == "cannot tell"
     assert "Bins too coarse" in found.interval.note
@@ -100,10 +101,10 @@ def test_all_metrics_of_pages_can_be_required():
     several, target = np.arange(3000) % 3, rng.normal(size=3000)
     shown = set()
     for data, options in (
-        ((truth, score), {"labels": [0, 1]}),
+        ((truth,), {"y_score": score}),
         ((several, several), {"labels": [0, 1, 2]}),
-        ((target, target), {"bounds": (-3, 3)}),
-        ((truth, score), {"labels": [0, 1], "sensitive_features": truth, "group_labels": [0, 1]}),
+        ((target, target), {"bounds": (-3, 3), "task": "regression"}),
+        ((truth,), {"y_score": score, "sensitive_features": truth, "group_labels": [0, 1]}),
     ):
         numbers = dp.private_evaluate(*data, epsilon=20, **options).numbers
         shown |= {one.metric for one in numbers.values()}

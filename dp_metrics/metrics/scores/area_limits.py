@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.metrics.scores.curve_formulas import RocCurve, ScoreCounts, roc
-from dp_metrics.release.noise import CountsNoise
+from dp_metrics.release.noise import CountsNoise, as_floats
 from dp_metrics.release.parts.count_table import nearest_with_sum
 
 __all__ = [
@@ -106,7 +106,7 @@ def area_limits(
     class would lend records to the smaller one.
     """
     bins = len(noise.noisy) // 2
-    negative, positive = np.array(noise.noisy, dtype=np.float64).reshape(2, bins)
+    negative, positive = as_floats(noise.noisy).reshape(2, bins)
     sizes = negative.sum(), positive.sum()
     if min(sizes) <= _FAR * _deviation_of_class(noise, bins):
         return None
@@ -137,7 +137,7 @@ def _limit(
     from dp_metrics.release.normal_limits import normal_laplace_tail  # slow to import
 
     (negatives, positives), bins = plausible, plausible[0].size
-    raw_negatives, raw_positives = np.array(noise.noisy, dtype=np.float64).reshape(2, bins)
+    raw_negatives, raw_positives = as_floats(noise.noisy).reshape(2, bins)
     size, other = float(positives.sum()), float(negatives.sum())
     won = _won(bins, tie)
     one, two, *_ = np.eye(2 * bins)
