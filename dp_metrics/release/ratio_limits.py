@@ -216,7 +216,8 @@ def noise_limits(ratio: NoisyRatio, miss_low: float, miss_high: float) -> tuple[
     most = 1.0 - of_b
     if most - of_a < 4e-16:  # a point, but for rounding
         most = of_a
-    return ratio.metric(of_a), ratio.metric(most)
+    lower, upper = ratio.metric(of_a), ratio.metric(most)
+    return lower, max(lower, upper)
 
 
 def _noise_quantile(ratio: NoisyRatio, table: Floats, miss: float) -> float:
