@@ -161,10 +161,11 @@ def as_floats(noisy: Any) -> Floats:
 MOST_ERROR = 0.1
 """Expected error of a share, above which a release is mostly noise: a tenth of the range from 0 to 1.
 
-All that is said of noise in counts rests on this number, before the spend and after it. A share is the
-quotient of a count and of the records in two cells. So a share of n records is mostly noise where noise of
-size z makes z / n larger than it. A table of c cells is where that holds for a share of the records of two
-average cells, z / (2 n / c): where z exceeds a fifth of the mean number of records in a cell.
+What is said of noise in counts before the spend rests on this number, and of tables of scores after it; of
+metrics of labels then `WIDEST` tells. A share is the quotient of a count and of the records in two cells. So
+a share of n records is mostly noise where noise of size z makes z / n larger than it. A table of c cells is
+where that holds for a share of the records of two average cells, z / (2 n / c): where z exceeds a fifth of
+the mean number of records in a cell.
 """
 
 

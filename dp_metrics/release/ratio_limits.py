@@ -216,7 +216,8 @@ def noise_limits(ratio: NoisyRatio, miss_low: float, miss_high: float) -> tuple[
     most = 1.0 - of_b
     if most - of_a < 4e-16:  # a point, but for rounding
         most = of_a
-    return ratio.metric(of_a), ratio.metric(most)
+    lower, upper = ratio.metric(of_a), ratio.metric(most)
+    return lower, max(lower, upper)
 
 
 def _noise_quantile(ratio: NoisyRatio, table: Floats, miss: float) -> float:
@@ -303,7 +304,7 @@ def ratio_limits(ratio: NoisyRatio, miss_low: float, miss_high: float) -> tuple[
     The limits are those of R. J. Buehler (1957, doi:10.1080/01621459.1957.10501404); N is treated as in
     R. L. Berger and D. D. Boos (1994, doi:10.1080/01621459.1994.10476836).
     """
-    lower, upper = _people_limits(ratio, miss_low, miss_high, _growing_order)
+    lower, upper = _people_limits(ratio, miss_low, miss_high, is_alone=True)
     least, most = noise_limits(ratio, miss_low, miss_high)
     return min(lower, least), max(upper, most)
 
@@ -311,41 +312,40 @@ def ratio_limits(ratio: NoisyRatio, miss_low: float, miss_high: float) -> tuple[
 def edge_limits(ratio: NoisyRatio, miss: float) -> tuple[float, float]:
     """Return limits as `ratio_limits` does, of one of many shares along a curve; each may be missed so often.
 
-    They are in the order of s = 2 standard deviations whatever the miss: curves have shares near 0 and 1, for
-    which a larger one makes bands wider. Nobody is shown one of them alone.
+    They are in the order of (a - s) / (a + b), with s of 2 standard deviations whatever the miss: that of
+    `ratio_limits` makes bands up to a quarter wider. Where b is below 0 it ends in points; nobody is shown
+    one of them alone.
     """
-    return _people_limits(ratio, miss, miss, lambda miss: _ORDER)
-
-
-def _growing_order(miss: float) -> float:
-    """Return by how many standard deviations of its noise a is moved in the order of the outcomes."""
-    return _ORDER * max(math.log(2 * miss) / math.log(_USUAL_MISS), 1.0)
+    return _people_limits(ratio, miss, miss, is_alone=False)
 
 
 def _people_limits(
-    ratio: NoisyRatio, miss_low: float, miss_high: float, order: Callable[[float], float]
+    ratio: NoisyRatio, miss_low: float, miss_high: float, *, is_alone: bool
 ) -> tuple[float, float]:
     total = max(abs(ratio.a), abs(ratio.b), 1)
     if ratio.reach > _LARGEST_REACH or total > _MOST_RECORDS:
         of_a, of_b = _box_limit(ratio, miss_low), _box_limit(ratio.swapped, miss_high)
     else:
         table = ratio.table()
-        of_a = _lower_limit(ratio, table, miss_low, order(miss_low))
-        of_b = _lower_limit(ratio.swapped, table.T, miss_high, order(miss_high))
+        of_a = _lower_limit(ratio, table, miss_low, is_alone=is_alone)
+        of_b = _lower_limit(ratio.swapped, table.T, miss_high, is_alone=is_alone)
     return ratio.metric(of_a), ratio.metric(1.0 - of_b)
 
 
-def _lower_limit(ratio: NoisyRatio, table: Floats, miss: float, order: float) -> float:
-    """Return the lower limit, from the table of the noises."""
+def _lower_limit(ratio: NoisyRatio, table: Floats, miss: float, *, is_alone: bool) -> float:
+    """Return the lower limit, from the table of the noises: as it is shown, or of one edge of a curve."""
     from scipy.optimize import brentq  # scikit-learn depends on scipy; slow to import
 
     blocks, width, total = table.shape[0] // 2, 2 * ratio.slack + 1, ratio.a + ratio.b
     places = np.arange(-blocks, blocks + 1)
     of_a = table.sum(axis=1)
-    s = order * width * math.sqrt(float(of_a @ np.square(places)))
-    if ratio.a <= s:
+    s = _ORDER * width * math.sqrt(float(of_a @ np.square(places)))
+    if is_alone:
+        s *= max(math.log(2 * miss) / math.log(_USUAL_MISS), 1.0)
+    of_order = ratio.a + max(ratio.b, 0) if is_alone else total
+    if of_order <= 0 or ratio.a <= s:
         return 0.0
-    rho = (ratio.a - s) / (ratio.a + max(ratio.b, 0))
+    rho = (ratio.a - s) / of_order
     sums = np.bincount((places[:, np.newaxis] + places + 2 * blocks).ravel(), table.ravel())
 
     def most(law: NDArray[Any], part: float) -> int:
@@ -355,7 +355,10 @@ def _lower_limit(ratio: NoisyRatio, table: Floats, miss: float, order: float) ->
         return width * blocks_beyond + 2 * ratio.slack
 
     # the noise is symmetric; as many numbers of records as a block is wide are asked for at a time
-    first = max(total - most(sums, _OF_SIZE / 2), ratio.a - most(of_a, _OF_SIZE / 2), 0)
+    least = [total - most(sums, _OF_SIZE)]
+    if is_alone:
+        least = [total - most(sums, _OF_SIZE / 2), ratio.a - most(of_a, _OF_SIZE / 2)]
+    first = max(*least, 0)
     sizes = np.arange(first, max(total + most(sums, _OF_SMALL_SIZE), first) + 1, width)
     if ratio.n is not None:
         sizes = sizes[sizes <= max(ratio.n, sizes[0])]

@@ -153,6 +153,8 @@ def test_limits_of_the_noise_are_those_of_the_reference():
     st.sampled_from([None, 0, 3]),
 )
 def test_what_is_shown_of_people_holds_the_limits_of_the_noise(a, b, rate, miss, rest):
+    of_f1 = noise_limits(replace(noisy(a, b, Fraction(20)), weights=(2.0, 1.0)), miss, miss)
+    assert of_f1[0] <= of_f1[1]  # mostly one point, which rounding must not turn around
     ratio = noisy(a, b, Fraction(rate), rest=rest)
     (low, high), (least, most) = noise_limits(ratio, miss, miss), ratio_limits(ratio, miss, miss)
     assert 0.0 <= least <= low <= high <= most <= 1.0
