@@ -20,11 +20,12 @@ from sklearn.metrics import roc_auc_score
 from tqdm import tqdm
 
 from dp_metrics import private_roc_auc_score
-from dp_metrics.metrics.scores.bands import hanley_mcneil
+from dp_metrics.mechanisms.geometric import expected_noise
+from dp_metrics.metrics.scores.area_limits import hanley_mcneil
 from dp_metrics.metrics.scores.curve_formulas import ScoreCounts, area_under_roc
 from dp_metrics.metrics.scores.table import ScoreBins
 from dp_metrics.release.parts.count_table import plausible_counts
-from dp_metrics.release.parts.nested_table import FEWEST_COLUMNS, columns_for
+from dp_metrics.release.parts.nested_table import columns_for
 
 EPSILONS = (0.1, 0.3, 1.0, 4.0)
 SIZES = (10, 33, 100, 300, 1000, 3000, 10_000)
@@ -40,13 +41,13 @@ def scores_of(area: float, y: np.ndarray, rng: np.random.Generator) -> np.ndarra
 
 
 def of_table(y: np.ndarray, scores: np.ndarray, epsilon: float, rng: np.random.Generator) -> float:
-    columns = max(columns_for(y.size, Fraction(epsilon)) // 2, FEWEST_COLUMNS)
+    columns = columns_for(y.size, Fraction(epsilon), by_group=True)
     edges, success = ScoreBins.of(None).merged(columns), -np.expm1(-epsilon / 2)
     table = np.array([np.histogram(scores[y == kind], edges)[0] for kind in (0, 1)])
     noisy = table + rng.geometric(success, table.shape) - rng.geometric(success, table.shape)
     cells = ((2 * columns, Fraction(1)),)
     counts = plausible_counts(noisy.ravel().tolist(), cells, None).reshape(2, columns)
-    return area_under_roc(ScoreCounts(edges, *counts))
+    return area_under_roc(ScoreCounts(edges, *counts, noisy.astype(float), expected_noise(epsilon / 2)))
 
 
 def by_hazard(y: np.ndarray, scores: np.ndarray, epsilon: float) -> float:

@@ -14,13 +14,13 @@ from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
-from classification.tasks import member_of, print_table, scored
+from classification.tasks import UNSEEN, member_of, print_table, scored
 from scipy.stats import norm
 from tqdm import tqdm
 
 import dp_metrics as dp
 from dp_metrics.exceptions import NoisyReleaseWarning
-from dp_metrics.metrics.scores.curve_formulas import ScoreCounts, area_under_roc, roc
+from dp_metrics.metrics.scores.curve_formulas import ScoreCounts, roc
 
 __all__ = ["areas", "bands", "gaps", "labels", "ratios"]
 
@@ -230,7 +230,7 @@ def populations() -> dict[str, Records]:
         "exponential": exponential(0.2),
     }
     if "DP_METRICS_DATA" in os.environ:
-        found |= {task: scored(task) for task in TASKS}
+        found |= {task: scored(task) for task in (*TASKS, *UNSEEN)}
         found["brfss, five values"] = in_few(scored("brfss"))
     return found
 
@@ -248,9 +248,13 @@ def _scores(data: Sequence[np.ndarray], epsilon: float) -> Any:
 
 
 def areas(size: Any) -> None:
-    """Print the coverage for areas under ROC curves: from a table, and by hazard selection."""
+    """Print the coverage for areas under ROC curves: from a table, and by hazard selection.
+
+    They are those of the scores, not of their bins: of the population, and of the records that were drawn.
+    """
     cells = Cells()
-    for population in tqdm(populations().values(), desc="areas"):
+    for name, population in tqdm(populations().items(), desc="areas"):
+        seen = ", unseen task" if name in UNSEEN else ""
         share = min(population[0].mean(), 1 - population[0].mean())
         exact = area_of(population)
         for n in size.sizes:
@@ -260,25 +264,29 @@ def areas(size: Any) -> None:
             ]
             width = float(np.mean([upper - lower for lower, upper in wide]))
             for epsilon in size.epsilons:
-                draws: dict[str, list[Any]] = {"approximate": [], "sure": [], "hazard": []}
+                draws: dict[str, list[Any]] = defaultdict(list)
                 for place, data in enumerate(samples(population, n, size.draws)):
-                    kept = _scores(data, epsilon)
-                    truth = area_under_roc(binned(population, kept.counts.edges))
-                    draws["approximate"].append(asked(lambda kept=kept: kept, truth, "approximate"))  # type: ignore[misc]
+                    kept, of_these = _scores(data, epsilon), area_of(data)
+                    for way in ("approximate", "sure"):
+                        lower, upper = kept.noise_interval(method=way)
+                        draws[f"{way}, records"].append((lower <= of_these <= upper, upper - lower))
+                    draws["approximate"].append(asked(lambda kept=kept: kept, exact, "approximate"))  # type: ignore[misc]
                     if place < size.slow:
-                        draws["sure"].append(asked(lambda kept=kept: kept, truth, "sure"))  # type: ignore[misc]
+                        draws["sure"].append(asked(lambda kept=kept: kept, exact, "sure"))  # type: ignore[misc]
                         hazard = partial(released, dp.private_roc_auc_score, data, epsilon)
                         draws["hazard"].append(asked(hazard, exact, "approximate"))
                 for kind, found in draws.items():
-                    cells.add(f"AUC, {kind}", n * share * epsilon, found, width)
+                    cells.add(f"AUC, {kind}{seen}", n * share * epsilon, found, width)
     draws_told = f"{size.draws} draws a cell; sure and hazard {size.slow}"
     cells.print(f"Areas under ROC curves, {len(populations())} populations, {draws_told}")
 
 
-def area_of(population: Records) -> float:
+def area_of(data: Sequence[np.ndarray]) -> float:
+    """Return the area under the ROC curve; 1/2 without a pair, as a private one has it."""
     from sklearn.metrics import roc_auc_score
 
-    return float(roc_auc_score(*population))
+    y, scores = data
+    return float(roc_auc_score(y, scores)) if 0 < y.mean() < 1 else 0.5
 
 
 def bands(size: Any) -> None:
@@ -292,8 +300,9 @@ def bands(size: Any) -> None:
                 calibrated: list[Any] = []
                 for place, data in enumerate(samples(population, n, size.draws)):
                     if place < size.slow:
-                        kept = _scores(data, epsilon)
-                        roc_draws.append(_holds(kept.roc_band(), binned(population, kept.counts.edges)))
+                        of_roc = _scores(data, epsilon).roc_band()
+                        edges = np.append(of_roc.lower.thresholds[:0:-1], 1.0)
+                        roc_draws.append(_holds(of_roc, binned(population, edges)))
                     curve = released(dp.private_calibration_curve, data, epsilon, n_bins=10)
                     band = dp.calibration_band(curve)
                     counts = binned(population, np.linspace(0, 1, 11))

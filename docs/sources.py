@@ -101,8 +101,8 @@ BLOCKS = {
         last bin. None: bins of [0, 1], narrower at both ends, and scores outside are refused. Never read them
         from the data.""",
     "bins": """{2, 4, 8, 16, 32, 64, 128} or None
-        Public number of bins of [0, 1]. None: the power of two next to 1.5 (n epsilon)^(1/3), from 8 to 128;
-        32 where n is private.""",
+        Public number of bins of [0, 1]. None: the power of two next to 1.5 (n epsilon)^(1/3), from 8 on; from
+        n epsilon = 10,000 on next to 0.9 (n epsilon)^(1/2), up to 128; 32 where n is private.""",
     "pos_label": """label
         The label that counts as positive for ``average="binary"``.""",
     "average": """{"binary", "macro", "weighted", "micro"} or None

@@ -42,7 +42,7 @@ _UNREADABLE = (OSError, ValueError)
 _WORDS = {
     "noise": (
         "limits of its noise, with probability",
-        "of the exact value for these records, not of people at large",
+        "of the exact value for these records",
     ),
     "people": ("limits among all people like these, with confidence", ""),
     "approximate": ("limits among all people like these, with confidence", ""),

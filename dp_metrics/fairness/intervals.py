@@ -13,6 +13,7 @@ import numpy as np
 
 from dp_metrics.fairness.alike import gap_where_alike
 from dp_metrics.metrics.labels.counts import Confusion
+from dp_metrics.metrics.scores.table import ScoreTable
 from dp_metrics.release.interval import Interval
 from dp_metrics.release.noise import in_words
 from dp_metrics.release.released import APPROXIMATE, POPULATION_NOTE, Asked, ResultNoise
@@ -25,6 +26,7 @@ Pair: TypeAlias = tuple[Hashable, Hashable]
 Ends: TypeAlias = Sequence[tuple[float, float]]
 
 _WHAT = ("groups", "difference", "ratio")
+_ALONE = "It holds with this confidence for itself, not at once with those of other groups."
 
 
 def check_what(of: Any, groups: Sequence[Hashable]) -> "str | Pair":
@@ -49,9 +51,11 @@ class GroupLimits(ABC):
     values, rests_on : mapping
         The value of each group, and the number of records that count for it.
     confidence : float
-        Of each interval.
+        Of each interval; of all of them together where they are several.
     is_sure : bool, default=True
         Whether limits have to be proved.
+    together : int, default=0
+        How many intervals are to hold at once; 0: each holds for itself.
     """
 
     metric: str
@@ -60,11 +64,12 @@ class GroupLimits(ABC):
     rests_on: Mapping[Hashable, int | None]
     confidence: float
     is_sure: bool = True
+    together: int = 0
 
     @property
     def miss(self) -> float:
         """Probability with which an interval may miss."""
-        return 1 - self.confidence
+        return (1 - self.confidence) / max(self.together, 1)
 
     @property
     def name(self) -> str:
@@ -95,19 +100,38 @@ class GroupLimits(ABC):
         )
         return [(one.lower, one.upper) for one in found]
 
+    def told_by_counts(self) -> Ends:
+        """Return between which values the metric of each group lies where nothing has moved its counts.
+
+        That is one value, but for an area: how scores lie within their bins is not told.
+        """
+        return [
+            noise.result.between(noise.result.counts(noise.released))
+            if isinstance(noise.result, ScoreTable)
+            else (self.values[group], self.values[group])
+            for group, noise in self.noise.items()
+        ]
+
     def of_groups(self) -> dict[Hashable, Interval]:
-        """Return the interval of each group: each for itself has the confidence."""
-        found = {}
+        """Return the interval of each group, and say whether all hold at once."""
+        found, alone = {}, self.confidence if self.together <= 1 else 1 - self.miss
         for group in self.noise:
-            one, records = self.told(self.noise[group], self.confidence), self.rests_on[group]
+            one, records = self.told(self.noise[group], alone), self.rests_on[group]
             rests = "" if records is None else f"It rests on about {in_words(records)} records."
             found[group] = replace(
                 one,
+                confidence=self.confidence,
                 about=self.about(f"{self.name} of the group {group!r}"),
-                note=f"{rests} {one.note}".strip(),
+                note=" ".join(filter(None, [rests, self._scope(), one.note])),
                 estimate=self.values[group],
             )
         return found
+
+    def _scope(self) -> str:
+        """Return whether the intervals hold at once."""
+        if self.together:
+            return f"All {self.together} intervals hold at once with this confidence."
+        return _ALONE if len(self.noise) > 1 else ""
 
     def of_pair(self, pair: Pair, estimate: float) -> Interval:
         """Return the interval of the value of one group less that of another."""
@@ -120,7 +144,7 @@ class GroupLimits(ABC):
             a, b = two.limits(self.miss / 2)
             ends = a[0] - b[1], a[1] - b[0]
         else:
-            ends = _gap([self.values[group] for group in pair], two.limits(self.miss))
+            ends = _gap(two.told_by_counts(), two.limits(self.miss))
         first, second = pair
         return self._interval(ends, f"{self.name} of {first!r} less that of {second!r}", estimate, pair)
 
@@ -141,9 +165,9 @@ class GroupLimits(ABC):
         pairs = list(permutations(range(len(groups)), 2))
         if of == "difference" and not self.is_sure and pairs:
             near, wide = (self.limits(self.miss / each) for each in (1, len(pairs)))
-            values = [self.values[group] for group in groups]
+            told = self.told_by_counts()
             of_near, of_wide = (
-                [_gap([values[i] for i in pair], [ends[i] for i in pair]) for pair in pairs]
+                [_gap([told[i] for i in pair], [ends[i] for i in pair]) for pair in pairs]
                 for ends in (near, wide)
             )
             found = max(0.0, *(low for low, _ in of_wide)), max(high for _, high in of_near)
@@ -161,15 +185,22 @@ class GroupLimits(ABC):
     def _interval(
         self, ends: tuple[float, float], what: str, estimate: float, compared: Sequence[Hashable] = ()
     ) -> Interval:
-        notes = ["" if self.is_sure else APPROXIMATE, self.note(compared) if compared else ""]
+        scope = self._scope() if self.together > 1 else ""
+        notes = ["" if self.is_sure else APPROXIMATE, scope, self.note(compared) if compared else ""]
         return Interval(*ends, self.confidence, self.about(what), " ".join(filter(None, notes)), estimate)
 
 
-def _gap(values: Sequence[float], ends: Ends) -> tuple[float, float]:
-    """Return approximate limits of the first value less the second."""
+def _gap(told: Ends, ends: Ends) -> tuple[float, float]:
+    """Return approximate limits of the first value less the second, from what counts tell of either.
+
+    What is not told may move both values at once. Only what chance does beyond that is added up in squares.
+    """
     from dp_metrics.release.normal_limits import combined_limits  # slow to import
 
-    return combined_limits(np.subtract, values, ends)
+    (low, high), (other_low, other_high) = told
+    lower, _ = combined_limits(np.subtract, [low, other_high], ends)
+    _, upper = combined_limits(np.subtract, [high, other_low], ends)
+    return lower, upper
 
 
 class InPeople(GroupLimits):
@@ -205,8 +236,10 @@ class InRecords(GroupLimits):
 
         Those of a number that a mechanism released may have all of it on one side.
         """
+        if isinstance(noise.result, ScoreTable):
+            return True
         return isinstance(noise.result, Confusion) and not noise.result.is_agreement
 
     def about(self, what: str) -> str:
         """Return what limits of this are about."""
-        return f"Limits of the exact {what} of these records, not of people at large."
+        return f"The exact {what} of these records, without the noise."

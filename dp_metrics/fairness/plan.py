@@ -427,9 +427,9 @@ def _of_scores(metric: FrameMetric, shape: Shape, *, private_n: bool) -> Plan | 
 
     An area under a ROC curve by group is read from such a table as well, unless a mechanism is chosen. Other
     releases of areas are biased towards 1 in small groups, do not tell the area of all records, and have no
-    limits there. For groups with m records of the smaller class, m * epsilon from 3 to 12,000, two groups and
-    the five of age, the table is as accurate or better up to 300, and where it is worse, by up to 3 times
-    from there on, its error is half of the sampling error at most (``benchmarks/areas_by_group.py``).
+    limits there. For a group with m records of the smaller class the table's error is that of the sample
+    from m * epsilon of about 2,000 on. From 300 on it is up to 3 times that of the other releases, and below
+    it may be either way (``benchmarks/areas_by_group.py``): its bins are those of narrow limits.
     """
     if isinstance(metric.row.usual.postprocess, ScoreTable):
         return metric.planned(shape, private_n=private_n)
@@ -464,7 +464,8 @@ def _scores(
     for metric, one in members:
         assert isinstance(one.postprocess, ScoreTable)
         metrics[metric.name] = metric.row.name, one.postprocess
-    of_group, read = Plan(plan.parts, plan.reader), partial(_read_scores, bins=table.bins)
+    of_group = Plan((replace(part, groups=1),), plan.reader)
+    read = partial(_read_scores, bins=table.bins)
     count, groups = partial(_tables_by_group, plan=of_group, groups=len(sizes)), len(sizes)
     of_all = NestedOf(count, part.rows * groups, part.finest, part.columns, groups)
     return _table(_Table(of_all, _weights_one, read, metrics), of_group, epsilon, shape, sizes)
@@ -679,9 +680,10 @@ def _of_table(results: Sequence[PrivateResult[Any]], *, table: _Table, sizes: Si
         rows = [next(each) if size else (nothing, nothing) for size in sizes]
     noise = max(_noise(result).expected for result in results)
     fewest = min(row.size for row, _ in rows)  # groups of other sizes may have tables of more columns
-    total, noisy = (
-        np.sum([_narrowed(row, fewest) for row in kind], axis=0) for kind in zip(*rows, strict=True)
-    )
+    noisy = np.sum([_narrowed(own, fewest) for _, own in rows], axis=0)
+    known = [one.n for one in results if one.n is not None]
+    # counts of groups are added up as they were drawn: each made 0 or more makes the sums too large
+    total = plausible_counts(noisy, table.weights(fewest), sum(known) if len(known) == len(results) else None)
     added = math.sqrt(sum(row.size for row, _ in rows) / fewest)  # numbers in one of the total
     of_groups = [table.read(row, own, noise) for row, own in rows]
     of_all = table.read(total, noisy, noise * added)
@@ -700,10 +702,10 @@ def _of_table(results: Sequence[PrivateResult[Any]], *, table: _Table, sizes: Si
             ],
             made.formula(of_all),
             [
-                NO_RECORDS if size == 0 else noisy_shares(noise, records)
-                for records, size in zip(shares, sizes, strict=True)
+                NO_RECORDS if told is None else _note(made, counts, noise, told)
+                for counts, told in zip(of_groups, released, strict=True)
             ],
-            noisy_shares(in_all, made.rests_on(of_all)),
+            _note_of_all(made, of_all, in_all, results, len(sizes) if None in sizes else len(results)),
             [
                 round(float(records.min()) if records.size else counts.n)
                 for records, counts in zip(shares, of_groups, strict=True)
@@ -711,6 +713,36 @@ def _of_table(results: Sequence[PrivateResult[Any]], *, table: _Table, sizes: Si
             [None if one is None else ResultNoise(made, *one) for one in released],
         )
     return FrameResult(entries, [counts.n for counts in of_groups])
+
+
+def _note(
+    made: Confusion | ScoreTable, counts: Any, noise: float, told: tuple[tuple[CountsNoise], Released]
+) -> str | None:
+    """Return what must not be concluded from a value that noisy counts tell."""
+    if isinstance(made, Confusion):
+        return made.note(*told)
+    return noisy_shares(noise, made.rests_on(counts)) or made.coarse_note(counts)
+
+
+def _note_of_all(
+    made: Confusion | ScoreTable,
+    counts: Any,
+    noise: float,
+    results: Sequence[PrivateResult[Any]],
+    groups: int,
+) -> str | None:
+    """Return what must not be concluded from the value of all groups, of one table or of a table for each."""
+    tables = [_noise(one) for one in results]
+    told = [one.noise.released for one in results if one.noise is not None]
+    all_counts, released = tables[0], told[0]
+    if len(tables) > 1:  # the noise of each has the sum 0 for itself, at most
+        noisy = tuple(count for one in tables for count in one.noisy)
+        all_counts = CountsNoise(noisy, tuple(rate for one in tables for rate in one.rates), zero_sum=False)
+        known = [one.public_n for one in told if one.public_n is not None]
+        released = replace(told[0], values=(noisy,), public_n=sum(known) if len(known) == len(told) else None)
+    if isinstance(made, Confusion):
+        made = replace(made, layout=made.layout.in_groups(groups))
+    return _note(made, counts, noise, ((all_counts,), released))
 
 
 def _narrowed(row: Floats, size: int) -> Floats:

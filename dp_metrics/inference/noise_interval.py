@@ -90,13 +90,13 @@ def noise_interval(
 
     Notes
     -----
-    The interval is about *these records*, and says nothing of people at large, of whom they are a sample.
+    The interval is about *these records*, which are a sample: `population_interval` is about people.
 
     Shares and counts have narrow limits, and so has what "geometric" or "laplace" released: about 3 caps of
-    one loss / (n * epsilon) away. Recall, precision and F1 have theirs at the corners of a box in which the
-    exact counts lie. **A mean loss without a public cap has a lower limit only**, whatever the mechanism:
-    with one record at infinity the mean is infinite, so an upper limit with confidence 1 - a is infinite with
-    a probability of at least 1 - a exp(epsilon).
+    one loss / (n * epsilon) away. So have recall, precision and F1, for which the result is needed: they are
+    quantiles of what the ratio is with other noise. **A mean loss without a public cap has a lower limit
+    only**, whatever the mechanism: with one record at infinity the mean is infinite, so an upper limit with
+    confidence 1 - a is infinite with a probability of at least 1 - a exp(epsilon).
 
     With a cap B the default has both limits. From n * epsilon of 300 on it clips losses at a level C that it
     draws. At most K of them exceed C, some 75 / epsilon, and each adds at most (B - C) / n to the upper

@@ -64,7 +64,8 @@ def population_interval(
     A share of all records is a noisy binomial count; see `accuracy_interval`. The others are functions of the
     share a / (a + b) of two numbers of records, both of them noisy and their sum unknown. The outcomes are
     put in an order; the lower limit is the smallest share that makes what was released, or something higher
-    in that order, likely enough, for any number of records that the noise leaves possible.
+    in that order, likely enough, for any number of records that the noise leaves possible. Limits of ratios
+    are never narrower than those of `noise_interval`.
 
     Sure limits of a mean allow for the largest spread that people can have around it. At an epsilon of 1 or
     less "geometric" releases the spread as well, at no cost, and approximate limits use it, as "normal" of
@@ -127,9 +128,9 @@ def roc_band(result: PrivateResult[Any], *, confidence: float = 0.95) -> RocBand
     -----
     Guarantee: nothing but released numbers and public arguments is read, so differential privacy is that of
     the release. The band is sure: it holds with at least the given confidence for every number of records,
-    epsilon and population. It is about the scores rounded to their public bins, between whose edges the curve
-    is straight. At each edge either coordinate is a share of a class, with limits as of a recall, which share
-    the probability to miss.
+    epsilon and population. It is about the scores rounded to public bins, of which neighbours count as one
+    where there are more than 64; between their edges the curve is straight. At each edge either coordinate is
+    a share of a class, with limits as of a recall, which share the probability to miss.
 
     References
     ----------

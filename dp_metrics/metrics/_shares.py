@@ -5,14 +5,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from dp_metrics.mechanisms import Geometric
+from dp_metrics.mechanisms._base import Limits
 from dp_metrics.metrics._probabilities import mean_or_sum
 from dp_metrics.release.interval import Interval
-from dp_metrics.release.noise import BoundsNoise, Noise, SumsNoise
+from dp_metrics.release.noise import SHOWN, WIDEST, BoundsNoise, Noise, SumsNoise
 from dp_metrics.release.noisy_binomial import noisy_binomial_limits
-from dp_metrics.release.ratio_limits import NoisyRatio, ratio_limits
+from dp_metrics.release.ratio_limits import NoisyRatio, noise_limits, ratio_limits
 from dp_metrics.release.released import Asked, Monotone, Released
 
 __all__ = ["ShareOfRecords", "share_of_records"]
+
+_CLEAR = 200  # records times the rate of the noise: from there on limits are closer than `WIDEST`
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,38 @@ class ShareOfRecords(Monotone):
     of_what: str = "records"
     is_mean: bool = True
 
+    def limits(self, parts: Sequence[Noise], released: Released, miss: float) -> Limits:
+        """Return limits of the result: of a share of a private number of records those of a noisy ratio."""
+        (part,) = parts
+        ratio = self._ratio(part) if self.is_mean else None
+        if ratio is None:
+            return super().limits(parts, released, miss)
+        return Limits(*noise_limits(ratio, miss / 2, miss / 2)).within(0.0, 1.0)
+
+    def note(self, parts: Sequence[Noise], released: Released) -> str | None:
+        """Return what to say of a share by counts if limits of its noise are too far apart; see `WIDEST`."""
+        (part,), n = parts, released.public_n
+        ratio = self._ratio(part)
+        if ratio is not None:
+            is_clear = ratio.rates[0] * (ratio.a + ratio.b) > _CLEAR
+        elif isinstance(part, BoundsNoise) and isinstance(part.mechanism, Geometric) and n is not None:
+            is_clear = part.facts.steps == n and part.epsilon * n > _CLEAR
+        else:
+            return None
+        if is_clear or not self.is_mean:
+            return None
+        lower, upper, _ = self.limits(parts, released, 1 - SHOWN)
+        if upper - lower <= WIDEST:
+            return None
+        return f"Mostly noise: limits of its noise are {upper - lower:.2g} apart. Conclude nothing from it."
+
+    def _ratio(self, part: Noise) -> NoisyRatio | None:
+        """Return the noisy counts of a share of a private number of records; None of any other share."""
+        if not (isinstance(part, SumsNoise) and part.fineness == 1):
+            return None
+        a, b = part.noisy if self.rises else part.noisy[::-1]  # wrong and right records
+        return NoisyRatio(a, b, (1, 1), (part.rate, part.rate), None, None)
+
     def population(self, parts: Sequence[Noise], released: Released, asked: Asked) -> Interval:
         """Return the interval of the share among all people, even if the result is a number of records.
 
@@ -39,9 +74,8 @@ class ShareOfRecords(Monotone):
             If the law of the released number is not known.
         """
         (part,), miss = parts, asked.miss
-        if isinstance(part, SumsNoise) and part.fineness == 1:
-            counts = part.noisy if self.rises else part.noisy[::-1]  # wrong and right records
-            ratio = NoisyRatio(counts[0], counts[1], (1, 1), (part.rate, part.rate), None, None)
+        ratio = self._ratio(part)
+        if ratio is not None:
             lower, upper = ratio_limits(ratio, miss, miss)
             share = self(released)
         elif isinstance(part, BoundsNoise) and isinstance(part.mechanism, Geometric):

@@ -158,11 +158,14 @@ def _of_scores(release: str, told: ReleasedScores) -> Iterator[Number]:
     note = told.result.note
     yield Number(
         "roc auc", told.roc_auc_score(), HOW_GOOD, "roc auc", release, note,
-        _noise=told.noise_interval, _people=partial(told.population_interval, method="approximate"),
+        _noise=partial(told.noise_interval, method="approximate"),
+        _people=partial(told.population_interval, method="approximate"),
     )  # fmt: skip
     yield Number(
-        "average precision", told.average_precision_score(), HOW_GOOD, "average precision", release, note
-    )
+        "average precision", told.average_precision_score(), HOW_GOOD, "average precision", release, note,
+        _noise=partial(told.noise_interval, metric="average_precision"),
+        _people=partial(told.population_interval, metric="average_precision"),
+    )  # fmt: skip
 
 
 def _of_result(release: str, told: PrivateResult[Any]) -> Iterator[Number]:

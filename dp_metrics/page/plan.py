@@ -431,7 +431,8 @@ def _of_area(public: PageForm, groups: int = 1) -> Callable[[float, float], floa
 
 def _error_of_area(epsilon: float, n: float, *, groups: int, changed: int) -> float:
     """Return the expected error of an area under the ROC curve, of classes of equal size."""
-    bins = columns_for(math.ceil(n / groups), Fraction(epsilon)) if n < 1e12 else 128
+    size, by_group = math.ceil(min(n / groups, 1e12)), groups > 1
+    bins = columns_for(size, Fraction(epsilon), by_group=by_group)
     return expected_noise(epsilon / changed) * math.sqrt(bins / 6) / (n / groups / 2)
 
 

@@ -27,17 +27,21 @@ from dp_metrics.mechanisms.geometric import (
 __all__ = [
     "COUNT_LIMIT",
     "MOST_ERROR",
+    "SHOWN",
+    "WIDEST",
     "BoundsNoise",
     "CountsNoise",
     "Noise",
     "SumsNoise",
     "as_floats",
     "expected_error",
+    "few_records",
     "in_words",
     "largest_noise",
     "largest_noise_of_sum",
     "largest_zero_sum_noise",
     "noisy_shares",
+    "too_few",
 ]
 
 
@@ -157,10 +161,11 @@ def as_floats(noisy: Any) -> Floats:
 MOST_ERROR = 0.1
 """Expected error of a share, above which a release is mostly noise: a tenth of the range from 0 to 1.
 
-All that is said of noise in counts rests on this number, before the spend and after it. A share is the
-quotient of a count and of the records in two cells. So a share of n records is mostly noise where noise of
-size z makes z / n larger than it. A table of c cells is where that holds for a share of the records of two
-average cells, z / (2 n / c): where z exceeds a fifth of the mean number of records in a cell.
+What is said of noise in counts before the spend rests on this number, and of tables of scores after it; of
+metrics of labels then `WIDEST` tells. A share is the quotient of a count and of the records in two cells. So
+a share of n records is mostly noise where noise of size z makes z / n larger than it. A table of c cells is
+where that holds for a share of the records of two average cells, z / (2 n / c): where z exceeds a fifth of
+the mean number of records in a cell.
 """
 
 
@@ -180,8 +185,27 @@ def noisy_shares(noise: float, records: Floats) -> str | None:
         What it is divided by.
     """
     few = noise > MOST_ERROR * np.maximum(records, 0.0)
-    if not few.any():
-        return None
+    return few_records(noise, records, few) if few.any() else None
+
+
+WIDEST = 0.2
+"""How far 95 % limits of the noise of a result may lie apart, as a share of its public range.
+
+Beyond, the noise may have moved it by a tenth of the range or more, and it is called mostly noise.
+"""
+SHOWN = 0.95
+"""Confidence of limits that are shown where none is asked for."""
+
+_AWAY = 3.0  # so many times its expected size noise exceeds with a probability of about 5 %
+
+
+def too_few(noise: float, records: Floats) -> Any:
+    """Return of which numbers of records shares have limits too far apart, where limits are not computed."""
+    return 2 * _AWAY * noise > WIDEST * np.maximum(records, 0.0)
+
+
+def few_records(noise: float, records: Floats, few: Any) -> str:
+    """Return what to say of shares of which `few` are mostly noise: arguments as of `noisy_shares`."""
     least = in_words(max(float(records.min()), 0.0))
     least = f"about {least} records by the noisy counts, off by {in_words(noise)}"
     if records.size == 1:
@@ -233,10 +257,8 @@ def largest_noise_of_sum(rate: Fraction, cells: int, miss: float) -> int:
     """
     if cells == 0:
         return 0
-    if rate < 2.0**-1000:
-        return 1 << 1000
-    near = min(float(rate), 600.0)
+    near = min(max(float(rate), 1e-150), 600.0)  # below, the quotients of the next lines stay as they are
     t = np.linspace(0.02, 0.98, 200)
     # E exp(t rate noise) is sinh(rate / 2)^2 / (sinh(rate / 2)^2 - sinh(t rate / 2)^2)
     growth = -cells * np.log1p(-((np.sinh(t * near / 2) / math.sinh(near / 2)) ** 2))
-    return math.ceil(float(np.min((growth - math.log(miss)) / t)) / float(rate))
+    return math.ceil(Fraction(float(np.min((growth - math.log(miss)) / t))) / rate)

@@ -1,4 +1,4 @@
-"""Limits of a share among all people, from two noisy counts that have been released."""
+"""Limits of a ratio of two counts, in the records and among all people, from noisy counts."""
 
 import math
 from bisect import bisect_right
@@ -7,35 +7,35 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import accumulate
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dp_metrics.inputs.floats import Floats
-from dp_metrics.release.noise import (
-    COUNT_LIMIT,
-    CountsNoise,
-    largest_noise,
-    largest_noise_of_sum,
-    largest_zero_sum_noise,
-)
+from dp_metrics.release.noise import CountsNoise, largest_noise_of_sum
 
-__all__ = ["NoisyRatio", "RatioCells", "noisy_ratio", "ratio_limits"]
+__all__ = ["NoisyRatio", "RatioCells", "edge_limits", "noise_limits", "noisy_ratio", "ratio_limits"]
 
 Sizes: TypeAlias = NDArray[np.int64]
 
 _FINE = 64  # parts of a block of noises, to which combinations of them are rounded up
 _ORDER = 2.0  # standard deviations of the noise of a, by which the order of the outcomes is moved
+_USUAL_MISS = 0.05  # twice the miss down to which that is so; below, the order is moved farther
 _OF_SIZE = 0.05  # part of the miss that is for the unknown number of records, from above
 _OF_SMALL_SIZE = 1e-4  # and from below
 _DROPPED = 1e-7  # probability of all noise that a table leaves out
+_OF_DROPPED = 1e-3  # part of a tiny miss that is for it
+_ROUNDING = 1e-12  # the probabilities of a table add up to 1 but for this
 _LARGEST_REACH = 5_000  # beyond, there are too many numbers of records to ask for
+_LARGEST_TABLE = 1 << 18  # beyond, the law of a sum takes too long
 _FINEST_REACH = 512  # a table of noises to this reach on either side takes 8 MB; beyond, it has blocks
+_MOST_COUNT = 1 << 50  # floats tell larger numbers apart no more
 _MOST_RECORDS = 1e8  # from here on noise matters little, and laws of counts take long
 _SIZES = 64  # so many numbers of records at a time
 _EXPONENT = 40.0  # a count is farther from its mean than a window tells with probability exp(-40)
 _CLOSE = 1e-12
+_POINTS, _ROUNDS = 17, 13  # a search in 16 parts of 16 parts and so on, down to 2^-52
 _OF_BOX = 0.2  # part of the miss that is for the noise, where counts are large
 
 
@@ -57,6 +57,8 @@ class NoisyRatio:
         Number of all records, where it is public.
     weights : tuple of float, default=(1.0, 1.0)
         How often either counts in the metric A / (A + B).
+    dropped : float
+        Probability of the noise that `table` may leave out.
     """
 
     a: int
@@ -66,6 +68,7 @@ class NoisyRatio:
     rest: int | None
     n: int | None
     weights: tuple[float, float] = (1.0, 1.0)
+    dropped: float = _DROPPED
 
     @property
     def estimate(self) -> float:
@@ -102,43 +105,15 @@ class NoisyRatio:
         """Return j with P(noise of a > j) <= miss, or of b."""
         return largest_noise_of_sum(self.rates[place], self.cells[place], miss)
 
-    def ranges(self, miss: float) -> list[tuple[float, float]]:
-        """Return limits of the exact counts a and b, by the noise alone; `miss`: that any is wrong."""
-        found = []
-        for place, count in enumerate((self.a, self.b)):
-            rate, cells = self.rates[place], self.cells[place]
-            if self.rest is not None:
-                away = largest_zero_sum_noise(rate, sum(self.cells) + self.rest, miss / 4, cells)
-            else:
-                away = largest_noise(rate, miss / 4) if cells == 1 else self.largest_noise(place, miss / 4)
-            # as in `CountsNoise.limits_of`: a reach of twice the limit takes in every count
-            most, centre = math.inf if self.n is None else self.n, min(max(count, -COUNT_LIMIT), COUNT_LIMIT)
-            reach = min(away, 2 * COUNT_LIMIT)
-            low, high = (float(min(max(centre + sign * reach, 0), most)) for sign in (-1, 1))
-            found.append((low, high))
-        return found
-
-    def limits_of_noise(self, miss: float, undefined: float) -> tuple[float, float]:
-        """Return limits of the metric A / (A + B) of the records: at two corners of the box of `ranges`.
-
-        Parameters
-        ----------
-        miss : float
-            Probability that either limit is wrong.
-        undefined : float
-            What the metric is for 0 / 0.
-        """
-        of_a, of_b = self.ranges(miss)
-        lower, upper = (
-            self.weights[0] * a / (self.weights[0] * a + self.weights[1] * b) if a or b else undefined
-            for a, b in ((of_a[0], of_b[1]), (of_a[1], of_b[0]))
-        )
-        return lower, upper
+    def metric(self, share: float) -> float:
+        """Return the metric where this share of the records in a or b is in a."""
+        a, b = self.weights[0] * share, self.weights[1] * (1.0 - share)
+        return a / (a + b)
 
     @cached_property
     def reach(self) -> int:
-        """So far the table of the noises goes: it leaves out at most `_DROPPED`."""
-        return max(self.largest_noise(place, _DROPPED / 4) for place in (0, 1))
+        """So far the table of the noises goes: it leaves out at most `dropped`."""
+        return max(self.largest_noise(place, self.dropped / 4) for place in (0, 1))
 
     @cached_property
     def slack(self) -> int:
@@ -206,6 +181,91 @@ def _law_of_sum(cells: int, rate: Fraction, reach: int) -> Floats:
     return total
 
 
+def noise_limits(ratio: NoisyRatio, miss_low: float, miss_high: float) -> tuple[float, float]:
+    """Return limits of the metric A / (A + B) of these records: how far the noise may have moved it.
+
+    Parameters
+    ----------
+    ratio : NoisyRatio
+        What was released.
+    miss_low, miss_high : float
+        Probability, above 0, with which the lower limit may exceed the metric, and the metric the upper one.
+
+    Returns
+    -------
+    lower, upper : float
+        Each holds with the stated probability, whatever the counts are. Never empty; one point only if the
+        noise is 0 with a probability of 1 less both misses or more.
+
+    Notes
+    -----
+    With new noises z_a and z_b let a' = a - z_a, b' = max(b, 0) - z_b, and R = a' / (a' + b'); 0 where a' is
+    not above 0, else 1 where b' is not. The lower limit is the quantile of R for the miss. **It is sure**:
+    let t = A / (A + B) of the records. If the limit exceeds t, then P(R <= t) is at most the miss. R is at
+    most t wherever (1 - t) z_a - t z_b is at least (1 - t) a - t max(b, 0), which is at most what it was for
+    the noises that were drawn, as (1 - t) A = t B: a tail as rare as the miss.
+    Of no records, 0 / 0, any value is covered: the lower limit is above 0, and the upper one below 1, only
+    with the probability of their misses. The upper limit is one minus the lower one of b.
+    """
+    if max(abs(ratio.a), abs(ratio.b)) > _MOST_COUNT or ratio.reach > _LARGEST_TABLE:
+        of_a, of_b = _corner_of_noise(ratio, miss_low), _corner_of_noise(ratio.swapped, miss_high)
+    else:
+        fine = replace(ratio, dropped=min(_DROPPED, _OF_DROPPED * min(miss_low, miss_high)))
+        table = fine.table()
+        of_a, of_b = _noise_quantile(fine, table, miss_low), _noise_quantile(fine.swapped, table.T, miss_high)
+    most = 1.0 - of_b
+    if most - of_a < 4e-16:  # a point, but for rounding
+        most = of_a
+    lower, upper = ratio.metric(of_a), ratio.metric(most)
+    return lower, max(lower, upper)
+
+
+def _noise_quantile(ratio: NoisyRatio, table: Floats, miss: float) -> float:
+    """Return the quantile of R of `noise_limits`, or less, from the table of the noises.
+
+    Each noise is taken at the end of its block where R is smallest.
+    """
+    blocks, width = table.shape[0] // 2, 2 * ratio.slack + 1
+    goal, b = miss - ratio.dropped - _ROUNDING, max(ratio.b, 0)
+    left = ratio.a - ratio.slack - width * np.arange(-blocks, blocks + 1)  # a', where it is smallest
+    below = np.flatnonzero(left > 0)
+    at_zero = float(table.sum(axis=1)[left <= 0].sum())
+    if at_zero > goal:
+        return 0.0
+    up_to, room, near = np.cumsum(table, axis=1), left[below].astype(np.float64), 1e-9 + 1e-15 * b
+
+    def last(t: Floats) -> Sizes:
+        """Return, for each t and noise of a, in which block the largest noise of b with R <= t is."""
+        most = b - ((1.0 - t) / t)[:, np.newaxis] * room + near
+        blocks_up_to: Floats = np.floor((most + ratio.slack) / width) + blocks
+        return np.clip(blocks_up_to, -1, 2 * blocks).astype(np.int64)
+
+    low, high = 0.0, 1.0
+    for _ in range(_ROUNDS):
+        grid = np.linspace(low, high, _POINTS)
+        places = last(grid[1:-1])
+        chances = at_zero + np.where(places >= 0, up_to[below, places], 0.0).sum(axis=1)  # P(R <= t)
+        least = int(np.count_nonzero(chances <= goal))
+        low, high = float(grid[least]), float(grid[least + 1])
+    if low == 0.0:
+        return low
+    (places,) = last(np.array([low]))
+    others = np.maximum(b + ratio.slack - width * (places + 1 - blocks), 0)  # b' of the next R above
+    return float(np.min(np.where(places < 2 * blocks, room / (room + others), 1.0)))
+
+
+def _corner_of_noise(ratio: NoisyRatio, miss: float) -> float:
+    """Return a lower limit where the counts or their noise are too large for a table: sure, and wider."""
+    a, b = _corner(ratio, miss)
+    return a / (a + b) if a > 0 else 0.0
+
+
+def _corner(ratio: NoisyRatio, miss: float) -> tuple[int, int]:
+    """Return the least that a may be, and the most that b may be, but for the miss."""
+    each = miss / 2
+    return ratio.a - ratio.largest_noise(0, each), max(ratio.b + ratio.largest_noise(1, each), 0)
+
+
 def ratio_limits(ratio: NoisyRatio, miss_low: float, miss_high: float) -> tuple[float, float]:
     """Return limits of a metric A / (A + B), which rises with p, the share of a in a and b among all people.
 
@@ -220,13 +280,14 @@ def ratio_limits(ratio: NoisyRatio, miss_low: float, miss_high: float) -> tuple[
     -------
     lower, upper : float
         Each holds with the stated probability, for every p, number of records and law of their number.
-        Those of p are turned into those of the metric at the end.
+        Those of p are turned into those of the metric at the end. They are never within `noise_limits`,
+        which hold all that is between both.
 
     Notes
     -----
     Let N be the true number of records in a or b, X of them in a, z_a and z_b the noises, and s a constant
-    of the noise. Outcomes are put in the order of g = (a - s) / (a + b); where a <= s or a + b <= 0 the lower
-    limit is 0. With rho the g of what was released, above 0, all outcomes of g >= rho are among those of
+    of the noise, above 0. Outcomes are put in the order of g = (a - s) / (a + max(b, 0)); where a <= s the
+    lower limit is 0. With rho the g of what was released, all outcomes of g >= rho are among those of
 
         X + (1 - rho) z_a - rho z_b >= s + rho N.
 
@@ -235,43 +296,70 @@ def ratio_limits(ratio: NoisyRatio, miss_low: float, miss_high: float) -> tuple[
     probability delta at most, where goal + delta = miss. **It is sure**: if it exceeds p, either N is not in
     the set, or g is so large that P(g' >= g) <= F_N(p) <= goal, which happens with probability goal at most.
     Noise that the table leaves out is paid from the miss, and (1 - rho) z_a - rho z_b is rounded up, from
-    blocks of noises where there are many.
+    blocks of noises where there are many. N is at least what the noise of a + b leaves, and that of a alone.
+
+    s is 2 standard deviations of the noise of a, and for a miss below .025 as many times more as its
+    logarithm is larger: with fewer the limits of many labels, each with a small part of a miss, are [0, 1].
 
     The limits are those of R. J. Buehler (1957, doi:10.1080/01621459.1957.10501404); N is treated as in
     R. L. Berger and D. D. Boos (1994, doi:10.1080/01621459.1994.10476836).
     """
+    lower, upper = _people_limits(ratio, miss_low, miss_high, is_alone=True)
+    least, most = noise_limits(ratio, miss_low, miss_high)
+    return min(lower, least), max(upper, most)
+
+
+def edge_limits(ratio: NoisyRatio, miss: float) -> tuple[float, float]:
+    """Return limits as `ratio_limits` does, of one of many shares along a curve; each may be missed so often.
+
+    They are in the order of (a - s) / (a + b), with s of 2 standard deviations whatever the miss: that of
+    `ratio_limits` makes bands up to a quarter wider. Where b is below 0 it ends in points; nobody is shown
+    one of them alone.
+    """
+    return _people_limits(ratio, miss, miss, is_alone=False)
+
+
+def _people_limits(
+    ratio: NoisyRatio, miss_low: float, miss_high: float, *, is_alone: bool
+) -> tuple[float, float]:
     total = max(abs(ratio.a), abs(ratio.b), 1)
     if ratio.reach > _LARGEST_REACH or total > _MOST_RECORDS:
         of_a, of_b = _box_limit(ratio, miss_low), _box_limit(ratio.swapped, miss_high)
     else:
         table = ratio.table()
-        of_a, of_b = _lower_limit(ratio, table, miss_low), _lower_limit(ratio.swapped, table.T, miss_high)
-    lower, upper = (
-        ratio.weights[0] * p / (ratio.weights[0] * p + ratio.weights[1] * (1.0 - p))
-        for p in (of_a, 1.0 - of_b)
-    )
-    return lower, upper
+        of_a = _lower_limit(ratio, table, miss_low, is_alone=is_alone)
+        of_b = _lower_limit(ratio.swapped, table.T, miss_high, is_alone=is_alone)
+    return ratio.metric(of_a), ratio.metric(1.0 - of_b)
 
 
-def _lower_limit(ratio: NoisyRatio, table: Floats, miss: float) -> float:
-    """Return the lower limit, from the table of the noises."""
+def _lower_limit(ratio: NoisyRatio, table: Floats, miss: float, *, is_alone: bool) -> float:
+    """Return the lower limit, from the table of the noises: as it is shown, or of one edge of a curve."""
     from scipy.optimize import brentq  # scikit-learn depends on scipy; slow to import
 
     blocks, width, total = table.shape[0] // 2, 2 * ratio.slack + 1, ratio.a + ratio.b
     places = np.arange(-blocks, blocks + 1)
-    s = _ORDER * width * math.sqrt(float(table.sum(axis=1) @ np.square(places)))
-    if total <= 0 or ratio.a <= s:
+    of_a = table.sum(axis=1)
+    s = _ORDER * width * math.sqrt(float(of_a @ np.square(places)))
+    if is_alone:
+        s *= max(math.log(2 * miss) / math.log(_USUAL_MISS), 1.0)
+    of_order = ratio.a + max(ratio.b, 0) if is_alone else total
+    if of_order <= 0 or ratio.a <= s:
         return 0.0
-    rho = (ratio.a - s) / total
-    # P(z_a + z_b is in blocks whose numbers have at least the sum u), for u from -2 blocks on
+    rho = (ratio.a - s) / of_order
     sums = np.bincount((places[:, np.newaxis] + places + 2 * blocks).ravel(), table.ravel())
-    at_least = np.append(np.cumsum(sums[::-1])[::-1], 0.0)
-    most, least = (
-        width * (int(np.argmax(at_least <= part * miss)) - 2 * blocks - 1) + 2 * ratio.slack
-        for part in (_OF_SIZE, _OF_SMALL_SIZE)
-    )
+
+    def most(law: NDArray[Any], part: float) -> int:
+        """Return the noise of this law of blocks, around 0, that is exceeded with this part of the miss."""
+        at_least = np.append(np.cumsum(law[::-1])[::-1], 0.0)
+        blocks_beyond = int(np.argmax(at_least <= part * miss)) - law.size // 2 - 1
+        return width * blocks_beyond + 2 * ratio.slack
+
     # the noise is symmetric; as many numbers of records as a block is wide are asked for at a time
-    sizes = np.arange(max(total - most, 0), max(total + least, 0) + 1, width)
+    least = [total - most(sums, _OF_SIZE)]
+    if is_alone:
+        least = [total - most(sums, _OF_SIZE / 2), ratio.a - most(of_a, _OF_SIZE / 2)]
+    first = max(*least, 0)
+    sizes = np.arange(first, max(total + most(sums, _OF_SMALL_SIZE), first) + 1, width)
     if ratio.n is not None:
         sizes = sizes[sizes <= max(ratio.n, sizes[0])]
     goal = miss * (1 - _OF_SIZE - _OF_SMALL_SIZE) - 2 * _DROPPED
@@ -361,8 +449,7 @@ def _box_limit(ratio: NoisyRatio, miss: float) -> float:
     """
     from scipy.special import betaincinv  # scikit-learn depends on scipy; slow to import
 
-    each = miss * _OF_BOX / 2
-    a, b = ratio.a - ratio.largest_noise(0, each), max(ratio.b + ratio.largest_noise(1, each), 0)
+    a, b = _corner(ratio, miss * _OF_BOX)
     if a <= 0:
         return 0.0
     try:

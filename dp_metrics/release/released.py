@@ -32,9 +32,7 @@ __all__ = [
     "only",
 ]
 
-POPULATION_NOTE = (
-    "among all people like these, from whom the records were drawn independently: not these records."
-)
+POPULATION_NOTE = "among all people like these, from whom the records were drawn independently."
 """What an interval for a population is about."""
 
 
@@ -314,8 +312,8 @@ class ResultNoise:
         if not has_limits(self.result):
             raise ValueError(NOT_MONOTONE.format(metric, "recall, F1 or a mean loss"))
         limits = self.result.limits(self.parts, self.released, 1.0 - sure)
-        name = getattr(self.result, "about", None) or metric
-        about = f"Limits of the exact {name} of these records, not of people at large."
+        name = getattr(self.result, "about", None) or metric.removeprefix("private_")
+        about = f"The exact {name} of these records, without the noise."
         return Interval(limits.lower, limits.upper, sure, about, limits.note)
 
     def band(self, asked: Asked) -> Any:

@@ -143,8 +143,8 @@ class ScoreSummary(Summary):
         epsilon : float
             Privacy parameter, > 0: smaller is more private and less accurate.
         bins : {2, 4, 8, 16, 32, 64, 128} or None, default=None
-            Public number of bins of [0, 1]. None: the power of two next to 1.5 (n epsilon)^(1/3), from 8 to
-            128; 32 where n is private.
+            Public number of bins of [0, 1]. None: the power of two next to 1.5 (n epsilon)^(1/3), from 8 on;
+            from n epsilon = 10,000 on next to 0.9 (n epsilon)^(1/2), up to 128; 32 where n is private.
         neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
             What one person can change: the contents of a record ("replace_one": their number is public), or
             whether it is there ("add_or_remove_one": less noise, as it changes one count, not two, and no

@@ -88,7 +88,7 @@ def test_a_replaced_record_pays_for_all_of_the_table():
         tables.append(known.parts[0])
     assert np.abs(tables[0].table - tables[1].table).sum() == 2
     draw = tables[0].prepare(None, Fraction(1), private_n=False)
-    assert draw.rates == ((3 * 2 * 8, Fraction(1, 2)),)
+    assert draw.rates == ((3 * 2 * 32, Fraction(1, 2)),)
     assert draw.zero_sum
     assert sum(draw.values) == 6000
 
@@ -106,7 +106,7 @@ def test_each_group_has_limits_curves_and_a_band(way):
         assert scores.roc_curve().tpr[-1] == 1
         lower, upper = scores.recall_interval(0.5)
         assert 0 <= lower < scores.recall_interval(0.5).estimate < upper <= 1
-        assert "threshold 0.5 among all people" in scores.recall_interval(0.52).about
+        assert "threshold 0.5 among all people" in scores.recall_interval(0.51).about
     gap = frame.population_interval(of=("a", "b"), method="approximate")
     assert gap.lower < frame.difference("a", "b") < gap.upper
 

@@ -5,6 +5,7 @@ import functools
 import itertools
 import math
 import pickle
+import warnings
 from fractions import Fraction
 
 import numpy as np
@@ -549,6 +550,30 @@ def test_no_bar_is_drawn_of_a_group_that_is_publicly_empty_and_none_of_arrays():
     settings |= {"y_true": [0] * 500, "y_pred": [0] * 500}
     with pytest.raises(TypeError, match="one number"):
         PrivateMetricFrame(metrics=each, **settings).plot(ax=figure.Figure().subplots())
+
+
+@pytest.mark.parametrize(
+    "way",
+    [
+        {"epsilon": 2.0},
+        {"epsilon": 2.0, "membership": "public"},
+        {"epsilon": 1.0, "neighboring": "add_or_remove_one"},
+    ],
+    ids=str,
+)
+def test_the_value_of_all_records_has_no_bias_from_small_groups(way):
+    """A recall of .9 of 100 positives in 40 groups. Of plausible counts of each it was .81 to .83 on average.
+
+    The mean of 24 releases has a deviation of .01: it errs by .05 once in 10,000 times; the seeds are fixed.
+    """
+    y, pred = np.repeat([1, 0], [100, 300]), np.repeat([1, 0], [90, 310])
+    settings = {"by": np.arange(400) % 40, "group_labels": range(40), **way}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", dp.NoisyReleaseWarning)
+        values = [
+            frame("recall", y, pred, random_state=SeededEntropy(s), **settings).overall for s in range(24)
+        ]
+    assert abs(np.mean(values) - 0.9) < 0.05
 
 
 @loop_over(

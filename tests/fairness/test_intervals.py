@@ -262,3 +262,21 @@ def test_counts_that_have_a_record_twice_are_no_ratio():
     low = betaincinv(right, (GROUP == "a").sum() - right + 1, 0.025)
     for found in (frame.population_interval("micro"), frame_of(metrics["micro"]).population_interval()):
         assert found["a"].lower == pytest.approx(low, abs=0.003)
+
+
+@pytest.mark.parametrize("ask", ["population_interval", "noise_interval"])
+def test_intervals_of_groups_say_whether_they_hold_at_once_and_can_be_asked_to(ask):
+    """At once each has its part of the miss, as if it was asked for alone with the higher confidence."""
+    frame = frame_of({"recall": METRICS["recall"], "accuracy": METRICS["accuracy"]}, epsilon=1.0)
+    of = getattr(frame, ask)
+    for metric, intervals in of(confidence=0.94, simultaneous=True).items():
+        alone = of(metric, confidence=0.99)  # six intervals
+        for group, one in intervals.items():
+            assert tuple(one) == pytest.approx(tuple(alone[group]), abs=1e-9)
+            assert (one.confidence, alone[group].confidence) == (0.94, 0.99)
+            assert "All 6 intervals hold at once" in one.note
+            assert "for itself, not at once" in alone[group].note
+    one_metric = of("recall", confidence=0.97, simultaneous=True)["b"]
+    assert tuple(one_metric) == pytest.approx(tuple(of("recall", confidence=0.99)["b"]), abs=1e-9)
+    gaps = of(of="difference", confidence=0.98, simultaneous=True)  # of two metrics
+    assert tuple(gaps["recall"]) == pytest.approx(tuple(of("recall", of="difference", confidence=0.99)))

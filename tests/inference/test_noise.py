@@ -31,7 +31,6 @@ from dp_metrics.release.released import Monotone, Released
 WITHOUT = {
     "private_roc_curve",
     "private_precision_recall_curve",
-    "private_average_precision_score",
     "private_calibration_curve",
     "private_classification_report",
     "private_probability_report",
@@ -104,10 +103,10 @@ def test_what_has_no_limits_says_so(name):
 @pytest.mark.parametrize(("name", "relation"), CASES)
 def test_a_result_tells_its_limits_after_a_pickle_too_and_holds_no_records(name, relation):
     options = {} if relation == "replace_one" else {"neighboring": relation}
-    for n in (50, 3000):
+    for n in (50, 4000):
         result = released(name, n, **options)
         copied = pickle.dumps(result)
-        assert len(copied) < 3000  # the records alone have more than 3,000 bytes
+        assert len(copied) < 4000  # the records alone have more than 4,000 bytes
         restored = pickle.loads(copied)
         assert str(restored.noise_interval()) == str(result.noise_interval())
 
@@ -181,10 +180,18 @@ def specificity(true, pred, labels, average, zero_division):
     return {"binary": recalls[0], "macro": recalls.mean(), None: recalls[::-1]}[average]
 
 
+def rarity(ratio, a, b):
+    """Return how likely noise that raises the exact ratio a / (a + b) as much as this, or more, is."""
+    table, t = ratio.table(), a / (a + b) if a + b else 0.0
+    z = np.arange(-ratio.reach, ratio.reach + 1)
+    raised = (1 - t) * z[:, np.newaxis] - t * z
+    return float(table[raised >= (1 - t) * (ratio.a - a) - t * (ratio.b - b) - 1e-9].sum())
+
+
 @settings(max_examples=60)
 @given(st.integers(2, 3), st.data())
-def test_metrics_of_labels_lie_in_the_box_whatever_the_noise_within_it(size, data):
-    """The limits contain scikit-learn's metric of any table that noise within its limits leads here from."""
+def test_metrics_of_labels_lie_between_their_limits_unless_the_noise_is_rare(size, data):
+    """The limits contain scikit-learn's metric of any table that noise which is not rare leads here from."""
     cells = data.draw(st.lists(st.integers(0, 12), min_size=size**2, max_size=size**2).filter(any))
     matrix = np.array(cells).reshape(size, size)
     true, pred = (np.repeat(np.indices(matrix.shape)[axis].ravel(), matrix.ravel()) for axis in (0, 1))
@@ -208,12 +215,12 @@ def test_metrics_of_labels_lie_in_the_box_whatever_the_noise_within_it(size, dat
         allowed = moved.limits_of(signs != 0, 0.2)
         inside = ((allowed.lower <= own) & (own <= allowed.upper))[signs != 0].all()
     else:  # of one ratio or several
-        boxes = [noisy_ratio(moved, one, released.public_n).ranges(0.2 / len(cells)) for one in cells]
-        sums = [[own[side].sum() for side in (one.a, one.b)] for one in cells]
-        pairs = [
-            (x, ends) for two, box in zip(sums, boxes, strict=True) for x, ends in zip(two, box, strict=True)
-        ]
-        inside = all(low <= x <= high for x, (low, high) in pairs)
+        ratios = [noisy_ratio(moved, one, released.public_n) for one in cells]
+        exact = [[own[side].sum() for side in (one.a, one.b)] for one in cells]
+        inside = all(
+            min(rarity(ratio, *two), rarity(ratio.swapped, *two[::-1])) > 0.1 / len(cells)
+            for ratio, two in zip(ratios, exact, strict=True)
+        )
     lower, upper, _ = metric.limits((moved,), released, 0.2)
     exact = getattr(sk, function, specificity)(true, pred, **options)
     if inside:

@@ -70,7 +70,7 @@ def test_losses_come_in_any_form_and_stay_as_they_are(function, options):
         interval = function(losses, epsilon=2.0, **options)
         assert 0 <= interval.lower <= interval.upper
         assert interval.confidence == 0.95
-        assert "drawn independently: not these records" in interval.about
+        assert interval.about.endswith("from whom the records were drawn independently.")
     np.testing.assert_array_equal(array, np.array(LOSSES, dtype=np.float32))
 
 

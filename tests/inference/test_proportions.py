@@ -16,7 +16,7 @@ def test_a_share_with_its_public_numbers():
     interval = dp.accuracy_interval(0.872, n=1000, epsilon=1.0)
     assert [f"{end:.5f}" for end in interval] == ["0.84952", "0.89225"]
     assert (interval.estimate, interval.confidence, interval.note) == (0.872, 0.95, "")
-    assert "drawn independently: not these records" in interval.about
+    assert interval.about.endswith("from whom the records were drawn independently.")
     assert dp.accuracy_interval(1, n=1000, epsilon=1).upper == 1.0
     sure = dp.accuracy_interval(0.872, n=1000, epsilon=1.0, confidence=0.99)
     assert sure.lower < interval.lower < interval.upper < sure.upper

@@ -10,9 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import betaincinv
 from scipy.stats import norm
+from sklearn.metrics import roc_auc_score
 
 import dp_metrics as dp
-from dp_metrics.metrics.scores.bands import area_between, area_limits, hanley_mcneil, roc_limits
+from dp_metrics.metrics.scores.area_limits import area_between, area_limits, half_of_tied, hanley_mcneil
+from dp_metrics.metrics.scores.bands import roc_limits
 from dp_metrics.metrics.scores.curve_formulas import ScoreCounts, area_under_roc, roc
 from dp_metrics.release.noise import CountsNoise
 from dp_metrics.release.released import Asked
@@ -58,6 +60,18 @@ def test_without_noise_limits_at_edges_are_clopper_and_pearsons():
     assert low < area_under_roc(result.noise.result.counts(result.noise.released)) < high
 
 
+def test_a_band_has_some_sixty_edges_at_most_however_many_bins_there_are():
+    """Each limit takes a part of the probability to miss, and of the time."""
+    y, scores = scored(500)
+    told = dp.ScoreSummary().update(y, scores).release(8.0, bins=128, random_state=seeded())
+    band = told.roc_band()
+    assert told.counts.edges.size == 129
+    assert band.lower.thresholds.tolist() == [np.inf, *told.counts.edges[-3::-2]]
+    assert band.lower.fpr.size == 65
+    tpr = told.roc_curve().tpr[::2]
+    assert ((band.lower.tpr <= tpr) & (tpr <= band.upper.tpr)).all()
+
+
 @settings(max_examples=60)
 @given(st.lists(st.integers(-9, 40), min_size=16, max_size=16), st.booleans(), st.integers(0, 2**31))
 def test_a_band_never_falls_and_holds_every_curve_whose_shares_hold(noisy, zero_sum, seed):
@@ -81,7 +95,8 @@ def test_a_band_never_falls_and_holds_every_curve_whose_shares_hold(noisy, zero_
     assert (exact[0] <= lower.fpr + 1e-12).all()
     low, high = area_between(lower, upper)
     within = lower._replace(fpr=exact[0], tpr=exact[1])
-    assert low - 1e-12 <= area_between(within, within)[0] <= high + 1e-12
+    low_within, high_within = area_between(within, within)  # of curves that rise late, and early
+    assert low - 1e-12 <= low_within <= high_within <= high + 1e-12
 
 
 @settings(max_examples=40)
@@ -102,20 +117,29 @@ def test_noise_leaves_the_area_within_its_limits(cells, seed):
     assert lower - 1e-9 <= exact <= upper + 1e-9
 
 
-def test_without_noise_the_approximate_limits_are_hanley_and_mcneils():
+def of_delong(y, scores):
+    """Return the area and its variance by the share of the other class that each record wins."""
+    above = (scores[y == 1][:, None] > scores[y == 0]) + 0.5 * (scores[y == 1][:, None] == scores[y == 0])
+    of_each = [np.var(above.mean(axis=axis), ddof=1) / above.shape[1 - axis] for axis in (0, 1)]
+    return above.mean(), sum(of_each)
+
+
+def test_without_noise_the_approximate_limits_are_delongs():
+    """The variance at a limit is that at the area, times how theta (1 - theta) differs."""
     y, scores = scored(3000)
     with pytest.warns(dp.SeededReleaseWarning):
         released = dp.ScoreSummary().update(y, scores).release(**HUGE)
-    area = released.roc_auc_score()
+    area, half = released.roc_auc_score(), half_of_tied(released.counts)
     lower, upper = released.population_interval(method="approximate")
-    for end in (lower, upper):
-        deviation = np.sqrt(hanley_mcneil(end, y.sum(), (1 - y).sum()))
-        assert abs(end - area) == pytest.approx(1.96 * deviation, abs=0.0011)  # two steps of the grid
+    for end, told in ((lower, area - half), (upper, area + half)):
+        exact, variance = of_delong(y, scores)
+        deviation = np.sqrt(variance * end * (1 - end) / (exact * (1 - exact)))
+        assert abs(end - told) == pytest.approx(1.96 * deviation, abs=3e-4)
     sure = released.population_interval()
     assert sure.lower < lower < area < upper < sure.upper
     assert sure.note == ""
     assert "Approximate" in released.population_interval(method="approximate").note
-    assert "public bins" in sure.about
+    assert "unbinned scores" in sure.about
 
 
 @pytest.mark.parametrize("neighboring", ["replace_one", "add_or_remove_one"])
@@ -128,7 +152,8 @@ def test_an_area_by_hazard_has_limits_from_those_of_its_noise(neighboring):
             )
         lower, upper = result.population_interval(method="approximate")
         for end, limit in zip((lower, upper), result.noise_interval(), strict=True):
-            deviation = np.sqrt(hanley_mcneil(end, y.sum(), (1 - y).sum()))
+            sizes = y.sum(), (1 - y).sum()  # which class plays which role is not known
+            deviation = np.sqrt(max(hanley_mcneil(end, *sizes), hanley_mcneil(end, *sizes[::-1])))
             expected = np.hypot(1.96 * deviation, result.value - limit)
             assert abs(end - result.value) == pytest.approx(expected, rel=0.05)
             assert abs(result.value - limit) >= added
@@ -140,17 +165,16 @@ def test_an_area_by_hazard_has_limits_from_those_of_its_noise(neighboring):
 
 
 def test_noise_makes_the_approximate_limits_wider_and_there_are_none_without_a_class():
-    edges, plain = np.linspace(0, 1, 9), np.array([30, 20, 10, 5, 4, 3, 2, 1])
-    counts, widths = ScoreCounts(edges, plain.astype(float), plain[::-1].astype(float)), []
+    plain, widths = np.array([30, 20, 10, 5, 4, 3, 2, 1]), []
     for rate in (Fraction(100), Fraction(1), Fraction(1, 2)):
         noise = CountsNoise((*plain.tolist(), *plain[::-1].tolist()), ((16, rate),), zero_sum=True)
-        lower, upper = area_limits(noise, counts, 0.025)
+        lower, upper = area_limits(noise, 0.025)
         widths.append(upper - lower)
     assert widths == sorted(widths)
-    assert widths[2] > 1.2 * widths[0]
+    assert widths[2] > 1.1 * widths[0]
     for rate, size, is_given in ((1, 0, False), (100, 0, False), (1, 7, False), (1, 9, True)):
         few = CountsNoise((*plain.tolist(), size, *[0] * 7), ((16, Fraction(rate)),), zero_sum=False)
-        assert (area_limits(few, counts, 0.025) is not None) == is_given  # noise of deviation 3.84, or 0
+        assert (area_limits(few, 0.025) is not None) == is_given  # noise of deviation 3.84, or 0
 
 
 def test_where_a_class_is_noise_the_limits_that_are_not_proved_are_the_sure_ones():
@@ -229,6 +253,7 @@ def test_the_band_and_the_area_cover():
     rng = np.random.default_rng(5)
     for apart in (1.0, 2.5):
         y, scores = scored(400_000, apart=apart, seed=1)
+        area = roc_auc_score(y, scores)
         missed = np.zeros(3)
         for _ in range(150):
             rows = rng.integers(0, y.size, 500)
@@ -242,5 +267,5 @@ def test_the_band_and_the_area_cover():
             noise = replace(result.noise, result=replace(result.noise.result, formula=area_under_roc))
             for place, way in ((1, "sure"), (2, "approximate")):
                 low, high = noise.population_interval(Asked.of("area", 0.95, way))
-                missed[place] += not low <= area_under_roc(exact) <= high
+                missed[place] += not low <= area <= high
         assert (missed <= 17).all()

@@ -12,7 +12,8 @@ from dp_metrics.metrics.labels.counts import Confusion
 from dp_metrics.metrics.labels.label_limits import ratio_cells
 from dp_metrics.metrics.labels.layouts import matrix_layout, of_each_label, right_or_wrong, whole
 from dp_metrics.release.noise import CountsNoise
-from dp_metrics.release.released import Released, ResultNoise
+from dp_metrics.release.ratio_limits import NoisyRatio, noise_limits, ratio_limits
+from dp_metrics.release.released import Asked, Released, ResultNoise
 
 RATIOS = {
     "recall": lambda x: (x.right, x.false_negatives),
@@ -39,6 +40,17 @@ def test_the_counts_of_all_groups_add_up(labels, groups):
     assert sum(count for count, _ in layout.in_groups(groups).cells) == table.size
 
 
+@pytest.mark.parametrize("labels", [2, 3, 5])
+@pytest.mark.parametrize("n", [None, 40])
+def test_noisy_counts_of_groups_are_added_up_before_any_is_made_plausible(labels, n):
+    layout, groups = matrix_layout(labels), 4
+    noisy = np.random.default_rng(labels).integers(-6, 9, (groups, layout.good.size))
+    found = layout.in_groups(groups).counts(noisy.ravel().tolist(), n)
+    wanted = layout.counts(noisy.sum(axis=0).tolist(), n)
+    for kind in ("right", "missed", "wrong", "n"):
+        assert getattr(found, kind) == pytest.approx(getattr(wanted, kind))
+
+
 @pytest.mark.parametrize("labels", [2, 3, 4, 5])
 @pytest.mark.parametrize("groups", [1, 2, 3])
 @pytest.mark.parametrize("ratio", RATIOS)
@@ -58,23 +70,29 @@ def public(noise):
     return Released([noise.noisy], None, None, Fraction(1), "replace_one")
 
 
-@pytest.mark.parametrize("ratio", ["recall", "precision", "f1"])
-def test_limits_hold_for_all_counts_within_their_own_and_for_no_wider_ones(ratio):
-    """Every count at its lower limit, its upper one or between, of two groups: 3**8 tables."""
+@pytest.mark.parametrize("ratio", RATIOS)
+def test_limits_of_all_groups_are_those_of_the_sums_of_their_counts(ratio):
+    """Of two groups in one table, whose counts have the noise of sums of two."""
 
     def formula(x):
-        a, b = RATIOS[ratio](x)
-        return float(a[1] / (a[1] + b[1])) if a[1] + b[1] else 0.0
+        a, b = (part[-1] for part in RATIOS[ratio](x))
+        return float(a / (a + b)) if a + b else 0.0
 
-    metric = Confusion(whole(2).in_groups(2), formula, None, lambda x: x.true)
-    noise = CountsNoise((9, 4, 3, 12, 8, 5, 2, 14), ((8, Fraction(1)),), False)
-    interval = ResultNoise(metric, (noise,), public(noise)).interval(ratio, 0.9)
-    low, high, _ = noise.limits(0.1)
-    middle = [(a + b) // 2 for a, b in zip(low, high, strict=True)]
-    tables = itertools.product(*zip(low, middle, high, strict=True))
-    values = [formula(metric.layout.read(np.array(table, dtype=float))) for table in tables]
-    assert interval.lower == pytest.approx(min(values))
-    assert interval.upper == pytest.approx(max(values))
+    parts_of = lambda x: tuple(part[-1:] for part in RATIOS[ratio](x))  # noqa: E731
+    metric = Confusion(whole(2).in_groups(2), formula, None, lambda x: x.true, parts_of=parts_of)
+    counts = (9, 4, 3, 12, 8, 5, 2, 14)
+    noise = CountsNoise(counts, ((8, Fraction(1)),), True)
+    told = ResultNoise(metric, (noise,), public(noise))
+    right = [0, 3] if ratio == "accuracy" else [3]
+    wrong = {"recall": [2], "precision": [1]}.get(ratio, [1, 2])
+    a, b = ([*side, *(place + 4 for place in side)] for side in (right, wrong))
+    sums = NoisyRatio(
+        sum(counts[at] for at in a), sum(counts[at] for at in b), (len(a), len(b)), (Fraction(1),) * 2,
+        8 - len(a) - len(b), None, (2.0, 1.0) if ratio == "f1" else (1.0, 1.0),
+    )  # fmt: skip
+    assert tuple(told.interval(ratio, 0.9)) == pytest.approx(noise_limits(sums, 0.05, 0.05))
+    of_people = told.population_interval(Asked(ratio, 0.9))
+    assert tuple(of_people) == pytest.approx(ratio_limits(sums, 0.05, 0.05))
 
 
 @pytest.mark.parametrize(

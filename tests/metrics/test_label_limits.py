@@ -139,6 +139,66 @@ CASES = [
 ]
 
 
+DOORS = {
+    "recall": lambda y, p: [dp.with_result(dp.private_recall_score)(y, p, epsilon=1.0)],
+    "precision of each label": lambda y, p: [
+        dp.with_result(dp.private_precision_score)(y, p, epsilon=1.0, average=None, labels=[0, 1])
+    ],
+    "macro F1": lambda y, p: [
+        dp.with_result(dp.private_f1_score)(y, p, epsilon=1.0, average="macro", labels=[0, 1])
+    ],
+    "kappa": lambda y, p: [dp.with_result(dp.private_cohen_kappa_score)(y, p, epsilon=1.0)],
+    "accuracy": lambda y, p: [dp.with_result(dp.private_accuracy_score)(y, p, epsilon=1.0)],
+    "accuracy of a private number": lambda y, p: [
+        dp.with_result(dp.private_accuracy_score)(y, p, epsilon=1.0, neighboring="add_or_remove_one")
+    ],
+    "summary": lambda y, p: [
+        OfSummary(dp.ConfusionSummary().update(y, p).release(1.0), name)
+        for name in ("jaccard", "specificity")
+    ],
+    "frame": lambda y, p: [OfFrame(y, p, group) for group in "abc"],
+    "page": lambda y, p: [
+        one
+        for one in dp.private_evaluate(
+            y, y_pred=p, epsilon=2.0, sensitive_features=np.resize([*"aab"], y.size), group_labels=[*"ab"]
+        ).numbers.values()
+        if one.metric in ("accuracy", "recall", "precision", "f1", "specificity")
+    ],
+}
+
+
+class OfSummary:
+    def __init__(self, released, name):
+        self.noise_interval = lambda sure: released.noise_interval(name, confidence=sure)
+        self.population_interval = lambda sure: released.population_interval(name, confidence=sure)
+
+
+class OfFrame:
+    def __init__(self, y, p, group):
+        frame = dp.PrivateMetricFrame(
+            metrics="recall", y_true=y, y_pred=p, sensitive_features=np.resize([*"aaaabbc"], y.size),
+            group_labels=[*"abc"], epsilon=1.0,
+        )  # fmt: skip
+        self.noise_interval = lambda sure: frame.noise_interval(confidence=sure)[group]
+        self.population_interval = lambda sure: frame.population_interval(confidence=sure)[group]
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_every_door_shows_people_no_narrower_than_the_noise_and_neither_as_a_point(door):
+    """A nearly perfect model: counts of errors are lost in noise, and a box of counts ends in points."""
+    rng = np.random.default_rng(1)
+    y = (rng.random(400) < 0.3).astype(int)
+    p = np.where(rng.random(400) < 0.995, y, 1 - y)
+    for _ in range(1 if door == "page" else 4):
+        for one in DOORS[door](y, p):
+            for sure in (0.95, 0.5):
+                (low, high), (least, most) = one.noise_interval(sure), one.population_interval(sure)
+                assert np.all(least <= low + 1e-9)
+                assert np.all(high <= most + 1e-9)
+                if sure == 0.95 and door != "accuracy":
+                    assert np.all(low < high)
+
+
 @pytest.mark.parametrize("labels", [2, 3, 5])
 @pytest.mark.parametrize("matrix", [False, True])
 def test_a_released_summary_has_the_limits_of_single_metrics(labels, matrix):

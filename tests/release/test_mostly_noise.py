@@ -179,7 +179,7 @@ def test_a_note_of_several_areas_has_the_epsilon_of_each():
 @pytest.mark.parametrize("name", ["recall", "precision", "f1", "jaccard"])
 def test_a_ratio_of_few_records_says_so(name, options):
     function = getattr(dp, f"private_{name}_score")
-    y, pred, _ = binary(10_000, positives=0.0006)
+    y, pred, _ = binary(10_000, positives=0.0003)
     few = released(function, y, np.where(y == 1, pred, 0), epsilon=1.0, **options)
     assert "Mostly noise" in few.note
     assert "records by the noisy counts, off by " in few.note
@@ -229,7 +229,9 @@ PRIVATE_SIZES = {
 
 @pytest.mark.parametrize("name", PRIVATE_SIZES)
 def test_a_noisy_number_of_records_may_tell_that_all_is_noise(name):
-    y, pred, _ = binary(2000)
+    y, pred, score = binary(2000)
+    if name == "a curve":
+        pred = score
     few = released(PRIVATE_SIZES[name], y[:4], pred[:4], epsilon=0.3, **ADD)
     if "count" in few.drawn and few.drawn["count"] > 40:  # noise of size 67 of a count of 4
         assert (few.note is None) == (few.drawn["count"] * few.epsilon * 0.95 >= 50)
@@ -313,3 +315,53 @@ def test_a_private_group_that_is_empty_says_that_it_is_noise():
     made = groups_of_areas(dp.private_accuracy_score, group_labels=["few", "many", "none"])
     assert "Mostly noise" in made.note["none"]
     assert METRICS["private_accuracy_score"].mechanism == "geometric"
+
+
+OF_COUNTS = (
+    "recall",
+    "precision",
+    "f1",
+    "jaccard",
+    "specificity",
+    "matthews_corrcoef",
+    "accuracy",
+    "zero_one_loss",
+)
+
+
+@pytest.mark.parametrize("relation", ["replace_one", "add_or_remove_one"])
+@pytest.mark.parametrize("name", OF_COUNTS)
+def test_a_ratio_is_mostly_noise_where_limits_of_its_noise_are_a_fifth_of_the_range_apart(name, relation):
+    """Of 12 to 3,000 records; some have notes and some have none, and each follows from its limits."""
+    function, flagged = metric_of(name), []
+    for seed in range(24):
+        y, pred, _ = binary((12, 24, 60, 90, 130, 200, 300, 600, 3000)[seed % 9])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", dp.NoisyReleaseWarning)
+            result = dp.with_result(function)(
+                y, pred, epsilon=0.7, random_state=seeded(seed), neighboring=relation
+            )
+        lower, upper = result.noise_interval()
+        widest = 0.4 if name == "matthews_corrcoef" else 0.2
+        assert (result.note is not None and "Mostly noise" in result.note) == (upper - lower > widest)
+        flagged.append(result.note is not None)
+    assert 2 < sum(flagged) < 22
+
+
+def metric_of(name):
+    return getattr(dp, f"private_{name}", None) or getattr(dp, f"private_{name}_score")
+
+
+@pytest.mark.parametrize("way", [{}, {"membership": "public"}, ADD], ids=str)
+def test_a_group_is_mostly_noise_by_the_same_limits(way):
+    y, pred, _ = binary(4000)
+    group = np.repeat(np.arange(8), [2000, 1000, 500, 250, 125, 63, 32, 30])
+    made = dp.PrivateMetricFrame(
+        metrics={"recall": "recall", "accuracy": "accuracy"}, y_true=y[np.argsort(np.arange(4000) % 7)],
+        y_pred=pred[np.argsort(np.arange(4000) % 7)], sensitive_features=group, group_labels=range(8),
+        epsilon=0.5, random_state=seeded(), **way,
+    )  # fmt: skip
+    for metric, intervals in made.noise_interval().items():
+        wide = {at: one.upper - one.lower > 0.2 for at, one in intervals.items()}
+        assert wide == {at: made.note[at][metric] is not None for at in wide}
+        assert 0 < sum(wide.values()) < 8

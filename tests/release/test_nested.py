@@ -11,10 +11,13 @@ from dp_metrics.release.parts.nested_table import NestedTable, columns_for, merg
 
 
 @pytest.mark.parametrize("size", [1, 30, 100, 300, 1000, 3000, 10_000, 30_000, 10**5, 10**6, 10**9])
-def test_the_columns_are_the_power_of_two_that_is_nearest_to_the_rule(size):
-    nearest = 2 ** round(math.log2(1.5 * size ** (1 / 3)))
-    assert columns_for(size, Fraction(1)) == min(max(nearest, 8), 128)
-    assert columns_for(10 * size, Fraction(1, 10)) == columns_for(size, Fraction(1))
+@pytest.mark.parametrize("by_group", [False, True])
+def test_the_columns_are_the_power_of_two_that_is_nearest_to_the_rule(size, by_group):
+    rule = 0.9 * size**0.5 if by_group or size >= 10_000 else 1.5 * size ** (1 / 3)
+    nearest = 2 ** round(math.log2(rule))
+    assert columns_for(size, Fraction(1), by_group=by_group) == min(max(nearest, 8), 128)
+    tenth = columns_for(10 * size, Fraction(1, 10), by_group=by_group)
+    assert tenth == columns_for(size, Fraction(1), by_group=by_group)
 
 
 @pytest.mark.parametrize("epsilon", [Fraction(1, 10**300), Fraction(10**300)])

@@ -1,5 +1,7 @@
 """Metrics of labels: what a plan releases of a confusion matrix, and what it makes of that."""
 
+import contextlib
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -25,12 +27,14 @@ from dp_metrics.metrics.labels.label_limits import (
 )
 from dp_metrics.metrics.labels.layouts import Counts, Layout, PartsOf, check_matrix
 from dp_metrics.release.interval import Interval
-from dp_metrics.release.noise import CountsNoise, Noise, noisy_shares
+from dp_metrics.release.noise import SHOWN, WIDEST, CountsNoise, Noise, few_records, too_few
 from dp_metrics.release.parts.count_table import CountTable, TableOf
 from dp_metrics.release.plan import Plan
-from dp_metrics.release.ratio_limits import NoisyRatio, noisy_ratio, ratio_limits
+from dp_metrics.release.ratio_limits import NoisyRatio, noise_limits, noisy_ratio, ratio_limits
 from dp_metrics.release.released import APPROXIMATE, Asked, Released
 from dp_metrics.sensitivity.exact import BLOCK, in_blocks
+
+_CLEAR = 20.0  # times the noise, and a logarithm: from there on limits are closer than `WIDEST`
 
 __all__ = ["Confusion", "confusion_for", "confusion_of", "confusion_row", "label_codes"]
 
@@ -93,14 +97,30 @@ class Confusion:
         return self.formula(self.layout.counts(released.values[0], released.public_n))
 
     def note(self, parts: Sequence[Noise], released: Released) -> str | None:
-        """Return what to say if the metric rests on counts that are small against their noise."""
+        """Return what to say if limits of its noise are too far apart; see `WIDEST`.
+
+        Where they are surely close, or where there are none, the sizes of the noise and of what is divided
+        by tell.
+        """
         (noise,) = parts
         assert isinstance(noise, CountsNoise)
         counts = self.layout.counts(released.values[0], released.public_n)
-        return noisy_shares(noise.expected, self.rests_on(counts))
+        records = self.rests_on(counts)
+        added = noise.expected * math.sqrt(self.layout.groups)  # the noise of groups is independent
+        far = _CLEAR * math.log(40 * max(records.size, 1)) * added
+        if not records.size or far <= records.min():
+            return None
+        few = too_few(added, records)
+        # other results have no limits of their own; and nothing may be raised here, after the spend
+        if isinstance(self.formula(counts), float | np.ndarray):
+            with contextlib.suppress(ValueError):
+                lower, upper, _ = self.limits(parts, released, 1 - SHOWN)
+                wide = np.ravel(np.subtract(upper, lower) > WIDEST * (2 if self.is_agreement else 1))
+                few = wide if wide.size == records.size else (few | (records == records.min())) & wide.any()
+        return few_records(added, records, few) if few.any() else None
 
     def limits(self, parts: Sequence[Noise], released: Released, miss: float) -> Limits:
-        """Return the metric at two corners of the box in which the exact counts lie.
+        """Return limits of ratios that all hold, or the metric at two corners of the box of the exact counts.
 
         Raises
         ------
@@ -111,7 +131,8 @@ class Confusion:
         assert isinstance(noise, CountsNoise)
         rates = self._of_two(noise, released.public_n) if self.is_agreement else None
         if rates is not None:
-            shares = [rate.limits_of_noise(miss / len(rates), 0.0) for rate in rates]
+            each = miss / (2 * len(rates))
+            shares = [noise_limits(rate, each, each) for rate in rates]
             of_rates = of_two_labels(self.formula)
             return Limits(*agreement_limits(of_rates, shares)).within(-1.0, 1.0)
         if not self.is_monotone:
@@ -122,9 +143,8 @@ class Confusion:
         good = self.layout.good
         ratios = self._ratios(self.parts_of, noise, released.public_n)
         if ratios is not None:
-            # the metric of no record: 0 for 0 / 0 is not made more than 0 by a shift
-            undefined = float(np.max(self.formula(self.layout.read(np.zeros(good.size)))) > 0)
-            of_each = (ratio.limits_of_noise(miss / len(ratios), undefined) for ratio in ratios)
+            each = miss / (2 * len(ratios))
+            of_each = (noise_limits(ratio, each, each) for ratio in ratios)
             return Limits(*self._of_ends(zip(*of_each, strict=True), released)).within(0.0, 1.0)
         low, high, _ = noise.limits_of(good != 0, miss)
         if released.public_n is not None:

@@ -9,7 +9,6 @@ import numpy as np
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.metrics.labels.layouts import Counts, Layout, PartsOf, whole
 from dp_metrics.release.noise import CountsNoise
-from dp_metrics.release.parts.count_table import plausible_counts
 from dp_metrics.release.ratio_limits import NoisyRatio, RatioCells, ratio_limits
 
 __all__ = [
@@ -173,7 +172,7 @@ def linear_limits(
     added = math.sqrt(together * noise.covariance(unit, unit))
     if min(float(kind.min()) for kind in told) < _FAR * added:
         return None
-    x = plausible_counts(noise.noisy, layout.cells, n)
+    x = layout.plausible(noise.noisy, n)
 
     def on_scale(counts: Floats) -> float:
         value = (float(formula(layout.read(counts).agreeing())) - lowest) / (1 - lowest)

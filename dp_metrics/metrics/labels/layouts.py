@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dp_metrics.inputs.floats import Floats
+from dp_metrics.release.noise import as_floats
 from dp_metrics.release.parts.count_table import Cells, check_cells, nearest_with_sum, plausible_counts
 
 __all__ = [
@@ -132,7 +133,17 @@ class Layout:
 
     def counts(self, noisy: Any, n: int | None) -> Counts:
         """Return what noisy counts tell, given the number of records if that is public."""
-        return self.read(plausible_counts(noisy, self.cells, n)).agreeing()
+        return self.read(self.plausible(noisy, n)).agreeing()
+
+    def plausible(self, noisy: Any, n: int | None) -> Floats:
+        """Return the plausible counts nearest to noisy ones.
+
+        Those of several groups are added up as they were drawn, and each sum is shown in equal parts: nothing
+        but sums is read. If each small count were made 0 or more first, every sum would be too large.
+        """
+        sums = as_floats(noisy).reshape(self.groups, -1).sum(axis=0)
+        cells = self.cells[: len(self.cells) // self.groups]
+        return np.tile(plausible_counts(sums, cells, n) / self.groups, self.groups)
 
     def in_groups(self, groups: int) -> "Layout":
         """Return the layout of the counts of so many groups, which tells of all records together."""

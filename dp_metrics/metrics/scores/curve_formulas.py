@@ -1,5 +1,6 @@
 """Curves and areas that follow from counts of scores, in the order and shape of scikit-learn."""
 
+import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -26,6 +27,7 @@ __all__ = [
 ]
 
 _PARTS = 16  # a bin is spread into these: its records as ties would make an average precision low
+_FAR = 2.0  # standard deviations of its noise, by which the size of a class is to exceed it
 _LEAST = 0.5  # records: fewer are none, once rounded
 
 
@@ -119,8 +121,17 @@ def roc(counts: ScoreCounts) -> RocCurve:
 
 
 def area_under_roc(counts: ScoreCounts) -> float:
-    """Return the area under the ROC curve, in which a pair in one bin counts half."""
-    fpr, tpr, _ = roc(counts)
+    """Return the area under the ROC curve, in which a pair in one bin counts half.
+
+    The pairs are those of the noisy counts, in which noise of both signs cancels; plausible counts, which are
+    nowhere below 0, are nearer to chance. They tell the area only where a class is as small as its noise.
+    """
+    deviation = math.sqrt(2 * counts.negative.size) * counts.noise  # of the size of a class
+    classes = np.stack([counts.negative, counts.positive])
+    if counts.noisy is not None and (counts.noisy.sum(axis=1) > _FAR * deviation).all():
+        classes = counts.noisy
+    false, true = map(_from_above, classes)
+    fpr, tpr = _shares(false, true), _shares(true, false)
     return float(np.clip((np.diff(fpr) * (tpr[1:] + tpr[:-1])).sum() / 2.0, 0.0, 1.0))
 
 

@@ -87,8 +87,8 @@ def private_roc_curve(
         last bin. None: bins of [0, 1], narrower at both ends, and scores outside are refused. Never read them
         from the data.
     bins : {2, 4, 8, 16, 32, 64, 128} or None, default=None
-        Public number of bins of [0, 1]. None: the power of two next to 1.5 (n epsilon)^(1/3), from 8 to 128;
-        32 where n is private.
+        Public number of bins of [0, 1]. None: the power of two next to 1.5 (n epsilon)^(1/3), from 8 on; from
+        n epsilon = 10,000 on next to 0.9 (n epsilon)^(1/2), up to 128; 32 where n is private.
     sample_weight : None, default=None
         Must be None: a weighted record would count more than once, and need more noise to match.
     groups : array-like of shape (n_samples,) or None, default=None
@@ -216,8 +216,8 @@ def private_precision_recall_curve(
         last bin. None: bins of [0, 1], narrower at both ends, and scores outside are refused. Never read them
         from the data.
     bins : {2, 4, 8, 16, 32, 64, 128} or None, default=None
-        Public number of bins of [0, 1]. None: the power of two next to 1.5 (n epsilon)^(1/3), from 8 to 128;
-        32 where n is private.
+        Public number of bins of [0, 1]. None: the power of two next to 1.5 (n epsilon)^(1/3), from 8 on; from
+        n epsilon = 10,000 on next to 0.9 (n epsilon)^(1/2), up to 128; 32 where n is private.
     sample_weight : None, default=None
         Must be None: a weighted record would count more than once, and need more noise to match.
     groups : array-like of shape (n_samples,) or None, default=None
@@ -342,8 +342,8 @@ def private_average_precision_score(
         last bin. None: bins of [0, 1], narrower at both ends, and scores outside are refused. Never read them
         from the data.
     bins : {2, 4, 8, 16, 32, 64, 128} or None, default=None
-        Public number of bins of [0, 1]. None: the power of two next to 1.5 (n epsilon)^(1/3), from 8 to 128;
-        32 where n is private.
+        Public number of bins of [0, 1]. None: the power of two next to 1.5 (n epsilon)^(1/3), from 8 on; from
+        n epsilon = 10,000 on next to 0.9 (n epsilon)^(1/2), up to 128; 32 where n is private.
     sample_weight : None, default=None
         Must be None: a weighted record would count more than once, and need more noise to match.
     groups : array-like of shape (n_samples,) or None, default=None

@@ -20,6 +20,7 @@ from dp_metrics.inputs.scalars import as_real
 from dp_metrics.metrics._pictures import draw_calibration, draw_precision_recall, draw_roc
 from dp_metrics.metrics.labels.layouts import Counts, Layout, whole
 from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion
+from dp_metrics.metrics.scores.area_limits import ANY_ORDER, ORDERED
 from dp_metrics.metrics.scores.bands import CALIBRATION, CalibrationBand, RocBand
 from dp_metrics.metrics.scores.curve_formulas import (
     CalibrationCurve,
@@ -44,6 +45,8 @@ from dp_metrics.release.result import PrivateResult
 
 __all__ = ["AtThreshold", "ReleasedScores"]
 
+_METRICS = {"roc_auc": area_under_roc, "average_precision": average_precision}
+_TIES = {"any": ANY_ORDER, "ordered": ORDERED}
 _MOST_SHOWN = 100_000  # records of a histogram
 _UNIT_ONLY = "A calibration curve needs probabilities: the edges of the bins should lie in [0, 1]."
 
@@ -126,44 +129,78 @@ class ReleasedScores(HtmlRepr):
         return roc(self.counts)
 
     def roc_auc_score(self) -> float:
-        """Return the area under the ROC curve, in which a pair of records in one bin counts half."""
+        """Return the area under the ROC curve, in which a pair of records in one bin counts half.
+
+        It is that of the noisy counts. The area below `roc_curve`, of plausible ones, errs towards 1/2.
+        """
         return area_under_roc(self.counts)
 
-    def noise_interval(self, confidence: float = 0.95) -> Interval:
-        """Return limits of the area under the ROC curve of these records' scores in their public bins.
+    def noise_interval(
+        self,
+        confidence: float = 0.95,
+        method: str = "sure",
+        *,
+        metric: str = "roc_auc",
+        ties: str = "any",
+    ) -> Interval:
+        """Return limits of the area under the ROC curve of these records' scores, which are not in bins.
 
         Parameters
         ----------
         confidence : float, default=0.95
             Probability, over the noise, with which both limits hold.
+        method : {"sure", "approximate"}, default="sure"
+            As in `population_interval`.
+        metric : {"roc_auc", "average_precision"}, default="roc_auc"
+            As in `population_interval`.
+        ties : {"any", "ordered"}, default="any"
+            As in `population_interval`.
 
         Returns
         -------
         Interval
             The limits.
         """
-        return self._area().interval("roc_auc_score", confidence)
+        asked = Asked.of(f"{metric}_score", confidence, method)
+        told = self._limited(metric, ties, is_sure=asked.is_sure)
+        return told.interval(asked.metric, asked.confidence)
 
-    def population_interval(self, confidence: float = 0.95, method: str = "sure") -> Interval:
-        """Return limits of the area under the ROC curve among all people, for scores in their public bins.
+    def population_interval(
+        self,
+        confidence: float = 0.95,
+        method: str = "sure",
+        *,
+        metric: str = "roc_auc",
+        ties: str = "any",
+    ) -> Interval:
+        """Return limits of the area under the ROC curve among all people, of scores that are not in bins.
 
         Parameters
         ----------
         confidence : float, default=0.95
             Probability, over the noise and over which people became records, with which both limits hold.
         method : {"sure", "approximate"}, default="sure"
-            "sure": proved, the areas under both sides of `roc_band`. "approximate": 2 to 5 times narrower.
+            "sure": proved, by limits of the curve at each edge. "approximate": 2 to 5 times narrower; an
+            average precision has sure ones only.
+        metric : {"roc_auc", "average_precision"}, default="roc_auc"
+            The area, or the average precision in its place.
+        ties : {"any", "ordered"}, default="any"
+            Of the area. "any": however the scores lie within their bins. "ordered" assumes that there
+            positives do not rank below negatives on average, and has a higher lower limit: not for scores
+            that may rank records the wrong way round.
 
         Returns
         -------
         Interval
-            With `roc_auc_score` as its `estimate`.
+            With `roc_auc_score` as its `estimate`, in which a pair in one bin counts half, or with
+            `average_precision_score`. Its `note` says where the bins are too coarse.
         """
-        return self._area().population_interval(Asked.of("roc_auc_score", confidence, method))
+        asked = Asked.of(f"{metric}_score", confidence, method)
+        return self._limited(metric, ties).population_interval(asked)
 
     def roc_band(self, confidence: float = 0.95) -> RocBand:
         """Return the band in which the ROC curve of all people lies, as `dp_metrics.roc_band` does."""
-        band: RocBand = self._area().band(Asked.of("roc_curve", confidence, "sure"))
+        band: RocBand = self._limited().band(Asked.of("roc_curve", confidence, "sure"))
         return band
 
     def recall_interval(self, threshold: float, confidence: float = 0.95) -> Interval:
@@ -347,8 +384,11 @@ class ReleasedScores(HtmlRepr):
             raise ValueError("This result does not tell what is public about its noise.")
         return self.result.noise
 
-    def _area(self) -> ResultNoise:
-        return replace(self._noise, result=replace(self._table, formula=area_under_roc))
+    def _limited(self, metric: str = "roc_auc", ties: str = "any", *, is_sure: bool = True) -> ResultNoise:
+        check_choice(metric, "metric", tuple(_METRICS))
+        check_choice(ties, "ties", tuple(_TIES))
+        table = replace(self._table, formula=_METRICS[metric], ties=_TIES[ties], is_sure=is_sure)
+        return replace(self._noise, result=table)
 
     def precision_recall_curve(self) -> PrecisionRecallCurve:
         """Return what `private_precision_recall_curve` makes of the counts."""

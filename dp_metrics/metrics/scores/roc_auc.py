@@ -20,7 +20,7 @@ from dp_metrics.inputs.records import float_block
 from dp_metrics.inputs.shape import Records, Shape
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.metrics._catalogue import PERSONS, Metric
-from dp_metrics.metrics.scores.bands import limits_around
+from dp_metrics.metrics.scores.area_limits import limits_around
 from dp_metrics.metrics.scores.two_classes import two_classes_from_unit
 from dp_metrics.release.interval import Interval
 from dp_metrics.release.noise import Noise

@@ -1,7 +1,7 @@
 """Tables of scores: how many records of either class lie in each public bin, and what follows from that."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -16,29 +16,50 @@ from dp_metrics.inputs.scalars import as_whole
 from dp_metrics.inputs.shape import Records, Shape
 from dp_metrics.mechanisms._base import Limits
 from dp_metrics.mechanisms.geometric import expected_noise
+from dp_metrics.metrics.scores.area_limits import (
+    ANY_ORDER,
+    ORDERED,
+    Ties,
+    area_between,
+    area_limits,
+    half_of_tied,
+    precision_between,
+    precision_within_bins,
+)
 from dp_metrics.metrics.scores.bands import (
     CALIBRATION,
     CalibrationBand,
     RatioLimits,
     RocBand,
-    area_between,
-    area_limits,
     calibration_limits,
+    edges_of_limits,
     roc_limits,
 )
-from dp_metrics.metrics.scores.curve_formulas import RocCurve, ScoreCounts, area_under_roc
+from dp_metrics.metrics.scores.curve_formulas import (
+    RocCurve,
+    ScoreCounts,
+    area_under_roc,
+    average_precision,
+)
 from dp_metrics.metrics.scores.two_classes import TwoClasses, check_unit
 from dp_metrics.release.interval import Interval
 from dp_metrics.release.noise import CountsNoise, Noise, as_floats, noisy_shares
 from dp_metrics.release.parts.count_table import check_cells, plausible_counts
 from dp_metrics.release.parts.nested_table import MOST_COLUMNS, NestedOf, NestedTable
 from dp_metrics.release.plan import Plan
-from dp_metrics.release.ratio_limits import NoisyRatio, ratio_limits
+from dp_metrics.release.ratio_limits import NoisyRatio, RatioCells, edge_limits, noise_limits, noisy_ratio
 from dp_metrics.release.released import APPROXIMATE, POPULATION_NOTE, Asked, Released
 
 __all__ = ["ScoreBins", "ScoreTable", "counted", "score_plan"]
 
-_AREA = "area under the ROC curve of the scores in their public bins"
+_LIMITED: Mapping[Any, str] = {
+    area_under_roc: "area under the ROC curve",
+    average_precision: "average precision",
+}
+"""What has limits, which are those of the scores, not of their bins."""
+
+_COARSE = 0.05  # with more, bins say too little
+_ORDERED = "Assumes that within bins positives do not rank below negatives on average."
 _DIGITS = 2.0**30  # rounding makes the edges the same numbers whatever library computes the cosine
 _OUTSIDE = (
     "y_score has values outside [0, 1]: pass edges=[...], public edges of bins for such scores; or, for "
@@ -122,12 +143,18 @@ class ScoreTable:
         The result, of `ScoreCounts`.
     classes : TwoClasses
         The public labels, and which of them is the positive one.
+    ties : (float, float), default=ANY_ORDER
+        What limits of an area assume of the order within bins.
+    is_sure : bool, default=True
+        Whether limits of the noise are proved.
     """
 
     bins: ScoreBins
     columns: int | None
     formula: Callable[[ScoreCounts], Any]
     classes: TwoClasses
+    ties: Ties = ANY_ORDER
+    is_sure: bool = True
 
     def query(self, table: NDArray[np.int64]) -> NestedTable:
         """Return what is known of the records, given the finest table."""
@@ -138,12 +165,31 @@ class ScoreTable:
         return self.formula(self.counts(released))
 
     def note(self, parts: Sequence[Noise], released: Released) -> str | None:
-        """Return what to say if a class is small against the noise of the counts that are added up for it."""
-        (noise,) = parts
-        assert isinstance(noise, CountsNoise)
-        counts = self.counts(released)
+        """Return what to say if a class is small against the noise of its counts, or the bins are coarse."""
+        noise, counts = _counts_noise(parts), self.counts(released)
         added = noise.expected * math.sqrt(counts.negative.size)
-        return noisy_shares(added, self.rests_on(counts))
+        return noisy_shares(added, self.rests_on(counts)) or self.coarse_note(counts)
+
+    def between(self, counts: ScoreCounts) -> tuple[float, float]:
+        """Return between which values the area lies by the counts, however scores lie in bins.
+
+        If the result is the average precision, then that. Curves have the area below them.
+        """
+        if self.formula is average_precision:
+            return precision_within_bins(counts)
+        area, half = area_under_roc(counts), half_of_tied(counts)
+        return area - half, area + half
+
+    def coarse_note(self, counts: ScoreCounts) -> str | None:
+        """Return what to say where the bins are too coarse for that; None where they are fine enough."""
+        low, high = self.between(counts)
+        if high - low <= 2 * _COARSE:
+            return None
+        return (
+            f"Bins too coarse: how scores lie within them may move the {_LIMITED.get(self.formula, 'area')} "
+            f"by {(high - low) / 2:.2f} either way. Take more bins, or public edges that are close together "
+            "where scores lie."
+        )
 
     def rests_on(self, counts: ScoreCounts) -> Floats:
         """Return the numbers of records of both classes."""
@@ -152,61 +198,97 @@ class ScoreTable:
     @property
     def about(self) -> str:
         """What the limits are limits of."""
-        return _AREA
+        return f"{_LIMITED.get(self.formula, 'curve')} of the unbinned scores"
 
     def limits(self, parts: Sequence[Noise], released: Released, miss: float) -> Limits:
-        """Return limits of the area under the ROC curve of these records' scores in their bins.
+        """Return limits of the area or the average precision of these records' scores.
 
         Raises
         ------
         ValueError
-            If the result is not that area.
+            If the result is a curve.
         """
-        self._check_area("These curves and average precision have no limits of its noise here")
-        each = miss / (2 * (self._edges(released).size - 2))
-
-        def limits_of(ratio: NoisyRatio) -> tuple[float, float]:
-            return ratio.limits_of_noise(each, 0.0)[0], ratio.limits_of_noise(each, 1.0)[1]
-
-        return Limits(*area_between(*self._lines(parts, released, limits_of))).within(0.0, 1.0)
+        self._check_limited("no limits of its noise here")
+        quick = None if self.is_sure else self._quick(parts, miss / 2, among_people=False)
+        ends = quick or self._of_records(parts, released, miss)
+        return self._noted(ends, released, is_proved=quick is None)
 
     def population(self, parts: Sequence[Noise], released: Released, asked: Asked) -> Interval:
-        """Return the interval of the area among all people, for scores in their public bins.
+        """Return the interval of the area or the average precision among all people.
 
         Raises
         ------
         ValueError
-            If the result is not that area.
+            If the result is a curve.
         """
-        self._check_area("These curves and average precision have no interval for all people")
-        (noise,) = parts
-        assert isinstance(noise, CountsNoise)
-        limits, note = None, APPROXIMATE
+        self._check_limited("no interval for all people")
+        quick = of_these = None
         if not asked.is_sure:
-            limits = area_limits(noise, self.counts(released), asked.miss)
-        if limits is None:
-            limits, note = area_between(*self._lines(parts, released, self._sure(released, asked))), ""
-        return asked.interval(*limits, self(released), note, of=f"The {_AREA}")
+            quick, of_these = (self._quick(parts, asked.miss, among_people=kind) for kind in (True, False))
+        people = quick or self._by_shares(parts, released, self._sure(released, asked))
+        records = of_these or self._of_records(parts, released, 2 * asked.miss)
+        # limits among people that are within those of the noise would puzzle, and the hull of both holds too
+        ends = min(people[0], records[0]), max(people[1], records[1])
+        found = self._noted(ends, released, is_proved=quick is None)
+        return asked.interval(found.lower, found.upper, self(released), found.note, of=f"The {self.about}")
+
+    def _quick(
+        self, parts: Sequence[Noise], miss: float, *, among_people: bool
+    ) -> tuple[float, float] | None:
+        """Return limits that are not proved, or None: an average precision has none."""
+        if self.formula is not area_under_roc:
+            return None
+        return area_limits(_counts_noise(parts), miss, ties=self.ties, among_people=among_people)
+
+    def _of_records(self, parts: Sequence[Noise], released: Released, miss: float) -> tuple[float, float]:
+        """Return proved limits for these records."""
+        each = miss / (2 * self._shares(released))
+
+        def limits_of(ratio: NoisyRatio) -> tuple[float, float]:
+            return noise_limits(ratio, each, each)
+
+        return self._by_shares(parts, released, limits_of)
+
+    def _by_shares(
+        self, parts: Sequence[Noise], released: Released, limits_of: RatioLimits
+    ) -> tuple[float, float]:
+        """Return limits that hold where those of shares hold: of each class above edges, and of positives."""
+        lines = self._lines(parts, released, limits_of)
+        if self.formula is area_under_roc:
+            return area_between(*lines, self.ties)
+        noise, bins = _counts_noise(parts), self._edges(released).size - 1
+        positives = RatioCells([*range(bins, 2 * bins)], [*range(bins)], (1.0, 1.0))
+        return precision_between(*lines, limits_of(noisy_ratio(noise, positives, released.public_n)))
+
+    def _noted(self, ends: tuple[float, float], released: Released, *, is_proved: bool) -> Limits:
+        limits = Limits(*ends).within(0.0, 1.0)
+        notes = (
+            None if is_proved else APPROXIMATE,
+            _ORDERED if self.ties == ORDERED else None,
+            self.coarse_note(self.counts(released)) or limits.note,
+        )
+        return limits._replace(note=" ".join(filter(None, notes)))
 
     def band(self, parts: Sequence[Noise], released: Released, asked: Asked) -> RocBand:
         """Return the band of the ROC curve among all people, for scores in their public bins."""
         lines = self._lines(parts, released, self._sure(released, asked))
-        return RocBand(
-            *lines, asked.confidence, f"The ROC curve of the scores in their bins {POPULATION_NOTE}"
-        )
+        return RocBand(*lines, asked.confidence, f"The ROC curve of the scores in bins {POPULATION_NOTE}")
 
     def calibration_band(self, parts: Sequence[Noise], released: Released, asked: Asked) -> CalibrationBand:
         """Return the band of the calibration curve among all people, with a bin for each of the table."""
-        (noise,) = parts
-        assert isinstance(noise, CountsNoise)
         edges = self._edges(released)
-        limits = calibration_limits(noise, edges.size - 1, asked.miss / (edges.size - 1))
+        limits = calibration_limits(_counts_noise(parts), edges.size - 1, asked.miss / (edges.size - 1))
         middles = edges[:-1] / 2 + edges[1:] / 2
         return CalibrationBand(middles, *limits, asked.confidence, CALIBRATION, APPROXIMATE)
 
     def _sure(self, released: Released, asked: Asked) -> RatioLimits:
-        each = asked.miss / (2 * (self._edges(released).size - 2))
-        return lambda ratio: ratio_limits(ratio, each, each)
+        each = asked.miss / self._shares(released)
+        return lambda ratio: edge_limits(ratio, each)
+
+    def _shares(self, released: Released) -> int:
+        """Return how many shares are limited: of each class at each edge, and perhaps that of positives."""
+        of_curve = 2 * len(edges_of_limits(self._edges(released).size - 1))
+        return of_curve + (self.formula is average_precision)
 
     def _edges(self, released: Released) -> Floats:
         return self.bins.merged(len(released.values[0]) // 2)
@@ -214,13 +296,14 @@ class ScoreTable:
     def _lines(
         self, parts: Sequence[Noise], released: Released, limits_of: RatioLimits
     ) -> tuple[RocCurve, RocCurve]:
-        (noise,) = parts
-        assert isinstance(noise, CountsNoise)
-        return roc_limits(noise, released.public_n, self._edges(released), limits_of)
+        return roc_limits(_counts_noise(parts), released.public_n, self._edges(released), limits_of)
 
-    def _check_area(self, why: str) -> None:
-        if self.formula is not area_under_roc:
-            raise ValueError(f"{why}: use the area under the ROC curve, or roc_band.")
+    def _check_limited(self, nothing: str) -> None:
+        if self.formula not in _LIMITED:
+            raise ValueError(
+                f"These curves have {nothing}: use the area under the ROC curve, the average precision, or "
+                "roc_band."
+            )
 
     def counts(self, released: Released) -> ScoreCounts:
         """Return the plausible counts of released ones, with these and the size of their noise."""
@@ -232,6 +315,12 @@ class ScoreTable:
         rate = released.epsilon / (2 if released.neighboring == "replace_one" else 1)  # of a `CountTable`
         noise = expected_noise(rate / released.most_records)
         return ScoreCounts(self.bins.merged(columns), negative, positive, noisy.reshape(2, columns), noise)
+
+
+def _counts_noise(parts: Sequence[Noise]) -> CountsNoise:
+    (noise,) = parts
+    assert isinstance(noise, CountsNoise)
+    return noise
 
 
 def score_plan(

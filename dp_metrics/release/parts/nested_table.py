@@ -18,21 +18,26 @@ from dp_metrics.sensitivity.aggregates import CountAggregate
 __all__ = ["FEWEST_COLUMNS", "MOST_COLUMNS", "NestedOf", "NestedTable", "columns_for", "merged_columns"]
 
 FEWEST_COLUMNS, MOST_COLUMNS = 8, 128
-_OF_UNKNOWN_SIZE = 32  # columns where n is private: right for n * epsilon of about 10,000
+_OF_UNKNOWN_SIZE = 32  # columns where n is private: right for n * epsilon of some thousands
+_MANY = 10_000  # of n * epsilon
 
 
-def columns_for(n: int | None, epsilon: Fraction) -> int:
-    """Return the power of two next to 1.5 (n epsilon)^(1/3), from 8 to 128; 32 if n is private.
+def columns_for(n: int | None, epsilon: Fraction, *, by_group: bool = False) -> int:
+    """Return how many columns suit a table of n records: a power of two from 8 to 128; 32 if n is private.
 
-    More columns hold more noise, fewer hide more of the curve. On three tasks, n * epsilon from 90 to 30,000,
-    errors are 0 to 2 % above those with the number of columns that is not rounded; with 16 or 32 whatever n
-    and epsilon they are 13 to 33 % larger, with 8 or 128 about twice (``benchmarks/classifiers.py``).
+    More columns hold more noise, fewer hide more of the curve. Below n epsilon = 10,000 the power next to 1.5
+    (n epsilon)^(1/3) has the least errors: on three tasks, n epsilon from 90 on, they are 0 to 2 % above
+    those with the number of columns that is not rounded (``benchmarks/classifiers.py``). From there on noise
+    is small either way, and the power next to 0.9 (n epsilon)^(1/2) has the narrowest limits of an area,
+    which allow for whatever the scores do within a bin. By group, where such limits tell whether a gap is
+    one, it is taken always, with n the mean size of a group.
     """
     if n is None:
         return _OF_UNKNOWN_SIZE
-    columns = FEWEST_COLUMNS
-    # the next power is nearer, in ratio, from half a step on; the comparison is exact
-    while columns < MOST_COLUMNS and n * epsilon >= Fraction((columns * 2**0.5 / 1.5) ** 3):
+    size, columns = n * epsilon, FEWEST_COLUMNS
+    factor, power = (0.9, 2) if by_group or size >= _MANY else (1.5, 3)
+    # the next power of two is nearer, in ratio, from half a step on; the comparison is exact
+    while columns < MOST_COLUMNS and size >= Fraction((columns * 2**0.5 / factor) ** power):
         columns *= 2
     return columns
 
@@ -53,7 +58,7 @@ class NestedOf(Part):
         The finest table of `Records` whose form is valid.
     rows, finest : int
         Its shape.
-    columns, groups : default=None, 1
+    columns, groups : default=None
         As in `NestedTable`.
     """
 
@@ -61,7 +66,7 @@ class NestedOf(Part):
     rows: int
     finest: int
     columns: int | None = None
-    groups: int = 1
+    groups: int | None = None
 
     def too_noisy(self, draw: Any, records: Fraction) -> str | None:
         """Return a warning if a table of this number of records is mostly noise."""
@@ -92,9 +97,8 @@ class NestedTable(KnownCounts):
         Private; each record lies in exactly one cell.
     columns : int or None, default=None
         Public number of columns to release, which divides that of the table; None: what `columns_for` says.
-    groups : int, default=1
-        Of how many groups there are rows. Several have half of the columns that suit their mean size, because
-        some are smaller.
+    groups : int or None, default=None
+        Of how many groups of a frame there are rows; None: of all records.
 
     Notes
     -----
@@ -103,7 +107,7 @@ class NestedTable(KnownCounts):
 
     table: NDArray[np.int64]
     columns: int | None = None
-    groups: int = 1
+    groups: int | None = None
 
     @property
     def n(self) -> int:  # type: ignore[override]
@@ -121,9 +125,8 @@ class NestedTable(KnownCounts):
 
     def prepare(self, mechanism: Mechanism, epsilon: Fraction, *, private_n: bool) -> VectorDraw:
         """Return a draw of noise, whatever the mechanism."""
-        columns = self.columns or columns_for(None if private_n else self.n // self.groups, epsilon)
-        if self.groups > 1 and self.columns is None:
-            columns = max(columns // 2, FEWEST_COLUMNS)
+        mean = None if private_n else self.n // (self.groups or 1)
+        columns = self.columns or columns_for(mean, epsilon, by_group=self.groups is not None)
         counts = merged_columns(self.table, columns).ravel()
         table = CountTable(counts, self.n, ((counts.size, Fraction(1)),), is_partition=True)
         return table.prepare(mechanism, epsilon, private_n=private_n)

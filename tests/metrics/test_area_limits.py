@@ -1,0 +1,244 @@
+"""Limits of the area under a ROC curve of scores whose places within their bins are not released."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from helpers import seeded
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import beta, binom, norm
+from sklearn.metrics import average_precision_score, roc_auc_score
+
+import dp_metrics as dp
+from dp_metrics.metrics.scores.area_limits import ANY_ORDER, area_limits
+from dp_metrics.release.noise import CountsNoise
+
+WAYS = ("sure", "approximate")
+
+
+def scored(n, share=0.3, apart=1.8, seed=0):
+    rng = np.random.default_rng(seed)
+    y = (rng.random(n) < share).astype(int)
+    return y, norm.cdf(0.7 * (rng.normal(size=n) + apart * (y - 0.5)))
+
+
+def within(n, away, seed=0):
+    """Return scores near 1/2 with the area .92, as boosted trees of few rounds have them."""
+    y, scores = scored(n, apart=2.0, seed=seed)
+    return y, 0.5 + away * (2 * scores - 1)
+
+
+def released(y, scores, epsilon, entropy, **options):
+    return dp.ScoreSummary(**options).update(y, scores).release(epsilon, random_state=entropy)
+
+
+@pytest.mark.parametrize("away", [0.004, 0.03])
+def test_limits_hold_for_scores_that_lie_close_together(away):
+    y, scores = within(4000, away)
+    exact, entropy = roc_auc_score(y, scores), seeded()
+    for _ in range(2):
+        told = released(y, scores, 1.0, entropy)
+        assert abs(told.roc_auc_score() - exact) > 0.02  # that of the bins is far away
+        for limits in (told.noise_interval, told.population_interval):
+            for way in WAYS:
+                found = limits(0.95, method=way)
+                assert found.lower <= exact <= found.upper
+                assert "public bins" not in found.about
+                assert "Bins too coarse" in found.note
+
+
+def test_where_one_bin_holds_all_scores_nothing_is_known_and_a_note_says_why():
+    y, _ = scored(3000)
+    told = released(y, np.full(3000, 0.5), 10.0, seeded(), edges=[0.0, 0.4, 0.6, 1.0])
+    for limits in (told.noise_interval, told.population_interval):
+        for way in WAYS:
+            lower, upper = limits(method=way)
+            assert (lower, upper) == pytest.approx((0.0, 1.0), abs=0.02)
+            assert "Bins too coarse" in limits(method=way).note
+
+
+@settings(max_examples=40)
+@given(st.lists(st.tuples(st.booleans(), st.floats(0, 1)), min_size=2, max_size=60), st.integers(2, 9))
+def test_without_noise_the_limits_are_the_pairs_surely_won_and_those_not_surely_lost(records, bins):
+    y, scores = (np.array(each, dtype=float) for each in zip(*records, strict=True))
+    if y.min() == y.max():
+        return
+    edges = np.linspace(0, 1, bins + 1)
+    table = [np.histogram(scores[y == kind], edges)[0] for kind in (0, 1)]
+    pairs, above = y.sum() * (1 - y).sum(), np.cumsum(table[1][::-1])[::-1]
+    won, tied = table[0][:-1] @ above[1:] / pairs, table[0] @ table[1] / pairs
+    told = released(y.astype(int), scores, 1e6, seeded(), edges=edges)
+    lower, upper = told.noise_interval()
+    assert (lower, upper) == pytest.approx((won, won + tied), abs=1e-9)
+    assert lower - 1e-9 <= roc_auc_score(y, scores) <= upper + 1e-9
+    for way in WAYS:
+        ordered = told.noise_interval(method=way, ties="ordered")
+        assert tuple(ordered) == pytest.approx((won + tied / 2, won + tied), abs=1e-3)
+        assert "do not rank below" in ordered.note
+
+
+def test_ordered_ties_make_the_lower_limit_higher_and_leave_the_upper_one():
+    told = released(*scored(3000), 1.0, seeded())
+    for limits in (told.noise_interval, told.population_interval):
+        for way in WAYS:
+            free, ordered = limits(method=way), limits(method=way, ties="ordered")
+            assert free.lower < ordered.lower < told.roc_auc_score() < ordered.upper == free.upper
+            assert "Assumes" not in free.note
+            assert "too coarse" not in free.note
+    with pytest.raises(ValueError, match="ties must be"):
+        told.population_interval(ties="none")
+
+
+def test_the_approximate_limits_of_the_noise_lie_within_the_sure_ones():
+    for epsilon in (0.5, 1.0, 4.0):
+        told = released(*scored(3000), epsilon, seeded())
+        sure, quick = (told.noise_interval(method=way) for way in WAYS)
+        assert sure.lower < quick.lower < told.roc_auc_score() < quick.upper < sure.upper
+        people = told.population_interval(method="approximate")
+        assert people.lower < quick.lower < quick.upper < people.upper
+        assert "Approximate" in quick.note
+        assert "Approximate" not in sure.note
+
+
+def test_a_gap_allows_for_ties_of_both_groups_at_once():
+    """One bin holds all scores, so that either area may be anything from 0 to 1, and the gap from -1 to 1."""
+    y, scores = within(1000, 1e-4)
+    frame = dp.PrivateMetricFrame(
+        metrics=dp.private_roc_auc_score, y_true=y, y_pred=scores + 0.1, group_labels=["a", "b"],
+        sensitive_features=np.repeat(["a", "b"], 500), epsilon=4.0, random_state=seeded(),
+    )  # fmt: skip
+    for way in WAYS:
+        gap = frame.population_interval(of=("a", "b"), method=way)
+        assert tuple(gap) == pytest.approx((-1.0, 1.0), abs=0.1)
+        assert frame.population_interval(of="difference", method=way).upper > 0.9
+    assert all("Bins too coarse" in note for note in frame.note.values())
+    assert "Bins too coarse" in frame.overall_note
+
+
+def test_the_area_of_a_rare_class_is_not_drawn_towards_chance():
+    """Plausible counts of 6 % positives in 64 bins have areas that are .035 too low on average.
+
+    Of one release the standard deviation is .028, so that a mean of 60 is off by .016 with probability 1e-5.
+    """
+    y, scores = scored(5000, share=0.06, apart=2.0)
+    exact, summary = roc_auc_score(y, scores), dp.ScoreSummary().update(y, scores)
+    entropy = seeded()
+    found = [summary.release(1.0, bins=64, random_state=entropy).roc_auc_score() for _ in range(60)]
+    assert abs(np.mean(found) - exact) < 0.016
+
+
+def test_the_noise_of_a_small_class_is_divided_by_its_own_noisy_size():
+    """Counts below 0 make the plausible ones of a class add up to more, if the other class pays for that.
+
+    Beside a huge class the area is the mean, over the noisy positives, of the share F of negatives below. So
+    the noise in it is that of the counts, times F less the area, over their sum.
+    """
+    positive = np.array([-30, 40, -25, 30, -20, 35, 60, 10])
+    noise = CountsNoise((*[10**6] * 8, *positive.tolist()), ((16, Fraction(1, 2)),), zero_sum=False)
+    lower, upper = area_limits(noise, 0.025, ties=(0.5, 0.5), among_people=False)
+    below, variance = (np.arange(8) + 0.5) / 8, 0.5 / np.sinh(0.25) ** 2
+    area = positive @ below / positive.sum()
+    for end in (lower, upper):
+        scale = np.sqrt(variance * ((below - end) ** 2).sum() / 2) / positive.sum()
+        assert abs(end - area) == pytest.approx(scale * np.log(0.5 / 0.025), rel=1e-3)
+
+
+FINE = 4096  # parts of the scores of a law, which is even within each
+LAWS = {
+    "negatives that are rare and spread wide": (0.96, [(1, 1, 1.0)], [(9, 2, 1.0)]),
+    "positives of two kinds": (0.08, [(1.5, 6, 1.0)], [(6, 2, 0.7), (2, 3, 0.3)]),
+    "positives that are rare and spread wide": (0.04, [(2, 12, 1.0)], [(0.6, 0.6, 1.0)]),
+    "close together": (0.4, [(300, 330, 1.0)], [(330, 300, 1.0)]),
+}
+
+
+def law_of(name):
+    """Return the share of positives, and the law of the scores of either class on fine parts of [0, 1]."""
+    share, *classes = LAWS[name]
+    edges = np.linspace(0, 1, FINE + 1)
+    return share, [sum(w * np.diff(beta.cdf(edges, a, b)) for a, b, w in one) for one in classes]
+
+
+def area_of(negative, positive):
+    return float(negative @ (np.append(np.cumsum(positive[::-1])[::-1], 0.0)[1:] + positive / 2))
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_approximate_limits_cover_laws_that_they_were_not_chosen_on(name):
+    """Of the area, and with ties that count half of that of the bins, which shows the variance alone.
+
+    Of each 300 draws 5 % may miss. More than 29 have probability 4e-4 then; with the variance of Hanley and
+    McNeil 50 of the first law and 36 of the third do.
+    """
+    draws, bins, n, rng = 300, 32, 20_000, np.random.default_rng(11)
+    share, laws = law_of(name)
+    of_bins = [law.reshape(bins, -1).sum(axis=1) for law in laws]
+    truths = {ANY_ORDER: area_of(*laws), (0.5, 0.5): area_of(*of_bins)}
+    together = np.concatenate([(1 - share) * of_bins[0], share * of_bins[1]])
+    tables = rng.multinomial(n, together, size=draws)
+    law = CountsNoise((0,) * (2 * bins), ((2 * bins, Fraction(1, 2)),), zero_sum=True)
+    missed = dict.fromkeys(truths, 0)
+    for noisy in tables + law.simulated(rng, draws).astype(int):
+        noise = CountsNoise(tuple(noisy.tolist()), law.rates, zero_sum=True)
+        for ties, truth in truths.items():
+            lower, upper = area_limits(noise, 0.025, ties=ties) or (0.0, 1.0)
+            missed[ties] += not lower <= truth <= upper
+    assert binom.sf(29, draws, 0.05) < 4e-4
+    assert all(times <= 29 for times in missed.values()), missed
+
+
+@settings(max_examples=40)
+@given(st.lists(st.tuples(st.booleans(), st.floats(0, 1)), min_size=2, max_size=60), st.integers(2, 9))
+def test_without_noise_an_average_precision_lies_between_those_of_any_order_within_bins(records, bins):
+    """The upper limit is that of positives at one place in front, the lower one of many behind negatives."""
+    y, scores = (np.array(each) for each in zip(*records, strict=True))
+    if not y.any():
+        return
+    edges = np.linspace(0, 1, bins + 1)
+    told = released(y.astype(int), scores, 1e6, seeded(), edges=edges)
+    lower, upper = told.noise_interval(metric="average_precision")
+    places = np.clip(np.searchsorted(edges, scores, side="right"), 1, bins)
+    apart = 1e-3 * np.arange(y.size)
+    worst = average_precision_score(y, places + 0.5 * ~y + apart)
+    best = average_precision_score(y, places + 0.5 * y)
+    assert lower <= worst + 1e-9
+    assert average_precision_score(y, scores) <= best + 1e-9
+    assert upper == pytest.approx(best)
+    many = released(np.repeat(y, 100).astype(int), np.repeat(scores, 100), 1e6, seeded(), edges=edges)
+    assert many.noise_interval(metric="average_precision").lower == pytest.approx(lower)
+
+
+def test_limits_of_an_average_precision_cover_and_say_where_bins_are_too_coarse():
+    """Sure ones may miss once in 20: more than 9 of 60 with probability 1e-3, more than 3 of 12 with .002."""
+    y, scores = scored(100_000, share=0.2, apart=2.2, seed=3)
+    exact, rng, entropy = average_precision_score(y, scores), np.random.default_rng(4), seeded()
+    missed = {"records": 0, "people": 0}
+    for draw in range(60):
+        rows = rng.integers(0, y.size, 600)
+        told = dp.ScoreSummary().update(y[rows], scores[rows]).release(1.0, bins=8, random_state=entropy)
+        lower, upper = told.noise_interval(metric="average_precision")
+        missed["records"] += not lower <= average_precision_score(y[rows], scores[rows]) <= upper
+        if draw < 12:
+            found = told.population_interval(metric="average_precision")
+            assert found.lower <= lower < found.estimate < upper <= found.upper
+            assert "The average precision of the unbinned scores" in found.about
+            missed["people"] += not found.lower <= exact <= found.upper
+    assert missed["records"] <= 9
+    assert missed["people"] <= 3
+    near = released(*within(4000, 0.03), 1.0, seeded())
+    assert "may move the average precision" in near.noise_interval(metric="average_precision").note
+    with pytest.raises(ValueError, match="metric must be"):
+        near.noise_interval(metric="recall")
+
+
+def test_an_average_precision_by_group_has_limits_too():
+    y, scores = scored(2000)
+    frame = dp.PrivateMetricFrame(
+        metrics=dp.private_average_precision_score, y_true=y, y_pred=scores, group_labels=["a", "b"],
+        sensitive_features=np.repeat(["a", "b"], 1000), epsilon=1.0, random_state=seeded(),
+    )  # fmt: skip
+    for group, told in frame.released_scores().items():
+        assert tuple(frame.noise_interval()[group]) == tuple(told.noise_interval(metric="average_precision"))
+    gap = frame.noise_interval(of=("a", "b"))
+    assert -1 < gap.lower < frame.difference("a", "b") < gap.upper < 1
