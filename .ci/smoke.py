@@ -92,7 +92,7 @@ def says_which_extra(call: Callable[[], object]) -> None:
 def page() -> dp.PrivateEvaluation:
     """Return a page about a model, as one release."""
     return dp.private_evaluate(
-        ILL, SCORE, epsilon=2.0, labels=[0, 1], sensitive_features=SEX, group_labels=["f", "m"]
+        ILL, y_score=SCORE, epsilon=2.0, labels=[0, 1], sensitive_features=SEX, group_labels=["f", "m"]
     )
 
 

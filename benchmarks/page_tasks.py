@@ -191,7 +191,7 @@ def page_of(task: Task, epsilon: float, split: Split | None, *, dry_run: bool = 
     way = "y_pred" if task.kind == "regression" else "y_score" if task.kind == "binary" else "y_proba"
     return dp.private_evaluate(
         task.truth, **{way: task.model}, **task.labels, **task.by_group, baseline=task.baseline,
-        epsilon=epsilon, split=split, dry_run=dry_run,
+        task=None if task.labels else "regression", epsilon=epsilon, split=split, dry_run=dry_run,
     )  # fmt: skip
 
 

@@ -24,7 +24,7 @@ def page() -> str:
     ill = (rng.random(n) < 1 / (1 + np.exp(-risk))).astype(int)
     new, old = (1 / (1 + np.exp(-score)) for score in (risk, 1.2 * history - 1.8))
     found = private_evaluate(
-        ill, new, epsilon=2.0, labels=[0, 1], threshold=0.3, baseline=old, sensitive_features=people,
+        ill, y_score=new, epsilon=2.0, labels=[0, 1], threshold=0.3, baseline=old, sensitive_features=people,
         group_labels=["women", "men"],
     )  # fmt: skip
     return found.to_html()

@@ -54,14 +54,16 @@ BLOCKS = {
     "y_pred, counts": """array-like of shape (n_samples,)
         Labels predicted by a model that was not trained on these records, each one of `labels`.""",
     "y_true, labels": """array-like of shape (n_samples,) or (n_samples, n_outputs)
-        True labels: whole numbers, strings or anything else that can be compared. With several outputs a
-        record is right if all of them are.""",
+        True labels: whole numbers, strings, dates, members of an `enum.Enum` or anything else that can be
+        compared. Dates, times and durations are equal in any unit and container, a date and its midnight too;
+        times with a time zone are refused beside times without. With several outputs a record is right if all
+        of them are.""",
     "y_pred, labels": """array-like of shape (n_samples,) or (n_samples, n_outputs)
         Labels predicted by a model that was not trained on these records.""",
     "y_proba": """array-like of shape (n_samples,), (n_samples, 1) or (n_samples, n_classes)
-        Probabilities in [0, 1], one column per label in sorted order as `predict_proba` gives them; a single
-        column holds the probability of the second label. They are used as they are: rows need not sum to 1,
-        and no warning tells whether they do.""",
+        Probabilities in [0, 1], one column per label in sorted order as `predict_proba` gives them, or named
+        by the labels in any order; a single column holds the probability of the second label. They are used
+        as they are: rows need not sum to 1, and no warning tells whether they do.""",
     "y_score, two classes": """array-like of shape (n_samples,), (n_samples, 1) or (n_samples, 2)
         Scores of the positive class, probabilities in [0, 1] unless `edges` are given. Of two columns, as
         from `predict_proba`, the one of the positive class is used.""",
@@ -85,7 +87,7 @@ BLOCKS = {
         unbounded. Never read it from the data; how much it clips is private, so nothing warns.""",
     "labels": """array-like of shape (n_classes,) or None
         The public label set. None: 0 and 1 for one column, 0 .. K-1 for K columns. Never inferred from
-        `y_true`.""",
+        `y_true`. Members of an `enum.Enum` without an order of their own are sorted as it defines them.""",
     "labels, counts": """array-like of shape (n_classes,) or None
         The public label set, in the order of the results. None: 0 and 1. Every true and predicted label must
         be one of them; they are never inferred from the data. scikit-learn's other use of this argument, to
@@ -158,8 +160,8 @@ BLOCKS = {
         None draws fresh randomness from the operating system. Anything else makes the release
         reproducible and therefore NOT private.""",
     "spend_name": """str or None
-        The name of this release in the accountant's history; None: the name of the metric. A name that
-        was given before returns what was released then, at no cost.""",
+        The name of this release in the accountant's history; None: the name of the metric. A name of
+        an earlier session returns what was released then, at no cost.""",
 }
 """Type and meaning of parameters by name; after a comma, of a variant that `VARIANTS` chooses."""
 

@@ -2,25 +2,38 @@
 
 import sys
 import warnings
+from collections.abc import Iterator
+from types import FrameType
 from typing import Any
 
 __all__ = [
     "LargeEpsilonWarning",
     "NoisyReleaseWarning",
     "PrivacyBudgetError",
+    "SearchStopped",
     "SeededReleaseWarning",
     "StoredReleaseWarning",
     "TrainingFoldsWarning",
+    "budget_error",
+    "callers",
+    "models_are_fitted",
     "warn_caller",
     "warn_of_large_epsilon",
-    "within",
 ]
 
 _LARGEST_EPSILON: float = 10
+_PACKAGE = f"{__package__}."
+_SEARCHES = "sklearn.model_selection."
+# what fits models in processes of its own, where no `fit` is on the stack
+_FITTING = (_SEARCHES, "sklearn.utils.parallel.")
 
 
 class PrivacyBudgetError(ValueError):
     """More epsilon was asked for than is left of a budget; nothing was released or recorded."""
+
+
+class SearchStopped(BaseException):
+    """The budget ended within `sklearn.model_selection`, which makes the score NaN of any `Exception`."""
 
 
 class SeededReleaseWarning(UserWarning):
@@ -61,11 +74,54 @@ def warn_caller(message: str, category: type[Warning]) -> None:
     warnings.warn(message, category, stacklevel=level)
 
 
-def within(*packages: str) -> bool:
-    """Return whether some function of one of these packages is being carried out."""
-    frame = sys._getframe(1)
-    while frame.f_back is not None:
+def callers() -> Iterator[FrameType]:
+    """Yield the frames of all functions that are being carried out, the innermost first."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        yield frame
         frame = frame.f_back
-        if f"{frame.f_globals.get('__name__', '')}.".startswith(tuple(f"{one}." for one in packages)):
+
+
+def models_are_fitted() -> bool:
+    """Return whether scikit-learn, or an estimator with its interface, is fitting models.
+
+    That is so within the `fit` of an object with `get_params`, and within cross-validation. A search that is
+    only asked for its score fits nothing. What this package fits itself does not count.
+    """
+    for frame in callers():
+        module, name = _module(frame), frame.f_code.co_name
+        if module.startswith(_PACKAGE):
+            continue
+        own = _owner(frame) if name in ("fit", "score") else None
+        if own is not None and (name == "score" or _is_of_this_package(own)):
+            continue
+        if own is not None or module.startswith(_FITTING):
             return True
     return False
+
+
+def _owner(frame: FrameType) -> Any:
+    """Return the estimator whose method is carried out, or None."""
+    code = frame.f_code
+    first = frame.f_locals.get(code.co_varnames[0]) if code.co_argcount else None
+    return first if hasattr(type(first), "get_params") else None
+
+
+def _is_of_this_package(estimator: Any) -> bool:
+    return any(f"{kind.__module__}.".startswith(_PACKAGE) for kind in type(estimator).__mro__)
+
+
+def budget_error(message: str) -> BaseException:
+    """Return what to raise where more is asked of a budget than is left.
+
+    Searches and cross-validations of scikit-learn make NaN of the score where any `Exception` was raised, and
+    go on; whatever else fits models passes it on.
+    """
+    is_lost = any(
+        _module(frame).startswith(_SEARCHES) and frame.f_code.co_name != "score" for frame in callers()
+    )
+    return SearchStopped(message) if is_lost else PrivacyBudgetError(message)
+
+
+def _module(frame: FrameType) -> str:
+    return f"{frame.f_globals.get('__name__', '')}."

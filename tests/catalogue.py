@@ -496,17 +496,17 @@ BAD_RECORDS = {
     "numpy dates": (
         lambda v: np.array([98765] * len(v), "datetime64[s]"),
         (ValueError, TypeError),
-        "numeric",
+        NOT_NUMBERS,
     ),
     "pandas dates": (
         lambda v: pd.Series(pd.to_datetime([987654] * len(v))),
         (ValueError, TypeError),
-        "numeric",
+        NOT_NUMBERS,
     ),
     "time spans": (
         lambda v: np.array([98765] * len(v), "timedelta64[s]"),
         (ValueError, TypeError),
-        "numeric",
+        NOT_NUMBERS,
     ),
     "records": (lambda v: np.array([(98765, 1.0)] * len(v), "i8,f8"), (ValueError, TypeError), None),
     "sparse": (lambda v: sparse.csr_matrix(np.atleast_2d(v)), TypeError, "Sparse"),

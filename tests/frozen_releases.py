@@ -240,7 +240,9 @@ def variations(call):
         if own.keys() >= set(options) and all(own[option] for option in options):
             yield ",".join(options), {option: own[option][0] for option in options}
     if "labels" in own:
-        named = {"labels": NAMES[: int(records(call.name)[0].max()) + 1][::-1].tolist()}
+        listed = NAMES[: int(records(call.name)[0].max()) + 1].tolist()
+        # columns without names belong to the sorted labels
+        named = {"labels": listed[::-1] if call.case.row.predicts_labels else listed}
         one = {"pos_label": "egg"} if "pos_label" in own and "average" not in call.options else {}
         yield "labels", {**named, **one}
     if "multioutput" in own:
@@ -293,6 +295,9 @@ def empty_summary(call, capacity):
     """Return a summary that tells this metric, or None where there is none."""
     row, options = call.case.row, call.options
     if kind_of(row) == "mean" and not (call.case.rooted and records(call.name)[0].ndim > 1):
+        if call.relation != REPLACE and "labels" in row.options and "labels" not in options:
+            # no chunk may state how many labels there are
+            options = {**options, "labels": np.unique(records(call.name)[0])}
         return dp.LossSummary(call.case.function, capacity=capacity, **options)
     if kind_of(row) == "variance":
         return dp.VarianceSummary(capacity=capacity, **options)
@@ -398,6 +403,8 @@ def scorers():
 def scored(call, seed):
     accountant, (model, X, y) = PrivacyAccountant(5), model_and_data(call)
     settings = {**call.options, **call.neighboring, "accountant": accountant}
+    if call.case.row.is_over_labels(settings):
+        settings = {"labels": np.unique(y), **settings}
     with seeded_system(seed):
         scorer = dp.make_private_scorer(call.case.function, epsilon=1, **settings)
         scores = cross_val_score(model, X, y, cv=KFold(3), scoring=scorer, error_score="raise")

@@ -18,8 +18,9 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from dp_metrics import PrivacyAccountant
+from dp_metrics import PrivacyAccountant, PrivateResult
 from dp_metrics._random import SeededEntropy
+from dp_metrics.accounting import sessions
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.losses import RecordLoss, identity
 from dp_metrics.inputs.shape import Records
@@ -53,6 +54,17 @@ def assert_same(found: Any, wanted: Any) -> None:
     """Compare nested results by values, and with NumPy 2 by the types and shapes of arrays too."""
     strict = {"strict": True} if int(np.__version__.partition(".")[0]) > 1 else {}
     np.testing.assert_equal(found, wanted, **strict)
+
+
+def bits(value: Any) -> Any:
+    """Return what a result is made of, to be compared to the last bit."""
+    if isinstance(value, PrivateResult):
+        return bits({**value.to_dict(), "deployment": None})
+    if isinstance(value, dict):
+        return {name: bits(part) for name, part in value.items()}
+    if isinstance(value, list | tuple | np.ndarray) or hasattr(value, "__iter__"):
+        return value if isinstance(value, str) else [bits(part) for part in value]
+    return value.hex() if isinstance(value, float) else repr(value)
 
 
 def nearest(value: Fraction) -> float:
@@ -226,6 +238,11 @@ def messages(error: BaseException | None) -> Iterator[str]:
     while error is not None:
         yield f"{error} {error.args!r}"
         error = error.__cause__ or error.__context__
+
+
+def new_session() -> None:
+    """Let budget files that are opened from now on begin a session, as in a new process."""
+    sessions._SESSIONS.clear()
 
 
 def assert_refused(metric, data, expected=(ValueError, TypeError), match=None, **settings) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import load_script
+from helpers import load_script, new_session
 
 import dp_metrics as dp
 from dp_metrics.mechanisms import MECHANISMS
@@ -34,7 +34,7 @@ def budget(tmp_path):
     return accountant, tmp_path / "backup"
 
 
-def test_a_file_that_is_rolled_back_stops_who_has_it_open_and_is_unspent_for_others(budget):
+def test_a_file_that_is_rolled_back_stops_whose_process_has_seen_it_and_is_unspent_for_others(budget):
     accountant, backup = budget
     copied = pickle.dumps(accountant)
     shutil.copy(backup, accountant.path)
@@ -43,7 +43,19 @@ def test_a_file_that_is_rolled_back_stops_who_has_it_open_and_is_unspent_for_oth
             opened.spend(0.1, "after the backup")
         with pytest.raises(ValueError, match="rolled back"):
             _ = opened.remaining
+    with pytest.raises(ValueError, match="rolled back"):
+        dp.PrivacyAccountant(1.0, accountant.path)
+    new_session()
     assert dp.PrivacyAccountant(1.0, accountant.path).remaining == 1.0
+
+
+def test_a_file_that_is_rolled_back_and_spent_from_elsewhere_stops_whose_process_has_seen_it(budget):
+    accountant, backup = budget
+    shutil.copy(backup, accountant.path)
+    new_session()
+    dp.PrivacyAccountant(1.0, accountant.path).spend(0.75, "in another process, which has not seen the first")
+    with pytest.raises(ValueError, match="rolled back"):
+        accountant.spend(0.1, "the sum is above what was seen")
 
 
 def test_a_spend_that_was_not_written_is_not_missed(budget):
@@ -61,11 +73,37 @@ def test_a_spend_that_was_not_written_is_not_missed(budget):
     accountant.spend(0.5, "rest")
 
 
+def test_a_file_whose_wal_was_deleted_stops_whose_process_has_seen_it_and_is_short_for_others(tmp_path):
+    path = tmp_path / "budget.sqlite"
+    accountant = dp.PrivacyAccountant(1.0, path)
+    with closing(sqlite3.connect(path)) as reader:  # somebody has it open, so that spends stay in the log
+        reader.execute("SELECT * FROM budget").fetchall()
+        accountant.spend(0.5, "in the log")
+        shutil.copy(path, tmp_path / "without the log")
+    for companion in ("-wal", "-shm"):
+        Path(f"{path}{companion}").unlink(missing_ok=True)
+    shutil.copy(tmp_path / "without the log", path)
+    for use in (lambda: accountant.spend(0.1, "x"), lambda: dp.PrivacyAccountant(1.0, path)):
+        with pytest.raises(ValueError, match="rolled back"):
+            use()
+    new_session()
+    assert dp.PrivacyAccountant(1.0, path).spent == 0
+
+
 def test_a_copy_is_a_second_budget(budget, tmp_path):
     accountant, _ = budget
     shutil.copy(accountant.path, tmp_path / "copy.sqlite")
-    dp.PrivacyAccountant(1.0, tmp_path / "copy.sqlite").spend(0.5, "in the copy")
+    new_session()
+    dp.PrivacyAccountant(1.0, tmp_path / "copy.sqlite").spend(0.5, "in the copy, by another process")
     accountant.spend(0.5, "in the original")
+
+
+def test_a_copy_is_no_second_budget_within_a_process(budget, tmp_path):
+    accountant, _ = budget
+    shutil.copy(accountant.path, tmp_path / "copy.sqlite")
+    dp.PrivacyAccountant(1.0, tmp_path / "copy.sqlite").spend(0.5, "in the copy")
+    with pytest.raises(ValueError, match="is a copy"):
+        accountant.spend(0.5, "in the original")
 
 
 def test_a_deleted_file_stops_who_has_it_open_and_is_begun_again_by_others(budget):
@@ -86,10 +124,35 @@ def edit(path, statement):
 def test_an_edit_is_noticed_only_if_it_does_not_add_up(budget):
     accountant, _ = budget
     edit(accountant.path, "UPDATE budget SET spent = '0x0/0x1'")
+    with pytest.raises(ValueError, match="edited"):
+        accountant.spend(0.5, "second")
+    new_session()
     with pytest.raises(ValueError, match="damaged"):
         dp.PrivacyAccountant(1.0, accountant.path)
     edit(accountant.path, "DELETE FROM history")
     assert dp.PrivacyAccountant(1.0, accountant.path).remaining == 1.0
+
+
+@pytest.mark.parametrize(
+    ("statement", "spent"),
+    [
+        ("DELETE FROM history WHERE id = 1", "0x1/0x2"),
+        ("UPDATE history SET id = 7 WHERE id = 2", "0x3/0x4"),
+        ("INSERT INTO history SELECT 3, time, label, '-0x1/0x4', mechanism, neighboring FROM history"
+         " WHERE id = 1", "0x1/0x2"),
+        ("INSERT INTO history SELECT 3, time, label, '0x0/0x1', mechanism, neighboring FROM history"
+         " WHERE id = 1", "0x3/0x4"),
+    ],
+)  # fmt: skip
+def test_an_edit_that_adds_up_is_noticed_where_no_ledger_can_be_so(tmp_path, statement, spent):
+    path = tmp_path / "budget.sqlite"
+    for epsilon in (0.25, 0.5):
+        dp.PrivacyAccountant(1.0, path).spend(epsilon, "x")
+    edit(path, statement)
+    edit(path, f"UPDATE budget SET spent = '{spent}'")
+    new_session()
+    with pytest.raises(ValueError, match="damaged"):
+        dp.PrivacyAccountant(1.0, path)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="permissions as on POSIX")

@@ -8,7 +8,7 @@ import warnings
 import numpy as np
 import pytest
 from catalogue import CASES, KINDS, valid
-from helpers import loop_over, seeded, slow_but
+from helpers import bits, loop_over, seeded, slow_but
 from sklearn.dummy import DummyRegressor
 from sklearn.linear_model import LinearRegression
 
@@ -25,17 +25,6 @@ SCORE = RNG.random(N)
 HUGE, TINY = RNG.random(N) * 1e300, RNG.random(N) * 1e-300
 GROUP = np.array(["a", "b"])[np.arange(N) % 2]
 RELATIONS = ("replace_one", "add_or_remove_one")
-
-
-def bits(value):
-    """Return what a result is made of, to be compared to the last bit."""
-    if isinstance(value, dp.PrivateResult):
-        return bits({**value.to_dict(), "deployment": None})
-    if isinstance(value, dict):
-        return {name: bits(part) for name, part in value.items()}
-    if isinstance(value, list | tuple | np.ndarray) or hasattr(value, "__iter__"):
-        return value if isinstance(value, str) else [bits(part) for part in value]
-    return value.hex() if isinstance(value, float) else repr(value)
 
 
 def same_under_any_state(act):

@@ -8,13 +8,13 @@ from dp_metrics.accounting.accountant import (
     keep,
     numbering,
     parts_of,
+    use_name,
 )
 from dp_metrics.accounting.results import StoredResult, StoredResults
-from dp_metrics.accounting.spends import Claim, NameTakenError, Spend
+from dp_metrics.accounting.spends import Claim, Spend
 
 __all__ = [
     "Claim",
-    "NameTakenError",
     "PrivacyAccountant",
     "Spend",
     "StoredResult",
@@ -25,4 +25,5 @@ __all__ = [
     "keep",
     "numbering",
     "parts_of",
+    "use_name",
 ]

@@ -10,9 +10,9 @@ from typing import Any
 
 from dp_metrics._html import card
 from dp_metrics.accounting.ledgers import FileLedger, MemoryLedger
-from dp_metrics.accounting.results import StoredResults, found, results_of, the_one_named
-from dp_metrics.accounting.spends import Check, Claim, Kept, Ledger, Spend
-from dp_metrics.exceptions import PrivacyBudgetError, warn_caller
+from dp_metrics.accounting.results import StoredResults, results_of, servable, the_one_named
+from dp_metrics.accounting.spends import Check, Claim, Kept, Ledger, Spend, name_used
+from dp_metrics.exceptions import PrivacyBudgetError, budget_error, warn_caller
 from dp_metrics.inputs.epsilon import check_epsilon, exact_epsilon
 from dp_metrics.inputs.options import WITHIN_GROUPS, check_count, check_neighboring
 
@@ -25,6 +25,7 @@ __all__ = [
     "keep",
     "numbering",
     "parts_of",
+    "use_name",
 ]
 
 _MOST_SHARES = 1_000_000
@@ -48,8 +49,8 @@ class PrivacyAccountant:
         accountant cannot be pickled and refuses to spend in a forked child; made again, as in a notebook cell
         that is run twice, it is a new budget, which knows of no spend before.
     reuse : bool, default=True
-        Whether a release that is asked for again under its `spend_name` is the stored one, at no cost, with a
-        warning. False: it is refused. See Notes.
+        Whether a release that another session asks for again under its `spend_name` is the stored one, at no
+        cost, with a warning. False: it is refused. See Notes.
 
     Raises
     ------
@@ -78,16 +79,22 @@ class PrivacyAccountant:
     Spending is never undone, even if the release it paid for fails. Copies (`copy.copy`, `copy.deepcopy`,
     `sklearn.base.clone`) are the same object, because a copied budget could be spent twice. With `path`, a
     spend is on the disk before `spend` returns, so a process killed at any moment leaves no release
-    unrecorded. Whoever can write or replace the file can reset the budget: protect it like the data.
+    unrecorded. Whoever can write or replace the file can reset the budget: protect it like the data. What a
+    process has seen of the file it does not forget: an older copy in its place is refused, until it ends.
 
-    **A name is bought once.** What was released is stored with its spend: `results` lists it, and
-    ``budget[spend_name]`` returns it. The same public question (metric, options, epsilon, relation) under a
-    `spend_name` that was given before has the stored answer: no record is read, nothing is spent or drawn.
-    So the answer is about the records and predictions of its day, and new ones need a new name. Another
+    **A name is bought once.** With `path`, what was released is stored with its spend: `results` lists it,
+    and ``budget[spend_name]`` returns it. In a later session the same public question under the same
+    `spend_name` has the stored answer: no record is read, nothing is spent or drawn. So the answer is about
+    the records and predictions of its day, and new ones need a new name. The question is the metric with its
+    options, epsilon and relation, and what is public of the records: their number, weights, which of them are
+    of one person (not who), groups of public membership; under "add_or_remove_one" none of this. Another
     question under the name is a ValueError. This is post-processing: what is returned follows from public
-    arguments and from what was released before, whatever the records are now. Releases without a
-    `spend_name` or with a `random_state` are never used again; within scorers a name gets a number behind it
-    each time.
+    arguments and from what was released before, whatever the private records are now.
+
+    A session begins when a process first opens the file; pickled copies and forks belong to it. Within it a
+    name is used once, so that no two folds, or rounds of a loop, have one number: again it is refused.
+    Releases without a `spend_name` or with a `random_state` are never used again. Scorers number their names,
+    and are never served. A worker that opens the file itself has a session of its own.
 
     In use, and after a crash, the latest spends are in companions of the file, ``-wal`` and ``-shm``, which
     go by its name. So it must have one name. A symbolic link counts as the name of its target. A file with
@@ -361,13 +368,15 @@ class PrivacyAccountant:
         sequence of StoredResult
             Name, time, epsilon and value of each spend, of what is no number a short form; its `result` is
             the whole release, as `budget[name]` returns it. With ``to_frame()``. A spend without a value was
-            made by hand or by an earlier version, or its process ended before the value was stored: it counts
-            all the same. What is paid from a part is in the results of that part.
+            made by hand or by an earlier version, or its process ended before the value was stored, or the
+            budget has no path: it counts all the same. What is paid from a part is in the results of that
+            part.
 
         Examples
         --------
+        >>> import os, tempfile
         >>> from dp_metrics import PrivacyAccountant, private_mae
-        >>> budget = PrivacyAccountant(1.0)
+        >>> budget = PrivacyAccountant(1.0, os.path.join(tempfile.mkdtemp(), "budget.sqlite"))
         >>> number = private_mae(
         ...     [3.0, 5.0] * 500, [2.5, 5.0] * 500, epsilon=0.5, accountant=budget, spend_name="mae, week 47"
         ... )
@@ -528,8 +537,14 @@ def parts_of(accountant: PrivacyAccountant) -> dict[str, PrivacyAccountant]:
 
 
 def answer_named(accountant: PrivacyAccountant, spend_name: str) -> Kept | None:
-    """Return what the budget keeps of the release of a name; None if there is none to use; see `found`."""
-    return None if accountant._is_numbering else found(accountant._ledger, spend_name)
+    """Return what an earlier session stored under a name; None if it is free; see `servable`."""
+    return None if accountant._is_numbering else servable(accountant._ledger, spend_name)
+
+
+def use_name(accountant: PrivacyAccountant, spend_name: str) -> None:
+    """Note that a stored answer is served; raise ValueError if it was before in this session."""
+    if not accountant._ledger.serve(spend_name):
+        raise name_used(spend_name, accountant._ledger)
 
 
 def claimed(accountant: PrivacyAccountant, question: str | None, *, is_named: bool) -> Claim:
@@ -571,7 +586,7 @@ def _rounded_down(exact: Fraction) -> float:
 def _refuse_too_much(asked: Fraction, spent: Fraction, ledger: Ledger) -> None:
     left = ledger.total - spent
     if asked > left:
-        raise PrivacyBudgetError(
+        raise budget_error(
             f"epsilon={float(asked)!r} was asked for, but {_spent_of(ledger, spent)} and only "
             f"{_rounded_down(left)!r} remains. {_remedy(left)}"
         )

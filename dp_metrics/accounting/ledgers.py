@@ -12,14 +12,14 @@ import threading
 import time
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from itertools import count
 from typing import Any, NamedTuple, NoReturn
 from urllib.parse import urlsplit
 
-from dp_metrics.accounting.spends import Check, Claim, Kept, Ledger, NameTakenError, Spend, are_made
+from dp_metrics.accounting.sessions import Seen, Session, joined, session_of
+from dp_metrics.accounting.spends import Check, Claim, Kept, Ledger, Spend, are_made, name_used
 
 __all__ = ["FileLedger", "MemoryLedger"]
 
@@ -29,7 +29,8 @@ _VERSION = 1
 _DAMAGED = "is damaged: its records do not add up"
 _GONE = "is gone, and with it the record of what was spent"
 _ROLLED_BACK = (
-    "was rolled back: it records less than it did; put back its latest copy, and its -wal if there was one"
+    "was rolled back or edited, or is a copy: it does not record all that this process has seen of it; put "
+    "back its latest copy, and its -wal if there was one"
 )
 _FOREIGN = "is not a budget file of dp_metrics, or is damaged"
 # A file that is looked at while it is read-only gets companions that stay read-only when it no longer is.
@@ -38,6 +39,7 @@ _READ_ONLY = (
     "writable, and delete none"
 )
 _FULL = "has no room: its disk is full, or a limit is reached; free some space and repeat the call"
+_LARGEST_NUMBER = (1 << 63) - 1
 _NOTHING = ("0x0/0x1", Fraction(0))  # a sum as a budget file spells it, and as a number
 _WITHOUT_PATH = (
     "A PrivacyAccountant without a path cannot {}, because every process would spend the whole budget again; "
@@ -52,7 +54,7 @@ if hasattr(os, "register_at_fork"):
 
 
 class MemoryLedger:
-    """A ledger in this process: it cannot be pickled, and records nothing in a forked child.
+    """A ledger in this process: it cannot be pickled, stores no answer, and is of no use in a forked child.
 
     Parameters
     ----------
@@ -93,19 +95,18 @@ class MemoryLedger:
             name = spend_name
             if claim is not None and claim.is_named:
                 taken = {kept.spend.spend_name for _, kept, _ in self._entries if kept.is_named is not False}
-                name = _free_name(spend_name, claim, taken)
+                name = _free_name(spend_name, claim, taken, self)
             check(*self._sum())
             spend = Spend(datetime.now(UTC), name, float(epsilon), mechanism, neighboring)
-            kept = Kept(spend) if claim is None else Kept(spend, claim.is_named, claim.question)
-            self._entries.append((epsilon, kept, {}))
+            self._entries.append((epsilon, Kept(spend, None if claim is None else claim.is_named), {}))
             return len(self._entries) - 1
 
     def keep(self, number: int, answer: str | None, summary: str) -> None:
-        """Add to a spend with a claim what was released."""
-        with _LOCK:
-            epsilon, kept, parts = self._entries[number]
-            kept = replace(kept, answer=answer, summary=summary, stored=datetime.now(UTC))
-            self._entries[number] = epsilon, kept, parts
+        """Do nothing: without a path nothing is stored."""
+
+    def serve(self, spend_name: str) -> bool:
+        """Return False: what nobody stored is never served."""
+        return False
 
     def kept(self, spend_name: str | None = None) -> tuple[Kept, ...]:
         """Return all entries, or those of a name, oldest first, with what is kept of each."""
@@ -165,6 +166,7 @@ class _Statements(NamedTuple):
     balance: str
     update: str
     insert: str
+    entry: str
     relations: str
     entries: str
     kept: str
@@ -172,11 +174,12 @@ class _Statements(NamedTuple):
 
 
 _COLUMNS = "time, label, epsilon, mechanism, neighboring"
+_ENTRY = f"SELECT id, {_COLUMNS} FROM {{table}} WHERE {{where}} AND id <= :number ORDER BY id DESC LIMIT 1"
 _KEPT = (
     "SELECT {} FROM {table} LEFT JOIN releases ON releases.part = :part AND spend = {table}.id WHERE {where}"
     " AND {} ORDER BY {table}.id"
 )
-_ALL = f"{_COLUMNS}, is_named, question, answer, summary, stored", "(:label IS NULL OR label = :label)"
+_ALL = f"id, {_COLUMNS}, is_named, question, answer, summary, stored", "(:label IS NULL OR label = :label)"
 _NAMES = "label", "is_named IS NOT 0"
 _OF_WHOLE = {"table": "history", "where": "true"}
 _OF_PART = {"table": "part_history", "where": "part_history.part = :part"}
@@ -184,6 +187,7 @@ _WHOLE = _Statements(
     "SELECT identity, total, spent FROM budget",
     "UPDATE budget SET spent = :spent",
     f"INSERT INTO history ({_COLUMNS}) VALUES (:time, :label, :epsilon, :mechanism, :neighboring)",
+    _ENTRY.format(**_OF_WHOLE),
     "SELECT DISTINCT neighboring FROM history",
     f"SELECT {_COLUMNS} FROM history ORDER BY id",
     _KEPT.format(*_ALL, **_OF_WHOLE),
@@ -194,6 +198,7 @@ _PART = _Statements(
     "UPDATE parts SET spent = :spent WHERE id = :part",
     f"INSERT INTO part_history (part, {_COLUMNS})"
     " VALUES (:part, :time, :label, :epsilon, :mechanism, :neighboring)",
+    _ENTRY.format(**_OF_PART),
     "SELECT neighboring FROM parts WHERE id = :part"
     " UNION SELECT neighboring FROM part_history WHERE part = :part",
     f"SELECT {_COLUMNS} FROM part_history WHERE part = :part ORDER BY id",
@@ -232,8 +237,8 @@ class FileLedger:
 
     part: str | None = None
     _row = 0  # the number of a part in its table
-    _seen = Fraction(0)  # the largest sum that was on the disk
     _statements = _WHOLE
+    _session: Session | None = None  # it begins when the file has been opened
 
     def __init__(self, total: Fraction, path: str | os.PathLike[str]) -> None:
         self.total = total
@@ -274,13 +279,14 @@ class FileLedger:
                 db.execute(_TABLE_OF_RELEASES)  # the file may have been opened by an earlier version
             if claim is not None and claim.is_named:
                 taken = {name for (name,) in db.execute(self._statements.names, self._key)}
-                name = _free_name(spend_name, claim, taken)
+                name = _free_name(spend_name, claim, taken, self)
             number = self._record(db, epsilon, name, mechanism, neighboring, check)
             if claim is not None:
                 row = (self._row, number, claim.is_named, claim.question)
                 db.execute("INSERT INTO releases (part, spend, is_named, question) VALUES (?, ?, ?, ?)", row)
+            seen = self._last_entry(db, self._known[1])
             db.execute("COMMIT")
-            self._seen = self._known[1]
+            self._saw(seen)
         return number
 
     def keep(self, number: int, answer: str | None, summary: str) -> None:
@@ -293,6 +299,15 @@ class FileLedger:
             db.execute(f"UPDATE releases {change}", row)
             db.execute("COMMIT")
 
+    def serve(self, spend_name: str) -> bool:
+        """Return whether a stored answer may be served: once in a session, as a name is used once."""
+        assert self._session is not None
+        with _LOCK:
+            used = (self._row, spend_name)
+            is_first = used not in self._session.served
+            self._session.served.add(used)
+            return is_first
+
     def kept(self, spend_name: str | None = None) -> tuple[Kept, ...]:
         """Return all entries, or those of a name, oldest first, with what is kept of each."""
         with self._connection() as db:
@@ -302,6 +317,8 @@ class FileLedger:
 
     def _kept(self, db: sqlite3.Connection, spend_name: str | None = None) -> tuple[Kept, ...]:
         rows = db.execute(self._statements.kept, {**self._key, "label": spend_name})
+        session = self._session
+        assert session is not None
         with self._parsing():
             return tuple(
                 Kept(
@@ -309,8 +326,9 @@ class FileLedger:
                     None if named is None else bool(named),
                     *texts,
                     None if stored is None else datetime.fromisoformat(stored),
+                    session.is_earlier(self._row, number),
                 )
-                for *row, named, question, answer, summary, stored in rows
+                for number, *row, named, question, answer, summary, stored in rows
                 for texts in [(question, answer, summary)]
             )
 
@@ -320,7 +338,7 @@ class FileLedger:
         """Record one spend and make the parts, in one transaction, or return them if they exist."""
         with self._connection() as db:
             db.execute("BEGIN IMMEDIATE")
-            spent = self._budget(db)[1]
+            self._budget(db)
             for statement in _TABLES_OF_PARTS:
                 db.execute(statement)
             parts = "SELECT paid_by, name, total, neighboring FROM parts WHERE parent = ?"
@@ -329,7 +347,6 @@ class FileLedger:
                 made = [(paid_by, name, _number(total), rest) for paid_by, name, total, rest in rows]
             if not are_made(names, epsilon, neighboring, made):
                 paid_by = self._record(db, epsilon, spend_name, None, neighboring, check)
-                spent = self._known[1]
                 db.executemany(
                     "INSERT INTO parts (parent, paid_by, name, total, spent, neighboring)"
                     " VALUES (?, ?, ?, ?, ?, ?)",
@@ -338,9 +355,9 @@ class FileLedger:
                         for name in names
                     ],
                 )
-            there = self._parts(db)
+            there, seen = self._parts(db), self._last_entry(db, self._known[1])
             db.execute("COMMIT")
-            self._seen = spent
+            self._saw(seen)
         return {name: there[name] for name in names}
 
     def parts(self) -> dict[str, Ledger]:
@@ -374,11 +391,12 @@ class FileLedger:
 
     def __getstate__(self) -> dict[str, Any]:
         # a Fraction would be pickled as a decimal
-        return {**self.__dict__, "total": _spelled(self.total), "_seen": _spelled(self._seen), "_known": None}
+        return {**self.__dict__, "total": _spelled(self.total), "_known": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        total, seen = _number(state["total"]), _number(state.get("_seen", _NOTHING[0]))
-        self.__dict__.update(state, total=total, _seen=seen, _known=_NOTHING)
+        with _LOCK:
+            session = joined(state["_identity"], state["_session"])
+        self.__dict__.update(state, total=_number(state["total"]), _known=_NOTHING, _session=session)
 
     @property
     def _key(self) -> dict[str, Any]:
@@ -406,7 +424,7 @@ class FileLedger:
         }
         number = db.execute(self._statements.insert, entry).lastrowid
         spent += epsilon
-        self._known = (_spelled(spent), spent)
+        self._known = _spelled(spent), spent
         db.execute(self._statements.update, {**self._key, "spent": self._known[0]})
         assert number is not None
         return number
@@ -445,29 +463,40 @@ class FileLedger:
             db.execute(_TABLE_OF_RELEASES)
             db.execute("UPDATE budget SET spent = spent")  # a read-only file fails now, not when spending
             identity, spent = self._budget(db)
-            with self._parsing():
-                recorded = sum(_number(text) for (text,) in db.execute("SELECT epsilon FROM history"))
-            if recorded != spent or not self._parts_add_up(db):
-                self._fail(ValueError, _DAMAGED)
+            start = self._last_spends(db, spent)
             db.execute("COMMIT")
-        self._identity = identity
+            self._identity, self._session = identity, joined(identity, Session(start))
 
-    def _parts_add_up(self, db: sqlite3.Connection) -> bool:
-        """Return whether each part has the total that was paid for it, and the sum of its own spends."""
-        if db.execute("SELECT count(*) FROM sqlite_master WHERE name = 'parts'").fetchone() == (0,):
-            return True
-        paid = {(0, number): epsilon for number, epsilon in db.execute("SELECT id, epsilon FROM history")}
+    def _last_spends(self, db: sqlite3.Connection, spent: Fraction) -> tuple[int, int]:
+        """Return the numbers of the last spends, of the budget and of its parts, if all records add up.
+
+        Spends are numbered from 1 on without a gap, and each costs something. A part has the total that was
+        paid for it, and the sum of its own spends.
+        """
+        has_parts = db.execute("SELECT count(*) FROM sqlite_master WHERE name = 'parts'").fetchone() == (1,)
+        whole = db.execute("SELECT id, 0, epsilon FROM history ORDER BY id").fetchall()
+        of_parts, parts = [], []
+        if has_parts:
+            of_parts = db.execute("SELECT id, part, epsilon FROM part_history ORDER BY id").fetchall()
+            parts = db.execute("SELECT id, parent, paid_by, total, spent FROM parts").fetchall()
+        paid = {(part, number): epsilon for number, part, epsilon in (*whole, *of_parts)}
         sums: dict[int, Fraction] = {}
         with self._parsing():
-            for number, part, epsilon in db.execute("SELECT id, part, epsilon FROM part_history"):
-                paid[part, number] = epsilon
+            are_positive = True
+            for _, part, epsilon in (*whole, *of_parts):
+                are_positive = are_positive and _number(epsilon) > 0
                 sums[part] = sums.get(part, Fraction(0)) + _number(epsilon)
-            parts = db.execute("SELECT id, parent, paid_by, total, spent FROM parts").fetchall()
-            return sums.keys() <= {number for number, *_ in parts} and all(
+            add_up = sums.pop(0, Fraction(0)) == spent and all(
                 paid.get((parent, paid_by)) == total
-                and sums.get(number, Fraction(0)) == _number(spent) <= _number(total)
-                for number, parent, paid_by, total, spent in parts
+                and sums.get(number, Fraction(0)) == _number(spent_of_part) <= _number(total)
+                for number, parent, paid_by, total, spent_of_part in parts
             )
+        are_counted = all(
+            number == place for rows in (whole, of_parts) for place, (number, *_) in enumerate(rows, start=1)
+        )
+        if not (add_up and are_positive and are_counted and sums.keys() <= {number for number, *_ in parts}):
+            self._fail(ValueError, _DAMAGED)
+        return len(whole), len(of_parts)
 
     @contextmanager
     def _connection(self, mode: str = "rw") -> Iterator[sqlite3.Connection]:
@@ -517,10 +546,27 @@ class FileLedger:
             self._fail(ValueError, f"was created with a total {differs}; pass the same total")
         if not 0 <= spent <= total:
             self._fail(ValueError, _DAMAGED)
-        if spent < self._seen:
-            self._fail(ValueError, _ROLLED_BACK)
-        self._seen = spent
+        session = self._session or session_of(identity)
+        if session is not None:
+            before = session.seen.get(self._row, Seen())
+            if spent < before.spent or self._entry(db, before.number) != before.entry:
+                self._fail(ValueError, _ROLLED_BACK)
+            session.seen[self._row] = self._last_entry(db, spent)
         return identity, spent
+
+    def _last_entry(self, db: sqlite3.Connection, spent: Fraction) -> Seen:
+        """Return what there is to be seen: the sum of the spends, and the last of them."""
+        entry = self._entry(db, _LARGEST_NUMBER)
+        return Seen(spent, entry[0] if entry else 0, entry)
+
+    def _entry(self, db: sqlite3.Connection, number: int) -> tuple[Any, ...] | None:
+        """Return what is recorded of the last spend up to a number; None if there is none."""
+        found = db.execute(self._statements.entry, {**self._key, "number": number}).fetchone()
+        return None if found is None else tuple(found)
+
+    def _saw(self, seen: Seen) -> None:
+        assert self._session is not None
+        self._session.seen[self._row] = seen
 
     def _refuse_second_name(self) -> None:
         # SQLite's log of recent spends goes by the name: under a second name they are invisible. The path is
@@ -568,14 +614,15 @@ class _FilePart(FileLedger):
     def __init__(self, whole: FileLedger, number: int, name: str, total: Fraction) -> None:
         self.total, self.path, self.part = total, whole.path, name
         self._identity, self._known, self._row = whole._identity, _NOTHING, number
+        self._session = whole._session
 
 
-def _free_name(name: str, claim: Claim, taken: Collection[str]) -> str:
+def _free_name(name: str, claim: Claim, taken: Collection[str], ledger: Ledger) -> str:
     """Return the name of a claim, or its first number that is free; raise if the name is taken."""
     if claim.is_numbered:
         return next(one for number in count(1) if (one := f"{name} #{number}") not in taken)
     if name in taken:
-        raise NameTakenError(name)
+        raise name_used(name, ledger)
     return name
 
 

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from importlib import import_module
 from typing import Any, overload
 
 from dp_metrics._packages import import_extra
-from dp_metrics.accounting.spends import Kept, Ledger
+from dp_metrics.accounting.spends import Kept, Ledger, name_used
 from dp_metrics.inputs.names import did_you_mean
 
-__all__ = ["StoredResult", "StoredResults", "found", "results_of", "the_one_named"]
+__all__ = ["StoredResult", "StoredResults", "found", "results_of", "servable", "the_one_named"]
 
 # Layers above know how each kind of release is made again; this one is loaded when somebody asks.
 _READER = "dp_metrics.release.stored.answers"
-_WAIT_SECONDS = 5.0
-_POLL_SECONDS = 0.02
 
 
 @dataclass(frozen=True)
@@ -120,30 +117,35 @@ def restored(kept: Kept) -> Any:
 def found(ledger: Ledger, spend_name: str) -> Kept | None:
     """Return what a ledger keeps of the only release that was given a name; None if there is none.
 
-    Where its value is not stored yet that is waited for, until a public time after the spend.
+    Raises
+    ------
+    ValueError
+        If there are several.
+    """
+    known = [kept for kept in ledger.kept(spend_name) if kept.is_named is not False]
+    if len(known) > 1:
+        raise ValueError(
+            f"The budget has {len(known)} spends named {spend_name!r}, made by hand or by an earlier "
+            "version: none of them is the answer. Look for them in results(), and choose another "
+            "spend_name for a new release."
+        )
+    return known[0] if known else None
+
+
+def servable(ledger: Ledger, spend_name: str) -> Kept | None:
+    """Return what an earlier session stored under a name; None if the name is free.
 
     Raises
     ------
     ValueError
-        If there are several, or no value was stored.
+        If the name was used in this session, or no value was stored.
     """
-    while True:
-        known = [kept for kept in ledger.kept(spend_name) if kept.is_named is not False]
-        if not known:
-            return None
-        if len(known) > 1:
-            raise ValueError(
-                f"The budget has {len(known)} spends named {spend_name!r}, made by hand or by an earlier "
-                "version: none of them is the answer. Look for them in results(), and choose another "
-                "spend_name for a new release."
-            )
-        (kept,) = known
-        if kept.answer is not None:
-            return kept
-        age = (datetime.now(UTC) - kept.spend.time).total_seconds()
-        if kept.is_named is None or kept.stored is not None or not 0 <= age < _WAIT_SECONDS:
-            raise ValueError(_no_value(kept))
-        time.sleep(_POLL_SECONDS)
+    kept = found(ledger, spend_name)
+    if kept is not None and not kept.is_earlier:
+        raise name_used(spend_name, ledger)
+    if kept is not None and kept.answer is None:
+        raise ValueError(_no_value(kept))
+    return kept
 
 
 def the_one_named(ledger: Ledger, spend_name: str) -> Any:
@@ -171,7 +173,7 @@ def _no_value(kept: Kept) -> str:
     if kept.stored is not None:
         return f"Of the release named {name!r} of {when} only a short form is stored: see results()."
     return (
-        f"The spend named {name!r} of {when} has no stored value: it was recorded by hand or by an earlier "
-        "version, or its process ended, or the file was full, before the value was stored. What it cost is "
-        "not given back. For a new release choose another spend_name."
+        f"The spend named {name!r} of {when} has no stored value: the budget has no path, or it was recorded "
+        "by hand or by an earlier version, or its process ended, or the file was full, before the value was "
+        "stored. What it cost is not given back. For a new release choose another spend_name."
     )

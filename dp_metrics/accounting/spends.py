@@ -10,7 +10,7 @@ from datetime import datetime
 from fractions import Fraction
 from typing import Protocol, TypeAlias
 
-__all__ = ["Check", "Claim", "Kept", "Ledger", "NameTakenError", "Spend", "are_made"]
+__all__ = ["Check", "Claim", "Kept", "Ledger", "Spend", "are_made", "name_used"]
 
 Check: TypeAlias = Callable[[Fraction, Set[str]], None]
 """Takes what is spent so far, and under which neighbouring relations; raises unless one more spend fits."""
@@ -64,6 +64,8 @@ class Kept:
         JSON: what was asked for, all of the release, and a short form of its value.
     stored : datetime or None
         When the answer was stored, in UTC; None: it never was.
+    is_earlier : bool, default=False
+        Whether the spend is of an earlier session than the one of this process: its answer may be served.
     """
 
     spend: Spend
@@ -72,10 +74,7 @@ class Kept:
     answer: str | None = None
     summary: str | None = None
     stored: datetime | None = None
-
-
-class NameTakenError(Exception):
-    """There is a spend of this name, so that nothing was recorded."""
+    is_earlier: bool = False
 
 
 class Ledger(Protocol):
@@ -107,12 +106,16 @@ class Ledger(Protocol):
     ) -> int:
         """Record a spend for good, unless the check raises; to all who share the ledger this is one step.
 
-        Return its number. Raise NameTakenError, before the check, if the claim's name is taken.
+        Return its number. Raise ValueError, before the check, if the claim's name is taken.
         """
         ...
 
     def keep(self, number: int, answer: str | None, summary: str) -> None:
-        """Add to a spend with a claim what was released, once and for all."""
+        """Add to a spend with a claim what was released, once and for all, if the ledger stores answers."""
+        ...
+
+    def serve(self, spend_name: str) -> bool:
+        """Return whether the stored answer of a name may be served now, which uses the name."""
         ...
 
     def kept(self, spend_name: str | None = None) -> tuple[Kept, ...]:
@@ -143,6 +146,18 @@ class Ledger(Protocol):
     def refuse_if_forked(self) -> None:
         """Raise RuntimeError if this is a forked child that must not spend."""
         ...
+
+
+def name_used(spend_name: str, ledger: Ledger) -> ValueError:
+    """Return the refusal of a name that this session has used, to be raised before anything is spent."""
+    stored = "This budget has no path, so that nothing is stored."
+    if ledger.path is not None:
+        stored = f"budget[{spend_name!r}] returns what it bought."
+    return ValueError(
+        f"spend_name={spend_name!r} was used since this session began, and a name is used once in a session: "
+        f"nothing is spent. {stored} For a new release choose another spend_name; scorers made by "
+        "make_private_scorer number their names."
+    )
 
 
 def are_made(

@@ -6,6 +6,7 @@ import functools
 import itertools
 import math
 import numbers
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeGuard
@@ -16,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from dp_metrics.analysis._law_comparison import draw_law
 from dp_metrics.analysis.guesses import Data, Guess, examples_of
 from dp_metrics.analysis.simulation import simulated_noise
-from dp_metrics.inputs.containers import refuse_unread
+from dp_metrics.inputs.containers import array_of
 from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.inputs.floats import MAX_FLOAT, Floats
 from dp_metrics.inputs.options import check_groups
@@ -42,18 +43,20 @@ _ONE_AT_A_TIME = "{} releases several numbers here: plan for one output, or one 
 @own_error_state
 @dataclass(frozen=True)
 class ExpectedError:
-    """What error to expect of a release, computed from its exact law on public data.
+    """What error to expect of a release on public data: computed from its exact law, or simulated from it.
 
     Parameters
     ----------
     mean_absolute : float
-        Mean absolute error; no single error counts for more than the error cap.
+        Mean absolute error, never 0; no single error counts for more than the error cap.
     bias : float
         Mean signed error, release - truth, with the same cap.
     quantiles : mapping
         Quantiles of the signed error, without a cap, by their probabilities 0.05, 0.25, 0.5, 0.75 and 0.95.
     assumes : str
         What was assumed of the records if they were made from a guess; "" for data that were given.
+    simulated : bool
+        Whether errors were simulated, as of a metric of a table of counts, and not computed.
 
     See Also
     --------
@@ -75,6 +78,7 @@ class ExpectedError:
     bias: float
     quantiles: Mapping[float, float]
     assumes: str = ""
+    simulated: bool = False
 
 
 @own_error_state
@@ -94,8 +98,8 @@ def expected_error(
 ) -> ExpectedError:
     r"""Return, from public data only, the error to expect of a metric at an epsilon.
 
-    Never use this on private data: the result is computed from the exact law of the release, and is not
-    private. Give it public data, older data that may be shown, or synthetic data like the private ones.
+    Never use this on private data: the result is computed or simulated from the exact law of the release,
+    and not private. Give it public data, older data that may be shown, or synthetic data like the private.
 
     Parameters
     ----------
@@ -154,10 +158,11 @@ def expected_error(
     else is summed over at least 1,000 quantiles of the law: means are within 0.1 % of the mean absolute
     error, and quantiles have their probabilities to within 0.001. A metric of two released numbers, such as
     R^2, is summed over all pairs of some 270 quantiles each: to within 1 %, and 0.01. A metric of a table of
-    counts is simulated 4,000 times with the same numbers in every call: the mean absolute error is within
-    5 %, and the quantiles have their probabilities to within 0.02. With a guess, sums are coarser, to within
-    10 %; and of heavy-tailed errors single data sets differ far more from each other, because their largest
-    errors do.
+    counts is simulated 4,000 times with the same numbers in every call, rare noise more often than it comes:
+    the mean absolute error is within 10 %, mostly 5 %, and the quantiles have their probabilities to within
+    0.02. With a guess, sums are coarser, to within 10 %, and simulations of 400 to within 30 %; of
+    heavy-tailed errors single data sets differ far more from each other, because their largest errors do. An
+    error too small for a float is told as the smallest positive one.
 
     Examples
     --------
@@ -194,8 +199,8 @@ def epsilon_for_error(
 ) -> float:
     r"""Return, from public data only, the epsilon that gives a metric the mean absolute error you accept.
 
-    Never use this on private data: the result is computed from the exact law of the release, and is not
-    private. Give it public data, older data that may be shown, or synthetic data like the private ones.
+    Never use this on private data: the result is computed or simulated from the exact law of the release,
+    and not private. Give it public data, older data that may be shown, or synthetic data like the private.
 
     Parameters
     ----------
@@ -210,8 +215,8 @@ def epsilon_for_error(
     -------
     float
         An epsilon of three digits, of two with a guess, between 0.0001 and 10,000, whose expected error is at
-        most the wanted one.
-        It is the smallest, up to its last digit, if the error falls as epsilon grows.
+        most the wanted one, with room for how far sums are off, and of a simulated error three standard
+        errors. It is the smallest, up to its last digit, if the error falls as epsilon grows.
 
     Raises
     ------
@@ -244,7 +249,7 @@ def epsilon_for_error(
         setting = _Setting(metric, data, n, hints, error_cap, neighboring, mechanism, options)
         epsilon = 1.0
         for effort in setting.efforts:
-            error_at = functools.partial(setting.mean_absolute, effort)
+            error_at = functools.partial(setting.at_most, effort)
             epsilon = _first_enough(error_at, error, min(epsilon, 1e4), effort.digits)
     if epsilon == math.inf:
         raise ValueError("No epsilon up to 10,000 has so small an expected error on these data.")
@@ -379,9 +384,10 @@ class _Setting:
     def _release(self, epsilon: float) -> Release:
         return self._row.settings(epsilon=epsilon, **self._public)
 
-    def mean_absolute(self, effort: _Effort, epsilon: float) -> float:
-        """Return the mean absolute error at this epsilon."""
-        return self._noise(epsilon, effort).mean_absolute()
+    def at_most(self, effort: _Effort, epsilon: float) -> float:
+        """Return the mean absolute error at this epsilon, and by how much it may be larger than computed."""
+        noise = self._noise(epsilon, effort)
+        return noise.mean_absolute() + noise.slack()
 
     def expected_error(self, epsilon: float) -> ExpectedError:
         """Return all that is told of the error at this epsilon."""
@@ -408,18 +414,21 @@ class _Setting:
 class _Effort:
     """How finely errors are summed and epsilon is found.
 
-    Simulations are of a table, cells those of `_outcomes` for pairs of numbers, and digits those of epsilon.
+    Simulations are of a table, cells those of `_outcomes` for pairs of numbers, whose sums are off by a share
+    of at most `slack`, and digits those of epsilon.
     """
 
     simulations: int
     cells: int
     in_octave: int
+    slack: float
     digits: int
 
 
-_FINE = _Effort(4000, 128, 2, 3)
-_GUESSED = _Effort(400, 32, 1, 2)  # what a guess leaves open is far more
-_ROUGH = _Effort(100, 32, 1, 2)  # to come near an epsilon
+_FINE = _Effort(4000, 128, 2, 0.01, 3)
+_GUESSED = _Effort(400, 32, 1, 0.1, 2)  # what a guess leaves open is far more
+_ROUGH = _Effort(100, 32, 1, 0.1, 2)  # to come near an epsilon
+_SLACK = 0.001  # of the sum over one number
 
 
 def _is_table(draws: Sequence[Draw]) -> TypeGuard[Sequence[VectorDraw]]:
@@ -449,21 +458,17 @@ def _resized(
     data: Sequence[Any], options: Mapping[str, Any], n: int
 ) -> tuple[list[NDArray[Any]], dict[str, Any]]:
     """Return the data and the options for n records: the first ones, or all of them again and again."""
-    length = len(np.asarray(data[0]))
+    arrays = [array_of(one) for one in data]
+    length = len(arrays[0])
     if length == 0:
         raise ValueError("n needs data of at least one record.")
     rows = np.arange(n) % length
-
-    def resized(array: Any) -> NDArray[Any]:
-        refuse_unread(array)
-        return np.asarray(array)[rows]
-
     public = dict(options)
     if options.get("sample_weight") is not None:
-        public["sample_weight"] = resized(options["sample_weight"])
+        public["sample_weight"] = array_of(options["sample_weight"])[rows]
     if (codes := check_groups(options.get("groups"))) is not None:
         public["groups"] = codes[rows] + np.arange(n) // length * (codes.max() + 1)
-    return [resized(array) for array in data], public
+    return [array[rows] for array in arrays], public
 
 
 @dataclass(frozen=True)
@@ -530,19 +535,28 @@ class _Noise:
         return _told(*self._errors, self._cap, self.mean_absolute())
 
     def mean_absolute(self) -> float:
-        """Return the mean absolute error, as the law itself knows it if the result is the released number."""
-        part = self._parts[0]
-        if self._is_released_number():
-            return float(part.law.mean_absolute_error(part.value, self._cap))
+        """Return the mean absolute error, as the law knows it if the result is in step with the number."""
+        part, slope = self._parts[0], self._slope()
+        if slope:
+            return _not_zero(slope * part.law.mean_absolute_error(part.value, self._cap / slope))
         errors, mass = self._errors
-        return float(np.sum(mass * np.minimum(np.abs(errors), self._cap)))
+        return _not_zero(np.sum(mass * np.minimum(np.abs(errors), self._cap)))
 
-    def _is_released_number(self) -> bool:
+    def slack(self) -> float:
+        """Return by how much the mean absolute error may be larger."""
+        return self.mean_absolute() * (_SLACK if len(self._parts) == 1 else self._effort.slack)
+
+    def _slope(self) -> float:
+        """Return how far the result moves for each 1 of the one released number; 0 if not always as far."""
         part = self._parts[0]
         if len(self._parts) > 1 or not isinstance(part.value, float):
-            return False
-        some = [part.value, *part.law.quantile(np.linspace(0.0, 1.0, 33)).tolist()]
-        return all(self._result(x) == x for x in some)
+            return 0.0
+        x = np.sort([part.value, *part.law.quantile(np.linspace(0.0, 1.0, 33)).tolist()])
+        results = np.array([self._result(one) for one in x.tolist()])
+        moved, slope = x - x[0], (results[-1] - results[0]) / (x[-1] - x[0])
+        off = np.abs(results - results[0] - slope * moved)
+        is_line = (off <= 1e-12 * (abs(results[0]) + np.abs(slope * moved))).all()  # False if NaN
+        return abs(slope) if is_line else 0.0
 
     def _result(self, *released: float) -> float:
         values = [part.hand_over(x) for part, x in zip(self._parts, released, strict=True)]
@@ -571,7 +585,7 @@ class _Noise:
 
 
 class _SimulatedNoise:
-    """The same of what becomes of a table of noisy counts, from draws that are the same for every epsilon."""
+    """The same of what becomes of a table of noisy counts: simulated, with the same numbers every time."""
 
     def __init__(
         self,
@@ -582,19 +596,32 @@ class _SimulatedNoise:
         effort: _Effort,
     ) -> None:
         counts = np.array(draw.values, dtype=np.float64)
-        results = [result([noisy]) for noisy in counts + simulated_noise(draw, effort.simulations)]
-        self._errors = np.array(results) - truth
+        noise, self._mass = simulated_noise(draw, effort.simulations)
+        self._errors = np.array([result([noisy]) for noisy in counts + noise]) - truth
         # a metric of 0 has no size to compare with: errors are not capped
         self._cap = error_cap * abs(truth) or math.inf
 
     def expected_error(self) -> ExpectedError:
         """Return all that is told of the error."""
-        mass = np.full(self._errors.size, 1.0 / self._errors.size)
-        return _told(self._errors, mass, self._cap, self.mean_absolute())
+        told = _told(self._errors, self._mass, self._cap, self.mean_absolute())
+        return replace(told, simulated=True)
 
     def mean_absolute(self) -> float:
         """Return the mean absolute error."""
-        return float(np.minimum(np.abs(self._errors), self._cap).mean())
+        return _not_zero(self._mass @ self._sizes)
+
+    def slack(self) -> float:
+        """Return three standard errors of the mean absolute error."""
+        return 3 * float(np.sqrt(np.sum((self._mass * (self._sizes - self.mean_absolute())) ** 2)))
+
+    @functools.cached_property
+    def _sizes(self) -> Floats:
+        return np.minimum(np.abs(self._errors), self._cap)
+
+
+def _not_zero(mean: Any) -> float:
+    """Return a mean absolute error; of one that is 0 only by rounding the smallest float is a bound."""
+    return max(float(mean), sys.float_info.min)
 
 
 def _told(errors: Floats, mass: Floats, cap: float, mean_absolute: float) -> ExpectedError:

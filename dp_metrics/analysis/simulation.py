@@ -1,5 +1,10 @@
 """What a mechanism sees of public data, and noise in floats: for studies, never for private records."""
 
+import math
+from fractions import Fraction
+
+import numpy as np
+
 from dp_metrics._random import made_up
 from dp_metrics.inputs.epsilon import Epsilon, exact_epsilon
 from dp_metrics.inputs.floats import Floats
@@ -61,7 +66,20 @@ def variance_output_bounds(
     return variance_draw(x, bounds=bounds, mechanism=mechanism, epsilon=epsilon).output_bounds
 
 
-def simulated_noise(draw: VectorDraw, times: int, seed: int = 0) -> Floats:
-    """Return draws of the noise of a table, a row each: of the law of a release, but in floats."""
-    noise = CountsNoise((0,) * len(draw.values), draw.rates, draw.zero_sum)
-    return noise.simulated(made_up(seed), times)
+def simulated_noise(draw: VectorDraw, times: int, seed: int = 0) -> tuple[Floats, Floats]:
+    """Return draws of the noise of a table, a row each, and how much each counts; in floats, with the sum 1.
+
+    At a large epsilon draws from the law of a release are all 0, and say nothing of its errors. So they are
+    of a law with some noise in every second table or more, and each counts as often as it is drawn by the
+    law of a release, relative to that (importance sampling).
+    """
+    most = Fraction(math.log(len(draw.values) / 0.75))  # noise in about one cell of the table
+    rates = tuple((size, min(rate, most)) for size, rate in draw.rates)
+    noise = CountsNoise((0,) * len(draw.values), rates, draw.zero_sum).simulated(made_up(seed), times)
+    above = np.repeat(
+        [float(rate - drawn) for (_, rate), (_, drawn) in zip(draw.rates, rates, strict=True)],
+        [size for size, _ in rates],
+    )
+    rarer = np.abs(noise) @ above
+    counts = np.exp(rarer.min() - rarer)
+    return noise, counts / counts.sum()

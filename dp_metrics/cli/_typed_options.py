@@ -5,11 +5,11 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dp_metrics.cli._common import CommandError
+from dp_metrics.cli._common import BOOLEANS, CommandError, label_reader
 from dp_metrics.cli.predictions import ColumnSpec, Kind
 from dp_metrics.metrics import Metric
 
-__all__ = ["OF_RECORDS", "column_of", "group_labels", "kind_of_labels", "options_of"]
+__all__ = ["OF_RECORDS", "column_of", "column_of_labels", "group_labels", "options_of"]
 
 OF_RECORDS = ("sample_weight", "groups")
 """Options that are columns: a value per record."""
@@ -31,6 +31,7 @@ def options_of(row: Metric, typed: Sequence[str]) -> dict[str, Any]:
     """
     known = [name for name in row.options if name not in OF_RECORDS]
     options: dict[str, Any] = {}
+    words: dict[str, str] = {}
     for one in typed:
         name, separator, value = one.partition("=")
         if not separator:
@@ -42,9 +43,13 @@ def options_of(row: Metric, typed: Sequence[str]) -> dict[str, Any]:
             raise CommandError(f"{row.name} takes no option {name!r}; {there}")
         if name in options:
             raise CommandError(f"--option {name} is given twice")
-        options[name] = _value(value, f"--option {name}")
+        options[name], words[name] = _value(value, f"--option {name}"), value
         if isinstance(row.options[name], bool) and not isinstance(options[name], bool):
             raise CommandError(f"--option {name} takes true or false, not {value!r}")
+    labels = options.get("labels")
+    if "pos_label" in options and isinstance(labels, list | tuple):
+        found = label_reader(labels)(words["pos_label"])
+        options["pos_label"] = found if found in labels else options["pos_label"]
     if missing := [name for name in row.required if name not in options]:
         needed = " ".join(f"--option {name}=VALUE" for name in missing)
         raise CommandError(f"{row.name} needs {needed}")
@@ -62,7 +67,7 @@ def group_labels(typed: Sequence[str], option: str = "--group-labels") -> list[A
 
 
 def column_of(row: Metric, argument: str, columns: Sequence[str], options: Mapping[str, Any]) -> ColumnSpec:
-    """Return how the columns of an argument are read.
+    """Return how the columns of an argument are read, which follows from the metric and from public labels.
 
     Parameters
     ----------
@@ -75,34 +80,24 @@ def column_of(row: Metric, argument: str, columns: Sequence[str], options: Mappi
     options : mapping
         Public options, of which `labels` tells whether labels are text.
     """
-    if_text = _IF_LABELS_ARE_TEXT if _holds_labels(row, argument) else ""
-    return ColumnSpec(columns, _kind_of(row, argument, options), if_text)
-
-
-def _kind_of(row: Metric, argument: str, options: Mapping[str, Any]) -> Kind:
-    """Return how a column is read, which follows from the metric and from public labels alone."""
-    if not _holds_labels(row, argument):
-        return Kind.NUMBER
+    if not (row.predicts_labels or ("labels" in row.options and argument == row.data[0])):
+        return ColumnSpec(columns, Kind.NUMBER, is_named="labels" in row.options)
     if "labels" not in row.options:
-        return Kind.NAME
-    return kind_of_labels(options.get("labels"), "labels")
+        return ColumnSpec(columns, Kind.LABEL)
+    return column_of_labels(columns, options.get("labels"), _IF_LABELS_ARE_TEXT)
 
 
-def _holds_labels(row: Metric, argument: str) -> bool:
-    return row.predicts_labels or ("labels" in row.options and argument == row.data[0])
-
-
-def kind_of_labels(labels: Any, name: str) -> Kind:
-    """Return how a column of these public labels is read."""
-    known = labels if isinstance(labels, list | tuple) else []
-    if any(isinstance(label, str) for label in known):
-        return Kind.TEXT
-    if any(isinstance(label, int | float) and abs(label) >= _LARGEST_WHOLE for label in known):
-        raise CommandError(f"{name}: write numbers as large as these in quotation marks, as text")
-    return Kind.NUMBER
+def column_of_labels(columns: Sequence[str], labels: Any, if_text: str = "") -> ColumnSpec:
+    """Return how columns of these public labels are read; None stands for whole numbers from 0."""
+    known = labels if isinstance(labels, list | tuple) else ()
+    if all(isinstance(label, int | float) and abs(label) < _LARGEST_WHOLE for label in known):
+        return ColumnSpec(columns, Kind.NUMBER, if_text)
+    return ColumnSpec(columns, Kind.LABEL, if_text, known)
 
 
 def _value(text: str, name: str) -> Any:
+    if text.strip() in BOOLEANS:
+        return BOOLEANS[text.strip()]
     for read in (json.loads, ast.literal_eval):
         try:
             return read(text.strip())

@@ -59,22 +59,19 @@ def _bought(
     arguments : mapping
         Its other arguments.
     public : mapping
-        The same as the function describes its question to the budget.
+        The same, without columns, as the function describes its question to the budget.
     check : callable
         Raises if the public forms of the columns do not fit the arguments.
     """
     check_name(typed)
     paid = {"epsilon": typed.epsilon, "spend_name": typed.spend_name}
 
-    def stored(budget: PrivacyAccountant | None) -> T | None:
-        try:
+    def stored(budget: PrivacyAccountant, of_records: Mapping[str, Any]) -> T | None:
+        with refusals():
             settings = population_release(
                 function.__name__, sample_weight=None, groups=None, neighboring=_RELATION, random_state=None,
-                accountant=budget, options=public, **paid,
+                accountant=budget, arguments={**of_records, **public}, **paid,
             )  # fmt: skip
-        except (ValueError, TypeError) as error:
-            raise CommandError(str(error)) from None
-        with refusals():
             found: T | None = settings.stored()
             return found
 
@@ -107,7 +104,7 @@ def _compare(typed: argparse.Namespace) -> None:
     except ValueError as error:
         raise CommandError(str(error)) from None
     of_persons = {"max_records": typed.max_records} if persons else {}
-    of_each = {"groups": ColumnSpec([typed.groups], Kind.NAME)} if persons else {}
+    of_each = {"groups": ColumnSpec([typed.groups], Kind.LABEL)} if persons else {}
 
     def check(records: Predictions) -> None:
         forms = records.forms()
@@ -119,7 +116,7 @@ def _compare(typed: argparse.Namespace) -> None:
 
     found, budget = _bought(
         typed, columns | of_each, private_compare, {"loss": row.name, **arguments, **of_persons, **options},
-        comparison_options(row.name, options, **arguments, **persons), check,
+        {**comparison_options(row.name, options, **arguments), **of_persons}, check,
     )  # fmt: skip
     with printed():
         _show_comparison(found, typed, budget)

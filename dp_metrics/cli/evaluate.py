@@ -6,6 +6,8 @@ checked, then epsilon is spent, then the page is made and written. Without a fil
 
 import argparse
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +15,9 @@ import numpy as np
 
 from dp_metrics._packages import import_extra
 from dp_metrics.accounting import PrivacyAccountant
-from dp_metrics.cli._common import CommandError, add_json, exact_epsilon, several
+from dp_metrics.cli._common import CommandError, add_json, exact_epsilon, label_reader, several
 from dp_metrics.cli._output import printed, terms
-from dp_metrics.cli._typed_options import group_labels, kind_of_labels
+from dp_metrics.cli._typed_options import column_of_labels, group_labels
 from dp_metrics.cli.budget import add_budget_file, refusals
 from dp_metrics.cli.experiments import add_data, demonstrate
 from dp_metrics.cli.predictions import Chunk, ColumnSpec, Kind, Predictions, Progress, add_dialect
@@ -23,7 +25,8 @@ from dp_metrics.cli.score import bought, check_name
 from dp_metrics.page.evaluate import page_settings, private_evaluate
 from dp_metrics.page.page import PrivateEvaluation
 from dp_metrics.page.requirements import parsed
-from dp_metrics.page.setting import LABELS, PROBABILITIES, SCORES, TARGETS, Setting
+from dp_metrics.page.setting import Setting, kinds_of
+from dp_metrics.release.release import Release
 
 __all__ = ["add_evaluate"]
 
@@ -33,9 +36,13 @@ _WRITERS: Mapping[str, Callable[[PrivateEvaluation], str]] = {
     ".json": PrivateEvaluation.to_json,
 }
 _OF_A_FILE = ("y_true", "y_pred", "y_score", "y_proba", "labels", "sensitive", "group_labels", "baseline",
-              "budget", "total", "spend_name", "require", "bounds")  # fmt: skip
+              "task", "budget", "total", "spend_name", "require", "bounds")  # fmt: skip
+_OPEN = (
+    "--y-pred alone does not tell whether it holds labels or targets: add --labels LABEL ... for labels, all "
+    "that there may be, or --task regression for targets; probabilities are passed by --y-score or --y-proba"
+)
 _EXIT_CODES = {"pass": 0, "fail": 1, "cannot tell": 2}
-_KINDS = {"y_pred": LABELS, "y_score": SCORES, "y_proba": PROBABILITIES}
+_PREDICTIONS = ("y_pred", "y_proba", "y_score")
 
 
 def _evaluate(typed: argparse.Namespace) -> int:
@@ -64,21 +71,30 @@ def _page(typed: argparse.Namespace) -> int:
     columns, options = _columns(typed), _options(typed)
     paid = {"epsilon": typed.epsilon, "neighboring": typed.neighboring, "spend_name": typed.spend_name}
 
-    def stored(budget: PrivacyAccountant | None) -> PrivateEvaluation | None:
+    def settings(budget: PrivacyAccountant | None, data: Mapping[str, Any]) -> Release:
         try:
-            settings = page_settings(_setting(typed, options), accountant=budget, **paid)
+            return page_settings(_setting(typed, options), data, accountant=budget, **paid)
         except (ValueError, TypeError) as error:
             raise CommandError(str(error)) from None
+
+    def stored(budget: PrivacyAccountant, public: Mapping[str, Any]) -> PrivateEvaluation | None:
         with refusals():
-            found: PrivateEvaluation | None = settings.stored()
+            found: PrivateEvaluation | None = settings(budget, {"y_true": public["y_true"]}).stored()
             return found
+
+    settings(None, {})  # what is wrong with an option is said before a file is opened
 
     def prepared(records: Predictions) -> Callable[[PrivacyAccountant | None, Progress], PrivateEvaluation]:
         def draw(budget: PrivacyAccountant | None, progress: Progress) -> PrivateEvaluation:
             whole = records.whole(progress)
             with refusals():
                 page: PrivateEvaluation = private_evaluate(
-                    whole["y_true"], **_arguments(typed, whole), **options, **paid, accountant=budget
+                    whole["y_true"],
+                    **_arguments(typed, whole),
+                    **options,
+                    **paid,
+                    task=typed.task,
+                    accountant=budget,
                 )
             return page
 
@@ -112,23 +128,26 @@ def _output(typed: argparse.Namespace) -> Path:
 
 def _columns(typed: argparse.Namespace) -> dict[str, ColumnSpec]:
     """Return the columns of each argument, and how they are read."""
-    given = [name for name in _KINDS if getattr(typed, name)]
+    given = _predictions(typed)
     if not typed.y_true or not given:
         raise CommandError("a page needs --y-true, and --y-pred, --y-score or --y-proba")
-    labels = Kind.NUMBER if typed.labels is None else kind_of_labels(_labels(typed), "--labels")
-    kinds = {"y_true": labels, **{name: labels if name == "y_pred" else Kind.NUMBER for name in given}}
-    specs = {name: ColumnSpec(_listed(getattr(typed, name)), kind) for name, kind in kinds.items()}
-    if typed.baseline:
-        specs["baseline"] = ColumnSpec(typed.baseline, labels if given == ["y_pred"] else Kind.NUMBER)
+    labels = partial(column_of_labels, labels=_labels(typed))
+    scores = partial(ColumnSpec, kind=Kind.NUMBER, is_named=True)
+    specs = {"y_true": labels([typed.y_true])}
+    specs |= {name: (labels if name == "y_pred" else scores)(columns) for name, columns in given.items()}
+    if typed.baseline:  # is what the first of them is
+        specs["baseline"] = replace(specs[next(iter(given))], columns=typed.baseline)
     if len(typed.sensitive) != len(typed.group_labels):
         raise CommandError("--group-labels is needed once for each column of --sensitive, in their order")
     for name, found in zip(typed.sensitive, typed.group_labels, strict=True):
-        specs[f"sensitive {name}"] = ColumnSpec([name], kind_of_labels(group_labels(found), "--group-labels"))
+        specs[f"sensitive {name}"] = column_of_labels([name], group_labels(found))
     return specs
 
 
-def _listed(names: str | list[str]) -> list[str]:
-    return [names] if isinstance(names, str) else names
+def _predictions(typed: argparse.Namespace) -> dict[str, list[str]]:
+    """Return the columns of predictions, by the names of the arguments."""
+    given = {name: getattr(typed, name) for name in _PREDICTIONS if getattr(typed, name)}
+    return {name: [found] if isinstance(found, str) else found for name, found in given.items()}
 
 
 def _labels(typed: argparse.Namespace) -> list[Any] | None:
@@ -141,10 +160,11 @@ def _options(typed: argparse.Namespace) -> dict[str, Any]:
     known = _labels(typed)
     positive = typed.pos_label
     if positive is not None:
-        spelled = {str(label): label for label in known or [0, 1]}
-        if positive not in spelled:
-            raise CommandError(f"--pos-label {positive} is not one of the labels: {', '.join(spelled)}")
-        positive = spelled[positive]
+        there = known or [0, 1]
+        positive = label_reader(there)(typed.pos_label)
+        if positive not in there:
+            names = ", ".join(map(str, there))
+            raise CommandError(f"--pos-label {typed.pos_label} is not one of the labels: {names}")
     return {
         "labels": known,
         "pos_label": positive,
@@ -157,27 +177,18 @@ def _options(typed: argparse.Namespace) -> dict[str, Any]:
 
 def _setting(typed: argparse.Namespace, options: Mapping[str, Any]) -> Setting:
     """Return the setting of the page that these arguments ask for."""
-    kinds = [_kind(typed, name) for name in _KINDS if getattr(typed, name)]
+    given = {name: len(columns) for name, columns in _predictions(typed).items()}
+    kinds = [*kinds_of(given, options["labels"], typed.task, _OPEN).values()]
     other = ["baseline"] if typed.baseline else []
     columns = ("y_true", *kinds, *other, *["feature"] * len(typed.sensitive))
-    baseline = None if not other else kinds[0] if len(kinds) == 1 else next(k for k in kinds if k != LABELS)
-    return Setting(columns=columns, baseline=baseline, **options)
-
-
-def _kind(typed: argparse.Namespace, name: str) -> str:
-    if name == "y_pred" and typed.labels is None and not (typed.y_score or typed.y_proba):
-        return TARGETS
-    return _KINDS[name]
+    return Setting(columns=columns, baseline=kinds[0] if other else None, **options)
 
 
 def _arguments(typed: argparse.Namespace, columns: Chunk) -> dict[str, Any]:
     """Return the arguments with a value for each record."""
-    arguments: dict[str, Any] = {name: columns[name] for name in _KINDS if name in columns}
-    if typed.baseline:
-        is_labels = typed.labels is not None and not (typed.y_score or typed.y_proba)
-        baseline = columns["baseline"]
-        # floats would be taken for scores
-        arguments["baseline"] = baseline.astype(object) if is_labels else baseline
+    arguments: dict[str, Any] = {
+        name: columns[name] for name in (*_PREDICTIONS, "baseline") if name in columns
+    }
     features = [columns[f"sensitive {name}"] for name in typed.sensitive]
     if features:
         arguments["sensitive_features"] = features[0] if len(features) == 1 else np.column_stack(features)
@@ -224,6 +235,8 @@ def add_evaluate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--y-proba", nargs="+", metavar="COL", help="columns of probabilities, one per label")
     parser.add_argument("--baseline", nargs="+", metavar="COL", help="the same of another model")
     parser.add_argument("--labels", nargs="+", metavar="LABEL", help="public labels; none for targets")
+    task = "whether targets or labels are predicted, where nothing else says so"
+    parser.add_argument("--task", choices=["regression", "classification"], help=task)
     parser.add_argument("--pos-label", metavar="LABEL", help="the positive one of two (default: the second)")
     above = "a score from here on makes the positive label (default: 0.5)"
     parser.add_argument("--threshold", type=float, default=0.5, metavar="T", help=above)

@@ -211,7 +211,7 @@ def _page_beside_the_truth(evaluation: Any) -> str:
     from dp_metrics.page.html import document
 
     predicted = evaluation.prediction
-    options: dict[str, Any] = {"y_pred": predicted, "bounds": evaluation.dataset.bounds}
+    options: dict[str, Any] = {"y_pred": predicted, "bounds": evaluation.dataset.bounds, "task": "regression"}
     if evaluation.dataset.task != "regression":
         name, classes = ("y_score", 2) if predicted.ndim == 1 else ("y_proba", predicted.shape[1])
         options = {name: predicted, "labels": range(classes)}

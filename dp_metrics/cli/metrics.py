@@ -17,10 +17,10 @@ _EPSILONS = (1.0, 0.1, 0.3, 3.0, 10.0)
 _MOST = 1_000_000
 
 
-def parameters(row: Metric) -> set[str]:
+def parameters(row: Metric) -> Mapping[str, inspect.Parameter]:
     """Return the arguments that the function of a metric takes."""
     function: Callable[..., Any] = FUNCTIONS[row.name]
-    return set(inspect.signature(function).parameters)
+    return inspect.signature(function).parameters
 
 
 def _described(row: Metric) -> dict[str, Any]:
@@ -123,12 +123,14 @@ def _plan(options: argparse.Namespace) -> None:
     n, at = options.n[0], (options.epsilon or _EPSILONS)[0]
     epsilons, sizes = sorted({*(options.epsilon or _EPSILONS)}), _sizes(options.n)
     by_epsilon, by_n, assumes = dict[str, list[float]](), dict[str, list[float]](), dict[str, str]()
+    simulated = []
     try:
         for one in _planned(options):
             told = [one.expected(n, epsilon) for epsilon in epsilons]
             by_epsilon[one.typed] = [expected.mean_absolute for expected in told]
             by_n[one.typed] = [one.expected(size, at).mean_absolute for size in sizes]
             assumes[one.typed] = told[0].assumes
+            simulated += [one.typed] if told[0].simulated else []
     except (ValueError, TypeError) as error:
         raise CommandError(str(error)) from None
     if options.json:
@@ -142,6 +144,7 @@ def _plan(options: argparse.Namespace) -> None:
                     "sizes": sizes,
                     "errors_by_size": by_n,
                     "assumes": assumes,
+                    "simulated": simulated,
                 },
                 indent=2,
             )
@@ -157,6 +160,8 @@ def _plan(options: argparse.Namespace) -> None:
     print("Assumed; no data were read:")
     for typed, assumed in assumes.items():
         print(f"  {typed}: {assumed}")
+    if simulated:
+        print(f"\nSimulated, to within 30 %, and not computed: {', '.join(simulated)}")
 
 
 def _records(text: str) -> int:

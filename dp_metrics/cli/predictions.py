@@ -1,14 +1,14 @@
 """The columns of a CSV or Parquet file, in chunks of rows, or all at once.
 
 How a cell is read follows from the role of its column and from public options, never from other cells: a
-column whose type is guessed from what it holds would let one record change how all others are read. Messages
-name columns, which are public, but no cell and no row. No row is dropped: a blank line is a missing value.
+column whose type is guessed from what it holds would let one record change how all others are read. Text is
+read alike in every kind of file. Messages name columns, which are public, but no cell and no row. No row is
+dropped: a blank line is a missing value.
 """
 
 import argparse
 import csv
 import io
-import math
 import re
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,9 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dp_metrics._packages import import_extra
-from dp_metrics.cli._common import CommandError, Refused
+from dp_metrics.cli._common import BOOLEANS, MISSING, CommandError, Refused, label_reader
 from dp_metrics.inputs.names import did_you_mean
-from dp_metrics.inputs.shape import ArgumentShape
+from dp_metrics.inputs.shape import ArgumentShape, NamedColumns
+from dp_metrics.release.stored.questions import PER_RECORD
 
 __all__ = [
     "ColumnSpec",
@@ -37,30 +38,26 @@ __all__ = [
     "open_predictions",
 ]
 
-Chunk: TypeAlias = dict[str, NDArray[Any]]
+Chunk: TypeAlias = dict[str, Any]
 Progress: TypeAlias = Callable[[float], object]
 """Is told which part of the file, from 0 to 1, has been read since it was told last."""
 
 _CSV_BLOCK = 1 << 20  # bytes, and the longest row; the reader looks a few blocks ahead
 _QUOTE = ord('"')
 _DELIMITERS = {",": ",", ";": ";", "|": "|", "tab": "\t"}
-_SWAPPED = str.maketrans(",.", ".,")
 _BOM = b"\xef\xbb\xbf"
+_BOMS_OF_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 _MOST_SHOWN = 500  # characters of the names of columns
 _PARQUET_ROWS = 1 << 16
 _PARQUET_BUFFER = 1 << 20  # bytes
-_WHOLE = re.compile(r"([+-]?[0-9]{1,4000})(\.0*)?")  # digits are compared: two large ids could be one float
-_DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _LIKE_A_NUMBER = re.compile(r"[-+.,\s0-9]*[0-9][.,\s0-9]*([eE][+-]?[0-9]+)?\s*")  # with any decimal mark
-_BOOLEANS = {"True": "1", "False": "0"}  # pandas writes booleans so
 
 
 class Kind(Enum):
     """How the cells of a column are read."""
 
     NUMBER = auto()
-    TEXT = auto()
-    NAME = auto()  # a label or an id, which may be either: 1 and 1.0 are one, and so are True and 1
+    LABEL = auto()  # a label or an id
 
 
 @dataclass(frozen=True)
@@ -75,11 +72,21 @@ class ColumnSpec:
         How their cells are read.
     if_text : str, default=""
         For messages: what to do about text where numbers are needed.
+    labels : sequence, default=()
+        The labels that were given; none: any.
+    is_named : bool, default=False
+        Whether the names of columns may be those of labels, and then say which column is which.
     """
 
     columns: Sequence[str]
     kind: Kind
     if_text: str = ""
+    labels: Sequence[Any] = ()
+    is_named: bool = False
+
+    def named(self, array: NDArray[Any]) -> Any:
+        """Return what is read of the columns, with their names where these may tell something."""
+        return NamedColumns(array, tuple(self.columns)) if self.is_named else array
 
 
 @dataclass(frozen=True)
@@ -139,15 +146,33 @@ class Predictions:
         chunks = [self.no_records(), *self.chunks(progress)]
         # an array without records could have another type than the rest
         chunks = [chunk for chunk in chunks if all(map(len, chunk.values()))] or chunks
-        return {name: np.concatenate([chunk[name] for chunk in chunks]) for name in self._specs}
+        return {
+            name: spec.named(np.concatenate([chunk[name] for chunk in chunks]))
+            for name, spec in self._specs.items()
+        }
 
-    def no_records(self) -> Chunk:
+    def public(self, progress: Progress) -> dict[str, Any]:
+        """Return what is public of each record; in the place of a private argument a range as long.
+
+        Private cells are not looked at, so that nothing depends on what they hold.
+        """
+        specs = {name: spec for name, spec in self._specs.items() if name in PER_RECORD}
+        n, chunks = 0, [self.no_records(specs)]
+        with self._reading():
+            for batch in self._batches(progress):
+                n += batch.num_rows
+                chunks.append(self._arrays({name: batch.column(name) for name in self._names}, specs))
+        chunks = chunks[1:] or chunks
+        columns = {name: np.concatenate([chunk[name] for chunk in chunks]) for name in specs}
+        return {**dict.fromkeys(self._specs, range(n)), **columns}
+
+    def no_records(self, specs: Mapping[str, ColumnSpec] | None = None) -> Chunk:
         """Return a chunk without records."""
-        return self._arrays({name: self._pa.array([], self._types[name]) for name in self._names})
+        return self._arrays({name: self._pa.array([], self._types[name]) for name in self._names}, specs)
 
     def forms(self) -> dict[str, ArgumentShape]:
         """Return the public form of each argument, before any record is read."""
-        return {name: ArgumentShape.of(array, array) for name, array in self.no_records().items()}
+        return {name: ArgumentShape.of(one, np.asarray(one)) for name, one in self.no_records().items()}
 
     def _read_types(self) -> dict[str, Any]:
         raise NotImplementedError
@@ -168,20 +193,62 @@ class Predictions:
         """Return whether these are surely the names of the columns."""
         return True
 
-    def _arrays(self, columns: dict[str, Any]) -> Chunk:
+    def _arrays(self, columns: dict[str, Any], specs: Mapping[str, ColumnSpec] | None = None) -> Chunk:
         chunk = {}
-        for argument, spec in self._specs.items():
+        for argument, spec in (self._specs if specs is None else specs).items():
             arrays = [self._array(columns[name], name, spec) for name in spec.columns]
-            chunk[argument] = arrays[0] if len(arrays) == 1 else np.column_stack(arrays)
+            chunk[argument] = spec.named(arrays[0] if len(arrays) == 1 else np.column_stack(arrays))
         return chunk
 
     def _array(self, column: Any, name: str, spec: ColumnSpec) -> NDArray[Any]:
         if column.null_count:
-            raise Refused(f"column {name!r}: a value is missing; nothing was spent")
-        return self._converted(column, name, spec)
+            raise _missing(name)
+        of = self._pa.types
+        if of.is_dictionary(column.type):
+            column = column.dictionary_decode()
+        is_text = of.is_string(column.type) or of.is_large_string(column.type)
+        if spec.kind is Kind.LABEL and is_text:
+            return self._labels(column, name, spec)
+        if spec.kind is Kind.NUMBER and (is_text or of.is_decimal(column.type)):
+            return self._numbers(column, name, spec)
+        return np.asarray(column.to_numpy(zero_copy_only=False))
 
-    def _converted(self, column: Any, name: str, spec: ColumnSpec) -> NDArray[Any]:
-        raise NotImplementedError
+    def _labels(self, column: Any, name: str, spec: ColumnSpec) -> NDArray[Any]:
+        """Return the label or id in each cell of text."""
+        coded = column.dictionary_encode()
+        read = label_reader(spec.labels, self._dialect.decimal)
+        known = [read(text) for text in coded.dictionary.to_pylist()]
+        if any(one is None for one in known):
+            raise _missing(name)
+        spelled = np.fromiter(known, dtype=object, count=len(known))
+        codes: NDArray[np.intp] = coded.indices.to_numpy(zero_copy_only=False).astype(np.intp)
+        return spelled[codes]
+
+    def _numbers(self, column: Any, name: str, spec: ColumnSpec) -> NDArray[Any]:
+        """Return the number in each cell of text, or of decimals, which as text become the nearest floats."""
+        compute, pa = import_extra("pyarrow.compute", "cli"), self._pa
+        text = compute.utf8_trim_whitespace(compute.cast(column, pa.string()))
+        if self._dialect.decimal == ",":
+            # a point becomes what no number holds
+            text = compute.replace_substring(compute.replace_substring(text, ".", "?"), ",", ".")
+        try:
+            numbers = compute.cast(text, pa.float64())
+        except pa.ArrowInvalid:
+            numbers = None
+        if numbers is None:
+            if compute.any(compute.is_in(text, value_set=pa.array(sorted(MISSING)))).as_py():
+                raise _missing(name)
+            for spelled, truth in BOOLEANS.items():
+                text = compute.if_else(compute.equal(text, spelled), str(int(truth)), text)
+            try:
+                numbers = compute.cast(text, pa.float64())
+            except pa.ArrowInvalid:
+                raise Refused(
+                    f"column {name!r} holds something that is no number{spec.if_text}; nothing was spent"
+                ) from None
+        if compute.any(compute.is_nan(numbers)).as_py():
+            raise _missing(name)
+        return np.asarray(numbers.to_numpy(zero_copy_only=False))
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
@@ -210,6 +277,13 @@ class _CsvFile(Predictions):
         return any(name in there for name in self._names) and not any(map(_LIKE_A_NUMBER.fullmatch, there))
 
     def _read_types(self) -> dict[str, Any]:
+        with self._path.open("rb") as raw:
+            first = raw.read(2)
+        if first in _BOMS_OF_UTF_16 or b"\0" in first:
+            raise Refused(
+                f"{self._path} is UTF-16, and not UTF-8: save it as 'CSV UTF-8', or convert it with "
+                "iconv -f UTF-16 -t UTF-8; nothing was spent"
+            )
         with self._path.open(newline="", encoding="utf-8-sig") as file:
             self._find(next(csv.reader(file, delimiter=self._dialect.mark), []))
         return dict.fromkeys(self._names, self._pa.string())
@@ -231,56 +305,15 @@ class _CsvFile(Predictions):
                     strings_can_be_null=True,
                 ),
             )
-            if file.is_cut_off:
+            if file.has_open_quote:
                 raise Refused(
-                    f"{self._path} does not end with a line break, or has an odd number of quotation marks: "
-                    "it may be cut off; nothing was spent"
+                    f"{self._path} has an odd number of quotation marks: it may be cut off; nothing was spent"
                 )
             if file.has_stray_quotes:
                 raise Refused(
                     f"{self._path} has quotation marks within a cell that are not doubled, so that nobody "
                     "can tell where rows end; nothing was spent"
                 )
-
-    def _converted(self, column: Any, name: str, spec: ColumnSpec) -> NDArray[Any]:
-        if spec.kind is Kind.TEXT:
-            return np.asarray(column.to_numpy(zero_copy_only=False), dtype=object)
-        compute = import_extra("pyarrow.compute", "cli")
-        trimmed = compute.utf8_trim_whitespace(column)
-        if spec.kind is Kind.NUMBER:
-            return self._numbers(trimmed, name, spec)
-        coded = trimmed.dictionary_encode()
-        known = [_name(self._pointed(text)) for text in coded.dictionary.to_pylist()]
-        if any(one == "" or (isinstance(one, float) and math.isnan(one)) for one in known):
-            raise Refused(f"column {name!r}: a value is missing; nothing was spent")
-        spelled = np.empty(len(known), dtype=object)
-        spelled[:] = known
-        codes: NDArray[np.intp] = coded.indices.to_numpy(zero_copy_only=False).astype(np.intp)
-        return spelled[codes]
-
-    def _pointed(self, text: str) -> str:
-        """Return a cell with its decimal mark as a point; different cells stay different."""
-        return text.translate(_SWAPPED) if self._dialect.decimal == "," else text
-
-    def _numbers(self, trimmed: Any, name: str, spec: ColumnSpec) -> NDArray[Any]:
-        compute, pa = import_extra("pyarrow.compute", "cli"), self._pa
-        if self._dialect.decimal == ",":
-            # a point becomes what no number holds
-            trimmed = compute.replace_substring(compute.replace_substring(trimmed, ".", "?"), ",", ".")
-        try:
-            numbers = compute.cast(trimmed, pa.float64())
-        except pa.ArrowInvalid:
-            numbers = None
-        if numbers is None:
-            for text, number in _BOOLEANS.items():
-                trimmed = compute.if_else(compute.equal(trimmed, text), number, trimmed)
-            try:
-                numbers = compute.cast(trimmed, pa.float64())
-            except pa.ArrowInvalid:
-                raise Refused(
-                    f"column {name!r} holds something that is no number{spec.if_text}; nothing was spent"
-                ) from None
-        return np.asarray(numbers.to_numpy(zero_copy_only=False))
 
 
 class _ParquetFile(Predictions):
@@ -298,7 +331,9 @@ class _ParquetFile(Predictions):
     def _check_type(self, name: str, found: Any, spec: ColumnSpec) -> None:
         of = self._pa.types
         there = found.value_type if of.is_dictionary(found) else found
-        is_number = of.is_floating(there) or of.is_integer(there) or of.is_boolean(there)
+        is_number = (
+            of.is_floating(there) or of.is_integer(there) or of.is_boolean(there) or of.is_decimal(there)
+        )
         is_text = of.is_string(there) or of.is_large_string(there)
         if not (is_number or is_text):
             raise CommandError(f"column {name!r} holds {there}: numbers or text are needed")
@@ -313,11 +348,6 @@ class _ParquetFile(Predictions):
                 for batch in file.iter_batches(_PARQUET_ROWS, row_groups=[group], columns=self._names):
                     yield batch
                     progress(batch.num_rows / rows)
-
-    def _converted(self, column: Any, name: str, spec: ColumnSpec) -> NDArray[Any]:
-        if self._pa.types.is_dictionary(column.type):
-            column = column.dictionary_decode()
-        return np.asarray(column.to_numpy(zero_copy_only=False))
 
 
 _SUFFIXES: Mapping[str, type[Predictions]] = {
@@ -378,7 +408,7 @@ def dialect_of(typed: argparse.Namespace) -> Dialect | None:
 
 
 class _Watched(io.RawIOBase):
-    """The bytes of a file, which tells whether it ended in the middle of a row, and where cells are quoted.
+    """The bytes of a file, which tells whether it ended in a quoted cell, and where cells are quoted.
 
     A reader takes a quotation mark within a cell as it stands, unless the cell begins with one: then one
     record's mark would swallow the rows up to another's. So each must be at an end of its cell, or doubled.
@@ -392,9 +422,9 @@ class _Watched(io.RawIOBase):
         self._last, self._quotes, self.has_stray_quotes = b"", 0, False
 
     @property
-    def is_cut_off(self) -> bool:
-        """Whether the last row is not whole, as far as that can be seen."""
-        return self._last not in (b"\n", b"\r") or self._quotes % 2 == 1
+    def has_open_quote(self) -> bool:
+        """Whether a quoted cell was not closed."""
+        return self._quotes % 2 == 1
 
     def read(self, size: int | None = -1) -> bytes:
         """Return the next bytes."""
@@ -428,14 +458,5 @@ class _Watched(io.RawIOBase):
         super().close()
 
 
-def _name(text: str) -> Any:
-    """Return a label or id so that what is equal as a number is equal; a fraction becomes a number."""
-    text = _BOOLEANS.get(text, text)
-    if whole := _WHOLE.fullmatch(text):
-        return str(int(whole[1]))
-    if text.lower() == "nan":
-        return math.nan
-    number = float(text) if _DECIMAL.fullmatch(text) else math.nan
-    if not math.isfinite(number):
-        return text
-    return str(int(number)) if number.is_integer() else number
+def _missing(name: str) -> Refused:
+    return Refused(f"column {name!r}: a value is missing; nothing was spent")

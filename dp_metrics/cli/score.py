@@ -9,7 +9,7 @@ bit for the same randomness, as that of the function with the same columns.
 import argparse
 import sys
 import warnings
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -23,7 +23,7 @@ from dp_metrics._packages import import_extra
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.cli._common import CommandError, Refused, add_json, several, share, tell
 from dp_metrics.cli._output import INTERVALS, Limits, printed, show_frame, show_result
-from dp_metrics.cli._typed_options import column_of, group_labels, kind_of_labels, options_of
+from dp_metrics.cli._typed_options import column_of, column_of_labels, group_labels, options_of
 from dp_metrics.cli.budget import Payer, add_payer, refusals
 from dp_metrics.cli.metrics import parameters
 from dp_metrics.cli.predictions import (
@@ -45,6 +45,7 @@ from dp_metrics.metrics import FUNCTIONS, Metric, row_of
 from dp_metrics.metrics._catalogue import OF_RECORDS, WEIGHTS
 from dp_metrics.release.parts.variance import VarianceOf
 from dp_metrics.release.result import PrivateResult
+from dp_metrics.release.stored.questions import PER_RECORD, public_records
 from dp_metrics.release.with_result import with_result
 from dp_metrics.streaming._summary import Summary
 
@@ -126,8 +127,9 @@ def release(
                 summary.update(*(chunk[name] for name in row.data), **weights)
         with refusals():
             released: PrivateResult[Any] = summary.released_as(
-                row, **{**row.options, **request.options}, **paid
-            )
+                row, **{**row.options, **request.options}, **paid,
+                of_records=lambda: public_records(records.public(lambda part: None)),
+            )  # fmt: skip
         return released
     columns = records.whole(progress)
     with refusals():
@@ -151,29 +153,31 @@ def _features(request: ScoreRequest, columns: Chunk) -> NDArray[Any]:
 
 
 def stored_release(
-    request: ScoreRequest, given: Container[str], accountant: PrivacyAccountant | None
+    request: ScoreRequest, accountant: PrivacyAccountant, public: Mapping[str, Any]
 ) -> PrivateResult[Any] | PrivateMetricFrame | None:
-    """Return the release that the budget has of this request, before the file is opened; None if it has none.
+    """Return the release that the budget has of this request; None if it has none.
 
     Parameters
     ----------
     request : ScoreRequest
         What to release.
-    given : container of str
-        Which arguments have a column.
-    accountant : PrivacyAccountant or None
+    accountant : PrivacyAccountant
         Budget that pays.
+    public : mapping
+        What is public of each record; see `Predictions.public`.
     """
-    if accountant is None or "spend_name" not in request.settings:
-        return None
     row, paid = request.row, {**request.settings, "epsilon": request.epsilon, "accountant": accountant}
+    data = {name: public[name] for name in row.data}
     try:
         if request.groups:
             metric = _frame_metric(request, paid)
-            settings = frame_settings(metric, group_labels=request.group_labels, random_state=None, **paid)
+            settings = frame_settings(
+                metric, group_labels=request.group_labels, random_state=None, data=data, **paid
+            )
         else:
-            weights = {name: True if name in given else None for name in WEIGHTS if name in row.options}
-            settings = row.settings(**paid, options={**row.options, **request.options, **weights})
+            options = {**row.options, **request.options}
+            options |= {name: value for name, value in public.items() if name in PER_RECORD}
+            settings = row.settings(**paid, options=options, data=data)
     except (ValueError, TypeError) as error:
         raise CommandError(str(error)) from None
     with refusals():
@@ -241,10 +245,9 @@ def _columns(typed: argparse.Namespace, request: ScoreRequest) -> dict[str, Colu
         if argument not in row.options:
             because = f": {row.refused[argument]}" if argument in row.refused else ""
             raise CommandError(f"{row.name} takes no {option}{because}")
-        specs[argument] = ColumnSpec([column], Kind.NUMBER if argument == "sample_weight" else Kind.NAME)
+        specs[argument] = ColumnSpec([column], Kind.NUMBER if argument == "sample_weight" else Kind.LABEL)
     for i, labels in enumerate(request.groups):
-        kind = kind_of_labels(labels, "--group-labels")
-        specs[f"{_SENSITIVE} {i}"] = ColumnSpec([typed.sensitive[i]], kind, _IF_GROUPS_ARE_TEXT)
+        specs[f"{_SENSITIVE} {i}"] = column_of_labels([typed.sensitive[i]], labels, _IF_GROUPS_ARE_TEXT)
     return specs
 
 
@@ -279,6 +282,8 @@ def _request(typed: argparse.Namespace) -> ScoreRequest:
         raise CommandError(f"{row.name} takes no --sensitive: it needs a metric of --y-true and --y-pred")
     if groups and len(groups) != len(typed.sensitive):
         raise CommandError("--group-labels is needed once for each column of --sensitive, in their order")
+    if "mechanism" in takes and not groups:
+        settings.setdefault("mechanism", takes["mechanism"].default)  # the question is that of the function
     return ScoreRequest(row, typed.epsilon, fixed | options_of(row, typed.option), settings, groups)
 
 
@@ -296,7 +301,7 @@ def _progress(name: str) -> Iterator[Progress]:
 def bought(
     typed: argparse.Namespace,
     columns: Mapping[str, ColumnSpec],
-    stored: Callable[[PrivacyAccountant | None], T | None],
+    stored: Callable[[PrivacyAccountant, Mapping[str, Any]], T | None],
     prepared: Callable[[Predictions], Callable[[PrivacyAccountant | None, Progress], T]],
 ) -> tuple[T, PrivacyAccountant | None]:
     """Return a release, stored or new, and the budget that paid for it: the one path of all commands.
@@ -308,7 +313,7 @@ def bought(
     columns : mapping of str to ColumnSpec
         The columns of each argument.
     stored : callable
-        Returns the release that a budget has of this question, or None.
+        Returns the release that a budget has of this question, given what is public of the records, or None.
     prepared : callable
         Checks all that is public of a file, and returns what reads and checks its records, spends and draws.
     """
@@ -320,10 +325,13 @@ def bought(
     with _silent_about_data(), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", UserWarning)  # the package's own, which tell public things
-        budget = payer.known()
-        released = stored(budget)
+        released, budget = None, payer.known()
+        records = open_predictions(typed.predictions, columns, dialect_of(typed))
+        if budget is not None and typed.spend_name in budget:
+            with _progress(typed.predictions.name) as progress:
+                released = stored(budget, records.public(progress))
         if released is None:
-            draw = prepared(open_predictions(typed.predictions, columns, dialect_of(typed)))
+            draw = prepared(records)
             budget = payer.opened(typed.epsilon)
             with _progress(typed.predictions.name) as progress:
                 released = draw(budget, progress)
@@ -340,8 +348,7 @@ def _score(typed: argparse.Namespace) -> None:
         summary = summarising(request, records)
         return lambda budget, progress: release(request, records, summary, budget, progress)
 
-    stored = partial(stored_release, request, columns)
-    released, budget = bought(typed, columns, stored, prepared)
+    released, budget = bought(typed, columns, partial(stored_release, request), prepared)
     limits = Limits(typed.interval, typed.confidence)
     with printed():
         if isinstance(released, PrivateResult):

@@ -15,10 +15,11 @@ from dp_metrics._html import card, rounded
 from dp_metrics._packages import import_extra
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
+from dp_metrics.fairness.groups import columns_of, public_groups
 from dp_metrics.fairness.intervals import GroupLimits, InPeople, InRecords, check_what
 from dp_metrics.fairness.plan import Entry, FrameResult, asked_of, frame_metrics, plan_again, read_frame
 from dp_metrics.inputs.error_state import own_error_state
-from dp_metrics.inputs.options import WITHIN_GROUPS, asked_of_persons, check_choice, check_confidence
+from dp_metrics.inputs.options import WITHIN_GROUPS, check_choice, check_confidence
 from dp_metrics.metrics._pictures import Bar, draw_groups
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
 from dp_metrics.metrics.scores.table import ScoreTable
@@ -26,7 +27,8 @@ from dp_metrics.release.plan import KnownParts
 from dp_metrics.release.release import Release
 from dp_metrics.release.released import ResultNoise
 from dp_metrics.release.result import PrivateResult
-from dp_metrics.release.stored.answers import Answer, Call, read_result, restores
+from dp_metrics.release.stored.answers import Answer, read_result, restores
+from dp_metrics.release.stored.questions import Call
 from dp_metrics.release.together import Together
 
 __all__ = ["WITHIN_GROUPS", "ByGroup", "PrivateMetricFrame", "frame_of"]
@@ -120,7 +122,7 @@ class PrivateMetricFrame:
         None draws fresh randomness from the operating system. Anything else makes the release reproducible
         and therefore NOT private.
     spend_name : str or None, default=None
-        The name in the accountant's history; None: "PrivateMetricFrame". A name that was given before returns
+        The name in the accountant's history; None: "PrivateMetricFrame". A name of an earlier session returns
         what was released then, at no cost.
 
     Attributes
@@ -233,6 +235,7 @@ class PrivateMetricFrame:
             metrics, group_labels=group_labels, epsilon=epsilon, membership=membership,
             overall_share=overall_share, groups=groups, max_records=max_records, neighboring=neighboring,
             accountant=accountant, random_state=random_state, spend_name=spend_name,
+            data={"y_true": y_true, "y_pred": y_pred, "sensitive_features": sensitive_features},
         )  # fmt: skip
 
         def read() -> tuple[Together, tuple[KnownParts, ...], Any]:
@@ -634,21 +637,32 @@ def frame_settings(
     overall_share: float = 0.2,
     groups: Any = None,
     max_records: int | None = None,
+    data: Mapping[str, Any],
     **settings: Any,
 ) -> Release:
-    """Return the checked public settings of a frame; of groups only that there are some."""
-    asked = {
-        "metrics": asked_of(frame_metrics(metrics)),
-        "is_single": not isinstance(metrics, Mapping),
+    """Return the checked public settings of a frame; of its data no more than is public."""
+    arguments = {
+        **data,
         "group_labels": group_labels,
         "membership": membership,
         "overall_share": overall_share,
-        **asked_of_persons(groups, max_records),
+        "groups": groups,
+        "max_records": max_records,
     }
+    features = None
+    if membership == "public":
+        features = partial(_places, data["sensitive_features"], group_labels)
+    call = Call.of(
+        "frame", arguments, features,
+        metrics=asked_of(frame_metrics(metrics)), is_single=not isinstance(metrics, Mapping),
+    )  # fmt: skip
     disclosing = [] if groups is None else ["groups"]
     name = PrivateMetricFrame.__name__
-    call = Call("frame", asked)
     return Release(name, mechanism=None, default=None, disclosing=disclosing, call=call, **settings)
+
+
+def _places(sensitive_features: Any, group_labels: Any) -> Any:
+    return public_groups(columns_of(sensitive_features), group_labels)
 
 
 def _size(records: float | None) -> str:
@@ -664,15 +678,15 @@ def frame_of(result: FrameResult, **settings: Any) -> PrivateMetricFrame:
 
 @restores("frame")
 def _restored(answer: Answer) -> PrivateMetricFrame:
-    asked = answer.asked
-    plan = plan_again(asked, answer.form)
+    asked, options = answer.asked, answer.asked["options"]
+    plan = plan_again(options, answer.form)
     results = [
         read_result(written, share.plan.postprocess)
         for written, share in zip(answer.results, plan.shares, strict=True)
     ]
     return frame_of(
         plan.combine(results), epsilon=float(asked["epsilon"]), neighboring=asked["neighboring"],
-        membership=asked["membership"], is_single=asked["is_single"],
+        membership=options["membership"], is_single=options["is_single"],
     )  # fmt: skip
 
 

@@ -6,13 +6,15 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
+from dp_metrics.inputs.containers import array_of
 from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.records import check_same_length
 from dp_metrics.inputs.shape import Records
 from dp_metrics.release.parts.count_table import check_cells
 
-__all__ = ["Groups", "by_group", "columns_of"]
+__all__ = ["Groups", "by_group", "columns_of", "public_groups"]
 
 _NAME = "sensitive_features"
 _SHORT = 1 << 16
@@ -80,7 +82,7 @@ class Groups:
             places = labels.codes(labels.array(column, _NAME, private_n=private_n), _NAME)
             codes = codes * labels.size + places
         arrays = (*records.arrays[:2], codes)
-        check_same_length(*arrays, private_n=private_n)
+        check_same_length(dict(zip(("y_true", "y_pred", _NAME), arrays, strict=True)), private_n=private_n)
         return replace(records, arrays=arrays, states_columns=(*records.states_columns[:2], True))
 
 
@@ -96,12 +98,23 @@ def by_group(coded: Records, groups: int) -> list[Records]:
 
 
 def columns_of(features: Any) -> Sequence[Any]:
-    """Return the columns of one feature or several."""
-    if hasattr(features, "iloc") and getattr(features, "ndim", 1) == 2:
+    """Return the columns of one feature or several, each of the type that its container gives it."""
+    if len(getattr(features, "shape", ())) != 2:
+        return [features]
+    if hasattr(features, "iloc"):  # pandas
         return [features.iloc[:, i] for i in range(features.shape[1])]
-    if isinstance(features, np.ndarray) and features.ndim == 2:
-        return list(features.T)
-    return [features]
+    for columns in ("get_columns", "itercolumns"):  # polars and pyarrow
+        if hasattr(type(features), columns):
+            return list(getattr(features, columns)())
+    return list(array_of(features).T)
+
+
+def public_groups(features: Sequence[Any], group_labels: Any) -> NDArray[np.intp]:
+    """Return the place of each record's group, where membership is public; no other column is looked at."""
+    groups = Groups.of(group_labels, len(features))
+    _, records = Records.of((features[0], features[0], *features), private_n=False)
+    codes: NDArray[np.intp] = groups.coded(records, private_n=False).arrays[2]
+    return codes
 
 
 def _is_nested(labels: Any) -> bool:

@@ -230,7 +230,11 @@ def read_frame(
     share, chosen = check_frame(membership, overall_share, private_n=private_n), frame_metrics(metrics)
     columns = columns_of(sensitive_features)
     shape, records, _ = first_records(
-        (y_true, y_pred, *columns), private_n=private_n, groups=groups, max_records=max_records
+        (y_true, y_pred, *columns),
+        names=("y_true", "y_pred", *["sensitive_features"] * len(columns)),
+        private_n=private_n,
+        groups=groups,
+        max_records=max_records,
     )
     by, sizes = Groups.of(group_labels, len(columns)), None
     if membership == "public":  # the features are as public as the number of records
@@ -431,12 +435,13 @@ def _of_scores(metric: FrameMetric, shape: Shape, *, private_n: bool) -> Plan | 
         return metric.planned(shape, private_n=private_n)
     if metric.row is not METRICS["private_roc_auc_score"] or metric.mechanism is not None:
         return None
-    # the function takes no pos_label, but a page has scores of either class
+    # the function takes no pos_label, but a page has scores of either class: the table says which it reads
     options = dict(metric.options)
     pos_label = options.pop("pos_label", None)
-    if (
-        len(replace(metric, options=options).planned(shape, private_n=private_n).parts) > 1
-    ):  # not of two labels
+    true, score = shape.arguments
+    of_any_names = replace(shape, arguments=(true, replace(score, names=None)))
+    area = replace(metric, options=options).planned(of_any_names, private_n=private_n)
+    if len(area.parts) > 1:  # not of two labels
         return None
     options = {"labels": options.get("labels"), "pos_label": pos_label, "edges": None, "bins": None}
     return score_plan(area_under_roc, shape, private_n=private_n, **options)
@@ -481,7 +486,13 @@ def _other(
     """Return the releases of any other metric: one table if it is a share of the records."""
     hidden, name = None in sizes, metric.row.name
     # the options must suit the sizes of the groups, even where these are private
-    check_neighboring("add_or_remove_one" if hidden else "replace_one", metric.row.disclosing(metric.options))
+    disclosing = metric.row.disclosing(metric.options)
+    if hidden and disclosing and shape.n is not None:
+        raise ValueError(
+            f"{' and '.join(disclosing)} cannot be used with membership='private': the number of records of "
+            "a group, which is private then, would be given away. Leave it out, or pass membership='public'."
+        )
+    check_neighboring("add_or_remove_one" if hidden else "replace_one", disclosing)
     plans = {size: metric.planned(replace(shape, n=size), private_n=hidden) for size in {*sizes} - {0}}
     usual = next(plans[size] for size in sizes if size != 0)
     if metric.mechanism is None and _is_share(usual):

@@ -8,7 +8,7 @@ from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.inputs.options import check_neighboring
 from dp_metrics.release.release import Release
 from dp_metrics.release.result import PrivateResult
-from dp_metrics.release.stored.answers import Call
+from dp_metrics.release.stored.questions import Call
 
 __all__ = ["population_release", "value_of"]
 
@@ -25,9 +25,9 @@ def population_release(
     accountant: PrivacyAccountant | None,
     random_state: RandomState,
     spend_name: str | None,
-    options: Mapping[str, Any],
+    arguments: Mapping[str, Any],
 ) -> Release:
-    """Return the checked public settings of a call; raise for unknown ones."""
+    """Return the checked public settings of a call with these arguments; raise for unknown ones."""
     if sample_weight is not None:
         raise ValueError(f"{name} takes no sample_weight: {_ONE_PERSON}, and each counts alike.")
     if groups is not None:
@@ -43,7 +43,7 @@ def population_release(
         random_state=random_state,
         neighboring=neighboring,
         spend_name=spend_name,
-        call=Call("value", {"options": options}),
+        call=Call.of("value", arguments),
     )
 
 

@@ -22,7 +22,7 @@ from dp_metrics.inference.wins import noise_reach, wins_interval, wins_p_value
 from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.inputs.labels import NotLabelsError
 from dp_metrics.inputs.losses import RecordLoss
-from dp_metrics.inputs.options import asked_of_persons, check_confidence
+from dp_metrics.inputs.options import check_confidence
 from dp_metrics.inputs.readers import first_records
 from dp_metrics.inputs.scalars import as_real
 from dp_metrics.inputs.shape import Records
@@ -419,8 +419,8 @@ def private_compare(
         None draws fresh randomness from the operating system. Anything else makes the release reproducible
         and therefore NOT private.
     spend_name : str or None, default=None
-        The name of this release in the accountant's history; None: "private_compare". A name that was given
-        before returns what was released then, at no cost.
+        The name of this release in the accountant's history; None: "private_compare". A name of an earlier
+        session returns what was released then, at no cost.
     **options : Any
         Public options of the metric that shape the loss of a record, such as `bounds`, `max_loss`, `labels`,
         `alpha`, or weights of the outputs as `multioutput`. Losses are clipped to their cap before they are
@@ -505,18 +505,20 @@ def private_compare(
         accountant=accountant,
         random_state=random_state,
         spend_name=spend_name,
-        options=comparison_options(
-            loss,
-            options,
-            max_difference=max_difference,
-            confidence=confidence,
-            **asked_of_persons(groups, max_records),
-        ),
+        arguments={
+            "y_true": y_true,
+            "pred_a": pred_a,
+            "pred_b": pred_b,
+            "groups": groups,
+            "max_records": max_records,
+            **comparison_options(loss, options, max_difference=max_difference, confidence=confidence),
+        },
     )
 
     def read() -> tuple[Plan, KnownParts, Any]:
+        names = ("y_true", "pred_a", "pred_b")
         shape, records, persons = first_records(
-            (y_true, pred_a, pred_b), private_n=False, groups=groups, max_records=max_records
+            (y_true, pred_a, pred_b), names=names, private_n=False, groups=groups, max_records=max_records
         )
         losses, unit, n = paired_losses(loss, shape, options), "records", shape.n
         if persons is not None:

@@ -76,7 +76,7 @@ def private_mean_interval(
         and therefore NOT private.
     spend_name : str or None, default=None
         The name of this release in the accountant's history; None: the name of this function.
-        A name that was given before returns what was released then, at no cost.
+        A name of an earlier session returns what was released then, at no cost.
 
     Returns
     -------
@@ -150,7 +150,7 @@ def private_mean_interval(
         accountant=accountant,
         random_state=random_state,
         spend_name=spend_name,
-        options={"max_loss": max_loss, "method": method, "confidence": confidence},
+        arguments={"losses": losses, "max_loss": max_loss, "method": method, "confidence": confidence},
     )
     plan = _plan(max_loss=max_loss, method=method, confidence=confidence)
 

@@ -12,6 +12,7 @@ import numpy as np
 from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.options import check_count, check_groups, check_sample_weight, first_of_each
+from dp_metrics.inputs.records import check_same_length
 from dp_metrics.inputs.scalars import as_real
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.mechanisms._base import ALONE
@@ -148,7 +149,8 @@ def _noise_of(row: Metric, value: float, n: Any, arguments: Mapping[str, Any]) -
         raise ValueError(ALONE.format("multioutput='raw_values' releases several"))
     most = 1
     if "max_records" in row.options and (groups := options.pop("groups", None)) is not None:
-        kept, _, most = first_of_each(groups, options.pop("max_records", None))
+        codes: Any = check_groups(groups)
+        kept, _, most = first_of_each(codes, options.pop("max_records", None))
         n = kept.size
     weights = _weights(n, options)
     plan = row.planned(replace(row.form(n=weights.n), most_records=most), options, private_n=False)
@@ -180,8 +182,7 @@ def _weights(n: Any, options: Mapping[str, Any]) -> PublicWeights:
         return PublicWeights(size)
     weights = check_sample_weight(options.get("sample_weight"))
     groups = check_groups(options.get("groups"))
-    if any(given is not None and len(given) != size for given in (weights, groups)):
-        raise ValueError("Found input variables with inconsistent numbers of samples.")
+    check_same_length({"n": np.broadcast_to(0, size), "sample_weight": weights, "groups": groups})
     return PublicWeights(size, weights, groups)
 
 

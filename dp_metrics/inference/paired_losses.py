@@ -149,5 +149,5 @@ def _numbers(records: Records) -> Records:
         as_numbers(array, name, allow_2d=True, private_n=False)
         for array, name in zip(records.arrays, ("y_true", "y_pred"), strict=True)
     )
-    check_same_length(true, pred)
+    check_same_length({"y_true": true, "y_pred": pred})
     return replace(records, arrays=(true, pred))

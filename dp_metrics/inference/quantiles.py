@@ -90,7 +90,7 @@ def private_quantile_interval(
         and therefore NOT private.
     spend_name : str or None, default=None
         The name of this release in the accountant's history; None: the name of this function.
-        A name that was given before returns what was released then, at no cost.
+        A name of an earlier session returns what was released then, at no cost.
 
     Returns
     -------
@@ -162,7 +162,7 @@ def private_quantile_interval(
         accountant=accountant,
         random_state=random_state,
         spend_name=spend_name,
-        options={"q": q, "max_loss": max_loss, "confidence": confidence},
+        arguments={"losses": losses, "q": q, "max_loss": max_loss, "confidence": confidence},
     )
 
     def read() -> tuple[Plan, KnownParts, Any]:

@@ -8,14 +8,30 @@ import reprlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from enum import Enum
 from functools import partial
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dp_metrics.inputs.containers import MISSING, TOO_LARGE, array_of, is_missing, is_several, refuse_unread
+from dp_metrics.inputs.containers import (
+    MISSING,
+    NAIVE,
+    TOO_LARGE,
+    ZONED,
+    Moment,
+    array_of,
+    counts_of,
+    is_missing,
+    is_several,
+    kind_of_times,
+    moment_of,
+    moments,
+    refuse_unread,
+)
 from dp_metrics.inputs.records import (
+    SEVERAL_COLUMNS,
     as_vector,
     check_not_empty,
     check_same_length,
@@ -34,12 +50,16 @@ __all__ = [
     "check_labels",
     "differing_block",
     "encoded_block",
+    "place_of",
     "public_labels",
     "unstated_labels",
 ]
 
 _EXACT_AS_FLOATS = 2**53
 _ORDINARY = {str, int, bool}
+_NUMBERS, _TEXT = "numbers", "text"
+_OF_ONE_TYPE = "{} must be of one type, so that they can be sorted."
+_ZONES = "{} holds {}, and {} {}: nobody can tell which are the same. Give all a time zone, or none."
 _PASS_LABELS = "Pass labels, such as predict gives, and not probabilities or scores."
 
 
@@ -55,23 +75,14 @@ def _not_whole(name: str) -> NotLabelsError:
 
 
 def public_labels(labels: Any, name: str = "labels") -> NDArray[Any] | None:
-    """Return the sorted public label set, or None where it is to follow from the number of columns."""
+    """Return the sorted public label set, or None where it is to follow from the number of columns.
+
+    Members of an `Enum` that cannot be compared are sorted as their class defines them.
+    """
     if labels is None:
         return None
-    refuse_unread(labels)
-    if isinstance(labels, str | bytes) or (
-        not isinstance(labels, Sequence | np.ndarray) and not hasattr(labels, "__array__")
-    ):
-        raise ValueError(f"{name} must be None or a 1d array of the public labels.")
-    array = np.asarray(labels)
-    if array.ndim != 1 or array.dtype.kind not in "biufUO":
-        raise ValueError(f"{name} must be None or a 1d array of the public labels.")
-    if array.dtype.kind == "U" and not all(isinstance(label, str) for label in labels):
-        array = np.asarray(labels, dtype=object)  # NumPy has made text of numbers
-    try:
-        array = np.unique(array)
-    except (TypeError, ArithmeticError):  # a signaling NaN of Decimal cannot be compared
-        raise ValueError(f"{name} must be of one type, so that they can be sorted.") from None
+    array = _as_listed(labels, name)
+    array = _sorted_objects(array, name) if array.dtype.kind == "O" else np.unique(array)
     if array.dtype.kind == "f" and np.isnan(array).any():
         raise ValueError(f"{name} must not hold NaN.")
     if array.size < 2:
@@ -79,6 +90,59 @@ def public_labels(labels: Any, name: str = "labels") -> NDArray[Any] | None:
     if array.dtype.kind in "iu" and max(abs(int(array[0])), abs(int(array[-1]))) >= _EXACT_AS_FLOATS:
         return array.astype(object)  # two of them could be one float
     return array
+
+
+def _as_listed(labels: Any, name: str) -> NDArray[Any]:
+    """Return public labels in the order in which they were listed, each of them as it was."""
+    refuse_unread(labels)
+    is_list = isinstance(labels, Sequence) and not isinstance(labels, str | bytes)
+    if not is_list and not hasattr(labels, "__array__"):
+        raise ValueError(f"{name} must be None or a 1d array of the public labels.")
+    if is_list and any(isinstance(moment_of(label), Moment) for label in labels):
+        return _as_objects(labels)  # NumPy would give all of them one unit
+    array = np.asarray(labels) if is_list else array_of(labels)
+    if array.ndim != 1 or array.dtype.kind not in "biufUOmM":
+        raise ValueError(f"{name} must be None or a 1d array of the public labels.")
+    if array.dtype.kind in "mM":
+        # pandas lists its own times
+        return _as_objects(array if array is labels or not hasattr(labels, "tolist") else labels.tolist())
+    if array.dtype.kind == "O" and any(type(label) is Moment for label in array):
+        raise ValueError(f"{name} holds times with a time zone: pass a list of them.")
+    if array.dtype.kind == "U" and not all(isinstance(label, str) for label in labels):
+        return np.asarray(labels, dtype=object)  # NumPy has made text of numbers
+    return array
+
+
+def _as_objects(labels: Sequence[Any] | NDArray[Any]) -> NDArray[Any]:
+    return np.fromiter(labels, dtype=object, count=len(labels))
+
+
+def _sorted_objects(labels: NDArray[Any], name: str) -> NDArray[Any]:
+    """Return different objects in their order."""
+    moments_of = [moment_of(label) for label in labels]
+    if any(isinstance(one, Moment) for one in moments_of):
+        if not all(isinstance(one, Moment) and one.kind == moments_of[0].kind for one in moments_of):
+            raise ValueError(_OF_ONE_TYPE.format(name))
+        first = dict(zip(moments_of[::-1], labels[::-1], strict=True))
+        return _as_objects([first[one] for one in sorted(first)])
+    try:
+        return np.unique(labels)
+    except (TypeError, ArithmeticError):  # a signaling NaN of Decimal cannot be compared
+        pass
+    listed = labels.tolist()
+    members: list[Any] = list(type(listed[0])) if isinstance(listed[0], Enum) else []
+    if not all(label in members for label in listed):
+        raise ValueError(_OF_ONE_TYPE.format(name))
+    return _as_objects([member for member in members if member in listed])
+
+
+def place_of(label: Any, labels: NDArray[Any]) -> int | None:
+    """Return the place among public labels of one that an option names; None if it is none of them."""
+    wanted = moment_of(label)
+    for place, known in enumerate(labels.tolist()):
+        if moment_of(known) == wanted:
+            return place
+    return None
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,11 +171,11 @@ class LabelSet:
         """Return the labels that a caller listed as an option of this name; None stands for 0 and 1."""
         known = public_labels([0, 1] if labels is None else labels, name)
         assert known is not None
-        listed = known.tolist() if labels is None else np.asarray(labels).tolist()
-        if len(listed) != known.size:
+        listed = known if labels is None else _as_listed(labels, name)
+        if listed.size != known.size:
             raise ValueError(f"{name} must all be different.")
-        places = {label: place for place, label in enumerate(listed)}
-        order = np.array([places[label] for label in known.tolist()], dtype=np.intp)
+        places = {moment_of(label): place for place, label in enumerate(listed.tolist())}
+        order = np.array([places[moment_of(label)] for label in known.tolist()], dtype=np.intp)
         in_order = np.empty_like(known)
         in_order[order] = known
         return cls(in_order, known, order, name)
@@ -121,12 +185,25 @@ class LabelSet:
         """Number of labels."""
         return int(self.known.size)
 
+    @property
+    def is_sorted(self) -> bool:
+        """Whether the caller listed the labels in sorted order."""
+        return bool((self.places == np.arange(self.size)).all())
+
     def place(self, label: Any, name: str) -> int:
         """Return the place of a label that an option names."""
-        listed = self.in_order.tolist()
-        if label not in listed:
-            raise ValueError(f"{name}={label!r} is not one of the public labels: pass {name}.")
-        place: int = listed.index(label)
+        place = place_of(label, self.in_order)
+        if place is None:
+            listed = reprlib.repr(self.in_order.tolist())
+            raise ValueError(
+                f"{name}={label!r} is not one of the public labels {listed}: pass all of them as "
+                f"{self.name}=[...], or another {name}."
+            )
+        return place
+
+    def sorted_place(self, label: Any, name: str) -> int:
+        """Return the place among the sorted labels of one that an option names."""
+        place: int = self.places.tolist().index(self.place(label, name))
         return place
 
     def array(self, data: ArrayLike, name: str, *, private_n: bool) -> NDArray[Any]:
@@ -175,13 +252,14 @@ def as_labels(
     replaced by the public labels that they are equal to.
     """
     if labels.dtype.kind in "biuf":
-        return numbers_or(
-            f"{name} holds labels that are no numbers: pass {option}=[...], the public label set.",
-            partial(as_vector, data, name, private_n=private_n),
-        )
+        no_numbers = f"{name} holds labels that are no numbers: pass {option}=[...], the public label set."
+        array = array_of(data)
+        if array.dtype.kind in "mM":
+            raise ValueError(no_numbers)
+        return numbers_or(no_numbers, partial(as_vector, array, name, private_n=private_n))
     y = flattened(_as_any_labels(data, name, private_n))
     if y.ndim != 1:
-        raise ValueError(f"{name} should be a 1d array, got an array of several columns instead.")
+        raise ValueError(SEVERAL_COLUMNS.format(name))
     return labels[encoded_block(y, labels, name, option)] if y.dtype.kind == "O" else y
 
 
@@ -195,25 +273,37 @@ def encoded_block(
         codes = np.minimum(np.searchsorted(known, y), known.size - 1)
         found, read = known[codes] == y, y
     else:
-        lookup = {label: position for position, label in enumerate(labels.tolist())}
+        exact = moment_of if labels.dtype.kind == "O" else _as_it_is  # no time equals a text
+        lookup = {exact(label): position for position, label in enumerate(labels.tolist())}
 
         def position(value: Any) -> int:
             try:
-                return lookup.get(value, -1)
+                return lookup.get(exact(value), -1)
             except Exception:  # the value is not hashable, or has an equality of its own
                 return -1
 
-        codes = np.fromiter(map(position, block.astype(object)), dtype=np.intp, count=block.size)
+        if block.dtype.kind in "mM":
+            distinct, which = np.unique(block, return_inverse=True)
+            codes = np.fromiter(map(position, distinct), dtype=np.intp, count=distinct.size)[which]
+        else:
+            codes = np.fromiter(map(position, block.astype(object)), dtype=np.intp, count=block.size)
         found, read = codes >= 0, block
     if not found.all():
         raise _not_among(labels, name, option, read[np.argmin(found)])
     return codes
 
 
+def _as_it_is(label: Any) -> Any:
+    return label
+
+
 def _not_among(labels: NDArray[Any], name: str, option: str, label: Any) -> ValueError:
     """Return the refusal of a label that is not in the public set; what it says no other record changes."""
     if is_missing(label):
         return ValueError(MISSING.format(name))
+    of_label, of_labels = (getattr(moment_of(one), "kind", "") for one in (label, labels.tolist()[0]))
+    if {of_label, of_labels} == {NAIVE, ZONED}:
+        return ValueError(_ZONES.format(name, of_label, option, of_labels))
     refusal = f"{name} contains a label that is not in {option}={reprlib.repr(labels.tolist())}"
     are_whole = labels.dtype.kind in "biuf" and (labels == np.floor(labels)).all()
     if option != "labels":
@@ -241,11 +331,12 @@ def as_label_pairs(
     replaced by 0 where both labels of a record are equal, and by 0 and 1 where they are not.
     """
     true, pred = (_as_any_labels(y, name, private_n) for y, name in ((y_true, "y_true"), (y_pred, "y_pred")))
-    check_same_length(true, pred, private_n=private_n)
+    check_same_length({"y_true": true, "y_pred": pred}, private_n=private_n)
     true, pred = flattened(true), flattened(pred)
     if true.shape[1:] != pred.shape[1:]:
         raise NotLabelsError("a mix of targets with one and several outputs.")
     if "O" not in (true.dtype.kind, pred.dtype.kind):
+        _check_same_sorts(true, pred)  # the types of arrays are public, and refused without a record too
         return true, pred
     differs = np.zeros(true.shape, dtype=np.bool_)
     differs[(slice(None), 0)[: differs.ndim]] = differing_block(true, pred)
@@ -256,8 +347,11 @@ def differing_block(true: NDArray[Any], pred: NDArray[Any]) -> NDArray[np.bool_]
     """Return for each record whether its predicted label, or one of several, is not the true one."""
     _check_labels_of_block(true, "y_true")
     _check_labels_of_block(pred, "y_pred")
-    if (_is_text(true) != _is_text(pred)).any():
-        raise ValueError("Mix of label input types (string and number)")
+    if "O" in (true.dtype.kind, pred.dtype.kind):
+        true, pred = _with_moments(true), _with_moments(pred)
+    _check_same_sorts(true, pred)
+    if true.dtype.kind in "mM" and true.dtype != pred.dtype:  # NumPy compares times of one unit exactly
+        true, pred = counts_of(true), counts_of(pred)
     comparable = True
     differs: NDArray[np.bool_] = np.zeros(true.shape, dtype=np.bool_)
     try:
@@ -275,15 +369,46 @@ def differing_block(true: NDArray[Any], pred: NDArray[Any]) -> NDArray[np.bool_]
     return differs if differs.ndim == 1 else differs[:, 0]
 
 
-def _is_text(array: NDArray[Any]) -> NDArray[np.bool_]:
-    """Return which labels are strings."""
-    if array.dtype.kind == "O":
-        labels = array.ravel().tolist()
-        is_text = {issubclass(kind, str) for kind in set(map(type, labels))}
-        if len(is_text) > 1:
-            return np.array([isinstance(label, str) for label in labels]).reshape(array.shape)
-        return np.full(array.shape, True in is_text)
-    return np.full(array.shape, array.dtype.kind == "U")
+def _with_moments(labels: NDArray[Any]) -> NDArray[Any]:
+    """Return labels with dates, times and durations in their exact form."""
+    if labels.dtype.kind in "mM":
+        return moments(labels)
+    if labels.dtype.kind != "O" or set(map(type, labels.ravel().tolist())) <= _ORDINARY:
+        return labels
+    exact: NDArray[Any] = np.frompyfunc(moment_of, 1, 1)(labels)
+    return exact
+
+
+def _check_same_sorts(true: NDArray[Any], pred: NDArray[Any]) -> None:
+    """Raise if the two labels of a record are of sorts of which none is ever equal to one of the other."""
+    of_true, of_pred = _sorts_of(true), _sorts_of(pred)
+    differs = np.asarray(of_true != of_pred)
+    if not differs.any():
+        return
+    first = np.unravel_index(np.argmax(differs), differs.shape)
+    pair = [
+        np.broadcast_to(np.asarray(sorts, dtype=object), differs.shape)[first] for sorts in (of_true, of_pred)
+    ]
+    if {*pair} == {NAIVE, ZONED}:
+        raise ValueError(_ZONES.format("y_true", pair[0], "y_pred", pair[1]))
+    if {*pair} == {_NUMBERS, _TEXT}:
+        raise ValueError("Mix of label input types (string and number)")
+    raise ValueError("Mix of label input types (dates, times or durations, and others)")
+
+
+def _sorts_of(labels: NDArray[Any]) -> Any:
+    """Return of which sort labels are: one word for all of them, or an array of words."""
+    if labels.dtype.kind in "mM":
+        return kind_of_times(labels.dtype)
+    if labels.dtype.kind != "O":
+        return _TEXT if labels.dtype.kind == "U" else _NUMBERS
+    objects = labels.ravel().tolist()
+    kinds = set(map(type, objects))
+    of_type = {kind: _TEXT if issubclass(kind, str) else _NUMBERS for kind in kinds}
+    if Moment not in kinds and len({*of_type.values()}) == 1:
+        return of_type[kinds.pop()]
+    sorts = [one.kind if type(one) is Moment else of_type[type(one)] for one in objects]
+    return _as_objects(sorts).reshape(labels.shape)
 
 
 def _as_any_labels(data: Any, name: str, private_n: bool) -> NDArray[Any]:
@@ -293,7 +418,7 @@ def _as_any_labels(data: Any, name: str, private_n: bool) -> NDArray[Any]:
     read.
     """
     array = array_of(data)
-    if array.dtype.kind not in "biufU":
+    if array.dtype.kind not in "biufUmM":
         array = array.astype(object)
     if array.ndim not in (1, 2):
         raise ValueError(f"{name} should be a 1d array, got a {array.ndim}d array instead.")
@@ -306,6 +431,8 @@ def _check_labels_of_block(block: NDArray[Any], name: str) -> None:
         values = float_block(block, name)
         if (values != np.floor(values)).any():
             raise _not_whole(name)
+    elif block.dtype.kind in "mM" and np.isnat(block).any():
+        raise ValueError(MISSING.format(name))
     elif block.dtype.kind == "O":
         _check_label_objects(block, name)
 

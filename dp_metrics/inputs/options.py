@@ -9,9 +9,8 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_consistent_length
 
-from dp_metrics.inputs.containers import MISSING, refuse_unread
+from dp_metrics.inputs.containers import MISSING, array_of, is_missing, moment_of
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.names import did_you_mean
 from dp_metrics.inputs.records import as_numbers, check_vector, flattened, float_block
@@ -52,6 +51,7 @@ _MOST_DIGITS = 17
 _MOST_RECORDS = 1 << 53
 _RELATIONS = ("replace_one", "add_or_remove_one")
 _AVERAGES = ("raw_values", "uniform_average")
+_COMPARABLE = "biufcSUmM"  # kinds of arrays whose elements NumPy compares as Python does
 
 
 def check_neighboring(neighboring: Any, disclosing: Sequence[str] = ()) -> bool:
@@ -107,12 +107,10 @@ def check_max_loss(max_loss: Any) -> float | None:
     return cap
 
 
-def check_sample_weight(
-    sample_weight: ArrayLike | None, *data: NDArray[Any], whole: bool = True
-) -> Floats | None:
-    """Return public weights, one finite, non-negative number per record of the data.
+def check_sample_weight(sample_weight: ArrayLike | None, *, whole: bool = True) -> Floats | None:
+    """Return public weights, finite, non-negative numbers.
 
-    If these are all records, the whole data, one weight at least must be positive.
+    If these are of all records, the whole data, one weight at least must be positive.
     """
     if sample_weight is None:
         return None
@@ -120,7 +118,6 @@ def check_sample_weight(
     weights = flattened(float_block(given, "sample_weight"))
     if weights.ndim != 1:
         raise ValueError("Sample weights must be 1D array or scalar")
-    check_consistent_length(*data, weights)
     if (weights < 0).any():
         raise ValueError("Negative values in data passed to `sample_weight`.")
     if whole and not weights.any():
@@ -128,25 +125,37 @@ def check_sample_weight(
     return weights
 
 
-def check_groups(groups: ArrayLike | None, *data: NDArray[Any]) -> NDArray[np.intp] | None:
-    """Return the number of each record's public group, counted from 0."""
+def check_groups(groups: ArrayLike | None) -> NDArray[np.intp] | None:
+    """Return the number of each record's public group, counted from 0 in order of first appearance.
+
+    Two ids are one group where they are equal in Python: 1 and 1.0 are, 1 and "1" are not. Several persons in
+    one group are protected together, at the cost of accuracy; one person in several would not be protected.
+    """
     if groups is None:
         return None
-    refuse_unread(groups)
-    labels = flattened(np.asarray(groups))
+    labels = flattened(array_of(groups))
     if labels.ndim != 1:
         raise ValueError("groups should be a 1d array, one label per record.")
-    check_consistent_length(*data, labels)
-    if labels.dtype.kind == "f" and np.isnan(labels).any():
-        raise ValueError(MISSING.format("groups"))
-    if labels.dtype.kind != "O":
-        return np.unique(labels, return_inverse=True)[1].reshape(-1)
+    if labels.dtype.kind in _COMPARABLE:
+        if (labels != labels).any():
+            raise ValueError(MISSING.format("groups"))
+        _, first, codes = np.unique(labels, return_index=True, return_inverse=True)
+        return np.argsort(np.argsort(first))[codes.reshape(-1)]
     numbers_of: dict[Any, int] = {}
-    try:
-        codes = [numbers_of.setdefault(label, len(numbers_of)) for label in labels]
-    except TypeError:
-        raise ValueError("groups must be hashable labels.") from None
-    return np.array(codes, dtype=np.intp)
+    codes_of = None
+    with contextlib.suppress(Exception):  # ids may have a hash and an equality of their own
+        # a time is the same person in any unit and type
+        codes_of = [numbers_of.setdefault(moment_of(label), len(numbers_of)) for label in labels.tolist()]
+    if any(map(_is_missing_id, labels.tolist() if codes_of is None else numbers_of)):
+        raise ValueError(MISSING.format("groups"))
+    if codes_of is None:
+        raise ValueError("groups must be hashable labels.")
+    return np.array(codes_of, dtype=np.intp)
+
+
+def _is_missing_id(label: Any) -> bool:
+    """Return whether an id, or a part of one, is missing."""
+    return any(map(_is_missing_id, label)) if isinstance(label, tuple) else is_missing(label)
 
 
 def asked_of_persons(groups: Any, max_records: Any) -> dict[str, Any]:
@@ -166,14 +175,19 @@ def asked_of_persons(groups: Any, max_records: Any) -> dict[str, Any]:
 
 
 def first_of_each(
-    groups: ArrayLike, max_records: Any, *data: NDArray[Any]
+    codes: NDArray[np.intp], max_records: Any
 ) -> tuple[NDArray[np.intp], NDArray[np.intp], int]:
     """Return which records are kept of each public group, their groups, and how many one group has at most.
 
     Kept are the first `max_records` of each, in the order of the records, which is public; None: all.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n_samples,)
+        The groups, of `check_groups`.
+    max_records : int or None
+        How many are kept of each.
     """
-    codes = check_groups(groups, *data)
-    assert codes is not None
     order, sizes = np.argsort(codes, kind="stable"), np.bincount(codes)
     rank = np.empty_like(order)
     rank[order] = np.arange(codes.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)

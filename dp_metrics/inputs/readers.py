@@ -1,17 +1,19 @@
 """From records as a caller passed them to records whose form is valid, by kind.
 
 A reader is made of public things, and is part of a plan. It looks at types, shapes and lengths; contents are
-checked in blocks, as they are read.
+checked in blocks, as they are read. Columns of probabilities or scores are read by `LabelColumns` only, which
+say to which labels they belong.
 """
 
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
+import reprlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dp_metrics.inputs.labels import as_label_pairs, as_labels
+from dp_metrics.inputs.labels import LabelSet, as_label_pairs, as_labels, check_labels
 from dp_metrics.inputs.options import check_groups, check_sample_weight, first_of_each
 from dp_metrics.inputs.records import (
     as_numbers,
@@ -21,21 +23,135 @@ from dp_metrics.inputs.records import (
     check_same_length,
     flattened,
 )
-from dp_metrics.inputs.shape import Records, Shape
+from dp_metrics.inputs.shape import ArgumentShape, Records, Shape, name_key
 
 __all__ = [
+    "LabelColumns",
     "first_records",
     "label_pairs",
     "labels_and_numbers",
     "labels_and_probabilities",
     "labels_and_scores",
+    "named_records",
     "targets",
     "vector",
 ]
 
 
+_SOME = (
+    "The names of the columns of {name} must be those of all labels={labels}, each once, or of none: pass "
+    "all labels as labels=[...], or {name} without names, its columns in the order of the sorted labels."
+)
+_UNSORTED = (
+    "labels={labels} is not sorted, and the columns of {name} are not named like labels, so that nobody can "
+    "tell which is which: pass labels=sorted(labels) if they stand in that order, as predict_proba gives "
+    "them, or name them: pd.DataFrame({name}, columns=labels)."
+)
+_ONE_UNSORTED = (
+    "labels={labels} is not sorted, so that nobody can tell to which label the one column of {name} belongs: "
+    "pass pos_label=..., or labels=sorted(labels) if it is that of {last!r}, or a column for each label, "
+    "with their names."
+)
+_ONE_OTHER = (
+    "The one column of {name} is named like the negative label. Pass that of the positive label (the second "
+    "of the sorted labels, or pos_label), or one column for each label."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class LabelColumns:
+    """Public: the labels, and the columns of probabilities or scores that belong to them.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n_classes,)
+        The labels, sorted.
+    columns : int
+        Number of columns: one for each label, or one of two labels.
+    order : tuple of int or None
+        Where the column of each sorted label stands; None: in this order. Records in several orders merge.
+    """
+
+    labels: NDArray[Any]
+    columns: int
+    order: tuple[int, ...] | None = field(compare=False)
+
+    @classmethod
+    def of(
+        cls, labels: Any, form: ArgumentShape, name: str, *, positive: Any = None, fewest: int = 1
+    ) -> Self:
+        """Return which column of records of this form belongs to which label.
+
+        Parameters
+        ----------
+        labels : LabelSet, array-like or None
+            The labels as a caller listed them. None: 0 and 1 for one column, 0..K-1 for K columns.
+        form : ArgumentShape
+            The form of the columns.
+        name : str
+            What the argument is called.
+        positive : object, default=None
+            The label that one column belongs to, if the caller said so; else the second of the sorted labels.
+        fewest : int, default=1
+            How many columns a list has that does not tell.
+
+        Raises
+        ------
+        ValueError
+            If the numbers of labels and of columns differ, or what is public leaves open which is which.
+        """
+        given = LabelSet.of(labels) if labels is not None and not isinstance(labels, LabelSet) else labels
+        columns = form.columns or (fewest if given is None or given.size == 2 else given.size)
+        known = check_labels(None if given is None else given.known, columns, name)
+        listed = LabelSet.of(known) if given is None else given
+        of_one = None if positive is None else listed.sorted_place(positive, "pos_label")
+        order = None if form.names is None else _order(form.names, listed, columns, name, of_one)
+        return cls(known, columns, order)
+
+    def array(self, records: Records) -> NDArray[Any]:
+        """Return the second argument of records, not yet looked at, its columns as the sorted labels."""
+        array = records.array(1, self.columns)
+        return array if self.order is None or array.ndim != 2 else array[:, self.order]
+
+
+def _order(
+    names: Sequence[Any], labels: LabelSet, columns: int, name: str, positive: int | None
+) -> tuple[int, ...] | None:
+    """Return where the column of each sorted label stands, or raise if that is not told."""
+    known = labels.known.tolist()
+    shown = {"name": name, "labels": reprlib.repr(labels.in_order.tolist())}
+    if columns == 1:
+        if positive is None and not labels.is_sorted:
+            raise ValueError(_ONE_UNSORTED.format(**shown, last=known[-1]))
+        other = known[1] if positive == 0 else known[0]
+        # a column named by the number 0 may just as well be the first one of a table
+        if len(names) == 1 and isinstance(names[0], str) and names[0] == name_key(other):
+            raise ValueError(_ONE_OTHER.format(**shown))
+        return None
+    found, wanted = ([name_key(one) for one in several] for several in (names, known))
+    if {*found} & {*wanted} and not _are_places(names):
+        if {*found} != {*wanted}:
+            raise ValueError(_SOME.format(**shown))
+        order = tuple(found.index(label) for label in wanted)
+        return None if order == tuple(range(columns)) else order
+    if not labels.is_sorted:
+        raise ValueError(_UNSORTED.format(**shown))
+    return None
+
+
+def _are_places(names: Sequence[Any]) -> bool:
+    """Return whether the names are 0, 1, 2 and so on, which a table has that nobody gave names."""
+    are_numbers = all(isinstance(one, int | np.integer) and not isinstance(one, bool) for one in names)
+    return are_numbers and [*names] == [*range(len(names))]
+
+
 def first_records(
-    data: Sequence[Any], *, private_n: bool, groups: ArrayLike | None, max_records: int | None
+    data: Sequence[Any],
+    *,
+    names: Sequence[str],
+    private_n: bool,
+    groups: ArrayLike | None,
+    max_records: int | None,
 ) -> tuple[Shape, Records, NDArray[np.intp] | None]:
     """Return the public form of the first records of each person, these records, and whose each is.
 
@@ -43,6 +159,8 @@ def first_records(
     ----------
     data : sequence
         What holds a value per record.
+    names : sequence of str
+        What these are called.
     private_n : bool
         Whether the number of records is private, so that there are no groups.
     groups : array-like or None
@@ -55,18 +173,38 @@ def first_records(
     TypeError, ValueError
         If an argument is invalid.
     """
-    shape, records = Records.of(data, private_n=private_n)
-    if groups is None:
+    codes = check_groups(groups)
+    shape, records = named_records(data, names=names, private_n=private_n, groups=codes)
+    if codes is None:
         return shape, records, None
-    rows, persons, most = first_of_each(groups, max_records, *records.arrays)
+    rows, persons, most = first_of_each(codes, max_records)
     if rows.size < len(records.arrays[0]):
         records = replace(records, arrays=tuple(array[rows] for array in records.arrays))
     return replace(shape, n=rows.size, most_records=most), records, persons
 
 
+def named_records(
+    data: Sequence[Any],
+    *,
+    names: Sequence[str],
+    private_n: bool,
+    groups: NDArray[np.intp] | None = None,
+) -> tuple[Shape, Records]:
+    """Return the public form of records, and these: as many in each argument, and as many groups.
+
+    Where the reader of an argument knows it by another name, the names say what the caller calls it.
+    """
+    shape, records = Records.of(data, private_n=private_n)
+    # what has no dimension its reader refuses
+    arrays = {name: array for name, array in zip(names, records.arrays, strict=True) if array.ndim}
+    check_same_length({**arrays, "groups": groups}, private_n=private_n)
+    return shape, records
+
+
 def vector(records: Records, *, name: str, private_n: bool) -> Records:
     """Return one number per record."""
-    return _checked(records, as_vector(records.arrays[0], name, private_n=private_n), private_n=private_n)
+    array = as_vector(records.arrays[0], name, private_n=private_n)
+    return _checked(records, {name: array}, private_n=private_n)
 
 
 def targets(records: Records, *, columns: int, private_n: bool) -> Records:
@@ -78,58 +216,57 @@ def targets(records: Records, *, columns: int, private_n: bool) -> Records:
         flattened(as_numbers(records.array(at, columns), name, allow_2d=True, private_n=private_n))
         for at, name in enumerate(("y_true", "y_pred"))
     )
-    check_same_length(true, pred, private_n=private_n)
+    arrays = {"y_true": true, "y_pred": pred}
+    check_same_length(arrays, private_n=private_n)
     outputs = [1 if array.ndim == 1 else array.shape[1] for array in (true, pred)]
     if outputs[0] != outputs[1]:
         # someone may pass rows for columns: the numbers would then tell how many records there are
         numbers_of = "" if private_n else f" ({outputs[0]}!={outputs[1]})"
         raise ValueError(f"y_true and y_pred have different number of output{numbers_of}")
-    return _checked(records, true, pred, private_n=private_n)
+    return _checked(records, arrays, private_n=private_n)
 
 
 def label_pairs(records: Records, *, columns: int, private_n: bool) -> Records:
     """Return true and predicted labels of any type; empty lists have so many columns."""
     pair = as_label_pairs(records.array(0, columns), records.array(1, columns), private_n=private_n)
-    return _checked(records, *pair, private_n=private_n)
+    return _checked(records, dict(zip(("y_true", "y_pred"), pair, strict=True)), private_n=private_n)
 
 
-def labels_and_probabilities(
-    records: Records, *, labels: NDArray[Any], columns: int, private_n: bool
-) -> Records:
+def labels_and_probabilities(records: Records, *, columns: LabelColumns, private_n: bool) -> Records:
     """Return labels, and probabilities of shape (n_samples, n_columns)."""
-    proba = as_probabilities(records.array(1, columns), private_n=private_n)
-    return _labelled(records, labels, proba, private_n)
+    proba = as_probabilities(columns.array(records), private_n=private_n)
+    return _labelled(records, columns.labels, {"y_proba": proba}, private_n)
 
 
-def labels_and_numbers(records: Records, *, labels: NDArray[Any], columns: int, private_n: bool) -> Records:
+def labels_and_numbers(records: Records, *, columns: LabelColumns, private_n: bool) -> Records:
     """Return labels, and scores of shape (n_samples, n_columns), whatever their number."""
-    scores = as_numbers(records.array(1, columns), "y_score", allow_2d=True, private_n=private_n)
-    return _labelled(records, labels, scores, private_n)
+    scores = as_numbers(columns.array(records), "y_score", allow_2d=True, private_n=private_n)
+    return _labelled(records, columns.labels, {"y_score": scores}, private_n)
 
 
 def labels_and_scores(
     records: Records,
     *,
-    labels: NDArray[Any],
-    columns: int,
+    columns: LabelColumns,
     private_n: bool,
     name: str = "y_score",
     positive: int = 1,
 ) -> Records:
     """Return labels, and scores of shape (n_samples,), those of the positive label of two; or all columns."""
-    scores = as_scores(records.array(1, columns), name, private_n=private_n, positive=positive)
-    return _labelled(records, labels, scores, private_n)
+    scores = as_scores(columns.array(records), name, private_n=private_n, positive=positive)
+    return _labelled(records, columns.labels, {name: scores}, private_n)
 
 
-def _labelled(records: Records, labels: NDArray[Any], scores: NDArray[Any], private_n: bool) -> Records:
+def _labelled(
+    records: Records, labels: NDArray[Any], scores: Mapping[str, NDArray[Any]], private_n: bool
+) -> Records:
     true = as_labels(records.arrays[0], labels, private_n=private_n)
-    check_same_length(true, scores, private_n=private_n)
-    return _checked(records, true, scores, private_n=private_n)
+    return _checked(records, {"y_true": true, **scores}, private_n=private_n)
 
 
-def _checked(records: Records, *arrays: NDArray[Any], private_n: bool) -> Records:
+def _checked(records: Records, arrays: Mapping[str, NDArray[Any]], *, private_n: bool) -> Records:
     """Return the records with these arrays, of valid shapes, and with valid weights and groups."""
-    weights = check_sample_weight(records.sample_weight, *arrays, whole=not private_n)
-    return replace(
-        records, arrays=arrays, sample_weight=weights, groups=check_groups(records.groups, *arrays)
-    )
+    weights = check_sample_weight(records.sample_weight, whole=not private_n)
+    groups = check_groups(records.groups)
+    check_same_length({**arrays, "sample_weight": weights, "groups": groups}, private_n=private_n)
+    return replace(records, arrays=tuple(arrays.values()), sample_weight=weights, groups=groups)

@@ -11,19 +11,19 @@ that end in `_block`.
 """
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_consistent_length
 
 from dp_metrics.inputs.containers import MISSING, TOO_LARGE, NotNumbersError, array_of, as_floats
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.shape import Shape
 
 __all__ = [
+    "SEVERAL_COLUMNS",
     "as_numbers",
     "as_probabilities",
     "as_scores",
@@ -40,6 +40,10 @@ __all__ = [
     "unstated_columns",
 ]
 
+SEVERAL_COLUMNS = (
+    "{} should be a 1d array, got an array of several columns instead: pass one value per record. Where each "
+    "column is a question of its own, call the metric once for each, at a part of epsilon."
+)
 _NO_LABELS = "as predict_proba gives them, not labels"
 
 
@@ -93,7 +97,7 @@ def as_vector(data: ArrayLike, name: str, *, private_n: bool = False) -> NDArray
     """
     array = flattened(as_numbers(data, name, allow_2d=True, private_n=private_n))
     if array.ndim == 2:
-        raise ValueError(f"{name} should be a 1d array, got an array of several columns instead.")
+        raise ValueError(SEVERAL_COLUMNS.format(name))
     return array
 
 
@@ -110,15 +114,26 @@ def loss_block(losses: NDArray[Any]) -> Floats:
     return values
 
 
-def check_same_length(*arrays: Any, private_n: bool = False) -> None:
-    """Raise unless all have one number of records, without saying which where n is private."""
-    lengths = {len(array) if isinstance(array, np.ndarray) and array.ndim else None for array in arrays}
-    if len(lengths) == 1 and None not in lengths:
+def check_same_length(arguments: Mapping[str, Any], *, private_n: bool = False) -> None:
+    """Raise unless all arguments have one number of records, naming two that have not.
+
+    Parameters
+    ----------
+    arguments : mapping
+        Arrays by what they are called; None is none.
+    private_n : bool, default=False
+        Whether the number of records is private, so that the message does not say it.
+    """
+    lengths = {name: np.shape(array)[:1] for name, array in arguments.items() if array is not None}
+    first = next(iter(lengths), "")
+    other = next((name for name, length in lengths.items() if length != lengths[first]), None)
+    if other is None:
         return
+    told = f"{first} and {other}"
     if not private_n:
-        check_consistent_length(*arrays)
-    elif len({np.shape(array)[:1] for array in arrays}) > 1:
-        raise ValueError("Found input variables with inconsistent numbers of samples.")
+        numbers = {name: sum(length) for name, length in lengths.items()}
+        told = f"{[*numbers.values()]}: {first} has {numbers[first]}, {other} has {numbers[other]}"
+    raise ValueError(f"Found input variables with inconsistent numbers of samples: {told}.")
 
 
 def unstated_columns(shape: Shape, *, remedy: str) -> str | None:

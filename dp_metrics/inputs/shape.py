@@ -3,9 +3,8 @@
 A `Shape` is all that anybody may know of records before one of them is read. Whatever is planned is planned
 from a shape. `Records` hold the contents, which are looked at once a plan has read them, and never before.
 
-Names of columns are public too: where they contradict the order in which columns are read, nothing is read.
-Columns are read by position, as scikit-learn does; names are never used to put columns into order, because
-the same numbers without names would then give another result.
+Names of columns are public too. Those of labels say which column is which, see `columns`. Targets are
+compared in the order in which they stand: nothing is read where names contradict that.
 """
 
 from collections.abc import Sequence
@@ -15,14 +14,16 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dp_metrics.inputs.containers import array_of, states_columns
+from dp_metrics.inputs.containers import array_of, moment_of, states_columns
 
 __all__ = [
     "ArgumentShape",
+    "NamedColumns",
     "Records",
     "Shape",
-    "check_columns_of_labels",
     "check_same_columns",
+    "name_key",
+    "named_by_classes",
     "names_of",
     "type_of_floats",
 ]
@@ -40,20 +41,21 @@ class ArgumentShape:
         Whether the container says how many columns it has even where it holds no record: no list does.
     resolution : float
         Machine epsilon of the type of floats, whatever holds them; else that of float64.
-    names : tuple, default=()
-        Names of the columns, as a data frame has them.
+    names : tuple or None, default=None
+        Names of the columns, as a data frame has them; none without names. None: no container tells, because
+        the form was written down, or is the usual one.
     """
 
     columns: int | None = 1
     states_columns: bool = True
     resolution: float = float(np.finfo(np.float64).eps)
-    names: tuple[Any, ...] = ()
+    names: tuple[Any, ...] | None = None
 
     @classmethod
     def of(cls, container: Any, array: NDArray[Any]) -> Self:
         """Return the form of a container, given what it holds as an array."""
         if type(container) is np.ndarray and container.dtype == np.float64:
-            return cls(container.shape[1] if container.ndim == 2 else 1)
+            return cls(container.shape[1] if container.ndim == 2 else 1, names=())
         stated = states_columns(container)
         told = stated or array.shape[:1] != (0,)
         columns = (array.shape[1] if array.ndim == 2 else 1) if told else None
@@ -178,45 +180,9 @@ def type_of_floats(container: Any, array: NDArray[Any]) -> Any:
     return dtype if known else np.float64
 
 
-def check_columns_of_labels(
-    names: Sequence[Any], labels: NDArray[Any], name: str, positive: Any = None
-) -> None:
-    """Raise if columns, one for each label, are named like the labels but stand in another order.
-
-    One column is that of one of two labels, and must not be named like the other. That is checked of text
-    only: a column named 0 may just as well be the first column of a file.
-
-    Parameters
-    ----------
-    names : sequence
-        Of `names_of`.
-    labels : ndarray of shape (n_classes,)
-        The public labels, sorted.
-    name : str
-        What the argument is called.
-    positive : object, default=None
-        The label that one column belongs to; None: the second.
-    """
-    in_order = labels.tolist()
-    if len(names) == 1 and len(in_order) == 2:
-        other = in_order[1] if positive == in_order[0] else in_order[0]
-        if isinstance(names[0], str) and names[0] == other:
-            raise ValueError(
-                f"The one column of {name} is named like the negative label. Pass that of the positive "
-                "label (the second of the sorted labels, or pos_label), or one column for each label."
-            )
-        return
-    found, wanted = [[_key(one) for one in several] for several in (names, in_order)]
-    if found != wanted and sorted(found) == sorted(wanted):
-        raise ValueError(
-            f"The columns of {name} are named like the labels, but stand in another order than the sorted "
-            f"labels, in which they are read: pass {name}[sorted(labels)]."
-        )
-
-
-def check_same_columns(names_true: Sequence[Any], names_pred: Sequence[Any]) -> None:
+def check_same_columns(names_true: Sequence[Any] | None, names_pred: Sequence[Any] | None) -> None:
     """Raise if the columns of true and of predicted targets have the same names in another order."""
-    true, pred = ([_key(one) for one in names] for names in (names_true, names_pred))
+    true, pred = ([name_key(one) for one in names or ()] for names in (names_true, names_pred))
     if true != pred and sorted(true) == sorted(pred):
         raise ValueError(
             "The columns of y_true and y_pred have the same names in another order, but are compared in the "
@@ -237,8 +203,70 @@ def names_of(data: Any) -> Sequence[Any]:
     return [] if name is None else [name]
 
 
-def _key(name: Any) -> str:
+def name_key(name: Any) -> str:
     """Return what a label and the name of a column have in common: files know names of text only."""
     if isinstance(name, float | np.floating) and name.is_integer():
         return str(int(name))
-    return str(name)
+    return str(moment_of(name))
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class NamedColumns:
+    """Private: an array whose columns have names, such as a file or the classes of a model tell.
+
+    Parameters
+    ----------
+    data : ndarray of shape (n_samples,) or (n_samples, n_columns)
+        What it holds.
+    names : tuple of str
+        The names.
+    """
+
+    data: NDArray[Any]
+    names: tuple[str, ...]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names, as a data frame has them."""
+        return self.names
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the array."""
+        return self.data.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of the array."""
+        return self.data.dtype
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.array(self.data, dtype=dtype) if copy else np.asarray(self.data, dtype=dtype)
+
+
+def named_by_classes(response: Any, method: str, classes: Any) -> Any:
+    """Return what a model responds with its columns named by its classes, in whatever order it has these.
+
+    One column of a decision, which is that of the second of two classes, becomes two, as in scikit-learn.
+
+    Parameters
+    ----------
+    response : object
+        What the model responded; what is no array is returned as it is.
+    method : str
+        By which of its methods.
+    classes : object
+        Its `classes_`, if it has some.
+    """
+    if method == "predict" or not isinstance(response, np.ndarray) or classes is None:
+        return response
+    if any(np.ndim(one) for one in classes):  # those of each of several outputs
+        return response
+    names = tuple(map(name_key, np.asarray(classes).tolist()))
+    if response.ndim == 1 and len(names) == 2 and response.dtype.kind == "f":
+        response = np.stack([-response if method == "decision_function" else 1 - response, response], axis=1)
+    has_all = response.ndim == 2 and response.shape[1] == len(names)
+    return NamedColumns(response, names) if has_all else response

@@ -500,6 +500,7 @@ def require_public_n(n: int | None, mechanism: str) -> None:
     """Raise if the number of records is private, because then there is no global sensitivity."""
     if n is None:
         raise ValueError(
-            f"mechanism={mechanism!r} needs a public number of records: with "
-            "neighboring='add_or_remove_one' a metric has no global sensitivity."
+            f"mechanism={mechanism!r} needs a public number of records: a metric has no global sensitivity "
+            "where that is private, as with neighboring='add_or_remove_one', and for the groups of a frame "
+            "unless membership='public'."
         )

@@ -85,6 +85,10 @@ class GridLaw(_Law):
         """Return P(number of the release <= k)."""
         raise NotImplementedError
 
+    def index_above(self, indices: Integers) -> Floats:
+        """Return P(number of the release > k); a law of small tails knows it better than their complement."""
+        return 1.0 - self.index_cdf(indices)
+
     def index_quantile(self, p: Floats) -> Integers:
         """Return the smallest k with P(number <= k) >= p, by bisection."""
         low, high = (np.full(p.shape, end) for end in (self.grid.first - 1, self.grid.last))
@@ -115,10 +119,10 @@ class GridLaw(_Law):
         first, last = self.grid.first - 1, self.grid.last
         nodes = np.unique(np.clip(np.concatenate([[first, last], landmarks - 1, landmarks]), first, last))
         nodes = np.unique(np.concatenate([nodes, self.index_quantile(np.linspace(0.0, 1.0, 513))]))
-        mass = self.index_cdf(nodes)
+        mass, above = self.index_cdf(nodes), self.index_above(nodes)
         cost = self._cost(nodes, value, cap)
         while True:
-            share = np.diff(mass)
+            share = np.where(mass[:-1] < 0.5, np.diff(mass), -np.diff(above))
             # the set after node i starts one grid point later, where the cost may have jumped
             start = self._cost(np.minimum(nodes[:-1] + 1, last), value, cap)
             slack = share * np.abs(cost[1:] - start)
@@ -130,6 +134,7 @@ class GridLaw(_Law):
             middle = (nodes[:-1][split] + nodes[1:][split]) // 2
             order = np.argsort(np.concatenate([nodes, middle]), kind="stable")
             mass = np.concatenate([mass, self.index_cdf(middle)])[order]
+            above = np.concatenate([above, self.index_above(middle)])[order]
             cost = np.concatenate([cost, self._cost(middle, value, cap)])[order]
             nodes = np.concatenate([nodes, middle])[order]
 

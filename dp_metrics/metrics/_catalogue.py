@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from dp_metrics.inputs.floats import Floats
-from dp_metrics.inputs.options import asked_of_persons
 from dp_metrics.inputs.readers import first_records
 from dp_metrics.inputs.shape import ArgumentShape, Records, Shape
 from dp_metrics.release.plan import KnownParts, Plan
 from dp_metrics.release.release import Release
 from dp_metrics.release.result import PrivateResult
-from dp_metrics.release.stored.answers import Answer, Call, read_result, read_shape
+from dp_metrics.release.stored.answers import Answer, read_result, read_shape
 from dp_metrics.release.stored.codec import DAMAGED
+from dp_metrics.release.stored.questions import PER_RECORD, Call
 
 __all__ = ["OF_RECORDS", "OUTPUTS", "PERSONS", "UNIT", "UNWEIGHTED", "WEIGHTS", "Metric", "same_name"]
 
@@ -25,7 +25,7 @@ WEIGHTS: Mapping[str, Any] = {"sample_weight": None, "groups": None}
 PERSONS: Mapping[str, Any] = {"groups": None, "max_records": None}
 """Options, with their defaults, of what is made of counts or ranks of records, several of each person."""
 
-OF_RECORDS = frozenset({*WEIGHTS, *PERSONS})
+OF_RECORDS = PER_RECORD
 """Options that say how much which records count, and nothing of what is released of them."""
 
 OUTPUTS: Mapping[str, Any] = {"multioutput": "uniform_average", **WEIGHTS}
@@ -112,6 +112,16 @@ class Metric:
         public = {**self.required, **({} if self.limit is None else self.limit)}
         return self.planned(self.form(n=1), public, private_n=False)
 
+    def is_over_labels(self, options: Mapping[str, Any]) -> bool:
+        """Return whether a metric with these options counts over all labels, and not over one of two.
+
+        Then a label set with one label more or less is another metric.
+        """
+        given = {**self.options, **options}
+        if self.predicts_labels and "labels" in self.options:
+            return bool(given.get("average") != "binary")
+        return bool(given.get("multi_class", "raise") != "raise")
+
     def disclosing(self, options: Mapping[str, Any]) -> list[str]:
         """Return the options that would give a private number of records away, as they were typed."""
         found = [name for name in ("sample_weight", "groups") if options.get(name) is not None]
@@ -121,19 +131,18 @@ class Metric:
             if name in options and bool(options[name]) != harmless
         ]
 
-    def settings(self, *, options: Mapping[str, Any], **settings: Any) -> Release:
-        """Return the checked public settings of a call."""
-        call = settings.pop("call", None) or self.call(options)
+    def settings(
+        self, *, options: Mapping[str, Any], data: Mapping[str, Any] | None = None, **settings: Any
+    ) -> Release:
+        """Return the checked public settings of a call; the data are not looked at."""
+        call = settings.pop("call", None) or self.call(options, data or {})
         disclosing = self.disclosing(options)
         return Release(self.name, default=self.mechanism, disclosing=disclosing, call=call, **settings)
 
-    def call(self, options: Mapping[str, Any]) -> Call:
-        """Return what is public of a call before a record is read; of weights only that there are some."""
-        public = {name: options.get(name, default) for name, default in self.options.items()}
-        persons = asked_of_persons(public.get("groups"), public.pop("max_records", None))
-        given = [name for name in WEIGHTS if public.pop(name, None) is not None]
-        is_cut = "max_records" in self.options  # the question of a mean names its groups, and no more
-        return Call("metric", {"options": public, "given": given, **(persons if is_cut else {})})
+    def call(self, options: Mapping[str, Any], data: Mapping[str, Any]) -> Call:
+        """Return what is public of a call with these options and data, each by its name."""
+        given = {name: options.get(name, default) for name, default in self.options.items()}
+        return Call.of("metric", {**data, **given})
 
     def release(self, **arguments: Any) -> PrivateResult[Any]:
         """Check, spend and draw: what a call of the public function with these arguments does.
@@ -149,7 +158,7 @@ class Metric:
             Its value is what the function returns.
         """
         data, options, settings = self.sorted_arguments(arguments)
-        release = self.settings(**settings, options=options)
+        release = self.settings(**settings, options=options, data=data)
 
         def read() -> tuple[Plan, KnownParts, Any]:
             shape, plan, known = self._read([*data.values()], options, private_n=release.private_n)
@@ -205,7 +214,7 @@ class Metric:
     ) -> tuple[Shape, Plan, KnownParts]:
         public = {name: options.get(name) for name in OF_RECORDS if name in self.options}
         if "max_records" in self.options:
-            shape, records, _ = first_records(data, private_n=private_n, **public)
+            shape, records, _ = first_records(data, names=self.data, private_n=private_n, **public)
         else:
             shape, records = Records.of(data, private_n=private_n, **public)
         plan = self.planned(shape, options, private_n=private_n)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dp_metrics.inputs.floats import MAX_FLOAT, Floats
-from dp_metrics.inputs.labels import check_labels, encoded_block, public_labels, unstated_labels
+from dp_metrics.inputs.labels import LabelSet, encoded_block, unstated_labels
 from dp_metrics.inputs.losses import (
     RecordLoss,
     brier_loss,
@@ -19,9 +19,9 @@ from dp_metrics.inputs.losses import (
     zero_one_loss,
 )
 from dp_metrics.inputs.options import check_max_loss
-from dp_metrics.inputs.readers import labels_and_probabilities
+from dp_metrics.inputs.readers import LabelColumns, labels_and_probabilities
 from dp_metrics.inputs.records import probability_block
-from dp_metrics.inputs.shape import Records, Shape, check_columns_of_labels
+from dp_metrics.inputs.shape import Records, Shape
 from dp_metrics.release.parts.mean_loss import MeanOf
 from dp_metrics.release.released import Monotone, Released
 
@@ -53,12 +53,10 @@ class LabelledProbabilities:
     @classmethod
     def of(cls, shape: Shape, *, labels: Any, private_n: bool, pos_label: Any = None) -> Self:
         """Return what is public of labels and probabilities of this form, or raise."""
-        given, form = public_labels(labels), shape.arguments[1]
-        columns = form.columns or (1 if given is None or given.size == 2 else given.size)
-        known = check_labels(given, columns)
-        check_columns_of_labels(form.names, known, "y_proba", pos_label)
-        reader = partial(labels_and_probabilities, labels=known, columns=columns, private_n=private_n)
-        return cls(known, columns, form.resolution, reader, unstated_labels(given, form))
+        form = shape.arguments[1]
+        columns = LabelColumns.of(labels, form, "y_proba", positive=pos_label)
+        reader = partial(labels_and_probabilities, columns=columns, private_n=private_n)
+        return cls(columns.labels, columns.columns, form.resolution, reader, unstated_labels(labels, form))
 
     def mean(self, loss: Any, cap: float, *, codes: Any = None, is_count: bool = False) -> MeanOf:
         """Return the mean of a loss of codes and probabilities."""
@@ -72,14 +70,11 @@ class LabelledProbabilities:
 
     def brier_loss(self, pos_label: Any = None, scale_by_half: Any = "auto") -> MeanOf:
         """Return the Brier score loss."""
-        in_order = self.labels.tolist()
-        positive = in_order[1] if pos_label is None else pos_label
-        if positive not in in_order:
-            raise ValueError("pos_label is not one of the public labels.")
+        positive = 1 if pos_label is None else LabelSet.of(self.labels).place(pos_label, "pos_label")
         if scale_by_half != "auto" and not isinstance(scale_by_half, bool):
             raise ValueError("scale_by_half must be True, False or 'auto'.")
         half = self.columns <= 2 if scale_by_half == "auto" else bool(scale_by_half)
-        codes = partial(_is_positive, labels=self.labels, positive=in_order.index(positive))
+        codes = partial(_is_positive, labels=self.labels, positive=positive)
         return self.mean(
             partial(brier_loss, half=half), brier_loss_cap(half), codes=codes if self.columns == 1 else None
         )

@@ -73,14 +73,14 @@ def private_log_loss(
     y_true : array-like of shape (n_samples,)
         True labels, each one of `labels`.
     y_proba : array-like of shape (n_samples,), (n_samples, 1) or (n_samples, n_classes)
-        Probabilities in [0, 1], one column per label in sorted order as `predict_proba` gives them; a single
-        column holds the probability of the second label. They are used as they are: rows need not sum to 1,
-        and no warning tells whether they do.
+        Probabilities in [0, 1], one column per label in sorted order as `predict_proba` gives them, or named
+        by the labels in any order; a single column holds the probability of the second label. They are used
+        as they are: rows need not sum to 1, and no warning tells whether they do.
     epsilon : float
         Privacy parameter, > 0: smaller is more private and less accurate.
     labels : array-like of shape (n_classes,) or None, default=None
         The public label set. None: 0 and 1 for one column, 0 .. K-1 for K columns. Never inferred from
-        `y_true`.
+        `y_true`. Members of an `enum.Enum` without an order of their own are sorted as it defines them.
     max_loss : float or None, default=None
         Public cap of one record's loss, in nats. None: what scikit-learn's clipping of probabilities implies,
         -log(eps) for the float type of `y_proba` (36.04 for float64, 15.94 for float32). A smaller one,
@@ -106,8 +106,8 @@ def private_log_loss(
         None draws fresh randomness from the operating system. Anything else makes the release reproducible
         and therefore NOT private.
     spend_name : str or None, default=None
-        The name of this release in the accountant's history; None: the name of the metric. A name that was
-        given before returns what was released then, at no cost.
+        The name of this release in the accountant's history; None: the name of the metric. A name of an
+        earlier session returns what was released then, at no cost.
 
     Returns
     -------
@@ -209,9 +209,9 @@ def private_brier_score_loss(
     y_true : array-like of shape (n_samples,)
         True labels, each one of `labels`.
     y_proba : array-like of shape (n_samples,), (n_samples, 1) or (n_samples, n_classes)
-        Probabilities in [0, 1], one column per label in sorted order as `predict_proba` gives them; a single
-        column holds the probability of the second label. They are used as they are: rows need not sum to 1,
-        and no warning tells whether they do.
+        Probabilities in [0, 1], one column per label in sorted order as `predict_proba` gives them, or named
+        by the labels in any order; a single column holds the probability of the second label. They are used
+        as they are: rows need not sum to 1, and no warning tells whether they do.
     epsilon : float
         Privacy parameter, > 0: smaller is more private and less accurate.
     sample_weight : array-like of shape (n_samples,) or None, default=None
@@ -221,7 +221,7 @@ def private_brier_score_loss(
         The label that counts as positive for ``average="binary"``.
     labels : array-like of shape (n_classes,) or None, default=None
         The public label set. None: 0 and 1 for one column, 0 .. K-1 for K columns. Never inferred from
-        `y_true`.
+        `y_true`. Members of an `enum.Enum` without an order of their own are sorted as it defines them.
     scale_by_half : bool or "auto", default="auto"
         Whether to halve the distance; "auto" does so for two labels, so that the range is [0, 1].
     groups : array-like of shape (n_samples,) or None, default=None
@@ -239,8 +239,8 @@ def private_brier_score_loss(
         None draws fresh randomness from the operating system. Anything else makes the release reproducible
         and therefore NOT private.
     spend_name : str or None, default=None
-        The name of this release in the accountant's history; None: the name of the metric. A name that was
-        given before returns what was released then, at no cost.
+        The name of this release in the accountant's history; None: the name of the metric. A name of an
+        earlier session returns what was released then, at no cost.
 
     Returns
     -------
@@ -351,8 +351,10 @@ def private_zero_one_loss(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or (n_samples, n_outputs)
-        True labels: whole numbers, strings or anything else that can be compared. With several outputs a
-        record is right if all of them are.
+        True labels: whole numbers, strings, dates, members of an `enum.Enum` or anything else that can be
+        compared. Dates, times and durations are equal in any unit and container, a date and its midnight too;
+        times with a time zone are refused beside times without. With several outputs a record is right if all
+        of them are.
     y_pred : array-like of shape (n_samples,) or (n_samples, n_outputs)
         Labels predicted by a model that was not trained on these records.
     epsilon : float
@@ -377,8 +379,8 @@ def private_zero_one_loss(
         None draws fresh randomness from the operating system. Anything else makes the release reproducible
         and therefore NOT private.
     spend_name : str or None, default=None
-        The name of this release in the accountant's history; None: the name of the metric. A name that was
-        given before returns what was released then, at no cost.
+        The name of this release in the accountant's history; None: the name of the metric. A name of an
+        earlier session returns what was released then, at no cost.
 
     Returns
     -------
@@ -471,8 +473,10 @@ def private_accuracy_score(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or (n_samples, n_outputs)
-        True labels: whole numbers, strings or anything else that can be compared. With several outputs a
-        record is right if all of them are.
+        True labels: whole numbers, strings, dates, members of an `enum.Enum` or anything else that can be
+        compared. Dates, times and durations are equal in any unit and container, a date and its midnight too;
+        times with a time zone are refused beside times without. With several outputs a record is right if all
+        of them are.
     y_pred : array-like of shape (n_samples,) or (n_samples, n_outputs)
         Labels predicted by a model that was not trained on these records.
     epsilon : float
@@ -497,8 +501,8 @@ def private_accuracy_score(
         None draws fresh randomness from the operating system. Anything else makes the release reproducible
         and therefore NOT private.
     spend_name : str or None, default=None
-        The name of this release in the accountant's history; None: the name of the metric. A name that was
-        given before returns what was released then, at no cost.
+        The name of this release in the accountant's history; None: the name of the metric. A name of an
+        earlier session returns what was released then, at no cost.
 
     Returns
     -------

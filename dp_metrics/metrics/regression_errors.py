@@ -90,8 +90,8 @@ def private_mse(
         None draws fresh randomness from the operating system. Anything else makes the release reproducible
         and therefore NOT private.
     spend_name : str or None, default=None
-        The name of this release in the accountant's history; None: the name of the metric. A name that was
-        given before returns what was released then, at no cost.
+        The name of this release in the accountant's history; None: the name of the metric. A name of an
+        earlier session returns what was released then, at no cost.
 
     Returns
     -------
@@ -218,8 +218,8 @@ def private_rmse(
         None draws fresh randomness from the operating system. Anything else makes the release reproducible
         and therefore NOT private.
     spend_name : str or None, default=None
-        The name of this release in the accountant's history; None: the name of the metric. A name that was
-        given before returns what was released then, at no cost.
+        The name of this release in the accountant's history; None: the name of the metric. A name of an
+        earlier session returns what was released then, at no cost.
 
     Returns
     -------
@@ -342,8 +342,8 @@ def private_mae(
         None draws fresh randomness from the operating system. Anything else makes the release reproducible
         and therefore NOT private.
     spend_name : str or None, default=None
-        The name of this release in the accountant's history; None: the name of the metric. A name that was
-        given before returns what was released then, at no cost.
+        The name of this release in the accountant's history; None: the name of the metric. A name of an
+        earlier session returns what was released then, at no cost.
 
     Returns
     -------
@@ -474,8 +474,8 @@ def private_r2_score(
         None draws fresh randomness from the operating system. Anything else makes the release reproducible
         and therefore NOT private.
     spend_name : str or None, default=None
-        The name of this release in the accountant's history; None: the name of the metric. A name that was
-        given before returns what was released then, at no cost.
+        The name of this release in the accountant's history; None: the name of the metric. A name of an
+        earlier session returns what was released then, at no cost.
 
     Returns
     -------

@@ -118,8 +118,8 @@ def private_regression_report(
         None draws fresh randomness from the operating system. Anything else makes the release reproducible
         and therefore NOT private.
     spend_name : str or None, default=None
-        The name of this release in the accountant's history; None: the name of the metric. A name that was
-        given before returns what was released then, at no cost.
+        The name of this release in the accountant's history; None: the name of the metric. A name of an
+        earlier session returns what was released then, at no cost.
 
     Returns
     -------
@@ -238,14 +238,14 @@ def private_probability_report(
     y_true : array-like of shape (n_samples,)
         True labels, each one of `labels`.
     y_proba : array-like of shape (n_samples,), (n_samples, 1) or (n_samples, n_classes)
-        Probabilities in [0, 1], one column per label in sorted order as `predict_proba` gives them; a single
-        column holds the probability of the second label. They are used as they are: rows need not sum to 1,
-        and no warning tells whether they do.
+        Probabilities in [0, 1], one column per label in sorted order as `predict_proba` gives them, or named
+        by the labels in any order; a single column holds the probability of the second label. They are used
+        as they are: rows need not sum to 1, and no warning tells whether they do.
     epsilon : float
         Privacy parameter, > 0: smaller is more private and less accurate.
     labels : array-like of shape (n_classes,) or None, default=None
         The public label set. None: 0 and 1 for one column, 0 .. K-1 for K columns. Never inferred from
-        `y_true`.
+        `y_true`. Members of an `enum.Enum` without an order of their own are sorted as it defines them.
     max_loss : float or None, default=None
         Public cap of one record's log loss, in nats. None: what scikit-learn's clipping of probabilities
         implies.
@@ -267,8 +267,8 @@ def private_probability_report(
         None draws fresh randomness from the operating system. Anything else makes the release reproducible
         and therefore NOT private.
     spend_name : str or None, default=None
-        The name of this release in the accountant's history; None: the name of the metric. A name that was
-        given before returns what was released then, at no cost.
+        The name of this release in the accountant's history; None: the name of the metric. A name of an
+        earlier session returns what was released then, at no cost.
 
     Returns
     -------
@@ -467,8 +467,8 @@ def private_classification_report(
         None draws fresh randomness from the operating system. Anything else makes the release reproducible
         and therefore NOT private.
     spend_name : str or None, default=None
-        The name of this release in the accountant's history; None: the name of the metric. A name that was
-        given before returns what was released then, at no cost.
+        The name of this release in the accountant's history; None: the name of the metric. A name of an
+        earlier session returns what was released then, at no cost.
 
     Returns
     -------

@@ -111,8 +111,8 @@ def private_variance(
         None draws fresh randomness from the operating system. Anything else makes the release reproducible
         and therefore NOT private.
     spend_name : str or None, default=None
-        The name of this release in the accountant's history; None: the name of the metric. A name that was
-        given before returns what was released then, at no cost.
+        The name of this release in the accountant's history; None: the name of the metric. A name of an
+        earlier session returns what was released then, at no cost.
 
     Returns
     -------
@@ -219,8 +219,8 @@ def private_std(
         None draws fresh randomness from the operating system. Anything else makes the release reproducible
         and therefore NOT private.
     spend_name : str or None, default=None
-        The name of this release in the accountant's history; None: the name of the metric. A name that was
-        given before returns what was released then, at no cost.
+        The name of this release in the accountant's history; None: the name of the metric. A name of an
+        earlier session returns what was released then, at no cost.
 
     Returns
     -------
@@ -343,8 +343,8 @@ def private_mean(
         None draws fresh randomness from the operating system. Anything else makes the release reproducible
         and therefore NOT private.
     spend_name : str or None, default=None
-        The name of this release in the accountant's history; None: the name of the metric. A name that was
-        given before returns what was released then, at no cost.
+        The name of this release in the accountant's history; None: the name of the metric. A name of an
+        earlier session returns what was released then, at no cost.
 
     Returns
     -------
@@ -459,8 +459,8 @@ def private_mean_loss(
         None draws fresh randomness from the operating system. Anything else makes the release reproducible
         and therefore NOT private.
     spend_name : str or None, default=None
-        The name of this release in the accountant's history; None: the name of the metric. A name that was
-        given before returns what was released then, at no cost.
+        The name of this release in the accountant's history; None: the name of the metric. A name of an
+        earlier session returns what was released then, at no cost.
 
     Returns
     -------
@@ -585,8 +585,8 @@ def private_quantile(
         None draws fresh randomness from the operating system. Anything else makes the release reproducible
         and therefore NOT private.
     spend_name : str or None, default=None
-        The name of this release in the accountant's history; None: the name of the metric. A name that was
-        given before returns what was released then, at no cost.
+        The name of this release in the accountant's history; None: the name of the metric. A name of an
+        earlier session returns what was released then, at no cost.
 
     Returns
     -------

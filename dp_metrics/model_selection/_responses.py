@@ -15,23 +15,15 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from dp_metrics.inputs.floats import Floats
+from dp_metrics.inputs.models import FAR
 from dp_metrics.inputs.shape import type_of_floats
 from dp_metrics.metrics import metric_of
 from dp_metrics.metrics.labels.counts import Confusion
 from dp_metrics.model_selection._metric_facts import wants_probabilities
 
-__all__ = ["as_float64", "read_response", "valid_response", "with_all_classes"]
+__all__ = ["read_response", "valid_response"]
 
-_FAR = float(np.finfo(np.float32).max)  # its square is finite, for metrics that are not of this package
 _NO_NUMBERS = (str, bytes, complex, np.complexfloating)
-
-
-def as_float64(response: Any) -> Any:
-    """Return a response of floats of any size as float64; any other stays unchanged."""
-    array = response if isinstance(response, np.ndarray) else None
-    if array is None and hasattr(response, "__array__"):
-        array = np.asarray(response)
-    return response if array is None or array.dtype.kind != "f" else array.astype(np.float64)
 
 
 def read_response(response: Any, method: str, model: Any, public_model: Any, y: Any) -> Any:
@@ -103,33 +95,6 @@ def _number(element: Any) -> float:
         return math.nan
 
 
-def with_all_classes(response: Any, method: str, model: Any, public_model: Any) -> Any:
-    """Return a model's response with a column for each public class: those that the model lacks come last.
-
-    Parameters
-    ----------
-    response : ndarray
-        What `read_response` returned.
-    method : str
-        By which of the model's methods.
-    model, public_model : object
-        Their `classes_` are compared, if both have some.
-    """
-    own, known = (getattr(one, "classes_", None) for one in (model, public_model))
-    if method == "predict" or not isinstance(own, np.ndarray) or not isinstance(known, np.ndarray):
-        return response
-    array, present = np.asarray(response), np.isin(known, own)
-    if present.all() or present.sum() < len(own):  # nothing is missing, or the metric will refuse the others
-        return response
-    if array.ndim == 1 and len(own) == 2:
-        array = np.stack([-array, array], axis=1)
-    kind = array.dtype if array.dtype.kind == "f" else np.float64
-    least = 0.0 if method == "predict_proba" else -_FAR
-    several = np.full((len(array), len(known)), least, dtype=kind)
-    several[:, present] = array.reshape(len(array), -1)
-    return several
-
-
 def valid_response(metric: partial[Any], response: Any, y: Any, labels: Any = None) -> Any:
     """Return a model's response to records with each that the metric would refuse made valid.
 
@@ -165,8 +130,8 @@ def valid_response(metric: partial[Any], response: Any, y: Any, labels: Any = No
         array = array.astype(np.float64)
     if array.dtype.kind != "f":
         return array
-    array = array.astype(np.promote_types(array.dtype, np.float32))  # float32 holds _FAR
-    array = np.nan_to_num(array, nan=_FAR, posinf=_FAR, neginf=-_FAR)
+    array = array.astype(np.promote_types(array.dtype, np.float32))  # float32 holds FAR
+    array = np.nan_to_num(array, nan=FAR, posinf=FAR, neginf=-FAR)
     return array if row is None else np.maximum(array, row.lowest_prediction)
 
 
@@ -175,7 +140,7 @@ def _valid_labels(labels: NDArray[Any], y: NDArray[Any]) -> NDArray[Any]:
     if labels.dtype.kind in ("U" if is_text else "biu"):
         return labels
     if labels.dtype.kind == "f" and not is_text:
-        return np.where(labels == np.floor(np.nan_to_num(labels, nan=0.5, posinf=0.5)), labels, _FAR)
+        return np.where(labels == np.floor(np.nan_to_num(labels, nan=0.5, posinf=0.5)), labels, FAR)
     valid = np.empty(labels.shape, dtype=object)
     valid.ravel()[:] = [_valid_label(label, is_text) for label in labels.ravel().tolist()]
     return valid
@@ -187,7 +152,7 @@ def _valid_label(label: Any, is_text: bool) -> Any:
     if isinstance(label, int | np.integer | np.bool_):
         return int(label)
     number = _number(label)
-    return number if number.is_integer() else _FAR
+    return number if number.is_integer() else FAR
 
 
 def _known_labels(labels: NDArray[Any], known: Sequence[Any]) -> NDArray[Any]:

@@ -23,9 +23,10 @@ from dp_metrics._random import (
     preserved_global_generators,
     reseed_global_generators,
 )
-from dp_metrics.model_selection._responses import read_response, valid_response, with_all_classes
-from dp_metrics.model_selection._validation_set import check_records, first_records, number_of_records
-from dp_metrics.model_selection.scorers import PrivateScorer, labels_for, release_score, response_method
+from dp_metrics.inputs.models import as_float64, ask, columns_by_label, number_of_records, response_method
+from dp_metrics.model_selection._responses import read_response, valid_response
+from dp_metrics.model_selection._validation_set import check_records, first_records
+from dp_metrics.model_selection.scorers import PrivateScorer, is_private_n, labels_for, release_score
 
 __all__ = [
     "COST",
@@ -147,15 +148,21 @@ class Candidates:
                 own = copy.deepcopy(data)  # a candidate may change them in place
                 model = self.make(params).fit(own.X, own.y)
                 method = response_method(model, self._methods)
-                response = getattr(model, method)(own.X_val)
+                response = ask(model, method, own.X_val)
                 response = read_response(response, method, model, public_model, data.y)
-                response = with_all_classes(response, method, model, public_model)
+                classes, known = (getattr(one, "classes_", None) for one in (model, public_model))
+                if method != "predict" and isinstance(classes, np.ndarray) and known is not None:
+                    response = columns_by_label(response, method, classes, known)
                 response = valid_response(scorer.function, response, data.y, labels_for(scorer, public_model))
+                if is_private_n(scorer):
+                    response = as_float64(response)
                 if data.is_empty:
                     # the metric refuses of one record what it would refuse of any
-                    release_score(scorer, public_model, response, first_records(_sliceable(own.y), 1))
+                    release_score(scorer, public_model, method, response, first_records(_sliceable(own.y), 1))
                     response = response[1:]
-                score = release_score(scorer, public_model, response, own.y_val, own.sample_weight_val)
+                score = release_score(
+                    scorer, public_model, method, response, own.y_val, own.sample_weight_val
+                )
         except KeyboardInterrupt:  # the user interrupts, and sees where the search was
             raise
         except BaseException:  # every error is silent: which candidates failed, and why, is secret

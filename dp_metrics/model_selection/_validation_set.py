@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-__all__ = ["check_records", "first_records", "number_of_records"]
+__all__ = ["check_records", "first_records"]
 
 _MISSING, _TOO_LARGE = "missing", "too large"
 _ODD = {_MISSING, _TOO_LARGE}
@@ -26,22 +26,6 @@ _KINDS = {
     "U": "text",
     "S": "bytes",
 }
-
-
-def number_of_records(records: Any) -> int:
-    """Return the length of an array, a data frame, a sparse matrix or a list.
-
-    Raises
-    ------
-    TypeError
-        If it has none.
-    """
-    if hasattr(records, "__array__") and not hasattr(records, "shape"):
-        records = np.asarray(records)
-    shape = getattr(records, "shape", None)
-    if shape or (shape is None and hasattr(records, "__len__")):
-        return int(shape[0]) if shape else len(records)
-    raise TypeError("Expected sequences or array-likes of one entry per record.")
 
 
 def first_records(records: Any, size: int) -> Any:

@@ -15,22 +15,22 @@ from dp_metrics._html import HtmlRepr
 from dp_metrics._random import Entropy, RandomState, permute_and_flip
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.inputs.error_state import own_error_state
-from dp_metrics.inputs.shape import Records, Shape
+from dp_metrics.inputs.labels import public_labels
+from dp_metrics.inputs.models import has_method, known_labels, response_method, response_of
+from dp_metrics.inputs.shape import Records, Shape, named_by_classes
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.mechanisms._base import Draw, Limits
 from dp_metrics.metrics import FUNCTIONS, Metric, row_of
 from dp_metrics.metrics._catalogue import OF_RECORDS
 from dp_metrics.model_selection._metric_facts import usual_responses
-from dp_metrics.model_selection._responses import as_float64
-from dp_metrics.model_selection.scorers import response_method, response_of
 from dp_metrics.release.parts.mean_loss import MeanOf
 from dp_metrics.release.parts.part import KnownCounts, Part
 from dp_metrics.release.parts.ranking_loss import RankingOf
 from dp_metrics.release.plan import KnownParts, Plan
 from dp_metrics.release.release import Release
 from dp_metrics.release.released import Released
-from dp_metrics.release.stored.answers import Call
 from dp_metrics.release.stored.codec import storable
+from dp_metrics.release.stored.questions import Call
 from dp_metrics.sensitivity.aggregates import LossAggregate
 from dp_metrics.sensitivity.exact import float_units
 from dp_metrics.sensitivity.ranking_bounds import RankedScores
@@ -245,7 +245,8 @@ def best_plan(row: Metric, shape: Shape, options: Sequence[Mapping[str, Any]], *
     totals, steps = zip(*[_total(row, plan, shape.n) for plan in plans], strict=True)
     unstated = next((plan.unstated for plan in plans if plan.unstated is not None), None)
     choice = partial(_choice, metric=row.name, candidates=len(totals))
-    return Plan((LeastOf(totals, max(steps)),), _as_they_are, choice, unstated=unstated)
+    # a limit may be too small for a float, as the square of 1e-200 is: then no total is above 0
+    return Plan((LeastOf(totals, max(1, *steps)),), _as_they_are, choice, unstated=unstated)
 
 
 def _total(row: Metric, plan: Plan, n: int | None) -> tuple[Total, int]:
@@ -260,8 +261,7 @@ def _total(row: Metric, plan: Plan, n: int | None) -> tuple[Total, int]:
         if isinstance(part, RankingOf):
             if n is None:
                 raise ValueError(_PAIRS.format(row.name, _OTHERWISE))
-            # twice the pairs of one record with all others; at least 1, for a single record has none
-            return partial(_wrong_pairs, plan=plan), max(2 * (n - 1), 1)
+            return partial(_wrong_pairs, plan=plan), 2 * (n - 1)  # twice the pairs of one record with others
     raise ValueError(_NO_SENSITIVITY.format(row.name, _INSTEAD.get(row.name, ""), _OTHERWISE))
 
 
@@ -291,13 +291,11 @@ def _check_options(row: Metric, options: Mapping[str, Any]) -> None:
             raise TypeError(f"private_best() with this metric got an unexpected keyword argument {name!r}.")
 
 
-def _responses(
-    models: Sequence[Any], X: Any, y_true: Any, methods: tuple[str, ...], *, private_n: bool
-) -> list[Any]:
-    """Return what each model responds to the records."""
-    found = [response_of(model, response_method(model, methods), X, y_true) for model in models]
-    # the limit of a log loss follows from the type, and no response to no record has one
-    return [as_float64(one) for one in found] if private_n else found
+def _response(model: Any, methods: tuple[str, ...], X: Any, y_true: Any, labels: Any, private_n: bool) -> Any:
+    """Return what a model says of the records, its columns named by the labels."""
+    method = response_method(model, methods)
+    response = response_of(model, method, X, y_true, labels=labels, private_n=private_n)
+    return named_by_classes(response, method, public_labels(labels))
 
 
 @own_error_state
@@ -333,7 +331,7 @@ def private_best(
         Privacy parameter, > 0: smaller is more private and less accurate.
     X : array-like of shape (n_samples, n_features) or None, default=None
         The records to predict, if candidates are models: by the method whose response the metric judges,
-        with `classes_` as `labels` unless these are given.
+        with all their `classes_` as `labels` unless these are given; of one that a model lacks it says 0.
     neighboring : {"replace_one", "add_or_remove_one"}, default="replace_one"
         What one person can change: a record's contents, their number being public, or whether it is there,
         where the choice is as good at half the epsilon.
@@ -343,8 +341,8 @@ def private_best(
         None draws fresh randomness from the operating system. Anything else makes the release reproducible
         and therefore NOT private.
     spend_name : str or None, default=None
-        The name of this release in the accountant's history; None: "private_best". A name that was given
-        before returns what was released then, at no cost.
+        The name of this release in the accountant's history; None: "private_best". A name of an earlier
+        session returns what was released then, at no cost.
     **options : Any
         Public options of the metric, such as `bounds`, `max_loss`, `labels` or `k`.
 
@@ -376,7 +374,7 @@ def private_best(
     Guarantee: replacing any one record changes the probability of any result by at most a factor
     exp(epsilon), given the models, the number of records and the arguments, which are public. With
     neighboring="add_or_remove_one" the same holds when any one record is added or removed, and the number of
-    records is not public. A model must respond to each record by that record alone.
+    records is not public. A model must respond to each record by that record alone, and remember none.
 
     Let L_i be the sum of the losses of model i, each clipped to its limit. For an area it is the number of
     pairs of two classes in the wrong order; all pairs are as many for each model. Permute-and-flip [1]_
@@ -423,20 +421,24 @@ def private_best(
         random_state=random_state,
         neighboring=neighboring,
         spend_name=spend_name,
-        call=Call("value", {"of": row.name, "options": public, "candidates": len(candidates)}),
+        call=Call.of(
+            "value", {"y_true": y_true, "X": X, **public}, of=row.name, number_of_candidates=len(candidates)
+        ),
     )
 
     def read() -> tuple[Plan, KnownParts, Any]:
-        if X is None and any(hasattr(one, "predict") for one in candidates):
+        if X is None and any(has_method(one, "predict") for one in candidates):
             raise TypeError("Pass X, the records that the models shall predict.")
-        predictions, own = list(candidates), [public] * len(candidates)
+        predictions, own = list(candidates), public
         if X is not None:
             methods = usual_responses(partial(FUNCTIONS[row.name], **asked))
-            predictions = _responses(candidates, X, y_true, methods, private_n=release.private_n)
             if "labels" in public and public["labels"] is None:
-                own = [{**public, "labels": getattr(model, "classes_", None)} for model in candidates]
+                own = {**public, "labels": known_labels(*candidates)}
+            predictions = [
+                _response(one, methods, X, y_true, own.get("labels"), release.private_n) for one in candidates
+            ]
         shape, records = Records.of((y_true, *predictions), private_n=release.private_n)
-        plan = best_plan(row, shape, own, private_n=release.private_n)
+        plan = best_plan(row, shape, [own] * len(candidates), private_n=release.private_n)
         return plan, plan.read(records), None
 
     chosen: Choice = release.answer(read, lambda result: result.value)

@@ -41,7 +41,6 @@ def count_releases(
     scoring: Any = None,
     return_train_score: bool = False,
     train_sizes: Any = None,
-    n_repeats: int | None = None,
 ) -> int:
     """Count the private releases that a search or a cross-validation will make, without making any.
 
@@ -55,7 +54,7 @@ def count_releases(
         `learning_curve`: None means 5 folds, as it does there.
     X : array-like of shape (n_samples, n_features) or None, default=None
         Records. Needed where the count depends on their number or that of their features: successive
-        halving, leave-one-out, fractions of a learning curve, permutation importance, selection of features,
+        halving, leave-one-out, fractions of a learning curve, selection of features,
         boosting with ``early_stopping="auto"``.
     y : array-like of shape (n_samples,) or (n_samples, n_outputs) or None, default=None
         Targets; needed where splits or successive halving depend on them.
@@ -70,8 +69,6 @@ def count_releases(
         Whether `cross_validate` scores the training records too. A search has its own.
     train_sizes : array-like or None, default=None
         If given, count those of `learning_curve`, which scores the training records too.
-    n_repeats : int or None, default=None
-        If given, count those of `permutation_importance`, whose model is fitted: `search_or_cv` must be None.
 
     Returns
     -------
@@ -96,9 +93,9 @@ def count_releases(
     Guarantee: nothing is released, fitted or spent here, and the count depends on public settings only, and
     on X and y only as far as the splitter does.
 
-    With several private scorers each makes an equal share of the releases. `cross_val_score`,
-    `cross_validate` and the searches turn an exhausted budget into NaN scores; a plan that was admitted by
-    ``accountant.require(count * epsilon)`` cannot run into that, if nothing else spends from the budget.
+    With several private scorers each makes an equal share of the releases. A plan that was admitted by
+    ``accountant.require(count * epsilon)`` is carried out to its end, if nothing else spends from the budget.
+    What shuffles records costs more than its releases, and is not counted: see `make_private_scorer`.
 
     What the total means: protection of the evaluation records given the fitted models; nothing for people who
     are also in training data. See `make_private_scorer`.
@@ -129,7 +126,7 @@ def count_releases(
     if isinstance(search_or_cv, PrivateRandomizedSearch):
         return 1
     if hasattr(search_or_cv, "fit"):
-        if not (estimator is None and scoring is None and train_sizes is None and n_repeats is None):
+        if not (estimator is None and scoring is None and train_sizes is None):
             raise ValueError("A search has its own estimator and scoring; pass nothing but X, y and groups.")
         is_private, releases = scores_within_fit(search_or_cv), 0
         if is_private or hasattr(search_or_cv, "scoring"):
@@ -140,10 +137,6 @@ def count_releases(
     scorers = 1 if scoring is None else count_private_scorers(scoring)
     if scorers < 1:
         raise ValueError("scoring holds no private scorer; make one with make_private_scorer.")
-    if n_repeats is not None:
-        if search_or_cv is not None or train_sizes is not None or X is None:
-            raise ValueError("For permutation importance, pass X and n_repeats, and None as search_or_cv.")
-        return scorers * (1 + int(np.shape(X)[1]) * n_repeats)
     with preserved_global_generators():  # a splitter may draw from them
         return _of_cross_validation(
             search_or_cv, X, y, groups, estimator, scorers, return_train_score, train_sizes

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import functools
 import reprlib
-import sys
 from collections.abc import Mapping, Sequence
-from types import FrameType
 from typing import Any, ClassVar
 
-import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.metadata_routing import UNUSED
 
 from dp_metrics.accounting import PrivacyAccountant, check_accountant, numbering
-from dp_metrics.exceptions import TrainingFoldsWarning, warn_caller
+from dp_metrics.exceptions import TrainingFoldsWarning, callers, models_are_fitted, warn_caller
 from dp_metrics.inputs.epsilon import check_epsilon
+from dp_metrics.inputs.labels import public_labels
+from dp_metrics.inputs.models import has_method, known_labels, response_method, response_of
+from dp_metrics.inputs.shape import named_by_classes
 from dp_metrics.metrics import METRICS, metric_named, metric_of
 from dp_metrics.model_selection._metric_facts import (
     PrivateMetric,
@@ -24,8 +24,6 @@ from dp_metrics.model_selection._metric_facts import (
     takes,
     usual_responses,
 )
-from dp_metrics.model_selection._responses import as_float64
-from dp_metrics.model_selection._validation_set import number_of_records
 
 __all__ = [
     "NO_THRESHOLDS",
@@ -43,12 +41,20 @@ NO_THRESHOLDS = (
     "ScoreSummary, or private_precision_recall_curve, and choose the threshold from that: no more is spent."
 )
 
-
-_FITS_A_FOLD = ("_fit_and_score", "_permutation_test_score", "_rfe_single_fit", "_log_reg_scoring_path")
 _TRAINING_FOLDS = (
     "These scores protect people as evaluation records only: of each fold's model those who are among its "
     "training records get no guarantee, whatever the total. Score one fixed model on held-out records, or "
     "use PrivateRandomizedSearch."
+)
+_REARRANGED = (
+    "A private scorer cannot be called here: shuffled records cost more than epsilon. One replaced record "
+    "changes two rows where its values are dealt out to others, so each score would cost twice what is "
+    "charged. Score the records as they are."
+)
+_NEEDS_LABELS = "{} counts over all labels, and a fold may lack one: pass labels=[...], all that may occur."
+_OF_DECISIONS = (
+    "{} has no predict_proba. To judge its decisions pass response_method='decision_function' and "
+    "edges=[...], public edges of bins for its scores."
 )
 
 
@@ -131,15 +137,25 @@ class PrivateScorer(BaseEstimator):
         Raises
         ------
         PrivacyBudgetError
-            If the accountant has less than epsilon left; nothing is drawn.
+            If the accountant has less than epsilon left; nothing is drawn. Within `sklearn.model_selection`
+            `dp_metrics.exceptions.SearchStopped`, which is no `Exception`.
         ValueError, TypeError
-            If a setting or an input is invalid; nothing is spent.
+            If a setting or an input is invalid, if the estimator cannot predict, or if the values of records
+            are dealt out to others; nothing is spent.
         """
-        method = response_method(estimator, self.check()[0])
-        if not self._has_warned and _is_within_cross_validation():
+        methods = self.check()[0]
+        require_labels(self)
+        if _rearranges_records():
+            raise ValueError(_REARRANGED)
+        if takes(self.function, "edges") and not any(has_method(estimator, one) for one in methods):
+            raise AttributeError(_OF_DECISIONS.format(type(estimator).__name__))
+        method = response_method(estimator, methods)
+        if not self._has_warned and models_are_fitted():
             warn_caller(_TRAINING_FOLDS, TrainingFoldsWarning)
             self._has_warned = True
-        return release_score(self, estimator, response_of(estimator, method, X, y), y, sample_weight)
+        labels = labels_for(self, estimator)
+        response = response_of(estimator, method, X, y, labels=labels, private_n=is_private_n(self))
+        return release_score(self, estimator, method, response, y, sample_weight)
 
     @property
     def function(self) -> functools.partial[Any]:
@@ -236,7 +252,8 @@ def make_private_scorer(
     TypeError
         If the metric is not private, or does not take a keyword.
     ValueError
-        If a setting is invalid, among them a seed: with one, every fold would have the same noise.
+        If a setting is invalid, among them a seed: with one, every fold would have the same noise; or if the
+        metric counts over all labels, and `labels` are not given.
 
     See Also
     --------
@@ -246,15 +263,25 @@ def make_private_scorer(
     Notes
     -----
     Guarantee: replacing any one of the records that a call scores changes the probability of its result by
-    at most a factor exp(epsilon), given the fitted estimator and the arguments, which are public. Where the
-    metric takes `labels`, ``estimator.classes_`` is passed unless labels are given. With
+    at most a factor exp(epsilon), given the fitted estimator and the arguments, which are public. With
     ``neighboring="add_or_remove_one"`` the number of records is private, and may be 0: the estimator is not
     asked then, and probabilities of every type are judged as float64, because an estimator that is not asked
     has no type. A metric of your own that has a private number of records within itself should do so too.
 
     The estimator must respond to each record by that record alone. One whose response to a record depends on
-    the others, as that of a scaler fitted on the records that are scored, lets one of them change every
-    prediction: then nothing is promised.
+    the others, as that of a scaler fitted on the records that are scored, or that remembers those it was
+    asked about before, lets one of them change every prediction: then nothing is promised. An exception of
+    the estimator becomes one `ValueError` that tells nothing of it, and its warnings are dropped.
+
+    **Shuffled or repeated records cost more.** Where the values of a record are dealt out to others before
+    they are scored, one replaced record changes two rows: the cost is 2 epsilon, and k epsilon where a record
+    stands in k rows of a bootstrap. No budget knows of it. In `sklearn.inspection` and
+    `permutation_test_score` a scorer refuses to be called.
+
+    **Labels.** Where the metric takes `labels`, the sorted ``estimator.classes_`` are passed unless labels
+    are given. Metrics that count over all labels (balanced accuracy, kappa, `average="macro"`, an area of
+    several classes) need `labels`, because the estimator of a fold may lack one. Of a label that it lacks
+    its probability is 0.
 
     **What a total means.** The total of an accountant after a cross-validation or a search protects people
     in their role as *evaluation* records, given the fitted models. Who is also among the training records of
@@ -263,9 +290,9 @@ def make_private_scorer(
     (`return_train_score`, `learning_curve`) cost epsilon and protect nobody. The clean claim is that of one
     fixed model scored on held-out records.
 
-    **An exhausted budget.** scikit-learn's tools turn an exception of a scorer into the score NaN and go
-    on, unless ``error_score="raise"``. Ask before the first fit whether the plan fits, as in the second
-    example below, and set ``error_score="raise"``.
+    **An exhausted budget.** Searches and cross-validations turn any `Exception` of a scorer into the score
+    NaN and go on. A budget that ends within them raises `dp_metrics.exceptions.SearchStopped`, which is none.
+    Ask before the first fit whether the plan fits, as in the second example below.
 
     Only `sample_weight` can be requested through metadata routing; an epsilon for one call is refused.
 
@@ -306,6 +333,7 @@ def make_private_scorer(
         metric_params=metric_kwargs or None,
     )
     scorer.check()
+    require_labels(scorer)
     return scorer
 
 
@@ -367,41 +395,41 @@ def get_private_scorer_names() -> list[str]:
     return sorted(row.name if row.greater_is_better else f"neg_{row.name}" for row in judging)
 
 
-def _is_within_cross_validation() -> bool:
-    """Return whether a function of scikit-learn that fits a model for each fold is on the stack."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        if frame.f_code.co_name in _FITS_A_FOLD and frame.f_globals.get("__name__", "").startswith(
-            "sklearn."
-        ):
-            return True
-        frame = frame.f_back
-    return False
+def _rearranges_records() -> bool:
+    """Return whether what calls deals the values of a record out to others, as far as scikit-learn does."""
+    return any(
+        f"{frame.f_globals.get('__name__', '')}.".startswith("sklearn.inspection.")
+        or frame.f_code.co_name == "permutation_test_score"
+        for frame in callers()
+    )
 
 
-def response_method(estimator: Any, methods: tuple[str, ...]) -> str:
-    """Return the first of these methods that an estimator has."""
-    for method in methods:
-        if hasattr(estimator, method):
-            return method
-    raise AttributeError(f"{type(estimator).__name__} has none of the attributes {', '.join(methods)}.")
+def require_labels(scorer: PrivateScorer) -> None:
+    """Raise if the metric of a scorer counts over labels that are not given."""
+    row, keywords = metric_of(scorer.function), scorer.function.keywords
+    if row is not None and row.is_over_labels(keywords) and keywords.get("labels") is None:
+        raise ValueError(_NEEDS_LABELS.format(name_of(scorer.metric)))
+
+
+def is_private_n(scorer: PrivateScorer) -> bool:
+    """Return whether the number of records is private."""
+    return bool(scorer.function.keywords.get("neighboring") == "add_or_remove_one")
 
 
 def release_score(
-    scorer: PrivateScorer, estimator: Any, response: Any, y: Any, sample_weight: Any = None
+    scorer: PrivateScorer, estimator: Any, method: str, response: Any, y: Any, sample_weight: Any = None
 ) -> float:
-    """Release a private score of an estimator's response to the records."""
+    """Release a private score of an estimator's response to the records, by one of its methods."""
     _, sign = scorer.check()
     metric, keywords = scorer.function, {}
-    if metric.keywords.get("neighboring") == "add_or_remove_one":
-        # The cap of a log loss depends on the dtype, and an empty response has none: always use float64.
-        response = as_float64(response)
     if sample_weight is not None:
         if not takes(metric, "sample_weight"):
             raise TypeError(f"{name_of(metric)} takes no sample_weight; score the records without it.")
         keywords["sample_weight"] = sample_weight
     if takes(metric, "labels"):
-        keywords["labels"] = labels_for(scorer, estimator)
+        keywords["labels"] = labels = labels_for(scorer, estimator)
+        if metric_of(metric) is not None:  # a metric of somebody else may take nothing but an array
+            response = named_by_classes(response, method, public_labels(labels))
     # one name for all calls is none for each: a fold must never have the score of another one
     budget = numbering(scorer.accountant)
     return sign * float(metric(y, response, epsilon=scorer.epsilon, accountant=budget, **keywords))
@@ -409,25 +437,7 @@ def release_score(
 
 def labels_for(scorer: PrivateScorer, estimator: Any) -> Any:
     """Return the public labels that a scorer judges by: its own, or those that the model was trained on."""
+    if not takes(scorer.function, "labels"):
+        return None
     given = scorer.function.keywords.get("labels")
-    # the classes of a model are public where the model is; those in y are not
-    return getattr(estimator, "classes_", None) if given is None else given
-
-
-def response_of(estimator: Any, method: str, X: Any, y: Any) -> Any:
-    """Return what an estimator responds to records X with targets y, of which there may be none."""
-    if number_of_records(X) > 0:
-        return getattr(estimator, method)(X)
-    # most estimators refuse to predict nothing; a metric refuses it as well if n is public
-    return _no_response(estimator, method, y)
-
-
-def _no_response(estimator: Any, method: str, y: Any) -> Any:
-    """Return the response to no record, with the columns that it has for any number of records."""
-    classes = getattr(estimator, "classes_", None)
-    if classes is None or isinstance(classes, list):  # numbers, or several outputs
-        return np.empty((0, *np.shape(y)[1:]))
-    if method == "predict":
-        return np.asarray(classes)[:0]
-    columns = () if method == "decision_function" and len(classes) == 2 else (len(classes),)
-    return np.empty((0, *columns))
+    return known_labels(estimator) if given is None else given

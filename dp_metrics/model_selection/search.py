@@ -18,6 +18,7 @@ from dp_metrics.accounting import Claim, PrivacyAccountant, Spend, check_account
 from dp_metrics.exceptions import warn_of_large_epsilon
 from dp_metrics.inputs.epsilon import exact_epsilon
 from dp_metrics.inputs.floats import MAX_FLOAT
+from dp_metrics.inputs.models import number_of_records, response_method
 from dp_metrics.inputs.scalars import as_real
 from dp_metrics.model_selection._metric_facts import PrivateMetric, name_of
 from dp_metrics.model_selection._trials import (
@@ -29,8 +30,7 @@ from dp_metrics.model_selection._trials import (
     share_of_one_trial,
     unobserved,
 )
-from dp_metrics.model_selection._validation_set import number_of_records
-from dp_metrics.model_selection.scorers import PrivateScorer
+from dp_metrics.model_selection.scorers import PrivateScorer, release_score
 from dp_metrics.release.stored.answers import is_kept, search_json, summary_json
 
 __all__ = ["PrivateRandomizedSearch"]
@@ -251,7 +251,9 @@ class PrivateRandomizedSearch(MetaEstimatorMixin, BaseEstimator):
         # the history of the rehearsal tells under which relation the metric is private, and what it costs
         rehearsal = PrivacyAccountant(MAX_FLOAT)
         warn_of_large_epsilon(total)
-        self._scorer(total, rehearsal)(public_model, data.X_val, data.y_val, sample_weight=sample_weight_val)
+        method = response_method(public_model, methods)
+        response, rehearsed = getattr(public_model, method)(data.X_val), self._scorer(total, rehearsal)
+        release_score(rehearsed, public_model, method, response, data.y_val, sample_weight_val)
         claim = self._spend(total, rehearsal.history)
 
         def trial() -> tuple[float, dict[str, Any]]:

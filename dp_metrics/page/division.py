@@ -175,6 +175,8 @@ def divided(
     while True:
         parts = [Fraction(weights.get(one.name, one.weight)) for one in chosen]
         costs = [epsilon * part / sum(parts) for part in parts]
+        if not all(map(float, costs)):
+            raise ValueError("epsilon is too small to be divided among the releases of this page.")
         errors = [
             None if n is None else one.error(float(cost), n) for one, cost in zip(chosen, costs, strict=True)
         ]

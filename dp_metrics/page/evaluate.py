@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from functools import partial
 from typing import Any, Literal, overload
 
 import numpy as np
 
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
-from dp_metrics.fairness.groups import columns_of
+from dp_metrics.fairness.groups import columns_of, public_groups
 from dp_metrics.inputs.error_state import own_error_state
+from dp_metrics.inputs.readers import named_records
 from dp_metrics.inputs.shape import Records
 from dp_metrics.page.division import EvaluationPlan
 from dp_metrics.page.page import PrivateEvaluation
@@ -19,11 +21,20 @@ from dp_metrics.page.plan import PageForm, plan_of_page, planned
 from dp_metrics.page.setting import Setting, given
 from dp_metrics.release.plan import KnownParts
 from dp_metrics.release.release import Release
-from dp_metrics.release.stored.answers import Answer, Call, read_result, read_shape, restores
+from dp_metrics.release.stored.answers import Answer, read_result, read_shape, restores
 from dp_metrics.release.stored.codec import DAMAGED
+from dp_metrics.release.stored.questions import Call, public_records
 from dp_metrics.release.together import Together
 
 __all__ = ["page_settings", "private_evaluate"]
+
+_NAMES = {
+    **dict.fromkeys(("labels", "targets"), "y_pred"),
+    "scores": "y_score",
+    "probabilities": "y_proba",
+    "feature": "sensitive_features",
+}
+"""What the columns of a page are called as arguments, where that is something else."""
 
 
 @overload
@@ -38,6 +49,7 @@ def private_evaluate(
     y_proba: Any = None,
     y_score: Any = None,
     labels: Any = None,
+    task: str | None = None,
     pos_label: Any = None,
     threshold: float = 0.5,
     edges: Any = None,
@@ -61,22 +73,27 @@ def private_evaluate(
     Parameters
     ----------
     *data : array-like
-        ``private_evaluate(y_true, y_score, ...)``, or ``private_evaluate(model, X_test, y_test, ...)`` of a
-        fitted estimator. An array of floats holds probabilities where there are `labels`, and else predicted
-        targets; one of whole numbers, booleans or text holds labels. A list is passed by name.
+        ``private_evaluate(y_true, y_pred, ...)``, or ``private_evaluate(model, X_test, y_test, ...)`` of a
+        fitted estimator. Probabilities and scores are passed by name. There are labels where `labels`,
+        `y_proba`, `y_score`, `task` or a classifier say so, and targets where `task` or a regressor do:
+        nothing is concluded from values or types.
     epsilon : float
         Privacy parameter of all of the page, > 0.
     y_pred : array-like of shape (n_samples,), default=None
-        Predicted labels or targets, by name; labels also together with one of the next two.
+        Predicted labels or targets; labels also together with one of the next two.
     y_proba : array-like of shape (n_samples, n_classes), default=None
-        Probabilities with a column for each label, by name.
+        Probabilities, by name, with a column for each label: those of a data frame in any order, if they are
+        named like the labels; else in the order of the sorted labels.
     y_score : array-like of shape (n_samples,), default=None
         Scores of the positive one of two labels, by name.
     labels : array-like or None, default=None
-        The public label set, never inferred from `y_true`. None: there are targets, or the labels 0 and 1;
-        of an estimator its `classes_`.
+        The public label set, never inferred from `y_true`. None: 0 and 1, or 0 .. K-1 for K columns of
+        probabilities; of an estimator its `classes_`.
+    task : {"regression", "classification"} or None, default=None
+        Whether targets or labels are predicted, where nothing else says so.
     pos_label : label or None, default=None
-        The positive one of two labels; None: the second in sorted order.
+        The positive one of two labels, to which `y_score` belongs; None: the second in sorted order, where
+        `labels` are sorted.
     threshold : float, default=0.5
         A score from here on makes the positive label, where no labels are passed.
     edges : array-like or None, default=None
@@ -90,7 +107,8 @@ def private_evaluate(
     membership : {"private", "public"}, default="private"
         Whether the group of each record is private; see `PrivateMetricFrame`.
     baseline : array-like or estimator, default=None
-        Predictions of another model, or the model, with which this one is compared.
+        Predictions of another model, with which this one is compared, as `y_pred` if there is one, else as
+        `y_proba` or `y_score`; or that model.
     split : mapping of str to float or None, default=None
         Relative parts of epsilon by the names of the releases, as in ``page.plan``: these and no others.
         None: measured parts; what would be mostly noise is left out, and said.
@@ -108,7 +126,7 @@ def private_evaluate(
         None draws fresh randomness from the operating system. Anything else makes the release reproducible
         and therefore NOT private.
     spend_name : str or None, default=None
-        The name in the accountant's history; None: "private_evaluate". A name that was given before returns
+        The name in the accountant's history; None: "private_evaluate". A name of an earlier session returns
         the page of then, at no cost.
 
     Returns
@@ -135,7 +153,8 @@ def private_evaluate(
     Guarantee: replacing any one record, its group included, changes the probability of any page by at most a
     factor exp(epsilon), given the models, the number of records and the arguments, which are public. With
     neighboring="add_or_remove_one" the same holds when any one record is added or removed, and with
-    membership="public" when a record is replaced by one of the same group.
+    membership="public" when a record is replaced by one of the same group. An estimator must respond to each
+    record by that record alone, and remember none.
 
     Proof: the parts of epsilon add up to it, each release has the guarantee with its part (sequential
     composition), and which releases there are follows from public numbers. Everything else is made of what
@@ -151,20 +170,22 @@ def private_evaluate(
     >>> import numpy as np
     >>> from dp_metrics import private_evaluate
     >>> y_true, y_score = np.array([0, 0, 1, 1] * 500), np.array([0.1, 0.6, 0.4, 0.9] * 500)
-    >>> page = private_evaluate(y_true, y_score, epsilon=2.0, labels=[0, 1])
+    >>> page = private_evaluate(y_true, y_score=y_score, epsilon=2.0)
     >>> 0.4 < page["accuracy"].value < 0.6  # exactly 0.5
     True
-    >>> private_evaluate(y_true, y_score, epsilon=2.0, labels=[0, 1], dry_run=True).parts[0].name
+    >>> private_evaluate(y_true, y_score=y_score, epsilon=2.0, dry_run=True).parts[0].name
     'labels'
     """
     features = () if sensitive_features is None else tuple(columns_of(sensitive_features))
     named = {"y_pred": y_pred, "y_proba": y_proba, "y_score": y_score}
-    asked = given(data, named, labels=labels, pos_label=pos_label, features=features, baseline=baseline)
+    asked = given(
+        data, named, labels=labels, pos_label=pos_label, task=task, features=features, baseline=baseline
+    )
     setting = Setting(
         asked.columns,
         asked.baseline,
         asked.labels,
-        pos_label,
+        asked.pos_label,
         edges,
         threshold,
         bounds,
@@ -173,13 +194,17 @@ def private_evaluate(
         split,
         n,
     )
+    y_true = data[-1] if hasattr(data[0], "predict") else data[0]
     release = page_settings(
-        setting, epsilon=epsilon, neighboring=neighboring, accountant=accountant, random_state=random_state,
+        setting, {"y_true": y_true, **named, "baseline": baseline, "sensitive_features": sensitive_features},
+        features, epsilon=epsilon, neighboring=neighboring, accountant=accountant, random_state=random_state,
         spend_name=spend_name,
     )  # fmt: skip
 
     def form_of() -> tuple[PageForm, Records]:
-        shape, records = Records.of(asked.read(), private_n=release.private_n)
+        names = [_NAMES.get(column, column) for column in asked.columns]
+        data = asked.read(private_n=release.private_n)
+        shape, records = named_records(data, names=names, private_n=release.private_n)
         sizes = _sizes(setting, shape, records)
         return PageForm(setting, shape, release.private_n, sizes, release.epsilon, neighboring), records
 
@@ -190,13 +215,22 @@ def private_evaluate(
         return plan, plan.read(records), {"shape": form.shape, "sizes": form.sizes, "plan": division}
 
     if dry_run:
-        return planned(form_of()[0])
+        form, _ = form_of()
+        division = planned(form)
+        plan_of_page(form, division)  # what could not be released is refused here too
+        return division
     return release.answer(read, PrivateEvaluation).with_budget(accountant)
 
 
-def page_settings(setting: Setting, **settings: Any) -> Release:
-    """Return the checked public settings of a page."""
-    release = Release("private_evaluate", call=Call("page", {"page": setting.asked()}), **settings)
+def page_settings(
+    setting: Setting, data: Mapping[str, Any], features: Sequence[Any] = (), **settings: Any
+) -> Release:
+    """Return the checked public settings of a page; of its data no more than is public."""
+    public = None
+    if setting.membership == "public" and setting.has_groups:
+        public = partial(public_groups, features, setting.group_labels)
+    call = Call("page", {"page": setting.asked()}, partial(public_records, data, public))
+    release = Release("private_evaluate", call=call, **settings)
     if setting.membership == "public" and release.private_n:
         raise ValueError("membership='public' tells the number of records: use neighboring='replace_one'.")
     return release

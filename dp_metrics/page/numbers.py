@@ -121,20 +121,17 @@ def _of_labels(release: str, told: ReleasedConfusion, evaluated: Evaluated) -> I
 def _of_confusion(
     release: str, told: ReleasedConfusion, metric: str, options: dict[str, Any], label: Any = None
 ) -> Number:
+    at = None
     if len(told.labels) > 2 and label is not None:  # one label of several
-        at = told.labels.tolist().index(label)
-        options = {"average": None}
-        pick: Callable[[Any], Any] = lambda value: value if value is None else float(value[at])  # noqa: E731
-    else:
-        pick = lambda value: value  # noqa: E731
+        at, options = told.labels.tolist().index(label), {"average": None}
     method = getattr(told, f"{metric}_score")
     interval = {
-        kind: partial(_one_of, getattr(told, kind), metric, options, pick)
+        kind: partial(_one_of, getattr(told, kind), metric, options, at)
         for kind in ("noise_interval", "population_interval")
     }
     name = metric.replace("_", " ") + (" (macro)" if options.get("average") == "macro" else "")
     return Number(
-        name if label is None else f"{name} of {label!r}", float(pick(method(**options))), HOW_GOOD,
+        name if label is None else f"{name} of {label!r}", float(_pick(method(**options), at)), HOW_GOOD,
         name, release, told.result.note if label is None else None, label,
         _noise=interval["noise_interval"], _people=interval["population_interval"],
     )  # fmt: skip
@@ -144,13 +141,17 @@ def _one_of(
     limits: Callable[..., Interval],
     metric: str,
     options: dict[str, Any],
-    pick: Callable[[Any], Any],
+    at: int | None,
     confidence: float,
 ) -> Interval:
     found = limits(metric, confidence=confidence, **options)
-    return Interval(
-        pick(found.lower), pick(found.upper), found.confidence, found.about, found.note, pick(found.estimate)
-    )
+    lower, upper, estimate = (_pick(one, at) for one in (found.lower, found.upper, found.estimate))
+    return Interval(lower, upper, found.confidence, found.about, found.note, estimate)
+
+
+def _pick(value: Any, at: int | None) -> Any:
+    """Return the number in this place of an array; a number as it is."""
+    return value if at is None or value is None else float(value[at])
 
 
 def _of_scores(release: str, told: ReleasedScores) -> Iterator[Number]:

@@ -16,12 +16,17 @@ from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.page.contents import Section, pictures_of, sections_of
 from dp_metrics.page.numbers import Number, PageFacts
 from dp_metrics.page.requirements import Checked, checked
-from dp_metrics.release.stored.answers import Call, answer_json, question_json, restored
+from dp_metrics.release.stored.answers import answer_json, restored
+from dp_metrics.release.stored.questions import Call, question_json
 
 __all__ = ["PrivateEvaluation"]
 
 _SCHEMA = "dp_metrics.evaluation"
 _NAME = "private_evaluate"
+_COLUMNS = (
+    *("name", "value", "section", "metric", "label", "group", "release", "rests_on", "note"),
+    *("noise_note", "people_note", "noise_lower", "noise_upper", "people_lower", "people_upper"),
+)
 
 
 @own_error_state
@@ -134,7 +139,7 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
                        for kind in ("noise", "people") for at, end in enumerate(("lower", "upper"))}}
             for row in self.to_dict()["numbers"]
         ]  # fmt: skip
-        return pd.DataFrame(rows).drop(columns=["noise", "people"]).set_index("name")
+        return pd.DataFrame(rows, columns=[*_COLUMNS]).set_index("name")
 
     def plot(self, name: str | None = None, *, ax: Any = None) -> Any:
         """Draw a picture of the page; this imports matplotlib.

@@ -17,9 +17,9 @@ from dp_metrics.fairness.groups import Groups
 from dp_metrics.fairness.plan import FrameMetric, plan_frame
 from dp_metrics.inference.comparison import comparison_plan
 from dp_metrics.inference.paired_losses import paired_losses
-from dp_metrics.inputs.labels import LabelSet, public_labels
+from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.options import WITHIN_GROUPS
-from dp_metrics.inputs.readers import labels_and_probabilities
+from dp_metrics.inputs.readers import LabelColumns, labels_and_probabilities
 from dp_metrics.inputs.records import float_block, probability_block
 from dp_metrics.inputs.shape import ArgumentShape, Records, Shape
 from dp_metrics.mechanisms.geometric import expected_noise
@@ -114,6 +114,9 @@ class PageForm:
     @property
     def labels(self) -> LabelSet:
         """The public labels."""
+        if self.setting.labels is None and PROBABILITIES in self.setting.columns:
+            (at,) = self.setting.places(PROBABILITIES)
+            return LabelSet.of(self._columns(at).labels)
         return LabelSet.of(self.setting.labels)
 
     @property
@@ -150,19 +153,23 @@ class PageForm:
         """Return what takes the predicted labels of the records of the page, from predictions of a kind."""
         if kind == LABELS:
             return partial(_array, place=place)
-        form = self.shape.arguments[place]
         if kind == PROBABILITIES:
-            known = public_labels(self.setting.labels)
-            if known is None:
-                known = np.arange(form.columns or 1)
-            return partial(_most_probable, place=place, labels=known, columns=form.columns or known.size,
-                           private_n=self.private_n)  # fmt: skip
-        of_scores = replace(self.shape, arguments=(self.shape.arguments[0], form))
-        reader = self.classes.reader(of_scores, "y_score", private_n=self.private_n)
+            columns = self._columns(place)
+            return partial(_most_probable, place=place, columns=columns, private_n=self.private_n)
+        of_scores = replace(self.shape, arguments=(self.shape.arguments[0], self.shape.arguments[place]))
+        reader = self.classes.reader(of_scores, self._name(place, "y_score"), private_n=self.private_n)
         return partial(
             _above, place=place, classes=self.classes, reader=reader,
             threshold=float(self.setting.threshold), is_unit=self.setting.edges is None,
         )  # fmt: skip
+
+    def _columns(self, place: int) -> LabelColumns:
+        """Return which column of the probabilities in this place belongs to which label."""
+        form = self.shape.arguments[place]
+        return LabelColumns.of(self.setting.labels, form, self._name(place, "y_proba"))
+
+    def _name(self, place: int, name: str) -> str:
+        return "baseline" if self.setting.columns[place] == "baseline" else name
 
     @property
     def predicted(self) -> Callable[[Records], NDArray[Any]]:
@@ -200,12 +207,10 @@ def _above(
     return np.concatenate(parts) if parts else classes.known[:0]
 
 
-def _most_probable(
-    records: Records, *, place: int, labels: NDArray[Any], columns: int, private_n: bool
-) -> NDArray[Any]:
+def _most_probable(records: Records, *, place: int, columns: LabelColumns, private_n: bool) -> NDArray[Any]:
     """Return the labels with the largest probabilities, the first of those that tie."""
-    pair = records.of_arguments(0, place)
-    proba = labels_and_probabilities(pair, labels=labels, columns=columns, private_n=private_n).arrays[1]
+    pair, labels = records.of_arguments(0, place), columns.labels
+    proba = labels_and_probabilities(pair, columns=columns, private_n=private_n).arrays[1]
     parts = [labels[np.argmax(probability_block(block), axis=1)] for block in in_blocks(proba)]
     return np.concatenate(parts) if parts else labels[:0]
 
@@ -351,7 +356,7 @@ def _shown_scores(results: Sequence[PrivateResult[Any]], epsilon: float) -> Rele
 def _areas_block(public: PageForm) -> _Block:
     """Return the table of groups by classes by bins: areas and curves of each group."""
     setting = public.setting
-    options = {"labels": public.classes.known, "pos_label": setting.pos_label}
+    options = {"labels": setting.labels, "pos_label": setting.pos_label}
     metric = FrameMetric("", METRICS["private_roc_auc_score"], options, None)
     take = partial(_with_features, places=tuple(setting.places("y_true", SCORES, "feature")))
     return _frame(public, [metric], public.of("y_true", SCORES), take, sizes=public.sizes)[1]
@@ -367,9 +372,7 @@ def _plain_block(public: PageForm, name: str, *columns: str, **options: Any) -> 
 def _loss_block(public: PageForm) -> _Block:
     """Return the Brier score."""
     kind, setting = public.kind, public.setting
-    options = {"labels": setting.labels}
-    if kind == SCORES:
-        options |= {"labels": public.classes.known, "pos_label": setting.pos_label}
+    options = {"labels": setting.labels, "pos_label": setting.pos_label}
     return _plain_block(public, "private_brier_score_loss", "y_true", kind, **options)
 
 

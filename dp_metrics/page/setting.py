@@ -1,27 +1,40 @@
-"""What is public of a page before a record is read: the kind of predictions, and the options."""
+"""What is public of a page before a record is read: the kind of predictions, and the options.
+
+The kind follows from keywords and models, and from no value and no type: one odd record among integers makes
+floats of all of them, and would choose the page.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from dp_metrics.inputs.containers import array_of, states_columns
+from dp_metrics.inputs.containers import states_columns
+from dp_metrics.inputs.labels import LabelSet
+from dp_metrics.inputs.models import estimator_type, has_method, known_labels, response_of
 from dp_metrics.inputs.options import check_bounds, check_choice, check_edges
 from dp_metrics.inputs.scalars import as_real, as_whole
+from dp_metrics.inputs.shape import named_by_classes
 
-__all__ = ["LABELS", "PROBABILITIES", "SCORES", "TARGETS", "Given", "Setting", "given"]
+__all__ = ["LABELS", "PROBABILITIES", "SCORES", "TARGETS", "Given", "Setting", "given", "kinds_of"]
 
 LABELS, SCORES, PROBABILITIES, TARGETS = "labels", "scores", "probabilities", "targets"
 
 _KEYWORDS = {"y_pred": LABELS, "y_score": SCORES, "y_proba": PROBABILITIES}
-_BARE = (
-    "{} is a list, which does not tell whether it holds labels, probabilities or targets: name it y_pred, "
-    "y_proba or y_score, with labels=[...] if there are labels; or pass an array."
+_OPEN = """{} alone does not tell whether there are labels or targets, and nothing is concluded from what it \
+holds. Type
+    {}, labels=[...], epsilon=...)  for labels, all that there may be, or
+    {}, task="regression", epsilon=...)  for targets;
+probabilities are passed as y_proba=... or y_score=..."""
+_SEVERAL = (
+    "y_pred has several columns, but a record has one predicted label: pass probabilities as y_proba=..., "
+    "with a column for each label."
 )
+_TWO_TASKS = "task={!r} and {} contradict each other: there are labels, or there are targets."
 
 
 _USED = {
@@ -79,6 +92,11 @@ class Setting:
         ):
             if value is not None and not is_used:
                 raise ValueError(f"{name} is of no use here: {_USED[name]}.")
+        if self.pos_label is not None:
+            known = LabelSet.of(self.labels)
+            if known.size > 2 or PROBABILITIES in self.columns:
+                raise ValueError("pos_label is of no use here: there are more than two labels.")
+            known.place(self.pos_label, "pos_label")
         if self.has_groups and self.group_labels is None:
             raise ValueError("group_labels must be the public labels of the groups: they are never inferred.")
 
@@ -101,6 +119,10 @@ class Setting:
         return [at for name in names for at, column in enumerate(self.columns) if column == name]
 
 
+Read: TypeAlias = Callable[..., Any]
+"""What returns containers with a value for each record, given whether their number is private."""
+
+
 class Given(NamedTuple):
     """What a caller passed, by what it is.
 
@@ -109,17 +131,19 @@ class Given(NamedTuple):
     columns : tuple of str
         As in `Setting`.
     read : callable
-        Returns the containers with a value for each record; estimators predict only then.
+        Returns the containers with a value for each record, given whether their number is private; estimators
+        predict only then.
     baseline : str or None
         The kind of predictions of the other model.
-    labels : object
-        The public labels.
+    labels, pos_label : object
+        The public labels, and the positive one.
     """
 
     columns: tuple[str, ...]
-    read: Callable[[], tuple[Any, ...]]
+    read: Read
     baseline: str | None
     labels: Any
+    pos_label: Any
 
 
 def given(
@@ -128,40 +152,51 @@ def given(
     *,
     labels: Any,
     pos_label: Any,
+    task: Any,
     features: tuple[Any, ...],
     baseline: Any,
 ) -> Given:
-    """Return what a caller passed, by what it is: recognised by types and public options, never by values.
+    """Return what a caller passed, by what it is: told by keywords and models, never by values or types.
 
     Raises
     ------
     ValueError, TypeError
         If the arguments leave open what the predictions are.
     """
+    if task is not None:
+        check_choice(task, "task", ("regression", "classification"))
     kinds: list[str]
-    held: list[Callable[[], Any]]
+    held: list[Read]
     other = None
-    if data and hasattr(data[0], "predict"):
+    if data and has_method(data[0], "predict"):
         model, x, y_true = _model_and_data(data, named)
-        labels = getattr(model, "classes_", None) if labels is None else labels
-        kind, answer = _answer(model, x, pos_label)
+        labels = known_labels(model) if labels is None else labels
+        pos_label, positive = _positive(labels, pos_label)
+        kind, answer = _answer_of(model, x, y_true, positive, labels, task)
         kinds, held = [kind], [answer]
         if baseline is not None:
-            if not hasattr(baseline, "predict"):
+            if not has_method(baseline, "predict"):
                 raise TypeError("baseline must be a fitted estimator, as the model is.")
-            other, answer = _answer(baseline, x, pos_label)
+            other, answer = _answer_of(baseline, x, y_true, positive, labels, task)
+            if (other == TARGETS) != (kind == TARGETS):
+                raise TypeError("baseline must predict what the model does: labels, or targets.")
             held.append(answer)
     else:
-        y_true, by_kind = _predictions(data, named, labels)
-        kinds, held = [*by_kind], [partial(_as_it_is, value) for value in by_kind.values()]
+        y_true, by_name = _predictions(data, named)
+        by_kind = kinds_of({name: _columns(value) for name, value in by_name.items()}, labels, task)
+        kinds, held = [*by_kind.values()], [partial(_as_it_is, value) for value in by_name.values()]
         if baseline is not None:
-            other = _kind(baseline, "baseline", labels, kinds)
+            other = kinds[0]  # labels, where they are passed as well as scores: these are what is compared
             held.append(partial(_as_it_is, baseline))
     columns = ("y_true", *kinds, *(["baseline"] if other else []), *["feature"] * len(features))
-    return Given(columns, lambda: (y_true, *(one() for one in held), *features), other, labels)
+
+    def read(*, private_n: bool) -> tuple[Any, ...]:
+        return (y_true, *(one(private_n=private_n) for one in held), *features)
+
+    return Given(columns, read, other, labels, pos_label)
 
 
-def _as_it_is(value: Any) -> Any:
+def _as_it_is(value: Any, *, private_n: bool) -> Any:
     return value
 
 
@@ -171,67 +206,109 @@ def _model_and_data(data: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[An
     return data[0], data[1], data[2]
 
 
-def _answer(model: Any, x: Any, pos_label: Any) -> tuple[str, Callable[[], Any]]:
+def _answer(model: Any, x: Any, y_true: Any, labels: Any, pos_label: Any) -> tuple[str, Read]:
+    """Return of what kind a fitted estimator's predictions are, and what asks for them."""
+    is_regressor = estimator_type(model) == "regressor"
+    if is_regressor or not has_method(model, "predict_proba"):
+        return TARGETS if is_regressor else LABELS, partial(response_of, model, "predict", x, y_true)
+    labels = known_labels(model) if labels is None else labels
+    if labels is None:
+        raise ValueError(f"{type(model).__name__} has no classes_: pass labels=[...], all that there may be.")
+    known = LabelSet.of(labels)
+    answer = partial(response_of, model, "predict_proba", x, y_true, labels=labels)
+    if known.size != 2:
+        return PROBABILITIES, partial(_named, answer, known.known)
+    place = 1 if pos_label is None else known.places.tolist().index(known.place(pos_label, "pos_label"))
+    return SCORES, lambda *, private_n: answer(private_n=private_n)[:, place]
+
+
+def _named(answer: Read, labels: Any, *, private_n: bool) -> Any:
+    return named_by_classes(answer(private_n=private_n), "predict_proba", labels)
+
+
+def _positive(labels: Any, pos_label: Any) -> tuple[Any, Any]:
+    """Return the positive label as the page is asked for it, and the one whose probability models shall tell.
+
+    The classes of a model say which column is which, so that labels may be listed in any order.
+    """
+    known = None if labels is None else LabelSet.of(labels)
+    if known is None or known.size != 2:
+        return pos_label, None
+    positive = known.known.tolist()[1] if pos_label is None else pos_label
+    return pos_label if known.is_sorted else positive, positive
+
+
+def _answer_of(
+    model: Any, x: Any, y_true: Any, positive: Any, labels: Any, task: str | None
+) -> tuple[str, Read]:
     """Return of what kind a fitted estimator's predictions are, and what makes them."""
-    from sklearn.base import is_regressor  # slow to import
-
-    if is_regressor(model):
-        return TARGETS, partial(model.predict, x)
-    if not hasattr(model, "predict_proba"):
-        return LABELS, partial(model.predict, x)
-    in_order = np.asarray(model.classes_).tolist()
-    if len(in_order) != 2:
-        return PROBABILITIES, partial(model.predict_proba, x)
-    place = 1 if pos_label is None else in_order.index(pos_label)
-    return SCORES, lambda: np.asarray(model.predict_proba(x))[:, place]
+    kind, answer = _answer(model, x, y_true, labels, positive)
+    says_labels = estimator_type(model) == "classifier" or known_labels(model) is not None
+    if kind == LABELS and not says_labels:  # somebody's own, which does not say
+        call = "private_evaluate(model, X, y"
+        kind = kinds_of({"y_pred": 1}, labels, task, _OPEN.format("A model", call, call))["y_pred"]
+    if task is not None and (task == "regression") != (kind == TARGETS):
+        raise ValueError(_TWO_TASKS.format(task, type(model).__name__))
+    return kind, answer
 
 
-def _predictions(data: tuple[Any, ...], named: Mapping[str, Any], labels: Any) -> tuple[Any, dict[str, Any]]:
-    """Return y_true, and the predictions by their kinds."""
+def _predictions(data: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """Return y_true, and the predictions by their names; the second argument is y_pred."""
     by_name = {name: value for name, value in named.items() if value is not None}
-    if not 1 <= len(data) <= 2 or (len(data) == 2) == bool(by_name):
-        raise TypeError(
-            "Pass y_true and one array of predictions, or y_true and y_pred=, y_proba= or y_score= by name."
-        )
-    if not by_name:
-        return data[0], {_kind(data[1], "The second argument", labels, ()): data[1]}
+    if len(data) == 2 and "y_pred" not in by_name:
+        by_name = {"y_pred": data[1], **by_name}
+        data = data[:1]
+    if len(data) != 1 or not by_name:
+        raise TypeError("Pass y_true and y_pred, or y_true with y_pred=, y_proba= or y_score= by name.")
     if "y_score" in by_name and "y_proba" in by_name:
         raise TypeError("Pass y_score or y_proba, not both.")
-    kinds = {}
-    for name, value in by_name.items():
-        kind = _KEYWORDS[name]
-        if name == "y_pred" and labels is None and len(by_name) == 1:
-            kind = _kind(value, "y_pred", None, ())
-        if name == "y_proba" and not _is_wide(value, labels):
-            kind = SCORES
-        kinds[kind] = value
-    return data[0], kinds
+    return data[0], by_name
 
 
-def _kind(value: Any, name: str, labels: Any, known: Any) -> str:
-    """Return the kind of predictions: that of the type of an array, given whether there are labels."""
-    if TARGETS in known:
-        return TARGETS
+def _columns(value: Any) -> int | None:
+    """Return how many columns a container states; None of a list, which does not tell."""
     if not states_columns(value):
-        raise ValueError(_BARE.format(name))
-    if _type_kind(value) != "f":
-        return LABELS
-    if labels is None and not known:
-        return TARGETS
-    return PROBABILITIES if _is_wide(value, labels) else SCORES
+        return None
+    shape = np.shape(value)
+    return int(shape[1]) if len(shape) > 1 else 1
 
 
-def _type_kind(value: Any) -> str:
-    """Return the kind of the type that a container states: that of none of its records, so public."""
-    try:
-        return array_of(value[:0]).dtype.kind
-    except Exception:  # of what cannot be sliced, which is checked when the records are read
-        return "O"
+def kinds_of(
+    columns: Mapping[str, int | None],
+    labels: Any,
+    task: str | None,
+    if_open: str = _OPEN.format("y_pred", *["private_evaluate(y_true, y_pred"] * 2),
+) -> dict[str, str]:
+    """Return of what kind the predictions with these names are.
 
+    Parameters
+    ----------
+    columns : mapping of str to int or None
+        How many columns each has; None of a list, which does not tell.
+    labels : array-like or None
+        The public labels.
+    task : {"regression", "classification"} or None
+        As in `private_evaluate`.
+    if_open : str
+        What to say if nothing tells labels from targets.
 
-def _is_wide(value: Any, labels: Any) -> bool:
-    """Return whether there are more columns than two labels have; a list does not tell how many it has."""
-    if states_columns(value):
-        shape = np.shape(value)
-        return len(shape) > 1 and shape[1] > 2
-    return labels is not None and len(labels) > 2
+    Raises
+    ------
+    ValueError
+        If it is left open, or is said in two ways.
+    """
+    says = [name for name in ("y_proba", "y_score") if name in columns] + ["labels"] * (labels is not None)
+    if task == "regression":
+        if says:
+            raise ValueError(_TWO_TASKS.format(task, says[0]))
+        return {"y_pred": TARGETS}
+    if task is None and not says:
+        raise ValueError(if_open)
+    if (columns.get("y_pred") or 1) > 1:
+        raise ValueError(_SEVERAL)
+    kinds = {name: _KEYWORDS[name] for name in columns}
+    if "y_proba" in kinds:
+        number = columns["y_proba"]
+        is_wide = number > 2 if number is not None else labels is not None and len(labels) > 2
+        kinds["y_proba"] = PROBABILITIES if is_wide else SCORES
+    return kinds

@@ -160,7 +160,7 @@ class Plan(Comparable):
 def _content(value: Any) -> Any:
     """Return a public value in a form that is equal, and hashes alike, where what it is made of is equal."""
     if is_dataclass(value) and not isinstance(value, type):
-        return type(value), *(_content(getattr(value, one.name)) for one in fields(value))
+        return type(value), *(_content(getattr(value, one.name)) for one in fields(value) if one.compare)
     if isinstance(value, partial):
         return partial, value.func, _content(value.args), _content(value.keywords)
     if isinstance(value, MethodType):

@@ -17,18 +17,17 @@ import numpy as np
 from dp_metrics._random import OSEntropy, RandomState, check_entropy, discrete_laplace
 from dp_metrics.accounting import (
     Claim,
-    NameTakenError,
     PrivacyAccountant,
     answer_named,
     check_accountant,
     claimed,
+    use_name,
 )
 from dp_metrics.exceptions import (
     NoisyReleaseWarning,
     StoredReleaseWarning,
     warn_caller,
     warn_of_large_epsilon,
-    within,
 )
 from dp_metrics.inputs.epsilon import exact_epsilon
 from dp_metrics.inputs.options import check_neighboring, check_spend_name
@@ -40,15 +39,13 @@ from dp_metrics.release.released import Released, ResultNoise, has_note
 from dp_metrics.release.result import PrivateResult, deployment
 from dp_metrics.release.stored.answers import (
     NOT_STORED,
-    Call,
     answer_json,
-    differences,
     is_kept,
     noted,
-    question_json,
     restored,
     summary_json,
 )
+from dp_metrics.release.stored.questions import Call, differences, question_json
 from dp_metrics.release.together import Share, Together
 
 __all__ = ["COUNT_SHARE", "Prepared", "Release", "drawn_by"]
@@ -56,8 +53,6 @@ __all__ = ["COUNT_SHARE", "Prepared", "Release", "drawn_by"]
 # this share of epsilon pays for a private number of records, where it is needed
 COUNT_SHARE = Fraction(1, 20)
 _LARGEST_COUNT = 1 << 53
-# a score of a fold or of a candidate is asked for from within one of these
-_SCORING_MODELS = ("sklearn.model_selection", "dp_metrics.model_selection.scorers")
 
 T = TypeVar("T")
 
@@ -146,24 +141,18 @@ class Release:
         PrivacyBudgetError
             If the budget is too small; nothing is drawn.
         ValueError
-            If the plan cannot be carried out, or another question was asked under the name of the spend;
-            nothing is spent.
+            If the plan cannot be carried out, the name of the spend was used in this session, or another
+            question was asked under it; nothing is spent.
 
         Notes
         -----
         A stored release costs nothing. Proof: which of the two happens follows from the public question and
         from the ledger, and what is returned from what was released before: post-processing.
         """
-        while (stored := self.stored()) is None:
-            plan, known, form = read()
-            try:
-                return self._released(plan, known, form, make)
-            except NameTakenError:  # somebody else was quicker, and nothing is spent
-                continue
-        found: T = stored
-        return found
-
-    def _released(self, plan: Any, known: Any, form: Any, make: Callable[[Any], T]) -> T:
+        if (stored := self.stored()) is not None:
+            found: T = stored
+            return found
+        plan, known, form = read()
         # whoever made NumPy raise or warn of overflows would learn of the data, perhaps after the spend
         with np.errstate(all="ignore"):
             relation = self._neighboring if isinstance(plan, Plan) else plan.relation
@@ -175,11 +164,14 @@ class Release:
         return self.answer(lambda: (plan, known, None), _as_it_is)
 
     def _question(self) -> str | None:
-        """Return all that is public of the call before a record is read, as JSON."""
+        """Return all that is public of the call, as JSON; no private record is read for it."""
         if self._call is None:
             return None
+        # nobody asks again without a name, and of a private number of records nothing is public
+        is_asked = self._spend_name is not None and not self.private_n
         return question_json(
             self._call,
+            of_records=self._call.of_records() if is_asked else None,
             metric=self.metric,
             epsilon=self.epsilon,
             neighboring=self._neighboring,
@@ -187,12 +179,13 @@ class Release:
         )
 
     def stored(self) -> Any:
-        """Return the stored release of this question, with a warning; None if there is none to use.
+        """Return the stored release of this question, with a warning; None if its name is free.
 
         Raises
         ------
         ValueError
-            If the name of the spend was given to another question, or its value was not stored.
+            If the name of the spend was used in this session or given to another question, or its value was
+            not stored.
         """
         budget, name = self._accountant, self._spend_name
         if budget is None or name is None or not isinstance(self._entropy, OSEntropy):
@@ -200,7 +193,8 @@ class Release:
         if (kept := answer_named(budget, name)) is None:
             return None
         when = f"{kept.stored:%Y-%m-%d %H:%M} UTC"
-        differs = differences(kept.question, self._question())
+        with np.errstate(all="ignore"):
+            differs = differences(kept.question, self._question())
         if differs is not None:
             raise ValueError(
                 f"spend_name={name!r} was given to another question, stored on {when}: {differs}. Nothing is "
@@ -211,12 +205,8 @@ class Release:
                 f"spend_name={name!r} was given before, stored on {when}, and this budget has reuse=False. "
                 "Nothing is spent. Choose another spend_name; budget[name] returns what is stored."
             )
-        if within(*_SCORING_MODELS):
-            raise ValueError(
-                f"spend_name={name!r} was given before, and no two folds or candidates may share a score. "
-                "Make the scorer by make_private_scorer: it numbers the names."
-            )
         found = restored(kept.question, kept.answer or "")
+        use_name(budget, name)
         warn_caller(
             f"{name!r} was stored on {when}: that release is returned, at no cost; records and predictions "
             "were not read. New data and new models need a new spend_name.",
@@ -233,7 +223,8 @@ class Release:
     ) -> T:
         """Return what is made of results, stored in the budget, or else with a note that it is not."""
         made = make(results)
-        if claim is None or self._accountant is None or not isinstance(self._entropy, OSEntropy):
+        budget = self._accountant
+        if claim is None or budget is None or budget.path is None or not isinstance(self._entropy, OSEntropy):
             return made
 
         def written() -> tuple[str | None, str]:
@@ -241,7 +232,7 @@ class Release:
             answer = answer_json(self._call.kind, form, results) if self._call and is_whole else None
             return answer, summary_json(made.value if isinstance(made, PrivateResult) else made)
 
-        if is_kept(self._accountant, claim, written):
+        if is_kept(budget, claim, written):
             return made
         return make([noted(one, NOT_STORED) for one in results])
 
@@ -315,7 +306,8 @@ class Release:
             mechanism = drawn_by(draw for one in prepared for draw in one.draws)
             # nobody can ask for what is drawn from a seed
             is_named = self._spend_name is not None and isinstance(self._entropy, OSEntropy)
-            claim = claimed(self._accountant, self._question(), is_named=is_named)
+            question = None if self._accountant.path is None else self._question()
+            claim = claimed(self._accountant, question, is_named=is_named)
             self._accountant.spend(
                 self.epsilon,
                 name,

@@ -3,18 +3,22 @@
 import math
 from collections.abc import Iterable
 from copy import copy
-from functools import reduce
+from dataclasses import replace
+from functools import partial, reduce
 from typing import Any, TypeVar
 
 import numpy as np
 
 from dp_metrics._random import check_entropy
 from dp_metrics.inputs.containers import array_of
+from dp_metrics.inputs.options import check_sample_weight
 from dp_metrics.inputs.records import check_same_length
 from dp_metrics.inputs.shape import ArgumentShape, Shape
 from dp_metrics.metrics import Metric
 from dp_metrics.metrics._catalogue import OF_RECORDS
 from dp_metrics.release.result import PrivateResult
+from dp_metrics.release.stored.questions import public_totals
+from dp_metrics.sensitivity.exact import exact_sum
 from dp_metrics.streaming._summary import Summary
 
 try:
@@ -66,11 +70,13 @@ def released(metric: Metric, **arguments: Any) -> PrivateResult[Any]:
                 f"dp_metrics.{metric.name}."
             )
     settings["random_state"] = check_entropy(settings["random_state"])
-    release = metric.settings(**settings, options=options)
+    of_records = {name: value for name, value in options.items() if name not in OF_RECORDS}
+    totals = partial(_totals, data[metric.data[0]], **weights)
+    call = replace(metric.call(of_records, {}), of_records=totals)
+    release = metric.settings(**settings, options=options, call=call)
     if (stored := release.stored()) is not None:
         found: PrivateResult[Any] = stored
         return found
-    of_records = {name: value for name, value in options.items() if name not in OF_RECORDS}
     # an option that is wrong fails here, before hours of computing
     empty = Summary.for_release(metric, of_records, _form(data.values()), release)
     if settings["accountant"] is not None:
@@ -116,6 +122,27 @@ def summarised(summary: AnySummary, *data: Any) -> AnySummary:
             raise TypeError(f"{name} must be a dask.array or a dask.dataframe collection.")
     # an option that is wrong fails here, before hours of work
     return _reduced(summary.expecting(_form(data)), collections)
+
+
+def _totals(first: Any, *, sample_weight: Any = None) -> dict[str, Any]:
+    """Return what is public of the records of collections; nothing but lengths and weights is computed."""
+    if sample_weight is None and (length := _length(first)) is not None:
+        return public_totals(length)
+    [counted] = _aligned({"": first if sample_weight is None else sample_weight})
+    total = dask.delayed(_length_of if sample_weight is None else _weight_of)
+    lengths, weights = zip(*dask.compute(*map(total, _chunks(counted))), strict=True)
+    return public_totals(sum(lengths), None if sample_weight is None else sum(weights))
+
+
+def _length_of(chunk: Any) -> tuple[int, int]:
+    return len(chunk), 0
+
+
+def _weight_of(chunk: Any) -> tuple[int, int]:
+    """Return how many public weights there are, and their sum in units of 2**-1074."""
+    weights = check_sample_weight(chunk, whole=False)
+    assert weights is not None
+    return weights.size, exact_sum(weights)
 
 
 def _form(data: Iterable[Any]) -> Shape:
@@ -165,8 +192,10 @@ def _aligned(data: Collections) -> list[Any]:
     """Return collections whose partitions pair up, as far as is known without reading them."""
     first = next(iter(data.values()))
     rows = first.chunks[0] if _length(first) is not None else None
-    if len({_length(collection) for collection in data.values()} - {None}) > 1:
-        raise ValueError("Found input variables with inconsistent numbers of samples.")
+    lengths = {name: n for name, one in data.items() if (n := _length(one)) is not None}
+    if lengths:
+        known = {name: np.broadcast_to(0, n) for name, n in lengths.items()}
+        check_same_length(known, private_n=True)  # the relation is none of this function's business
     aligned = []
     for collection in data.values():
         if isinstance(collection, da.Array) and collection.ndim > 1:
@@ -200,7 +229,7 @@ def _summarise(empty: AnySummary, names: list[str], *chunks: Any) -> AnySummary 
     weights = {name: data.pop(name) for name in names if name == "sample_weight"}
     summary = copy(empty)  # tasks in threads share it, and an update changes it
     try:
-        check_same_length(*chunks, private_n=True)
+        check_same_length({**data, **weights}, private_n=True)
         summary.update(*data.values(), **weights)
         if not summary.is_like(empty):
             raise ValueError(_UNLIKE)

@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Self, TypeVar
 
 import numpy as np
@@ -16,7 +17,7 @@ from dp_metrics._html import HtmlRepr
 from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.inputs.options import NO_WEIGHT
 from dp_metrics.inputs.scalars import as_whole
-from dp_metrics.inputs.shape import Records, Shape
+from dp_metrics.inputs.shape import ArgumentShape, Records, Shape
 from dp_metrics.mechanisms._base import Limits
 from dp_metrics.metrics import METRICS, Metric
 from dp_metrics.release.noise import Noise
@@ -26,6 +27,7 @@ from dp_metrics.release.plan import KnownParts, Plan
 from dp_metrics.release.release import Release
 from dp_metrics.release.released import Released
 from dp_metrics.release.result import PrivateResult
+from dp_metrics.release.stored.questions import public_totals
 from dp_metrics.sensitivity.aggregates import CountAggregate, WeightedLossAggregate
 from dp_metrics.streaming._format import INCONSISTENT, MALFORMED, Aggregate, pack, unpack
 
@@ -39,10 +41,10 @@ CAPACITY = 2048
 _EXACT = 1 << 53
 _MANY_RECORDS = 1 << 40  # no summary will have more
 _OPEN = (
-    "Some chunk was a list, which does not state its number of columns, or was empty and of "
-    "another type or number of columns than the others. With neighboring='add_or_remove_one' "
-    "a release must not depend on whether there are records: pass labels=[...], and arrays "
-    "of one type."
+    "The options of the summary leave open what its records are like, or some chunk was empty and of another "
+    "type or number of columns than the others. With neighboring='add_or_remove_one' a release must not "
+    "depend on whether there are records: pass labels=[...], and arrays of one type; for probabilities that "
+    "are not float64 also a small max_loss."
 )
 _UNLIKE = "All records must have the same number of outputs or columns, and probabilities one type."
 
@@ -74,10 +76,11 @@ class Summary(HtmlRepr):
         if ranks is None or ranks < 1:
             raise ValueError("capacity must be a positive integer.")
         self._name, self._options, self._capacity = metric.name, dict(options), ranks
-        self._plan: Plan | None = None  # of the form that chunks have stated, or else of the usual one
+        self._expected: Plan | None = None  # of the form that was stated before there were chunks, if one was
+        self._plan: Plan | None = None  # of the form that chunks have stated
         self._known: KnownParts | None = None
         self._form: tuple[int, float] | None = None  # columns and resolution, as the first chunk stated them
-        self._is_open = False  # true: the public form of a chunk leaves open what a record would be
+        self._is_open = False  # true: a chunk without records has another form than the others
 
     @classmethod
     def for_release(cls, metric: Metric, options: Mapping[str, Any], shape: Shape, release: Release) -> Self:
@@ -113,12 +116,13 @@ class Summary(HtmlRepr):
     def expecting(self, shape: Shape) -> Self:
         """Return an empty summary of the same settings, to which only records of this form may be added."""
         empty = copy(self)
-        empty._plan, empty._known, empty._form = replace(empty._planned(shape), unstated=None), None, None
+        empty._expected, empty._form = replace(empty._planned(shape), unstated=None), _form_of(shape)
+        empty._plan = empty._known = None
         return empty
 
     def is_like(self, expected: Self) -> bool:
         """Return whether the records have the form that the other one expects."""
-        mine, other = self._plan, expected._plan
+        mine, other = self._plan, expected._expected
         return mine is not None and other is not None and mine.merges_with(other)
 
     def _planned(self, shape: Shape) -> Plan:
@@ -130,17 +134,13 @@ class Summary(HtmlRepr):
         shape, records = Records.of(data, private_n=True, sample_weight=sample_weight)
         plan = self._planned(shape)
         known = plan.read(records).summary(self._capacity)
-        is_stated = shape.states_columns or known.n > 0
-        form = (shape.columns(), shape.arguments[-1].resolution) if is_stated else None
-        return self._add(replace(plan, unstated=None), known, form, plan.unstated is not None)
+        form = _form_of(shape) if shape.states_columns or known.n > 0 else None
+        return self._add(replace(plan, unstated=None), known, form, is_open=False)
 
-    def _add(self, plan: Plan, known: KnownParts, form: tuple[int, float] | None, is_open: bool) -> Self:
+    def _add(self, plan: Plan, known: KnownParts, form: tuple[int, float] | None, *, is_open: bool) -> Self:
         """Add what is known of a chunk; one without records is no reason to fail, whatever its form."""
-        had, is_other = self._known, False
-        if self._plan is not None and None in (form, self._form):
-            is_other = plan.ranges != self._plan.ranges
-        elif self._plan is not None:
-            is_other = not plan.merges_with(self._plan)
+        had, are_stated = self._known, None not in (form, self._form)
+        is_other = are_stated and self._plan is not None and not plan.merges_with(self._plan)
         if had is not None and had.n and known.n:
             if is_other:
                 raise ValueError(_UNLIKE)
@@ -168,30 +168,50 @@ class Summary(HtmlRepr):
         Raises
         ------
         ValueError
-            If the two do not fit together.
+            If the two do not fit together; it says what differs.
         """
         if other is self:
             raise ValueError("A summary cannot be merged with itself: each record would count twice.")
-        if type(other) is not type(self) or other._settings() != self._settings():
-            raise ValueError("Summaries merge only with the same type, metric, options and capacity.")
+        here = {"type": type(self).__name__, **self._settings()}
+        there = {"type": type(other).__name__, **(other._settings() if type(other) is type(self) else {})}
+        for name in {**here, **there}:
+            if here.get(name) != there.get(name):
+                raise ValueError(
+                    "Summaries merge only with the same type, metric, options and capacity: "
+                    f"{name} is {here.get(name, 'not given')} here and {there.get(name, 'not given')} there."
+                )
         merged = copy(self)  # what is known never changes
         if other._plan is None or other._known is None:
             return merged
-        return merged._add(other._plan, other._known, other._form, other._is_open)
+        return merged._add(other._plan, other._known, other._form, is_open=other._is_open)
 
-    def _settings(self) -> Any:
-        """Return what must be the same in summaries that merge."""
-        options = json.dumps(self._options, default=lambda value: plain(value, "options"))
-        return self._name, options, self._capacity
+    def _settings(self) -> dict[str, str]:
+        """Return what must be the same in summaries that merge, as it is written."""
+        public = {"metric": self._name, "capacity": self._capacity, **self._options}
+        return {name: json.dumps(value, default=partial(plain, name=name)) for name, value in public.items()}
 
     def _records(self) -> tuple[Plan, KnownParts]:
-        """Return the plan and what is known of all records."""
-        if self._plan is None or self._known is None:
-            raise ValueError("The summary is empty: update it with data first.")
-        return self._plan, self._known
+        """Return the plan and what is known of all records; without one, the plan is that of no chunk."""
+        if self._plan is not None and self._known is not None and self._known.n:
+            return self._plan, self._known
+        plan = self._before_chunks()
+        return plan, plan.read(Records.none(len(self._metric.data))).summary(self._capacity)
+
+    def _before_chunks(self) -> Plan:
+        """Return the plan that follows from what is stated before there are chunks, or what that leaves open.
+
+        Whether there is a chunk may follow from whether there is a record, so that where the number of
+        records is private all are released by the ranges of this plan.
+        """
+        if self._expected is not None:
+            return self._expected
+        return self._planned(Shape((ArgumentShape(None, states_columns=False),) * len(self._metric.data)))
 
     def released_as(self, metric: Metric, **arguments: Any) -> PrivateResult[Any]:
-        """Release a metric of the records that are known, as a call with these options and settings does."""
+        """Release a metric of the records that are known, as a call with these options and settings does.
+
+        Chunks have no order, so that the totals of the records are public; or what `of_records` returns.
+        """
         options = {name: arguments.pop(name) for name in metric.options if name in arguments}
 
         def read() -> tuple[Plan, KnownParts, Any]:
@@ -213,7 +233,11 @@ class Summary(HtmlRepr):
         No more: lists state no form if they are empty, and whether there are records may be private.
         """
         plan, _ = self._records()
-        return self._metric.form(*([] if self._form is None else self._least_form(plan, *self._form)))
+
+        def is_enough(other: Plan) -> bool:
+            return replace(other, reader=plan.reader, unstated=plan.unstated) == plan
+
+        return self._metric.form(*(self._least_form(is_enough) or []))
 
     def _run(
         self,
@@ -221,29 +245,43 @@ class Summary(HtmlRepr):
         read: Callable[[], tuple[Plan, KnownParts, Any]],
         make: Callable[[PrivateResult[Any]], R],
         options: Mapping[str, Any],
+        of_records: Callable[[], Mapping[str, Any]] | None = None,
         **settings: Any,
     ) -> R:
         """Release what is read, with the settings of a call of the metric, and return what is made of it."""
-        known = self._known
-        weighted = known is not None and isinstance(
+        known, weight = self._known, None
+        if known is not None and isinstance(
             getattr(known.parts[0], "aggregate", None), WeightedLossAggregate
-        )
-        given = {**self._options, **options, "sample_weight": True if weighted else None}
-        release = metric.settings(**settings, options=given)
+        ):
+            weight = known.weight
+        # of weights the settings need to know that there are some
+        given = {**self._options, **options, "sample_weight": None if weight is None else True}
+        totals = partial(public_totals, 0 if known is None else known.n, weight)
+        call = replace(settings.pop("call", None) or metric.call(given, {}), of_records=of_records or totals)
+        release = metric.settings(**settings, options=given, call=call)
 
         def checked() -> tuple[Plan, KnownParts, Any]:
             plan, known, form = read()
             weight = known.weight
-            if not release.private_n:
-                if known.n == 0:
-                    raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
-                if weight == 0:
-                    raise ValueError(NO_WEIGHT)
-                if not given.get("ddof", 0) < known.n:
-                    raise ValueError("ddof must be smaller than the number of samples.")
-            return replace(plan, unstated=_OPEN) if self._is_open else plan, known, form
+            if release.private_n:
+                return replace(plan, unstated=self._left_open()), known, form
+            if known.n == 0:
+                raise ValueError(
+                    "Found array with 0 sample(s) while a minimum of 1 is required: update the summary first."
+                )
+            if weight == 0:
+                raise ValueError(NO_WEIGHT)
+            if not given.get("ddof", 0) < known.n:
+                raise ValueError("ddof must be smaller than the number of samples.")
+            return plan, known, form
 
         return release.answer(checked, make)
+
+    def _left_open(self) -> str | None:
+        """Return why a private number of records cannot be released, or None where it can."""
+        before = self._before_chunks()
+        is_stated = before.unstated is None and before.ranges == (self._plan or before).ranges
+        return None if is_stated and not self._is_open else _OPEN
 
     def to_bytes(self) -> bytes:
         """Return the summary in a versioned format that `from_bytes` reads; the bytes are private data too.
@@ -257,22 +295,27 @@ class Summary(HtmlRepr):
         -----
         The format is documented on the page on large data. Reading it runs no code.
         """
-        plan, known = self._records()
+        plan, known = self._plan, self._known
+        if plan is None or known is None:
+            plan, known = self._records()
         settings = {
             "summary": type(self).__name__,
             "metric": self._name,
             "options": self._options,
             "capacity": self._capacity,
-            "form": None if self._form is None else self._least_form(plan, *self._form),
+            "form": self._least_form(plan.merges_with),
             "is_open": self._is_open,
         }
         part: Any = known.parts[0]
         return pack(settings, part.aggregate)
 
-    def _least_form(self, plan: Plan, columns: int, resolution: float) -> list[Any]:
+    def _least_form(self, is_enough: Callable[[Plan], bool]) -> list[Any] | None:
         """Return columns and resolution as far as the plan depends on them: any order gives one form."""
+        if self._form is None:
+            return None
+        columns, resolution = self._form
         for form in ([], [columns]):
-            if plan.merges_with(self._planned(self._metric.form(*form))):
+            if is_enough(self._planned(self._metric.form(*form))):
                 return form
         return [columns, resolution]
 
@@ -324,8 +367,13 @@ class Summary(HtmlRepr):
             no_records = Records.none(len(shape.arguments), weights)
             (nothing,) = plan.read(no_records).summary(self._capacity).parts
             known = KnownParts((replace(nothing, aggregate=nothing.aggregate.merge(aggregate)),))
-        stated = None if form is None else (shape.columns(), shape.arguments[-1].resolution)
-        return self._add(replace(plan, unstated=None), known, stated, False)
+        stated = None if form is None else _form_of(shape)
+        return self._add(replace(plan, unstated=None), known, stated, is_open=False)
+
+
+def _form_of(shape: Shape) -> tuple[int, float]:
+    """Return the columns and the resolution that a shape states."""
+    return shape.columns(), shape.arguments[-1].resolution
 
 
 @dataclass(frozen=True)
@@ -375,7 +423,8 @@ def unchanged(counts: Any) -> Any:
 
 def plain(value: Any, name: str) -> Any:
     """Return a public option in types that JSON can hold."""
-    if hasattr(value, "tolist"):  # arrays and their scalars, an index of pandas
+    is_time = isinstance(value, np.ndarray | np.generic) and value.dtype.kind in "mM"  # listed as numbers
+    if hasattr(value, "tolist") and not is_time:  # arrays and their scalars, an index of pandas
         value = value.tolist()
     if isinstance(value, list | tuple | range):
         return [plain(item, name) for item in value]

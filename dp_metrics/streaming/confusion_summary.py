@@ -20,7 +20,8 @@ from dp_metrics.metrics.labels.layouts import MOST_MATRIX_LABELS, check_matrix, 
 from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion
 from dp_metrics.release.plan import KnownParts, Plan
 from dp_metrics.release.result import PrivateResult
-from dp_metrics.release.stored.answers import Answer, Call, read_result, restores
+from dp_metrics.release.stored.answers import Answer, read_result, restores
+from dp_metrics.release.stored.questions import Call
 from dp_metrics.streaming._summary import KeptCounts, Summary, plain, reading_of, unchanged
 
 __all__ = ["ConfusionSummary"]
@@ -137,8 +138,8 @@ class ConfusionSummary(Summary):
             None draws fresh randomness from the operating system. Anything else makes the release
             reproducible and therefore NOT private.
         spend_name : str or None, default=None
-            The name of this release in the accountant's history; None: the name of the metric. A name that
-            was given before returns what was released then, at no cost.
+            The name of this release in the accountant's history; None: the name of the metric. A name of an
+            earlier session returns what was released then, at no cost.
 
         Returns
         -------

@@ -16,7 +16,8 @@ from dp_metrics.metrics.scores.table import ScoreBins, ScoreTable
 from dp_metrics.metrics.scores.two_classes import TwoClasses
 from dp_metrics.release.plan import KnownParts, Plan
 from dp_metrics.release.result import PrivateResult
-from dp_metrics.release.stored.answers import Answer, Call, read_result, restores
+from dp_metrics.release.stored.answers import Answer, read_result, restores
+from dp_metrics.release.stored.questions import Call
 from dp_metrics.streaming._summary import KeptCounts, Summary, plain, unchanged
 
 __all__ = ["ScoreSummary"]
@@ -68,9 +69,13 @@ class ScoreSummary(Summary):
         self, *, labels: ArrayLike | None = None, pos_label: Any = None, edges: ArrayLike | None = None
     ) -> None:
         self._classes, self._bins = TwoClasses.of(labels, pos_label), ScoreBins.of(edges)
-        listed = plain(self._classes.known, "labels")
+        known_labels = self._classes.labels
+        listed, known = (plain(one, "labels") for one in (known_labels.in_order, known_labels.known))
         given = None if self._bins.is_unit else plain(self._bins.edges, "edges")
-        options = {"labels": listed, "pos_label": listed[self._classes.positive], "edges": given}
+        # of sorted labels it is known which is the positive one, whether or not somebody said so
+        is_told = pos_label is not None or known_labels.is_sorted
+        positive = known[self._classes.positive] if is_told else None
+        options = {"labels": listed, "pos_label": positive, "edges": given}
         super().__init__(METRICS["private_roc_curve"], options)
 
     def __repr__(self) -> str:
@@ -150,8 +155,8 @@ class ScoreSummary(Summary):
             None draws fresh randomness from the operating system. Anything else makes the release
             reproducible and therefore NOT private.
         spend_name : str or None, default=None
-            The name of this release in the accountant's history; None: the name of the metric. A name that
-            was given before returns what was released then, at no cost.
+            The name of this release in the accountant's history; None: the name of the metric. A name of an
+            earlier session returns what was released then, at no cost.
 
         Returns
         -------

@@ -7,6 +7,7 @@ keep it where they are kept, and publish only what `release` returns.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Self
 
 from numpy.typing import ArrayLike
@@ -54,7 +55,8 @@ class LossSummary(Summary):
         stays as private, and is less accurate, soon useless: see the notes.
     **options
         Public options of the metric, such as bounds, max_loss or labels, as numbers, strings, lists or None.
-        Their values are checked with the first chunk.
+        Their values are checked with the first chunk. A release with neighboring="add_or_remove_one" needs
+        `labels`, if the metric takes them.
 
     Raises
     ------
@@ -158,7 +160,8 @@ class LossSummary(Summary):
                 "A summary releases one number. For multioutput='raw_values', and for a root of several "
                 "outputs, make one summary for each output."
             )
-        return plan
+        # targets of several outputs make one part as well, or none that a summary takes
+        return replace(plan, unstated=None) if "multioutput" in self._metric.options else plan
 
     def release(
         self,
@@ -187,8 +190,8 @@ class LossSummary(Summary):
             None draws fresh randomness from the operating system. Anything else makes the release
             reproducible and therefore NOT private.
         spend_name : str or None, default=None
-            The name of this release in the accountant's history; None: the name of the metric. A name that
-            was given before returns what was released then, at no cost.
+            The name of this release in the accountant's history; None: the name of the metric. A name of an
+            earlier session returns what was released then, at no cost.
 
         Returns
         -------
@@ -351,8 +354,8 @@ class VarianceSummary(Summary):
             None draws fresh randomness from the operating system. Anything else makes the release
             reproducible and therefore NOT private.
         spend_name : str or None, default=None
-            The name of this release in the accountant's history; None: the name of the metric. A name that
-            was given before returns what was released then, at no cost.
+            The name of this release in the accountant's history; None: the name of the metric. A name of an
+            earlier session returns what was released then, at no cost.
 
         Returns
         -------

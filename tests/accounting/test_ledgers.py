@@ -19,6 +19,7 @@ from fractions import Fraction
 
 import joblib
 import pytest
+from helpers import new_session
 
 import dp_metrics
 from dp_metrics.accounting import PrivacyAccountant
@@ -176,9 +177,10 @@ def test_joblib_workers_share_a_file(path):
 
 def test_a_spend_does_not_add_up_the_history(path):
     accountant = PrivacyAccountant(1.0, path)
-    accountant.spend(0.1, "first")
-    sql(path, "UPDATE history SET epsilon = 'unreadable'")
-    accountant.spend(0.1, "second")
+    for name in ("first", "second"):
+        accountant.spend(0.1, name)
+    sql(path, "UPDATE history SET epsilon = 'unreadable' WHERE id = 1")
+    accountant.spend(0.1, "third")
 
 
 def test_a_later_run_keeps_to_the_relation_of_the_file(path):
@@ -191,6 +193,7 @@ def test_a_later_run_keeps_to_the_relation_of_the_file(path):
 
 def write_as_before_relations_were_compared(path, relations):
     """Write a budget file of version 1 as earlier code left it: a total of 1, an eighth for each relation."""
+    new_session()  # the identity is that of the file of another test
     entries = [
         "INSERT INTO history (time, label, epsilon, mechanism, neighboring)"
         f" VALUES ('2025-01-02T03:04:05+00:00', 'old', '1/8', NULL, '{relation}')"
@@ -318,8 +321,9 @@ def test_records_damaged_while_in_use_are_refused(path, spent):
 
 def test_unreadable_history_is_one_sentence(path):
     accountant = PrivacyAccountant(1.0, path)
-    accountant.spend(0.5, "x")
-    sql(path, "UPDATE history SET time = 'yesterday'")
+    for name in ("x", "y"):
+        accountant.spend(0.25, name)
+    sql(path, "UPDATE history SET time = 'yesterday' WHERE id = 1")
     with pytest.raises(ValueError, match="is damaged"):
         _ = accountant.history
 

@@ -1,6 +1,7 @@
 """Planning from public data: the expected error of any metric, and the epsilon for a wanted one."""
 
 import functools
+import itertools
 import math
 from dataclasses import replace
 
@@ -25,6 +26,7 @@ TRUE = rng.standard_normal(N)
 PRED = TRUE + rng.standard_t(3, N) / 2
 TWO = (np.column_stack([TRUE, PRED]), np.column_stack([PRED, PRED[::-1]]))
 LABELS = (rng.integers(0, 3, N), rng.integers(0, 3, N))
+TWO_LABELS = tuple(1 * (labels > 0) for labels in LABELS)
 BINARY = (rng.integers(0, 2, N), rng.uniform(0.1, 0.9, N))
 WEIGHTS = rng.integers(0, 5, N) / 2
 WEIGHTED = {"sample_weight": WEIGHTS, "normalize": False}
@@ -66,6 +68,14 @@ SIMULATED = {
         WEIGHTED,
         functools.partial(sklearn_metrics.log_loss, labels=[0, 1], **WEIGHTED),
     ),
+    "recall": (dp.private_recall_score, TWO_LABELS, {}, sklearn_metrics.recall_score),
+    "f1, private n": (dp.private_f1_score, TWO_LABELS, PRIVATE_N, sklearn_metrics.f1_score),
+    "balanced accuracy": (
+        dp.private_balanced_accuracy_score,
+        LABELS,
+        {"labels": [0, 1, 2]},
+        sklearn_metrics.balanced_accuracy_score,
+    ),
     "std": (dp.private_std, (PRED,), {"ddof": 1}, functools.partial(np.std, ddof=1)),
     "variance, private n": (dp.private_variance, (PRED,), PRIVATE_N, np.var),
     "mean": (dp.private_mean, (TRUE,), WITHIN, np.mean),
@@ -78,7 +88,7 @@ SIMULATED = {
 }
 
 
-FAST = {"mse", "accuracy", "mean", "quantile"}
+FAST = {"mse", "accuracy", "mean", "quantile", "recall"}
 
 
 @pytest.mark.parametrize(
@@ -95,6 +105,9 @@ def test_the_expected_error_is_that_of_releases(name):
     capped = np.clip(errors, -10 * abs(truth), 10 * abs(truth))
     # two numbers are summed to within 1 %; a private n is estimated, which moves the error a little
     slack = 0.01 if "r2" in name or "two" in name or "private n" in name else 0.001
+    if expected.simulated:
+        slack = 0.1
+    assert expected.simulated == (name in ("recall", "f1, private n", "balanced accuracy"))
     for simulated, planned in ((capped, expected.bias), (np.abs(capped), expected.mean_absolute)):
         margin = 4.5 * simulated.std() / math.sqrt(size) + slack * expected.mean_absolute
         assert abs(simulated.mean() - planned) < margin
@@ -134,6 +147,72 @@ def test_every_metric_has_an_expected_error_unless_it_gives_several_numbers(name
     expected = dp.expected_error(name, *data, epsilon=1.0, **{**options, **(row.limit or {})})
     assert 0 <= abs(expected.bias) <= expected.mean_absolute < math.inf
     assert sorted(expected.quantiles.values()) == list(expected.quantiles.values())
+
+
+ONE_OF_A_KIND = {"private_f1_score", "private_accuracy_score", "private_mean", "private_log_loss"}
+
+
+@pytest.mark.parametrize("name", slow_but(ONE_OF_A_KIND, METRICS))
+def test_no_error_to_expect_is_0_and_none_rises_with_epsilon(name):
+    row = METRICS[name]
+    data, options = row.from_unit(rng.uniform(0.2, 0.8, 40)), {**row.options, **row.required}
+    if "report" in name or "curve" in name or name == "private_confusion_matrix":
+        return
+    options |= row.limit or {}
+    told = [dp.expected_error(name, *data, epsilon=epsilon, **options) for epsilon in (0.5, 7.2, 40.0, 1e4)]
+    errors = [one.mean_absolute for one in told]
+    assert min(errors) > 0
+    assert all(one > 0.99 * other for one, other in itertools.pairwise(errors))
+
+
+def exact_error(metric, data, epsilon, reach, **options):
+    """Return the mean absolute error of a metric of a table, over all noise of its counts up to a size."""
+    result = dp.with_result(metric)(*data, epsilon=300.0, random_state=SeededEntropy(0), **options)
+    (noise,), formula, released = result.noise.parts, result.noise.result, result.noise.released
+    counts = np.array(noise.noisy)  # at such an epsilon without noise
+    rates = np.repeat([float(rate) for _, rate in noise.rates], [size for size, _ in noise.rates])
+    total = mean = 0.0
+    for away in itertools.product(range(-reach, reach + 1), repeat=counts.size):
+        if noise.zero_sum and sum(away):
+            continue
+        mass = math.exp(-epsilon / 300 * float(rates @ np.abs(away)))
+        error = abs(formula(released.of([tuple((counts + away).tolist())])) - result.value)
+        total, mean = total + mass, mean + mass * error
+    return mean / total
+
+
+TABLES = {
+    "recall": (dp.private_recall_score, {}),
+    "f1, private n": (dp.private_f1_score, PRIVATE_N),
+    "matthews": (dp.private_matthews_corrcoef, {}),
+    "jaccard": (dp.private_jaccard_score, {}),
+}
+FIVE_TIMES = tuple(np.tile(labels, 5) for labels in TWO_LABELS)
+
+
+@loop_over(("epsilon", "reach"), [(5.0, 3), (7.2, 2), (12.0, 2), (40.0, 1), (200.0, 1)])
+@pytest.mark.parametrize("name", slow_but(["recall"], TABLES))
+@pytest.mark.filterwarnings("ignore:epsilon=300.0 is far above")
+def test_a_simulated_error_is_that_of_all_noise_however_rare(name, epsilon, reach):
+    metric, options = TABLES[name]
+    exact = exact_error(metric, FIVE_TIMES, epsilon, reach, **options)
+    planned = dp.expected_error(metric, *FIVE_TIMES, epsilon=epsilon, **options)
+    assert planned.simulated
+    assert planned.mean_absolute == pytest.approx(exact, rel=0.1)
+
+
+@pytest.mark.parametrize("error", slow_but([1e-9], [1e-4, 1e-9, 1e-14]))
+@pytest.mark.filterwarnings("ignore:epsilon=300.0 is far above")
+def test_the_epsilon_for_a_small_error_is_enough_by_all_noise(error):
+    epsilon = dp.epsilon_for_error("recall", *FIVE_TIMES, error=error)
+    assert exact_error(dp.private_recall_score, FIVE_TIMES, epsilon, 2) <= error
+    assert exact_error(dp.private_recall_score, FIVE_TIMES, 0.9 * epsilon, 2) > error
+
+
+def test_the_error_of_a_guess_at_a_large_epsilon_is_not_0():
+    guess = {"guess": 0.8, "n": 5000, "positives": 0.13}
+    assert 1e-7 < dp.expected_error("recall", epsilon=7.2, **guess).mean_absolute < 1e-4
+    assert 13 < dp.epsilon_for_error("recall", error=1e-9, **guess) < 20
 
 
 @pytest.mark.slow

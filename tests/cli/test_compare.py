@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
+from helpers import new_session
 
 import dp_metrics as dp
 from dp_metrics import PrivacyAccountant, SeededReleaseWarning
@@ -53,7 +54,8 @@ def seeded(monkeypatch):
 
 
 def run(capsys, *argv, code=0):
-    """Run a command; return what it prints."""
+    """Run a command, which is a process of its own; return what it prints."""
+    new_session()
     assert main([*map(str, argv)]) == code
     shown = capsys.readouterr()
     if code:
@@ -145,12 +147,13 @@ FUNCTIONS = {
 
 
 @pytest.mark.parametrize("case", ASKED)
-def test_a_name_is_bought_once_and_then_no_file_is_needed(case, file, people, tmp_path, capsys):
+def test_a_name_is_bought_once_and_then_no_private_cell_is_looked_at(case, file, people, tmp_path, capsys):
     budget = tmp_path / "b.sqlite"
     command = "compare" if "compare" in case else "interval"
     named = (command, file, *ASKED[case], "--budget", budget, "--spend-name", "week 47")
     first = run(capsys, *named, "--total", "1")
-    file.unlink()
+    people.assign(y=SECRET, a="", b=SECRET, loss=None).to_csv(file, index=False)
+    new_session()
     assert main([*map(str, named)]) == 0
     again = capsys.readouterr()
     assert again.out == first
@@ -158,6 +161,9 @@ def test_a_name_is_bought_once_and_then_no_file_is_needed(case, file, people, tm
     assert "another question" in run(capsys, *named, "--confidence", "0.9", code=1)
     assert "another question" in run(capsys, "score", file, "--metric", "mae", *MODELS[:2], "--y-pred", "a",
                                      *named[-4:], "--epsilon", "1/3", code=1)  # fmt: skip
+    people[1:].to_csv(file, index=False)
+    assert f"number of records was {N} and is {N - 1}" in run(capsys, *named, code=1)
+    new_session()
     accountant = PrivacyAccountant(1, budget)
     assert [(one.spend_name, one.epsilon) for one in accountant.history] == [("week 47", 1 / 3)]
     with pytest.warns(dp.StoredReleaseWarning):  # the function asks the same question
@@ -191,7 +197,7 @@ def test_what_is_printed(file, capsys):
     [
         (f"1,{SECRET},1", "column 'a' holds something that is no number"),
         ("1,,1", "column 'a': a value is missing"),
-        ("1,nan,1", "contains NaN"),
+        ("1,nan,1", "column 'a': a value is missing"),
         ("1,1,987.5", None),
         ("1,-1,0", None),
     ],

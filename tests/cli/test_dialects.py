@@ -1,6 +1,8 @@
 """CSV files with other marks between cells and other decimal marks, only where that is asked for."""
 
+import contextlib
 import json
+import locale
 
 import numpy as np
 import pandas as pd
@@ -102,3 +104,44 @@ def test_a_bad_row_spends_nothing_and_is_not_shown(row, tmp_path, capsys):
     assert "987" not in shown.replace(str(tmp_path), "")
     assert "300" not in shown.replace(str(tmp_path), "")  # the row
     assert budget.history == ()
+
+
+@pytest.fixture
+def decimal_commas():
+    """Let C write numbers with decimal commas, as a program may have asked it to."""
+    kept = locale.setlocale(locale.LC_ALL)
+    for name in ("de_DE.UTF-8", "fr_FR.UTF-8", "es_ES.UTF-8", "de_DE"):
+        with contextlib.suppress(locale.Error):
+            locale.setlocale(locale.LC_ALL, name)
+            break
+    else:
+        pytest.skip("no locale with decimal commas is installed")
+    assert locale.localeconv()["decimal_point"] == ","
+    yield
+    locale.setlocale(locale.LC_ALL, kept)
+
+
+def test_a_locale_with_decimal_commas_changes_nothing(tmp_path, capsys, decimal_commas):
+    path, page = tmp_path / "data.csv", tmp_path / "page"
+    path.write_text("y,p\n" + "1.5,1.25\n" * 999)
+    asked = (*MAE[:-2], *SURE, "--option", "bounds=[0.5,2.5]")
+    assert "private_mae = 0.25 (epsilon 1000000, 999 records" in run(capsys, path, *asked)
+    assert json.loads(run(capsys, path, *asked, "--json"))["value"] == pytest.approx(0.25, abs=1e-3)
+    path.write_text("y,p\n" + "1,0.75\n0,0.25\n" * 500)
+    for suffix in (".md", ".html", ".json"):
+        of_page = (
+            "--y-true",
+            "y",
+            "--y-score",
+            "p",
+            "--labels",
+            "0",
+            "1",
+            "--output",
+            page.with_suffix(suffix),
+        )
+        assert main(["evaluate", *map(str, (path, *of_page, *SURE))]) == 0
+        written = page.with_suffix(suffix).read_text(encoding="utf-8")
+        assert "0.06" in written  # the Brier score
+        assert "0,06" not in written or suffix == ".html"  # which has coordinates
+    capsys.readouterr()

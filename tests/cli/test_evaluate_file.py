@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from helpers import new_session
 
 import dp_metrics as dp
 from dp_metrics.cli.evaluate import PrivateEvaluation as Page
@@ -40,6 +41,7 @@ def file(people, tmp_path, monkeypatch):
 
 def run(capsys, *argv, code=0):
     """Run the command; JSON is made without pictures, which take their time."""
+    new_session()  # as a process has
     argv = argv if "--output" in argv else (*argv, "--output", "page.json")
     assert main([*map(str, ("evaluate", *argv))]) == code
     return capsys.readouterr()
@@ -59,7 +61,7 @@ KINDS = {
         {"labels", "scores", "loss"},
     ),
     "targets": (
-        ("--y-true", "dose", "--y-pred", "guess", "--baseline", "rough"),
+        ("--y-true", "dose", "--y-pred", "guess", "--baseline", "rough", "--task", "regression"),
         {"errors", "absolute error", "median error", "comparison"},
     ),
 }
@@ -80,16 +82,29 @@ def test_numbers_are_those_of_the_function(people, file, capsys):
     run(capsys, file, *SCORES, "--epsilon", 1e6, "--output", "page.json")
     page = Page.from_json(Path("page.json").read_text(encoding="utf-8"))
     exact = dp.private_evaluate(
-        people.truth.to_numpy(), people.p.to_numpy(), labels=["well", "ill"], pos_label="ill", epsilon=1e6,
-        split=dict.fromkeys(page.released, 1),
+        people.truth.to_numpy(), y_score=people.p.to_numpy(), labels=["well", "ill"], pos_label="ill",
+        epsilon=1e6, split=dict.fromkeys(page.released, 1),
     )  # fmt: skip
     assert {name: one.value for name, one in page.items()} == pytest.approx(
         {name: one.value for name, one in exact.items()}
     )
 
 
+def test_a_question_of_the_command_is_that_of_the_function(people, file, capsys):
+    columns = ("--y-true", "y", "--y-proba", "notp", "p", "--baseline", "notp", "p")
+    run(capsys, file, *columns, "--epsilon", 2, "--budget", "b.sqlite", "--total", 3, "--spend-name", "one")
+    new_session()
+    budget = dp.PrivacyAccountant(3, "b.sqlite")
+    proba = people[["notp", "p"]].to_numpy()
+    with pytest.warns(dp.StoredReleaseWarning):
+        dp.private_evaluate(
+            people.y, y_proba=proba, baseline=proba, epsilon=2, accountant=budget, spend_name="one"
+        )
+    assert budget.spent == 2
+
+
 @pytest.mark.parametrize("suffix", ["html", "md", "json"])
-def test_a_page_is_bought_once(file, capsys, suffix, monkeypatch):
+def test_a_page_is_bought_once(file, people, capsys, suffix):
     asked = (
         file,
         *SCORES,
@@ -103,7 +118,7 @@ def test_a_page_is_bought_once(file, capsys, suffix, monkeypatch):
         "week 1",
     )
     first = run(capsys, *asked, "--output", f"one.{suffix}").out
-    Path(file).write_text("nothing that could be read")
+    people.assign(truth="", p="nothing that could be read").to_csv(file, index=False)
     again = run(capsys, *asked, "--output", f"two.{suffix}")
     assert again.out.replace("two", "one") == first
     assert Path(f"one.{suffix}").read_text() == Path(f"two.{suffix}").read_text()
@@ -136,6 +151,9 @@ def test_json_is_all_of_it(file, capsys):
     [
         (("--epsilon", 1), "needs --y-true, and"),
         (SCORES, "--epsilon is needed once"),
+        (("--y-true", "y", "--y-pred", "pred", "--epsilon", 1), "--labels LABEL ... for labels"),
+        (("--y-true", "y", "--y-pred", "pred", "--epsilon", 1), "--task regression for targets"),
+        ((*SCORES, "--epsilon", 1, "--task", "regression"), "contradict each other"),
         ((*SCORES, "--epsilon", 1, 2), "--epsilon is needed once"),
         ((*SCORES, "--epsilon", 1, "--output", "page.pdf"), "ends in .html, .md, .json"),
         ((*SCORES, "--epsilon", 1, "--output", "none/page.html"), "can't write to"),

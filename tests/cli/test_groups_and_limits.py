@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from helpers import new_session
 
 import dp_metrics as dp
 from dp_metrics import PrivacyAccountant, PrivateMetricFrame, SeededReleaseWarning
@@ -36,7 +37,8 @@ def file(request, people, tmp_path):
 
 
 def run(capsys, *argv, code=0):
-    """Run `score`; return what it prints on standard output, and on standard error."""
+    """Run `score`, a process of its own; return what it prints on standard output and on standard error."""
+    new_session()
     assert main(["score", *map(str, argv)]) == code
     return capsys.readouterr()
 
@@ -86,10 +88,12 @@ def test_the_frame_of_two_columns_is_bought_once_by_command_or_function(file, pe
         "f, 1",
         "f, 2",
     ]
-    file.unlink()
+    kept = people.assign(y=-1, p=7, sex="x", ward=0)
+    kept.to_csv(file, index=False) if file.suffix == ".csv" else kept.to_parquet(file)
     again = run(capsys, file, *ACCURACY, *BY_TWO, *paid)
     assert again.out == first
     assert "was stored on" in again.err
+    new_session()
     with pytest.warns(dp.StoredReleaseWarning):
         PrivateMetricFrame(
             metrics="accuracy", y_true=people.y, y_pred=people.p, sensitive_features=people[["sex", "ward"]],

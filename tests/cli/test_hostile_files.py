@@ -79,7 +79,7 @@ def test_well_formed_quotation_marks_are_read(bom, block, tmp_path, monkeypatch)
         while file.read(size):
             pass
         assert not file.has_stray_quotes
-        assert not file.is_cut_off
+        assert not file.has_open_quote
         file.close()
 
 
@@ -96,7 +96,9 @@ def test_a_file_with_a_byte_order_mark_and_quoted_names(tmp_path, capsys):
     [
         (b"y;p;note\n1;0;x\n", "has no column 'y': its first line must hold the names, with ',' between"),
         ("y,p,note\n1,0,caf\u00e9\n".encode("latin-1"), "or not UTF-8"),
-        ("y,p,note\n1,0,x\n".encode("utf-16"), "or not UTF-8"),
+        ("y,p,note\n1,0,x\n".encode("utf-16"), "is UTF-16, and not UTF-8"),
+        ("y,p,note\n1,0,x\n".encode("utf-16-le"), "is UTF-16, and not UTF-8"),
+        ("y,p,note\n1,0,x\n".encode("utf-16-be"), "is UTF-16, and not UTF-8"),
     ],
 )
 def test_files_of_other_dialects_are_told_what_is_needed(content, message, tmp_path, capsys):

@@ -1,7 +1,11 @@
 """`dp-metrics score`: the numbers of the functions, from files; and nothing spent if they are not right."""
 
+import csv
 import io
 import json
+import re
+import subprocess
+import sys
 import tracemalloc
 import warnings
 from functools import partial
@@ -10,12 +14,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from catalogue import CASES
-from helpers import kind_of
+from helpers import kind_of, new_session
 
 import dp_metrics as dp
 from dp_metrics import PrivacyAccountant, PrivateMetricFrame, SeededReleaseWarning
 from dp_metrics.cli import main as cli
 from dp_metrics.cli import predictions, score
+from dp_metrics.cli._common import Refused
 from dp_metrics.cli.main import main
 from dp_metrics.cli.predictions import Predictions, open_predictions
 from dp_metrics.mechanisms import MECHANISMS
@@ -185,21 +190,12 @@ def test_labels_that_are_text(tmp_path, kind):
     options = ["--option", f"labels={json.dumps(known)}", "--option", "average=macro"]
     want = expected(dp.private_f1_score, y, p, labels=known, average="macro")
     assert released(path, "--metric", "private_f1_score", *argv, *options).to_json() == want.to_json()
-    want = expected(dp.private_accuracy_score, y, p)
+    with pytest.raises(Refused, match="a value is missing"):  # NA, where nobody gave it as a label
+        released(path, "--metric", "private_accuracy_score", *argv)
+    rest = np.isin(y, ["NA", "null"]) | np.isin(p, ["NA", "null"])
+    path = written(tmp_path, {"y": y[~rest], "p": p[~rest]}, kind)
+    want = expected(dp.private_accuracy_score, y[~rest], p[~rest])
     assert released(path, "--metric", "private_accuracy_score", *argv).to_json() == want.to_json()
-
-
-def test_labels_of_any_kind_are_equal_if_they_are_as_numbers():
-    names = ["1", "1.0", "+1", "01", "1e0", "True"]
-    assert {predictions._name(name) for name in names} == {"1"}
-    assert predictions._name("-0.0") == predictions._name("False") == "0"
-    large = ["12345678901234567890", "12345678901234567891"]
-    assert [predictions._name(name) for name in large] == large  # floats could not tell them apart
-    assert [predictions._name(f"{name}.0") for name in large] == large
-    for text in ("yes", "1_0", "0x10", "inf", "1,5", "١", ""):
-        assert predictions._name(text) == text
-    assert predictions._name("0.5") == 0.5  # which no metric of labels takes
-    assert np.isnan(predictions._name("NaN"))
 
 
 def test_one_cell_does_not_change_how_others_are_read(tmp_path):
@@ -236,7 +232,9 @@ GOOD = "y,p,other\n" + "1,0,x\n" * 3000
 BAD_ROWS = {
     "text": (MAE, f"1,{SECRET},x\n", "column 'p' holds something that is no number"),
     "nothing": (MAE, f"1,,{SECRET}\n", "column 'p': a value is missing"),
-    "nan": (MAE, f"nan,1,{SECRET}\n", "contains NaN"),
+    "nan": (MAE, f"nan,1,{SECRET}\n", "column 'y': a value is missing"),
+    "NA": (MAE, f"1,NA,{SECRET}\n", "column 'p': a value is missing"),
+    "missing label": (OF_ACCURACY, f"N/A,N/A,{SECRET}\n", "column 'y': a value is missing"),
     "infinite": (MAE, f"1e999,1,{SECRET}\n", "contains infinity or a value too large"),
     "blank line": (MAE, "\n", "column 'y': a value is missing"),
     "too few cells": (MAE, f"{SECRET},1\n", "as many cells"),
@@ -244,7 +242,6 @@ BAD_ROWS = {
     "no UTF-8": (MAE, b"1,\xff" + SECRET.encode() + b",x\n", "can't be read"),
     "unclosed quotation": (MAE, f'1,1,"{SECRET}\n', "can't be read"),
     "in the middle of a row": (MAE, "987,1", "as many cells"),
-    "in the middle of a cell": (MAE, f"1,1,{SECRET}", "does not end with a line break"),
     "unknown label": (LABELS, f"987,1,{SECRET}\n", "a label that is not in labels"),
     "text for numbers": (LABELS, f"{SECRET},1,x\n", "for labels that are text, pass --option labels"),
     "probability": (LABELS, f"1,0.987,{SECRET}\n", "a label that is not in labels"),
@@ -275,19 +272,32 @@ def test_a_bad_row_spends_nothing_and_is_not_shown(case, tmp_path, capsys):
     assert len(PrivacyAccountant(5, budget).history) == 1
 
 
+def is_whole(text):
+    """Return whether a file holds rows of two numbers, as far as can be seen."""
+    rows = [*csv.reader(io.StringIO(text))][1:]
+    return (
+        bool(rows)
+        and text.count('"') % 2 == 0
+        and all(len(row) == 2 and all(map(number, row)) for row in rows)
+    )
+
+
+def number(cell):
+    return re.fullmatch(r"[0-9]+\.?[0-9]*(e-?[0-9]+)?", cell)
+
+
 def test_no_file_that_was_cut_off_within_a_row_is_read(tmp_path, capsys):
-    whole = tmp_path / "whole.csv"
-    whole.write_text("y,p\n" + '1,0.25\n"2",1e-1\r\n' * 2, newline="")
-    content = whole.read_bytes()
+    """Within a number, or after the end of a row, nobody can tell: the last line break may be left out."""
+    whole = '"y",p\n' + '1,0.25\n"2",1e-1\r\n' * 2
     path, budget = tmp_path / "data.csv", tmp_path / "budget.sqlite"
     PrivacyAccountant(50, budget)
-    for end in range(len(content)):
-        path.write_bytes(content[:end])
-        code = main(["score", str(path), *MAE, "--budget", str(budget)])
-        # after the end of a row nobody can tell
-        assert (code == 0) == (content[:end].endswith((b"\n", b"\r")) and end > len("y,p\n"))
+    read = []
+    for end in range(len(whole)):
+        path.write_text(whole[:end], newline="")
+        read.append(main(["score", str(path), *MAE, "--budget", str(budget)]) == 0)
+        assert read[-1] == is_whole(whole[:end])
     capsys.readouterr()
-    assert len(PrivacyAccountant(50, budget).history) == 5  # 2 times LF, CR or CR LF, but for the whole file
+    assert len(PrivacyAccountant(50, budget).history) == sum(read) > 10
 
 
 def test_a_file_that_was_cut_off_within_quotation_marks_is_not_read(tmp_path, capsys):
@@ -374,7 +384,6 @@ def test_missing_values_of_parquet(tmp_path, capsys):
         ([*MAE, "--mechanism", "laplace"], "bounds"),
         ([*LABELS, "--mechanism", "laplace"], "private_f1_score takes no --mechanism"),
         ([*LABELS, "--option", "max_records=2"], "max_records needs groups"),
-        ([*LABELS, "--option", "labels=[9007199254740993,1]"], "in quotation marks"),
         ([*LABELS, "--option", "average=samples"], "average='samples'"),
         ([*OF_ACCURACY, "--option", "normalize=no"], "--option normalize takes true or false, not 'no'"),
         ([*OF_ACCURACY, "--option", "normalize=1"], "--option normalize takes true or false, not '1'"),
@@ -459,20 +468,56 @@ def test_a_budget_that_is_spent_refuses_before_the_file_is_read(tmp_path, capsys
 
 
 @pytest.mark.parametrize("by_group", [[], ["--sensitive", "p", "--group-labels", "0", "1"]])
-def test_a_name_is_bought_once_and_then_no_file_is_needed(by_group, tmp_path, capsys):
+def test_a_name_is_bought_once_and_then_no_private_cell_is_looked_at(by_group, tmp_path, capsys):
     path, budget = tmp_path / "data.csv", tmp_path / "b.sqlite"
     path.write_text(GOOD)
     argv = [path, *MAE, *by_group, "--budget", budget, "--total", 1, "--spend-name", "mae, week 47"]
     assert main(["score", *map(str, argv)]) == 0
     first = capsys.readouterr()
-    path.unlink()
+    path.write_text("y,p,other\n" + f"{SECRET},,\n" * 3000)
+    new_session()
     assert main(["score", *map(str, argv)]) == 0
     again = capsys.readouterr()
     assert again.out == first.out
     assert "'mae, week 47' was stored on" in again.err
     assert "records and predictions were not read" in again.err
+    new_session()
     assert "another question" in run(capsys, *argv, "--option", "bounds=[0,9]", code=1)
+    path.write_text(GOOD + "1,0,x\n")
+    assert "number of records was 3000 and is 3001" in run(capsys, *argv, code=1)
     assert PrivacyAccountant(1, budget).spent == 1
+
+
+@pytest.mark.slow
+def test_a_command_that_is_given_twice_is_served_the_second_time(tmp_path):
+    path, budget = tmp_path / "data.csv", tmp_path / "b.sqlite"
+    path.write_text(GOOD)
+    argv = [path, *MAE, "--budget", budget, "--total", 1, "--spend-name", "mae, week 47"]
+    command = [sys.executable, "-m", "dp_metrics.cli.main", "score", *map(str, argv)]
+    first, again = (subprocess.run(command, capture_output=True, text=True, check=True) for _ in range(2))
+    assert first.stdout == again.stdout
+    assert "was stored on" not in first.stderr
+    assert "'mae, week 47' was stored on" in again.stderr
+    assert PrivacyAccountant(1, budget).spent == 1
+
+
+@pytest.mark.parametrize("column", ["sample_weight", "groups"])
+def test_weights_and_persons_of_a_file_belong_to_the_question(column, tmp_path, capsys):
+    path, budget = tmp_path / "data.csv", tmp_path / "b.sqlite"
+    option = f"--{column.replace('_', '-')}"
+    argv = [path, *MAE, option, "w", "--budget", budget, "--total", 1, "--spend-name", "x"]
+    numbers = [1, 2, 2, 1] * 50
+    seen = []
+    for known in (numbers, [*map(float, numbers)], numbers[1:] + numbers[:1]):
+        new_session()
+        path.write_text("y,p,w\n" + "".join(f"1,{len(seen)},{one}\n" for one in known))
+        seen.append(main(["score", *map(str, argv)]))
+    assert seen == [0, 0, 1]
+    assert f"{column} has other values" in capsys.readouterr().err
+    new_session()
+    function = partial(dp.private_mae, epsilon=1.0, accountant=PrivacyAccountant(1, budget), spend_name="x")
+    with pytest.warns(dp.StoredReleaseWarning):  # the function asks the same question
+        function(np.ones(200), np.zeros(200), **{column: numbers})
 
 
 FEW = ("mae, 2 outputs", "f1", "roc curve", "calibration curve", "classification report", "regression report")

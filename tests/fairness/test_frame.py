@@ -10,6 +10,8 @@ from fractions import Fraction
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from helpers import NoEntropy, kind_of, loop_over, messages, seeded
 from sklearn import metrics as sk
@@ -572,3 +574,78 @@ def test_the_value_of_all_records_has_no_bias_from_small_groups(way):
             frame("recall", y, pred, random_state=SeededEntropy(s), **settings).overall for s in range(24)
         ]
     assert abs(np.mean(values) - 0.9) < 0.05
+
+
+@loop_over(
+    ("metric", "match"),
+    [
+        (
+            functools.partial(dp.private_accuracy_score, normalize=False),
+            "^normalize=False cannot be used with mem",
+        ),
+        (
+            functools.partial(dp.private_zero_one_loss, normalize=False),
+            "^normalize=False cannot be used with mem",
+        ),
+        (
+            functools.partial(dp.private_brier_score_loss, mechanism="laplace"),
+            "^mechanism='laplace' needs a public .* for the groups of a frame unless membership='public'",
+        ),
+    ],
+)
+def test_what_private_sizes_of_groups_rule_out_is_not_blamed_on_the_relation(metric, match):
+    p = PROBA if metric.func is dp.private_brier_score_loss else PRED
+    with pytest.raises(ValueError, match=match):
+        frame(metric, p=p)
+    assert frame(metric, p=p, membership="public").by_group["a"] >= 0
+    with pytest.raises(ValueError, match="neighboring='add_or_remove_one'"):
+        frame(metric, p=p, neighboring="add_or_remove_one")
+
+
+def of_two_features(hold):
+    """Return the values of a frame of two features in a container."""
+    features = {"race": RACE.tolist(), "old": (np.arange(N) % 2 == 0).tolist()}
+    made = frame("accuracy", by=hold(features), group_labels=[LABELS, [False, True]], random_state=seeded())
+    return dict(made.by_group)
+
+
+TWO_FEATURES = {
+    "polars": pl.DataFrame,
+    "polars, categories": lambda two: pl.DataFrame(two, schema_overrides={"race": pl.Categorical}),
+    "pyarrow": pa.table,
+    "pyarrow, batch": pa.RecordBatch.from_pydict,
+    "pandas, pyarrow": lambda two: pd.DataFrame(two).convert_dtypes(dtype_backend="pyarrow"),
+    "objects": lambda two: np.array([*zip(*two.values(), strict=True)], dtype=object),
+}
+
+
+@loop_over("holder", TWO_FEATURES)
+def test_several_features_come_in_anything_that_has_columns(holder):
+    assert of_two_features(TWO_FEATURES[holder]) == of_two_features(pd.DataFrame)
+
+
+@loop_over("holder", [name for name in TWO_FEATURES if name != "objects"])
+def test_a_missing_group_in_one_of_several_features_is_refused(holder):
+    two = {"race": [None, *RACE[1:].tolist()], "old": [True] * N}
+    for features in (two, {"race": RACE.tolist(), "old": [None] + [True] * (N - 1)}):
+        with pytest.raises(ValueError, match=r"^Input sensitive_features contains NaN: drop"):
+            frame("accuracy", by=TWO_FEATURES[holder](features), group_labels=[LABELS, [False, True]])
+
+
+def test_a_lazy_frame_of_features_is_refused():
+    with pytest.raises(TypeError, match=r"collect\(\)"):
+        frame("accuracy", by=pl.LazyFrame({"race": RACE, "old": Y}), group_labels=[LABELS, [0, 1]])
+
+
+@loop_over(
+    ("short", "match"),
+    [
+        ({"y": Y[1:]}, f"y_true has {N - 1}, y_pred has {N}"),
+        ({"p": PRED[1:]}, f"y_true has {N}, y_pred has {N - 1}"),
+        ({"by": RACE[1:]}, f"y_true has {N}, sensitive_features has {N - 1}"),
+        ({"groups": np.arange(N - 1)}, f"y_true has {N}, groups has {N - 1}"),
+    ],
+)
+def test_lengths_that_differ_name_the_two_arguments(short, match):
+    with pytest.raises(ValueError, match=f"^Found input variables .* of samples: .*: {match}.$"):
+        frame("accuracy", **short)

@@ -200,7 +200,7 @@ FORMS = {  # chunks, and the sizes to which these are cut
 @loop_over("merged", [True, False])
 @loop_over("written", [True, False])
 def test_a_summary_whose_form_is_left_open_is_for_a_public_n(name, merged, written):
-    """With a record in each chunk these do not fit together, or a list states no columns."""
+    """With a record in each chunk these do not fit together, or no option states the columns."""
     make, chunks, several = FORMS[name]
     for sizes in several:
         summary = make()
@@ -210,7 +210,7 @@ def test_a_summary_whose_form_is_left_open_is_for_a_public_n(name, merged, writt
         if written:
             summary = dp.LossSummary.from_bytes(summary.to_bytes())
         budget = dp.PrivacyAccountant(1)
-        with pytest.raises(ValueError, match=r"^Some chunk was a list, which does not state its number"):
+        with pytest.raises(ValueError, match=r"^The options of the summary leave open what"):
             summary.release(1.0, accountant=budget, **PRIVATE_N)
         assert budget.spent == 0
         if sum(sizes):

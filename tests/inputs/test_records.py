@@ -13,7 +13,7 @@ from dp_metrics.inputs.containers import array_of
 from dp_metrics.inputs.epsilon import check_epsilon
 from dp_metrics.inputs.labels import as_labels, check_labels, encoded_block, public_labels
 from dp_metrics.inputs.options import check_bounds, check_max_loss
-from dp_metrics.inputs.readers import labels_and_scores, targets
+from dp_metrics.inputs.readers import LabelColumns, labels_and_scores, targets
 from dp_metrics.inputs.records import (
     as_numbers,
     as_probabilities,
@@ -380,8 +380,10 @@ def test_a_signaling_nan_is_a_nan():
     nan = Decimal("sNaN")
     with pytest.raises(ValueError, match="NaN"):
         dp.private_accuracy_score([nan, 1], [1, 1], epsilon=1.0)
-    with pytest.raises(ValueError, match="not in labels"):
+    with pytest.raises(ValueError, match="NaN"):
         dp.private_log_loss([nan, "a"], [0.1, 0.2], labels=["a", "b"], epsilon=1.0)
+    with pytest.raises(ValueError, match="NaN"):
+        dp.private_mse([nan, 1], [1, 1], epsilon=1.0)
     with pytest.raises(ValueError, match="labels must be"):
         dp.private_log_loss([1, 1], [0.1, 0.2], labels=[nan, 1], epsilon=1.0)
 
@@ -427,7 +429,8 @@ def test_of_two_columns_of_scores_the_second_counts(y_score, expected):
 def test_no_score_at_all_is_legal_where_n_is_private():
     for columns in (1, 3):
         records = Records.none(2)
-        read = labels_and_scores(records, labels=np.arange(3), columns=columns, private_n=True)
+        paired = LabelColumns.of(None, ArgumentShape(columns), "y_score")
+        read = labels_and_scores(records, columns=paired, private_n=True)
         assert read.arrays[1].shape == ((0,) if columns == 1 else (0, 3))
     with pytest.raises(ValueError, match="0 sample"):
         as_scores([])

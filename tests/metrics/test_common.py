@@ -8,6 +8,7 @@ import dataclasses
 import inspect
 import itertools
 import math
+import re
 from fractions import Fraction
 
 import numpy as np
@@ -300,7 +301,14 @@ def test_no_record_at_all_is_refused(case):
 def test_lengths_that_differ_are_refused(case, position):
     data = with_sentinel(case, position)
     data[position] = data[position][:-1]
-    assert_refused(case, data, ValueError, "^Found input variables with inconsistent numbers of samples")
+    names, sizes = case.row.data, [len(column) for column in data]
+    found = f"{sizes}: {names[0]} has {sizes[0]}, {names[1]} has {sizes[1]}."
+    match = re.escape(f"Found input variables with inconsistent numbers of samples: {found}")
+    assert_refused(case, data, ValueError, f"^{match}$")
+    if "neighboring" in case.parameters:
+        match = re.escape(f"inconsistent numbers of samples: {names[0]} and {names[1]}.")
+        private_n = {"neighboring": "add_or_remove_one"}
+        assert_refused(case, [*map(np.array, data)], ValueError, match, **private_n)
 
 
 @each_argument

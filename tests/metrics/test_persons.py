@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from helpers import NoEntropy, loop_over
+from helpers import NoEntropy, loop_over, new_session
 
 import dp_metrics as dp
 from dp_metrics._random import SeededEntropy
@@ -15,7 +15,7 @@ from dp_metrics.analysis._law_comparison import draw_loss
 from dp_metrics.auditing import frame_loss, metric_loss
 from dp_metrics.inference.comparison import comparison_plan
 from dp_metrics.inference.paired_losses import paired_losses
-from dp_metrics.inputs.options import first_of_each
+from dp_metrics.inputs.options import check_groups, first_of_each
 from dp_metrics.inputs.shape import Records
 from dp_metrics.mechanisms import Geometric
 from dp_metrics.metrics import FUNCTIONS, METRICS
@@ -148,11 +148,11 @@ def test_the_loss_of_a_person_is_the_mean_over_all_records():
 
 
 def test_the_first_records_of_each_are_kept_in_their_order():
-    rows, codes, most = first_of_each(["b", "a", "b", "b", "a"], 2, np.zeros(5))
-    assert (rows.tolist(), codes.tolist(), most) == ([0, 1, 2, 4], [1, 0, 1, 0], 2)
-    rows, _, most = first_of_each(["b", "a", "b", "b", "a"], None, np.zeros(5))
+    rows, codes, most = first_of_each(check_groups(["b", "a", "b", "b", "a"]), 2)
+    assert (rows.tolist(), codes.tolist(), most) == ([0, 1, 2, 4], [0, 1, 0, 1], 2)
+    rows, _, most = first_of_each(check_groups(["b", "a", "b", "b", "a"]), None)
     assert (rows.tolist(), most) == ([0, 1, 2, 3, 4], 3)
-    assert first_of_each(["b", "a", "c"], 9, np.zeros(3))[2] == 1
+    assert first_of_each(check_groups(["b", "a", "c"]), 9)[2] == 1
 
 
 def released(name, rows=..., **public):
@@ -232,18 +232,22 @@ def test_what_is_refused_of_persons_costs_nothing(public, match):
     assert budget.spent == 0
 
 
-def test_a_stored_release_knows_its_persons_and_an_older_one_has_none():
-    budget, public = dp.PrivacyAccountant(3.0), {"epsilon": 1.0, "spend_name": "one", "groups": OF_THREE}
-    first = dp.with_result(dp.private_recall_score)(Y, P, accountant=budget, **public)
-    with pytest.warns(dp.StoredReleaseWarning):
-        again = dp.with_result(dp.private_recall_score)(Y, P, accountant=budget, **public)
-    assert (again.value, again.noise.released.most_records, budget.spent) == (first.value, 3, 1)
-    with pytest.raises(ValueError, match="persons was"):
-        dp.private_recall_score(Y, P, accountant=budget, max_records=2, **public)
+def test_a_stored_release_knows_its_persons_and_an_older_one_has_none(tmp_path):
+    path, public = tmp_path / "budget.sqlite", {"epsilon": 1.0, "groups": OF_THREE}
+    recall = partial(dp.with_result(dp.private_recall_score), Y, P, spend_name="one", **public)
     frame = {"metrics": "recall", "y_true": Y, "y_pred": P, "sensitive_features": Y, "group_labels": [0, 1]}
-    found = dp.PrivateMetricFrame(**frame, accountant=budget, **{**public, "spend_name": "two"})
+    by_group = partial(dp.PrivateMetricFrame, **frame, spend_name="two", **public)
+    budget = dp.PrivacyAccountant(3.0, path)
+    first, found = recall(accountant=budget), by_group(accountant=budget)
+    new_session()
+    budget = dp.PrivacyAccountant(3.0, path)
+    with pytest.raises(ValueError, match="max_records was None and is 2"):
+        recall(accountant=budget, max_records=2)
     with pytest.warns(dp.StoredReleaseWarning):
-        kept = dp.PrivateMetricFrame(**frame, accountant=budget, **{**public, "spend_name": "two"})
+        again = recall(accountant=budget)
+    assert (again.value, again.noise.released.most_records, budget.spent) == (first.value, 3, 2)
+    with pytest.warns(dp.StoredReleaseWarning):
+        kept = by_group(accountant=budget)
     assert dict(kept.by_group) == dict(found.by_group)
     assert kept.noise_interval() == found.noise_interval()
     compared = encoded(dp.private_compare(Y, P, 1 - P, epsilon=1.0))

@@ -3,6 +3,7 @@
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from helpers import assert_refused, seeded
 from sklearn.datasets import make_classification
@@ -45,16 +46,18 @@ def test_scores_in_every_shape_give_the_area_of_scikit_learn(shaped):
 
 @pytest.mark.parametrize("labels", [["no", "yes"], ["yes", "no"], [False, True], [-1, 1], [2, 10]])
 def test_the_second_of_two_labels_in_sorted_order_is_the_positive_one(labels):
-    y = np.array(sorted(labels))[Y]
-    assert without_noise(y, SCORE, labels=labels) == pytest.approx(roc_auc_score(y, SCORE), abs=1e-6)
+    y, is_sorted = np.array(sorted(labels))[Y], labels == sorted(labels)
+    score = SCORE if is_sorted else pd.DataFrame({"yes": SCORE, "no": -SCORE})
+    assert without_noise(y, score, labels=labels) == pytest.approx(roc_auc_score(y, SCORE), abs=1e-6)
 
 
 @pytest.mark.parametrize("labels", [None, [0, 1, 2], [2, 0, 1]])
 def test_of_several_labels_each_is_judged_against_the_rest(labels):
     expected = [roc_auc_score(k == Y3, SCORE3[:, k]) for k in range(3)]
-    areas = without_noise(Y3, SCORE3, multi_class="ovr", average=None, labels=labels)
+    score = SCORE3 if labels is None else pd.DataFrame(SCORE3, columns=["0", "1", "2"])
+    areas = without_noise(Y3, score, multi_class="ovr", average=None, labels=labels)
     np.testing.assert_allclose(areas, expected, atol=1e-6)
-    area = without_noise(Y3, SCORE3, multi_class="ovr", labels=labels)
+    area = without_noise(Y3, score, multi_class="ovr", labels=labels)
     assert area == pytest.approx(np.mean(expected), abs=1e-6)
     proba = np.exp(SCORE3) / np.exp(SCORE3).sum(axis=1, keepdims=True)
     expected = roc_auc_score(Y3, proba, multi_class="ovr")
@@ -153,7 +156,7 @@ def test_scorers_judge_decisions_or_else_probabilities(records, model):
 def test_a_scorer_of_several_labels():
     X, y = make_classification(n_samples=300, n_classes=3, n_informative=4, random_state=0)
     model = LogisticRegression().fit(X, y)
-    proba = {"response_method": "predict_proba", "multi_class": "ovr"}
+    proba = {"response_method": "predict_proba", "multi_class": "ovr", "labels": [0, 1, 2]}
     scorer = dp.get_private_scorer("private_roc_auc_score", epsilon=NO_NOISE, **proba)
     expected = roc_auc_score(y, model.predict_proba(X), multi_class="ovr")
     assert scorer(model, X, y) == pytest.approx(expected, abs=1e-6)

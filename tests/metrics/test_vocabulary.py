@@ -38,7 +38,8 @@ PAIR = ([1, 0, 1, 1], [1, 0, 0, 1])
 
 
 def scorer(metric):
-    made = dp.make_private_scorer(metric, epsilon=1.0)
+    labels = {"labels": [0, 1]} if "labels" in row_of(metric)[0].options else {}
+    made = dp.make_private_scorer(metric, epsilon=1.0, **labels)
     return made.function.func, made.function.keywords, made.check()
 
 
@@ -177,7 +178,8 @@ def test_names_of_scikit_learn_mean_what_they_mean_there():
         assert row.exact_function == f"sklearn.metrics.{theirs._score_func.__name__}"
         default = {"average": "binary", "pos_label": None}
         assert options.items() <= theirs._kwargs.items() <= {**default, **options}.items()
-        assert dp.make_private_scorer(name, epsilon=1.0).check()[1] == theirs._sign
+        labels = {"labels": [0, 1, 2]} if "labels" in row.options else {}
+        assert dp.make_private_scorer(name, epsilon=1.0, **labels).check()[1] == theirs._sign
 
 
 def test_only_losses_have_names_that_negate_them():
@@ -189,7 +191,8 @@ def test_only_losses_have_names_that_negate_them():
 
 
 def test_probabilities_are_what_areas_of_each_class_against_the_rest_are_made_of():
-    assert dp.make_private_scorer("roc_auc_ovr", epsilon=1.0).check()[0][0] == "predict_proba"
+    of_each = dp.make_private_scorer("roc_auc_ovr", epsilon=1.0, labels=[0, 1, 2])
+    assert of_each.check()[0][0] == "predict_proba"
     assert dp.make_private_scorer("roc_auc", epsilon=1.0).check()[0][0] == "decision_function"
 
 

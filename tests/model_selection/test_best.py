@@ -10,6 +10,7 @@ from functools import cache, partial
 
 import numpy as np
 import pytest
+from helpers import new_session
 from scipy.stats import chisquare
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
@@ -254,18 +255,31 @@ def test_the_budget_pays_before_anything_is_drawn():
     assert not watched.asked
 
 
-def test_a_name_that_was_given_returns_what_was_chosen():
-    budget = PrivacyAccountant(3)
-    ask = partial(private_best, epsilon=1, accountant=budget, spend_name="choice")
-    first = ask(Y, LABELS, metric="accuracy")
+def test_a_name_that_was_given_returns_what_was_chosen(tmp_path):
+    path = tmp_path / "budget.sqlite"
+    ask = partial(private_best, epsilon=1, spend_name="choice")
+    first = ask(Y, LABELS, metric="accuracy", accountant=PrivacyAccountant(3, path))
+    new_session()
+    budget = PrivacyAccountant(3, path)
+    ask = partial(ask, accountant=budget)
     with pytest.warns(StoredReleaseWarning):
-        assert ask(None, [None] * 3, metric=private_accuracy_score) == first
+        assert ask([None] * len(Y), [None] * 3, metric=private_accuracy_score) == first
     assert budget.spent == 1
     for other in ({"metric": "recall"}, {"metric": "accuracy", "epsilon": 2}):
         with pytest.raises(ValueError, match="another question"):
             ask(Y, LABELS, **other)
     with pytest.raises(ValueError, match="another question"):
         ask(Y, LABELS[:2], metric="accuracy")
+
+
+@pytest.mark.parametrize("neighboring", [REPLACE, ADD])
+@pytest.mark.parametrize(("metric", "width"), [("mse", 1e-200), ("rmse", 1e-162)])
+def test_a_limit_too_small_for_a_float_makes_all_models_alike(metric, width, neighboring):
+    budget = PrivacyAccountant(100)
+    ask = partial(private_best, metric=metric, bounds=(0, width), neighboring=neighboring, accountant=budget)
+    true = np.array([0.0, width])
+    found = {int(ask(true, [true[::-1], true], epsilon=1)) for _ in range(40)}
+    assert found == {0, 1}  # only one of them by chance: once in 10^11
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,6 @@ from sklearn.base import clone
 from sklearn.datasets import make_classification, make_regression
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
-from sklearn.inspection import permutation_importance
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeCV
 from sklearn.metrics import make_scorer
 from sklearn.model_selection import (
@@ -178,15 +177,6 @@ def test_a_learning_curve_makes_as_many_releases_as_were_counted(sizes, accounta
     assert len(accountant.history) == expected
 
 
-@pytest.mark.parametrize("several", [False, True])
-def test_permutation_importance_makes_as_many_releases_as_were_counted(several, accountant, scorer):
-    scoring = {"a": scorer, "b": clone(scorer)} if several else scorer
-    expected = count_releases(None, X, scoring=scoring, n_repeats=4)
-    assert expected == (1 + 3 * 4) * (1 + several)
-    permutation_importance(Ridge().fit(X, Y), X, Y, scoring=scoring, n_repeats=4)
-    assert len(accountant.history) == expected
-
-
 @pytest.mark.parametrize(
     "inner", slow_but(("grid", "halving"), ["grid", "grid, leave one out", "halving", "halving, slow"])
 )
@@ -292,7 +282,6 @@ def test_what_cannot_be_known_is_refused(make, message, scorer):
             {"estimator": RidgeCV(scoring=get_private_scorer("neg_private_mse", epsilon=1.0))},
             "cannot be counted",
         ),
-        ({"n_repeats": 5}, "pass X and n_repeats"),
     ],
 )
 def test_bad_plans_are_refused(options, message):

@@ -32,6 +32,7 @@ from sklearn.model_selection import (
     cross_val_score,
     cross_validate,
     learning_curve,
+    permutation_test_score,
 )
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
@@ -43,6 +44,7 @@ from dp_metrics import (
     Hazard,
     PrivacyAccountant,
     PrivacyBudgetError,
+    PrivateRandomizedSearch,
     get_private_scorer,
     get_private_scorer_names,
     make_private_scorer,
@@ -55,6 +57,7 @@ from dp_metrics import (
     private_variance,
 )
 from dp_metrics.accounting import ledgers as _ledgers
+from dp_metrics.exceptions import SearchStopped
 from dp_metrics.metrics import FUNCTIONS, METRICS, NAMES, metric_of
 
 NO_NOISE = 1e6
@@ -154,6 +157,18 @@ class Single(LogisticRegression):
         return super().predict_proba(X).astype(np.float32)
 
 
+OVER_LABELS = {
+    "private_balanced_accuracy_score",
+    "private_cohen_kappa_score",
+    "private_matthews_corrcoef",
+}
+
+
+def ready_made(name, labels, **options):
+    """Return a scorer by name, with labels where it needs them."""
+    return get_private_scorer(name, **({"labels": labels} if name in OVER_LABELS else {}), **options)
+
+
 def problems_of(name):
     """Return a fitted model and its data for a scorer by name."""
     X, y = make_classification(n_samples=60, n_features=4, random_state=0)
@@ -171,12 +186,12 @@ def test_no_record_is_scored_like_any_other_set_where_their_number_is_private(na
     if isinstance(model, LinearRegression):
         model.coef_, model.intercept_ = 0 * model.coef_, 1.0  # positive, for those that need it
     if NAMES[name] in OF_COUNTS:  # whose laws tests/release/test_tables.py compares
-        scorer = get_private_scorer(name, epsilon=1.0, neighboring="add_or_remove_one")
+        scorer = ready_made(name, [0, 1], epsilon=1.0, neighboring="add_or_remove_one")
         assert all(math.isfinite(scorer(model, X[:n], y[:n])) for n in (0, 1))
         return
     # hazard's grid is that of the cap, and takes nothing from the records if its resolution is given
-    scorer = get_private_scorer(
-        name, epsilon=1.0, neighboring="add_or_remove_one", mechanism=Observed(resolution=0.5)
+    scorer = ready_made(
+        name, [0, 1], epsilon=1.0, neighboring="add_or_remove_one", mechanism=Observed(resolution=0.5)
     )
     laws, grids = [], []
     for n in (0, 1):
@@ -195,7 +210,7 @@ def test_no_record_is_scored_like_any_other_set_where_their_number_is_private(na
 def test_no_record_is_refused_where_their_number_is_public(name, accountant):
     model, X, y = problems_of(name)
     with pytest.raises(ValueError, match=r"0 sample\(s\)"):
-        get_private_scorer(name, epsilon=1.0, accountant=accountant)(model, X[:0], y[:0])
+        ready_made(name, [0, 1], epsilon=1.0, accountant=accountant)(model, X[:0], y[:0])
     assert accountant.history == ()
 
 
@@ -271,7 +286,7 @@ def test_only_metrics_that_judge_a_model_have_scorers():
 @pytest.mark.parametrize("name", get_private_scorer_names())
 def test_every_ready_made_scorer_prefers_the_better_model(name):
     assert name.removeprefix("neg_") in dp_metrics.__all__
-    scorer = get_private_scorer(name, epsilon=NO_NOISE)
+    scorer = ready_made(name, ["ham", "spam"], epsilon=NO_NOISE)
     row = metric_of(scorer.metric)
     if kind_of(row) == "confusion" and "pos_label" in row.options:
         # the constant model finds all that are not spam
@@ -406,8 +421,6 @@ def test_weights_reach_a_metric_that_takes_them(regression):
     scorer = make_private_scorer(weighted_error, epsilon=NO_NOISE, greater_is_better=False)
     expected = -(weight * np.abs(y - model.predict(X))).mean()
     assert scorer(model, X, y, sample_weight=weight) == pytest.approx(expected, rel=0.01)
-    result = permutation_importance(model, X, y, scoring=scorer, n_repeats=1, sample_weight=weight)
-    assert np.isfinite(result.importances).all()
 
 
 def test_weights_are_refused_by_a_metric_that_does_not_take_them(regression):
@@ -488,12 +501,6 @@ def _learning_curve(model, X, y, scorer, n_jobs):
     return [train, test], 2 * 3 * 2
 
 
-def _permutation_importance(model, X, y, scorer, n_jobs):
-    model = clone(model).fit(X, y)
-    result = permutation_importance(model, X, y, scoring=scorer, n_repeats=2, n_jobs=n_jobs)
-    return result.importances, 1 + X.shape[1] * 2
-
-
 def _nested(model, X, y, scorer, n_jobs):
     search = GridSearchCV(model, _grid(model), scoring=scorer, cv=2, error_score="raise")
     scores = cross_val_score(search, X, y, cv=3, scoring=clone(scorer), n_jobs=n_jobs, error_score="raise")
@@ -509,7 +516,6 @@ TOOLS = {
         HalvingGridSearchCV, (4 + 2) * 3 * 2, min_resources=20, factor=2, random_state=0
     ),
     "learning_curve": _learning_curve,
-    "permutation_importance": _permutation_importance,
     "nested": _nested,
 }
 
@@ -566,14 +572,69 @@ def test_an_exhausted_budget_is_known_before_the_first_fit(regression):
         PrivacyBudgetError, match=r"epsilon=0\.5 was asked for, but 0\.0 of the total of 0\.4"
     ):
         accountant.require(dp_metrics.count_releases(5, scoring=scorer) * 0.1)
-    # what happens to those who don't ask: scikit-learn's default hides the error, "raise" shows it
-    with pytest.raises(PrivacyBudgetError):
-        cross_val_score(model, X, y, cv=5, scoring=scorer, error_score="raise")
-    assert accountant.spent == 0.4
-    with pytest.warns(UserWarning, match=r"PrivacyBudgetError: epsilon=0\.1 was asked for"):
-        scores = cross_val_score(model, X, y, cv=2, scoring=scorer)
-    assert np.isnan(scores).all()
-    assert accountant.spent == 0.4
+    for error_score in ("raise", np.nan):
+        with pytest.raises(SearchStopped):
+            cross_val_score(model, X, y, cv=5, scoring=scorer, error_score=error_score)
+        assert accountant.spent == 0.4
+
+
+@pytest.mark.parametrize("n_jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("several", [False, True])
+@pytest.mark.parametrize("kind", ["private scorer", "metric in a scorer of scikit-learn's", "private search"])
+def test_a_budget_that_ends_stops_every_tool(regression, tmp_path, kind, several, n_jobs):
+    """scikit-learn makes NaN of any other exception, and goes on to the best of what is left."""
+    _, X, y, _ = regression
+    budget, model = PrivacyAccountant(0.4, tmp_path / "budget.sqlite"), Ridge()
+    scorer = get_private_scorer("neg_private_mae", epsilon=0.1, accountant=budget)
+    if kind == "metric in a scorer of scikit-learn's":
+        scorer = metrics.make_scorer(private_mae, epsilon=0.1, accountant=budget, greater_is_better=False)
+    if kind == "private search":
+        model = Holdout(budget)
+        scorer = "r2"
+    scoring = {"a": scorer, "b": scorer} if several else scorer
+    grid = {"alpha": [0.1, 0.2, 0.3]}
+    for spend in (
+        lambda: GridSearchCV(model, grid, cv=3, scoring=scoring, n_jobs=n_jobs, refit=False).fit(X, y),
+        lambda: cross_validate(model, X, y, cv=6, scoring=scoring, n_jobs=n_jobs),
+    ):
+        with pytest.raises(
+            SearchStopped, match=r"^epsilon=0\.1 was asked for, but 0\.4 of the total"
+        ) as stopped:
+            spend()
+        assert not isinstance(stopped.value, Exception)
+        assert budget.spent == 0.4
+
+
+class Holdout(Ridge):
+    """Chooses nothing, but pays for a private search in each fit."""
+
+    def __init__(self, budget=None, alpha=1.0):
+        super().__init__(alpha)
+        self.budget = budget
+
+    def fit(self, X, y):
+        PrivateRandomizedSearch(
+            Ridge(), {}, metric="mae", epsilon=0.1, expected_iter=1, accountant=self.budget
+        ).fit(X, y, X_val=X, y_val=y)
+        return super().fit(X, y)
+
+
+def test_a_direct_call_that_is_too_dear_is_an_ordinary_error(regression):
+    model, X, y, name = regression
+    budget = PrivacyAccountant(0.1)
+    scorer = get_private_scorer(name, epsilon=0.2, accountant=budget)
+    search = GridSearchCV(model, {"alpha": [1.0]}, scoring=get_private_scorer(name, epsilon=1.0)).fit(X, y)
+    search.scorer_.accountant = budget
+    own = PrivateRandomizedSearch(Ridge(), {}, metric="mse", epsilon=0.2, accountant=budget)
+    for call in (
+        lambda: scorer(search, X, y),
+        lambda: search.score(X, y),  # of a model that is fitted
+        lambda: own.fit(X, y, X_val=X, y_val=y),
+        lambda: private_mse(y, y, epsilon=0.2, accountant=budget),
+    ):
+        with pytest.raises(PrivacyBudgetError, match=r"but 0\.0 of the total of 0\.1 is spent"):
+            call()
+    assert budget.history == ()
 
 
 def test_scorers_of_two_relations_cannot_share_a_budget(regression, accountant):
@@ -625,7 +686,7 @@ def _chain(error):
 
 
 @pytest.mark.parametrize("several", [False, True])
-@pytest.mark.parametrize("tool", ["cross_validate", "permutation_importance", "search"])
+@pytest.mark.parametrize("tool", ["cross_validate", "search"])
 def test_an_accountant_in_memory_is_loud_under_two_processes(regression, tool, several):
     model, X, y, name = regression
     accountant = PrivacyAccountant(10.0)
@@ -635,13 +696,10 @@ def test_an_accountant_in_memory_is_loud_under_two_processes(regression, tool, s
     with pytest.raises((pickle.PicklingError, TypeError)) as raised:  # noqa: PT012
         if tool == "cross_validate":
             cross_validate(model, X, y, scoring=scoring, n_jobs=2)
-        elif tool == "search":
-            GridSearchCV(model, {"alpha": [1.0]}, scoring=scoring, n_jobs=2, refit=False).fit(X, y)
         else:
-            permutation_importance(clone(model).fit(X, y), X, y, scoring=scoring, n_jobs=2)
+            GridSearchCV(model, {"alpha": [1.0]}, scoring=scoring, n_jobs=2, refit=False).fit(X, y)
     assert any(IN_MEMORY in text for text in _chain(raised.value))
-    # permutation importance scores once in this process before it starts the others
-    assert len(accountant.history) == (1 + several if tool == "permutation_importance" else 0)
+    assert accountant.history == ()
 
 
 def test_a_locked_budget_is_one_clear_sentence_and_nothing_is_spent(regression, accountant, monkeypatch):
@@ -699,6 +757,77 @@ def test_the_total_protects_evaluation_records_and_not_training_records():
     refitted = true_scores((X_other, y_other), fitted((X_other, y_other)))
     assert max(before) < 3
     assert min(refitted[1:]) > 15  # every other fold's score tells of the record: no epsilon bounds that
+
+
+@pytest.mark.parametrize("n_jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("tool", [permutation_importance, permutation_test_score])
+def test_shuffled_records_are_not_scored(regression, tool, n_jobs, accountant):
+    model, X, y, name = regression
+    scorer = get_private_scorer(name, epsilon=0.1, accountant=accountant)
+    for scoring in [scorer] if tool is permutation_test_score else [scorer, {"a": scorer}]:
+        with pytest.raises(ValueError, match="would cost twice what is charged"):
+            tool(clone(model).fit(X, y), X, y, scoring=scoring, n_jobs=n_jobs)
+    assert accountant.history == ()
+
+
+# Labels
+
+
+@pytest.mark.parametrize(
+    ("metric", "options", "is_over_labels"),
+    [
+        *[(name, {}, True) for name in sorted(OVER_LABELS)],
+        *[("f1", {"average": one}, True) for one in ("macro", "micro", "weighted")],
+        ("f1_macro", {}, True),
+        ("jaccard_weighted", {}, True),
+        ("roc_auc_ovr", {}, True),
+        ("roc_auc", {"multi_class": "ovo"}, True),
+        (functools.partial(dp_metrics.private_recall_score, average="macro"), {}, True),
+        ("f1", {}, False),
+        ("specificity", {"pos_label": "spam"}, False),
+        ("accuracy", {}, False),
+        ("log_loss", {}, False),
+        ("roc_auc", {}, False),
+        ("mse", {}, False),
+    ],
+)
+def test_a_metric_over_labels_needs_them_when_its_scorer_is_made(metric, options, is_over_labels):
+    if is_over_labels:
+        with pytest.raises(ValueError, match="a fold may lack one: pass labels="):
+            make_private_scorer(metric, epsilon=1.0, **options)
+        options = {"labels": ["eggs", "ham", "spam"], **options}
+    make_private_scorer(metric, epsilon=1.0, **options)
+
+
+@pytest.mark.parametrize(
+    ("name", "exact"),
+    [("f1_macro", "f1_macro"), ("balanced_accuracy", "balanced_accuracy"), ("neg_log_loss", None)],
+)
+def test_a_fold_that_lacks_a_class_is_scored_like_any_other(name, exact):
+    X, y = make_classification(1500, 5, n_informative=4, n_redundant=0, n_classes=3, random_state=0)
+    folds = [(np.flatnonzero(y != 2)[:600], np.arange(800, 1500))]
+    scorer = get_private_scorer(name, epsilon=NO_NOISE, labels=[0, 1, 2])
+    (score,) = cross_val_score(LogisticRegression(), X, y, cv=folds, scoring=scorer, error_score="raise")
+    if exact is None:
+        fitted = LogisticRegression().fit(X[folds[0][0]], y[folds[0][0]])
+        proba = np.hstack([fitted.predict_proba(X[800:]), np.zeros((700, 1))])
+        assert score == pytest.approx(-metrics.log_loss(y[800:], proba), rel=0.01)
+    else:
+        (wanted,) = cross_val_score(LogisticRegression(), X, y, cv=folds, scoring=exact)
+        assert score == pytest.approx(wanted, abs=0.01)
+
+
+def test_average_precision_of_decisions_says_what_to_pass():
+    X, y = make_classification(2000, random_state=0)
+    model = LinearSVC().fit(X, y)
+    with pytest.raises(AttributeError, match=r"pass response_method='decision_function' and edges=\["):
+        get_private_scorer("average_precision", epsilon=1.0)(model, X, y)
+    edges = np.linspace(-2, 2, 41)
+    scorer = make_private_scorer(
+        "average_precision", epsilon=NO_NOISE, response_method="decision_function", edges=edges
+    )
+    wanted = metrics.average_precision_score(y, model.decision_function(X))
+    assert scorer(model, X, y) == pytest.approx(wanted, abs=0.05)
 
 
 def test_grouped_splits_pay_for_each_fold_and_candidate(accountant, regression):

@@ -22,6 +22,7 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 
 from dp_metrics import PrivacyAccountant, count_releases, get_private_scorer, private_mae, private_mse
+from dp_metrics.exceptions import PrivacyBudgetError, TrainingFoldsWarning
 
 X, Y = make_regression(n_samples=60, n_features=7, random_state=0)
 LABELS = (Y > 0).astype(int)
@@ -263,8 +264,20 @@ def test_xgboost_that_stops_early_makes_fewer_releases(accountant):
 
 def test_a_budget_that_is_exhausted_ends_the_fit_of_xgboost():
     accountant = PrivacyAccountant(0.3)
-    with pytest.raises(Exception, match=r"epsilon=0\.1 was asked for"):
+    with pytest.raises(PrivacyBudgetError, match=r"epsilon=0\.1 was asked for"):
         xgboost_model(accountant, n_estimators=5).fit(X, Y, eval_set=[(X, Y)], verbose=False)
+    assert accountant.spent == 0.3
+
+
+@pytest.mark.parametrize(
+    "model",
+    [RidgeCV(alphas=[0.1, 1.0, 2.0, 3.0]), HistGradientBoostingRegressor(early_stopping=True)],
+)
+def test_what_passes_errors_on_has_an_ordinary_one(model):
+    accountant = PrivacyAccountant(0.3)
+    model = clone(model).set_params(scoring=get_private_scorer("mae", epsilon=0.1, accountant=accountant))
+    with pytest.warns(TrainingFoldsWarning), pytest.raises(PrivacyBudgetError):
+        model.fit(X, Y)
     assert accountant.spent == 0.3
 
 

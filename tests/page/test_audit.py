@@ -45,23 +45,23 @@ KINDS = {
         (),
     ),
     "probabilities": (
-        {"y_proba": "proba", "baseline": "pred", "labels": [0, 1, 2], **BY_GROUP},
+        {"y_proba": "proba", "baseline": "other proba", "labels": [0, 1, 2], **BY_GROUP},
         (LABELS, "loss"),
         ("comparison",),
     ),
     "labels": (
-        {"y_pred": "pred", "baseline": "score", "labels": [0, 1], **BY_GROUP},
+        {"y_pred": "pred", "baseline": "other pred", "labels": [0, 1], **BY_GROUP},
         (LABELS,),
         ("comparison",),
     ),
     "five labels": ({"y_pred": "pred", "labels": range(5), **BY_GROUP}, (LABELS,), ()),
     "targets": (
-        {"y_pred": "score", "baseline": "other score", **BY_GROUP},
+        {"y_pred": "score", "baseline": "other score", "task": "regression", **BY_GROUP},
         ERRORS,
         ("median error", "comparison"),
     ),
     "bounded targets": (
-        {"y_pred": "score", "bounds": (0, 1)},
+        {"y_pred": "score", "bounds": (0, 1), "task": "regression"},
         ("errors", "absolute error"),
         ("median error",),
     ),
@@ -88,17 +88,20 @@ def records(kind, rng, n):
     return {
         "y_true": rng.choice(UNIT, n) if "targets" in kind else rng.integers(0, labels, n),
         "pred": rng.integers(0, labels, n),
+        "other pred": rng.integers(0, labels, n),
         "score": rng.choice(UNIT, n),
         "other score": rng.choice(UNIT, n),
         "proba": THIRDS[rng.integers(0, 5, n)],
+        "other proba": THIRDS[rng.integers(0, 5, n)],
         "group": rng.choice(GROUPS, n),
     }
 
 
 # right for all, and the baseline wrong; then wrong for the first, who is of another group
 RIGHT = {
-    "y_true": np.zeros(3), "pred": np.zeros(3), "score": np.zeros(3), "other score": np.ones(3),
-    "proba": THIRDS[:3], "group": np.array(["a", "a", "a"]),
+    "y_true": np.zeros(3), "pred": np.zeros(3), "other pred": np.ones(3), "score": np.zeros(3),
+    "other score": np.ones(3),
+    "proba": THIRDS[:3], "other proba": THIRDS[:3], "group": np.array(["a", "a", "a"]),
 }  # fmt: skip
 WRONG = {name: values[:1] for name, values in RIGHT.items()} | {
     "y_true": np.ones(1), "group": np.array(["b"])

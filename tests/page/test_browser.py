@@ -20,7 +20,7 @@ def file(tmp_path_factory):
     score = 1 / (1 + np.exp(-generator.normal(size=n) - 2 * ill + 1))
     groups = ["women", "men", "a group with quite a long name, and <b>signs</b>", "$x$"]
     page = dp.private_evaluate(
-        ill, score, epsilon=3.0, labels=[0, 1], baseline=generator.random(n),
+        ill, y_score=score, epsilon=3.0, labels=[0, 1], baseline=generator.random(n),
         sensitive_features=np.array(groups)[generator.integers(0, 4, n)], group_labels=groups,
     )  # fmt: skip
     path = tmp_path_factory.mktemp("page") / "evaluation.html"

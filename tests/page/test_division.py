@@ -38,7 +38,7 @@ def records(n, seed=0, *, positive=0.5, second=0.5):
 def page_plan(size, epsilon, seed=0, *, positive=0.5, second=0.5, **options):
     y, score, group = records(size, seed, positive=positive, second=second)
     return dp.private_evaluate(
-        y, score, **TWO, sensitive_features=group, group_labels=[0, 1], epsilon=epsilon, dry_run=True,
+        y, y_score=score, **TWO, sensitive_features=group, group_labels=[0, 1], epsilon=epsilon, dry_run=True,
         **{"baseline": score, **options},
     )  # fmt: skip
 
@@ -73,9 +73,10 @@ def test_what_tells_several_numbers_has_twice_the_part_of_one_number():
     assert [*costs(page_plan(3_000, 8)).values()] == [2, 2, 2, 1, 1]
     y, _, group = records(3_000)
     by_group = {"sensitive_features": group, "group_labels": [0, 1]}
-    plan = dp.private_evaluate(y * 1.0, y + 0.5, **by_group, baseline=y * 0.5, epsilon=6, dry_run=True)
+    targets = {"y_pred": y + 0.5, "task": "regression", "baseline": y * 0.5, "dry_run": True}
+    plan = dp.private_evaluate(y * 1.0, **targets, **by_group, epsilon=6)
     assert costs(plan) == {"errors": 2, "absolute error by group": 2, "median error": 1, "comparison": 1}
-    plan = dp.private_evaluate(y * 1.0, y + 0.5, baseline=y * 0.5, epsilon=5, dry_run=True)
+    plan = dp.private_evaluate(y * 1.0, **targets, epsilon=5)
     assert costs(plan) == {"errors": 2, "absolute error": 1, "median error": 1, "comparison": 1}
 
 
@@ -203,14 +204,20 @@ def test_expected_errors_are_near_those_of_classes_and_groups_of_equal_size(rele
     at = np.arange(n)
     y, group = at % 2, at // 2 % 2
     score = 1 / (1 + np.exp(-2 * (np.random.default_rng(0).normal(size=n) + 1.5 * (y - 0.5))))
-    options = {**TWO, "sensitive_features": group, "group_labels": [0, 1], "baseline": 1 - score}
+    options = {
+        **TWO,
+        "y_score": score,
+        "sensitive_features": group,
+        "group_labels": [0, 1],
+        "baseline": 1 - score,
+    }
     options |= {"epsilon": epsilon, "split": {release: 1}}
 
     def told(page):
         return page.released[release].estimate if release == "comparison" else page[MEASURED[release]].value
 
-    expected = dp.private_evaluate(y, score, **options, dry_run=True)[release].expected_error
-    exact = told(dp.private_evaluate(y, score, **{**options, "epsilon": 1e6}, random_state=0))
-    pages = [dp.private_evaluate(y, score, **options, random_state=seed) for seed in range(times)]
+    expected = dp.private_evaluate(y, **options, dry_run=True)[release].expected_error
+    exact = told(dp.private_evaluate(y, **{**options, "epsilon": 1e6}, random_state=0))
+    pages = [dp.private_evaluate(y, **options, random_state=seed) for seed in range(times)]
     error = np.mean([abs(told(page) - exact) for page in pages])
     assert 0.5 * expected < error < 2 * expected

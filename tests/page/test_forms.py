@@ -1,6 +1,9 @@
 """The page as HTML, Markdown, JSON and a data frame: the same content, and nothing of it is executed."""
 
+import copy
+import itertools
 import json
+import pickle
 from html import unescape
 from importlib.resources import files
 
@@ -21,7 +24,7 @@ def page(kind="scores", n=3000, **options):
     options = {"epsilon": 2.0, "sensitive_features": group, "group_labels": LABELS, **options}
     if kind == "targets":
         y_true = generator.normal(size=n)
-        return dp.private_evaluate(y_true, y_true + generator.normal(size=n), **options)
+        return dp.private_evaluate(y_true, y_true + generator.normal(size=n), task="regression", **options)
     if kind == "labels":
         y_true = generator.integers(0, 5, n)
         y_pred = np.where(generator.random(n) < 0.7, y_true, generator.integers(0, 5, n))
@@ -30,9 +33,9 @@ def page(kind="scores", n=3000, **options):
     y_score = 1 / (1 + np.exp(-generator.normal(size=n) - 2 * y_true + 1))
     if kind == "names":  # text of users as labels
         y_true = np.array(LABELS)[y_true.astype(int)]
-        return dp.private_evaluate(y_true, y_score, labels=LABELS, pos_label=LABELS[1], **options)
+        return dp.private_evaluate(y_true, y_score=y_score, labels=LABELS, pos_label=LABELS[1], **options)
     baseline = generator.random(n)
-    return dp.private_evaluate(y_true.astype(int), y_score, labels=[0, 1], baseline=baseline, **options)
+    return dp.private_evaluate(y_true.astype(int), y_score=y_score, baseline=baseline, **options)
 
 
 KINDS = ["scores", "names", "labels", "targets"]
@@ -142,6 +145,52 @@ def test_pictures_are_those_of_scikit_learn():
     assert isinstance(shown.plot(), ConfusionMatrixDisplay)
     with pytest.raises(ValueError, match="has the pictures 'confusion matrix'"):
         shown.plot("pie")
+
+
+def looked_at(page):
+    """Return what a page gives in its quick forms; it is seen by all that there is afterwards."""
+    if page:
+        page.check(dict.fromkeys([*page][:3], (">=", 0.5)))
+    return repr(page), page.to_markdown(), page.to_json(), page.frame().to_csv()
+
+
+def test_a_page_that_was_looked_at_can_be_pickled_and_copied(shown, html):
+    assert pickle.loads(pickle.dumps(shown)).to_markdown() == shown.to_markdown()
+    assert repr(copy.deepcopy(shown)) == repr(shown)
+    for number in shown.values():
+        assert pickle.loads(pickle.dumps(number)) == number
+
+
+PARTS = {
+    "scores": ["labels by group", "scores", "scores by group", "loss", "comparison"],
+    "names": ["scores"],
+    "labels": ["labels by group"],
+    "targets": ["errors", "absolute error by group", "median error"],
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    ("kind", "epsilon"), [("scores", 1e-160), *itertools.product(KINDS, [1e-300, 1e-320])]
+)
+def test_a_page_can_be_written_copied_and_looked_at_whatever_it_cost(kind, epsilon):
+    """What was paid for is never lost: by the releases together, and by each alone."""
+    options = {"epsilon": epsilon, "random_state": 1}
+    for split in (dict.fromkeys(PARTS[kind], 1), *({part: 1} for part in PARTS[kind][1:])):
+        made = page(kind, 300, **options, split=split)
+        found = looked_at(made)
+        jsonschema.validate(json.loads(found[2]), SCHEMA)
+        assert dp.PrivateEvaluation.from_json(found[2]).to_json() == found[2]
+        assert repr(pickle.loads(pickle.dumps(made))) == repr(copy.deepcopy(made)) == found[0]
+    if kind == "scores" and epsilon == 1e-300:
+        assert page(kind, 300, **options, split={"scores": 1, "labels by group": 1}).to_html()
+
+
+def test_a_page_of_the_comparison_alone_has_a_frame_without_rows():
+    made = page(split={"comparison": 1})
+    assert [*made] == []
+    assert [*made.frame().columns] == [*page(split={"loss": 1}).frame().columns]
+    assert made.to_html()
 
 
 def test_files_are_written(shown, tmp_path):

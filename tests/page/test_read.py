@@ -13,6 +13,7 @@ from catalogue import BAD_RECORDS, LEGAL_LABELS
 from helpers import assert_refused, loop_over, messages
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.base import BaseEstimator
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -38,12 +39,13 @@ TWO, BY_GROUP = {"labels": [0, 1]}, {"sensitive_features": GROUP, "group_labels"
 
 
 def kinds(
-    *data, labels=None, pos_label=None, baseline=None, features=(), y_pred=None, y_proba=None, y_score=None
-):
+    *data, labels=None, pos_label=None, task=None, baseline=None, features=(), y_pred=None, y_proba=None,
+    y_score=None,
+):  # fmt: skip
     """Return what the arguments are, and of what kind the baseline is."""
     named = {"y_pred": y_pred, "y_proba": y_proba, "y_score": y_score}
     found = given_of(
-        data, named, labels=labels, pos_label=pos_label, features=features, baseline=baseline
+        data, named, labels=labels, pos_label=pos_label, task=task, features=features, baseline=baseline
     )  # fmt: skip
     return found.columns, found.baseline
 
@@ -57,75 +59,110 @@ def no_word_of_noise():
 
 # ---- what is recognised ------------------------------------------------------------------------------------
 
-FLOATS = [
-    SCORE, SCORE.astype(np.float32), SCORE.astype(np.float16), pd.Series(SCORE), pl.Series(SCORE),
-    pd.Series(SCORE, dtype="Float64"), pd.Series(SCORE, dtype="double[pyarrow]"), pd.DataFrame({"p": SCORE}),
-    pl.DataFrame({"p": SCORE}), pa.array(SCORE), SCORE.reshape(-1, 1), np.stack([1 - SCORE, SCORE], axis=1),
+WORDS = np.array(["no", "yes"])[PRED]
+COLUMNS = [
+    SCORE, SCORE.astype(np.float32), pd.Series(SCORE), pl.Series(SCORE), pd.Series(SCORE, dtype="Float64"),
+    pd.DataFrame({"p": SCORE}), pa.array(SCORE), SCORE.reshape(-1, 1), SCORE.tolist(), [], PRED,
+    PRED.astype(bool), pd.Series(PRED, dtype="Int64"), pd.Series(PRED > 0, dtype="boolean"), pl.Series(PRED),
+    PRED.tolist(), WORDS, pd.Series(WORDS).astype("category"), WORDS.tolist(), SCORE.astype(object),
 ]  # fmt: skip
-OTHERS = [
-    PRED, PRED.astype(bool), PRED.astype(np.uint8), pd.Series(PRED), pd.Series(PRED, dtype="Int64"),
-    pd.Series(PRED > 0, dtype="boolean"), pl.Series(PRED), pa.array(PRED), np.array(["no", "yes"])[PRED],
-    pd.Series(np.array(["no", "yes"])[PRED]), pd.Series(PRED).astype("category"), SCORE.astype(object),
-]  # fmt: skip
+SAYS_LABELS = [{"labels": [0, 1]}, {"task": "classification"}]
+REGRESSION = {"task": "regression"}
 
 
-@loop_over("values", FLOATS)
-def test_a_positional_array_of_floats(values):
-    assert kinds(Y, values, labels=[0, 1]) == (("y_true", SCORES), None)
-    assert kinds(Y, values) == (("y_true", TARGETS), None)
-    assert kinds(Y, values[:0], labels=[0, 1]) == (
-        ("y_true", SCORES),
-        None,
-    )  # whether there are records or not
-    assert kinds(Y, y_pred=values, labels=[0, 1]) == (("y_true", LABELS), None)
-    assert kinds(Y, y_pred=values) == (("y_true", TARGETS), None)
-    assert kinds(Y, y_score=values) == kinds(Y, y_proba=values) == (("y_true", SCORES), None)
+@loop_over("values", COLUMNS)
+def test_keywords_say_what_a_column_is_and_values_and_types_do_not(values):
+    """As met by users: a page of targets, R2 and all, for integers with their predicted probabilities."""
+    for options in SAYS_LABELS:
+        found = kinds(Y, y_pred=values, baseline=values, **options)
+        assert (
+            found == kinds(Y, values, baseline=values, **options) == (("y_true", LABELS, "baseline"), LABELS)
+        )
+    found = kinds(Y, y_pred=values, baseline=values, **REGRESSION)
+    assert found == kinds(Y, values, baseline=values, **REGRESSION)
+    assert found == (("y_true", TARGETS, "baseline"), TARGETS)
+    for options in ({}, *SAYS_LABELS):
+        assert kinds(Y, y_score=values, **options) == (("y_true", SCORES), None)
+        assert kinds(Y, y_proba=values, **options) == (("y_true", SCORES), None)
+    for data, named in (((Y,), {"y_pred": values}), ((Y, values), {}), ((values,), {"y_pred": Y})):
+        budget = dp.PrivacyAccountant(1)
+        with pytest.raises(ValueError, match="alone does not tell") as caught:
+            dp.private_evaluate(*data, **named, epsilon=1, accountant=budget)
+        assert budget.spent == 0
+        for line in ("labels=[...], epsilon=...", 'task="regression", epsilon=...', "y_proba", "y_score"):
+            assert line in str(caught.value)
 
 
-@loop_over("values", OTHERS)
-def test_a_positional_array_of_anything_else(values):
-    for found in (
-        kinds(Y, values, labels=[0, 1]), kinds(Y, values), kinds(Y, y_pred=values), kinds(Y, values[:0])
-    ):  # fmt: skip
-        assert found == (("y_true", LABELS), None)
+def test_one_fraction_among_integers_does_not_choose_the_page():
+    """It makes floats of a whole column, in NumPy, pandas and polars alike."""
+    for holder in (np.array, pd.Series, pl.Series, list):
+        for one in (1, 12.5):
+            values = holder(np.array([0, 1, 0, one]).tolist())
+            with pytest.raises(ValueError, match="alone does not tell"):
+                dp.private_evaluate(values, values, epsilon=1)
+            assert kinds(Y, values, labels=[0, 1]) == (("y_true", LABELS), None)
 
 
 @loop_over("values", [THREE, pd.DataFrame(THREE), pl.DataFrame(THREE), THREE.astype(np.float32)])
 def test_more_than_two_columns(values):
     found = ("y_true", PROBABILITIES), None
-    assert kinds(Y3, values, labels=range(3)) == kinds(Y3, y_proba=values, labels=range(3)) == found
-    assert (
-        kinds(Y3, y_proba=values.tolist() if isinstance(values, np.ndarray) else values, labels=range(3))
-        == found
-    )
-
-
-def test_a_bare_list_is_named():
-    for data, options in (
-        ((Y, [0.5] * N), TWO), ((Y, (0.5,) * N), {}), ((Y, PRED.tolist()), TWO),
-        ((Y, PRED), {"baseline": [0] * N}),
-    ):  # fmt: skip
-        with pytest.raises(ValueError, match="is a list, which does not tell"):
-            kinds(*data, **options)
-    with pytest.raises(ValueError, match="y_pred is a list"):  # of labels or of targets?
-        kinds(Y, y_pred=[0.5] * N)
-    assert kinds([0] * N, y_pred=[0] * N, labels=[0, 1]) == (("y_true", LABELS), None)
-    assert kinds([0] * N, y_score=[0.5] * N) == (("y_true", SCORES), None)
-    assert kinds(Y, y_proba=[0.5] * N, labels=[0, 1]) == (("y_true", SCORES), None)
-    assert kinds(SCORE, SCORE, baseline=[0.5] * N) == (("y_true", TARGETS, "baseline"), TARGETS)
+    assert kinds(Y3, y_proba=values) == kinds(Y3, y_proba=values, labels=range(3)) == found
+    assert kinds(Y3, y_proba=THREE.tolist(), labels=range(3)) == found
+    with pytest.raises(ValueError, match="pass probabilities as y_proba="):
+        kinds(Y3, values, labels=range(3))
+    page = dp.private_evaluate(Y3, y_proba=values, epsilon=1e5)  # of the labels 0, 1 and 2
+    assert page["recall of 2"].value > 0
 
 
 def test_labels_may_come_with_scores_and_features_at_the_end():
-    found = kinds(Y, y_pred=PRED, y_score=SCORE, labels=[0, 1], baseline=PRED, features=(GROUP, PRED))
-    assert found == (("y_true", LABELS, SCORES, "baseline", "feature", "feature"), LABELS)
-    assert kinds(Y, y_pred=PRED, baseline=SCORE) == (("y_true", LABELS, "baseline"), SCORES)
-    assert kinds(Y3, PRED, labels=range(3), baseline=THREE)[1] == PROBABILITIES
+    found = ("y_true", LABELS, SCORES, "baseline", "feature", "feature"), LABELS
+    for data, options in (((Y,), {"y_pred": PRED}), ((Y, PRED), {})):
+        options |= {"y_score": SCORE, "baseline": PRED, "features": (GROUP, PRED)}
+        assert kinds(*data, **options) == found
+    assert kinds(Y3, y_pred=Y3, y_proba=THREE, baseline=Y3) == (
+        ("y_true", LABELS, PROBABILITIES, "baseline"),
+        LABELS,
+    )
+    assert kinds(Y3, y_proba=THREE, baseline=THREE)[1] == PROBABILITIES
+
+
+CONTRADICTIONS = [
+    {"y_pred": PRED, "labels": [0, 1], "task": "regression"}, {"y_score": SCORE, "task": "regression"},
+    {"y_proba": THREE, "task": "regression"},
+    {"y_pred": SCORE, "y_score": SCORE, "task": "regression"},
+]  # fmt: skip
+
+
+@loop_over("options", CONTRADICTIONS)
+def test_two_tasks_contradict_each_other(options):
+    refuses((Y,), options, match="contradict each other")
+    refuses((Y,), {**options, "task": "regressions"}, match="Did you mean 'regression'")
+
+
+def test_labels_that_are_text_need_to_be_listed():
+    words = np.array(["no", "yes"])[Y]
+    for options in ({"y_score": SCORE}, {"y_proba": THREE}, {"y_pred": WORDS, "task": "classification"}):
+        refuses((words,), options, match=r"pass labels=\[\.\.\.\], the public label set")
+    refuses((words,), {"y_pred": WORDS}, match=r"labels=\[\.\.\.\]")
+
+
+def test_a_positive_label_that_is_not_known_says_what_to_pass():
+    words, others = np.array(["benign", "malignant"])[Y], {"pos_label": "malignant"}
+    for options in ({"y_score": SCORE}, {"y_pred": PRED, "task": "classification"}):
+        refuses((words,), {**options, **others}, match=r"pass all of them as labels=\[\.\.\.\]")
+    for metric in (dp.private_roc_curve, dp.private_recall_score, dp.private_brier_score_loss):
+        message = r"pos_label='malignant' .*pass all of them as labels=\[\.\.\.\]"
+        assert_refused(metric, (words, PRED), ValueError, message, epsilon=1, **others)
+    model = LogisticRegression().fit(X, Y)
+    with pytest.raises(ValueError, match="pos_label='malignant' is not one of the public labels"):
+        dp.private_evaluate(model, X, Y, epsilon=1, **others)
+    refuses((Y3,), {"y_proba": THREE, "pos_label": 1}, match="more than two labels")
 
 
 @pytest.mark.parametrize(
     ("data", "options"),
     [
-        ((), {}), ((Y,), {}), ((Y, SCORE, PRED), {}), ((Y, SCORE), {"y_pred": PRED}),
+        ((), {}), ((Y,), {}), ((Y, SCORE, PRED), {}), ((Y, PRED), {"y_pred": PRED}),
         ((Y,), {"y_score": SCORE, "y_proba": SCORE}),
     ],
 )  # fmt: skip
@@ -180,10 +217,41 @@ def test_an_estimator_is_evaluated_as_its_predictions_are(pos_label):
     options = {"epsilon": 1e6, "pos_label": pos_label}
     page = dp.private_evaluate(model, X, y, baseline=other, **options)
     arrays = (one.predict_proba(X)[:, column] for one in (model, other))
-    same = dp.private_evaluate(y, next(arrays), baseline=next(arrays), labels=["no", "yes"], **options)
+    options["labels"] = ["no", "yes"]
+    same = dp.private_evaluate(y, y_score=next(arrays), baseline=next(arrays), **options)
     assert page.plan == same.plan
     for name in page.numbers:
         assert page[name].value == pytest.approx(same[name].value, abs=1e-4), name
+
+
+class Own(BaseEstimator):
+    """A model of somebody's own, which does not say what it predicts."""
+
+    def predict(self, x):
+        return PRED
+
+
+def test_a_model_that_does_not_say_what_it_predicts_is_asked_about():
+    with pytest.raises(ValueError, match="A model alone does not tell") as caught:
+        dp.private_evaluate(Own(), X, Y, epsilon=1)
+    assert 'private_evaluate(model, X, y, task="regression"' in str(caught.value)
+    assert kinds(Own(), X, Y, labels=[0, 1]) == (("y_true", LABELS), None)
+    assert kinds(Own(), X, Y, task="classification") == (("y_true", LABELS), None)
+    assert kinds(Own(), X, Y, task="regression") == (("y_true", TARGETS), None)
+
+
+def test_a_model_and_a_task_that_contradict_each_other_are_refused():
+    classifier, regressor = LogisticRegression().fit(X, Y), LinearRegression().fit(X, SCORE)
+    for model, task in (
+        (classifier, "regression"),
+        (LinearSVC().fit(X, Y), "regression"),
+        (regressor, "classification"),
+    ):
+        with pytest.raises(ValueError, match="contradict each other"):
+            dp.private_evaluate(model, X, Y, epsilon=1, task=task)
+    for model, other in ((classifier, regressor), (regressor, classifier)):
+        with pytest.raises(TypeError, match="baseline must predict what the model does"):
+            dp.private_evaluate(model, X, Y, epsilon=1, baseline=other)
 
 
 def test_estimators_that_are_refused():
@@ -214,7 +282,7 @@ FORMS = {
     "scores": ({"y_score": SCORE, "baseline": SCORE, "labels": [0, 1], **BY_GROUP}, Y),
     "labels": ({"y_pred": PRED, "baseline": PRED, "labels": [0, 1], **BY_GROUP}, Y),
     "probabilities": ({"y_proba": THREE, "labels": [0, 1, 2], **BY_GROUP}, Y3),
-    "targets": ({"y_pred": SCORE, "baseline": SCORE, **BY_GROUP}, SCORE),
+    "targets": ({"y_pred": SCORE, "baseline": SCORE, **REGRESSION, **BY_GROUP}, SCORE),
 }
 WAYS = [{}, {"membership": "public"}, {"neighboring": "add_or_remove_one"}]
 NAMED = ("y_true", "y_pred", "y_score", "y_proba", "baseline")
@@ -243,8 +311,7 @@ def test_an_odd_record_is_refused_before_the_spend(form, odd):
             data = {"y_true": y_true, **options, **way}
             values = data[name].tolist()
             values[3] = [ODD[odd], *values[3][1:]] if isinstance(values[3], list) else ODD[odd]
-            # a baseline is an array
-            data[name] = np.array(values, dtype=object) if name == "baseline" else values
+            data[name] = values
             refuses((data.pop("y_true"),), data)
 
 
@@ -266,13 +333,15 @@ def test_lengths_must_agree_and_there_must_be_a_record(form):
     options, y_true = FORMS[form]
     for way in WAYS:
         for name in ("y_true", *options):
-            if name in ("labels", "group_labels") or (name == "baseline" and "neighboring" in way):
+            if name in ("labels", "group_labels", "task") or (name == "baseline" and "neighboring" in way):
                 continue
             data = {"y_true": y_true, **options}
             data[name] = data[name][1:]
-            refuses((data.pop("y_true"),), {**data, **way}, match="inconsistent numbers of samples")
+            other = next(iter(options)) if name == "y_true" else name
+            refuses((data.pop("y_true"),), {**data, **way}, match=f"samples: .*y_true .*{other}")
     none = {
-        name: value if name in ("labels", "group_labels") else value[:0] for name, value in options.items()
+        name: value if name in ("labels", "group_labels", "task") else value[:0]
+        for name, value in options.items()
     }
     for split in (None, {"absolute error" if form == "targets" else "labels": 1}):
         for way in WAYS[:2]:
@@ -282,9 +351,9 @@ def test_lengths_must_agree_and_there_must_be_a_record(form):
 def test_scores_out_of_range_are_refused():
     for y_score in (SCORE + 0.5, -SCORE, SCORE * 98765):
         refuses((Y,), {"y_score": y_score, **TWO}, match="outside")
-        refuses((Y,), {"y_pred": PRED, "baseline": y_score, **TWO}, match="outside")
+        refuses((Y,), {"y_score": SCORE, "baseline": y_score, **TWO}, match="outside")
     refuses((Y3,), {"y_proba": THREE * 2, "labels": range(3)})
-    refuses((Y3,), {"y_pred": Y3, "baseline": THREE * 2, "labels": range(3)})
+    refuses((Y3,), {"y_proba": THREE, "baseline": THREE * 2, "labels": range(3)})
     refuses((Y3,), {"y_proba": THREE[:, ::-1][:, :2], "labels": range(3)})
 
 
@@ -368,7 +437,7 @@ def test_with_a_private_n_nothing_depends_on_the_number_of_records(form, holder,
                 for name, value in options.items()
             }
             if form == "targets" and holder is list:
-                some["y_pred"] = options["y_pred"][rows]  # a list of which must be named with labels
+                some["y_pred"] = options["y_pred"][rows]  # lists alone do not state their columns
             facts.append(public_facts(monkeypatch, holder(y_true[rows]), **some, n=guess))
             plan = dp.private_evaluate(holder(y_true[rows]), **some, n=guess, epsilon=2.0, dry_run=True)
             facts[-1] += (repr(plan), plan.n)
@@ -439,8 +508,7 @@ def calls(draw):
     names = np.array(list("abcde"))[:labels]
     y_true = names[rng.choice(some, n)]
     unit = partial(rng.choice, [0.0, 0.25, 0.5, 1.0]) if draw(st.booleans()) else rng.random
-    if kind != "targets":
-        options["labels"] = names.tolist()
+    options |= REGRESSION if kind == "targets" else {"labels": names.tolist()}
     if kind in ("scores", "both"):
         options["y_score"] = unit(size=n)
     if kind == "edges":
@@ -460,7 +528,12 @@ def calls(draw):
             "group_labels": [0, 1, 2],
         }
     if "neighboring" not in way and draw(st.booleans()):
-        options["baseline"] = rng.random(n) if kind == "targets" else names[rng.integers(0, labels, n)]
+        other = {
+            "scores": rng.random(n),
+            "targets": rng.random(n),
+            "probabilities": rng.dirichlet([1] * 3, n),
+        }
+        options["baseline"] = other.get(kind, options.get("y_score" if kind == "edges" else "y_pred"))
     return y_true, options
 
 
@@ -510,11 +583,13 @@ def test_nothing_raises_after_the_spend_of_many(call):
         ({"labels": [0, 1], "bounds": (0, 1)}, "bounds"),
         ({"labels": [0, 1], "group_labels": [0, 1]}, "group_labels"),
         ({"labels": [0, 1], "membership": "public"}, "membership"),
-        ({"edges": [0, 0.5, 1]}, "edges"),
-        ({"pos_label": 1}, "pos_label"),
+        ({"edges": [0, 0.5, 1], **REGRESSION}, "edges"),
+        ({"edges": [0, 0.5, 1], "labels": [0, 1]}, "edges"),
+        ({"pos_label": 1, **REGRESSION}, "pos_label"),
+        ({"pos_label": 1, "labels": [0, 1, 2]}, "pos_label"),
     ],
 )
 def test_an_option_that_would_be_ignored_is_refused(options, name):
-    y_true, second = np.array([0.0, 1.0] * 50), np.linspace(0, 1, 100)
+    y_true, second = np.array([0.0, 1.0] * 50), np.array([0.0, 1.0] * 50)
     with pytest.raises(ValueError, match=f"^{name} is of no use here"):
         dp.private_evaluate(y_true, second, epsilon=1.0, **options)

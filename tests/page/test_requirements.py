@@ -46,7 +46,7 @@ def test_of_these_records(page):
 
 def test_a_number_without_limits_cannot_tell():
     score = np.where(PRED == 1, 0.9, 0.2)
-    page = dp.private_evaluate(Y, score, labels=[0, 1], epsilon=2.0)
+    page = dp.private_evaluate(Y, y_score=score, labels=[0, 1], epsilon=2.0)
     verdict = page.check({"average precision": (">=", 0.1)})["average precision"]
     assert verdict.answer == "cannot tell"
     assert verdict.note
@@ -86,10 +86,10 @@ def test_all_metrics_of_pages_can_be_required():
     several, target = np.arange(3000) % 3, rng.normal(size=3000)
     shown = set()
     for data, options in (
-        ((truth, score), {"labels": [0, 1]}),
+        ((truth,), {"y_score": score}),
         ((several, several), {"labels": [0, 1, 2]}),
-        ((target, target), {"bounds": (-3, 3)}),
-        ((truth, score), {"labels": [0, 1], "sensitive_features": truth, "group_labels": [0, 1]}),
+        ((target, target), {"bounds": (-3, 3), "task": "regression"}),
+        ((truth,), {"y_score": score, "sensitive_features": truth, "group_labels": [0, 1]}),
     ):
         numbers = dp.private_evaluate(*data, epsilon=20, **options).numbers
         shown |= {one.metric for one in numbers.values()}

@@ -12,11 +12,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from helpers import new_session
 from sklearn.linear_model import LogisticRegression
 
 import dp_metrics as dp
 from dp_metrics import PrivacyAccountant, StoredReleaseWarning
-from dp_metrics.accounting import results
 from dp_metrics.page import plan
 from dp_metrics.release.release import Release
 
@@ -40,12 +40,20 @@ KINDS = {
     "edges": (Y, {"y_score": 10 * SCORE, "edges": [2, 4, 8], "threshold": 4, "labels": np.array([0, 1])}),
     "probabilities": (
         Y3,
-        {"y_proba": THREE, "labels": range(3), "baseline": Y3[::-1].copy(), **TWO_FEATURES},
+        {"y_proba": THREE, "labels": range(3), "baseline": THREE[::-1].copy(), **TWO_FEATURES},
     ),
-    "targets": (SCORE, {"y_pred": SCORE[::-1].copy(), "baseline": np.zeros(N), **BY_GROUP}),
+    "targets": (
+        SCORE,
+        {"y_pred": SCORE[::-1].copy(), "task": "regression", "baseline": np.zeros(N), **BY_GROUP},
+    ),
     "bounded targets": (
         SCORE,
-        {"y_pred": SCORE**2, "bounds": (0, 1), "split": {"errors": 1, "absolute error": 2}},
+        {
+            "y_pred": SCORE**2,
+            "task": "regression",
+            "bounds": (0, 1),
+            "split": {"errors": 1, "absolute error": 2},
+        },
     ),
 }
 EACH = [(kind, "replace_one") for kind in KINDS] + [
@@ -79,10 +87,8 @@ class Poisoned:
     def __array__(self, *arguments, **options):
         raise AssertionError("the records were read")
 
-    def __len__(self):
-        raise AssertionError("the records were counted")
-
-    __iter__ = __len__
+    def __iter__(self):
+        raise AssertionError("the records were read")
 
 
 def poisoned(options):
@@ -96,8 +102,10 @@ def ask(budget, *data, **options):
     return dp.private_evaluate(*data, **{"epsilon": 4.0, "spend_name": "page", **options}, accountant=budget)
 
 
-def asked_again(budget, y_true, **options):
-    """Return the stored page, for which nothing is paid."""
+def asked_again(path, y_true, total=5, **options):
+    """Return the page that an earlier session stored, for which nothing is paid."""
+    new_session()
+    budget = PrivacyAccountant(total, path)
     spent = budget.spent
     with pytest.warns(StoredReleaseWarning, match="records and predictions were not read"):
         page = ask(budget, y_true, **options)
@@ -129,7 +137,7 @@ def test_the_same_question_has_the_same_page_at_no_cost(kind, neighboring, path)
     options = {**options, "neighboring": neighboring}
     page = ask(PrivacyAccountant(5, path), y_true, **options)
     wanted = told(page)
-    again = asked_again(PrivacyAccountant(5, path), Poisoned(y_true), **poisoned(options))
+    again = asked_again(path, Poisoned(y_true), **poisoned(options))
     looked_up = PrivacyAccountant(5, path)["page"]
     assert type(page) is type(again) is type(looked_up) is dp.PrivateEvaluation
     assert wanted == told(again)
@@ -145,7 +153,11 @@ def test_a_page_with_public_membership_comes_back(kind, path):
     y_true, options = KINDS[kind]
     options = {**options, "membership": "public"}
     page = ask(PrivacyAccountant(5, path), y_true, **options)
-    assert told(page) == told(asked_again(PrivacyAccountant(5, path), Poisoned(y_true), **poisoned(options)))
+    unread = poisoned({**options, "sensitive_features": None}) | {"sensitive_features": GROUP.tolist()}
+    assert told(page) == told(asked_again(path, Poisoned(y_true), **unread))
+    new_session()
+    with pytest.raises(ValueError, match=r"another question.*sensitive_features has other values"):
+        ask(PrivacyAccountant(5, path), Poisoned(y_true), **{**unread, "sensitive_features": GROUP[::-1]})
 
 
 def test_estimators_do_not_predict_again(path):
@@ -160,6 +172,7 @@ def test_estimators_do_not_predict_again(path):
     model, other = Model().fit(x, Y), Model(C=0.01).fit(x, Y)
 
     def call(x, y):
+        new_session()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", StoredReleaseWarning)
             return ask(PrivacyAccountant(5, path), model, x, y, baseline=other)
@@ -184,17 +197,23 @@ SCORES = KINDS["scores"][1]
 OTHERS = [
     {"epsilon": 2.0}, {"labels": None}, {"pos_label": 0}, {"threshold": 0.4}, {"edges": [0.2, 0.5, 0.7]},
     {"membership": "public"}, {"group_labels": ["a", "b", "c"]}, {"split": {"scores": 1}}, {"n": 1000},
-    {"neighboring": "add_or_remove_one"}, {"baseline": None}, {"baseline": PRED}, {"y_pred": PRED},
-    {"y_score": None, "y_pred": PRED}, {"sensitive_features": None, "group_labels": None}
+    {"neighboring": "add_or_remove_one"}, {"baseline": None}, {"y_pred": PRED},
+    {"y_score": None, "y_pred": PRED}, {"sensitive_features": None, "group_labels": None},
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("change", OTHERS, ids=str)
-def test_another_question_under_the_name_is_refused(change):
-    budget = PrivacyAccountant(5)
-    ask(budget, Y, **SCORES)
+def test_another_question_under_the_name_is_refused(change, path):
+    ask(PrivacyAccountant(5, path), Y, **SCORES)
+    new_session()
+    budget = PrivacyAccountant(5, path)
+    if change.get("membership") == "public":
+        change = {**change, "sensitive_features": GROUP.tolist()}  # which are public then
     with pytest.raises(ValueError, match="was given to another question"):
         ask(budget, Poisoned(Y), **poisoned({**SCORES, **change}))
+    fewer = {name: Poisoned(one[1:]) if isinstance(one, np.ndarray) else one for name, one in SCORES.items()}
+    with pytest.raises(ValueError, match=f"number of records was {N} and is {N - 1}"):
+        ask(budget, Poisoned(Y[1:]), **fewer)
     assert budget.spent == 4
     for name in ("recall", "page 2"):
         assert name not in budget
@@ -202,24 +221,23 @@ def test_another_question_under_the_name_is_refused(change):
         dp.private_accuracy_score(Y, PRED, epsilon=4.0, accountant=budget, spend_name="page")
 
 
-def test_the_same_options_written_otherwise_are_the_same_question():
-    budget = PrivacyAccountant(5)
+def test_the_same_options_written_otherwise_are_the_same_question(path):
     options = {**SCORES, "split": {"scores": 1, "loss": 2}}
-    page = ask(budget, Y, **options)
+    page = ask(PrivacyAccountant(5, path), Y, **options)
     for change in (
         {"labels": np.array([0, 1])}, {"labels": (0, 1)}, {"labels": range(2)},
         {"threshold": np.float64(0.5)},
         {"group_labels": ("a", "b")}, {"group_labels": np.array(["a", "b"])}, {"epsilon": 4},
         {"split": {"loss": 2, "scores": 1}}, {"split": {"scores": 1.0, "loss": 2.0}},
     ):  # fmt: skip
-        assert repr(asked_again(budget, Y, **{**options, **change})) == repr(page), change
+        assert repr(asked_again(path, Y, **{**options, **change})) == repr(page), change
 
 
 def test_an_exhausted_budget_still_shows_the_page(path):
     page = ask(PrivacyAccountant(4, path), Y, **SCORES)
     budget = PrivacyAccountant(4, path)
     assert budget.remaining == 0
-    assert told(asked_again(budget, Y, **SCORES)) == told(page)
+    assert told(asked_again(path, Y, 4, **SCORES)) == told(page)
     with pytest.raises(dp.PrivacyBudgetError):
         ask(budget, Y, **SCORES, **{"spend_name": "another"})
     assert "another" not in budget
@@ -293,7 +311,7 @@ private_evaluate(y, y, labels=[0, 1], epsilon=4, accountant=budget, spend_name="
 
 @pytest.mark.skipif(os.name != "posix", reason="a signal of POSIX")
 @pytest.mark.slow
-def test_a_process_killed_between_spend_and_page_leaves_a_spend_without_a_value(path, monkeypatch):
+def test_a_process_killed_between_spend_and_page_leaves_a_spend_without_a_value(path):
     root = str(Path(dp.__file__).parents[1])
     environment = {**os.environ, "PYTHONPATH": root}
     ended = subprocess.run([sys.executable, "-c", KILLED, path], check=False, env=environment)
@@ -301,7 +319,6 @@ def test_a_process_killed_between_spend_and_page_leaves_a_spend_without_a_value(
     budget = PrivacyAccountant(5, path)
     assert budget.spent == 4
     assert [one.value for one in budget.results()] == [None]
-    monkeypatch.setattr(results, "_WAIT_SECONDS", 0.1)
     with pytest.raises(ValueError, match=r"no stored value.*its process ended"):
         dp.private_evaluate(Y, Y, labels=[0, 1], epsilon=4, accountant=budget, spend_name="page")
     assert budget.spent == 4

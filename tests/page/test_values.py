@@ -96,7 +96,7 @@ def test_two_labels_that_are_text_by_group(way, positive):
 @pytest.mark.parametrize("positive", [1, 0])
 def test_probabilities_of_two_labels(way, positive):
     score = SCORE if positive else 1 - SCORE
-    found = page(Y, score, labels=[0, 1], pos_label=positive, threshold=0.375, **BY_GROUP, **way)
+    found = page(Y, y_score=score, pos_label=positive, threshold=0.375, **BY_GROUP, **way)
     pred = np.where(score >= 0.375, positive, 1 - positive)
     check(found, of_two(Y, pred, positive) | of_each(Y, pred, [0, 1]))
     of_class = positive == Y
@@ -116,7 +116,7 @@ def test_labels_go_before_the_threshold_if_both_are_given():
 
 def test_scores_with_public_edges():
     edges = np.linspace(-4, 4, 65)
-    found = page(Y, 8 * SCORE - 4, labels=[0, 1], edges=edges, threshold=0.0, **BY_GROUP)
+    found = page(Y, y_score=8 * SCORE - 4, labels=[0, 1], edges=edges, threshold=0.0, **BY_GROUP)
     check(found, of_two(Y, 8 * SCORE - 4 >= 0, 1))
     check(found, {"roc auc": sk.roc_auc_score(Y, np.digitize(8 * SCORE - 4, edges[1:-1]))})
     assert "brier score" not in found
@@ -142,9 +142,10 @@ def test_ten_labels_and_two_features(way):
         check(found, {f"{name} difference": max(values.values()) - min(values.values())})
 
 
-@pytest.mark.parametrize("labels", [[0, 1, 2], [2, 0, 1], np.array([0, 1, 2])], ids=str)
+@pytest.mark.parametrize("labels", [None, [0, 1, 2], [2, 0, 1], np.array([0, 1, 2])], ids=str)
 def test_probabilities_of_three_labels(labels):
-    found = page(TRUE_THREE, THREE, labels=labels)
+    named = pd.DataFrame(THREE, columns=["0", "1", "2"]) if isinstance(labels, list) else THREE
+    found = page(TRUE_THREE, y_proba=named, labels=labels)
     pred = THREE.argmax(axis=1)
     wanted = {
         "accuracy": sk.accuracy_score(TRUE_THREE, pred),
@@ -163,7 +164,7 @@ def test_probabilities_of_three_labels(labels):
 @pytest.mark.parametrize("bounds", [None, (-6, 6)], ids=str)
 @EVERY
 def test_regression(way, bounds):
-    found = page(TARGET, ESTIMATE, bounds=bounds, **BY_GROUP, **way)
+    found = page(TARGET, ESTIMATE, task="regression", bounds=bounds, **BY_GROUP, **way)
     mse = sk.mean_squared_error(TARGET, ESTIMATE)
     wanted = {
         "mse": mse,
@@ -178,7 +179,7 @@ def test_regression(way, bounds):
 
 
 def test_clipped_to_bounds():
-    found = page(TARGET, ESTIMATE, bounds=(-0.5, 0.5))
+    found = page(TARGET, ESTIMATE, task="regression", bounds=(-0.5, 0.5))
     clipped = np.clip(TARGET, -0.5, 0.5), np.clip(ESTIMATE, -0.5, 0.5)
     wanted = {"mse": sk.mean_squared_error(*clipped), "mae": sk.mean_absolute_error(*clipped)}
     check(found, wanted | {"r2": sk.r2_score(*clipped)}, abs=5e-3)
@@ -186,13 +187,13 @@ def test_clipped_to_bounds():
 
 @pytest.mark.parametrize("kind", ["labels", "scores", "probabilities", "targets"])
 def test_a_comparison_counts_the_records_on_which_either_model_is_better(kind):
-    y_true, one, other, options = {
-        "labels": (Y, PRED, OLD, {"labels": [0, 1]}),
-        "scores": (Y, SCORE, 1 - SCORE, {"labels": [0, 1], "threshold": 0.3}),
-        "probabilities": (TRUE_THREE, THREE, THREE[::-1].copy(), {"labels": range(3)}),
-        "targets": (TARGET, ESTIMATE, np.zeros(N), {}),
+    y_true, name, one, other, options = {
+        "labels": (Y, "y_pred", PRED, OLD, {"labels": [0, 1]}),
+        "scores": (Y, "y_score", SCORE, 1 - SCORE, {"threshold": 0.3}),
+        "probabilities": (TRUE_THREE, "y_proba", THREE, THREE[::-1].copy(), {}),
+        "targets": (TARGET, "y_pred", ESTIMATE, np.zeros(N), {"task": "regression"}),
     }[kind]
-    found = page(y_true, one, baseline=other, **options).released["comparison"]
+    found = page(y_true, **{name: one}, baseline=other, **options).released["comparison"]
     if kind == "targets":
         losses = abs(y_true - one), abs(y_true - other)
     else:

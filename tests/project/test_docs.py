@@ -295,7 +295,8 @@ def test_the_table_of_metrics_is_true():
         )
         assert (pieces == "yes") == has_summary
         try:
-            dp_metrics.make_private_scorer(metric, epsilon=1.0)
+            labels = {"labels": [0, 1]} if "labels" in row.options else {}
+            dp_metrics.make_private_scorer(metric, epsilon=1.0, **labels)
         except TypeError:
             assert cells["scorer"] == "no"
         else:

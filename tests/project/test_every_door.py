@@ -73,7 +73,8 @@ def of_scorers(row):
     name = row.name if row.greater_is_better else f"neg_{row.name}"
     is_named = name in dp.get_private_scorer_names()
     try:
-        dp.make_private_scorer(FUNCTIONS.get(row.name, len), epsilon=1.0)
+        labels = {"labels": [0, 1]} if row.is_over_labels({}) else {}
+        dp.make_private_scorer(FUNCTIONS.get(row.name, len), epsilon=1.0, **labels)
     except TypeError as error:
         return row.greater_is_better is None and not is_named and "must be a private metric" in str(error)
     return is_named

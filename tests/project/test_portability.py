@@ -144,7 +144,7 @@ def watch(event, arguments):
 sys.addaudithook(watch)
 """
 PAGE = """
-page = dp.private_evaluate(ill, score, labels=[0, 1], epsilon=1.5)
+page = dp.private_evaluate(ill, y_score=score, labels=[0, 1], epsilon=1.5)
 page.to_json("page.json"); open("page.html", "w", encoding="utf-8").write(page.to_html())
 print(*written, sep="\\n", file=open("written.txt", "w", encoding="utf-8"))
 """

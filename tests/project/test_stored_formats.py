@@ -8,9 +8,17 @@ import json
 import sqlite3
 from pathlib import Path
 
+import numpy as np
 import pytest
+from helpers import new_session
 
-from dp_metrics import PrivacyAccountant, PrivacyBudgetError, PrivateEvaluation
+from dp_metrics import (
+    PrivacyAccountant,
+    PrivacyBudgetError,
+    PrivateEvaluation,
+    StoredReleaseWarning,
+    private_mae,
+)
 
 STORED = Path(__file__).parent / "stored"
 MAE = 1.3208014149687042
@@ -19,6 +27,7 @@ MAE = 1.3208014149687042
 @pytest.fixture
 def path(tmp_path):
     """Return a budget file made of its SQL: the bytes of SQLite's files are no text to review."""
+    new_session()  # every test has a file of the same identity
     with sqlite3.connect(tmp_path / "budget.sqlite") as db:
         db.executescript((STORED / "budget_0.1.0.sql").read_text(encoding="utf-8"))
     db.close()
@@ -45,6 +54,15 @@ def test_a_stored_release_is_read_with_its_limits(path):
     assert (result.epsilon, result.n, result.neighboring) == (0.5, 200, "replace_one")
     lower, upper = result.noise_interval()
     assert lower < MAE < upper
+
+
+def test_a_stored_release_is_served_to_the_same_question(path):
+    budget = PrivacyAccountant(2.0, path)
+    settings = {"epsilon": 0.5, "accountant": budget, "spend_name": "error of May"}
+    with pytest.raises(ValueError, match="number of records was 200 and is 199"):
+        private_mae(np.zeros(199), np.zeros(199), **settings)
+    with pytest.warns(StoredReleaseWarning):
+        assert private_mae(np.zeros(200), np.zeros(200), **settings) == MAE
 
 
 def test_parts_of_a_budget_are_read(path):

@@ -1,4 +1,4 @@
-"""Once epsilon is recorded nothing raises, whatever the settings were."""
+"""Once epsilon is recorded nothing raises, whatever the settings were; and recorded it stays."""
 
 import math
 import warnings
@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from catalogue import CASES, KINDS, valid
 from helpers import MAX, loop_over
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -233,3 +234,58 @@ def test_each_setting_of_a_mechanism_is_tried_before_its_first_spend():
     with pytest.raises(ValueError, match="too large"):
         dp.private_mae(*data, epsilon=2.0, **options)
     assert accountant.spent == 1.0
+
+
+LABELS = np.arange(60) % 2
+OTHER_RELEASES = {
+    "frame": lambda **settings: dp.PrivateMetricFrame(
+        metrics="recall",
+        y_true=LABELS,
+        y_pred=LABELS,
+        sensitive_features=LABELS,
+        group_labels=[0, 1],
+        **settings,
+    ),
+    "page": lambda **settings: dp.private_evaluate(LABELS, y_pred=LABELS, labels=[0, 1], **settings),
+    "wins": lambda **settings: dp.private_compare(LABELS, LABELS, 1 - LABELS, **settings),
+    "mean difference": lambda **settings: dp.private_compare(
+        LABELS, LABELS, 1 - LABELS, max_difference=1, **settings
+    ),
+    "choice": lambda **settings: dp.private_best(LABELS, [LABELS, 1 - LABELS], metric="accuracy", **settings),
+    "mean interval": lambda **settings: dp.private_mean_interval(LABELS, max_loss=1, **settings),
+    "exact mean interval": lambda **settings: dp.private_mean_interval(
+        LABELS, max_loss=1, method="exact", **settings
+    ),
+    "quantile interval": lambda **settings: dp.private_quantile_interval(LABELS, 0.5, **settings),
+    "summary": lambda **settings: dp.ScoreSummary(labels=[0, 1]).update(LABELS, LABELS).release(**settings),
+}
+
+
+def release_of(name):
+    """Return what releases with these settings: a metric of the tests' table, or another function."""
+    if name in OTHER_RELEASES:
+        return OTHER_RELEASES[name]
+    case, data = CASES[name], valid(CASES[name], 60)
+    return lambda **settings: case.function(*data, **case.options, **case.bounded, **settings)
+
+
+class Interrupted:
+    """Entropy that fails."""
+
+    def __init__(self, failure: BaseException) -> None:
+        self.failure = failure
+
+    def words(self, size: int) -> np.ndarray:
+        raise self.failure
+
+
+@loop_over("failure", [KeyboardInterrupt, MemoryError, OSError, ValueError])
+@pytest.mark.filterwarnings("ignore::dp_metrics.NoisyReleaseWarning")
+@pytest.mark.parametrize("name", [*sorted(KINDS), *OTHER_RELEASES])
+def test_whatever_interrupts_a_draw_is_passed_on_as_it_is_and_the_spend_stays(name, failure):
+    budget, interrupt = dp.PrivacyAccountant(10), failure("of the machine")
+    with pytest.raises(failure) as caught:
+        release_of(name)(epsilon=5.0, accountant=budget, random_state=Interrupted(interrupt))
+    assert caught.value is interrupt
+    assert caught.value.__cause__ is caught.value.__context__ is None
+    assert [spend.epsilon for spend in budget.history] == [5.0]

@@ -3,9 +3,10 @@
 import warnings
 from inspect import signature
 
+import joblib
 import numpy as np
 import pytest
-from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
+from sklearn.linear_model import LogisticRegression, LogisticRegressionCV, RidgeCV
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score, learning_curve
 
 import dp_metrics as dp
@@ -71,32 +72,61 @@ def test_the_warning_says_no_more_of_other_records():
     assert one[0].filename == __file__
 
 
-def cross_validate(scoring):
-    cross_val_score(LogisticRegression(), X, Y, cv=5, scoring=scoring, error_score="raise")
+def cross_validate(scoring, **how):
+    cross_val_score(LogisticRegression(), X, Y, cv=5, scoring=scoring, error_score="raise", **how)
 
 
-def grid_search(scoring):
-    fitted = GridSearchCV(LogisticRegression(), {"C": [1, 2]}, scoring=scoring, cv=3, error_score="raise")
-    fitted.fit(X, Y)
+def grid_search(scoring, **how):
+    how = {"scoring": scoring, "cv": 3, "error_score": "raise", **how}
+    GridSearchCV(LogisticRegression(), {"C": [1, 2]}, **how).fit(X, Y)
 
 
 def curve(scoring):
     learning_curve(LogisticRegression(), X, Y, scoring=scoring, error_score="raise")
 
 
-def elimination(scoring):
+def elimination(scoring, **how):
     from sklearn.feature_selection import RFECV
 
-    RFECV(LogisticRegression(), scoring=scoring, cv=3).fit(X, Y)
+    RFECV(LogisticRegression(), scoring=scoring, cv=3, **how).fit(X, Y)
 
 
-def path(scoring):
+def leave_one_out(scoring):
+    RidgeCV(alphas=[0.1, 1.0], scoring=scoring.set_params(metric="mse")).fit(X, Y)
+
+
+def boosting(scoring):
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    HistGradientBoostingClassifier(early_stopping=True, max_iter=2, scoring=scoring).fit(X, Y)
+
+
+class StopsEarly(LogisticRegression):
+    """An estimator of somebody's own that scores in its fit."""
+
+    def __init__(self, scoring=None):
+        super().__init__()
+        self.scoring = scoring
+
+    def fit(self, X, y):
+        super().fit(X, y)
+        self.scoring(self, X, y)
+        return self
+
+
+def own(scoring):
+    StopsEarly(scoring).fit(X, Y)
+
+
+def path(scoring, **how):
     options = {"l1_ratios": (0,), "use_legacy_attributes": False}  # of scikit-learn 1.8 and newer
     options = options if options.keys() <= signature(LogisticRegressionCV).parameters.keys() else {}
-    LogisticRegressionCV(Cs=2, scoring=scoring, cv=3, **options).fit(X, Y)
+    LogisticRegressionCV(Cs=2, scoring=scoring, cv=3, **options, **how).fit(X, Y)
 
 
-@pytest.mark.parametrize("tool", [cross_validate, grid_search, curve, elimination, path])
+@pytest.mark.parametrize(
+    "tool", [cross_validate, grid_search, curve, elimination, path, leave_one_out, boosting, own]
+)
 def test_cross_validation_warns_once_of_the_people_in_training_folds(tool):
     budget = dp.PrivacyAccountant(100)
     scoring = dp.get_private_scorer("accuracy", epsilon=0.5, accountant=budget)
@@ -112,6 +142,18 @@ def test_cross_validation_warns_once_of_the_people_in_training_folds(tool):
         assert budget.spent > 0
 
 
+@pytest.mark.parametrize("backend", ["threading", pytest.param("loky", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("tool", [cross_validate, grid_search, elimination, path])
+def test_workers_warn_too_where_no_fit_is_on_the_stack(tool, backend, tmp_path):
+    budget = dp.PrivacyAccountant(100, tmp_path / "budget.sqlite")
+    scoring = dp.get_private_scorer("accuracy", epsilon=0.5, accountant=budget)
+    with warnings.catch_warnings(), joblib.parallel_config(backend):
+        warnings.simplefilter("error", TrainingFoldsWarning)
+        with pytest.raises(TrainingFoldsWarning, match="training records get no guarantee"):
+            tool(scoring, n_jobs=2)
+    assert budget.spent == 0
+
+
 def test_a_fixed_model_on_held_out_records_is_not_warned_of():
     scoring = dp.get_private_scorer("accuracy", epsilon=0.5)
     with warnings.catch_warnings():
@@ -121,3 +163,6 @@ def test_a_fixed_model_on_held_out_records_is_not_warned_of():
         dp.PrivateRandomizedSearch(LogisticRegression(), {"C": [1.0]}, metric="accuracy", epsilon=1.0).fit(
             X[:60], Y[:60], X_val=X[60:], y_val=Y[60:]
         )
+        fitted = GridSearchCV(LogisticRegression(), {"C": [1.0]}, scoring="accuracy").fit(X, Y)
+        fitted.scorer_ = scoring
+        fitted.score(X, Y)  # fits nothing

@@ -33,7 +33,7 @@ from frozen_releases import (
 from dp_metrics import noise_interval, private_evaluate
 from dp_metrics._random import SeededEntropy
 from dp_metrics.analysis.audited import PLANS
-from dp_metrics.inputs.shape import Records
+from dp_metrics.inputs.shape import NamedColumns, Records
 from dp_metrics.mechanisms._base import KnownNumber
 from dp_metrics.metrics._catalogue import WEIGHTS
 from dp_metrics.release import release as release_module
@@ -45,8 +45,8 @@ from dp_metrics.sensitivity.output_bounds import OutputBounds
 
 ROOT = Path(__file__).parents[2]
 PRIVATE = (
-    Records, KnownParts, KnownNumber, KnownCounts, OutputBounds, LossAggregate, WeightedLossAggregate,
-    VarianceAggregate, BoundsDraw, SumsDraw, VectorDraw,
+    Records, NamedColumns, KnownParts, KnownNumber, KnownCounts, OutputBounds, LossAggregate,
+    WeightedLossAggregate, VarianceAggregate, BoundsDraw, SumsDraw, VectorDraw,
 )  # fmt: skip
 ROOT = Path(__file__).parents[2]
 N = 211  # nothing public of the tests' table has this length
@@ -270,17 +270,17 @@ def test_no_record_can_be_reached_from_a_result(call):
 def test_no_record_can_be_reached_from_a_page(kind):
     rng = np.random.default_rng(0)
     data = (rng.integers(0, 2, N), rng.random(N), rng.random(N), rng.integers(0, 2, N))
-    public = {"labels": [0, 1]}
+    name, public = "y_score", {"labels": [0, 1]}
     if kind == "probabilities":
-        data, public = (
-            (rng.integers(0, 3, N), *rng.dirichlet(np.ones(3), (2, N)), data[3]),
-            {"labels": range(3)},
-        )
+        data = (rng.integers(0, 3, N), *rng.dirichlet(np.ones(3), (2, N)), data[3])
+        name, public = "y_proba", {"labels": range(3)}
     if kind == "targets":
-        data, public = (rng.random(N), *data[1:]), {}
+        data = (rng.random(N), *data[1:])
+        name, public = "y_pred", {"task": "regression"}
     page = private_evaluate(
-        *data[:2], **public, baseline=data[2], sensitive_features=data[3], group_labels=[0, 1], epsilon=9.0
-    )
+        data[0], **{name: data[1]}, **public, baseline=data[2], sensitive_features=data[3],
+        group_labels=[0, 1], epsilon=9.0,
+    )  # fmt: skip
     page.to_html()
     page.to_json()
     assert_holds_no_record(page, data)

@@ -102,7 +102,7 @@ def shown_objects():
     budget = dp.PrivacyAccountant(9.0)
     options = {"accountant": budget, "spend_name": BAD}
     yield dp.with_result(dp.private_mae)(X, Y, epsilon=1.0, **options), ["private_mae", "400"]
-    labels = np.array(["a", BAD])
+    labels = np.array(sorted(["a", BAD]))
     frame = dp.PrivateMetricFrame(
         metrics={BAD: dp.private_recall_score, "loss": dp.private_zero_one_loss}, y_true=LABELS,
         y_pred=LABELS, sensitive_features=labels[LABELS], group_labels=labels, epsilon=1.0, accountant=budget,

@@ -89,8 +89,14 @@ def test_what_does_not_fit_is_refused():
         with pytest.raises(ValueError, match=r"not in labels|inconsistent|contains NaN"):
             kept.update(*bad)
     assert kept.to_bytes() == before
-    with pytest.raises(ValueError, match="empty"):
+    with pytest.raises(ValueError, match=r"0 sample\(s\)"):
         ConfusionSummary(LABELS).release(1.0)
+    settings = {"epsilon": 1.0, "neighboring": "add_or_remove_one"}
+    never, once = (
+        one.release(random_state=seeded(), **settings).accuracy_score()
+        for one in (ConfusionSummary(LABELS), ConfusionSummary(LABELS).update([], []))
+    )
+    assert never == once
     with pytest.raises(ValueError, match=r"0 sample\(s\)"):
         ConfusionSummary(LABELS).update([], []).release(1.0)
     nobody = ConfusionSummary(LABELS).update([], []).release(1.0, neighboring="add_or_remove_one")

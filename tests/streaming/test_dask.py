@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 from functools import partial
 
 import dask
@@ -22,7 +23,7 @@ import pandas as pd
 import pytest
 from catalogue import CASES, valid
 from dask.distributed import Client, LocalCluster
-from helpers import BAD_OPTIONS, NoEntropy, assert_refused, kind_of, loop_over, messages, seeded
+from helpers import BAD_OPTIONS, NoEntropy, assert_refused, kind_of, loop_over, messages, new_session, seeded
 
 import dp_metrics as dp
 from dp_metrics import (
@@ -440,14 +441,20 @@ def test_lengths_that_differ_are_refused_without_numbers(known, relation):
         collections = [chunked(20, 20)(0, data[0]), chunked(20, 19)(1, data[1][:39])]
     else:
         collections = [frame(0, data[0]), chunked(1, 12, 0, 20, 7, 0)(1, data[1])]
-    message = r"^Found input variables with inconsistent numbers of samples\.$"
+    message = r"^Found input variables with inconsistent numbers of samples: y_true and {}\.$"
     assert_refused(
-        distributed.private_mse, collections, ValueError, message, epsilon=1.0, neighboring=relation
+        distributed.private_mse,
+        collections,
+        ValueError,
+        message.format("y_pred"),
+        epsilon=1.0,
+        neighboring=relation,
     )
     if relation == "replace_one":
         short = frame(0, data[0]), frame(0, data[0])
         settings = {"epsilon": 1.0, "sample_weight": chunked(1, 12, 0, 20, 7, 0)(2, data[1])}
-        assert_refused(distributed.private_mse, short, ValueError, message, **settings)
+        match = message.format("sample_weight")
+        assert_refused(distributed.private_mse, short, ValueError, match, **settings)
 
 
 def test_numbers_of_partitions_that_differ_are_refused():
@@ -663,15 +670,41 @@ def test_what_is_wrong_with_a_chunk_is_not_chained_to_an_error_that_quotes_it():
     assert (wrong.__cause__, wrong.__context__, wrong.__traceback__) == (None, None, None)
 
 
-def test_a_stored_release_computes_nothing():
-    budget, y = PrivacyAccountant(1.0), np.arange(100.0)
-    ask = partial(distributed.private_mae, epsilon=1.0, accountant=budget, spend_name="mae, week 47")
+def test_a_stored_release_computes_nothing(tmp_path):
+    path, y = tmp_path / "budget.sqlite", np.arange(100.0)
+    ask = partial(distributed.private_mae, epsilon=1.0, spend_name="mae, week 47")
     calls = []
     arrays = [da.from_array(y, chunks=20).map_blocks(lambda a: calls.append(1) or a, dtype=float)] * 2
-    number = ask(*arrays)
+    number = ask(*arrays, accountant=PrivacyAccountant(1.0, path))
     done = len(calls)
+    new_session()
+    budget = PrivacyAccountant(1.0, path)
     with pytest.warns(dp.StoredReleaseWarning, match="records and predictions were not read"):
-        assert ask(*arrays) == number
+        assert ask(*arrays, accountant=budget) == number
     assert len(calls) == done
     assert budget.spent == 1.0
     assert budget["mae, week 47"].noise_interval()
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_collections_ask_by_their_totals(is_known, tmp_path):
+    """Chunks have no order: weights in another order are one question, other weights or fewer records not."""
+    path, y, weights = tmp_path / "budget.sqlite", np.arange(60.0), np.arange(60.0) / 7
+
+    def ask(rows, sample_weight, chunks):
+        new_session()
+        arrays = [da.from_array(one, chunks=chunks) for one in (y[rows], y[rows] / 2, sample_weight)]
+        if not is_known:
+            arrays = [one[one >= 0] for one in arrays]  # whose length is known when it is computed
+        budget = PrivacyAccountant(1.0, path)
+        settings = {"epsilon": 1.0, "accountant": budget, "spend_name": "x"}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", dp.StoredReleaseWarning)
+            return distributed.private_mae(*arrays[:2], sample_weight=arrays[2], **settings), budget.spent
+
+    first = ask(slice(None), weights, 20)
+    assert ask(slice(None), weights[::-1].copy(), 17) == first
+    with pytest.raises(ValueError, match=r"total weight was .* and is"):
+        ask(slice(None), weights + 1, 20)
+    with pytest.raises(ValueError, match="number of records was 60 and is 59"):
+        ask(slice(1, None), weights[1:], 20)

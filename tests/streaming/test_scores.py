@@ -150,8 +150,14 @@ def test_bad_input_leaves_the_summary_as_it_was():
     for options in ({"labels": [0, 1, 2]}, {"pos_label": 3}, {"edges": [0, 1]}, {"edges": [0, 2, 1]}):
         with pytest.raises(ValueError, match=next(iter(options))):
             ScoreSummary(**options)
-    with pytest.raises(ValueError, match="empty"):
+    with pytest.raises(ValueError, match=r"0 sample\(s\)"):
         ScoreSummary().release(1.0)
+    settings = {"epsilon": 1.0, "neighboring": "add_or_remove_one"}
+    never, once = (
+        one.release(random_state=seeded(), **settings).roc_auc_score()
+        for one in (ScoreSummary(), ScoreSummary().update([], []))
+    )
+    assert never == once
     assert_refused(summary.release, (), ValueError, "bins", epsilon=1.0, bins=3)
     released = summary.release(1.0)
     with pytest.raises(ValueError, match="n_bins"):

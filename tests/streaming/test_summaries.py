@@ -6,6 +6,7 @@ import itertools
 import math
 import multiprocessing
 import pickle
+import re
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -97,6 +98,17 @@ class Case:
     def update(self, summary, data):
         return summary.update(*data[:-1], sample_weight=data[-1]) if self.weighted else summary.update(*data)
 
+    @property
+    def is_open(self):
+        """Whether the options leave open of how many columns the records are."""
+        return "labels" in inspect.signature(self.function).parameters and "labels" not in self.options
+
+    @property
+    def is_narrow(self):
+        """Whether the records are of a type that limits their loss to less than options and lists do."""
+        last = self.make(np.random.default_rng(0), 1)[-1]
+        return last.dtype in (np.float16, np.float32) and "max_loss" not in self.options
+
     def one_shot(self, data, **settings):
         if self.weighted:
             *data, settings["sample_weight"] = data
@@ -148,10 +160,11 @@ LOSSES = {
     "poisson, cap": Case(dp.private_mean_poisson_deviance, positive(), {"max_loss": 1.5}),
     "poisson, weights": Case(dp.private_mean_poisson_deviance, positive(), {"max_loss": 1.5}, **W),
     "log loss": Case(dp.private_log_loss, probabilities(1)),
+    "log loss, labels": Case(dp.private_log_loss, probabilities(1), {"labels": [0, 1]}),
     "log loss, float32": Case(dp.private_log_loss, probabilities(1, np.float32)),
     "log loss, 3 labels": Case(dp.private_log_loss, probabilities(3), {"max_loss": 5}),
     "log loss, text": Case(
-        dp.private_log_loss, probabilities(3, np.float16, ["a", "b", "c"]), {"labels": ["b", "a", "c"]}
+        dp.private_log_loss, probabilities(3, np.float16, ["a", "b", "c"]), {"labels": ["a", "b", "c"]}
     ),
     "log loss, sum": Case(dp.private_log_loss, probabilities(2), {"normalize": False}),
     "log loss, weights": Case(dp.private_log_loss, probabilities(1), {"normalize": False}, **W),
@@ -198,6 +211,7 @@ REPRESENTATIVE = {
     "mse, weights, bounds",
     "mean loss, cap",
     "log loss, float32",
+    "log loss, labels",
     "accuracy",
     "variance, bounds",
 }
@@ -295,9 +309,13 @@ def test_a_release_is_that_of_the_one_shot_call_or_refused_alike(case, neighbori
             options = {"epsilon": epsilon, "neighboring": neighboring, "mechanism": mechanism}
             expected = outcome(lambda o=options: case.one_shot(data, random_state=SeededEntropy(3), **o))
             released = outcome(lambda o=options: summary.release(random_state=SeededEntropy(3), **o))
+            if neighboring == RELATIONS[1] and (case.is_open or case.is_narrow):
+                assert not isinstance(released, float)
+                continue
             assert released == expected
             numbers += isinstance(released, float)
-    assert numbers or (neighboring == RELATIONS[1] and (case.weighted or "normalize" in case.options))
+    refused = case.weighted or case.is_open or case.is_narrow or "normalize" in case.options
+    assert numbers or (neighboring == RELATIONS[1] and refused)
 
 
 @pytest.mark.parametrize("name", ["variance", "variance, bounds"])
@@ -487,7 +505,8 @@ def test_an_invalid_chunk_raises_what_the_metric_raises_and_leaves_the_summary_a
             refused += 1
             assert got[0] is expected[0]
             # the metric may name public numbers of records; a summary cannot know whether they are public
-            assert expected[1].startswith(got[1].rstrip("."))
+            unnumbered = re.sub(r"\[.*\]: (\w+) has \d+, (\w+) has \d+", r"\1 and \2", expected[1])
+            assert unnumbered.startswith(got[1].rstrip("."))
             assert summary.to_bytes() == before
     assert refused >= 2
 
@@ -497,8 +516,8 @@ def test_an_invalid_first_chunk_leaves_the_summary_empty(case):
     summary = case.empty()
     with pytest.raises((ValueError, TypeError)):
         case.update(summary, next(spoiled(case)) if len(case.data(1)) > 1 else (np.array([math.nan]),))
-    with pytest.raises(ValueError, match="empty"):
-        summary.to_bytes()
+    assert summary.is_empty
+    assert summary.to_bytes() == case.empty().to_bytes()
     case.update(summary, case.data(3))
 
 
@@ -552,6 +571,30 @@ def test_summaries_that_differ_in_public_settings_refuse_to_merge(a, b):
         assert [summary._known for summary in (a, b)] == before
 
 
+@loop_over(
+    ("a", "b", "difference"),
+    [
+        (
+            VarianceSummary(),
+            LossSummary(dp.private_mse),
+            "type is VarianceSummary here and LossSummary there",
+        ),
+        (LossSummary("mse"), LossSummary("mae"), 'metric is "private_mse" here and "private_mae" there'),
+        (VarianceSummary(), VarianceSummary(capacity=9), "capacity is 2048 here and 9 there"),
+        (VarianceSummary(bounds=(0, 1)), VarianceSummary(), "bounds is [0.0, 1.0] here and null there"),
+        (LossSummary("mse"), LossSummary("mse", bounds=(0, 1)), "bounds is not given here and [0, 1] there"),
+        (
+            dp.ConfusionSummary(["a", "b"]),
+            dp.ConfusionSummary(["b", "a"]),
+            'labels is ["a", "b"] here and ["b", "a"] there',
+        ),
+    ],
+)
+def test_a_refusal_to_merge_says_what_differs(a, b, difference):
+    with pytest.raises(ValueError, match=re.escape(f"options and capacity: {difference}.")):
+        a.merge(b)
+
+
 def test_what_is_no_summary_does_not_merge():
     for other in (None, 3, [1.0], b"", VarianceSummary):
         with pytest.raises((ValueError, TypeError)):
@@ -576,10 +619,7 @@ def test_merging_and_copying_leave_the_originals_alone():
         assert (a.to_bytes(), b.to_bytes()) == before
         empty = case.empty()
         assert a.merge(empty).to_bytes() == empty.merge(a).to_bytes() == before[0]
-        with pytest.raises(ValueError, match="empty"):
-            empty.to_bytes()
-        with pytest.raises(ValueError, match="empty"):
-            empty.merge(case.empty()).to_bytes()
+        assert empty.merge(case.empty()).to_bytes() == empty.to_bytes() != before[0]
 
 
 @each_way
@@ -592,17 +632,29 @@ def test_the_data_of_a_chunk_may_change_after_the_update(case):
     assert summary.to_bytes() == before
 
 
-@each_kind
-def test_an_empty_summary_refuses_release_and_bytes(name):
-    budget = PrivacyAccountant(1)
-    for neighboring in RELATIONS:
-        with pytest.raises(ValueError, match=r"^The summary is empty"):
-            CASES[name].empty().release(
-                1.0, neighboring=neighboring, accountant=budget, random_state=NoEntropy()
-            )
-    with pytest.raises(ValueError, match=r"^The summary is empty"):
-        CASES[name].empty().to_bytes()
+@each_way
+def test_a_summary_that_was_never_updated_is_that_of_no_record(case):
+    budget, empty = PrivacyAccountant(1), case.empty(2000)
+    with pytest.raises(ValueError, match=r"^Found array with 0 sample\(s\) while a minimum of 1 is required"):
+        empty.release(1.0, accountant=budget, random_state=NoEntropy())
+    is_refused = case.is_open or not case.options.get("normalize", True)
+    of_none = [
+        empty,
+        copy.copy(empty),
+        empty.merge(case.empty(2000)),
+        type(empty).from_bytes(empty.to_bytes()),
+    ]
+    of_some = [whole(case, case.data(size)) for size in (1, 9)] if is_refused or case.is_narrow else []
+    for summary in [*of_some, *(of_none if is_refused else [])]:
+        with pytest.raises(ValueError, match=r"cannot be used|pass labels=\[...\]"):
+            summary.release(1.0, accountant=budget, random_state=NoEntropy(), **PRIVATE_N)
     assert budget.spent == 0
+    if not is_refused:
+        data = [np.empty((0, *array.shape[1:])) for array in case.make(np.random.default_rng(0), 1)]
+        settings = {"epsilon": 1.0, **PRIVATE_N}
+        expected = case.function(*data, **case.options, random_state=SeededEntropy(4), **settings)
+        for summary in of_none:
+            assert summary.release(random_state=SeededEntropy(4), **settings) == expected
 
 
 @each_way
@@ -616,7 +668,7 @@ def test_no_record_at_all_is_refused_or_the_value_of_the_empty_set(case):
     with pytest.raises(ValueError, match=r"^Found array with 0 sample\(s\) while a minimum of 1 is required"):
         summary.release(1.0, accountant=budget, random_state=NoEntropy())
     assert budget.spent == 0
-    if case.options.get("normalize", True):
+    if case.options.get("normalize", True) and not (case.is_open or case.is_narrow):
         released = summary.release(1.0, accountant=budget, random_state=SeededEntropy(4), **PRIVATE_N)
         assert released == case.one_shot(data, epsilon=1.0, random_state=SeededEntropy(4), **PRIVATE_N)
         assert budget.spent == 1
@@ -837,7 +889,7 @@ def test_the_warning_of_a_small_capacity_does_not_depend_on_a_private_number_of_
 @pytest.mark.filterwarnings("ignore:A release at this epsilon uses:UserWarning")
 @loop_over("change", ["update", "merge"])
 @loop_over("relations", [RELATIONS, RELATIONS[::-1]])
-@pytest.mark.parametrize("name", ["mse, bounds", "mse", "log loss", "variance", "variance, bounds"])
+@pytest.mark.parametrize("name", ["mse, bounds", "mse", "log loss, labels", "variance", "variance, bounds"])
 def test_what_a_summary_remembers_is_forgotten_with_a_new_relation_or_new_records(name, relations, change):
     """A release at one epsilon asks for fewer ranks than the 8 that are kept, at the other for more."""
     case = CASES[name]
@@ -1067,9 +1119,8 @@ def test_whether_chunks_fit_is_not_decided_by_records_where_n_is_private(size, m
             both = first.merge(second) if merges else first.update(*(chunk if turned else (y, p)))
             for summary in (both, LossSummary.from_bytes(both.to_bytes()), LossSummary(metric).merge(both)):
                 assert math.isfinite(summary.release(1.0))
-                with pytest.raises(ValueError, match="does not state its number of columns") as raised:
+                with pytest.raises(ValueError, match="another type or number of columns"):
                     summary.release(1.0, neighboring="add_or_remove_one")
-                assert not any(character.isdigit() for character in str(raised.value))
 
 
 @pytest.mark.parametrize("empty", [[], np.empty((0, 2)), pd.DataFrame(np.empty((0, 2)))], ids=type)

@@ -61,7 +61,7 @@ class BothRelations(Records):
         )
 
     def time_page(self, *_: object) -> None:
-        dp.private_evaluate(self.ill, self.score, **self.by_group, **self.labelled)
+        dp.private_evaluate(self.ill, y_score=self.score, **self.by_group, **self.labelled)
 
     def time_result_and_intervals(self, *_: object) -> None:
         # of a new result each time: limits of one result are computed once

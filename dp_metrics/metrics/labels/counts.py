@@ -242,7 +242,7 @@ def label_codes(records: Records, *, labels: LabelSet, private_n: bool) -> Recor
         labels.array(array, name, private_n=private_n)
         for array, name in zip(records.arrays, ("y_true", "y_pred"), strict=True)
     )
-    check_same_length(true, pred, private_n=private_n)
+    check_same_length({"y_true": true, "y_pred": pred}, private_n=private_n)
     return replace(records, arrays=(true, pred))
 
 

@@ -204,7 +204,7 @@ def area_limits(
     from dp_metrics.release.normal_limits import normal_laplace_tail  # slow to import
 
     bins = counts.negative.size
-    raw = np.array(noise.noisy[first : first + 2 * bins], dtype=np.float64)
+    raw = as_floats(noise.noisy[first : first + 2 * bins])
     negative, positive = raw.reshape(2, bins)
     places = np.arange(bins)
     wins = (places > places[:, np.newaxis]) + 0.5 * (places == places[:, np.newaxis])

@@ -108,8 +108,8 @@ def private_roc_curve(
         None draws fresh randomness from the operating system. Anything else makes the release reproducible
         and therefore NOT private.
     spend_name : str or None, default=None
-        The name of this release in the accountant's history; None: the name of the metric. A name that was
-        given before returns what was released then, at no cost.
+        The name of this release in the accountant's history; None: the name of the metric. A name of an
+        earlier session returns what was released then, at no cost.
 
     Returns
     -------
@@ -237,8 +237,8 @@ def private_precision_recall_curve(
         None draws fresh randomness from the operating system. Anything else makes the release reproducible
         and therefore NOT private.
     spend_name : str or None, default=None
-        The name of this release in the accountant's history; None: the name of the metric. A name that was
-        given before returns what was released then, at no cost.
+        The name of this release in the accountant's history; None: the name of the metric. A name of an
+        earlier session returns what was released then, at no cost.
 
     Returns
     -------
@@ -363,8 +363,8 @@ def private_average_precision_score(
         None draws fresh randomness from the operating system. Anything else makes the release reproducible
         and therefore NOT private.
     spend_name : str or None, default=None
-        The name of this release in the accountant's history; None: the name of the metric. A name that was
-        given before returns what was released then, at no cost.
+        The name of this release in the accountant's history; None: the name of the metric. A name of an
+        earlier session returns what was released then, at no cost.
 
     Returns
     -------

@@ -9,15 +9,15 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.inputs.floats import Floats
-from dp_metrics.inputs.labels import check_labels, encoded_block, public_labels
-from dp_metrics.inputs.readers import labels_and_scores
+from dp_metrics.inputs.labels import encoded_block
+from dp_metrics.inputs.readers import LabelColumns, labels_and_scores
 from dp_metrics.inputs.records import float_block
-from dp_metrics.inputs.shape import Records, Shape, check_columns_of_labels
+from dp_metrics.inputs.shape import Records, Shape
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.metrics._catalogue import PERSONS, Metric
 from dp_metrics.metrics.scores.bands import limits_around
@@ -44,28 +44,23 @@ _ONE_VS_ONE = (
 
 def _roc_auc_plan(shape: Shape, *, private_n: bool, average: Any, multi_class: Any, labels: Any) -> Plan:
     _check_averaging(average, multi_class)
-    given, form = public_labels(labels), shape.arguments[1]
-    if private_n and given is None and multi_class == "ovr":
+    if private_n and labels is None and multi_class == "ovr":
         raise ValueError("multi_class='ovr' needs labels where the number of records is private.")
-    columns = form.columns or (1 if given is None else given.size)
-    if columns == 2:  # as predict_proba gives them: those of the second label
-        columns = 1
-    known = check_labels(given, columns, "y_score")
-    check_columns_of_labels(form.names, known, "y_score")
-    if columns > 1 and multi_class != "ovr":
+    columns = LabelColumns.of(labels, shape.arguments[1], "y_score")
+    if columns.labels.size > 2 and multi_class != "ovr":
         raise ValueError(_MULTI_CLASS)
-    reader = partial(_encoded, labels=known, columns=columns, private_n=private_n)
-    if columns == 1:
+    reader = partial(_encoded, columns=columns, private_n=private_n)
+    if columns.labels.size == 2:  # of two columns, as predict_proba gives them, that of the second label
         return Plan((RankingOf(1),), reader, _Area(_area, rises=False))
-    parts = tuple(RankingOf(k, k) for k in range(columns))
+    parts = tuple(RankingOf(k, k) for k in range(columns.columns))
     return Plan(parts, reader, Monotone(_areas if average is None else _mean_area, rises=False))
 
 
-def _encoded(records: Records, *, labels: NDArray[Any], columns: int, private_n: bool) -> Records:
+def _encoded(records: Records, *, columns: LabelColumns, private_n: bool) -> Records:
     """Return the place of each record's label, and its scores."""
-    checked = labels_and_scores(records, labels=labels, columns=columns, private_n=private_n)
+    checked = labels_and_scores(records, columns=columns, private_n=private_n)
     true, scores = checked.arrays
-    return replace(checked, arrays=(encoded_block(true, labels), float_block(scores, "y_score")))
+    return replace(checked, arrays=(encoded_block(true, columns.labels), float_block(scores, "y_score")))
 
 
 class _Area(Monotone):
@@ -156,6 +151,7 @@ def private_roc_auc_score(
     y_score : array-like of shape (n_samples,), (n_samples, 1), (n_samples, 2) or (n_samples, n_classes)
         Scores, any finite numbers: probabilities, or what `decision_function` gives. Of two columns the
         second counts, the scores of the second label; of more each holds those of one label, in sorted order.
+        Columns that are named by the labels may stand in any order.
     epsilon : float
         Privacy parameter, > 0: smaller is more private and less accurate.
     average : {"macro"} or None, default="macro"
@@ -190,8 +186,8 @@ def private_roc_auc_score(
         None draws fresh randomness from the operating system. Anything else makes the release reproducible
         and therefore NOT private.
     spend_name : str or None, default=None
-        The name of this release in the accountant's history; None: the name of the metric. A name that was
-        given before returns what was released then, at no cost.
+        The name of this release in the accountant's history; None: the name of the metric. A name of an
+        earlier session returns what was released then, at no cost.
 
     Returns
     -------

@@ -11,12 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.inputs.floats import Floats
-from dp_metrics.inputs.labels import check_labels, encoded_block, public_labels, unstated_labels
+from dp_metrics.inputs.labels import encoded_block, unstated_labels
 from dp_metrics.inputs.losses import RecordLoss, zero_one_loss
-from dp_metrics.inputs.readers import labels_and_numbers
+from dp_metrics.inputs.readers import LabelColumns, labels_and_numbers
 from dp_metrics.inputs.records import float_block
 from dp_metrics.inputs.scalars import as_whole
-from dp_metrics.inputs.shape import Shape, check_columns_of_labels
+from dp_metrics.inputs.shape import Shape
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.metrics._catalogue import WEIGHTS, Metric
 from dp_metrics.metrics._shares import share_of_records
@@ -28,23 +28,21 @@ __all__ = ["private_top_k_accuracy_score"]
 
 
 def _plan(shape: Shape, *, private_n: bool, k: Any, normalize: Any, labels: Any) -> Plan:
-    number, given, form = as_whole(k), public_labels(labels), shape.arguments[1]
+    number, form = as_whole(k), shape.arguments[1]
     if number is None or number < 1:
         raise ValueError("k must be an integer of at least 1.")
-    columns = form.columns or (2 if given is None else given.size)
-    if columns < 2:
+    if form.columns == 1:
         raise ValueError(
             "y_score should be a 2d array with a column for each label. For one column of scores of two "
             "labels, compare them with a public threshold and use private_accuracy_score."
         )
-    known = check_labels(given, columns)
-    check_columns_of_labels(form.names, known, "y_score")
-    reads = (partial(encoded_block, labels=known), partial(float_block, name="y_score"))
+    columns = LabelColumns.of(labels, form, "y_score", fewest=2)
+    reads = (partial(encoded_block, labels=columns.labels), partial(float_block, name="y_score"))
     loss = RecordLoss(partial(_misses, k=number), reads=reads, cap=1.0, is_count=True)
-    reader = partial(labels_and_numbers, labels=known, columns=columns, private_n=private_n)
+    reader = partial(labels_and_numbers, columns=columns, private_n=private_n)
     of_what = "records with the true label among the k likeliest"
     result = share_of_records(normalize, of_what, is_score=True)
-    return Plan((MeanOf(loss),), reader, result, unstated=unstated_labels(given, form))
+    return Plan((MeanOf(loss),), reader, result, unstated=unstated_labels(labels, form))
 
 
 def _misses(codes: NDArray[np.intp], scores: Floats, *, k: int) -> Floats:
@@ -94,8 +92,8 @@ def private_top_k_accuracy_score(
     y_true : array-like of shape (n_samples,)
         True labels, each one of `labels`.
     y_score : array-like of shape (n_samples, n_classes)
-        Scores, finite: probabilities or others, one column per label in sorted order. Of equal scores the one
-        of the later label counts as higher, as in scikit-learn.
+        Scores, finite: probabilities or others, one column per label in sorted order, or named by the labels
+        in any order. Of equal scores the one of the later label counts as higher, as in scikit-learn.
     epsilon : float
         Privacy parameter, > 0: smaller is more private and less accurate.
     k : int, default=2
@@ -107,7 +105,7 @@ def private_top_k_accuracy_score(
         example, give labels away.
     labels : array-like of shape (n_classes,) or None, default=None
         The public label set. None: 0 and 1 for one column, 0 .. K-1 for K columns. Never inferred from
-        `y_true`.
+        `y_true`. Members of an `enum.Enum` without an order of their own are sorted as it defines them.
     groups : array-like of shape (n_samples,) or None, default=None
         Public label of the person (or other unit) that each record belongs to. The guarantee then covers all
         records of one group together. None: each record is a person of its own.
@@ -123,8 +121,8 @@ def private_top_k_accuracy_score(
         None draws fresh randomness from the operating system. Anything else makes the release reproducible
         and therefore NOT private.
     spend_name : str or None, default=None
-        The name of this release in the accountant's history; None: the name of the metric. A name that was
-        given before returns what was released then, at no cost.
+        The name of this release in the accountant's history; None: the name of the metric. A name of an
+        earlier session returns what was released then, at no cost.
 
     Returns
     -------

@@ -1,7 +1,7 @@
 """Records of two classes with a score: how they are read."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self
 
@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dp_metrics.inputs.floats import Floats
-from dp_metrics.inputs.labels import check_labels, encoded_block, public_labels
-from dp_metrics.inputs.readers import labels_and_scores
+from dp_metrics.inputs.labels import LabelSet, encoded_block
+from dp_metrics.inputs.readers import LabelColumns, labels_and_scores
 from dp_metrics.inputs.records import float_block
-from dp_metrics.inputs.shape import Records, Shape, check_columns_of_labels
+from dp_metrics.inputs.shape import Records, Shape
 from dp_metrics.sensitivity.exact import in_blocks
 
 __all__ = ["TwoClasses", "check_unit", "two_classes_from_unit"]
@@ -24,42 +24,40 @@ class TwoClasses:
 
     Parameters
     ----------
-    known : ndarray of shape (2,)
-        The labels, sorted.
-    positive : int
-        The place of the positive one.
+    labels : LabelSet
+        The labels.
+    pos_label : object
+        The positive one; None: nobody said, and it is the second of the sorted ones.
     """
 
-    known: NDArray[Any]
-    positive: int
+    labels: LabelSet
+    pos_label: Any
 
     @classmethod
     def of(cls, labels: Any, pos_label: Any) -> Self:
         """Return the classes that a caller named: by default 0 and 1, and the second is positive."""
-        known = public_labels([0, 1] if labels is None else labels)
-        assert known is not None
+        known = LabelSet.of(labels)
         if known.size != 2:
             raise ValueError("labels must be two: scores tell one class from the other.")
-        in_order = known.tolist()
-        if pos_label is not None and pos_label not in in_order:
-            raise ValueError(f"pos_label={pos_label!r} is not one of the public labels.")
-        return cls(known, 1 if pos_label is None else in_order.index(pos_label))
+        if pos_label is not None:
+            known.place(pos_label, "pos_label")
+        return cls(known, pos_label)
+
+    @property
+    def known(self) -> NDArray[Any]:
+        """The labels, sorted."""
+        return self.labels.known
+
+    @property
+    def positive(self) -> int:
+        """The place of the positive label among the sorted ones."""
+        return 1 if self.pos_label is None else self.labels.sorted_place(self.pos_label, "pos_label")
 
     def reader(self, shape: Shape, name: str, *, private_n: bool) -> Callable[[Records], Records]:
         """Return what checks the form of records, whose public form this is; raise if that is invalid."""
-        form = shape.arguments[1]
-        columns = form.columns or 1
-        if columns > 2:
-            check_labels(self.known, columns, name)
-        check_columns_of_labels(form.names, self.known, name, self.known.tolist()[self.positive])
-        return partial(
-            labels_and_scores,
-            labels=self.known,
-            columns=1,
-            private_n=private_n,
-            name=name,
-            positive=self.positive,
-        )
+        columns = LabelColumns.of(self.labels, shape.arguments[1], name, positive=self.pos_label)
+        one = replace(columns, columns=1)  # of two that of the positive label is read: both forms merge
+        return partial(labels_and_scores, columns=one, private_n=private_n, name=name, positive=self.positive)
 
     def blocks(self, records: Records, name: str) -> Iterator[tuple[NDArray[np.bool_], Floats]]:
         """Return blocks of whether records of valid form are positive, and of their scores.

@@ -1,14 +1,13 @@
-"""Questions and answers of releases, as JSON.
+"""Answers of releases, as JSON.
 
-A question is all that is public of a call before a record is read. An answer is all that was released. What
-else a release offers follows from the two, so it is computed again and not stored: no function is written.
+An answer is all that was released. What else a release offers follows from it and from the question, so it is
+computed again and not stored: no function is written.
 """
 
 import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields, is_dataclass, replace
-from fractions import Fraction
 from importlib import import_module
 from typing import Any, TypeVar
 
@@ -21,17 +20,14 @@ from dp_metrics.mechanisms._base import Noise
 from dp_metrics.release.released import Released, ResultNoise
 from dp_metrics.release.result import PrivateResult
 from dp_metrics.release.stored.codec import DAMAGED, MALFORMED, decoded, encoded
+from dp_metrics.release.stored.questions import OTHER_VERSION, content_of, written_json
 
 __all__ = [
     "NOT_STORED",
     "Answer",
-    "Call",
     "answer_json",
-    "as_listed",
-    "differences",
     "is_kept",
     "noted",
-    "question_json",
     "read_result",
     "read_shape",
     "restored",
@@ -45,8 +41,6 @@ NOT_STORED = (
 )
 """The note of a result that is paid for and was not stored."""
 
-_SCHEMA, _VERSION = "dp_metrics.release", 1
-_OTHER_VERSION = "This release was stored by a later version of dp_metrics: update the package to read it."
 _LONGEST_SUMMARY = 100
 _SHOWN_DIGITS = 6
 _HOMES = {
@@ -63,26 +57,6 @@ _HOMES = {
 Reader = Callable[["Answer"], Any]
 R = TypeVar("R", bound=Reader)
 _READERS: dict[str, Reader] = {}
-
-
-@dataclass(frozen=True)
-class Call:
-    """What is public of a call, besides what every release has.
-
-    Parameters
-    ----------
-    kind : {"metric", "frame", "labels", "scores", "page", "value"}
-        What is returned, and so how it is made again.
-    public : mapping
-        The options. Never records, predictions, groups or anything of their length.
-    """
-
-    kind: str
-    public: Mapping[str, Any]
-
-    def can_be_made_again(self, question: str | None) -> bool:
-        """Return whether all of the release follows from what is stored, if this is the question."""
-        return question is not None or self.kind in ("metric", "value")
 
 
 @dataclass(frozen=True)
@@ -121,51 +95,13 @@ def restores(kind: str) -> Callable[[R], R]:
     return enter
 
 
-def as_listed(value: Any) -> Any:
-    """Return a public option with lists in the place of arrays and tuples, and no numbers of NumPy."""
-    if isinstance(value, Mapping):
-        return {name: as_listed(one) for name, one in value.items()}
-    if hasattr(value, "tolist"):  # arrays, and series of pandas
-        value = value.tolist()
-    if isinstance(value, list | tuple | range):
-        return [as_listed(one) for one in value]
-    return value
-
-
-def question_json(call: Call, **settings: Any) -> str | None:
-    """Return the question of a call as JSON; None if an option is of a type that cannot be written."""
-    try:
-        asked = encoded({"kind": call.kind, **settings, **as_listed(call.public)})
-    except TypeError:
-        return None
-    return json.dumps({"schema": _SCHEMA, "version": _VERSION, "question": asked})
-
-
-def differences(stored: str | None, asked: str | None) -> str | None:
-    """Return how a stored question differs from another one, in words; None if they are the same."""
-    if stored is None or asked is None:
-        return "an option that cannot be written down, and so not be compared"
-    old, new = (decoded(_content(one, "question")) for one in (stored, asked))
-    names = [name for name in {**old, **new} if not _same(old.get(name), new.get(name))]
-    shown = (f"{name} was {_shown(old.get(name))} and is {_shown(new.get(name))}" for name in names)
-    return "; ".join(shown) or None
-
-
-def _shown(value: Any) -> str:
-    return repr(float(value) if isinstance(value, Fraction) else value)
-
-
-def _same(a: Any, b: Any) -> bool:
-    return bool(encoded(a) == encoded(b))  # NaN equals itself here
-
-
 def answer_json(kind: str, form: Any, results: Sequence[PrivateResult[Any]]) -> str | None:
     """Return what was released as JSON; None if it cannot be written."""
     try:
         content = {"kind": kind, "form": encoded(_plain_form(form)), "results": [*map(_written, results)]}
     except TypeError:
         return None
-    return json.dumps({"schema": _SCHEMA, "version": _VERSION, "answer": content})
+    return written_json("answer", content)
 
 
 def is_kept(budget: PrivacyAccountant, claim: Claim, written: Callable[[], tuple[str | None, str]]) -> bool:
@@ -290,15 +226,6 @@ def read_result(
 _NOISE: Any = Noise if getattr(Noise, "_is_runtime_protocol", False) else object
 
 
-def _content(text: str, what: str) -> Any:
-    outer = json.loads(text)
-    if outer["schema"] == _SCHEMA and outer["version"] != _VERSION:
-        raise ValueError(_OTHER_VERSION)
-    if outer["schema"] != _SCHEMA:
-        raise ValueError(DAMAGED)
-    return outer[what]
-
-
 def restored(question: str | None, answer: str) -> Any:
     """Return a stored release, of the type that it had.
 
@@ -309,8 +236,8 @@ def restored(question: str | None, answer: str) -> Any:
     """
     found, reason = None, DAMAGED
     try:
-        content = _content(answer, "answer")
-        asked = None if question is None else decoded(_content(question, "question"))
+        content = content_of(answer, "answer")
+        asked = None if question is None else decoded(content_of(question, "question"))
         kind = content["kind"]
         if asked is not None and asked["kind"] != kind:
             raise ValueError(DAMAGED)
@@ -318,8 +245,8 @@ def restored(question: str | None, answer: str) -> Any:
         with np.errstate(all="ignore"):
             found = _READERS[kind](Answer(asked, decoded(content["form"]), content["results"]))
     except MALFORMED as error:
-        if str(error) == _OTHER_VERSION:
-            reason = _OTHER_VERSION
+        if str(error) == OTHER_VERSION:
+            reason = OTHER_VERSION
     if found is None:
         raise ValueError(reason)
     return found

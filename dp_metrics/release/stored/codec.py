@@ -7,7 +7,7 @@ is; the types and functions that it may name are those that were entered here, a
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
-from datetime import date
+from datetime import date, datetime, timedelta
 from fractions import Fraction
 from functools import lru_cache, partial
 from types import FunctionType, UnionType
@@ -64,7 +64,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "variance": _bezier_variance,
     "calibration error": _share,
 }
-_DTYPES = frozenset("biufU")
+_DTYPES = frozenset("biufUmM")
 
 
 def storable(kind: Kind) -> Kind:
@@ -85,8 +85,10 @@ def encoded(value: Any) -> Any:
         return value
     if type(value) is float:
         return value if math.isfinite(value) else {"float": repr(value)}
-    if type(value) is date:
-        return {"date": value.isoformat()}
+    if type(value) in (date, datetime):
+        return {type(value).__name__: value.isoformat()}
+    if type(value) is timedelta:
+        return {"timedelta": [value.days, value.seconds, value.microseconds]}
     if isinstance(value, Fraction):  # hexadecimal, for Python refuses to convert long decimals
         return {"fraction": f"{value.numerator:#x}/{value.denominator:#x}"}
     if type(value) is list:
@@ -113,7 +115,8 @@ def encoded(value: Any) -> Any:
 def _encoded_array(array: np.ndarray[Any, Any], kind: str) -> Any:
     if array.dtype.kind not in _DTYPES:
         raise TypeError(f"Arrays of {array.dtype} cannot be stored.")
-    return {kind: [array.dtype.str, list(array.shape), encoded(array.ravel().tolist())]}
+    values = array.astype(np.int64) if array.dtype.kind in "mM" else array
+    return {kind: [array.dtype.str, list(array.shape), encoded(values.ravel().tolist())]}
 
 
 def _name_of(function: Any) -> str:
@@ -153,8 +156,9 @@ def _array(content: Any) -> np.ndarray[Any, Any]:
     dtype = np.dtype(name)
     if dtype.kind not in _DTYPES:
         raise ValueError(DAMAGED)
+    found = np.array(decoded(values), dtype=np.int64 if dtype.kind in "mM" else dtype).astype(dtype)
     # a shape that asks for more than there is fails
-    return np.array(decoded(values), dtype=dtype).reshape([int(size) for size in shape])
+    return found.reshape([int(size) for size in shape])
 
 
 def _partial(content: Any) -> Any:
@@ -172,6 +176,8 @@ def _float(text: Any) -> float:
 
 _READERS: Mapping[str, Callable[[Any], Any]] = {
     "date": date.fromisoformat,
+    "datetime": datetime.fromisoformat,
+    "timedelta": lambda content: timedelta(*content),
     "float": _float,
     "fraction": _fraction,
     "tuple": lambda content: tuple(map(decoded, content)),

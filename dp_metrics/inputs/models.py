@@ -1,0 +1,273 @@
+"""The one door of models: what a fitted model says of records, which are private, while the model is public.
+
+Exceptions and warnings of a model may quote records, so none of them gets out. What is public of a response,
+its columns and the type of its numbers, follows from the model, its method and the form of the targets; with
+a private number of records never from the response, because a model is not asked about no record.
+"""
+
+import math
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dp_metrics.inputs.containers import array_of, as_floats
+from dp_metrics.inputs.labels import public_labels
+
+__all__ = [
+    "FAR",
+    "as_float64",
+    "ask",
+    "columns_by_label",
+    "estimator_type",
+    "has_method",
+    "known_labels",
+    "number_of_records",
+    "response_method",
+    "response_of",
+]
+
+FAR = float(np.finfo(np.float32).max)
+"""A number that no score or target is near to; its square is finite."""
+
+_FAILED = "The model could not predict; run it on records that are not private to see why."
+_OTHER_COLUMNS = (
+    "{} of the model should return a column for each of its classes_, or as many as y, of which a list does "
+    "not tell: pass y as an array or a data frame."
+)
+_NO_COLUMNS = (
+    "{} has no classes_, which tell the columns of predict_proba even of no record: pass labels=[...], all "
+    "that there may be."
+)
+_FEWER_LABELS = "labels lacks some of the classes_ of the model: pass all labels that there may be."
+_CALLED = {"predict_proba": "y_proba", "decision_function": "y_score"}
+_EVERY_WARNING = ("ignore", None, Warning, None, 0)
+
+
+@contextmanager
+def _no_warnings() -> Iterator[None]:
+    """Drop warnings.
+
+    `warnings.catch_warnings` puts a whole list of filters back. With models in several threads that could be
+    the list in which another one is silent, for good. So one filter is put in, and the same taken out.
+    """
+    filters: Any = warnings.filters
+    filters.insert(0, _EVERY_WARNING)
+    try:
+        yield
+    finally:
+        with suppress(ValueError):  # the model has emptied the list
+            filters.remove(_EVERY_WARNING)
+
+
+def _guarded(question: Callable[[], Any]) -> Any:
+    """Return what a model answers, or raise one error that holds nothing of the model's own."""
+    with _no_warnings(), np.errstate(all="ignore"):
+        try:
+            return question()
+        except KeyboardInterrupt:  # who interrupts sees where the model was
+            raise
+        except BaseException:
+            pass
+    # raising outside the handler does not chain the original, which may quote the data
+    raise ValueError(_FAILED)
+
+
+def ask(model: Any, method: str, records: Any) -> Any:
+    """Return what a model says of records, as it says it: nothing else in the package calls a model.
+
+    Raises
+    ------
+    ValueError
+        If the model raises anything but KeyboardInterrupt.
+    """
+    return _guarded(lambda: getattr(model, method)(records))
+
+
+def _attribute(model: Any, name: str) -> Any:
+    """Return an attribute of a model, or None if there is none."""
+    return _guarded(lambda: getattr(model, name, None))
+
+
+def has_method(model: Any, name: str) -> bool:
+    """Return whether a model has a method."""
+    return _attribute(model, name) is not None
+
+
+def estimator_type(model: Any) -> Any:
+    """Return what a model says that it is, such as "regressor"; None if it says nothing."""
+    from sklearn.utils import get_tags  # slow to import
+
+    try:
+        with _no_warnings():  # older versions warn of a model without tags
+            return get_tags(model).estimator_type
+    except AttributeError:  # it has no tags
+        return _attribute(model, "_estimator_type")
+
+
+def response_method(model: Any, methods: Sequence[str]) -> str:
+    """Return the first of these methods that a model has."""
+    for method in methods:
+        if has_method(model, method):
+            return method
+    raise AttributeError(f"{type(model).__name__} has none of the attributes {', '.join(methods)}.")
+
+
+def known_labels(*models: Any) -> NDArray[Any] | None:
+    """Return the sorted labels that models were trained on; None of numbers, and of several outputs.
+
+    The classes of a model are public where the model is; those among the targets are not.
+    """
+    known = [classes for classes in map(_classes_of, models) if classes is not None]
+    return np.unique(np.concatenate(known)) if known else None
+
+
+def _classes_of(model: Any) -> NDArray[Any] | None:
+    """Return the labels of a model in its own order."""
+    held = _attribute(model, "classes_")
+    return None if held is None or any(np.ndim(one) for one in held) else np.asarray(held)
+
+
+def number_of_records(records: Any) -> int:
+    """Return the length of an array, a data frame, a sparse matrix or a list.
+
+    Raises
+    ------
+    TypeError
+        If it has none.
+    """
+    shape = _stated_shape(records)
+    if shape or (shape is None and hasattr(records, "__len__")):
+        return int(shape[0]) if shape else len(records)
+    raise TypeError("Expected sequences or array-likes of one entry per record.")
+
+
+def _stated_shape(container: Any) -> Any:
+    """Return the shape that a container states; None of a list."""
+    if hasattr(container, "shape"):
+        return container.shape
+    return array_of(container).shape if hasattr(container, "__array__") else None
+
+
+def response_of(
+    model: Any, method: str, records: Any, y: Any, *, labels: Any = None, private_n: bool
+) -> NDArray[Any]:
+    """Return what a model says of records, of which there may be none; it is asked only where there are.
+
+    Parameters
+    ----------
+    model : object
+        A fitted model.
+    method : {"predict", "predict_proba", "decision_function"}
+        How it is asked.
+    records : array-like
+        What it is asked about.
+    y : array-like
+        The true targets; their form tells how many outputs a model without classes has.
+    labels : array-like or None, default=None
+        The public labels; None for those of the model.
+    private_n : bool
+        Whether the number of records is private.
+
+    Returns
+    -------
+    ndarray
+        Predictions, or one column for each sorted label; with a private number of records floats are of
+        double precision, because the limit of a log loss follows from their type.
+
+    Raises
+    ------
+    ValueError
+        If the model fails; or if what it says has another form than is public.
+    """
+    classes = _classes_of(model)
+    known = classes if labels is None else public_labels(labels)
+    if private_n and known is None and method == "predict_proba":
+        raise ValueError(_NO_COLUMNS.format(type(model).__name__))
+    stated = _no_response(method, known if classes is None else classes, y)
+    if number_of_records(records) == 0:
+        response = stated  # most models refuse to predict nothing, and a metric does too if n is public
+    else:
+        with _no_warnings():  # what a response is yet to compute is computed now
+            response = array_of(ask(model, method, records))
+    if private_n:
+        response = as_float64(response)
+    if method == "predict_proba" and _columns(stated) == 2 and _columns(response) == 1:
+        response = _of_both(_table(response, method), method)
+    is_stated = private_n or (method == "predict_proba" and known is not None)
+    if is_stated and _columns(response) != _columns(stated):
+        raise ValueError(_OTHER_COLUMNS.format(method))
+    if method == "predict" or classes is None or known is None:
+        return response
+    return columns_by_label(response, method, classes, known)
+
+
+def _no_response(method: str, classes: NDArray[Any] | None, y: Any) -> NDArray[Any]:
+    """Return the response to no record, with the columns that it has for any number of records."""
+    if classes is None or method == "predict":
+        kind = np.float64 if classes is None else classes.dtype
+        return np.empty((0, *(_stated_shape(y) or ())[1:]), dtype=kind)
+    columns = () if method == "decision_function" and classes.size == 2 else (classes.size,)
+    return np.empty((0, *columns))
+
+
+def _columns(array: NDArray[Any]) -> int:
+    return math.prod(array.shape[1:]) if array.ndim else 0
+
+
+def as_float64(array: NDArray[Any]) -> NDArray[Any]:
+    """Return floats of any size as float64; anything else stays unchanged."""
+    return array.astype(np.float64) if array.dtype.kind == "f" else array
+
+
+def columns_by_label(
+    response: NDArray[Any], method: str, classes: NDArray[Any], known: NDArray[Any]
+) -> NDArray[Any]:
+    """Return a response with a column for each known label in sorted order, whatever the model has.
+
+    Labels that the model lacks have the probability 0, or a score that is far below any other.
+
+    Parameters
+    ----------
+    response : ndarray of shape (n_samples,) or (n_samples, n_columns)
+        What the model said.
+    method : {"predict_proba", "decision_function"}
+        How it was asked.
+    classes : ndarray of shape (n_columns,)
+        The labels of the model, in its order; a single column is that of the second of two.
+    known : ndarray of shape (n_classes,)
+        The public labels.
+
+    Raises
+    ------
+    ValueError
+        If the model has labels that are not known; or if an object is no number.
+    """
+    own, wanted = classes.tolist(), sorted(known.tolist())
+    if not {*own} <= {*wanted}:
+        raise ValueError(_FEWER_LABELS)
+    if own == wanted:
+        return response
+    columns = _table(response, method)
+    if columns.shape[1] == 1 and len(own) == 2:
+        columns = _of_both(columns, method)
+    if columns.shape[1] != len(own):
+        return response
+    least = 0.0 if method == "predict_proba" else -FAR
+    several = np.full((len(columns), len(wanted)), least, dtype=columns.dtype)
+    several[:, [wanted.index(label) for label in own]] = columns
+    return several
+
+
+def _table(response: NDArray[Any], method: str) -> NDArray[Any]:
+    """Return numbers of one or more columns as floats with two dimensions."""
+    columns = response.reshape(len(response), _columns(response))
+    return columns if columns.dtype.kind == "f" else as_floats(columns, _CALLED[method])
+
+
+def _of_both(second: NDArray[Any], method: str) -> NDArray[Any]:
+    """Return the columns of both of two labels, given that of the second."""
+    return np.hstack([1 - second if method == "predict_proba" else -second, second])
