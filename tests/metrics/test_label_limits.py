@@ -160,7 +160,12 @@ DOORS = {
     "page": lambda y, p: [
         one
         for one in dp.private_evaluate(
-            y, y_pred=p, epsilon=2.0, sensitive_features=np.resize([*"aab"], y.size), group_labels=[*"ab"]
+            y,
+            y_pred=p,
+            labels=[0, 1],
+            epsilon=2.0,
+            sensitive_features=np.resize([*"aab"], y.size),
+            group_labels=[*"ab"],
         ).numbers.values()
         if one.metric in ("accuracy", "recall", "precision", "f1", "specificity")
     ],

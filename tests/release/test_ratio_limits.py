@@ -164,6 +164,22 @@ def test_what_is_shown_of_people_holds_the_limits_of_the_noise(a, b, rate, miss,
     assert 0.0 <= lower <= upper <= 1.0
 
 
+@pytest.mark.parametrize(
+    ("ratio", "miss"),
+    [
+        (noisy(60, -12, Fraction(1, 20), rest=None, n=30), 0.2),
+        (noisy(195, -60, Fraction(1, 20), rest=None, n=30), EACH),
+        (noisy(20, -60, rest=None), 0.2),
+        (noisy(8, -60, Fraction(2), n=200), EACH),
+    ],
+)
+def test_rare_noise_makes_no_point_of_what_is_shown_of_people(ratio, miss):
+    """Limits of people alone are 1 or near it: counts so far off are so rare that nothing need be true."""
+    lower, upper = ratio_limits(ratio, miss, miss)
+    assert lower == noise_limits(ratio, miss, miss)[0] < 0.95
+    assert upper == 1.0
+
+
 @pytest.mark.parametrize("n", [5, 100, 3000])
 @pytest.mark.parametrize("rate", [0.01, 0.5, 6.0])
 def test_limits_of_a_share_of_all_people_hold_those_of_the_noise(n, rate):
