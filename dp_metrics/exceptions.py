@@ -19,7 +19,6 @@ __all__ = [
     "models_are_fitted",
     "warn_caller",
     "warn_of_large_epsilon",
-    "within",
 ]
 
 _LARGEST_EPSILON: float = 10
@@ -114,13 +113,3 @@ def _is_of_this_package(estimator: Any) -> bool:
 def budget_error(message: str) -> BaseException:
     """Return what to raise where more is asked of a budget than is left."""
     return SearchStopped(message) if models_are_fitted() else PrivacyBudgetError(message)
-
-
-def within(*packages: str) -> bool:
-    """Return whether some function of one of these packages is being carried out."""
-    frame = sys._getframe(1)
-    while frame.f_back is not None:
-        frame = frame.f_back
-        if f"{frame.f_globals.get('__name__', '')}.".startswith(tuple(f"{one}." for one in packages)):
-            return True
-    return False
