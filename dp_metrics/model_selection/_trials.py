@@ -153,16 +153,15 @@ class Candidates:
                 classes, known = (getattr(one, "classes_", None) for one in (model, public_model))
                 if method != "predict" and isinstance(classes, np.ndarray) and known is not None:
                     response = columns_by_label(response, method, classes, known)
-                response = valid_response(scorer.function, response, data.y, labels_for(scorer, public_model))
+                labels = labels_for(scorer, public_model)
+                response = valid_response(scorer.function, response, data.y, labels)
                 if is_private_n(scorer):
                     response = as_float64(response)
                 if data.is_empty:
                     # the metric refuses of one record what it would refuse of any
-                    release_score(scorer, public_model, method, response, first_records(_sliceable(own.y), 1))
+                    release_score(scorer, labels, method, response, first_records(_sliceable(own.y), 1))
                     response = response[1:]
-                score = release_score(
-                    scorer, public_model, method, response, own.y_val, own.sample_weight_val
-                )
+                score = release_score(scorer, labels, method, response, own.y_val, own.sample_weight_val)
         except KeyboardInterrupt:  # the user interrupts, and sees where the search was
             raise
         except BaseException:  # every error is silent: which candidates failed, and why, is secret

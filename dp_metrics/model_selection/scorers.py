@@ -155,7 +155,7 @@ class PrivateScorer(BaseEstimator):
             self._has_warned = True
         labels = labels_for(self, estimator)
         response = response_of(estimator, method, X, y, labels=labels, private_n=is_private_n(self))
-        return release_score(self, estimator, method, response, y, sample_weight)
+        return release_score(self, labels, method, response, y, sample_weight)
 
     @property
     def function(self) -> functools.partial[Any]:
@@ -417,9 +417,13 @@ def is_private_n(scorer: PrivateScorer) -> bool:
 
 
 def release_score(
-    scorer: PrivateScorer, estimator: Any, method: str, response: Any, y: Any, sample_weight: Any = None
+    scorer: PrivateScorer, labels: Any, method: str, response: Any, y: Any, sample_weight: Any = None
 ) -> float:
-    """Release a private score of an estimator's response to the records, by one of its methods."""
+    """Release a private score of a response to the records, by one of the methods of an estimator.
+
+    The labels are those of `labels_for`, read before the estimator was shown a record: what it says of itself
+    afterwards may depend on the records.
+    """
     _, sign = scorer.check()
     metric, keywords = scorer.function, {}
     if sample_weight is not None:
@@ -427,7 +431,7 @@ def release_score(
             raise TypeError(f"{name_of(metric)} takes no sample_weight; score the records without it.")
         keywords["sample_weight"] = sample_weight
     if takes(metric, "labels"):
-        keywords["labels"] = labels = labels_for(scorer, estimator)
+        keywords["labels"] = labels
         if metric_of(metric) is not None:  # a metric of somebody else may take nothing but an array
             response = named_by_classes(response, method, public_labels(labels))
     # one name for all calls is none for each: a fold must never have the score of another one

@@ -30,7 +30,7 @@ from dp_metrics.model_selection._trials import (
     share_of_one_trial,
     unobserved,
 )
-from dp_metrics.model_selection.scorers import PrivateScorer, release_score
+from dp_metrics.model_selection.scorers import PrivateScorer, labels_for, release_score
 from dp_metrics.release.stored.answers import is_kept, search_json, summary_json
 
 __all__ = ["PrivateRandomizedSearch"]
@@ -253,7 +253,8 @@ class PrivateRandomizedSearch(MetaEstimatorMixin, BaseEstimator):
         warn_of_large_epsilon(total)
         method = response_method(public_model, methods)
         response, rehearsed = getattr(public_model, method)(data.X_val), self._scorer(total, rehearsal)
-        release_score(rehearsed, public_model, method, response, data.y_val, sample_weight_val)
+        labels = labels_for(rehearsed, public_model)
+        release_score(rehearsed, labels, method, response, data.y_val, sample_weight_val)
         claim = self._spend(total, rehearsal.history)
 
         def trial() -> tuple[float, dict[str, Any]]:

@@ -340,3 +340,14 @@ def test_a_response_of_another_form_than_is_public_is_refused_where_the_number_i
     wide = SaysNumbers(lambda r: np.stack([r, r], axis=1))
     with pytest.raises(ValueError, match="should return a column for each"):
         OF_NUMBERS[door](wide, X, X[:, 0], **PRIVATE_N)
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_what_a_model_says_of_itself_after_it_saw_records_is_not_read(door):
+    def learns(response):
+        model.classes_ = np.array(["a", "b", "c"])
+        return response
+
+    model = Says(learns)
+    DOORS[door](model, X, CLASS)
+    assert model.classes_.size == 3  # it was asked
