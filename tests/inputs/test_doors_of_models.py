@@ -340,3 +340,21 @@ def test_a_response_of_another_form_than_is_public_is_refused_where_the_number_i
     wide = SaysNumbers(lambda r: np.stack([r, r], axis=1))
     with pytest.raises(ValueError, match="should return a column for each"):
         OF_NUMBERS[door](wide, X, X[:, 0], **PRIVATE_N)
+
+
+DAYS = np.array(["2020-01-01", "2021-01-01"], dtype="M8[D]")
+
+
+@pytest.mark.parametrize("classes", [DAYS, DAYS.astype("M8[ns]"), DAYS.astype(object)])
+@pytest.mark.parametrize("known", [None, DAYS.tolist(), DAYS.tolist()[::-1], DAYS.astype("M8[ns]")])
+@pytest.mark.parametrize("positive", [None, DAYS[1].item(), DAYS[1].astype("M8[s]")])
+def test_the_classes_of_a_model_may_be_dates_in_any_form(classes, known, positive):
+    model, y = Says(), classes[CLASS]
+    model.classes_ = classes
+    model.predict = lambda X: classes[CLASS]
+    page = private_evaluate(
+        model, X, y, labels=known, pos_label=positive, epsilon=1e6, split={"labels": 1, "scores": 1}
+    )
+    assert page.numbers["recall"].value > 0.99
+    assert page.numbers["roc auc"].value > 0.99
+    assert private_best([model], X, y, metric="log_loss", labels=known, epsilon=1e6) == 0
