@@ -391,7 +391,9 @@ def _with_moments(labels: NDArray[Any]) -> NDArray[Any]:
         return moments(labels)
     if labels.dtype.kind != "O":
         return labels
-    return _as_objects(exact(labels.ravel().tolist())).reshape(labels.shape)
+    objects = labels.ravel().tolist()
+    read = exact(objects)
+    return labels if read is objects else _as_objects(read).reshape(labels.shape)
 
 
 def _check_same_sorts(true: NDArray[Any], pred: NDArray[Any]) -> None:
