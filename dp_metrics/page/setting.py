@@ -218,7 +218,7 @@ def _answer(model: Any, x: Any, y_true: Any, labels: Any, pos_label: Any) -> tup
     answer = partial(response_of, model, "predict_proba", x, y_true, labels=labels)
     if known.size != 2:
         return PROBABILITIES, partial(_named, answer, known.known)
-    place = 1 if pos_label is None else known.places.tolist().index(known.place(pos_label, "pos_label"))
+    place = 1 if pos_label is None else known.sorted_place(pos_label, "pos_label")
     return SCORES, lambda *, private_n: answer(private_n=private_n)[:, place]
 
 
