@@ -32,7 +32,10 @@ class PrivacyBudgetError(ValueError):
 
 
 class SearchStopped(BaseException):
-    """The budget ended while scikit-learn was fitting models: it makes the score NaN of any `Exception`."""
+    """The budget ended while models were fitted: by scikit-learn, or in a `fit` of an object with `get_params`.
+
+    It is no `PrivacyBudgetError`, because scikit-learn makes the score NaN of any `Exception`.
+    """
 
 
 class SeededReleaseWarning(UserWarning):
