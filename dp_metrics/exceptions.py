@@ -32,7 +32,7 @@ class PrivacyBudgetError(ValueError):
 
 
 class SearchStopped(BaseException):
-    """The budget ended while models were fitted: by scikit-learn, or in a `fit` of an object with `get_params`.
+    """The budget ended while models were fitted: by scikit-learn, or by an object with `get_params`.
 
     It is no `PrivacyBudgetError`, because scikit-learn makes the score NaN of any `Exception`.
     """
