@@ -15,6 +15,7 @@ are.
 import math
 import numbers
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
@@ -87,7 +88,9 @@ class NotNumbersError(ValueError):
 
 def states_columns(data: Any) -> bool:
     """Return whether a container says how many columns it has even where it holds no record: no list does."""
-    return hasattr(data, "shape") or any(hasattr(data, protocol) for protocol in _ARRAY_LIKE)
+    with suppress(Exception):  # a container may raise what it likes, and quote what it holds
+        return hasattr(data, "shape") or any(hasattr(data, protocol) for protocol in _ARRAY_LIKE)
+    return False
 
 
 def refuse_unread(data: Any) -> None:
