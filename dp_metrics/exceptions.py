@@ -33,7 +33,10 @@ class PrivacyBudgetError(ValueError):
 
 
 class SearchStopped(BaseException):
-    """The budget ended within `sklearn.model_selection`, which makes the score NaN of any `Exception`."""
+    """The budget ended within `sklearn.model_selection`.
+
+    It is no `PrivacyBudgetError`, because scikit-learn makes the score NaN of any `Exception` there.
+    """
 
 
 class SeededReleaseWarning(UserWarning):

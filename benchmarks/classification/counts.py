@@ -9,14 +9,13 @@ from numpy.typing import NDArray
 from sklearn import metrics as sk
 from tqdm import tqdm
 
-from dp_metrics.analysis.simulation import simulated_noise
 from dp_metrics.inputs.epsilon import exact_epsilon
 from dp_metrics.mechanisms import Hazard
 from dp_metrics.metrics import METRICS
 from dp_metrics.metrics.labels.counts import Confusion, confusion_for
 from dp_metrics.metrics.labels.layouts import whole
 
-from .tasks import compared, print_table, subsamples
+from .tasks import compared, noise_of, print_table, subsamples
 
 __all__ = ["Design", "confusions", "counts", "labels_of", "mean_error"]
 
@@ -63,7 +62,7 @@ class Design:
         if self.is_obvious:
             draw = replace(draw, zero_sum=False)
         n = None if self.is_obvious or self.private_n else table.n  # of four cells, those below 0 become 0
-        noisy = table.counts + simulated_noise(draw, times, seed)
+        noisy = table.counts + noise_of(draw, times, seed)
         exact = confusion.formula(layout.read(table.counts.astype(np.float64)))
         values = [confusion.formula(layout.counts(x, n)) for x in noisy]
         return np.array(values) - exact

@@ -12,7 +12,6 @@ from tqdm import tqdm
 
 import dp_metrics as dp
 from dp_metrics._random import SeededEntropy
-from dp_metrics.analysis.simulation import simulated_noise
 from dp_metrics.inputs.epsilon import exact_epsilon
 from dp_metrics.inputs.shape import Records
 from dp_metrics.mechanisms import Hazard
@@ -20,7 +19,7 @@ from dp_metrics.metrics.scores.curve_formulas import ScoreCounts, area_under_roc
 from dp_metrics.metrics.scores.table import score_plan
 from dp_metrics.release.released import Released
 
-from .tasks import LabelsAndScores, compared, print_table, scored, subsamples
+from .tasks import LabelsAndScores, compared, noise_of, print_table, scored, subsamples
 
 __all__ = [
     "bins",
@@ -70,7 +69,7 @@ def simulated_scores(
     known = plan.read(records)
     prepared = known.parts[0].prepare(Hazard(), exact_epsilon(epsilon), private_n=private_n)
     exact, n = np.array(prepared.values, dtype=np.float64), None if private_n else known.n
-    for noise in simulated_noise(prepared, _RELEASES, seed):
+    for noise in noise_of(prepared, _RELEASES, seed):
         released = Released([exact + noise], n, None, exact_epsilon(epsilon), neighboring)
         yield plan.postprocess.counts(released)
 

@@ -11,8 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 
+from dp_metrics._random import made_up
 from dp_metrics.evaluation.datasets import get_dataset
 from dp_metrics.evaluation.sources import Dataset, read_table_data, table_of
+from dp_metrics.release.draws import VectorDraw
+from dp_metrics.release.noise import CountsNoise
 
 __all__ = [
     "FRESH",
@@ -22,6 +25,7 @@ __all__ = [
     "chosen_rows",
     "compared",
     "member_of",
+    "noise_of",
     "print_table",
     "scored",
     "subsamples",
@@ -113,6 +117,11 @@ def _trained(task: Task) -> LabelsAndScores:
     x_train, x_test, y_train, y_test = train_test_split(features, y, **_SPLIT)
     proba = XGBClassifier(n_estimators=100, n_jobs=1).fit(x_train, y_train).predict_proba(x_test)
     return y_test, (proba[:, 1] if proba.shape[1] == 2 else proba).astype(np.float64)
+
+
+def noise_of(draw: VectorDraw, times: int, seed: int) -> NDArray[np.float64]:
+    """Return draws of the noise of a table, a row each: of the law of a release, but in floats."""
+    return CountsNoise((0,) * len(draw.values), draw.rates, draw.zero_sum).simulated(made_up(seed), times)
 
 
 @cache

@@ -91,10 +91,11 @@ class PrivacyAccountant:
     question under the name is a ValueError. This is post-processing: what is returned follows from public
     arguments and from what was released before, whatever the private records are now.
 
-    A session begins when a process first opens the file; pickled copies and forks belong to it. Within it a
-    name is used once, so that no two folds, or rounds of a loop, have one number: again it is refused.
-    Releases without a `spend_name` or with a `random_state` are never used again. Scorers number their names,
-    and are never served. A worker that opens the file itself has a session of its own.
+    A session begins when a process first opens the file; pickled copies and forks belong to it, also a copy
+    that is kept on a disk: after a restart open the file instead, or its names count as used. Within a
+    session a name is used once, so that no two folds, or rounds of a loop, have one number: again it is
+    refused. Releases without a `spend_name` or with a `random_state` are never used again. Scorers number
+    their names, and are never served. A worker that opens the file itself has a session of its own.
 
     In use, and after a crash, the latest spends are in companions of the file, ``-wal`` and ``-shm``, which
     go by its name. So it must have one name. A symbolic link counts as the name of its target. A file with
@@ -178,7 +179,8 @@ class PrivacyAccountant:
         Raises
         ------
         PrivacyBudgetError
-            If more is asked for than remains; nothing is recorded.
+            If more is asked for than remains; nothing is recorded. Within `sklearn.model_selection` it is
+            `dp_metrics.exceptions.SearchStopped`, which is no `Exception`.
         ValueError, TypeError
             If an argument is invalid, if neighboring is not that of the spends before, or if the budget file
             was replaced, damaged or given a second hard link; nothing is recorded.

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from dp_metrics.inputs.containers import array_of
+from dp_metrics.inputs.containers import array_of, states_columns
 from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.records import check_same_length
 from dp_metrics.inputs.shape import Records
@@ -99,7 +99,7 @@ def by_group(coded: Records, groups: int) -> list[Records]:
 
 def columns_of(features: Any) -> Sequence[Any]:
     """Return the columns of one feature or several, each of the type that its container gives it."""
-    if len(getattr(features, "shape", ())) != 2:
+    if not states_columns(features) or len(getattr(features, "shape", ())) != 2:
         return [features]
     if hasattr(features, "iloc"):  # pandas
         return [features.iloc[:, i] for i in range(features.shape[1])]

@@ -15,6 +15,7 @@ are.
 import math
 import numbers
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
@@ -39,6 +40,8 @@ __all__ = [
     "array_of",
     "as_floats",
     "counts_of",
+    "exact",
+    "is_a",
     "is_missing",
     "is_several",
     "kind_of_times",
@@ -85,7 +88,9 @@ class NotNumbersError(ValueError):
 
 def states_columns(data: Any) -> bool:
     """Return whether a container says how many columns it has even where it holds no record: no list does."""
-    return hasattr(data, "shape") or any(hasattr(data, protocol) for protocol in _ARRAY_LIKE)
+    with suppress(Exception):  # a container may raise what it likes, and quote what it holds
+        return hasattr(data, "shape") or any(hasattr(data, protocol) for protocol in _ARRAY_LIKE)
+    return False
 
 
 def refuse_unread(data: Any) -> None:
@@ -202,26 +207,31 @@ def _number(element: Any, name: str) -> float:
     failure: Exception = NotNumbersError("what was given")
     if _quietly(np.ndim, element) != 0:
         failure = ValueError(_RAGGED)
-    elif isinstance(number := _quietly(float, element), float):
-        return number
-    elif isinstance(element, numbers.Real):  # no float is as large
+    elif (number := _quietly(float, element)) is not None:
+        return float(number)
+    elif is_a(element, numbers.Real):  # no float is as large
         failure = ValueError(TOO_LARGE.format(name))
     raise failure
 
 
+def is_a(element: Any, kinds: type | tuple[type, ...]) -> bool:
+    """Return whether an object is of a type, without asking the object, which may raise what it likes."""
+    return issubclass(type(element), kinds)
+
+
 def is_several(element: Any) -> bool:
     """Return whether an object is a container of its own, which NumPy may take for a row of records."""
-    if isinstance(element, str | bytes | np.generic | Enum):
+    if is_a(element, (str, bytes, np.generic, Enum)):
         return False
-    return hasattr(type(element), "__len__") or states_columns(element)
+    return hasattr(type(element), "__len__") or bool(_quietly(states_columns, element))
 
 
 def is_missing(element: Any) -> bool:
     """Return whether an object is None, or not equal to itself, as NaT is, or pandas' NA."""
     if element is None:
         return True
-    if isinstance(element, Decimal):  # a signaling NaN cannot even be compared
-        return element.is_nan()
+    if is_a(element, Decimal):  # a signaling NaN cannot even be compared
+        return bool(element.is_nan())
     try:
         return bool(element != element)
     except TypeError:  # NA, of which nobody knows whether it is equal to itself
@@ -290,12 +300,19 @@ def moments(times: NDArray[Any], kind: str | None = None) -> NDArray[Any]:
 
 def moment_of(label: Any) -> Any:
     """Return a date, a time or a duration as a `Moment`, and anything else, or what is none, as it is."""
-    if not isinstance(label, _OBJECTS_OF_TIME):
+    if not is_a(label, _OBJECTS_OF_TIME):
         return label
     try:
         return _moment(label)
     except Exception:  # a time zone of somebody else may fail in any way
         return label
+
+
+def exact(objects: list[Any]) -> list[Any]:
+    """Return objects, each as `moment_of` gives it."""
+    if any(issubclass(kind, _OBJECTS_OF_TIME) for kind in set(map(type, objects))):
+        return [moment_of(one) for one in objects]
+    return objects  # far faster where there is no time
 
 
 def _moment(label: Any) -> Any:

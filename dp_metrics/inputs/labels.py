@@ -3,6 +3,7 @@
 As in `records`, what concerns a whole array is checked at once, its contents in blocks, one record at a time.
 """
 
+import contextlib
 import math
 import reprlib
 from collections.abc import Sequence
@@ -10,6 +11,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from enum import Enum
 from functools import partial
+from itertools import repeat
+from numbers import Number
 from typing import Any, Self
 
 import numpy as np
@@ -23,6 +26,8 @@ from dp_metrics.inputs.containers import (
     Moment,
     array_of,
     counts_of,
+    exact,
+    is_a,
     is_missing,
     is_several,
     kind_of_times,
@@ -47,11 +52,13 @@ __all__ = [
     "NotLabelsError",
     "as_label_pairs",
     "as_labels",
+    "as_listed",
     "check_labels",
     "differing_block",
     "encoded_block",
     "place_of",
     "public_labels",
+    "sorted_labels",
     "unstated_labels",
 ]
 
@@ -81,8 +88,7 @@ def public_labels(labels: Any, name: str = "labels") -> NDArray[Any] | None:
     """
     if labels is None:
         return None
-    array = _as_listed(labels, name)
-    array = _sorted_objects(array, name) if array.dtype.kind == "O" else np.unique(array)
+    array = sorted_labels(as_listed(labels, name), name)
     if array.dtype.kind == "f" and np.isnan(array).any():
         raise ValueError(f"{name} must not hold NaN.")
     if array.size < 2:
@@ -92,7 +98,7 @@ def public_labels(labels: Any, name: str = "labels") -> NDArray[Any] | None:
     return array
 
 
-def _as_listed(labels: Any, name: str) -> NDArray[Any]:
+def as_listed(labels: Any, name: str) -> NDArray[Any]:
     """Return public labels in the order in which they were listed, each of them as it was."""
     refuse_unread(labels)
     is_list = isinstance(labels, Sequence) and not isinstance(labels, str | bytes)
@@ -117,8 +123,10 @@ def _as_objects(labels: Sequence[Any] | NDArray[Any]) -> NDArray[Any]:
     return np.fromiter(labels, dtype=object, count=len(labels))
 
 
-def _sorted_objects(labels: NDArray[Any], name: str) -> NDArray[Any]:
-    """Return different objects in their order."""
+def sorted_labels(labels: NDArray[Any], name: str = "labels") -> NDArray[Any]:
+    """Return the different ones of listed labels in their order."""
+    if labels.dtype.kind != "O":
+        return np.unique(labels)
     moments_of = [moment_of(label) for label in labels]
     if any(isinstance(one, Moment) for one in moments_of):
         if not all(isinstance(one, Moment) and one.kind == moments_of[0].kind for one in moments_of):
@@ -171,7 +179,7 @@ class LabelSet:
         """Return the labels that a caller listed as an option of this name; None stands for 0 and 1."""
         known = public_labels([0, 1] if labels is None else labels, name)
         assert known is not None
-        listed = known if labels is None else _as_listed(labels, name)
+        listed = known if labels is None else as_listed(labels, name)
         if listed.size != known.size:
             raise ValueError(f"{name} must all be different.")
         places = {moment_of(label): place for place, label in enumerate(listed.tolist())}
@@ -257,7 +265,12 @@ def as_labels(
         if array.dtype.kind in "mM":
             raise ValueError(no_numbers)
         return numbers_or(no_numbers, partial(as_vector, array, name, private_n=private_n))
-    y = flattened(_as_any_labels(data, name, private_n))
+    array = array_of(data)
+    if array.dtype.kind in "biufcUmM" and _sorts_of(array) not in map(_sort_in_arrays, labels):
+        # the type of an array is public, so that this one is refused without a record too
+        listed = reprlib.repr(labels.tolist())
+        raise ValueError(f"{name} holds {_sorts_of(array)}, which are not in {option}={listed}.")
+    y = flattened(_as_any_labels(array, name, private_n))
     if y.ndim != 1:
         raise ValueError(SEVERAL_COLUMNS.format(name))
     return labels[encoded_block(y, labels, name, option)] if y.dtype.kind == "O" else y
@@ -273,35 +286,38 @@ def encoded_block(
         codes = np.minimum(np.searchsorted(known, y), known.size - 1)
         found, read = known[codes] == y, y
     else:
-        exact = moment_of if labels.dtype.kind == "O" else _as_it_is  # no time equals a text
-        lookup = {exact(label): position for position, label in enumerate(labels.tolist())}
-
-        def position(value: Any) -> int:
-            try:
-                return lookup.get(exact(value), -1)
-            except Exception:  # the value is not hashable, or has an equality of its own
-                return -1
-
+        lookup = {label: position for position, label in enumerate(exact(labels.tolist()))}
         if block.dtype.kind in "mM":
             distinct, which = np.unique(block, return_inverse=True)
-            codes = np.fromiter(map(position, distinct), dtype=np.intp, count=distinct.size)[which]
+            codes = _positions(list(moments(distinct)), lookup)[which]
         else:
-            codes = np.fromiter(map(position, block.astype(object)), dtype=np.intp, count=block.size)
+            codes = _positions(exact(block.tolist()), lookup)
         found, read = codes >= 0, block
     if not found.all():
         raise _not_among(labels, name, option, read[np.argmin(found)])
     return codes
 
 
-def _as_it_is(label: Any) -> Any:
-    return label
+def _positions(objects: list[Any], lookup: dict[Any, int]) -> NDArray[np.intp]:
+    """Return where each object is found, -1 where it is not."""
+    with contextlib.suppress(Exception):  # one is not hashable, or has an equality of its own
+        return np.fromiter(map(lookup.get, objects, repeat(-1)), dtype=np.intp, count=len(objects))
+
+    def position(value: Any) -> int:
+        try:
+            return lookup.get(value, -1)
+        except Exception:
+            return -1
+
+    return np.fromiter(map(position, objects), dtype=np.intp, count=len(objects))
 
 
 def _not_among(labels: NDArray[Any], name: str, option: str, label: Any) -> ValueError:
     """Return the refusal of a label that is not in the public set; what it says no other record changes."""
     if is_missing(label):
         return ValueError(MISSING.format(name))
-    of_label, of_labels = (getattr(moment_of(one), "kind", "") for one in (label, labels.tolist()[0]))
+    first = exact([label, labels.tolist()[0]])
+    of_label, of_labels = (one.kind if type(one) is Moment else "" for one in first)
     if {of_label, of_labels} == {NAIVE, ZONED}:
         return ValueError(_ZONES.format(name, of_label, option, of_labels))
     refusal = f"{name} contains a label that is not in {option}={reprlib.repr(labels.tolist())}"
@@ -373,10 +389,11 @@ def _with_moments(labels: NDArray[Any]) -> NDArray[Any]:
     """Return labels with dates, times and durations in their exact form."""
     if labels.dtype.kind in "mM":
         return moments(labels)
-    if labels.dtype.kind != "O" or set(map(type, labels.ravel().tolist())) <= _ORDINARY:
+    if labels.dtype.kind != "O":
         return labels
-    exact: NDArray[Any] = np.frompyfunc(moment_of, 1, 1)(labels)
-    return exact
+    objects = labels.ravel().tolist()
+    read = exact(objects)
+    return labels if read is objects else _as_objects(read).reshape(labels.shape)
 
 
 def _check_same_sorts(true: NDArray[Any], pred: NDArray[Any]) -> None:
@@ -411,6 +428,16 @@ def _sorts_of(labels: NDArray[Any]) -> Any:
     return _as_objects(sorts).reshape(labels.shape)
 
 
+def _sort_in_arrays(label: Any) -> str:
+    """Return of which sort are the arrays of one type that may hold a public label."""
+    (read,) = exact([label])
+    if type(read) is Moment:
+        return read.kind
+    if is_a(label, str):
+        return _TEXT
+    return _NUMBERS if is_a(label, Number) else ""
+
+
 def _as_any_labels(data: Any, name: str, private_n: bool) -> NDArray[Any]:
     """Return labels of any type as an array of one or two dimensions, uncopied if they are in one.
 
@@ -438,18 +465,20 @@ def _check_labels_of_block(block: NDArray[Any], name: str) -> None:
 
 
 def _check_label_objects(array: NDArray[Any], name: str) -> None:
-    odd = [label for label in array.ravel().tolist() if type(label) not in _ORDINARY]
-    for label in odd:
-        if isinstance(label, float | np.floating):
+    objects = array.ravel().tolist()
+    if set(map(type, objects)) <= _ORDINARY:  # far faster than to look at each
+        return
+    for label in (one for one in objects if type(one) not in _ORDINARY):
+        if is_a(label, (float, np.floating)):
             if math.isnan(label):
                 raise ValueError(MISSING.format(name))
             if math.isinf(label):
                 raise ValueError(TOO_LARGE.format(name))
             if not label.is_integer():
                 raise _not_whole(name)
-        elif isinstance(label, Decimal) and label.is_nan():  # a signaling one cannot even be compared
+        elif is_a(label, Decimal) and label.is_nan():  # a signaling one cannot even be compared
             raise ValueError(MISSING.format(name))
-        elif isinstance(label, complex | np.complexfloating):
+        elif is_a(label, (complex, np.complexfloating)):
             raise ValueError("Complex data not supported")
         elif is_several(label):
             raise ValueError(

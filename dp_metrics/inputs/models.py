@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dp_metrics.inputs.containers import array_of, as_floats
-from dp_metrics.inputs.labels import public_labels
+from dp_metrics.inputs.containers import array_of, as_floats, moment_of
+from dp_metrics.inputs.labels import as_listed, public_labels, sorted_labels
 
 __all__ = [
     "FAR",
@@ -121,8 +121,8 @@ def known_labels(*models: Any) -> NDArray[Any] | None:
 
     The classes of a model are public where the model is; those among the targets are not.
     """
-    known = [classes for classes in map(_classes_of, models) if classes is not None]
-    return np.unique(np.concatenate(known)) if known else None
+    known = [as_listed(classes, "classes_") for classes in map(_classes_of, models) if classes is not None]
+    return sorted_labels(np.concatenate(known), "classes_") if known else None
 
 
 def _classes_of(model: Any) -> NDArray[Any] | None:
@@ -246,7 +246,10 @@ def columns_by_label(
     ValueError
         If the model has labels that are not known; or if an object is no number.
     """
-    own, wanted = classes.tolist(), sorted(known.tolist())
+    in_order = sorted_labels(as_listed(known, "labels"))
+    own, wanted = (
+        [*map(moment_of, labels)] for labels in (as_listed(classes, "classes_").tolist(), in_order.tolist())
+    )
     if not {*own} <= {*wanted}:
         raise ValueError(_FEWER_LABELS)
     if own == wanted:

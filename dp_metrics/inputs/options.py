@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dp_metrics.inputs.containers import MISSING, array_of, is_missing, moment_of
+from dp_metrics.inputs.containers import MISSING, array_of, exact, is_a, is_missing
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.names import did_you_mean
 from dp_metrics.inputs.records import as_numbers, check_vector, flattened, float_block
@@ -137,15 +137,17 @@ def check_groups(groups: ArrayLike | None) -> NDArray[np.intp] | None:
     if labels.ndim != 1:
         raise ValueError("groups should be a 1d array, one label per record.")
     if labels.dtype.kind in _COMPARABLE:
-        if (labels != labels).any():
+        if labels.dtype.kind != "U" and (labels != labels).any():
             raise ValueError(MISSING.format("groups"))
         _, first, codes = np.unique(labels, return_index=True, return_inverse=True)
-        return np.argsort(np.argsort(first))[codes.reshape(-1)]
+        in_order = np.empty_like(first)
+        in_order[np.argsort(first)] = np.arange(first.size)
+        return in_order[codes.reshape(-1)]
     numbers_of: dict[Any, int] = {}
     codes_of = None
     with contextlib.suppress(Exception):  # ids may have a hash and an equality of their own
         # a time is the same person in any unit and type
-        codes_of = [numbers_of.setdefault(moment_of(label), len(numbers_of)) for label in labels.tolist()]
+        codes_of = [numbers_of.setdefault(label, len(numbers_of)) for label in exact(labels.tolist())]
     if any(map(_is_missing_id, labels.tolist() if codes_of is None else numbers_of)):
         raise ValueError(MISSING.format("groups"))
     if codes_of is None:
@@ -155,7 +157,7 @@ def check_groups(groups: ArrayLike | None) -> NDArray[np.intp] | None:
 
 def _is_missing_id(label: Any) -> bool:
     """Return whether an id, or a part of one, is missing."""
-    return any(map(_is_missing_id, label)) if isinstance(label, tuple) else is_missing(label)
+    return any(map(_is_missing_id, label)) if is_a(label, tuple) else is_missing(label)
 
 
 def asked_of_persons(groups: Any, max_records: Any) -> dict[str, Any]:

@@ -152,8 +152,8 @@ class Records:
 
     @classmethod
     def none(cls, arguments: int, sample_weight: ArrayLike | None = None) -> Self:
-        """Return no records of so many arguments."""
-        return cls((np.empty(0),) * arguments, (False,) * arguments, sample_weight)
+        """Return no records of so many arguments, of no type."""
+        return cls((np.empty(0, dtype=object),) * arguments, (False,) * arguments, sample_weight)
 
     def of_arguments(self, *places: int) -> Self:
         """Return the records with some of the arguments only."""

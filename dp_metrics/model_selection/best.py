@@ -421,8 +421,9 @@ def private_best(
         random_state=random_state,
         neighboring=neighboring,
         spend_name=spend_name,
+        # X is what models take, be it a dictionary of columns: its length may be no number of records
         call=Call.of(
-            "value", {"y_true": y_true, "X": X, **public}, of=row.name, number_of_candidates=len(candidates)
+            "value", {"y_true": y_true, **public}, of=row.name, number_of_candidates=len(candidates)
         ),
     )
 

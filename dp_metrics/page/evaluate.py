@@ -194,11 +194,9 @@ def private_evaluate(
         split,
         n,
     )
-    y_true = data[-1] if hasattr(data[0], "predict") else data[0]
     release = page_settings(
-        setting, {"y_true": y_true, **named, "baseline": baseline, "sensitive_features": sensitive_features},
-        features, epsilon=epsilon, neighboring=neighboring, accountant=accountant, random_state=random_state,
-        spend_name=spend_name,
+        setting, {**asked.records, "sensitive_features": sensitive_features}, features, epsilon=epsilon,
+        neighboring=neighboring, accountant=accountant, random_state=random_state, spend_name=spend_name,
     )  # fmt: skip
 
     def form_of() -> tuple[PageForm, Records]:

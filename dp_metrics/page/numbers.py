@@ -9,6 +9,7 @@ from functools import cached_property, partial
 from typing import Any
 
 from dp_metrics.fairness.frame import PrivateMetricFrame
+from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.options import WITHIN_GROUPS
 from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion
 from dp_metrics.metrics.scores.released_scores import ReleasedScores
@@ -106,7 +107,7 @@ def _of_labels(release: str, told: ReleasedConfusion, evaluated: Evaluated) -> I
     labels = told.labels.tolist()
     if len(labels) == 2:
         positive = evaluated.asked["pos_label"]
-        one = {"pos_label": sorted(labels)[1] if positive is None else positive}
+        one = {"pos_label": LabelSet.of(labels).known[1] if positive is None else positive}
         asked: list[tuple[str, dict[str, Any]]] = [("accuracy", {}), ("balanced_accuracy", {})]
         asked += [(name, one) for name in ("recall", "precision", "specificity", "f1")]
     else:

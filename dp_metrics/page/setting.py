@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from dp_metrics.inputs.containers import states_columns
+from dp_metrics.inputs.containers import array_of, states_columns
 from dp_metrics.inputs.labels import LabelSet
 from dp_metrics.inputs.models import estimator_type, has_method, known_labels, response_of
 from dp_metrics.inputs.options import check_bounds, check_choice, check_edges
@@ -137,6 +137,8 @@ class Given(NamedTuple):
         The kind of predictions of the other model.
     labels, pos_label : object
         The public labels, and the positive one.
+    records : mapping
+        The containers with a value for each record that were passed by these names; no model is among them.
     """
 
     columns: tuple[str, ...]
@@ -144,6 +146,7 @@ class Given(NamedTuple):
     baseline: str | None
     labels: Any
     pos_label: Any
+    records: Mapping[str, Any]
 
 
 def given(
@@ -170,6 +173,7 @@ def given(
     other = None
     if data and has_method(data[0], "predict"):
         model, x, y_true = _model_and_data(data, named)
+        records = {"y_true": y_true}
         labels = known_labels(model) if labels is None else labels
         pos_label, positive = _positive(labels, pos_label)
         kind, answer = _answer_of(model, x, y_true, positive, labels, task)
@@ -183,6 +187,7 @@ def given(
             held.append(answer)
     else:
         y_true, by_name = _predictions(data, named)
+        records = {"y_true": y_true, **by_name, "baseline": baseline}
         by_kind = kinds_of({name: _columns(value) for name, value in by_name.items()}, labels, task)
         kinds, held = [*by_kind.values()], [partial(_as_it_is, value) for value in by_name.values()]
         if baseline is not None:
@@ -193,7 +198,7 @@ def given(
     def read(*, private_n: bool) -> tuple[Any, ...]:
         return (y_true, *(one(private_n=private_n) for one in held), *features)
 
-    return Given(columns, read, other, labels, pos_label)
+    return Given(columns, read, other, labels, pos_label, records)
 
 
 def _as_it_is(value: Any, *, private_n: bool) -> Any:
@@ -218,7 +223,7 @@ def _answer(model: Any, x: Any, y_true: Any, labels: Any, pos_label: Any) -> tup
     answer = partial(response_of, model, "predict_proba", x, y_true, labels=labels)
     if known.size != 2:
         return PROBABILITIES, partial(_named, answer, known.known)
-    place = 1 if pos_label is None else known.places.tolist().index(known.place(pos_label, "pos_label"))
+    place = 1 if pos_label is None else known.sorted_place(pos_label, "pos_label")
     return SCORES, lambda *, private_n: answer(private_n=private_n)[:, place]
 
 
@@ -269,7 +274,7 @@ def _columns(value: Any) -> int | None:
     """Return how many columns a container states; None of a list, which does not tell."""
     if not states_columns(value):
         return None
-    shape = np.shape(value)
+    shape = value.shape if hasattr(value, "shape") else array_of(value).shape
     return int(shape[1]) if len(shape) > 1 else 1
 
 

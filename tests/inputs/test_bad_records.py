@@ -179,3 +179,78 @@ def test_a_container_that_turns_out_to_be_complex_is_refused_without_a_word_of_i
     with pytest.raises(ValueError, match="Complex data not supported") as caught:
         dp.private_mse(Tensor(), [1.0, 2.0], epsilon=1.0, random_state=NoEntropy())
     assert not any("98765" in message for message in messages(caught.value))
+
+
+def _tells(*names):
+    def fail(self, *_, **__):
+        raise RuntimeError("987654.25")
+
+    return object.__new__(type("Tells", (), dict.fromkeys(names, fail)))
+
+
+_ASKED = [
+    "getattribute",
+    "getattr",
+    "eq",
+    "ne",
+    "lt",
+    "gt",
+    "hash",
+    "bool",
+    "float",
+    "int",
+    "index",
+    "complex",
+    "str",
+    "repr",
+    "format",
+    "len",
+    "iter",
+    "getitem",
+    "contains",
+    "array",
+]
+_DUNDERS = [f"__{name}__" for name in _ASKED]
+TELLING = {
+    **{name: _tells(name) for name in _DUNDERS},
+    "all": _tells(*_DUNDERS),
+    "__class__": type("Tells", (), {"__class__": property(lambda self: int("987654.25"))})(),
+}
+LABELS = {"labels": ["a", "b"], "pos_label": "b"}
+DOORS = {
+    "numbers": lambda y, **how: dp.private_mean_squared_error(y, [1.0] * 3, **how),
+    "0 and 1": lambda y, **how: dp.private_recall_score(y, [0, 1, 1], **how),
+    "labels": lambda y, **how: dp.private_accuracy_score(y, ["a", "b", "a"], **how),
+    "known labels": lambda y, **how: dp.private_recall_score(["a", "b", "b"], y, **LABELS, **how),
+    "probabilities": lambda y, **how: dp.private_log_loss(["a", "b", "b"], y, labels=["a", "b"], **how),
+    "dates": lambda y, **how: dp.private_confusion_matrix(
+        y, y, labels=np.array(["2000-01-01", "2000-01-02"], dtype="M8[D]"), **how
+    ),
+    "weights": lambda y, **how: dp.private_accuracy_score([0, 1, 1], [0, 1, 1], sample_weight=y, **how),
+    "persons": lambda y, **how: dp.private_accuracy_score([0, 1, 1], [0, 1, 1], groups=y, **how),
+    "page": lambda y, **how: dp.private_evaluate(y, ["a", "b", "b"], labels=["a", "b"], **how),
+    "frame": lambda y, **how: dp.PrivateMetricFrame(
+        metrics="accuracy", y_true=[0, 1, 1], y_pred=[0, 1, 1], sensitive_features=y,
+        group_labels=["a", "b"], **how,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("door", DOORS)
+@loop_over("name", TELLING)
+def test_no_object_says_a_word_of_its_own(door, name):
+    of_numbers = door in ("numbers", "0 and 1", "probabilities", "weights")
+    y = np.array([0, 1, None] if of_numbers else ["a", "b", None], dtype=object)
+    y[2] = TELLING[name]
+    for records in (y, y.tolist()):
+        budget, refused = dp.PrivacyAccountant(2.0), None
+        try:
+            DOORS[door](records, epsilon=1.0, accountant=budget)
+        except Exception as error:
+            refused = error
+        if refused is None:  # what is equal to nothing but itself is a label, and an id
+            assert door in ("labels", "persons")
+            continue
+        assert isinstance(refused, ValueError | TypeError)
+        assert not any("987654" in said for said in messages(refused))
+        assert budget.spent == 0

@@ -351,3 +351,23 @@ def test_what_a_model_says_of_itself_after_it_saw_records_is_not_read(door):
     model = Says(learns)
     DOORS[door](model, X, CLASS)
     assert model.classes_.size == 3  # it was asked
+
+
+DAYS = np.array(["2020-01-01", "2021-01-01"], dtype="M8[D]")
+
+
+@pytest.mark.parametrize("classes", [DAYS, DAYS.astype("M8[ns]"), DAYS.astype(object)])
+@pytest.mark.parametrize("known", [None, DAYS.tolist(), DAYS.tolist()[::-1], DAYS.astype("M8[ns]")])
+@pytest.mark.parametrize("positive", [None, DAYS[1].item(), DAYS[1].astype("M8[s]")])
+def test_the_classes_of_a_model_may_be_dates_in_any_form(classes, known, positive):
+    model, y = Says(), classes[CLASS]
+    model.classes_ = classes
+    model.predict = lambda X: classes[CLASS]
+    page = private_evaluate(
+        model, X, y, labels=known, pos_label=positive, epsilon=1e6, split={"labels": 1, "scores": 1}
+    )
+    assert page.numbers["recall"].value > 0.99
+    assert page.numbers["roc auc"].value > 0.99
+    other = Says(lambda response: response[:, ::-1])
+    other.classes_ = classes
+    assert private_best(y, [other, model], X=X, metric="log_loss", labels=known, epsilon=1e6) == 1

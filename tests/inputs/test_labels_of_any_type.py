@@ -338,3 +338,17 @@ def test_a_summary_takes_no_label_for_a_number():
     for labels in (DAYS.astype("M8[ns]"), [*DAYS.astype("M8[ns]")], HOURS.astype("m8[ns]")):
         with pytest.raises(TypeError, match="labels must be made of numbers, strings"):
             dp.ConfusionSummary(labels)
+
+
+@pytest.mark.parametrize("sort", SORTS)
+def test_a_page_of_two_labels_can_be_read(sort):
+    labels, holders = SORTS[sort]
+    held = [*next(iter(holders.values()))(labels[:2])]
+    y, pages = np.arange(400) % 2, []
+    for x, names in ((y, [0, 1]), ([held[code] for code in y], held)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            page = dp.private_evaluate(x, x, labels=names, split={"labels": 1}, epsilon=1.0, random_state=5)
+        pages.append([one.value for one in page.numbers.values()])
+        assert page.to_markdown()
+    assert pages[0] == pages[1]

@@ -218,3 +218,29 @@ def test_a_summary_whose_form_is_left_open_is_for_a_public_n(name, merged, writt
     if len(chunks) > 1:
         with pytest.raises(ValueError, match="must have the same number"):
             make().update(*chunks[0]).update(*chunks[1])
+
+
+ARRAYS = {
+    "integers": np.arange(2),
+    "floats": np.arange(2.0),
+    "truth": np.array([False, True]),
+    "text": np.array(["a", "b"]),
+    "dates": np.array([0, 1], dtype="M8[D]"),
+    "durations": np.array([0, 1], dtype="m8[h]"),
+    "months": np.array([0, 1], dtype="m8[M]"),
+}
+
+
+@pytest.mark.parametrize("known", ARRAYS)
+@pytest.mark.parametrize("held", ARRAYS)
+def test_arrays_that_cannot_hold_a_label_are_refused_without_a_record(known, held):
+    def released(n):
+        y, proba = ARRAYS[held][:n], np.full((n, 2), 0.5)
+        try:
+            dp.private_log_loss(y, proba, labels=ARRAYS[known], epsilon=1.0, **PRIVATE_N)
+        except ValueError:
+            return False
+        return True
+
+    numbers = ["integers", "floats", "truth"]
+    assert released(0) == released(1) == (known == held or {known, held} <= {*numbers})

@@ -107,7 +107,7 @@ def test_no_record_at_all_is_legal_where_their_number_is_private():
         ({"sample_weight": np.ones(300)}, "takes no sample_weight: a weighted record"),
         ({"groups": np.arange(299)}, "inconsistent numbers of samples"),
         ({"labels": [0, 1, 2]}, "number of classes in labels is different from that in y_score"),
-        ({"labels": ["a", "b"]}, "label that is not in labels"),
+        ({"labels": ["a", "b"]}, "holds numbers, which are not in labels"),
         ({"mechanism": "geometric", "neighboring": "add_or_remove_one"}, "public number of records"),
         ({"mechanism": "laplace", "neighboring": "add_or_remove_one"}, "public number of records"),
     ],

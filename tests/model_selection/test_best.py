@@ -350,3 +350,21 @@ def test_extreme_settings_raise_nothing_after_the_spend(epsilon):
             ask([Y * 1e300, Y - 1e-300], metric="mae", bounds=(-1e300, 1e300)),
         }
     assert found <= {0, 1, 2}
+
+
+class OfColumns:
+    """Takes the columns of its records by their names."""
+
+    classes_ = np.array([0, 1])
+
+    def predict(self, X):
+        return X["a"]
+
+
+def test_models_that_take_columns_by_name_have_a_stored_choice_too(tmp_path):
+    y, X = np.arange(40) % 2, dict.fromkeys("abc", np.arange(40) % 2)
+    ask = partial(private_best, y, [OfColumns()] * 2, X=X, metric="accuracy", epsilon=1.0, spend_name="x")
+    chosen = ask(accountant=PrivacyAccountant(1, tmp_path / "budget"))
+    new_session()
+    with pytest.warns(StoredReleaseWarning):
+        assert ask(accountant=PrivacyAccountant(1, tmp_path / "budget")).index == chosen.index

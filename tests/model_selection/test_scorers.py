@@ -16,7 +16,7 @@ import pytest
 import sklearn
 from helpers import kind_of
 from sklearn import metrics
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.datasets import make_classification, make_regression
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.ensemble import RandomForestRegressor
@@ -870,3 +870,23 @@ def test_the_labels_of_the_model_are_used_by_metrics_that_take_labels_only(class
     scorer = get_private_scorer("neg_private_mse", epsilon=1.0)
     with pytest.raises(ValueError, match=r"dtype='numeric'|could not convert"):
         scorer(clone(model).fit(X, y), X, y)
+
+
+class Trainer(BaseEstimator):
+    """Judges itself while it is fitted, as early stopping does."""
+
+    def __init__(self, accountant):
+        self.accountant = accountant
+
+    def fit(self, X, y):
+        dp_metrics.private_accuracy_score(y, y, epsilon=1.0, accountant=self.accountant)
+        return self
+
+
+def test_a_budget_that_ends_in_a_fit_of_ones_own_stops_the_search_around_it():
+    budget, X, y = PrivacyAccountant(0.5), np.zeros((20, 1)), np.arange(20) % 2
+    with pytest.raises(SearchStopped, match=r"epsilon=1\.0 was asked for"):
+        GridSearchCV(Trainer(budget), {}, cv=2, scoring=lambda *_: 0.0).fit(X, y)
+    with pytest.raises(PrivacyBudgetError, match=r"epsilon=1\.0 was asked for"):
+        Trainer(budget).fit(X, y)
+    assert budget.history == ()

@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 from catalogue import KINDS, cases_where, valid
 from helpers import messages, new_session
+from sklearn.dummy import DummyClassifier
 
 import dp_metrics as dp
 from dp_metrics import PrivacyAccountant, StoredReleaseWarning, with_result
@@ -295,3 +296,39 @@ def test_what_an_argument_is_follows_from_signatures_as_far_as_they_tell():
     assert seen >= (RECORDS | PER_RECORD | SETTINGS)  # no name that no function has
     assert not RECORDS & PER_RECORD
     assert not (RECORDS | PER_RECORD) & SETTINGS
+
+
+class Hostile:
+    """A container that quotes what it holds, whatever is asked of it but its length."""
+
+    def __len__(self):
+        return N
+
+    def __getattr__(self, name):
+        raise KeyError("987654.25")
+
+
+@pytest.mark.parametrize("name", [*DOORS, "metric"])
+def test_a_container_that_raises_what_it_likes_is_not_quoted(name, path):
+    one = {**DOORS, "metric": door(dp.private_mae, {"y_true": Y, "y_pred": SCORE})}[name]
+    ask = partial(one.ask, **one.options, epsilon=1.0)
+    given = {**one.records, **one.public}
+    ask(**given, spend_name="x", accountant=PrivacyAccountant(1, path))
+    for argument in given:
+        wrong = {**given, argument: Hostile()}
+        for asked in ({}, {"spend_name": "x", "accountant": PrivacyAccountant(1, path)}):
+            if asked and argument in ("a", "b"):
+                continue  # a stored choice is returned without a look at the candidates
+            new_session()
+            with pytest.raises((TypeError, ValueError)) as error:
+                ask(**wrong, **asked)
+            assert not any("987654" in text for text in messages(error.value))
+
+
+def test_the_predictions_of_two_models_have_the_stored_answer_without_being_asked(path):
+    model = DummyClassifier().fit(SCORE[:, np.newaxis], Y)
+    ask = partial(dp.private_evaluate, epsilon=1.0, spend_name="x")
+    ask(model, SCORE[:, np.newaxis], Y, baseline=model, accountant=PrivacyAccountant(1, path))
+    new_session()
+    with pytest.warns(StoredReleaseWarning):
+        ask(model, Counted(N), Counted(N), baseline=model, accountant=PrivacyAccountant(1, path))

@@ -29,7 +29,7 @@ CLEAR = ("These bytes are not", "The bytes of this summary", "This summary has v
 PUBLIC = (
     "needs a ",
     "cannot be used with ",
-    "Some chunk was a list",
+    "options of the summary leave open",
 )  # reasons for which a release is refused, whatever the records
 
 

@@ -50,7 +50,7 @@ RECORDS = frozenset(
         "data", "X", "candidates", "baseline", "sensitive_features",
     }
 )  # fmt: skip
-"""Arguments that hold a private value for each record, or models that predict one.
+"""Arguments that hold a private value for each record; instead of a model's predictions its y_true is asked.
 
 `sensitive_features` are public per record where the membership is.
 """
@@ -137,9 +137,7 @@ def public_records(
         If weights, groups or public features are invalid, or lengths differ, as in a release.
     """
     lengths = {
-        name: _length(value)
-        for name, value in arguments.items()
-        if name in RECORDS and value is not None and not hasattr(value, "predict")
+        name: _length(value) for name, value in arguments.items() if name in RECORDS and value is not None
     }
     weights = check_sample_weight(arguments.get("sample_weight"))
     groups = check_groups(arguments.get("groups"))
