@@ -17,6 +17,7 @@ __all__ = [
     "budget_error",
     "callers",
     "models_are_fitted",
+    "module_of",
     "warn_caller",
     "warn_of_large_epsilon",
 ]
@@ -92,7 +93,7 @@ def models_are_fitted() -> bool:
     only asked for its score fits nothing. What this package fits itself does not count.
     """
     for frame in callers():
-        module, name = _module(frame), frame.f_code.co_name
+        module, name = module_of(frame), frame.f_code.co_name
         if module.startswith(_PACKAGE):
             continue
         own = _owner(frame) if name in ("fit", "score") else None
@@ -121,10 +122,11 @@ def budget_error(message: str) -> BaseException:
     go on; whatever else fits models passes it on.
     """
     is_lost = any(
-        _module(frame).startswith(_SEARCHES) and frame.f_code.co_name != "score" for frame in callers()
+        module_of(frame).startswith(_SEARCHES) and frame.f_code.co_name != "score" for frame in callers()
     )
     return SearchStopped(message) if is_lost else PrivacyBudgetError(message)
 
 
-def _module(frame: FrameType) -> str:
+def module_of(frame: FrameType) -> str:
+    """Return the name of the module whose function is carried out, and a point."""
     return f"{frame.f_globals.get('__name__', '')}."

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.metadata_routing import UNUSED
 
 from dp_metrics.accounting import PrivacyAccountant, check_accountant, numbering
-from dp_metrics.exceptions import TrainingFoldsWarning, callers, models_are_fitted, warn_caller
+from dp_metrics.exceptions import TrainingFoldsWarning, callers, models_are_fitted, module_of, warn_caller
 from dp_metrics.inputs.epsilon import check_epsilon
 from dp_metrics.inputs.labels import public_labels
 from dp_metrics.inputs.models import has_method, known_labels, response_method, response_of
@@ -398,8 +398,7 @@ def get_private_scorer_names() -> list[str]:
 def _rearranges_records() -> bool:
     """Return whether what calls deals the values of a record out to others, as far as scikit-learn does."""
     return any(
-        f"{frame.f_globals.get('__name__', '')}.".startswith("sklearn.inspection.")
-        or frame.f_code.co_name == "permutation_test_score"
+        module_of(frame).startswith("sklearn.inspection.") or frame.f_code.co_name == "permutation_test_score"
         for frame in callers()
     )
 
