@@ -85,6 +85,11 @@ class Groups:
         check_same_length(dict(zip(("y_true", "y_pred", _NAME), arrays, strict=True)), private_n=private_n)
         return replace(records, arrays=arrays, states_columns=(*records.states_columns[:2], True))
 
+    def public_sizes(self, records: Records) -> tuple[int, ...]:
+        """Return how many records each group has, where membership is public; see `coded`."""
+        codes = self.coded(records, private_n=False).arrays[2]
+        return tuple(np.bincount(codes, minlength=self.size).tolist())
+
 
 def by_group(coded: Records, groups: int) -> list[Records]:
     """Return the `coded` records of each group, in their order, without the place of the group."""

@@ -238,8 +238,7 @@ def read_frame(
     )
     by, sizes = Groups.of(group_labels, len(columns)), None
     if membership == "public":  # the features are as public as the number of records
-        codes = by.coded(records, private_n=False).arrays[2]
-        sizes = tuple(np.bincount(codes, minlength=by.size).tolist())
+        sizes = by.public_sizes(records)
     plan = plan_frame(chosen, shape, by, overall_share=share, sizes=sizes)
     return plan, plan.read(records), {"shape": shape, "sizes": sizes}
 

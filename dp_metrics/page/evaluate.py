@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from fractions import Fraction
 from functools import partial
 from typing import Any, Literal, overload
 
-import numpy as np
-
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
-from dp_metrics.fairness.groups import columns_of, public_groups
+from dp_metrics.fairness.groups import Groups, columns_of, public_groups
 from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.inputs.readers import named_records
 from dp_metrics.inputs.shape import Records
@@ -203,7 +200,7 @@ def private_evaluate(
         names = [_NAMES.get(column, column) for column in asked.columns]
         data = asked.read(private_n=release.private_n)
         shape, records = named_records(data, names=names, private_n=release.private_n)
-        sizes = _sizes(setting, shape, records)
+        sizes = _sizes(setting, records)
         return PageForm(setting, shape, release.private_n, sizes, release.epsilon, neighboring), records
 
     def read() -> tuple[Together, tuple[KnownParts, ...], Any]:
@@ -234,14 +231,13 @@ def page_settings(
     return release
 
 
-def _sizes(setting: Setting, shape: Any, records: Records) -> tuple[int, ...] | None:
+def _sizes(setting: Setting, records: Records) -> tuple[int, ...] | None:
     """Return the sizes of groups, where these are public."""
     if setting.membership != "public" or not setting.has_groups:
         return None
-    form = PageForm(setting, shape, False, None, Fraction(1), "replace_one")
-    features = records.of_arguments(0, 0, *setting.places("feature"))
-    codes = form.groups.coded(features, private_n=False).arrays[2]
-    return tuple(np.bincount(codes, minlength=form.groups.size).tolist())
+    places = setting.places("feature")
+    groups = Groups.of(setting.group_labels, len(places))
+    return groups.public_sizes(records.of_arguments(0, 0, *places))
 
 
 @restores("page")
