@@ -8,7 +8,6 @@ import math
 import reprlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from enum import Enum
 from functools import partial
 from itertools import repeat
@@ -259,13 +258,12 @@ def as_labels(
     The records may be looked at again, even after the spend. So objects, which may answer otherwise then, are
     replaced by the public labels that they are equal to.
     """
+    array = array_of(data)
     if labels.dtype.kind in "biuf":
         no_numbers = f"{name} holds labels that are no numbers: pass {option}=[...], the public label set."
-        array = array_of(data)
         if array.dtype.kind in "mM":
             raise ValueError(no_numbers)
         return numbers_or(no_numbers, partial(as_vector, array, name, private_n=private_n))
-    array = array_of(data)
     if array.dtype.kind in "biufcUmM" and _sorts_of(array) not in map(_sort_in_arrays, labels):
         # the type of an array is public, so that this one is refused without a record too
         listed = reprlib.repr(labels.tolist())
@@ -476,8 +474,6 @@ def _check_label_objects(array: NDArray[Any], name: str) -> None:
                 raise ValueError(TOO_LARGE.format(name))
             if not label.is_integer():
                 raise _not_whole(name)
-        elif is_a(label, Decimal) and label.is_nan():  # a signaling one cannot even be compared
-            raise ValueError(MISSING.format(name))
         elif is_a(label, (complex, np.complexfloating)):
             raise ValueError("Complex data not supported")
         elif is_several(label):

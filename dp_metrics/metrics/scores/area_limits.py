@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dp_metrics.inputs.floats import Floats
-from dp_metrics.metrics.scores.curve_formulas import RocCurve, ScoreCounts, roc
+from dp_metrics.metrics.scores.curve_formulas import FAR, RocCurve, ScoreCounts, roc
 from dp_metrics.release.noise import CountsNoise, as_floats
 from dp_metrics.release.parts.count_table import nearest_with_sum
 
@@ -39,7 +39,6 @@ ORDERED: Ties = (0.5, 1.0)
 """Where positives do not rank below negatives within bins on average."""
 
 _LENT = 0.5  # records of each class that are taken to lie as the other class does
-_FAR = 2.0  # standard deviations of its noise, by which the size of a class is to exceed it
 _GRID = np.linspace(0.0, 1.0, 2001)
 _STEPS = 100  # of a step of the grid, between which the end of a limit is looked for
 
@@ -108,7 +107,7 @@ def area_limits(
     bins = len(noise.noisy) // 2
     negative, positive = as_floats(noise.noisy).reshape(2, bins)
     sizes = negative.sum(), positive.sum()
-    if min(sizes) <= _FAR * _deviation_of_class(noise, bins):
+    if min(sizes) <= FAR * _deviation_of_class(noise, bins):
         return None
     plausible = nearest_with_sum(negative, sizes[0]), nearest_with_sum(positive, sizes[1])
     lower, upper = (

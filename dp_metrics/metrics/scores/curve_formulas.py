@@ -12,6 +12,7 @@ from dp_metrics.metrics.scores.ranked_counts import records_above
 from dp_metrics.release.stored.codec import storable
 
 __all__ = [
+    "FAR",
     "CalibrationCurve",
     "PrecisionRecallCurve",
     "RocCurve",
@@ -27,7 +28,7 @@ __all__ = [
 ]
 
 _PARTS = 16  # a bin is spread into these: its records as ties would make an average precision low
-_FAR = 2.0  # standard deviations of its noise, by which the size of a class is to exceed it
+FAR = 2.0  # standard deviations of its noise, by which the size of a class is to exceed it
 _LEAST = 0.5  # records: fewer are none, once rounded
 
 
@@ -128,7 +129,7 @@ def area_under_roc(counts: ScoreCounts) -> float:
     """
     deviation = math.sqrt(2 * counts.negative.size) * counts.noise  # of the size of a class
     classes = np.stack([counts.negative, counts.positive])
-    if counts.noisy is not None and (counts.noisy.sum(axis=1) > _FAR * deviation).all():
+    if counts.noisy is not None and (counts.noisy.sum(axis=1) > FAR * deviation).all():
         classes = counts.noisy
     false, true = map(_from_above, classes)
     fpr, tpr = _shares(false, true), _shares(true, false)
