@@ -42,7 +42,7 @@ from dp_metrics.inputs.epsilon import Epsilon
 from dp_metrics.inputs.shape import Shape
 from dp_metrics.mechanisms import MECHANISMS
 from dp_metrics.metrics import FUNCTIONS, Metric, row_of
-from dp_metrics.metrics._catalogue import OF_RECORDS, WEIGHTS
+from dp_metrics.metrics._catalogue import WEIGHTS
 from dp_metrics.release.parts.variance import VarianceOf
 from dp_metrics.release.result import PrivateResult
 from dp_metrics.release.stored.questions import PER_RECORD, public_records
@@ -217,7 +217,7 @@ def _summary_of(request: ScoreRequest, options: Mapping[str, Any], shape: Shape)
     has_stages = VarianceOf in plan.kinds and mechanism == "adaptive"
     if not plan.merges or has_stages or options.get("groups") is not None:
         return None
-    of_records = {name: value for name, value in options.items() if name not in OF_RECORDS}
+    of_records = {name: value for name, value in options.items() if name not in PER_RECORD}
     return Summary.for_release(row, of_records, shape, settings)
 
 

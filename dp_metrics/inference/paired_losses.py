@@ -12,8 +12,8 @@ from dp_metrics.inputs.losses import RecordLoss, clamp
 from dp_metrics.inputs.records import as_numbers, check_same_length
 from dp_metrics.inputs.shape import Records, Shape
 from dp_metrics.metrics import METRICS, Metric, row_of
-from dp_metrics.metrics._catalogue import OF_RECORDS
 from dp_metrics.release.parts.mean_loss import MeanOf, PublicWeights
+from dp_metrics.release.stored.questions import PER_RECORD
 from dp_metrics.sensitivity.exact import BLOCK, in_blocks
 
 __all__ = ["COMPARABLE", "PairedLosses", "paired_losses"]
@@ -36,7 +36,7 @@ COMPARABLE: Mapping[str, Metric] = {
 """The metrics that are the plain mean of one loss per record, of a truth and a prediction."""
 
 _NOT_OPTIONS = {
-    **dict.fromkeys(OF_RECORDS),
+    **dict.fromkeys(PER_RECORD),
     "normalize": "a comparison speaks of shares and means, not of sums",
     "mechanism": "the noise of a comparison is its own",
 }

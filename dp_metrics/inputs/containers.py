@@ -47,6 +47,7 @@ __all__ = [
     "kind_of_times",
     "moment_of",
     "moments",
+    "number_of_records",
     "refuse_unread",
     "states_columns",
 ]
@@ -91,6 +92,24 @@ def states_columns(data: Any) -> bool:
     with suppress(Exception):  # a container may raise what it likes, and quote what it holds
         return hasattr(data, "shape") or any(hasattr(data, protocol) for protocol in _ARRAY_LIKE)
     return False
+
+
+def number_of_records(container: Any) -> int:
+    """Return how many records a container has, without a look at what they hold.
+
+    Raises
+    ------
+    TypeError
+        If it does not tell: what it raises then may quote its records.
+    """
+    n = None
+    with suppress(Exception):
+        shape = getattr(container, "shape", None)
+        stated = len(container) if shape is None and hasattr(container, "__len__") else shape and shape[0]
+        n = int(stated) if isinstance(stated, numbers.Integral) else len(np.asarray(container))
+    if n is None:
+        raise TypeError("Expected sequences or array-likes of one entry per record.")
+    return n
 
 
 def refuse_unread(data: Any) -> None:

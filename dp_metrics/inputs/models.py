@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dp_metrics.inputs.containers import array_of, as_floats, moment_of
+from dp_metrics.inputs.containers import array_of, as_floats, moment_of, number_of_records
 from dp_metrics.inputs.labels import as_listed, public_labels, sorted_labels
 
 __all__ = [
@@ -25,7 +25,6 @@ __all__ = [
     "estimator_type",
     "has_method",
     "known_labels",
-    "number_of_records",
     "response_method",
     "response_of",
 ]
@@ -129,20 +128,6 @@ def _classes_of(model: Any) -> NDArray[Any] | None:
     """Return the labels of a model in its own order."""
     held = _attribute(model, "classes_")
     return None if held is None or any(np.ndim(one) for one in held) else np.asarray(held)
-
-
-def number_of_records(records: Any) -> int:
-    """Return the length of an array, a data frame, a sparse matrix or a list.
-
-    Raises
-    ------
-    TypeError
-        If it has none.
-    """
-    shape = _stated_shape(records)
-    if shape or (shape is None and hasattr(records, "__len__")):
-        return int(shape[0]) if shape else len(records)
-    raise TypeError("Expected sequences or array-likes of one entry per record.")
 
 
 def _stated_shape(container: Any) -> Any:

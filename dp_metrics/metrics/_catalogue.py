@@ -17,16 +17,13 @@ from dp_metrics.release.stored.answers import Answer, read_result, read_shape
 from dp_metrics.release.stored.codec import DAMAGED
 from dp_metrics.release.stored.questions import PER_RECORD, Call
 
-__all__ = ["OF_RECORDS", "OUTPUTS", "PERSONS", "UNIT", "UNWEIGHTED", "WEIGHTS", "Metric", "same_name"]
+__all__ = ["OUTPUTS", "PERSONS", "UNIT", "UNWEIGHTED", "WEIGHTS", "Metric", "same_name"]
 
 WEIGHTS: Mapping[str, Any] = {"sample_weight": None, "groups": None}
 """Options, with their defaults, of every mean of a loss per record."""
 
 PERSONS: Mapping[str, Any] = {"groups": None, "max_records": None}
 """Options, with their defaults, of what is made of counts or ranks of records, several of each person."""
-
-OF_RECORDS = PER_RECORD
-"""Options that say how much which records count, and nothing of what is released of them."""
 
 OUTPUTS: Mapping[str, Any] = {"multioutput": "uniform_average", **WEIGHTS}
 """Options of a mean of losses that takes several outputs."""
@@ -60,7 +57,7 @@ class Metric:
     exact_function : str
         The function without privacy, of scikit-learn or NumPy; "" if they have none.
     plan : callable
-        The `Plan` of (shape, private_n, \*\*options), without those of `OF_RECORDS`; raises for invalid
+        The `Plan` of (shape, private_n, \*\*options), without those of `PER_RECORD`; raises for invalid
         options.
     data : tuple of str
         The arguments that hold a value per record.
@@ -174,7 +171,7 @@ class Metric:
         """Return a stored release of what was asked for; raises if it is none of this metric."""
         (written,) = answer.results
         form, options = answer.form, asked["options"]
-        if {*options} != {*self.options} - OF_RECORDS:
+        if {*options} != {*self.options} - PER_RECORD:
             raise ValueError(DAMAGED)
         plan = self.planned(read_shape(form["shape"]), options, private_n=form["private_n"])
         return read_result(written, plan.postprocess)
@@ -212,7 +209,7 @@ class Metric:
     def _read(
         self, data: Sequence[Any], options: Mapping[str, Any], *, private_n: bool
     ) -> tuple[Shape, Plan, KnownParts]:
-        public = {name: options.get(name) for name in OF_RECORDS if name in self.options}
+        public = {name: options.get(name) for name in PER_RECORD if name in self.options}
         if "max_records" in self.options:
             shape, records, _ = first_records(data, names=self.data, private_n=private_n, **public)
         else:
@@ -239,7 +236,7 @@ class Metric:
 
     def planned(self, shape: Shape, options: Mapping[str, Any], *, private_n: bool) -> Plan:
         """Return the plan of records of a public form, or raise if the options or the form are invalid."""
-        given = {name: value for name, value in {**self.options, **options}.items() if name not in OF_RECORDS}
+        given = {name: value for name, value in {**self.options, **options}.items() if name not in PER_RECORD}
         with np.errstate(all="ignore"):
             plan = self.plan(shape, private_n=private_n, **given)
         return plan if shape.most_records == 1 else replace(plan, most_records=shape.most_records)

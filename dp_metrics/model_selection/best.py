@@ -21,7 +21,6 @@ from dp_metrics.inputs.shape import Records, Shape, named_by_classes
 from dp_metrics.mechanisms import Mechanism
 from dp_metrics.mechanisms._base import Draw, Limits
 from dp_metrics.metrics import FUNCTIONS, Metric, row_of
-from dp_metrics.metrics._catalogue import OF_RECORDS
 from dp_metrics.model_selection._metric_facts import usual_responses
 from dp_metrics.release.parts.mean_loss import MeanOf
 from dp_metrics.release.parts.part import KnownCounts, Part
@@ -30,7 +29,7 @@ from dp_metrics.release.plan import KnownParts, Plan
 from dp_metrics.release.release import Release
 from dp_metrics.release.released import Released
 from dp_metrics.release.stored.codec import storable
-from dp_metrics.release.stored.questions import Call
+from dp_metrics.release.stored.questions import PER_RECORD, Call
 from dp_metrics.sensitivity.aggregates import LossAggregate
 from dp_metrics.sensitivity.exact import float_units
 from dp_metrics.sensitivity.ranking_bounds import RankedScores
@@ -41,7 +40,7 @@ Total = Callable[[Records], int]
 """What a candidate loses on all records of a truth and a prediction: private, in whole units."""
 
 _NOT_OPTIONS = {
-    **dict.fromkeys(OF_RECORDS, "each record counts alike, one for each person"),
+    **dict.fromkeys(PER_RECORD, "each record counts alike, one for each person"),
     "mechanism": "the choice is drawn by permute-and-flip",
 }
 

@@ -15,9 +15,8 @@ from dp_metrics.inputs.options import check_sample_weight
 from dp_metrics.inputs.records import check_same_length
 from dp_metrics.inputs.shape import ArgumentShape, Shape
 from dp_metrics.metrics import Metric
-from dp_metrics.metrics._catalogue import OF_RECORDS
 from dp_metrics.release.result import PrivateResult
-from dp_metrics.release.stored.questions import public_totals
+from dp_metrics.release.stored.questions import PER_RECORD, public_totals
 from dp_metrics.sensitivity.exact import exact_sum
 from dp_metrics.streaming._summary import Summary
 
@@ -70,7 +69,7 @@ def released(metric: Metric, **arguments: Any) -> PrivateResult[Any]:
                 f"dp_metrics.{metric.name}."
             )
     settings["random_state"] = check_entropy(settings["random_state"])
-    of_records = {name: value for name, value in options.items() if name not in OF_RECORDS}
+    of_records = {name: value for name, value in options.items() if name not in PER_RECORD}
     totals = partial(_totals, data[metric.data[0]], **weights)
     call = replace(metric.call(of_records, {}), of_records=totals)
     release = metric.settings(**settings, options=options, call=call)

@@ -27,7 +27,7 @@ from dp_metrics.release.plan import KnownParts, Plan
 from dp_metrics.release.release import Release
 from dp_metrics.release.released import Released
 from dp_metrics.release.result import PrivateResult
-from dp_metrics.release.stored.questions import public_totals
+from dp_metrics.release.stored.questions import as_plain, public_totals
 from dp_metrics.sensitivity.aggregates import CountAggregate, WeightedLossAggregate
 from dp_metrics.streaming._format import INCONSISTENT, MALFORMED, Aggregate, pack, unpack
 
@@ -423,10 +423,8 @@ def unchanged(counts: Any) -> Any:
 
 def plain(value: Any, name: str) -> Any:
     """Return a public option in types that JSON can hold."""
-    is_time = isinstance(value, np.ndarray | np.generic) and value.dtype.kind in "mM"  # listed as numbers
-    if hasattr(value, "tolist") and not is_time:  # arrays and their scalars, an index of pandas
-        value = value.tolist()
-    if isinstance(value, list | tuple | range):
+    value = as_plain(value)
+    if isinstance(value, list):
         return [plain(item, name) for item in value]
     if isinstance(value, float) and value.is_integer() and abs(value) < _EXACT:
         return int(value)  # 1 and 1.0 are equal options, so the bytes of merges must agree

@@ -20,7 +20,7 @@ from dp_metrics import PrivateMetricFrame, ReleasedConfusion, ReleasedScores, di
 from dp_metrics.analysis.audited import AUDITED
 from dp_metrics.cli.main import main
 from dp_metrics.metrics import FUNCTIONS, METRICS
-from dp_metrics.metrics._catalogue import OF_RECORDS
+from dp_metrics.release.stored.questions import PER_RECORD
 from dp_metrics.streaming import dask as collections
 
 ROOT = Path(__file__).parents[2]
@@ -33,7 +33,7 @@ def of_package(row):
 def tells(released, of_the_table, row):
     """Return whether a release has a method for the metric, with all options of what is made of the table."""
     method = getattr(released, row.name.removeprefix("private_"), None)
-    options = {"self", *row.options} - of_the_table - OF_RECORDS
+    options = {"self", *row.options} - of_the_table - PER_RECORD
     return method is not None and inspect.signature(method).parameters.keys() == options
 
 

@@ -9,16 +9,15 @@ a weight, is in it by a digest, so that equal numbers are one question whatever 
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dp_metrics.inputs.containers import number_of_records
 from dp_metrics.inputs.options import asked_of_persons, check_groups, check_sample_weight
 from dp_metrics.inputs.records import check_same_length
 from dp_metrics.release.stored.codec import DAMAGED, decoded, encoded
@@ -30,7 +29,7 @@ __all__ = [
     "RECORDS",
     "SETTINGS",
     "Call",
-    "as_listed",
+    "as_plain",
     "content_of",
     "differences",
     "public_records",
@@ -56,7 +55,7 @@ RECORDS = frozenset(
 """
 
 PER_RECORD = frozenset({"sample_weight", "groups", "max_records"})
-"""Arguments that are public of each record, and how many records of a person are kept."""
+"""Arguments that are public of each record: how much it counts, whose it is, how many a person keeps."""
 
 OTHER_VERSION = "This release was stored by a later version of dp_metrics: update the package to read it."
 _SCHEMA, _VERSION = "dp_metrics.release", 1
@@ -137,7 +136,9 @@ def public_records(
         If weights, groups or public features are invalid, or lengths differ, as in a release.
     """
     lengths = {
-        name: _length(value) for name, value in arguments.items() if name in RECORDS and value is not None
+        name: number_of_records(value)
+        for name, value in arguments.items()
+        if name in RECORDS and value is not None
     }
     weights = check_sample_weight(arguments.get("sample_weight"))
     groups = check_groups(arguments.get("groups"))
@@ -169,34 +170,22 @@ def public_totals(n: int, weight: int | None = None) -> dict[str, Any]:
     return {_NUMBER: n} | ({} if weight is None else {_TOTAL: Fraction(weight, 1 << UNIT_BITS)})
 
 
-def _length(column: Any) -> int:
-    """Return how many records a container has; what it says that has none may quote what it holds."""
-    n = None
-    with suppress(Exception):
-        shape = getattr(column, "shape", None)
-        stated = len(column) if shape is None and hasattr(column, "__len__") else shape and shape[0]
-        n = int(stated) if isinstance(stated, Integral) else len(np.asarray(column))
-    if n is None:
-        raise TypeError("Expected sequences or array-likes of one entry per record.")
-    return n
-
-
 def _digest(numbers: NDArray[Any], dtype: str) -> str:
     """Return the digest of numbers; it depends neither on the machine nor on what held them."""
     held = np.ascontiguousarray(numbers, dtype=dtype)
     return _DIGEST + hashlib.sha256(held.tobytes()).hexdigest()
 
 
-def as_listed(value: Any) -> Any:
+def as_plain(value: Any) -> Any:
     """Return a public option with lists in the place of arrays and tuples, and no numbers of NumPy."""
     if isinstance(value, Mapping):
-        return {name: as_listed(one) for name, one in value.items()}
+        return {name: as_plain(one) for name, one in value.items()}
     if isinstance(value, np.ndarray) and value.dtype.kind in "mM":
         value = list(value)  # NumPy would list times as numbers
     elif hasattr(value, "tolist") and not isinstance(value, np.datetime64 | np.timedelta64):
         value = value.tolist()  # arrays, and series of pandas
     if isinstance(value, list | tuple | range):
-        return [as_listed(one) for one in value]
+        return [as_plain(one) for one in value]
     return value
 
 
@@ -204,7 +193,7 @@ def question_json(call: Call, *, of_records: Mapping[str, Any] | None = None, **
     """Return the question of a call as JSON; None if an option is of a type that cannot be written."""
     told = {} if of_records is None else {"records": dict(of_records)}
     try:
-        asked = encoded({"kind": call.kind, **settings, **as_listed(call.public), **told})
+        asked = encoded({"kind": call.kind, **settings, **as_plain(call.public), **told})
     except TypeError:
         return None
     return written_json("question", asked)
