@@ -18,6 +18,7 @@ from dp_metrics.mechanisms._base import Limits
 from dp_metrics.mechanisms.geometric import expected_noise
 from dp_metrics.metrics.scores.area_limits import (
     ANY_ORDER,
+    BINNED,
     ORDERED,
     Ties,
     area_between,
@@ -43,7 +44,7 @@ from dp_metrics.metrics.scores.curve_formulas import (
 )
 from dp_metrics.metrics.scores.two_classes import TwoClasses, check_unit
 from dp_metrics.release.interval import Interval
-from dp_metrics.release.noise import CountsNoise, Noise, as_floats, noisy_shares
+from dp_metrics.release.noise import SHOWN, CountsNoise, Noise, as_floats, far_apart, few_records
 from dp_metrics.release.parts.count_table import check_cells, plausible_counts
 from dp_metrics.release.parts.nested_table import MOST_COLUMNS, NestedOf, NestedTable
 from dp_metrics.release.plan import Plan
@@ -165,10 +166,20 @@ class ScoreTable:
         return self.formula(self.counts(released))
 
     def note(self, parts: Sequence[Noise], released: Released) -> str | None:
-        """Return what to say if a class is small against the noise of its counts, or the bins are coarse."""
-        noise, counts = _counts_noise(parts), self.counts(released)
-        added = noise.expected * math.sqrt(counts.negative.size)
-        return noisy_shares(added, self.rests_on(counts)) or self.coarse_note(counts)
+        """Return what to say if noise may have moved the area far, or the bins are coarse."""
+        return self.note_of(_counts_noise(parts), self.counts(released))
+
+    def note_of(self, noise: CountsNoise, counts: ScoreCounts) -> str | None:
+        """Return that of these counts; see `WIDEST`.
+
+        The area of the binned scores tells of an average precision and of curves too: noise moved the one
+        and the other about as far. How scores lie within bins is no noise.
+        """
+        found = area_limits(noise, (1 - SHOWN) / 2, ties=BINNED, among_people=False)
+        if found is None:
+            added = noise.expected * math.sqrt(counts.negative.size)
+            return few_records(added, self.rests_on(counts).min(keepdims=True), True)
+        return far_apart(*found) or self.coarse_note(counts)
 
     def between(self, counts: ScoreCounts) -> tuple[float, float]:
         """Return between which values the area lies by the counts, however scores lie in bins.
