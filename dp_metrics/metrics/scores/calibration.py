@@ -139,6 +139,7 @@ def private_calibration_curve(
 
     See Also
     --------
+    calibration_band : Limits of each bin, and what chance alone gives a calibration error.
     private_expected_calibration_error : One number, far more accurate than what the curve tells.
     ScoreSummary : One release from which all curves and areas follow, and from pieces.
 
@@ -373,6 +374,10 @@ def private_expected_calibration_error(
 
     One record moves n times the error by at most 2, whatever the number of bins: noise of size
     2 / (n epsilon), far less than that of a curve. The sums of all bins are exact.
+
+    Chance alone gives a calibrated model an error, of up to about sqrt(n_bins / (2 pi n)): `noise_interval`
+    of the result says so, and its `note` where that is much of it. How much depends on the records of each
+    bin, which are not released: the `error` of a `calibration_band` tells it, and what is left.
 
     References
     ----------
