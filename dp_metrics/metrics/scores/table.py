@@ -28,13 +28,14 @@ from dp_metrics.metrics.scores.area_limits import (
     precision_within_bins,
 )
 from dp_metrics.metrics.scores.bands import (
-    CALIBRATION,
+    BinnedCells,
     CalibrationBand,
     RatioLimits,
     RocBand,
-    calibration_limits,
+    calibration_band,
     edges_of_limits,
     roc_limits,
+    share_limits,
 )
 from dp_metrics.metrics.scores.curve_formulas import (
     RocCurve,
@@ -287,10 +288,35 @@ class ScoreTable:
 
     def calibration_band(self, parts: Sequence[Noise], released: Released, asked: Asked) -> CalibrationBand:
         """Return the band of the calibration curve among all people, with a bin for each of the table."""
-        edges = self._edges(released)
-        limits = calibration_limits(_counts_noise(parts), edges.size - 1, asked.miss / (edges.size - 1))
-        middles = edges[:-1] / 2 + edges[1:] / 2
-        return CalibrationBand(middles, *limits, asked.confidence, CALIBRATION, APPROXIMATE)
+        bins = self._edges(released).size - 1
+        cells = self.cells(released, np.arange(bins))
+        shares = share_limits(_counts_noise(parts), cells, bins, asked.miss / bins)
+        middles = self.counts(released).middles
+        return self.band_of(parts, released, asked, cells, middles, shares, APPROXIMATE)
+
+    def cells(self, released: Released, places: NDArray[np.intp]) -> BinnedCells:
+        """Return which records the cells count, of probabilities, given which released bin lies in which."""
+        edges = self._edges(released).copy()
+        edges[0], edges[-1] = 0.0, 1.0  # scores beyond are counted in the first and the last bin
+        is_positive = np.repeat([False, True], places.size)
+        return BinnedCells(np.tile(places, 2), is_positive, np.tile(edges[:-1], 2), np.tile(edges[1:], 2))
+
+    def band_of(
+        self,
+        parts: Sequence[Noise],
+        released: Released,
+        asked: Asked,
+        cells: BinnedCells,
+        prob_pred: Floats,
+        shares: tuple[Floats, Floats],
+        note: str,
+    ) -> CalibrationBand:
+        """Return the band of bins with these limits of the shares of positives."""
+        counts = self.counts(released)
+        of_cells = np.concatenate([counts.negative, counts.positive])
+        return calibration_band(
+            _counts_noise(parts), cells, of_cells, prob_pred, shares, asked, released.public_n, note
+        )
 
     def _sure(self, released: Released, asked: Asked) -> RatioLimits:
         each = asked.miss / self._shares(released)
