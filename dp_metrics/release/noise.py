@@ -41,7 +41,6 @@ __all__ = [
     "largest_noise",
     "largest_noise_of_sum",
     "largest_zero_sum_noise",
-    "noisy_shares",
     "too_few",
 ]
 
@@ -174,20 +173,6 @@ def in_words(records: float) -> str:
     return f"{records:,.0f}" if 100 <= records < 1e9 else f"{records:.3g}"
 
 
-def noisy_shares(noise: float, records: Floats) -> str | None:
-    """Return a warning if any of these shares is mostly noise, given noisy numbers of records.
-
-    Parameters
-    ----------
-    noise : float
-        Expected size of the noise of what is divided.
-    records : ndarray
-        What it is divided by.
-    """
-    few = noise > MOST_ERROR * np.maximum(records, 0.0)
-    return few_records(noise, records, few) if few.any() else None
-
-
 WIDEST = 0.2
 """How far 95 % limits of the noise of a result may lie apart, as a share of its public range.
 
@@ -220,7 +205,17 @@ def too_few(noise: float, records: Floats) -> Any:
 
 
 def few_records(noise: float, records: Floats, few: Any) -> str:
-    """Return what to say of shares of which `few` are mostly noise: arguments as of `noisy_shares`."""
+    """Return what to say of shares of which `few` are mostly noise.
+
+    Parameters
+    ----------
+    noise : float
+        Expected size of the noise of what is divided.
+    records : ndarray
+        Noisy numbers of records by which it is divided.
+    few : ndarray of bool, or bool
+        Which of these are too few: see `too_few`.
+    """
     least = in_words(max(float(records.min()), 0.0))
     least = f"about {least} records by the noisy counts, off by {in_words(noise)}"
     if records.size == 1:

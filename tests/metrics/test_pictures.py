@@ -96,7 +96,7 @@ def test_what_is_mostly_noise_is_grey():
     for kind in ("precision_recall", "calibration"):
         assert "mostly noise" in labels_in(few.plot(kind, axes_of()).ax_)
     assert "mostly noise" not in labels_in(many.plot("calibration", axes_of()).ax_)
-    axes = few.plot("precision_recall", axes_of()).ax_
+    axes = released(2000, 0.5).plot("precision_recall", axes_of()).ax_
     (grey,) = (line for line in axes.lines if line.get_color() == COLOURS["noise"])
     is_grey = ~np.isnan(grey.get_xdata())
     assert is_grey[-1]

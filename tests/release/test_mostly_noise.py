@@ -17,7 +17,7 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 import dp_metrics as dp
 from dp_metrics.mechanisms.geometric import expected_noise
 from dp_metrics.metrics import METRICS
-from dp_metrics.release.noise import CountsNoise, noisy_shares
+from dp_metrics.release.noise import CountsNoise, few_records, too_few
 from dp_metrics.release.parts.ranking_loss import HazardByClass, RankingDraw
 
 ADD = {"neighboring": "add_or_remove_one"}
@@ -325,10 +325,11 @@ def test_a_note_never_raises_and_is_no_warning(name, epsilon, relation):
 
 
 def test_shares_of_nothing_are_noise_and_no_shares_are_not():
-    assert noisy_shares(0.5, np.array([0.0])) is not None
-    assert noisy_shares(0.0, np.array([0.0])) is None
-    assert noisy_shares(math.inf, np.empty(0)) is None
-    assert "1 rest" in noisy_shares(1.0, np.array([9.0, 11.0]))
+    assert too_few(0.5, np.array([0.0])).all()
+    assert not too_few(0.0, np.array([0.0])).any()
+    assert not too_few(math.inf, np.empty(0)).any()
+    few = too_few(1.0, np.array([29.0, 31.0]))
+    assert "1 rest" in few_records(1.0, np.array([29.0, 31.0]), few)
 
 
 def groups_of_areas(metric, **options):

@@ -38,7 +38,7 @@ from dp_metrics.metrics.scores.curve_formulas import (
 from dp_metrics.metrics.scores.soft_bins import MOST_BINS
 from dp_metrics.metrics.scores.table import ScoreTable
 from dp_metrics.release.interval import Interval
-from dp_metrics.release.noise import MOST_ERROR, CountsNoise, too_few
+from dp_metrics.release.noise import CountsNoise, too_few
 from dp_metrics.release.ratio_limits import RatioCells, noisy_ratio, ratio_limits
 from dp_metrics.release.released import APPROXIMATE, Asked, ResultNoise
 from dp_metrics.release.result import PrivateResult
@@ -475,7 +475,7 @@ class ReleasedScores(HtmlRepr):
             return draw_roc(self.roc_curve(), self.roc_auc_score(), roc_band, ax)
         if kind == "precision_recall":
             above = np.cumsum(self.counts.total[::-1])[::-1]
-            is_noise = self._is_noise(above, np.arange(above.size, 0, -1))
+            is_noise = too_few(self.counts.noise, above / np.sqrt(np.arange(above.size, 0, -1)))
             share = float(self.counts.positive.sum()) / self.counts.n if self.counts.n > 0 else 0.0
             curve = self.precision_recall_curve()
             return draw_precision_recall(curve, self.average_precision_score(), share, is_noise, ax)
@@ -485,11 +485,6 @@ class ReleasedScores(HtmlRepr):
         is_noise = too_few(self.counts.noise, records / np.maximum(root, 1.0))[are_shown(records)]
         band = None if confidence is None else self.calibration_band(confidence, n_bins)
         return draw_calibration(display, band, is_noise, ax)
-
-    def _is_noise(self, records: Floats, bins: NDArray[np.intp]) -> NDArray[np.bool_]:
-        """Return which shares of so many records, in so many bins, are mostly noise: see `MOST_ERROR`."""
-        noise: NDArray[np.bool_] = self.counts.noise * np.sqrt(bins) > MOST_ERROR * records
-        return noise
 
     def _check_unit(self) -> None:
         if self.counts.edges[0] < 0 or self.counts.edges[-1] > 1:
