@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from decimal import Context, Decimal, localcontext
+from decimal import Context, Decimal
 from fractions import Fraction
 from itertools import pairwise, product
 
@@ -24,7 +24,6 @@ from dp_metrics.mechanisms.geometric import GeometricLaw, SpreadDraw, SumsLaw
 from dp_metrics.mechanisms.laplace import LaplaceLaw
 from dp_metrics.release.draws import Draw, NumberDraw, SumsDraw, VectorDraw
 from dp_metrics.release.parts.ranking_loss import RankingDraw, RankingLaw
-from dp_metrics.release.parts.rounded_count import RoundedDraw
 from dp_metrics.sensitivity.exact import rounded_quotient
 
 __all__ = ["draw_law", "draw_loss", "finite_loss", "joint_losses", "law_loss"]
@@ -62,8 +61,6 @@ def draw_loss(a: Draw, b: Draw, count: int) -> float:
         return _vector_loss(a, b)
     if isinstance(a, RankingDraw) and isinstance(b, RankingDraw):
         return _ranking_loss(a, b)
-    if isinstance(a, RoundedDraw) and isinstance(b, RoundedDraw):
-        return _rounded_loss(a, b)
     if isinstance(a, SpreadDraw) and isinstance(b, SpreadDraw):
         return _spread_loss(a, b, count)
     return law_loss(draw_law(a, count), draw_law(b, count))
@@ -145,40 +142,6 @@ def _logs_of_sizes(a: RankingDraw, b: RankingDraw) -> dict[int, list[int]]:
         log = sum(abs(s - y) - abs(s - x) for s, x, y in zip(sizes, a.sizes, b.sizes, strict=True))
         found.setdefault(a.rule.smaller(sizes), []).append(log)
     return found
-
-
-def _rounded_loss(a: RoundedDraw, b: RoundedDraw) -> float:
-    """Return the loss of a noisy count of records that are rounded at random.
-
-    Below 0 and above n the ratio of the probabilities is constant. The digits are those of Decimal, so that
-    a loss of exactly the rate comes out as that.
-    """
-    if (a.limit, a.rate, a.values.size) != (b.limit, b.rate, b.values.size):
-        return math.inf
-    fall = _DECIMALS.exp(_DECIMALS.divide(Decimal(-a.rate.numerator), Decimal(a.rate.denominator)))
-    powers = [Decimal(1)]
-    for _ in range(a.values.size):
-        powers.append(_DECIMALS.multiply(powers[-1], fall))
-    worst = Decimal(0)
-    with localcontext(_DECIMALS):
-        laws = [_law_of_ones(draw) for draw in (a, b)]
-        for z in range(a.values.size + 1):
-            p, q = (sum(powers[abs(z - x)] * mass for x, mass in enumerate(law)) for law in laws)
-            worst = max(worst, abs(Decimal(p / q).ln()))
-    return float(worst)
-
-
-def _law_of_ones(draw: RoundedDraw) -> list[Decimal]:
-    """Return the probability of each number of ones, in the current context."""
-    law = [Decimal(1)]
-    for value in draw.values.tolist():
-        share = Decimal(value) / Decimal(draw.limit)
-        stay, step = (
-            [*(mass * (1 - share) for mass in law), Decimal(0)],
-            [Decimal(0), *(m * share for m in law)],
-        )
-        law = [x + y for x, y in zip(stay, step, strict=True)]
-    return law
 
 
 _UNDERFLOW = -600.0  # logarithm of a probability

@@ -216,9 +216,9 @@ FRAMES: dict[str, AuditedFrame] = {
 """Metrics by group."""
 
 
-def _mean_interval(shape: Shape, epsilon: Fraction, *, method: str) -> Plan:
+def _mean_interval(shape: Shape, epsilon: Fraction) -> Plan:
     reader = partial(vector, name="x", private_n=False)
-    return mean_interval_plan(reader, method=method, confidence=0.95, about="")
+    return mean_interval_plan(reader, confidence=0.95, about="")
 
 
 def _quantile_interval(shape: Shape, epsilon: Fraction, *, max_loss: float | None = None) -> Plan:
@@ -246,8 +246,7 @@ def _opposites(x: Floats) -> tuple[Any, ...]:
 
 
 PLANS: dict[str, AuditedPlan] = {
-    "private_mean_interval": AuditedPlan(partial(_mean_interval, method="normal")),
-    "private_mean_interval, exact": AuditedPlan(partial(_mean_interval, method="exact")),
+    "private_mean_interval": AuditedPlan(_mean_interval),
     "private_compare": AuditedPlan(
         partial(_compared, loss="zero_one", max_difference=None), records=_both_wrong
     ),

@@ -138,10 +138,8 @@ def _interval(typed: argparse.Namespace) -> None:
     function: Callable[..., Interval] = private_quantile_interval
     if typed.quantile is not None:
         public["q"] = typed.quantile
-        if typed.method is not None:
-            raise CommandError("--method is of the mean: an interval for a quantile has one method")
     else:
-        function, public["method"] = private_mean_interval, typed.method or "normal"
+        function = private_mean_interval
         if typed.max_loss is None:
             raise CommandError(
                 "an interval for the mean needs --max-loss, a public cap; one for --quantile Q does not"
@@ -205,8 +203,6 @@ def add_interval(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--max-loss", type=epsilon, metavar="M", help=cap)
     quantile = "of this quantile, such as 0.5 for the median, instead of the mean"
     parser.add_argument("--quantile", type=share, metavar="Q", help=quantile)
-    method = "of the mean: normal (default) is narrow, exact holds for any number of records"
-    parser.add_argument("--method", choices=["normal", "exact"], metavar="NAME", help=method)
     _add_rest(parser)
     parser.set_defaults(run=_interval)
 

@@ -4,13 +4,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from dp_metrics.inputs.options import check_choice, check_confidence
+from dp_metrics.inputs.options import check_confidence
 from dp_metrics.inputs.shape import Records
 from dp_metrics.release.interval import Interval
-from dp_metrics.release.noisy_binomial import noisy_binomial_limits
 from dp_metrics.release.normal_limits import mean_half_width, normal_note
 from dp_metrics.release.parts.part import IntegersOf
-from dp_metrics.release.parts.rounded_count import RoundedOf
 from dp_metrics.release.plan import Plan
 from dp_metrics.release.released import Released
 from dp_metrics.sensitivity.aggregates import VarianceAggregate
@@ -23,7 +21,6 @@ __all__ = ["mean_interval_plan"]
 def mean_interval_plan(
     reader: Callable[[Records], Records],
     *,
-    method: str,
     confidence: float,
     about: str,
     limit: float = 1.0,
@@ -36,8 +33,6 @@ def mean_interval_plan(
     ----------
     reader : callable
         Returns records whose only array holds numbers from 0 to the limit, one per person.
-    method : {"normal", "exact"}
-        As in `private_mean_interval`.
     confidence : float
         Of the interval.
     about : str
@@ -47,10 +42,7 @@ def mean_interval_plan(
     low, high : float, default=0.0, 1.0
         What a mean of 0, and a mean at the limit, is called in the interval.
     """
-    check_choice(method, "method", ("normal", "exact"))
     scale = _Scale(check_confidence(confidence), about, low, high)
-    if method == "exact":
-        return Plan((RoundedOf(limit),), reader, partial(_exact_interval, scale=scale))
     part = IntegersOf(partial(_sums, limit=limit), FINENESS + 1)
     return Plan((part,), reader, partial(_normal_interval, scale=scale))
 
@@ -95,21 +87,9 @@ def _in_steps(total: int, unit: int) -> int:
 
 
 def _normal_interval(released: Released, *, scale: _Scale) -> Interval:
-    n = _records(released)
+    n = released.public_n
+    assert n is not None
     m, d = (rounded_quotient(number, n * FINENESS) for number in released.values[0])
     m = min(max(m, 0.0), 1.0)
     half = mean_half_width(m, d, n, float(released.epsilon), scale.miss)
     return scale.interval(m - half, m + half, m, normal_note(n))
-
-
-def _exact_interval(released: Released, *, scale: _Scale) -> Interval:
-    n, count = _records(released), released.values[0]
-    miss = scale.miss / 2
-    lower, upper = noisy_binomial_limits(count, n, float(released.epsilon), miss_low=miss, miss_high=miss)
-    return scale.interval(lower, upper, min(max(count, 0), n) / n)
-
-
-def _records(released: Released) -> int:
-    """Return the number of records, which is public wherever such a plan is carried out."""
-    assert released.public_n is not None
-    return released.public_n

@@ -33,7 +33,6 @@ def private_mean_interval(
     *,
     max_loss: float,
     epsilon: float,
-    method: str = "normal",
     confidence: float = 0.95,
     sample_weight: None = None,
     groups: None = None,
@@ -58,11 +57,9 @@ def private_mean_interval(
         from the data.
     epsilon : float
         Privacy parameter, > 0: smaller is more private and makes a wider interval.
-    method : {"normal", "exact"}, default="normal"
-        "normal" is narrow, and its confidence approximate. "exact" is wider, and its confidence holds for
-        every loss and every number of records: see Notes.
     confidence : float, default=0.95
-        Probability, strictly between 0 and 1, with which the interval is to cover the mean.
+        Probability, strictly between 0 and 1, with which the interval is to cover the mean: approximate, see
+        Notes.
     sample_weight : None, default=None
         Refused: the records must be independent draws that count alike.
     groups : None, default=None
@@ -101,13 +98,15 @@ def private_mean_interval(
     private_mean_loss : The mean loss of these records, without an interval.
     private_quantile_interval : An interval for a quantile, which needs no cap.
     accuracy_interval : An interval for an accuracy that has already been released, free of cost.
+    PrivateResult.population_interval : An interval for a mean that has been released; the "sure" one holds
+        for every loss and number of records.
 
     Notes
     -----
     Guarantee: replacing any one record changes the probability of any result by at most a factor
     exp(epsilon), given the model, the number of records and the arguments, which are public.
 
-    **normal.** Let v be the loss divided by `max_loss`. Two sums are released, of v and of v (1 - v), with
+    Let v be the loss divided by `max_loss`. Two sums are released, of v and of v (1 - v), with
     two-sided geometric noise on a lattice of 2^20 steps. A record that changes from u to w moves them by
     abs(u - w) (1 + abs(1 - u - w)) together, which is abs((1-u)^2 - (1-w)^2) or abs(u^2 - w^2): at most 1, no
     more than the first sum alone can move. So the spread costs nothing. The half-width h is that for which a
@@ -118,19 +117,14 @@ def private_mean_interval(
     95 % came out as 94.5 % or more (2000 runs each, standard error 0.5 %). It is lower where the mean rests
     on few records: 88 % with 1,000 records, epsilon 3, and losses at the cap for one person in 500, else 0.
     With fewer than 100 records it can be far lower: where one loss in ten is at the cap, else 0, it is 71 %
-    with 10 records at epsilon 10, and below 1 % for a fair coin with one record at epsilon 100. Take "exact"
-    there.
-
-    **exact.** Each record is rounded at random, to 1 with probability v and to 0 otherwise, the ones are
-    counted with two-sided geometric noise, and the two tails of the exact law of the noisy count are
-    inverted. The count of the ones of independent people is binomial with mean n times that of v, whatever
-    the law of the loss, so the confidence holds always.
+    with 10 records at epsilon 10, and below 1 % for a fair coin with one record at epsilon 100. Release the
+    mean there instead, by `private_mean_loss` with ``mechanism="geometric"``: its `population_interval` is
+    wider, and sure.
 
     References
     ----------
     A. Ghosh, T. Roughgarden and M. Sundararajan, "Universally Utility-Maximizing Privacy Mechanisms", 2012,
-    doi:10.1137/09076828X, for the noise; C. J. Clopper and E. S. Pearson, Biometrika 26 (1934),
-    doi:10.1093/biomet/26.4.404, for the inversion of two tails.
+    doi:10.1137/09076828X, for the noise.
 
     Examples
     --------
@@ -150,9 +144,9 @@ def private_mean_interval(
         accountant=accountant,
         random_state=random_state,
         spend_name=spend_name,
-        arguments={"losses": losses, "max_loss": max_loss, "method": method, "confidence": confidence},
+        arguments={"losses": losses, "max_loss": max_loss, "confidence": confidence},
     )
-    plan = _plan(max_loss=max_loss, method=method, confidence=confidence)
+    plan = _plan(max_loss=max_loss, confidence=confidence)
 
     def read() -> tuple[Plan, KnownParts, Any]:
         _, records = Records.of((losses,), private_n=False)
@@ -162,7 +156,7 @@ def private_mean_interval(
     return interval
 
 
-def _plan(*, max_loss: Any, method: str, confidence: float) -> Plan:
+def _plan(*, max_loss: Any, confidence: float) -> Plan:
     """Return the plan of an interval for the mean of losses, or raise if an argument is invalid."""
     cap = check_max_loss(max_loss)
     if cap is None:
@@ -172,7 +166,7 @@ def _plan(*, max_loss: Any, method: str, confidence: float) -> Plan:
         )
     reader = partial(_clipped, cap=cap)
     about = f"The mean of the loss, clipped to max_loss, {POPULATION_NOTE}"
-    return mean_interval_plan(reader, method=method, confidence=confidence, about=about, limit=cap, high=cap)
+    return mean_interval_plan(reader, confidence=confidence, about=about, limit=cap, high=cap)
 
 
 def _clipped(records: Records, *, cap: float) -> Records:

@@ -16,7 +16,6 @@ from dp_metrics import auditing
 from dp_metrics.inference.mean_interval_plan import mean_interval_plan
 from dp_metrics.inputs.readers import vector
 from dp_metrics.inputs.shape import Records
-from dp_metrics.release.noisy_binomial import noisy_binomial_limits
 from dp_metrics.release.normal_limits import mean_half_width, normal_laplace_tail
 from dp_metrics.release.released import Released
 from dp_metrics.sensitivity.noisy_sums import FINENESS
@@ -67,7 +66,7 @@ UNREAD = partial(vector, name="x", private_n=False)
 
 def known_sums(row):
     """Return the noisy sums of numbers from 0 to 1, without the noise."""
-    plan = mean_interval_plan(UNREAD, method="normal", confidence=0.5, about="")
+    plan = mean_interval_plan(UNREAD, confidence=0.5, about="")
     (known,) = plan.read(Records((np.array(row),))).parts
     return known
 
@@ -104,71 +103,55 @@ def test_rounding_both_sums_can_cost_a_step_and_the_noise_allows_for_it():
     assert worst == FINENESS + 1
 
 
-def from_released(values, n, method, epsilon="1", confidence=0.95, **scale):
-    plan = mean_interval_plan(UNREAD, method=method, confidence=confidence, about="All.", **scale)
+def from_released(values, n, epsilon="1", confidence=0.95, **scale):
+    plan = mean_interval_plan(UNREAD, confidence=confidence, about="All.", **scale)
     return plan.postprocess(Released([values], n, float(n), Fraction(epsilon), "replace_one"))
 
 
 def test_the_interval_follows_from_both_noisy_sums():
     n, total, spread = 1000, 100 * FINENESS, 60 * FINENESS
-    interval = from_released((total, spread), n, "normal")
+    interval = from_released((total, spread), n)
     assert interval.estimate == 0.1
     assert f"{interval.upper - 0.1:.6f} {0.1 - interval.lower:.6f}" == "0.011644 0.011644"
     assert (interval.confidence, interval.about) == (0.95, "All.")
     assert "approximate" in interval.note
-    wider = from_released((total, 30 * FINENESS), n, "normal")  # less of v (1 - v): more spread
+    wider = from_released((total, 30 * FINENESS), n)  # less of v (1 - v): more spread
     assert wider.upper - wider.lower > 1.2 * (interval.upper - interval.lower)
-    scaled = from_released((total, spread), n, "normal", low=-3.0, high=3.0)
+    scaled = from_released((total, spread), n, low=-3.0, high=3.0)
     assert [*scaled] == pytest.approx([6 * end - 3 for end in interval])
 
 
 def test_a_noisy_mean_outside_its_range_is_clipped_and_its_interval_too():
     n = 1000
-    low = from_released((-3 * FINENESS, 10**40), n, "normal")
+    low = from_released((-3 * FINENESS, 10**40), n)
     assert (low.lower, low.estimate) == (0.0, 0.0)
     assert low.upper == pytest.approx(mean_half_width(0.0, 1e30, n, 1.0, 0.05))
-    high = from_released((10**40, 0), n, "normal", high=7.0)
+    high = from_released((10**40, 0), n, high=7.0)
     assert (high.upper, high.estimate) == (7.0, 7.0)
-    assert from_released(-5, n, "exact").lower == 0.0
-    assert from_released(10**40, n, "exact").upper == 1.0
 
 
-def test_the_exact_interval_is_that_of_the_noisy_count():
-    expected = noisy_binomial_limits(872, 1000, 1.0, miss_low=0.025, miss_high=0.025)
-    interval = from_released(872, 1000, "exact")
-    assert [*interval] == pytest.approx(expected, abs=1e-9)
-    assert (interval.estimate, interval.note) == (0.872, "")
-
-
-@pytest.mark.parametrize("method", ["normal", "exact"])
 @loop_over("max_loss", [5e-324, 1e-300, 0.3, 1e308])
 @loop_over("epsilon", [5e-324, 1.0, 1e308])
-def test_nothing_fails_after_the_spend(method, max_loss, epsilon):
+def test_nothing_fails_after_the_spend(max_loss, epsilon):
     for losses in ([0.0], [max_loss] * 3, [1e308, 5e-324, 0.0]):
         accountant = dp.PrivacyAccountant(1e308)
-        interval = dp.private_mean_interval(
-            losses, max_loss=max_loss, epsilon=epsilon, method=method, accountant=accountant
-        )
+        interval = dp.private_mean_interval(losses, max_loss=max_loss, epsilon=epsilon, accountant=accountant)
         assert 0 <= interval.lower <= interval.estimate <= interval.upper <= max_loss
         assert len(accountant.history) == 1
 
 
 def test_losses_are_clipped_to_the_cap():
-    public = {"max_loss": 2.0, "epsilon": 1e6, "confidence": 0.5}
-    for method in ("normal", "exact"):
-        interval = dp.private_mean_interval([1e300, 0.0] * 500, method=method, **public)
-        assert 0.9 < interval.lower < interval.upper < 1.1
+    interval = dp.private_mean_interval([1e300, 0.0] * 500, max_loss=2.0, epsilon=1e6, confidence=0.5)
+    assert 0.9 < interval.lower < interval.upper < 1.1
 
 
 def test_a_call_spends_once_under_its_own_name():
     accountant = dp.PrivacyAccountant(2)
     dp.private_mean_interval([0.5] * 9, max_loss=1.0, epsilon=1, accountant=accountant)
-    dp.private_mean_interval(
-        [0.5] * 9, max_loss=1.0, epsilon=1, accountant=accountant, method="exact", spend_name="b"
-    )
+    dp.private_mean_interval([0.5] * 9, max_loss=1.0, epsilon=1, accountant=accountant, spend_name="b")
     assert [(spend.spend_name, spend.mechanism) for spend in accountant.history] == [
         ("private_mean_interval", "two-sided geometric noise"),
-        ("b", "randomised rounding, two-sided geometric noise"),
+        ("b", "two-sided geometric noise"),
     ]
     with pytest.raises(dp.PrivacyBudgetError):
         dp.private_mean_interval([0.5] * 9, max_loss=1.0, epsilon=1, accountant=accountant)
@@ -183,7 +166,6 @@ def test_a_call_spends_once_under_its_own_name():
         ({"losses": ["a"]}, "numeric"),
         ({"max_loss": None}, "needs max_loss"),
         ({"max_loss": 0}, "max_loss"),
-        ({"method": "hoeffding"}, "method must be one of"),
         ({"confidence": 95}, "confidence"),
         ({"epsilon": -1}, "epsilon"),
         ({"sample_weight": [1, 1]}, "takes no sample_weight"),
@@ -200,39 +182,13 @@ def test_what_is_refused_costs_nothing(changed, match):
     assert accountant.history == ()
 
 
-def loss(a, b, method, epsilon):
-    plan = mean_interval_plan(UNREAD, method=method, confidence=0.9, about="")
+def loss(a, b, epsilon):
+    plan = mean_interval_plan(UNREAD, confidence=0.9, about="")
     return auditing.plan_loss(lambda shape: plan, [a], [b], epsilon=epsilon)
 
 
-def brute_force_loss(a, b, epsilon):
-    """Return the loss of a noisy count of rounded records, by every outcome of the rounding."""
-
-    def law(values):
-        counts = np.zeros(len(values) + 1)
-        for ones in product((0, 1), repeat=len(values)):
-            counts[sum(ones)] += math.prod(v if one else 1 - v for v, one in zip(values, ones, strict=True))
-        z, x = np.arange(-2, len(values) + 3)[:, np.newaxis], np.arange(len(values) + 1)
-        return np.exp(-epsilon * np.abs(z - x)) @ counts
-
-    return float(np.abs(np.log(law(a) / law(b))).max())
-
-
-def test_the_exact_loss_of_randomised_rounding_is_that_of_every_outcome():
-    rng = np.random.default_rng(1)
-    for epsilon in (0.1, 1.0, 3.0):
-        for _ in range(20):
-            a = rng.choice([0.0, 0.25, 0.5, 1.0, rng.random()], 4)
-            b = np.append(rng.random(), a[1:])
-            found = loss(a, b, "exact", epsilon)
-            assert found == pytest.approx(brute_force_loss(a, b, epsilon), abs=1e-12)
-            assert found <= epsilon
-        assert loss([0.0, 0.5, 1.0], [1.0, 0.5, 1.0], "exact", epsilon) == epsilon
-
-
 def test_sizes_that_differ_are_an_infinite_loss():
-    for method in ("normal", "exact"):
-        assert loss([0.5], [0.5, 0.5], method, 1.0) == math.inf
+    assert loss([0.5], [0.5, 0.5], 1.0) == math.inf
 
 
 def normal_coverage(values, n, epsilon, runs, half_width=mean_half_width):
@@ -261,8 +217,6 @@ def test_noise_in_the_variance_is_paid_for():
 def test_few_records_are_said_to_make_the_normal_interval_doubtful(n):
     found = dp.private_mean_interval(np.full(n, 0.5), max_loss=1.0, epsilon=1.0)
     assert ("fewer than 100 records" in found.note) == (n < 100)
-    found = dp.private_mean_interval(np.full(n, 0.5), max_loss=1.0, epsilon=1.0, method="exact")
-    assert found.note == ""
 
 
 @pytest.mark.slow
