@@ -149,7 +149,10 @@ def normal_coverage(sums: np.ndarray, mean: float, n: int, epsilon: float) -> tu
     noisy = sums + rng.laplace(scale=1 / (n * epsilon), size=sums.shape)
     middle = np.clip(noisy[:, 0], 0, 1)
     half = np.array(
-        [mean_half_width(m, d, n, epsilon, MISS) for m, d in zip(middle, noisy[:, 1], strict=True)]
+        [
+            mean_half_width(m, d, n, (1 / (n * epsilon),) * 2, MISS)
+            for m, d in zip(middle, noisy[:, 1], strict=True)
+        ]
     )
     lower, upper = np.maximum(middle - half, 0), np.minimum(middle + half, 1)
     return float(np.mean((lower <= mean) & (mean <= upper))), float(
