@@ -10,6 +10,7 @@ import dp_metrics as dp
 
 CALLS = {
     "mean": (dp.private_mean_interval, {"max_loss": 2.0}),
+    "mean, private cap": (dp.private_mean_interval, {"cap": "private"}),
     "quantile": (dp.private_quantile_interval, {"q": 0.5}),
 }
 LOSSES = [0.5 + place / 300 for place in range(300)]
