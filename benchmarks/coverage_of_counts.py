@@ -298,6 +298,7 @@ def bands(size: Any) -> None:
             for epsilon in size.epsilons:
                 roc_draws: list[Any] = []
                 calibrated: list[Any] = []
+                of_gaps: list[Any] = []
                 for place, data in enumerate(samples(population, n, size.draws)):
                     if place < size.slow:
                         of_roc = _scores(data, epsilon).roc_band()
@@ -310,8 +311,13 @@ def bands(size: Any) -> None:
                     shares = counts.positive[some] / counts.total[some]
                     inside = (band.lower[some] <= shares) & (shares <= band.upper[some])
                     calibrated.append((bool(inside.all()), float((band.upper - band.lower).mean())))
+                    sums, _ = np.histogram(population[1], np.linspace(0, 1, 11), weights=population[1])
+                    gap = shares - sums[some] / counts.total[some]
+                    inside = (band.gap_lower[some] <= gap) & (gap <= band.gap_upper[some])
+                    of_gaps.append((bool(inside.all()), float((band.gap_upper - band.gap_lower).mean())))
                 cells.add("ROC band, sure", n * share * epsilon, roc_draws, 0.0)
                 cells.add("calibration band", n * epsilon / 10, calibrated, 0.0)
+                cells.add("calibration gaps", n * epsilon / 10, of_gaps, 0.0)
     cells.print(f"Bands, {size.draws} draws a cell; of ROC curves {size.slow}")
 
 
