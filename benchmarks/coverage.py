@@ -4,14 +4,13 @@ Run `DP_METRICS_DATA=path/to/data python benchmarks/coverage.py [--only NAME] [-
 tables of real tasks are left out.
 
 - proportions: exact coverage of `accuracy_interval`, the least over 200 shares.
-- means: coverage of the normal method of `private_mean_interval` on real tasks. The population is the
+- means: coverage of `private_mean_interval` on real tasks. The population is the
   held-out part of a data set, 40 or 50 %, whose mean is known; records are drawn from it with replacement.
   The noise is Laplace noise: that of the release, but for its lattice of a million steps. Beside it the
   interval of Student's t, which is not private. Then two tasks in which hardly any record has a loss.
 - free: the same means released by `mechanism="geometric"`, and their `population_interval`: coverage of the
   approximate one, and the mean widths of both over that of Student's t. Above an epsilon of 1 both are one,
   and proved: 20 runs tell their width.
-- exact: the same for the exact method, on few of the cells, with its own exact noise.
 - ratios, labels, areas, bands, gaps: intervals that cost nothing; see `coverage_of_counts.py`.
 - quantiles: exact miss of either limit of `private_quantile_interval` over that which its proof allows, on
   data of two values; and on real tasks the miss over 400 samples, exact for each of them.
@@ -231,29 +230,6 @@ def free(size: type[Size]) -> None:
     print(f"\nLeast and mean: {min(covered):.3f}, {np.mean(covered):.3f}. Cells: {len(covered)}.", flush=True)
 
 
-def exact_method(size: type[Size]) -> None:
-    """Print the coverage of the exact method, which only a defect could make less than 95 %."""
-    from dp_metrics import private_mean_interval
-
-    laws = {
-        "exponential": lambda rng, n: np.minimum(rng.exponential(0.1, n), 1.0),
-        "0.2 % at the cap": lambda rng, n: (rng.random(n) < 0.002).astype(float),
-        "one value": lambda rng, n: np.full(n, 0.3),
-    }
-    truth = {"exponential": 0.1 * (1 - math.exp(-10)), "0.2 % at the cap": 0.002, "one value": 0.3}
-    runs, rows = size.runs // 5, []
-    for name, law in tqdm(laws.items(), desc="exact"):
-        for n, epsilon in FEW_LOSSES:
-            rng, hits = np.random.default_rng(n), 0
-            for _ in range(runs):
-                lower, upper = private_mean_interval(
-                    law(rng, n), max_loss=1.0, epsilon=epsilon, method="exact"
-                )
-                hits += lower <= truth[name] <= upper
-            rows.append([name, n, epsilon, f"{hits / runs:.3f}"])
-    print_table(f"Coverage of the exact method, {runs} runs", ["losses", "n", "epsilon", "coverage"], rows)
-
-
 def _order(x: np.ndarray, rank: int) -> OrderStatistic:
     return OrderStatistic(OrderOf(np.asarray, lambda n: rank, MAX_FLOAT), x)
 
@@ -350,7 +326,6 @@ TABLES: dict[str, Callable[[type[Size]], None]] = {
     "proportions": proportions,
     "means": means,
     "free": free,
-    "exact": exact_method,
     "quantiles": quantiles,
     "ratios": coverage_of_counts.ratios,
     "labels": coverage_of_counts.labels,

@@ -29,7 +29,6 @@ __all__ = [
     "OSEntropy",
     "RandomState",
     "SeededEntropy",
-    "are_below",
     "check_entropy",
     "discrete_laplace",
     "discrete_laplaces",
@@ -518,43 +517,6 @@ def _belows(entropy: Entropy, limit: int, size: int) -> NDArray[np.uint64]:
         values[missing] = entropy.words(missing.size) >> np.uint64(64 - bits)
         missing = missing[values[missing] >= limit]
     return values
-
-
-def are_below(entropy: Entropy, values: NDArray[np.float64], limit: float) -> NDArray[np.bool_]:
-    """Return for each value whether a uniform number from 0 to the limit is below it: exactly values / limit.
-
-    Parameters
-    ----------
-    entropy : Entropy
-        Source of the bits.
-    values : ndarray of shape (size,)
-        Numbers from 0 to the limit.
-    limit : float
-        A positive number.
-
-    Notes
-    -----
-    The uniform U has as many bits as it takes. Its first 64 decide unless w / 2^64 is as near to the quotient
-    as rounding errors: U is less than 2^-64 above w / 2^64, and the floats of either have a relative error
-    of at most 2^-53, together less than half the slack below. Elsewhere integers decide.
-    """
-    words = entropy.words(values.size)
-    u, quotients = words.astype(np.float64) * 2.0**-64, values / limit
-    below: NDArray[np.bool_] = u < quotients
-    unsure = np.flatnonzero(np.abs(u - quotients) <= (u + quotients) * 2.0**-51 + 2.0**-62)
-    for place in unsure.tolist():
-        below[place] = _is_below(entropy, int(words[place]), Fraction(float(values[place])) / Fraction(limit))
-    return below
-
-
-def _is_below(entropy: Entropy, value: int, quotient: Fraction) -> bool:
-    """Return whether a uniform number is below a quotient, given its first 64 bits."""
-    bits = 64
-    while True:
-        whole, rest = divmod(quotient.numerator << bits, quotient.denominator)
-        if value != whole or rest == 0:
-            return value < whole
-        value, bits = (value << 64) | int(entropy.words(1)[0]), bits + 64
 
 
 def uniforms(entropy: Entropy, size: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

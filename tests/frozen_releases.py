@@ -461,7 +461,7 @@ def framed(call, membership, seed):
 # The last bits of the limits of means are those of scipy's special functions: what is drawn is frozen.
 INFERENCE = {
     "mean": (dp.private_mean_interval, {"max_loss": 4.0}, ["estimate"]),
-    "mean, exact": (dp.private_mean_interval, {"max_loss": 1.0, "method": "exact"}, ["estimate"]),
+    "mean, private cap": (dp.private_mean_interval, {"cap": "private"}, ["estimate"]),
     "median": (dp.private_quantile_interval, {"q": 0.5}, ["lower", "upper"]),
     "median, limited": (dp.private_quantile_interval, {"q": 0.5, "max_loss": 4.0}, ["lower", "upper"]),
     "wins": (dp.private_compare, {"loss": "mae"}, ["noisy_difference", "noisy_decided"]),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from decimal import Context, Decimal, localcontext
+from decimal import Context, Decimal
 from fractions import Fraction
 from itertools import pairwise, product
 
@@ -23,8 +23,8 @@ from dp_metrics.mechanisms.adaptive import AdaptiveLaw, CoinLaw
 from dp_metrics.mechanisms.geometric import GeometricLaw, SpreadDraw, SumsLaw, spread_noise
 from dp_metrics.mechanisms.laplace import LaplaceLaw
 from dp_metrics.release.draws import Draw, NumberDraw, SumsDraw, VectorDraw
+from dp_metrics.release.parts.capped_sums import CappedDraw
 from dp_metrics.release.parts.ranking_loss import RankingDraw, RankingLaw
-from dp_metrics.release.parts.rounded_count import RoundedDraw
 from dp_metrics.sensitivity.exact import rounded_quotient
 
 __all__ = ["draw_law", "draw_loss", "finite_loss", "joint_losses", "law_loss"]
@@ -62,8 +62,8 @@ def draw_loss(a: Draw, b: Draw, count: int) -> float:
         return _vector_loss(a, b)
     if isinstance(a, RankingDraw) and isinstance(b, RankingDraw):
         return _ranking_loss(a, b)
-    if isinstance(a, RoundedDraw) and isinstance(b, RoundedDraw):
-        return _rounded_loss(a, b)
+    if isinstance(a, CappedDraw) and isinstance(b, CappedDraw):
+        return _capped_loss(a, b)
     if isinstance(a, SpreadDraw) and isinstance(b, SpreadDraw):
         return _spread_loss(a, b, count)
     return law_loss(draw_law(a, count), draw_law(b, count))
@@ -84,9 +84,14 @@ def _vector_loss(a: VectorDraw, b: VectorDraw) -> float:
     """Return the loss of whole numbers with noise: attained where each is far to the right side."""
     if (a.rates, a.zero_sum) != (b.rates, b.zero_sum) or (a.zero_sum and sum(a.values) != sum(b.values)):
         return math.inf
+    return float(_moved(a, b))
+
+
+def _moved(a: VectorDraw, b: VectorDraw) -> Fraction:
+    """Return by how much whole numbers differ, each in units of its noise."""
     rates = [rate for size, rate in a.rates for _ in range(size)]
     differences = zip(rates, a.values, b.values, strict=True)
-    return float(sum((rate * abs(x - y) for rate, x, y in differences), Fraction(0)))
+    return sum((rate * abs(x - y) for rate, x, y in differences), Fraction(0))
 
 
 def _lattice_loss(a: GeometricLaw, b: GeometricLaw) -> float:
@@ -151,38 +156,23 @@ def _logs_of_sizes(a: RankingDraw, b: RankingDraw) -> dict[int, list[int]]:
     return found
 
 
-def _rounded_loss(a: RoundedDraw, b: RoundedDraw) -> float:
-    """Return the loss of a noisy count of records that are rounded at random.
+def _capped_loss(a: CappedDraw, b: CappedDraw) -> float:
+    """Return the loss of a cap and of sums of what is clipped to it, together.
 
-    Below 0 and above n the ratio of the probabilities is constant. The digits are those of Decimal, so that
-    a loss of exactly the rate comes out as that.
+    The worst cap and the worst sums are found apart: no outcome has a larger loss. For a record that changes,
+    the sums in units of the cap move most where the cap is the larger one of its two values; outputs at the
+    values of all records are compared, and those of `_ends`.
     """
-    if (a.limit, a.rate, a.values.size) != (b.limit, b.rate, b.values.size):
+    first, other = a.first, b.first
+    if (a.epsilon, a.part.sensitivity) != (b.epsilon, b.part.sensitivity) or first.grid != other.grid:
         return math.inf
-    fall = _DECIMALS.exp(_DECIMALS.divide(Decimal(-a.rate.numerator), Decimal(a.rate.denominator)))
-    powers = [Decimal(1)]
-    for _ in range(a.values.size):
-        powers.append(_DECIMALS.multiply(powers[-1], fall))
-    worst = Decimal(0)
-    with localcontext(_DECIMALS):
-        laws = [_law_of_ones(draw) for draw in (a, b)]
-        for z in range(a.values.size + 1):
-            p, q = (sum(powers[abs(z - x)] * mass for x, mass in enumerate(law)) for law in laws)
-            worst = max(worst, abs(Decimal(p / q).ln()))
-    return float(worst)
-
-
-def _law_of_ones(draw: RoundedDraw) -> list[Decimal]:
-    """Return the probability of each number of ones, in the current context."""
-    law = [Decimal(1)]
-    for value in draw.values.tolist():
-        share = Decimal(value) / Decimal(draw.limit)
-        stay, step = (
-            [*(mass * (1 - share) for mass in law), Decimal(0)],
-            [Decimal(0), *(m * share for m in law)],
-        )
-        law = [x + y for x, y in zip(stay, step, strict=True)]
-    return law
+    up, down = _hazard_logs(first, other)
+    values = np.concatenate([one.records.arrays[0] for one in (a, b)])
+    numbers = np.append(_ends(first, other), first.grid.index_at_least(values))
+    caps = first.grid.points(np.unique(np.clip(numbers, first.grid.first, first.grid.last))).tolist()
+    of_sums = max(_moved(a.given(drawn), b.given(drawn)) for drawn in caps)
+    size = _DECIMALS.divide(Decimal(of_sums.numerator), Decimal(of_sums.denominator))
+    return float(_DECIMALS.add(max(up, down), size))
 
 
 _UNDERFLOW = -600.0  # logarithm of a probability
@@ -199,9 +189,14 @@ def _adaptive_loss(a: AdaptiveLaw, b: AdaptiveLaw) -> float:
     laws = [(law.first.grid, law.first.q, law.first.monotonic, law.second) for law in (a, b)]
     if laws[0] != laws[1]:
         return math.inf
+    return max(joint_losses(a, b, _ends(first, other)))
+
+
+def _ends(first: HazardLaw, other: HazardLaw) -> Integers:
+    """Return the numbers of outputs at and beside the ends of the runs of two laws, and some in between."""
     ends = np.concatenate([first.runs.edges, other.runs.edges])
     numbers = np.concatenate([ends - 1, ends, ends + 1, np.linspace(0, first.grid.last, 17).astype(np.int64)])
-    return max(joint_losses(a, b, np.unique(np.clip(numbers, first.grid.first, first.grid.last))))
+    return np.unique(np.clip(numbers, first.grid.first, first.grid.last))
 
 
 def joint_losses(a: AdaptiveLaw, b: AdaptiveLaw, numbers: Integers) -> list[float]:

@@ -11,12 +11,11 @@ import numpy as np
 
 from dp_metrics.analysis.auditing import AuditResult, audit, frame_loss, metric_loss, plan_loss
 from dp_metrics.inference.comparison import comparison_plan
-from dp_metrics.inference.mean_interval_plan import mean_interval_plan
+from dp_metrics.inference.means import mean_plan
 from dp_metrics.inference.paired_losses import paired_losses
 from dp_metrics.inference.quantiles import quantile_plan
 from dp_metrics.inputs.epsilon import exact_epsilon
 from dp_metrics.inputs.floats import Floats
-from dp_metrics.inputs.readers import vector
 from dp_metrics.inputs.shape import Shape
 from dp_metrics.mechanisms import AboveThreshold, Adaptive, Mechanism, get_mechanism
 from dp_metrics.metrics import FUNCTIONS, METRICS
@@ -216,9 +215,8 @@ FRAMES: dict[str, AuditedFrame] = {
 """Metrics by group."""
 
 
-def _mean_interval(shape: Shape, epsilon: Fraction, *, method: str) -> Plan:
-    reader = partial(vector, name="x", private_n=False)
-    return mean_interval_plan(reader, method=method, confidence=0.95, about="")
+def _mean_interval(shape: Shape, epsilon: Fraction, **options: Any) -> Plan:
+    return mean_plan(**options)
 
 
 def _quantile_interval(shape: Shape, epsilon: Fraction, *, max_loss: float | None = None) -> Plan:
@@ -246,8 +244,10 @@ def _opposites(x: Floats) -> tuple[Any, ...]:
 
 
 PLANS: dict[str, AuditedPlan] = {
-    "private_mean_interval": AuditedPlan(partial(_mean_interval, method="normal")),
-    "private_mean_interval, exact": AuditedPlan(partial(_mean_interval, method="exact")),
+    "private_mean_interval": AuditedPlan(partial(_mean_interval, max_loss=1.0)),
+    "private_mean_interval, private cap": AuditedPlan(
+        partial(_mean_interval, cap="private"), records=_over_the_grid
+    ),
     "private_compare": AuditedPlan(
         partial(_compared, loss="zero_one", max_difference=None), records=_both_wrong
     ),

@@ -138,13 +138,14 @@ def _interval(typed: argparse.Namespace) -> None:
     function: Callable[..., Interval] = private_quantile_interval
     if typed.quantile is not None:
         public["q"] = typed.quantile
-        if typed.method is not None:
-            raise CommandError("--method is of the mean: an interval for a quantile has one method")
+        if typed.cap is not None:
+            raise CommandError("--cap is of the mean: an interval for a quantile needs no cap")
     else:
-        function, public["method"] = private_mean_interval, typed.method or "normal"
-        if typed.max_loss is None:
+        function, public["cap"] = private_mean_interval, typed.cap
+        if (typed.max_loss is None) == (typed.cap is None):
             raise CommandError(
-                "an interval for the mean needs --max-loss, a public cap; one for --quantile Q does not"
+                "an interval for the mean needs --max-loss, a public cap, or --cap private, which buys one; "
+                "one for --quantile Q needs none"
             )
     columns = {"losses": ColumnSpec([typed.column], Kind.NUMBER)}
     # all that is public was checked as it was typed
@@ -201,12 +202,12 @@ def add_interval(parser: argparse.ArgumentParser) -> None:
     add_file(parser)
     column = "column of losses, none of them negative, one per person"
     parser.add_argument("--column", required=True, metavar="COL", help=column)
-    cap = "public cap of one loss: needed for the mean, never read from the data"
-    parser.add_argument("--max-loss", type=epsilon, metavar="M", help=cap)
+    limit = "public cap of one loss, never read from the data"
+    parser.add_argument("--max-loss", type=epsilon, metavar="M", help=limit)
+    cap = "private: instead of --max-loss, a third of epsilon buys a cap for the mean"
+    parser.add_argument("--cap", choices=["private"], metavar="NAME", help=cap)
     quantile = "of this quantile, such as 0.5 for the median, instead of the mean"
     parser.add_argument("--quantile", type=share, metavar="Q", help=quantile)
-    method = "of the mean: normal (default) is narrow, exact holds for any number of records"
-    parser.add_argument("--method", choices=["normal", "exact"], metavar="NAME", help=method)
     _add_rest(parser)
     parser.set_defaults(run=_interval)
 

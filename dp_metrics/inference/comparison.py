@@ -256,7 +256,6 @@ def comparison_plan(
     limit = limit if losses.cap is None else min(limit, losses.cap)
     means = mean_interval_plan(
         partial(_differences, losses=losses, limit=limit),
-        method="normal",
         confidence=public["confidence"],
         about=_MEANS.format(losses.name, limit, limit),
         low=-limit,

@@ -1,30 +1,41 @@
 """What is released for an interval for a mean, and how the interval follows."""
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import partial
 
-from dp_metrics.inputs.options import check_choice, check_confidence
+import numpy as np
+
+from dp_metrics.inputs.floats import MAX_FLOAT
+from dp_metrics.inputs.options import check_confidence
 from dp_metrics.inputs.shape import Records
 from dp_metrics.release.interval import Interval
-from dp_metrics.release.noisy_binomial import noisy_binomial_limits
 from dp_metrics.release.normal_limits import mean_half_width, normal_note
+from dp_metrics.release.parts.capped_sums import OF_SUMS, CappedSumsOf
+from dp_metrics.release.parts.order_statistic import OrderOf
 from dp_metrics.release.parts.part import IntegersOf
-from dp_metrics.release.parts.rounded_count import RoundedOf
 from dp_metrics.release.plan import Plan
-from dp_metrics.release.released import Released
+from dp_metrics.release.released import POPULATION_NOTE, Released
 from dp_metrics.sensitivity.aggregates import VarianceAggregate
 from dp_metrics.sensitivity.exact import float_units, rounded_quotient
 from dp_metrics.sensitivity.noisy_sums import FINENESS
 
-__all__ = ["mean_interval_plan"]
+__all__ = ["capped_mean_plan", "mean_interval_plan"]
+
+_CAP = Fraction(99, 100)  # the quantile that becomes a cap
+_LEAST_RECORDS = 100  # n * epsilon below which a cap is useless: as measured
+_NEXT_TO_0 = 1e-5
+_NO_CAP = (
+    "The cap came out next to 0, where its search begins: hardly any loss is above 0, or there are too few "
+    "records. Do not conclude that the loss is small; take a public cap."
+)
 
 
 def mean_interval_plan(
     reader: Callable[[Records], Records],
     *,
-    method: str,
     confidence: float,
     about: str,
     limit: float = 1.0,
@@ -37,8 +48,6 @@ def mean_interval_plan(
     ----------
     reader : callable
         Returns records whose only array holds numbers from 0 to the limit, one per person.
-    method : {"normal", "exact"}
-        As in `private_mean_interval`.
     confidence : float
         Of the interval.
     about : str
@@ -48,12 +57,28 @@ def mean_interval_plan(
     low, high : float, default=0.0, 1.0
         What a mean of 0, and a mean at the limit, is called in the interval.
     """
-    check_choice(method, "method", ("normal", "exact"))
     scale = _Scale(check_confidence(confidence), about, low, high)
-    if method == "exact":
-        return Plan((RoundedOf(limit),), reader, partial(_exact_interval, scale=scale))
     part = IntegersOf(partial(_sums, limit=limit), FINENESS + 1)
     return Plan((part,), reader, partial(_normal_interval, scale=scale))
+
+
+def capped_mean_plan(reader: Callable[[Records], Records], *, confidence: float) -> Plan:
+    """Return the plan of an interval for the mean of losses, each clipped to a cap that is bought first.
+
+    Parameters
+    ----------
+    reader : callable
+        Returns records whose only array holds numbers that are at least 0, one per person.
+    confidence : float
+        Of the interval.
+    """
+    order = OrderOf(np.asarray, _rank_of_cap, MAX_FLOAT)
+    part = CappedSumsOf(order, _sums, FINENESS + 1, _LEAST_RECORDS)
+    return Plan((part,), reader, partial(_capped_interval, confidence=check_confidence(confidence)))
+
+
+def _rank_of_cap(n: int) -> int:
+    return math.ceil(_CAP * n)
 
 
 @dataclass(frozen=True)
@@ -96,22 +121,23 @@ def _in_steps(total: int, unit: int) -> int:
 
 
 def _normal_interval(released: Released, *, scale: _Scale) -> Interval:
-    n = _records(released)
-    m, d = (rounded_quotient(number, n * FINENESS) for number in released.values[0])
+    return _interval_of_sums(released.values[0], released, released.epsilon, scale)
+
+
+def _capped_interval(released: Released, *, confidence: float) -> Interval:
+    cap, *sums = released.values[0]
+    about = f"The mean of the loss, errors above {cap:g} counted as {cap:g}, {POPULATION_NOTE}"
+    scale = _Scale(confidence, about, 0.0, cap)
+    found = _interval_of_sums(sums, released, released.epsilon * OF_SUMS, scale)
+    return replace(found, note=f"{_NO_CAP} {found.note}") if cap < _NEXT_TO_0 else found
+
+
+def _interval_of_sums(sums: Sequence[int], released: Released, epsilon: Fraction, scale: _Scale) -> Interval:
+    """Return the interval of two noisy sums that cost this epsilon."""
+    n = released.public_n
+    assert n is not None
+    m, d = (rounded_quotient(number, n * FINENESS) for number in sums)
     m = min(max(m, 0.0), 1.0)
-    noise = 1 / max(n * float(released.epsilon), math.ulp(0.0))
+    noise = 1 / max(n * float(epsilon), math.ulp(0.0))
     half = mean_half_width(m, d, n, (noise, noise), scale.miss)
     return scale.interval(m - half, m + half, m, normal_note(n))
-
-
-def _exact_interval(released: Released, *, scale: _Scale) -> Interval:
-    n, count = _records(released), released.values[0]
-    miss = scale.miss / 2
-    lower, upper = noisy_binomial_limits(count, n, float(released.epsilon), miss_low=miss, miss_high=miss)
-    return scale.interval(lower, upper, min(max(count, 0), n) / n)
-
-
-def _records(released: Released) -> int:
-    """Return the number of records, which is public wherever such a plan is carried out."""
-    assert released.public_n is not None
-    return released.public_n

@@ -12,9 +12,10 @@ from numpy.typing import ArrayLike
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.inference._settings import population_release, value_of
-from dp_metrics.inference.mean_interval_plan import mean_interval_plan
+from dp_metrics.inference.mean_interval_plan import capped_mean_plan, mean_interval_plan
 from dp_metrics.inputs.error_state import own_error_state
-from dp_metrics.inputs.options import check_max_loss
+from dp_metrics.inputs.floats import limit_of
+from dp_metrics.inputs.options import check_choice, check_max_loss
 from dp_metrics.inputs.readers import vector
 from dp_metrics.inputs.records import loss_block
 from dp_metrics.inputs.shape import Records
@@ -22,7 +23,7 @@ from dp_metrics.release.interval import Interval
 from dp_metrics.release.plan import KnownParts, Plan
 from dp_metrics.release.released import POPULATION_NOTE
 
-__all__ = ["private_mean_interval"]
+__all__ = ["mean_plan", "private_mean_interval"]
 
 _NAME = "private_mean_interval"
 
@@ -31,9 +32,9 @@ _NAME = "private_mean_interval"
 def private_mean_interval(
     losses: ArrayLike,
     *,
-    max_loss: float,
+    max_loss: float | None = None,
+    cap: str | None = None,
     epsilon: float,
-    method: str = "normal",
     confidence: float = 0.95,
     sample_weight: None = None,
     groups: None = None,
@@ -52,17 +53,19 @@ def private_mean_interval(
     losses : array-like of shape (n_samples,)
         One finite, non-negative loss per person, each computed from that person's record and public numbers
         only.
-    max_loss : float
+    max_loss : float or None, default=None
         Public cap of one record's loss, in the units of the loss; larger losses are clipped to it, and the
-        interval is for the mean of the clipped loss. Without a cap there is no upper limit. Never read it
-        from the data.
+        interval is for the mean of the clipped loss. Never read it from the data. None: `cap` buys one, for
+        without a cap there is no upper limit.
+    cap : {"private"} or None, default=None
+        "private", instead of `max_loss`: a third of epsilon buys a cap c near the 99 % quantile of the losses
+        of these records. The interval is then for the mean of the loss clipped to c, and says so. For a cap
+        of use n * epsilon should be above 100, where n counts the losses above 0 only.
     epsilon : float
         Privacy parameter, > 0: smaller is more private and makes a wider interval.
-    method : {"normal", "exact"}, default="normal"
-        "normal" is narrow, and its confidence approximate. "exact" is wider, and its confidence holds for
-        every loss and every number of records: see Notes.
     confidence : float, default=0.95
-        Probability, strictly between 0 and 1, with which the interval is to cover the mean.
+        Probability, strictly between 0 and 1, with which the interval is to cover the mean: approximate, see
+        Notes.
     sample_weight : None, default=None
         Refused: the records must be independent draws that count alike.
     groups : None, default=None
@@ -81,7 +84,7 @@ def private_mean_interval(
     Returns
     -------
     Interval
-        The limits, within [0, max_loss]; it unpacks as ``lower, upper``. Its `estimate` is a private mean of
+        The limits, from 0 to the cap; it unpacks as ``lower, upper``. Its `estimate` is a private mean of
         these records, which lies in the interval.
 
     Raises
@@ -93,6 +96,8 @@ def private_mean_interval(
 
     Warns
     -----
+    NoisyReleaseWarning
+        With a private cap, if n * epsilon is below 100: the cap may come out far too low.
     SeededReleaseWarning
         If `random_state` is given.
 
@@ -101,13 +106,24 @@ def private_mean_interval(
     private_mean_loss : The mean loss of these records, without an interval.
     private_quantile_interval : An interval for a quantile, which needs no cap.
     accuracy_interval : An interval for an accuracy that has already been released, free of cost.
+    PrivateResult.population_interval : An interval for a mean that has been released; the "sure" one holds
+        for every loss and number of records.
 
     Notes
     -----
     Guarantee: replacing any one record changes the probability of any result by at most a factor
     exp(epsilon), given the model, the number of records and the arguments, which are public.
 
-    **normal.** Let v be the loss divided by `max_loss`. Two sums are released, of v and of v (1 - v), with
+    A private cap is the 99 % quantile of the records, released by ``Hazard(resolution=0.4)`` at a third of
+    epsilon, to three digits. It is public from there on, and the rest is done at two thirds of epsilon: the
+    two add up. With six losses on real data a nominal 95 % came out as 95 to 97 % (1000 runs each at n =
+    2,000 and epsilon 1), at 0.9 to 1.1 times the width of Student's t for the unclipped mean, and the mean
+    of the clipped loss was 88 to 100 % of that mean. With n * epsilon at 500 it was 96 % or more where
+    losses are spread, but 38 and 55 % where most lie next to 0, as the Brier score and the log loss of a
+    rare label. Where hardly any loss is above 0, c comes out near 0, and the interval with it; a note says
+    so below 1e-5.
+
+    Let v be the loss divided by the cap. Two sums are released, of v and of v (1 - v), with
     two-sided geometric noise on a lattice of 2^20 steps. A record that changes from u to w moves them by
     abs(u - w) (1 + abs(1 - u - w)) together, which is abs((1-u)^2 - (1-w)^2) or abs(u^2 - w^2): at most 1, no
     more than the first sum alone can move. So the spread costs nothing. The half-width h is that for which a
@@ -118,19 +134,14 @@ def private_mean_interval(
     95 % came out as 94.5 % or more (2000 runs each, standard error 0.5 %). It is lower where the mean rests
     on few records: 88 % with 1,000 records, epsilon 3, and losses at the cap for one person in 500, else 0.
     With fewer than 100 records it can be far lower: where one loss in ten is at the cap, else 0, it is 71 %
-    with 10 records at epsilon 10, and below 1 % for a fair coin with one record at epsilon 100. Take "exact"
-    there.
-
-    **exact.** Each record is rounded at random, to 1 with probability v and to 0 otherwise, the ones are
-    counted with two-sided geometric noise, and the two tails of the exact law of the noisy count are
-    inverted. The count of the ones of independent people is binomial with mean n times that of v, whatever
-    the law of the loss, so the confidence holds always.
+    with 10 records at epsilon 10, and below 1 % for a fair coin with one record at epsilon 100. Release the
+    mean there instead, by `private_mean_loss` with ``mechanism="geometric"``: its `population_interval` is
+    wider, and sure.
 
     References
     ----------
     A. Ghosh, T. Roughgarden and M. Sundararajan, "Universally Utility-Maximizing Privacy Mechanisms", 2012,
-    doi:10.1137/09076828X, for the noise; C. J. Clopper and E. S. Pearson, Biometrika 26 (1934),
-    doi:10.1093/biomet/26.4.404, for the inversion of two tails.
+    doi:10.1137/09076828X, for the noise.
 
     Examples
     --------
@@ -150,9 +161,9 @@ def private_mean_interval(
         accountant=accountant,
         random_state=random_state,
         spend_name=spend_name,
-        arguments={"losses": losses, "max_loss": max_loss, "method": method, "confidence": confidence},
+        arguments={"losses": losses, "max_loss": max_loss, "cap": cap, "confidence": confidence},
     )
-    plan = _plan(max_loss=max_loss, method=method, confidence=confidence)
+    plan = mean_plan(max_loss=max_loss, cap=cap, confidence=confidence)
 
     def read() -> tuple[Plan, KnownParts, Any]:
         _, records = Records.of((losses,), private_n=False)
@@ -162,20 +173,24 @@ def private_mean_interval(
     return interval
 
 
-def _plan(*, max_loss: Any, method: str, confidence: float) -> Plan:
+def mean_plan(*, max_loss: Any = None, cap: Any = None, confidence: Any = 0.95) -> Plan:
     """Return the plan of an interval for the mean of losses, or raise if an argument is invalid."""
-    cap = check_max_loss(max_loss)
-    if cap is None:
+    check_choice(cap, "cap", ("private", None))
+    limit = check_max_loss(max_loss)
+    if (limit is None) == (cap is None):
+        given = "neither" if cap is None else "both"
         raise ValueError(
-            f"{_NAME} needs max_loss: without a limit on the loss its mean has no upper limit. "
-            "private_quantile_interval needs none."
+            f"{_NAME} needs max_loss, a public limit of one loss, or cap='private', which buys one; {given} "
+            "was given. private_quantile_interval needs none."
         )
-    reader = partial(_clipped, cap=cap)
+    reader = partial(_clipped, limit=limit_of(limit))
+    if limit is None:
+        return capped_mean_plan(reader, confidence=confidence)
     about = f"The mean of the loss, clipped to max_loss, {POPULATION_NOTE}"
-    return mean_interval_plan(reader, method=method, confidence=confidence, about=about, limit=cap, high=cap)
+    return mean_interval_plan(reader, confidence=confidence, about=about, limit=limit, high=limit)
 
 
-def _clipped(records: Records, *, cap: float) -> Records:
-    """Return losses, clipped to the cap."""
+def _clipped(records: Records, *, limit: float) -> Records:
+    """Return losses, clipped to a public limit."""
     (losses,) = vector(records, name="losses", private_n=False).arrays
-    return replace(records, arrays=(np.minimum(loss_block(losses), cap),))
+    return replace(records, arrays=(np.minimum(loss_block(losses), limit),))

@@ -159,6 +159,9 @@ DOORS = {
     "comparison": lambda e, a: dp.private_compare(y, score > 0.5, y, epsilon=e, accountant=a),
     "choice": lambda e, a: dp.private_best(y, [score > 0.5, y], metric="accuracy", epsilon=e, accountant=a),
     "mean interval": lambda e, a: dp.private_mean_interval(score, max_loss=1, epsilon=e, accountant=a),
+    "capped mean interval": lambda e, a: dp.private_mean_interval(
+        np.tile(score, 3), cap="private", epsilon=e, accountant=a
+    ),
     "quantile interval": lambda e, a: dp.private_quantile_interval(score, 0.5, epsilon=e, accountant=a),
     "spend": lambda e, a: a.spend(e, "by hand"),
 }

@@ -111,12 +111,12 @@ def test_a_comparison_has_the_bits_of_the_function(case, file, people, seeded, c
 
 
 INTERVALS = {
-    "normal": (("--max-loss", "1"), dp.private_mean_interval, {"max_loss": 1}),
-    "exact": (
-        ("--max-loss", "0.8", "--method", "exact", "--confidence", "0.8"),
+    "mean": (
+        ("--max-loss", "0.8", "--confidence", "0.8"),
         dp.private_mean_interval,
-        {"max_loss": 0.8, "method": "exact", "confidence": 0.8},
+        {"max_loss": 0.8, "confidence": 0.8},
     ),
+    "private cap": (("--cap", "private"), dp.private_mean_interval, {"cap": "private"}),
     "median": (("--quantile", "0.5"), dp.private_quantile_interval, {"q": 0.5}),
 }
 
@@ -241,7 +241,8 @@ def test_a_bad_row_spends_nothing_and_is_not_shown(row, message, tmp_path, capsy
         (("compare", *ASKED["compare"], "--spend-name", "two\nlines"), "--spend-name takes one line"),
         (("compare", *ASKED["compare"], "--pred-b", "c"), "no column 'c'"),
         (("interval", "--column", "y", "--epsilon", "1"), "needs --max-loss"),
-        (("interval", *ASKED["quantile"], "--method", "exact"), "--method is of the mean"),
+        (("interval", *ASKED["interval"], "--cap", "private"), "needs --max-loss, a public cap, or --cap"),
+        (("interval", *ASKED["quantile"], "--cap", "private"), "--cap is of the mean"),
         (("interval", "--column", "y", "--epsilon", "1", "--quantile", "1"), "strictly between 0 and 1"),
         (("interval", "--column", "y", "--epsilon", "1", "--max-loss", "inf"), "not a positive, finite"),
     ],
@@ -286,6 +287,6 @@ def test_an_extreme_epsilon_loses_no_number(epsilon, tmp_path, capsys):
     path.write_text("y,a,b,loss\n" + "1,1,0,0.5\n0,0,0,0.25\n")
     for more in ((), ("--max-difference", "1e308"), ("--max-difference", "5e-324")):
         assert run(capsys, "compare", path, *MODELS, "--epsilon", epsilon, *more).count("\n") == 3
-    for more in (("--max-loss", "1e308"), ("--max-loss", "1", "--method", "exact")):
+    for more in (("--max-loss", "1e308"), ("--max-loss", "5e-324")):
         asked = ("--column", "loss", "--epsilon", epsilon, *more)
         assert run(capsys, "interval", path, *asked).count("\n") == 2

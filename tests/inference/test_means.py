@@ -1,25 +1,32 @@
 """Intervals for means: what they rest on, their numbers, and what they refuse."""
 
 import math
+import re
+import sys
+import warnings
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from itertools import product
 
 import numpy as np
 import pytest
-from helpers import loop_over
+from helpers import NoEntropy, loop_over
 from scipy.integrate import quad
-from scipy.stats import binom, norm
+from scipy.stats import beta, binom, gamma, invgauss, norm, weibull_min
 
 import dp_metrics as dp
 from dp_metrics import auditing
 from dp_metrics.inference.mean_interval_plan import mean_interval_plan
+from dp_metrics.inference.means import mean_plan
 from dp_metrics.inputs.readers import vector
 from dp_metrics.inputs.shape import Records
-from dp_metrics.release.noisy_binomial import noisy_binomial_limits
 from dp_metrics.release.normal_limits import mean_half_width, normal_laplace_tail
+from dp_metrics.release.parts.capped_sums import CappedDraw, cap_of
 from dp_metrics.release.released import Released
 from dp_metrics.sensitivity.noisy_sums import FINENESS
+
+MAX = sys.float_info.max
 
 
 def half_width(m, d, n, epsilon, miss):
@@ -72,7 +79,7 @@ UNREAD = partial(vector, name="x", private_n=False)
 
 def known_sums(row):
     """Return the noisy sums of numbers from 0 to 1, without the noise."""
-    plan = mean_interval_plan(UNREAD, method="normal", confidence=0.5, about="")
+    plan = mean_interval_plan(UNREAD, confidence=0.5, about="")
     (known,) = plan.read(Records((np.array(row),))).parts
     return known
 
@@ -109,71 +116,55 @@ def test_rounding_both_sums_can_cost_a_step_and_the_noise_allows_for_it():
     assert worst == FINENESS + 1
 
 
-def from_released(values, n, method, epsilon="1", confidence=0.95, **scale):
-    plan = mean_interval_plan(UNREAD, method=method, confidence=confidence, about="All.", **scale)
+def from_released(values, n, epsilon="1", confidence=0.95, **scale):
+    plan = mean_interval_plan(UNREAD, confidence=confidence, about="All.", **scale)
     return plan.postprocess(Released([values], n, float(n), Fraction(epsilon), "replace_one"))
 
 
 def test_the_interval_follows_from_both_noisy_sums():
     n, total, spread = 1000, 100 * FINENESS, 60 * FINENESS
-    interval = from_released((total, spread), n, "normal")
+    interval = from_released((total, spread), n)
     assert interval.estimate == 0.1
     assert f"{interval.upper - 0.1:.6f} {0.1 - interval.lower:.6f}" == "0.011644 0.011644"
     assert (interval.confidence, interval.about) == (0.95, "All.")
     assert "approximate" in interval.note
-    wider = from_released((total, 30 * FINENESS), n, "normal")  # less of v (1 - v): more spread
+    wider = from_released((total, 30 * FINENESS), n)  # less of v (1 - v): more spread
     assert wider.upper - wider.lower > 1.2 * (interval.upper - interval.lower)
-    scaled = from_released((total, spread), n, "normal", low=-3.0, high=3.0)
+    scaled = from_released((total, spread), n, low=-3.0, high=3.0)
     assert [*scaled] == pytest.approx([6 * end - 3 for end in interval])
 
 
 def test_a_noisy_mean_outside_its_range_is_clipped_and_its_interval_too():
     n = 1000
-    low = from_released((-3 * FINENESS, 10**40), n, "normal")
+    low = from_released((-3 * FINENESS, 10**40), n)
     assert (low.lower, low.estimate) == (0.0, 0.0)
     assert low.upper == pytest.approx(half_width(0.0, 1e30, n, 1.0, 0.05))
-    high = from_released((10**40, 0), n, "normal", high=7.0)
+    high = from_released((10**40, 0), n, high=7.0)
     assert (high.upper, high.estimate) == (7.0, 7.0)
-    assert from_released(-5, n, "exact").lower == 0.0
-    assert from_released(10**40, n, "exact").upper == 1.0
 
 
-def test_the_exact_interval_is_that_of_the_noisy_count():
-    expected = noisy_binomial_limits(872, 1000, 1.0, miss_low=0.025, miss_high=0.025)
-    interval = from_released(872, 1000, "exact")
-    assert [*interval] == pytest.approx(expected, abs=1e-9)
-    assert (interval.estimate, interval.note) == (0.872, "")
-
-
-@pytest.mark.parametrize("method", ["normal", "exact"])
 @loop_over("max_loss", [5e-324, 1e-300, 0.3, 1e308])
 @loop_over("epsilon", [5e-324, 1.0, 1e308])
-def test_nothing_fails_after_the_spend(method, max_loss, epsilon):
+def test_nothing_fails_after_the_spend(max_loss, epsilon):
     for losses in ([0.0], [max_loss] * 3, [1e308, 5e-324, 0.0]):
         accountant = dp.PrivacyAccountant(1e308)
-        interval = dp.private_mean_interval(
-            losses, max_loss=max_loss, epsilon=epsilon, method=method, accountant=accountant
-        )
+        interval = dp.private_mean_interval(losses, max_loss=max_loss, epsilon=epsilon, accountant=accountant)
         assert 0 <= interval.lower <= interval.estimate <= interval.upper <= max_loss
         assert len(accountant.history) == 1
 
 
 def test_losses_are_clipped_to_the_cap():
-    public = {"max_loss": 2.0, "epsilon": 1e6, "confidence": 0.5}
-    for method in ("normal", "exact"):
-        interval = dp.private_mean_interval([1e300, 0.0] * 500, method=method, **public)
-        assert 0.9 < interval.lower < interval.upper < 1.1
+    interval = dp.private_mean_interval([1e300, 0.0] * 500, max_loss=2.0, epsilon=1e6, confidence=0.5)
+    assert 0.9 < interval.lower < interval.upper < 1.1
 
 
 def test_a_call_spends_once_under_its_own_name():
     accountant = dp.PrivacyAccountant(2)
     dp.private_mean_interval([0.5] * 9, max_loss=1.0, epsilon=1, accountant=accountant)
-    dp.private_mean_interval(
-        [0.5] * 9, max_loss=1.0, epsilon=1, accountant=accountant, method="exact", spend_name="b"
-    )
+    dp.private_mean_interval([0.5] * 9, max_loss=1.0, epsilon=1, accountant=accountant, spend_name="b")
     assert [(spend.spend_name, spend.mechanism) for spend in accountant.history] == [
         ("private_mean_interval", "two-sided geometric noise"),
-        ("b", "randomised rounding, two-sided geometric noise"),
+        ("b", "two-sided geometric noise"),
     ]
     with pytest.raises(dp.PrivacyBudgetError):
         dp.private_mean_interval([0.5] * 9, max_loss=1.0, epsilon=1, accountant=accountant)
@@ -186,9 +177,12 @@ def test_a_call_spends_once_under_its_own_name():
         ({"losses": [math.nan, 2.0]}, "NaN"),
         ({"losses": []}, "minimum of 1"),
         ({"losses": ["a"]}, "numeric"),
-        ({"max_loss": None}, "needs max_loss"),
+        ({"max_loss": None}, "needs max_loss, .* or cap='private', .* neither was given"),
+        ({"cap": "private"}, "both was given"),
+        ({"max_loss": None, "cap": "public"}, "cap must be one of"),
+        ({"max_loss": None, "cap": 1.0}, "cap must be one of"),
+        ({"max_loss": None, "cap": "private", "epsilon": 5e-324}, "too small to be divided"),
         ({"max_loss": 0}, "max_loss"),
-        ({"method": "hoeffding"}, "method must be one of"),
         ({"confidence": 95}, "confidence"),
         ({"epsilon": -1}, "epsilon"),
         ({"sample_weight": [1, 1]}, "takes no sample_weight"),
@@ -197,6 +191,7 @@ def test_a_call_spends_once_under_its_own_name():
         ({"neighboring": "none"}, "neighboring must be one of"),
     ],
 )
+@pytest.mark.filterwarnings("ignore::dp_metrics.NoisyReleaseWarning")
 def test_what_is_refused_costs_nothing(changed, match):
     accountant = dp.PrivacyAccountant(1)
     arguments = {"losses": [0.5, 0.25], "max_loss": 1.0, "epsilon": 1.0, "accountant": accountant, **changed}
@@ -205,39 +200,13 @@ def test_what_is_refused_costs_nothing(changed, match):
     assert accountant.history == ()
 
 
-def loss(a, b, method, epsilon):
-    plan = mean_interval_plan(UNREAD, method=method, confidence=0.9, about="")
+def loss(a, b, epsilon):
+    plan = mean_interval_plan(UNREAD, confidence=0.9, about="")
     return auditing.plan_loss(lambda shape: plan, [a], [b], epsilon=epsilon)
 
 
-def brute_force_loss(a, b, epsilon):
-    """Return the loss of a noisy count of rounded records, by every outcome of the rounding."""
-
-    def law(values):
-        counts = np.zeros(len(values) + 1)
-        for ones in product((0, 1), repeat=len(values)):
-            counts[sum(ones)] += math.prod(v if one else 1 - v for v, one in zip(values, ones, strict=True))
-        z, x = np.arange(-2, len(values) + 3)[:, np.newaxis], np.arange(len(values) + 1)
-        return np.exp(-epsilon * np.abs(z - x)) @ counts
-
-    return float(np.abs(np.log(law(a) / law(b))).max())
-
-
-def test_the_exact_loss_of_randomised_rounding_is_that_of_every_outcome():
-    rng = np.random.default_rng(1)
-    for epsilon in (0.1, 1.0, 3.0):
-        for _ in range(20):
-            a = rng.choice([0.0, 0.25, 0.5, 1.0, rng.random()], 4)
-            b = np.append(rng.random(), a[1:])
-            found = loss(a, b, "exact", epsilon)
-            assert found == pytest.approx(brute_force_loss(a, b, epsilon), abs=1e-12)
-            assert found <= epsilon
-        assert loss([0.0, 0.5, 1.0], [1.0, 0.5, 1.0], "exact", epsilon) == epsilon
-
-
 def test_sizes_that_differ_are_an_infinite_loss():
-    for method in ("normal", "exact"):
-        assert loss([0.5], [0.5, 0.5], method, 1.0) == math.inf
+    assert loss([0.5], [0.5, 0.5], 1.0) == math.inf
 
 
 def normal_coverage(values, n, epsilon, runs, half_width=half_width):
@@ -266,8 +235,6 @@ def test_noise_in_the_variance_is_paid_for():
 def test_few_records_are_said_to_make_the_normal_interval_doubtful(n):
     found = dp.private_mean_interval(np.full(n, 0.5), max_loss=1.0, epsilon=1.0)
     assert ("fewer than 100 records" in found.note) == (n < 100)
-    found = dp.private_mean_interval(np.full(n, 0.5), max_loss=1.0, epsilon=1.0, method="exact")
-    assert found.note == ""
 
 
 @pytest.mark.slow
@@ -282,3 +249,113 @@ def test_the_normal_interval_of_few_records_covers_as_little_as_is_said():
         halves = [[half_width(x, d, n, epsilon, 0.05) for d in noise[::20]] for x in m[::4]]
         covered += binom.pmf(ones, n, p) * float(np.mean(np.abs(m[::4, None] - p) <= np.array(halves)))
     assert 0.69 < covered < 0.73
+
+
+def cap_in(interval):
+    """Return the cap of which an interval tells, twice."""
+    first, second = re.search(r"errors above (\S+) counted as (\S+), among", interval.about).groups()
+    assert first == second
+    return float(first)
+
+
+def with_private_cap(losses, **settings):
+    return dp.private_mean_interval(losses, cap="private", **settings)
+
+
+def test_a_private_cap_is_near_the_99_percent_quantile_and_is_told():
+    x = np.random.default_rng(0).exponential(3.0, 5000)
+    interval = with_private_cap(x, epsilon=1e6, confidence=0.9)
+    cap = cap_in(interval)
+    assert 0.99 * np.quantile(x, 0.99) < cap < 1.01 * np.quantile(x, 0.99)
+    assert interval.estimate == pytest.approx(np.minimum(x, cap).mean(), rel=1e-5)
+    half = 1.645 * np.minimum(x, cap).std() / 5000**0.5
+    assert [*interval] == pytest.approx([interval.estimate - half, interval.estimate + half], rel=1e-3)
+    assert interval.confidence == 0.9
+
+
+@pytest.mark.filterwarnings(
+    "ignore::dp_metrics.NoisyReleaseWarning", "ignore::dp_metrics.LargeEpsilonWarning"
+)
+@loop_over("epsilon", [2e-323, 1e-5, 1.0, 1e308])
+@loop_over("losses", [[0.0], [0.0] * 200, [MAX] * 200, [5e-324] * 200, [MAX, 1.0, 0.0], range(200)])
+def test_no_private_cap_fails_after_the_spend(losses, epsilon):
+    accountant = dp.PrivacyAccountant(1e308)
+    interval = with_private_cap(losses, epsilon=epsilon, accountant=accountant)
+    cap = cap_in(interval)
+    assert cap > 0
+    assert 0 <= interval.lower <= interval.estimate <= interval.upper <= cap
+    assert [spend.epsilon for spend in accountant.history] == [epsilon]
+
+
+@pytest.mark.parametrize("drawn", [0.0, 5e-324, 1.23456, 1.797e308, MAX])
+def test_whatever_is_drawn_is_a_cap(drawn):
+    """The draw of the cap is replaced: so an output at either end of the grid is tried, however rare."""
+    plan = mean_plan(cap="private")
+    (known,) = plan.read(Records((np.array([0.0, 5e-324, 1.0, MAX]),))).parts
+    draw = known.prepare(None, Fraction(1), private_n=False)
+    sums = draw.given(drawn)
+    cap = cap_of(drawn)
+    assert 0 < cap <= MAX
+    assert abs(cap - drawn) <= max(0.005 * drawn, 5e-324)
+    interval = plan.postprocess(Released([(cap, *sums.values)], 4, 4.0, Fraction(1), "replace_one"))
+    assert cap_in(interval) == cap
+    assert 0 <= interval.lower <= interval.estimate <= interval.upper <= cap
+    exact = sum(Fraction(min(x, cap)) for x in (0.0, 5e-324, 1.0, MAX)) / 4
+    assert interval.estimate == pytest.approx(float(exact), rel=1e-5)
+
+
+def test_a_cap_next_to_zero_is_said_to_tell_nothing():
+    """Of losses that are hardly ever above 0; the cap is next to 0 in all of 200 draws."""
+    with pytest.warns(dp.SeededReleaseWarning):
+        interval = with_private_cap([0.0] * 400 + [1.0], epsilon=1.0, random_state=1)
+    assert "Do not conclude that the loss is small" in interval.note
+    interval = with_private_cap(np.ones(1000), epsilon=1.0)
+    assert "next to 0" not in interval.note
+
+
+def test_few_records_for_a_private_cap_are_warned_of_before_the_spend():
+    accountant = dp.PrivacyAccountant(1)
+    with pytest.warns(dp.NoisyReleaseWarning, match="private cap"), pytest.raises(NoEntropy.Drawn):
+        with_private_cap(np.ones(99), epsilon=1.0, accountant=accountant, random_state=NoEntropy())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", dp.NoisyReleaseWarning)
+        with_private_cap(np.ones(100), epsilon=1.0)
+
+
+def loss_with_private_cap(a, b, epsilon):
+    return auditing.plan_loss(lambda shape: mean_plan(cap="private"), [a], [b], epsilon=epsilon)
+
+
+def test_a_private_cap_and_the_sums_cost_epsilon_together(monkeypatch):
+    rest = np.random.default_rng(0).random(9)
+    pairs = [([u, *rest], [w, *rest]) for u, w in product([0.0, 1e-3, 0.5, 1.0, 1e300], repeat=2)]
+    for epsilon in (0.1, 5.0):
+        losses = [loss_with_private_cap(a, b, epsilon) for a, b in pairs]
+        assert 0.999 * epsilon < max(losses) <= epsilon
+    assert loss_with_private_cap([1.0], [1.0, 1.0], 1.0) == math.inf
+    rates = CappedDraw._rates
+    monkeypatch.setattr(
+        CappedDraw,
+        "_rates",
+        lambda self, n: rates(replace(self, epsilon=Fraction(101, 100) * self.epsilon), n),
+    )
+    assert max(loss_with_private_cap(a, b, 1.0) for a, b in pairs) > 1.006
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::dp_metrics.SeededReleaseWarning")
+@pytest.mark.parametrize(
+    "law", [weibull_min(0.8), gamma(0.5), invgauss(1.0), beta(2, 5)], ids=lambda law: law.dist.name
+)
+def test_intervals_with_a_private_cap_cover_the_mean_of_what_is_clipped_to_it(law):
+    """Of 400 runs: at .95 exactly one of the eight shares is below its limit once in 60."""
+    values = law.ppf((np.arange(20_000) + 0.5) / 20_000)
+    for n, epsilon in ((300, 1.0), (500, 4.0)):
+        rng, covered, widths = np.random.default_rng(n), 0, []
+        for _ in range(400):
+            losses = law.rvs(n, random_state=rng)
+            lower, upper = interval = with_private_cap(losses, epsilon=epsilon, random_state=rng)
+            covered += lower <= np.minimum(values, cap_in(interval)).mean() <= upper
+            widths.append((upper - lower) / (3.92 * law.std() / n**0.5))
+        assert covered / 400 >= 0.95 - 3 * 0.011
+        assert 0.6 < np.median(widths) < 1.5

@@ -9,8 +9,8 @@ from helpers import NoEntropy, assert_refused
 import dp_metrics as dp
 
 CALLS = {
-    "normal": (dp.private_mean_interval, {"max_loss": 2.0}),
-    "exact": (dp.private_mean_interval, {"max_loss": 2.0, "method": "exact"}),
+    "mean": (dp.private_mean_interval, {"max_loss": 2.0}),
+    "mean, private cap": (dp.private_mean_interval, {"cap": "private"}),
     "quantile": (dp.private_quantile_interval, {"q": 0.5}),
 }
 LOSSES = [0.5 + place / 300 for place in range(300)]

@@ -253,9 +253,7 @@ OTHER_RELEASES = {
     ),
     "choice": lambda **settings: dp.private_best(LABELS, [LABELS, 1 - LABELS], metric="accuracy", **settings),
     "mean interval": lambda **settings: dp.private_mean_interval(LABELS, max_loss=1, **settings),
-    "exact mean interval": lambda **settings: dp.private_mean_interval(
-        LABELS, max_loss=1, method="exact", **settings
-    ),
+    "capped mean interval": lambda **settings: dp.private_mean_interval(LABELS, cap="private", **settings),
     "quantile interval": lambda **settings: dp.private_quantile_interval(LABELS, 0.5, **settings),
     "summary": lambda **settings: dp.ScoreSummary(labels=[0, 1]).update(LABELS, LABELS).release(**settings),
 }

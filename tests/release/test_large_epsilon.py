@@ -40,6 +40,7 @@ CALLS = {
     "metric": lambda **settings: dp.private_accuracy_score(Y, Y, **settings),
     "comparison": lambda **settings: dp.private_compare(Y, Y, 1 - Y, **settings),
     "interval": lambda **settings: dp.private_mean_interval(Y, max_loss=1.0, **settings),
+    "capped interval": lambda **settings: dp.private_mean_interval(Y, cap="private", **settings),
     **{call.__name__: call for call in (frame, search, summary, scorer)},
 }
 

@@ -103,6 +103,7 @@ DOORS = {
         dp.private_compare, {"y_true": Y, "pred_a": PRED, "pred_b": 1 - PRED}, "groups", max_records=2
     ),
     "mean interval": door(dp.private_mean_interval, {"losses": SCORE}, max_loss=1.0),
+    "capped mean interval": door(dp.private_mean_interval, {"losses": SCORE}, cap="private"),
     "quantile interval": door(dp.private_quantile_interval, {"losses": SCORE}, q=0.5),
     "best": door(best, {"y_true": Y, "a": PRED, "b": 1 - PRED}),
 }  # fmt: skip

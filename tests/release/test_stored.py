@@ -102,6 +102,7 @@ ASKED = {
         BOTH,
     ),
     "mean interval": (partial(dp.private_mean_interval, max_loss=1.0), (SCORE,), PEOPLE),
+    "capped mean interval": (partial(dp.private_mean_interval, cap="private"), (SCORE,), PEOPLE),
     "quantile interval": (partial(dp.private_quantile_interval, q=0.5), (SCORE,), PEOPLE),
     "wins": (partial(dp.private_compare, loss=dp.private_mae), (Y, SCORE, 1 - SCORE), PEOPLE),
     "means": (partial(dp.private_compare, loss="mae", max_difference=1), (Y, SCORE, 1 - SCORE), PEOPLE),
