@@ -52,6 +52,7 @@ def _number(number: Number) -> dict[str, Any]:
         "name": number.name, "value": _finite(number.value), "section": number.section,
         "metric": number.metric, "label": _text(number.label), "group": _text(number.group),
         "release": number.release, "rests_on": _finite(number.rests_on), "note": number.note,
+        "bias": number.bias,
     }  # fmt: skip
     for kind, asked in limits.items():
         try:
