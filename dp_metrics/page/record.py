@@ -37,7 +37,8 @@ def as_dict(page: PageFacts, rows: list[dict[str, Any]]) -> dict[str, Any]:
         "comparison": found.to_dict() if isinstance(found, Comparison) else None,
         "plan": [
             {"name": one.name, "about": one.about, "epsilon": float(one.epsilon),
-             "expected_error": _finite(one.expected_error)}
+             "expected_error": _finite(one.expected_error),
+             "expected_range": one.expected_range and [_finite(end) for end in one.expected_range]}
             for one in page.plan.parts
         ],
         "left_out": [{"about": one.about, "why": one.why} for one in page.plan.left_out],
