@@ -16,9 +16,10 @@ from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.scalars import as_real, as_whole
 from dp_metrics.metrics import Metric
 
-__all__ = ["Data", "Example", "Guess", "examples_of", "hints_of"]
+__all__ = ["LAWS", "Data", "Example", "Guess", "examples_of", "hints_of"]
 
 LAWS = ("normal", "heavy")
+"""Laws of errors: light tails, and Student's t with 3 degrees of freedom."""
 _FEW, _MOST = 10_000, 1_000_000
 _OF_RECORDS = ("sample_weight", "groups", "labels", "pos_label")
 
@@ -40,6 +41,7 @@ class Guess:
     positives: float | None = None
     classes: int | None = None
     law: str | None = None
+    predicted_positives: float | None = None
 
     def __post_init__(self) -> None:
         if not math.isfinite(as_real(self.value)):
@@ -48,8 +50,12 @@ class Guess:
             raise ValueError(
                 "With a guess, n must be given: from 2 to 1,000,000. Beyond, errors fall about as 1 / n."
             )
-        if self.positives is not None and not 0 < as_real(self.positives) < 1:
-            raise ValueError("positives must be a share, more than 0 and less than 1.")
+        for name in ("positives", "predicted_positives"):
+            share = getattr(self, name)
+            if share is not None and not 0 < as_real(share) < 1:
+                raise ValueError(f"{name} must be a share, more than 0 and less than 1.")
+        if self.predicted_positives is not None and self.number_of_classes > 2:
+            raise ValueError("predicted_positives is for 2 labels: leave out classes.")
         if self.classes is not None and not 2 <= (as_whole(self.classes) or 0) <= 1000:
             raise ValueError("classes must be a whole number from 2 to 1,000.")
         if self.law not in (None, *LAWS):
@@ -84,13 +90,15 @@ class Example:
 class _Family:
     """Data that depend on one number: along the span the metric rises, or falls, all the way.
 
-    `make` takes the guess, the number of records, the public options and that number.
+    `make` takes the guess, the number of records, the public options and that number. `laws` are the words
+    for light and for heavy tails.
     """
 
     make: Callable[[Guess, int, Mapping[str, Any], float], Data]
     span: tuple[float, float]
     assumes: str
     hints: tuple[str, ...]
+    laws: tuple[str, str] = ("normal", "heavy-tailed (Student's t, 3 degrees)")
 
 
 class _Along:
@@ -201,6 +209,16 @@ def _labelled(table: Floats, n: int) -> Data:
     return np.repeat(true.ravel(), counts.ravel()), np.repeat(predicted.ravel(), counts.ravel())
 
 
+def _as_predicted(guess: Guess, n: int, options: Mapping[str, Any], place: float) -> Data:
+    """Labels of which a guessed share is predicted to be label 1, as many of them right as can be at most."""
+    true, predicted = float(guess.shares[1]), guess.predicted_positives
+    assert predicted is not None
+    least, most = max(0.0, true + predicted - 1.0), min(true, predicted)
+    right = least + (1.0 - place) * (most - least)
+    missed, wrong = true - right, predicted - right
+    return _labelled(np.array([[1.0 - true - wrong, wrong], [missed, right]]), n)
+
+
 def _by_chance(guess: Guess, n: int, options: Mapping[str, Any], place: float) -> Data:
     shares = guess.shares
     return _labelled((1.0 - place) * np.diag(shares) + place * np.outer(shares, shares), n)
@@ -228,14 +246,19 @@ def _scored(guess: Guess, n: int, options: Mapping[str, Any], place: float) -> D
     if len(shares) > 2:
         scores = made_up().standard_normal((n, len(shares)))
         scores[np.arange(n), true] += place
-        logits = size * scores + np.log(shares)
+        logits = _stretch(guess) * (size * scores + np.log(shares))
         odds = np.exp(logits - logits.max(axis=1, keepdims=True))
         return true, odds / odds.sum(axis=1, keepdims=True)
     from scipy.special import expit
 
     score = np.concatenate([_quantiles("normal", _even(count)) for count in counts])
     score += size * (true == (1 if place > 0 else 0))
-    return true, expit(size * score - size**2 / 2 + np.log(shares[1] / shares[0]))
+    return true, expit(_stretch(guess) * (size * score - size**2 / 2 + np.log(shares[1] / shares[0])))
+
+
+def _stretch(guess: Guess) -> float:
+    """Return by which factor log odds are too large: of overconfident models few losses make up most."""
+    return 2.0 if guess.law == "heavy" else 1.0
 
 
 def _shifted(guess: Guess, n: int, options: Mapping[str, Any], place: float) -> Data:
@@ -247,6 +270,7 @@ def _shifted(guess: Guess, n: int, options: Mapping[str, Any], place: float) -> 
 
 _SCALES, _LAW = (-9.0, 9.0), ("law",)
 _LABELS, _POSITIVES = ("positives", "classes"), ("positives",)
+_PREDICTED_LABELS = (*_LABELS, "predicted_positives")
 
 
 def _of_errors(make: Callable[..., Data], assumes: str) -> tuple[_Family, ...]:
@@ -255,9 +279,17 @@ def _of_errors(make: Callable[..., Data], assumes: str) -> tuple[_Family, ...]:
 
 _PREDICTED = _of_errors(_about, "{law} errors of mean 0")
 _LISTED = (
-    _Family(_by_chance, (0.0, 1.0), "labels that are right or drawn anew as often as they occur", _LABELS),
-    _Family(_as_often, (0.0, 1.0), "labels that are wrong equally often, whatever they are", _LABELS),
+    _Family(
+        _by_chance,
+        (0.0, 1.0),
+        "labels that are right or drawn anew as often as they occur: each is predicted as often as it occurs",
+        _PREDICTED_LABELS,
+    ),
+    _Family(
+        _as_often, (0.0, 1.0), "labels that are wrong equally often, whatever they are", _PREDICTED_LABELS
+    ),
 )
+_GIVEN = (_Family(_as_predicted, (0.0, 1.0), "{predicted:.3g} % predicted to have it", _PREDICTED_LABELS),)
 _NORMAL_SCORES = (
     "normal scores that differ by label in their mean, and the probabilities that follow from them"
 )
@@ -278,7 +310,16 @@ _FAMILIES: Mapping[str, tuple[_Family, ...]] = {
     "private_mean_poisson_deviance": _of_errors(
         _counted, "{law} errors about predictions of 100, targets >= 0"
     ),
-    **dict.fromkeys(("private_log_loss", "private_brier_score_loss"), _SEPARATED),
+    "private_log_loss": (
+        _Family(
+            _scored,
+            (-8.0, 8.0),
+            "normal scores that differ by label in their mean, and {law}",
+            (*_LABELS, "law"),
+            ("the probabilities that follow from them", "probabilities with log odds twice too large"),
+        ),
+    ),
+    "private_brier_score_loss": _SEPARATED,
     **dict.fromkeys(("private_roc_auc_score", "private_average_precision_score"), _RANKED),
     "private_expected_calibration_error": (
         _Family(
@@ -299,8 +340,8 @@ _FAMILIES: Mapping[str, tuple[_Family, ...]] = {
 
 def _told(guess: Guess, family: _Family) -> str:
     """Return in words what the example data assume."""
-    law = "normal" if guess.law in (None, "normal") else "heavy-tailed (Student's t, 3 degrees)"
-    told = [f"{guess.n:,} records", family.assumes.format(law=law)]
+    law, share = family.laws[guess.law == "heavy"], guess.predicted_positives
+    told = [f"{guess.n:,} records", family.assumes.format(law=law, predicted=100 * (share or 0.0))]
     if "classes" in family.hints and guess.number_of_classes > 2:
         told.insert(1, f"{guess.number_of_classes} labels")
     if "positives" in family.hints:
@@ -349,9 +390,11 @@ def examples_of(
         If no such data have the guessed value, or the metric returns several numbers.
     """
     families = _families_of(row)
+    if guess.predicted_positives is not None and families is _LISTED:
+        families = _GIVEN
     if not families:
         raise ValueError(f"{row.name} releases several numbers: a guess is of one number.")
-    for name in ("positives", "classes", "law"):
+    for name in ("positives", "classes", "law", "predicted_positives"):
         if getattr(guess, name) is not None and name not in families[0].hints:
             raise ValueError(f"{row.name} needs no {name}: it takes {' and '.join(families[0].hints)}.")
     for name in _OF_RECORDS:

@@ -112,8 +112,10 @@ def show_result(
         print(f"{result.metric} = {_number(result.value)} {cost}")
     else:
         print(f"{result.metric} {cost}\n{_text(result.value)}")
-    if result.note is not None:
-        print(result.note)
+    # a report that is text has its own words for it
+    for told in (result.note, None if isinstance(result.value, str) else result.bias):
+        if told is not None:
+            print(told)
     sys.stdout.flush()  # limits may take their time
     for kind, interval in limits.of(result).items():
         if limits.kinds or isinstance(interval.lower, float):
@@ -137,6 +139,7 @@ def show_frame(
         of_groups, of_gap = _of_frame(frame, limits)
         by_group = [
             {"group": group, "value": _plain(value), "size": _plain(sizes.get(group))}
+            | {"note": frame.note[group], "bias": frame.bias[group]}
             | {INTERVALS[kind]: interval_fields(of_groups.get(kind, {}).get(group)) for kind in limits.kinds}
             for group, value in frame.by_group.items()
         ]
@@ -147,6 +150,8 @@ def show_frame(
             "membership": frame.membership,
             "spend_name": spend_name,
             "overall": _plain(frame.overall),
+            "overall_note": frame.overall_note,
+            "overall_bias": frame.overall_bias,
             "by_group": by_group,
         }
         if limits.kinds:
@@ -161,6 +166,9 @@ def show_frame(
         size = sizes.get(group)
         records = "" if size is None else f"  (about {_number(size)} records)"
         print(f"  {_group(group).ljust(width)}  {_text(value)}{records}")
+    for told in dict.fromkeys((*frame.bias.values(), frame.overall_bias)):
+        if told is not None:
+            print(told)
     sys.stdout.flush()  # limits may take their time
     of_groups, of_gap = _of_frame(frame, limits)
     for kind, intervals in of_groups.items():

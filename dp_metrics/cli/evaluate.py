@@ -204,6 +204,12 @@ def _print(page: PrivateEvaluation, budget: PrivacyAccountant | None, *, as_json
     width = max(map(len, page))
     for number in page.numbers.values():
         print(f"  {number.name.ljust(width)}  {number.value:.4g}{'  (mostly noise)' if number.note else ''}")
+    biases: dict[str, list[str]] = {}
+    for number in page.numbers.values():
+        if number.bias is not None:
+            biases.setdefault(number.bias, []).append(number.name)
+    for bias, names in biases.items():
+        print(f"{', '.join(names)}: {bias[0].lower()}{bias[1:]}")
     for one in page.plan.left_out:
         print(f"left out: {one.about}. {one.why}")
 

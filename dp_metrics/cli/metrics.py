@@ -13,6 +13,7 @@ from dp_metrics.metrics import FUNCTIONS, METRICS, Metric, row_of
 
 __all__ = ["add_metrics", "add_plan", "parameters"]
 
+_WIDTH = 18
 _EPSILONS = (1.0, 0.1, 0.3, 3.0, 10.0)
 _MOST = 1_000_000
 
@@ -81,6 +82,7 @@ def _planned(options: argparse.Namespace) -> list[_Planned]:
 
     planned, taken = [], set[str]()
     hints = {"positives": options.positives, "classes": options.classes, "law": options.law}
+    hints["predicted_positives"] = options.predicted_positives
     for typed in options.metric:
         name, _, guess = typed.partition("=")
         row, fixed = row_of(name)
@@ -107,28 +109,44 @@ def _sizes(typed: Sequence[int]) -> list[int]:
     ]
 
 
-def _show(title: str, corner: str, heads: Sequence[str], rows: Mapping[str, Sequence[float]]) -> None:
+def _between(told: Any) -> str:
+    """Return an expected error, or the range of it."""
+    ends = told.mean_absolute_range or (told.mean_absolute,)
+    return " to ".join(f"{end:.2g}" for end in ends)
+
+
+def _show(title: str, corner: str, heads: Sequence[str], rows: Mapping[str, Sequence[Any]]) -> None:
     """Print a table of errors."""
     first = max(map(len, (corner, *rows)))
     print(title)
     for name, cells in {
         corner: heads,
-        **{name: [f"{x:.2g}" for x in row] for name, row in rows.items()},
+        **{name: [_between(told) for told in row] for name, row in rows.items()},
     }.items():
-        print(f"  {name.ljust(first)}  " + "  ".join(cell.rjust(9) for cell in cells))
+        print(f"  {name.ljust(first)}  " + "  ".join(cell.rjust(_WIDTH) for cell in cells))
     print()
+
+
+def _means(rows: Mapping[str, Sequence[Any]]) -> dict[str, list[float]]:
+    return {name: [told.mean_absolute for told in row] for name, row in rows.items()}
+
+
+def _ranges(rows: Mapping[str, Sequence[Any]]) -> dict[str, list[list[float]]]:
+    """Return the ranges of errors of the metrics that have some."""
+    ranges = {name: [told.mean_absolute_range for told in row] for name, row in rows.items()}
+    return {name: [list(one) for one in row] for name, row in ranges.items() if None not in row}
 
 
 def _plan(options: argparse.Namespace) -> None:
     n, at = options.n[0], (options.epsilon or _EPSILONS)[0]
     epsilons, sizes = sorted({*(options.epsilon or _EPSILONS)}), _sizes(options.n)
-    by_epsilon, by_n, assumes = dict[str, list[float]](), dict[str, list[float]](), dict[str, str]()
+    by_epsilon, by_n, assumes = dict[str, list[Any]](), dict[str, list[Any]](), dict[str, str]()
     simulated = []
     try:
         for one in _planned(options):
             told = [one.expected(n, epsilon) for epsilon in epsilons]
-            by_epsilon[one.typed] = [expected.mean_absolute for expected in told]
-            by_n[one.typed] = [one.expected(size, at).mean_absolute for size in sizes]
+            by_epsilon[one.typed] = told
+            by_n[one.typed] = [one.expected(size, at) for size in sizes]
             assumes[one.typed] = told[0].assumes
             simulated += [one.typed] if told[0].simulated else []
     except (ValueError, TypeError) as error:
@@ -139,10 +157,12 @@ def _plan(options: argparse.Namespace) -> None:
                 {
                     "n": n,
                     "epsilons": epsilons,
-                    "errors_by_epsilon": by_epsilon,
+                    "errors_by_epsilon": _means(by_epsilon),
+                    "ranges_by_epsilon": _ranges(by_epsilon),
                     "epsilon": at,
                     "sizes": sizes,
-                    "errors_by_size": by_n,
+                    "errors_by_size": _means(by_n),
+                    "ranges_by_size": _ranges(by_n),
                     "assumes": assumes,
                     "simulated": simulated,
                 },
@@ -160,6 +180,8 @@ def _plan(options: argparse.Namespace) -> None:
     print("Assumed; no data were read:")
     for typed, assumed in assumes.items():
         print(f"  {typed}: {assumed}")
+    if any(row[0].mean_absolute_range for row in by_epsilon.values()):
+        print("\nRanges are from light tails (normal errors) to heavy ones: plan for the larger error.")
     if simulated:
         print(f"\nSimulated, to within 30 %, and not computed: {', '.join(simulated)}")
 
@@ -185,8 +207,10 @@ def add_plan(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--positives", type=float, metavar="SHARE", help="share of label 1 (default: all alike)"
     )
+    predicted = "share predicted to have label 1 (default: as many as have it)"
+    parser.add_argument("--predicted-positives", type=float, metavar="SHARE", help=predicted)
     parser.add_argument("--classes", type=int, metavar="K", help="number of labels (default: 2)")
-    parser.add_argument("--law", choices=("normal", "heavy"), help="law of errors (default: normal)")
+    parser.add_argument("--law", choices=("normal", "heavy"), help="law of errors (default: both)")
     option = "a public option of the metrics that take it, such as bounds=[0,120]"
     parser.add_argument("--option", **several(metavar="NAME=VALUE", default=[], help=option))
     add_json(parser)

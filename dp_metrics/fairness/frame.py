@@ -28,6 +28,7 @@ from dp_metrics.release.release import Release
 from dp_metrics.release.released import ResultNoise
 from dp_metrics.release.result import PrivateResult
 from dp_metrics.release.stored.answers import Answer, read_result, restores
+from dp_metrics.release.stored.codec import DAMAGED
 from dp_metrics.release.stored.questions import Call
 from dp_metrics.release.together import Together
 
@@ -140,7 +141,10 @@ class PrivateMetricFrame:
     note : ByGroup
         What released numbers tell of the values, in the form of `by_group`: a sentence where a value is
         mostly noise or biased, and so says nothing; else None. An AUC of a small group is biased towards 1.
-    overall_note : str, None or dict
+    bias : ByGroup
+        Which way each value usually errs, in the form of `by_group`: a sentence for a mean loss by the
+        default, which is usually too low, and for R^2, which is too high; else None. See `PrivateResult`.
+    overall_note, overall_bias : str, None or dict
         The same of the overall value.
     group_sizes : dict or None
         The number of records of each group: exact where membership is public; else noisy, off by a few
@@ -262,8 +266,10 @@ class PrivateMetricFrame:
         self.by_group = self._by_group(lambda entry: entry.values)
         self.rests_on = self._by_group(lambda entry: entry.rests_on)
         self.note = self._by_group(lambda entry: entry.notes)
+        self.bias = self._by_group(lambda entry: entry.biases)
         self.overall = self._each(lambda entry: entry.overall)
         self.overall_note = self._each(lambda entry: entry.overall_note)
+        self.overall_bias = self._each(lambda entry: entry.overall_bias)
         self.group_sizes: dict[Hashable, float] | None = (
             None if result.sizes is None else dict(zip(self._groups, result.sizes, strict=True))
         )
@@ -274,24 +280,29 @@ class PrivateMetricFrame:
         )
         if any(note for entry in self._entries.values() for note in (*entry.notes, entry.overall_note)):
             shown += f", note={dict(self.note)!r}, overall_note={self.overall_note!r}"
+        if any(bias for entry in self._entries.values() for bias in (*entry.biases, entry.overall_bias)):
+            shown += f", bias={dict(self.bias)!r}, overall_bias={self.overall_bias!r}"
         return f"PrivateMetricFrame({shown}, epsilon={self.epsilon!r}, membership={self.membership!r})"
 
     def _repr_html_(self) -> str:
         """Return a card with a row for each group and metric, for notebooks."""
-        facts = {"overall": self.overall, "note": self.overall_note, "epsilon": self.epsilon}
+        facts = {"overall": self.overall, "note": self.overall_note, "bias": self.overall_bias}
+        facts["epsilon"] = self.epsilon
         if not self._is_single:
             facts = {f"overall {name}": value for name, value in self.overall.items()}
             facts |= {f"note of {name}": note for name, note in self.overall_note.items()}
+            facts |= {f"bias of {name}": bias for name, bias in self.overall_bias.items()}
             facts["epsilon"] = self.epsilon
         limits = {name: self._limits_shown(name) for name in self._entries}
         rows = [
             [group, *([] if self._is_single else [name]), entry.values[at], limits[name].get(group, ""),
-             _size(entry.rests_on[at]), _size((self.group_sizes or {}).get(group)), entry.notes[at]]
+             _size(entry.rests_on[at]), _size((self.group_sizes or {}).get(group)), entry.notes[at],
+             entry.biases[at]]
             for at, group in enumerate(self._groups)
             for name, entry in self._entries.items()
         ]  # fmt: skip
         columns = ["group", *([] if self._is_single else ["metric"]), "value", "limits of the noise, 95 %"]
-        return card("PrivateMetricFrame", facts, [*columns, "rests on", "group size", "note"], rows)
+        return card("PrivateMetricFrame", facts, [*columns, "rests on", "group size", "note", "bias"], rows)
 
     def _limits_shown(self, name: str) -> dict[Hashable, str]:
         try:
@@ -320,9 +331,9 @@ class PrivateMetricFrame:
         Returns
         -------
         pandas.DataFrame
-            The columns "value", "rests_on", "note" and "group_size", as the attributes of these names; of
-            several metrics the value of "recall" is in the column "recall", and the others have names such as
-            "recall_note". An empty note is "".
+            The columns "value", "rests_on", "note", "bias" and "group_size", as the attributes of these
+            names; of several metrics the value of "recall" is in the column "recall", and the others have
+            names such as "recall_note". An empty note or bias is "".
         """
         rows = {}
         for at, group in enumerate(self._groups):
@@ -331,6 +342,7 @@ class PrivateMetricFrame:
                 prefix = "" if self._is_single else f"{name}_"
                 row[name or "value"] = entry.values[at]
                 row |= {f"{prefix}rests_on": entry.rests_on[at], f"{prefix}note": entry.notes[at] or ""}
+                row[f"{prefix}bias"] = entry.biases[at] or ""
             rows[group] = row | {"group_size": self.group_sizes[group] if self.group_sizes else None}
         return ByGroup(rows).to_frame()
 
@@ -684,6 +696,8 @@ def _restored(answer: Answer) -> PrivateMetricFrame:
         read_result(written, share.plan.postprocess)
         for written, share in zip(answer.results, plan.shares, strict=True)
     ]
+    if any(result.noise is None for result in results):  # of which a frame is made
+        raise ValueError(DAMAGED)
     return frame_of(
         plan.combine(results), epsilon=float(asked["epsilon"]), neighboring=asked["neighboring"],
         membership=options["membership"], is_single=options["is_single"],

@@ -106,6 +106,8 @@ class Entry(NamedTuple):
         By group, and of all records.
     notes, overall_note
         What released numbers tell of these values; see `PrivateResult`.
+    biases, overall_bias
+        Which way each value usually errs; see `PrivateResult`.
     rests_on : sequence of int or None
         How many records count for the value of each group, at least 0; None where nothing tells.
     noise : sequence of ResultNoise or None
@@ -117,6 +119,8 @@ class Entry(NamedTuple):
     overall: Any
     notes: list[str | None]
     overall_note: str | None
+    biases: list[str | None]
+    overall_bias: str | None
     rests_on: list[int | None]
     noise: list[ResultNoise | None]
 
@@ -533,6 +537,8 @@ def _of_each(
         None if overall is None else overall.value,
         [NO_RECORDS if one is None else one.note for one in each],
         None if overall is None else overall.note,
+        [None if one is None else one.bias for one in each],
+        None if overall is None else overall.bias,
         [
             records if one is None else _counting(_classes(one, size), records)
             for one, size, records in zip(each, sizes, told, strict=True)
@@ -705,6 +711,8 @@ def _of_table(results: Sequence[PrivateResult[Any]], *, table: _Table, sizes: Si
             made.note_of(in_all, of_all)
             if isinstance(made, ScoreTable)
             else _note_of_all(made, results, len(sizes) if None in sizes else len(results)),
+            [None] * len(sizes),
+            None,
             [
                 round(float(records.min()) if records.size else counts.n)
                 for records, counts in zip(shares, of_groups, strict=True)

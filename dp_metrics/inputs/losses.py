@@ -79,6 +79,15 @@ class RecordLoss:
         """Return the losses of blocks of records, one number each, not yet clipped to the cap."""
         return mean_over_outputs(self._losses(blocks), self.output_weights)
 
+    @property
+    def may_be_heavy(self) -> bool:
+        """Whether a few records may make up much of the mean even where errors have no extreme tail.
+
+        Not where losses are 0 or the cap, or grow only as errors do: of these little is lost by clipping,
+        whatever the tail is (``docs/error_table.py``).
+        """
+        return not (self.is_count or getattr(self.loss, "func", self.loss) in (absolute_error, pinball_loss))
+
     def _losses(self, blocks: tuple[NDArray[Any], ...]) -> Floats:
         if self.bounds is None and self.loss in FINITE_FOR_FINITE_ONLY:
             losses = self.loss(*(np.ascontiguousarray(block, np.float64) for block in blocks))

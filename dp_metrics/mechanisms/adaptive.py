@@ -381,6 +381,11 @@ class AdaptiveNoise:
     known: int | None
     drawn: Mapping[str, Any]
 
+    @property
+    def times(self) -> Fraction:
+        """The number of records, or an estimate of it, times the epsilon of both stages."""
+        return self.second.n * (self.first.epsilon + self.second.epsilon)
+
     def limits(self, miss: float) -> Limits:
         """Return limits of the number before the noise."""
         if "scale" not in self.drawn:

@@ -15,6 +15,7 @@ from dp_metrics.inputs.readers import targets
 from dp_metrics.inputs.records import float_block, unstated_columns
 from dp_metrics.inputs.shape import Records, Shape, check_same_columns
 from dp_metrics.mechanisms._base import NO_RATIO, Limits
+from dp_metrics.release.bias import usual_bias
 from dp_metrics.release.noise import Noise
 from dp_metrics.release.parts.mean_loss import MeanOf
 from dp_metrics.release.parts.variance import VarianceOf
@@ -111,6 +112,10 @@ class _Scores:
         k = len(released.values) // 2
         parts = zip(released.values[:k], released.values[k:], strict=True)
         return _combined([r2_from_parts(error, variance) for error, variance in parts], self.output_weights)
+
+    def bias(self, released: Released) -> str | None:
+        """Return which way the scores usually err: targets seldom have tails as heavy as errors."""
+        return usual_bias(max(released.clipped[: len(released.values) // 2]), rises=False)
 
     def limits(self, parts: Sequence[Noise], released: Released, miss: float) -> Limits:
         """Return limits: with the largest errors and the smallest variances, and the other way round."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
 from typing import Any, Self, TypeAlias
@@ -25,6 +25,7 @@ from dp_metrics.metrics._probabilities import LabelledProbabilities
 from dp_metrics.metrics.labels.count_formulas import ratio, sizes_of_labels
 from dp_metrics.metrics.labels.counts import Confusion, confusion_row
 from dp_metrics.metrics.labels.layouts import Counts, matrix_layout
+from dp_metrics.release.bias import usual_bias
 from dp_metrics.release.parts.variance import VarianceOf
 from dp_metrics.release.plan import Plan
 from dp_metrics.release.released import Released
@@ -49,7 +50,11 @@ def _regression_plan(
         for loss in (squared_error, absolute_error)
     ]
     parts = (*(plan.parts[0] for plan in errors), VarianceOf(limits, "y_true"))
-    return Plan(parts, errors[0].reader, replace(table, rows=_regression_rows), table.shares)
+    table = replace(table, rows=_regression_rows, made_of=_REGRESSION)
+    return Plan(parts, errors[0].reader, table, table.shares)
+
+
+_REGRESSION = {"mse": (0, True), "rmse": (0, True), "r2": (0, False), "variance": (2, True)}
 
 
 def _regression_rows(mse: float, mae: float, variance: float) -> dict[str, float]:
@@ -125,7 +130,7 @@ def private_regression_report(
     -------
     str or dict
         A table of metrics, each with its value and what it cost; or a dictionary from the name of each metric
-        to its "value" and "epsilon", with the total under "total".
+        to its "value" and "epsilon", with the total under "total", and "bias" where it usually errs one way.
         `with_result` gives the `PrivateResult`, which holds all that may be published.
 
     Raises
@@ -189,7 +194,7 @@ def _probability_plan(
     return Plan(
         (records.wrong(), records.log_loss(max_loss), records.brier_loss()),
         records.reader,
-        replace(table, rows=_probability_rows),
+        replace(table, rows=_probability_rows, made_of={"log_loss": (1, True)}),
         table.shares,
         ("geometric", None, "geometric"),
         records.unstated,
@@ -274,7 +279,7 @@ def private_probability_report(
     -------
     str or dict
         A table of metrics, each with its value and what it cost; or a dictionary from the name of each metric
-        to its "value" and "epsilon", with the total under "total".
+        to its "value" and "epsilon", with the total under "total", and "bias" where it usually errs one way.
         `with_result` gives the `PrivateResult`, which holds all that may be published.
 
     Raises
@@ -552,6 +557,8 @@ class _Table:
         Whether to return a dictionary.
     rows : callable
         The rows, of what is released.
+    made_of : mapping
+        Of a row, which released number it rests on, and whether it rises with that.
     """
 
     names: tuple[str, ...]
@@ -559,6 +566,7 @@ class _Table:
     digits: int
     output_dict: bool
     rows: Callable[..., dict[str, float]] = dict
+    made_of: Mapping[str, tuple[int, bool]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, names: tuple[str, ...], split: Any, digits: Any, output_dict: bool) -> Self:
@@ -576,10 +584,29 @@ class _Table:
             name: {"value": value, "epsilon": cost.get(name, 0.0)}
             for name, value in self.rows(*released.values).items()
         }
-        total = float(released.epsilon)
+        total, biases = float(released.epsilon), self._biases(released)
         if not self.output_dict:
-            return self._text(table, total)
+            return self._text(table, total) + "".join(f"\n{one}\n" for one in self._told(biases))
+        for name, bias in biases.items():
+            table[name]["bias"] = bias
         return {**table, "total": {"epsilon": total, "neighboring": released.neighboring}}
+
+    def bias(self, released: Released) -> str | None:
+        """Return which way rows usually err."""
+        return " ".join(self._told(self._biases(released))) or None
+
+    def _biases(self, released: Released) -> dict[str, str]:
+        """Return which way each row usually errs, where it does."""
+        clipped = released.clipped or (0.0,) * len(released.values)
+        told = {name: usual_bias(clipped[at], rises=rises) for name, (at, rises) in self.made_of.items()}
+        return {name: bias for name, bias in told.items() if bias is not None}
+
+    def _told(self, biases: Mapping[str, str]) -> list[str]:
+        """Return each sentence once, behind the names of its rows."""
+        names: dict[str, list[str]] = {}
+        for name, bias in biases.items():
+            names.setdefault(bias, []).append(name)
+        return [f"{', '.join(rows)}: {bias[0].lower()}{bias[1:]}" for bias, rows in names.items()]
 
     def _text(self, table: Table, total: float) -> str:
         width, digits = max(map(len, table)), self.digits

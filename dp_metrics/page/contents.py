@@ -166,7 +166,7 @@ class _Notes:
         self.lines: list[str] = []
 
     def of(self, number: Number) -> str:
-        return "" if number.note is None else self.mark(number.note)
+        return "".join(self.mark(one) for one in (number.note, number.bias) if one is not None)
 
     def mark(self, note: str) -> str:
         if note not in self.lines:

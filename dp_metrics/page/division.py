@@ -33,6 +33,8 @@ class Portion:
     error : callable
         Of its epsilon and a number of records, the expected error of a typical share that it tells, with
         classes and groups of equal sizes; a tenth is mostly noise.
+    between : callable or None, default=None
+        Of the same, that error with light tails and with heavy ones; None: it does not depend on tails.
     without : Portion or None, default=None
         What to release where there are too few records for this.
     """
@@ -42,6 +44,7 @@ class Portion:
     weight: int
     error: Callable[[float, float], float]
     without: Portion | None = None
+    between: Callable[[float, float], tuple[float, float]] | None = None
 
     def needed(self, epsilon: float) -> float:
         """Return the number of records from which on the release is not mostly noise."""
@@ -69,12 +72,21 @@ class Planned:
         What it costs.
     expected_error : float or None
         The expected error of a typical share that it tells; None without a number of records.
+    expected_range : tuple of float or None, default=None
+        Of errors without limit, as a part of them, that error with light tails and with heavy ones.
     """
 
     name: str
     about: str
     epsilon: Fraction
     expected_error: float | None
+    expected_range: tuple[float, float] | None = None
+
+    @property
+    def in_words(self) -> str:
+        """The expected error as text, or the range of it."""
+        ends = self.expected_range or (self.expected_error,)
+        return " to ".join(f"{end:.2g}" for end in ends if end is not None)
 
 
 @storable
@@ -130,15 +142,7 @@ class EvaluationPlan(HtmlRepr):
 
     def rows(self) -> list[list[str]]:
         """Return what each release is called, costs and tells, and its expected error, as text."""
-        return [
-            [
-                part.name,
-                f"{float(part.epsilon):.4g}",
-                part.about,
-                "" if part.expected_error is None else f"{part.expected_error:.2g}",
-            ]
-            for part in self.parts
-        ]
+        return [[part.name, f"{float(part.epsilon):.4g}", part.about, part.in_words] for part in self.parts]
 
     def _repr_html_(self) -> str:
         facts = {"epsilon": float(self.epsilon), "records": self.n}
@@ -196,7 +200,13 @@ def divided(
         left.append(LeftOut(dropped.about, why))
         chosen[worst : worst + 1] = [] if dropped.without is None else [dropped.without]
     rows = zip(chosen, costs, errors, strict=True)
-    planned = tuple(Planned(one.name, one.about, cost, error) for one, cost, error in rows)
+    planned = tuple(
+        Planned(
+            one.name, one.about, cost, error,
+            None if n is None or one.between is None else one.between(float(cost), n),
+        )
+        for one, cost, error in rows
+    )  # fmt: skip
     return EvaluationPlan(epsilon, n, planned, tuple(left))
 
 

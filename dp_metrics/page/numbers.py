@@ -17,7 +17,7 @@ from dp_metrics.page.division import EvaluationPlan
 from dp_metrics.page.plan import ByGroupToo, Evaluated
 from dp_metrics.release.interval import Interval
 from dp_metrics.release.noise import far_apart
-from dp_metrics.release.released import Asked, Monotone, Released, only
+from dp_metrics.release.released import Asked, Monotone, Released, bias_of, only
 from dp_metrics.release.result import PrivateResult
 from dp_metrics.release.stored.answers import NOT_STORED
 
@@ -54,6 +54,8 @@ class Number:
         The release that it was made of, as the plan calls it.
     note : str or None, default=None
         What must not be concluded from it.
+    bias : str or None, default=None
+        Which way it usually errs.
     label, group : object, default=None
         Of which label, and in which group.
     rests_on : float or None, default=None
@@ -66,6 +68,7 @@ class Number:
     metric: str
     release: str
     note: str | None = None
+    bias: str | None = None
     label: Any = None
     group: Any = None
     rests_on: float | None = None
@@ -135,7 +138,7 @@ def _of_confusion(
     name = metric.replace("_", " ") + (" (macro)" if options.get("average") == "macro" else "")
     return Number(
         name if label is None else f"{name} of {label!r}", float(_pick(method(**options), at)), HOW_GOOD,
-        name, release, _note_of(told, metric, options, at), label,
+        name, release, _note_of(told, metric, options, at), label=label,
         _noise=interval["noise_interval"], _people=interval["population_interval"],
     )  # fmt: skip
 
@@ -187,15 +190,11 @@ def _of_result(release: str, told: PrivateResult[Any]) -> Iterator[Number]:
         return
     assert told.noise is not None
     # one release tells both numbers that R2 is made of
-    mse = PrivateResult(
-        value=float(told.noise.released.values[0]), epsilon=told.epsilon, n=told.n, metric="private_mse",
-        neighboring=told.neighboring, mechanism=told.mechanism, drawn=told.drawn, note=told.note, noise=None,
-    )  # fmt: skip
-    parts, released = told.noise.parts[:1], told.noise.released.of(told.noise.released.values[:1])
+    parts, released = told.noise.parts[:1], told.noise.released.first(1)
     for name, made in (("mse", Monotone(only)), ("rmse", Monotone(_root))):
         noise = told.noise.of(made, parts, released)
         yield Number(
-            name, float(made(released)), HOW_GOOD, name, release, mse.note,
+            name, float(made(released)), HOW_GOOD, name, release, told.note, bias_of(made, released),
             _noise=partial(noise.interval, name),
             _people=partial(_among_people, noise, name),
         )  # fmt: skip
@@ -213,15 +212,16 @@ def _among_people(noise: Any, name: str, confidence: float) -> Interval:
 
 def _plain(name: str, release: str, told: PrivateResult[Any]) -> Number:
     return Number(
-        name, float(told.value), HOW_GOOD, name, release, told.note,
+        name, float(told.value), HOW_GOOD, name, release, told.note, told.bias,
         _noise=told.noise_interval, _people=told.population_interval,
     )  # fmt: skip
 
 
 def _of_groups(release: str, frame: PrivateMetricFrame, only_metric: str) -> Iterator[Number]:
     if only_metric == "mae":
-        overall, note = frame.overall, frame.overall_note
-        yield Number("mae", _number(overall), HOW_GOOD, "mae", release, note)
+        yield Number(
+            "mae", _number(frame.overall), HOW_GOOD, "mae", release, frame.overall_note, frame.overall_bias
+        )
     # sure limits of areas are two to five times as far apart
     method = "approximate" if only_metric == "roc auc" else "sure"
     people = partial(frame.population_interval, method=method)
@@ -230,7 +230,7 @@ def _of_groups(release: str, frame: PrivateMetricFrame, only_metric: str) -> Ite
         for at, group in enumerate(frame._groups):
             yield Number(
                 f"{name} in {_group(group)}", _number(entry.values[at]), FOR_WHOM, name, release,
-                entry.notes[at], group=group, rests_on=entry.rests_on[at],
+                entry.notes[at], entry.biases[at], group=group, rests_on=entry.rests_on[at],
                 _noise=partial(_in_group, frame.noise_interval, key, group),
                 _people=partial(_in_group, people, key, group),
             )  # fmt: skip

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -453,6 +453,21 @@ def _error_of_loss(epsilon: float, n: float, *, numbers: float) -> float:
     return 10.0 * numbers / (n * epsilon)
 
 
+_Laws: TypeAlias = tuple[tuple[float, float], tuple[float, float]]
+_MEAN: _Laws = ((0.0085, 0.85), (0.02, 0.65))  # of an absolute error
+_ROOT: _Laws = ((0.0085, 0.75), (0.09, 0.3))  # of a squared error, whose root is off by half as much
+
+
+def _between(epsilon: float, n: float, *, laws: _Laws, numbers: float = 1) -> tuple[float, float]:
+    """Return the expected error with light tails (normal errors) and with heavy ones, as a part of a metric.
+
+    Heavy tails are those of Student's law with 3 degrees of freedom. Each error falls as a power of
+    n * epsilon from what it is at 1,000, as ``docs/error_table.py`` prints; a result near 0 is off by 1.
+    """
+    light, heavy = (min(at * (1000 * numbers / (n * epsilon)) ** fall, 1.0) for at, fall in laws)
+    return min(light, heavy), max(light, heavy)
+
+
 def _portions(public: PageForm) -> tuple[list[Portion], dict[str, Callable[[], _Block]], list[LeftOut]]:
     """Return what a page could release, how, and what it cannot."""
     setting = public.setting
@@ -461,18 +476,21 @@ def _portions(public: PageForm) -> tuple[list[Portion], dict[str, Callable[[], _
     portions, left = [], []
     if setting.is_regression:
         portions.append(Portion("errors", "mean squared error, its root and R2", _SEVERAL,
-                                partial(_error_of_loss, numbers=4)))  # fmt: skip
+                                partial(_error_of_loss, numbers=4),
+                                between=partial(_between, laws=_ROOT, numbers=2)))  # fmt: skip
         blocks["errors"] = partial(
             _plain_block, public, "private_r2_score", "y_true", TARGETS, bounds=setting.bounds
         )
-        plain = Portion("absolute error", "mean absolute error", _ONE, partial(_error_of_loss, numbers=1))
+        plain = Portion("absolute error", "mean absolute error", _ONE, partial(_error_of_loss, numbers=1),
+                        between=partial(_between, laws=_MEAN))  # fmt: skip
         blocks["absolute error"] = partial(_error_block, public, by_group=False)
         if groups > 1:
             times = groups if public.sizes is not None or public.private_n else 2 * groups
             numbers = times / (1 - float(_OVERALL))
             blocks["absolute error by group"] = partial(_error_block, public, by_group=True)
             plain = Portion("absolute error by group", "mean absolute error, and by group", _SEVERAL,
-                            partial(_error_of_loss, numbers=numbers), plain)  # fmt: skip
+                            partial(_error_of_loss, numbers=numbers), plain,
+                            partial(_between, laws=_MEAN, numbers=numbers))  # fmt: skip
         portions.append(plain)
         if public.private_n:
             left.append(LeftOut("The median absolute error", _NO_PRIVATE_N))

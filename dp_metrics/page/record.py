@@ -37,7 +37,8 @@ def as_dict(page: PageFacts, rows: list[dict[str, Any]]) -> dict[str, Any]:
         "comparison": found.to_dict() if isinstance(found, Comparison) else None,
         "plan": [
             {"name": one.name, "about": one.about, "epsilon": float(one.epsilon),
-             "expected_error": _finite(one.expected_error)}
+             "expected_error": _finite(one.expected_error),
+             "expected_range": one.expected_range and [_finite(end) for end in one.expected_range]}
             for one in page.plan.parts
         ],
         "left_out": [{"about": one.about, "why": one.why} for one in page.plan.left_out],
@@ -52,6 +53,7 @@ def _number(number: Number) -> dict[str, Any]:
         "name": number.name, "value": _finite(number.value), "section": number.section,
         "metric": number.metric, "label": _text(number.label), "group": _text(number.group),
         "release": number.release, "rests_on": _finite(number.rests_on), "note": number.note,
+        "bias": number.bias,
     }  # fmt: skip
     for kind, asked in limits.items():
         try:

@@ -7,7 +7,7 @@ raise.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import chain, groupby
 from typing import Any, TypeVar
@@ -32,10 +32,11 @@ from dp_metrics.exceptions import (
 from dp_metrics.inputs.epsilon import exact_epsilon
 from dp_metrics.inputs.options import check_neighboring, check_spend_name
 from dp_metrics.mechanisms import Mechanism, get_mechanism
+from dp_metrics.release.bias import clipped_share
 from dp_metrics.release.draws import Draw
 from dp_metrics.release.parts.part import Part
 from dp_metrics.release.plan import KnownParts, Plan
-from dp_metrics.release.released import Released, ResultNoise, has_note
+from dp_metrics.release.released import Released, ResultNoise, bias_of, has_note
 from dp_metrics.release.result import PrivateResult, deployment
 from dp_metrics.release.stored.answers import (
     NOT_STORED,
@@ -340,10 +341,12 @@ class Release:
         values, others = zip(*[draw(self._entropy, count) for draw in draws], strict=True)
         for name in dict.fromkeys(chain.from_iterable(others)):
             drawn[name] = others[0][name] if len(others) == 1 else [other.get(name) for other in others]
-        released = self.released(plan, known, values)
         described = [
             draw.noise(value, other, count) for draw, value, other in zip(draws, values, others, strict=True)
         ]
+        shares = zip(plan.parts, described, strict=True)
+        clipped = tuple(clipped_share(noise) if part.may_be_heavy else 0.0 for part, noise in shares)
+        released = replace(self.released(plan, known, values), clipped=clipped)
         told = [
             part.records_told(draw, value, other, count) if self.private_n else None
             for part, draw, value, other in zip(plan.parts, draws, values, others, strict=True)
@@ -368,6 +371,7 @@ class Release:
             metric=self.metric,
             spend_name=self._spend_name,
             note=" ".join(dict.fromkeys(filter(None, notes))) or None,
+            bias=bias_of(plan.postprocess, released),
             deployment=promised,
             noise=ResultNoise.of(
                 plan.postprocess, described, released, next((one for one in told if one is not None), None)

@@ -14,6 +14,7 @@ from dp_metrics.inputs.floats import MAX_FLOAT, Floats
 from dp_metrics.inputs.options import check_choice, check_confidence
 from dp_metrics.mechanisms import Geometric
 from dp_metrics.mechanisms._base import NOT_MONOTONE, Limits
+from dp_metrics.release.bias import usual_bias
 from dp_metrics.release.interval import Interval
 from dp_metrics.release.noise import SHOWN, BoundsNoise, Noise, SumsNoise, far_apart
 
@@ -25,9 +26,11 @@ __all__ = [
     "Released",
     "ResultNoise",
     "WithBand",
+    "WithBias",
     "WithLimits",
     "WithNote",
     "WithPopulation",
+    "bias_of",
     "has_limits",
     "has_note",
     "only",
@@ -55,6 +58,8 @@ class Released:
         The neighbouring relation.
     most_records : int, default=1
         How many records one person has at most, as far as epsilon was divided among them; see `Plan`.
+    clipped : tuple of float, default=()
+        Of each value, about what share of it is missing where tails are heavy; see `clipped_share`.
     """
 
     values: Sequence[Any]
@@ -63,10 +68,15 @@ class Released:
     epsilon: Fraction
     neighboring: str
     most_records: int = 1
+    clipped: tuple[float, ...] = ()
 
     def of(self, values: Sequence[Any]) -> Self:
         """Return other released numbers, about which the same is public."""
         return replace(self, values=values)
+
+    def first(self, number: int) -> Self:
+        """Return so many of the released numbers, and what is public about them."""
+        return replace(self, values=self.values[:number], clipped=self.clipped[:number])
 
 
 def only(released: Released) -> Any:
@@ -144,6 +154,23 @@ class WithNote(Protocol):
 
     def note(self, parts: Sequence[Noise], released: Released) -> str | None:
         """Return what must not be concluded from the result; None if nothing is to be said. Never raises."""
+
+
+@runtime_checkable
+class WithBias(Protocol):
+    """A function to a result that tells which way it usually errs, where that is not as what was released."""
+
+    def bias(self, released: Released) -> str | None:
+        """Return which way the result usually errs; None if neither. Never raises."""
+
+
+def bias_of(postprocess: Any, released: Released) -> str | None:
+    """Return in words which way the result of a function usually errs; None if neither."""
+    if not any(released.clipped):
+        return None
+    if isinstance(postprocess, WithBias):
+        return postprocess.bias(released)
+    return usual_bias(max(released.clipped))
 
 
 @runtime_checkable
@@ -244,6 +271,10 @@ class Monotone:
             lower, upper, _ = part.limits(1 - SHOWN)
             notes.append(far_apart(lower, upper, high - low))
         return next(filter(None, notes), None)
+
+    def bias(self, released: Released) -> str | None:
+        """Return which way the result usually errs."""
+        return usual_bias(max(released.clipped), rises=self.rises)
 
     def population(self, parts: Sequence[Noise], released: Released, asked: Asked) -> Interval:
         """Return the interval of the result among all people, where each released number is a bounded mean.

@@ -115,6 +115,9 @@ class PrivateResult(_LikeItsValue, HtmlRepr, Generic[Value_co]):
         What released and public numbers tell of a value that is mostly noise, or biased: what must not be
         concluded from it. None: nothing. It costs nothing and is as public as the rest; a warning after the
         spend could be an error, and lose the value.
+    bias : str or None, default=None
+        Which way the value usually errs, and by about how much if tails are heavy, as public settings and the
+        value tell: of a mean loss too low, of R^2 too high. None: neither way, or by less than 1 %.
     noise : ResultNoise or None, default=None
         What `noise_interval` needs. Public, as the rest is; not in `to_dict` and `to_json`.
 
@@ -145,6 +148,7 @@ class PrivateResult(_LikeItsValue, HtmlRepr, Generic[Value_co]):
     metric: str
     spend_name: str | None = None
     note: str | None = None
+    bias: str | None = None
     deployment: Mapping[str, Any] | None = field(default=None, repr=False)
     noise: ResultNoise | None = field(default=None, repr=False, compare=False)
 
@@ -173,6 +177,7 @@ class PrivateResult(_LikeItsValue, HtmlRepr, Generic[Value_co]):
         limits = self._limits()
         shown = {"metric": self.metric, "epsilon": self.epsilon, "n": self.n, "spend_name": self.spend_name}
         shown |= {"noise_interval": None if limits is None else tuple(limits), "note": self.note}
+        shown["bias"] = self.bias
         told = "".join(f", {name}={one!r}" for name, one in shown.items() if one is not None)
         return f"PrivateResult({self.value!r}{told})"
 
@@ -183,6 +188,7 @@ class PrivateResult(_LikeItsValue, HtmlRepr, Generic[Value_co]):
             "metric": self.metric,
             "limits of the noise": limits and f"{rounded(limits.lower)} to {rounded(limits.upper)}, 95 %",
             "note": self.note,
+            "bias": self.bias,
             "epsilon": self.epsilon,
             "protects": _PROTECTED[self.neighboring],
             "records": self.n,

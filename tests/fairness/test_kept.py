@@ -302,7 +302,7 @@ def test_an_area_that_misleads_shows_on_how_little_it_rests():
 def test_the_data_frame_has_all_that_was_released():
     one = frame(dp.private_recall_score)
     table = one.to_frame()
-    assert list(table.columns) == ["value", "rests_on", "note", "group_size"]
+    assert list(table.columns) == ["value", "rests_on", "note", "bias", "group_size"]
     assert list(table.index) == LABELS
     assert table["value"].to_dict() == dict(one.by_group)
     assert table["rests_on"].to_dict() == dict(one.rests_on)
@@ -310,7 +310,8 @@ def test_the_data_frame_has_all_that_was_released():
     several = frame({"recall": dp.private_recall_score, "auc": HAZARD}, epsilon=0.1)
     table = several.to_frame()
     assert list(table.columns) == [
-        "recall", "recall_rests_on", "recall_note", "auc", "auc_rests_on", "auc_note", "group_size"
+        "recall", "recall_rests_on", "recall_note", "recall_bias",
+        "auc", "auc_rests_on", "auc_note", "auc_bias", "group_size",
     ]  # fmt: skip
     assert table["auc_note"].str.startswith("Biased").all()
     untold = frame(partial(dp.private_mae, mechanism=dp.Hazard(resolution=0.1)), PROBA).to_frame()

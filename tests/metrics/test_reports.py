@@ -109,7 +109,9 @@ def test_the_exact_privacy_loss_of_a_whole_report_is_at_most_epsilon(mechanism, 
 def test_the_table():
     text = dp.private_regression_report(Y, P, epsilon=1.5, digits=3, random_state=SeededEntropy(0))
     report = as_dict(dp.private_regression_report, Y, P, epsilon=1.5, random_state=SeededEntropy(0))
-    rows = [line.split() for line in text.splitlines() if line]
+    table, biases = text.split("\n\n", 3)[:3], text.split("\n\n", 3)[3]
+    rows = [line.split() for part in table for line in part.splitlines()]
+    assert [line.split(":")[0] for line in biases.splitlines() if line] == ["mse, rmse, variance", "r2"]
     assert rows[0] == ["value", "epsilon"]
     assert [row[0] for row in rows[1:]] == list(report)
     assert rows[-1] == ["total", "1.5"]

@@ -62,6 +62,11 @@ class MeanOf(BoundsPart):
         """Public limit of the plain mean."""
         return limit_of(self.record_loss.cap)
 
+    @property
+    def may_be_heavy(self) -> bool:
+        """Whether a few records may make up much of the mean."""
+        return self.record_loss.may_be_heavy
+
     def is_monotonic(self, private_n: bool) -> bool:
         """Return whether all bounds move in one direction."""
         return not private_n

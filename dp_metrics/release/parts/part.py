@@ -53,6 +53,11 @@ class Part(ABC):
         """Return whether the release uses the number of records, or an estimate of it."""
         return False
 
+    @property
+    def may_be_heavy(self) -> bool:
+        """Whether it is a mean, or a variance, of which a few records may make up much."""
+        return False
+
     def too_noisy(self, draw: Any, records: Fraction) -> str | None:
         """Return a warning if a release about this number of records, or groups, is mostly noise.
 

@@ -54,6 +54,7 @@ class VarianceOf(BoundsPart):
     are_distances = True
     has_extremes = True
     has_sums = True
+    may_be_heavy = True
     mostly_noise = 100
 
     @property

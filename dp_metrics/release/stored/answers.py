@@ -209,7 +209,7 @@ def read_result(
     made: PrivateResult[Any] = PrivateResult(**values)
     result: Any = made  # of any types, until they are checked
     texts = (result.neighboring, result.mechanism, result.metric)
-    maybe = (result.spend_name, result.note)
+    maybe = (result.spend_name, result.note, result.bias)
     if not (
         isinstance(result.epsilon, float)
         and result.epsilon > 0

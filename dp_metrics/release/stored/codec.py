@@ -57,7 +57,11 @@ _KINDS: tuple[Any, ...] = (
     _Stages,
     *MECHANISMS.values(),
 )
-_ADDED: Mapping[str, set[str]] = {"Released": {"most_records"}, "Comparison": {"unit"}}
+_ADDED: Mapping[str, set[str]] = {
+    "Released": {"most_records", "clipped"},
+    "Comparison": {"unit"},
+    "Planned": {"expected_range"},
+}
 _TYPES: dict[str, Any] = {kind.__name__: kind for kind in _KINDS}
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "ratio": _ratio,
