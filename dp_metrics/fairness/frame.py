@@ -11,7 +11,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from dp_metrics._html import card, rounded
+from dp_metrics._html import card
 from dp_metrics._packages import import_extra
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
@@ -298,7 +298,7 @@ class PrivateMetricFrame:
             limits = self.noise_interval(name or None)
         except ValueError:
             return {}
-        return {group: f"{rounded(one.lower)} to {rounded(one.upper)}" for group, one in limits.items()}
+        return {group: one.in_words() for group, one in limits.items()}
 
     def _each(self, value: Callable[[Entry], Any]) -> Any:
         """Return a value for each metric, or the value of the only one."""
