@@ -229,10 +229,10 @@ class InPeople(GroupLimits):
         return self._hull(super().ends_of_range(of), lambda records: records.ends_of_range(of))
 
     def _hull(self, ends: Gap, of_records: Callable[[GroupLimits], Gap]) -> Gap:
-        """Return the hull with sure limits of the noise, or the limits themselves where there are none."""
+        """Return the hull with such limits of the noise, or the limits themselves where there are none."""
         facts = {one.name: getattr(self, one.name) for one in fields(self)}
         try:
-            low, high = of_records(InRecords(**{**facts, "is_sure": True}))
+            low, high = of_records(InRecords(**facts))
         except ValueError:
             return ends
         return min(ends[0], low), max(ends[1], high)
@@ -260,6 +260,8 @@ class InRecords(GroupLimits):
 
     def told(self, noise: ResultNoise, confidence: float) -> Interval:
         """Return the interval that the noise of a group tells."""
+        if not self.is_sure and isinstance(noise.result, ScoreTable):
+            noise = replace(noise, result=replace(noise.result, is_sure=False))
         return noise.interval(self.metric, confidence)
 
     def is_even(self, noise: ResultNoise) -> bool:

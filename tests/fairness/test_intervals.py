@@ -296,7 +296,7 @@ def test_limits_of_a_gap_among_people_contain_those_of_its_noise(metric, method,
             sensitive_features=np.array(["a", "b", "c"])[rng.choice(3, n, p=[0.5, 0.3, 0.2])],
             group_labels=["a", "b", "c"], epsilon=1.0, random_state=SeededEntropy(seed),
         )  # fmt: skip
-        low, high = made.noise_interval(of=of)
+        low, high = made.noise_interval(of=of, method=method)
         lower, upper = made.population_interval(of=of, method=method)
         assert lower <= low
         assert high <= upper
