@@ -66,10 +66,11 @@ class Interval(HtmlRepr):
         return f"{text} {self.note}" if self.note else text
 
     def in_words(
-        self, lower: Callable[[Any], str] = rounded, upper: Callable[[Any], str] | None = None
+        self, lower: Callable[[Any], str] | None = None, upper: Callable[[Any], str] | None = None
     ) -> str:
         """Return the limits for people, each written by a function, and say where there is none."""
-        low, high = lower(self.lower), (upper or lower)(self.upper)
+        written = lower or rounded
+        low, high = written(self.lower), (upper or written)(self.upper)
         if np.ndim(self.lower) or np.ndim(self.upper):
             return f"{low} to {high}"
         if np.isinf(self.upper):
