@@ -16,7 +16,6 @@ from dp_metrics.metrics.scores.released_scores import ReleasedScores
 from dp_metrics.page.division import EvaluationPlan
 from dp_metrics.page.plan import ByGroupToo, Evaluated
 from dp_metrics.release.interval import Interval
-from dp_metrics.release.noise import SHOWN, far_apart
 from dp_metrics.release.released import Asked, Monotone, Released, only
 from dp_metrics.release.result import PrivateResult
 
@@ -134,7 +133,7 @@ def _of_confusion(
     name = metric.replace("_", " ") + (" (macro)" if options.get("average") == "macro" else "")
     return Number(
         name if label is None else f"{name} of {label!r}", float(_pick(method(**options), at)), HOW_GOOD,
-        name, release, _note(interval["noise_interval"]), label,
+        name, release, told.result.note if label is None else None, label,
         _noise=interval["noise_interval"], _people=interval["population_interval"],
     )  # fmt: skip
 
@@ -151,29 +150,20 @@ def _one_of(
     return Interval(lower, upper, found.confidence, found.about, found.note, estimate)
 
 
-def _note(limits: Callable[[float], Interval]) -> str | None:
-    """Return what must not be concluded from a number from 0 to 1, if limits of its noise are far apart."""
-    try:
-        lower, upper = limits(SHOWN)
-    except ValueError:
-        return None
-    return far_apart(float(lower), float(upper))
-
-
 def _pick(value: Any, at: int | None) -> Any:
     """Return the number in this place of an array; a number as it is."""
     return value if at is None or value is None else float(value[at])
 
 
 def _of_scores(release: str, told: ReleasedScores) -> Iterator[Number]:
+    note = told.result.note
     yield Number(
-        "roc auc", told.roc_auc_score(), HOW_GOOD, "roc auc", release, told._note("roc_auc"),
+        "roc auc", told.roc_auc_score(), HOW_GOOD, "roc auc", release, note,
         _noise=partial(told.noise_interval, method="approximate"),
         _people=partial(told.population_interval, method="approximate"),
     )  # fmt: skip
     yield Number(
-        "average precision", told.average_precision_score(), HOW_GOOD, "average precision", release,
-        told._note("average_precision"),
+        "average precision", told.average_precision_score(), HOW_GOOD, "average precision", release, note,
         _noise=partial(told.noise_interval, metric="average_precision"),
         _people=partial(told.population_interval, metric="average_precision"),
     )  # fmt: skip

@@ -103,5 +103,5 @@ def _text(limit: Any) -> str:
         return "no limit" if np.isinf(number) else f"{number:.6g}"
 
     if np.isinf(limit).any():
-        return np.array2string(np.asarray(limit), formatter={"float_kind": written})  # type: ignore[arg-type]
+        return np.array2string(np.asarray(limit), formatter={"float_kind": written})
     return np.array2string(np.asarray(limit), precision=6)

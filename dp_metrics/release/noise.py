@@ -35,8 +35,6 @@ __all__ = [
     "SumsNoise",
     "as_floats",
     "expected_error",
-    "far_apart",
-    "far_below",
     "few_records",
     "in_words",
     "largest_noise",
@@ -163,10 +161,11 @@ def as_floats(noisy: Any) -> Floats:
 MOST_ERROR = 0.1
 """Expected error of a share, above which a release is mostly noise: a tenth of the range from 0 to 1.
 
-What is said of noise before the spend rests on this number; of what was released `WIDEST` tells. A share is
-the quotient of a count and of the records in two cells. So a share of n records is mostly noise where noise
-of size z makes z / n larger than it. A table of c cells is where that holds for a share of the records of two
-average cells, z / (2 n / c): where z exceeds a fifth of the mean number of records in a cell.
+What is said of noise in counts before the spend rests on this number, and of tables of scores after it; of
+metrics of labels then `WIDEST` tells. A share is the quotient of a count and of the records in two cells. So
+a share of n records is mostly noise where noise of size z makes z / n larger than it. A table of c cells is
+where that holds for a share of the records of two average cells, z / (2 n / c): where z exceeds a fifth of
+the mean number of records in a cell.
 """
 
 
@@ -175,14 +174,24 @@ def in_words(records: float) -> str:
     return f"{records:,.0f}" if 100 <= records < 1e9 else f"{records:.3g}"
 
 
+def noisy_shares(noise: float, records: Floats) -> str | None:
+    """Return a warning if any of these shares is mostly noise, given noisy numbers of records.
+
+    Parameters
+    ----------
+    noise : float
+        Expected size of the noise of what is divided.
+    records : ndarray
+        What it is divided by.
+    """
+    few = noise > MOST_ERROR * np.maximum(records, 0.0)
+    return few_records(noise, records, few) if few.any() else None
+
+
 WIDEST = 0.2
 """How far 95 % limits of the noise of a result may lie apart, as a share of its public range.
 
-Beyond, the noise may have moved it by a tenth of the range or more, and it is called mostly noise. A loss in
-units has no range that tells where it may be expected: a cap is far above it, or there is none. Its range is
-taken to be from 0 to twice what was released, and its upper limit as far away as the lower one, which every
-mechanism has: so it is mostly noise where the lower limit is less than four fifths of it. That follows from
-the released number alone, and no cap that somebody chose makes noise small.
+Beyond, the noise may have moved it by a tenth of the range or more, and it is called mostly noise.
 """
 SHOWN = 0.95
 """Confidence of limits that are shown where none is asked for."""
@@ -190,39 +199,7 @@ SHOWN = 0.95
 _AWAY = 3.0  # so many times its expected size noise exceeds with a probability of about 5 %
 
 
-def far_apart(lower: float, upper: float) -> str | None:
-    """Return what to say of a result from 0 to 1 if limits of its noise are too far apart."""
-    if upper - lower <= WIDEST:
-        return None
-    return f"Mostly noise: limits of its noise are {upper - lower:.2g} apart. Conclude nothing from it."
-
-
-def far_below(lower: float, released: float) -> str | None:
-    """Return what to say of a number without a range if the lower limit of its noise is too far below."""
-    if lower >= (1 - WIDEST) * released:
-        return None
-    share = max(lower, 0.0) / released if released > 0 else 0.0
-    return (
-        f"Mostly noise: without its noise the released number may be {share:.2g} times as large. Conclude "
-        "nothing from it."
-    )
-
-
-def noisy_shares(noise: float, records: Floats) -> str | None:
-    """Return what to say if any of these shares is mostly noise, where limits are not computed.
-
-    Parameters
-    ----------
-    noise : float
-        Expected size of the noise of what is divided.
-    records : ndarray
-        What it is divided by: noisy numbers of records.
-    """
-    few = too_few(noise, records)
-    return few_records(noise, records, few) if few.any() else None
-
-
-def too_few(noise: float | Floats, records: Floats) -> Any:
+def too_few(noise: float, records: Floats) -> Any:
     """Return of which numbers of records shares have limits too far apart, where limits are not computed."""
     return 2 * _AWAY * noise > WIDEST * np.maximum(records, 0.0)
 

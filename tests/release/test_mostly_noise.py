@@ -211,7 +211,7 @@ def test_what_else_is_made_of_counts_says_so_too():
     ):
         assert "Mostly noise in part" in released(function, y, pred, epsilon=1.0).note
     for function in (dp.private_roc_curve, dp.private_average_precision_score):
-        assert "Mostly noise" in released(function, y, score, epsilon=1.0).note
+        assert "Mostly noise in part" in released(function, y, score, epsilon=1.0).note
     curve = released(dp.private_calibration_curve, y, np.minimum(score, 0.2 + 0.5 * y), epsilon=1.0)
     assert "Mostly noise in part" in curve.note
     assert released(dp.private_confusion_matrix, y, pred, epsilon=1.0).note is None  # counts are no shares
@@ -269,7 +269,7 @@ def test_shares_of_nothing_are_noise_and_no_shares_are_not():
     assert noisy_shares(0.5, np.array([0.0])) is not None
     assert noisy_shares(0.0, np.array([0.0])) is None
     assert noisy_shares(math.inf, np.empty(0)) is None
-    assert "1 rest" in noisy_shares(1.0, np.array([29.0, 31.0]))
+    assert "1 rest" in noisy_shares(1.0, np.array([9.0, 11.0]))
 
 
 def groups_of_areas(metric, **options):
@@ -365,63 +365,3 @@ def test_a_group_is_mostly_noise_by_the_same_limits(way):
         wide = {at: one.upper - one.lower > 0.2 for at, one in intervals.items()}
         assert wide == {at: made.note[at][metric] is not None for at in wide}
         assert 0 < sum(wide.values()) < 8
-
-
-@pytest.mark.parametrize("share", [0.5, 0.1, 0.02])
-@pytest.mark.parametrize("relation", ["replace_one", "add_or_remove_one"])
-def test_an_area_of_a_page_is_mostly_noise_where_its_limits_are_a_fifth_apart(share, relation):
-    """Coarse bins are said of these; no other table has the note, however few positives it has."""
-    flagged = []
-    for seed, n in enumerate((500, 1000, 2000, 5000, 20_000)):
-        y, _, score = binary(n, share)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", dp.NoisyReleaseWarning)
-            page = dp.private_evaluate(
-                y, y_score=score, epsilon=1.0, random_state=seeded(seed), neighboring=relation
-            )
-        area = page["roc auc"]
-        lower, upper = area.noise_interval()
-        if "Bins too coarse" not in (area.note or ""):
-            assert ("Mostly noise" in (area.note or "")) == (upper - lower > 0.2)
-        flagged.append("Mostly noise" in (area.note or ""))
-    assert not all(flagged) or share == 0.02
-    assert any(flagged) or share > 0.02
-
-
-@pytest.mark.parametrize("classes", [2, 6])
-def test_a_row_of_labels_on_a_page_is_mostly_noise_by_its_own_limits(classes):
-    """Rows of single labels too; the note of all records is not that of each metric of them."""
-    rng = np.random.default_rng(5)
-    y = rng.choice(
-        classes, 3000, p=np.array([2.0**-k for k in range(classes)]) / sum(2.0**-k for k in range(classes))
-    )
-    pred = np.where(rng.random(3000) < 0.8, y, rng.integers(0, classes, 3000))
-    page = dp.private_evaluate(y, pred, labels=range(classes), epsilon=0.15, random_state=seeded())
-    wide = {}
-    for number in page.numbers.values():
-        with contextlib.suppress(ValueError):
-            lower, upper = number.noise_interval()
-            wide[number.name] = upper - lower > 0.2
-            assert (number.note is not None) == wide[number.name], number.name
-    assert any(wide.values()) == (classes == 6)
-    assert not all(wide.values())
-
-
-@pytest.mark.parametrize("membership", ["private", "public"])
-def test_areas_by_group_and_of_all_follow_the_same_rule(membership):
-    """Of 40 to 16,000 records of a group, a tenth positive: today's values of all are off by .01."""
-    y, _, score = binary(20_000, 0.1)
-    group = np.repeat(np.arange(4), [16_000, 3000, 900, 100])
-    order = np.random.default_rng(3).permutation(20_000)
-    made = dp.PrivateMetricFrame(
-        metrics="roc_auc", y_true=y[order], y_pred=score[order], sensitive_features=group, epsilon=1.0,
-        group_labels=range(4), membership=membership, random_state=seeded(),
-    )  # fmt: skip
-    wide = {}
-    for at, scores in made.released_scores().items():
-        lower, upper = scores.noise_interval(method="approximate")
-        wide[at] = upper - lower > 0.2
-        assert ("Mostly noise" in (made.note[at] or "")) == wide[at]
-    assert wide[3]
-    assert not wide[0]
-    assert "Mostly noise" not in (made.overall_note or "")

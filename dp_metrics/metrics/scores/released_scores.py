@@ -38,7 +38,7 @@ from dp_metrics.metrics.scores.curve_formulas import (
 from dp_metrics.metrics.scores.soft_bins import MOST_BINS
 from dp_metrics.metrics.scores.table import ScoreTable
 from dp_metrics.release.interval import Interval
-from dp_metrics.release.noise import CountsNoise, too_few
+from dp_metrics.release.noise import MOST_ERROR, CountsNoise
 from dp_metrics.release.ratio_limits import RatioCells, noisy_ratio, ratio_limits
 from dp_metrics.release.released import Asked, ResultNoise
 from dp_metrics.release.result import PrivateResult
@@ -121,7 +121,7 @@ class ReleasedScores(HtmlRepr):
             "records by class": f"{self.counts.negative.sum():.1f}, {self.counts.positive.sum():.1f}",
             "bins": self.counts.negative.size,
             "epsilon": self.result.epsilon,
-            "note": self._note("roc_auc"),
+            "note": self.result.note,
         }
 
     def roc_curve(self) -> RocCurve:
@@ -390,12 +390,6 @@ class ReleasedScores(HtmlRepr):
         table = replace(self._table, formula=_METRICS[metric], ties=_TIES[ties], is_sure=is_sure)
         return replace(self._noise, result=table)
 
-    def _note(self, metric: str) -> str | None:
-        """Return what must not be concluded from one of the areas."""
-        noise = self._limited(metric)
-        assert isinstance(noise.result, ScoreTable)
-        return noise.result.note(noise.parts, noise.released)
-
     def precision_recall_curve(self) -> PrecisionRecallCurve:
         """Return what `private_precision_recall_curve` makes of the counts."""
         return precision_recall(self.counts)
@@ -484,8 +478,8 @@ class ReleasedScores(HtmlRepr):
         return draw_calibration(display, band, is_noise, ax)
 
     def _is_noise(self, records: Floats, bins: NDArray[np.intp]) -> NDArray[np.bool_]:
-        """Return which shares of so many records, in so many bins, are mostly noise: see `WIDEST`."""
-        noise: NDArray[np.bool_] = too_few(self.counts.noise * np.sqrt(bins), records)
+        """Return which shares of so many records, in so many bins, are mostly noise: see `MOST_ERROR`."""
+        noise: NDArray[np.bool_] = self.counts.noise * np.sqrt(bins) > MOST_ERROR * records
         return noise
 
     def _check_unit(self) -> None:

@@ -40,11 +40,10 @@ from dp_metrics.metrics.scores.curve_formulas import (
     ScoreCounts,
     area_under_roc,
     average_precision,
-    roc,
 )
 from dp_metrics.metrics.scores.two_classes import TwoClasses, check_unit
 from dp_metrics.release.interval import Interval
-from dp_metrics.release.noise import SHOWN, CountsNoise, Noise, as_floats, far_apart, noisy_shares
+from dp_metrics.release.noise import CountsNoise, Noise, as_floats, noisy_shares
 from dp_metrics.release.parts.count_table import check_cells, plausible_counts
 from dp_metrics.release.parts.nested_table import MOST_COLUMNS, NestedOf, NestedTable
 from dp_metrics.release.plan import Plan
@@ -59,7 +58,6 @@ _LIMITED: Mapping[Any, str] = {
 }
 """What has limits, which are those of the scores, not of their bins."""
 
-_CLEAR = 100  # times the noise: from there on limits of an area are closer than `WIDEST`
 _COARSE = 0.05  # with more, bins say too little
 _ORDERED = "Assumes that within bins positives do not rank below negatives on average."
 _DIGITS = 2.0**30  # rounding makes the edges the same numbers whatever library computes the cosine
@@ -167,29 +165,10 @@ class ScoreTable:
         return self.formula(self.counts(released))
 
     def note(self, parts: Sequence[Noise], released: Released) -> str | None:
-        """Return what to say if limits of its noise are too far apart, or the bins are coarse."""
-        counts = self.counts(released)
-        coarse = self.coarse_note(counts)
-        notes = self._noise_note(_counts_noise(parts), counts, is_coarse=coarse is not None), coarse
-        return " ".join(filter(None, notes)) or None
-
-    def _noise_note(self, noise: CountsNoise, counts: ScoreCounts, *, is_coarse: bool) -> str | None:
-        """Return what to say if approximate limits are too far apart; see `WIDEST`.
-
-        A ROC curve has those of the area below it. What coarse bins do is said of them, and is no noise. An
-        average precision has no limits that are found in the time of a release: there sizes tell.
-        """
-        added, records = noise.expected * math.sqrt(counts.negative.size), self.rests_on(counts)
-        if added * _CLEAR <= records.min():
-            return None
-        if self.formula not in (area_under_roc, roc):
-            return noisy_shares(added, records)
-        with np.errstate(all="ignore"):
-            found = area_limits(noise, (1 - SHOWN) / 2, ties=self.ties, among_people=False)
-        if found is None:  # a class does not exceed its noise
-            return far_apart(0.0, 1.0)
-        tied = 2 * half_of_tied(counts) if is_coarse else 0.0
-        return far_apart(found[0], found[1] - tied)
+        """Return what to say if a class is small against the noise of its counts, or the bins are coarse."""
+        noise, counts = _counts_noise(parts), self.counts(released)
+        added = noise.expected * math.sqrt(counts.negative.size)
+        return noisy_shares(added, self.rests_on(counts)) or self.coarse_note(counts)
 
     def between(self, counts: ScoreCounts) -> tuple[float, float]:
         """Return between which values the area lies by the counts, however scores lie in bins.
