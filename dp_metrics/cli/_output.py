@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -241,8 +242,9 @@ def _group(group: Any) -> str:
 def _ends(interval: Interval) -> str:
     """Return limits, of which those of one number are rounded so that they still hold."""
     if isinstance(interval.lower, float):
-        return f"{_outwards(interval.lower, ROUND_FLOOR)} to {_outwards(interval.upper, ROUND_CEILING)}"
-    return f"{_text(interval.lower)} to {_text(interval.upper)}"
+        down, up = partial(_outwards, rounding=ROUND_FLOOR), partial(_outwards, rounding=ROUND_CEILING)
+        return interval.in_words(down, up)
+    return interval.in_words(_text)
 
 
 def _outwards(limit: float, rounding: str) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from dp_metrics._html import card, rounded
+from dp_metrics._html import card
 from dp_metrics._packages import import_extra
 from dp_metrics._random import RandomState
 from dp_metrics.accounting import PrivacyAccountant
@@ -309,7 +309,7 @@ class PrivateMetricFrame:
             limits = self.noise_interval(name or None)
         except ValueError:
             return {}
-        return {group: f"{rounded(one.lower)} to {rounded(one.upper)}" for group, one in limits.items()}
+        return {group: one.in_words() for group, one in limits.items()}
 
     def _each(self, value: Callable[[Entry], Any]) -> Any:
         """Return a value for each metric, or the value of the only one."""
@@ -562,12 +562,13 @@ class PrivateMetricFrame:
         *,
         of: Any = "groups",
         confidence: float = 0.95,
+        method: str = "sure",
         simultaneous: bool = False,
     ) -> Any:
         """Return limits of the exact metric of the groups of these records, or of the gap between them.
 
-        They cost nothing, and are sure whatever the records are: over the noise alone, the exact values lie
-        between them with at least the given confidence. They say nothing of other people.
+        They cost nothing, and sure ones hold whatever the records are: over the noise alone, the exact values
+        lie between them with at least the given confidence. They say nothing of other people.
 
         Parameters
         ----------
@@ -577,6 +578,8 @@ class PrivateMetricFrame:
             As in `population_interval`.
         confidence : float, default=0.95
             As in `population_interval`.
+        method : {"sure", "approximate"}, default="sure"
+            As in `population_interval`, whose limits of a gap contain those by the same method.
         simultaneous : bool, default=False
             As in `population_interval`.
 
@@ -593,7 +596,9 @@ class PrivateMetricFrame:
         TypeError
             If the values of groups cannot be compared.
         """
-        return self._intervals(InRecords, metric, of, confidence, is_sure=True, simultaneous=simultaneous)
+        check_choice(method, "method", ("sure", "approximate"))
+        is_sure = method == "sure"
+        return self._intervals(InRecords, metric, of, confidence, is_sure=is_sure, simultaneous=simultaneous)
 
     def _intervals(
         self,

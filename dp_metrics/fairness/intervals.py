@@ -4,8 +4,8 @@ All follow from the noise of each group, which is public. Limits of a gap combin
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from itertools import permutations
 from typing import Any, TypeAlias
 
@@ -23,7 +23,9 @@ __all__ = ["GroupLimits", "InPeople", "InRecords", "Pair", "check_what"]
 Pair: TypeAlias = tuple[Hashable, Hashable]
 """Two groups, of which the second is taken from the first."""
 
-Ends: TypeAlias = Sequence[tuple[float, float]]
+Gap: TypeAlias = tuple[float, float]
+
+Ends: TypeAlias = Sequence[Gap]
 
 _WHAT = ("groups", "difference", "ratio")
 _ALONE = "It holds with this confidence for itself, not at once with those of other groups."
@@ -139,17 +141,28 @@ class GroupLimits(ABC):
             if group not in self.noise:
                 raise ValueError(f"The group {group!r} has no records: it has no interval.")
         two = replace(self, noise={group: self.noise[group] for group in pair})
-        if self.is_sure:
-            # the difference is missed only where one of the four limits is wrong
-            a, b = two.limits(self.miss / 2)
-            ends = a[0] - b[1], a[1] - b[0]
-        else:
-            ends = _gap(two.told_by_counts(), two.limits(self.miss))
         first, second = pair
-        return self._interval(ends, f"{self.name} of {first!r} less that of {second!r}", estimate, pair)
+        return self._interval(
+            two.ends_of_pair(), f"{self.name} of {first!r} less that of {second!r}", estimate, pair
+        )
+
+    def ends_of_pair(self) -> Gap:
+        """Return limits of the value of the first of two groups less that of the second."""
+        if not self.is_sure:
+            return _gap(self.told_by_counts(), self.limits(self.miss))
+        # the difference is missed only where one of the four limits is wrong
+        a, b = self.limits(self.miss / 2)
+        return a[0] - b[1], a[1] - b[0]
 
     def of_range(self, of: str, estimate: float) -> Interval:
-        """Return the interval of the largest value of a group less the smallest, or of smallest / largest.
+        """Return the interval of the largest value of a group less the smallest, or of smallest / largest."""
+        ends, groups = self.ends_of_range(of), list(self.noise)
+        if of == "difference":
+            return self._interval(ends, f"largest difference of the {self.name}", estimate, groups)
+        return self._interval(ends, f"smallest ratio of the {self.name}", estimate)
+
+    def ends_of_range(self, of: str) -> Gap:
+        """Return limits of the largest value of a group less the smallest, or of smallest / largest.
 
         Notes
         -----
@@ -170,17 +183,14 @@ class GroupLimits(ABC):
                 [_gap([told[i] for i in pair], [ends[i] for i in pair]) for pair in pairs]
                 for ends in (near, wide)
             )
-            found = max(0.0, *(low for low, _ in of_wide)), max(high for _, high in of_near)
-            return self._interval(found, f"largest difference of the {self.name}", estimate, groups)
+            return max(0.0, *(low for low, _ in of_wide)), max(high for _, high in of_near)
         near, wide = self.limits(self.miss / 4, one_side=True), self.limits(self.miss / 2 / len(groups))
         # the largest value is at least the largest lower limit, and the smallest at most the least upper one
         least = max(low for low, _ in wide), min(high for _, high in wide)
         most = max(high for _, high in near), min(low for low, _ in near)
         if of == "difference":
-            found = max(least[0] - least[1], 0.0), most[0] - most[1]
-            return self._interval(found, f"largest difference of the {self.name}", estimate, groups)
-        found = most[1] / most[0] if most[0] else 1.0, min(least[1] / least[0], 1.0) if least[0] > 0 else 1.0
-        return self._interval(found, f"smallest ratio of the {self.name}", estimate)
+            return max(least[0] - least[1], 0.0), most[0] - most[1]
+        return most[1] / most[0] if most[0] else 1.0, min(least[1] / least[0], 1.0) if least[0] > 0 else 1.0
 
     def _interval(
         self, ends: tuple[float, float], what: str, estimate: float, compared: Sequence[Hashable] = ()
@@ -190,7 +200,7 @@ class GroupLimits(ABC):
         return Interval(*ends, self.confidence, self.about(what), " ".join(filter(None, notes)), estimate)
 
 
-def _gap(told: Ends, ends: Ends) -> tuple[float, float]:
+def _gap(told: Ends, ends: Ends) -> Gap:
     """Return approximate limits of the first value less the second, from what counts tell of either.
 
     What is not told may move both values at once. Only what chance does beyond that is added up in squares.
@@ -204,7 +214,28 @@ def _gap(told: Ends, ends: Ends) -> tuple[float, float]:
 
 
 class InPeople(GroupLimits):
-    """Limits of what the metric is among all people like the records."""
+    """Limits of what the metric is among all people like the records.
+
+    Those of a gap are the hull with limits of the noise, which hold as well: people's limits within those of
+    the noise would puzzle.
+    """
+
+    def ends_of_pair(self) -> Gap:
+        """Return limits of the value of the first of two groups less that of the second."""
+        return self._hull(super().ends_of_pair(), lambda records: records.ends_of_pair())
+
+    def ends_of_range(self, of: str) -> Gap:
+        """Return limits of the largest value of a group less the smallest, or of smallest / largest."""
+        return self._hull(super().ends_of_range(of), lambda records: records.ends_of_range(of))
+
+    def _hull(self, ends: Gap, of_records: Callable[[GroupLimits], Gap]) -> Gap:
+        """Return the hull with such limits of the noise, or the limits themselves where there are none."""
+        facts = {one.name: getattr(self, one.name) for one in fields(self)}
+        try:
+            low, high = of_records(InRecords(**facts))
+        except ValueError:
+            return ends
+        return min(ends[0], low), max(ends[1], high)
 
     def told(self, noise: ResultNoise, confidence: float) -> Interval:
         """Return the interval that the noise of a group tells."""
@@ -229,6 +260,8 @@ class InRecords(GroupLimits):
 
     def told(self, noise: ResultNoise, confidence: float) -> Interval:
         """Return the interval that the noise of a group tells."""
+        if not self.is_sure and isinstance(noise.result, ScoreTable):
+            noise = replace(noise, result=replace(noise.result, is_sure=False))
         return noise.interval(self.metric, confidence)
 
     def is_even(self, noise: ResultNoise) -> bool:

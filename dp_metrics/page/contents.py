@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from dp_metrics.fairness.frame import PrivateMetricFrame
@@ -193,12 +194,7 @@ def _found(number: Number, kind: str) -> Interval | str:
 
 
 def _ends(found: Interval, metric: str) -> str:
-    lower, upper = (float(end) for end in found)
-    if math.isinf(upper):
-        return "no limit" if math.isinf(lower) else f"at least {_shown(lower, metric)}"
-    if math.isinf(lower):
-        return f"at most {_shown(upper, metric)}"
-    return f"{_shown(lower, metric)} to {_shown(upper, metric)}"
+    return found.in_words(partial(_shown, metric=metric))
 
 
 def _limits(number: Number, kind: str, notes: _Notes) -> Cell:

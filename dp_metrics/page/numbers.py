@@ -225,19 +225,20 @@ def _of_groups(release: str, frame: PrivateMetricFrame, only_metric: str) -> Ite
     # sure limits of areas are two to five times as far apart
     method = "approximate" if only_metric == "roc auc" else "sure"
     people = partial(frame.population_interval, method=method)
+    records = partial(frame.noise_interval, method=method)
     for key, entry in frame._entries.items():
         name = (key or only_metric).replace("_", " ")
         for at, group in enumerate(frame._groups):
             yield Number(
                 f"{name} in {_group(group)}", _number(entry.values[at]), FOR_WHOM, name, release,
                 entry.notes[at], entry.biases[at], group=group, rests_on=entry.rests_on[at],
-                _noise=partial(_in_group, frame.noise_interval, key, group),
+                _noise=partial(_in_group, records, key, group),
                 _people=partial(_in_group, people, key, group),
             )  # fmt: skip
         gap = frame.difference() if frame._is_single else frame.difference()[key]
         yield Number(
             f"{name} difference", gap, FOR_WHOM, name, release, _gap_note(entry.notes),
-            _noise=partial(_gap, frame.noise_interval, key),
+            _noise=partial(_gap, records, key),
             _people=partial(_gap, people, key),
         )  # fmt: skip
 

@@ -90,7 +90,7 @@ class Checked(Mapping[str, Verdict], HtmlRepr):
         """Return each requirement, its answer and the limits, as text."""
         return [
             [one.requirement, one.answer,
-             one.note if one.interval is None else f"{one.interval.lower:.4g} to {one.interval.upper:.4g}"]
+             one.note if one.interval is None else one.interval.in_words("{:.4g}".format)]
             for one in self.verdicts.values()
         ]  # fmt: skip
 

@@ -1,12 +1,13 @@
 """Two limits of one number, and what they are limits of."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from dp_metrics._html import HtmlRepr
+from dp_metrics._html import HtmlRepr, rounded
+from dp_metrics.inputs.floats import MAX_FLOAT, Floats
 
 __all__ = ["Interval"]
 
@@ -18,7 +19,8 @@ class Interval(HtmlRepr):
     Parameters
     ----------
     lower, upper : float or ndarray
-        The limits. An end of the public range, or infinity, where nothing better is true.
+        The limits. An end of the public range, or infinity, where nothing better is true. The largest float
+        is what sums are cut at, so that a limit there is none: it becomes infinity.
     confidence : float
         Least probability with which all these limits hold at once.
     about : str
@@ -43,6 +45,10 @@ class Interval(HtmlRepr):
     note: str = ""
     estimate: Any = None
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "lower", _opened(self.lower, -1.0))
+        object.__setattr__(self, "upper", _opened(self.upper, 1.0))
+
     def __iter__(self) -> Iterator[Any]:
         """Return the limits one after the other."""
         return iter((self.lower, self.upper))
@@ -55,12 +61,24 @@ class Interval(HtmlRepr):
         return (self.lower, self.upper)[place]
 
     def __str__(self) -> str:
-        ends = ", ".join(np.array2string(np.asarray(end), precision=6) for end in self)
+        ends = ", ".join(map(_text, self))
         text = f"[{ends}] with confidence {100 * self.confidence:.12g} %. {self.about}"
         return f"{text} {self.note}" if self.note else text
 
+    def in_words(
+        self, lower: Callable[[Any], str] | None = None, upper: Callable[[Any], str] | None = None
+    ) -> str:
+        """Return the limits for people, each written by a function, and say where there is none."""
+        written = lower or rounded
+        low, high = written(self.lower), (upper or written)(self.upper)
+        if np.ndim(self.lower) or np.ndim(self.upper):
+            return f"{low} to {high}"
+        if np.isinf(self.upper):
+            return "no limit" if np.isinf(self.lower) else f"at least {low}"
+        return f"at most {high}" if np.isinf(self.lower) else f"{low} to {high}"
+
     def _facts(self) -> dict[str, Any]:
-        lower, upper = (np.array2string(np.asarray(end), precision=6) for end in self)
+        lower, upper = map(_text, self)
         return {
             "lower": lower,
             "upper": upper,
@@ -68,3 +86,22 @@ class Interval(HtmlRepr):
             "about": self.about,
             "note": self.note or None,
         }
+
+
+def _opened(limit: Any, sign: float) -> Any:
+    """Return infinity in the place of the largest float of this sign, which is no limit."""
+    if isinstance(limit, np.ndarray):
+        opened: Floats = np.where(sign * limit >= MAX_FLOAT, sign * np.inf, limit)
+        return opened
+    return sign * np.inf if sign * limit >= MAX_FLOAT else limit
+
+
+def _text(limit: Any) -> str:
+    """Return a limit, or an array of them, with few digits."""
+
+    def written(number: float) -> str:
+        return "no limit" if np.isinf(number) else f"{number:.6g}"
+
+    if np.isinf(limit).any():
+        return np.array2string(np.asarray(limit), formatter={"float_kind": written})  # type: ignore[arg-type]
+    return np.array2string(np.asarray(limit), precision=6)

@@ -10,7 +10,7 @@ from typing import Any, Protocol, Self, TypeGuard, runtime_checkable
 
 import numpy as np
 
-from dp_metrics.inputs.floats import MAX_FLOAT, Floats
+from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.options import check_choice, check_confidence
 from dp_metrics.mechanisms import Geometric
 from dp_metrics.mechanisms._base import NOT_MONOTONE, Limits
@@ -250,9 +250,7 @@ class Monotone:
 
     def limits(self, parts: Sequence[Noise], released: Released, miss: float) -> Limits:
         """Return the results of the limits of all parts, which hold together."""
-        limits = self._of([part.limits(miss / len(parts)) for part in parts], released)
-        # An upper limit at MAX_FLOAT may be larger in truth: report infinity. A lower limit stays.
-        return limits._replace(lower=_opened(limits.lower, -1.0), upper=_opened(limits.upper, 1.0))
+        return self._of([part.limits(miss / len(parts)) for part in parts], released)
 
     def note(self, parts: Sequence[Noise], released: Released) -> str | None:
         """Return what to say if limits of a mean with a public range are too far apart; see `WIDEST`.
@@ -306,10 +304,6 @@ class Monotone:
     def _at(self, values: Sequence[float], released: Released) -> Any:
         with np.errstate(all="ignore"):
             return _plain(np.asarray(self.result(released.of(values)), dtype=np.float64))
-
-
-def _opened(limit: Any, sign: float) -> Any:
-    return _plain(np.where(sign * limit >= MAX_FLOAT, sign * np.inf, limit))
 
 
 def _plain(numbers: Floats) -> Any:

@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from dp_metrics._html import HtmlRepr, rounded
+from dp_metrics._html import HtmlRepr
 from dp_metrics._packages import __version__
 from dp_metrics.inputs.error_state import own_error_state
 from dp_metrics.mechanisms import MECHANISMS
@@ -186,7 +186,7 @@ class PrivateResult(_LikeItsValue, HtmlRepr, Generic[Value_co]):
         return {
             "value": self.value,
             "metric": self.metric,
-            "limits of the noise": limits and f"{rounded(limits.lower)} to {rounded(limits.upper)}, 95 %",
+            "limits of the noise": limits and f"{limits.in_words()}, 95 %",
             "note": self.note,
             "bias": self.bias,
             "epsilon": self.epsilon,

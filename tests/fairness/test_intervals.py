@@ -280,3 +280,23 @@ def test_intervals_of_groups_say_whether_they_hold_at_once_and_can_be_asked_to(a
     assert tuple(one_metric) == pytest.approx(tuple(of("recall", confidence=0.99)["b"]), abs=1e-9)
     gaps = of(of="difference", confidence=0.98, simultaneous=True)  # of two metrics
     assert tuple(gaps["recall"]) == pytest.approx(tuple(of("recall", of="difference", confidence=0.99)))
+
+
+@pytest.mark.parametrize("of", ["difference", "ratio", ("a", "b")])
+@pytest.mark.parametrize("method", ["sure", "approximate"])
+@pytest.mark.parametrize("metric", ["roc_auc", "recall", "accuracy"])
+def test_limits_of_a_gap_among_people_contain_those_of_its_noise(metric, method, of):
+    """Few records at a small epsilon: most of what is not known is noise."""
+    rng = np.random.default_rng(2)
+    for seed, n in enumerate((300, 900)):
+        y = rng.integers(0, 2, n)
+        score = np.clip(rng.normal(0.35 + 0.3 * y, 0.2), 0, 1)
+        made = dp.PrivateMetricFrame(
+            metrics=metric, y_true=y, y_pred=score if metric == "roc_auc" else (score > 0.5).astype(int),
+            sensitive_features=np.array(["a", "b", "c"])[rng.choice(3, n, p=[0.5, 0.3, 0.2])],
+            group_labels=["a", "b", "c"], epsilon=1.0, random_state=SeededEntropy(seed),
+        )  # fmt: skip
+        low, high = made.noise_interval(of=of, method=method)
+        lower, upper = made.population_interval(of=of, method=method)
+        assert lower <= low
+        assert high <= upper

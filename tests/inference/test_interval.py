@@ -1,8 +1,13 @@
 """What an interval shows of itself."""
 
+import numpy as np
 import pytest
+from helpers import MAX
 
+import dp_metrics as dp
+from dp_metrics.cli._output import _ends
 from dp_metrics.inputs.options import check_confidence
+from dp_metrics.page.requirements import Checked, Verdict
 from dp_metrics.release.interval import Interval
 
 
@@ -17,7 +22,7 @@ def test_an_interval_unpacks_and_says_what_it_is_about():
     with pytest.raises(IndexError):
         interval[2]
     assert str(interval) == (
-        "[0.25, inf] with confidence 95 %. The exact mean of these records. No upper limit exists."
+        "[0.25, no limit] with confidence 95 %. The exact mean of these records. No upper limit exists."
     )
 
 
@@ -34,3 +39,30 @@ def test_a_confidence_lies_between_0_and_1(confidence):
     with pytest.raises((ValueError, TypeError)):
         check_confidence(confidence)
     assert check_confidence(0.5) == 0.5
+
+
+@pytest.mark.parametrize("lower", [0.25, -MAX, -np.inf])
+@pytest.mark.parametrize("upper", [0.5, MAX, np.inf])
+def test_a_limit_at_the_largest_float_is_none_wherever_it_is_shown(lower, upper):
+    """By an interval, as numbers, as text and as a card; a page, the command line and requirements ask it."""
+    interval = dp.Interval(lower, upper, 0.95, "The exact mean of these records.")
+    several = dp.Interval(np.array([lower, 0.0]), np.array([upper, 1.0]), 0.95, "The means.")
+    has = lower == 0.25, upper == 0.5
+    assert np.isfinite(tuple(interval)).tolist() == [*has]
+    assert [np.isfinite(end[0]) for end in several] == [*has]
+    assert (several.lower[1], several.upper[1]) == (0.0, 1.0)
+    words = {(True, True): "0.25 to 0.5", (True, False): "at least 0.25", (False, True): "at most 0.5"}
+    checked = Verdict("mse <= 1", "cannot tell", interval, "")
+    result = Checked({"mse": checked}, "people", 0.95)
+    for text in (interval.in_words(), _ends(interval), result.rows()[0][2]):
+        assert text == words.get(has, "no limit")
+    for text in (str(interval), str(several), interval._repr_html_(), several._repr_html_()):
+        assert ("no limit" in text) == (not all(has))
+    for text in (str(interval), interval._repr_html_(), repr(interval), repr(result)):
+        assert "e+308" not in text
+
+
+def test_a_limit_that_is_the_largest_float_from_above_stays():
+    """A lower limit that large says much; it is cut at the largest float, below which it still holds."""
+    assert dp.Interval(MAX, MAX, 0.95, "").lower == MAX
+    assert dp.Interval(-MAX, -MAX, 0.95, "").upper == -MAX

@@ -26,7 +26,7 @@ from dp_metrics.metrics._multioutput import _score_limits, _Scores, r2_from_part
 from dp_metrics.metrics.labels.label_limits import ratio_cells
 from dp_metrics.release.noise import CountsNoise, SumsNoise, largest_zero_sum_noise
 from dp_metrics.release.ratio_limits import noisy_ratio
-from dp_metrics.release.released import Monotone, Released
+from dp_metrics.release.released import Monotone, Released, ResultNoise
 
 WITHOUT = {
     "private_roc_curve",
@@ -432,7 +432,7 @@ def test_what_saturates_has_no_upper_limit_and_keeps_its_lower_one():
     released = Released([2.5], 10, None, Fraction(1), "replace_one")
     for sign, expected in ((1, (largest, math.inf)), (-1, (-math.inf, -largest))):
         result = Monotone(lambda x, sign=sign: of(x, sign), rises=sign > 0)
-        assert result.limits([Noisy()], released, 0.05)[:2] == expected
+        assert tuple(ResultNoise(result, (Noisy(),), released).interval("mse", 0.95)) == expected
 
 
 @pytest.mark.parametrize("rate", [Fraction(1, 10**25), Fraction(1, 10**100)])

@@ -244,3 +244,15 @@ def test_exact_numbers_lie_between_the_limits_of_the_noise(kind, way):
             assert lower - 1e-9 <= exact[name].value <= upper + 1e-9, name
         lower, upper = noisy["accuracy"].noise_interval(0.999999)
         assert upper - lower < 0.2
+
+
+@pytest.mark.parametrize("epsilon", [3.0])
+def test_limits_among_people_on_a_page_contain_those_of_the_noise_and_none_are_missing(epsilon):
+    """Of all records and of groups, areas and differences of them too."""
+    found = page(Y[:1500], y_score=SCORE[:1500], epsilon=epsilon, random_state=SeededEntropy(1),
+                 sensitive_features=GROUP[:1500], group_labels=["a", "b", "c"])  # fmt: skip
+    for number in found.numbers.values():
+        low, high = number.noise_interval()
+        lower, upper = number.population_interval()
+        assert lower <= low + 1e-12, number.name
+        assert upper >= high - 1e-12, number.name
