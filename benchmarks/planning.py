@@ -89,7 +89,7 @@ def rare_labels() -> Iterator[tuple[str, Pair]]:
 
 
 def cells(metric: str, data: Pair, n: int) -> tuple[float, float, float, float]:
-    """Return the mean error on some samples, the metric, and the shares of positives and so predicted."""
+    """Return the mean error on some samples, the metric, and the shares of positives and positive calls."""
     found = []
     for seed in range(SAMPLES):
         rows = np.random.default_rng(seed).integers(0, len(data[0]), n)

@@ -322,7 +322,7 @@ BETWEEN = {
 @pytest.mark.parametrize("law", BETWEEN)
 @pytest.mark.parametrize("name", ["mae", "mse", "variance"])
 def test_the_range_of_a_guess_holds_errors_with_tails_in_between(law, name):
-    """Means of 8 seeded data sets; with others one law in 20 is farther off than the quarter allowed here."""
+    """Means of 8 seeded data sets; of 48 others all lay from 1.14 of the lower to 1.04 of the upper end."""
     n, epsilon = 1000, 1.0
     found, values = [], []
     for seed in range(8):
@@ -359,7 +359,7 @@ def rare_labels(share, predicted, seed):
 @pytest.mark.parametrize("name", ["precision", "recall", "f1"])
 @pytest.mark.parametrize(("share", "predicted"), [(0.02, 0.004), (0.05, 0.01), (0.1, 0.1), (0.05, 0.15)])
 def test_the_error_of_rare_labels_is_planned_within_a_factor_of_two(name, share, predicted):
-    """Of one seeded data set: none of 40 others was off by more than 1.4."""
+    """Of one seeded data set; of 24 others all were planned from 0.82 to 0.97 of what they are."""
     data = rare_labels(share, predicted, 1)
     exact = getattr(sklearn_metrics, f"{name}_score")(*data)
     true = dp.expected_error(name, *data, epsilon=1.0).mean_absolute
@@ -372,7 +372,9 @@ def test_the_error_of_rare_labels_is_planned_within_a_factor_of_two(name, share,
 @pytest.mark.parametrize("stretch", [1.0, 1.5, 2.0])
 @pytest.mark.parametrize("share", [0.02, 0.1])
 def test_the_range_of_a_rare_log_loss_is_from_calibrated_to_overconfident(stretch, share):
-    """Scores of a logistic law, not the normal one that is assumed: within a factor of two of the range."""
+    """Scores of a logistic law, not the normal one that is assumed: of 18 others 14 were in the range, and
+    all from 0.86 of its lower to 1.01 of its upper end.
+    """
     rng, n = np.random.default_rng(2), 6000
     true = (rng.random(n) < share).astype(int)
     score = rng.logistic(0, 0.5, n) + 2.0 * true
