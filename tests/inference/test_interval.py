@@ -1,7 +1,12 @@
 """What an interval shows of itself."""
 
+import warnings
+from contextlib import suppress
+from functools import partial
+
 import numpy as np
 import pytest
+from catalogue import each_kind, valid
 from helpers import MAX
 
 import dp_metrics as dp
@@ -66,3 +71,52 @@ def test_a_limit_that_is_the_largest_float_from_above_stays():
     """A lower limit that large says much; it is cut at the largest float, below which it still holds."""
     assert dp.Interval(MAX, MAX, 0.95, "").lower == MAX
     assert dp.Interval(-MAX, -MAX, 0.95, "").upper == -MAX
+
+
+def intervals_of(case):
+    """Return the limits that a release of a case has, of these records and among all people."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", dp.NoisyReleaseWarning)
+        result = dp.with_result(case.function)(*valid(case, 300), epsilon=1.0, **case.options)
+    for ask in (
+        result.noise_interval,
+        result.population_interval,
+        partial(result.population_interval, method="approximate"),
+    ):
+        with suppress(ValueError):
+            yield ask()
+
+
+@each_kind
+def test_what_limits_are_of_is_one_sentence(case):
+    for interval in intervals_of(case):
+        assert interval.about.count(". ") == 0
+        assert interval.about.endswith(("of these records, without the noise.", "drawn independently."))
+
+
+def test_what_limits_of_other_doors_are_of_is_one_sentence():
+    rng = np.random.default_rng(0)
+    y, score, group = (rng.random(900) < 0.4).astype(int), rng.random(900), np.arange(900) % 3
+    called = (score > 0.5).astype(int)
+    frame = dp.PrivateMetricFrame(
+        metrics=dp.private_accuracy_score, y_true=y, y_pred=called, epsilon=2.0,
+        sensitive_features=group, group_labels=[0, 1, 2],
+    )  # fmt: skip
+    labels = dp.ConfusionSummary().update(y, called).release(1.0)
+    scores = dp.ScoreSummary().update(y, score).release(1.0)
+    found = [
+        *frame.noise_interval().values(), *frame.population_interval().values(),
+        frame.population_interval(of="difference"), frame.noise_interval(of="ratio"),
+        labels.noise_interval("recall"), labels.population_interval("f1"), scores.noise_interval(),
+        scores.population_interval(), scores.population_interval(metric="average_precision"), scores.roc_band(),
+        scores.calibration_band(), dp.accuracy_interval(0.9, n=900, epsilon=1.0),
+        dp.private_mean_interval(score, max_loss=1.0, epsilon=1.0),
+        dp.private_mean_interval(score, cap="private", epsilon=1.0),
+        dp.private_quantile_interval(score, 0.5, epsilon=1.0),
+    ]  # fmt: skip
+    for interval in found:
+        assert interval.about.count(". ") == 0, interval.about
+        assert interval.about.endswith(("records, without the noise.", "drawn independently.")), (
+            interval.about
+        )
+        assert "not these" not in interval.about

@@ -70,6 +70,15 @@ def test_parts_of_a_budget_are_read(path):
     assert {name: part.spent for name, part in parts.items()} == {"north": 0.5, "south": 0.0}
 
 
+def without_what_was_added(now, stored):
+    """Return what is written now, without the fields that later versions have and the stored text lacks."""
+    if isinstance(now, dict) and isinstance(stored, dict):
+        return {name: without_what_was_added(now[name], stored[name]) for name in stored if name in now}
+    if isinstance(now, list) and isinstance(stored, list) and len(now) == len(stored):
+        return [without_what_was_added(*pair) for pair in zip(now, stored, strict=True)]
+    return now
+
+
 def test_a_page_is_read_and_says_what_it_said():
     text = (STORED / "evaluation_0.1.0.json").read_text(encoding="utf-8")
     stored, page = json.loads(text), PrivateEvaluation.from_json(text)
@@ -83,5 +92,5 @@ def test_a_page_is_read_and_says_what_it_said():
     assert [one["value"] for one in now["numbers"]] == pytest.approx(
         [one["value"] for one in stored["numbers"]]
     )
-    assert now["release"] == stored["release"]
+    assert without_what_was_added(now["release"], stored["release"]) == stored["release"]
     assert page.to_markdown()
