@@ -237,7 +237,7 @@ def mean_rejections(pair: Pair, n: int, epsilon: float, limit: float, runs: int)
             float(np.mean(x) + rng.laplace(scale=1 / (n * epsilon))) for x in (sample, sample * (1 - sample))
         )
         m = min(max(m, 0.0), 1.0)
-        private += abs(m - 0.5) > mean_half_width(m, d, n, epsilon, LEVEL)
+        private += abs(m - 0.5) > mean_half_width(m, d, n, (1 / (n * epsilon),) * 2, LEVEL)
         plain += abs(sample.mean() - 0.5) > z * sample.std(ddof=1) / math.sqrt(n)
     return private / runs, plain / runs
 

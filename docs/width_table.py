@@ -112,7 +112,7 @@ ROWS: list[tuple[str, str, str, str, Width | None]] = [
     ("", 'with ``method="approximate"``', "nothing", "approximate", partial(gap, "approximate")),
     ("a Brier score, another mean loss by geometric with a cap", ASK, "nothing", "sure",
      partial(brier, "sure")),
-    ("", f"{APPROXIMATE}, epsilon up to 1", "nothing", "approximate", partial(brier, "approximate")),
+    ("", f"{APPROXIMATE}", "nothing", "approximate", partial(brier, "approximate")),
     ("any mean loss with a public cap, any epsilon", "`private_mean_interval`", "a release", "approximate",
      mean),
     ("a median or another quantile, without a cap", "`private_quantile_interval`", "a release", "sure", None),

@@ -20,7 +20,7 @@ from dp_metrics.mechanisms._hazard_law import PEAK, TAIL, HazardLaw
 from dp_metrics.mechanisms._laws import IntervalLaw
 from dp_metrics.mechanisms.above_threshold import AboveThresholdLaw
 from dp_metrics.mechanisms.adaptive import AdaptiveLaw, CoinLaw
-from dp_metrics.mechanisms.geometric import GeometricLaw, SpreadDraw, SumsLaw
+from dp_metrics.mechanisms.geometric import GeometricLaw, SpreadDraw, SumsLaw, spread_noise
 from dp_metrics.mechanisms.laplace import LaplaceLaw
 from dp_metrics.release.draws import Draw, NumberDraw, SumsDraw, VectorDraw
 from dp_metrics.release.parts.ranking_loss import RankingDraw, RankingLaw
@@ -108,8 +108,12 @@ def _spread_loss(a: SpreadDraw, b: SpreadDraw, count: int) -> float:
         raise TypeError("A mean with a spread has a law on a lattice.")
     if (first.grid, first.added) != (second.grid, second.added):
         return math.inf
-    steps = abs(first.centre - second.centre) + abs(a.place(first) - b.place(second))
-    return float(first.added.epsilon * steps)
+    of_spread = spread_noise(first.added, a.epsilon)
+    moves = (
+        (first.added, abs(first.centre - second.centre)),
+        (of_spread, abs(a.place(first) - b.place(second))),
+    )
+    return float(sum(noise.epsilon * -(-move // noise.steps) for noise, move in moves))
 
 
 _DECIMALS = Context(prec=50)

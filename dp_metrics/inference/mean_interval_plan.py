@@ -1,5 +1,6 @@
 """What is released for an interval for a mean, and how the interval follows."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -98,7 +99,8 @@ def _normal_interval(released: Released, *, scale: _Scale) -> Interval:
     n = _records(released)
     m, d = (rounded_quotient(number, n * FINENESS) for number in released.values[0])
     m = min(max(m, 0.0), 1.0)
-    half = mean_half_width(m, d, n, float(released.epsilon), scale.miss)
+    noise = 1 / max(n * float(released.epsilon), math.ulp(0.0))
+    half = mean_half_width(m, d, n, (noise, noise), scale.miss)
     return scale.interval(m - half, m + half, m, normal_note(n))
 
 

@@ -52,7 +52,7 @@ def population_interval(
     See Also
     --------
     noise_interval : For these records: how far the noise may have moved the result.
-    private_mean_interval : For the mean of a loss: a release of its own, narrow at any epsilon.
+    private_mean_interval : For the mean of a loss: a release of its own.
 
     Notes
     -----
@@ -67,9 +67,9 @@ def population_interval(
     in that order, likely enough, for any number of records that the noise leaves possible. Limits of ratios
     are never narrower than those of `noise_interval`.
 
-    Sure limits of a mean allow for the largest spread that people can have around it. At an epsilon of 1 or
-    less "geometric" releases the spread as well, at no cost, and approximate limits use it, as "normal" of
-    `private_mean_interval` does: they are far narrower where the mean is far below its public limit.
+    Sure limits of a mean allow for the largest spread that people can have around it. "geometric" releases
+    the spread with a mean, and approximate limits use it, as `private_mean_interval` does: they are far
+    narrower where the mean is far below its public limit.
 
     References
     ----------

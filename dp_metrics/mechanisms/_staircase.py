@@ -92,6 +92,15 @@ class Staircase:
         first = self.half + (self.steps - 1) / 2
         return 2 * (middle + self._later * (first + self._later)) / self._weight
 
+    @property
+    def deviation(self) -> float:
+        """The standard deviation of the noise; infinite where its square is beyond the floats."""
+        middle = self.half * (self.half - 1) * (2 * self.half - 1) / 6
+        first, within = self.half + (self.steps - 1) / 2, (self.steps * self.steps - 1) / 12
+        # the next stair, and those after it: stair j more is as likely as j failures before a success
+        square = first * first + within + self._later * (2 * first + self.steps + 2 * self._later)
+        return math.sqrt(2 * (middle + self._later * square) / self._weight)
+
     def largest(self, miss: float) -> int:
         """Return the smallest j >= 0 with P(noise > j) <= miss, or a little more where j is large."""
         if float(self.epsilon) < _LEAST_EPSILON:

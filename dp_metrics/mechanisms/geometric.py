@@ -48,16 +48,21 @@ __all__ = [
     "largest_noise",
     "noise_cdf",
     "noise_cells",
+    "spread_noise",
 ]
 
 _CELLS = {1: (256, 36), 2: (32, 12), 3: (12, 6)}  # even cells and octaves, by the number of noisy numbers
 _LEAST_RATE = 1e-260
-_MOST_WITH_SPREAD = 1
-"""Up to this epsilon a mean is drawn with its spread.
+_MOST_TOGETHER = 2
+"""Up to this epsilon a mean and its spread are drawn with the same noise, two-sided geometric.
 
-That takes two-sided geometric noise for the mean, which is larger than staircase noise, by 0.4 % at an
-epsilon of 0.3, 1 % at 0.5 and 4 % at 1, but 18 % at 2 and 81 % at 4: above, whoever wants an interval has
-`private_mean_interval`, and all others keep the smaller noise.
+It is larger than staircase noise for the mean alone, by 0.4 % at an epsilon of 0.3, 1 % at 0.5, 4 % at 1 and
+18 % at 2, but would be by 81 % at 4.
+"""
+_OF_SPREAD = Fraction(1, 8)
+"""Part of a larger epsilon that is for the spread; the mean has staircase noise at the rest.
+
+So the mean's error has no jump at an epsilon of 2; an interval is up to an eighth wider just above than at 2.
 """
 
 
@@ -71,9 +76,9 @@ class Geometric(Mechanism):
     lattice of a million steps to its global sensitivity, and staircase noise, which is at least as accurate
     as Laplace noise: the mean absolute noise is .96 of that at epsilon 1, .85 at 2 and .55 at 4.
 
-    A mean of losses with a cap, without weights and groups, gets two-sided geometric noise at an epsilon of 1
-    or less. Then the mean of v (1 - v) over the records, v = loss / cap, is released too, at no cost: the
-    "spread" from which `population_interval` follows.
+    With a mean of losses with a cap, without weights and groups, the mean of v (1 - v) over the records is
+    released too, v = loss / cap: the "spread" from which `population_interval` follows. Up to an epsilon of 2
+    both get the same two-sided geometric noise; above, the spread has an eighth of epsilon.
 
     Where the number of records is private, and the metric a mean, noise is added to the sum of the losses and
     to what is left of it to the limit. Of a share of the records these are two counts, such as those of the
@@ -87,7 +92,9 @@ class Geometric(Mechanism):
     to s: between neighbours the exponent changes by epsilon at most. The position on the lattice is exact
     rational arithmetic and the noise is drawn from fair bits without a float, so this holds for the program
     as executed. With a spread one record moves both numbers together by s + 1 steps at most
-    (``mean_spread``), and each has noise k with probability proportional to ``exp(-epsilon |k| / (s + 1))``.
+    (``mean_spread``), and each has noise k with probability proportional to ``exp(-epsilon |k| / (s + 1))``;
+    or, above an epsilon of 2, the mean has staircase noise at 7/8 of epsilon, and the spread, which moves by
+    s / 4 steps at most, rounded up, at 1/8.
     The metric must have a public upper limit. With a private number of records a record more or
     less moves both sums together by the limit. Of two counts it changes one, by 1, so each has noise k with
     probability proportional to ``exp(-epsilon |k|)``.
@@ -141,7 +148,7 @@ class Geometric(Mechanism):
         """Return a draw of noise on the metric; where n is private, on the sums that tell it."""
         if private_n and (sums := known.sums()) is not None:
             return SumsDraw(SumsLaw(sums, epsilon), self)
-        if private_n or not (known.has_spread and epsilon <= _MOST_WITH_SPREAD):
+        if private_n or not known.has_spread:
             return super().prepare(known, epsilon, private_n=private_n)
         known = known.summary(1)
         bounds = known.output_bounds(self, epsilon, private_n=False)
@@ -176,10 +183,26 @@ class Geometric(Mechanism):
 
 def _noise(public: BoundsFacts | OutputBounds, epsilon: Fraction, change: int) -> Staircase:
     """Return what is added to a number that moves by at most `change` steps; only public fields are read."""
-    if public.has_spread and epsilon <= _MOST_WITH_SPREAD:
-        # rounding two numbers, not one, may add a step to what they move by together
-        return Staircase(epsilon / (change + 1), 1)
-    return Staircase(epsilon, change)
+    if not public.has_spread:
+        return Staircase(epsilon, change)
+    if epsilon > _MOST_TOGETHER:
+        return Staircase((1 - _OF_SPREAD) * epsilon, change)
+    # rounding two numbers, not one, may add a step to what they move by together
+    return Staircase(epsilon / (change + 1), 1)
+
+
+def spread_noise(of_mean: Staircase, epsilon: Fraction) -> Staircase:
+    """Return the noise of the spread that is released with a mean, from that of the mean.
+
+    Notes
+    -----
+    Up to `_MOST_TOGETHER` it is the same, of which one record changes the two exponents by epsilon together.
+    Above, each has a part of epsilon. The spread of one record lies between 0 and 1/4, so that it moves by a
+    quarter of what the mean may move by; rounding to the lattice rounds that up at most to whole steps.
+    """
+    if epsilon <= _MOST_TOGETHER:
+        return of_mean
+    return Staircase(_OF_SPREAD * epsilon, -(-of_mean.steps // 4))
 
 
 def noise_cdf(k: Floats, rate: float) -> Floats:
@@ -323,10 +346,11 @@ class GeometricLaw(GridLaw):
 class SpreadDraw(BoundsDraw):
     """A mean of numbers from 0 to a public limit, and its spread.
 
-    The law of the mean tells the lattice and the noise of both. In units of the limit a record moves the mean
-    and the spread together by at most 1 / n (`mean_spread`). That is at most so many steps as the law allows
-    for the mean alone, which has room for its rounding to a float. Rounding each to the lattice adds less
-    than a step to its change, so the whole numbers move by at most one step more together.
+    The law of the mean tells the lattice and the noise of both: see `spread_noise`. In units of the limit a
+    record moves the mean and the spread together by at most 1 / n (`mean_spread`). That is at most so many
+    steps as the law allows for the mean alone, which has room for its rounding to a float. Rounding each to
+    the lattice adds less than a step to its change, so the whole numbers move by at most one step more
+    together.
 
     Parameters
     ----------
@@ -345,7 +369,7 @@ class SpreadDraw(BoundsDraw):
         law = self.mechanism.output_distribution(self.output_bounds, self.epsilon)
         assert isinstance(law, GeometricLaw)
         value = law.release(entropy)
-        noisy = self.place(law) + law.added.draw(entropy)
+        noisy = self.place(law) + spread_noise(law.added, self.epsilon).draw(entropy)
         return value, {"spread": rounded_quotient(noisy, law.grid.last)}
 
     def noise(self, value: float, drawn: Mapping[str, Any], count: int | None) -> SpreadNoise:
@@ -360,7 +384,7 @@ class SpreadNoise(BoundsNoise):
     Parameters
     ----------
     spread : float
-        The noisy spread, which has the same noise as the mean, in units of its limit.
+        The noisy spread, in units of the limit of the mean.
     """
 
     spread: float

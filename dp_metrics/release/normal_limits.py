@@ -13,7 +13,7 @@ from scipy.special import erfcx, ndtr, ndtri  # scikit-learn depends on scipy
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.mechanisms import Geometric
 from dp_metrics.mechanisms._base import BoundsNoise, Limits, Noise
-from dp_metrics.mechanisms.geometric import SpreadNoise
+from dp_metrics.mechanisms.geometric import SpreadNoise, spread_noise
 from dp_metrics.release.noisy_binomial import noisy_mean_limits
 
 __all__ = [
@@ -36,10 +36,6 @@ _NORMAL = (
 )
 _ENOUGH = 100  # records; with fewer, coverages far below the confidence are common
 _FEW = f"With fewer than {_ENOUGH} records, as here, it can be far lower."
-_NO_SPREAD = (
-    "Wide, because it holds whatever the spread of the records is: 'geometric' draws that with a mean at an "
-    "epsilon of 1 or less. private_mean_interval draws it at any, and is narrower."
-)
 
 
 def normal_laplace_tail(h: ArrayLike, s: ArrayLike, b: ArrayLike) -> Floats:
@@ -56,7 +52,7 @@ def normal_laplace_tail(h: ArrayLike, s: ArrayLike, b: ArrayLike) -> Floats:
     return tail
 
 
-def mean_half_width(m: float, d: float, n: int, epsilon: float, miss: float) -> float:
+def mean_half_width(m: float, d: float, n: int, noise: tuple[float, float], miss: float) -> float:
     """Return half the width of the interval for the mean of numbers from 0 to 1.
 
     Parameters
@@ -65,26 +61,27 @@ def mean_half_width(m: float, d: float, n: int, epsilon: float, miss: float) -> 
         Their noisy mean, clipped to [0, 1], and the noisy mean of v (1 - v).
     n : int
         Number of records.
-    epsilon : float
-        Both have Laplace noise of scale 1 / (n epsilon).
+    noise : (float, float)
+        Scale of the Laplace noise of the mean, and of that of the mean of v (1 - v).
     miss : float
         Probability with which the interval may miss.
 
     Notes
     -----
     The variance of the numbers is at most m (1 - m) minus the mean of v (1 - v). With both noisy, the sum of
-    their noise is at most 3.2718 / (n epsilon) with probability 95 %, which is added.
+    their noise is at most 3.2718 times its scale with probability 95 %, where both have the same, which is
+    added; of different scales their root mean square is taken.
     """
     # the limits keep the quotients finite
-    noise = min(max(1 / (n * epsilon), _LEAST_NOISE), 1 / _LEAST_NOISE)
+    of_mean, of_spread = (min(max(scale, _LEAST_NOISE), 1 / _LEAST_NOISE) for scale in noise)
     largest = m * (1 - m)
-    variance = largest - min(max(d, 0.0), 0.25) + _INFLATION * noise
-    s = np.sqrt(min(max(variance, 0.0), largest + noise) / n)
+    variance = largest - min(max(d, 0.0), 0.25) + _INFLATION * math.hypot(of_mean, of_spread) / math.sqrt(2)
+    s = np.sqrt(min(max(variance, 0.0), largest + of_mean) / n)
     # either part exceeds its summand of the upper end with probability miss / 2
-    low, high = 0.0, float(noise * np.log(2 / miss) - s * ndtri(miss / 4))
+    low, high = 0.0, float(of_mean * np.log(2 / miss) - s * ndtri(miss / 4))
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        low, high = (middle, high) if normal_laplace_tail(middle, s, noise) > miss else (low, middle)
+        low, high = (middle, high) if normal_laplace_tail(middle, s, of_mean) > miss else (low, middle)
     return high
 
 
@@ -111,14 +108,15 @@ def mean_limits(noise: Noise, miss: float, *, is_sure: bool) -> Limits | None:
     if n is None or not noise.facts.has_spread:
         return None
     law = noise.mechanism.output_distribution(noise.facts.widest(), noise.epsilon)
-    if is_sure or not isinstance(noise, SpreadNoise):
+    assert isinstance(noise, SpreadNoise)
+    if is_sure:
         lower, upper = noisy_mean_limits(law, noise.released, n, miss)
-        note = "" if is_sure else _NO_SPREAD
+        note = ""
     else:
-        # the scale of both noises; a float of a tiny epsilon must not be 0
-        epsilon = max(float(law.added.epsilon * law.grid.last / n), math.ulp(0.0))
+        both = law.added, spread_noise(law.added, noise.epsilon)
+        scales = [each.deviation / math.sqrt(2) / law.grid.last for each in both]
         m, note = noise.released / high, normal_note(n)
-        half = mean_half_width(m, noise.spread, n, epsilon, 2 * miss)
+        half = mean_half_width(m, noise.spread, n, (scales[0], scales[1]), 2 * miss)
         lower, upper = max(m - half, 0.0), min(m + half, 1.0)
     return Limits(high * lower, high * upper, note)
 

@@ -22,6 +22,11 @@ from dp_metrics.release.released import Released
 from dp_metrics.sensitivity.noisy_sums import FINENESS
 
 
+def half_width(m, d, n, epsilon, miss):
+    """Return half the width where both noises are those of `private_mean_interval`."""
+    return mean_half_width(m, d, n, (1 / max(n * epsilon, 5e-324),) * 2, miss)
+
+
 @pytest.mark.parametrize(
     ("m", "d", "n", "epsilon", "width"),
     [
@@ -32,7 +37,7 @@ from dp_metrics.sensitivity.noisy_sums import FINENESS
     ],
 )
 def test_reference_half_widths(m, d, n, epsilon, width):
-    assert f"{mean_half_width(m, d, n, epsilon, 0.05):.6f}" == width
+    assert f"{half_width(m, d, n, epsilon, 0.05):.6f}" == width
 
 
 @pytest.mark.parametrize(("s", "b"), [(1.0, 1.0), (1.0, 0.05), (1.0, 0.001), (0.01, 1.0), (3.0, 2.0)])
@@ -54,7 +59,7 @@ def test_the_tail_of_normal_plus_laplace(s, b, h):
 @loop_over("m", [0.0, 1e-320, 0.5, 1.0])
 @loop_over("d", [-1e308, 0.0, 0.2, 1e308])
 def test_half_a_width_is_finite_and_keeps_its_promise_whatever_is_drawn(n, epsilon, m, d):
-    half = mean_half_width(m, d, n, epsilon, 0.05)
+    half = half_width(m, d, n, epsilon, 0.05)
     assert 0 < half < math.inf
 
 
@@ -126,7 +131,7 @@ def test_a_noisy_mean_outside_its_range_is_clipped_and_its_interval_too():
     n = 1000
     low = from_released((-3 * FINENESS, 10**40), n, "normal")
     assert (low.lower, low.estimate) == (0.0, 0.0)
-    assert low.upper == pytest.approx(mean_half_width(0.0, 1e30, n, 1.0, 0.05))
+    assert low.upper == pytest.approx(half_width(0.0, 1e30, n, 1.0, 0.05))
     high = from_released((10**40, 0), n, "normal", high=7.0)
     assert (high.upper, high.estimate) == (7.0, 7.0)
     assert from_released(-5, n, "exact").lower == 0.0
@@ -235,7 +240,7 @@ def test_sizes_that_differ_are_an_infinite_loss():
         assert loss([0.5], [0.5, 0.5], method, 1.0) == math.inf
 
 
-def normal_coverage(values, n, epsilon, runs, half_width=mean_half_width):
+def normal_coverage(values, n, epsilon, runs, half_width=half_width):
     """Return how often the normal interval covers the mean of losses with one of two values, as likely."""
     rng = np.random.default_rng(2)
     noise = rng.laplace(scale=1 / (n * epsilon), size=(2, runs))
@@ -251,7 +256,7 @@ def test_noise_in_the_variance_is_paid_for():
     """Of 2000 runs, standard error at most .006: the intervals cover .98, but for the term .92."""
 
     def without_the_term(m, d, n, epsilon, miss):
-        return mean_half_width(m, d + 3.2718 / (n * epsilon), n, epsilon, miss)
+        return half_width(m, d + 3.2718 / (n * epsilon), n, epsilon, miss)
 
     assert normal_coverage((0.04, 0.16), 300, 3.0, 2000) >= 0.96
     assert normal_coverage((0.04, 0.16), 300, 3.0, 2000, without_the_term) < 0.94
@@ -274,6 +279,6 @@ def test_the_normal_interval_of_few_records_covers_as_little_as_is_said():
     covered = 0.0
     for ones in range(n + 1):
         m = np.clip(ones / n + noise, 0, 1)
-        halves = [[mean_half_width(x, d, n, epsilon, 0.05) for d in noise[::20]] for x in m[::4]]
+        halves = [[half_width(x, d, n, epsilon, 0.05) for d in noise[::20]] for x in m[::4]]
         covered += binom.pmf(ones, n, p) * float(np.mean(np.abs(m[::4, None] - p) <= np.array(halves)))
     assert 0.69 < covered < 0.73

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import sys
 from fractions import Fraction
 
 import numpy as np
@@ -13,7 +14,7 @@ from dp_metrics import Geometric, auditing
 from dp_metrics._random import SeededEntropy
 from dp_metrics.mechanisms import geometric
 from dp_metrics.mechanisms._staircase import Staircase
-from dp_metrics.mechanisms.geometric import SpreadDraw
+from dp_metrics.mechanisms.geometric import SpreadDraw, spread_noise
 from dp_metrics.sensitivity.aggregates import LossAggregate
 from dp_metrics.sensitivity.noisy_sums import FINENESS, mean_spread
 
@@ -52,12 +53,12 @@ def test_the_spread_is_that_of_the_stated_function_but_for_a_thousandth():
 
 
 def moved(a, b):
-    """Return by how many steps two draws differ, and how many the noise allows for."""
+    """Return by how many steps either number of two draws differs, and the law of that of either noise."""
     laws = [draw.law(None) for draw in (a, b)]
     assert laws[0].grid == laws[1].grid
     assert laws[0].added == laws[1].added
-    places = a.place(laws[0]) - b.place(laws[1])
-    return abs(laws[0].centre - laws[1].centre) + abs(places), a.epsilon / laws[0].added.epsilon
+    steps = abs(laws[0].centre - laws[1].centre), abs(a.place(laws[0]) - b.place(laws[1]))
+    return steps, (laws[0].added, spread_noise(laws[0].added, a.epsilon))
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 10])
@@ -65,26 +66,39 @@ def test_rounding_both_can_cost_a_step_and_the_noise_allows_for_it(n):
     rng, found = np.random.default_rng(n), set()
     for _ in range(100):
         rest = rng.random(n - 1).tolist()
-        steps, allowed = moved(*(draw_of([x, *rest]) for x in (rng.random() / FINENESS, 1.0)))
-        assert steps <= allowed == FINENESS + 2  # a step is for what a float of the mean may be off
-        found.add(steps)
+        steps, (noise, _) = moved(*(draw_of([x, *rest]) for x in (rng.random() / FINENESS, 1.0)))
+        assert sum(steps) <= 1 / noise.epsilon == FINENESS + 2  # a step is for what a float may be off
+        found.add(sum(steps))
     assert max(found) == FINENESS + (n > 1)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 10])
+def test_above_an_epsilon_of_two_each_number_moves_by_no_more_than_its_own_noise_allows(n):
+    rng, found = np.random.default_rng(n), []
+    for _ in range(100):
+        rest = rng.random(n - 1).tolist()
+        pair = [draw_of([x, *rest], epsilon=Fraction(5, 2)) for x in rng.choice([0.0, 0.5, 1.0], 2)]
+        steps, noises = moved(*pair)
+        assert sum(noise.epsilon for noise in noises) == Fraction(5, 2)
+        assert all(step <= noise.steps for step, noise in zip(steps, noises, strict=True))
+        found.append(steps)
+    assert np.max(found, axis=0) == pytest.approx([FINENESS, FINENESS / 4], abs=1.1)
 
 
 def joint_logs(draw):
     """Return the log probability of each place of the mean, in rows, and of the spread: all that matter."""
     law = draw.law(None)
     reached = law.index_cdf(np.arange(-1, law.grid.last + 1))
-    k = np.arange(-60, 60)
-    of_spread = law.added.cdf((k - draw.place(law)).astype(float))
-    return np.log(np.diff(reached))[:, np.newaxis] + np.log(np.diff(of_spread))
+    size, added = -np.abs(np.arange(-60.0, 60.0) - draw.place(law)), spread_noise(law.added, draw.epsilon)
+    of_spread = added.cdf(size) - added.cdf(size - 1)
+    return np.log(np.diff(reached))[:, np.newaxis] + np.log(of_spread)
 
 
-def largest_loss(values):
+def largest_loss(values, epsilon=Fraction(1)):
     """Return the loss of all pairs of neighbours of two records with these values."""
     worst = 0.0
     for z in values[:4]:
-        logs = [joint_logs(draw_of([one, z])) for one in values]
+        logs = [joint_logs(draw_of([one, z], epsilon=epsilon)) for one in values]
         worst = max(worst, *(float(np.abs(a - b).max()) for a, b in itertools.combinations(logs, 2)))
     return worst
 
@@ -103,6 +117,21 @@ def test_the_joint_law_of_neighbours_on_a_small_lattice(fineness, monkeypatch):
         assert largest_loss(values) > 1.1
 
 
+@pytest.mark.parametrize("fineness", [8, 11])
+def test_the_joint_law_above_an_epsilon_of_two(fineness, monkeypatch):
+    monkeypatch.setattr(geometric, "FINENESS", fineness)
+    epsilon = Fraction(5, 2)
+    values = [*np.random.default_rng(0).random(12).tolist(), 0.0, 0.5, 1.0]
+    assert largest_loss(values, epsilon) <= 2.5 + 1e-9
+    # the spread has too much of epsilon, or is taken to move by less than it does
+    for sabotaged in (
+        lambda of_mean, epsilon: Staircase(epsilon / 5, -(-of_mean.steps // 4)),
+        lambda of_mean, epsilon: Staircase(epsilon / 8, max(of_mean.steps // 8, 1)),
+    ):
+        monkeypatch.setattr(sys.modules[__name__], "spread_noise", sabotaged)
+        assert largest_loss(values, epsilon) > 2.6
+
+
 def test_the_exact_loss_of_a_metric_is_that_of_both():
     data = np.random.default_rng(0).random((40, 2))
     losses = []
@@ -115,15 +144,28 @@ def test_the_exact_loss_of_a_metric_is_that_of_both():
     assert 0.69999 < max(losses) <= 0.7
 
 
-def test_both_numbers_have_noise_of_their_own_with_the_stated_law():
+def test_the_exact_loss_above_an_epsilon_of_two_is_at_most_epsilon():
+    """From 0 to 1 the mean alone moves, by all that it may: 7/8 of epsilon. From 0 to 1/2 both move."""
+    rest, epsilon = np.random.default_rng(0).random(39), 3.0
+    ends = [np.append(rest, x) for x in (0.0, 0.5, 1.0)]
+    losses = [
+        auditing.metric_loss(dp.private_mean, [a], [b], epsilon=epsilon, **PUBLIC)
+        for a, b in itertools.permutations(ends, 2)
+    ]
+    assert max(losses) == pytest.approx(epsilon)
+    assert min(losses) == pytest.approx(0.875 * epsilon)
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 2), Fraction(5, 2)])
+def test_both_numbers_have_noise_of_their_own_with_the_stated_law(epsilon):
     """A false alarm once in 300,000, in each of three tests."""
-    draw, entropy = draw_of(np.linspace(0, 1, 30), epsilon=Fraction(1, 2)), SeededEntropy(0)
+    draw, entropy = draw_of(np.linspace(0, 1, 30), epsilon=epsilon), SeededEntropy(0)
     law = draw.law(None)
     drawn = [draw(entropy, None) for _ in range(1500)]
     means, spreads = np.array([(value, others["spread"]) for value, others in drawn]).T
     assert_follows(means, law)
-    noise = np.rint(spreads * law.grid.last) - draw.place(law)
-    assert_follows(noise, type("Law", (), {"cdf": staticmethod(lambda k: law.added.cdf(np.floor(k)))}))
+    noise, added = np.rint(spreads * law.grid.last) - draw.place(law), spread_noise(law.added, epsilon)
+    assert_follows(noise, type("Law", (), {"cdf": staticmethod(lambda k: added.cdf(np.floor(k)))}))
     assert abs(np.corrcoef(means, noise)[0, 1]) < 5 / math.sqrt(1500)
 
 
@@ -136,7 +178,8 @@ def drawn_by(epsilon=1.0, function=dp.private_mean, **options):
     [
         ({}, {"spread"}),
         ({"epsilon": 0.01}, {"spread"}),
-        ({"epsilon": 1.0001}, set()),
+        ({"epsilon": 2.0}, {"spread"}),
+        ({"epsilon": 50.0}, {"spread"}),
         ({"sample_weight": np.ones(60)}, set()),
         ({"groups": np.arange(60)}, set()),
         ({"neighboring": "add_or_remove_one"}, {"sums"}),
@@ -153,14 +196,23 @@ def test_a_count_needs_no_spread():
     assert not dp.with_result(dp.private_accuracy_score)([0, 1] * 30, [0] * 60, epsilon=0.5).drawn
 
 
-@pytest.mark.parametrize("epsilon", [0.1, 0.3, 1.0, 1.5, 4.0])
-def test_the_price_of_the_spread(epsilon):
-    """As the module says: 0.4 % at 0.3, 4 % at 1, and nothing above."""
+@pytest.mark.parametrize(
+    ("epsilon", "stated"), [(0.1, 0.0004), (0.3, 0.0038), (1, 0.0422), (2, 0.1752), (4, 0.2998)]
+)
+def test_the_price_of_the_spread(epsilon, stated):
+    """As the module says: 0.4 % at 0.3, 4 % at 1, 18 % at 2."""
     facts = loss_query(np.zeros(1000), 1.0).part.facts(1000, 1)
     noise = geometric._noise(facts, Fraction(epsilon), FINENESS).expected
     price = noise / Staircase(Fraction(epsilon), FINENESS).expected - 1
-    stated = {0.1: 0.0004, 0.3: 0.0038, 1.0: 0.0422}
-    assert price == pytest.approx(stated.get(epsilon, 0.0), abs=1e-4)
+    assert price == pytest.approx(stated, abs=1e-4)
+
+
+@pytest.mark.parametrize("steps", [1, 2, 7])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 6.0])
+def test_the_deviation_of_a_staircase_is_that_of_its_law(steps, epsilon):
+    noise = Staircase(Fraction(epsilon), steps)
+    k = np.arange(-400 * steps, 400 * steps + 1.0)
+    assert noise.deviation == pytest.approx(math.sqrt(np.square(k[1:]) @ np.diff(noise.cdf(k))), rel=1e-9)
 
 
 def test_pieces_release_what_all_records_do():

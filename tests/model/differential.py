@@ -40,6 +40,7 @@ import dp_metrics
 from dp_metrics import Geometric, Hazard
 from dp_metrics._random import LazyUniform
 from dp_metrics.mechanisms._hazard_law import HazardLaw
+from dp_metrics.mechanisms.geometric import spread_noise
 from dp_metrics.metrics import METRICS
 
 TOLERANCE = 1e-12  # of a distance in total variation
@@ -112,7 +113,7 @@ def shift_distance(rate: Fraction, shift: int, steps: int = 1) -> float:
 
 def compare_geometric(law: Any, expected: noise.Noisy, found: Found) -> None:
     """Compare laws of one noisy place, which are equal if their rational parameters are."""
-    (place, *_), rate, last, steps = expected
+    (place, *_), rate, last, steps, _ = expected
     half = noise.middle_stair(rate, steps)
     same = (law.added.epsilon, law.added.steps, law.added.half, law.grid.last) == (rate, steps, half, last)
     found.add(shift_distance(rate, law.centre - place, steps) if same else 1.0)
@@ -120,7 +121,7 @@ def compare_geometric(law: Any, expected: noise.Noisy, found: Found) -> None:
 
 def compare_cdf(law: Any, expected: noise.Noisy, found: Found) -> None:
     """Compare the distribution function that the package computes, near and far from the place."""
-    (place, *_), rate, last, steps = expected
+    (place, *_), rate, last, steps, _ = expected
     spread = max(math.ceil(steps / rate), 1)
     around = [place + z for z in (-20 * spread, -2 * spread, -1, 0, 1, spread, 7 * spread)]
     inside = [k for k in around if 0 <= k < last]
@@ -227,8 +228,10 @@ def compare_number(
             expected = place_of(known, epsilon)
             for compare_one in (compare_geometric, compare_cdf):
                 compare_one(law, expected, found)
-            for place in expected.values[1:]:
-                found.add(shift_distance(expected.rate, draw.place(law) - place))
+            for place, (rate, steps) in list(zip(expected.values, expected.laws, strict=True))[1:]:
+                added = spread_noise(law.added, draw.epsilon)
+                same = (added.epsilon, added.steps) == (rate, steps)
+                found.add(shift_distance(rate, draw.place(law) - place, steps) if same else 1.0)
         return
     sizes = [known.size]
     if counted:

@@ -23,12 +23,19 @@ def nearest_integer(x: Fraction) -> int:
 
 
 class Noisy(NamedTuple):
-    """Whole numbers with noise of one rate; one alone has stairs; the first is clamped to 0..last."""
+    """Whole numbers with noise; one alone has stairs; the first is clamped to 0..last."""
 
     values: list[int]
     rate: Fraction
     last: int = 0
     steps: int = 1
+    second: tuple[Fraction, int] | None = None  # rate and steps, if not those of the first
+
+    @property
+    def laws(self) -> list[tuple[Fraction, int]]:
+        """Return rate and steps of each number."""
+        first = self.rate, self.steps
+        return [first, *[self.second or first] * (len(self.values) - 1)]
 
 
 def noise_cdf(rate: Fraction, z: int) -> float:
@@ -63,7 +70,8 @@ def on_lattice(
 ) -> Noisy:
     """Return the place of f on a lattice with 2^20 steps to the sensitivity, or that of a count.
 
-    A small epsilon pays for the spread as well, if there is one: together they move by a step more.
+    An epsilon up to 2 pays for the spread as well, if there is one: together they move by a step more. Of a
+    larger one the spread has an eighth, and moves by a quarter of the steps.
 
     The metrics of neighbours and the sensitivity are floats, rounded once each: the slack covers that.
     """
@@ -73,9 +81,12 @@ def on_lattice(
     last = min(max(math.ceil(2**20 * Fraction(t_max) / change), 1), 2**52)
     place = nearest_integer(Fraction(f) * last / Fraction(t_max))
     most = math.ceil(change * last / Fraction(t_max))
-    if spread is not None and epsilon <= 1:
-        return Noisy([place, nearest_integer(spread * last)], epsilon / (most + 1), last)
-    return Noisy([place], epsilon, last, most)
+    if spread is None:
+        return Noisy([place], epsilon, last, most)
+    places = [place, nearest_integer(spread * last)]
+    if epsilon <= 2:
+        return Noisy(places, epsilon / (most + 1), last)
+    return Noisy(places, epsilon * 7 / 8, last, most, (epsilon / 8, -(-most // 4)))
 
 
 def spread(losses: Sequence[Fraction], cap: Fraction) -> Fraction:

@@ -132,7 +132,8 @@ def geometric_call(known: Records, private_n: bool, epsilon: Fraction, source: n
         expected = known.sums(epsilon)
         return known.of_sums([v + noise.discrete_laplace(source, expected.rate) for v in expected.values])
     expected = place_of(known, epsilon)
-    number, *_ = [v + noise.staircase(source, expected.rate, expected.steps) for v in expected.values]
+    laws = zip(expected.values, expected.laws, strict=True)
+    number, *_ = [value + noise.staircase(source, *law) for value, law in laws]
     return float(Fraction(min(max(number, 0), expected.last), expected.last) * Fraction(known.t_max))
 
 
