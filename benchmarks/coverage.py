@@ -1,21 +1,23 @@
 """Print how often each interval of the package covers what it is about; 95 % is meant.
 
-Run `python benchmarks/coverage.py [--only NAME] [--quick] [--table docs/measured/coverage.inc]`; a quarter of an
-hour. It reads no file: the people are those of `coverage_tasks.py`, on whom no rule was chosen.
+Run `python benchmarks/coverage.py [--only NAME] [--quick] [--table docs/measured/coverage.inc]`. It reads no
+file: the people are those of `coverage_tasks.py`, on whom no rule was chosen.
 
-A cell is a task, a number of records and an epsilon. In each, records are drawn with replacement from people of
-whom all is known, and released anew; an interval is of these records, or of all people. Several limits that are
-to hold at once count once. No interval, or no upper limit, counts as covering: their share stands beside it.
+A cell is a task, a number of records and an epsilon. In each, records are drawn with replacement from people
+of whom all is known, and released anew; an interval is of these records, or of all people. Limits that are to
+hold at once count once. No interval, or no upper limit, counts as covering: the share of these is "none".
 
-- coverage: mean over the cells, and least. The least of many is low by chance: so that cell is drawn again,
-  four times as often, and told with its standard error. A "*" is more than three of these below 95 %, which an
-  interval of 95 % is in one row of 700.
-- width: geometric mean over cells of the mean width / that without privacy, which is the same interval at
-  epsilon 10^6, of a mean that of Student's t. Of these records: in units of the public range.
+- mean, least: coverage over the cells. The least of many is low by chance: so that cell is drawn again, five
+  times as often, and told with the standard error of 95 %. A "*" is more than three of these below 95 %: of
+  intervals that cover 95 % every 700th has it.
+- width: of all people the geometric mean over cells of the mean width / that without privacy, which is the
+  same interval at epsilon 10^6, of a mean that of Student's t. Of these records in units of the public range.
 """
 
 import argparse
+import inspect
 import math
+import re
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,20 +27,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
+import coverage_tasks as tasks
 import numpy as np
 from classification.tasks import print_table
-from coverage_tasks import (
-    GROUPS,
-    PERSON_UNITS,
-    Losses,
-    People,
-    Persons,
-    classes,
-    losses,
-    persons,
-    targets,
-    ten_labels,
-)
+from coverage_tasks import GROUPS, PERSON_UNITS, Losses, People, Persons
 from numpy.typing import NDArray
 from scipy.stats import t as student
 from sklearn import metrics as sk
@@ -48,6 +40,7 @@ import dp_metrics as dp
 from dp_metrics._random import made_up
 from dp_metrics.metrics.labels.benefit_limits import benefit_limits, benefit_noise_limits
 from dp_metrics.metrics.labels.person_limits import PersonProducts, person_limits
+from dp_metrics.metrics.scores.bands import CalibrationBand
 from dp_metrics.release.noise import CountsNoise
 from dp_metrics.release.ratio_limits import NoisyRatio
 from dp_metrics.sensitivity.person_units import product_rate, unit_rate
@@ -58,7 +51,7 @@ Ends: TypeAlias = tuple[Floats, Floats]
 LEVEL, MISS = 0.95, 0.025
 EPSILONS, HUGE = (0.3, 3.0), 1e6
 AGAIN = 5
-MAX_WIDTH = 1e100  # an end near the largest float is no limit, either
+MAX_WIDTH = 100.0  # in units of the public range: what is wider is no limit
 
 WAYS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "records": ("these records, sure", "noise_interval", {}),
@@ -78,14 +71,14 @@ class Size(NamedTuple):
 
 
 FULL = Size({"fast": 100, "usual": 24, "slow": 4}, (300, 3_000), None)
-QUICK = Size({"fast": 2, "usual": 2, "slow": 1}, (300,), 1)
+QUICK = Size({"fast": 2, "usual": 2, "slow": 2}, (300,), 1)
 
 
 @dataclass(frozen=True)
 class Kind:
     """An interval: what is released, how its limits are asked for, and what they are limits of.
 
-    `exact` is asked for the records or for all people; `at` in its place, if that depends on what was released.
+    `exact` is asked for the records or for all people; in its place `at`, if that depends on the release.
     """
 
     name: str
@@ -206,7 +199,8 @@ def ends(found: Any) -> Ends:
 
 def labels() -> list[Kind]:
     """Return intervals of metrics of labels."""
-    two, accuracy, confusion = classes(), private(dp.private_accuracy_score), dp.private_confusion_matrix
+    two, accuracy = tasks.classes(), private(dp.private_accuracy_score)
+    confusion, cells = private(dp.private_confusion_matrix), exact(sk.confusion_matrix)
     found = [
         *kinds("accuracy", "records people", two, accuracy, exact(sk.accuracy_score), speed="fast"),
         Kind(
@@ -214,9 +208,7 @@ def labels() -> list[Kind]:
             exact(sk.accuracy_score), speed="fast",
             ask=lambda r: dp.accuracy_interval(r[0].value, n=r[1], epsilon=r[0].epsilon),
         ),
-        *kinds(
-            "confusion matrix, in records", "records", two, private(confusion), exact(sk.confusion_matrix), speed="fast"
-        ),
+        *kinds("confusion matrix, in records", "records", two, confusion, cells, speed="fast"),
     ]  # fmt: skip
     ratios = "recall, precision, specificity, F1, Jaccard"
     for metric, without in (
@@ -231,19 +223,19 @@ def labels() -> list[Kind]:
     ):
         found += kinds(ratios, "records people", two, private(metric), without)
     mcc, kappa = sk.matthews_corrcoef, sk.cohen_kappa_score
-    for tasks, more, told in ((two, {}, ""), (ten_labels(), {"labels": range(10)}, " of ten labels")):
+    for people, more, told in ((two, {}, ""), (tasks.ten_labels(), {"labels": range(10)}, " of ten labels")):
         sure, macro = "" if told else "people ", {"average": "macro", **more}
         f1, recall = ratio(sk.f1_score, average="macro"), ratio(sk.recall_score, average="macro")
         balanced = private(dp.private_balanced_accuracy_score, **more)
-        found += kinds(f"balanced accuracy{told}", "records people people~", tasks, balanced, recall)
-        found += kinds(f"macro F1{told}", "people people~", tasks, private(dp.private_f1_score, **macro), f1)
+        found += kinds(f"balanced accuracy{told}", "records people people~", people, balanced, recall)
+        found += kinds(f"macro F1{told}", "people people~", people, private(dp.private_f1_score, **macro), f1)
         for metric, without in ((dp.private_matthews_corrcoef, mcc), (dp.private_cohen_kappa_score, kappa)):
             found += kinds(
-                f"MCC, kappa{told}", sure + "people~", tasks, private(metric, **more), exact(without)
+                f"MCC, kappa{told}", sure + "people~", people, private(metric, **more), exact(without)
             )
     each = {"average": None, "labels": range(10)}
     f1 = private(dp.private_f1_score, **each), ratio(sk.f1_score, **each)
-    return [*found, *kinds("F1 of ten labels at once", "records people", ten_labels(), *f1)]
+    return [*found, *kinds("F1 of ten labels at once", "records people", tasks.ten_labels(), *f1)]
 
 
 def table(x: People, epsilon: float) -> Any:
@@ -265,21 +257,27 @@ def precision_at_half(true: NDArray[Any], scores: Floats) -> float:
 
 def scores() -> list[Kind]:
     """Return intervals of areas, average precisions and curves."""
-    two, found, auc, precise = classes(), [], exact(area, SCORES), exact(average_precision, SCORES)
+    two, found, auc, precise = tasks.classes(), [], exact(area, SCORES), exact(average_precision, SCORES)
     for ties, told in (("any", "AUC of a table"), ("ordered", 'AUC of a table, ties="ordered"')):
         of = told, two, table, auc
         found += [
             *kinds(of[0], "records people", *of[1:], options={"ties": ties}, speed="slow"),
             *kinds(of[0], "records~ people~", *of[1:], options={"ties": ties}),
         ]
-    metric = {"metric": "average_precision"}
+    of_table: Any = {"options": {"metric": "average_precision"}, "speed": "slow"}
     of_precision = private(dp.private_average_precision_score, SCORES)
     curve = private(dp.private_calibration_curve, SCORES, n_bins=BINS)
     error = private(dp.private_expected_calibration_error, SCORES, n_bins=BINS)
+    if "gap_lower" in inspect.signature(CalibrationBand).parameters:
+        gaps = Kind(
+            "calibration gaps", "people~", two, curve, lambda x: by_bin(x)[1] - by_bin(x)[2],
+            ask=lambda result: (dp.calibration_band(result).gap_lower, dp.calibration_band(result).gap_upper),
+        )  # fmt: skip
+        found.append(gaps)
     return [
         *found,
         *kinds("AUC by hazard", "records people~", two, private(dp.private_roc_auc_score, SCORES), auc),
-        *kinds("average precision of a table", "records people", two, table, precise, options=metric, speed="slow"),
+        *kinds("average precision of a table", "records people", two, table, precise, **of_table),
         *kinds("average precision", "records people", two, of_precision, precise, speed="slow"),
         Kind(
             "precision at a threshold", "people", two, table, exact(precision_at_half, SCORES),
@@ -334,9 +332,17 @@ def t_width(x: Losses) -> float:
     return float(2 * student.ppf(1 - MISS, x.loss.size - 1) * x.loss.std(ddof=1) / math.sqrt(x.loss.size))
 
 
+def clipped_mean(x: Losses, interval: Any) -> float:
+    """Return the mean of losses, clipped to the cap that an interval names."""
+    cap = re.search(r"errors above (\S+) counted", interval.about)
+    assert cap is not None, interval.about
+    return float(np.minimum(x.loss, float(cap[1])).mean())
+
+
 def means() -> list[Kind]:
     """Return intervals of means, quantiles and what else is made of losses."""
-    of_losses, of_targets, mean, told = losses(), targets(), exact(np.mean, LOSS), "mean loss by geometric"
+    of_losses, of_targets, mean = tasks.losses(), tasks.targets(), exact(np.mean, LOSS)
+    told = "mean loss by geometric"
     capped, bounds, geometric = {"max_loss": 1.0}, {"bounds": (0.0, 1.0)}, {"mechanism": "geometric"}
     free: Any = (of_losses, private(dp.private_mean_loss, LOSS, **capped, **geometric), mean)
     epsilons = (0.5, 1.0, 1.01, 2.0, 4.0)
@@ -352,6 +358,10 @@ def means() -> list[Kind]:
     found.append(
         Kind("private_mean_interval", "people~", of_losses, interval, mean, without=t_width, speed="fast")
     )
+    if "cap" in inspect.signature(dp.private_mean_interval).parameters:
+        bought = lambda x, epsilon: dp.private_mean_interval(x.loss, cap="private", epsilon=epsilon)  # noqa: E731
+        of_cap: Any = {"at": clipped_mean, "without": t_width, "speed": "fast"}
+        found.append(Kind("private_mean_interval, private cap", "people~", of_losses, bought, **of_cap))
     for q in (0.5, 0.9):
         interval = lambda x, epsilon, q=q: dp.private_quantile_interval(x.loss, q, epsilon=epsilon)  # noqa: E731
         told = f"private_quantile_interval, q = {q:g}"
@@ -379,16 +389,19 @@ def means() -> list[Kind]:
 
 
 WHAT: dict[Any, str] = {
-    "groups": "of three groups at once", (0, 1): "gap of two groups", "difference": "largest gap", "ratio": "ratio"
-}  # fmt: skip
+    "groups": "of three groups at once",
+    (0, 1): "gap of two groups",
+    "difference": "largest gap",
+    "ratio": "ratio",
+}
 
 
 def groups() -> list[Kind]:
     """Return intervals of groups, and of the gaps between them."""
-    two, found = classes(), []
+    two, found = tasks.classes(), []
     for told, metric, without, fields in (
-        ("recall", dp.private_recall_score, partial(sk.recall_score, zero_division=np.nan), LABELS),
-        ("accuracy", dp.private_accuracy_score, sk.accuracy_score, LABELS),
+        ("recall, accuracy", dp.private_recall_score, partial(sk.recall_score, zero_division=np.nan), LABELS),
+        ("recall, accuracy", dp.private_accuracy_score, sk.accuracy_score, LABELS),
         ("AUC", dp.private_roc_auc_score, area, SCORES),
     ):
         for of, shown in WHAT.items():
@@ -397,9 +410,8 @@ def groups() -> list[Kind]:
             )
             truth = exact(partial(by_group, without, of), (*fields, "group"))
             options, speed = {"of": of, "simultaneous": of == "groups"}, "slow" if told == "AUC" else "usual"
-            found += kinds(
-                f"{told} {shown}", ways, two, partial(frame, metric, fields), truth, options=options
-            )
+            of_groups: Any = two, partial(frame, metric, fields), truth
+            found += kinds(f"{told}: {shown}", ways, *of_groups, options=options, speed=speed)
     return found
 
 
@@ -424,18 +436,18 @@ def by_group(metric: Callable[..., Any], of: Any, true: Any, said: Any, group: A
 def comparisons() -> list[Kind]:
     """Return intervals of comparisons of two models."""
     found = []
-    for tasks, loss, apart in (
-        (classes(), "zero_one", lambda x: 1.0 * ((x.rival > 0.5) != x.true) - (x.said != x.true)),
-        (targets(), "mae", lambda x: np.abs(x.rival - x.true) - np.abs(x.said - x.true)),
+    for people, loss, apart in (
+        (tasks.classes(), "zero_one", lambda x: 1.0 * ((x.rival > 0.5) != x.true) - (x.said != x.true)),
+        (tasks.targets(), "mae", lambda x: np.abs(x.rival - x.true) - np.abs(x.said - x.true)),
     ):
         wins = lambda x, apart=apart: float(np.sign(apart(x)).mean())  # noqa: E731
-        of_wins: Any = ("wins of a model", tasks, partial(compared, loss, None), wins)
+        of_wins: Any = ("wins of a model", people, partial(compared, loss, None), wins)
         difference = partial(compared, loss, 1.0), lambda x, apart=apart: float(apart(x).mean())
         found += [
             *kinds(of_wins[0], "records", *of_wins[1:]),
             Kind(of_wins[0], "people", *of_wins[1:], ask=lambda c: c.interval),
             Kind(
-                "mean difference of two models", "people~", tasks, *difference, lambda c: c.interval, "fast"
+                "mean difference of two models", "people~", people, *difference, lambda c: c.interval, "fast"
             ),
         ]
     return found
@@ -452,14 +464,14 @@ WEIGHT = THRESHOLD / (1 - THRESHOLD)
 
 def functions() -> list[Kind]:
     """Return intervals that no call gives yet: of a net benefit, and of people who count once."""
-    two, share = classes(), lambda x: float(x.units[:, 0].sum() / x.units[:, :2].sum())
+    two, share = tasks.classes(), lambda x: float(x.units[:, 0].sum() / x.units[:, :2].sum())
     benefit = lambda x: float(positives(x) @ (1, -WEIGHT, 0)) / len(x.true)  # noqa: E731
     of_benefit = two, lambda x, e: (ratio_of(positives(x), e / 2), len(x.true), WEIGHT, MISS), benefit
     return [
         Kind("net benefit", "records", *of_benefit, ask=lambda found: benefit_noise_limits(*found)),
         Kind("net benefit", "people~", *of_benefit, ask=lambda found: benefit_limits(*found)),
-        Kind("ratio of persons", "people~", persons(), partial(of_persons, False), share),
-        Kind("ratio of persons, with products", "people~", persons(), partial(of_persons, True), share),
+        Kind("ratio of persons", "people~", tasks.persons(), partial(of_persons, False), share),
+        Kind("ratio of persons, with products", "people~", tasks.persons(), partial(of_persons, True), share),
     ]
 
 
@@ -485,7 +497,7 @@ def of_persons(with_products: bool, x: Persons, epsilon: float) -> Any:
     """Return the limits of a ratio among people of whom each counts once."""
     a, b, c = x.units.T
     seen = ratio_of(x.units.sum(axis=0), unit_rate(epsilon, PERSON_UNITS, with_products=with_products))
-    products = [a @ b, a @ c, b @ c] + noise(product_rate(epsilon, PERSON_UNITS), zero_sum=False)
+    products = np.array([a @ b, a @ c, b @ c]) + noise(product_rate(epsilon, PERSON_UNITS), zero_sum=False)
     told = PersonProducts(*products.tolist()) if with_products else None
     return person_limits(seen, PERSON_UNITS, MISS, told)
 

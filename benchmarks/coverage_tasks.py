@@ -1,9 +1,8 @@
 """People of whom `coverage.py` draws records: tasks on which no rule for limits was chosen.
 
-These are new, and all of them: what is in none of the data sets that rules, reviews and other benchmarks use.
-Bundled with scikit-learn are the breast cancers (scores of a forest: fiftieths, with ties), the digits (even or
-odd, and ten labels) and the progress of diabetes; the others are made up. Predictions are cross-validated, so
-that each person of a data set has one of a model that did not see it.
+They are new: other benchmarks and the choice of rules used none of them. Bundled with scikit-learn are breast
+cancers (scores of a forest: fiftieths, with ties), digits (even or odd, and ten labels) and the progress of
+diabetes; the others are made up. What is said of a person comes from a model that was trained without it.
 """
 
 from functools import cache
