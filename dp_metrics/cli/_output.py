@@ -112,6 +112,8 @@ def show_result(
         print(f"{result.metric} = {_number(result.value)} {cost}")
     else:
         print(f"{result.metric} {cost}\n{_text(result.value)}")
+    if result.note is not None:
+        print(result.note)
     sys.stdout.flush()  # limits may take their time
     for kind, interval in limits.of(result).items():
         if limits.kinds or isinstance(interval.lower, float):

@@ -26,7 +26,7 @@ from dp_metrics.metrics.labels.layouts import Counts, Layout, matrix_layout, rig
 from dp_metrics.metrics.scores.curve_formulas import ScoreCounts, area_under_roc
 from dp_metrics.metrics.scores.table import ScoreBins, ScoreTable, score_plan
 from dp_metrics.metrics.scores.two_classes import TwoClasses
-from dp_metrics.release.noise import CountsNoise, as_floats, noisy_shares
+from dp_metrics.release.noise import CountsNoise, as_floats
 from dp_metrics.release.parts.count_table import Cells, TableOf, check_cells, plausible_counts
 from dp_metrics.release.parts.mean_loss import MeanOf
 from dp_metrics.release.parts.nested_table import NestedOf
@@ -687,9 +687,7 @@ def _of_table(results: Sequence[PrivateResult[Any]], *, table: _Table, sizes: Si
     of_groups = [table.read(row, own, noise) for row, own in rows]
     of_all = table.read(total, noisy, noise * added)
     released = _released(results, sizes)
-    if isinstance(table.of_all, NestedOf):  # the bins of a class are added up
-        noise *= math.sqrt(fewest / 2)
-    in_all = noise * math.sqrt(len(sizes))  # the noise of the groups is independent
+    in_all = _of_sums(min(map(_rate, results)), noisy, added**2)
     entries = {}
     for name, (metric, made) in table.metrics.items():
         shares = [made.rests_on(counts) for counts in of_groups]
@@ -701,10 +699,12 @@ def _of_table(results: Sequence[PrivateResult[Any]], *, table: _Table, sizes: Si
             ],
             made.formula(of_all),
             [
-                NO_RECORDS if told is None else _note(made, counts, noise, told)
+                NO_RECORDS if told is None else _note(made, counts, told)
                 for counts, told in zip(of_groups, released, strict=True)
             ],
-            _note_of_all(made, of_all, in_all, results, len(sizes) if None in sizes else len(results)),
+            made.note_of(in_all, of_all)
+            if isinstance(made, ScoreTable)
+            else _note_of_all(made, results, len(sizes) if None in sizes else len(results)),
             [
                 round(float(records.min()) if records.size else counts.n)
                 for records, counts in zip(shares, of_groups, strict=True)
@@ -714,22 +714,23 @@ def _of_table(results: Sequence[PrivateResult[Any]], *, table: _Table, sizes: Si
     return FrameResult(entries, [counts.n for counts in of_groups])
 
 
-def _note(
-    made: Confusion | ScoreTable, counts: Any, noise: float, told: tuple[tuple[CountsNoise], Released]
-) -> str | None:
-    """Return what must not be concluded from a value that noisy counts tell."""
-    if isinstance(made, Confusion):
-        return made.note(*told)
-    return noisy_shares(noise, made.rests_on(counts)) or made.coarse_note(counts)
+def _note(made: Confusion | ScoreTable, counts: Any, told: tuple[tuple[CountsNoise], Released]) -> str | None:
+    """Return what must not be concluded from a value that noisy counts of one group tell."""
+    return made.note(*told) if isinstance(made, Confusion) else made.note_of(told[0][0], counts)
 
 
-def _note_of_all(
-    made: Confusion | ScoreTable,
-    counts: Any,
-    noise: float,
-    results: Sequence[PrivateResult[Any]],
-    groups: int,
-) -> str | None:
+def _rate(result: PrivateResult[Any]) -> Fraction:
+    """Return the rate of the noisiest counts of a released table."""
+    return min(rate for _, rate in _noise(result).rates)
+
+
+def _of_sums(rate: Fraction, noisy: Floats, times: float) -> CountsNoise:
+    """Return noise of as large a variance as that of sums of so many counts, whose noise has this rate."""
+    wider = 2 * math.asinh(math.sinh(min(float(rate), 600.0) / 2) / math.sqrt(times))
+    return CountsNoise(tuple(map(int, noisy)), ((noisy.size, Fraction(wider)),), zero_sum=False)
+
+
+def _note_of_all(made: Confusion, results: Sequence[PrivateResult[Any]], groups: int) -> str | None:
     """Return what must not be concluded from the value of all groups, of one table or of a table for each."""
     tables = [_noise(one) for one in results]
     told = [one.noise.released for one in results if one.noise is not None]
@@ -739,9 +740,7 @@ def _note_of_all(
         all_counts = CountsNoise(noisy, tuple(rate for one in tables for rate in one.rates), zero_sum=False)
         known = [one.public_n for one in told if one.public_n is not None]
         released = replace(told[0], values=(noisy,), public_n=sum(known) if len(known) == len(told) else None)
-    if isinstance(made, Confusion):
-        made = replace(made, layout=made.layout.in_groups(groups))
-    return _note(made, counts, noise, ((all_counts,), released))
+    return replace(made, layout=made.layout.in_groups(groups)).note((all_counts,), released)
 
 
 def _narrowed(row: Floats, size: int) -> Floats:

@@ -98,11 +98,8 @@ def draw_calibration(display: Any, band: CalibrationBand | None, is_noise: NDArr
     display.plot(ax=axes, name="released", ref_line=False)
     display.line_.set(color=COLOURS["value"], marker="o", markersize=5, zorder=3)
     if band is not None:
-        style = {"fmt": "none", "ecolor": COLOURS["limits"], "elinewidth": 2, "capsize": 3}
-        axes.errorbar(
-            score, share, yerr=_whiskers(share, band.lower, band.upper), **style,
-            label=f"{_percent(band.confidence)} limits, all people",
-        )  # fmt: skip
+        label = f"{_percent(band.confidence)} limits, all people"
+        band.shade(axes, color=COLOURS["limits"], label=label)
     if is_noise.any():
         style = {"markerfacecolor": "white", "markeredgecolor": COLOURS["noise"], "markersize": 6}
         axes.plot(score[is_noise], share[is_noise], "o", **style, label=_NOISE, zorder=4)

@@ -8,7 +8,7 @@ from dp_metrics.mechanisms import Geometric
 from dp_metrics.mechanisms._base import Limits
 from dp_metrics.metrics._probabilities import mean_or_sum
 from dp_metrics.release.interval import Interval
-from dp_metrics.release.noise import SHOWN, WIDEST, BoundsNoise, Noise, SumsNoise
+from dp_metrics.release.noise import SHOWN, BoundsNoise, Noise, SumsNoise, far_apart
 from dp_metrics.release.noisy_binomial import noisy_binomial_limits
 from dp_metrics.release.ratio_limits import NoisyRatio, noise_limits, ratio_limits
 from dp_metrics.release.released import Asked, Monotone, Released
@@ -54,9 +54,7 @@ class ShareOfRecords(Monotone):
         if is_clear or not self.is_mean:
             return None
         lower, upper, _ = self.limits(parts, released, 1 - SHOWN)
-        if upper - lower <= WIDEST:
-            return None
-        return f"Mostly noise: limits of its noise are {upper - lower:.2g} apart. Conclude nothing from it."
+        return far_apart(lower, upper)
 
     def _ratio(self, part: Noise) -> NoisyRatio | None:
         """Return the noisy counts of a share of a private number of records; None of any other share."""

@@ -33,6 +33,10 @@ _WHOM = (
     "group is: their limits tell what is sure."
 )
 _WHICH = "On how many records either model is better: A is the model of this page, B the baseline."
+_CALIBRATION = (
+    "Share of positives by predicted probability, with limits: the model is not calibrated where a bar of "
+    "them misses the diagonal."
+)
 _LEFT = "What this page cost, and what it promises to the people in the records."
 
 
@@ -262,7 +266,7 @@ def _pictures(evaluated: Evaluated) -> Iterator[Picture]:
             yield Picture("roc", "ROC curve, with the band in which it lies among all people like these.")
             yield Picture("precision recall", "Precision by recall.")
             if evaluated.asked["edges"] is None:
-                yield Picture("calibration", "Share of positives by predicted probability, with limits.")
+                yield Picture("calibration", _CALIBRATION)
         frame = told.by_group if isinstance(told, ByGroupToo) else told
         if isinstance(frame, PrivateMetricFrame):
             for name in _drawn(frame, release):

@@ -16,8 +16,10 @@ from dp_metrics.metrics.scores.released_scores import ReleasedScores
 from dp_metrics.page.division import EvaluationPlan
 from dp_metrics.page.plan import ByGroupToo, Evaluated
 from dp_metrics.release.interval import Interval
+from dp_metrics.release.noise import far_apart
 from dp_metrics.release.released import Asked, Monotone, Released, only
 from dp_metrics.release.result import PrivateResult
+from dp_metrics.release.stored.answers import NOT_STORED
 
 __all__ = ["FOR_WHOM", "HOW_GOOD", "METRICS", "Number", "PageFacts", "numbers_of"]
 
@@ -133,9 +135,19 @@ def _of_confusion(
     name = metric.replace("_", " ") + (" (macro)" if options.get("average") == "macro" else "")
     return Number(
         name if label is None else f"{name} of {label!r}", float(_pick(method(**options), at)), HOW_GOOD,
-        name, release, told.result.note if label is None else None, label,
+        name, release, _note_of(told, metric, options, at), label,
         _noise=interval["noise_interval"], _people=interval["population_interval"],
     )  # fmt: skip
+
+
+def _note_of(told: ReleasedConfusion, metric: str, options: dict[str, Any], at: int | None) -> str | None:
+    """Return what is said of a metric, or of that of one label, by the limits that the page shows."""
+    note = told.note(metric, **options)
+    if note is not None and at is not None:
+        found = told.noise_interval(metric, **options)
+        note = far_apart(float(found.lower[at]), float(found.upper[at]))
+    is_stored = told.result.note is None or NOT_STORED not in told.result.note
+    return " ".join(filter(None, (note, None if is_stored else NOT_STORED))) or None
 
 
 def _one_of(

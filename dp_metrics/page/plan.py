@@ -329,8 +329,7 @@ def _both(
     (result,) = results
     assert result.noise is not None
     of_all = replace(result, value=kept(result.noise.released), noise=replace(result.noise, result=kept))
-    reading: Any = kept.reading
-    note = reading.note(result.noise.parts, result.noise.released)
+    note = kept.note(result.noise.parts, result.noise.released)
     return ByGroupToo(released_confusion(replace(of_all, note=note), labels=labels), frame(results, epsilon))
 
 

@@ -35,6 +35,7 @@ __all__ = [
     "SumsNoise",
     "as_floats",
     "expected_error",
+    "far_apart",
     "few_records",
     "in_words",
     "largest_noise",
@@ -161,11 +162,10 @@ def as_floats(noisy: Any) -> Floats:
 MOST_ERROR = 0.1
 """Expected error of a share, above which a release is mostly noise: a tenth of the range from 0 to 1.
 
-What is said of noise in counts before the spend rests on this number, and of tables of scores after it; of
-metrics of labels then `WIDEST` tells. A share is the quotient of a count and of the records in two cells. So
-a share of n records is mostly noise where noise of size z makes z / n larger than it. A table of c cells is
-where that holds for a share of the records of two average cells, z / (2 n / c): where z exceeds a fifth of
-the mean number of records in a cell.
+What is said of noise before the spend rests on this number; after it `WIDEST` tells. A share of n records is
+mostly noise where noise of size z makes z / n larger than it. A table of c cells is where that holds for a
+share of the records of two average cells, z / (2 n / c): where z exceeds a fifth of the mean number of
+records in a cell.
 """
 
 
@@ -197,6 +197,21 @@ SHOWN = 0.95
 """Confidence of limits that are shown where none is asked for."""
 
 _AWAY = 3.0  # so many times its expected size noise exceeds with a probability of about 5 %
+
+
+def far_apart(lower: float, upper: float, size: float = 1.0) -> str | None:
+    """Return what to say of a result with these limits of its noise, if they are too far apart; see `WIDEST`.
+
+    Parameters
+    ----------
+    lower, upper : float
+        The limits with the confidence `SHOWN`.
+    size : float, default=1.0
+        How large the public range of the result is.
+    """
+    if upper - lower <= WIDEST * size:
+        return None
+    return f"Mostly noise: limits of its noise are {upper - lower:.2g} apart. Conclude nothing from it."
 
 
 def too_few(noise: float, records: Floats) -> Any:

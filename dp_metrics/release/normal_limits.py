@@ -22,6 +22,7 @@ __all__ = [
     "mean_limits",
     "normal_laplace_tail",
     "normal_note",
+    "quick_gap_limit",
     "quick_ratio_limits",
 ]
 
@@ -157,6 +158,42 @@ def quick_ratio_limits(
     of_a, of_b, both = moments
     a, b = np.maximum(a, 0.0), np.maximum(b, 0.0)  # a count below 0 would make no share likely
     return lower(a, b, of_a, of_b, both), 1.0 - lower(b, a, of_b, of_a, both)
+
+
+def quick_gap_limit(
+    excess: Floats, total: Floats, score: Floats, moments: tuple[Floats, Floats, Floats], miss: float
+) -> Floats:
+    """Return an approximate lower limit of a share of positives less a mean score, among all people: arrays.
+
+    Parameters
+    ----------
+    excess, total : ndarray
+        Noisy sums of labels minus scores, and numbers of records, as drawn.
+    score : ndarray
+        The mean score, from 0 to 1.
+    moments : tuple of ndarray
+        The variance of the noise of `excess`, its covariance with that of `total`, and the variance of that.
+    miss : float
+        Probability with which the limit may miss.
+
+    Notes
+    -----
+    With the gap x, excess - x total has the mean 0 whatever the number of records is. Its error is taken to
+    be normal, with the variance of labels that are positive with the probability score + x and a quarter for
+    that they are whole, plus Laplace noise of the variance that the noise has.
+    """
+    of_excess, both, of_total = moments
+    low, high = -np.ones_like(score), np.ones_like(score)
+    for _ in range(_HALVINGS):
+        x = (low + high) / 2
+        noise = np.maximum(of_excess - 2 * x * both + x * x * of_total, 0.0)
+        share = np.clip(score + x, 0.0, 1.0)
+        spread = np.sqrt(np.maximum(total, 0.0) * share * (1 - share) + 0.25)
+        away = excess - x * total
+        tail = normal_laplace_tail(np.abs(away), spread, np.sqrt(noise / 2))
+        is_likely = np.where(away < 0, 1 - tail / 2, tail / 2) > miss
+        low, high = np.where(is_likely, low, x), np.where(is_likely, x, high)
+    return low
 
 
 def combined_limits(

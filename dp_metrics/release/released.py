@@ -12,9 +12,10 @@ import numpy as np
 
 from dp_metrics.inputs.floats import MAX_FLOAT, Floats
 from dp_metrics.inputs.options import check_choice, check_confidence
+from dp_metrics.mechanisms import Geometric
 from dp_metrics.mechanisms._base import NOT_MONOTONE, Limits
 from dp_metrics.release.interval import Interval
-from dp_metrics.release.noise import Noise
+from dp_metrics.release.noise import SHOWN, BoundsNoise, Noise, SumsNoise, far_apart
 
 __all__ = [
     "APPROXIMATE",
@@ -225,6 +226,24 @@ class Monotone:
         limits = self._of([part.limits(miss / len(parts)) for part in parts], released)
         # An upper limit at MAX_FLOAT may be larger in truth: report infinity. A lower limit stays.
         return limits._replace(lower=_opened(limits.lower, -1.0), upper=_opened(limits.upper, 1.0))
+
+    def note(self, parts: Sequence[Noise], released: Released) -> str | None:
+        """Return what to say if limits of a mean with a public range are too far apart; see `WIDEST`.
+
+        Without a range, as of a mean loss without a cap, no limits are too far apart: the upper one is
+        infinite.
+        """
+        notes = []
+        for part in parts:
+            if isinstance(part, SumsNoise) and part.rises:
+                low, high = 0.0, part.limit
+            elif isinstance(part, BoundsNoise) and isinstance(part.mechanism, Geometric):
+                low, high = part.facts.output_range
+            else:
+                continue
+            lower, upper, _ = part.limits(1 - SHOWN)
+            notes.append(far_apart(lower, upper, high - low))
+        return next(filter(None, notes), None)
 
     def population(self, parts: Sequence[Noise], released: Released, asked: Asked) -> Interval:
         """Return the interval of the result among all people, where each released number is a bounded mean.

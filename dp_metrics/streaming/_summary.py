@@ -25,7 +25,7 @@ from dp_metrics.release.parts.count_table import MOST_CELLS
 from dp_metrics.release.parts.part import BoundsPart
 from dp_metrics.release.plan import KnownParts, Plan
 from dp_metrics.release.release import Release
-from dp_metrics.release.released import Released
+from dp_metrics.release.released import Released, has_note
 from dp_metrics.release.result import PrivateResult
 from dp_metrics.release.stored.questions import as_plain, public_totals
 from dp_metrics.sensitivity.aggregates import CountAggregate, WeightedLossAggregate
@@ -399,6 +399,10 @@ class KeptCounts:
     def __call__(self, released: Released) -> tuple[list[int], Any]:
         """Return the counts, and what is made of them."""
         return list(released.values[0]), self.reading(released)
+
+    def note(self, parts: Sequence[Noise], released: Released) -> str | None:
+        """Return what must not be concluded from metrics that the counts tell."""
+        return self.reading.note(parts, released) if has_note(self.reading) else None
 
     def limits(self, parts: Sequence[Noise], released: Released, miss: float) -> Limits:
         """Return limits of each count, which is at most the number of records, where that is public."""

@@ -253,6 +253,14 @@ BAD_ROWS = {
 }  # fmt: skip
 
 
+def test_what_must_not_be_concluded_is_told_beside_the_number(tmp_path, capsys):
+    path = written(tmp_path, {"y": [0, 1] * 50, "s": [0.4, 0.6] * 50})
+    asked = ("--metric", "private_expected_calibration_error", "--y-true", "y", "--y-pred", "s")
+    shown = run(capsys, path, *asked, "--epsilon", 0.2)
+    assert "Mostly noise: limits of its noise are " in shown
+    assert "Mostly noise" not in run(capsys, path, *asked, "--epsilon", 5)
+
+
 @pytest.mark.parametrize("case", BAD_ROWS)
 def test_a_bad_row_spends_nothing_and_is_not_shown(case, tmp_path, capsys):
     argv, row, message = BAD_ROWS[case]

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from catalogue import CASES, KINDS, valid
 from helpers import MAX, NoEntropy, loop_over, seeded, slow_but
+from sklearn.metrics import average_precision_score, roc_auc_score
 
 import dp_metrics as dp
 from dp_metrics.mechanisms.geometric import expected_noise
@@ -211,7 +212,7 @@ def test_what_else_is_made_of_counts_says_so_too():
     ):
         assert "Mostly noise in part" in released(function, y, pred, epsilon=1.0).note
     for function in (dp.private_roc_curve, dp.private_average_precision_score):
-        assert "Mostly noise in part" in released(function, y, score, epsilon=1.0).note
+        assert "Mostly noise: " in released(function, y, score, epsilon=1.0).note
     curve = released(dp.private_calibration_curve, y, np.minimum(score, 0.2 + 0.5 * y), epsilon=1.0)
     assert "Mostly noise in part" in curve.note
     assert released(dp.private_confusion_matrix, y, pred, epsilon=1.0).note is None  # counts are no shares
@@ -236,8 +237,66 @@ def test_a_noisy_number_of_records_may_tell_that_all_is_noise(name):
     if "count" in few.drawn and few.drawn["count"] > 40:  # noise of size 67 of a count of 4
         assert (few.note is None) == (few.drawn["count"] * few.epsilon * 0.95 >= 50)
     else:
-        assert few.note.startswith("By the noisy number of records ")
+        by_width = name in ("a share", "a curve", "sums")
+        assert few.note.startswith("Mostly noise: " if by_width else "By the noisy number of records ")
     assert released(PRIVATE_SIZES[name], y, pred, epsilon=1.0, **ADD).note is None
+
+
+def scored(n, share, seed=0):
+    """Return labels and scores of an area of about .85, of which no positive lies far out."""
+    rng = np.random.default_rng(seed)
+    y = (np.arange(n) < share * n).astype(int)
+    return y, np.clip(rng.normal(0.4 + 0.22 * y, 0.15, n), 0, 1)
+
+
+@pytest.mark.parametrize("share", [0.5, 0.1])
+@pytest.mark.parametrize(
+    ("function", "exact"),
+    [(dp.ScoreSummary, roc_auc_score), (dp.private_average_precision_score, average_precision_score)],
+)
+def test_the_width_of_limits_tells_of_areas_and_average_precision(function, exact, share):
+    """What is flagged may be off by a tenth, and what is not hardly is: 95 % of 40 errors, by size."""
+    for n in (300, 1000, 5000, 20_000):
+        y, score = scored(n, share)
+        if function is dp.ScoreSummary:
+            summary = function().update(y, score)
+            found = [summary.release(1.0, random_state=seeded(seed)) for seed in range(40)]
+            values, notes = zip(*((one.roc_auc_score(), one.result.note) for one in found), strict=True)
+        else:
+            found = [
+                dp.with_result(function)(y, score, epsilon=1.0, random_state=seeded(seed))
+                for seed in range(40)
+            ]
+            values, notes = zip(*((one.value, one.note) for one in found), strict=True)
+        far = np.quantile(np.abs(np.array(values) - exact(y, score)), 0.95)
+        flagged = np.mean([str(note).startswith("Mostly noise") for note in notes])
+        assert far > 0.1 or flagged < 0.5
+        assert far < 0.16 or flagged > 0.5
+
+
+@pytest.mark.parametrize("relation", ["replace_one", "add_or_remove_one"])
+def test_the_width_of_limits_tells_of_a_mean_with_a_public_limit(relation):
+    options = {"epsilon": 0.5, "neighboring": relation, "max_loss": 4.0, "mechanism": "geometric"}
+    noted = {}
+    for n in (20, 40, 100, 1000):
+        result = released(dp.private_mean_loss, np.linspace(0, 3, n), **options)
+        lower, upper = result.noise_interval()
+        noted[n] = str(result.note).startswith("Mostly noise: limits")
+        # where limits are as wide as the range a sum ends them
+        assert noted[n] == (upper - lower > 0.2 * 4.0)
+    assert noted[20]
+    assert not noted[1000]
+
+
+def test_areas_of_groups_and_of_all_are_judged_by_their_own_width():
+    """13 groups of about 200 records, 30 of which are positive: each tells little, all together enough."""
+    y, score = scored(2600, 0.15)
+    frame = dp.PrivateMetricFrame(
+        metrics=dp.private_roc_auc_score, y_true=y, y_pred=score, epsilon=1.5, random_state=seeded(),
+        sensitive_features=np.arange(2600) % 13, group_labels=list(range(13)),
+    )  # fmt: skip
+    assert sum("Mostly noise" in str(note) for note in frame.note.values()) >= 11
+    assert "Mostly noise" not in str(frame.overall_note)
 
 
 def test_the_note_is_public_and_a_function_of_what_was_released():

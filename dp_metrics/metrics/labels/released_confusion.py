@@ -146,6 +146,28 @@ class ReleasedConfusion(HtmlRepr):
         name, wanted = self._wanted(metric, options)
         return self._noise_of(wanted).population_interval(Asked.of(name, confidence, method))
 
+    def note(self, metric: Callable[..., Any] | str, **options: Any) -> str | None:
+        """Return what must not be concluded from a metric of the counts: that it is mostly noise.
+
+        Parameters
+        ----------
+        metric, **options
+            As of `noise_interval`.
+
+        Returns
+        -------
+        str or None
+            None where 95 % limits of the noise are no more than a fifth of its range apart.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If there is no such metric, or an argument is invalid.
+        """
+        _, wanted = self._wanted(metric, options)
+        noise = self._noise_of(wanted)
+        return wanted.note(noise.parts, noise.released)
+
     def _noise_of(self, wanted: Confusion) -> ResultNoise:
         """Return all that limits of a metric of the counts follow from."""
         if self.result.noise is None:

@@ -17,6 +17,7 @@ from dp_metrics.release.parts.count_table import nearest_with_sum
 
 __all__ = [
     "ANY_ORDER",
+    "BINNED",
     "ORDERED",
     "Ties",
     "area_between",
@@ -34,6 +35,9 @@ Ties: TypeAlias = tuple[float, float]
 
 ANY_ORDER: Ties = (0.0, 1.0)
 """Whatever the order within bins is."""
+
+BINNED: Ties = (0.5, 0.5)
+"""Where a pair within a bin counts half, as in the area that is released."""
 
 ORDERED: Ties = (0.5, 1.0)
 """Where positives do not rank below negatives within bins on average."""

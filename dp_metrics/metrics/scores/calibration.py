@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -12,12 +16,15 @@ from dp_metrics.accounting import PrivacyAccountant
 from dp_metrics.inputs.options import check_count
 from dp_metrics.inputs.shape import Records, Shape
 from dp_metrics.mechanisms import Mechanism
+from dp_metrics.mechanisms._base import Limits
 from dp_metrics.metrics._catalogue import PERSONS, UNWEIGHTED, Metric
 from dp_metrics.metrics.scores.curve_formulas import CalibrationCurve
 from dp_metrics.metrics.scores.soft_bins import MOST_BINS, OUTSIDE, SoftBins, even_edges
 from dp_metrics.metrics.scores.two_classes import TwoClasses, check_unit, two_classes_from_unit
+from dp_metrics.release.noise import SHOWN, WIDEST, Noise, SumsNoise, as_floats, in_words
 from dp_metrics.release.parts.calibration_error import CalibrationOf
 from dp_metrics.release.plan import Plan
+from dp_metrics.release.released import Monotone, Released, only
 from dp_metrics.release.result import PrivateResult
 from dp_metrics.sensitivity.calibration_bounds import calibration_excess
 
@@ -132,6 +139,7 @@ def private_calibration_curve(
 
     See Also
     --------
+    calibration_band : Limits of each bin, and what chance alone gives a calibration error.
     private_expected_calibration_error : One number, far more accurate than what the curve tells.
     ScoreSummary : One release from which all curves and areas follow, and from pieces.
 
@@ -167,10 +175,80 @@ def private_calibration_curve(
     return result.value
 
 
+_MUCH = 0.6  # of the error: without so much, in squares, four fifths of it are left
+
+
+@dataclass(frozen=True)
+class BinnedError(Monotone):
+    """The calibration error over bins, and what chance alone may give it.
+
+    Parameters
+    ----------
+    n_bins : int
+        Public number of bins.
+
+    Notes
+    -----
+    The sum of a bin of m records of a calibrated model has a variance of at most m / 4. If it is normal, its
+    mean size is sqrt(2 / pi) times the deviation; and sums of square roots are largest for bins of one size.
+    So n times the error is at most sqrt(n_bins n / (2 pi)) on average. If up to k records are those of one
+    person, the variance is at most k times as large.
+    """
+
+    n_bins: int = 1
+
+    def limits(self, parts: Sequence[Noise], released: Released, miss: float) -> Limits:
+        """Return limits of the error of these records, with what chance may give as a note."""
+        limits, most = super().limits(parts, released, miss), self._by_chance(parts, released)
+        told = "" if most is None else f"{self._told(most, parts, released)}."
+        return limits._replace(note=" ".join(filter(None, (limits.note, told))))
+
+    def note(self, parts: Sequence[Noise], released: Released) -> str | None:
+        """Return what to say if limits of the noise are too far apart, or chance may give much of it."""
+        with contextlib.suppress(ValueError):
+            lower, upper, missing = super().limits(parts, released, 1 - SHOWN)
+            if upper - lower > WIDEST and not missing:
+                apart = f"limits of its noise are {upper - lower:.2g} apart"
+                return f"Mostly noise: {apart}. Conclude nothing from it."
+        most, error = self._by_chance(parts, released), float(self(released))
+        if most is None or most <= _MUCH * error:
+            return None
+        left = math.sqrt(max(error * error - most * most, 0.0))
+        told = self._told(most, parts, released)
+        return (
+            f"Biased upwards: {told[0].lower()}{told[1:]}, without which this may be as low as {left:.2g}. "
+            "calibration_band(...).error(this) tells how much chance gives."
+        )
+
+    def _told(self, most: float, parts: Sequence[Noise], released: Released) -> str:
+        n = in_words(self._records(parts, released) or 0.0)
+        several = "" if released.most_records == 1 else f", up to {released.most_records} of one person"
+        counted = f"{self.n_bins} bins, {n} records{several}"
+        return f"Chance alone gives a calibrated model up to about {most:.2g} ({counted})"
+
+    def _by_chance(self, parts: Sequence[Noise], released: Released) -> float | None:
+        """Return the most that chance alone gives on average; None where the number of records is unknown."""
+        n = self._records(parts, released)
+        if n is None:
+            return None
+        return min(math.sqrt(self.n_bins * released.most_records / (2 * math.pi * n)), 1.0)
+
+    def _records(self, parts: Sequence[Noise], released: Released) -> float | None:
+        """Return the number of records, or of noisy ones; at least 1."""
+        (part,) = parts
+        if released.public_n is not None:
+            return max(float(released.public_n), 1.0)
+        if not isinstance(part, SumsNoise):
+            return None
+        return max(float(as_floats(part.noisy).sum()) / part.fineness, 1.0)
+
+
 def _error_plan(shape: Shape, *, private_n: bool, pos_label: Any, n_bins: Any, labels: Any) -> Plan:
     classes = TwoClasses.of(labels, pos_label)
-    excess = partial(_excess, n_bins=check_count(n_bins, "n_bins", MOST_BINS), classes=classes)
-    return Plan((CalibrationOf(excess),), classes.reader(shape, "y_proba", private_n=private_n))
+    bins = check_count(n_bins, "n_bins", MOST_BINS)
+    part = CalibrationOf(partial(_excess, n_bins=bins, classes=classes))
+    reader = classes.reader(shape, "y_proba", private_n=private_n)
+    return Plan((part,), reader, BinnedError(only, n_bins=bins))
 
 
 def _excess(records: Records, *, n_bins: int, classes: TwoClasses) -> tuple[tuple[int, ...], int]:
@@ -296,6 +374,10 @@ def private_expected_calibration_error(
 
     One record moves n times the error by at most 2, whatever the number of bins: noise of size
     2 / (n epsilon), far less than that of a curve. The sums of all bins are exact.
+
+    Chance alone gives a calibrated model an error, of up to about sqrt(n_bins / (2 pi n)): `noise_interval`
+    of the result says so, and its `note` where that is much of it. How much depends on the records of each
+    bin, which are not released: the `error` of a `calibration_band` tells it, and what is left.
 
     References
     ----------

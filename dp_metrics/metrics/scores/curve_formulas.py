@@ -188,4 +188,5 @@ def are_shown(records: Floats) -> NDArray[np.bool_]:
 def shown(records: Floats, positives: Floats, scores: Floats) -> CalibrationCurve:
     """Return the curve of bins that are not empty, given sums over each bin."""
     here = are_shown(records)
-    return CalibrationCurve(positives[here] / records[here], scores[here] / records[here])
+    # rounded, a mean of scores of 1 could be larger
+    return CalibrationCurve(positives[here] / records[here], np.minimum(scores[here] / records[here], 1.0))

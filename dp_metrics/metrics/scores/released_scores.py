@@ -21,7 +21,7 @@ from dp_metrics.metrics._pictures import draw_calibration, draw_precision_recall
 from dp_metrics.metrics.labels.layouts import Counts, Layout, whole
 from dp_metrics.metrics.labels.released_confusion import ReleasedConfusion
 from dp_metrics.metrics.scores.area_limits import ANY_ORDER, ORDERED
-from dp_metrics.metrics.scores.bands import CALIBRATION, CalibrationBand, RocBand
+from dp_metrics.metrics.scores.bands import CalibrationBand, RocBand
 from dp_metrics.metrics.scores.curve_formulas import (
     CalibrationCurve,
     PrecisionRecallCurve,
@@ -38,9 +38,9 @@ from dp_metrics.metrics.scores.curve_formulas import (
 from dp_metrics.metrics.scores.soft_bins import MOST_BINS
 from dp_metrics.metrics.scores.table import ScoreTable
 from dp_metrics.release.interval import Interval
-from dp_metrics.release.noise import MOST_ERROR, CountsNoise
+from dp_metrics.release.noise import MOST_ERROR, CountsNoise, too_few
 from dp_metrics.release.ratio_limits import RatioCells, noisy_ratio, ratio_limits
-from dp_metrics.release.released import Asked, ResultNoise
+from dp_metrics.release.released import APPROXIMATE, Asked, ResultNoise
 from dp_metrics.release.result import PrivateResult
 
 __all__ = ["AtThreshold", "ReleasedScores"]
@@ -48,6 +48,7 @@ __all__ = ["AtThreshold", "ReleasedScores"]
 _METRICS = {"roc_auc": area_under_roc, "average_precision": average_precision}
 _TIES = {"any": ANY_ORDER, "ordered": ORDERED}
 _MOST_SHOWN = 100_000  # records of a histogram
+_OF_GAPS = f"Limits of the gaps: {APPROXIMATE[0].lower()}{APPROXIMATE[1:]}"
 _UNIT_ONLY = "A calibration curve needs probabilities: the edges of the bins should lie in [0, 1]."
 
 
@@ -339,14 +340,14 @@ class ReleasedScores(HtmlRepr):
         Parameters
         ----------
         confidence : float, default=0.95
-            Of all limits together: approximate for the released bins, and sure for even ones.
+            Of all limits together: approximate, but sure for the shares of positives in even bins.
         n_bins : int or None, default=None
             None: the released bins. Else that many even bins of [0, 1], those that `calibration_curve` shows.
 
         Returns
         -------
         CalibrationBand
-            Its `prob_pred` are the middles of released bins, and mean scores of even ones.
+            Where scores lie in a released bin is not known: see its `prob_pred_range`.
 
         Raises
         ------
@@ -357,15 +358,22 @@ class ReleasedScores(HtmlRepr):
         asked = Asked.of("calibration_curve", confidence, "approximate")
         if n_bins is None:
             return self._table.calibration_band(self._noise.parts, self._noise.released, asked)
-        score, (places, records) = self.calibration_curve(n_bins).prob_pred, self._even_bins(n_bins)
-        (noise,), each, limits = self._noise.parts, asked.miss / n_bins, []
+        curve, (places, records) = self.calibration_curve(n_bins), self._even_bins(n_bins)
+        (noise,), released, each = self._noise.parts, self._noise.released, asked.miss / n_bins
         assert isinstance(noise, CountsNoise)
-        for place in np.flatnonzero(are_shown(records)):
+        here, prob_pred = are_shown(records), (np.arange(n_bins) + 0.5) / n_bins
+        prob_pred[here] = curve.prob_pred
+        lower, upper = np.zeros(n_bins), np.ones(n_bins)
+        for place in np.flatnonzero(here):
             inside = np.flatnonzero(places == place)
             cells = RatioCells((places.size + inside).tolist(), inside.tolist(), (1.0, 1.0))
-            limits.append(ratio_limits(noisy_ratio(noise, cells, self._noise.released.public_n), each, each))
-        lower, upper = np.array(limits).reshape(-1, 2).T
-        return CalibrationBand(score, lower, upper, asked.confidence, CALIBRATION, "")
+            lower[place], upper[place] = ratio_limits(
+                noisy_ratio(noise, cells, released.public_n), each, each
+            )
+        table = self._table
+        of_bins = table.cells(released, places)
+        band = table.band_of(self._noise.parts, released, asked, of_bins, prob_pred, (lower, upper), _OF_GAPS)
+        return band.at(here)
 
     def _even_bins(self, n_bins: int) -> tuple[NDArray[np.intp], Floats]:
         """Return in which even bin each released one is, and how many records lie in each even bin."""
@@ -473,7 +481,8 @@ class ReleasedScores(HtmlRepr):
             return draw_precision_recall(curve, self.average_precision_score(), share, is_noise, ax)
         display = self.calibration_display(n_bins)
         places, records = self._even_bins(n_bins)
-        is_noise = self._is_noise(records, np.bincount(places, minlength=n_bins))[are_shown(records)]
+        root = np.sqrt(np.bincount(places, minlength=n_bins))  # the noise of a bin is so many times larger
+        is_noise = too_few(self.counts.noise, records / np.maximum(root, 1.0))[are_shown(records)]
         band = None if confidence is None else self.calibration_band(confidence, n_bins)
         return draw_calibration(display, band, is_noise, ax)
 

@@ -1,5 +1,6 @@
 """The table of a calibration curve: labels by bin of the score, and where in the bin the scores lie."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -10,10 +11,10 @@ from numpy.typing import NDArray
 
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.shape import Records, Shape
-from dp_metrics.metrics.scores.bands import CALIBRATION, CalibrationBand, calibration_limits
+from dp_metrics.metrics.scores.bands import BinnedCells, CalibrationBand, calibration_band, share_limits
 from dp_metrics.metrics.scores.curve_formulas import CalibrationCurve, are_shown, shown
 from dp_metrics.metrics.scores.two_classes import TwoClasses, check_unit
-from dp_metrics.release.noise import CountsNoise, Noise, noisy_shares
+from dp_metrics.release.noise import CountsNoise, Noise, few_records, too_few
 from dp_metrics.release.parts.count_table import Cells, TableOf, plausible_counts
 from dp_metrics.release.plan import Plan
 from dp_metrics.release.released import APPROXIMATE, Asked, Released
@@ -83,20 +84,29 @@ class SoftBins:
         return np.array(sums).astype(np.int64).reshape(2, 2, self.n_bins)
 
     def note(self, parts: Sequence[Noise], released: Released) -> str | None:
-        """Return what to say if a bin that is shown has few records against the noise of the counts."""
+        """Return what to say if limits of the noise of a share that is shown are too far apart: `WIDEST`."""
         (noise,) = parts
         assert isinstance(noise, CountsNoise)
         low, high = self._ends(released)
         records = (low + high).sum(axis=0)
-        return noisy_shares(noise.expected / FINENESS, records[are_shown(records)])
+        here, added = records[are_shown(records)], math.sqrt(2) * noise.expected / FINENESS  # of two ends
+        few = too_few(added, here)
+        return few_records(added, here, few) if few.any() else None
 
     def band(self, parts: Sequence[Noise], released: Released, asked: Asked) -> CalibrationBand:
         """Return the band of the calibration curve among all people."""
         (noise,) = parts
         assert isinstance(noise, CountsNoise)
-        middles = (np.arange(self.n_bins) + 0.5) / self.n_bins
-        limits = calibration_limits(noise, self.n_bins, asked.miss / self.n_bins, FINENESS)
-        return CalibrationBand(middles, *limits, asked.confidence, CALIBRATION, APPROXIMATE)
+        counts, prob_pred = self._ends(released), (np.arange(self.n_bins) + 0.5) / self.n_bins
+        prob_pred[are_shown(counts.sum(axis=(0, 1)))] = self(released).prob_pred
+        end, is_positive, place = np.indices(counts.shape).reshape(3, -1)
+        scores = (place + end) / self.n_bins
+        cells = BinnedCells(place, is_positive == 1, scores, scores, FINENESS)
+        shares = share_limits(noise, cells, self.n_bins, asked.miss / self.n_bins)
+        note = " ".join(filter(None, (APPROXIMATE, self.note(parts, released))))
+        return calibration_band(
+            noise, cells, counts.ravel(), prob_pred, shares, asked, released.public_n, note
+        )
 
     def _ends(self, released: Released) -> Floats:
         """Return the plausible records by end, class and bin."""

@@ -18,6 +18,7 @@ from dp_metrics.mechanisms._base import Limits
 from dp_metrics.mechanisms.geometric import expected_noise
 from dp_metrics.metrics.scores.area_limits import (
     ANY_ORDER,
+    BINNED,
     ORDERED,
     Ties,
     area_between,
@@ -27,13 +28,14 @@ from dp_metrics.metrics.scores.area_limits import (
     precision_within_bins,
 )
 from dp_metrics.metrics.scores.bands import (
-    CALIBRATION,
+    BinnedCells,
     CalibrationBand,
     RatioLimits,
     RocBand,
-    calibration_limits,
+    calibration_band,
     edges_of_limits,
     roc_limits,
+    share_limits,
 )
 from dp_metrics.metrics.scores.curve_formulas import (
     RocCurve,
@@ -43,7 +45,7 @@ from dp_metrics.metrics.scores.curve_formulas import (
 )
 from dp_metrics.metrics.scores.two_classes import TwoClasses, check_unit
 from dp_metrics.release.interval import Interval
-from dp_metrics.release.noise import CountsNoise, Noise, as_floats, noisy_shares
+from dp_metrics.release.noise import SHOWN, CountsNoise, Noise, as_floats, far_apart, few_records
 from dp_metrics.release.parts.count_table import check_cells, plausible_counts
 from dp_metrics.release.parts.nested_table import MOST_COLUMNS, NestedOf, NestedTable
 from dp_metrics.release.plan import Plan
@@ -165,10 +167,20 @@ class ScoreTable:
         return self.formula(self.counts(released))
 
     def note(self, parts: Sequence[Noise], released: Released) -> str | None:
-        """Return what to say if a class is small against the noise of its counts, or the bins are coarse."""
-        noise, counts = _counts_noise(parts), self.counts(released)
-        added = noise.expected * math.sqrt(counts.negative.size)
-        return noisy_shares(added, self.rests_on(counts)) or self.coarse_note(counts)
+        """Return what to say if noise may have moved the area far, or the bins are coarse."""
+        return self.note_of(_counts_noise(parts), self.counts(released))
+
+    def note_of(self, noise: CountsNoise, counts: ScoreCounts) -> str | None:
+        """Return that of these counts; see `WIDEST`.
+
+        The area of the binned scores tells of an average precision and of curves too: noise moved the one
+        and the other about as far. How scores lie within bins is no noise.
+        """
+        found = area_limits(noise, (1 - SHOWN) / 2, ties=BINNED, among_people=False)
+        if found is None:
+            added = noise.expected * math.sqrt(counts.negative.size)
+            return few_records(added, self.rests_on(counts).min(keepdims=True), True)
+        return far_apart(*found) or self.coarse_note(counts)
 
     def between(self, counts: ScoreCounts) -> tuple[float, float]:
         """Return between which values the area lies by the counts, however scores lie in bins.
@@ -276,10 +288,35 @@ class ScoreTable:
 
     def calibration_band(self, parts: Sequence[Noise], released: Released, asked: Asked) -> CalibrationBand:
         """Return the band of the calibration curve among all people, with a bin for each of the table."""
-        edges = self._edges(released)
-        limits = calibration_limits(_counts_noise(parts), edges.size - 1, asked.miss / (edges.size - 1))
-        middles = edges[:-1] / 2 + edges[1:] / 2
-        return CalibrationBand(middles, *limits, asked.confidence, CALIBRATION, APPROXIMATE)
+        bins = self._edges(released).size - 1
+        cells = self.cells(released, np.arange(bins))
+        shares = share_limits(_counts_noise(parts), cells, bins, asked.miss / bins)
+        middles = self.counts(released).middles
+        return self.band_of(parts, released, asked, cells, middles, shares, APPROXIMATE)
+
+    def cells(self, released: Released, places: NDArray[np.intp]) -> BinnedCells:
+        """Return which records the cells count, of probabilities, given which released bin lies in which."""
+        edges = self._edges(released).copy()
+        edges[0], edges[-1] = 0.0, 1.0  # scores beyond are counted in the first and the last bin
+        is_positive = np.repeat([False, True], places.size)
+        return BinnedCells(np.tile(places, 2), is_positive, np.tile(edges[:-1], 2), np.tile(edges[1:], 2))
+
+    def band_of(
+        self,
+        parts: Sequence[Noise],
+        released: Released,
+        asked: Asked,
+        cells: BinnedCells,
+        prob_pred: Floats,
+        shares: tuple[Floats, Floats],
+        note: str,
+    ) -> CalibrationBand:
+        """Return the band of bins with these limits of the shares of positives."""
+        counts = self.counts(released)
+        of_cells = np.concatenate([counts.negative, counts.positive])
+        return calibration_band(
+            _counts_noise(parts), cells, of_cells, prob_pred, shares, asked, released.public_n, note
+        )
 
     def _sure(self, released: Released, asked: Asked) -> RatioLimits:
         each = asked.miss / self._shares(released)

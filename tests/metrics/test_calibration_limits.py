@@ -1,0 +1,270 @@
+"""Calibration at the released mean score of each bin: limits, gaps, bars, and what chance alone gives."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+from helpers import seeded
+from scipy.special import expit
+
+import dp_metrics as dp
+from dp_metrics.metrics.scores.bands import error_by_chance
+
+RELATIONS = ("replace_one", "add_or_remove_one")
+TASKS = {  # scores, and the probability of a positive of such a score; none was used to choose a rule
+    "rare and calibrated": (lambda rng, n: rng.beta(1, 60, n), lambda s: s),
+    "two kinds of people, odds too low": (
+        lambda rng, n: expit(rng.normal(np.where(rng.random(n) < 0.7, -2.5, 1.0), 0.6)),
+        lambda s: expit(np.log(s / (1 - s)) + 0.5),
+    ),
+    "overconfident, few at one end": (lambda rng, n: rng.beta(6, 1.2, n), lambda s: 0.2 + 0.6 * s),
+}
+POSSIBLE = pytest.mark.filterwarnings("ignore::dp_metrics.SeededReleaseWarning")
+pytestmark = [POSSIBLE, pytest.mark.filterwarnings("ignore::dp_metrics.NoisyReleaseWarning")]
+
+
+def drawn(task, n, seed):
+    scores, chance = TASKS[task]
+    rng = np.random.default_rng(seed)
+    score = scores(rng, n)
+    return (rng.random(n) < chance(score)).astype(int), score
+
+
+def curve_of(y, score, seed, **options):
+    options = {"epsilon": 1.0, "random_state": seed, **options}
+    return dp.with_result(dp.private_calibration_curve)(y, score, **options)
+
+
+def error_of(y, score, **options):
+    options = {"epsilon": 1.0, "random_state": seeded(), **options}
+    return dp.with_result(dp.private_expected_calibration_error)(y, score, **options)
+
+
+@cache
+def of_people(task, bins):
+    """Return the share of positives and the gap in each even bin among people; NaN where there is none."""
+    score = TASKS[task][0](np.random.default_rng(0), 400_000)
+    places = np.clip(np.ceil(score * bins) - 1, 0, bins - 1).astype(int)
+    with np.errstate(invalid="ignore"):
+        shares, means = (
+            np.bincount(places, one, bins) / np.bincount(places, minlength=bins)
+            for one in (TASKS[task][1](score), score)
+        )
+    return shares, shares - means
+
+
+def are_within(lower, exact, upper):
+    known = ~np.isnan(exact)
+    return bool(((lower <= exact) & (exact <= upper))[known].all())
+
+
+@pytest.mark.parametrize(("n", "relation"), [(1500, "add_or_remove_one"), (20_000, "replace_one")])
+def test_a_calibrated_model_of_a_rare_risk_lies_within_its_band(n, relation):
+    """In 95 % of 60 releases: right in 98 % of all, it would fail here with a probability of 3 %."""
+    within = np.zeros(2)
+    for seed in range(60):
+        y, score = drawn("rare and calibrated", n, seed)
+        curve = curve_of(y, score, seed, neighboring=relation)
+        band = dp.calibration_band(curve)
+        within += [
+            are_within(band.lower, band.prob_pred, band.upper),
+            are_within(band.gap_lower, np.zeros(5), band.gap_upper),
+        ]
+        shown = np.isin(band.prob_pred, curve.value.prob_pred)
+        np.testing.assert_array_equal(band.prob_pred[shown], curve.value.prob_pred)
+        assert (curve.value.prob_pred <= 1.0).all()
+    assert (within >= 0.95 * 60).all()
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_shares_and_gaps_cover(task):
+    """Each kind in 60 releases: more than 8 misses of 5 % have a probability of .003."""
+    missed = np.zeros(2)
+    for seed in range(60):
+        bins, relation = (4, 9)[seed % 2], RELATIONS[seed // 2 % 2]
+        shares, gaps = of_people(task, bins)
+        band = dp.calibration_band(
+            curve_of(*drawn(task, 2000, seed), seed, n_bins=bins, neighboring=relation)
+        )
+        missed += [
+            not are_within(band.lower, shares, band.upper),
+            not are_within(band.gap_lower, gaps, band.gap_upper),
+        ]
+        assert ((band.gap_lower <= band.gap) & (band.gap <= band.gap_upper)).all()
+    assert (missed <= 8).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("task", TASKS)
+def test_gaps_of_tables_cover(task, relation):
+    """100 releases: more than 12 misses of 5 % have a probability of .0015."""
+    missed = np.zeros(2)
+    score = TASKS[task][0](np.random.default_rng(0), 400_000)
+    exact = TASKS[task][1](score)
+    for seed in range(100):
+        released = dp.ScoreSummary(edges=np.linspace(0, 1, 21)).update(*drawn(task, 5000, seed))
+        released = released.release(1.0, neighboring=relation, random_state=seed)
+        for kind, (bins, band) in enumerate(
+            ((20, released.calibration_band()), (5, released.calibration_band(n_bins=5)))
+        ):
+            places = np.clip(np.floor(score * bins), 0, bins - 1).astype(int)
+            with np.errstate(invalid="ignore"):
+                gaps = np.bincount(places, exact - score, bins) / np.bincount(places, minlength=bins)
+            if band.gap.size < bins:  # nearly empty bins are left out
+                gaps = gaps[np.clip(np.floor(band.prob_pred * bins), 0, bins - 1).astype(int)]
+            missed[kind] += not are_within(band.gap_lower, gaps, band.gap_upper)
+    assert (missed <= 12).all()
+
+
+def table_of(task, n=20_000, **options):
+    edges = np.linspace(0, 1, 6)
+    return dp.ScoreSummary(edges=edges).update(*drawn(task, n, 0)).release(1.0, random_state=0, **options)
+
+
+def test_where_the_mean_score_is_not_known_only_bars_off_the_diagonal_are_wrong():
+    band = table_of("rare and calibrated").calibration_band()
+    assert band.upper[0] < band.prob_pred[0]  # the middle of a bin, which most scores are far from
+    assert (band.gap_lower <= 0).all()
+    assert (band.gap_upper >= 0).all()
+    np.testing.assert_allclose(band.prob_pred_range, [np.linspace(0, 0.8, 5), np.linspace(0.2, 1, 5)])
+    rng = np.random.default_rng(0)
+    for share, is_off in ((0.25, True), (0.17, False)):  # of scores below 0.2
+        y, score = (rng.random(20_000) < share).astype(int), 0.1 * rng.random(20_000)
+        off = dp.ScoreSummary(edges=np.linspace(0, 1, 6)).update(y, score)
+        band = off.release(1.0, random_state=0).calibration_band()
+        assert (band.gap_lower[0] > 0) == is_off
+        assert (band.lower[0] > band.prob_pred_range[1, 0]) == is_off
+
+
+def test_edges_within_the_unit_interval_leave_scores_outside_where_they_are():
+    y, score = drawn("rare and calibrated", 20_000, 0)
+    released = dp.ScoreSummary(edges=[0.3, 0.5, 0.7]).update(y, score).release(1.0, random_state=0)
+    band = released.calibration_band()
+    np.testing.assert_allclose(band.prob_pred_range, [[0, 0.5], [0.5, 1]])
+    assert band.gap_upper[0] > 0  # scores around 0.016, not from 0.3 on
+
+
+def test_bars_are_as_wide_as_mean_scores_are_unknown():
+    figure = pytest.importorskip("matplotlib.figure")
+    released = table_of("overconfident, few at one end")
+    soft = dp.calibration_band(curve_of(*drawn("overconfident, few at one end", 5000, 0), 0))
+    for band in (released.calibration_band(), released.calibration_band(n_bins=3), soft):
+        bars = band.shade(figure.Figure().subplots(), color="C1")
+        left, right = band.prob_pred_range
+        boxes = [(bar.get_x(), bar.get_x() + bar.get_width(), bar.get_y(), bar.get_height()) for bar in bars]
+        np.testing.assert_allclose(
+            boxes, np.column_stack([left, right, band.lower, band.upper - band.lower]), atol=1e-12
+        )
+        assert all((bar.get_linewidth() > 0) == (bar.get_width() == 0) for bar in bars)
+    np.testing.assert_array_equal(soft.prob_pred_range, [soft.prob_pred, soft.prob_pred])
+    axes = released.plot("calibration", figure.Figure().subplots()).ax_
+    (drawn_bars,) = axes.containers
+    band = released.calibration_band(n_bins=5)
+    np.testing.assert_allclose([bar.get_x() for bar in drawn_bars], band.prob_pred_range[0])
+
+
+def exact_error(y, score, bins):
+    places = np.clip(np.ceil(score * bins) - 1, 0, bins - 1).astype(int)
+    return np.abs(np.bincount(places, y - score, bins)).sum() / y.size
+
+
+@pytest.mark.parametrize("task", ["even", "rare"])
+def test_chance_is_what_a_calibrated_model_has_on_average(task):
+    """Over 300 draws of 1,000 records; the mean of 300 errors is off by some 3 % of itself."""
+    rng, found = np.random.default_rng(3), []
+    for _ in range(300):
+        score = rng.random(1000) if task == "even" else rng.beta(1, 20, 1000)
+        y = (rng.random(1000) < score).astype(int)
+        places = np.clip(np.ceil(score * 10) - 1, 0, 9).astype(int)
+        records, positives = np.bincount(places, minlength=10), np.bincount(places, y, 10)
+        told = error_by_chance(records.astype(float), positives, np.zeros(10), 1000.0)
+        most = np.sqrt(10 / (2 * np.pi * 1000))
+        assert told <= most * (1 + 1e-12)
+        found.append([exact_error(y, score, 10), told])
+    mean, told = np.mean(found, axis=0)
+    assert told == pytest.approx(mean, rel=0.1)
+
+
+def test_the_noise_is_part_of_what_chance_gives_the_error_of_a_curve():
+    """Over 80 releases of a calibrated model; the mean of the errors is off by some 4 % of itself."""
+    rng, found = np.random.default_rng(5), []
+    for seed in range(80):
+        score, relation = rng.random(600), RELATIONS[seed % 2]
+        y = (rng.random(600) < score).astype(int)
+        band = dp.calibration_band(curve_of(y, score, seed, neighboring=relation))
+        of_number = error_of(y, score, n_bins=5, random_state=seed, neighboring=relation)
+        found.append([*band.error()[:2], *band.error(of_number)[:2], exact_error(y, score, 5)])
+    of_curve, by_chance, of_number, by_people, exact = np.mean(found, axis=0)
+    assert of_curve == pytest.approx(by_chance, rel=0.12)
+    assert of_number == pytest.approx(exact, abs=0.002)
+    assert by_people == pytest.approx(exact, rel=0.12)
+    assert by_people < by_chance
+
+
+def test_the_error_without_chance_is_that_of_people():
+    y, score = drawn("overconfident, few at one end", 20_000, 0)
+    curve, number = curve_of(y, score, 0, n_bins=10), error_of(y, score)
+    _, gap = of_people("overconfident, few at one end", 10)
+    places = np.clip(np.ceil(score * 10) - 1, 0, 9).astype(int)
+    exact = np.nansum(np.abs(gap) * np.bincount(places, minlength=10)) / y.size
+    for told in (dp.calibration_band(curve).error(), dp.calibration_band(curve).error(number)):
+        assert told.without_chance == pytest.approx(np.sqrt(told.error**2 - told.by_chance**2))
+        assert told.without_chance == pytest.approx(exact, abs=0.01)
+    assert told.error == number.value
+
+
+def test_an_error_of_other_bins_is_refused():
+    y, score = drawn("rare and calibrated", 2000, 0)
+    curve, number = curve_of(y, score, 0, n_bins=10), error_of(y, score)
+    band, table = dp.calibration_band(curve), table_of("rare and calibrated", 2000)
+    of_others = error_of(y[1:], score[1:])
+    for refused in (error_of(y, score, n_bins=5), of_others, curve):
+        with pytest.raises(ValueError, match="n_bins=10"):
+            band.error(refused)
+    with pytest.raises(TypeError, match="with_result of private_expected_calibration_error"):
+        band.error(number.value)
+    with pytest.raises(ValueError, match="does not tell the mean score"):
+        table.calibration_band(n_bins=5).error()
+    assert table.calibration_band(n_bins=10).error(number).by_chance > 0
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_an_error_says_how_much_of_it_may_be_chance(relation):
+    rng = np.random.default_rng(0)
+    score = rng.random(2000)
+    y = (rng.random(2000) < score).astype(int)
+    calibrated = error_of(y, score, neighboring=relation)
+    assert calibrated.note.startswith(
+        "Biased upwards: chance alone gives a calibrated model up to about 0.02"
+    )
+    assert "0.02" in calibrated.noise_interval().note
+    wrong = error_of(1 - y, score, neighboring=relation)
+    assert wrong.note is None
+    assert "Chance alone" in wrong.noise_interval().note
+    few = error_of(y[:40], score[:40], epsilon=0.5, neighboring=relation)
+    lower, upper = few.noise_interval()
+    assert upper - lower > 0.2
+    assert few.note.startswith("Mostly noise: limits of its noise are ")
+    if relation == "replace_one":
+        persons = error_of(y, score, groups=np.arange(2000) // 2)
+        assert "about 0.04 (10 bins, 2,000 records, up to 2 of one person)" in persons.note
+
+
+def test_a_missing_limit_is_no_wide_one():
+    y, score = drawn("rare and calibrated", 5000, 0)
+    result = error_of(y, score, mechanism="adaptive")
+    assert "Mostly noise" not in str(result.note)
+    assert "We cannot limit" in result.noise_interval().note
+
+
+@pytest.mark.parametrize(("n", "is_said"), [(150, True), (5000, False)])
+def test_a_curve_is_flagged_by_the_width_of_the_limits_of_its_noise(n, is_said):
+    rng = np.random.default_rng(0)
+    score = rng.random(n)
+    y = (rng.random(n) < score).astype(int)
+    curve = curve_of(y, score, 0)  # of 30 records a share is off by a tenth and more
+    assert ("Mostly noise" in str(curve.note)) == is_said
+    band = dp.calibration_band(curve)
+    assert ("Mostly noise" in band.note) == is_said
+    assert band.about.endswith("from whom the records were drawn independently.")
