@@ -40,7 +40,6 @@ import dp_metrics as dp
 from dp_metrics._random import made_up
 from dp_metrics.metrics.labels.benefit_limits import benefit_limits, benefit_noise_limits
 from dp_metrics.metrics.labels.person_limits import PersonProducts, person_limits
-from dp_metrics.metrics.scores.bands import CalibrationBand
 from dp_metrics.release.noise import CountsNoise
 from dp_metrics.release.ratio_limits import NoisyRatio
 from dp_metrics.sensitivity.person_units import product_rate, unit_rate
@@ -268,12 +267,6 @@ def scores() -> list[Kind]:
     of_precision = private(dp.private_average_precision_score, SCORES)
     curve = private(dp.private_calibration_curve, SCORES, n_bins=BINS)
     error = private(dp.private_expected_calibration_error, SCORES, n_bins=BINS)
-    if "gap_lower" in inspect.signature(CalibrationBand).parameters:
-        gaps = Kind(
-            "calibration gaps", "people~", two, curve, lambda x: by_bin(x)[1] - by_bin(x)[2],
-            ask=lambda result: (dp.calibration_band(result).gap_lower, dp.calibration_band(result).gap_upper),
-        )  # fmt: skip
-        found.append(gaps)
     return [
         *found,
         *kinds("AUC by hazard", "records people~", two, private(dp.private_roc_auc_score, SCORES), auc),
@@ -290,6 +283,10 @@ def scores() -> list[Kind]:
         Kind(
             "calibration band", "people~", two, curve, lambda x: by_bin(x)[1],
             ask=lambda result: (dp.calibration_band(result).lower, dp.calibration_band(result).upper),
+        ),
+        Kind(
+            "calibration gaps", "people~", two, curve, lambda x: by_bin(x)[1] - by_bin(x)[2],
+            ask=lambda result: (dp.calibration_band(result).gap_lower, dp.calibration_band(result).gap_upper),
         ),
         *kinds("calibration error", "records", two, error, calibration_error, speed="fast"),
     ]  # fmt: skip
@@ -362,6 +359,8 @@ def means() -> list[Kind]:
         bought = lambda x, epsilon: dp.private_mean_interval(x.loss, cap="private", epsilon=epsilon)  # noqa: E731
         of_cap: Any = {"at": clipped_mean, "without": t_width, "speed": "fast"}
         found.append(Kind("private_mean_interval, private cap", "people~", of_losses, bought, **of_cap))
+    rare = "private_mean_interval, 0.2 % of losses at the cap"
+    found.append(Kind(rare, "people~", tasks.few_losses(), interval, mean, without=t_width, speed="fast"))
     for q in (0.5, 0.9):
         interval = lambda x, epsilon, q=q: dp.private_quantile_interval(x.loss, q, epsilon=epsilon)  # noqa: E731
         told = f"private_quantile_interval, q = {q:g}"

@@ -18,19 +18,6 @@ from sklearn.naive_bayes import GaussianNB
 
 from dp_metrics.sensitivity.person_units import person_units
 
-__all__ = [
-    "GROUPS",
-    "PERSON_UNITS",
-    "Losses",
-    "People",
-    "Persons",
-    "classes",
-    "losses",
-    "persons",
-    "targets",
-    "ten_labels",
-]
-
 GROUPS = 3
 Floats = NDArray[np.float64]
 
@@ -115,6 +102,12 @@ def losses() -> dict[str, Losses]:
     """Return Brier losses and absolute errors."""
     squares = {name: Losses((people.score - people.true) ** 2) for name, people in classes().items()}
     return squares | {name: Losses(np.abs(people.said - people.true)) for name, people in targets().items()}
+
+
+@cache
+def few_losses() -> dict[str, Losses]:
+    """Return losses of which 0.2 % are at the cap and the others 0."""
+    return {"few": Losses(1.0 * (np.arange(500) == 0))}
 
 
 PERSON_UNITS = person_units(range(1, 5))[0]
