@@ -359,7 +359,7 @@ def means() -> list[Kind]:
         bought = lambda x, epsilon: dp.private_mean_interval(x.loss, cap="private", epsilon=epsilon)  # noqa: E731
         of_cap: Any = {"at": clipped_mean, "without": t_width, "speed": "fast"}
         found.append(Kind("private_mean_interval, private cap", "people~", of_losses, bought, **of_cap))
-    rare = "private_mean_interval, 0.2 % of losses at the cap"
+    rare = "private_mean_interval, one loss in 150 at the cap"
     found.append(Kind(rare, "people~", tasks.few_losses(), interval, mean, without=t_width, speed="fast"))
     for q in (0.5, 0.9):
         interval = lambda x, epsilon, q=q: dp.private_quantile_interval(x.loss, q, epsilon=epsilon)  # noqa: E731

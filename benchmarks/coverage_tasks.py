@@ -106,8 +106,8 @@ def losses() -> dict[str, Losses]:
 
 @cache
 def few_losses() -> dict[str, Losses]:
-    """Return losses of which 0.2 % are at the cap and the others 0."""
-    return {"few": Losses(1.0 * (np.arange(500) == 0))}
+    """Return losses that are 1, their cap, for one person in 150 and else 0: for two of 300."""
+    return {"few": Losses(1.0 * (np.arange(150) == 0))}
 
 
 PERSON_UNITS = person_units(range(1, 5))[0]
