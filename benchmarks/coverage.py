@@ -1,347 +1,573 @@
-"""Print how often intervals for people at large cover what they are about; 95 % is meant.
+"""Print how often each interval of the package covers what it is about; 95 % is meant.
 
-Run `DP_METRICS_DATA=path/to/data python benchmarks/coverage.py [--only NAME] [--quick]`; without data the
-tables of real tasks are left out.
+Run `python benchmarks/coverage.py [--only NAME] [--quick] [--table docs/measured/coverage.inc]`. It reads no
+file: the people are those of `coverage_tasks.py`, on whom no rule was chosen.
 
-- proportions: exact coverage of `accuracy_interval`, the least over 200 shares.
-- means: coverage of `private_mean_interval` on real tasks. The population is the
-  held-out part of a data set, 40 or 50 %, whose mean is known; records are drawn from it with replacement.
-  The noise is Laplace noise: that of the release, but for its lattice of a million steps. Beside it the
-  interval of Student's t, which is not private. Then two tasks in which hardly any record has a loss.
-- free: the same means released by `mechanism="geometric"`, and their `population_interval`: coverage of the
-  approximate one, and the mean widths of both over that of Student's t. Above an epsilon of 1 both are one,
-  and proved: 20 runs tell their width.
-- ratios, labels, areas, bands, gaps: intervals that cost nothing; see `coverage_of_counts.py`.
-- quantiles: exact miss of either limit of `private_quantile_interval` over that which its proof allows, on
-  data of two values; and on real tasks the miss over 400 samples, exact for each of them.
+A cell is a task, a number of records and an epsilon. In each, records are drawn with replacement from people
+of whom all is known, and released anew; an interval is of these records, or of all people. Limits that are to
+hold at once count once. No interval, or no upper limit, counts as covering: the share of these is "none".
 
-Standard errors: of a coverage of .95 in 2000 runs .005; .011 in 400, where that of a miss of .025 is .008.
+- mean, least: coverage over the cells. The least of many is low by chance: so that cell is drawn again, five
+  times as often, and told with the standard error of 95 %. A "*" is more than three of these below 95 %: of
+  intervals that cover 95 % every 700th has it.
+- width: of all people the geometric mean over cells of the mean width / that without privacy, which is the
+  same interval at epsilon 10^6, of a mean that of Student's t. Of these records in units of the public range.
 """
 
 import argparse
+import inspect
 import math
-import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import re
+import warnings
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cache
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
 
-import coverage_of_counts
+import coverage_tasks as tasks
 import numpy as np
-from classification.tasks import scored
-from scipy.stats import binom
+from classification.tasks import print_table
+from coverage_tasks import GROUPS, PERSON_UNITS, Losses, People, Persons
+from numpy.typing import NDArray
 from scipy.stats import t as student
+from sklearn import metrics as sk
 from tqdm import tqdm
 
-from dp_metrics.evaluation.datasets import load_dataset
-from dp_metrics.inference.quantiles import _CELLS, RankSearch, _misses, rank_searches
-from dp_metrics.inputs.floats import MAX_FLOAT
-from dp_metrics.mechanisms._hazard_law import largest_ratio
-from dp_metrics.release.noisy_binomial import binomial_law, noisy_binomial_limits
-from dp_metrics.release.normal_limits import mean_half_width
-from dp_metrics.release.parts.order_statistic import OrderOf, OrderStatistic
+import dp_metrics as dp
+from dp_metrics._random import made_up
+from dp_metrics.metrics.labels.benefit_limits import benefit_limits, benefit_noise_limits
+from dp_metrics.metrics.labels.person_limits import PersonProducts, person_limits
+from dp_metrics.release.noise import CountsNoise
+from dp_metrics.release.ratio_limits import NoisyRatio
+from dp_metrics.sensitivity.person_units import product_rate, unit_rate
 
-EPSILONS = ("0.1", "0.3", "1", "3")
-MISS = 0.05
+Floats: TypeAlias = NDArray[np.float64]
+Ends: TypeAlias = tuple[Floats, Floats]
 
+LEVEL, MISS = 0.95, 0.025
+EPSILONS, HUGE = (0.3, 3.0), 1e6
+AGAIN = 5
+MAX_WIDTH = 100.0  # in units of the public range: what is wider is no limit
 
-class Size:
-    """How much is computed."""
-
-    runs, samples, shares, widths = 2000, 400, 200, 20
-    sizes, counted = (300, 1000, 3000, 10_000), (100, 300, 1000)
-    epsilons, spread, sure, draws, slow = (0.1, 0.3, 1.0, 4.0), (50, 200, 1000, 10_000), 1000, 100, 15
-
-
-class Quick(Size):
-    """Enough to see that it works."""
-
-    runs, samples, shares, widths = 50, 3, 20, 3
-    sizes, counted = (300,), (30,)
-    epsilons, spread, sure, draws, slow = (1.0,), (200,), 5, 5, 2
-
-
-def print_table(title: str, header: Sequence[object], rows: Iterable[Sequence[object]]) -> None:
-    lines = [header, ["---"] * len(header), *rows]
-    print(f"\n{title}\n", *("| " + " | ".join(map(str, line)) + " |" for line in lines), sep="\n", flush=True)
-
-
-def proportions(size: type[Size]) -> None:
-    """Print the least exact coverage of an accuracy's interval."""
-
-    def least(n: int, epsilon: float) -> float:
-        ends = [
-            noisy_binomial_limits(count, n, epsilon, miss_low=MISS / 2, miss_high=MISS / 2)
-            for count in range(n + 1)
-        ]
-        lower, upper = np.array(ends).T
-        x, q = np.arange(n + 1), math.exp(-epsilon)
-        noise = math.tanh(epsilon / 2) * q ** np.abs(x[:, np.newaxis] - x)
-        noise[:, 0], noise[:, -1] = q**x / (1 + q), q ** (n - x) / (1 + q)  # clamped
-        shares = np.linspace(0, 1, size.shares + 2)[1:-1]
-        return min(float((binom.pmf(x, n, p) @ noise)[(lower <= p) & (p <= upper)].sum()) for p in shares)
-
-    rows = [
-        [n, *(f"{least(n, float(e)):.4f}" for e in EPSILONS)] for n in tqdm(size.counted, desc="proportions")
-    ]
-    print_table("Exact coverage of accuracy_interval, least over shares", ["n", *EPSILONS], rows)
-
-
-@cache
-def held_out(name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return the targets of the second part of a data set, and what a model of the first says of them."""
-    from sklearn.model_selection import train_test_split
-    from xgboost import XGBRegressor
-
-    if name in CLASSIFIED:
-        return scored(name)
-    features, target = load_dataset(name)
-    x, x_test, y, y_test = train_test_split(features, target, test_size=0.5, random_state=0)
-    return y_test, XGBRegressor(n_estimators=100, n_jobs=2).fit(x, y).predict(x_test).astype(np.float64)
-
-
-CLASSIFIED = ("adult", "diabetes", "brfss")
-
-
-def brier(name: str) -> np.ndarray:
-    y, proba = held_out(name)
-    return np.square(proba - y)
-
-
-def log_loss(name: str) -> np.ndarray:
-    y, proba = held_out(name)
-    return -np.log(np.where(y == 1, proba, 1 - proba).clip(1e-16, 1))
-
-
-def absolute_error(name: str) -> np.ndarray:
-    y, predicted = held_out(name)
-    return np.abs(y - predicted)
-
-
-MEANS: dict[str, tuple[Callable[[str], np.ndarray], str, float]] = {
-    "Brier, adult": (brier, "adult", 1.0),
-    "Brier, diabetes": (brier, "diabetes", 1.0),
-    "Brier, brfss": (brier, "brfss", 1.0),
-    "log loss, adult": (log_loss, "adult", 10.0),
-    "log loss, diabetes": (log_loss, "diabetes", 10.0),
-    "absolute error, diamonds": (absolute_error, "diamonds", 50_000.0),
-    "absolute error, diamonds, tighter": (absolute_error, "diamonds", 10_000.0),
-    "absolute error, abalone": (absolute_error, "abalone", 50.0),
-    "absolute error, bike": (absolute_error, "bike", 5_000.0),
-    "absolute error, bike, tighter": (absolute_error, "bike", 1_000.0),
+WAYS: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "records": ("these records, sure", "noise_interval", {}),
+    "records~": ("these records, approximate", "noise_interval", {"method": "approximate"}),
+    "people": ("all people, sure", "population_interval", {}),
+    "people~": ("all people, approximate", "population_interval", {"method": "approximate"}),
 }
-"""Losses of real tasks and their public caps."""
-
-FEW_LOSSES = ((1000, 3.0), (300, 10.0))
-"""Cells of losses of which 0.2 % are at the cap and the others 0, where the normal method fails."""
+"""What an interval is of, and how it is asked for."""
 
 
-def sums_of(population: np.ndarray, n: int, runs: int) -> Iterator[tuple[float, float]]:
-    """Yield the means of v and of v (1 - v) over samples with replacement."""
-    rng = np.random.default_rng(n)
-    for _ in range(runs):
-        v = population[rng.integers(population.size, size=n)]
-        yield float(v.mean()), float((v * (1 - v)).mean())
+class Size(NamedTuple):
+    """How much is computed; None: all tasks and epsilons."""
+
+    draws: Mapping[str, int]
+    records: tuple[int, ...]
+    most: int | None
 
 
-def normal_coverage(sums: np.ndarray, mean: float, n: int, epsilon: float) -> tuple[float, float]:
-    """Return the coverage of the normal method, and its mean width over that of Student's t."""
-    rng = np.random.default_rng([n, int(1000 * epsilon)])
-    noisy = sums + rng.laplace(scale=1 / (n * epsilon), size=sums.shape)
-    middle = np.clip(noisy[:, 0], 0, 1)
-    half = np.array(
-        [
-            mean_half_width(m, d, n, (1 / (n * epsilon),) * 2, MISS)
-            for m, d in zip(middle, noisy[:, 1], strict=True)
+FULL = Size({"fast": 100, "usual": 24, "slow": 4}, (300, 3_000), None)
+QUICK = Size({"fast": 2, "usual": 2, "slow": 2}, (300,), 1)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """An interval: what is released, how its limits are asked for, and what they are limits of.
+
+    `exact` is asked for the records or for all people; in its place `at`, if that depends on the release.
+    """
+
+    name: str
+    way: str
+    tasks: Mapping[str, Any]
+    release: Callable[[Any, float], Any]
+    exact: Callable[[Any], Any] = lambda x: None
+    ask: Callable[[Any], Any] = lambda interval: interval
+    speed: str = "usual"
+    epsilons: tuple[float, ...] = EPSILONS
+    at: Callable[[Any, Any], Any] | None = None
+    without: Callable[[Any], float] | None = None
+
+
+def kinds(
+    name: str, ways: str, *of: Any, options: Mapping[str, Any] | None = None, **more: Any
+) -> list[Kind]:
+    """Return the intervals of one release in several ways."""
+    return [Kind(name, way, *of, ask=partial(asked, way, options or {}), **more) for way in ways.split()]
+
+
+def asked(way: str, options: Mapping[str, Any], result: Any) -> Any:
+    _, method, fixed = WAYS[way]
+    return getattr(result, method)(**fixed, **options)
+
+
+LABELS, SCORES, LOSS = ("true", "said"), ("true", "score"), ("loss",)
+
+
+def private(metric: Callable[..., Any], fields: Sequence[str] = LABELS, **options: Any) -> Callable[..., Any]:
+    """Return what releases a metric."""
+    result = dp.with_result(metric)
+    return lambda x, epsilon: result(*(getattr(x, name) for name in fields), epsilon=epsilon, **options)
+
+
+def exact(metric: Callable[..., Any], fields: Sequence[str] = LABELS, **options: Any) -> Callable[..., Any]:
+    """Return the same without privacy."""
+    return lambda x: metric(*(getattr(x, name) for name in fields), **options)
+
+
+def ratio(metric: Callable[..., Any], **options: Any) -> Callable[..., Any]:
+    """Return a metric that is NaN where it is 0/0."""
+    return exact(metric, zero_division=np.nan, **options)
+
+
+@dataclass
+class Cell:
+    """What came of the draws in one cell."""
+
+    kind: Kind
+    people: Any
+    n: int
+    epsilon: float
+    draws: int = 0
+    hits: int = 0
+    widths: list[float] = field(default_factory=list)
+
+    @property
+    def share(self) -> float:
+        return self.hits / self.draws
+
+    @property
+    def is_of_records(self) -> bool:
+        return self.kind.way.startswith("records")
+
+    def samples(self, draws: int, seed: int) -> Iterator[Any]:
+        rng = np.random.default_rng([self.n, round(100 * self.epsilon), seed])
+        for _ in range(draws):
+            rows = rng.integers(len(self.people[0]), size=self.n)
+            yield self.people._make(array[rows] for array in self.people)
+
+    def measured(self, draws: int, seed: int = 0) -> "Cell":
+        """Return this cell with so many more draws."""
+        kind = self.kind
+        of_all = None if self.is_of_records else kind.exact(self.people)
+        for sample in self.samples(draws, seed):
+            self.draws += 1
+            try:
+                released = kind.release(sample, self.epsilon)
+                lower, upper = ends(kind.ask(released))
+            except ValueError:  # there is none
+                self.hits += 1
+                continue
+            truth = (
+                kind.at(self.people, released)
+                if kind.at
+                else kind.exact(sample)
+                if of_all is None
+                else of_all
+            )
+            slack = 1e-9 * np.maximum(np.abs(truth), 1)  # exact values are rounded, too
+            self.hits += bool((np.isnan(truth) | ((lower - slack <= truth) & (truth <= upper + slack))).all())
+            width = float(np.mean(upper - lower))
+            if width < MAX_WIDTH:
+                self.widths.append(width)
+        return self
+
+    def width(self) -> float:
+        """Return the mean width, of people as a multiple of that without privacy."""
+        if not self.widths or self.is_of_records:
+            return float(np.mean(self.widths)) if self.widths else math.nan
+        few = 1 if self.kind.speed == "slow" else 5
+        if self.kind.without:
+            without = [self.kind.without(sample) for sample in self.samples(few, 1)]
+        else:
+            without = Cell(self.kind, self.people, self.n, HUGE).measured(few, 1).widths
+        mean = float(np.mean(without)) if without else 0.0
+        return float(np.mean(self.widths)) / mean if mean > 0 else math.nan
+
+
+def ends(found: Any) -> Ends:
+    """Return the lower and the upper limits: of an interval, or of a dictionary of them."""
+    if isinstance(found, dict):
+        found = zip(*(ends(one) for one in found.values()), strict=True)
+    lower, upper = (np.asarray(one, dtype=np.float64) for one in found)
+    return lower, upper
+
+
+def labels() -> list[Kind]:
+    """Return intervals of metrics of labels."""
+    two, accuracy = tasks.classes(), private(dp.private_accuracy_score)
+    confusion, cells = private(dp.private_confusion_matrix), exact(sk.confusion_matrix)
+    found = [
+        *kinds("accuracy", "records people", two, accuracy, exact(sk.accuracy_score), speed="fast"),
+        Kind(
+            "accuracy_interval", "people", two, lambda x, epsilon: (accuracy(x, epsilon), len(x.true)),
+            exact(sk.accuracy_score), speed="fast",
+            ask=lambda r: dp.accuracy_interval(r[0].value, n=r[1], epsilon=r[0].epsilon),
+        ),
+        *kinds("confusion matrix, in records", "records", two, confusion, cells, speed="fast"),
+    ]  # fmt: skip
+    ratios = "recall, precision, specificity, F1, Jaccard"
+    for metric, without in (
+        (dp.private_recall_score, ratio(sk.recall_score)),
+        (dp.private_precision_score, ratio(sk.precision_score)),
+        (dp.private_specificity_score, ratio(sk.recall_score, pos_label=0)),
+        (dp.private_f1_score, ratio(sk.f1_score)),
+        (
+            dp.private_jaccard_score,
+            lambda x: sk.jaccard_score(x.true, x.said) if (x.true | x.said).any() else np.nan,
+        ),
+    ):
+        found += kinds(ratios, "records people", two, private(metric), without)
+    mcc, kappa = sk.matthews_corrcoef, sk.cohen_kappa_score
+    for people, more, told in ((two, {}, ""), (tasks.ten_labels(), {"labels": range(10)}, " of ten labels")):
+        sure, macro = "" if told else "people ", {"average": "macro", **more}
+        f1, recall = ratio(sk.f1_score, average="macro"), ratio(sk.recall_score, average="macro")
+        balanced = private(dp.private_balanced_accuracy_score, **more)
+        found += kinds(f"balanced accuracy{told}", "records people people~", people, balanced, recall)
+        found += kinds(f"macro F1{told}", "people people~", people, private(dp.private_f1_score, **macro), f1)
+        for metric, without in ((dp.private_matthews_corrcoef, mcc), (dp.private_cohen_kappa_score, kappa)):
+            found += kinds(
+                f"MCC, kappa{told}", sure + "people~", people, private(metric, **more), exact(without)
+            )
+    each = {"average": None, "labels": range(10)}
+    f1 = private(dp.private_f1_score, **each), ratio(sk.f1_score, **each)
+    return [*found, *kinds("F1 of ten labels at once", "records people", tasks.ten_labels(), *f1)]
+
+
+def table(x: People, epsilon: float) -> Any:
+    """Return the release of a table of scores."""
+    return dp.ScoreSummary().update(x.true, x.score).release(epsilon)
+
+
+def area(true: NDArray[Any], scores: Floats) -> float:
+    return float(sk.roc_auc_score(true, scores)) if 0 < true.mean() < 1 else math.nan
+
+
+def average_precision(true: NDArray[Any], scores: Floats) -> float:
+    return float(sk.average_precision_score(true, scores)) if true.any() else math.nan
+
+
+def precision_at_half(true: NDArray[Any], scores: Floats) -> float:
+    return float(true[scores >= 0.5].mean()) if (scores >= 0.5).any() else math.nan
+
+
+def scores() -> list[Kind]:
+    """Return intervals of areas, average precisions and curves."""
+    two, found, auc, precise = tasks.classes(), [], exact(area, SCORES), exact(average_precision, SCORES)
+    for ties, told in (("any", "AUC of a table"), ("ordered", 'AUC of a table, ties="ordered"')):
+        of = told, two, table, auc
+        found += [
+            *kinds(of[0], "records people", *of[1:], options={"ties": ties}, speed="slow"),
+            *kinds(of[0], "records~ people~", *of[1:], options={"ties": ties}),
         ]
-    )
-    lower, upper = np.maximum(middle - half, 0), np.minimum(middle + half, 1)
-    return float(np.mean((lower <= mean) & (mean <= upper))), float(
-        (upper - lower).mean() / (2 * t_half(sums, n).mean())
-    )
+    of_table: Any = {"options": {"metric": "average_precision"}, "speed": "slow"}
+    of_precision = private(dp.private_average_precision_score, SCORES)
+    curve = private(dp.private_calibration_curve, SCORES, n_bins=BINS)
+    error = private(dp.private_expected_calibration_error, SCORES, n_bins=BINS)
+    return [
+        *found,
+        *kinds("AUC by hazard", "records people~", two, private(dp.private_roc_auc_score, SCORES), auc),
+        *kinds("average precision of a table", "records people", two, table, precise, **of_table),
+        *kinds("average precision", "records people", two, of_precision, precise, speed="slow"),
+        Kind(
+            "precision at a threshold", "people", two, table, exact(precision_at_half, SCORES),
+            ask=lambda result: result.at_threshold(0.5).population_interval("precision"),
+        ),
+        Kind(
+            "ROC band", "people", two, private(dp.private_roc_curve, SCORES),
+            ask=roc_ends, at=roc_at, speed="slow",
+        ),
+        Kind(
+            "calibration band", "people~", two, curve, lambda x: by_bin(x)[1],
+            ask=lambda result: (dp.calibration_band(result).lower, dp.calibration_band(result).upper),
+        ),
+        Kind(
+            "calibration gaps", "people~", two, curve, lambda x: by_bin(x)[1] - by_bin(x)[2],
+            ask=lambda result: (dp.calibration_band(result).gap_lower, dp.calibration_band(result).gap_upper),
+        ),
+        *kinds("calibration error", "records", two, error, calibration_error, speed="fast"),
+    ]  # fmt: skip
 
 
-def t_half(sums: np.ndarray, n: int) -> np.ndarray:
-    m, d = sums.T
-    half: np.ndarray = student.ppf(1 - MISS / 2, n - 1) * np.sqrt(np.maximum(m * (1 - m) - d, 0) / (n - 1))
-    return half
+def roc_ends(result: Any) -> Ends:
+    band = dp.roc_band(result)
+    lower, upper = band.lower, band.upper
+    return np.append(lower.tpr, upper.fpr), np.append(upper.tpr, lower.fpr)
 
 
-def means(size: type[Size]) -> None:
-    """Print the coverage of the normal method."""
-    if "DP_METRICS_DATA" in os.environ:
-        rows, covered, plain = [], [], []
-        for name, (loss, data, cap) in tqdm(MEANS.items(), desc="means"):
-            population = np.minimum(loss(data), cap) / cap
-            mean = float(population.mean())
-            for n in size.sizes:
-                sums = np.array(list(sums_of(population, n, size.runs)))
-                found = [normal_coverage(sums, mean, n, float(epsilon)) for epsilon in EPSILONS]
-                plain.append(float(np.mean(np.abs(sums[:, 0] - mean) <= t_half(sums, n))))
-                covered += [share for share, _ in found]
-                rows.append(
-                    [name, n, *(f"{one:.3f} ({width:.2f})" for one, width in found), f"{plain[-1]:.3f}"]
-                )
-        title = f"Coverage of the normal method (width / that of Student's t), {size.runs} runs"
-        print_table(title, ["loss", "n", *EPSILONS, "Student's t"], rows)
-        print(f"\nLeast and mean: {min(covered):.3f}, {np.mean(covered):.3f}; of Student's t ", end="")
-        print(f"{min(plain):.3f}, {np.mean(plain):.3f}. Cells: {len(covered)}.", flush=True)
-    rows = []
-    for n, epsilon in FEW_LOSSES:
-        shares = np.random.default_rng(n).binomial(n, 0.002, size.runs) / n
-        sums = np.stack([shares, np.zeros(size.runs)], axis=1)
-        simple = float(np.mean(np.abs(shares - 0.002) <= t_half(sums, n)))
-        rows.append([n, epsilon, f"{normal_coverage(sums, 0.002, n, epsilon)[0]:.3f}", f"{simple:.3f}"])
-    title = "Coverage of the normal method where 0.2 % of the losses are at the cap and the others 0"
-    print_table(title, ["n", "epsilon", "normal", "Student's t"], rows)
+def roc_at(x: People, result: Any) -> Floats:
+    """Return the recall, then the share of false positives, at each edge of a band."""
+    edges = dp.roc_band(result).lower.thresholds
+    return np.array([(x.score[x.true == kind] >= edge).mean() for kind in (1, 0) for edge in edges])
 
 
-def free(size: type[Size]) -> None:
-    """Print the coverage and the widths of the intervals that a released mean has."""
-    from dp_metrics import private_mean_loss, with_result
-
-    if "DP_METRICS_DATA" not in os.environ:
-        return
-    rows, covered = [], []
-    for name, (loss, data, cap) in tqdm(MEANS.items(), desc="free"):
-        population = np.minimum(loss(data), cap)
-        mean, rng = float(population.mean()), np.random.default_rng(0)
-        for n in size.sizes:
-            cells = []
-            for epsilon in EPSILONS:
-                found = []
-                for run in range(size.samples if float(epsilon) <= 1 else size.widths):
-                    x = population[rng.integers(population.size, size=n)]
-                    result = with_result(private_mean_loss)(
-                        x, max_loss=cap, epsilon=float(epsilon), mechanism="geometric"
-                    )
-                    plain = 2 * student.ppf(1 - MISS / 2, n - 1) * x.std(ddof=1) / math.sqrt(n)
-                    low, high = result.population_interval(method="approximate")
-                    wide = np.nan
-                    if run < size.widths:
-                        wide = np.subtract(*result.population_interval()[::-1]) / plain
-                    found.append((low <= mean <= high, (high - low) / plain, wide))
-                share, narrow, wide = np.nanmean(found, axis=0)
-                if float(epsilon) <= 1:
-                    covered.append(share)
-                cells.append(f"{share:.3f} ({narrow:.3g}, {wide:.3g})")
-            rows.append([name, n, *cells])
-    title = f"Coverage of a released mean (width of approximate and sure / Student's t), {size.samples} runs"
-    print_table(title, ["loss", "n", *EPSILONS], rows)
-    print(f"\nLeast and mean: {min(covered):.3f}, {np.mean(covered):.3f}. Cells: {len(covered)}.", flush=True)
+BINS = 10
 
 
-def _order(x: np.ndarray, rank: int) -> OrderStatistic:
-    return OrderStatistic(OrderOf(np.asarray, lambda n: rank, MAX_FLOAT), x)
+def by_bin(x: People) -> tuple[Floats, Floats, Floats]:
+    """Return the number of people by bin, their share of positives and their mean score; NaN without any."""
+    place = np.searchsorted(np.linspace(0, 1, BINS + 1)[1:-1], x.score)
+    number, positive, total = (np.bincount(place, w, BINS) for w in (None, x.true, x.score))
+    some = np.where(number > 0, number, np.nan)
+    return number, positive / some, total / some
 
 
-def limit_miss(x: np.ndarray, quantile: float, search: RankSearch, epsilon: Fraction) -> float:
-    """Return the exact probability that a limit from these records misses a quantile."""
-    bounds = _order(x, search.rank).output_bounds(search.mechanism, epsilon, private_n=False)
-    law, grid = search.mechanism.output_distribution(bounds, epsilon), search.mechanism.grid(MAX_FLOAT)
-    if search.mechanism.downward:
-        last = int(grid.index_at_least(np.array([quantile]))[0]) - 1
-        return float(law.cdf(grid.points(np.array([last - _CELLS])))[0])
-    first = int(grid.index_above(np.array([quantile]))[0])
-    return 1.0 - float(law.cdf(grid.points(np.array([first + _CELLS - 1])))[0])
+def calibration_error(x: People) -> float:
+    number, share, mean = by_bin(x)
+    return float(np.nansum(number * np.abs(share - mean)) / number.sum())
 
 
-def miss_over_bound(n: int, epsilon: Fraction, low: float, high: float) -> list[tuple[float, float]]:
-    """Return the exact miss over its bound, and the bound, of either limit on data of two values."""
-    found, half = [], epsilon / 2
-    below, probabilities = binomial_law(n, 0.5)
-    for search in rank_searches(n, 0.5, epsilon, miss=MISS, limit=MAX_FLOAT):
-        # of all medians the worst is the one value for a lower limit, the other for an upper one
-        downward = search.mechanism.downward
-        ranks = search.mechanism.count_ranks(half, n=n, monotonic=True, output_range=(0.0, MAX_FLOAT))
-        rank, rest = (n + 1 - search.rank, n - below) if downward else (search.rank, below)
-        bound = float(probabilities @ _misses(rank, rest, largest_ratio(half / 4), ranks))
-        miss = sum(
-            p * limit_miss(np.repeat([low, high], [r, n - r]), high if downward else low, search, half)
-            for r, p in zip(below.astype(int), probabilities, strict=True)
-            if p > 1e-12
+def quantile(q: float) -> Callable[[Floats], float]:
+    return lambda loss: float(np.quantile(loss, q, method="inverted_cdf"))
+
+
+def t_width(x: Losses) -> float:
+    """Return the width of Student's t interval."""
+    return float(2 * student.ppf(1 - MISS, x.loss.size - 1) * x.loss.std(ddof=1) / math.sqrt(x.loss.size))
+
+
+def clipped_mean(x: Losses, interval: Any) -> float:
+    """Return the mean of losses, clipped to the cap that an interval names."""
+    cap = re.search(r"errors above (\S+) counted", interval.about)
+    assert cap is not None, interval.about
+    return float(np.minimum(x.loss, float(cap[1])).mean())
+
+
+def means() -> list[Kind]:
+    """Return intervals of means, quantiles and what else is made of losses."""
+    of_losses, of_targets, mean = tasks.losses(), tasks.targets(), exact(np.mean, LOSS)
+    told = "mean loss by geometric"
+    capped, bounds, geometric = {"max_loss": 1.0}, {"bounds": (0.0, 1.0)}, {"mechanism": "geometric"}
+    free: Any = (of_losses, private(dp.private_mean_loss, LOSS, **capped, **geometric), mean)
+    epsilons = (0.5, 1.0, 1.01, 2.0, 4.0)
+    found = [
+        *kinds(told, "records", *free, epsilons=epsilons, speed="fast"),
+        *kinds(told, "people", *free, epsilons=epsilons, without=t_width),
+    ]
+    for e in epsilons:
+        found += kinds(
+            f"{told}, epsilon {e:g}", "people~", *free, epsilons=(e,), without=t_width, speed="fast"
         )
-        found.append((miss / bound, bound))
+    interval = lambda x, epsilon: dp.private_mean_interval(x.loss, max_loss=1.0, epsilon=epsilon)  # noqa: E731
+    found.append(
+        Kind("private_mean_interval", "people~", of_losses, interval, mean, without=t_width, speed="fast")
+    )
+    if "cap" in inspect.signature(dp.private_mean_interval).parameters:
+        bought = lambda x, epsilon: dp.private_mean_interval(x.loss, cap="private", epsilon=epsilon)  # noqa: E731
+        of_cap: Any = {"at": clipped_mean, "without": t_width, "speed": "fast"}
+        found.append(Kind("private_mean_interval, private cap", "people~", of_losses, bought, **of_cap))
+    rare = "private_mean_interval, one loss in 150 at the cap"
+    found.append(Kind(rare, "people~", tasks.few_losses(), interval, mean, without=t_width, speed="fast"))
+    for q in (0.5, 0.9):
+        interval = lambda x, epsilon, q=q: dp.private_quantile_interval(x.loss, q, epsilon=epsilon)  # noqa: E731
+        told = f"private_quantile_interval, q = {q:g}"
+        found.append(Kind(told, "people", of_losses, interval, exact(quantile(q), LOSS)))
+    for told, metric, without, options in (
+        ("mean by default, with a cap", dp.private_mean_loss, np.mean, capped),
+        ("mean by default, without a cap", dp.private_mean_loss, np.mean, {}),
+        ("variance with bounds", dp.private_variance, np.var, bounds),
+        ("variance without bounds", dp.private_variance, np.var, {}),
+        ("quantile with bounds", dp.private_quantile, quantile(0.9), bounds | {"q": 0.9}),
+    ):
+        release = private(metric, LOSS, **options)
+        found += kinds(told, "records", of_losses, release, exact(without, LOSS))
+    for told, metric, without, options in (
+        ("MAE, MSE with bounds", dp.private_mae, sk.mean_absolute_error, bounds),
+        ("MAE, MSE with bounds", dp.private_mse, sk.mean_squared_error, bounds),
+        ("MAE, MSE without bounds", dp.private_mse, sk.mean_squared_error, {}),
+        ("median without bounds", dp.private_median_absolute_error, sk.median_absolute_error, {}),
+        ("R^2 by geometric with bounds", dp.private_r2_score, sk.r2_score, bounds | geometric),
+        ("R^2 with bounds", dp.private_r2_score, sk.r2_score, bounds),
+        ("R^2 without bounds", dp.private_r2_score, sk.r2_score, {}),
+    ):
+        found += kinds(told, "records", of_targets, private(metric, **options), exact(without))
     return found
 
 
-QUANTILES: dict[str, tuple[Callable[[str], np.ndarray], str]] = {
-    "absolute error, bike": (absolute_error, "bike"),
-    "absolute error, diamonds": (absolute_error, "diamonds"),
-    "absolute error, abalone": (absolute_error, "abalone"),
-    "log loss, adult": (log_loss, "adult"),
+WHAT: dict[Any, str] = {
+    "groups": "of three groups at once",
+    (0, 1): "gap of two groups",
+    "difference": "largest gap",
+    "ratio": "ratio",
 }
 
 
-def quantiles(size: type[Size]) -> None:
-    """Print the misses of intervals for a median."""
-    rows = []
-    for low, high in ((0.0, 1e12), (1e-5, 1.0)):
-        for n in tqdm(size.sizes, desc=f"two values, {low:g} and {high:g}"):
-            found = [miss_over_bound(n, Fraction(epsilon), low, high) for epsilon in EPSILONS]
-            cells = [" ".join(f"{ratio:.4f}" for ratio, _ in pair) for pair in found]
-            rows.append(
-                [f"{low:g} and {high:g}", n, *cells, f"{max(b for pair in found for _, b in pair):.5f}"]
+def groups() -> list[Kind]:
+    """Return intervals of groups, and of the gaps between them."""
+    two, found = tasks.classes(), []
+    for told, metric, without, fields in (
+        ("recall, accuracy", dp.private_recall_score, partial(sk.recall_score, zero_division=np.nan), LABELS),
+        ("recall, accuracy", dp.private_accuracy_score, sk.accuracy_score, LABELS),
+        ("AUC", dp.private_roc_auc_score, area, SCORES),
+    ):
+        for of, shown in WHAT.items():
+            ways = (
+                "people~" if told == "AUC" else "records people people~" if of == (0, 1) else "records people"
             )
-    header = ["values", "n", *EPSILONS, "largest bound"]
-    print_table("Exact miss / bound of the lower and of the upper limit of a median", header, rows)
-    if "DP_METRICS_DATA" not in os.environ:
-        return
-    rows = []
-    for name, (loss, data) in tqdm(QUANTILES.items(), desc="medians"):
-        population = np.sort(loss(data))
-        median = float(np.quantile(population, 0.5, method="inverted_cdf"))
-        for n in size.sizes:
-            cells = [
-                median_misses(population, median, n, Fraction(epsilon), size.samples) for epsilon in EPSILONS
-            ]
-            rows.append([name, n, *cells])
-    title = f"Miss of either limit of a median, and medians of limit / truth, {size.samples} samples"
-    print_table(title, ["loss", "n", *EPSILONS], rows)
+            truth = exact(partial(by_group, without, of), (*fields, "group"))
+            options, speed = {"of": of, "simultaneous": of == "groups"}, "slow" if told == "AUC" else "usual"
+            of_groups: Any = two, partial(frame, metric, fields), truth
+            found += kinds(f"{told}: {shown}", ways, *of_groups, options=options, speed=speed)
+    return found
 
 
-def median_misses(population: np.ndarray, median: float, n: int, epsilon: Fraction, samples: int) -> str:
-    """Return the miss of both limits and their medians over the median of the population."""
-    rng, searches = np.random.default_rng(n), rank_searches(n, 0.5, epsilon, miss=MISS, limit=MAX_FLOAT)
-    misses, ends = [], []
-    for _ in range(samples):
-        x = population[rng.integers(population.size, size=n)]
-        misses.append([limit_miss(x, median, search, epsilon / 2) for search in searches])
-        ends.append([typical_limit(x, search, epsilon / 2) / median for search in searches])
-    low, high = np.median(ends, axis=0)
-    return f"{' '.join(f'{miss:.3f}' for miss in np.mean(misses, axis=0))} ({low:.2f} {high:.3g})"
+def frame(metric: Callable[..., Any], fields: Sequence[str], x: People, epsilon: float) -> Any:
+    true, said = (getattr(x, name) for name in fields)
+    return dp.PrivateMetricFrame(
+        metrics=metric, y_true=true, y_pred=said, sensitive_features=x.group,
+        group_labels=range(GROUPS), epsilon=epsilon,
+    )  # fmt: skip
 
 
-def typical_limit(x: np.ndarray, search: RankSearch, epsilon: Fraction) -> float:
-    """Return the median of a limit from these records."""
-    bounds = _order(x, search.rank).output_bounds(search.mechanism, epsilon, private_n=False)
-    grid = search.mechanism.grid(MAX_FLOAT)
-    middle = search.mechanism.output_distribution(bounds, epsilon).median()
-    number = int(grid.index_at_least(np.array([middle]))[0]) + (
-        _CELLS if search.mechanism.downward else -_CELLS
-    )
-    return float(grid.points(np.array([max(number, 0)]))[0])
+def by_group(metric: Callable[..., Any], of: Any, true: Any, said: Any, group: Any) -> Any:
+    """Return a metric of each group, or the gap between them."""
+    each = np.array([metric(true[group == one], said[group == one]) for one in range(GROUPS)])
+    if of == "groups":
+        return each
+    if of == "ratio":
+        return each.min() / each.max() if each.max() > 0 else math.nan
+    return each.max() - each.min() if of == "difference" else each[0] - each[1]
 
 
-TABLES: dict[str, Callable[[type[Size]], None]] = {
-    "proportions": proportions,
+def comparisons() -> list[Kind]:
+    """Return intervals of comparisons of two models."""
+    found = []
+    for people, loss, apart in (
+        (tasks.classes(), "zero_one", lambda x: 1.0 * ((x.rival > 0.5) != x.true) - (x.said != x.true)),
+        (tasks.targets(), "mae", lambda x: np.abs(x.rival - x.true) - np.abs(x.said - x.true)),
+    ):
+        wins = lambda x, apart=apart: float(np.sign(apart(x)).mean())  # noqa: E731
+        of_wins: Any = ("wins of a model", people, partial(compared, loss, None), wins)
+        difference = partial(compared, loss, 1.0), lambda x, apart=apart: float(apart(x).mean())
+        found += [
+            *kinds(of_wins[0], "records", *of_wins[1:]),
+            Kind(of_wins[0], "people", *of_wins[1:], ask=lambda c: c.interval),
+            Kind(
+                "mean difference of two models", "people~", people, *difference, lambda c: c.interval, "fast"
+            ),
+        ]
+    return found
+
+
+def compared(loss: str, most: float | None, x: People, epsilon: float) -> Any:
+    rival = 1 * (x.rival > 0.5) if loss == "zero_one" else x.rival
+    return dp.private_compare(x.true, x.said, rival, loss=loss, epsilon=epsilon, max_difference=most)
+
+
+THRESHOLD = 0.2
+WEIGHT = THRESHOLD / (1 - THRESHOLD)
+
+
+def functions() -> list[Kind]:
+    """Return intervals that no call gives yet: of a net benefit, and of people who count once."""
+    two, share = tasks.classes(), lambda x: float(x.units[:, 0].sum() / x.units[:, :2].sum())
+    benefit = lambda x: float(positives(x) @ (1, -WEIGHT, 0)) / len(x.true)  # noqa: E731
+    of_benefit = two, lambda x, e: (ratio_of(positives(x), e / 2), len(x.true), WEIGHT, MISS), benefit
+    return [
+        Kind("net benefit", "records", *of_benefit, ask=lambda found: benefit_noise_limits(*found)),
+        Kind("net benefit", "people~", *of_benefit, ask=lambda found: benefit_limits(*found)),
+        Kind("ratio of persons", "people~", tasks.persons(), partial(of_persons, False), share),
+        Kind("ratio of persons, with products", "people~", tasks.persons(), partial(of_persons, True), share),
+    ]
+
+
+def positives(x: People) -> NDArray[Any]:
+    """Return the numbers of true and of false positives, and of other people."""
+    above = x.score >= THRESHOLD
+    return np.array([(above & (x.true == 1)).sum(), (above & (x.true == 0)).sum(), (~above).sum()])
+
+
+def ratio_of(numbers: NDArray[Any], rate: float) -> NoisyRatio:
+    """Return the first two of three numbers with noise."""
+    a, b, _ = (numbers + noise(rate)).tolist()
+    return NoisyRatio(a, b, (1, 1), (Fraction(rate),) * 2, 1, None)
+
+
+def noise(rate: float, *, zero_sum: bool = True) -> NDArray[np.int64]:
+    """Return the noise of three numbers, simulated with the law of a release."""
+    law = CountsNoise((0,) * 3, ((3, Fraction(rate)),), zero_sum)
+    return law.simulated(made_up(int(np.random.default_rng().integers(2**31))), 8)[0].astype(np.int64)
+
+
+def of_persons(with_products: bool, x: Persons, epsilon: float) -> Any:
+    """Return the limits of a ratio among people of whom each counts once."""
+    a, b, c = x.units.T
+    seen = ratio_of(x.units.sum(axis=0), unit_rate(epsilon, PERSON_UNITS, with_products=with_products))
+    products = np.array([a @ b, a @ c, b @ c]) + noise(product_rate(epsilon, PERSON_UNITS), zero_sum=False)
+    told = PersonProducts(*products.tolist()) if with_products else None
+    return person_limits(seen, PERSON_UNITS, MISS, told)
+
+
+FAMILIES: dict[str, Callable[[], list[Kind]]] = {
+    "labels": labels,
+    "scores": scores,
     "means": means,
-    "free": free,
-    "quantiles": quantiles,
-    "ratios": coverage_of_counts.ratios,
-    "labels": coverage_of_counts.labels,
-    "areas": coverage_of_counts.areas,
-    "bands": coverage_of_counts.bands,
-    "gaps": coverage_of_counts.gaps,
+    "groups": groups,
+    "comparisons": comparisons,
+    "functions": functions,
 }
+
+HEADER = ("interval", "it is of", "cells", "draws", "mean", "least", "again", "none", "width")
+
+
+def measured(kinds: Sequence[Kind], size: Size, desc: str) -> list[list[str]]:
+    """Return a row for all intervals of one name that are of the same."""
+    rows: dict[tuple[str, str], list[Cell]] = defaultdict(list)
+    cells = [
+        Cell(kind, people, n, epsilon)
+        for kind in kinds
+        for people in list(kind.tasks.values())[: size.most]
+        for n in size.records
+        for epsilon in kind.epsilons[: size.most]
+    ]
+    for cell in tqdm(cells, desc=desc, disable=None):
+        kind = cell.kind
+        rows[kind.name, WAYS[kind.way][0]].append(cell.measured(size.draws[kind.speed]))
+    return [[*names, *row(found)] for names, found in rows.items()]
+
+
+def row(cells: Sequence[Cell]) -> list[str]:
+    """Return what a row tells of its cells."""
+    least, draws = min(cells, key=lambda cell: cell.share), sum(cell.draws for cell in cells)
+    again, width = "", ""
+    if least.share < 1:
+        times = AGAIN * least.draws
+        share = Cell(least.kind, least.people, least.n, least.epsilon).measured(times, 2).share
+        error = math.sqrt(LEVEL * (1 - LEVEL) / times)
+        again = f"{share:.3f} ± {error:.3f}{'*' if share < LEVEL - 3 * error else ''}"
+    widths = np.array([cell.width() for cell in cells])
+    widths, none = widths[widths > 0], 1 - sum(len(cell.widths) for cell in cells) / draws
+    if widths.size:
+        width = f"{widths.mean():.2g}" if least.is_of_records else f"{np.exp(np.log(widths).mean()):.2f} x"
+    return [
+        str(len(cells)), str(least.draws), f"{np.mean([cell.share for cell in cells]):.3f}",
+        f"{least.share:.3f}", again, f"{none:.2f}" if none else "", width,
+    ]  # fmt: skip
+
+
+def inc(rows: Sequence[Sequence[str]]) -> str:
+    """Return the table of the documentation."""
+    quoted = (", ".join('"' + cell.replace('"', '""') + '"' for cell in line) for line in (HEADER, *rows))
+    return "\n   ".join([".. csv-table::", ":header-rows: 1\n", *quoted]) + "\n"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--only", choices=TABLES, help="print the tables of one name")
-    parser.add_argument("--quick", action="store_true", help="few records, runs and shares")
-    options = parser.parse_args(arguments)
-    for name in [options.only] if options.only else TABLES:
-        TABLES[name](Quick if options.quick else Size)
+    parser.add_argument("--only", choices=FAMILIES, help="the intervals of one family")
+    parser.add_argument("--quick", action="store_true", help="few draws in few cells")
+    parser.add_argument("--table", type=Path, help="write the table of the documentation here")
+    typed = parser.parse_args(arguments)
+    warnings.simplefilter("ignore")
+    rows = []
+    for name in [typed.only] if typed.only else FAMILIES:
+        found = measured(FAMILIES[name](), QUICK if typed.quick else FULL, name)
+        print_table(f"Coverage of 95 %: {name}", HEADER, found)
+        rows += found
+    if typed.table:
+        typed.table.write_text(inc(rows), encoding="utf-8")
 
 
 if __name__ == "__main__":

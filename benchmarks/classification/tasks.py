@@ -20,7 +20,6 @@ from dp_metrics.release.noise import CountsNoise
 __all__ = [
     "FRESH",
     "SUBSAMPLES",
-    "UNSEEN",
     "LabelsAndScores",
     "chosen_rows",
     "compared",
@@ -34,9 +33,6 @@ __all__ = [
 SUBSAMPLES = 20
 FRESH = ("bike", "MNIST 3 or 5", "diamonds")
 """Tasks on which no public rule was chosen."""
-
-UNSEEN = ("MNIST 4 or 9", "abalone, young", "diamonds, good")
-"""Tasks on which no rule for limits of areas was chosen: areas of .998, .986 and .969, 51, 1.5 and 9 %."""
 
 LabelsAndScores: TypeAlias = tuple[NDArray[np.int64], NDArray[np.float64]]
 
@@ -76,11 +72,6 @@ _TASKS = {
     "MNIST 8": Task(get_dataset("mnist"), lambda digit: digit == 8),
     "MNIST": Task(get_dataset("mnist")),
     "bike": Task(get_dataset("bike"), lambda count: count > np.median(count)),
-    "MNIST 4 or 9": Task(get_dataset("mnist"), lambda digit: digit == 9, only=(4, 9)),
-    "abalone, young": Task(get_dataset("abalone"), lambda age: age <= 6),
-    "diamonds, good": Task(
-        replace(get_dataset("diamonds"), target="cut", classes=_CUTS), lambda cut: cut == 1
-    ),
     "MNIST 3 or 5": Task(get_dataset("mnist"), lambda digit: digit == 5, only=(3, 5)),
     "diamonds": Task(
         replace(get_dataset("diamonds"), target="cut", classes=_CUTS), lambda cut: cut == len(_CUTS) - 1

@@ -549,7 +549,9 @@ def test_everything_can_be_printed(name, tmp_path, capsys):
     document = json.loads(run(capsys, *argv, "--json"), parse_constant=refuse)
     assert (document["metric"], document["epsilon"], document["budget"]) == (case.name, 2.0, None)
     limits = document["noise_interval"]
-    assert ("limits of its noise, with" in text) == (limits is not None and not isinstance(limits["lower"], list))
+    assert ("limits of its noise, with" in text) == (
+        limits is not None and not isinstance(limits["lower"], list)
+    )
 
 
 def test_what_is_printed_for_groups(tmp_path, capsys):
