@@ -15,7 +15,6 @@ hold at once count once. No interval, or no upper limit, counts as covering: the
 """
 
 import argparse
-import inspect
 import math
 import re
 import warnings
@@ -355,10 +354,9 @@ def means() -> list[Kind]:
     found.append(
         Kind("private_mean_interval", "people~", of_losses, interval, mean, without=t_width, speed="fast")
     )
-    if "cap" in inspect.signature(dp.private_mean_interval).parameters:
-        bought = lambda x, epsilon: dp.private_mean_interval(x.loss, cap="private", epsilon=epsilon)  # noqa: E731
-        of_cap: Any = {"at": clipped_mean, "without": t_width, "speed": "fast"}
-        found.append(Kind("private_mean_interval, private cap", "people~", of_losses, bought, **of_cap))
+    bought = lambda x, epsilon: dp.private_mean_interval(x.loss, cap="private", epsilon=epsilon)  # noqa: E731
+    of_cap: Any = {"at": clipped_mean, "without": t_width, "speed": "fast"}
+    found.append(Kind("private_mean_interval, private cap", "people~", of_losses, bought, **of_cap))
     rare = "private_mean_interval, one loss in 150 at the cap"
     found.append(Kind(rare, "people~", tasks.few_losses(), interval, mean, without=t_width, speed="fast"))
     for q in (0.5, 0.9):
