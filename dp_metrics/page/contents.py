@@ -26,8 +26,8 @@ _IN_UNITS = ("mse", "rmse", "mae", "median absolute error", "r2")
 
 _HOW_GOOD = (
     "What was released of all records. The first limits tell how far the noise may have moved a number; the "
-    "second what it may be among all people like these. Grey numbers are mostly noise: conclude nothing "
-    "from them."
+    "second what it may be among all people like these. Each holds for itself, not all of a page at once. "
+    "Grey numbers are mostly noise: conclude nothing from them."
 )
 _WHOM = (
     "The same by group. Differences of noisy numbers are too large on average, the more so the smaller a "

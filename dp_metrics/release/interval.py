@@ -62,7 +62,7 @@ class Interval(HtmlRepr):
 
     def __str__(self) -> str:
         ends = ", ".join(map(_text, self))
-        text = f"[{ends}] with confidence {100 * self.confidence:.12g} %. {self.about}"
+        text = f"[{ends}] with confidence {self._confidence}. {self.about}"
         return f"{text} {self.note}" if self.note else text
 
     def in_words(
@@ -77,12 +77,18 @@ class Interval(HtmlRepr):
             return "no limit" if np.isinf(self.lower) else f"at least {low}"
         return f"at most {high}" if np.isinf(self.lower) else f"{low} to {high}"
 
+    @property
+    def _confidence(self) -> str:
+        """The confidence, and that several limits have it together."""
+        several = ", all at once" if np.ndim(self.lower) else ""
+        return f"{100 * self.confidence:.12g} %{several}"
+
     def _facts(self) -> dict[str, Any]:
         lower, upper = map(_text, self)
         return {
             "lower": lower,
             "upper": upper,
-            "confidence": f"{100 * self.confidence:.12g} %",
+            "confidence": self._confidence,
             "about": self.about,
             "note": self.note or None,
         }

@@ -121,3 +121,15 @@ def test_what_limits_of_other_doors_are_of_is_one_sentence():
             interval.about
         )
         assert "not these" not in interval.about
+
+
+def test_limits_of_several_numbers_say_that_they_hold_at_once():
+    rng = np.random.default_rng(0)
+    y, called = rng.integers(3, size=(2, 900))
+    options = {"epsilon": 1.0, "labels": [0, 1, 2]}
+    each = dp.with_result(dp.private_recall_score)(y, called, average=None, **options)
+    one = dp.with_result(dp.private_recall_score)(y, called, average="macro", **options)
+    for ask in ("noise_interval", "population_interval"):
+        assert "95 %, all at once." in str(getattr(each, ask)())
+        assert "95 %." in str(getattr(one, ask)())
+        assert "all at once" in getattr(each, ask)()._repr_html_()
