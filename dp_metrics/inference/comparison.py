@@ -188,9 +188,11 @@ class Comparison(HtmlRepr):
         Returns
         -------
         str
-            A JSON object.
+            A JSON object; null where there is no limit.
         """
-        return json.dumps(self.to_dict(), allow_nan=False)
+        fields = self.to_dict()
+        ends = {side: fields[side] if math.isfinite(fields[side]) else None for side in ("lower", "upper")}
+        return json.dumps(fields | ends, allow_nan=False)
 
     @property
     def _about(self) -> str:
