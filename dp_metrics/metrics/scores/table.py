@@ -60,6 +60,7 @@ _LIMITED: Mapping[Any, str] = {
 }
 """What has limits, which are those of the scores, not of their bins."""
 
+_CLEAR = 100.0  # times the noise of its size: of classes as large limits are closer than `WIDEST`
 _COARSE = 0.05  # with more, bins say too little
 _ORDERED = "Assumes that within bins positives do not rank below negatives on average."
 _DIGITS = 2.0**30  # rounding makes the edges the same numbers whatever library computes the cosine
@@ -176,10 +177,15 @@ class ScoreTable:
         The area of the binned scores tells of an average precision and of curves too: noise moved the one
         and the other about as far. How scores lie within bins is no noise.
         """
+        added, smaller = (
+            noise.expected * math.sqrt(counts.negative.size),
+            self.rests_on(counts).min(keepdims=True),
+        )
+        if _CLEAR * added <= smaller:
+            return self.coarse_note(counts)
         found = area_limits(noise, (1 - SHOWN) / 2, ties=BINNED, among_people=False)
         if found is None:
-            added = noise.expected * math.sqrt(counts.negative.size)
-            return few_records(added, self.rests_on(counts).min(keepdims=True), True)
+            return few_records(added, smaller, True)
         return far_apart(*found) or self.coarse_note(counts)
 
     def between(self, counts: ScoreCounts) -> tuple[float, float]:
