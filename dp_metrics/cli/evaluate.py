@@ -26,6 +26,7 @@ from dp_metrics.page.evaluate import page_settings, private_evaluate
 from dp_metrics.page.page import PrivateEvaluation
 from dp_metrics.page.requirements import parsed
 from dp_metrics.page.setting import Setting, kinds_of
+from dp_metrics.release.bias import biases_in_words
 from dp_metrics.release.release import Release
 
 __all__ = ["add_evaluate"]
@@ -204,12 +205,8 @@ def _print(page: PrivateEvaluation, budget: PrivacyAccountant | None, *, as_json
     width = max(map(len, page))
     for number in page.numbers.values():
         print(f"  {number.name.ljust(width)}  {number.value:.4g}{'  (mostly noise)' if number.note else ''}")
-    biases: dict[str, list[str]] = {}
-    for number in page.numbers.values():
-        if number.bias is not None:
-            biases.setdefault(number.bias, []).append(number.name)
-    for bias, names in biases.items():
-        print(f"{', '.join(names)}: {bias[0].lower()}{bias[1:]}")
+    for told in biases_in_words({number.name: number.bias for number in page.numbers.values()}):
+        print(told)
     for one in page.plan.left_out:
         print(f"left out: {one.about}. {one.why}")
 

@@ -25,7 +25,7 @@ from dp_metrics.metrics._probabilities import LabelledProbabilities
 from dp_metrics.metrics.labels.count_formulas import ratio, sizes_of_labels
 from dp_metrics.metrics.labels.counts import Confusion, confusion_row
 from dp_metrics.metrics.labels.layouts import Counts, matrix_layout
-from dp_metrics.release.bias import usual_bias
+from dp_metrics.release.bias import biases_in_words, usual_bias
 from dp_metrics.release.parts.variance import VarianceOf
 from dp_metrics.release.plan import Plan
 from dp_metrics.release.released import Released
@@ -586,27 +586,20 @@ class _Table:
         }
         total, biases = float(released.epsilon), self._biases(released)
         if not self.output_dict:
-            return self._text(table, total) + "".join(f"\n{one}\n" for one in self._told(biases))
+            return self._text(table, total) + "".join(f"\n{one}\n" for one in biases_in_words(biases))
         for name, bias in biases.items():
             table[name]["bias"] = bias
         return {**table, "total": {"epsilon": total, "neighboring": released.neighboring}}
 
     def bias(self, released: Released) -> str | None:
         """Return which way rows usually err."""
-        return " ".join(self._told(self._biases(released))) or None
+        return " ".join(biases_in_words(self._biases(released))) or None
 
     def _biases(self, released: Released) -> dict[str, str]:
         """Return which way each row usually errs, where it does."""
         clipped = released.clipped or (0.0,) * len(released.values)
         told = {name: usual_bias(clipped[at], rises=rises) for name, (at, rises) in self.made_of.items()}
         return {name: bias for name, bias in told.items() if bias is not None}
-
-    def _told(self, biases: Mapping[str, str]) -> list[str]:
-        """Return each sentence once, behind the names of its rows."""
-        names: dict[str, list[str]] = {}
-        for name, bias in biases.items():
-            names.setdefault(bias, []).append(name)
-        return [f"{', '.join(rows)}: {bias[0].lower()}{bias[1:]}" for bias, rows in names.items()]
 
     def _text(self, table: Table, total: float) -> str:
         width, digits = max(map(len, table)), self.digits

@@ -119,17 +119,41 @@ def _of_labels(release: str, told: ReleasedConfusion, evaluated: Evaluated) -> I
         asked = [("accuracy", {}), ("balanced_accuracy", {}), ("f1", {"average": "macro"})]
     for name, options in asked:
         yield _of_confusion(release, told, name, options)
-    for label in labels if len(labels) <= _MOST_LABELS else ():
+    if len(labels) > _MOST_LABELS:
+        return
+    if len(labels) == 2:
+        for label in labels:
+            for name in _OF_LABELS:
+                yield _of_confusion(release, told, name, {"pos_label": label, "average": "binary"}, label)
+        return
+    each: dict[str, Any] = {"average": None}
+    notes = {name: _notes_of_labels(told, name, each) for name in _OF_LABELS}
+    for at, label in enumerate(labels):
         for name in _OF_LABELS:
-            yield _of_confusion(release, told, name, {"pos_label": label, "average": "binary"}, label)
+            yield _of_confusion(release, told, name, each, label, at, notes[name][at])
+
+
+def _notes_of_labels(told: ReleasedConfusion, metric: str, each: dict[str, Any]) -> list[str | None]:
+    """Return what is said of a metric of each label, by the limits that the page shows."""
+    if told.note(metric, **each) is None:
+        return [None] * len(told.labels)
+    found = told.noise_interval(metric, **each)
+    return [far_apart(*ends) for ends in zip(found.lower.tolist(), found.upper.tolist(), strict=True)]
 
 
 def _of_confusion(
-    release: str, told: ReleasedConfusion, metric: str, options: dict[str, Any], label: Any = None
+    release: str,
+    told: ReleasedConfusion,
+    metric: str,
+    options: dict[str, Any],
+    label: Any = None,
+    at: int | None = None,
+    note: str | None = None,
 ) -> Number:
-    at = None
-    if len(told.labels) > 2 and label is not None:  # one label of several
-        at, options = told.labels.tolist().index(label), {"average": None}
+    """Return a metric of labels; of an array the number in this place, with its note."""
+    note = told.note(metric, **options) if at is None else note
+    is_stored = told.result.note is None or NOT_STORED not in told.result.note
+    said = " ".join(filter(None, (note, None if is_stored else NOT_STORED))) or None
     method = getattr(told, f"{metric}_score")
     interval = {
         kind: partial(_one_of, getattr(told, kind), metric, options, at)
@@ -138,19 +162,9 @@ def _of_confusion(
     name = metric.replace("_", " ") + (" (macro)" if options.get("average") == "macro" else "")
     return Number(
         name if label is None else f"{name} of {label!r}", float(_pick(method(**options), at)), HOW_GOOD,
-        name, release, _note_of(told, metric, options, at), label=label,
+        name, release, said, label=label,
         _noise=interval["noise_interval"], _people=interval["population_interval"],
     )  # fmt: skip
-
-
-def _note_of(told: ReleasedConfusion, metric: str, options: dict[str, Any], at: int | None) -> str | None:
-    """Return what is said of a metric, or of that of one label, by the limits that the page shows."""
-    note = told.note(metric, **options)
-    if note is not None and at is not None:
-        found = told.noise_interval(metric, **options)
-        note = far_apart(float(found.lower[at]), float(found.upper[at]))
-    is_stored = told.result.note is None or NOT_STORED not in told.result.note
-    return " ".join(filter(None, (note, None if is_stored else NOT_STORED))) or None
 
 
 def _one_of(

@@ -4,13 +4,14 @@ Hazard selection and the two stages clip what the records furthest off add, so t
 of which a few records make up much comes out too low. Noise that is added leaves either way alike.
 """
 
+from collections.abc import Mapping
 from fractions import Fraction
 
 from dp_metrics.mechanisms import Adaptive, Hazard
 from dp_metrics.mechanisms.adaptive import AdaptiveNoise
 from dp_metrics.release.noise import BoundsNoise, Noise
 
-__all__ = ["clipped_share", "usual_bias"]
+__all__ = ["biases_in_words", "clipped_share", "usual_bias"]
 
 _AT_1000, _FALL = 0.19, 0.38
 """The share at n * epsilon of 1,000, and the power with which it falls: see ``docs/median_table.py``."""
@@ -63,3 +64,12 @@ def usual_bias(share: float, *, rises: bool = True) -> str | None:
         return None
     way, of_what = ("low", "it") if rises else ("high", "the squared error in it")
     return _BIAS.format(way, of_what, float(f"{100 * share:.1g}"))
+
+
+def biases_in_words(biases: Mapping[str, str | None]) -> list[str]:
+    """Return each sentence once, behind the names of the numbers that it is about."""
+    names: dict[str, list[str]] = {}
+    for name, bias in biases.items():
+        if bias is not None:
+            names.setdefault(bias, []).append(name)
+    return [f"{', '.join(about)}: {bias[0].lower()}{bias[1:]}" for bias, about in names.items()]

@@ -12,7 +12,7 @@ from scipy.special import erfcx, ndtr, ndtri  # scikit-learn depends on scipy
 
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.mechanisms import Geometric
-from dp_metrics.mechanisms._base import BoundsNoise, Limits, Noise
+from dp_metrics.mechanisms._base import Limits, Noise
 from dp_metrics.mechanisms.geometric import SpreadNoise, spread_noise
 from dp_metrics.release.noisy_binomial import noisy_mean_limits
 
@@ -103,13 +103,13 @@ def mean_limits(noise: Noise, miss: float, *, is_sure: bool) -> Limits | None:
     is_sure : bool
         Whether they have to be proved; otherwise they are narrower where the spread was released too.
     """
-    if not (isinstance(noise, BoundsNoise) and isinstance(noise.mechanism, Geometric)):
+    # what has a spread was released so
+    if not (isinstance(noise, SpreadNoise) and isinstance(noise.mechanism, Geometric)):
         return None
     n, high = noise.facts.n, noise.facts.output_range[1]
-    if n is None or not noise.facts.has_spread:
+    if n is None:
         return None
     law = noise.mechanism.output_distribution(noise.facts.widest(), noise.epsilon)
-    assert isinstance(noise, SpreadNoise)
     if is_sure:
         lower, upper = noisy_mean_limits(law, noise.released, n, miss)
         note = ""

@@ -351,13 +351,9 @@ class Release:
             part.records_told(draw, value, other, count) if self.private_n else None
             for part, draw, value, other in zip(plan.parts, draws, values, others, strict=True)
         ]
-        found = plan.postprocess.note(described, released) if has_note(plan.postprocess) else None
-        # the width of limits tells more than the number of records
-        notes = (
-            [found]
-            if found
-            else [self._note(*one) for one in zip(plan.parts, draws, others, told, strict=True)]
-        )
+        notes = [plan.postprocess.note(described, released)] if has_note(plan.postprocess) else []
+        if not any(notes):  # the width of limits tells more than the number of records
+            notes = [self._note(*one) for one in zip(plan.parts, draws, others, told, strict=True)]
         by, epsilon, promised = drawn_by(draws), float(self.epsilon), None
         if isinstance(self._entropy, OSEntropy):  # nothing can be promised of noise that can be repeated
             promised = deployment(draws, epsilon=epsilon, neighboring=self._neighboring, drawn_by=by)

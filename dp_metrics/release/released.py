@@ -168,9 +168,10 @@ def bias_of(postprocess: Any, released: Released) -> str | None:
     """Return in words which way the result of a function usually errs; None if neither."""
     if not any(released.clipped):
         return None
-    if isinstance(postprocess, WithBias):
-        return postprocess.bias(released)
-    return usual_bias(max(released.clipped))
+    if not _follows(type(postprocess), WithBias):  # type: ignore[arg-type]
+        return usual_bias(max(released.clipped))
+    found: str | None = postprocess.bias(released)
+    return found
 
 
 @runtime_checkable
@@ -196,24 +197,19 @@ class WithBand(Protocol):
 
 
 @lru_cache(maxsize=256)
-def _has_limits(kind: type) -> bool:
+def _follows(kind: type, protocol: type) -> bool:
     # to ask anew each time takes as long as a draw
-    return issubclass(kind, WithLimits)
-
-
-@lru_cache(maxsize=256)
-def _has_note(kind: type) -> bool:
-    return issubclass(kind, WithNote)
+    return issubclass(kind, protocol)
 
 
 def has_limits(postprocess: Any) -> TypeGuard[WithLimits]:
     """Return whether a function is `WithLimits`."""
-    return _has_limits(type(postprocess))  # type: ignore[arg-type]
+    return _follows(type(postprocess), WithLimits)  # type: ignore[arg-type]
 
 
 def has_note(postprocess: Any) -> TypeGuard[WithNote]:
     """Return whether a function is `WithNote`."""
-    return _has_note(type(postprocess))  # type: ignore[arg-type]
+    return _follows(type(postprocess), WithNote)  # type: ignore[arg-type]
 
 
 _NO_POPULATION = (
@@ -258,7 +254,6 @@ class Monotone:
         Without a range, as of a mean loss without a cap, no limits are too far apart: the upper one is
         infinite.
         """
-        notes = []
         for part in parts:
             if isinstance(part, SumsNoise) and part.rises:
                 low, high = 0.0, part.limit
@@ -267,8 +262,9 @@ class Monotone:
             else:
                 continue
             lower, upper, _ = part.limits(1 - SHOWN)
-            notes.append(far_apart(lower, upper, high - low))
-        return next(filter(None, notes), None)
+            if (note := far_apart(lower, upper, high - low)) is not None:
+                return note
+        return None
 
     def bias(self, released: Released) -> str | None:
         """Return which way the result usually errs."""

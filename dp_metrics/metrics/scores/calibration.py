@@ -21,7 +21,7 @@ from dp_metrics.metrics._catalogue import PERSONS, UNWEIGHTED, Metric
 from dp_metrics.metrics.scores.curve_formulas import CalibrationCurve
 from dp_metrics.metrics.scores.soft_bins import MOST_BINS, OUTSIDE, SoftBins, even_edges
 from dp_metrics.metrics.scores.two_classes import TwoClasses, check_unit, two_classes_from_unit
-from dp_metrics.release.noise import SHOWN, WIDEST, Noise, SumsNoise, as_floats, in_words
+from dp_metrics.release.noise import SHOWN, Noise, SumsNoise, as_floats, far_apart, in_words
 from dp_metrics.release.parts.calibration_error import CalibrationOf
 from dp_metrics.release.plan import Plan
 from dp_metrics.release.released import Monotone, Released, only
@@ -207,9 +207,8 @@ class BinnedError(Monotone):
         """Return what to say if limits of the noise are too far apart, or chance may give much of it."""
         with contextlib.suppress(ValueError):
             lower, upper, missing = super().limits(parts, released, 1 - SHOWN)
-            if upper - lower > WIDEST and not missing:
-                apart = f"limits of its noise are {upper - lower:.2g} apart"
-                return f"Mostly noise: {apart}. Conclude nothing from it."
+            if not missing and (apart := far_apart(lower, upper)):
+                return apart
         most, error = self._by_chance(parts, released), float(self(released))
         if most is None or most <= _MUCH * error:
             return None
