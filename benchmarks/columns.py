@@ -1,4 +1,4 @@
-"""The columns of numbers on which rules for the variance are judged: `variance_rules.py` measures on them.
+"""The columns of numbers on which rules for means and variances are judged: `rules.py` measures on them.
 
 The set was fixed before anything was run on it. Most columns are made to break rules that draw the scale of
 the noise from the data: clusters, few records that are not zero, heavy tails, bounds far from the data. The
@@ -35,18 +35,19 @@ class Column:
         Makes so many values with a generator of random numbers.
     bounds : tuple of float or None
         The public bounds of the values.
+    sizes : tuple of int
+        The numbers of records to measure with.
     """
 
     kind: str
     make: Make
     bounds: Bounds
+    sizes: tuple[int, ...] = (100, 300, 1_000, 3_000, 10_000, 100_000)
 
-
-def values_of(name: str, n: int, seed: int = 0) -> Floats:
-    """Return n values of a column, clipped into its bounds; the same in every call."""
-    column = COLUMNS[name]
-    values = column.make(n, np.random.default_rng([SEED, zlib.crc32(name.encode()), n, seed]))
-    return values if column.bounds is None else np.clip(values, *column.bounds)
+    def values(self, name: str, n: int) -> Floats:
+        """Return n values, clipped into the bounds; the same in every call with this name."""
+        values = self.make(n, np.random.default_rng([SEED, zlib.crc32(name.encode()), n, 0]))
+        return values if self.bounds is None else np.clip(values, *self.bounds)
 
 
 def clusters(
