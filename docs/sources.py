@@ -77,14 +77,16 @@ BLOCKS = {
     "bounds": """tuple of float or None
         Public range (lower, upper) of targets and predictions, in their units. Both are clipped into it, so
         with values outside it the answer differs from scikit-learn's. None: unbounded. Never read it from
-        the data; how much it clips is private, so nothing warns of a range that is too narrow.""",
+        the data; how much it clips is private, so nothing warns of a range that is too narrow. If few errors
+        are as large as it allows, and make most of the result, see `mechanism`.""",
     "bounds, column": """tuple of float or None
         Public range (lower, upper) of the values, in their units; values are clipped into it. None:
         unbounded. Never read it from the data; how much it clips is private, so nothing warns of a range
-        that is too narrow.""",
+        that is too narrow. If a few values reach it and make most of the result, see `mechanism`.""",
     "max_loss": """float or None
         Public cap of one record's loss, in the units of the loss; larger losses are clipped to it. None:
-        unbounded. Never read it from the data; how much it clips is private, so nothing warns.""",
+        unbounded. Never read it from the data; how much it clips is private, so nothing warns. If a few
+        losses reach it and make most of the result, see `mechanism`.""",
     "labels": """array-like of shape (n_classes,) or None
         The public label set. None: 0 and 1 for one column, 0 .. K-1 for K columns. Never inferred from
         `y_true`. Members of an `enum.Enum` without an order of their own are sorted as it defines them.""",
@@ -147,7 +149,9 @@ BLOCKS = {
     "mechanism": """str or mechanism object
         "adaptive" (usually too low if a few records have most of the loss), "hazard", "above_threshold"; with
         a public limit ({limit}) also "geometric", "inverse_sensitivity", "piecewise_laplace", "laplace"; or
-        an object such as `AboveThreshold.paper()`.""",
+        an object such as `AboveThreshold.paper()`. Name "geometric" if you know beforehand that about
+        3 / epsilon to 60 / epsilon records reach the limit and make most of the result: the default may
+        miss them, and err up to 100 times as much.""",
     "mechanism, geometric": """str or mechanism object
         "geometric" is the most accurate for a result that is as likely near one end of its range as near the
         other. The others are those of `private_mae`.""",

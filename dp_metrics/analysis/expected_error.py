@@ -176,6 +176,11 @@ def expected_error(
     the larger one; of log losses of rare labels in 13 of 16, and none was more than 2.6 times the larger one
     (``python benchmarks/planning.py``). An error too small for a float is told as the smallest positive one.
 
+    Where the metric has a public limit, the error of the default is that of records like these. If you know
+    beforehand that about 3 / epsilon to 60 / epsilon records reach the limit and make most of the result, put
+    such records into the data, and compare with ``mechanism="geometric"``: the default may miss them, and err
+    up to 100 times as much. Records that are made of a guess have none.
+
     Examples
     --------
     >>> import numpy as np
@@ -249,7 +254,7 @@ def epsilon_for_error(
 
     Notes
     -----
-    This gives no privacy guarantee at all.
+    This gives no privacy guarantee at all, and has the limits of `expected_error`.
 
     Examples
     --------

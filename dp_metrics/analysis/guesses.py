@@ -274,7 +274,7 @@ _PREDICTED_LABELS = (*_LABELS, "predicted_positives")
 
 
 def _of_errors(make: Callable[..., Data], assumes: str) -> tuple[_Family, ...]:
-    return (_Family(make, _SCALES, assumes, _LAW),)
+    return (_Family(make, _SCALES, f"{assumes}, and no heap of records at a bound", _LAW),)
 
 
 _PREDICTED = _of_errors(_about, "{law} errors of mean 0")
@@ -314,7 +314,7 @@ _FAMILIES: Mapping[str, tuple[_Family, ...]] = {
         _Family(
             _scored,
             (-8.0, 8.0),
-            "normal scores that differ by label in their mean, and {law}",
+            "normal scores that differ by label in their mean, and {law}, none of them 0",
             (*_LABELS, "law"),
             ("the probabilities that follow from them", "probabilities with log odds twice too large"),
         ),

@@ -54,7 +54,11 @@ _COUNT_MISS = 0.05  # part of the miss of limits with which more records may be 
 _NEEDS_SCALE = ALONE.format("its limits follow from the scale that was drawn")
 
 
-_RANK = 2  # the statistic is that of the records at rank / epsilon from the ends
+# The statistic is that of the k-th records from the ends: `_rank`. A larger k on larger data clips a few
+# records more, and makes a C1 far above the others rare.
+_LEAST_RANK, _MOST_RANK = 2, 12  # k * epsilon
+_GROWN_FROM, _POWER = 1000, 0.35  # above this n * epsilon it grows with this power
+_WIDENED = math.sqrt(1.1)  # a little wider, so that of values at both ends of their range few are clipped
 _LEAST_SHARE, _LARGEST_SHARE = Fraction(1, 4), Fraction(3, 5)
 
 
@@ -78,10 +82,11 @@ class Adaptive(Mechanism):
     """Draw how much a large record adds, then release the metric with noise of that size.
 
     Where n * epsilon is at least a public threshold, 300 for a mean of losses and 900 for a variance, there
-    are two stages. The first releases C1 by hazard selection: one of the largest losses, or the square of how
-    far values lie from the mean of the middle ones. The second clips what each record adds at C1, and adds
-    staircase noise of that size. Below a third of the threshold, and for metrics without extremes, this is
-    `Hazard`. In between a public coin decides between the two, so that the expected error has no jump.
+    are two stages. The first releases C1 by hazard selection: the k-th largest loss, or 1.1 times the square
+    of how far values lie from the mean of the middle ones; k follows from n and epsilon. The second clips
+    what each record adds at C1, and adds staircase noise of that size. Below a third of the threshold, and
+    for metrics without extremes, this is `Hazard`. In between a public coin decides between the two, so that
+    the expected error has no jump.
 
     Parameters
     ----------
@@ -96,15 +101,16 @@ class Adaptive(Mechanism):
     **Guarantee.** The release is epsilon-differentially private for neighbouring data sets that differ in
     one record, given public n and bounds, and so is (C1, release) together.
 
-    **Proof.** The order statistic and the distances have output bounds (`Extremes`), so the first stage is
-    (share * epsilon)-differentially private by the theorem of `Hazard`. C1 is public from here on. The
-    clipped sum T is the sum of min(v, C1) over the losses v, or the least sum of min((x - m)^2, C1) over all
-    centres m of the values x. It grows by 0 to C1 when a record is added, for each m and so for the least of
-    them, and moves by at most C1 when a record is replaced. On a lattice of C1 / s that is at most s steps,
-    which `Staircase` noise hides at the rest of epsilon. The release is T / n with n public. With a private n
-    both T and n C1 - T get two-sided geometric noise: together they move by C1 when a record comes or goes.
-    The two stages add up by basic composition. The coin, and whether it was used, depend on n (or its noisy
-    count) and epsilon only, and a mixture of two private releases with public weights is as private.
+    **Proof.** The order statistic and the distances have output bounds (`Extremes`) for each public k, so the
+    first stage is (share * epsilon)-differentially private by the theorem of `Hazard`. With a private n, k is
+    a function of its noisy count. C1 is public from here on. The clipped sum T is the sum of min(v, C1) over
+    the losses v, or the least sum of min((x - m)^2, C1) over all centres m of the values x. It grows by 0 to
+    C1 when a record is added, for each m and so for the least of them, and moves by at most C1 when a record
+    is replaced. On a lattice of C1 / s that is at most s steps, which `Staircase` noise hides at the rest of
+    epsilon. The release is T / n with n public. With a private n both T and n C1 - T get two-sided geometric
+    noise: together they move by C1 when a record comes or goes. The two stages add up by basic composition.
+    The coin, and whether it was used, depend on n (or its noisy count) and epsilon only, and a mixture of two
+    private releases with public weights is as private.
 
     **Exactness.** This holds for the program as executed: C1 is a point of a public grid, T an exact rational
     number that is rounded once to the lattice, which commutes with shifts by lattice points, and the noise is
@@ -190,6 +196,15 @@ class _Stages(NamedTuple):
     ranks: int  # the number of its output bounds
 
 
+def _rank(n: int | None, epsilon: Fraction) -> int:
+    """Return k for n records, a noisy count, or the largest k of any count: a public number."""
+    growth, most = Fraction(_MOST_RANK, _LEAST_RANK), MOST_RANKS
+    if n is not None:  # a noisy count may be enormous, and what is made of it must fit into memory
+        times = float(min(max(n * epsilon / _GROWN_FROM, 1), 1 << 30))
+        growth, most = min(Fraction(times**_POWER), growth), min(max(n // 2, 1), MOST_RANKS)
+    return min(math.ceil(_LEAST_RANK * growth / epsilon), most)
+
+
 @lru_cache(maxsize=256)
 def _stages(mechanism: Adaptive, n: int | None, epsilon: Fraction, are_distances: bool) -> _Stages | None:
     """Return the numbers of the first stage, or None if it is certain that there is none.
@@ -218,9 +233,7 @@ def _stages(mechanism: Adaptive, n: int | None, epsilon: Fraction, are_distances
         share = min(_LEAST_SHARE + Fraction(1 / (6 * excess)), _LARGEST_SHARE)
     selection, first = Hazard(resolution=rule.resolution), share * epsilon
     ranks = selection.count_ranks(first, n=None, monotonic=not are_distances, output_range=(0.0, MAX_FLOAT))
-    # a noisy count may be enormous, and what is made of it must fit into memory
-    most = MOST_RANKS if n is None else min(max(n, 1), MOST_RANKS)
-    return _Stages(probability, first, selection, min(math.ceil(_RANK / epsilon), most), ranks)
+    return _Stages(probability, first, selection, _rank(n, epsilon), ranks)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -459,8 +472,10 @@ class AdaptiveLaw(ApproximateLaw):
         return self._clipped(drawn).scale
 
     def _clipped(self, drawn: float) -> Clipped:
-        smallest = _SMALLEST_DISTANCE if self._extremes.are_distances else _SMALLEST_LOSS
-        return self._extremes.clipped(max(drawn, smallest))
+        if self._extremes.are_distances:
+            width = min(_WIDENED * drawn, self._extremes.limit)
+            return self._extremes.clipped(max(width, _SMALLEST_DISTANCE))
+        return self._extremes.clipped(max(drawn, _SMALLEST_LOSS))
 
     def outcomes(self) -> tuple[Floats, Floats]:
         """Return outcomes that stand for the law, and the probability of each."""

@@ -81,7 +81,8 @@ def private_mean_absolute_percentage_error(
         Privacy parameter, > 0: smaller is more private and less accurate.
     max_loss : float or None, default=None
         Public cap of one record's loss, in the units of the loss; larger losses are clipped to it. None:
-        unbounded. Never read it from the data; how much it clips is private, so nothing warns.
+        unbounded. Never read it from the data; how much it clips is private, so nothing warns. If a few
+        losses reach it and make most of the result, see `mechanism`.
     sample_weight : array-like of shape (n_samples,) or None, default=None
         Public, non-negative weights. They must not be computed from these records: class weights, for
         example, give labels away.
@@ -99,7 +100,9 @@ def private_mean_absolute_percentage_error(
     mechanism : str or mechanism object, default="adaptive"
         "adaptive" (usually too low if a few records have most of the loss), "hazard", "above_threshold"; with
         a public limit (pass `max_loss`) also "geometric", "inverse_sensitivity", "piecewise_laplace",
-        "laplace"; or an object such as `AboveThreshold.paper()`.
+        "laplace"; or an object such as `AboveThreshold.paper()`. Name "geometric" if you know beforehand that
+        about 3 / epsilon to 60 / epsilon records reach the limit and make most of the result: the default may
+        miss them, and err up to 100 times as much.
     accountant : PrivacyAccountant or None, default=None
         Budget that pays epsilon for this release, before it is drawn.
     random_state : None, int, RandomState or Generator, default=None
@@ -238,7 +241,9 @@ def private_mean_squared_log_error(
     mechanism : str or mechanism object, default="adaptive"
         "adaptive" (usually too low if a few records have most of the loss), "hazard", "above_threshold"; with
         a public limit (pass `bounds`) also "geometric", "inverse_sensitivity", "piecewise_laplace",
-        "laplace"; or an object such as `AboveThreshold.paper()`.
+        "laplace"; or an object such as `AboveThreshold.paper()`. Name "geometric" if you know beforehand that
+        about 3 / epsilon to 60 / epsilon records reach the limit and make most of the result: the default may
+        miss them, and err up to 100 times as much.
     accountant : PrivacyAccountant or None, default=None
         Budget that pays epsilon for this release, before it is drawn.
     random_state : None, int, RandomState or Generator, default=None
@@ -349,7 +354,8 @@ def private_mean_pinball_loss(
     bounds : tuple of float or None, default=None
         Public range (lower, upper) of targets and predictions, in their units. Both are clipped into it, so
         with values outside it the answer differs from scikit-learn's. None: unbounded. Never read it from the
-        data; how much it clips is private, so nothing warns of a range that is too narrow.
+        data; how much it clips is private, so nothing warns of a range that is too narrow. If few errors are
+        as large as it allows, and make most of the result, see `mechanism`.
     alpha : float, default=0.5
         The quantile that the predictions are meant for, in [0, 1]; 0.5 gives half the mean absolute error.
     sample_weight : array-like of shape (n_samples,) or None, default=None
@@ -369,7 +375,9 @@ def private_mean_pinball_loss(
     mechanism : str or mechanism object, default="adaptive"
         "adaptive" (usually too low if a few records have most of the loss), "hazard", "above_threshold"; with
         a public limit (pass `bounds`) also "geometric", "inverse_sensitivity", "piecewise_laplace",
-        "laplace"; or an object such as `AboveThreshold.paper()`.
+        "laplace"; or an object such as `AboveThreshold.paper()`. Name "geometric" if you know beforehand that
+        about 3 / epsilon to 60 / epsilon records reach the limit and make most of the result: the default may
+        miss them, and err up to 100 times as much.
     accountant : PrivacyAccountant or None, default=None
         Budget that pays epsilon for this release, before it is drawn.
     random_state : None, int, RandomState or Generator, default=None
@@ -481,7 +489,8 @@ def private_mean_poisson_deviance(
         Privacy parameter, > 0: smaller is more private and less accurate.
     max_loss : float or None, default=None
         Public cap of one record's loss, in the units of the loss; larger losses are clipped to it. None:
-        unbounded. Never read it from the data; how much it clips is private, so nothing warns.
+        unbounded. Never read it from the data; how much it clips is private, so nothing warns. If a few
+        losses reach it and make most of the result, see `mechanism`.
     sample_weight : array-like of shape (n_samples,) or None, default=None
         Public, non-negative weights. They must not be computed from these records: class weights, for
         example, give labels away.
@@ -494,7 +503,9 @@ def private_mean_poisson_deviance(
     mechanism : str or mechanism object, default="adaptive"
         "adaptive" (usually too low if a few records have most of the loss), "hazard", "above_threshold"; with
         a public limit (pass `max_loss`) also "geometric", "inverse_sensitivity", "piecewise_laplace",
-        "laplace"; or an object such as `AboveThreshold.paper()`.
+        "laplace"; or an object such as `AboveThreshold.paper()`. Name "geometric" if you know beforehand that
+        about 3 / epsilon to 60 / epsilon records reach the limit and make most of the result: the default may
+        miss them, and err up to 100 times as much.
     accountant : PrivacyAccountant or None, default=None
         Budget that pays epsilon for this release, before it is drawn.
     random_state : None, int, RandomState or Generator, default=None
@@ -621,7 +632,8 @@ def private_median_absolute_error(
     bounds : tuple of float or None, default=None
         Public range (lower, upper) of targets and predictions, in their units. Both are clipped into it, so
         with values outside it the answer differs from scikit-learn's. None: unbounded. Never read it from the
-        data; how much it clips is private, so nothing warns of a range that is too narrow.
+        data; how much it clips is private, so nothing warns of a range that is too narrow. If few errors are
+        as large as it allows, and make most of the result, see `mechanism`.
     mechanism : str or mechanism object, default="hazard"
         "hazard" or "above_threshold"; with a public limit (pass `bounds`) also "geometric",
         "inverse_sensitivity", "piecewise_laplace" or "laplace"; or an object such as

@@ -65,7 +65,8 @@ def private_mse(
     bounds : tuple of float or None, default=None
         Public range (lower, upper) of targets and predictions, in their units. Both are clipped into it, so
         with values outside it the answer differs from scikit-learn's. None: unbounded. Never read it from the
-        data; how much it clips is private, so nothing warns of a range that is too narrow.
+        data; how much it clips is private, so nothing warns of a range that is too narrow. If few errors are
+        as large as it allows, and make most of the result, see `mechanism`.
     sample_weight : array-like of shape (n_samples,) or None, default=None
         Public, non-negative weights. They must not be computed from these records: class weights, for
         example, give labels away.
@@ -83,7 +84,9 @@ def private_mse(
     mechanism : str or mechanism object, default="adaptive"
         "adaptive" (usually too low if a few records have most of the loss), "hazard", "above_threshold"; with
         a public limit (pass `bounds`) also "geometric", "inverse_sensitivity", "piecewise_laplace",
-        "laplace"; or an object such as `AboveThreshold.paper()`.
+        "laplace"; or an object such as `AboveThreshold.paper()`. Name "geometric" if you know beforehand that
+        about 3 / epsilon to 60 / epsilon records reach the limit and make most of the result: the default may
+        miss them, and err up to 100 times as much.
     accountant : PrivacyAccountant or None, default=None
         Budget that pays epsilon for this release, before it is drawn.
     random_state : None, int, RandomState or Generator, default=None
@@ -193,7 +196,8 @@ def private_rmse(
     bounds : tuple of float or None, default=None
         Public range (lower, upper) of targets and predictions, in their units. Both are clipped into it, so
         with values outside it the answer differs from scikit-learn's. None: unbounded. Never read it from the
-        data; how much it clips is private, so nothing warns of a range that is too narrow.
+        data; how much it clips is private, so nothing warns of a range that is too narrow. If few errors are
+        as large as it allows, and make most of the result, see `mechanism`.
     sample_weight : array-like of shape (n_samples,) or None, default=None
         Public, non-negative weights. They must not be computed from these records: class weights, for
         example, give labels away.
@@ -211,7 +215,9 @@ def private_rmse(
     mechanism : str or mechanism object, default="adaptive"
         "adaptive" (usually too low if a few records have most of the loss), "hazard", "above_threshold"; with
         a public limit (pass `bounds`) also "geometric", "inverse_sensitivity", "piecewise_laplace",
-        "laplace"; or an object such as `AboveThreshold.paper()`.
+        "laplace"; or an object such as `AboveThreshold.paper()`. Name "geometric" if you know beforehand that
+        about 3 / epsilon to 60 / epsilon records reach the limit and make most of the result: the default may
+        miss them, and err up to 100 times as much.
     accountant : PrivacyAccountant or None, default=None
         Budget that pays epsilon for this release, before it is drawn.
     random_state : None, int, RandomState or Generator, default=None
@@ -317,7 +323,8 @@ def private_mae(
     bounds : tuple of float or None, default=None
         Public range (lower, upper) of targets and predictions, in their units. Both are clipped into it, so
         with values outside it the answer differs from scikit-learn's. None: unbounded. Never read it from the
-        data; how much it clips is private, so nothing warns of a range that is too narrow.
+        data; how much it clips is private, so nothing warns of a range that is too narrow. If few errors are
+        as large as it allows, and make most of the result, see `mechanism`.
     sample_weight : array-like of shape (n_samples,) or None, default=None
         Public, non-negative weights. They must not be computed from these records: class weights, for
         example, give labels away.
@@ -335,7 +342,9 @@ def private_mae(
     mechanism : str or mechanism object, default="adaptive"
         "adaptive" (usually too low if a few records have most of the loss), "hazard", "above_threshold"; with
         a public limit (pass `bounds`) also "geometric", "inverse_sensitivity", "piecewise_laplace",
-        "laplace"; or an object such as `AboveThreshold.paper()`.
+        "laplace"; or an object such as `AboveThreshold.paper()`. Name "geometric" if you know beforehand that
+        about 3 / epsilon to 60 / epsilon records reach the limit and make most of the result: the default may
+        miss them, and err up to 100 times as much.
     accountant : PrivacyAccountant or None, default=None
         Budget that pays epsilon for this release, before it is drawn.
     random_state : None, int, RandomState or Generator, default=None
@@ -451,7 +460,8 @@ def private_r2_score(
     bounds : tuple of float or None, default=None
         Public range (lower, upper) of targets and predictions, in their units. Both are clipped into it, so
         with values outside it the answer differs from scikit-learn's. None: unbounded. Never read it from the
-        data; how much it clips is private, so nothing warns of a range that is too narrow.
+        data; how much it clips is private, so nothing warns of a range that is too narrow. If few errors are
+        as large as it allows, and make most of the result, see `mechanism`.
     sample_weight : None, default=None
         Refused: the variance of weighted targets has no output bounds here.
     multioutput : {"uniform_average", "raw_values"} or array-like, default="uniform_average"
@@ -467,7 +477,9 @@ def private_r2_score(
     mechanism : str or mechanism object, default="adaptive"
         "adaptive" (usually too low if a few records have most of the loss), "hazard", "above_threshold"; with
         a public limit (pass `bounds`) also "geometric", "inverse_sensitivity", "piecewise_laplace",
-        "laplace"; or an object such as `AboveThreshold.paper()`.
+        "laplace"; or an object such as `AboveThreshold.paper()`. Name "geometric" if you know beforehand that
+        about 3 / epsilon to 60 / epsilon records reach the limit and make most of the result: the default may
+        miss them, and err up to 100 times as much.
     accountant : PrivacyAccountant or None, default=None
         Budget that pays epsilon for this release, before it is drawn.
     random_state : None, int, RandomState or Generator, default=None

@@ -103,7 +103,8 @@ def private_regression_report(
     bounds : tuple of float or None, default=None
         Public range (lower, upper) of targets and predictions, in their units. Both are clipped into it, so
         with values outside it the answer differs from scikit-learn's. None: unbounded. Never read it from the
-        data; how much it clips is private, so nothing warns of a range that is too narrow.
+        data; how much it clips is private, so nothing warns of a range that is too narrow. If few errors are
+        as large as it allows, and make most of the result, see `mechanism`.
     split : mapping of str to float or None, default=None
         Relative parts of epsilon for "mse", "mae" and "variance", all positive; None for equal ones.
     digits : int, default=4
@@ -116,7 +117,9 @@ def private_regression_report(
     mechanism : str or mechanism object, default="adaptive"
         "adaptive" (usually too low if a few records have most of the loss), "hazard", "above_threshold"; with
         a public limit (pass `bounds`) also "geometric", "inverse_sensitivity", "piecewise_laplace",
-        "laplace"; or an object such as `AboveThreshold.paper()`.
+        "laplace"; or an object such as `AboveThreshold.paper()`. Name "geometric" if you know beforehand that
+        about 3 / epsilon to 60 / epsilon records reach the limit and make most of the result: the default may
+        miss them, and err up to 100 times as much.
     accountant : PrivacyAccountant or None, default=None
         Budget that pays epsilon for this release, before it is drawn.
     random_state : None, int, RandomState or Generator, default=None

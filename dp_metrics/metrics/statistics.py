@@ -94,7 +94,7 @@ def private_variance(
     bounds : tuple of float or None, default=None
         Public range (lower, upper) of the values, in their units; values are clipped into it. None:
         unbounded. Never read it from the data; how much it clips is private, so nothing warns of a range that
-        is too narrow.
+        is too narrow. If a few values reach it and make most of the result, see `mechanism`.
     ddof : float, default=0
         Delta degrees of freedom, as in `numpy.var`: the private population variance times n / (n - ddof).
         Must be below the public n.
@@ -104,7 +104,9 @@ def private_variance(
     mechanism : str or mechanism object, default="adaptive"
         "adaptive" (usually too low if a few records have most of the loss), "hazard", "above_threshold"; with
         a public limit (pass `bounds`) also "geometric", "inverse_sensitivity", "piecewise_laplace",
-        "laplace"; or an object such as `AboveThreshold.paper()`.
+        "laplace"; or an object such as `AboveThreshold.paper()`. Name "geometric" if you know beforehand that
+        about 3 / epsilon to 60 / epsilon records reach the limit and make most of the result: the default may
+        miss them, and err up to 100 times as much.
     accountant : PrivacyAccountant or None, default=None
         Budget that pays epsilon for this release, before it is drawn.
     random_state : None, int, RandomState or Generator, default=None
@@ -202,7 +204,7 @@ def private_std(
     bounds : tuple of float or None, default=None
         Public range (lower, upper) of the values, in their units; values are clipped into it. None:
         unbounded. Never read it from the data; how much it clips is private, so nothing warns of a range that
-        is too narrow.
+        is too narrow. If a few values reach it and make most of the result, see `mechanism`.
     ddof : float, default=0
         Delta degrees of freedom, as in `numpy.var`: the private population variance times n / (n - ddof).
         Must be below the public n.
@@ -212,7 +214,9 @@ def private_std(
     mechanism : str or mechanism object, default="adaptive"
         "adaptive" (usually too low if a few records have most of the loss), "hazard", "above_threshold"; with
         a public limit (pass `bounds`) also "geometric", "inverse_sensitivity", "piecewise_laplace",
-        "laplace"; or an object such as `AboveThreshold.paper()`.
+        "laplace"; or an object such as `AboveThreshold.paper()`. Name "geometric" if you know beforehand that
+        about 3 / epsilon to 60 / epsilon records reach the limit and make most of the result: the default may
+        miss them, and err up to 100 times as much.
     accountant : PrivacyAccountant or None, default=None
         Budget that pays epsilon for this release, before it is drawn.
     random_state : None, int, RandomState or Generator, default=None
@@ -439,7 +443,8 @@ def private_mean_loss(
         Privacy parameter, > 0: smaller is more private and less accurate.
     max_loss : float or None, default=None
         Public cap of one record's loss, in the units of the loss; larger losses are clipped to it. None:
-        unbounded. Never read it from the data; how much it clips is private, so nothing warns.
+        unbounded. Never read it from the data; how much it clips is private, so nothing warns. If a few
+        losses reach it and make most of the result, see `mechanism`.
     sample_weight : array-like of shape (n_samples,) or None, default=None
         Public, non-negative weights. They must not be computed from these records: class weights, for
         example, give labels away.
@@ -452,7 +457,9 @@ def private_mean_loss(
     mechanism : str or mechanism object, default="adaptive"
         "adaptive" (usually too low if a few records have most of the loss), "hazard", "above_threshold"; with
         a public limit (pass `max_loss`) also "geometric", "inverse_sensitivity", "piecewise_laplace",
-        "laplace"; or an object such as `AboveThreshold.paper()`.
+        "laplace"; or an object such as `AboveThreshold.paper()`. Name "geometric" if you know beforehand that
+        about 3 / epsilon to 60 / epsilon records reach the limit and make most of the result: the default may
+        miss them, and err up to 100 times as much.
     accountant : PrivacyAccountant or None, default=None
         Budget that pays epsilon for this release, before it is drawn.
     random_state : None, int, RandomState or Generator, default=None

@@ -13,9 +13,9 @@ from dp_metrics.release.noise import BoundsNoise, Noise
 
 __all__ = ["biases_in_words", "clipped_share", "usual_bias"]
 
-_AT_1000, _FALL = 0.19, 0.38
+_AT_1000, _FALL = 0.19, 0.3
 """The share at n * epsilon of 1,000, and the power with which it falls: see ``docs/median_table.py``."""
-_RANK = 2  # about so many records / epsilon are clipped
+_RANK = 2  # hazard selection clips about so many records / epsilon
 _NEGLIGIBLE = 0.01
 _MOST_TIMES = 10**7  # n * epsilon from which on the share is negligible
 
@@ -32,13 +32,14 @@ def clipped_share(noise: Noise) -> float:
     be missing than the clipped records may add.
     """
     if isinstance(noise, AdaptiveNoise):
-        times, most = noise.times, noise.second.largest
+        times, most, clipped = noise.times, noise.second.largest, noise.first.rank / max(noise.second.n, 1)
         if noise.drawn["scale"] >= most:
             return 0.0
     elif isinstance(noise, BoundsNoise) and isinstance(noise.mechanism, Adaptive | Hazard):
         if noise.facts.n is None:
             return 0.0
         times, most = noise.facts.n * noise.epsilon, noise.facts.output_range[1]
+        clipped = float(_RANK / max(times, Fraction(1)))
     else:
         return 0.0
     if times > _MOST_TIMES:
@@ -46,7 +47,7 @@ def clipped_share(noise: Noise) -> float:
     here = float(max(times, Fraction(1)))
     share = min(_AT_1000 * (1000 / here) ** _FALL, 1.0)
     if noise.released > 0:
-        share = min(share, _RANK * (most / noise.released) / here)
+        share = min(share, clipped * (most / noise.released))
     return share if share >= _NEGLIGIBLE else 0.0
 
 

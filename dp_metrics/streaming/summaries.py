@@ -80,15 +80,15 @@ class LossSummary(Summary):
     =======  =============  ==============  =============  ==============
     epsilon  normal, 2,048  normal, enough  heavy, 2,048   heavy, enough
     =======  =============  ==============  =============  ==============
-    0.1      0.00053        0.00053         0.049          0.049
-    0.05     0.00083        0.00085         0.065          0.063
-    0.02     0.98           0.0016          0.98           0.085
-    0.01     1.00           0.0028          1.00           0.11
+    0.1      0.00032        0.00032         0.057          0.057
+    0.05     0.00061        0.00060         0.072          0.070
+    0.02     0.99           0.0014          0.99           0.091
+    0.01     1.00           0.0024          1.00           0.11
     =======  =============  ==============  =============  ==============
 
-    The warning says how many ranks are needed; 4,096 serve epsilon from 0.041 on, 8,192 from 0.021. If a
+    The warning says how many ranks are needed; 4,096 serve epsilon from 0.043 on, 8,192 from 0.022. If a
     summary with too few is all there is, ``mechanism=Hazard(resolution=0.3)`` is better than nothing: 0.47
-    and 0.34 instead of 0.98 at epsilon 0.02.
+    and 0.34 instead of 0.99 at epsilon 0.02.
 
     Examples
     --------
@@ -347,7 +347,9 @@ class VarianceSummary(Summary):
         mechanism : str or mechanism object, default="adaptive"
             "adaptive" (usually too low if a few records have most of the loss), "hazard", "above_threshold";
             with a public limit (give the summary `bounds`) also "geometric", "inverse_sensitivity",
-            "piecewise_laplace", "laplace"; or an object such as `AboveThreshold.paper()`.
+            "piecewise_laplace", "laplace"; or an object such as `AboveThreshold.paper()`. Name "geometric" if
+            you know beforehand that about 3 / epsilon to 60 / epsilon records reach the limit and make most
+            of the result: the default may miss them, and err up to 100 times as much.
         accountant : PrivacyAccountant or None, default=None
             Budget that pays epsilon for this release, before it is drawn.
         random_state : None, int, RandomState or Generator, default=None

@@ -264,6 +264,50 @@ def test_between_a_public_coin_decides_with_its_stated_probability(options):
         assert all(result.noise_interval().lower <= result.value for result in results[:20])
 
 
+# The rank of the first stage
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(1), Fraction(7, 3), Fraction(20)])
+def test_the_rank_grows_with_public_numbers_up_to_what_a_private_n_prepares(epsilon):
+    def rank(times):
+        return adaptive._rank(math.ceil(times / epsilon), epsilon)
+
+    assert rank(500) == rank(999) == math.ceil(2 / epsilon)
+    assert rank(10**4) == math.ceil(2 * 10**0.35 / epsilon)
+    assert rank(10**5) == math.ceil(2 * 100**0.35 / epsilon)
+    ranks = [rank(10 ** (k / 4)) for k in range(4, 40)]
+    assert ranks == sorted(ranks)
+    assert ranks[-1] == adaptive._rank(10**400, epsilon) == math.ceil(12 / epsilon)
+    assert adaptive._rank(None, epsilon) == math.ceil(12 / epsilon)
+    assert [adaptive._rank(n, Fraction(1, 100)) for n in (0, 1, 2, 5, 300)] == [1, 1, 1, 2, 150]
+
+
+def test_a_rank_that_follows_a_private_number_of_records_is_found(monkeypatch):
+    true = AdaptiveDraw._stages
+
+    def planted(draw, count):
+        first, second = true(draw, count)
+        return first._replace(rank=1 + 3 * (draw.known.size % 2)), second
+
+    def loss():
+        fewer, more = np.array([0.0, 0.0, 0.3, 1.0]), np.array([0.0, 0.0, 0.0, 0.3, 1.0])
+        return auditing.metric_loss(private_mean_loss, [fewer], [more], epsilon=3.0, mechanism=ALWAYS, **ADD)
+
+    assert loss() <= 3.0 * (1 + TOLERANCE)
+    monkeypatch.setattr(AdaptiveDraw, "_stages", planted)
+    assert loss() > 3.03
+
+
+@pytest.mark.parametrize("width", [1.0, 50.0])
+def test_a_variance_is_clipped_at_a_tenth_more_than_the_square_but_never_above_the_public_limit(width):
+    x = np.random.default_rng(0).random(1000)
+    law = variance_draw(x, mechanism=ALWAYS, epsilon=1.0, bounds=(0.0, width)).law(None)
+    assert law.scale(0.5) == pytest.approx(1.1 * 0.5**2, rel=1e-12)
+    assert law.scale(width) == width**2
+    free = variance_draw(x, mechanism=ALWAYS, epsilon=1.0).law(None)
+    assert free.scale(50.0) == pytest.approx(1.1 * 50.0**2, rel=1e-12)
+
+
 def test_a_coin_that_reads_the_data_is_found(monkeypatch):
     mechanism = Adaptive(threshold=20.0)
     pairs = list(replaced(FREE, 4))

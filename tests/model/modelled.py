@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -183,7 +184,7 @@ def variance_records(
             y_max,
             DISTANCES,
             False,
-            lambda drawn: Fraction(max(drawn, 1e-130)) ** 2,
+            lambda drawn: Fraction(max(min(drawn * math.sqrt(1.1), y_max), 1e-130)) ** 2,
             lambda c1: noise.clipped_squares(x, c1),
         ),
         sums=lambda epsilon: noise.three_sums(x, low, high, epsilon),

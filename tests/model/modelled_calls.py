@@ -46,7 +46,8 @@ def first_stage(
     share = mechanism.share and model.epsilon_of(mechanism.share)
     resolution, _ = stages.rule
     first = epsilon * (share or min(Fraction(1, 4) + threshold_of(query) / (6 * n * epsilon), Fraction(3, 5)))
-    k = min(math.ceil(2 / epsilon), max(n, 1))
+    grown = min(max(n * epsilon / 1000, 1), 1e9) ** 0.35
+    k = max(min(math.ceil(2 * min(Fraction(grown), 6) / epsilon), n // 2), 1)
     eps2 = model.hazard_share(first, stages.monotonic)
     c = model.count_ranks(resolution, eps2, MOST_RANKS)
     grid = model.geometric_grid(min(1e-6, 1e-9 * stages.t_max), resolution, stages.t_max)
