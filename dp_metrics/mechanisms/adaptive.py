@@ -200,8 +200,8 @@ def _rank(n: int | None, epsilon: Fraction) -> int:
     """Return k for n records, a noisy count, or the largest k of any count: a public number."""
     growth, most = Fraction(_MOST_RANK, _LEAST_RANK), MOST_RANKS
     if n is not None:  # a noisy count may be enormous, and what is made of it must fit into memory
-        times = float(min(max(n * epsilon / _GROWN_FROM, 1), 1 << 30))
-        growth, most = min(Fraction(times**_POWER), growth), min(max(n // 2, 1), MOST_RANKS)
+        times = min(max(n * epsilon / _GROWN_FROM, Fraction(1)), Fraction(1 << 30))
+        growth, most = min(Fraction(float(times) ** _POWER), growth), min(max(n // 2, 1), MOST_RANKS)
     return min(math.ceil(_LEAST_RANK * growth / epsilon), most)
 
 
