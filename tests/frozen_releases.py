@@ -20,7 +20,7 @@ from unittest import mock
 import dask
 import dask.array as da
 import numpy as np
-from catalogue import CASES
+from cases import CASES
 from helpers import kind_of
 from scipy.special import roots_legendre
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin

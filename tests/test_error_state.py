@@ -7,7 +7,7 @@ import warnings
 
 import numpy as np
 import pytest
-from catalogue import CASES, KINDS, valid
+from cases import CASES, KINDS, valid
 from helpers import bits, loop_over, seeded, slow_but
 from sklearn.dummy import DummyRegressor
 from sklearn.linear_model import LinearRegression

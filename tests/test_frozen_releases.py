@@ -7,7 +7,7 @@ that only where a change of results is meant, and say so in the changelog.
 import sys
 
 import pytest
-from catalogue import CASES
+from cases import CASES
 from frozen_releases import CALLS, GROUPS, TABLE, arithmetic, evaluate, read_table, variations, write_table
 from helpers import kind_of
 

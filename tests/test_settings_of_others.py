@@ -14,7 +14,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import sklearn
-from catalogue import CASES, KINDS, valid
+from cases import CASES, KINDS, valid
 from helpers import bits, seeded
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from catalogue import CASES, valid
+from cases import CASES, valid
 from helpers import NoEntropy, list_table
 from sklearn.base import clone
 from sklearn.dummy import DummyRegressor

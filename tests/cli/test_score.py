@@ -13,7 +13,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
-from catalogue import CASES
+from cases import CASES
 from helpers import kind_of, new_session
 
 import dp_metrics as dp

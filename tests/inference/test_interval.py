@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from catalogue import each_kind, valid
+from cases import each_kind, valid
 from helpers import MAX
 
 import dp_metrics as dp

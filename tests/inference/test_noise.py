@@ -9,7 +9,7 @@ import sys
 import warnings
 from fractions import Fraction
 
-import catalogue
+import cases
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -63,9 +63,7 @@ CASES = [(name, relation) for name in WITH for relation in relations(name)]
 
 def of_kind(name):
     """Return the mark of a metric whose noise is that of another one, which is tried each time."""
-    return (
-        () if name in {case.name for case in map(catalogue.CASES.get, catalogue.KINDS)} else pytest.mark.slow
-    )
+    return () if name in {case.name for case in map(cases.CASES.get, cases.KINDS)} else pytest.mark.slow
 
 
 @pytest.mark.parametrize(

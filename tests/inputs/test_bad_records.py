@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from catalogue import BAD_RECORDS, CASES, LEGAL_LABELS, assert_bad_record_refused, valid, with_sentinel
+from cases import BAD_RECORDS, CASES, LEGAL_LABELS, assert_bad_record_refused, valid, with_sentinel
 from helpers import BAD_OPTIONS, NoEntropy, assert_refused, loop_over, messages
 
 import dp_metrics as dp

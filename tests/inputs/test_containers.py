@@ -9,7 +9,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from catalogue import CASES, valid
+from cases import CASES, valid
 from helpers import assert_refused, loop_over, seeded
 
 import dp_metrics as dp

@@ -11,7 +11,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from catalogue import CASES, valid
+from cases import CASES, valid
 from helpers import assert_refused, loop_over, new_session, seeded, slow_but
 
 import dp_metrics as dp

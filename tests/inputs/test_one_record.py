@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from catalogue import CASES, valid
+from cases import CASES, valid
 from helpers import kind_of, loop_over
 
 import dp_metrics as dp

@@ -9,7 +9,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from catalogue import CASES, KINDS, valid
+from cases import CASES, KINDS, valid
 from helpers import NoEntropy, assert_refused, loop_over
 
 import dp_metrics as dp

@@ -14,7 +14,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
-from catalogue import (
+from cases import (
     CASES,
     KINDS,
     PUBLIC_METRICS,

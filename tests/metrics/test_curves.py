@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from catalogue import CASES, assert_bad_record_refused, scored
+from cases import CASES, assert_bad_record_refused, scored
 from helpers import BAD_OPTIONS, NoEntropy, assert_refused, seeded
 from scipy.stats import norm
 from sklearn import metrics as sk

@@ -9,7 +9,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from catalogue import BAD_RECORDS, LEGAL_LABELS
+from cases import BAD_RECORDS, LEGAL_LABELS
 from helpers import assert_refused, loop_over, messages
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -17,7 +17,7 @@ from urllib.parse import unquote, urlsplit
 import nbformat
 import numpy as np
 import pytest
-from catalogue import PUBLIC_METRICS
+from cases import PUBLIC_METRICS
 from docutils.nodes import make_id
 from helpers import kind_of, list_table, load_script
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from catalogue import CASES
+from cases import CASES
 from helpers import kind_of
 
 import dp_metrics as dp

@@ -41,7 +41,7 @@ PLACES = {
     "dp_metrics/inputs/losses.py",
     "dp_metrics/metrics/other_losses.py",
     "dp_metrics/streaming/dask.py",
-    "tests/catalogue.py",
+    "tests/cases.py",
 }
 # what docs/sources.py --write makes of them
 WRITTEN = {"docs/metric_table.inc"}
@@ -88,7 +88,7 @@ def block_of(file):
 LOSS = block_of("dp_metrics/inputs/losses.py")
 METRIC = block_of("dp_metrics/metrics/other_losses.py")
 ON_DASK = block_of("dp_metrics/streaming/dask.py,")
-CASE = block_of("tests/catalogue.py")
+CASE = block_of("tests/cases.py")
 
 
 def insert(path, after, text):
@@ -115,7 +115,7 @@ def add_huber_loss(folder):
     collections = package / "streaming" / "dask.py"
     insert(collections, '    "private_f1_score",\n', '    "private_huber_loss",\n')
     insert(collections, "private_f1_score = _on_dask(precision_recall.private_f1_score)\n", ON_DASK)
-    insert(folder / "tests" / "catalogue.py", "CASES = {\n", CASE)
+    insert(folder / "tests" / "cases.py", "CASES = {\n", CASE)
     insert(folder / "CHANGELOG.md", "### Added\n\n", "- `private_huber_loss`.\n")
 
 

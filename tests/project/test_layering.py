@@ -181,7 +181,7 @@ def test_tests_lie_in_the_folders_of_the_package_under_names_of_their_own():
 
 
 def imported_tests(source: str) -> set[str]:
-    """Return what a test imports from other tests; `catalogue` and `helpers` hold what they share."""
+    """Return what a test imports from other tests; `cases` and `helpers` hold what they share."""
     return {name for name in imported_names(ast.parse(source), "test_x") if name.startswith("test_")}
 
 

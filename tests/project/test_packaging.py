@@ -116,7 +116,7 @@ def test_the_packages_hold_what_they_should(packages):
         "README.md",
         "LICENSE",
         "CITATION.cff",
-        "tests/catalogue.py",
+        "tests/cases.py",
         "notebooks/01_quickstart.ipynb",
     ):
         assert name in sources

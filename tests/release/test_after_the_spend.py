@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from catalogue import CASES, KINDS, valid
+from cases import CASES, KINDS, valid
 from helpers import MAX, loop_over
 from hypothesis import example, given, settings
 from hypothesis import strategies as st

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from catalogue import CASES, KINDS
+from cases import CASES, KINDS
 from helpers import slow_but
 from sklearn.metrics import log_loss
 

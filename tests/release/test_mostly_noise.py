@@ -10,7 +10,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from catalogue import CASES, KINDS, valid
+from cases import CASES, KINDS, valid
 from helpers import MAX, NoEntropy, loop_over, seeded, slow_but
 from sklearn.metrics import average_precision_score, roc_auc_score
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from catalogue import KINDS, cases_where, valid
+from cases import KINDS, cases_where, valid
 from helpers import messages, new_session
 from sklearn.dummy import DummyClassifier
 

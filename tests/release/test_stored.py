@@ -23,7 +23,7 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
-from catalogue import KINDS, cases_where, valid
+from cases import KINDS, cases_where, valid
 from helpers import new_session
 from sklearn.linear_model import Ridge
 from sklearn.metrics import make_scorer

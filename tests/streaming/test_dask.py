@@ -21,7 +21,7 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
-from catalogue import CASES, valid
+from cases import CASES, valid
 from dask.distributed import Client, LocalCluster
 from helpers import BAD_OPTIONS, NoEntropy, assert_refused, kind_of, loop_over, messages, new_session, seeded
 

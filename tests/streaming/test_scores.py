@@ -8,7 +8,7 @@ from functools import reduce
 import dask.array as da
 import numpy as np
 import pytest
-from catalogue import scored
+from cases import scored
 from helpers import NoEntropy, assert_refused, kind_of, seeded
 from sklearn import metrics as sk
 from sklearn.calibration import CalibrationDisplay, calibration_curve

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-import catalogue
+import cases
 import numpy as np
 import pandas as pd
 import pytest
@@ -191,7 +191,7 @@ LOSSES = {
     "mean, weights": Case(dp.private_mean, lambda rng, n: (quarters(rng, n),), {"bounds": (-3, 3)}, **W),
 }
 BY_HAND = {case.function for case in LOSSES.values()}
-for name, general in catalogue.CASES.items():  # of metrics without cases of their own here
+for name, general in cases.CASES.items():  # of metrics without cases of their own here
     if kind_of(general.row) == "mean" and general.function not in BY_HAND:
         outputs = {"multioutput": "uniform_average"} if "multioutput" in general.row.options else {}
         LOSSES |= {

@@ -1,0 +1,161 @@
+"""The doors to a number, a line or a few each: what is renamed inside the package is renamed here only.
+
+A door takes a case of `cases.py`, its data and the settings of a release, and returns what the case is about,
+or None where the metric has no such door. All but files take `random_state`.
+"""
+
+import io
+import json
+from contextlib import redirect_stderr, redirect_stdout
+from functools import partial
+from unittest import mock
+
+import dask.array as da
+import numpy as np
+import pandas as pd
+from helpers import kind_of
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+
+import dp_metrics as dp
+from dp_metrics import distributed
+from dp_metrics._random import OSEntropy, SeededEntropy
+from dp_metrics.cli.main import main
+
+RELATIONS = REPLACE, ADD_OR_REMOVE = "replace_one", "add_or_remove_one"
+CUTS = (0, 70, 75, 200)  # where chunks begin
+
+
+def seeded(seed=5):
+    """Return reproducible entropy, which warns of nothing."""
+    return SeededEntropy(seed)
+
+
+def picked(case, result):
+    return result if case.pick is None else case.pick(result)
+
+
+def call(case, data, **settings):
+    return case(*data, **settings)
+
+
+def result(case, data, **settings):
+    return dp.with_result(case.function)(*data, **{**case.options, **settings})
+
+
+def dask(case, data, **settings):
+    function = getattr(distributed, case.name, None)
+    if function is None:
+        return None
+    chunked = [da.from_array(array, chunks=(70, *array.shape[1:])) for array in data]
+    return picked(case, function(*chunked, **{**case.options, **settings}))
+
+
+def chunks(case, data, *, epsilon, random_state, **settings):
+    """Return a mean of losses or a variance that is read in chunks; several numbers have no summary."""
+    options = {**case.options, **settings}
+    if kind_of(case.row) not in ("mean", "variance") or (case.rooted and kind_of(case.row) == "variance"):
+        return None
+    if case.rooted and data[0].ndim > 1:
+        return None
+    make = dp.VarianceSummary if kind_of(case.row) == "variance" else partial(dp.LossSummary, case.function)
+    parts = [
+        make(**options).update(*(array[start:end] for array in data))
+        for start, end in zip(CUTS, [*CUTS[1:], len(data[0])], strict=True)
+    ]
+    merged = parts[0].merge(parts[1]).merge(parts[2].merge(parts[3]))
+    return merged.release(epsilon, random_state=random_state)
+
+
+class Told(RegressorMixin, BaseEstimator):
+    """A model that predicts what it is given."""
+
+    def fit(self, X, y):
+        self.n_features_in_, self.classes_ = X.shape[1], np.unique(y)
+        return self
+
+    def predict(self, X):
+        return X if X.shape[1] > 1 else X[:, 0]
+
+
+class ToldClasses(ClassifierMixin, Told):
+    """A classifier that takes what it is given for labels, or for probabilities."""
+
+    def predict_proba(self, X):
+        return X if X.shape[1] > 1 else np.column_stack([1 - X[:, 0], X[:, 0]])
+
+
+def scorer(case, data, *, random_state, **settings):
+    """Return the score of a model that predicts the second argument: of a loss, as the loss."""
+    if case.row.greater_is_better is None or case.pick is not None:
+        return None
+    judges_classes = case.row.predicts_labels or "predict_proba" in case.row.responses
+    options = {**case.options, **settings}
+    if case.row.is_over_labels(options):
+        options = {"labels": np.unique(data[0]), **options}
+    made = dp.make_private_scorer(case.function, **options)
+    given = np.reshape(data[1], (len(data[1]), -1))
+    model = (ToldClasses() if judges_classes else Told()).fit(given, data[0])
+    with mock.patch.object(OSEntropy, "words", random_state.words):
+        score = made(model, given, data[0])
+    return score if case.row.greater_is_better else -score
+
+
+def frame(case, data, *, random_state, epsilon, **settings):
+    """Return the metric of one of two groups that have the same records."""
+    if len(case.row.data) == 1 or case.pick is not None:
+        return None
+    y_true, y_pred = (np.concatenate([array, array]) for array in data)
+    released = dp.PrivateMetricFrame(
+        metrics=partial(case.function, **{**case.options, **settings}),
+        y_true=y_true,
+        y_pred=y_pred,
+        sensitive_features=np.repeat(["f", "m"], len(data[0])),
+        group_labels=["f", "m"],
+        membership="public",
+        epsilon=epsilon,
+        random_state=random_state,
+    )
+    return released.by_group["m"]
+
+
+def command(*words):
+    """Return what the command line prints; an error raises."""
+    with redirect_stdout(io.StringIO()) as printed, redirect_stderr(io.StringIO()) as said:
+        code = main([str(word) for word in words])
+    assert code == 0, said.getvalue()
+    return printed.getvalue()
+
+
+def file(case, data, folder, *, epsilon, random_state, **settings):
+    """Return what `dp-metrics score` prints about the same records in a CSV file."""
+    if case.pick is not None:
+        return None
+    flags = ["--column"] if len(case.row.data) == 1 else ["--y-true", "--y-pred"]
+    columns, words = {}, []
+    for flag, values in zip(flags, data, strict=True):
+        several = np.reshape(values, (len(values), -1)).T
+        named = {f"{flag[2:]} {place}": column for place, column in enumerate(several)}
+        columns |= named
+        words += [flag, *named]
+    for name, value in {**case.options, **settings}.items():
+        words += ["--option", f"{name}={json.dumps(value)}"]
+    pd.DataFrame(columns).to_csv(folder / "records.csv", index=False)
+    words = ["score", folder / "records.csv", "--metric", case.name, "--epsilon", epsilon, "--json", *words]
+    with mock.patch.object(OSEntropy, "words", random_state.words):
+        return json.loads(command(*words))["value"]
+
+
+def stored(case, data, path, **settings):
+    """Return what a release says, and what the budget that paid for it answers in a later session."""
+    first = result(
+        case, data, accountant=dp.PrivacyAccountant(1e6, path=path), spend_name="number", **settings
+    )
+    return first, dp.PrivacyAccountant(1e6, path=path)["number"]
+
+
+def limits(released, **options):
+    return released.noise_interval(**options)
+
+
+def plan(case, data, **settings):
+    return dp.expected_error(case.function, *data, **{**case.options, **settings})

@@ -1,0 +1,352 @@
+"""Properties of all metrics, each tried on every case of `cases.py` through the doors of `doors.py`.
+
+A property is one function. It is tried on one case of each kind in every run, and on all others with the slow
+tests. What is peculiar to one metric, mechanism or door is tried in the folder of that.
+"""
+
+import inspect
+import itertools
+import math
+import warnings
+
+import doors
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from cases import BAD_RECORDS, CASES, KINDS, cases_where, each_case, each_kind, valid
+from doors import ADD_OR_REMOVE, RELATIONS, REPLACE, seeded
+from frozen_releases import Call, variations, varied_data
+from helpers import MAX, NoEntropy, bits
+
+import dp_metrics as dp
+from dp_metrics import PrivacyAccountant, PrivacyBudgetError
+from dp_metrics.metrics import FUNCTIONS, METRICS
+
+REFUSED = (ValueError, TypeError)
+SURE = 1e11  # an epsilon at which there is no noise to speak of
+
+CONTAINERS = {
+    "list": lambda a: a.tolist(),
+    "float32": lambda a: a.astype(np.float32),
+    "reversed strides": lambda a: a[::-1].copy()[::-1],
+    "pandas": lambda a: (pd.Series if a.ndim == 1 else pd.DataFrame)(a, index=range(len(a), 0, -1)),
+    "polars": lambda a: pl.Series(a) if a.ndim == 1 else pl.DataFrame(a),
+    "pyarrow": lambda a: (
+        pa.array(a) if a.ndim == 1 else pa.table({str(i): a[:, i] for i in range(a.shape[1])})
+    ),
+}
+EXACT = ("private_r2_score",)  # of one record R^2 is 0/0
+
+
+def served(case, relation):
+    """Return the settings of a neighbouring relation, or None where a case does not take it."""
+    if relation == ADD_OR_REMOVE and ("neighboring" not in case.parameters or "multi_class" in case.options):
+        return None
+    return {"neighboring": relation} if "neighboring" in case.parameters else {}
+
+
+def refusal(function, *data, **settings):
+    """Return the error that a call raises, or None."""
+    try:
+        function(*data, **settings)
+    except REFUSED as error:
+        return error
+    return None
+
+
+def test_every_metric_has_a_case():
+    assert {case.name for case in CASES.values()} == METRICS.keys() == FUNCTIONS.keys()
+
+
+# ---- numbers -----------------------------------------------------------------------------------------------
+
+
+@each_case
+def test_without_noise_it_is_the_metric_of_scikit_learn_or_numpy(case):
+    for n in (2, 300) if case.name in EXACT else (1, 2, 300):
+        data = valid(case, n)
+        exact = case.exact_function(*data)
+        for settings in ({}, case.bounded):
+            released = doors.call(case, data, epsilon=SURE, random_state=seeded(), **settings)
+            assert released == pytest.approx(exact, rel=1e-6, abs=case.tolerance)
+
+
+@each_kind
+def test_the_same_values_give_the_same_bits_in_every_container_and_order(case):
+    data = valid(case)
+    mixed = np.random.default_rng(1).permutation(len(data[0]))
+    for settings in ({}, case.bounded):
+        expected = doors.call(case, data, random_state=seeded(), **settings)
+        for container, hold in CONTAINERS.items():
+            held = [hold(array) for array in data]
+            assert doors.call(case, held, random_state=seeded(), **settings) == expected, container
+        shuffled = [array[mixed] for array in data]
+        assert doors.call(case, shuffled, random_state=seeded(), **settings) == expected
+
+
+@each_kind
+def test_integers_and_booleans_are_numbers(case):
+    for dtype in (int, np.int8, np.uint64, bool):
+        data = [np.maximum(np.abs(np.round(a)), case.zero is None).astype(dtype) for a in valid(case)]
+        expected = doors.call(case, [a.astype(float) for a in data], random_state=seeded())
+        assert doors.call(case, data, random_state=seeded()) == expected, dtype
+
+
+@each_case
+def test_a_release_is_a_float_within_the_public_range(case):
+    data = valid(case)
+    for epsilon, mechanism in itertools.product([1e-300, 0.1, 1e300], case.mechanisms):
+        settings = {"epsilon": epsilon, "random_state": seeded(), **case.by(mechanism)}
+        released = doors.call(case, data, **settings, **case.bounded)
+        assert type(released) is float, (epsilon, mechanism)
+        assert case.lowest <= released <= case.limit, (epsilon, mechanism)
+
+
+@cases_where(
+    lambda case: "sample_weight" in case.parameters and "sample_weight" not in case.row.refused, KINDS
+)
+def test_weights_of_whole_numbers_are_repetitions(case):
+    data, weight = valid(case, 200), np.random.default_rng(2).integers(0, 4, 200)
+    repeated = [np.repeat(array, weight, axis=0) for array in data]
+    weighted = doors.call(case, data, epsilon=SURE, sample_weight=weight, random_state=seeded())
+    expected = doors.call(case, repeated, epsilon=SURE, random_state=seeded())
+    assert weighted == pytest.approx(expected, rel=1e-5, abs=max(case.tolerance, 1e-6))
+
+
+@cases_where(lambda case: "groups" in case.parameters, KINDS)
+def test_persons_of_one_record_are_records(case):
+    data, persons = valid(case, 200), np.arange(200)[::-1]
+    grouped = doors.call(case, data, epsilon=SURE, groups=persons, random_state=seeded())
+    expected = doors.call(case, data, epsilon=SURE, random_state=seeded())
+    assert grouped == pytest.approx(expected, rel=1e-6, abs=max(case.tolerance, 1e-6))
+
+
+@each_case
+def test_chunks_and_dask_collections_give_the_bits_of_the_call(case):
+    data = valid(case, 300)
+    for settings in ({}, case.bounded):
+        expected = doors.call(case, data, epsilon=1.0, random_state=seeded(), **settings)
+        for door in (doors.chunks, doors.dask):
+            found = door(case, data, epsilon=1.0, random_state=seeded(), **settings)
+            assert found in (None, expected), door
+
+
+@each_case
+def test_files_and_scorers_give_the_bits_of_the_call(case, tmp_path):
+    data = valid(case, 300)
+    expected = doors.call(case, data, epsilon=1.0, random_state=seeded())
+    assert doors.scorer(case, data, epsilon=1.0, random_state=seeded()) in (None, expected)
+    assert doors.file(case, data, tmp_path, epsilon=1.0, random_state=seeded()) in (None, expected)
+
+
+@each_case
+def test_the_metric_of_a_group_of_a_frame_is_the_metric_of_its_records(case):
+    data = valid(case, 300)
+    found = doors.frame(case, data, epsilon=SURE, random_state=seeded())
+    expected = doors.call(case, data, epsilon=SURE, random_state=seeded())
+    # the grid of an AUC follows from the number of records
+    near = 2e-3 if case.name == "private_roc_auc_score" else 1e-5
+    assert found is None or found == pytest.approx(expected, rel=near, abs=max(case.tolerance, 1e-6))
+
+
+@each_case
+def test_what_is_stored_is_what_was_released(case, tmp_path):
+    data = valid(case, 60)
+    first, again = doors.stored(case, data, tmp_path / "budget", epsilon=1.0)
+    assert bits(again) == bits(first)
+
+
+@each_kind
+def test_a_seed_fixes_a_release_and_without_one_it_is_fresh(case):
+    data = valid(case)
+    for make in (lambda: 3, lambda: np.random.RandomState(3), lambda: np.random.default_rng(3)):
+        with pytest.warns(dp.SeededReleaseWarning, match="not private") as caught:
+            first, second = (
+                case.function(*data, epsilon=1.0, random_state=make(), **case.options) for _ in range(2)
+            )
+        assert {warning.filename for warning in caught} == {__file__}
+        np.testing.assert_equal(second, first)
+    # so many equal ones have probability below 1e-6: one value of a few noisy counts may be as likely as 0.6
+    assert len({doors.call(case, data) for _ in range(60)}) > 1
+
+
+# ---- privacy -----------------------------------------------------------------------------------------------
+
+
+@each_case
+def test_epsilon_is_spent_once_before_the_draw_and_after_the_checks(case):
+    accountant, data = PrivacyAccountant(1.0), valid(case)
+    with pytest.raises(NoEntropy.Drawn):
+        doors.call(case, data, epsilon=0.25, accountant=accountant, random_state=NoEntropy())
+    assert [spend.epsilon for spend in accountant.history] == [0.25]
+    with pytest.raises(ValueError, match="NaN"):
+        doors.call(case, [a * math.nan for a in data], epsilon=0.25, accountant=accountant)
+    doors.call(case, data, epsilon=0.5, accountant=accountant)
+    assert [spend.epsilon for spend in accountant.history] == [0.25, 0.5]
+    with pytest.raises(PrivacyBudgetError):
+        doors.call(case, data, epsilon=0.5, accountant=accountant, random_state=NoEntropy())
+    assert accountant.spent == 0.75
+
+
+EXTREMES = (0.0, 5e-324, 1e-200, 1e16, 1e200, 1e308, MAX)
+
+
+@each_kind
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_nothing_raises_after_the_spend(case, relation):
+    """With warnings and NumPy's complaints as errors: a refusal comes before, or there is a number."""
+    settings = served(case, relation)
+    if settings is None:
+        return
+    several = [valid(case, n) for n in ((1, 2) if relation == REPLACE else (0, 1))]
+    for extreme in EXTREMES:
+        data = [array.copy() for array in valid(case, 5)]
+        data[-1][2] = extreme
+        several.append(data)
+    for data, epsilon, mechanism in itertools.product(several, (5e-324, 1.0, MAX), case.mechanisms):
+        accountant = PrivacyAccountant(MAX)
+        options = {**settings, **case.by(mechanism), "epsilon": epsilon, "accountant": accountant}
+        with warnings.catch_warnings(), np.errstate(all="raise"):
+            warnings.simplefilter("error")
+            warnings.simplefilter("ignore", dp.NoisyReleaseWarning)  # which comes before the spend
+            warnings.simplefilter("ignore", dp.LargeEpsilonWarning)
+            error = refusal(doors.call, case, data, **options)
+        assert len(accountant.history) == (error is None), (error, epsilon, mechanism)
+
+
+@each_kind
+def test_what_may_be_published_holds_no_record_and_no_private_number(case, tmp_path):
+    n = 211  # nothing else has this length
+    data = [array.copy() for array in valid(case, n)]
+    for array, sentinel in zip(data, case.sentinels, strict=False):
+        if sentinel is not None:
+            array[1] = sentinel
+    for relation in RELATIONS:
+        settings = served(case, relation)
+        if settings is None:
+            continue
+        path = tmp_path / relation
+        first, again = doors.stored(case, data, path, epsilon=1e-3, **settings)
+        shown = [
+            first.to_json(),
+            repr(first),
+            first._repr_html_(),
+            again.to_json(),
+            path.read_bytes().decode("latin1"),
+        ]
+        for text in shown:
+            assert "98765" not in text
+            assert relation == REPLACE or not any(f"{edge}211{edge}" in text for edge in " ,[(")
+
+
+@each_kind
+def test_no_record_is_refused_or_served_as_one_record_is_where_their_number_is_private(case):
+    settings = served(case, ADD_OR_REMOVE)
+    if settings is None:
+        return
+    for hold in CONTAINERS.values():
+        one, none = ([hold(array[:n]) for array in valid(case, 3)] for n in (1, 0))
+        errors = [
+            refusal(doors.call, case, data, epsilon=1.0, random_state=seeded(), **settings)
+            for data in (one, none)
+        ]
+        assert (errors[0] is None) == (errors[1] is None), errors
+        if "neighboring" in case.parameters:
+            assert refusal(doors.call, case, none, epsilon=1.0) is not None
+
+
+# ---- bad input ---------------------------------------------------------------------------------------------
+
+
+WRONG_VALUES = (
+    "NaN", "NaN in float32", "infinity", "minus infinity", "None among records", "string", "string object",
+    "3-D", "scalar", "empty", "one number as text",
+)  # fmt: skip
+
+
+@cases_where(lambda case: case.reference is None and "sklearn" in case.row.exact_function, KINDS)
+def test_what_scikit_learn_refuses_is_refused_with_its_type(case):
+    for place, kind in itertools.product(range(len(case.row.data)), WRONG_VALUES):
+        data = [*valid(case, 6)]
+        data[place] = BAD_RECORDS[kind][0](data[place].tolist())
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            theirs = refusal(case.exact_function, *data)
+        budget = PrivacyAccountant(1.0)
+        ours = refusal(doors.call, case, data, accountant=budget, random_state=seeded())
+        assert budget.spent == (ours is None)
+        # a TypeError is often none of its checks: NumPy compares or converts what it cannot
+        same = isinstance(ours, ValueError if isinstance(theirs, ValueError) else REFUSED)
+        assert theirs is None or same, (place, kind, ours, theirs)
+
+
+# ---- what is said of a release -----------------------------------------------------------------------------
+
+
+# which need not rise with any count
+WITHOUT_LIMITS = ("private_cohen_kappa_score", "private_matthews_corrcoef")
+
+
+@cases_where(lambda case: case.pick is None, KINDS)
+def test_limits_of_the_noise_hold_the_metric_of_the_records(case):
+    """At 99 %, of 25 releases: more than 4 misses come less than once in 10^6 runs."""
+    data = valid(case, 400)
+    exact, missed = case.exact_function(*data), 0
+    for seed in range(25):
+        released = doors.result(case, data, epsilon=1.0, random_state=seeded(seed), **case.bounded)
+        if refusal(doors.limits, released) is not None:
+            assert case.name in WITHOUT_LIMITS
+            return
+        lower, upper = doors.limits(released, confidence=0.99)
+        missed += not lower - case.tolerance <= exact <= upper + case.tolerance
+    assert missed <= 4
+
+
+@cases_where(lambda case: case.pick is None, KINDS)
+def test_planned_errors_are_those_of_releases(case):
+    """Of 60 releases: a mean of theirs is off by more than a half of that in less than one run of 10^4."""
+    data = valid(case, 400)
+    try:
+        planned = doors.plan(case, data, epsilon=1.0, **case.bounded).mean_absolute
+    except ValueError:  # a metric of several numbers
+        return
+    exact = case.exact_function(*data)
+    errors = [
+        abs(doors.call(case, data, epsilon=1.0, random_state=seeded(seed), **case.bounded) - exact)
+        for seed in range(60)
+    ]
+    assert 0.5 < np.mean(errors) / planned < 1.7
+
+
+def effects(name, case):
+    """Yield each option of a case, and whether a call without it is refused or gives another number."""
+    call = Call(name, REPLACE, "plain")
+
+    def released(data, options):
+        made = {key: value(60) if callable(value) else value for key, value in options.items()}
+        try:
+            return [
+                bits(call.release(data, epsilon=epsilon, random_state=seeded(), **made).value)
+                for epsilon in (0.1, 1.0, 10.0, 100.0)
+            ]
+        except REFUSED:
+            return None
+
+    for variation, options in variations(call):
+        several = [varied_data(call, variation, 60)]
+        if "zero_division" in options:
+            several += [[np.full_like(array, label) for array in several[0]] for label in (0, 1)]
+        for data, option in itertools.product(several, options):
+            less = {key: value for key, value in options.items() if key != option}
+            yield option, released(data, less) != released(data, options)
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_every_public_option_is_documented_and_has_an_effect(name):
+    cases = {key: case for key, case in CASES.items() if case.name == name}
+    of_all = {effect for key, case in cases.items() for effect in effects(key, case)}
+    assert {option for option, _ in of_all} == {option for option, differs in of_all if differs}
+    function = FUNCTIONS[name]
+    assert all(f"\n    {option} : " in function.__doc__ for option in inspect.signature(function).parameters)
