@@ -6,6 +6,7 @@ The numbers 98765... and words of the data that stand in for secrets must be in 
 
 import ast
 import functools
+import itertools
 import math
 import re
 from decimal import Decimal
@@ -14,8 +15,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from catalogue import BAD_RECORDS, CASES, MIXED_LABELS, valid, with_sentinel
+from catalogue import BAD_RECORDS, CASES, LEGAL_LABELS, MIXED_LABELS, valid, with_sentinel
 from helpers import BAD_OPTIONS, NoEntropy, kind_of, messages, seeded
+from sklearn.linear_model import Ridge
 
 import dp_metrics as dp
 from dp_metrics.metrics import FUNCTIONS, METRICS, row_of
@@ -62,6 +64,43 @@ def confusion(k=3):
 @functools.cache
 def curve(name="private_roc_curve", **options):
     return kept(FUNCTIONS[name], Y, S, **options)
+
+
+class Odd:
+    """A label that is no other one, and says what it is when it is compared with another."""
+
+    def __ne__(self, other):
+        if other is not self:
+            raise TypeError("98765.5")
+        return False
+
+    __hash__ = None
+
+
+class ComplexTensor:
+    dtype = "a type that NumPy does not know"
+    shape = (2,)
+
+    def __len__(self):
+        return 2
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array([98765.25 + 1j, 2.0], dtype=dtype)
+
+    def __repr__(self):
+        return "98765.25"
+
+
+class Gradient:
+    """Of a library whose arrays want to be detached first."""
+
+    def __array__(self, dtype=None, copy=None):
+        raise RuntimeError("Can't convert 98765")
+
+
+def frame(metrics, true, pred, groups, **options):
+    of = {"metrics": metrics, "y_true": true, "y_pred": pred, "sensitive_features": groups}
+    return dp.PrivateMetricFrame(**{**of, **SAFE, **options})
 
 
 def replaced(data, position, value):
@@ -125,26 +164,66 @@ def spoilt(case, position, kind):
     return replaced(data, position, BAD_RECORDS[kind][0](data[position].tolist()))
 
 
+def spoilt_weights(kind):
+    return BAD_RECORDS[kind][0]([1.0, 98765.25, 0.5, 2.0, 1.0, 1.0])
+
+
 def words_of_spoilt(case, position, kind):
     mixed = case.row.predicts_labels and kind in MIXED_LABELS
     return "Mix of label input types" if mixed else BAD_RECORDS[kind][2]
 
+
+ROW = np.ones((1, 98765))
+MASKED = np.ma.array([0, 1, 1], mask=[0, 0, 1])
+DAYS = np.array(["2024-01-01", "2024-01-02"], dtype="M8[ns]")
+TRUE3 = np.array(["a", "b", "c"])[Y3]
 
 TABLES = [FUNCTIONS[f"private_{name}"] for name in (
     "roc_curve", "precision_recall_curve", "average_precision_score", "calibration_curve",
     "expected_calibration_error",
 )]  # fmt: skip
 
+# one metric for each reader of records, and which of its arguments, with all that is no record
+READERS = [
+    ("mse", 0), ("mse", 1), ("variance", 0), ("quantile", 0), ("log loss", 0), ("log loss", 1),
+    ("zero-one", 0), ("zero-one", 1), ("mean loss", 0),
+]  # fmt: skip
+SPOILT = [(*argument, kind) for argument in arguments() for kind in ("NaN", "infinity", "string")]
+SPOILT += [
+    (CASES[name], at, kind)
+    for name, at in READERS
+    for kind in BAD_RECORDS
+    if not (CASES[name].row.predicts_labels and kind in LEGAL_LABELS)
+]
+SPOILT += [
+    (CASES[name], at, kind)
+    for name in ("roc curve", "calibration curve", "calibration error")
+    for at in (0, 1)
+    for kind in ("missing", "complex", "date", "ragged", "sparse", "3-D", "None", "no columns")
+]
+
 LIMITS_OF_COUNTS = [confusion().noise_interval, confusion().population_interval]
 
 # A call, its error, its words (or what tells them of the values tried), and the values that are tried.
 ROWS = [
     # rules that hold for all metrics
-    (
-        lambda case, at, kind: case(*spoilt(case, at, kind), **SAFE),
-        INVALID,
-        words_of_spoilt,
-        [(*argument, kind) for argument in arguments() for kind in ("NaN", "infinity", "string")],
+    *(
+        (
+            lambda case, at, kind: case(*spoilt(case, at, kind), **SAFE),
+            error,
+            words_of_spoilt,
+            [(case, at, kind) for case, at, kind in SPOILT if BAD_RECORDS[kind][1] == error],
+        )
+        for error in (ValueError, TypeError, INVALID)
+    ),
+    *(
+        (
+            lambda kind: CASES["mse"](*valid(CASES["mse"], 6), **SAFE, sample_weight=spoilt_weights(kind)),
+            error,
+            "sample_weight|Found array|Complex data|rectangular|not compatible|Sparse data",
+            [kind for kind in BAD_RECORDS if kind != "None" and BAD_RECORDS[kind][1] == error],
+        )
+        for error in (ValueError, TypeError, INVALID)
     ),
     (
         lambda case: case(*(column[:0] for column in valid(case)), **SAFE),
@@ -238,7 +317,7 @@ ROWS = [
     (
         lambda weights, case: case(*PAIR, **SAFE, sample_weight=weights),
         INVALID,
-        None,
+        "[Ss]ample.weight|not compatible",
         [
             (weights, CASES[name])
             for name in ("mse", "rmse", "log loss", "accuracy")
@@ -259,7 +338,7 @@ ROWS = [
     (
         lambda groups, metric: metric(*PAIR, **SAFE, groups=groups),
         INVALID,
-        None,
+        "groups",
         [
             (groups, metric)
             for metric in (dp.private_mse, dp.private_log_loss, dp.private_accuracy_score)
@@ -275,7 +354,7 @@ ROWS = [
     (
         lambda wrong, metric: metric(np.ones((4, 3)), np.ones((4, 3)), **SAFE, multioutput=wrong),
         INVALID,
-        None,
+        "multioutput|[Cc]ustom weights",
         [
             (wrong, metric)
             for metric in (dp.private_mse, dp.private_rmse, dp.private_r2_score)
@@ -361,7 +440,7 @@ ROWS = [
     (
         lambda true, pred: dp.private_accuracy_score(true, pred, **SAFE),
         INVALID,
-        None,
+        "Classification metrics|y_true|Found array|Mix of label",
         [
             ([0.5, 1], [0, 1]),
             ([INF, 1], [0, 1]),
@@ -416,7 +495,7 @@ ROWS = [
     (
         lambda wrong: dp.private_confusion_matrix(wrong, [0, 1, 1], **SAFE),
         ValueError,
-        None,
+        "label|NaN",
         [[0, 1, 987654], [0, 1, NAN], [0, 1, "98765"]],
     ),
     (
@@ -630,6 +709,355 @@ ROWS = [
         "loss must be a private metric of this package",
         [len, None, 3, ["mse"], functools.partial(dp.private_mse, [1.0])],
     ),
+    # records
+    (
+        lambda y: dp.private_accuracy_score(y, np.array([0.0, 1.0, 0.0], dtype=y.dtype), **SAFE),
+        ValueError,
+        "whole|compared",
+        [np.array([98765.5, 1, 0]), np.array([98765.5, 1, 0], object), np.array([Odd(), 1, 0], object)],
+    ),
+    (
+        lambda name, size: dp.private_mse(np.ones(6), np.ones(6), **SAFE, **{name: np.ones(size)}),
+        ValueError,
+        lambda name, size: (
+            f"^Found input variables with .* of samples: .*: y_true has 6, {name} has {size}.$"
+        ),
+        [(name, size) for name in ("sample_weight", "groups") for size in (1, 5, 7)],
+    ),
+    (
+        lambda case, name, value: case(*with_sentinel(case, 0), **SAFE | {name: value}),
+        ValueError,
+        lambda case, name, value: name,
+        [
+            (CASES[case], name, value)
+            for name, cases in {
+                "epsilon": ["mse"],
+                "bounds": ["mse", "variance", "mean"],
+                "max_loss": ["mean loss", "mape", "log loss"],
+                "labels": ["log loss", "brier, 3 labels"],
+            }.items()
+            for case in cases
+            for value in BAD_OPTIONS[name]
+        ],
+    ),
+    (
+        lambda p: dp.private_log_loss([0, 1], p, **SAFE),
+        ValueError,
+        "y_proba",
+        [[0.5, p] for p in (-1e-9, -1e-300, 1 + 2**-52, 1.0000001, 2.0, 98765.25, -98765.25)],
+    ),
+    (
+        lambda p: dp.private_log_loss([0, 1], [[0.5, 0.25, 0.25], [p, 0, 0]], **SAFE, labels=[0, 1, 2]),
+        ValueError,
+        "y_proba",
+        [-1e-9, 1.0000001, 98765.25, -98765.25],
+    ),
+    (
+        lambda case, label: case(*replaced(valid(case), 0, [label, *valid(case)[0][1:]]), **SAFE),
+        ValueError,
+        "label",
+        [
+            (CASES[name], label)
+            for name in ("log loss", "log loss, 3 labels")
+            for label in (-1, 3, 0.5, 98765.25)
+        ],
+    ),
+    (
+        lambda label, array: dp.private_log_loss(
+            np.array(["no", label], object) if array else ["no", label],
+            [0.1, 0.9],
+            **SAFE,
+            labels=["no", "yes"],
+        ),
+        INVALID,
+        "NaN|not in labels",
+        [
+            (label, array)
+            for label in ("987654.25", 987654.25, None, NAN, b"98765", 98765j)
+            for array in (True, False)
+        ],
+    ),
+    (
+        lambda label: dp.private_log_loss(["no", label], [0.1, 0.9], **SAFE, labels=["no", "yes"]),
+        INVALID,
+        "not in labels",
+        [("98765",), ["98765"]],
+    ),
+    (
+        lambda y, labels: dp.private_log_loss(y, [0.5] * len(y), **SAFE, labels=labels),
+        ValueError,
+        "label|NaN|0 sample|numeric|1d array",
+        [
+            ([0, 2], [0, 1]),
+            ([-1, 0], [0, 1]),
+            ([0.5, 0], [0, 1]),
+            (["egg", "ham"], ["ham", "spam"]),
+            ([None, "ham"], ["ham", "spam"]),
+            ([1, "ham"], ["ham", "spam"]),
+            ([["x"], {"y": 1}], ["ham", "spam"]),
+            ([NAN, 0.0], [0, 1]),
+            (["0", "1"], [0, 1]),
+            ([0, 1], ["0", "1"]),
+            ([], [0, 1]),
+            ([], ["a", "b"]),
+            ([["a", "b"]], ["a", "b"]),
+            ("ab", ["a", "b"]),
+            (["a", "b"], [0, 1]),
+        ],
+    ),
+    (
+        lambda labels, p: dp.private_log_loss([0, 1], p, **SAFE, labels=labels),
+        ValueError,
+        "label",
+        [
+            (["a"], [0.5, 0.5]),
+            (["a", "a"], [0.5, 0.5]),
+            ([], [0.5, 0.5]),
+            (["a", "b", "c"], [[0.5, 0.5]] * 2),
+            (["a", "b"], S3[:2]),
+            *(
+                (labels, [[0.5, 0.5]] * 2)
+                for labels in (
+                    "ab",
+                    b"ab",
+                    3,
+                    {"a", "b"},
+                    [["a", "b"]],
+                    np.array([0, None], object),
+                    [1j, 2j],
+                    object(),
+                )
+            ),
+        ],
+    ),
+    (
+        lambda y: dp.private_log_loss(y, [0.1, 0.2], **SAFE),
+        ValueError,
+        r"pass labels=\[...\]",
+        [["a", "b"], np.array(["a", "b"]), np.array(["a", "b"], object), pd.Series(["a", "b"])],
+    ),
+    (
+        lambda p: dp.private_log_loss([0, 1], p, **SAFE),
+        ValueError,
+        "predict_proba",
+        [["a", "b"], [1, 2], np.array(["a", "b"])],
+    ),
+    (
+        lambda loss: dp.private_mean_loss([1.0, loss], **SAFE),
+        ValueError,
+        "^Negative values in data passed to `losses`",
+        [-987654.25, -5e-324],
+    ),
+    (lambda: dp.private_mse(ComplexTensor(), [1.0, 2.0], **SAFE), ValueError, "Complex data not supported"),
+    (
+        lambda name: dp.private_accuracy_score(**{"y_true": Y, "y_pred": Y, name: Gradient()}, **SAFE),
+        TypeError,
+        "^What was given cannot be made a NumPy array: convert it",
+        ["y_true", "y_pred", "sample_weight", "groups"],
+    ),
+    (
+        lambda: frame("accuracy", Y, Y, Gradient(), group_labels=[0, 1]),
+        TypeError,
+        "^What was given cannot be made a NumPy array: convert it",
+    ),
+    (
+        lambda call: call([np.zeros((3, 98765)), np.zeros((3, 2))]),
+        ValueError,
+        "of different shapes",
+        [
+            lambda rows: dp.private_mse(rows, rows, **SAFE),
+            lambda rows: dp.private_log_loss([0, 1], rows, **SAFE),
+            lambda rows: dp.private_roc_auc_score([0, 1], rows, **SAFE),
+            lambda rows: dp.private_confusion_matrix(rows, [0, 1], **SAFE),
+            lambda rows: dp.private_confusion_matrix(["a", "b"], rows, labels=["a", "b"], **SAFE),
+            lambda rows: dp.private_accuracy_score(rows, rows, **SAFE),
+        ],
+    ),
+    (
+        lambda data, groups: dp.private_compare(*data, **SAFE, groups=groups),
+        ValueError,
+        "^Found input variables .* of samples: .*: y_true has ..., (pred_a|pred_b|groups) has ....$",
+        [((Y[1:], Y, Y), None), ((Y, Y, Y[1:]), None), ((Y, Y, Y), Y[1:])],
+    ),
+    (
+        lambda: dp.noise_interval(0.5, metric="accuracy", epsilon=1.0, n=9, sample_weight=[1.0] * 4),
+        ValueError,
+        r"of samples: \[9, 4\]: n has 9, sample_weight has 4\.$",
+    ),
+    (
+        lambda row, p: dp.private_mse(row, p, **SAFE, **PRIVATE_N),
+        ValueError,
+        "different number of output",
+        [(ROW, ROW[:, :1])],
+    ),
+    (lambda: dp.private_variance(ROW, **SAFE, **PRIVATE_N), ValueError, "1d array"),
+    (
+        lambda: dp.private_log_loss(ROW, [0.5], **SAFE, **PRIVATE_N, labels=["a", "b"]),
+        ValueError,
+        "not in labels",
+    ),
+    (
+        lambda call: call(MASKED),
+        TypeError,
+        "Masked",
+        [
+            lambda it: dp.private_accuracy_score(it, [0, 1, 1], **SAFE),
+            lambda it: dp.private_accuracy_score([0, 1, 1], it, **SAFE),
+            lambda it: dp.private_log_loss(it.astype(str), [0.5] * 3, labels=["0", "1"], **SAFE),
+            lambda it: dp.private_log_loss([0, 1, 1], [0.5] * 3, labels=it[:2], **SAFE),
+            lambda it: dp.private_mae([1, 2, 3], [1, 2, 3], groups=it, **SAFE),
+            lambda it: dp.private_mae(it, [1, 2, 3], **SAFE),
+        ],
+    ),
+    (
+        lambda call: call(Decimal("sNaN")),
+        ValueError,
+        "NaN|labels must be",
+        [
+            lambda nan: dp.private_accuracy_score([nan, 1], [1, 1], **SAFE),
+            lambda nan: dp.private_log_loss([nan, "a"], [0.1, 0.2], labels=["a", "b"], **SAFE),
+            lambda nan: dp.private_mse([nan, 1], [1, 1], **SAFE),
+            lambda nan: dp.private_log_loss([1, 1], [0.1, 0.2], labels=[nan, 1], **SAFE),
+        ],
+    ),
+    (
+        lambda: dp.PrivateRandomizedSearch(Ridge(), {"alpha": [1.0]}, metric="mse", epsilon=1.0).fit(
+            np.ones((3, 2)), ONES, X_val=np.ones((3, 2)), y_val=np.array(987654.25)
+        ),
+        INVALID,
+        "one entry per record",
+    ),
+    (
+        lambda true, pred: dp.private_accuracy_score(true, pred, **SAFE, **PRIVATE_N),
+        ValueError,
+        "Mix of label",
+        [
+            (np.zeros(size, one), np.zeros(size, other))
+            for one, other in itertools.permutations(("M8[D]", "m8[h]", "m8[M]", "U1", "i8"), 2)
+            for size in (0, 1)
+        ],
+    ),
+    (
+        lambda labels: dp.ConfusionSummary(labels),
+        TypeError,
+        "labels must be made of numbers, strings",
+        [DAYS, [*DAYS], DAYS - DAYS[0]],
+    ),
+    (
+        lambda metric: metric(
+            TRUE3, pd.DataFrame(S3, columns=["a", "b", "c"]).assign(id=0.5), **SAFE, labels=["a", "b", "c"]
+        ),
+        ValueError,
+        "number of classes in labels is different",
+        [dp.private_log_loss],
+    ),
+    (
+        lambda metric: metric(*[np.eye(2, dtype=int)] * 2, **SAFE),
+        ValueError,
+        "call the metric once for each, at a part of epsilon",
+        [dp.private_f1_score, dp.private_confusion_matrix, dp.private_log_loss],
+    ),
+    (
+        lambda metric, true, pred: frame(
+            metric, true, pred, ["f", "m"][: len(true)], group_labels=["f", "m"], **PRIVATE_N
+        ),
+        ValueError,
+        "does not state how many columns|different number of output",
+        [
+            (metric, true, pred)
+            for metric in (dp.private_rmse, dp.private_brier_score_loss)
+            for true, pred in (([], []), ([0, 1], [[0.25, 0.75]] * 2), ([0, 1], [[0.2, 0.3, 0.5]] * 2))
+        ],
+    ),
+    # names
+    (
+        lambda name: dp.get_private_scorer(name, epsilon=1.0),
+        ValueError,
+        "^There is no metric (?!.*Did you mean).*`dp-metrics metrics` lists all",
+        ["", "_", "xyzzy"],
+    ),
+    (
+        lambda call, meant: call(),
+        INVALID,
+        lambda call, meant: f"Did you mean '{meant}",
+        [
+            (lambda: dp.get_private_scorer("neg_private_r2_score", epsilon=1.0), "private_r2_score"),
+            (lambda: dp.make_private_scorer("f1_marco", epsilon=1.0), "f1_macro"),
+            (lambda: dp.noise_interval(0.5, metric="acuracy", epsilon=1.0, n=9), "accuracy"),
+            (lambda: dp.noise_interval(0.5, metric="private_acuracy_score", epsilon=1.0, n=9), "private_acc"),
+            (
+                lambda: dp.noise_interval(0.5, metric="mean_sqared_error", epsilon=1.0, n=9),
+                "mean_squared_error",
+            ),
+            (lambda: dp.private_compare(Y, Y, Y, **SAFE, loss="zero-one"), "zero_one"),
+            (lambda: dp.private_compare(Y, Y, Y, **SAFE, loss="logloss"), "log_loss"),
+            (lambda: dp.private_compare(Y, Y, Y, **SAFE, loss="mean_sqared_error"), "mean_squared_error"),
+            (lambda: dp.expected_error("private_msee", Y, Y, epsilon=1.0), "private_mse"),
+            (lambda: dp.private_mse(Y, Y, **SAFE, mechanism="adaptiv"), "adaptive"),
+            (lambda: dp.private_mse(Y, Y, **SAFE, mechanism="inverse-sensitivity"), "inverse_sensitivity"),
+            (lambda: dp.private_mse(Y, Y, **SAFE, neighboring="replace-one"), "replace_one"),
+            (lambda: dp.private_mse(Y, Y, **SAFE, neighboring="add_remove_one"), "add_or_remove_one"),
+        ],
+    ),
+    # options that many calls take
+    (
+        lambda epsilon: dp.private_mse(ONES, ONES, **SAFE | {"epsilon": epsilon}),
+        ValueError,
+        "epsilon must be a positive, finite number",
+        [
+            0,
+            -1,
+            0.0,
+            -0.0,
+            NAN,
+            INF,
+            -INF,
+            "1",
+            None,
+            True,
+            np.True_,
+            [1],
+            np.array([1.0]),
+            1j,
+            10**400,
+            b"1",
+        ],
+    ),
+    (
+        lambda bounds: dp.private_mse(ONES, ONES, **SAFE, bounds=bounds),
+        ValueError,
+        "bounds",
+        [
+            (1, 0),
+            (1, 1),
+            (0, NAN),
+            (0, INF),
+            (-INF, 0),
+            (0,),
+            (0, 1, 2),
+            (),
+            3.0,
+            "01",
+            ("0", "1"),
+            b"01",
+            (None, 1),
+            (0, None),
+            (0, 1j),
+            [[0, 1]],
+            [[0], [1]],
+            {0: 1, 1: 2},
+            {0, 1},
+            object(),
+            (0, 10**400),
+            True,
+        ],
+    ),
+    (
+        lambda cap: dp.private_mean_loss(ONES, **SAFE, max_loss=cap),
+        ValueError,
+        "max_loss",
+        [0, -1, NAN, INF, "3", b"3", [3], 1j, 10**400, True, object()],
+    ),
 ]  # all rows
 
 
@@ -676,9 +1104,9 @@ def test_it_is_refused_without_a_cost_or_a_word_of_the_data(row):
 
 # A quoted name or value, a range, or a word of what would be right or of two things that do not fit.
 WAY_OUT = re.compile(
-    r"""'[^']+'|"[^"]+"|`[^`]+`|\[\S+, \S+\]|(?i:\b(must|should|pass|use|needs?|only|takes?|make|give|required"""
-    r"""|expected|drop|choose|convert|ask|type|instead|at (least|most)|one of|up to|can be|different|mix"""
-    r"""|inconsistent|match|cannot be used)\b)"""
+    r"""'[^']+'|"[^"]+"|`[^`]+`|\[\S+, \S+\]"""
+    r"|(?i:\b(must|should|pass|use|needs?|only|takes?|make|give|required|expected|drop|choose|convert|ask"
+    r"|type|instead|at (least|most)|one of|up to|can be|different|mix|inconsistent|match|cannot be used)\b)"
 )
 
 
