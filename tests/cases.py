@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from helpers import MAX, assert_refused
+from helpers import MAX
 from scipy import sparse
 from scipy.interpolate import PchipInterpolator
 from sklearn import metrics as sklearn_metrics
@@ -529,13 +529,3 @@ LEGAL_LABELS = {
     "time spans",
 }
 MIXED_LABELS = {"strings", "numeric strings"}
-
-
-def assert_bad_record_refused(case, position, kind):
-    """Check that data with a bad record in one argument are refused without a word of the data."""
-    spoil, expected, match = BAD_RECORDS[kind]
-    if case.row.predicts_labels and kind in MIXED_LABELS:
-        match = "Mix of label input types"
-    data = with_sentinel(case, position)
-    data[position] = spoil(data[position].tolist())
-    assert_refused(case, data, expected, match)

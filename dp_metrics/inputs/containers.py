@@ -115,7 +115,7 @@ def number_of_records(container: Any) -> int:
 def refuse_unread(data: Any) -> None:
     """Raise for a masked array, and for a table whose numbers are yet to be computed."""
     if isinstance(data, np.ma.MaskedArray):
-        raise TypeError("Masked arrays are not supported: what the mask hides would be read.")
+        raise TypeError("Masked arrays are not supported: what the mask hides would be read. Drop such records.")
     if hasattr(type(data), "collect_schema") and hasattr(type(data), "collect"):
         raise TypeError("A LazyFrame holds no numbers yet: pass what its method collect() returns.")
 
@@ -177,7 +177,7 @@ def as_floats(array: NDArray[Any], name: str) -> Floats:
     """
     kind = array.dtype.kind
     if kind == "c":
-        raise ValueError("Complex data not supported")
+        raise ValueError("Complex data not supported: pass real numbers.")
     if kind in "UST":
         raise NotNumbersError("arrays of bytes/strings")
     if kind == "O":
@@ -212,7 +212,7 @@ def _reader(kind: type, name: str) -> Callable[[Any], float]:
     if issubclass(kind, _TEXT):  # text is refused, though Python reads numbers in digits
         raise NotNumbersError("arrays of bytes/strings")
     if issubclass(kind, complex | np.complexfloating):
-        raise ValueError("Complex data not supported")
+        raise ValueError("Complex data not supported: pass real numbers.")
     if issubclass(kind, _TIMES):
         raise TypeError(_NOT_NUMERIC.format("dates, time spans or records"))
     plain = kind in _PLAIN or issubclass(kind, np.number | np.bool_)

@@ -377,7 +377,7 @@ def differing_block(true: NDArray[Any], pred: NDArray[Any]) -> NDArray[np.bool_]
     except Exception:  # labels may have an equality of their own
         comparable = False
     if not comparable:
-        raise ValueError("y_true and y_pred contain labels that cannot be compared.")
+        raise ValueError("y_true and y_pred contain labels that cannot be compared: use strings or numbers.")
     for column in range(1, 1 if differs.ndim == 1 else differs.shape[1]):
         differs[:, 0] |= differs[:, column]
     return differs if differs.ndim == 1 else differs[:, 0]
@@ -475,7 +475,7 @@ def _check_label_objects(array: NDArray[Any], name: str) -> None:
             if not label.is_integer():
                 raise _not_whole(name)
         elif is_a(label, (complex, np.complexfloating)):
-            raise ValueError("Complex data not supported")
+            raise ValueError("Complex data not supported: pass real numbers.")
         elif is_several(label):
             raise ValueError(
                 f"{name} should hold one label per record, or an array of one column per output."

@@ -367,8 +367,8 @@ class ResultNoise:
         self._check_persons(asked)
         if not isinstance(self.result, WithBand):
             raise ValueError(
-                f"{asked.metric} is no curve with a band: private_roc_curve and "
-                "private_calibration_curve are."
+                f"{asked.metric} is no curve with a band: pass with_result of private_roc_curve and "
+                "private_calibration_curve."
             )
         return self.result.band(self.parts, self.released, asked)
 

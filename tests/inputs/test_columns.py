@@ -196,13 +196,6 @@ def test_names_are_those_of_all_labels_or_of_none(names, labels, refused):
     dp.private_log_loss(y, frame, epsilon=1.0, labels=labels)
 
 
-def test_a_column_beside_those_of_all_labels_is_refused():
-    """Nobody can tell whether its label is missing in the list, or the column is none of probabilities."""
-    frame = pd.DataFrame(PROBA, columns=SORTED).assign(id=0.5)
-    message = "number of classes in labels is different"
-    assert_refused(dp.private_log_loss, (OF_THREE, frame), ValueError, message, epsilon=1.0, labels=SORTED)
-
-
 OF_ONE_COLUMN = [name for name in OF_COLUMNS if "top_k" not in name]
 
 
@@ -449,10 +442,3 @@ def test_columns_named_by_dates_are_those_of_dates_in_any_unit():
     named = pd.DataFrame(proba, columns=pd.to_datetime(days).as_unit("ns"))
     found = dp.private_log_loss(true, named, labels=days, **SEEDED)
     assert found == dp.private_log_loss(TRUE, np.column_stack([1 - YES, YES]), labels=["no", "yes"], **SEEDED)
-
-
-@pytest.mark.parametrize("metric", ["private_f1_score", "private_confusion_matrix", "private_log_loss"])
-def test_several_labels_a_record_are_refused_with_what_to_do(metric):
-    several = np.column_stack([TRUE == "yes", TRUE == "no"]).astype(int)
-    with pytest.raises(ValueError, match="call the metric once for each, at a part of epsilon"):
-        FUNCTIONS[metric](several, several, epsilon=1.0)

@@ -163,16 +163,6 @@ def test_the_value_of_no_record_is_released_where_the_form_states_the_columns(na
     case.function(*(array[:0] for array in valid(case)), epsilon=1.0, **options)
 
 
-@pytest.mark.parametrize("metric", [dp.private_rmse, dp.private_brier_score_loss])
-def test_frames_refuse_lists_that_state_no_columns(metric):
-    for true, pred in (([], []), ([0, 1], [[0.25, 0.75]] * 2), ([0, 1], [[0.2, 0.3, 0.5]] * 2)):
-        with pytest.raises(ValueError, match=r"does not state how many columns|different number of output"):
-            dp.PrivateMetricFrame(
-                metrics=metric, y_true=true, y_pred=pred, sensitive_features=["f", "m"][: len(true)],
-                group_labels=["f", "m"], epsilon=1.0, **PRIVATE_N,
-            )  # fmt: skip
-
-
 def test_the_groups_of_a_list_state_no_columns_either():
     """A group says no more about its columns than all records."""
     features = ["f", "m", "f"]

@@ -10,8 +10,8 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from cases import CASES, assert_bad_record_refused, scored
-from helpers import BAD_OPTIONS, NoEntropy, assert_refused, seeded
+from cases import CASES, scored
+from helpers import seeded
 from scipy.stats import norm
 from sklearn import metrics as sk
 from sklearn.calibration import CalibrationDisplay, calibration_curve
@@ -232,23 +232,6 @@ def test_edges_of_other_scores():
     curve = exact(dp.private_roc_curve, y, margin, edges=edges)
     assert curve.thresholds.tolist() == [math.inf, 1, 0, -1]
     np.testing.assert_allclose([curve.fpr, curve.tpr], [[0, 0, 0.5, 1], [0, 0.5, 1, 1]], atol=1e-9)
-    for function in CURVES:
-        assert_refused(
-            function, (y, margin), ValueError, r"^y_score has values outside \[0, 1\]: pass edges=", epsilon=1
-        )
-        assert_refused(
-            function,
-            (y, margin),
-            ValueError,
-            "bins cannot be used with edges",
-            epsilon=1,
-            edges=edges,
-            bins=8,
-        )
-    for function in (dp.private_calibration_curve, dp.private_expected_calibration_error):
-        assert_refused(
-            function, (y, margin), ValueError, r"values in \[0, 1\] only: probabilities", epsilon=1
-        )
 
 
 @each_function
@@ -269,39 +252,6 @@ def test_labels_and_columns(function):
         (names[1 - y], pd.DataFrame(both[:, ::-1]), {"labels": names, "pos_label": "no"}),
     ):
         np.testing.assert_equal(exact(function, labels, data, **options), expected)
-
-
-@each_function
-def test_what_is_no_table_of_two_classes_is_refused(function):
-    y, score = records(6)
-    for options, match in (
-        ({"labels": [0, 1, 2]}, "labels must be two"),
-        ({"labels": ["no", "yes"]}, "label"),
-        ({"pos_label": 2}, r"pos_label=.* is not one of the public labels"),
-        ({"pos_label": "1"}, "pos_label"),
-    ):
-        assert_refused(function, (y, score), ValueError, match, epsilon=1.0, **options)
-    assert_refused(function, (y, score.astype(str)), ValueError, "not labels", epsilon=1.0)
-    three = np.column_stack([score / 2, score / 2, 1 - score])
-    assert_refused(function, (y, three), ValueError, "The number of classes in labels", epsilon=1.0)
-    for name in BAD_OPTIONS.keys() & METRICS[function.__name__].options.keys():
-        for value in BAD_OPTIONS[name]:
-            assert_refused(function, (y, score), ValueError, name, epsilon=1.0, **{name: value})
-
-
-def test_only_even_bins_are_public():
-    assert_refused(
-        dp.private_calibration_curve, records(6), ValueError, "quantile", epsilon=1.0, strategy="quantile"
-    )
-
-
-@pytest.mark.parametrize(
-    "kind", ["missing", "complex", "date", "ragged", "sparse", "3-D", "None", "no columns"]
-)
-@pytest.mark.parametrize("name", ["roc curve", "calibration curve", "calibration error"])
-def test_bad_records(name, kind):
-    for position in (0, 1):
-        assert_bad_record_refused(CASES[name], position, kind)
 
 
 def well_formed(function, result):
@@ -470,11 +420,3 @@ def test_scorers_of_probabilities():
     }
     assert found["private_average_precision_score"] == pytest.approx(1, abs=0.01)
     assert found["private_expected_calibration_error"] == pytest.approx(-0.15, abs=0.01)
-
-
-def test_nothing_is_drawn_for_an_edge_from_the_data():
-    # an option that scikit-learn has, and which would choose thresholds by the data
-    with pytest.raises(TypeError, match="drop_intermediate"):
-        dp.private_roc_curve(
-            [0, 1], [0.1, 0.9], epsilon=1.0, drop_intermediate=True, random_state=NoEntropy()
-        )

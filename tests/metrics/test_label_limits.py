@@ -124,8 +124,6 @@ def test_where_noise_is_nearly_all_there_is_only_sure_limits_are_given():
             released(dp.private_matthews_corrcoef, few, epsilon=0.5, random_state=1).population_interval(
                 method=method
             )
-    with pytest.raises(ValueError, match="method must be"):
-        result.population_interval(method="bayes")
 
 
 CASES = [
@@ -229,20 +227,6 @@ def test_a_released_summary_has_the_limits_of_single_metrics(labels, matrix):
         assert np.all(lower <= alone.value + 1e-9)
         assert np.all(alone.value <= upper + 1e-9)
         assert np.all(upper - lower < 0.7)
-
-
-def test_a_released_summary_says_what_it_cannot_limit():
-    true, pred = labels_of(THREE)
-    summary = dp.ConfusionSummary(range(3)).update(true, pred).release(1.0)
-    for ask in (summary.noise_interval, summary.population_interval):
-        with pytest.raises(ValueError, match="Did you mean 'recall'"):
-            ask("recal")
-        with pytest.raises(TypeError, match="private_log_loss is no metric of labels"):
-            ask("log_loss")
-        with pytest.raises(ValueError, match="average setting"):
-            ask("recall")
-    with pytest.raises(ValueError, match=r"Use recall, precision or F1\."):
-        summary.noise_interval("matthews_corrcoef")
 
 
 @pytest.mark.slow

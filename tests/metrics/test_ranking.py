@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from helpers import assert_refused, seeded
+from helpers import seeded
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
@@ -93,45 +93,6 @@ def test_no_record_at_all_is_legal_where_their_number_is_private():
         neighboring="add_or_remove_one",
     )  # fmt: skip
     assert areas.shape == (3,)
-
-
-@pytest.mark.parametrize(
-    ("options", "match"),
-    [
-        ({"average": "weighted"}, "'weighted' needs the private sizes"),
-        ({"average": "micro"}, "average must be"),
-        ({"average": 3}, "average must be"),
-        ({"multi_class": "ovo"}, "each record is in K - 1 of the pairs"),
-        ({"multi_class": "x"}, "multi_class must be"),
-        ({"multi_class": None}, "multi_class must be"),
-        ({"sample_weight": np.ones(300)}, "takes no sample_weight: a weighted record"),
-        ({"groups": np.arange(299)}, "inconsistent numbers of samples"),
-        ({"labels": [0, 1, 2]}, "number of classes in labels is different from that in y_score"),
-        ({"labels": ["a", "b"]}, "holds numbers, which are not in labels"),
-        ({"mechanism": "geometric", "neighboring": "add_or_remove_one"}, "public number of records"),
-        ({"mechanism": "laplace", "neighboring": "add_or_remove_one"}, "public number of records"),
-    ],
-)
-def test_options_that_cannot_be_are_refused_with_the_reason(options, match):
-    assert_refused(private_roc_auc_score, (Y, SCORE), ValueError, match, epsilon=0.5, **options)
-
-
-@pytest.mark.parametrize(
-    ("data", "match"),
-    [
-        ((Y, SCORE[:-1]), "inconsistent numbers of samples"),
-        ((Y3, SCORE), "label that is not in labels"),
-        ((Y3, SCORE3), "multi_class must be 'ovr'"),
-        ((np.where(Y, "yes", "no"), SCORE), r"pass labels=\[...\]"),
-        ((Y, np.where(Y, "yes", "no")), "not labels"),
-        ((Y, np.where(Y, np.nan, 0.0)), "contains NaN"),
-        ((Y, np.where(Y, -np.inf, 0.0)), "contains infinity"),
-        ((Y, np.zeros((300, 2, 2))), "3d array"),
-        ((Y[:, np.newaxis] + [0, 0], SCORE), "1d array"),
-    ],
-)
-def test_bad_records_are_refused(data, match):
-    assert_refused(private_roc_auc_score, data, ValueError, match, epsilon=0.5)
 
 
 @pytest.fixture(scope="module")

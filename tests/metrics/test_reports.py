@@ -5,7 +5,6 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from helpers import NoEntropy
 from sklearn import metrics as sk
 
 import dp_metrics as dp
@@ -118,35 +117,6 @@ def test_the_table():
     assert rows[1] == ["mse", f"{report['mse']['value']:.3g}", "0.5"]
     text = dp.private_probability_report(CODES, PROBA, epsilon=1.5)
     assert {"accuracy", "log_loss", "brier_score_loss", "total"} <= set(text.split())
-
-
-@pytest.mark.parametrize(
-    "split",
-    [{}, {"mse": 1}, {"mse": 1, "mae": 1, "variance": 0}, {"mse": 1, "mae": 1, "r2": 1}, [1, 1, 1], "mse"]
-    + [{"mse": 1, "mae": 1, "variance": bad} for bad in (-1, math.nan, math.inf, "1", None)],
-)
-def test_a_split_that_is_none_is_refused(split):
-    accountant = dp.PrivacyAccountant(1)
-    with pytest.raises(ValueError, match="split"):
-        dp.private_regression_report(
-            Y, P, epsilon=1.0, split=split, accountant=accountant, random_state=NoEntropy()
-        )
-    assert accountant.spent == 0
-
-
-def test_bad_data_are_refused_before_the_spend():
-    accountant = dp.PrivacyAccountant(1)
-    options = {"epsilon": 1.0, "accountant": accountant, "random_state": NoEntropy()}
-    for bad in ([np.nan, 1.0], [1.0], [[1.0, 2], [3, 4]], ["a", "b"]):
-        with pytest.raises(ValueError, match=r"NaN|inconsistent|output|numeric"):
-            dp.private_regression_report(bad, [1.0, 2.0], **options)
-        with pytest.raises(ValueError, match=r"NaN|inconsistent|class|numeric|values in|probabilities"):
-            dp.private_probability_report([0, 1], bad, labels=[0, 1, 2], **options)
-    with pytest.raises(ValueError, match="1d"):
-        dp.private_regression_report(np.ones((3, 2)), np.ones((3, 2)), **options)
-    with pytest.raises(dp.PrivacyBudgetError):
-        dp.private_regression_report(Y, P, **{**options, "epsilon": 2.0})
-    assert accountant.spent == 0
 
 
 def test_no_records_where_their_number_is_private():

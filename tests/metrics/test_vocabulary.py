@@ -196,16 +196,6 @@ def test_probabilities_are_what_areas_of_each_class_against_the_rest_are_made_of
     assert dp.make_private_scorer("roc_auc", epsilon=1.0).check()[0][0] == "decision_function"
 
 
-@pytest.mark.parametrize(
-    "metric",
-    [len, None, 3, ["mse"], partial(dp.private_mse, [1.0])],
-    ids=["a function", "None", "a number", "a list", "a full partial"],
-)
-def test_what_is_no_metric_is_refused_by_its_type(metric):
-    with pytest.raises(TypeError, match="loss must be a private metric of this package"):
-        row_of(metric, "loss")
-
-
 def test_keywords_of_a_partial_count_wherever_it_is_given():
     bounded = partial(dp.private_mse, bounds=(0, 1), mechanism="geometric")
     given = {"bounds": (0, 1), "mechanism": "geometric"}

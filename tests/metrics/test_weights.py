@@ -1,14 +1,12 @@
 """Public weights: exact output bounds, exact privacy, and agreement with scikit-learn."""
 
 import itertools
-import math
 from fractions import Fraction
 
 import numpy as np
 import pytest
 from helpers import (
     MAX,
-    NoEntropy,
     check_neighbours,
     hostile_losses,
     loop_over,
@@ -249,52 +247,6 @@ def test_raw_values_split_epsilon_exactly_and_pay_once():
     assert [spend.epsilon for spend in accountant.history] == [0.1]
 
 
-BAD_WEIGHTS = [
-    [-1.0, 1, 1],
-    [0, 0, 0],
-    [1, 1],
-    [1, 1, 1, 1],
-    [1, math.nan, 1],
-    [1, math.inf, 1],
-    [[1, 1], [1, 1], [1, 1]],
-    ["a", "b", "c"],
-    "abc",
-    3.0,
-]
-
-
-@loop_over("sample_weight", BAD_WEIGHTS)
-@pytest.mark.parametrize(
-    "metric",
-    [dp.private_mse, dp.private_rmse, dp.private_log_loss, dp.private_accuracy_score],
-    ids=lambda f: f.__name__,
-)
-def test_weights_that_are_none_are_refused(metric, sample_weight):
-    accountant = dp.PrivacyAccountant(1)
-    with pytest.raises((ValueError, TypeError)):
-        metric(
-            [0, 1, 1],
-            [1, 1, 1],
-            epsilon=1.0,
-            sample_weight=sample_weight,
-            accountant=accountant,
-            random_state=NoEntropy(),
-        )
-    assert accountant.spent == 0
-
-
-@loop_over(
-    "multioutput", ["variance_weighted", "mean", [1, 2], [1, 2, -1], [0, 0, 0], [1, 2, math.nan], "raw", 3]
-)
-def test_multioutput_that_is_none_is_refused(multioutput):
-    y = np.ones((4, 3))
-    for metric in (dp.private_mse, dp.private_rmse, dp.private_r2_score):
-        with pytest.raises((ValueError, TypeError)):
-            metric(y, y, epsilon=1.0, multioutput=multioutput, random_state=NoEntropy())
-    with pytest.raises(ValueError, match="only in multi-output"):
-        dp.private_mse([1.0], [1.0], epsilon=1.0, multioutput=[1.0], random_state=NoEntropy())
-
-
 def test_sums_and_degrees_of_freedom_are_public_factors():
     rng = np.random.default_rng(0)
     y, p, w = rng.integers(0, 2, 100), rng.random(100), rng.random(100)
@@ -307,13 +259,6 @@ def test_sums_and_degrees_of_freedom_are_public_factors():
     population = dp.private_variance(p, epsilon=1.0, random_state=SeededEntropy(1))
     sample = dp.private_variance(p, epsilon=1.0, ddof=1, random_state=SeededEntropy(1))
     assert sample == pytest.approx(population * 100 / 99)
-
-
-def test_a_weighted_variance_is_refused():
-    with pytest.raises(ValueError, match="sample_weight"):
-        dp.private_r2_score([1.0, 2], [1.0, 2], epsilon=1.0, sample_weight=[1, 1], random_state=NoEntropy())
-    with pytest.raises(TypeError, match="sample_weight"):
-        dp.private_variance([1.0, 2], epsilon=1.0, sample_weight=[1, 1], random_state=NoEntropy())
 
 
 def test_a_column_of_weights_counts_as_a_vector():

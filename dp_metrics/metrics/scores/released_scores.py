@@ -331,7 +331,9 @@ class ReleasedScores(HtmlRepr):
         edges = self.counts.edges[1:-1].tolist()
         reached = [edge for edge in edges if metric(edge) >= goal]
         if not reached:
-            raise ValueError(f"No edge of the released bins has a {name} of {goal:g} by the noisy counts.")
+            raise ValueError(
+                f"No edge of the released bins has a {name} of {goal:g} by the noisy counts: ask for less."
+            )
         return float(min(reached) if name == "precision" else max(reached))
 
     def calibration_band(self, confidence: float = 0.95, n_bins: int | None = None) -> CalibrationBand:

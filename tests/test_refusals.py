@@ -1,0 +1,1116 @@
+"""What is refused: rows of a call, its error and its words; of some calls each value that was tried.
+
+Whatever is refused costs nothing, draws nothing, tells nothing of the data, and says what to do instead.
+The numbers 98765... and words of the data that stand in for secrets must be in no message.
+"""
+
+import ast
+import functools
+import itertools
+import math
+import re
+from decimal import Decimal
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from cases import BAD_RECORDS, CASES, LEGAL_LABELS, MIXED_LABELS, valid, with_sentinel
+from helpers import BAD_OPTIONS, NoEntropy, kind_of, messages, seeded
+from sklearn.linear_model import Ridge
+
+import dp_metrics as dp
+from dp_metrics.metrics import FUNCTIONS, METRICS, row_of
+
+BUDGET = dp.PrivacyAccountant(100.0)
+PAID = {"epsilon": 1.0, "accountant": BUDGET}
+SAFE = {**PAID, "random_state": NoEntropy()}
+INVALID = (ValueError, TypeError)
+NAN, INF = math.nan, math.inf
+
+RNG = np.random.default_rng(0)
+Y = np.repeat([0, 1], 300)
+S = np.clip(RNG.normal(0.4 + 0.2 * Y, 0.15), 0, 1)
+Y3 = np.arange(600) % 3
+S3 = np.full((600, 3), 1 / 3)
+ONES = np.ones(3)
+PAIR = ([0, 1, 1], [1, 1, 1])
+WORDS = (np.where(Y, "yes", "no"), np.where(S > 0.5, "yes", "no"))
+NO_YES = {"labels": ["no", "yes"], "pos_label": "yes"}
+PRIVATE_N = {"neighboring": "add_or_remove_one"}
+SOME_OPTIONS = (
+    "sample_weight", "multioutput", "groups", "neighboring", "max_loss", "bounds", "labels", "epsilom",
+)  # fmt: skip
+SECRET_SETS = [{"98765"}, {"98765"}, {"1"}]
+BAD_COLUMNS = [[NAN, 1.0], [1.0], [[1.0, 2], [3, 4]], ["a", "b"]]
+THREE_EACH = np.arange(600) // 3
+
+
+def kept(metric, *data, **options):
+    return dp.with_result(metric)(*data, **{"epsilon": 1e3, "random_state": seeded(), **options})
+
+
+@functools.cache
+def scores(*edges):
+    summary = dp.ScoreSummary(edges=edges or None).update(Y, S)
+    return summary.release(1e3, random_state=seeded())
+
+
+@functools.cache
+def confusion(k=3):
+    return dp.ConfusionSummary(range(k)).update(Y3, Y3).release(1e3, random_state=seeded())
+
+
+@functools.cache
+def curve(name="private_roc_curve", **options):
+    return kept(FUNCTIONS[name], Y, S, **options)
+
+
+class Odd:
+    """A label that is no other one, and says what it is when it is compared with another."""
+
+    def __ne__(self, other):
+        if other is not self:
+            raise TypeError("98765.5")
+        return False
+
+    __hash__ = None
+
+
+class ComplexTensor:
+    dtype = "a type that NumPy does not know"
+    shape = (2,)
+
+    def __len__(self):
+        return 2
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array([98765.25 + 1j, 2.0], dtype=dtype)
+
+    def __repr__(self):
+        return "98765.25"
+
+
+class Gradient:
+    """Of a library whose arrays want to be detached first."""
+
+    def __array__(self, dtype=None, copy=None):
+        raise RuntimeError("Can't convert 98765")
+
+
+def frame(metrics, true, pred, groups, **options):
+    of = {"metrics": metrics, "y_true": true, "y_pred": pred, "sensitive_features": groups}
+    return dp.PrivateMetricFrame(**{**of, **SAFE, **options})
+
+
+def replaced(data, position, value):
+    return [value if at == position else column for at, column in enumerate(data)]
+
+
+def of_metrics(condition=lambda case: True, holds=True):
+    return [case for case in CASES.values() if bool(condition(case)) == holds]
+
+
+def arguments(condition=lambda case: True):
+    return [(case, at) for case in of_metrics(condition) for at in range(len(case.row.data))]
+
+
+def takes(parameter):
+    return lambda case: parameter in case.parameters
+
+
+def of_two(case):
+    return len(case.row.data) == 2
+
+
+def with_mechanism(case):
+    return case.row.mechanism is not None
+
+
+def cut(data, position):
+    return replaced(data, position, data[position][:-1])
+
+
+def widened(case, position):
+    """Call a metric with three times the columns in one argument."""
+    data = with_sentinel(case, position)
+    columns = np.reshape(data[position], (len(data[position]), -1))
+    of_classes = words_of_widened(case, position).startswith("^The number of classes")
+    labels = {"labels": range(columns.shape[1] + 1)} if of_classes else {}
+    return case(*replaced(data, position, np.column_stack([columns] * 3)), **SAFE, **labels)
+
+
+def words_of_widened(case, position):
+    if kind_of(case.row) == "confusion":
+        return f"^{case.row.data[position]} should be a 1d array"
+    if case.row.predicts_labels:
+        return "^Classification metrics can't handle a mix"
+    if case.always_bounded and position == 1:
+        return "^The number of classes in labels is different"
+    if of_two(case) and not case.always_bounded:
+        return "^y_true and y_pred (have different number of output|should be 1d)"
+    return "should be a 1d array"
+
+
+def lengths_differ(case, position):
+    sizes = [6 - (at == position) for at in range(2)]
+    names = case.row.data
+    found = f"{sizes}: {names[0]} has {sizes[0]}, {names[1]} has {sizes[1]}."
+    return "^" + re.escape(f"Found input variables with inconsistent numbers of samples: {found}") + "$"
+
+
+def spoilt(case, position, kind):
+    data = with_sentinel(case, position)
+    return replaced(data, position, BAD_RECORDS[kind][0](data[position].tolist()))
+
+
+def spoilt_weights(kind):
+    return BAD_RECORDS[kind][0]([1.0, 98765.25, 0.5, 2.0, 1.0, 1.0])
+
+
+def words_of_spoilt(case, position, kind):
+    mixed = case.row.predicts_labels and kind in MIXED_LABELS
+    return "Mix of label input types" if mixed else BAD_RECORDS[kind][2]
+
+
+ROW = np.ones((1, 98765))
+MASKED = np.ma.array([0, 1, 1], mask=[0, 0, 1])
+DAYS = np.array(["2024-01-01", "2024-01-02"], dtype="M8[ns]")
+TRUE3 = np.array(["a", "b", "c"])[Y3]
+
+TABLES = [FUNCTIONS[f"private_{name}"] for name in (
+    "roc_curve", "precision_recall_curve", "average_precision_score", "calibration_curve",
+    "expected_calibration_error",
+)]  # fmt: skip
+
+# one metric for each reader of records, and which of its arguments, with all that is no record
+READERS = [
+    ("mse", 0), ("mse", 1), ("variance", 0), ("quantile", 0), ("log loss", 0), ("log loss", 1),
+    ("zero-one", 0), ("zero-one", 1), ("mean loss", 0),
+]  # fmt: skip
+SPOILT = [(*argument, kind) for argument in arguments() for kind in ("NaN", "infinity", "string")]
+SPOILT += [
+    (CASES[name], at, kind)
+    for name, at in READERS
+    for kind in BAD_RECORDS
+    if not (CASES[name].row.predicts_labels and kind in LEGAL_LABELS)
+]
+SPOILT += [
+    (CASES[name], at, kind)
+    for name in ("roc curve", "calibration curve", "calibration error")
+    for at in (0, 1)
+    for kind in ("missing", "complex", "date", "ragged", "sparse", "3-D", "None", "no columns")
+]
+
+LIMITS_OF_COUNTS = [confusion().noise_interval, confusion().population_interval]
+
+# A call, its error, its words (or what tells them of the values tried), and the values that are tried.
+ROWS = [
+    # rules that hold for all metrics
+    *(
+        (
+            lambda case, at, kind: case(*spoilt(case, at, kind), **SAFE),
+            error,
+            words_of_spoilt,
+            [(case, at, kind) for case, at, kind in SPOILT if BAD_RECORDS[kind][1] == error],
+        )
+        for error in (ValueError, TypeError, INVALID)
+    ),
+    *(
+        (
+            lambda kind: CASES["mse"](*valid(CASES["mse"], 6), **SAFE, sample_weight=spoilt_weights(kind)),
+            error,
+            "sample_weight|Found array|Complex data|rectangular|not compatible|Sparse data",
+            [kind for kind in BAD_RECORDS if kind != "None" and BAD_RECORDS[kind][1] == error],
+        )
+        for error in (ValueError, TypeError, INVALID)
+    ),
+    (
+        lambda case: case(*(column[:0] for column in valid(case)), **SAFE),
+        ValueError,
+        "^Found array with 0 sample",
+        of_metrics(),
+    ),
+    (
+        lambda case, at: case(*cut(with_sentinel(case, at), at), **SAFE),
+        ValueError,
+        lengths_differ,
+        arguments(of_two),
+    ),
+    (
+        lambda case, at: case(*map(np.array, cut(with_sentinel(case, at), at)), **SAFE, **PRIVATE_N),
+        ValueError,
+        lambda case, at: f"samples: {case.row.data[0]} and {case.row.data[1]}.$",
+        arguments(lambda case: of_two(case) and takes("neighboring")(case)),
+    ),
+    (lambda case, at: widened(case, at), ValueError, words_of_widened, arguments()),
+    (
+        lambda case, name, value: case(*with_sentinel(case, 0), **SAFE | {name: value}),
+        ValueError,
+        lambda case, name, value: name,
+        [
+            (case, name, value)
+            for name, values in BAD_OPTIONS.items()
+            for case in of_metrics(takes(name))
+            for value in values[:3]
+        ],
+    ),
+    (
+        lambda case, name: case(*valid(case), **SAFE, **{name: [1.0] * 40}),
+        ValueError,
+        lambda case, name: f"takes no {name}: {case.row.refused[name]}",
+        [(case, name) for case in of_metrics() for name in case.row.refused],
+    ),
+    (
+        lambda case, name: case(*valid(case), **SAFE, **{name: None}),
+        TypeError,
+        lambda case, name: name,
+        [(case, name) for name in SOME_OPTIONS for case in of_metrics(takes(name), False)],
+    ),
+    (
+        lambda case: case(*with_sentinel(case, 0), **SAFE, mechanism="gaussian"),
+        ValueError,
+        "mechanism must be one of",
+        of_metrics(with_mechanism),
+    ),
+    (
+        lambda case, wrong: case(*with_sentinel(case, 0), **SAFE, mechanism=wrong),
+        TypeError,
+        "mechanism",
+        [(case, wrong) for case in of_metrics(with_mechanism) for wrong in (3, dp.Hazard, object())],
+    ),
+    (
+        lambda case, mechanism: case(*with_sentinel(case, 0), **SAFE, mechanism=mechanism),
+        ValueError,
+        lambda case, mechanism: next(iter(case.bounded)),
+        [
+            (case, mechanism)
+            for case in of_metrics(lambda case: with_mechanism(case) and not case.always_bounded)
+            for mechanism in ("inverse_sensitivity", "piecewise_laplace", "laplace", "geometric")
+        ],
+    ),
+    (
+        lambda case, seed: case(*with_sentinel(case, 0), **PAID, random_state=seed),
+        TypeError,
+        "random_state",
+        [(case, seed) for case in of_metrics() for seed in ("1", 1.5, [1], object())],
+    ),
+    (lambda case: case(*valid(case), **SAFE | {"accountant": 1.0}), TypeError, "accountant", of_metrics()),
+    (
+        lambda case: case(*valid(case), **SAFE | {"epsilon": 200.0}),
+        dp.PrivacyBudgetError,
+        "Nothing was released",
+        of_metrics(),
+    ),
+    (
+        lambda case: case.function(*valid(case), random_state=NoEntropy(), **case.options),
+        TypeError,
+        "epsilon",
+        of_metrics(),
+    ),
+    (
+        lambda case: case.function(*valid(case), *case.row.required.values(), 1.0, random_state=NoEntropy()),
+        TypeError,
+        "positional",
+        of_metrics(),
+    ),
+    (
+        lambda weights, case: case(*PAIR, **SAFE, sample_weight=weights),
+        INVALID,
+        "[Ss]ample.weight|not compatible",
+        [
+            (weights, CASES[name])
+            for name in ("mse", "rmse", "log loss", "accuracy")
+            for weights in (
+                [-1.0, 1, 1],
+                [0, 0, 0],
+                [1, 1],
+                [1, 1, 1, 1],
+                [1, NAN, 1],
+                [1, INF, 1],
+                [[1, 1]] * 3,
+                ["a", "b", "c"],
+                "abc",
+                3.0,
+            )
+        ],
+    ),
+    (
+        lambda groups, metric: metric(*PAIR, **SAFE, groups=groups),
+        INVALID,
+        "groups",
+        [
+            (groups, metric)
+            for metric in (dp.private_mse, dp.private_log_loss, dp.private_accuracy_score)
+            for groups in ([1, 2], [1, 2, 3, 4], [1.0, NAN, 2], [[1, 2]] * 3, 3, [[1], 2, 3])
+        ],
+    ),
+    # metrics of numbers
+    (
+        lambda: dp.private_mae(ONES, ONES, **SAFE, groups=SECRET_SETS),
+        ValueError,
+        r"^groups must be hashable labels\.$",
+    ),
+    (
+        lambda wrong, metric: metric(np.ones((4, 3)), np.ones((4, 3)), **SAFE, multioutput=wrong),
+        INVALID,
+        "multioutput|[Cc]ustom weights",
+        [
+            (wrong, metric)
+            for metric in (dp.private_mse, dp.private_rmse, dp.private_r2_score)
+            for wrong in ("variance_weighted", "mean", [1, 2], [1, 2, -1], [0, 0, 0], [1, 2, NAN], "raw", 3)
+        ],
+    ),
+    (lambda: dp.private_mse([1.0], [1.0], **SAFE, multioutput=[1.0]), ValueError, "only in multi-output"),
+    (
+        lambda: dp.private_r2_score([1.0, 2], [1.0, 2], **SAFE, sample_weight=[1, 1]),
+        ValueError,
+        "sample_weight",
+    ),
+    (
+        lambda share: dp.private_r2_score(ONES, ONES, **SAFE, error_share=share),
+        ValueError,
+        "error_share",
+        [0, 1, -1, NAN, "0.5", None],
+    ),
+    (
+        lambda metric, y, p: metric(y, p, **SAFE),
+        ValueError,
+        "used",
+        [
+            (dp.private_mean_poisson_deviance, [-98765.5, 1.0], [1.0, 1.0]),
+            (dp.private_mean_poisson_deviance, [1.0, 1.0], [1.0, 0.0]),
+            (dp.private_mean_squared_log_error, [-98765.5, 1.0], [1.0, 1.0]),
+            (dp.private_mean_squared_log_error, [1.0, 1.0], [1.0, -1.0]),
+        ],
+    ),
+    (lambda: dp.private_mean_squared_log_error([1.0], [1.0], **SAFE, bounds=(-1, 1)), ValueError, "bounds"),
+    (lambda: dp.private_mean_poisson_deviance(np.ones((2, 2)), np.ones((2, 2)), **SAFE), ValueError, "1d"),
+    (
+        lambda alpha: dp.private_mean_pinball_loss([1.0], [1.0], **SAFE, alpha=alpha),
+        ValueError,
+        "alpha",
+        [-0.1, 1.1, NAN, "a", None, True],
+    ),
+    (
+        lambda ddof: dp.private_variance(np.arange(400.0), **SAFE, ddof=ddof),
+        ValueError,
+        "ddof",
+        [400, 401, 400.0, NAN, INF, -INF, "1", None, True, [1], 1j, 10**400, -(10**400), Decimal(1)],
+    ),
+    (
+        lambda q: dp.private_quantile([1.0], q, **SAFE, bounds=(0, 1)),
+        ValueError,
+        "Quantiles",
+        [-0.1, 1.1, NAN, "0.5", None, True, [0.5]],
+    ),
+    (
+        lambda bounds: dp.private_quantile([1.0], 0.5, **SAFE, bounds=bounds),
+        ValueError,
+        "bounds",
+        [None, (None, 1), (-INF, 1), (1, 0), (NAN, None), 3, (0, NAN)],
+    ),
+    (
+        lambda: dp.private_quantile([1.0], 0.5, **SAFE, bounds=(0, None), mechanism="laplace"),
+        ValueError,
+        "upper limit",
+    ),
+    (lambda: dp.private_mean([1.0], **SAFE, bounds=None), ValueError, "bounds"),
+    (
+        lambda split: dp.private_regression_report(ONES, ONES, **SAFE, split=split),
+        ValueError,
+        "split",
+        [{}, {"mse": 1}, {"mse": 1, "mae": 1, "variance": 0}, {"mse": 1, "mae": 1, "r2": 1}, [1, 1, 1], "mse"]
+        + [{"mse": 1, "mae": 1, "variance": bad} for bad in (-1, NAN, INF, "1", None)],
+    ),
+    (
+        lambda wrong: dp.private_regression_report(wrong, [1.0, 2.0], **SAFE),
+        ValueError,
+        "NaN|inconsistent|output|numeric",
+        BAD_COLUMNS,
+    ),
+    (
+        lambda wrong: dp.private_probability_report([0, 1], wrong, **SAFE, labels=[0, 1, 2]),
+        ValueError,
+        "NaN|inconsistent|class|numeric|values in|probabilities",
+        BAD_COLUMNS,
+    ),
+    (lambda: dp.private_regression_report(np.ones((3, 2)), np.ones((3, 2)), **SAFE), ValueError, "1d"),
+    # metrics of labels
+    (
+        lambda true, pred: dp.private_accuracy_score(true, pred, **SAFE),
+        INVALID,
+        "Classification metrics|y_true|Found array|Mix of label",
+        [
+            ([0.5, 1], [0, 1]),
+            ([INF, 1], [0, 1]),
+            (["1", "2"], [1, 2]),
+            (np.array(["1", "2"]), np.array([1, 2])),
+            ([1, 2, "x"], [1, 2, 3]),
+            ([[]], [[]]),
+            (np.array([0.5, 1]), np.array([0, 1])),
+            ([NAN, 1], [0, 1]),
+            (np.array([NAN, 1]), [0, 1]),
+            (pd.Series([0, None], dtype="Int64"), [0, 1]),
+            ([0, 1], [0, 1, 2]),
+            ([], []),
+            (np.array([]), np.array([])),
+            ([[0, 1], [1]], [[0, 1], [1]]),
+            ([{1}, {2}], [{1}, {2}]),
+            ([[0, 1], [1, 1]], [0, 1]),
+            (np.zeros((2, 2, 2)), np.zeros((2, 2, 2))),
+            (3, 3),
+            (None, None),
+        ],
+    ),
+    (lambda: dp.private_f1_score(*WORDS, **SAFE), ValueError, r"no numbers: pass labels=\[...\]"),
+    (
+        lambda: dp.private_f1_score(*WORDS, **SAFE, labels=["no", "yes"]),
+        ValueError,
+        "pos_label=.* is not one of the public labels",
+    ),
+    (
+        lambda labels: dp.private_f1_score(*WORDS, **SAFE, pos_label="yes", labels=labels),
+        ValueError,
+        "must all be different|at least two labels|Target is multiclass but average='binary'|not one of",
+        [["no", "yes", "no"], ["yes"], ["no", "yes", "maybe"], ["no", "maybe"]],
+    ),
+    (
+        lambda average: dp.private_f1_score(*WORDS, **SAFE, **NO_YES, average=average),
+        ValueError,
+        "average='samples'|average must be one of",
+        ["samples", "mean"],
+    ),
+    (
+        lambda value: dp.private_f1_score(*WORDS, **SAFE, **NO_YES, zero_division=value),
+        ValueError,
+        "zero_division must be|a result is finite",
+        [0.5, NAN],
+    ),
+    (
+        lambda: dp.private_confusion_matrix(["98765", "yes"], ["no", "yes"], **SAFE, labels=["no", "yes"]),
+        ValueError,
+        "not in labels",
+    ),
+    (
+        lambda wrong: dp.private_confusion_matrix(wrong, [0, 1, 1], **SAFE),
+        ValueError,
+        "label|NaN",
+        [[0, 1, 987654], [0, 1, NAN], [0, 1, "98765"]],
+    ),
+    (
+        lambda labels: dp.private_classification_report([0, 1], [0, 1], **SAFE, target_names=labels),
+        ValueError,
+        "target_names|names of the labels",
+        [["a"], ["a", "a"], ["a", "accuracy"]],
+    ),
+    (
+        lambda: dp.private_f1_score([0, 1], [0, 1], **SAFE, max_records=2),
+        ValueError,
+        "max_records needs groups",
+    ),
+    (
+        lambda metric, options: metric(Y, Y, **SAFE, **options),
+        INVALID,
+        "max_records must be an integer|inconsistent numbers|would be given away|takes no sample_weight",
+        [
+            (metric, {"groups": THREE_EACH, **options})
+            for metric in (dp.private_recall_score, dp.private_roc_auc_score)
+            for options in (
+                {"max_records": 0},
+                {"max_records": 1.5},
+                {"groups": THREE_EACH[1:]},
+                PRIVATE_N,
+                {"sample_weight": np.ones(Y.size)},
+            )
+        ],
+    ),
+    # metrics of probabilities and scores
+    (
+        lambda y: dp.private_log_loss(y, [0.2, 0.9, 0.6], **SAFE),
+        ValueError,
+        "label",
+        [[1, 2, 2], ["no", "yes", "yes"]],
+    ),
+    (
+        lambda options: dp.private_brier_score_loss(Y, S, **SAFE, **options),
+        ValueError,
+        "label|scale_by_half",
+        [{"pos_label": 2}, {"scale_by_half": "yes"}, {"scale_by_half": None}, {"labels": [0, 1, 2]}],
+    ),
+    (
+        lambda average: dp.private_roc_auc_score(Y, S, **SAFE, average=average),
+        ValueError,
+        "'weighted' needs the private sizes|average must be",
+        ["weighted", "micro", 3],
+    ),
+    (
+        lambda way: dp.private_roc_auc_score(Y, S, **SAFE, multi_class=way),
+        ValueError,
+        "each record is in K - 1 of the pairs|multi_class must be",
+        ["ovo", "x", None],
+    ),
+    (
+        lambda options: dp.private_roc_auc_score(Y, S, **SAFE, **options),
+        ValueError,
+        "^The number of classes in labels is different|y_true holds numbers, which are not in labels",
+        [{"labels": [0, 1, 2]}, {"labels": ["a", "b"]}],
+    ),
+    (
+        lambda mechanism: dp.private_roc_auc_score(Y, S, **SAFE, **PRIVATE_N, mechanism=mechanism),
+        ValueError,
+        "public number of records",
+        ["geometric", "laplace"],
+    ),
+    (
+        lambda y, score, words: dp.private_roc_auc_score(y, score, **SAFE),
+        ValueError,
+        lambda y, score, words: words,
+        [
+            (Y3, S, "label that is not in labels"),
+            (Y3, S3, "multi_class must be 'ovr'"),
+            (WORDS[0], S, r"pass labels=\[...\]"),
+            (Y, WORDS[0], "not labels"),
+            (Y, np.where(Y, NAN, 0.0), "contains NaN"),
+            (Y, np.where(Y, -INF, 0.0), "contains infinity"),
+            (Y, np.zeros((600, 2, 2)), "3d array"),
+            (Y[:, np.newaxis] + [0, 0], S, "1d array"),
+        ],
+    ),
+    (
+        lambda metric, labels: metric(Y, S, **SAFE, labels=labels),
+        ValueError,
+        "labels must be two|label",
+        [(metric, labels) for metric in TABLES for labels in ([0, 1, 2], ["no", "yes"])],
+    ),
+    (
+        lambda metric, label: metric(Y, S, **SAFE, pos_label=label),
+        ValueError,
+        "pos_label=.* is not one of the public labels",
+        [(metric, label) for metric in TABLES for label in (2, "1")],
+    ),
+    (lambda metric: metric(Y, S.astype(str), **SAFE), ValueError, "not labels", TABLES),
+    (lambda metric: metric(Y, S3, **SAFE), ValueError, "The number of classes in labels", TABLES),
+    (
+        lambda metric: metric([0, 1], [-3.0, 0.5], **SAFE),
+        ValueError,
+        r"^y_score has values outside \[0, 1\]: pass edges=",
+        TABLES[:3],
+    ),
+    (
+        lambda metric: metric([0, 1], [-3.0, 0.5], **SAFE),
+        ValueError,
+        r"values in \[0, 1\] only: probabilities",
+        TABLES[3:],
+    ),
+    (
+        lambda metric: metric(Y, S, **SAFE, edges=[0, 1, 2], bins=8),
+        ValueError,
+        "bins cannot be used with edges",
+        TABLES[:3],
+    ),
+    (
+        lambda metric, name, value: metric(Y, S, **SAFE, **{name: value}),
+        ValueError,
+        lambda metric, name, value: name,
+        [
+            (metric, name, value)
+            for metric in TABLES
+            for name in BAD_OPTIONS.keys() & METRICS[metric.__name__].options.keys()
+            for value in BAD_OPTIONS[name]
+        ],
+    ),
+    (lambda: dp.private_calibration_curve(Y, S, **SAFE, strategy="quantile"), ValueError, "quantile"),
+    (lambda: dp.private_roc_curve(Y, S, **SAFE, drop_intermediate=True), TypeError, "drop_intermediate"),
+    # released tables, their limits and pictures
+    (lambda: scores().population_interval(ties="none"), ValueError, "ties must be"),
+    (lambda: scores().noise_interval(metric="recall"), ValueError, "metric must be"),
+    (lambda at: scores().f1_score(at), ValueError, "finite number", [NAN, INF, None, True, "0.3"]),
+    (
+        lambda wanted: scores().threshold_for(**wanted),
+        ValueError,
+        "either precision or recall",
+        [{}, {"precision": 0.5, "recall": 0.5}, {"recall": 1.2}, {"precision": "0.5"}],
+    ),
+    (
+        lambda: (
+            dp.ScoreSummary()
+            .update(0 * Y, S)
+            .release(1e3, random_state=seeded())
+            .threshold_for(precision=0.9)
+        ),
+        ValueError,
+        r"No edge of the released bins has a precision of 0\.9",
+    ),
+    (lambda: scores().plot("lift"), ValueError, "kind must be"),
+    (lambda: scores().calibration_band(n_bins=0), ValueError, "n_bins"),
+    (lambda: scores(-1.0, 0.0, 1.0).calibration_band(), ValueError, "needs probabilities"),
+    (lambda: scores(-1.0, 0.0, 1.0).plot("calibration"), ValueError, "needs probabilities"),
+    (
+        lambda: curve("private_roc_auc_score").population_interval(),
+        ValueError,
+        "a ScoreSummary has a sure one",
+    ),
+    (
+        lambda: curve("private_roc_auc_score", mechanism="geometric").population_interval(
+            method="approximate"
+        ),
+        ValueError,
+        "default mechanism",
+    ),
+    (lambda: dp.roc_band(curve().value), TypeError, "with_result"),
+    (lambda: dp.roc_band(kept(dp.private_accuracy_score, Y, Y)), ValueError, "private_roc_curve and"),
+    (lambda: dp.roc_band(curve("private_calibration_curve")), ValueError, "use calibration_band"),
+    (lambda: dp.roc_band(curve(), confidence=1.0), ValueError, "confidence"),
+    (
+        lambda: dp.roc_band(kept(dp.private_roc_curve, Y, S, groups=Y3)),
+        ValueError,
+        "up to 200 records of each person",
+    ),
+    (lambda: dp.calibration_band(curve()), ValueError, "use roc_band"),
+    (lambda: dp.calibration_band(curve("private_calibration_curve").to_dict()), TypeError, "with_result"),
+    (lambda: curve().noise_interval(), ValueError, "roc_band"),
+    (lambda: curve().population_interval(), ValueError, "roc_band"),
+    (
+        lambda: kept(dp.private_recall_score, Y, Y, groups=THREE_EACH).population_interval(),
+        ValueError,
+        "up to 3 records of each person",
+    ),
+    (
+        lambda other: dp.calibration_band(curve("private_calibration_curve", n_bins=10)).error(other),
+        ValueError,
+        "n_bins=10",
+        [
+            kept(dp.private_expected_calibration_error, Y, S, n_bins=5),
+            kept(dp.private_expected_calibration_error, Y[1:], S[1:]),
+            curve("private_calibration_curve", n_bins=10),
+        ],
+    ),
+    (
+        lambda: dp.calibration_band(curve("private_calibration_curve")).error(0.5),
+        TypeError,
+        "with_result of private_expected_calibration_error",
+    ),
+    (lambda: scores().calibration_band(n_bins=5).error(), ValueError, "does not tell the mean score"),
+    (lambda ask: ask("recal"), ValueError, "Did you mean 'recall'", LIMITS_OF_COUNTS),
+    (lambda ask: ask("log_loss"), TypeError, "private_log_loss is no metric of labels", LIMITS_OF_COUNTS),
+    (lambda ask: ask("recall"), ValueError, "average setting", LIMITS_OF_COUNTS),
+    (lambda: confusion().noise_interval("matthews_corrcoef"), ValueError, r"Use recall, precision or F1\."),
+    (
+        lambda: kept(dp.private_matthews_corrcoef, Y3, Y3, labels=[0, 1, 2]).population_interval(),
+        ValueError,
+        "method='approximate'",
+    ),
+    (lambda: confusion().population_interval("accuracy", method="bayes"), ValueError, "method must be"),
+    (lambda: confusion(9).plot(), ValueError, "whole matrix"),
+    (
+        lambda metric: row_of(metric, "loss"),
+        TypeError,
+        "loss must be a private metric of this package",
+        [len, None, 3, ["mse"], functools.partial(dp.private_mse, [1.0])],
+    ),
+    # records
+    (
+        lambda y: dp.private_accuracy_score(y, np.array([0.0, 1.0, 0.0], dtype=y.dtype), **SAFE),
+        ValueError,
+        "whole|compared",
+        [np.array([98765.5, 1, 0]), np.array([98765.5, 1, 0], object), np.array([Odd(), 1, 0], object)],
+    ),
+    (
+        lambda name, size: dp.private_mse(np.ones(6), np.ones(6), **SAFE, **{name: np.ones(size)}),
+        ValueError,
+        lambda name, size: (
+            f"^Found input variables with .* of samples: .*: y_true has 6, {name} has {size}.$"
+        ),
+        [(name, size) for name in ("sample_weight", "groups") for size in (1, 5, 7)],
+    ),
+    (
+        lambda case, name, value: case(*with_sentinel(case, 0), **SAFE | {name: value}),
+        ValueError,
+        lambda case, name, value: name,
+        [
+            (CASES[case], name, value)
+            for name, cases in {
+                "epsilon": ["mse"],
+                "bounds": ["mse", "variance", "mean"],
+                "max_loss": ["mean loss", "mape", "log loss"],
+                "labels": ["log loss", "brier, 3 labels"],
+            }.items()
+            for case in cases
+            for value in BAD_OPTIONS[name]
+        ],
+    ),
+    (
+        lambda p: dp.private_log_loss([0, 1], p, **SAFE),
+        ValueError,
+        "y_proba",
+        [[0.5, p] for p in (-1e-9, -1e-300, 1 + 2**-52, 1.0000001, 2.0, 98765.25, -98765.25)],
+    ),
+    (
+        lambda p: dp.private_log_loss([0, 1], [[0.5, 0.25, 0.25], [p, 0, 0]], **SAFE, labels=[0, 1, 2]),
+        ValueError,
+        "y_proba",
+        [-1e-9, 1.0000001, 98765.25, -98765.25],
+    ),
+    (
+        lambda case, label: case(*replaced(valid(case), 0, [label, *valid(case)[0][1:]]), **SAFE),
+        ValueError,
+        "label",
+        [
+            (CASES[name], label)
+            for name in ("log loss", "log loss, 3 labels")
+            for label in (-1, 3, 0.5, 98765.25)
+        ],
+    ),
+    (
+        lambda label, array: dp.private_log_loss(
+            np.array(["no", label], object) if array else ["no", label],
+            [0.1, 0.9],
+            **SAFE,
+            labels=["no", "yes"],
+        ),
+        INVALID,
+        "NaN|not in labels",
+        [
+            (label, array)
+            for label in ("987654.25", 987654.25, None, NAN, b"98765", 98765j)
+            for array in (True, False)
+        ],
+    ),
+    (
+        lambda label: dp.private_log_loss(["no", label], [0.1, 0.9], **SAFE, labels=["no", "yes"]),
+        INVALID,
+        "not in labels",
+        [("98765",), ["98765"]],
+    ),
+    (
+        lambda y, labels: dp.private_log_loss(y, [0.5] * len(y), **SAFE, labels=labels),
+        ValueError,
+        "label|NaN|0 sample|numeric|1d array",
+        [
+            ([0, 2], [0, 1]),
+            ([-1, 0], [0, 1]),
+            ([0.5, 0], [0, 1]),
+            (["egg", "ham"], ["ham", "spam"]),
+            ([None, "ham"], ["ham", "spam"]),
+            ([1, "ham"], ["ham", "spam"]),
+            ([["x"], {"y": 1}], ["ham", "spam"]),
+            ([NAN, 0.0], [0, 1]),
+            (["0", "1"], [0, 1]),
+            ([0, 1], ["0", "1"]),
+            ([], [0, 1]),
+            ([], ["a", "b"]),
+            ([["a", "b"]], ["a", "b"]),
+            ("ab", ["a", "b"]),
+            (["a", "b"], [0, 1]),
+        ],
+    ),
+    (
+        lambda labels, p: dp.private_log_loss([0, 1], p, **SAFE, labels=labels),
+        ValueError,
+        "label",
+        [
+            (["a"], [0.5, 0.5]),
+            (["a", "a"], [0.5, 0.5]),
+            ([], [0.5, 0.5]),
+            (["a", "b", "c"], [[0.5, 0.5]] * 2),
+            (["a", "b"], S3[:2]),
+            *(
+                (labels, [[0.5, 0.5]] * 2)
+                for labels in (
+                    "ab",
+                    b"ab",
+                    3,
+                    {"a", "b"},
+                    [["a", "b"]],
+                    np.array([0, None], object),
+                    [1j, 2j],
+                    object(),
+                )
+            ),
+        ],
+    ),
+    (
+        lambda y: dp.private_log_loss(y, [0.1, 0.2], **SAFE),
+        ValueError,
+        r"pass labels=\[...\]",
+        [["a", "b"], np.array(["a", "b"]), np.array(["a", "b"], object), pd.Series(["a", "b"])],
+    ),
+    (
+        lambda p: dp.private_log_loss([0, 1], p, **SAFE),
+        ValueError,
+        "predict_proba",
+        [["a", "b"], [1, 2], np.array(["a", "b"])],
+    ),
+    (
+        lambda loss: dp.private_mean_loss([1.0, loss], **SAFE),
+        ValueError,
+        "^Negative values in data passed to `losses`",
+        [-987654.25, -5e-324],
+    ),
+    (lambda: dp.private_mse(ComplexTensor(), [1.0, 2.0], **SAFE), ValueError, "Complex data not supported"),
+    (
+        lambda name: dp.private_accuracy_score(**{"y_true": Y, "y_pred": Y, name: Gradient()}, **SAFE),
+        TypeError,
+        "^What was given cannot be made a NumPy array: convert it",
+        ["y_true", "y_pred", "sample_weight", "groups"],
+    ),
+    (
+        lambda: frame("accuracy", Y, Y, Gradient(), group_labels=[0, 1]),
+        TypeError,
+        "^What was given cannot be made a NumPy array: convert it",
+    ),
+    (
+        lambda call: call([np.zeros((3, 98765)), np.zeros((3, 2))]),
+        ValueError,
+        "of different shapes",
+        [
+            lambda rows: dp.private_mse(rows, rows, **SAFE),
+            lambda rows: dp.private_log_loss([0, 1], rows, **SAFE),
+            lambda rows: dp.private_roc_auc_score([0, 1], rows, **SAFE),
+            lambda rows: dp.private_confusion_matrix(rows, [0, 1], **SAFE),
+            lambda rows: dp.private_confusion_matrix(["a", "b"], rows, labels=["a", "b"], **SAFE),
+            lambda rows: dp.private_accuracy_score(rows, rows, **SAFE),
+        ],
+    ),
+    (
+        lambda data, groups: dp.private_compare(*data, **SAFE, groups=groups),
+        ValueError,
+        "^Found input variables .* of samples: .*: y_true has ..., (pred_a|pred_b|groups) has ....$",
+        [((Y[1:], Y, Y), None), ((Y, Y, Y[1:]), None), ((Y, Y, Y), Y[1:])],
+    ),
+    (
+        lambda: dp.noise_interval(0.5, metric="accuracy", epsilon=1.0, n=9, sample_weight=[1.0] * 4),
+        ValueError,
+        r"of samples: \[9, 4\]: n has 9, sample_weight has 4\.$",
+    ),
+    (
+        lambda row, p: dp.private_mse(row, p, **SAFE, **PRIVATE_N),
+        ValueError,
+        "different number of output",
+        [(ROW, ROW[:, :1])],
+    ),
+    (lambda: dp.private_variance(ROW, **SAFE, **PRIVATE_N), ValueError, "1d array"),
+    (
+        lambda: dp.private_log_loss(ROW, [0.5], **SAFE, **PRIVATE_N, labels=["a", "b"]),
+        ValueError,
+        "not in labels",
+    ),
+    (
+        lambda call: call(MASKED),
+        TypeError,
+        "Masked",
+        [
+            lambda it: dp.private_accuracy_score(it, [0, 1, 1], **SAFE),
+            lambda it: dp.private_accuracy_score([0, 1, 1], it, **SAFE),
+            lambda it: dp.private_log_loss(it.astype(str), [0.5] * 3, labels=["0", "1"], **SAFE),
+            lambda it: dp.private_log_loss([0, 1, 1], [0.5] * 3, labels=it[:2], **SAFE),
+            lambda it: dp.private_mae([1, 2, 3], [1, 2, 3], groups=it, **SAFE),
+            lambda it: dp.private_mae(it, [1, 2, 3], **SAFE),
+        ],
+    ),
+    (
+        lambda call: call(Decimal("sNaN")),
+        ValueError,
+        "NaN|labels must be",
+        [
+            lambda nan: dp.private_accuracy_score([nan, 1], [1, 1], **SAFE),
+            lambda nan: dp.private_log_loss([nan, "a"], [0.1, 0.2], labels=["a", "b"], **SAFE),
+            lambda nan: dp.private_mse([nan, 1], [1, 1], **SAFE),
+            lambda nan: dp.private_log_loss([1, 1], [0.1, 0.2], labels=[nan, 1], **SAFE),
+        ],
+    ),
+    (
+        lambda: dp.PrivateRandomizedSearch(Ridge(), {"alpha": [1.0]}, metric="mse", epsilon=1.0).fit(
+            np.ones((3, 2)), ONES, X_val=np.ones((3, 2)), y_val=np.array(987654.25)
+        ),
+        INVALID,
+        "one entry per record",
+    ),
+    (
+        lambda true, pred: dp.private_accuracy_score(true, pred, **SAFE, **PRIVATE_N),
+        ValueError,
+        "Mix of label",
+        [
+            (np.zeros(size, one), np.zeros(size, other))
+            for one, other in itertools.permutations(("M8[D]", "m8[h]", "m8[M]", "U1", "i8"), 2)
+            for size in (0, 1)
+        ],
+    ),
+    (
+        lambda labels: dp.ConfusionSummary(labels),
+        TypeError,
+        "labels must be made of numbers, strings",
+        [DAYS, [*DAYS], DAYS - DAYS[0]],
+    ),
+    (
+        lambda metric: metric(
+            TRUE3, pd.DataFrame(S3, columns=["a", "b", "c"]).assign(id=0.5), **SAFE, labels=["a", "b", "c"]
+        ),
+        ValueError,
+        "number of classes in labels is different",
+        [dp.private_log_loss],
+    ),
+    (
+        lambda metric: metric(*[np.eye(2, dtype=int)] * 2, **SAFE),
+        ValueError,
+        "call the metric once for each, at a part of epsilon",
+        [dp.private_f1_score, dp.private_confusion_matrix, dp.private_log_loss],
+    ),
+    (
+        lambda metric, true, pred: frame(
+            metric, true, pred, ["f", "m"][: len(true)], group_labels=["f", "m"], **PRIVATE_N
+        ),
+        ValueError,
+        "does not state how many columns|different number of output",
+        [
+            (metric, true, pred)
+            for metric in (dp.private_rmse, dp.private_brier_score_loss)
+            for true, pred in (([], []), ([0, 1], [[0.25, 0.75]] * 2), ([0, 1], [[0.2, 0.3, 0.5]] * 2))
+        ],
+    ),
+    # names
+    (
+        lambda name: dp.get_private_scorer(name, epsilon=1.0),
+        ValueError,
+        "^There is no metric (?!.*Did you mean).*`dp-metrics metrics` lists all",
+        ["", "_", "xyzzy"],
+    ),
+    (
+        lambda call, meant: call(),
+        INVALID,
+        lambda call, meant: f"Did you mean '{meant}",
+        [
+            (lambda: dp.get_private_scorer("neg_private_r2_score", epsilon=1.0), "private_r2_score"),
+            (lambda: dp.make_private_scorer("f1_marco", epsilon=1.0), "f1_macro"),
+            (lambda: dp.noise_interval(0.5, metric="acuracy", epsilon=1.0, n=9), "accuracy"),
+            (lambda: dp.noise_interval(0.5, metric="private_acuracy_score", epsilon=1.0, n=9), "private_acc"),
+            (
+                lambda: dp.noise_interval(0.5, metric="mean_sqared_error", epsilon=1.0, n=9),
+                "mean_squared_error",
+            ),
+            (lambda: dp.private_compare(Y, Y, Y, **SAFE, loss="zero-one"), "zero_one"),
+            (lambda: dp.private_compare(Y, Y, Y, **SAFE, loss="logloss"), "log_loss"),
+            (lambda: dp.private_compare(Y, Y, Y, **SAFE, loss="mean_sqared_error"), "mean_squared_error"),
+            (lambda: dp.expected_error("private_msee", Y, Y, epsilon=1.0), "private_mse"),
+            (lambda: dp.private_mse(Y, Y, **SAFE, mechanism="adaptiv"), "adaptive"),
+            (lambda: dp.private_mse(Y, Y, **SAFE, mechanism="inverse-sensitivity"), "inverse_sensitivity"),
+            (lambda: dp.private_mse(Y, Y, **SAFE, neighboring="replace-one"), "replace_one"),
+            (lambda: dp.private_mse(Y, Y, **SAFE, neighboring="add_remove_one"), "add_or_remove_one"),
+        ],
+    ),
+    # options that many calls take
+    (
+        lambda epsilon: dp.private_mse(ONES, ONES, **SAFE | {"epsilon": epsilon}),
+        ValueError,
+        "epsilon must be a positive, finite number",
+        [
+            0,
+            -1,
+            0.0,
+            -0.0,
+            NAN,
+            INF,
+            -INF,
+            "1",
+            None,
+            True,
+            np.True_,
+            [1],
+            np.array([1.0]),
+            1j,
+            10**400,
+            b"1",
+        ],
+    ),
+    (
+        lambda bounds: dp.private_mse(ONES, ONES, **SAFE, bounds=bounds),
+        ValueError,
+        "bounds",
+        [
+            (1, 0),
+            (1, 1),
+            (0, NAN),
+            (0, INF),
+            (-INF, 0),
+            (0,),
+            (0, 1, 2),
+            (),
+            3.0,
+            "01",
+            ("0", "1"),
+            b"01",
+            (None, 1),
+            (0, None),
+            (0, 1j),
+            [[0, 1]],
+            [[0], [1]],
+            {0: 1, 1: 2},
+            {0, 1},
+            object(),
+            (0, 10**400),
+            True,
+        ],
+    ),
+    (
+        lambda cap: dp.private_mean_loss(ONES, **SAFE, max_loss=cap),
+        ValueError,
+        "max_loss",
+        [0, -1, NAN, INF, "3", b"3", [3], 1j, 10**400, True, object()],
+    ),
+]  # all rows
+
+
+def texts():
+    """Return the text of each call by the line where it begins."""
+    tree = ast.parse(Path(__file__).read_text(encoding="utf-8"))
+    return {node.lineno: ast.unparse(node.body) for node in ast.walk(tree) if isinstance(node, ast.Lambda)}
+
+
+TEXTS = texts()
+
+
+@functools.cache
+def refusals_of(row):
+    """Return what each value tried by a row raised, once it is known to have cost nothing."""
+    call, error, words, tries = (*ROWS[row], [()])[:4]
+    found = []
+    for tried in tries:
+        values = (tried,) if call.__code__.co_argcount == 1 else tried
+        before = BUDGET.spent
+        try:
+            with pytest.raises(error, match=words(*values) if callable(words) else words) as caught:
+                call(*values)
+        except BaseException as failure:
+            failure.add_note(f"This was tried with {values}.")
+            raise
+        assert BUDGET.spent == before
+        found.append(caught.value)
+    return found
+
+
+each_row = pytest.mark.parametrize(
+    "row", range(len(ROWS)), ids=[TEXTS[row[0].__code__.co_firstlineno] for row in ROWS]
+)
+
+
+@each_row
+def test_it_is_refused_without_a_cost_or_a_word_of_the_data(row):
+    for refusal in refusals_of(row):
+        assert refusal.__cause__ is refusal.__context__ is None
+        for message in messages(refusal):
+            assert "98765" not in message
+
+
+# A quoted name or value, a range, or a word of what would be right or of two things that do not fit.
+WAY_OUT = re.compile(
+    r"""'[^']+'|"[^"]+"|`[^`]+`|\[\S+, \S+\]"""
+    r"|(?i:\b(must|should|pass|use|needs?|only|takes?|make|give|required|expected|drop|choose|convert|ask"
+    r"|type|instead|at (least|most)|one of|up to|can be|different|mix|inconsistent|match|cannot be used)\b)"
+)
+
+
+def test_every_message_says_what_to_do():
+    assert not WAY_OUT.search("The data are damaged.")
+    told = {str(refusal) for row in range(len(ROWS)) for refusal in refusals_of(row)}
+    assert not [message for message in sorted(told) if not WAY_OUT.search(message)]
