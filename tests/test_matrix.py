@@ -4,10 +4,12 @@ A property is one function. It is tried on one case of each kind in every run, a
 tests. What is peculiar to one metric, mechanism or door is tried in the folder of that.
 """
 
+import dataclasses
 import inspect
 import itertools
 import math
 import warnings
+from fractions import Fraction
 
 import doors
 import numpy as np
@@ -15,10 +17,20 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from cases import BAD_RECORDS, CASES, KINDS, cases_where, each_case, each_kind, valid
+from cases import (
+    BAD_RECORDS,
+    CASES,
+    KINDS,
+    PUBLIC_METRICS,
+    cases_where,
+    each_case,
+    each_kind,
+    valid,
+    with_sentinel,
+)
 from doors import ADD_OR_REMOVE, RELATIONS, REPLACE, seeded
 from frozen_releases import Call, variations, varied_data
-from helpers import MAX, NoEntropy, bits
+from helpers import MAX, NoEntropy, assert_refused, bits
 
 import dp_metrics as dp
 from dp_metrics import PrivacyAccountant, PrivacyBudgetError
@@ -37,6 +49,9 @@ CONTAINERS = {
         pa.array(a) if a.ndim == 1 else pa.table({str(i): a[:, i] for i in range(a.shape[1])})
     ),
 }
+SETTINGS = ("epsilon", "neighboring", "mechanism", "accountant", "random_state", "spend_name")
+NEED_A_LIMIT = ("inverse_sensitivity", "piecewise_laplace", "laplace", "geometric")
+MEANS = ("mse", "mse, 3 outputs", "mae", "mae, 2 outputs", "variance", "mean loss")
 EXACT = ("private_r2_score",)  # of one record R^2 is 0/0
 
 
@@ -56,8 +71,29 @@ def refusal(function, *data, **settings):
     return None
 
 
-def test_every_metric_has_a_case():
+def test_every_metric_is_public_and_has_a_case():
     assert {case.name for case in CASES.values()} == METRICS.keys() == FUNCTIONS.keys()
+    public = {getattr(dp, name) for name in PUBLIC_METRICS}
+    assert public == {getattr(dp, name) for name in METRICS} == set(FUNCTIONS.values())
+    for name in dp.__all__:
+        assert hasattr(dp, name)
+
+
+@each_case
+def test_the_signature_is_that_of_the_row_and_epsilon_has_no_default(case):
+    parameters = inspect.signature(case.function).parameters
+    keyword_only = {name for name, p in parameters.items() if p.kind is p.KEYWORD_ONLY}
+    positional = [*case.row.data, *(name for name in case.row.required if name not in keyword_only)]
+    assert [name for name in parameters if name not in keyword_only] == positional
+    own = {name: p.default for name, p in parameters.items() if name not in {*case.row.data, *SETTINGS}}
+    required = dict.fromkeys(case.row.required, inspect.Parameter.empty)
+    assert own == {**case.row.options, **required, **dict.fromkeys(case.row.refused)}
+    assert {"epsilon", "random_state", "accountant"} <= keyword_only
+    assert parameters["epsilon"].default is inspect.Parameter.empty
+    assert ("mechanism" in keyword_only) == (case.row.mechanism is not None)
+    assert "mechanism" not in keyword_only or parameters["mechanism"].default in (None, case.row.mechanism)
+    assert case.bounded.keys() == (case.row.limit or {}).keys()
+    assert len(valid(case)) == len(case.row.data) == len(case.row.from_unit(np.array([0.0, 1.0])))
 
 
 # ---- numbers -----------------------------------------------------------------------------------------------
@@ -101,6 +137,89 @@ def test_a_release_is_a_float_within_the_public_range(case):
         released = doors.call(case, data, **settings, **case.bounded)
         assert type(released) is float, (epsilon, mechanism)
         assert case.lowest <= released <= case.limit, (epsilon, mechanism)
+
+
+@each_kind
+def test_the_data_are_left_alone(case):
+    data = valid(case)
+    copies = [a.copy() for a in data]
+    case(*data, random_state=seeded(), **case.bounded)
+    for array, copy in zip(data, copies, strict=True):
+        np.testing.assert_array_equal(array, copy)
+
+
+@cases_where(lambda case: case.zero is not None)
+def test_zero_is_about_zero(case):
+    data = [np.zeros_like(a) for a in valid(case, 200)]
+    if case.always_bounded and data[-1].ndim == 2:
+        data[1][:, 0] = 1.0  # all probability on label 0
+    for settings in ({}, case.bounded):
+        released = case(*data, epsilon=1.0, random_state=seeded(), **settings)
+        # of 200 records, and added noise counts for a few of them
+        added = case.row.mechanism == "geometric"
+        assert abs(released - case.zero) < (0.05 if added else 0.02 if case.rooted else 1e-3)
+
+
+@pytest.mark.parametrize("name", MEANS)
+def test_losses_that_overflow_saturate(name):
+    case = CASES[name]
+    for huge, mechanism in itertools.product((1e200, 1e308, MAX), ("hazard", "above_threshold")):
+        data = [np.full_like(a, huge) for a in valid(case, 4)]
+        exact = huge
+        if name != "mean loss":
+            data[0][::2] *= -1  # every second error, or deviation from the mean, is huge
+            exact = MAX if name.startswith(("mse", "variance")) else min(huge, MAX / 2)
+        released = case(*data, epsilon=1e6, mechanism=mechanism, random_state=seeded())
+        assert released == MAX or released == pytest.approx(exact, rel=0.05), (huge, mechanism)
+
+
+@cases_where(lambda case: {"bounds", "max_loss"} & case.parameters)
+def test_values_outside_the_bounds_are_clipped_to_them(case):
+    if case.name == "private_mean":
+        case = dataclasses.replace(case, bounded=case.options)
+    if "bounds" not in case.bounded:
+        data = valid(case)
+        low = case(*data, epsilon=1e11, max_loss=0.5, random_state=seeded())
+        assert low <= 0.5
+        return
+    data = [a * 3 for a in valid(case)]
+    expected = case.exact_function(*(np.clip(a, *case.bounded["bounds"]) for a in data))
+    released = case(*data, epsilon=1e11, random_state=seeded(), **case.bounded)
+    assert released == pytest.approx(expected, rel=1e-6, abs=case.tolerance)
+
+
+@cases_where(lambda case: case.row.mechanism is not None, KINDS)
+def test_no_mechanism_is_the_default_mechanism(case):
+    data = valid(case)
+    expected = case(*data, random_state=seeded())
+    assert case(*data, mechanism=None, random_state=seeded()) == expected
+    if case.pick is None:
+        assert case(*data, mechanism=case.row.mechanism, random_state=seeded()) == expected
+
+
+@cases_where(lambda case: case.row.mechanism is not None, KINDS)
+def test_a_mechanism_that_needs_a_limit_says_which_argument_to_pass(case):
+    for mechanism in NEED_A_LIMIT:
+        if case.always_bounded:
+            assert case(*valid(case), mechanism=mechanism, random_state=seeded()) <= case.limit
+            continue
+        (argument,) = case.bounded
+        assert_refused(case, with_sentinel(case, 0), ValueError, argument, mechanism=mechanism)
+        with pytest.raises(NoEntropy.Drawn):
+            case(*valid(case), mechanism=mechanism, random_state=NoEntropy(), **case.bounded)
+
+
+@pytest.mark.parametrize("multioutput", ["raw_values", "uniform_average"])
+@each_kind
+def test_the_parts_of_epsilon_of_a_call_are_positive_and_add_up_to_it_exactly(case, multioutput):
+    options = {name: value for name, value in case.options.items() if name in case.row.options}
+    if "multioutput" in case.row.options:
+        options["multioutput"] = multioutput
+    plan, _ = case.row.read(valid(case), options, private_n=False)
+    parts = plan.epsilons(Fraction(3, 10))
+    assert len(parts) == len(plan.parts)
+    assert min(parts) > 0
+    assert sum(parts) == Fraction(3, 10)
 
 
 @cases_where(

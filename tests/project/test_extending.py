@@ -170,7 +170,7 @@ def test_a_new_loss_touches_six_places(copied):
     passed = pytest_of("-k", "huber or every_file or (every_metric and not in_one_table)")
     passed = int(re.search(r"^(\d+) passed", passed, re.MULTILINE)[1])
     # the table tries the new loss as often as another one that takes the same options
-    table = ("--collect-only", "tests/metrics/test_common.py", "-k")
+    table = ("--collect-only", "tests/test_matrix.py", "-k")
     of_new, of_other = (pytest_of(*table, name).count("::") for name in ("huber", "pinball"))
     assert passed > of_new == of_other > 0
     pytest_of("--doctest-modules", "-k", "huber", "dp_metrics/metrics")
