@@ -19,7 +19,7 @@ from helpers import load_script, new_session
 import dp_metrics as dp
 from dp_metrics.mechanisms import MECHANISMS
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "guarantee.rst").read_text(encoding="utf-8")
 TIMES = (ROOT / "docs" / "measured" / "timing_pairs.inc").read_text(encoding="utf-8")
 SECRET = 123456.75
