@@ -1,8 +1,8 @@
 """Print how large each room of the project is: lines of code, tokens, and lines of templates and data.
 
-Run `python benchmarks/count_lines.py [FOLDER]`; FOLDER is another checkout. A line counts as code where it holds
-a part of a token that counts: names, operators, numbers and strings, not comments, docstrings, ends of lines and
-indentation. A string is one token, and so is an f-string, as it was for Python 3.11.
+Run `python benchmarks/count_lines.py [FOLDER]`; FOLDER is another checkout. A line counts as code where it
+holds a part of a token that counts: names, operators, numbers and strings, not comments, docstrings, ends of
+lines and indentation. A string is one token, and so is an f-string, as it was for Python 3.11.
 """
 
 import argparse
