@@ -48,7 +48,7 @@ def test_a_room_is_a_folder_with_all_that_is_below_it(counting, tmp_path):
         "tests/b/test_d.py": "x\n",
         "docs/measured/table.inc": "x\n",
         "docs/_build/index.html": "x\n",
-        "benchmarks/a.py": "x\n",
+        "benchmarks/page.py": "x\n",
     }
     for name, text in texts.items():
         path = tmp_path / name
