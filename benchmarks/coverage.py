@@ -28,11 +28,11 @@ from typing import Any, NamedTuple, TypeAlias
 
 import coverage_tasks as tasks
 import numpy as np
-from classification.tasks import print_table
 from coverage_tasks import GROUPS, PERSON_UNITS, Losses, People, Persons
 from numpy.typing import NDArray
 from scipy.stats import t as student
 from sklearn import metrics as sk
+from tables import csv_table, print_table
 from tqdm import tqdm
 
 import dp_metrics as dp
@@ -546,12 +546,6 @@ def row(cells: Sequence[Cell]) -> list[str]:
     ]  # fmt: skip
 
 
-def inc(rows: Sequence[Sequence[str]]) -> str:
-    """Return the table of the documentation."""
-    quoted = (", ".join('"' + cell.replace('"', '""') + '"' for cell in line) for line in (HEADER, *rows))
-    return "\n   ".join([".. csv-table::", ":header-rows: 1\n", *quoted]) + "\n"
-
-
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--only", choices=FAMILIES, help="the intervals of one family")
@@ -565,7 +559,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print_table(f"Coverage of 95 %: {name}", HEADER, found)
         rows += found
     if typed.table:
-        typed.table.write_text(inc(rows), encoding="utf-8")
+        typed.table.write_text(csv_table(HEADER, rows), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ Maintained tools (mutmut, cosmic-ray) make mutants of the syntax: most of theirs
 are equivalent, and none of them spends after the draw, reuses a draw or puts a value into a message. So the
 mutants are written by hand, in `benchmarks/mutants/*.toml`: a text that stands exactly once in a file, what
 it becomes, and what that would break. These rows are a living sample, with one at least for each module and
-for each kind of defect in each folder; `judged_2026-11-22.csv` beside them has the verdicts on 436.
+for each kind of defect in each folder; `judged_2026-11-22.csv` of 308a3eb has the verdicts on 436.
 
 Each one is put into a copy of the project, where first the tests named for it or for its file run, and if
 they pass, wider ones. Hypothesis takes the same examples in every run; tests of the operating system's noise

@@ -1,126 +1,249 @@
-"""Print how far the numbers of a page are off, and how its epsilon is best divided.
+"""Print how far the numbers of a page are off, beside six calls with a sixth of its epsilon each.
 
-Run `DP_METRICS_DATA=FOLDER python benchmarks/page.py [--draws 12] [--quick] [--page docs/measured/page.inc]`;
-five minutes. `--page` writes a part of the first tables for the documentation.
+Run `DP_METRICS_DATA=FOLDER python benchmarks/page.py [--draws 24] [--quick] [--page docs/measured/page.inc]`.
+`--page` writes a part of the tables for the documentation. How epsilon is divided, and what the plan expects,
+was chosen by `benchmarks/page.py` of 308a3eb.
 
-1. Mean absolute errors of pages, and of six calls with a sixth of epsilon each; subsamples with replacement.
-2. Divisions of epsilon. The error of a release depends on its own part of epsilon alone, so each release is
-   measured over a grid of epsilons, and the errors of any division follow. *Regret* is the error / the least
-   of all divisions in twentieths, for the same task, n and epsilon: geometric mean over these, and the worst.
-   The error of a division is the mean over its releases of the mean over their numbers; or the geometric
-   mean, where no error counts as less than .001.
-3. What the areas by group cost the others, and one table of scores by group for all areas.
-4. Measured errors / those that the plan expects, and what the rule of leaving out would leave out.
-
-Classification: boosted trees on adult (24 % positive) and brfss (14 %), groups by sex; the cut of diamonds (5
-labels), groups by size; digits (10 labels), no groups. Regression: the price of diamonds (ideal cut or not),
-and bikes rented (working day or not). Baselines are linear. "Equal" tasks are made up: classes and groups of
-equal size, normal errors of targets; errors of "heavy" have Student's law with 3 degrees of freedom.
+Mean absolute errors, on subsamples with replacement. Classification: boosted trees on adult (24 % positive)
+and brfss (14 %), groups by sex; the cut of diamonds (5 labels), groups by size; digits (10 labels), without.
+Regression: the price of diamonds (ideal cut or not), and bikes rented (working day or not). Baselines are
+linear.
 """
 
 import argparse
 import itertools
 import math
+import os
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from classification.tasks import print_table
-from page_tasks import (
-    Floats,
-    Numbers,
-    Task,
-    by_six_calls,
-    exact,
-    made_up_tasks,
-    numbers_of,
-    page_of,
-    real_tasks,
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
 )
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.metrics import average_precision_score, balanced_accuracy_score, f1_score, roc_auc_score
+from sklearn.model_selection import train_test_split
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from tables import csv_table, print_table
 from tqdm import tqdm
 
-from dp_metrics.metrics.scores.curve_formulas import ScoreCounts, area_under_roc
-from dp_metrics.metrics.scores.table import ScoreBins
-from dp_metrics.release.parts.count_table import plausible_counts
+import dp_metrics as dp
 
-Samples = Sequence[tuple[Task, Numbers]]
+Floats = NDArray[np.float64]
+Numbers = dict[str, float]
 Found = dict[tuple[str, int, float, str], Numbers]
 
 SIZES, EPSILONS = (300, 3_000, 30_000), (0.3, 1.0, 3.0)
-GRID = tuple(3.0 / 2**k for k in range(8, -1, -1))
-"""The epsilons of one release."""
-TWENTIETHS = 20
-LEAST = 0.001
-"""What an error counts as at least, in a geometric mean."""
-AREAS, ONE_TABLE = "scores by group", "one table"
-
-
-# What each release tells of a kind: the key numbers of a page.
-TELLS: dict[str, dict[str, tuple[str, ...]]] = {
-    "binary": {
-        "labels by group": ("accuracy", "recall", "precision", "recall difference"),
-        "scores": ("roc auc", "average precision"),
-        AREAS: ("roc auc in False", "roc auc in True"),
-        "loss": ("brier score",),
-        "comparison": ("comparison",),
-    },
-    "multiclass": {
-        "labels by group": ("accuracy", "balanced accuracy", "f1 (macro)", "accuracy difference"),
-        "loss": ("brier score",),
-        "comparison": ("comparison",),
-    },
-    "regression": {
-        "errors": ("mse", "r2"),
-        "absolute error by group": ("mae", "mae in False", "mae in True"),
-        "median error": ("median absolute error",),
-        "comparison": ("comparison",),
-    },
-}
-SPLITS: dict[str, tuple[str, ...]] = {
+NUMBERS: dict[str, tuple[str, ...]] = {
     "binary": (
-        "2 2 2 1 1",
-        "1 1 1 1 1",
-        "30 40 20 15 15",
-        "45 30 15 5 5",
-        "2 3 1 1 1",
-        "3 2 1 1 1",
-        "4 4 4 1 1",
+        "accuracy", "recall", "precision", "recall difference", "roc auc", "average precision",
+        "roc auc in False", "roc auc in True", "brier score", "comparison",
     ),
-    "multiclass": ("2 1 1", "1 1 1", "3 1 1", "8 1 1"),
-    "regression": ("2 2 1 1", "1 1 1 1", "30 45 15 15", "40 30 15 15", "40 40 15 5", "3 3 1 1"),
-}
-"""Divisions by the order of `TELLS`, beside the rule of the package."""
-
-TYPICAL = {
-    "labels": "recall", "labels by group": "recall in True", "scores": "roc auc", AREAS: "roc auc in True",
-    "loss": "brier score", "comparison": "comparison", "errors": "rmse", "absolute error": "mae",
-    "absolute error by group": "mae in True", "median error": "median absolute error",
+    "multiclass": (
+        "accuracy", "balanced accuracy", "f1 (macro)", "accuracy difference", "brier score", "comparison",
+    ),
+    "regression": (
+        "mse", "r2", "mae", "mae in False", "mae in True", "median absolute error", "comparison",
+    ),
 }  # fmt: skip
-"""The share whose error the plan expects."""
+"""The key numbers of a page, by what its targets are."""
+SHOWN = ("recall", "recall difference", "roc auc", "average precision", "brier score", "comparison")
+"""What the documentation shows."""
 
 
-def from_one_table(task: Task, *, epsilon: float) -> Numbers:
-    """Return the areas of all records and of groups, from the one table of scores by group."""
-    page = page_of(task, epsilon, {AREAS: 1})
-    (result,) = page.evaluated.results
-    noisy = np.array(result.value).reshape(2, -1).sum(axis=0)
-    plausible = plausible_counts(noisy.tolist(), ((noisy.size, 1),), len(task.truth)).reshape(2, -1)  # type: ignore[arg-type]
-    counts = ScoreCounts(ScoreBins.of(None).merged(noisy.size // 2), *plausible)
-    return {"roc auc": area_under_roc(counts)} | {name: one.value for name, one in page.numbers.items()}
+@dataclass(frozen=True)
+class Task:
+    """Test records and predictions of them; the group is None where there is none.
+
+    Parameters
+    ----------
+    name, kind : str
+        What it is called; "binary", "multiclass" or "regression".
+    truth, model, baseline : ndarray
+        Labels or targets; what the model and the baseline say of them.
+    group : ndarray of bool, or None
+        Which of two groups a record is in.
+    """
+
+    name: str
+    kind: str
+    truth: NDArray[Any]
+    model: Floats
+    baseline: Floats
+    group: NDArray[np.bool_] | None
+
+    def sample(self, n: int, rng: np.random.Generator) -> "Task":
+        """Return n of the records, drawn with replacement."""
+        rows = rng.integers(0, len(self.truth), n)
+        group = None if self.group is None else self.group[rows]
+        return replace(self, truth=self.truth[rows], model=self.model[rows], baseline=self.baseline[rows],
+                       group=group)  # fmt: skip
+
+    @property
+    def by_group(self) -> dict[str, Any]:
+        """What a page is told of groups."""
+        if self.group is None:
+            return {}
+        return {"sensitive_features": self.group, "group_labels": [False, True]}
+
+    @property
+    def labels(self) -> dict[str, Any]:
+        """What a page is told of labels."""
+        return {} if self.kind == "regression" else {"labels": np.unique(self.truth).tolist()}
 
 
-def samples_of(task: Task, n: int, draws: int) -> list[tuple[Task, Numbers]]:
-    """Return samples of n records with their exact numbers: always the same ones."""
-    rng = np.random.default_rng(n)
-    drawn = (task.sample(n, rng) for _ in range(draws))
-    return [(sample, exact(sample)) for sample in drawn]
+def read(name: str) -> pd.DataFrame:
+    return pd.read_csv(Path(os.environ["DP_METRICS_DATA"]) / name)
 
 
-def mean_errors(samples: Samples, release: Callable[[Task], Numbers]) -> Numbers:
+def held_out(name: str, kind: str, frame: Any, target: Any, group: Any, model: Any, linear: Any) -> Task:
+    """Return the records that two models were not trained on, and what the models say of them."""
+    x, target = pd.get_dummies(frame).to_numpy(dtype=float), np.asarray(target)
+    target = target.astype(float) if kind == "regression" else target
+    train, test = train_test_split(np.arange(len(x)), train_size=8_000, random_state=0)
+    said = []
+    for one in (model, make_pipeline(StandardScaler(), linear)):
+        one.fit(x[train], target[train])
+        found = one.predict(x[test]) if kind == "regression" else one.predict_proba(x[test])
+        said.append(found[:, 1] if kind == "binary" else found)
+    return Task(name, kind, target[test], *said, None if group is None else np.asarray(group)[test])
+
+
+def real_tasks() -> list[Task]:
+    """Return the tasks of real data."""
+    adult, brfss = read("adult.csv.gz"), read("diabetes_brfss2015.csv.gz")
+    diamonds, bike = read("diamonds.csv.gz"), read("bike_hour.csv.gz")
+    with np.load(Path(os.environ["DP_METRICS_DATA"]) / "mnist.npz") as kept:
+        images, digits = kept["x_train"].reshape(60_000, 28, 28)[:, ::2, ::2], kept["y_train"]
+    of_adult = [
+        "age",
+        "education-num",
+        "capital-gain",
+        "hours-per-week",
+        "marital-status",
+        "occupation",
+        "sex",
+    ]
+    of_bike = ["season", "hr", "temp", "hum", "windspeed", "workingday", "yr"]
+    trees = partial(HistGradientBoostingClassifier, random_state=0)
+    forest, logistic = RandomForestClassifier(50, random_state=0), LogisticRegression(max_iter=200)
+    regressors = HistGradientBoostingRegressor(random_state=0), LinearRegression()
+    cut = pd.factorize(diamonds.cut, sort=True)[0]
+    sex, ideal, rich = adult.sex == "Male", diamonds.cut == "Ideal", adult.income == ">50K"
+    at_work, large = bike.workingday == 1, diamonds.carat > 0.7
+    binary, classes, numbers = "binary", "multiclass", "regression"
+    ill, flat = brfss.pop("Diabetes_binary") == 1, pd.DataFrame(images.reshape(60_000, -1))
+    return [
+        held_out("adult", binary, adult[of_adult], rich, sex, trees(), logistic),
+        held_out("brfss", binary, brfss, ill, brfss.Sex == 1, trees(), logistic),
+        held_out("cut", classes, diamonds.drop(columns="cut"), cut, large, trees(max_iter=30), logistic),
+        held_out("digits", classes, flat, digits.astype(int), None, forest, LogisticRegression(max_iter=20)),
+        held_out("diamonds", numbers, diamonds.drop(columns="price"), diamonds.price, ideal, *regressors),
+        held_out("bike", numbers, bike[of_bike], bike.cnt, at_work, *regressors),
+    ]
+
+
+def exact(task: Task) -> Numbers:
+    """Return the exact numbers."""
+    y, said, other, group = task.truth, task.model, task.baseline, task.group
+    halves = [] if group is None else [(str(one), group == one) for one in (False, True)]
+    if task.kind == "regression":
+        error, of_other = np.abs(y - said), np.abs(y - other)
+        better = (error < of_other).mean() - (error > of_other).mean()
+        mse = (error**2).mean()
+        numbers = {
+            "mse": mse, "r2": 1 - mse / y.var(), "mae": error.mean(),
+            "median absolute error": np.median(error), "comparison": better,
+        }  # fmt: skip
+        return numbers | {f"mae in {name}": error[half].mean() for name, half in halves}
+    chosen, by_other = ((s >= 0.5 if s.ndim == 1 else s.argmax(axis=1)) for s in (said, other))
+    right = chosen == y
+    numbers = {"accuracy": right.mean(), "comparison": right.mean() - (by_other == y).mean()}
+    if task.kind == "binary":
+        numbers |= {
+            "recall": chosen[y].mean(), "precision": y[chosen].mean(), "roc auc": roc_auc_score(y, said),
+            "average precision": average_precision_score(y, said), "brier score": ((y - said) ** 2).mean(),
+        }  # fmt: skip
+        numbers |= {f"recall in {name}": chosen[half & y].mean() for name, half in halves}
+        numbers |= {f"roc auc in {name}": roc_auc_score(y[half], said[half]) for name, half in halves}
+    else:
+        ones = np.eye(said.shape[1])[y]
+        numbers |= {
+            "balanced accuracy": balanced_accuracy_score(y, chosen),
+            "f1 (macro)": f1_score(y, chosen, average="macro"),
+            "brier score": ((ones - said) ** 2).sum(axis=1).mean(),
+        }  # fmt: skip
+        numbers |= {f"accuracy in {name}": right[half].mean() for name, half in halves}
+    of = "recall" if task.kind == "binary" else "accuracy"
+    if halves:
+        numbers[f"{of} difference"] = abs(numbers[f"{of} in False"] - numbers[f"{of} in True"])
+    return numbers
+
+
+def by_page(task: Task, *, epsilon: float) -> Numbers:
+    """Return the numbers of a page."""
+    way = "y_pred" if task.kind == "regression" else "y_score" if task.kind == "binary" else "y_proba"
+    page: Any = dp.private_evaluate(
+        task.truth, **{way: task.model}, **task.labels, **task.by_group, baseline=task.baseline,
+        task=None if task.labels else "regression", epsilon=epsilon,
+    )  # fmt: skip
+    numbers = {name: one.value for name, one in page.numbers.items()}
+    if "comparison" in page.released:
+        numbers["comparison"] = page.released["comparison"].estimate
+    return numbers
+
+
+def by_six_calls(task: Task, *, epsilon: float) -> Numbers:
+    """Return the numbers of six calls that share epsilon; where a kind has fewer, of as many."""
+    y, said, other = task.truth, task.model, task.baseline
+    how: dict[str, Any] = {"epsilon": epsilon / 6}
+    frame = partial(dp.PrivateMetricFrame, y_true=y, **task.by_group, **how)
+    if task.kind == "regression":
+        by_group = frame(metrics="mae", y_pred=said).by_group
+        return {
+            "mse": dp.private_mse(y, said, **how), "r2": dp.private_r2_score(y, said, **how),
+            "mae": dp.private_mae(y, said, **how),
+            "median absolute error": dp.private_median_absolute_error(y, said, **how),
+            "mae in False": by_group[False], "mae in True": by_group[True],
+            "comparison": dp.private_compare(y, said, other, loss="mae", **how).estimate,
+        }  # fmt: skip
+    labels = task.labels
+    if task.kind == "multiclass":
+        how = {"epsilon": epsilon / (6 if task.by_group else 5)}
+        chosen = said.argmax(axis=1)
+        numbers = {
+            "accuracy": dp.private_accuracy_score(y, chosen, **how),
+            "balanced accuracy": dp.private_balanced_accuracy_score(y, chosen, **labels, **how),
+            "f1 (macro)": dp.private_f1_score(y, chosen, **labels, average="macro", **how),
+            "brier score": dp.private_brier_score_loss(y, said, **labels, **how),
+            "comparison": dp.private_compare(y, chosen, other.argmax(axis=1), **how).estimate,
+        }
+        if task.by_group:
+            numbers["accuracy difference"] = frame(metrics="accuracy", y_pred=chosen).difference()
+        return numbers
+    positive, above = {**labels, "pos_label": True}, said >= 0.5
+    recall = partial(dp.private_recall_score, **positive)
+    return {
+        "recall": recall(y, above, **how),
+        "precision": dp.private_precision_score(y, above, **positive, **how),
+        "recall difference": frame(metrics=recall, y_pred=above).difference(),
+        "roc auc": dp.private_roc_auc_score(y, said, **labels, **how),
+        "brier score": dp.private_brier_score_loss(y, said, **labels, **how),
+        "comparison": dp.private_compare(y, above, other >= 0.5, **how).estimate,
+    }  # fmt: skip
+
+
+def mean_errors(samples: Sequence[tuple[Task, Numbers]], release: Callable[[Task], Numbers]) -> Numbers:
     """Return the mean absolute errors, of losses of a regression as a part of them; at most 1."""
     found: dict[str, list[float]] = {}
     for sample, truth in samples:
@@ -132,102 +255,33 @@ def mean_errors(samples: Samples, release: Callable[[Task], Numbers]) -> Numbers
     return {name: float(np.mean(errors)) for name, errors in found.items()}
 
 
-def told(task: Task) -> dict[str, tuple[str, ...]]:
-    """Return the releases of a task, and their key numbers."""
-    if task.group is not None:
-        return TELLS[task.kind]
-    plain = {one: numbers for one, numbers in TELLS[task.kind].items() if one != AREAS}
-    return {
-        one.removesuffix(" by group"): tuple(
-            name for name in numbers if " in " not in name and "diff" not in name
-        )
-        for one, numbers in plain.items()
-    }
+WAYS: dict[str, Callable[..., Numbers]] = {"one page": by_page, "six calls": by_six_calls}
 
 
-@dataclass(frozen=True)
-class Measured:
-    """Errors of the releases of a task, one by one.
-
-    Parameters
-    ----------
-    task : Task
-        The task.
-    n : int
-        Number of records.
-    errors : mapping
-        By release, its errors by number, at each epsilon of `GRID`.
-    expected : mapping
-        By release, the error that the plan expects at each epsilon.
-    """
-
-    task: Task
-    n: int
-    errors: Mapping[str, Sequence[Numbers]]
-    expected: Mapping[str, Sequence[float]]
-
-    def at(self, release: str, number: str, epsilon: Any) -> Floats:
-        """Return the error of a number at any epsilon: a cubic fit of logarithms to the measured ones."""
-        known = np.log([max(errors[number], 0.01 / self.n) for errors in self.errors[release]])
-        fit = np.polynomial.Polynomial.fit(np.log(GRID), known, 3)
-        return np.minimum(np.exp(fit(np.log(np.clip(epsilon, GRID[0], GRID[-1])))), 1.0)
-
-    def error(self, shares: Floats, epsilon: float, *, is_geometric: bool, releases: Sequence[str]) -> Floats:
-        """Return the error of divisions: rows of parts of epsilon, in the order of the releases."""
-        total = np.zeros(len(shares))
-        for share, release in zip(shares.T, releases, strict=True):
-            each = np.array([self.at(release, name, share * epsilon) for name in told(self.task)[release]])
-            total += (np.log(np.maximum(each, LEAST)) if is_geometric else each).mean(axis=0)
-        return np.exp(total / len(releases)) if is_geometric else total / len(releases)
-
-
-def measure(task: Task, samples: Samples) -> Measured:
-    """Return the errors of the releases of a task."""
-    errors: dict[str, list[Numbers]] = {}
-    expected: dict[str, list[float]] = {}
-    sample = samples[0][0]
-    for release, epsilon in itertools.product(told(task), GRID):
-        alone = {release: 1}
-        errors.setdefault(release, []).append(
-            mean_errors(samples, partial(numbers_of, epsilon=epsilon, split=alone))
-        )
-        plan = page_of(sample, epsilon, alone, dry_run=True)
-        expected.setdefault(release, []).append(plan[release].expected_error)
-    if AREAS in errors:
-        errors[ONE_TABLE] = [
-            mean_errors(samples, partial(from_one_table, epsilon=epsilon)) for epsilon in GRID
-        ]
-    return Measured(task, len(sample.truth), errors, expected)
-
-
-def rule_of(task: Task) -> tuple[float, ...]:
-    """Return the parts of epsilon of the rule, where nothing is left out."""
-    plan = page_of(task, 100.0, None, dry_run=True)
-    return tuple(float(plan[name].epsilon) / 100 for name in told(task))
-
-
-def simplex(parts: int) -> Floats:
-    """Return all divisions in twentieths, none of them 0."""
-    cuts = itertools.combinations(range(1, TWENTIETHS), parts - 1)
-    return np.array([np.diff([0, *cut, TWENTIETHS]) for cut in cuts]) / TWENTIETHS
-
-
-def print_pages(task: Task, samples: Mapping[int, Samples]) -> Found:
+def print_errors(task: Task, sizes: Sequence[int], draws: int) -> Found:
     """Print the errors of pages and of six calls; return them by task, n, epsilon and way."""
     found: Found = {}
-    ways: dict[str, Callable[..., Numbers]] = {"one page": numbers_of, "six calls": by_six_calls}
-    names = [name for numbers in told(task).values() for name in numbers]
+    names = [
+        name
+        for name in NUMBERS[task.kind]
+        if task.group is not None or not (" in " in name or "difference" in name)
+    ]
     rows = []
-    for n, epsilon in itertools.product(samples, EPSILONS):
-        page, calls = both = [
-            mean_errors(samples[n], partial(made, epsilon=epsilon)) for made in ways.values()
-        ]
-        shared = [math.log(calls[name] / page[name]) for name in names if all(by.get(name) for by in both)]
-        last = ["", f"{math.exp(np.mean(shared)):.2f}"]
-        for way, by, ratio in zip(ways, both, last, strict=True):
-            found[task.name, n, epsilon, way] = by
-            cells = [f"{by[name]:.2g}" if name in by else "-" for name in names]
-            rows.append([f"{n:,}", f"{epsilon:g}", way, *cells, ratio])
+    for n in sizes:
+        rng = np.random.default_rng(n)
+        samples = [(sample, exact(sample)) for sample in (task.sample(n, rng) for _ in range(draws))]
+        for epsilon in EPSILONS:
+            page, calls = both = [
+                mean_errors(samples, partial(made, epsilon=epsilon)) for made in WAYS.values()
+            ]
+            shared = [
+                math.log(calls[name] / page[name]) for name in names if all(by.get(name) for by in both)
+            ]
+            last = ["", f"{math.exp(np.mean(shared)):.2f}"]
+            for way, by, ratio in zip(WAYS, both, last, strict=True):
+                found[task.name, n, epsilon, way] = by
+                cells = [f"{by[name]:.2g}" if name in by else "-" for name in names]
+                rows.append([f"{n:,}", f"{epsilon:g}", way, *cells, ratio])
     title = (
         f"{task.name}: errors; the last column: six calls / one page, geometric mean of the numbers of both"
     )
@@ -235,139 +289,31 @@ def print_pages(task: Task, samples: Mapping[int, Samples]) -> Found:
     return found
 
 
-def print_divisions(kind: str, measured: Sequence[Measured]) -> None:
-    """Print the regret of divisions of epsilon, and the best ones."""
-    used = [one for one in measured if one.task.kind == kind and one.task.is_real]
-    parts = len(TELLS[kind])
-    named = {"rule": rule_of(used[0].task)} | {text: [*map(float, text.split())] for text in SPLITS[kind]}
-    grid = simplex(parts)
-    rows = np.array([np.array(split) / sum(split) for split in named.values()])
-    regrets = {}
-    for is_geometric in (False, True):
-        of_rows, of_grid, best = [], [], {}
-        for one, epsilon in itertools.product(used, EPSILONS):
-            error = partial(one.error, epsilon=epsilon, is_geometric=is_geometric, releases=[*told(one.task)])
-            all_errors = error(grid)
-            of_rows.append(error(rows) / all_errors.min())
-            of_grid.append(all_errors / all_errors.min())
-            best[one.n, epsilon] = [*best.get((one.n, epsilon), []), grid[all_errors.argmin()]]
-        regrets[is_geometric] = np.array(of_rows)
-        means = np.exp(np.log(np.array(of_grid)).mean(axis=0))
-        print(f"\n{kind}, {'geometric mean' if is_geometric else 'mean'} of errors: the best one rule is",
-              *np.round(100 * grid[means.argmin()]).astype(int), f"with regret {means.min():.3f};",
-              "best by n and epsilon:")  # fmt: skip
-        for (n, epsilon), each in best.items():
-            print(f"  {n:,} {epsilon:g}:", *np.round(100 * np.mean(each, axis=0)).astype(int))
-    table = []
-    for at, name in enumerate(named):
-        cells = [f"{np.exp(np.log(r[:, at]).mean()):.2f} ({r[:, at].max():.2f})" for r in regrets.values()]
-        table.append([name, " ".join(f"{100 * part:.0f}" for part in rows[at]), *cells])
-    title = f"{kind}: regret of divisions among {', '.join(TELLS[kind])}"
-    print_table(title, ["division", "%", "mean (worst)", "geometric mean (worst)"], table)
-
-
-def print_areas(measured: Sequence[Measured]) -> None:
-    """Print what the areas by group cost the other numbers, and areas from one table instead of two."""
-    rows = []
-    for one in measured:
-        if one.task.kind != "binary" or AREAS not in one.errors or not one.task.is_real:
-            continue
-        rule = np.array([rule_of(one.task)])
-        releases = [*told(one.task)]
-        at = dict(zip(releases, rule[0], strict=True))
-        others = [name for name in releases if name != AREAS]
-        without = np.array([[at[name] / (1 - at[AREAS]) for name in others]])
-        for epsilon in EPSILONS:
-            pair = [
-                float(one.error(split, epsilon, is_geometric=True, releases=others)[0])
-                for split in (np.array([[at[name] for name in others]]), without)
-            ]
-            both = (at["scores"] + at[AREAS]) * epsilon
-            two = [
-                one.at("scores", "roc auc", at["scores"] * epsilon),
-                one.at(AREAS, "roc auc in True", at[AREAS] * epsilon),
-            ]
-            single = [one.at(ONE_TABLE, name, both) for name in ("roc auc", "roc auc in True")]
-            pairs = [" / ".join(f"{float(x):.2g}" for x in areas) for areas in (two, single)]
-            rows.append([one.task.name, f"{one.n:,}", f"{epsilon:g}", f"{pair[0] / pair[1]:.2f}", *pairs])
-    title = (
-        "Other errors with / without areas by group; area of all / of a group, from two tables and from one"
-    )
-    print_table(title, ["task", "n", "epsilon", "others", "two tables", "one table"], rows)
-
-
-def print_expected(measured: Sequence[Measured]) -> None:
-    """Print measured / expected errors, and what the rule of leaving out does."""
-    ratios: dict[tuple[str, str], list[float]] = {}
-    left: dict[str, list[tuple[bool, float]]] = {}
-    for one in measured:
-        for release, expected in one.expected.items():
-            if TYPICAL[release] not in one.errors[release][0]:
-                continue
-            known = [by[TYPICAL[release]] for by in one.errors[release]]
-            for error, guess in zip(known, expected, strict=True):
-                left.setdefault(release, []).append((guess > 0.1, error))
-                if 0.001 < guess <= 0.1:
-                    name = one.task.name if not one.task.is_real else f"real {one.task.kind}"
-                    ratios.setdefault((release, name), []).append(error / guess)
-    rows = []
-    for (release, name), each in sorted(ratios.items()):
-        low, middle, high = np.quantile(each, (0.1, 0.5, 0.9))
-        rows.append([release, name, f"{middle:.2f}", f"{low:.2f} to {high:.2f}"])
-    title = "Measured / expected error, where .001 to .1 is expected"
-    print_table(title, ["release", "task", "median", "80 % between"], rows)
-    rows = []
-    for release, pairs in left.items():
-        out = np.array([error for is_out, error in pairs if is_out])
-        kept = np.array([error for is_out, error in pairs if not is_out])
-        cells = [
-            f"{len(x)}: {(x > 0.05).mean():.0%}, {(x > 0.1).mean():.0%}" if len(x) else "-"
-            for x in (out, kept)
-        ]
-        rows.append([release, *cells])
-    title = "Left out, for more than .1 is expected, and not: how many; measured error above .05, above .1"
-    print_table(title, ["release", "left out", "kept"], rows)
-
-
-def inc(found: Found) -> str:
+def shown(found: Found) -> str:
     """Return the table of the documentation."""
-    names = ("recall", "recall difference", "roc auc", "average precision", "brier score", "comparison")
-    lines = [
-        ".. csv-table::",
-        "   :header-rows: 1",
-        "",
-        f'   "adult / brfss, n = 3,000", epsilon, {", ".join(names)}',
-    ]
-    for way, epsilon in itertools.product(("one page", "six calls"), EPSILONS):
+    rows = []
+    for way, epsilon in itertools.product(WAYS, EPSILONS):
         cells = []
-        for name in names:
+        for name in SHOWN:
             both = [found[task, 3_000, epsilon, way].get(name) for task in ("adult", "brfss")]
             cells.append("no" if None in both else " / ".join(f"{x:.2g}".lstrip("0") for x in both))
-        lines.append(f"   {way}, {epsilon:g}, {', '.join(cells)}")
-    return "\n".join(lines) + "\n"
+        rows.append([way, f"{epsilon:g}", *cells])
+    return csv_table(["adult / brfss, n = 3,000", "epsilon", *SHOWN], rows)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--draws", type=int, default=12, help="of each release; twice as many pages")
+    parser.add_argument("--draws", type=int, default=24, help="pages of each task, n and epsilon")
     parser.add_argument("--quick", action="store_true", help="two draws, and n = 3,000 only")
     parser.add_argument("--page", type=Path, help="write the table of the documentation here")
     typed = parser.parse_args()
     warnings.simplefilter("ignore")
     draws, sizes = (2, (3_000,)) if typed.quick else (typed.draws, SIZES)
     found: Found = {}
-    measured = []
-    for task in tqdm([*real_tasks(), *made_up_tasks()], desc="tasks", disable=None):
-        samples = {n: samples_of(task, n, 2 * draws) for n in sizes}
-        if task.is_real:
-            found |= print_pages(task, samples)
-        measured += [measure(task, samples[n][:draws]) for n in sizes]
+    for task in tqdm(real_tasks(), desc="tasks", disable=None):
+        found |= print_errors(task, sizes, draws)
     if typed.page:
-        typed.page.write_text(inc(found), encoding="utf-8")
-    for kind in TELLS:
-        print_divisions(kind, measured)
-    print_areas(measured)
-    print_expected(measured)
+        typed.page.write_text(shown(found), encoding="utf-8")
 
 
 if __name__ == "__main__":

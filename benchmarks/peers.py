@@ -34,6 +34,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from tables import print_row
 
 BOUNDS = (0.0, 50_000.0)
 EPSILONS = (0.1, 0.5, 1.0, 2.0)
@@ -231,11 +232,6 @@ def mean_errors(workers: Sequence[Worker], statistic: str, n: int, repeats: int)
         releases = [worker.releases(statistic, x, BOUNDS, EPSILONS) for worker in workers]
         errors[seed] = np.abs(np.array(releases) / true_value - 1.0)
     return errors.mean(axis=0)
-
-
-def print_row(*cells: str) -> None:
-    """Print a row of a markdown table."""
-    print(f"| {' | '.join(cells)} |", flush=True)
 
 
 def print_speed(workers: Sequence[Worker], sizes: Sequence[int], repeats: int) -> None:

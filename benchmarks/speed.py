@@ -15,8 +15,9 @@ from collections.abc import Callable
 from contextlib import ExitStack
 
 import numpy as np
-from peers import NAMES, add_peers, heavy_tailed, medians, print_row, start_peers
+from peers import NAMES, add_peers, heavy_tailed, medians, start_peers
 from sklearn import metrics
+from tables import print_row
 from tqdm import tqdm
 
 import dp_metrics as dp

@@ -174,7 +174,8 @@ def expected_error(
     0.02. With a guess, sums are coarser, to within 10 %, and simulations of 400 to within 30 %. The range of
     light and heavy tails held the true error in 28 of 36 cells of real data, and none was more than 1.5 times
     the larger one; of log losses of rare labels in 13 of 16, and none was more than 2.9 times the larger one
-    (``python benchmarks/planning.py``). An error too small for a float is told as the smallest positive one.
+    (``benchmarks/planning.py`` of 308a3eb). An error too small for a float is told as the smallest positive
+    one.
 
     Where the metric has a public limit, the error of the default is that of records like these. If you know
     beforehand that about 3 / epsilon to 60 / epsilon records reach the limit and make most of the result, put

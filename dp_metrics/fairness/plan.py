@@ -432,7 +432,7 @@ def _of_scores(metric: FrameMetric, shape: Shape, *, private_n: bool) -> Plan | 
     releases of areas are biased towards 1 in small groups, do not tell the area of all records, and have no
     limits there. For a group with m records of the smaller class the table's error is that of the sample
     from m * epsilon of about 2,000 on. From 300 on it is up to 3 times that of the other releases, and below
-    it may be either way (``benchmarks/areas_by_group.py``): its bins are those of narrow limits.
+    it may be either way (``benchmarks/areas_by_group.py`` of 308a3eb): its bins are those of narrow limits.
     """
     if isinstance(metric.row.usual.postprocess, ScoreTable):
         return metric.planned(shape, private_n=private_n)

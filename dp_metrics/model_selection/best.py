@@ -388,7 +388,7 @@ def private_best(
     The chosen model looks better on these records than on others. Nothing says by how much it is the best, or
     that it is: models whose mean losses differ by less than a few times limit / (n epsilon) are chosen almost
     by chance. Of areas the limit is far above what most records change: for these the best of many trials at
-    epsilon / 3, as in `PrivateRandomizedSearch`, is about as good; see ``benchmarks/best.py``.
+    epsilon / 3, as in `PrivateRandomizedSearch`, is about as good; see ``benchmarks/best.py`` of 308a3eb.
 
     References
     ----------

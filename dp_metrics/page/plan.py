@@ -48,7 +48,8 @@ _OUTSIDE = (
 )
 _NO_PRIVATE_N = "It needs a public number of records: neighboring='replace_one'."
 _OVERALL = Fraction(1, 5)  # of the epsilon of a loss by group
-_SEVERAL, _ONE = 2, 1  # weights of a release that tells several numbers, and of one; see benchmarks/page.py
+# weights of a release that tells several numbers, and of one: chosen by benchmarks/page.py of 308a3eb
+_SEVERAL, _ONE = 2, 1
 
 
 class Evaluated(NamedTuple):
@@ -446,9 +447,9 @@ def _error_of_wins(epsilon: float, n: float) -> float:
 def _error_of_loss(epsilon: float, n: float, *, numbers: float) -> float:
     """Return the expected error of losses without limit, as a part of them.
 
-    Medians of ``benchmarks/page.py``, times n * epsilon: a mean or median absolute error is off by 8 to 17.
-    The root of a mean squared one, which counts as four numbers, is off by 14 where errors are normal, 110 on
-    two real tasks and 240 where tails are those of Student's law with 3 degrees of freedom.
+    Medians of ``benchmarks/page.py`` of 308a3eb, times n * epsilon: a mean or median absolute error is off by
+    8 to 17. The root of a mean squared one, which counts as four numbers, is off by 14 where errors are
+    normal, 110 on two real tasks and 240 where tails are those of Student's law with 3 degrees of freedom.
     """
     return 10.0 * numbers / (n * epsilon)
 

@@ -75,7 +75,7 @@ class LossSummary(Summary):
     Below what the capacity serves there is a cliff: from a half or a third of that epsilon down, releases are
     near 0 whatever the data. Expected error of a release relative to the value, each counted as at most 10,
     for a million squares of normal errors and of errors with heavy tails (Student's t with 3 degrees of
-    freedom), from exact laws (``benchmarks/capacity.py``):
+    freedom), from exact laws (``benchmarks/capacity.py`` of 308a3eb):
 
     =======  =============  ==============  =============  ==============
     epsilon  normal, 2,048  normal, enough  heavy, 2,048   heavy, enough

@@ -68,7 +68,7 @@ def test_parts_are_as_the_weights():
 
 
 def test_what_tells_several_numbers_has_twice_the_part_of_one_number():
-    """The division that `benchmarks/page.py` measured."""
+    """The division that `benchmarks/page.py` of 308a3eb measured."""
     assert [*costs(page_plan(3_000, 8))] == BINARY
     assert [*costs(page_plan(3_000, 8)).values()] == [2, 2, 2, 1, 1]
     y, _, group = records(3_000)

@@ -256,9 +256,10 @@ def test_every_claim_has_evidence_and_a_place_that_exist():
     assert len(rows) > 40
     for claim, evidence, where in rows:
         assert claim
-        named = re.findall(r"``([^`]+)``", evidence)
+        named = re.findall(r"``([^`]+)``(\s+of\s+[0-9a-f]{7}\b)?", evidence)
         assert named, f"no test and no command for: {claim}"
-        assert [target for target in named if not is_there(target)] == []
+        # of what a commit has, tests/benchmarks/test_mentioned_files.py asks the commit
+        assert [target for target, commit in named if not commit and not is_there(target)] == []
         pages = re.findall(r":doc:`(\w+)`", where)
         assert pages or re.search(r"`.+`", where), claim
         assert all((DOCS / f"{page}.rst").exists() for page in pages)
@@ -394,11 +395,3 @@ def test_releases_are_off_by_what_the_table_says(error_table):
     measured = np.mean(np.abs(np.array(released) - losses.mean())) / losses.mean()
     expected = error_table.relative_errors("squared error, normal", 1000, (1.0,), sets=1)[0]
     assert measured == pytest.approx(expected, rel=0.3)
-
-
-def test_advice_rests_on_what_the_benchmark_measures(monkeypatch):
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
-    advice = import_module("advice")
-    covered, deviation = advice.coverage("squared error, heavy-tailed", 1_000, 1.0, sets=10)
-    assert covered < 0.1
-    assert deviation < 0.6

@@ -27,10 +27,10 @@ def columns_for(n: int | None, epsilon: Fraction, *, by_group: bool = False) -> 
 
     More columns hold more noise, fewer hide more of the curve. Below n epsilon = 10,000 the power next to 1.5
     (n epsilon)^(1/3) has the least errors: on three tasks, n epsilon from 90 on, they are 0 to 2 % above
-    those with the number of columns that is not rounded (``benchmarks/classifiers.py``). From there on noise
-    is small either way, and the power next to 0.9 (n epsilon)^(1/2) has the narrowest limits of an area,
-    which allow for whatever the scores do within a bin. By group, where such limits tell whether a gap is
-    one, it is taken always, with n the mean size of a group.
+    those with the number of columns that is not rounded (``benchmarks/classifiers.py`` of 308a3eb). From
+    there on noise is small either way, and the power next to 0.9 (n epsilon)^(1/2) has the narrowest limits
+    of an area, which allow for whatever the scores do within a bin. By group, where such limits tell whether
+    a gap is one, it is taken always, with n the mean size of a group.
     """
     if n is None:
         return _OF_UNKNOWN_SIZE

@@ -81,7 +81,7 @@ class BoundsPart(NumberPart, Part):
     """Public: a number that has output bounds."""
 
     mostly_noise: ClassVar[int] = 50
-    """Below this n * epsilon a release is mostly noise: measured in ``benchmarks/defaults.py``."""
+    """Below this n * epsilon a release is mostly noise: measured in ``benchmarks/defaults.py`` of 308a3eb."""
     noise_note: ClassVar[str] = (
         "if a few records make up most of it, expect errors of half its size and more."
     )

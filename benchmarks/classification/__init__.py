@@ -1,1 +1,0 @@
-"""Parts of `benchmarks/classifiers.py`: data and models, and a module for each table."""
