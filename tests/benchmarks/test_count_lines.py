@@ -64,3 +64,7 @@ def test_a_room_is_a_folder_with_all_that_is_below_it(counting, tmp_path):
         "docs": (0, 0, 1),
         "benchmarks": (1, 1, 0),
     }
+
+
+def test_finished_studies_leave_the_benchmarks(counting):
+    assert counting.size((ROOT / "benchmarks").rglob("*.py")).code <= 2_500
