@@ -71,11 +71,17 @@ def size(files: Iterable[Path]) -> Size:
     return total
 
 
+def below(folder: Path) -> list[Path]:
+    """Return the files at any depth, but for hidden folders, where tools keep what they made."""
+    found = (path for path in folder.rglob("*") if path.is_file())
+    return [path for path in found if not any(part[0] == "." for part in path.relative_to(folder).parts)]
+
+
 def rooms(folder: Path) -> Iterator[tuple[str, Size]]:
     """Yield each folder inside a folder, the files beside them, and all."""
     total = Size()
     for room in sorted(path for path in folder.iterdir() if path.is_dir() and path.name != "__pycache__"):
-        found = size(path for path in room.rglob("*") if path.is_file())
+        found = size(below(room))
         total = total.plus(found)
         yield f"{folder.name}/{room.name}", found
     found = size(path for path in folder.iterdir() if path.is_file())
@@ -88,9 +94,8 @@ def whole(root: Path) -> Iterator[tuple[str, Size]]:
     yield from rooms(root / "dp_metrics")
     yield from rooms(root / "tests")
     made = {root / "docs" / name for name in ("_build", "api", "notebooks")}
-    pages = (path for path in (root / "docs").rglob("*") if path.is_file())
-    yield "docs", size(path for path in pages if not made & set(path.parents))
-    yield "benchmarks", size(path for path in (root / "benchmarks").rglob("*") if path.is_file())
+    yield "docs", size(path for path in below(root / "docs") if not made & set(path.parents))
+    yield "benchmarks", size(below(root / "benchmarks"))
 
 
 def main() -> None:

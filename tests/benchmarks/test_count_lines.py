@@ -49,6 +49,7 @@ def test_a_room_is_a_folder_with_all_that_is_below_it(counting, tmp_path):
         "docs/measured/table.inc": "x\n",
         "docs/_build/index.html": "x\n",
         "benchmarks/page.py": "x\n",
+        "docs/.cache/index.html": "x\n",
     }
     for name, text in texts.items():
         path = tmp_path / name
@@ -64,3 +65,7 @@ def test_a_room_is_a_folder_with_all_that_is_below_it(counting, tmp_path):
         "docs": (0, 0, 1),
         "benchmarks": (1, 1, 0),
     }
+
+
+def test_finished_studies_leave_the_benchmarks(counting):
+    assert counting.size(counting.below(ROOT / "benchmarks")).code <= 2_500
