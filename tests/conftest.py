@@ -11,6 +11,17 @@ from dp_metrics import exceptions
 _LARGEST_EPSILON, exceptions._LARGEST_EPSILON = exceptions._LARGEST_EPSILON, math.inf
 
 
+@pytest.hookimpl(tryfirst=True)  # before `-m` chooses
+def pytest_collection_modifyitems(items):
+    """Mark the first case of each slow test as one of the sample that the gate runs, unless it is weekly."""
+    seen = set()
+    for item in items:
+        test = item.nodeid.partition("[")[0]
+        if item.get_closest_marker("slow") and not item.get_closest_marker("weekly") and test not in seen:
+            seen.add(test)
+            item.add_marker("sample")
+
+
 @pytest.fixture
 def large_epsilons_warn(monkeypatch):
     """Warn of a large epsilon, as the package does."""
