@@ -166,7 +166,9 @@ def test_the_folder_of_the_gate_has_few_files():
 def test_a_step_ends_at_its_first_error_the_others_go_on_and_the_gate_fails(tmp_path):
     gate = RUN.read_text("utf-8").replace("\ninstall\n", "\n")
     for name, lines in {"lint": "false", "proofs": "seq 3", "review": "false | true"}.items():
-        gate = re.sub(rf"^{name}\(\) \{{[^}}]*\}}$", f"{name}() {{\n  {lines}\n  echo on\n}}", gate, flags=re.M)
+        gate = re.sub(
+            rf"^{name}\(\) \{{[^}}]*\}}$", f"{name}() {{\n  {lines}\n  echo on\n}}", gate, flags=re.M
+        )
     (tmp_path / ".ci").mkdir()
     (tmp_path / ".ci" / "run").write_text(gate, encoding="utf-8")
 
@@ -196,9 +198,10 @@ class Item:
         self.marks.append(name)
 
 
-def test_the_sample_has_the_first_case_of_each_slow_test_that_is_not_weekly():
+def test_the_sample_has_the_first_case_of_each_test_that_is_only_slow_and_not_weekly():
     items = [Item(f"a.py::{name}", "slow") for name in ("f[1]", "f[2]", "g", "h[1]", "h[2]")]
-    items += [Item("b.py::f[2]", "slow"), Item("b.py::g", "slow", "weekly"), Item("b.py::h")]
+    items += [Item("b.py::f[2]", "slow"), Item("b.py::g", "slow", "weekly"), Item("b.py::h[1]", "slow")]
+    items += [Item("b.py::h[2]"), Item("b.py::i")]
     items[3].marks.append("weekly")
     load_script(ROOT / "tests" / "conftest.py").pytest_collection_modifyitems(items)
     chosen = [item.nodeid for item in items if "sample" in item.marks]
@@ -206,8 +209,10 @@ def test_the_sample_has_the_first_case_of_each_slow_test_that_is_not_weekly():
 
 
 def test_every_weekly_test_says_why_the_gate_leaves_it_out():
-    texts = [path.read_text("utf-8") for path in (ROOT / "tests").rglob("test_*.py") if path != Path(__file__)]
-    marks = [mark for text in texts for mark in re.findall(r"mark\.weekly.*", text)]
+    texts = [
+        path.read_text("utf-8") for path in (ROOT / "tests").rglob("test_*.py") if path != Path(__file__)
+    ]
+    marks = [mark for text in texts for mark in re.findall(r"@pytest\.(mark\.weekly.*)", text)]
     assert len(marks) > 3
     assert [mark for mark in marks if not re.fullmatch(r"mark\.weekly\(reason=\"[^\"]{15,}\"\)", mark)] == []
 

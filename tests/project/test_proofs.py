@@ -292,6 +292,7 @@ def test_proofs_are_checked_where_they_or_the_code_that_they_name_changed(tmp_pa
 
 
 @pytest.mark.slow
+@pytest.mark.weekly(reason="half a minute of Coq; the gate checks what changed")
 @pytest.mark.skipif(
     shutil.which("coqc") is None, reason="needs Coq and its libraries: .ci/proofs installs them"
 )
