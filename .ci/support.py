@@ -1,7 +1,7 @@
 """The support window, stated here and derived from SPEC 0 (https://scientific-python.org/specs/spec-0000/).
 
 A version x.y is supported from the day of x.y.0: Python for three years, other packages for two. Older ones
-may be, where that costs nothing: `pyproject.toml` has the oldest, and `.ci/oldest` tests them.
+may be, where that costs nothing: `pyproject.toml` has the oldest, and `.ci/run oldest` tests them.
 
 `python .ci/support.py` asks the index for the days, and fails if `pyproject.toml` drops a version that is in
 the window. `python .ci/support.py --pins` prints the oldest versions for pip, and asks nobody.

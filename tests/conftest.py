@@ -11,6 +11,21 @@ from dp_metrics import exceptions
 _LARGEST_EPSILON, exceptions._LARGEST_EPSILON = exceptions._LARGEST_EPSILON, math.inf
 
 
+@pytest.hookimpl(tryfirst=True)  # before `-m` chooses
+def pytest_collection_modifyitems(items):
+    """Mark the first case of each test that has none in the fast suite as the gate's sample, unless it is weekly.
+
+    Where each case makes a promise of its own, a test is marked so by hand, with all of them.
+    """
+    slow = [item for item in items if item.get_closest_marker("slow")]
+    seen = {item.nodeid.partition("[")[0] for item in items if not item.get_closest_marker("slow")}
+    for item in slow:
+        test = item.nodeid.partition("[")[0]
+        if test not in seen and not item.get_closest_marker("weekly"):
+            seen.add(test)
+            item.add_marker("sample")
+
+
 @pytest.fixture
 def large_epsilons_warn(monkeypatch):
     """Warn of a large epsilon, as the package does."""

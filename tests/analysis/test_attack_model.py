@@ -196,5 +196,5 @@ def test_the_example_of_a_report_runs_and_what_the_policy_names_exists(capsys):
     exec(compile(textwrap.dedent(example), "SECURITY.md", "exec"), {})
     assert 0 < float(capsys.readouterr().out) <= 1
     paths = re.findall(r"`(?:python )?([\w.]+/[\w./]+)`", policy)
-    assert {".ci/sbom", ".ci/lock", "docs/guarantee.rst"} <= set(paths)
+    assert {".ci/release", ".ci/lock", "docs/guarantee.rst"} <= set(paths)
     assert [path for path in paths if not (ROOT / path).exists()] == []

@@ -425,6 +425,7 @@ def test_table_of_the_audit_has_a_row_per_metric():
 
 
 @pytest.mark.slow
+@pytest.mark.weekly(reason="minutes; the gate audits at one epsilon")
 def test_full_audit_of_the_command_line_passes(capsys):
     assert main(["audit"]) == 0
     report = capsys.readouterr().out

@@ -1126,6 +1126,7 @@ CHECKS = [
 
 
 @pytest.mark.slow
+@pytest.mark.sample  # each check is another promise
 @pytest.mark.parametrize(
     ("estimator", "check"), CHECKS, ids=lambda value: getattr(getattr(value, "func", None), "__name__", "")
 )

@@ -1,6 +1,7 @@
 """Exact versions and the bill of materials fit what is asked for; workflows run the steps of the gate."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -19,6 +20,7 @@ from packaging.version import Version
 ROOT = Path(__file__).parents[2]
 WORKFLOWS = ROOT / ".github" / "workflows"
 CONSTRAINTS = ROOT / ".ci" / "constraints.txt"
+RUN = ROOT / ".ci" / "run"
 
 
 def constraints() -> dict[str, Version]:
@@ -67,7 +69,7 @@ def test_the_constraints_have_every_direct_dependency_in_its_range():
 def test_the_bill_of_materials_is_that_of_a_plain_install_and_the_same_twice(tmp_path):
     texts = []
     for folder in ("once", "twice"):
-        command = [ROOT / ".ci" / "sbom", tmp_path / folder]
+        command = [ROOT / ".ci" / "release", "bill", tmp_path / folder]
         done = subprocess.run(command, capture_output=True, text=True, umask=len(texts) * 0o077)
         assert done.returncode == 0, done.stdout + done.stderr
         [path] = (tmp_path / folder).iterdir()
@@ -99,6 +101,10 @@ def commands(job: dict) -> list[str]:
     return [one for line in written for one in (matrix["check"] if line == "$CHECK" else [line])]
 
 
+def functions(script: Path) -> list[str]:
+    return re.findall(r"^(\w+)\(\) \{", script.read_text("utf-8"), flags=re.MULTILINE)
+
+
 def not_a_script(command: str) -> str | None:
     """Return a command of a workflow unless it calls a script of `.ci`, with steps that exist."""
     script, *steps = command.split()
@@ -106,8 +112,21 @@ def not_a_script(command: str) -> str | None:
     # to Windows each file can be run
     if path.parent != ROOT / ".ci" or not (path.is_file() and path.read_bytes().startswith(b"#!")):
         return command
-    known = re.findall(r"^(\w+)\(\) \{$", path.read_text("utf-8"), flags=re.MULTILINE)
-    return command if path.name == "run" and not {*steps} <= {*known} else None
+    asked = {"run": steps, "release": steps[:1]}.get(path.name, [])
+    return command if not {*asked} <= {*functions(path)} else None
+
+
+def gate() -> list[str]:
+    """Return the steps that `.ci/run` takes where none is named."""
+    [named] = re.findall(r"^gate=\((.*)\)$", RUN.read_text("utf-8"), flags=re.MULTILINE)
+    return named.split()
+
+
+def called(name: str) -> set[str]:
+    """Return what the jobs of a workflow call, `.ci/run` step by step."""
+    jobs = workflows()[name]["jobs"].values()
+    lines = [command.split() for job in jobs for command in commands(job)]
+    return {" ".join((script, step)) for script, *steps in lines for step in steps or [""]}
 
 
 def unpinned(action: str) -> bool:
@@ -115,25 +134,87 @@ def unpinned(action: str) -> bool:
 
 
 def test_the_workflows_call_only_steps_of_the_gate_and_scripts_that_exist():
-    called = [command for _, job in jobs() for command in commands(job)]
-    assert [command for command in called if not_a_script(command)] == []
-    assert {".ci/run tests", ".ci/oldest", ".ci/nightly", ".ci/proofs", ".ci/publish"} <= {*called}
-    for wrong in ("pytest", ".ci/run pytest", ".ci/missing", ".ci/constraints.txt", "python -m build"):
+    asked = [command for _, job in jobs() for command in commands(job)]
+    assert [command for command in asked if not_a_script(command)] == []
+    assert {".ci/run tests", ".ci/run oldest", ".ci/run proofs", ".ci/release publish"} <= {*asked}
+    for wrong in ("pytest", ".ci/run pytest", ".ci/missing", ".ci/constraints.txt", ".ci/release upload"):
         assert not_a_script(wrong)
 
 
-def test_the_gate_takes_every_step_that_the_workflows_take_at_each_change():
-    text = (ROOT / ".ci" / "run").read_text("utf-8")
-    gate = text.partition("\n  exit\nfi\n")[2]
-    asked = {
-        step
-        for _, job in jobs()
-        for one in commands(job)
-        if one.startswith(".ci/run")
-        for step in one.split()[1:]
-    }
-    # these are longer than a gate may be, or ask the index
-    assert asked - {"slow", "audit", "support"} <= {*gate.split()}
+def test_the_gate_takes_every_step_that_is_taken_at_each_change():
+    asked = {call.removeprefix(".ci/run ") for call in called("tests.yml")}
+    assert {"tests", "sample", "docs", "lint"} <= asked
+    # the gate has some files of the fast suite on the oldest versions
+    assert asked - {*gate()} == {"oldest"}
+    assert "oldest_sample" in gate()
+
+
+def test_whatever_the_gate_leaves_out_is_in_the_weekly_workflow_and_that_has_the_gate():
+    helpers = ["environment", "install", "timed"]
+    steps = [name for name in functions(RUN) if name not in helpers]
+    assert len(gate()) == len({*gate()})
+    weekly = {f".ci/run {step}" for step in steps if step not in (*gate(), "oldest")}
+    assert called("weekly.yml") == {*weekly, ".ci/run ", ".ci/proofs "}
+    assert {".ci/run slow", ".ci/run mutants", ".ci/run audit"} <= weekly
+
+
+def test_the_folder_of_the_gate_has_few_files():
+    assert len([*(ROOT / ".ci").iterdir()]) <= 10
+
+
+@pytest.mark.skipif(os.name == "nt" or not shutil.which("bash"), reason="the gate is written for bash")
+def test_a_step_ends_at_its_first_error_the_others_go_on_and_the_gate_fails(tmp_path):
+    gate = RUN.read_text("utf-8").replace("\ninstall\n", "\n")
+    for name, lines in {"lint": "false", "proofs": "seq 3", "review": "false | true"}.items():
+        gate = re.sub(
+            rf"^{name}\(\) \{{[^}}]*\}}$", f"{name}() {{\n  {lines}\n  echo on\n}}", gate, flags=re.M
+        )
+    (tmp_path / ".ci").mkdir()
+    (tmp_path / ".ci" / "run").write_text(gate, encoding="utf-8")
+
+    def ended(*steps):
+        done = subprocess.run(["bash", tmp_path / ".ci" / "run", *steps], capture_output=True, text=True)
+        assert done.stderr == ""
+        *lines, last = [re.sub(r"^\d+ s", "N s", line) for line in done.stdout.splitlines()]
+        assert last == "N s: all"
+        return done.returncode, sorted(lines)
+
+    passed = ["N s: install", "N s: proofs passed", *(f"proofs: {word}" for word in (1, 2, 3, "on"))]
+    failed = [f"N s: {step} FAILED" for step in ("lint", "review")]
+    assert ended("proofs") == (0, passed)
+    assert ended("lint", "review", "proofs") == (1, sorted(passed + failed))
+
+
+class Item:
+    """A case of a test, as far as its marks go."""
+
+    def __init__(self, nodeid: str, *marks: str) -> None:
+        self.nodeid, self.marks = nodeid, [*marks]
+
+    def get_closest_marker(self, name: str) -> bool:
+        return name in self.marks
+
+    def add_marker(self, name: str) -> None:
+        self.marks.append(name)
+
+
+def test_the_sample_has_the_first_case_of_each_test_that_is_only_slow_and_not_weekly():
+    items = [Item(f"a.py::{name}", "slow") for name in ("f[1]", "f[2]", "g", "h[1]", "h[2]")]
+    items += [Item("b.py::f[2]", "slow"), Item("b.py::g", "slow", "weekly"), Item("b.py::h[1]", "slow")]
+    items += [Item("b.py::h[2]"), Item("b.py::i")]
+    items[3].marks.append("weekly")
+    load_script(ROOT / "tests" / "conftest.py").pytest_collection_modifyitems(items)
+    chosen = [item.nodeid for item in items if "sample" in item.marks]
+    assert chosen == ["a.py::f[1]", "a.py::g", "a.py::h[2]", "b.py::f[2]"]
+
+
+def test_every_weekly_test_says_why_the_gate_leaves_it_out():
+    texts = [
+        path.read_text("utf-8") for path in (ROOT / "tests").rglob("test_*.py") if path != Path(__file__)
+    ]
+    marks = [mark for text in texts for mark in re.findall(r"@pytest\.(mark\.weekly.*)", text)]
+    assert len(marks) > 3
+    assert [mark for mark in marks if not re.fullmatch(r"mark\.weekly\(reason=\"[^\"]{15,}\"\)", mark)] == []
 
 
 def test_every_action_is_pinned_by_the_hash_of_a_commit_and_named_with_its_version():

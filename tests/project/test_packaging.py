@@ -134,6 +134,7 @@ def python(packages, tmp_path_factory):
 
 
 @pytest.mark.slow
+@pytest.mark.weekly(reason="the gate's step `packages` installs and uses the wheel")
 def test_the_packages_work_in_empty_environments(packages):
     out = run(ROOT / ".ci" / "smoke", packages[0].parent)
     assert out.count("private_recall_score = ") == 2

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import os
 import random
 import re
 import shutil
@@ -245,7 +246,53 @@ def test_every_file_is_checked_by_the_build():
     assert {*sources[1].replace("\\", "").split(), "Assumptions.v"} == set(SOURCES)
 
 
+@pytest.mark.skipif(os.name == "nt" or not shutil.which("git"), reason="needs Bash and Git")
+@pytest.mark.parametrize(
+    ("changed", "checked"),
+    [
+        ("dp_metrics/a/other.py", False),
+        ("dp_metrics/a/named.py", True),
+        ("proofs/A.v", True),
+        (".ci/proofs", True),
+    ],
+)
+@pytest.mark.parametrize("branch", ["main", "other"])
+def test_proofs_are_checked_where_they_or_the_code_that_they_name_changed(tmp_path, changed, checked, branch):
+    def run(*command, code=0):
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == code, done.stdout + done.stderr
+        return done.stdout
+
+    def commit(path):
+        with (tmp_path / path).open("a", encoding="utf-8") as file:
+            file.write("\n")
+        who = ("-c", "user.name=a", "-c", "user.email=a@b.c")
+        run("git", "add", ".")
+        run("git", *who, "commit", "--quiet", "--message", path)
+
+    for folder in (".ci", "proofs", "dp_metrics/a"):
+        (tmp_path / folder).mkdir(parents=True)
+    shutil.copy(ROOT / ".ci" / "proofs", tmp_path / ".ci")
+    # instead of Coq
+    (tmp_path / ".ci" / "proofs").write_text(
+        (tmp_path / ".ci" / "proofs").read_text().partition("\npackages=")[0] + "\nexit 3\n"
+    )
+    (tmp_path / "proofs" / "A.v").write_text("(** [Law] in named.py. *)")
+    (tmp_path / "dp_metrics" / "a" / "named.py").touch()
+    command = ("bash", ".ci/proofs", "--if-changed")
+    run("git", "init", "--quiet", "--initial-branch=main")
+    commit("README.md")
+    run(*command, code=3)  # there is no commit before
+    run("git", "checkout", "--quiet", "-B", branch)
+    commit(changed)
+    if branch != "main":
+        commit("README.md")
+    said = run(*command, code=3 if checked else 0)
+    assert said.startswith("Neither the proofs nor the code that they name changed") == (not checked)
+
+
 @pytest.mark.slow
+@pytest.mark.weekly(reason="half a minute of Coq; the gate checks what changed")
 @pytest.mark.skipif(
     shutil.which("coqc") is None, reason="needs Coq and its libraries: .ci/proofs installs them"
 )

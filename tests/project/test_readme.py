@@ -46,9 +46,10 @@ def test_the_numbers_of_the_first_program_are_true(ran):
 
 def test_the_commands_are_those_that_ci_runs():
     assert BLOCKS[2][1].splitlines() == INSTALL
-    script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
-    for command in ('pip install --quiet ".[dev]"', "dp-metrics evaluate", "\n  pytest\n"):
-        assert command in script
+    gate, smoke = ((ROOT / ".ci" / name).read_text(encoding="utf-8") for name in ("run", "smoke.py"))
+    for command in ('environment venv ".[dev]"\n', "\n  pytest\n", "\n  .ci/smoke\n"):
+        assert command in gate
+    assert 'command("evaluate", "--output", "demonstration")' in smoke
 
 
 def test_it_is_short_and_in_order():

@@ -105,7 +105,7 @@ def spark():
 
 
 needs_spark = pytest.mark.skipif(
-    not (HAS_SPARK and HAS_JAVA), reason="needs PySpark and a Java runtime: see .ci/engines"
+    not (HAS_SPARK and HAS_JAVA), reason="needs PySpark and a Java runtime: see .ci/run engines"
 )
 
 
@@ -165,7 +165,7 @@ def ray():
     ray.shutdown()
 
 
-needs_ray = pytest.mark.skipif(not HAS_RAY, reason="needs Ray: see .ci/engines")
+needs_ray = pytest.mark.skipif(not HAS_RAY, reason="needs Ray: see .ci/run engines")
 
 
 @pytest.mark.slow
