@@ -115,7 +115,9 @@ def number_of_records(container: Any) -> int:
 def refuse_unread(data: Any) -> None:
     """Raise for a masked array, and for a table whose numbers are yet to be computed."""
     if isinstance(data, np.ma.MaskedArray):
-        raise TypeError("Masked arrays are not supported: what the mask hides would be read. Drop such records.")
+        raise TypeError(
+            "Masked arrays are not supported: what the mask hides would be read. Drop such records."
+        )
     if hasattr(type(data), "collect_schema") and hasattr(type(data), "collect"):
         raise TypeError("A LazyFrame holds no numbers yet: pass what its method collect() returns.")
 
