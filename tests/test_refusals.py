@@ -2023,9 +2023,10 @@ WITHOUT_RECORDS = [
             ),
             ("more than one column 'p'", b"y,p,p\n1,2,98765\n"),
             *(
-                ("no column 'y'", f"{first},98765\n1,0,x\n".encode())
+                ("no column '[yp]'", f"{first},98765\n1,0,x\n".encode())
                 for first in ("y,0.7", "1,-2e5", "p2,y2", "y;0,7")
             ),
+            ("or not UTF-8", "y,p,note\n1,0,caf\u00e9\n".encode("latin-1")),
             ("there is no file", None),
         ],
     ),
@@ -2077,7 +2078,7 @@ def test_it_is_refused_without_a_cost_or_a_word_of_the_data(row):
 
 # A quoted name or value, an option with its value, a range, or a word of what would be right or does not fit.
 WAY_OUT = re.compile(
-    r"""'[^']+'|"[^"]+"|`[^`]+`|\w=\S|\[\S+, \S+\]"""
+    r"""--[a-z]|'[^']+'|"[^"]+"|`[^`]+`|\w=\S|\[\S+, \S+\]"""
     r"|(?i:\b(must|should|pass|use|need(s|ed)?|only|takes?|make|give|requires?|required|expected|drop|choose|convert"
     r"|ask|type|instead|at (least|most)|more than|too (small|large)|one of|none of|up to|can be|but|different"
     r"|mix|inconsistent|match|cannot be used)\b)"
