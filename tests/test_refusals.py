@@ -5,22 +5,39 @@ The numbers 98765... and words of the data that stand in for secrets must be in 
 """
 
 import ast
-import functools
+import contextlib
+import io
 import itertools
 import math
 import re
+import reprlib
+import shlex
+import tempfile
 from decimal import Decimal
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from cases import BAD_RECORDS, CASES, LEGAL_LABELS, MIXED_LABELS, valid, with_sentinel
 from helpers import BAD_OPTIONS, NoEntropy, kind_of, messages, seeded
-from sklearn.linear_model import Ridge
+from scipy import sparse
+from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.experimental import enable_halving_search_cv  # noqa: F401
+from sklearn.feature_selection import RFECV, SequentialFeatureSelector
+from sklearn.linear_model import LinearRegression, LogisticRegression, LogisticRegressionCV, Ridge, RidgeCV
+from sklearn.metrics import make_scorer, roc_auc_score
+from sklearn.model_selection import GridSearchCV, HalvingGridSearchCV, LeaveOneOut
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import LinearSVC
 
 import dp_metrics as dp
+from dp_metrics.cli.main import main
 from dp_metrics.metrics import FUNCTIONS, METRICS, row_of
+from dp_metrics.page.requirements import parsed
 
 BUDGET = dp.PrivacyAccountant(100.0)
 PAID = {"epsilon": 1.0, "accountant": BUDGET}
@@ -43,6 +60,24 @@ SOME_OPTIONS = (
 )  # fmt: skip
 SECRET_SETS = [{"98765"}, {"98765"}, {"1"}]
 BAD_COLUMNS = [[NAN, 1.0], [1.0], [[1.0, 2], [3, 4]], ["a", "b"]]
+S2 = np.column_stack([1 - S, S])
+X = S.reshape(-1, 1)
+MODEL, LINE = LogisticRegression().fit(X, Y), LinearRegression().fit(X, Y)
+OF_THREE = {"true": [0, 1, 1], "by": ["a", "b", "b"]}
+SECRETS = [f"98765-{at}" for at in range(600)]
+Z, GRID = RNG.normal(size=(40, 3)), {"alpha": [0.1, 1.0]}
+T = Z.sum(axis=1)
+MIXED = pd.DataFrame({"a": T, "word": ["x", "y"] * 20})
+SCORER = dp.get_private_scorer("neg_private_mse", epsilon=0.1)
+FORWARD = SequentialFeatureSelector(Ridge(), scoring=SCORER, n_features_to_select=2, cv=3)
+OVER_LABELS = {"private_balanced_accuracy_score", "private_cohen_kappa_score", "private_matthews_corrcoef"}
+MAE = "--metric mae --y-true y --y-pred p --epsilon 1"
+F1, ACCURACY, R2 = (MAE.replace("mae", name) for name in ("f1", "accuracy", "r2"))
+BY_SEX, MANY = "--sensitive a --group-labels m f", f" --group-labels '{[*range(1000)]}'"
+MODELS = "--y-true y --pred-a a --pred-b b"
+PAGE = "--y-true y --y-score p --labels well ill --pos-label ill"
+RACES = ["a", "b", "c"]
+RACE = np.array(RACES)[Y3]
 THREE_EACH = np.arange(600) // 3
 
 
@@ -50,20 +85,106 @@ def kept(metric, *data, **options):
     return dp.with_result(metric)(*data, **{"epsilon": 1e3, "random_state": seeded(), **options})
 
 
-@functools.cache
+@cache
 def scores(*edges):
     summary = dp.ScoreSummary(edges=edges or None).update(Y, S)
     return summary.release(1e3, random_state=seeded())
 
 
-@functools.cache
+@cache
 def confusion(k=3):
     return dp.ConfusionSummary(range(k)).update(Y3, Y3).release(1e3, random_state=seeded())
 
 
-@functools.cache
+@cache
 def curve(name="private_roc_curve", **options):
     return kept(FUNCTIONS[name], Y, S, **options)
+
+
+def best(metric="accuracy", y_true=Y, candidates=(Y, 1 - Y), **options):
+    return dp.private_best(
+        y_true,
+        [*candidates] if isinstance(candidates, tuple) else candidates,
+        metric=metric,
+        **SAFE,
+        **options,
+    )
+
+
+def at_place(place, bad):
+    """Return data of a choice with bad records as the true or the predicted ones."""
+    true, *candidates = replaced([Y, S, S], place, bad)
+    return {"y_true": true, "candidates": candidates}
+
+
+class Says:
+    def __init__(self, response):
+        self.response = response
+
+    def predict(self, X):
+        return self.response
+
+
+class Once(np.ndarray):
+    """Records that cannot be copied."""
+
+    def __deepcopy__(self, memo):
+        raise RuntimeError("98765")
+
+
+def own_error(y_true, y_pred, *, epsilon, accountant=None):
+    return dp.private_mean_loss(np.abs(y_true - y_pred), epsilon=epsilon, accountant=accountant)
+
+
+def own_numbers(y_true, y_pred, *, epsilon, accountant=None, multioutput=None):
+    return np.ones(2)
+
+
+def greedy(y_true, y_pred, *, epsilon, accountant=None):
+    return sum(dp.private_mse(y_true, y_pred, epsilon=epsilon, accountant=accountant) for _ in range(2))
+
+
+def scorer(metric="mse", **options):
+    return dp.make_private_scorer(metric, **PAID, **options)
+
+
+def search(estimator=None, grid=None, data=None, **options):
+    options = {"metric": "mse", **PAID, **options}
+    model = Ridge() if estimator is None else estimator
+    made = dp.PrivateRandomizedSearch(model, GRID if grid is None else grid, **options)
+    return made.fit(**{"X": Z, "y": T, "X_val": Z, "y_val": T, **(data or {})})
+
+
+class Typed(Exception):
+    """What a command line says of what was typed."""
+
+
+FOLDER = tempfile.TemporaryDirectory()
+COLUMNS = b"y,p,a,b\n" + b"98765,98765,98765,98765\n" * 9
+
+
+def typed(command="", line="", content=COLUMNS):
+    """Type a command, which is refused before it reads the file or makes the budget that it names."""
+    path, budget = Path(FOLDER.name, "data.csv"), Path(FOLDER.name, "new.sqlite")
+    path.unlink(missing_ok=True)
+    if content is not None:
+        path.write_bytes(content)
+    argv = [command, *shlex.split(line)] if command else []
+    if command in ("score", "compare", "interval", "evaluate"):
+        argv.insert(1, str(path))
+        argv += [] if {"--total", "--budget"} & {*argv} else ["--budget", str(budget), "--total", "9"]
+    said = io.StringIO()
+    with contextlib.redirect_stderr(said):
+        code = main(argv)
+    assert not budget.exists()
+    assert said.getvalue().count("\n") == 1
+    assert code == 2 or content != COLUMNS, said.getvalue()
+    raise Typed(said.getvalue().replace(FOLDER.name, ""))
+
+
+@cache
+def page():
+    return dp.private_evaluate(Y, S > 0.5, labels=[False, True], epsilon=1e3, random_state=seeded())
 
 
 class Odd:
@@ -98,9 +219,13 @@ class Gradient:
         raise RuntimeError("Can't convert 98765")
 
 
-def frame(metrics, true, pred, groups, **options):
-    of = {"metrics": metrics, "y_true": true, "y_pred": pred, "sensitive_features": groups}
+def frame(metrics=dp.private_recall_score, true=Y, pred=Y, by=RACE, **options):
+    of = {"metrics": metrics, "y_true": true, "y_pred": pred, "sensitive_features": by, "group_labels": RACES}
     return dp.PrivateMetricFrame(**{**of, **SAFE, **options})
+
+
+def framed(metrics=dp.private_recall_score, **options):
+    return frame(metrics, **{"epsilon": 1e3, "accountant": None, "random_state": seeded(), **options})
 
 
 def replaced(data, position, value):
@@ -176,7 +301,6 @@ def words_of_spoilt(case, position, kind):
 ROW = np.ones((1, 98765))
 MASKED = np.ma.array([0, 1, 1], mask=[0, 0, 1])
 DAYS = np.array(["2024-01-01", "2024-01-02"], dtype="M8[ns]")
-TRUE3 = np.array(["a", "b", "c"])[Y3]
 
 TABLES = [FUNCTIONS[f"private_{name}"] for name in (
     "roc_curve", "precision_recall_curve", "average_precision_score", "calibration_curve",
@@ -204,7 +328,8 @@ SPOILT += [
 
 LIMITS_OF_COUNTS = [confusion().noise_interval, confusion().population_interval]
 
-# A call, its error, its words (or what tells them of the values tried), and the values that are tried.
+# A call, its error, its words, and the values that are tried. Words are a pattern, what tells
+# it of the values, or ... where each of the values has its own before it.
 ROWS = [
     # rules that hold for all metrics
     *(
@@ -707,7 +832,7 @@ ROWS = [
         lambda metric: row_of(metric, "loss"),
         TypeError,
         "loss must be a private metric of this package",
-        [len, None, 3, ["mse"], functools.partial(dp.private_mse, [1.0])],
+        [len, None, 3, ["mse"], partial(dp.private_mse, [1.0])],
     ),
     # records
     (
@@ -855,11 +980,7 @@ ROWS = [
         "^What was given cannot be made a NumPy array: convert it",
         ["y_true", "y_pred", "sample_weight", "groups"],
     ),
-    (
-        lambda: frame("accuracy", Y, Y, Gradient(), group_labels=[0, 1]),
-        TypeError,
-        "^What was given cannot be made a NumPy array: convert it",
-    ),
+    (lambda: frame(by=Gradient()), TypeError, "^What was given cannot be made a NumPy array: convert it"),
     (
         lambda call: call([np.zeros((3, 98765)), np.zeros((3, 2))]),
         ValueError,
@@ -945,7 +1066,7 @@ ROWS = [
     ),
     (
         lambda metric: metric(
-            TRUE3, pd.DataFrame(S3, columns=["a", "b", "c"]).assign(id=0.5), **SAFE, labels=["a", "b", "c"]
+            RACE, pd.DataFrame(S3, columns=["a", "b", "c"]).assign(id=0.5), **SAFE, labels=["a", "b", "c"]
         ),
         ValueError,
         "number of classes in labels is different",
@@ -958,9 +1079,7 @@ ROWS = [
         [dp.private_f1_score, dp.private_confusion_matrix, dp.private_log_loss],
     ),
     (
-        lambda metric, true, pred: frame(
-            metric, true, pred, ["f", "m"][: len(true)], group_labels=["f", "m"], **PRIVATE_N
-        ),
+        lambda metric, true, pred: frame(metric, true, pred, RACE[: len(true)], **PRIVATE_N),
         ValueError,
         "does not state how many columns|different number of output",
         [
@@ -1058,31 +1177,886 @@ ROWS = [
         "max_loss",
         [0, -1, NAN, INF, "3", b"3", [3], 1j, 10**400, True, object()],
     ),
+    # frames of metrics by group
+    (
+        lambda options: frame(**options),
+        ValueError,
+        ...,
+        [
+            ("group_labels must be the public labels", {"group_labels": None}),
+            ("sensitive_features contains a label that is not in group_labels", {"group_labels": ["a", "b"]}),
+            ("not in group_labels", {"by": np.array(["98765 Main Street", *RACE[1:]], object)}),
+            ("each of the sensitive_features", {"group_labels": [RACES, ["f", "m"]]}),
+            ("inconsistent numbers of samples", {"true": np.array(1)}),
+            ("membership must be one of", {"membership": "secret"}),
+            ("membership='public'", {"membership": "public", **PRIVATE_N}),
+            ("overall_share", {"overall_share": 1.0}),
+            ("epsilon", {"epsilon": 0}),
+            ("metrics must be", {"metrics": {}}),
+            ("epsilon is no option", {"metrics": partial(dp.private_mae, epsilon=1.0)}),
+            ("pos_label", {"metrics": partial(dp.private_f1_score, pos_label=7)}),
+            ("its rank would tell a private one", {"metrics": dp.private_median_absolute_error}),
+            ("0 sample", {"metrics": "mae", "true": [], "pred": [], "by": [], "membership": "public"}),
+            (
+                "does not state how many columns",
+                {"metrics": "brier_score_loss", "pred": S2.tolist(), **PRIVATE_N},
+            ),
+            ("^(?!.*3).*rectangular", {"metrics": "f1", "pred": [[1], [1, 0], [0]], **OF_THREE, **PRIVATE_N}),
+            ("mechanism='hazard'", {"metrics": "roc_auc", "pred": 4 * S}),
+            (
+                "^mechanism='laplace' needs a public .* for the groups of a frame unless membership='public'",
+                {"metrics": partial(dp.private_brier_score_loss, mechanism="laplace"), "pred": S},
+            ),
+        ],
+    ),
+    (
+        lambda options: frame(**options),
+        TypeError,
+        ...,
+        [
+            ("accountant", {"accountant": 1.0}),
+            ("private metric of this package", {"metrics": roc_auc_score}),
+            ("that take y_true and y_pred", {"metrics": dp.private_variance}),
+            ("unexpected keyword", {"metrics": partial(dp.private_mae, color=1.0)}),
+            (r"collect\(\)", {"by": pl.LazyFrame({"race": RACE, "old": Y}), "group_labels": [RACES, [0, 1]]}),
+        ],
+    ),
+    (
+        lambda metric, options, words: frame(partial(metric, normalize=False), **options),
+        ValueError,
+        lambda metric, options, words: words,
+        [
+            (metric, options, words)
+            for metric in (dp.private_accuracy_score, dp.private_zero_one_loss)
+            for options, words in (
+                ({}, "^normalize=False cannot be used with mem"),
+                (PRIVATE_N, "neighboring='add_or_remove_one'"),
+            )
+        ],
+    ),
+    (
+        lambda options: frame("accuracy", **options),
+        ValueError,
+        ...,
+        [
+            ("samples: .*: y_true has 599, y_pred has 600.$", {"true": Y[1:]}),
+            ("samples: .*: y_true has 600, y_pred has 599.$", {"pred": Y[1:]}),
+            ("samples: .*: y_true has 600, sensitive_features has 599.$", {"by": RACE[1:]}),
+            ("samples: .*: y_true has 600, groups has 599.$", {"groups": Y[1:]}),
+        ],
+    ),
+    (
+        lambda ask: ask(framed(dp.private_confusion_matrix)),
+        TypeError,
+        "one number",
+        [
+            lambda made: made.difference(),
+            lambda made: made.ratio(),
+            lambda made: made.group_max(),
+            lambda made: made.group_min(),
+            lambda made: made.difference("a", "b"),
+        ],
+    ),
+    (
+        lambda ask: ask(framed(partial(dp.private_recall_score, average=None))),
+        TypeError,
+        "one number",
+        [lambda made: made.plot(), lambda made: made.population_interval(of="difference")],
+    ),
+    (
+        lambda: framed("brier_score_loss", overall_share=0).difference("to_overall"),
+        ValueError,
+        "overall_share",
+    ),
+    (
+        lambda groups: framed().difference(*groups),
+        ValueError,
+        "two of the groups: 'a', 'b', 'c'",
+        [["a"], ["a", "z"], [None, "a"]],
+    ),
+    (lambda: framed().difference(method="largest"), ValueError, "method must be"),
+    (lambda: framed({"recall": "recall", "error": "mae"}).plot("f1"), ValueError, "one of 'recall', 'error'"),
+    (lambda: framed().plot(confidence=1), ValueError, "confidence"),
+    (
+        lambda name: framed({"auc": partial(dp.private_roc_auc_score, mechanism="hazard")}).released_scores(
+            name
+        ),
+        ValueError,
+        "No such metric",
+        ["auc", "auk"],
+    ),
+    (
+        lambda options: framed({"recall": "recall", "f1": "f1"}).population_interval(**options),
+        ValueError,
+        ...,
+        [
+            ("metric must be one of 'recall'", {"metric": "auc"}),
+            ("of must be", {"of": "gap"}),
+            ("of must be", {"of": ("a", "z")}),
+            ("confidence", {"confidence": 1.0}),
+            ("method must be", {"method": "quick"}),
+        ],
+    ),
+    (
+        lambda metric: framed(metric).population_interval(),
+        ValueError,
+        "precision_score has no|all people",
+        [partial(dp.private_precision_score, average="weighted"), partial(dp.private_log_loss, max_loss=2)],
+    ),
+    (
+        lambda ask: ask(framed(partial(dp.private_zero_one_loss, normalize=False), membership="public")),
+        ValueError,
+        "normalize=True",
+        [lambda made: made.population_interval(), lambda made: made.noise_interval()],
+    ),
+    (
+        lambda: framed(partial(dp.private_precision_score, average="weighted")).noise_interval(),
+        ValueError,
+        "limits of its noise",
+    ),
+    (lambda: framed({"r": "recall", "f": "f1"}).noise_interval("f1"), ValueError, "one of 'r', 'f'"),
+    (lambda: framed(groups=THREE_EACH).population_interval(), ValueError, "up to 3 records of each person"),
+    # pages
+    (
+        lambda split: dp.private_evaluate(Y, S, **SAFE, task="regression", bounds=(0, 1), split=split),
+        ValueError,
+        "split",
+        [{}, [], "a", {"z": 1}, {"mean": 0}, {"mean": -1}, {"mean": NAN}, {"mean": INF}],
+    ),
+    (lambda: page().plot("pie"), ValueError, "has the pictures 'confusion matrix'"),
+    (
+        lambda asked: page().check(asked),
+        ValueError,
+        "requirement|no number of this page",
+        [{}, [], {"nothing": (">=", 1)}, {"recall": 0.5}, {"recall": ("==", 0.5)}, {"recall": (">=", "a")}],
+    ),
+    (
+        lambda name, options: dp.private_evaluate(Y, Y, **SAFE, **options),
+        ValueError,
+        lambda name, options: f"^{name} is of no use here",
+        [
+            ("bounds", {"labels": [0, 1], "bounds": (0, 1)}),
+            ("group_labels", {"labels": [0, 1], "group_labels": [0, 1]}),
+            ("membership", {"labels": [0, 1], "membership": "public"}),
+            ("edges", {"edges": [0, 0.5, 1], "task": "regression"}),
+            ("edges", {"edges": [0, 0.5, 1], "labels": [0, 1]}),
+            ("pos_label", {"pos_label": 1, "task": "regression"}),
+            ("pos_label", {"pos_label": 1, "labels": [0, 1, 2]}),
+        ],
+    ),
+    (
+        lambda data, options: dp.private_evaluate(*data, **SAFE, labels=[0, 1], **options),
+        TypeError,
+        "y_proba",
+        [
+            ((), {}),
+            ((Y,), {}),
+            ((Y, S, Y), {}),
+            ((Y, Y), {"y_pred": Y}),
+            ((Y,), {"y_score": S, "y_proba": S}),
+        ],
+    ),
+    (
+        lambda data, named: dp.private_evaluate(*data, **named, **SAFE),
+        ValueError,
+        r"(?s)alone does not tell.*labels=\[...\], epsilon=.*task=\"regression\", epsilon=.*y_proba.*y_score",
+        [((Y,), {"y_pred": S}), ((Y, S), {}), ((S,), {"y_pred": Y}), ((Y, Y), {})],
+    ),
+    (
+        lambda data, options: dp.private_evaluate(*data, **SAFE, **options),
+        TypeError,
+        r"private_evaluate\(model, X_test, y_test",
+        [((MODEL, X), {}), ((MODEL, X, Y, Y), {}), ((MODEL, X, Y), {"y_pred": Y})],
+    ),
+    (
+        lambda: dp.private_evaluate(MODEL, X, Y, **SAFE, baseline=S),
+        TypeError,
+        "baseline must be a fitted estimator",
+    ),
+    (
+        lambda model, other: dp.private_evaluate(model, X, Y, **SAFE, baseline=other),
+        TypeError,
+        "baseline must predict what the model does",
+        [(MODEL, LINE), (LINE, MODEL)],
+    ),
+    (
+        lambda model, task: dp.private_evaluate(model, X, Y, **SAFE, task=task),
+        ValueError,
+        "contradict each other",
+        [(MODEL, "regression"), (LINE, "classification")],
+    ),
+    (
+        lambda pos_label: dp.private_evaluate(MODEL, X, Y, **SAFE, pos_label=pos_label),
+        ValueError,
+        "pos_label='malignant' is not one of the public labels",
+        ["malignant"],
+    ),
+    (
+        lambda options: dp.private_evaluate(Y, **SAFE, **options),
+        ValueError,
+        "contradict each other",
+        [
+            {"y_pred": Y, "labels": [0, 1], "task": "regression"},
+            *({name: S, "task": "regression"} for name in ("y_score", "y_proba")),
+            {"y_pred": S, "y_score": S, "task": "regression"},
+        ],
+    ),
+    (
+        lambda: dp.private_evaluate(Y, **SAFE, y_pred=Y, task="regressions"),
+        ValueError,
+        "Did you mean 'regression'",
+    ),
+    (
+        lambda options: dp.private_evaluate(WORDS[0], **SAFE, **options),
+        ValueError,
+        r"pass (all of them as )?labels=\[\.\.\.\]|labels=\[\.\.\.\]",
+        [
+            {"y_score": S},
+            {"y_proba": S3},
+            {"y_pred": WORDS[1]},
+            {"y_pred": WORDS[1], "task": "classification"},
+            {"y_score": S, "pos_label": "yes"},
+            {"y_pred": Y, "task": "classification", "pos_label": "yes"},
+        ],
+    ),
+    (
+        lambda metric: metric(WORDS[0], Y, **SAFE, pos_label="yes"),
+        ValueError,
+        r"pos_label='yes' .*pass all of them as labels=\[\.\.\.\]",
+        [dp.private_roc_curve, dp.private_recall_score, dp.private_brier_score_loss],
+    ),
+    (lambda: dp.private_evaluate(Y3, y_proba=S3, **SAFE, pos_label=1), ValueError, "more than two labels"),
+    (
+        lambda: dp.private_evaluate(Y3, S3, **SAFE, labels=range(3)),
+        ValueError,
+        "pass probabilities as y_proba=",
+    ),
+    (
+        lambda score: dp.private_evaluate(Y, y_score=score, **SAFE, labels=[0, 1]),
+        ValueError,
+        "outside",
+        [S + 0.5, -S - 0.01, 98765 * S],
+    ),
+    (
+        lambda score: dp.private_evaluate(Y, y_score=S, baseline=score, **SAFE, labels=[0, 1]),
+        ValueError,
+        "outside",
+        [S + 0.5, -S - 0.01, 98765 * S],
+    ),
+    (
+        lambda proba, options: dp.private_evaluate(Y3, y_proba=proba, **SAFE, labels=range(3), **options),
+        ValueError,
+        "proba|labels must be two",
+        [(4 * S3, {}), (S3, {"baseline": 4 * S3}), (S3[:, :2], {})],
+    ),
+    (
+        lambda true, options: dp.private_evaluate(true, **SAFE, labels=[0, 1], **options),
+        ValueError,
+        "not in|number",
+        [
+            (SECRETS, {"y_pred": Y}),
+            (Y, {"y_pred": SECRETS}),
+            (Y, {"y_pred": Y, "sensitive_features": SECRETS, "group_labels": RACES}),
+        ],
+    ),
+    (
+        lambda options: dp.private_evaluate(Y, **{"y_score": S, "labels": [0, 1], **SAFE, **options}),
+        INVALID,
+        lambda options: f"{[*options][-1]}|group_labels",
+        [
+            {"epsilon": 0},
+            {"epsilon": NAN},
+            {"epsilon": "1"},
+            {"membership": "secret"},
+            {"neighboring": "x"},
+            {"labels": [0]},
+            {"labels": "ab"},
+            {"pos_label": 7},
+            {"threshold": NAN},
+            {"threshold": "x"},
+            {"edges": [0, 2, 1]},
+            {"bounds": (1, 0)},
+            {"n": 0},
+            {"n": 2.5},
+            {"split": {}},
+            {"split": {"labels": 0}},
+            {"split": {"labels": -1}},
+            {"split": {"labels": INF}},
+            {"split": {"nothing": 1}},
+            {"split": [1]},
+            {"split": {"labels": "1"}},
+            {"accountant": 3},
+            {"random_state": "x"},
+            {"sensitive_features": RACE},
+            {"sensitive_features": RACE, "group_labels": ["a"]},
+            {"neighboring": "add_or_remove_one", "membership": "public"},
+        ],
+    ),
+    (
+        lambda options: dp.private_evaluate(
+            Y[::10], y_score=S[::10], **SAFE | {"epsilon": 0.01}, labels=[0, 1], **options
+        ),
+        ValueError,
+        "Nothing could be told",
+        [{}, {**PRIVATE_N, "n": 60}],
+    ),
+    # choices, scorers and searches
+    (lambda: dp.private_best([], [[], []], metric="accuracy", **SAFE), ValueError, "0 sample"),
+    (
+        lambda options: best(**options),
+        ValueError,
+        ...,
+        [
+            ("pass bounds=", {"metric": "mae"}),
+            ("pass max_loss=", {"metric": "mean_poisson_deviance"}),
+            (
+                "cannot choose by private_mae",
+                {
+                    "metric": "mae",
+                    "bounds": (0, 1),
+                    "multioutput": "raw_values",
+                    "candidates": [S2] * 2,
+                    "y_true": S2,
+                },
+            ),
+            ("metric='mse'", {"metric": "r2"}),
+            ("epsilon / m, or use PrivateRandomizedSearch", {"metric": "f1"}),
+            ("Accuracy, Brier score and area", {"metric": "balanced_accuracy"}),
+            ("what one record changes", {"metric": "recall"}),
+            ("cannot choose by private_confusion_matrix", {"metric": "confusion_matrix"}),
+            ("public number of records", {"metric": "roc_auc", **PRIVATE_N}),
+            ("takes no sample_weight", {"sample_weight": np.ones(600)}),
+            ("takes no mechanism", {"mechanism": "laplace"}),
+            ("inconsistent", {"candidates": [Y, Y[1:]]}),
+            ("no metric", {"metric": "acuracy"}),
+            ("neighboring", {"neighboring": "both"}),
+        ],
+    ),
+    (
+        lambda options: best(**options),
+        TypeError,
+        ...,
+        [
+            ("unexpected keyword argument 'bounds'", {"bounds": (0, 1)}),
+            ("at least one", {"candidates": []}),
+            ("at least one", {"candidates": np.array([Y, Y])}),
+            ("Pass X", {"candidates": [LINE]}),
+        ],
+    ),
+    (
+        lambda place, bad: best(metric="mae", bounds=(0, 1), **at_place(place, bad)),
+        INVALID,
+        "^(?!.*599).*(NaN|infinity|numeric|different number of output)",
+        [
+            (place, bad)
+            for place in range(3)
+            for bad in ([NAN] * 600, [*S[:-1], INF], [*S[:-1].tolist(), "x"], S2)
+        ],
+    ),
+    (
+        lambda bad: best(metric="mae", bounds=(0, 1), candidates=[Says(bad)], X=X),
+        INVALID,
+        "NaN|infinity|numeric|number of output|column",
+        [[NAN] * 600, [*S[:-1], INF], [*S[:-1].tolist(), "x"], S2],
+    ),
+    (
+        lambda: scorer("log_loss")(MODEL, X, np.where(Y, "eggs 98765", "ham")),
+        ValueError,
+        "not in labels|numbers",
+    ),
+    (lambda: scorer()(LINE, X, np.where(S > 0.5, NAN, 1.0)), ValueError, "Input y_true contains NaN"),
+    (lambda: scorer()(LINE, X, WORDS[0]), ValueError, "dtype='numeric'|could not convert"),
+    (lambda: scorer().set_params(metric_params={"random_state": 0})(LINE, X, Y), ValueError, "random_state"),
+    (
+        lambda: scorer(own_error, greater_is_better=False)(LINE, X, Y, sample_weight=np.ones(600)),
+        TypeError,
+        "^own_error takes no sample_weight; score the records without",
+    ),
+    (
+        lambda: scorer(own_error, greater_is_better=False, response_method=["decision_function"])(LINE, X, Y),
+        AttributeError,
+        "LinearRegression has none of the attributes decision_function",
+    ),
+    (
+        lambda: scorer("log_loss")(LinearSVC().fit(X, Y), X, Y),
+        AttributeError,
+        "LinearSVC has none of the attributes predict_proba",
+    ),
+    (
+        lambda: scorer("average_precision")(LinearSVC().fit(X, Y), X, Y),
+        AttributeError,
+        r"pass response_method='decision_function' and edges=\[",
+    ),
+    (
+        lambda options: search(**options),
+        ValueError,
+        ...,
+        [
+            ("epsilon must be a positive, finite number", {"epsilon": 0.0}),
+            ("too small to be divided by 3", {"epsilon": 5e-324}),
+            *(("expected_iter must be", {"expected_iter": wrong}) for wrong in (0.5, INF, NAN, "20", True)),
+            ("random_state can't be fixed", {"metric_params": {"random_state": 0}}),
+            ("accountant can't be fixed", {"metric_params": {"accountant": None}}),
+            ("epsilon can't be fixed", {"metric_params": {"epsilon": 2.0}}),
+            ("bounds must be", {"metric_params": {"bounds": (1, 0)}}),
+            ("mechanism must be", {"metric_params": {"mechanism": "magic"}}),
+            ("public upper limit", {"metric_params": {"mechanism": "laplace"}}),
+            ("response_method must be", {"response_method": "predict_log_proba"}),
+            ("Invalid parameter 'beta'", {"grid": {"beta": [1]}}),
+            ("Invalid parameter 'beta'", {"grid": [GRID, {"beta": [1]}]}),
+            ("non-empty sequence", {"grid": {"alpha": []}}),
+            ("at least one dict", {"grid": []}),
+            ("spends more than the epsilon that it is given", {"metric": greedy, "greater_is_better": False}),
+        ],
+    ),
+    (
+        lambda options: search(**options),
+        TypeError,
+        ...,
+        [
+            ("metric must be a private metric", {"metric": np.mean}),
+            ("metric must be a private metric", {"metric": dp.private_mean_loss}),
+            ("needs an estimator with predict_proba", {"response_method": "predict_proba"}),
+            ("estimator with predict_proba", {"metric": "log_loss", "estimator": LinearSVC(), "grid": {}}),
+            ("not iterable or a distribution", {"grid": {"alpha": 1.0}}),
+            ("must be a dict or a list of dicts", {"grid": "alpha"}),
+            ("must be a dict or a list of dicts", {"grid": iter([GRID])}),
+            ("estimator", {"estimator": "ridge", "grid": {}}),
+            ("accountant must be None or a PrivacyAccountant", {"accountant": 3.0}),
+            (
+                "own_error takes no sample_weight",
+                {"metric": own_error, "greater_is_better": False, "data": {"sample_weight_val": np.ones(40)}},
+            ),
+        ],
+    ),
+    (
+        lambda data: search(data=data),
+        ValueError,
+        ...,
+        [
+            ("Input y_true contains NaN", {"y_val": np.where(T[7] == T, NAN, T)}),
+            ("numeric", {"y_val": ["a"] * 40}),
+            ("inconsistent numbers of samples", {"y_val": T[1:]}),
+            ("requires y_val to be passed, but the target y_val is None", {"y_val": None}),
+            ("requires y to be passed", {"y": None}),
+            ("inconsistent numbers of samples", {"y": T[1:]}),
+            ("0 sample", {"X": Z[:0], "y": T[:0]}),
+            ("0 sample", {"X_val": Z[:0], "y_val": T[:0]}),
+            ("X_val has 2 features, but X has 3 features", {"X_val": Z[:, :2]}),
+            ("requires X_val to be passed", {"X_val": None}),
+            ("shape of those of X", {"X_val": Z[:, 0]}),
+            ("Input X_val contains NaN", {"X_val": np.where(Z[7, 1] == Z, NAN, Z)}),
+            ("Input X_val contains infinity", {"X_val": np.where(Z[7, 1] == Z, INF, Z)}),
+            ("contains NaN", {"X_val": sparse.csr_array(np.where(Z > 1, NAN, Z))}),
+            ("X_val should hold what X holds", {"X_val": Z.astype(str)}),
+            ("X_val should hold what X holds", {"X_val": [*Z[1:].tolist(), [1.0, "a", 2.0]]}),
+            ("Input X_val contains NaN", {"X_val": [*Z[1:].tolist(), [1.0, None, 2.0]]}),
+            ("shape of those of X", {"X_val": [*Z[1:].tolist(), [1.0]]}),
+            ("shape of those of X", {"X_val": pd.Series(["a"] * 40)}),
+            ("inconsistent numbers of samples", {"sample_weight_val": np.ones(39)}),
+            (
+                "feature names of X_val should match",
+                {
+                    "X": pd.DataFrame(Z, columns=["a", "b", "c"]),
+                    "X_val": pd.DataFrame(Z, columns=["b", "a", "c"]),
+                },
+            ),
+        ],
+    ),
+    (
+        lambda changed, words: search(data={"X": MIXED, "X_val": MIXED.assign(**changed)}),
+        ValueError,
+        lambda changed, words: words,
+        [
+            ({"word": 1.0}, "X_val should hold what X holds"),
+            ({"a": "x"}, "X_val should hold what X holds"),
+            ({"word": ["x"] * 39 + [None]}, "Input X_val contains NaN"),
+            ({"word": ["x"] * 39 + [3]}, "X_val should hold what X holds"),
+            ({"b": 1.0}, "X_val has 3 features, but X has 2 features"),
+        ],
+    ),
+    (lambda: search(data={"X": Z.view(Once)}), TypeError, r"copy\.deepcopy can copy"),
+    (
+        lambda label: search(
+            LogisticRegression(),
+            {},
+            metric="log_loss",
+            data={"y": WORDS[0][280:320], "y_val": np.array([label, *WORDS[0][281:320]], object)},
+        ),
+        ValueError,
+        "label that is not in labels",
+        ["98765", 3],
+    ),
+]
+
+# The same of calls that see no record: names, options, plans and files, which are public.
+WITHOUT_RECORDS = [
+    (
+        lambda text: dp.PrivateEvaluation.from_json(text),
+        ValueError,
+        "no page",
+        ["", "{}", "[1]", '{"release": null, "budget": null}'],
+    ),
+    (
+        lambda asked: parsed([asked]),
+        ValueError,
+        "no requirement",
+        ["recall", "recall=0.5", ">=1", "recall>=x"],
+    ),
+    (lambda: parsed(["recal in 'a'>=0.5"]), ValueError, r"No page has 'recal'\. Did you mean 'recall'\?"),
+    (lambda: parsed(["recall>=0.5", "recall<=0.9"]), ValueError, "two requirements of 'recall'"),
+    # scorers, and plans of how many releases a tool makes
+    (
+        lambda name: dp.get_private_scorer(name, epsilon=1.0),
+        ValueError,
+        "There is no metric",
+        ["neg_private_mean_loss", "neg_accuracy", "unheard_of"],
+    ),
+    (
+        lambda name: dp.get_private_scorer(name, epsilon=1.0),
+        TypeError,
+        "metric must be a private metric",
+        ["private_mean_loss", "confusion_matrix", None, 3],
+    ),
+    (
+        lambda metric: dp.make_private_scorer(metric, epsilon=1.0),
+        TypeError,
+        r"^metric must be a private metric, a function of \(y_true, y_pred\)",
+        [
+            roc_auc_score,
+            make_scorer(roc_auc_score),
+            None,
+            dp.private_mean_loss,
+            dp.private_variance,
+            dp.private_quantile,
+            dp.private_regression_report,
+            lambda y_true, y_pred, **anything: 0.0,
+        ],
+    ),
+    (
+        lambda: dp.make_private_scorer(own_error, epsilon=1.0),
+        ValueError,
+        "greater_is_better must be given for own_error",
+    ),
+    (
+        lambda: dp.make_private_scorer(
+            own_numbers, epsilon=1.0, greater_is_better=True, multioutput="raw_values"
+        ),
+        ValueError,
+        "several numbers",
+    ),
+    (
+        lambda options, metric: dp.make_private_scorer(metric, **options),
+        ValueError,
+        ...,
+        [
+            ("epsilon must be a positive, finite number", {"epsilon": None}, "mse"),
+            ("epsilon must be a positive, finite number", {"epsilon": -1.0}, "mse"),
+            ("random_state can't be fixed", {"epsilon": 1.0, "random_state": 0}, "mse"),
+            ("sample_weight can't be fixed", {"epsilon": 1.0, "sample_weight": [1]}, "mse"),
+            ("random_state", {"epsilon": 1.0}, partial(dp.private_mse, random_state=0)),
+            ("accountant can't", {"epsilon": 1.0}, partial(dp.private_mse, accountant=None)),
+            ("response_method must be", {"epsilon": 1.0, "response_method": "fit"}, "mse"),
+        ],
+    ),
+    (
+        lambda options: dp.make_private_scorer(dp.private_mse, **options),
+        TypeError,
+        ...,
+        [
+            ("epsilon", {}),
+            ("accountant must be None or", {"epsilon": 1.0, "accountant": 3.0}),
+            ("private_mse: got an unexpected keyword", {"epsilon": 1.0, "bound": 3}),
+        ],
+    ),
+    (
+        lambda metric, options: dp.make_private_scorer(metric, epsilon=1.0, **options),
+        ValueError,
+        "a fold may lack one: pass labels=",
+        [
+            *((name, {}) for name in sorted(OVER_LABELS)),
+            *(("f1", {"average": one}) for one in ("macro", "micro", "weighted")),
+            *((name, {}) for name in ("f1_macro", "jaccard_weighted", "roc_auc_ovr")),
+            ("roc_auc", {"multi_class": "ovo"}),
+            (partial(dp.private_recall_score, average="macro"), {}),
+        ],
+    ),
+    (lambda: dp.PrivacyAccountant(1.0).require(1.5), dp.PrivacyBudgetError, r"epsilon=1\.5 was asked for"),
+    (
+        lambda plan, options: dp.count_releases(plan, **options),
+        ValueError,
+        ...,
+        [
+            ("X", LeaveOneOut(), {}),
+            ("cv is an iterator", iter([]), {}),
+            ("cv", "five", {}),
+            *(
+                ("no private scorer", 5, {"scoring": scoring})
+                for scoring in ("r2", 0, -1, {"a": "r2"}, ["r2"])
+            ),
+            ("Only scorers of", 5, {"scoring": dp.private_mse}),
+            ("X is needed", 5, {"train_sizes": [0.1, 0.2]}),
+            ("cannot be counted", 5, {"estimator": RidgeCV(scoring=SCORER)}),
+            ("has no private scorer", GridSearchCV(Ridge(), GRID), {}),
+            (
+                "Only scorers of make_private_scorer",
+                GridSearchCV(Ridge(), GRID, scoring=lambda *args: 0.0),
+                {},
+            ),
+            (
+                "Only scorers of",
+                GridSearchCV(Ridge(), GRID, scoring=make_scorer(dp.private_mse, epsilon=1)),
+                {},
+            ),
+            ("X and y are needed", HalvingGridSearchCV(Ridge(), GRID, scoring=SCORER), {}),
+            ("private releases of its own", GridSearchCV(RidgeCV(scoring=SCORER), {}, scoring=SCORER), {}),
+            ("of its own", GridSearchCV(GridSearchCV(Ridge(), GRID, scoring=SCORER), {}, scoring=SCORER), {}),
+            ("cv is an iterator", GridSearchCV(Ridge(), GRID, scoring=SCORER, cv=iter([])), {}),
+            (
+                "cv is an iterator",
+                HalvingGridSearchCV(Ridge(), GRID, scoring=SCORER, cv=iter([])),
+                {"X": Z, "y": T},
+            ),
+            (
+                "its own estimator and scoring",
+                GridSearchCV(Ridge(), GRID, scoring=SCORER),
+                {"scoring": SCORER},
+            ),
+            ("its own estimator and scoring", RFECV(Ridge(), scoring=SCORER), {"scoring": SCORER}),
+            *(("X and y are needed", selector, {}) for selector in (RFECV(Ridge(), scoring=SCORER), FORWARD)),
+            *(
+                (
+                    "cannot be counted",
+                    5,
+                    {"X": Z, "y": T, "scoring": SCORER, "estimator": make_pipeline(nested, Ridge())},
+                )
+                for nested in (
+                    RFECV(Ridge(), scoring=SCORER),
+                    FORWARD,
+                    GridSearchCV(Ridge(), GRID, scoring=SCORER),
+                )
+            ),
+        ],
+    ),
+    (
+        lambda model: dp.count_releases(model, Z, T),
+        ValueError,
+        ...,
+        [
+            ("cannot be counted", RidgeCV(scoring=SCORER)),
+            ("cannot be counted", LogisticRegressionCV(scoring=SCORER)),
+            ("cannot be counted", RFECV(RidgeCV(scoring=SCORER), scoring=SCORER)),
+            ("no private scorer", RFECV(Ridge())),
+            ("no private scorer", RFECV(Ridge(), scoring="r2")),
+            ("no private scorer", HistGradientBoostingRegressor(early_stopping=True)),
+            ("no private scorer", MLPClassifier(early_stopping=True)),
+            ("Only scorers of", RFECV(Ridge(), scoring=lambda *args: 0.0)),
+            ("of its own", GridSearchCV(RFECV(Ridge(), scoring=SCORER), {"step": [1, 2]}, scoring=SCORER)),
+        ],
+    ),
+    (lambda: search(metric_params={"bound": 2.0}), TypeError, "unexpected keyword argument 'bound'"),
+    # the command line, whose file holds nothing but secrets: it is not read
+    (
+        lambda line: typed("score", line),
+        Typed,
+        ...,
+        [
+            ("takes no option 'colour'; it takes bounds, multioutput", f"{MAE} --option colour=1"),
+            ("--option takes NAME=VALUE, not 'bounds'", f"{MAE} --option bounds"),
+            ("neither JSON nor a Python literal", f"{MAE} --option 'bounds=[0,1'"),
+            ("bounds must be None or a pair", f"{MAE} --option 'bounds=[1,0]'"),
+            ("given twice", f"{MAE} --option 'bounds=[0,1]' --option 'bounds=[0,1]'"),
+            ("groups is a column: pass --groups COL", f"{MAE} --option groups=p"),
+            ("--sensitive and --group-labels belong together", f"{MAE} --sensitive other"),
+            ("can't be used together", f"{MAE} --sensitive y --group-labels a b --groups y"),
+            ("private_mae takes no --column, but --y-true and --y-pred", f"{MAE} --column y"),
+            ("group_labels array needs to contain", f"{MAE} --sensitive y --group-labels 1 1"),
+            ("--spend-name takes one line", f"{MAE} --spend-name 'two\nlines'"),
+            ("--spend-name takes one line", f"{MAE} --spend-name \udcff"),
+            ("--total needs --budget", f"{MAE} --total 1"),
+            ("no budget file none.sqlite; to create it, pass --total T", f"{MAE} --budget none.sqlite"),
+            ("--mechanism", f"{MAE} --mechanism magic"),
+            ("--neighboring", f"{MAE} --neighboring none"),
+            ("bounds", f"{MAE} --mechanism laplace"),
+            ("private_f1_score takes no --mechanism", f"{F1} --mechanism laplace"),
+            ("max_records needs groups", f"{F1} --option max_records=2"),
+            ("average='samples'", f"{F1} --option average=samples"),
+            ("--option normalize takes true or false, not 'no'", f"{ACCURACY} --option normalize=no"),
+            ("--option normalize takes true or false, not '1'", f"{ACCURACY} --option normalize=1"),
+            ("bounds must be None or a pair", f"{R2} --option 'bounds=[1,0]'"),
+            ("error_share must lie", f"{R2} --option error_share=2"),
+            ("takes no --sample-weight", f"{R2} --sample-weight p --neighboring add_or_remove_one"),
+            ("groups cannot be used", f"{MAE} --groups p --neighboring add_or_remove_one"),
+            ("bounds must be None or a pair", f"{MAE} --groups p --option 'bounds=[1,0]'"),
+            ("bounds must", f"{MAE} --sensitive p --group-labels 0 1 --option bounds=x"),
+            ("ddof must be", "--metric std --column y --epsilon 1 --option ddof=x"),
+            (
+                "Quantiles must be in the range",
+                "--metric quantile --column y --epsilon 1 --option 'bounds=[0,1]' --option q=7",
+            ),
+            ("needs --option bounds=VALUE", "--metric mean --column y --epsilon 1"),
+            ("private_mean needs --option", "--metric mean --y-true y --epsilon 1"),
+            ("private_std needs --column, the column of x", "--metric std --epsilon 1"),
+            (r"no metric 'kappa'\. Did you mean 'cohen_kappa'\?", "--metric kappa --epsilon 1"),
+            (r"no metric 'nothing'\. `dp-metrics metrics` lists", "--metric nothing --epsilon 1"),
+            ("There is no metric 'private_compare'", "--metric private_compare --epsilon 1"),
+            ("'0' is not a positive, finite number", f"{MAE} --epsilon 0"),
+            ("--epsilon", "--metric mae --y-true y --y-pred p"),
+            ("no column 'z'; it has 'y', 'p', 'a'", f"{MAE} --y-pred z"),
+            (
+                "--group-labels is needed once for each column of --sensitive",
+                f"{ACCURACY} --sensitive a b --group-labels m f",
+            ),
+            ("--group-labels is needed once for each column", f"{ACCURACY} {BY_SEX} --group-labels 1 2"),
+            ("belong together", f"{ACCURACY} --group-labels m f"),
+            ("belong together", f"{ACCURACY} --sensitive a b"),
+            (
+                "group_labels array needs to contain",
+                f"{ACCURACY} --sensitive a b --group-labels m f --group-labels 1 1",
+            ),
+            ("no column 'none'", f"{ACCURACY} --sensitive none --group-labels m f"),
+            ("The table of all combinations of group_labels", f"{ACCURACY} --sensitive y p a" + MANY * 3),
+            ("--sensitive and --groups can't be used together", f"{ACCURACY} {BY_SEX} --groups a"),
+            ("--interval", f"{ACCURACY} --interval magic"),
+            ("'95' is not a number strictly between 0 and 1", f"{ACCURACY} --confidence 95"),
+            ("--decimal", f"{MAE} --decimal x"),
+            *(
+                ("--delimiter", f"{MAE} --delimiter {mark}")
+                for mark in ("''", "::", "'\"'", "'\n'", "1", "\u00a7")
+            ),
+            (r"must hold the names, with '\|' between", f"{MAE} --delimiter '|'"),
+        ],
+    ),
+    (
+        lambda line: typed("compare", line),
+        Typed,
+        ...,
+        [
+            ("--epsilon", MODELS),
+            ("--pred-b", "--y-true y --pred-a a --epsilon 1"),
+            ("private_roc_auc_score cannot be compared", f"{MODELS} --epsilon 1 --loss roc_auc"),
+            ("pass loss='zero_one'", f"{MODELS} --epsilon 1 --loss accuracy"),
+            ("is of one column", f"{MODELS} --epsilon 1 --loss mean"),
+            ("'magic'", f"{MODELS} --epsilon 1 --loss magic"),
+            ("takes no normalize", f"{MODELS} --epsilon 1 --option normalize=false"),
+            ("takes no option 'colour'", f"{MODELS} --epsilon 1 --option colour=1"),
+            ("bounds must be", f"{MODELS} --epsilon 1 --loss mae --option 'bounds=[1,0]'"),
+            ("max_records needs groups", f"{MODELS} --epsilon 1 --max-records 2"),
+            ("max_records must be", f"{MODELS} --epsilon 1 --groups p --max-records 0"),
+            ("not a positive, finite number", f"{MODELS} --epsilon 1 --max-difference 0"),
+            ("strictly between 0 and 1", f"{MODELS} --epsilon 1 --confidence 1"),
+            ("'1/0' is not a positive, finite number", f"{MODELS} --epsilon 1/0"),
+            ("--epsilon", f"{MODELS} --epsilon -1/3"),
+            ("'0/3' is not a positive, finite number", f"{MODELS} --epsilon 0/3"),
+            ("is not a positive, finite number", f"{MODELS} --epsilon 1/1{'0' * 999}"),
+            ("--spend-name takes one line", f"{MODELS} --epsilon 1 --spend-name 'two\nlines'"),
+            ("no column 'c'", f"{MODELS} --epsilon 1 --pred-b c"),
+        ],
+    ),
+    (
+        lambda line: typed("interval", line),
+        Typed,
+        ...,
+        [
+            ("needs --max-loss", "--column y --epsilon 1"),
+            ("needs --max-loss, a public cap, or --cap", "--column y --max-loss 1 --epsilon 1 --cap private"),
+            ("--cap is of the mean", "--column y --quantile 0.5 --epsilon 1 --cap private"),
+            ("strictly between 0 and 1", "--column y --epsilon 1 --quantile 1"),
+            ("not a positive, finite", "--column y --epsilon 1 --max-loss inf"),
+        ],
+    ),
+    (
+        lambda line: typed("evaluate", line),
+        Typed,
+        ...,
+        [
+            ("needs --y-true, and", "--epsilon 1"),
+            ("--epsilon is needed once", PAGE),
+            (r"--labels LABEL \.\.\. for labels", "--y-true y --y-pred p --epsilon 1"),
+            ("--task regression for targets", "--y-true y --y-pred p --epsilon 1"),
+            ("contradict each other", f"{PAGE} --epsilon 1 --task regression"),
+            ("--epsilon is needed once", f"{PAGE} --epsilon 1 2"),
+            (r"ends in \.html, \.md, \.json", f"{PAGE} --epsilon 1 --output page.pdf"),
+            ("can't write to", f"{PAGE} --epsilon 1 --output none/page.html"),
+            ("no requirement", f"{PAGE} --epsilon 1 --require recall"),
+            (r"Did you mean 'recall'\?", f"{PAGE} --epsilon 1 --require 'recal>=0.5'"),
+            ("once for each column", f"{PAGE} --epsilon 1 --sensitive a"),
+            ("--pos-label none is not one of the labels", f"{PAGE} --epsilon 1 --pos-label none"),
+            ("--dataset is of the demonstration", f"{PAGE} --epsilon 1 --dataset digits"),
+            ("--total needs --budget", f"{PAGE} --epsilon 1 --total 3"),
+            ("no column 'none'", "--y-true y --y-score none --labels well ill --epsilon 1"),
+        ],
+    ),
+    (
+        lambda line: typed("plan", line),
+        Typed,
+        ...,
+        [
+            ("--metric takes NAME=GUESS", "--metric f1 --n 100"),
+            ("There is no metric", "--metric f2=0.5 --n 100"),
+            ("is not a number of records", "--metric f1=0.5 --n 1"),
+            ("guess must be from", "--metric f1=1.5 --n 100"),
+            ("guess must be a finite", "--metric f1=nan --n 100"),
+            ("none of these metrics takes positives", "--metric mse=4 --n 100 --positives 0.1"),
+            ("none of these metrics takes q=0.1", "--metric mse=4 --n 100 --option q=0.1"),
+            ("private_mean needs --option bounds=VALUE", "--metric mean=4 --n 100"),
+            ("several numbers", "--metric roc_curve=0.4 --n 100"),
+            ("not a positive, finite number", "--metric f1=0.5 --n 100 --epsilon 0"),
+            ("--metric", "--n 100"),
+        ],
+    ),
+    (
+        lambda line: typed(*line.split()),
+        Typed,
+        "dp-metrics",
+        ["", "guess", "evaluate --colour", "evaluate --epsilon", "evaluate --output"],
+    ),
+    (
+        lambda content: typed("score", MAE, content),
+        Typed,
+        ...,
+        [
+            ("has no column 'y': its first line must hold the names, with ',' between", b"y;p;note\n1;0;x\n"),
+            *(
+                ("is UTF-16, and not UTF-8", "y,p,note\n1,0,x\n".encode(code))
+                for code in ("utf-16", "utf-16-le", "utf-16-be")
+            ),
+            ("more than one column 'p'", b"y,p,p\n1,2,98765\n"),
+            *(
+                ("no column '[yp]'", f"{first},98765\n1,0,x\n".encode())
+                for first in ("y,0.7", "1,-2e5", "p2,y2", "y;0,7")
+            ),
+            ("or not UTF-8", "y,p,note\n1,0,caf\u00e9\n".encode("latin-1")),
+            ("there is no file", None),
+        ],
+    ),
 ]  # all rows
 
 
 def texts():
     """Return the text of each call by the line where it begins."""
     tree = ast.parse(Path(__file__).read_text(encoding="utf-8"))
-    return {node.lineno: ast.unparse(node.body) for node in ast.walk(tree) if isinstance(node, ast.Lambda)}
+    found = [node for node in ast.walk(tree) if isinstance(node, ast.Lambda)]
+    return {node.lineno: ast.unparse(node.body) for node in sorted(found, key=lambda one: -one.col_offset)}
 
 
-TEXTS = texts()
+TEXTS, ALL = texts(), ROWS + WITHOUT_RECORDS
 
 
-@functools.cache
+@cache
 def refusals_of(row):
     """Return what each value tried by a row raised, once it is known to have cost nothing."""
-    call, error, words, tries = (*ROWS[row], [()])[:4]
+    call, error, words, tries = (*ALL[row], [()])[:4]
     found = []
     for tried in tries:
-        values = (tried,) if call.__code__.co_argcount == 1 else tried
+        values = (tried,) if call.__code__.co_argcount == 1 and words is not ... else tried
+        said, values = (values[0], values[1:]) if words is ... else (words, values)
         before = BUDGET.spent
         try:
-            with pytest.raises(error, match=words(*values) if callable(words) else words) as caught:
+            with pytest.raises(error, match=said(*values) if callable(said) else said) as caught:
                 call(*values)
         except BaseException as failure:
-            failure.add_note(f"This was tried with {values}.")
+            failure.add_note(f"This was tried with {reprlib.repr(values)}.")
             raise
         assert BUDGET.spent == before
         found.append(caught.value)
@@ -1090,27 +2064,28 @@ def refusals_of(row):
 
 
 each_row = pytest.mark.parametrize(
-    "row", range(len(ROWS)), ids=[TEXTS[row[0].__code__.co_firstlineno] for row in ROWS]
+    "row", range(len(ALL)), ids=[TEXTS[row[0].__code__.co_firstlineno] for row in ALL]
 )
 
 
 @each_row
 def test_it_is_refused_without_a_cost_or_a_word_of_the_data(row):
     for refusal in refusals_of(row):
-        assert refusal.__cause__ is refusal.__context__ is None
+        assert row >= len(ROWS) or refusal.__cause__ is refusal.__context__ is None
         for message in messages(refusal):
             assert "98765" not in message
 
 
-# A quoted name or value, a range, or a word of what would be right or of two things that do not fit.
+# A quoted name or value, an option with its value, a range, or a word of what would be right or does not fit.
 WAY_OUT = re.compile(
-    r"""'[^']+'|"[^"]+"|`[^`]+`|\[\S+, \S+\]"""
-    r"|(?i:\b(must|should|pass|use|needs?|only|takes?|make|give|required|expected|drop|choose|convert|ask"
-    r"|type|instead|at (least|most)|one of|up to|can be|different|mix|inconsistent|match|cannot be used)\b)"
+    r"""--[a-z]|'[^']+'|"[^"]+"|`[^`]+`|\w=\S|\[\S+, \S+\]"""
+    r"|(?i:\b(must|should|pass|use|need(s|ed)?|only|takes?|make|give|requires?|required|expected|drop|choose|convert"
+    r"|ask|type|instead|at (least|most)|more than|too (small|large)|one of|none of|up to|can be|but|different"
+    r"|mix|inconsistent|match|cannot be used)\b)"
 )
 
 
 def test_every_message_says_what_to_do():
     assert not WAY_OUT.search("The data are damaged.")
-    told = {str(refusal) for row in range(len(ROWS)) for refusal in refusals_of(row)}
+    told = {str(refusal) for row in range(len(ALL)) for refusal in refusals_of(row)}
     assert not [message for message in sorted(told) if not WAY_OUT.search(message)]

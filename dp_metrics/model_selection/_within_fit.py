@@ -111,7 +111,9 @@ def releases_of_fit(estimator: Any, X: Any, y: Any, groups: Any) -> int:
     count = counts.get(type(estimator))
     inner = getattr(estimator, "estimator", None)
     if count is None or scores_within_fit(inner):
-        raise ValueError("The estimator makes private releases within fit that cannot be counted.")
+        raise ValueError(
+            "The estimator makes private releases within fit that cannot be counted: use one without."
+        )
     per_score = count_private_scorers(estimator.scoring)
     return int(per_score * count(estimator, X, y, groups))
 

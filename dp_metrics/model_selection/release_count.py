@@ -206,7 +206,9 @@ def _of_cross_validation(
     inner = 0
     if scores_within_fit(estimator):
         if train_sizes is not None:
-            raise ValueError("The estimator makes private releases within fit that cannot be counted.")
+            raise ValueError(
+                "The estimator makes private releases within fit that cannot be counted: use one without."
+            )
         if X is None or isinstance(estimator, PrivateRandomizedSearch):
             inner = splits * _of_fit(estimator, None, None, None)
         else:

@@ -226,7 +226,9 @@ class PrivateEvaluation(PageFacts, Mapping[str, Number]):
             question, answer = content["release"]
             budget = content["budget"]
         except (TypeError, LookupError, ValueError):
-            raise ValueError("This is no page that to_json wrote, or not all of it.") from None
+            raise ValueError(
+                "This is no page that to_json wrote, or not all of it: pass its whole text."
+            ) from None
         page: PrivateEvaluation = restored(json.dumps(question), json.dumps(answer))
         page.budget = budget
         return page

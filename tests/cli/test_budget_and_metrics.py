@@ -110,28 +110,6 @@ def test_a_plan_as_json_has_the_same_numbers(capsys):
     assert document["simulated"] == []
 
 
-@pytest.mark.parametrize(
-    ("argv", "message"),
-    [
-        (("--metric", "f1", "--n", 100), "--metric takes NAME=GUESS"),
-        (("--metric", "f2=0.5", "--n", 100), "There is no metric"),
-        (("--metric", "f1=0.5", "--n", 1), "is not a number of records"),
-        (("--metric", "f1=1.5", "--n", 100), "guess must be from"),
-        (("--metric", "f1=nan", "--n", 100), "guess must be a finite"),
-        (("--metric", "mse=4", "--n", 100, "--positives", 0.1), "none of these metrics takes positives"),
-        (("--metric", "mse=4", "--n", 100, "--option", "q=0.1"), "none of these metrics takes q=0.1"),
-        (("--metric", "mean=4", "--n", 100), "private_mean needs --option bounds=VALUE"),
-        (("--metric", "roc_curve=0.4", "--n", 100), "several numbers"),
-        (("--metric", "f1=0.5", "--n", 100, "--epsilon", 0), "not a positive, finite number"),
-        (("--n", 100), "--metric"),
-    ],
-)
-def test_a_plan_that_cannot_be_made_is_one_line(argv, message, capsys):
-    error = shown(capsys, "plan", *argv, code=2)
-    assert message in error
-    assert len(error.splitlines()) == 1
-
-
 def test_version(capsys):
     with pytest.raises(SystemExit) as stop:
         main(["--version"])

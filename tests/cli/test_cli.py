@@ -156,15 +156,6 @@ class TestFailures:
         monkeypatch.setattr(experiments.tempfile, "TemporaryFile", refuse)  # root may write anywhere
         assert "output folder here: Permission denied" in failure(capsys, "--output", "here")
 
-    @pytest.mark.parametrize("argv", [["--colour"], ["--epsilon"], ["--output"]])
-    def test_bad_options(self, capsys, argv):
-        failure(capsys, *argv)
-
-    @pytest.mark.parametrize("argv", [[], ["guess"]])
-    def test_bad_command(self, capsys, argv):
-        assert main(argv) == 2
-        assert capsys.readouterr().err.count("\n") == 1
-
 
 def test_plot_that_cannot_be_written(small, capsys, monkeypatch):
     def disk_full(study, rows, path):

@@ -15,7 +15,6 @@ import dp_metrics as dp
 from dp_metrics import PrivacyAccountant, SeededReleaseWarning
 from dp_metrics.cli import compare
 from dp_metrics.cli.main import main
-from dp_metrics.cli.predictions import Predictions
 from dp_metrics.release.release import Release
 
 SECRET = "Zaphod987"
@@ -216,44 +215,6 @@ def test_a_bad_row_spends_nothing_and_is_not_shown(row, message, tmp_path, capsy
     path.write_text("loss\n" + "0.5\n" * 100 + "-987\n")
     shown = run(capsys, "interval", path, *ASKED["interval"], code=1)
     assert "987" not in shown.replace(str(tmp_path), "")
-
-
-@pytest.mark.parametrize(
-    ("argv", "message"),
-    [
-        (("compare", *MODELS), "--epsilon"),
-        (("compare", *MODELS[:4], "--epsilon", "1"), "--pred-b"),
-        (("compare", *ASKED["compare"], "--loss", "roc_auc"), "private_roc_auc_score cannot be compared"),
-        (("compare", *ASKED["compare"], "--loss", "accuracy"), "pass loss='zero_one'"),
-        (("compare", *ASKED["compare"], "--loss", "mean"), "is of one column"),
-        (("compare", *ASKED["compare"], "--loss", "magic"), "'magic'"),
-        (("compare", *ASKED["compare"], "--option", "normalize=false"), "takes no normalize"),
-        (("compare", *ASKED["compare"], "--option", "colour=1"), "takes no option 'colour'"),
-        (("compare", *ASKED["compare"], "--loss", "mae", "--option", "bounds=[1,0]"), "bounds must be"),
-        (("compare", *ASKED["compare"], "--max-records", "2"), "max_records needs groups"),
-        (("compare", *ASKED["compare people"], "--max-records", "0"), "max_records must be"),
-        (("compare", *ASKED["compare"], "--max-difference", "0"), "not a positive, finite number"),
-        (("compare", *ASKED["compare"], "--confidence", "1"), "strictly between 0 and 1"),
-        (("compare", *MODELS, "--epsilon", "1/0"), "'1/0' is not a positive, finite number"),
-        (("compare", *MODELS, "--epsilon", "-1/3"), "--epsilon"),
-        (("compare", *MODELS, "--epsilon", "0/3"), "'0/3' is not a positive, finite number"),
-        (("compare", *MODELS, "--epsilon", f"1/1{'0' * 999}"), "is not a positive, finite number"),
-        (("compare", *ASKED["compare"], "--spend-name", "two\nlines"), "--spend-name takes one line"),
-        (("compare", *ASKED["compare"], "--pred-b", "c"), "no column 'c'"),
-        (("interval", "--column", "y", "--epsilon", "1"), "needs --max-loss"),
-        (("interval", *ASKED["interval"], "--cap", "private"), "needs --max-loss, a public cap, or --cap"),
-        (("interval", *ASKED["quantile"], "--cap", "private"), "--cap is of the mean"),
-        (("interval", "--column", "y", "--epsilon", "1", "--quantile", "1"), "strictly between 0 and 1"),
-        (("interval", "--column", "y", "--epsilon", "1", "--max-loss", "inf"), "not a positive, finite"),
-    ],
-)
-def test_what_is_asked_for_is_checked_first(argv, message, tmp_path, capsys, monkeypatch):
-    path, new = tmp_path / "data.csv", tmp_path / "new.sqlite"
-    path.write_text("y,a,b,loss\n" + "1,0,1,0.5\n" * 100)
-    monkeypatch.setattr(Predictions, "chunks", lambda *args: pytest.fail("the file was read"))
-    command, *rest = argv
-    assert message in run(capsys, command, path, *rest, "--budget", new, "--total", "9", code=2)
-    assert not new.exists()
 
 
 @pytest.mark.parametrize("case", ["compare", "interval"])

@@ -78,12 +78,6 @@ def test_other_marks_are_asked_for_and_never_guessed(tmp_path, capsys):
     path, new = tmp_path / "data.csv", tmp_path / "new.sqlite"
     path.write_text(f"y;p;note\n1;2;{SECRET}\n")
     paid = ("--budget", new, "--total", "1")
-    shown = run(capsys, path, *MAE, *paid, code=2)
-    assert "must hold the names, with ',' between them (or pass --delimiter)" in shown
-    assert "with '|' between them" in run(capsys, path, *MAE, *paid, "--delimiter", "|", code=2)
-    for mark in ("", "::", '"', "\n", "1", "\u00a7"):
-        assert "--delimiter" in run(capsys, path, *MAE, *paid, "--delimiter", mark, code=2)
-    assert "--decimal" in run(capsys, path, *MAE, *paid, "--decimal", "'", code=2)
     for first in (f"y;0,7;{SECRET}", f"y; -1.234,5 ;{SECRET}", f"y;7e-5;{SECRET}"):  # may be a record
         path.write_text(f"{first}\n1;2;x\n")
         assert SECRET not in run(capsys, path, *MAE, *paid, *EUROPEAN, code=2)

@@ -146,35 +146,6 @@ def test_json_is_all_of_it(file, capsys):
     assert Path("page.md").read_text().startswith("# Private evaluation")
 
 
-@pytest.mark.parametrize(
-    ("argv", "said"),
-    [
-        (("--epsilon", 1), "needs --y-true, and"),
-        (SCORES, "--epsilon is needed once"),
-        (("--y-true", "y", "--y-pred", "pred", "--epsilon", 1), "--labels LABEL ... for labels"),
-        (("--y-true", "y", "--y-pred", "pred", "--epsilon", 1), "--task regression for targets"),
-        ((*SCORES, "--epsilon", 1, "--task", "regression"), "contradict each other"),
-        ((*SCORES, "--epsilon", 1, 2), "--epsilon is needed once"),
-        ((*SCORES, "--epsilon", 1, "--output", "page.pdf"), "ends in .html, .md, .json"),
-        ((*SCORES, "--epsilon", 1, "--output", "none/page.html"), "can't write to"),
-        ((*SCORES, "--epsilon", 1, "--require", "recall"), "no requirement"),
-        ((*SCORES, "--epsilon", 1, "--require", "recal>=0.5"), "Did you mean 'recall'?"),
-        ((*SCORES, "--epsilon", 1, "--sensitive", "sex"), "once for each column"),
-        ((*SCORES[:-1], "none", "--epsilon", 1), "--pos-label none is not one of the labels"),
-        ((*SCORES, "--epsilon", 1, "--dataset", "digits"), "--dataset is of the demonstration"),
-        ((*SCORES, "--epsilon", 1, "--total", 3), "--total needs --budget"),
-        (
-            ("--y-true", "truth", "--y-score", "none", "--labels", "well", "ill", "--epsilon", 1),
-            "no column 'none'",
-        ),
-    ],
-)
-def test_what_cannot_be_asked_for(file, capsys, argv, said):
-    shown = run(capsys, file, *argv, code=2)
-    assert said in shown.err
-    assert shown.out == ""
-
-
 def test_without_a_file_there_is_the_demonstration_only(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert "needs a file of predictions" in run(capsys, "--y-true", "y", code=2).err

@@ -16,7 +16,6 @@ from dp_metrics.cli.main import main
 N = 2000
 ACCURACY = ("--metric", "accuracy", "--y-true", "y", "--y-pred", "p", "--epsilon", "1")
 BY_TWO = ("--sensitive", "sex", "ward", "--group-labels", "m", "f", "--group-labels", "1", "2")
-MANY = ("--group-labels", json.dumps([*range(1000)]))
 BY_SEX = ("--sensitive", "sex", "--group-labels", "m", "f")
 
 
@@ -100,32 +99,6 @@ def test_the_frame_of_two_columns_is_bought_once_by_command_or_function(file, pe
             group_labels=[["m", "f"], [1, 2]], epsilon=1, spend_name="by two",
             accountant=PrivacyAccountant(1, tmp_path / "b.sqlite"),
         )  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("argv", "message"),
-    [
-        ((*BY_TWO[:-3],), "--group-labels is needed once for each column of --sensitive"),
-        ((*BY_SEX, "--group-labels", "1", "2"), "--group-labels is needed once for each column"),
-        (BY_TWO[3:], "belong together"),
-        (BY_TWO[:3], "belong together"),
-        ((*BY_TWO[:-3], "--group-labels", "1", "1"), "group_labels array needs to contain"),
-        ((*BY_TWO[:1], "sex", "none", *BY_TWO[3:]), "no column 'none'"),
-        (
-            ("--sensitive", "y", "p", "x", *MANY, *MANY, *MANY),
-            "The table of all combinations of group_labels",
-        ),
-        ((*BY_TWO, "--groups", "ward"), "--sensitive and --groups can't be used together"),
-        (("--interval", "magic"), "--interval"),
-        (("--confidence", "95"), "'95' is not a number strictly between 0 and 1"),
-    ],
-)
-def test_what_is_asked_for_is_checked_first(argv, message, file, tmp_path, capsys):
-    new = tmp_path / "new.sqlite"
-    shown = run(capsys, file, *ACCURACY, *argv, "--budget", new, "--total", "1", code=2)
-    assert message in shown.err
-    assert shown.err.count("\n") == 1
-    assert not new.exists()
 
 
 @pytest.mark.parametrize("bad", ["Zaphod987", "", "3.5"])

@@ -91,24 +91,6 @@ def test_a_file_with_a_byte_order_mark_and_quoted_names(tmp_path, capsys):
     assert "200 records" in out
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"y;p;note\n1;0;x\n", "has no column 'y': its first line must hold the names, with ',' between"),
-        ("y,p,note\n1,0,caf\u00e9\n".encode("latin-1"), "or not UTF-8"),
-        ("y,p,note\n1,0,x\n".encode("utf-16"), "is UTF-16, and not UTF-8"),
-        ("y,p,note\n1,0,x\n".encode("utf-16-le"), "is UTF-16, and not UTF-8"),
-        ("y,p,note\n1,0,x\n".encode("utf-16-be"), "is UTF-16, and not UTF-8"),
-    ],
-)
-def test_files_of_other_dialects_are_told_what_is_needed(content, message, tmp_path, capsys):
-    path = tmp_path / "data.csv"
-    path.write_bytes(content)
-    code, _, err = run(capsys, path, *MAE)
-    assert code in (1, 2)
-    assert message in err
-
-
 def test_a_repeated_option_of_columns_adds_columns(tmp_path, capsys):
     """The last one alone would be another metric, without a word."""
     path = tmp_path / "data.csv"

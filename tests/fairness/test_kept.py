@@ -197,12 +197,6 @@ def test_several_metrics_of_which_some_have_no_limits():
     made = frame({"recall": dp.private_recall_score, "weighted": none})
     assert made.noise_interval().keys() == made.noise_interval(of="difference").keys() == {"recall"}
     assert made.noise_interval("recall").keys() == {*LABELS}
-    with pytest.raises(ValueError, match="limits of its noise"):
-        made.noise_interval("weighted")
-    with pytest.raises(ValueError, match="limits of its noise"):
-        frame(none).noise_interval()
-    with pytest.raises(ValueError, match="metric must be one of 'recall', 'weighted'"):
-        made.noise_interval("f1")
 
 
 def test_groups_that_are_publicly_empty_have_no_limits():
@@ -326,13 +320,6 @@ def test_the_difference_of_two_groups_has_a_sign():
         assert made.difference(a="a", b="a")[name] == 0
     assert made.difference() == made.difference("between_groups") == made.difference(method="between_groups")
     assert made.difference("to_overall") == made.difference(method="to_overall")
-    for wrong in (("a",), ("a", "z"), (None, "a")):
-        with pytest.raises(ValueError, match="two of the groups: 'a', 'b', 'c'"):
-            made.difference(*wrong)
-    with pytest.raises(ValueError, match="method must be"):
-        made.difference(method="largest")
-    with pytest.raises(TypeError, match="one number"):
-        frame(dp.private_confusion_matrix).difference("a", "b")
 
 
 def test_a_gap_says_which_gap_would_be_released_if_there_was_none():

@@ -11,8 +11,7 @@ from sklearn.base import clone
 from sklearn.datasets import make_classification, make_regression
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
-from sklearn.linear_model import LogisticRegression, Ridge, RidgeCV
-from sklearn.metrics import make_scorer
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import (
     GridSearchCV,
     GroupKFold,
@@ -31,7 +30,6 @@ from sklearn.preprocessing import StandardScaler
 
 from dp_metrics import (
     PrivacyAccountant,
-    PrivacyBudgetError,
     PrivateRandomizedSearch,
     count_releases,
     get_private_scorer,
@@ -163,8 +161,6 @@ def test_cross_validation_makes_as_many_releases_as_were_counted(cv, train, acco
 def test_cross_validation_is_counted_without_data_where_these_do_not_matter():
     assert count_releases(7) == 7
     assert count_releases(KFold(4), scoring=3) == 12
-    with pytest.raises(ValueError, match="X"):
-        count_releases(LeaveOneOut())
 
 
 @pytest.mark.parametrize(
@@ -232,72 +228,6 @@ def test_a_random_state_object_is_not_used_up(scorer):
     search = HalvingRandomSearchCV(Ridge(), UNIFORM, scoring=scorer, random_state=random_state)
     count_releases(search, X, Y)
     np.testing.assert_array_equal(random_state.get_state()[1], np.random.RandomState(0).get_state()[1])
-
-
-def test_a_plan_that_does_not_fit_is_refused_before_the_first_fit(scorer):
-    accountant = PrivacyAccountant(1.0)
-    search = GridSearchCV(Ridge(), ALPHAS, scoring=clone(scorer).set_params(accountant=accountant))
-    with pytest.raises(PrivacyBudgetError, match=r"epsilon=1\.5 was asked for"):
-        accountant.require(count_releases(search) * 0.1)
-    assert accountant.spent == 0.0
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda s: (GridSearchCV(Ridge(), ALPHAS),), "has no private scorer"),
-        (
-            lambda s: (GridSearchCV(Ridge(), ALPHAS, scoring=lambda *args: 0.0),),
-            "Only scorers of make_private_scorer",
-        ),
-        (
-            lambda s: (GridSearchCV(Ridge(), ALPHAS, scoring=make_scorer(private_mse, epsilon=1)),),
-            "Only scorers of",
-        ),
-        (lambda s: (HalvingGridSearchCV(Ridge(), ALPHAS, scoring=s),), "X and y are needed"),
-        (lambda s: (GridSearchCV(RidgeCV(scoring=s), {}, scoring=s),), "private releases of its own"),
-        (lambda s: (GridSearchCV(GridSearchCV(Ridge(), ALPHAS, scoring=s), {}, scoring=s),), "of its own"),
-        (lambda s: (GridSearchCV(Ridge(), ALPHAS, scoring=s, cv=iter([])),), "cv is an iterator"),
-        (lambda s: (HalvingGridSearchCV(Ridge(), ALPHAS, scoring=s, cv=iter([])), X, Y), "cv is an iterator"),
-        (lambda s: (iter([]),), "cv is an iterator"),
-        (lambda s: ("five",), "cv"),
-    ],
-)
-def test_what_cannot_be_known_is_refused(make, message, scorer):
-    with pytest.raises(ValueError, match=message):
-        count_releases(*make(scorer))
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"scoring": "r2"}, "no private scorer"),
-        ({"scoring": 0}, "no private scorer"),
-        ({"scoring": -1}, "no private scorer"),
-        ({"scoring": {"a": "r2"}}, "no private scorer"),
-        ({"scoring": ["r2"]}, "no private scorer"),
-        ({"scoring": private_mse}, "Only scorers of"),
-        ({"train_sizes": [0.1, 0.2]}, "X is needed"),
-        (
-            {"estimator": RidgeCV(scoring=get_private_scorer("neg_private_mse", epsilon=1.0))},
-            "cannot be counted",
-        ),
-    ],
-)
-def test_bad_plans_are_refused(options, message):
-    with pytest.raises(ValueError, match=message):
-        count_releases(5, **options)
-
-
-def test_a_pipeline_around_a_search_cannot_be_counted(scorer):
-    model = make_pipeline(StandardScaler(), GridSearchCV(Ridge(), ALPHAS, scoring=scorer))
-    with pytest.raises(ValueError, match="cannot be counted"):
-        count_releases(5, X, Y, estimator=model, scoring=scorer)
-
-
-def test_a_search_has_its_own_scoring(scorer):
-    with pytest.raises(ValueError, match="its own estimator and scoring"):
-        count_releases(GridSearchCV(Ridge(), ALPHAS, scoring=scorer), scoring=scorer)
 
 
 def test_halving_over_trees_makes_as_many_releases_as_were_counted(accountant):

@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.datasets import make_classification, make_regression
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.feature_selection import RFECV, SequentialFeatureSelector
-from sklearn.linear_model import LogisticRegression, LogisticRegressionCV, Ridge, RidgeCV
+from sklearn.linear_model import LogisticRegression, Ridge, RidgeCV
 from sklearn.model_selection import (
     GridSearchCV,
     GroupKFold,
@@ -18,8 +18,6 @@ from sklearn.model_selection import (
     cross_val_score,
     cross_validate,
 )
-from sklearn.neural_network import MLPClassifier
-from sklearn.pipeline import make_pipeline
 
 from dp_metrics import PrivacyAccountant, count_releases, get_private_scorer, private_mae, private_mse
 from dp_metrics.exceptions import PrivacyBudgetError, TrainingFoldsWarning
@@ -27,7 +25,6 @@ from dp_metrics.exceptions import PrivacyBudgetError, TrainingFoldsWarning
 X, Y = make_regression(n_samples=60, n_features=7, random_state=0)
 LABELS = (Y > 0).astype(int)
 GROUPS = np.arange(60) // 6
-CANNOT = "cannot be counted"
 
 
 @pytest.fixture
@@ -107,13 +104,6 @@ def test_a_nested_selection_makes_as_many_releases_as_were_counted(kind, account
     assert len(accountant.history) == expected
 
 
-@pytest.mark.parametrize("kind", ["elimination", "forward 2"])
-def test_a_pipeline_around_a_selection_cannot_be_counted(kind, scorer):
-    model = make_pipeline(SELECTORS[kind](Ridge(), scoring=scorer), Ridge())
-    with pytest.raises(ValueError, match=CANNOT):
-        count_releases(4, X, Y, estimator=model, scoring=scorer)
-
-
 LIKE_ALWAYS = ("never", "without validation", "few records")
 BOOSTING = {
     "never": {"early_stopping": False},
@@ -183,36 +173,6 @@ def test_a_threshold_is_not_tuned_at_a_price_for_each(accountant):
     assert count_releases(3, estimator=TunedThresholdClassifierCV(LogisticRegression()), scoring=scorer) == 3
     # scikit-learn may ask, and takes another way then
     assert not hasattr(scorer, "_score_func")
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda s: RidgeCV(scoring=s), CANNOT),
-        (lambda s: LogisticRegressionCV(scoring=s), CANNOT),
-        (lambda s: RFECV(RidgeCV(scoring=s), scoring=s), CANNOT),
-        (lambda s: RFECV(Ridge()), "no private scorer"),
-        (lambda s: RFECV(Ridge(), scoring="r2"), "no private scorer"),
-        (lambda s: HistGradientBoostingRegressor(early_stopping=True), "no private scorer"),
-        (lambda s: MLPClassifier(early_stopping=True), "no private scorer"),
-        (lambda s: RFECV(Ridge(), scoring=lambda *args: 0.0), "Only scorers of"),
-        (lambda s: GridSearchCV(RFECV(Ridge(), scoring=s), {"step": [1, 2]}, scoring=s), "of its own"),
-    ],
-)
-def test_what_is_not_counted_says_why(make, message, scorer):
-    with pytest.raises(ValueError, match=message):
-        count_releases(make(scorer), X, Y)
-
-
-@pytest.mark.parametrize("kind", ["elimination", "forward 2"])
-def test_features_are_counted_in_the_records(kind, scorer):
-    with pytest.raises(ValueError, match="X and y are needed"):
-        count_releases(SELECTORS[kind](Ridge(), scoring=scorer))
-
-
-def test_a_selector_has_its_own_scoring(scorer):
-    with pytest.raises(ValueError, match="its own estimator and scoring"):
-        count_releases(RFECV(Ridge(), scoring=scorer), X, Y, scoring=scorer)
 
 
 @pytest.mark.skipif(

@@ -168,14 +168,6 @@ def test_the_scale_of_a_split_does_not_matter():
     )
 
 
-@pytest.mark.parametrize(
-    "split", [{}, [], "a", {"z": 1}, {"a": 0}, {"a": -1}, {"a": math.nan}, {"a": math.inf}, {"a": 1, "b": 0}]
-)
-def test_invalid_splits_are_refused(split):
-    with pytest.raises(ValueError, match=r"split"):
-        divided(portions(1, 1), Fraction(1), None, split)
-
-
 # ---- the errors that it expects ----------------------------------------------------------------------------
 
 

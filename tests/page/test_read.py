@@ -10,7 +10,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from cases import BAD_RECORDS, LEGAL_LABELS
-from helpers import assert_refused, loop_over, messages
+from helpers import assert_refused, loop_over
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import BaseEstimator
@@ -108,8 +108,6 @@ def test_more_than_two_columns(values):
     found = ("y_true", PROBABILITIES), None
     assert kinds(Y3, y_proba=values) == kinds(Y3, y_proba=values, labels=range(3)) == found
     assert kinds(Y3, y_proba=THREE.tolist(), labels=range(3)) == found
-    with pytest.raises(ValueError, match="pass probabilities as y_proba="):
-        kinds(Y3, values, labels=range(3))
     page = dp.private_evaluate(Y3, y_proba=values, epsilon=1e5)  # of the labels 0, 1 and 2
     assert page["recall of 2"].value > 0
 
@@ -124,51 +122,6 @@ def test_labels_may_come_with_scores_and_features_at_the_end():
         LABELS,
     )
     assert kinds(Y3, y_proba=THREE, baseline=THREE)[1] == PROBABILITIES
-
-
-CONTRADICTIONS = [
-    {"y_pred": PRED, "labels": [0, 1], "task": "regression"}, {"y_score": SCORE, "task": "regression"},
-    {"y_proba": THREE, "task": "regression"},
-    {"y_pred": SCORE, "y_score": SCORE, "task": "regression"},
-]  # fmt: skip
-
-
-@loop_over("options", CONTRADICTIONS)
-def test_two_tasks_contradict_each_other(options):
-    refuses((Y,), options, match="contradict each other")
-    refuses((Y,), {**options, "task": "regressions"}, match="Did you mean 'regression'")
-
-
-def test_labels_that_are_text_need_to_be_listed():
-    words = np.array(["no", "yes"])[Y]
-    for options in ({"y_score": SCORE}, {"y_proba": THREE}, {"y_pred": WORDS, "task": "classification"}):
-        refuses((words,), options, match=r"pass labels=\[\.\.\.\], the public label set")
-    refuses((words,), {"y_pred": WORDS}, match=r"labels=\[\.\.\.\]")
-
-
-def test_a_positive_label_that_is_not_known_says_what_to_pass():
-    words, others = np.array(["benign", "malignant"])[Y], {"pos_label": "malignant"}
-    for options in ({"y_score": SCORE}, {"y_pred": PRED, "task": "classification"}):
-        refuses((words,), {**options, **others}, match=r"pass all of them as labels=\[\.\.\.\]")
-    for metric in (dp.private_roc_curve, dp.private_recall_score, dp.private_brier_score_loss):
-        message = r"pos_label='malignant' .*pass all of them as labels=\[\.\.\.\]"
-        assert_refused(metric, (words, PRED), ValueError, message, epsilon=1, **others)
-    model = LogisticRegression().fit(X, Y)
-    with pytest.raises(ValueError, match="pos_label='malignant' is not one of the public labels"):
-        dp.private_evaluate(model, X, Y, epsilon=1, **others)
-    refuses((Y3,), {"y_proba": THREE, "pos_label": 1}, match="more than two labels")
-
-
-@pytest.mark.parametrize(
-    ("data", "options"),
-    [
-        ((), {}), ((Y,), {}), ((Y, SCORE, PRED), {}), ((Y, PRED), {"y_pred": PRED}),
-        ((Y,), {"y_score": SCORE, "y_proba": SCORE}),
-    ],
-)  # fmt: skip
-def test_arguments_that_leave_open_what_they_are(data, options):
-    with pytest.raises(TypeError, match="y_proba"):
-        dp.private_evaluate(*data, epsilon=1, labels=[0, 1], **options)
 
 
 # ---- estimators --------------------------------------------------------------------------------------------
@@ -238,29 +191,6 @@ def test_a_model_that_does_not_say_what_it_predicts_is_asked_about():
     assert kinds(Own(), X, Y, labels=[0, 1]) == (("y_true", LABELS), None)
     assert kinds(Own(), X, Y, task="classification") == (("y_true", LABELS), None)
     assert kinds(Own(), X, Y, task="regression") == (("y_true", TARGETS), None)
-
-
-def test_a_model_and_a_task_that_contradict_each_other_are_refused():
-    classifier, regressor = LogisticRegression().fit(X, Y), LinearRegression().fit(X, SCORE)
-    for model, task in (
-        (classifier, "regression"),
-        (LinearSVC().fit(X, Y), "regression"),
-        (regressor, "classification"),
-    ):
-        with pytest.raises(ValueError, match="contradict each other"):
-            dp.private_evaluate(model, X, Y, epsilon=1, task=task)
-    for model, other in ((classifier, regressor), (regressor, classifier)):
-        with pytest.raises(TypeError, match="baseline must predict what the model does"):
-            dp.private_evaluate(model, X, Y, epsilon=1, baseline=other)
-
-
-def test_estimators_that_are_refused():
-    model = LogisticRegression().fit(X, Y)
-    with pytest.raises(TypeError, match="baseline must be a fitted estimator"):
-        dp.private_evaluate(model, X, Y, epsilon=1, baseline=SCORE)
-    for data, options in (((model, X), {}), ((model, X, Y, Y), {}), ((model, X, Y), {"y_pred": Y})):
-        with pytest.raises(TypeError, match=r"private_evaluate\(model, X_test, y_test"):
-            dp.private_evaluate(*data, epsilon=1, **options)
 
 
 # ---- records that are refused before the spend -------------------------------------------------------------
@@ -346,50 +276,6 @@ def test_lengths_must_agree_and_there_must_be_a_record(form):
     for split in (None, {"absolute error" if form == "targets" else "labels": 1}):
         for way in WAYS[:2]:
             refuses((y_true[:0],), {**none, **way, "split": split}, match=r"0 sample\(s\)")
-
-
-def test_scores_out_of_range_are_refused():
-    for y_score in (SCORE + 0.5, -SCORE, SCORE * 98765):
-        refuses((Y,), {"y_score": y_score, **TWO}, match="outside")
-        refuses((Y,), {"y_score": SCORE, "baseline": y_score, **TWO}, match="outside")
-    refuses((Y3,), {"y_proba": THREE * 2, "labels": range(3)})
-    refuses((Y3,), {"y_proba": THREE, "baseline": THREE * 2, "labels": range(3)})
-    refuses((Y3,), {"y_proba": THREE[:, ::-1][:, :2], "labels": range(3)})
-
-
-def test_what_is_refused_tells_of_one_record_at_most():
-    """Every record is odd, each in its way: the message holds none of it."""
-    odd = [f"98765-{at}" for at in range(N)]
-    for data, options in (((odd,), {"y_pred": PRED, **TWO}), ((Y,), {"y_pred": odd, **TWO})):
-        refuses(data, options)
-    refuses((Y,), {"y_pred": PRED, **TWO, "sensitive_features": odd, "group_labels": ["a", "b"]})
-
-
-OPTIONS = [
-    {"epsilon": 0}, {"epsilon": math.nan}, {"epsilon": "1"}, {"membership": "98765"}, {"neighboring": "x"},
-    {"labels": [0]}, {"labels": "ab"}, {"pos_label": 7}, {"threshold": math.nan}, {"threshold": "x"},
-    {"edges": [0, 2, 1]}, {"bounds": (1, 0)}, {"n": 0}, {"n": 2.5}, {"split": {}}, {"split": {"labels": 0}},
-    {"split": {"labels": -1}}, {"split": {"labels": math.inf}}, {"split": {"nothing": 1}}, {"split": [1]},
-    {"sensitive_features": GROUP}, {"sensitive_features": GROUP, "group_labels": ["a"]},
-    {"membership": "public", "neighboring": "add_or_remove_one"}, {"accountant": 3},
-    {"random_state": "x"}, {"split": {"labels": "1"}},
-]  # fmt: skip
-
-
-@loop_over("options", OPTIONS)
-def test_options_that_are_refused(options):
-    budget = dp.PrivacyAccountant(1)
-    with pytest.raises((ValueError, TypeError)) as caught:
-        dp.private_evaluate(
-            Y, **{"y_score": SCORE, "labels": [0, 1], "epsilon": 1, "accountant": budget, **options}
-        )
-    assert budget.spent == 0
-    assert all(message.strip() for message in messages(caught.value))
-
-
-def test_too_few_records_for_anything_are_refused_before_the_spend():
-    refuses((Y,), {"y_score": SCORE, **TWO}, epsilon=0.01, match="Nothing could be told")
-    refuses((Y,), {"y_score": SCORE, **TWO, "neighboring": "add_or_remove_one", "n": 60}, epsilon=0.01)
 
 
 def test_what_needs_more_records_gives_way_to_less():
@@ -575,21 +461,3 @@ def test_nothing_raises_after_the_spend(call):
 @given(calls())
 def test_nothing_raises_after_the_spend_of_many(call):
     check_call(*call)
-
-
-@pytest.mark.parametrize(
-    ("options", "name"),
-    [
-        ({"labels": [0, 1], "bounds": (0, 1)}, "bounds"),
-        ({"labels": [0, 1], "group_labels": [0, 1]}, "group_labels"),
-        ({"labels": [0, 1], "membership": "public"}, "membership"),
-        ({"edges": [0, 0.5, 1], **REGRESSION}, "edges"),
-        ({"edges": [0, 0.5, 1], "labels": [0, 1]}, "edges"),
-        ({"pos_label": 1, **REGRESSION}, "pos_label"),
-        ({"pos_label": 1, "labels": [0, 1, 2]}, "pos_label"),
-    ],
-)
-def test_an_option_that_would_be_ignored_is_refused(options, name):
-    y_true, second = np.array([0.0, 1.0] * 50), np.array([0.0, 1.0] * 50)
-    with pytest.raises(ValueError, match=f"^{name} is of no use here"):
-        dp.private_evaluate(y_true, second, epsilon=1.0, **options)
