@@ -18,7 +18,7 @@ from types import CodeType, FunctionType, ModuleType
 
 import numpy as np
 import pytest
-from test_frozen_releases import (
+from frozen_releases import (
     ADD_OR_REMOVE,
     CALLS,
     REPLACE,
