@@ -32,7 +32,17 @@ from dp_metrics._random import OSEntropy, SeededEntropy
 from dp_metrics.analysis.audited import AUDITED, FRAMES, PLANS
 from dp_metrics.mechanisms import MECHANISMS
 
-__all__ = ["CALLS", "GROUPS", "TABLE", "arithmetic", "evaluate", "read_table", "variations", "write_table"]
+__all__ = [
+    "CALLS",
+    "GROUPS",
+    "LIMITS",
+    "TABLE",
+    "arithmetic",
+    "evaluate",
+    "read_table",
+    "variations",
+    "write_table",
+]
 
 TABLE = Path(__file__).with_suffix(".json")
 RELATIONS = REPLACE, ADD_OR_REMOVE = "replace_one", "add_or_remove_one"
@@ -158,6 +168,56 @@ def several_sizes(call, mechanism, seed):
         call.release(records(call.name, n), mechanism, epsilon=epsilon, random_state=seed + n)
         for n, epsilon in sizes
     ]
+
+
+def limits():
+    for call, mechanism in product(CALLS, RULES):
+        if call.is_served(mechanism) and mechanism != call.case.row.mechanism:
+            yield f"{call}/{mechanism}", partial(told_of_sizes, call, mechanism)
+        rules = SUMMARY_RULES if keeps_ranks(call.case.row) else ("default",)
+        if mechanism in rules and empty_summary(call, 1) is not None and call.is_served(mechanism):
+            yield f"{call}/{mechanism}/summary", partial(told_of_summary, call, mechanism)
+
+
+def told_of_sizes(call, mechanism, seed):
+    return [told(result) for result in several_sizes(call, mechanism, seed)]
+
+
+def told_of_summary(call, mechanism, seed):
+    summary = empty_summary(call, 300).update(*records(call.name, 500))
+    settings = {"neighboring": call.relation, "random_state": seed, **RULES[mechanism]}
+    if keeps_ranks(call.case.row):
+        return told(dp.with_result(summary.release)(1, **settings))
+    return told(summary.release(1, **settings).result)
+
+
+def told(result):
+    """Return what a result says of itself: limits or why there are none, its note and its bias."""
+    limits = [
+        or_error(result.noise_interval),
+        *(or_error(result.population_interval, method=method) for method in ("sure", "approximate")),
+    ]
+    return [*limits, getattr(result, "note", None), getattr(result, "bias", None)]
+
+
+def or_error(function, *args, **settings):
+    """Return what a function returns, in the digits that all machines share, or the error that it raises."""
+    try:
+        return rounded(function(*args, **settings))
+    except (ValueError, TypeError) as error:
+        return f"{type(error).__name__}: {error}"
+
+
+def rounded(found):
+    if isinstance(found, float | np.floating):
+        return f"{found:.7g}"
+    if isinstance(found, np.ndarray):
+        return rounded(found.tolist())
+    if isinstance(found, Mapping):
+        return [[str(key), rounded(value)] for key, value in found.items()]
+    if hasattr(found, "note") and hasattr(found, "lower"):
+        return [*map(rounded, (found.lower, found.upper)), found.note]
+    return [rounded(one) for one in found] if isinstance(found, list | tuple) else found
 
 
 def spends():
@@ -286,6 +346,9 @@ def varied(call, variation, more, seed):
 # ---- pieces: summaries and Dask ----------------------------------------------------------------------------
 
 
+SUMMARY_RULES = ("default", "hazard", "geometric")
+
+
 def keeps_ranks(row):
     """Return whether summaries of a metric keep as many of the most extreme records as their capacity."""
     return kind_of(row) == "mean" or kind_of(row) == "variance"
@@ -331,7 +394,7 @@ def summarised(call, capacity, weighted, seed):
     while len(parts) > 1:
         parts = [*parts[2:], parts[0].merge(parts[1])]
     settings = {"neighboring": call.relation, "random_state": seed}
-    rules = ("default", "hazard", "geometric") if keeps_ranks(call.case.row) else ("default",)
+    rules = SUMMARY_RULES if keeps_ranks(call.case.row) else ("default",)
     found = [parts[0].release(1, **settings, **RULES[rule]) for rule in rules if call.is_served(rule)]
     return [digest(parts[0].to_bytes()), *(getattr(released, "result", released) for released in found)]
 
@@ -503,6 +566,24 @@ def planned(call, mechanism, seed):
     return errors
 
 
+def guesses():
+    for call in CALLS:
+        yield str(call), partial(guessed, call)
+
+
+def guessed(call, seed):
+    """Return the error to expect where all that is known is a guess, or why there is none."""
+    options = {**call.options, **call.neighboring}
+    labels = options.pop("labels", None)
+    hints = {} if labels is None or "binary" in call.name else {"classes": len(labels)}
+    if call.case.name == "private_top_k_accuracy_score":
+        hints = {"classes": 3}
+    expected = or_error(dp.expected_error, call.case.name, epsilon=1, n=100, guess=0.25, **hints, **options)
+    if isinstance(expected, str):
+        return expected
+    return rounded([expected.mean_absolute, expected.bias, [*expected.quantiles.values()]])
+
+
 def audits():
     for name, audited in {**AUDITED, **FRAMES, **PLANS}.items():
         rules = [rule for rule in MECHANISMS if is_audited(audited, rule)]
@@ -539,10 +620,15 @@ def named(releases):
     return found
 
 
+LIMITS = named(limits())
 GROUPS = {
     "data": named(data_of_cases()),
     "metrics": named(metrics()),
     "options": named(options()),
+    "limits": {name: make for name, make in LIMITS.items() if not name.startswith("average precision")},
+    "limits of average precision": {
+        name: make for name, make in LIMITS.items() if name.startswith("average precision")
+    },
     "spends": named(spends()),
     "summaries": named(summaries()),
     "dask": named(dask_collections()),
@@ -550,6 +636,7 @@ GROUPS = {
     "frames": named(frames()),
     "inference": named(inference()),
     "planning": named(planning()),
+    "guesses": named(guesses()),
     "audits": named(audits()),
 }
 """Every release, by its group and its name."""

@@ -1,20 +1,16 @@
 """The adaptive mechanism: exact losses of both stages together, planted defects, laws and settings."""
 
-import itertools
 import math
-from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
-from helpers import assert_follows, slow_but
+from helpers import assert_follows
 
 from dp_metrics import (
-    LossSummary,
     NoisyReleaseWarning,
     PrivacyAccountant,
     SeededReleaseWarning,
-    auditing,
     expected_error,
     private_log_loss,
     private_mae,
@@ -31,72 +27,12 @@ from dp_metrics._random import SeededEntropy
 from dp_metrics.analysis._law_comparison import joint_losses
 from dp_metrics.analysis.simulation import loss_draw, variance_draw
 from dp_metrics.mechanisms import Adaptive, adaptive
-from dp_metrics.mechanisms.adaptive import AdaptiveDraw
-from dp_metrics.release.parts import mean_loss
-from dp_metrics.sensitivity.extremes import Extremes
 
 ALWAYS = Adaptive(threshold=1e-9)  # two stages however few the records
 TOLERANCE = 1e-9  # probabilities of the drawn scale are computed in floats
-EPSILONS = (pytest.param(0.5, marks=pytest.mark.slow), 3.0, pytest.param(8.0, marks=pytest.mark.slow))
 
 
-def replaced(domain, n):
-    """Yield all neighbours of n records from a domain that differ in the last one."""
-    for rest in itertools.combinations_with_replacement(domain, n - 1):
-        for a, b in itertools.combinations(domain, 2):
-            yield np.array([*rest, a]), np.array([*rest, b])
-
-
-def added(domain, n):
-    """Yield all neighbours of which one has a record more, and less than n."""
-    for size in range(n - 1):
-        for rest in itertools.combinations_with_replacement(domain, size):
-            for more in domain:
-                yield np.array(rest), np.array([*rest, more])
-
-
-def worst_loss(metric, pairs, epsilon, mechanism=ALWAYS, **options):
-    losses = [
-        auditing.metric_loss(metric, [a], [b], epsilon=epsilon, mechanism=mechanism, **options)
-        for a, b in pairs
-    ]
-    assert len(losses) > 5
-    return max(losses) / epsilon
-
-
-CAPPED, FREE, SPREAD = [0.0, 0.3, 1.0], [0.0, 0.3, 1.0, 50.0], [-2.0, 0.3, 1.0, 7.0]
 ADD = {"neighboring": "add_or_remove_one"}
-CASES = {
-    "capped mean": (private_mean_loss, replaced, CAPPED, 4, {"max_loss": 1.0}),
-    "mean": (private_mean_loss, replaced, FREE, 3, {}),
-    "weighted mean": (
-        private_mean_loss, replaced, CAPPED, 3, {"max_loss": 1.0, "sample_weight": [1.0, 2.0, 5.0]},
-    ),
-    "mean of groups": (private_mean_loss, replaced, CAPPED, 3, {"max_loss": 1.0, "groups": [0, 0, 1]}),
-    "variance in bounds": (private_variance, replaced, CAPPED, 4, {"bounds": (0, 1)}),
-    "variance": (private_variance, replaced, SPREAD, 3, {}),
-    "capped mean, private n": (private_mean_loss, added, CAPPED, 5, {"max_loss": 1.0, **ADD}),
-    "mean, private n": (private_mean_loss, added, FREE, 4, ADD),
-    "variance in bounds, private n": (private_variance, added, CAPPED, 5, {"bounds": (0, 1), **ADD}),
-    "variance, private n": (private_variance, added, SPREAD, 4, ADD),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("epsilon", EPSILONS)
-@pytest.mark.parametrize(
-    "case", slow_but(CASES.keys() - {"variance, private n", "variance in bounds"}, CASES)
-)
-def test_scale_and_release_together_cost_epsilon_and_no_more(case, epsilon):
-    metric, neighbours, domain, n, options = CASES[case]
-    worst = worst_loss(metric, neighbours(domain, n), epsilon, **options)
-    assert 0.99 < worst <= 1 + TOLERANCE
-
-
-@pytest.mark.parametrize("share", [pytest.param(0.01, marks=pytest.mark.slow), 0.9])
-def test_any_share_of_the_first_stage_is_private(share):
-    mechanism = Adaptive(threshold=1e-9, share=share)
-    for metric, domain in ((private_mean_loss, FREE), (private_variance, SPREAD)):
-        assert 0.99 < worst_loss(metric, replaced(domain, 3), 2.0, mechanism) <= 1 + TOLERANCE
 
 
 @pytest.mark.parametrize(
@@ -117,77 +53,6 @@ def test_every_scale_that_can_be_drawn_keeps_the_claim(make, a, b):
 
 
 # Defects that the exact loss must find
-
-
-def test_a_rank_that_is_read_from_the_data_is_found(monkeypatch):
-    true = Extremes.bounds
-
-    def planted(extremes, k, ranks):
-        return true(extremes, 1 if true(extremes, 1, 1).value < 1.0 else 4, ranks)
-
-    monkeypatch.setattr(Extremes, "bounds", planted)
-    assert worst_loss(private_mean_loss, replaced(CAPPED, 4), 3.0, max_loss=1.0) > 1.01
-
-
-@pytest.mark.parametrize("case", ["mean", "variance"])
-def test_an_upper_bound_that_stays_at_the_largest_record_is_found(monkeypatch, case):
-    true = Extremes.bounds
-
-    def planted(extremes, k, ranks):
-        bounds = true(extremes, k, ranks)
-        bounds.upper[max(k - 1, 0) :] = true(extremes, 1, 1).value
-        return bounds
-
-    monkeypatch.setattr(Extremes, "bounds", planted)
-    metric, neighbours, domain, n, options = CASES[case]
-    assert worst_loss(metric, neighbours(domain, n), 3.0, **options) > 1.01
-
-
-def test_the_cap_of_one_loss_as_limit_of_weighted_terms_is_found(monkeypatch):
-    true = mean_loss.loss_extremes
-
-    def planted(aggregate, *others, **options):
-        # all terms are taken to be at most the cap: their clipped sum there is their sum
-        found = true(aggregate, *others, **options)
-        whole = found.clipped(1e9)
-
-        def clipped(y):
-            return found.clipped(y) if y < 3.0 else whole._replace(most=int(3 / whole.unit))
-
-        def at_ranks(k, ranks):
-            value, lower, upper = found.at_ranks(k, ranks)
-            return min(value, 3.0), np.minimum(lower, 3.0), np.minimum(upper, 3.0)
-
-        return replace(found, limit=3.0, at_ranks=at_ranks, clipped=clipped)
-
-    weights = {"max_loss": 3.0, "sample_weight": [1.0, 2.0, 5.0]}
-    pairs = list(replaced([0.0, 1.0, 3.0], 3))
-    assert worst_loss(private_mean_loss, pairs, 3.0, **weights) <= 1 + TOLERANCE
-    monkeypatch.setattr(mean_loss, "loss_extremes", planted)
-    assert worst_loss(private_mean_loss, pairs, 3.0, **weights) > 1.01
-
-
-def test_a_clipped_sum_that_forgets_records_that_are_not_kept_is_found(monkeypatch):
-    def loss(a, b):
-        summaries = [LossSummary(private_mean_loss, capacity=1).update(x) for x in (a, b)]
-        laws = []
-        for summary in summaries:
-            (query,) = summary._known.parts
-            extremes = query.extremes(1, 1, False)
-            laws.append(AdaptiveDraw(query, ALWAYS, Fraction(3), False, extremes, 1, math.inf).law(None))
-        return max(joint_losses(*laws, np.arange(0, laws[0].first.grid.last, 20_000)))
-
-    pairs = list(replaced(FREE, 4))
-    assert max(loss(a, b) for a, b in pairs) <= 3.0 * (1 + TOLERANCE)
-    # all that is not kept is taken to lie below every level
-    monkeypatch.setattr(mean_loss, "sums_below_level", lambda aggregate, number: (aggregate.total, 0))
-    assert max(loss(a, b) for a, b in pairs) > 3.03
-
-
-def test_shares_that_add_up_to_more_than_epsilon_are_found(monkeypatch):
-    true = adaptive.SecondStage
-    monkeypatch.setattr(adaptive, "SecondStage", lambda *a: true(*a[:-1], a[-1] * Fraction(11, 10)))
-    assert worst_loss(private_mean_loss, replaced(FREE, 3), 3.0) > 1.01
 
 
 # Laws, settings and results
@@ -282,22 +147,6 @@ def test_the_rank_grows_with_public_numbers_up_to_what_a_private_n_prepares(epsi
     assert [adaptive._rank(n, Fraction(1, 100)) for n in (0, 1, 2, 5, 300)] == [1, 1, 1, 2, 150]
 
 
-def test_a_rank_that_follows_a_private_number_of_records_is_found(monkeypatch):
-    true = AdaptiveDraw._stages
-
-    def planted(draw, count):
-        first, second = true(draw, count)
-        return first._replace(rank=1 + 3 * (draw.known.size % 2)), second
-
-    def loss():
-        fewer, more = np.array([0.0, 0.0, 0.3, 1.0]), np.array([0.0, 0.0, 0.0, 0.3, 1.0])
-        return auditing.metric_loss(private_mean_loss, [fewer], [more], epsilon=3.0, mechanism=ALWAYS, **ADD)
-
-    assert loss() <= 3.0 * (1 + TOLERANCE)
-    monkeypatch.setattr(AdaptiveDraw, "_stages", planted)
-    assert loss() > 3.03
-
-
 @pytest.mark.parametrize("width", [1.0, 50.0])
 def test_a_variance_is_clipped_at_a_tenth_more_than_the_square_but_never_above_the_public_limit(width):
     x = np.random.default_rng(0).random(1000)
@@ -306,21 +155,6 @@ def test_a_variance_is_clipped_at_a_tenth_more_than_the_square_but_never_above_t
     assert law.scale(width) == width**2
     free = variance_draw(x, mechanism=ALWAYS, epsilon=1.0).law(None)
     assert free.scale(50.0) == pytest.approx(1.1 * 50.0**2, rel=1e-12)
-
-
-def test_a_coin_that_reads_the_data_is_found(monkeypatch):
-    mechanism = Adaptive(threshold=20.0)
-    pairs = list(replaced(FREE, 4))
-    assert 0.9 < worst_loss(private_mean_loss, pairs, 3.0, mechanism) <= 1 + TOLERANCE
-    true = AdaptiveDraw._stages
-
-    def planted(draw, count):
-        first, second = true(draw, count)
-        chance = first.probability / 2 if draw.extremes.bounds(1, 1).value > 1.0 else first.probability
-        return first._replace(probability=chance), second
-
-    monkeypatch.setattr(AdaptiveDraw, "_stages", planted)
-    assert worst_loss(private_mean_loss, pairs, 3.0, mechanism) == math.inf
 
 
 def test_below_the_threshold_the_release_is_that_of_hazard():

@@ -13,7 +13,6 @@ from itertools import product
 
 import numpy as np
 import pytest
-from model import exp_minus
 
 from dp_metrics import _random
 
@@ -98,6 +97,17 @@ class OneWord:
             raise Again
         rest = 64 - self.bits
         return np.array([self.decisions.below(2**self.bits) << rest | 2**rest - 1], dtype=np.uint64)
+
+
+def exp_minus(x: Fraction) -> Fraction:
+    """Return exp(-x) for x >= 0, to 80 digits and more."""
+    halvings = max(0, math.ceil(x)).bit_length()
+    y = x / 2**halvings  # at most 1
+    total = term = Fraction(1)
+    for i in range(1, 80):
+        term *= -y / i
+        total += term
+    return total ** (2**halvings)
 
 
 def geometric_pmf(rate: Fraction) -> Callable[[int], float]:

@@ -1,0 +1,586 @@
+"""The exact privacy loss of every kind of quantity, by every mechanism, under both neighbouring relations.
+
+A quantity has a tiny domain, and all neighbours in it are compared: a record is replaced by any other one, or
+all records of a person by as many others, or one more record comes. ``pytest -s tests/test_privacy.py``
+prints the worst loss / epsilon of each; a report of the tests keeps them as properties.
+"""
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+from helpers import slow_but
+
+import dp_metrics as dp
+from dp_metrics import AboveThreshold, Adaptive, Hazard, auditing
+from dp_metrics.analysis._law_comparison import joint_losses
+from dp_metrics.analysis.audited import AUDITED, FRAMES, PLANS
+from dp_metrics.mechanisms import MECHANISMS, Mechanism, adaptive, geometric
+from dp_metrics.mechanisms.adaptive import AdaptiveDraw
+from dp_metrics.metrics import METRICS
+from dp_metrics.release.parts import count_table, mean_loss
+from dp_metrics.release.parts.ranking_loss import HazardByClass
+from dp_metrics.release.release import Release
+from dp_metrics.sensitivity.extremes import Extremes
+from dp_metrics.sensitivity.output_bounds import OutputBounds
+
+REPLACE, ADD = "replace_one", "add_or_remove_one"
+TOLERANCE = 1e-9  # some laws are computed in floats: of drawn scales, and of comparators
+OWN, COIN = "noise of its own", "adaptive, a coin"
+
+BY = {
+    "hazard": "hazard",
+    "adaptive": Adaptive(threshold=1e-9),  # two stages, however few the records
+    COIN: Adaptive(threshold=20.0),
+    "geometric": "geometric",
+    "laplace": "laplace",
+    "inverse_sensitivity": "inverse_sensitivity",
+    "piecewise_laplace": "piecewise_laplace",
+    "above_threshold": AboveThreshold(beta=1.2, max_candidates=300),  # few enough for an exact comparison
+    OWN: None,
+}
+# These need not attain epsilon on a domain of a few numbers; of a median next to a sliver they do.
+LEAST = {"inverse_sensitivity": 0.4, "piecewise_laplace": 0.5, "above_threshold": 0.6}
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A metric on tuples of a domain: `n` records, or fewer than `fewer` and one more."""
+
+    metric: str
+    domain: list[tuple[Any, ...]]
+    n: int
+    fewer: int = 3
+    options: dict[str, Any] = field(default_factory=dict)
+    persons: tuple[int, ...] | None = None  # of whom each record is; None: the order is of no account
+    unlimited: bool = False  # no public upper limit: some mechanisms do not serve it
+    refused: dict[Any, str] = field(default_factory=dict)  # by relation or (mechanism, relation)
+    least: dict[str, float] = field(default_factory=dict)  # worst loss / epsilon that must be found
+    without: tuple[str, ...] = ()  # mechanisms that have a test of their own
+
+    @property
+    def mechanisms(self) -> list[str]:
+        if METRICS[self.metric].mechanism is None:
+            return [OWN]
+        return [name for name in BY if name not in (OWN, *self.without) and (name != COIN or self.has_scale)]
+
+    @property
+    def has_scale(self) -> bool:
+        """Whether the adaptive mechanism has two stages for it, and a coin between one and two."""
+        return METRICS[self.metric].mechanism == "adaptive" and self.metric != "private_quantile"
+
+    def refusal(self, mechanism: str, relation: str) -> str | None:
+        """Return what the error says where a mechanism does not serve the quantity under a relation."""
+        if relation in self.refused:
+            return self.refused[relation]
+        if self.unlimited and mechanism in (
+            "geometric",
+            "laplace",
+            "inverse_sensitivity",
+            "piecewise_laplace",
+        ):
+            return "public upper limit"
+        if relation == ADD and mechanism == "laplace":
+            return "public number of records"
+        return self.refused.get((mechanism, relation))
+
+    def columns(self, records: tuple[Any, ...]) -> list[np.ndarray]:
+        return [
+            np.array([record[place] for record in records]).reshape(len(records), *np.shape(like))
+            for place, like in enumerate(self.domain[0])
+        ]
+
+    def neighbours(self, relation: str) -> Iterator[tuple[Any, Any]]:
+        if relation == ADD:
+            for size in range(self.fewer):
+                for rest in itertools.combinations_with_replacement(self.domain, size):
+                    yield from ((rest, (*rest, more)) for more in self.domain)
+        elif self.persons is None:
+            for rest in itertools.combinations_with_replacement(self.domain, self.n - 1):
+                yield from (((*rest, a), (*rest, b)) for a, b in itertools.combinations(self.domain, 2))
+        else:
+            yield from self.neighbours_by_person()
+
+    def neighbours_by_person(self) -> Iterator[tuple[Any, Any]]:
+        """Replace all records of one person; without weights people with as many records are alike."""
+        places = [[at for at, whose in enumerate(self.persons) if whose == one] for one in {*self.persons}]
+
+        def form(records: Any) -> Any:
+            people = [sorted(records[at] for at in own) for own in places]
+            return tuple(records) if "sample_weight" in self.options else (*map(tuple, sorted(people)),)
+
+        seen = set()
+        for records, own in itertools.product(itertools.product(self.domain, repeat=self.n), places):
+            for others in itertools.product(self.domain, repeat=len(own)):
+                other = list(records)
+                for at, record in zip(own, others, strict=True):
+                    other[at] = record
+                pair = form(records), form(other)
+                if pair[0] < pair[1] and pair not in seen:
+                    seen.add(pair)
+                    yield records, tuple(other)
+
+    def losses(self, mechanism: Any, relation: str, epsilon: float) -> Iterator[float]:
+        """Yield the exact loss / epsilon of each pair of neighbours."""
+        by = {} if mechanism is None else {"mechanism": mechanism}
+        for pair in self.neighbours(relation):
+            data = map(self.columns, pair)
+            options = {**by, **self.options, "neighboring": relation, "epsilon": epsilon}
+            yield auditing.metric_loss(self.metric, *data, **options) / epsilon
+
+
+def numbers(*values: float) -> list[tuple[float]]:
+    return [(value,) for value in values]
+
+
+def pairs(first: Any, second: Any) -> list[tuple[Any, Any]]:
+    return list(itertools.product(first, second))
+
+
+UNIT, BINARY, ERRORS = numbers(0.0, 0.3, 1.0), pairs((0, 1), (0, 1)), [(0.0, 0.0), (0.0, 1.0), (1.0, 0.0)]
+PROBABILITIES = pairs((0, 1), (0.0, 0.5, 1.0))
+ONLY_REPLACED = {ADD: "cannot be used with neighboring='add_or_remove_one'"}
+NO_RANK = {ADD: "needs a public number of records: its rank would tell"}
+CAPPED, BOUNDED, PERSONS = {"max_loss": 1.0}, {"bounds": (0, 1)}, (0, 0, 1)
+OF_PERSONS = {"persons": PERSONS, "refused": ONLY_REPLACED}
+SEVERAL = {"groups": PERSONS, "max_records": 2}
+OF_THREE = {"groups": (0, 0, 1, 2), "max_records": 2}
+
+QUANTITIES = {
+    # means
+    "mean of losses": Quantity("private_mean_loss", UNIT, 4, 3, CAPPED),
+    "mean of unlimited losses": Quantity(
+        "private_mean_loss", numbers(0.0, 0.3, 50.0), 4, 3, unlimited=True
+    ),
+    "weighted mean": Quantity(
+        "private_mean_loss", UNIT, 3, 3, {**CAPPED, "sample_weight": (1.0, 2.0, 5.0)}, (0, 1, 2),
+        refused=ONLY_REPLACED,
+    ),
+    "mean of persons": Quantity("private_mean_loss", UNIT, 3, 3, {**CAPPED, "groups": PERSONS}, **OF_PERSONS),
+    "weighted mean of persons": Quantity(
+        "private_mean_loss", numbers(0.0, 1.0), 3, 3,
+        {**CAPPED, "groups": PERSONS, "sample_weight": (1.0, 2.0, 5.0)}, **OF_PERSONS,
+    ),
+    "mean": Quantity("private_mean", numbers(-1.0, 0.3, 1.0), 3, 3, {"bounds": (-1, 1)}),
+    "mean of subnormals": Quantity(
+        "private_mean", numbers(0.0, 5e-324, 1e-323), 2, 3, {"bounds": (0.0, 1e-323)},
+        # the range has three floats
+        least={"geometric": 0.85, "laplace": 0.6, "inverse_sensitivity": 0.3, "above_threshold": 0.4},
+    ),
+    "weighted mean of subnormals": Quantity(
+        "private_mean", numbers(0.0, 5e-324, 2e-323), 3, 3,
+        {"bounds": (0.0, 2e-323), "sample_weight": (3, 1, 1)}, (0, 1, 2), refused=ONLY_REPLACED,
+        least={"above_threshold": 0.4},
+    ),
+    "share": Quantity("private_accuracy_score", [(0, 0), (0, 1)], 4, 4),
+    "top k": Quantity(
+        "private_top_k_accuracy_score", [(0, (2, 1, 0)), (0, (0, 1, 2)), (2, (0, 2, 1))], 3, 3,
+        {"k": 1, "labels": (0, 1, 2)},
+    ),
+    # variances and what is made of them
+    "variance": Quantity("private_variance", UNIT, 4, 3, BOUNDED),
+    "unlimited variance": Quantity(
+        "private_variance", numbers(-2.0, 0.3, 7.0), 4, 3, unlimited=True
+    ),
+    "variance of subnormal squares": Quantity(
+        "private_variance", numbers(0.0, 2.0**-537, 2.0**-535), 3, 2, {"bounds": (0.0, 2.0**-535)},
+        least={"adaptive": 0.25, "inverse_sensitivity": 0.0, "above_threshold": 0.4}, without=("laplace",),
+    ),
+    "r2": Quantity(
+        "private_r2_score", ERRORS, 3, 2, BOUNDED, least={"inverse_sensitivity": 0.1, "above_threshold": 0.55}
+    ),
+    # ranks
+    "median": Quantity("private_quantile", UNIT, 4, 3, {"q": 0.5, **BOUNDED}, refused=NO_RANK),
+    "median next to a sliver": Quantity(
+        "private_quantile", numbers(0.0, 1e-6, 1.0), 5, 3, {"q": 0.5, **BOUNDED}, refused=NO_RANK,
+        # most of the mass comes a rank nearer where the sliver goes a rank away
+        least={"inverse_sensitivity": 0.99, "piecewise_laplace": 0.99},
+    ),
+    "unlimited quantile": Quantity(
+        "private_quantile", numbers(0.0, 0.3, 1.0, 50.0), 3, 3, {"q": 0.9, "bounds": (0, None)},
+        unlimited=True, refused=NO_RANK,
+    ),
+    # pairs of records
+    "AUC": Quantity(
+        "private_roc_auc_score", BINARY, 5, 2, refused={("geometric", ADD): "public number of records"},
+        # a record can change the sizes of both classes; of two and three records all is soon possible
+        least={"laplace": 0.5, "inverse_sensitivity": 0.0},
+    ),
+    "AUC of persons": Quantity(
+        "private_roc_auc_score", BINARY[:1] + BINARY[2:], 4, 3, OF_THREE, refused=ONLY_REPLACED,
+        persons=OF_THREE["groups"],
+        least={"geometric": 0.5, "laplace": 0.25, "inverse_sensitivity": 0.25},
+    ),
+    # tables of counts
+    "counts of two labels": Quantity("private_confusion_matrix", BINARY, 3, 3, {"labels": (0, 1)}),
+    "counts of persons": Quantity("private_f1_score", BINARY, 3, 3, SEVERAL, **OF_PERSONS),
+    "counts of three labels": Quantity(
+        "private_f1_score", pairs((0, 1, 2), (0, 1, 2)), 2, 2, {"average": "macro", "labels": (0, 1, 2)}
+    ),
+    "report of counts": Quantity("private_classification_report", BINARY, 2, 3),
+    "nested table": Quantity("private_roc_curve", PROBABILITIES, 3, 3),
+    "nested table of persons": Quantity(
+        "private_average_precision_score", pairs((0, 1), (0.0, 1.0)), 3, 3, SEVERAL, **OF_PERSONS
+    ),
+    "table of bins": Quantity("private_calibration_curve", PROBABILITIES, 3, 3, {"n_bins": 2}),
+    "calibration error": Quantity(
+        "private_expected_calibration_error", [(0, 0.5), (0, 1.0), (1, 0.0), (1, 0.5)], 3, 2, {"n_bins": 2}
+    ),
+    "calibration error of persons": Quantity(
+        "private_expected_calibration_error", [(0, 0.5), (0, 1.0), (1, 0.0)], 4, 3,
+        {"n_bins": 2, **OF_THREE}, refused=ONLY_REPLACED, persons=OF_THREE["groups"],
+        # two changes of a person's records reach nearly all that three people can
+        least={
+            "hazard": 0.49, "adaptive": 0.49, "laplace": 0.75, "inverse_sensitivity": 0.3,
+            "above_threshold": 0.49,
+        },
+    ),
+    # several numbers
+    "three outputs": Quantity(
+        "private_mse", pairs([(0.0, 0.0, 0.0)], [(0.0, 0.0, 0.0), (1.0, 1.0, 1.0), (1.0, 0.3, 0.0)]), 3, 2,
+        {**BOUNDED, "multioutput": "raw_values"},
+    ),
+    "areas of three labels": Quantity(
+        "private_roc_auc_score", pairs((0, 1, 2), ((0.6, 0.2, 0.2), (0.2, 0.2, 0.6))), 2, 2,
+        {"multi_class": "ovr", "labels": (0, 1, 2)}, refused={("geometric", ADD): "public number of records"},
+        # a record has one label and changes two classes of three
+        least={
+            **dict.fromkeys(BY, 0.66), "laplace": 0.33, "inverse_sensitivity": 0.0, "piecewise_laplace": 0.33,
+            "above_threshold": 0.5,
+        },
+    ),
+    "regression report": Quantity("private_regression_report", ERRORS, 3, 2, BOUNDED),
+    "probability report": Quantity(
+        "private_probability_report", [(1, 0.0), (1, 1.0), (0, 0.3)], 3, 2, {"max_loss": 4.0}
+    ),
+}  # fmt: skip
+
+
+def is_slow(name: str, relation: str) -> bool:
+    several = ("three outputs", "areas of three labels", "regression report", "probability report")
+    return relation == ADD and name in several  # several searches, each of as many ranks as any n could use
+
+
+EVERY = [
+    pytest.param(name, relation, marks=pytest.mark.slow if is_slow(name, relation) else ())
+    for name in QUANTITIES
+    for relation in (REPLACE, ADD)
+]
+
+
+@pytest.mark.parametrize("epsilon", slow_but([3.0], [0.5, 3.0, 8.0]))
+@pytest.mark.parametrize(("name", "relation"), EVERY)
+def test_the_worst_loss_is_epsilon_and_no_more(name, relation, epsilon, record_property):
+    quantity = QUANTITIES[name]
+    for mechanism in quantity.mechanisms:
+        losses = quantity.losses(BY[mechanism], relation, epsilon)
+        if message := quantity.refusal(mechanism, relation):
+            with pytest.raises(ValueError, match=message):
+                next(losses)
+            continue
+        worst = max(losses)
+        record_property(mechanism, worst)
+        print(f"\n{name}, {relation}, {mechanism}, epsilon {epsilon:g}: {worst:.9f}", end="")
+        assert worst <= 1 + TOLERANCE, mechanism
+        if epsilon == 3.0:  # which the lower limits are stated for
+            assert worst >= quantity.least.get(mechanism, LEAST.get(mechanism, 0.97)), mechanism
+
+
+@pytest.mark.xfail(reason="Laplace noise does not pay for what floats round where all are subnormal")
+def test_laplace_noise_of_a_variance_of_subnormal_squares():
+    losses = QUANTITIES["variance of subnormal squares"].losses("laplace", REPLACE, 3.0)
+    assert max(losses) <= 1 + TOLERANCE
+
+
+SETTINGS = {
+    "hazard of a resolution": Hazard(resolution=0.1),
+    "hazard of a scale": Hazard(resolution=26.0, scale=0.01),
+    "adaptive, little for the scale": Adaptive(threshold=1e-9, share=0.01),
+    "adaptive, most for the scale": Adaptive(threshold=1e-9, share=0.9),
+    "above_threshold, even split": AboveThreshold(beta=1.5, split=0.5),
+    "above_threshold, even steps": AboveThreshold(spacing="even", max_candidates=50),
+    "above_threshold, few candidates": AboveThreshold(beta=1.15, scale=0.05, first=3, max_candidates=12),
+    "above_threshold": AboveThreshold(),
+    "above_threshold of the paper": AboveThreshold.paper(),
+}
+
+
+@pytest.mark.parametrize("setting", slow_but(SETTINGS.keys() - {"above_threshold of the paper"}, SETTINGS))
+def test_a_mechanism_keeps_its_claim_with_any_setting(setting):
+    for name in ("mean of losses", "variance", "median"):
+        losses = list(QUANTITIES[name].losses(SETTINGS[setting], REPLACE, 2.0))
+        assert 0.3 < max(losses) <= 1 + TOLERANCE, name
+
+
+def kinds(metrics):
+    return {kind for name in metrics for kind in METRICS[name].usual.kinds}
+
+
+def test_every_mechanism_and_every_kind_of_quantity_is_tried():
+    assert {*MECHANISMS, OWN, COIN} == {*BY}
+    assert kinds(METRICS) == kinds(quantity.metric for quantity in QUANTITIES.values())
+
+
+def all_pairs(values, n):
+    for rest in itertools.combinations_with_replacement(values, n - 1):
+        for a, b in itertools.combinations(values, 2):
+            yield np.array([*rest, a]), np.array([*rest, b])
+
+
+@pytest.mark.parametrize("name", {**AUDITED, **FRAMES, **PLANS})
+def test_whatever_is_released_costs_epsilon_and_no_more(name, record_property):
+    """Every metric with its own limits and options, frames, intervals and comparisons."""
+    audited = {**AUDITED, **FRAMES, **PLANS}[name]
+    n, values = (8, (0.0, 0.4, 1.0)) if name in PLANS else (3, (0.0, 0.3, 0.7, 1.0))
+    by = ["hazard"]
+    if audited.has_own_noise or audited.sums:
+        by = ["geometric"]  # a search for a private n takes long
+    elif audited.bounded:
+        by += ["geometric", "laplace"]
+    for mechanism in by:
+        loss = audited.loss(4.0, mechanism)
+        worst = max(loss(a, b) for a, b in all_pairs(values, n)) / 4.0
+        record_property(mechanism, worst)
+        print(f"\n{name}, {mechanism}: {worst:.9f}", end="")
+        assert 0.75 < worst <= 1 + TOLERANCE, mechanism
+
+
+# What is planted must be found
+
+
+def worst(name: str, mechanism: Any, relation: str, epsilon: float = 3.0) -> float:
+    return max(QUANTITIES[name].losses(mechanism, relation, epsilon))
+
+
+PLANTED = []
+
+
+def planted(*cases):
+    """Add a defect, and the quantities, mechanisms and relations that must show it."""
+
+    def decorate(plant):
+        PLANTED.extend(pytest.param(plant, *case, id=f"{plant.__name__}, {case[0]}") for case in cases)
+        return plant
+
+    return decorate
+
+
+@planted(("mean of losses", "adaptive", REPLACE))
+def a_rank_read_from_the_data(monkeypatch):
+    true = Extremes.bounds
+    monkeypatch.setattr(
+        Extremes, "bounds", lambda self, k, ranks: true(self, 1 if true(self, 1, 1).value < 1 else 4, ranks)
+    )
+
+
+@planted(("mean of unlimited losses", "adaptive", REPLACE), ("unlimited variance", "adaptive", REPLACE))
+def an_upper_bound_that_stays_at_the_largest_record(monkeypatch):
+    true = Extremes.bounds
+
+    def bounds(extremes, k, ranks):
+        found = true(extremes, k, ranks)
+        found.upper[max(k - 1, 0) :] = true(extremes, 1, 1).value
+        return found
+
+    monkeypatch.setattr(Extremes, "bounds", bounds)
+
+
+@planted(("weighted mean", "adaptive", REPLACE))
+def the_cap_of_one_loss_as_limit_of_weighted_terms(monkeypatch):
+    true = mean_loss.loss_extremes
+
+    def loss_extremes(aggregate, *others, **options):
+        found = true(aggregate, *others, **options)
+        whole = found.clipped(1e9)  # of terms that are taken to be at most the cap
+
+        def at_ranks(k, ranks):
+            value, lower, upper = found.at_ranks(k, ranks)
+            return min(value, 1.0), np.minimum(lower, 1.0), np.minimum(upper, 1.0)
+
+        def clipped(y):
+            return found.clipped(y) if y < 1.0 else whole._replace(most=int(1 / whole.unit))
+
+        return replace(found, limit=1.0, at_ranks=at_ranks, clipped=clipped)
+
+    monkeypatch.setattr(mean_loss, "loss_extremes", loss_extremes)
+
+
+@planted(("mean of unlimited losses", "adaptive", REPLACE))
+def shares_of_the_stages_that_are_more_than_epsilon(monkeypatch):
+    true = adaptive.SecondStage
+    monkeypatch.setattr(adaptive, "SecondStage", lambda *a: true(*a[:-1], a[-1] * Fraction(11, 10)))
+
+
+def a_stage_that_reads(monkeypatch, make):
+    true = AdaptiveDraw._stages
+
+    def stages(draw, count):
+        first, second = true(draw, count)
+        return first._replace(**make(draw, first)), second
+
+    monkeypatch.setattr(AdaptiveDraw, "_stages", stages)
+
+
+@planted(("mean of losses", "adaptive", ADD))
+def a_rank_that_follows_a_private_number_of_records(monkeypatch):
+    a_stage_that_reads(monkeypatch, lambda draw, first: {"rank": 1 + 3 * (draw.known.size % 2)})
+
+
+@planted(("mean of unlimited losses", COIN, REPLACE))
+def a_coin_that_reads_the_data(monkeypatch):
+    def make(draw, first):
+        return {"probability": first.probability / (2 if draw.extremes.bounds(1, 1).value > 1.0 else 1)}
+
+    a_stage_that_reads(monkeypatch, make)
+
+
+@dataclass(frozen=True)
+class Wrapped(Mechanism):
+    """Another mechanism, with something wrong."""
+
+    inner: Mechanism
+
+    def count_ranks(self, epsilon, **public):
+        return self.inner.count_ranks(epsilon, **public)
+
+
+class ChargedAsMonotonic(Wrapped):
+    def output_distribution(self, output_bounds, epsilon):
+        return self.inner.output_distribution(replace(output_bounds, monotonic=True), epsilon)
+
+
+class ResolutionOfTheData(Wrapped):
+    def output_distribution(self, output_bounds, epsilon):
+        return Hazard(resolution=0.1 + output_bounds.value).output_distribution(output_bounds, epsilon)
+
+
+@planted(
+    ("AUC", ChargedAsMonotonic(Hazard(resolution=0.1, scale=0.01)), REPLACE),
+    ("mean of losses", ResolutionOfTheData(Hazard()), REPLACE),
+)
+def a_mechanism_that_is_wrong(monkeypatch):
+    """It is wrapped."""
+
+
+@planted(("AUC", "hazard", REPLACE), ("AUC", "hazard", ADD))
+def sizes_of_classes_that_cost_more_than_they_are_charged(monkeypatch):
+    monkeypatch.setattr(HazardByClass, "rate", Fraction(3, 10))
+    monkeypatch.setattr(HazardByClass, "hazard_epsilon", Fraction(57, 20))
+
+
+@planted(("AUC", "hazard", REPLACE), ("AUC", "hazard", ADD))
+def an_area_that_costs_more_than_it_is_charged(monkeypatch):
+    monkeypatch.setattr(HazardByClass, "rate", Fraction(3, 20))
+    monkeypatch.setattr(HazardByClass, "hazard_epsilon", Fraction(3))
+
+
+TABLES = (
+    "counts of two labels",
+    "counts of three labels",
+    "nested table",
+    "table of bins",
+    "report of counts",
+)
+
+
+@planted(*((name, OWN, relation) for name in TABLES for relation in (REPLACE, ADD)))
+def counts_with_less_noise(monkeypatch):
+    true = count_table.CountTable.prepare
+    monkeypatch.setattr(
+        count_table.CountTable,
+        "prepare",
+        lambda self, mechanism, epsilon, **public: true(self, mechanism, epsilon * 2, **public),
+    )
+
+
+@planted(
+    ("counts of persons", OWN, REPLACE),
+    ("AUC of persons", "hazard", REPLACE),
+    ("calibration error of persons", "geometric", REPLACE),
+)
+def records_of_a_person_that_are_charged_as_one(monkeypatch):
+    true = Release.divided
+    monkeypatch.setattr(Release, "divided", lambda self, plan: true(self, replace(plan, most_records=1)))
+
+
+@planted(("mean of losses", "hazard", ADD), ("variance", "hazard", ADD))
+def a_noisy_count_that_is_not_charged(monkeypatch):
+    true = Release.divided
+
+    def divided(self, plan):
+        mechanisms, epsilons, for_count = true(self, plan)
+        return mechanisms, tuple(epsilon + for_count for epsilon in epsilons), for_count
+
+    monkeypatch.setattr(Release, "divided", divided)
+
+
+@planted(("mean of subnormals", "geometric", REPLACE), ("weighted mean of subnormals", "geometric", REPLACE))
+def a_lattice_without_slack_for_what_floats_round(monkeypatch):
+    monkeypatch.setattr(geometric, "_rounding", lambda *ends: 0)
+
+
+@pytest.mark.parametrize(("plant", "name", "mechanism", "relation"), PLANTED)
+def test_what_is_planted_is_found(plant, name, mechanism, relation, monkeypatch):
+    plant(monkeypatch)
+    mechanism = BY[mechanism] if isinstance(mechanism, str) else mechanism
+    assert worst(name, mechanism, relation) > 1.01
+
+
+def test_a_clipped_sum_that_forgets_records_that_are_not_kept_is_found(monkeypatch):
+    def loss(a, b):
+        laws = []
+        for records in (a, b):
+            summary = dp.LossSummary(dp.private_mean_loss, capacity=1).update(records)
+            (query,) = summary._known.parts
+            draw = AdaptiveDraw(
+                query, BY["adaptive"], Fraction(3), False, query.extremes(1, 1, False), 1, 1e300
+            )
+            laws.append(draw.law(None))
+        return max(joint_losses(*laws, np.arange(0, laws[0].first.grid.last, 20_000))) / 3.0
+
+    some = list(all_pairs((0.0, 0.3, 1.0, 50.0), 4))
+    assert max(loss(a, b) for a, b in some) <= 1 + TOLERANCE
+    # all that is not kept is taken to lie below every level
+    monkeypatch.setattr(mean_loss, "sums_below_level", lambda aggregate, number: (aggregate.total, 0))
+    assert max(loss(a, b) for a, b in some) > 1.01
+
+
+def test_a_variance_is_not_monotonic():
+    """Section 4.1 of the paper says so; this pair shows what that would cost."""
+    common = [0.0, 0.0, 0.0, 1.0, 10.0, 10.0, 10.0, 11.0, 11.0]
+    pair = [np.array([*common, 11.0])], [np.array([*common, 1.0])]
+    right = AboveThreshold(beta=1.02, split=0.5, scale=1.0)
+    loss = partial(auditing.metric_loss, dp.private_variance, *pair, epsilon=1.0, bounds=(0, 100))
+    assert loss(mechanism=right) <= 1 < 1.1 < loss(mechanism=ChargedAsMonotonic(right)) < 1.2
+
+
+def bounds_from_the_data(x, **options):
+    return dp.private_variance(x, bounds=(x.min(), x.max() + 1), **options)
+
+
+def sums_in_floats(losses, *, epsilon, mechanism):
+    n, cap, ordered = losses.size, 0.3, np.sort(losses)
+    total = np.sum(losses)
+    value = min(total / n, cap)
+    lower = np.clip((total - np.cumsum(ordered[::-1])) / n, 0.0, value)
+    upper = np.clip((total + np.cumsum(cap - ordered)) / n, value, cap)
+    bounds = OutputBounds(value, lower, upper, output_range=(0.0, cap), monotonic=True, n=n)
+    return mechanism.release(bounds, epsilon)
+
+
+@pytest.mark.parametrize(
+    ("careless", "a", "b"),
+    [
+        (bounds_from_the_data, np.arange(10.0), np.append(np.arange(9.0), 20.0)),
+        # they add up to 0.6000000000000001 in this order, to 0.6 in the other
+        (sums_in_floats, np.array([0.1, 0.2, 0.3]), np.array([0.1, 0.2, 0.0])),
+        (dp.private_mean_loss, np.zeros(3), np.zeros(4)),  # their number is public
+    ],
+)
+def test_a_careless_release_is_found(careless, a, b):
+    assert auditing.metric_loss(careless, [a], [b], epsilon=1.0) > 1.5
