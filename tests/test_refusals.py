@@ -38,6 +38,10 @@ from sklearn.svm import LinearSVC
 
 import dp_metrics as dp
 from dp_metrics.cli.main import main
+from dp_metrics.evaluation.compared import clipped_mean
+from dp_metrics.evaluation.datasets import get_dataset
+from dp_metrics.evaluation.sources import DatasetError
+from dp_metrics.evaluation.studies import StudyError, select_studies
 from dp_metrics.inputs.losses import RecordLoss
 from dp_metrics.mechanisms import Adaptive, get_mechanism
 from dp_metrics.metrics import FUNCTIONS, METRICS, row_of
@@ -1249,6 +1253,28 @@ ROWS = [
      )),
     (lambda interval, epsilon: interval([0.5] * 300, **SAFE | {"epsilon": epsilon}),
      ValueError, "epsilon", list(itertools.product(INTERVALS, (0, -1, NAN, INF, "1", None)))),
+    # the relation, and what is left of epsilon
+    (lambda relation: dp.private_mse(ONES, ONES, **SAFE, neighboring=relation),
+     ValueError, "neighboring", ["swap", "REPLACE_ONE", None, 1, ["replace_one"]]),
+    (lambda mechanism: dp.private_mae(
+         np.ones((4, 3)),
+         np.ones((4, 3)),
+         **SAFE | {"epsilon": 5e-324},
+         multioutput="raw_values",
+         bounds=(0, 1),
+         mechanism=mechanism,
+     ),
+     ValueError, "too small", ["laplace", "geometric", "above_threshold", "hazard"]),
+    (lambda digits, report, output_dict: report(
+         [1, 0, 1], [0.5, 0.5, 0.5], **SAFE, digits=digits, output_dict=output_dict
+     ),
+     ValueError, "digits", list(
+         itertools.product(
+             (-1, 0, 18, None, 4.0, "x", True),
+             (dp.private_regression_report, dp.private_probability_report),
+             (False, True),
+         )
+     )),
 ]
 # fmt: on
 
@@ -1701,7 +1727,44 @@ WITHOUT_RECORDS = [
      ValueError, "error|No epsilon", [0, -1, NAN, INF, "1", True, 1e-12]),
     (lambda epsilon: dp.expected_error(dp.private_mean_loss, S, epsilon=epsilon),
      ValueError, "epsilon", [0, -1, NAN]),
-]  # all rows
+    (lambda kind, options: kind(**options),
+     ValueError, lambda kind, options: next(iter(options)), [
+         *((dp.Hazard, {"resolution": wrong}) for wrong in (True, "0.1", 10**400)),
+         (dp.AboveThreshold, {"max_candidates": 10.5}),
+         (dp.AboveThreshold, {"first": 10**30}),
+         (dp.AboveThreshold, {"first": None}),
+         (dp.AboveThreshold, {"beta": None}),
+     ]),
+    (lambda metric, options: dp.population_interval(kept(metric, Y, Y, **options)),
+     ValueError, ..., [
+         ("several ratios", dp.private_f1_score, {"average": "weighted"}),
+         ("several ratios", dp.private_confusion_matrix, {}),
+         ("private_mae tells no limits", dp.private_mae, {}),
+         ("weights or groups", dp.private_accuracy_score, {"sample_weight": np.ones(600)}),
+         ("mechanism='geometric'", dp.private_accuracy_score, {"mechanism": "hazard"}),
+     ]),
+    (lambda: dp.population_interval(0.9), TypeError, "with_result"),
+    (lambda: dp.population_interval(kept(dp.private_recall_score, Y, Y), confidence=1.0),
+     ValueError, "confidence"),
+    (lambda: dp.PrivateResult(**kept(dp.private_recall_score, Y, Y).to_dict()).population_interval(),
+     ValueError, "what is public about its noise"),
+    # studies
+    (lambda: clipped_mean(S, epsilon=0.0), ValueError, "epsilon"),
+    (lambda name: get_dataset(name),
+     DatasetError, "unknown data set 'iris'; there are: synthetic, digits, diamonds, .*, cifar10", ["iris"]),
+    (lambda asked: select_studies(*asked),
+     StudyError, ..., [
+         ("unknown figure 'fig1'; there are: variance, cross-entropy, mse", [["fig1"], [], []]),
+         ("unknown mechanism 'gauss'; there are: adaptive, hazard", [[], [], ["gauss"]]),
+         ("none of these figures", [["mse"], ["adult"], []]),
+     ]),
+    (lambda: select_studies([], ["iris"], []), DatasetError, "unknown data set 'iris'; there are: synthetic"),
+    (lambda other: dp.with_result(other),
+     TypeError, "with_result takes a metric of dp_metrics or dp_metrics", [
+         "private_mse", None, [], np.mean, own_error, dp.with_result(dp.private_mse), dp.private_compare,
+         dp.ConfusionSummary().release, SCORER, dp.LossSummary(dp.private_mae).update, partial(np.mean),
+     ]),
+]
 # fmt: on
 
 
