@@ -9,11 +9,13 @@ import contextlib
 import io
 import itertools
 import math
+import pickle
 import re
 import reprlib
 import shlex
 import tempfile
 from decimal import Decimal
+from fractions import Fraction
 from functools import cache, partial
 from pathlib import Path
 
@@ -36,6 +38,12 @@ from sklearn.svm import LinearSVC
 
 import dp_metrics as dp
 from dp_metrics.cli.main import main
+from dp_metrics.evaluation.compared import clipped_mean
+from dp_metrics.evaluation.datasets import get_dataset
+from dp_metrics.evaluation.sources import DatasetError
+from dp_metrics.evaluation.studies import StudyError, select_studies
+from dp_metrics.inputs.losses import RecordLoss
+from dp_metrics.mechanisms import Adaptive, get_mechanism
 from dp_metrics.metrics import FUNCTIONS, METRICS, row_of
 from dp_metrics.page.requirements import parsed
 
@@ -328,8 +336,16 @@ SPOILT += [
 
 LIMITS_OF_COUNTS = [confusion().noise_interval, confusion().population_interval]
 
+INTERVALS = [
+    partial(dp.private_mean_interval, max_loss=2.0),
+    partial(dp.private_mean_interval, cap="private"),
+    partial(dp.private_quantile_interval, q=0.5),
+]
+PLANS = [partial(dp.expected_error, epsilon=1.0), partial(dp.epsilon_for_error, error=0.1)]
+
 # A call, its error, its words, and the values that are tried. Words are a pattern, what tells
 # it of the values, or ... where each of the values has its own before it.
+# fmt: off
 ROWS = [
     # rules that hold for all metrics
     *(
@@ -350,1687 +366,1406 @@ ROWS = [
         )
         for error in (ValueError, TypeError, INVALID)
     ),
-    (
-        lambda case: case(*(column[:0] for column in valid(case)), **SAFE),
-        ValueError,
-        "^Found array with 0 sample",
-        of_metrics(),
-    ),
-    (
-        lambda case, at: case(*cut(with_sentinel(case, at), at), **SAFE),
-        ValueError,
-        lengths_differ,
-        arguments(of_two),
-    ),
-    (
-        lambda case, at: case(*map(np.array, cut(with_sentinel(case, at), at)), **SAFE, **PRIVATE_N),
-        ValueError,
-        lambda case, at: f"samples: {case.row.data[0]} and {case.row.data[1]}.$",
-        arguments(lambda case: of_two(case) and takes("neighboring")(case)),
-    ),
+    (lambda case: case(*(column[:0] for column in valid(case)), **SAFE),
+     ValueError, "^Found array with 0 sample", of_metrics()),
+    (lambda case, at: case(*cut(with_sentinel(case, at), at), **SAFE),
+     ValueError, lengths_differ, arguments(of_two)),
+    (lambda case, at: case(*map(np.array, cut(with_sentinel(case, at), at)), **SAFE, **PRIVATE_N),
+     ValueError, lambda case, at: f"samples: {case.row.data[0]} and {case.row.data[1]}.$",
+     arguments(lambda case: of_two(case) and takes("neighboring")(case))),
     (lambda case, at: widened(case, at), ValueError, words_of_widened, arguments()),
-    (
-        lambda case, name, value: case(*with_sentinel(case, 0), **SAFE | {name: value}),
-        ValueError,
-        lambda case, name, value: name,
-        [
-            (case, name, value)
-            for name, values in BAD_OPTIONS.items()
-            for case in of_metrics(takes(name))
-            for value in values[:3]
-        ],
-    ),
-    (
-        lambda case, name: case(*valid(case), **SAFE, **{name: [1.0] * 40}),
-        ValueError,
-        lambda case, name: f"takes no {name}: {case.row.refused[name]}",
-        [(case, name) for case in of_metrics() for name in case.row.refused],
-    ),
-    (
-        lambda case, name: case(*valid(case), **SAFE, **{name: None}),
-        TypeError,
-        lambda case, name: name,
-        [(case, name) for name in SOME_OPTIONS for case in of_metrics(takes(name), False)],
-    ),
-    (
-        lambda case: case(*with_sentinel(case, 0), **SAFE, mechanism="gaussian"),
-        ValueError,
-        "mechanism must be one of",
-        of_metrics(with_mechanism),
-    ),
-    (
-        lambda case, wrong: case(*with_sentinel(case, 0), **SAFE, mechanism=wrong),
-        TypeError,
-        "mechanism",
-        [(case, wrong) for case in of_metrics(with_mechanism) for wrong in (3, dp.Hazard, object())],
-    ),
-    (
-        lambda case, mechanism: case(*with_sentinel(case, 0), **SAFE, mechanism=mechanism),
-        ValueError,
-        lambda case, mechanism: next(iter(case.bounded)),
-        [
-            (case, mechanism)
-            for case in of_metrics(lambda case: with_mechanism(case) and not case.always_bounded)
-            for mechanism in ("inverse_sensitivity", "piecewise_laplace", "laplace", "geometric")
-        ],
-    ),
-    (
-        lambda case, seed: case(*with_sentinel(case, 0), **PAID, random_state=seed),
-        TypeError,
-        "random_state",
-        [(case, seed) for case in of_metrics() for seed in ("1", 1.5, [1], object())],
-    ),
+    (lambda case, name, value: case(*with_sentinel(case, 0), **SAFE | {name: value}),
+     ValueError, lambda case, name, value: name, [
+         (case, name, value)
+         for name, values in BAD_OPTIONS.items()
+         for case in of_metrics(takes(name))
+         for value in values[:3]
+     ]),
+    (lambda case, name: case(*valid(case), **SAFE, **{name: [1.0] * 40}),
+     ValueError, lambda case, name: f"takes no {name}: {case.row.refused[name]}",
+     [(case, name) for case in of_metrics() for name in case.row.refused]),
+    (lambda case, name: case(*valid(case), **SAFE, **{name: None}),
+     TypeError, lambda case, name: name,
+     [(case, name) for name in SOME_OPTIONS for case in of_metrics(takes(name), False)]),
+    (lambda case: case(*with_sentinel(case, 0), **SAFE, mechanism="gaussian"),
+     ValueError, "mechanism must be one of", of_metrics(with_mechanism)),
+    (lambda case, wrong: case(*with_sentinel(case, 0), **SAFE, mechanism=wrong),
+     TypeError, "mechanism",
+     [(case, wrong) for case in of_metrics(with_mechanism) for wrong in (3, dp.Hazard, object())]),
+    (lambda case, mechanism: case(*with_sentinel(case, 0), **SAFE, mechanism=mechanism),
+     ValueError, lambda case, mechanism: next(iter(case.bounded)), [
+         (case, mechanism)
+         for case in of_metrics(lambda case: with_mechanism(case) and not case.always_bounded)
+         for mechanism in ("inverse_sensitivity", "piecewise_laplace", "laplace", "geometric")
+     ]),
+    (lambda case, seed: case(*with_sentinel(case, 0), **PAID, random_state=seed),
+     TypeError, "random_state",
+     [(case, seed) for case in of_metrics() for seed in ("1", 1.5, [1], object())]),
     (lambda case: case(*valid(case), **SAFE | {"accountant": 1.0}), TypeError, "accountant", of_metrics()),
-    (
-        lambda case: case(*valid(case), **SAFE | {"epsilon": 200.0}),
-        dp.PrivacyBudgetError,
-        "Nothing was released",
-        of_metrics(),
-    ),
-    (
-        lambda case: case.function(*valid(case), random_state=NoEntropy(), **case.options),
-        TypeError,
-        "epsilon",
-        of_metrics(),
-    ),
-    (
-        lambda case: case.function(*valid(case), *case.row.required.values(), 1.0, random_state=NoEntropy()),
-        TypeError,
-        "positional",
-        of_metrics(),
-    ),
-    (
-        lambda weights, case: case(*PAIR, **SAFE, sample_weight=weights),
-        INVALID,
-        "[Ss]ample.weight|not compatible",
-        [
-            (weights, CASES[name])
-            for name in ("mse", "rmse", "log loss", "accuracy")
-            for weights in (
-                [-1.0, 1, 1],
-                [0, 0, 0],
-                [1, 1],
-                [1, 1, 1, 1],
-                [1, NAN, 1],
-                [1, INF, 1],
-                [[1, 1]] * 3,
-                ["a", "b", "c"],
-                "abc",
-                3.0,
-            )
-        ],
-    ),
-    (
-        lambda groups, metric: metric(*PAIR, **SAFE, groups=groups),
-        INVALID,
-        "groups",
-        [
-            (groups, metric)
-            for metric in (dp.private_mse, dp.private_log_loss, dp.private_accuracy_score)
-            for groups in ([1, 2], [1, 2, 3, 4], [1.0, NAN, 2], [[1, 2]] * 3, 3, [[1], 2, 3])
-        ],
-    ),
+    (lambda case: case(*valid(case), **SAFE | {"epsilon": 200.0}),
+     dp.PrivacyBudgetError, "Nothing was released", of_metrics()),
+    (lambda case: case.function(*valid(case), random_state=NoEntropy(), **case.options),
+     TypeError, "epsilon", of_metrics()),
+    (lambda case: case.function(*valid(case), *case.row.required.values(), 1.0, random_state=NoEntropy()),
+     TypeError, "positional", of_metrics()),
+    (lambda weights, case: case(*PAIR, **SAFE, sample_weight=weights),
+     INVALID, "[Ss]ample.weight|not compatible", [
+         (weights, CASES[name])
+         for name in ("mse", "rmse", "log loss", "accuracy")
+         for weights in (
+             [-1.0, 1, 1], [0, 0, 0], [1, 1], [1, 1, 1, 1], [1, NAN, 1], [1, INF, 1], [[1, 1]] * 3,
+             ["a", "b", "c"], "abc", 3.0,
+         )
+     ]),
+    (lambda groups, metric: metric(*PAIR, **SAFE, groups=groups),
+     INVALID, "groups", [
+         (groups, metric)
+         for metric in (dp.private_mse, dp.private_log_loss, dp.private_accuracy_score)
+         for groups in ([1, 2], [1, 2, 3, 4], [1.0, NAN, 2], [[1, 2]] * 3, 3, [[1], 2, 3])
+     ]),
     # metrics of numbers
-    (
-        lambda: dp.private_mae(ONES, ONES, **SAFE, groups=SECRET_SETS),
-        ValueError,
-        r"^groups must be hashable labels\.$",
-    ),
-    (
-        lambda wrong, metric: metric(np.ones((4, 3)), np.ones((4, 3)), **SAFE, multioutput=wrong),
-        INVALID,
-        "multioutput|[Cc]ustom weights",
-        [
-            (wrong, metric)
-            for metric in (dp.private_mse, dp.private_rmse, dp.private_r2_score)
-            for wrong in ("variance_weighted", "mean", [1, 2], [1, 2, -1], [0, 0, 0], [1, 2, NAN], "raw", 3)
-        ],
-    ),
+    (lambda: dp.private_mae(ONES, ONES, **SAFE, groups=SECRET_SETS),
+     ValueError, r"^groups must be hashable labels\.$"),
+    (lambda wrong, metric: metric(np.ones((4, 3)), np.ones((4, 3)), **SAFE, multioutput=wrong),
+     INVALID, "multioutput|[Cc]ustom weights", [
+         (wrong, metric)
+         for metric in (dp.private_mse, dp.private_rmse, dp.private_r2_score)
+         for wrong in ("variance_weighted", "mean", [1, 2], [1, 2, -1], [0, 0, 0], [1, 2, NAN], "raw", 3)
+     ]),
     (lambda: dp.private_mse([1.0], [1.0], **SAFE, multioutput=[1.0]), ValueError, "only in multi-output"),
-    (
-        lambda: dp.private_r2_score([1.0, 2], [1.0, 2], **SAFE, sample_weight=[1, 1]),
-        ValueError,
-        "sample_weight",
-    ),
-    (
-        lambda share: dp.private_r2_score(ONES, ONES, **SAFE, error_share=share),
-        ValueError,
-        "error_share",
-        [0, 1, -1, NAN, "0.5", None],
-    ),
-    (
-        lambda metric, y, p: metric(y, p, **SAFE),
-        ValueError,
-        "used",
-        [
-            (dp.private_mean_poisson_deviance, [-98765.5, 1.0], [1.0, 1.0]),
-            (dp.private_mean_poisson_deviance, [1.0, 1.0], [1.0, 0.0]),
-            (dp.private_mean_squared_log_error, [-98765.5, 1.0], [1.0, 1.0]),
-            (dp.private_mean_squared_log_error, [1.0, 1.0], [1.0, -1.0]),
-        ],
-    ),
+    (lambda: dp.private_r2_score([1.0, 2], [1.0, 2], **SAFE, sample_weight=[1, 1]),
+     ValueError, "sample_weight"),
+    (lambda share: dp.private_r2_score(ONES, ONES, **SAFE, error_share=share),
+     ValueError, "error_share", [0, 1, -1, NAN, "0.5", None]),
+    (lambda metric, y, p: metric(y, p, **SAFE),
+     ValueError, "used", [
+         (dp.private_mean_poisson_deviance, [-98765.5, 1.0], [1.0, 1.0]),
+         (dp.private_mean_poisson_deviance, [1.0, 1.0], [1.0, 0.0]),
+         (dp.private_mean_squared_log_error, [-98765.5, 1.0], [1.0, 1.0]),
+         (dp.private_mean_squared_log_error, [1.0, 1.0], [1.0, -1.0]),
+     ]),
     (lambda: dp.private_mean_squared_log_error([1.0], [1.0], **SAFE, bounds=(-1, 1)), ValueError, "bounds"),
     (lambda: dp.private_mean_poisson_deviance(np.ones((2, 2)), np.ones((2, 2)), **SAFE), ValueError, "1d"),
-    (
-        lambda alpha: dp.private_mean_pinball_loss([1.0], [1.0], **SAFE, alpha=alpha),
-        ValueError,
-        "alpha",
-        [-0.1, 1.1, NAN, "a", None, True],
-    ),
-    (
-        lambda ddof: dp.private_variance(np.arange(400.0), **SAFE, ddof=ddof),
-        ValueError,
-        "ddof",
-        [400, 401, 400.0, NAN, INF, -INF, "1", None, True, [1], 1j, 10**400, -(10**400), Decimal(1)],
-    ),
-    (
-        lambda q: dp.private_quantile([1.0], q, **SAFE, bounds=(0, 1)),
-        ValueError,
-        "Quantiles",
-        [-0.1, 1.1, NAN, "0.5", None, True, [0.5]],
-    ),
-    (
-        lambda bounds: dp.private_quantile([1.0], 0.5, **SAFE, bounds=bounds),
-        ValueError,
-        "bounds",
-        [None, (None, 1), (-INF, 1), (1, 0), (NAN, None), 3, (0, NAN)],
-    ),
-    (
-        lambda: dp.private_quantile([1.0], 0.5, **SAFE, bounds=(0, None), mechanism="laplace"),
-        ValueError,
-        "upper limit",
-    ),
+    (lambda alpha: dp.private_mean_pinball_loss([1.0], [1.0], **SAFE, alpha=alpha),
+     ValueError, "alpha", [-0.1, 1.1, NAN, "a", None, True]),
+    (lambda ddof: dp.private_variance(np.arange(400.0), **SAFE, ddof=ddof),
+     ValueError, "ddof",
+     [400, 401, 400.0, NAN, INF, -INF, "1", None, True, [1], 1j, 10**400, -(10**400), Decimal(1)]),
+    (lambda q: dp.private_quantile([1.0], q, **SAFE, bounds=(0, 1)),
+     ValueError, "Quantiles", [-0.1, 1.1, NAN, "0.5", None, True, [0.5]]),
+    (lambda bounds: dp.private_quantile([1.0], 0.5, **SAFE, bounds=bounds),
+     ValueError, "bounds", [None, (None, 1), (-INF, 1), (1, 0), (NAN, None), 3, (0, NAN)]),
+    (lambda: dp.private_quantile([1.0], 0.5, **SAFE, bounds=(0, None), mechanism="laplace"),
+     ValueError, "upper limit"),
     (lambda: dp.private_mean([1.0], **SAFE, bounds=None), ValueError, "bounds"),
-    (
-        lambda split: dp.private_regression_report(ONES, ONES, **SAFE, split=split),
-        ValueError,
-        "split",
-        [{}, {"mse": 1}, {"mse": 1, "mae": 1, "variance": 0}, {"mse": 1, "mae": 1, "r2": 1}, [1, 1, 1], "mse"]
-        + [{"mse": 1, "mae": 1, "variance": bad} for bad in (-1, NAN, INF, "1", None)],
-    ),
-    (
-        lambda wrong: dp.private_regression_report(wrong, [1.0, 2.0], **SAFE),
-        ValueError,
-        "NaN|inconsistent|output|numeric",
-        BAD_COLUMNS,
-    ),
-    (
-        lambda wrong: dp.private_probability_report([0, 1], wrong, **SAFE, labels=[0, 1, 2]),
-        ValueError,
-        "NaN|inconsistent|class|numeric|values in|probabilities",
-        BAD_COLUMNS,
-    ),
+    (lambda split: dp.private_regression_report(ONES, ONES, **SAFE, split=split),
+     ValueError, "split",
+     [{}, {"mse": 1}, {"mse": 1, "mae": 1, "variance": 0}, {"mse": 1, "mae": 1, "r2": 1}, [1, 1, 1], "mse"]
+     + [{"mse": 1, "mae": 1, "variance": bad} for bad in (-1, NAN, INF, "1", None)]),
+    (lambda wrong: dp.private_regression_report(wrong, [1.0, 2.0], **SAFE),
+     ValueError, "NaN|inconsistent|output|numeric", BAD_COLUMNS),
+    (lambda wrong: dp.private_probability_report([0, 1], wrong, **SAFE, labels=[0, 1, 2]),
+     ValueError, "NaN|inconsistent|class|numeric|values in|probabilities", BAD_COLUMNS),
     (lambda: dp.private_regression_report(np.ones((3, 2)), np.ones((3, 2)), **SAFE), ValueError, "1d"),
     # metrics of labels
-    (
-        lambda true, pred: dp.private_accuracy_score(true, pred, **SAFE),
-        INVALID,
-        "Classification metrics|y_true|Found array|Mix of label",
-        [
-            ([0.5, 1], [0, 1]),
-            ([INF, 1], [0, 1]),
-            (["1", "2"], [1, 2]),
-            (np.array(["1", "2"]), np.array([1, 2])),
-            ([1, 2, "x"], [1, 2, 3]),
-            ([[]], [[]]),
-            (np.array([0.5, 1]), np.array([0, 1])),
-            ([NAN, 1], [0, 1]),
-            (np.array([NAN, 1]), [0, 1]),
-            (pd.Series([0, None], dtype="Int64"), [0, 1]),
-            ([0, 1], [0, 1, 2]),
-            ([], []),
-            (np.array([]), np.array([])),
-            ([[0, 1], [1]], [[0, 1], [1]]),
-            ([{1}, {2}], [{1}, {2}]),
-            ([[0, 1], [1, 1]], [0, 1]),
-            (np.zeros((2, 2, 2)), np.zeros((2, 2, 2))),
-            (3, 3),
-            (None, None),
-        ],
-    ),
+    (lambda true, pred: dp.private_accuracy_score(true, pred, **SAFE),
+     INVALID, "Classification metrics|y_true|Found array|Mix of label", [
+         ([0.5, 1], [0, 1]), ([INF, 1], [0, 1]), (["1", "2"], [1, 2]),
+         (np.array(["1", "2"]), np.array([1, 2])), ([1, 2, "x"], [1, 2, 3]), ([[]], [[]]),
+         (np.array([0.5, 1]), np.array([0, 1])), ([NAN, 1], [0, 1]), (np.array([NAN, 1]), [0, 1]),
+         (pd.Series([0, None], dtype="Int64"), [0, 1]), ([0, 1], [0, 1, 2]), ([], []),
+         (np.array([]), np.array([])), ([[0, 1], [1]], [[0, 1], [1]]), ([{1}, {2}], [{1}, {2}]),
+         ([[0, 1], [1, 1]], [0, 1]), (np.zeros((2, 2, 2)), np.zeros((2, 2, 2))), (3, 3), (None, None),
+     ]),
     (lambda: dp.private_f1_score(*WORDS, **SAFE), ValueError, r"no numbers: pass labels=\[...\]"),
-    (
-        lambda: dp.private_f1_score(*WORDS, **SAFE, labels=["no", "yes"]),
-        ValueError,
-        "pos_label=.* is not one of the public labels",
-    ),
-    (
-        lambda labels: dp.private_f1_score(*WORDS, **SAFE, pos_label="yes", labels=labels),
-        ValueError,
-        "must all be different|at least two labels|Target is multiclass but average='binary'|not one of",
-        [["no", "yes", "no"], ["yes"], ["no", "yes", "maybe"], ["no", "maybe"]],
-    ),
-    (
-        lambda average: dp.private_f1_score(*WORDS, **SAFE, **NO_YES, average=average),
-        ValueError,
-        "average='samples'|average must be one of",
-        ["samples", "mean"],
-    ),
-    (
-        lambda value: dp.private_f1_score(*WORDS, **SAFE, **NO_YES, zero_division=value),
-        ValueError,
-        "zero_division must be|a result is finite",
-        [0.5, NAN],
-    ),
-    (
-        lambda: dp.private_confusion_matrix(["98765", "yes"], ["no", "yes"], **SAFE, labels=["no", "yes"]),
-        ValueError,
-        "not in labels",
-    ),
-    (
-        lambda wrong: dp.private_confusion_matrix(wrong, [0, 1, 1], **SAFE),
-        ValueError,
-        "label|NaN",
-        [[0, 1, 987654], [0, 1, NAN], [0, 1, "98765"]],
-    ),
-    (
-        lambda labels: dp.private_classification_report([0, 1], [0, 1], **SAFE, target_names=labels),
-        ValueError,
-        "target_names|names of the labels",
-        [["a"], ["a", "a"], ["a", "accuracy"]],
-    ),
-    (
-        lambda: dp.private_f1_score([0, 1], [0, 1], **SAFE, max_records=2),
-        ValueError,
-        "max_records needs groups",
-    ),
-    (
-        lambda metric, options: metric(Y, Y, **SAFE, **options),
-        INVALID,
-        "max_records must be an integer|inconsistent numbers|would be given away|takes no sample_weight",
-        [
-            (metric, {"groups": THREE_EACH, **options})
-            for metric in (dp.private_recall_score, dp.private_roc_auc_score)
-            for options in (
-                {"max_records": 0},
-                {"max_records": 1.5},
-                {"groups": THREE_EACH[1:]},
-                PRIVATE_N,
-                {"sample_weight": np.ones(Y.size)},
-            )
-        ],
-    ),
+    (lambda: dp.private_f1_score(*WORDS, **SAFE, labels=["no", "yes"]),
+     ValueError, "pos_label=.* is not one of the public labels"),
+    (lambda labels: dp.private_f1_score(*WORDS, **SAFE, pos_label="yes", labels=labels),
+     ValueError,
+     "must all be different|at least two labels|Target is multiclass but average='binary'|not one of",
+     [["no", "yes", "no"], ["yes"], ["no", "yes", "maybe"], ["no", "maybe"]]),
+    (lambda average: dp.private_f1_score(*WORDS, **SAFE, **NO_YES, average=average),
+     ValueError, "average='samples'|average must be one of", ["samples", "mean"]),
+    (lambda value: dp.private_f1_score(*WORDS, **SAFE, **NO_YES, zero_division=value),
+     ValueError, "zero_division must be|a result is finite", [0.5, NAN]),
+    (lambda: dp.private_confusion_matrix(["98765", "yes"], ["no", "yes"], **SAFE, labels=["no", "yes"]),
+     ValueError, "not in labels"),
+    (lambda wrong: dp.private_confusion_matrix(wrong, [0, 1, 1], **SAFE),
+     ValueError, "label|NaN", [[0, 1, 987654], [0, 1, NAN], [0, 1, "98765"]]),
+    (lambda labels: dp.private_classification_report([0, 1], [0, 1], **SAFE, target_names=labels),
+     ValueError, "target_names|names of the labels", [["a"], ["a", "a"], ["a", "accuracy"]]),
+    (lambda: dp.private_f1_score([0, 1], [0, 1], **SAFE, max_records=2),
+     ValueError, "max_records needs groups"),
+    (lambda metric, options: metric(Y, Y, **SAFE, **options),
+     INVALID,
+     "max_records must be an integer|inconsistent numbers|would be given away|takes no sample_weight", [
+         (metric, {"groups": THREE_EACH, **options})
+         for metric in (dp.private_recall_score, dp.private_roc_auc_score)
+         for options in (
+             {"max_records": 0},
+             {"max_records": 1.5},
+             {"groups": THREE_EACH[1:]},
+             PRIVATE_N,
+             {"sample_weight": np.ones(Y.size)},
+         )
+     ]),
     # metrics of probabilities and scores
-    (
-        lambda y: dp.private_log_loss(y, [0.2, 0.9, 0.6], **SAFE),
-        ValueError,
-        "label",
-        [[1, 2, 2], ["no", "yes", "yes"]],
-    ),
-    (
-        lambda options: dp.private_brier_score_loss(Y, S, **SAFE, **options),
-        ValueError,
-        "label|scale_by_half",
-        [{"pos_label": 2}, {"scale_by_half": "yes"}, {"scale_by_half": None}, {"labels": [0, 1, 2]}],
-    ),
-    (
-        lambda average: dp.private_roc_auc_score(Y, S, **SAFE, average=average),
-        ValueError,
-        "'weighted' needs the private sizes|average must be",
-        ["weighted", "micro", 3],
-    ),
-    (
-        lambda way: dp.private_roc_auc_score(Y, S, **SAFE, multi_class=way),
-        ValueError,
-        "each record is in K - 1 of the pairs|multi_class must be",
-        ["ovo", "x", None],
-    ),
-    (
-        lambda options: dp.private_roc_auc_score(Y, S, **SAFE, **options),
-        ValueError,
-        "^The number of classes in labels is different|y_true holds numbers, which are not in labels",
-        [{"labels": [0, 1, 2]}, {"labels": ["a", "b"]}],
-    ),
-    (
-        lambda mechanism: dp.private_roc_auc_score(Y, S, **SAFE, **PRIVATE_N, mechanism=mechanism),
-        ValueError,
-        "public number of records",
-        ["geometric", "laplace"],
-    ),
-    (
-        lambda y, score, words: dp.private_roc_auc_score(y, score, **SAFE),
-        ValueError,
-        lambda y, score, words: words,
-        [
-            (Y3, S, "label that is not in labels"),
-            (Y3, S3, "multi_class must be 'ovr'"),
-            (WORDS[0], S, r"pass labels=\[...\]"),
-            (Y, WORDS[0], "not labels"),
-            (Y, np.where(Y, NAN, 0.0), "contains NaN"),
-            (Y, np.where(Y, -INF, 0.0), "contains infinity"),
-            (Y, np.zeros((600, 2, 2)), "3d array"),
-            (Y[:, np.newaxis] + [0, 0], S, "1d array"),
-        ],
-    ),
-    (
-        lambda metric, labels: metric(Y, S, **SAFE, labels=labels),
-        ValueError,
-        "labels must be two|label",
-        [(metric, labels) for metric in TABLES for labels in ([0, 1, 2], ["no", "yes"])],
-    ),
-    (
-        lambda metric, label: metric(Y, S, **SAFE, pos_label=label),
-        ValueError,
-        "pos_label=.* is not one of the public labels",
-        [(metric, label) for metric in TABLES for label in (2, "1")],
-    ),
+    (lambda y: dp.private_log_loss(y, [0.2, 0.9, 0.6], **SAFE),
+     ValueError, "label", [[1, 2, 2], ["no", "yes", "yes"]]),
+    (lambda options: dp.private_brier_score_loss(Y, S, **SAFE, **options),
+     ValueError, "label|scale_by_half",
+     [{"pos_label": 2}, {"scale_by_half": "yes"}, {"scale_by_half": None}, {"labels": [0, 1, 2]}]),
+    (lambda average: dp.private_roc_auc_score(Y, S, **SAFE, average=average),
+     ValueError, "'weighted' needs the private sizes|average must be", ["weighted", "micro", 3]),
+    (lambda way: dp.private_roc_auc_score(Y, S, **SAFE, multi_class=way),
+     ValueError, "each record is in K - 1 of the pairs|multi_class must be", ["ovo", "x", None]),
+    (lambda options: dp.private_roc_auc_score(Y, S, **SAFE, **options),
+     ValueError,
+     "^The number of classes in labels is different|y_true holds numbers, which are not in labels",
+     [{"labels": [0, 1, 2]}, {"labels": ["a", "b"]}]),
+    (lambda mechanism: dp.private_roc_auc_score(Y, S, **SAFE, **PRIVATE_N, mechanism=mechanism),
+     ValueError, "public number of records", ["geometric", "laplace"]),
+    (lambda y, score, words: dp.private_roc_auc_score(y, score, **SAFE),
+     ValueError, lambda y, score, words: words, [
+         (Y3, S, "label that is not in labels"), (Y3, S3, "multi_class must be 'ovr'"),
+         (WORDS[0], S, r"pass labels=\[...\]"), (Y, WORDS[0], "not labels"),
+         (Y, np.where(Y, NAN, 0.0), "contains NaN"), (Y, np.where(Y, -INF, 0.0), "contains infinity"),
+         (Y, np.zeros((600, 2, 2)), "3d array"), (Y[:, np.newaxis] + [0, 0], S, "1d array"),
+     ]),
+    (lambda metric, labels: metric(Y, S, **SAFE, labels=labels),
+     ValueError, "labels must be two|label",
+     [(metric, labels) for metric in TABLES for labels in ([0, 1, 2], ["no", "yes"])]),
+    (lambda metric, label: metric(Y, S, **SAFE, pos_label=label),
+     ValueError, "pos_label=.* is not one of the public labels",
+     [(metric, label) for metric in TABLES for label in (2, "1")]),
     (lambda metric: metric(Y, S.astype(str), **SAFE), ValueError, "not labels", TABLES),
     (lambda metric: metric(Y, S3, **SAFE), ValueError, "The number of classes in labels", TABLES),
-    (
-        lambda metric: metric([0, 1], [-3.0, 0.5], **SAFE),
-        ValueError,
-        r"^y_score has values outside \[0, 1\]: pass edges=",
-        TABLES[:3],
-    ),
-    (
-        lambda metric: metric([0, 1], [-3.0, 0.5], **SAFE),
-        ValueError,
-        r"values in \[0, 1\] only: probabilities",
-        TABLES[3:],
-    ),
-    (
-        lambda metric: metric(Y, S, **SAFE, edges=[0, 1, 2], bins=8),
-        ValueError,
-        "bins cannot be used with edges",
-        TABLES[:3],
-    ),
-    (
-        lambda metric, name, value: metric(Y, S, **SAFE, **{name: value}),
-        ValueError,
-        lambda metric, name, value: name,
-        [
-            (metric, name, value)
-            for metric in TABLES
-            for name in BAD_OPTIONS.keys() & METRICS[metric.__name__].options.keys()
-            for value in BAD_OPTIONS[name]
-        ],
-    ),
+    (lambda metric: metric([0, 1], [-3.0, 0.5], **SAFE),
+     ValueError, r"^y_score has values outside \[0, 1\]: pass edges=", TABLES[:3]),
+    (lambda metric: metric([0, 1], [-3.0, 0.5], **SAFE),
+     ValueError, r"values in \[0, 1\] only: probabilities", TABLES[3:]),
+    (lambda metric: metric(Y, S, **SAFE, edges=[0, 1, 2], bins=8),
+     ValueError, "bins cannot be used with edges", TABLES[:3]),
+    (lambda metric, name, value: metric(Y, S, **SAFE, **{name: value}),
+     ValueError, lambda metric, name, value: name, [
+         (metric, name, value)
+         for metric in TABLES
+         for name in BAD_OPTIONS.keys() & METRICS[metric.__name__].options.keys()
+         for value in BAD_OPTIONS[name]
+     ]),
     (lambda: dp.private_calibration_curve(Y, S, **SAFE, strategy="quantile"), ValueError, "quantile"),
     (lambda: dp.private_roc_curve(Y, S, **SAFE, drop_intermediate=True), TypeError, "drop_intermediate"),
     # released tables, their limits and pictures
     (lambda: scores().population_interval(ties="none"), ValueError, "ties must be"),
     (lambda: scores().noise_interval(metric="recall"), ValueError, "metric must be"),
     (lambda at: scores().f1_score(at), ValueError, "finite number", [NAN, INF, None, True, "0.3"]),
-    (
-        lambda wanted: scores().threshold_for(**wanted),
-        ValueError,
-        "either precision or recall",
-        [{}, {"precision": 0.5, "recall": 0.5}, {"recall": 1.2}, {"precision": "0.5"}],
-    ),
-    (
-        lambda: (
-            dp.ScoreSummary()
-            .update(0 * Y, S)
-            .release(1e3, random_state=seeded())
-            .threshold_for(precision=0.9)
-        ),
-        ValueError,
-        r"No edge of the released bins has a precision of 0\.9",
-    ),
+    (lambda wanted: scores().threshold_for(**wanted),
+     ValueError, "either precision or recall",
+     [{}, {"precision": 0.5, "recall": 0.5}, {"recall": 1.2}, {"precision": "0.5"}]),
+    (lambda: (
+         dp.ScoreSummary()
+         .update(0 * Y, S)
+         .release(1e3, random_state=seeded())
+         .threshold_for(precision=0.9)
+     ),
+     ValueError, r"No edge of the released bins has a precision of 0\.9"),
     (lambda: scores().plot("lift"), ValueError, "kind must be"),
     (lambda: scores().calibration_band(n_bins=0), ValueError, "n_bins"),
     (lambda: scores(-1.0, 0.0, 1.0).calibration_band(), ValueError, "needs probabilities"),
     (lambda: scores(-1.0, 0.0, 1.0).plot("calibration"), ValueError, "needs probabilities"),
-    (
-        lambda: curve("private_roc_auc_score").population_interval(),
-        ValueError,
-        "a ScoreSummary has a sure one",
-    ),
-    (
-        lambda: curve("private_roc_auc_score", mechanism="geometric").population_interval(
-            method="approximate"
-        ),
-        ValueError,
-        "default mechanism",
-    ),
+    (lambda: curve("private_roc_auc_score").population_interval(),
+     ValueError, "a ScoreSummary has a sure one"),
+    (lambda: curve("private_roc_auc_score", mechanism="geometric").population_interval(method="approximate"),
+     ValueError, "default mechanism"),
     (lambda: dp.roc_band(curve().value), TypeError, "with_result"),
     (lambda: dp.roc_band(kept(dp.private_accuracy_score, Y, Y)), ValueError, "private_roc_curve and"),
     (lambda: dp.roc_band(curve("private_calibration_curve")), ValueError, "use calibration_band"),
     (lambda: dp.roc_band(curve(), confidence=1.0), ValueError, "confidence"),
-    (
-        lambda: dp.roc_band(kept(dp.private_roc_curve, Y, S, groups=Y3)),
-        ValueError,
-        "up to 200 records of each person",
-    ),
+    (lambda: dp.roc_band(kept(dp.private_roc_curve, Y, S, groups=Y3)),
+     ValueError, "up to 200 records of each person"),
     (lambda: dp.calibration_band(curve()), ValueError, "use roc_band"),
     (lambda: dp.calibration_band(curve("private_calibration_curve").to_dict()), TypeError, "with_result"),
     (lambda: curve().noise_interval(), ValueError, "roc_band"),
     (lambda: curve().population_interval(), ValueError, "roc_band"),
-    (
-        lambda: kept(dp.private_recall_score, Y, Y, groups=THREE_EACH).population_interval(),
-        ValueError,
-        "up to 3 records of each person",
-    ),
-    (
-        lambda other: dp.calibration_band(curve("private_calibration_curve", n_bins=10)).error(other),
-        ValueError,
-        "n_bins=10",
-        [
-            kept(dp.private_expected_calibration_error, Y, S, n_bins=5),
-            kept(dp.private_expected_calibration_error, Y[1:], S[1:]),
-            curve("private_calibration_curve", n_bins=10),
-        ],
-    ),
-    (
-        lambda: dp.calibration_band(curve("private_calibration_curve")).error(0.5),
-        TypeError,
-        "with_result of private_expected_calibration_error",
-    ),
+    (lambda: kept(dp.private_recall_score, Y, Y, groups=THREE_EACH).population_interval(),
+     ValueError, "up to 3 records of each person"),
+    (lambda other: dp.calibration_band(curve("private_calibration_curve", n_bins=10)).error(other),
+     ValueError, "n_bins=10", [
+         kept(dp.private_expected_calibration_error, Y, S, n_bins=5),
+         kept(dp.private_expected_calibration_error, Y[1:], S[1:]),
+         curve("private_calibration_curve", n_bins=10),
+     ]),
+    (lambda: dp.calibration_band(curve("private_calibration_curve")).error(0.5),
+     TypeError, "with_result of private_expected_calibration_error"),
     (lambda: scores().calibration_band(n_bins=5).error(), ValueError, "does not tell the mean score"),
     (lambda ask: ask("recal"), ValueError, "Did you mean 'recall'", LIMITS_OF_COUNTS),
     (lambda ask: ask("log_loss"), TypeError, "private_log_loss is no metric of labels", LIMITS_OF_COUNTS),
     (lambda ask: ask("recall"), ValueError, "average setting", LIMITS_OF_COUNTS),
     (lambda: confusion().noise_interval("matthews_corrcoef"), ValueError, r"Use recall, precision or F1\."),
-    (
-        lambda: kept(dp.private_matthews_corrcoef, Y3, Y3, labels=[0, 1, 2]).population_interval(),
-        ValueError,
-        "method='approximate'",
-    ),
+    (lambda: kept(dp.private_matthews_corrcoef, Y3, Y3, labels=[0, 1, 2]).population_interval(),
+     ValueError, "method='approximate'"),
     (lambda: confusion().population_interval("accuracy", method="bayes"), ValueError, "method must be"),
     (lambda: confusion(9).plot(), ValueError, "whole matrix"),
-    (
-        lambda metric: row_of(metric, "loss"),
-        TypeError,
-        "loss must be a private metric of this package",
-        [len, None, 3, ["mse"], partial(dp.private_mse, [1.0])],
-    ),
+    (lambda metric: row_of(metric, "loss"),
+     TypeError, "loss must be a private metric of this package",
+     [len, None, 3, ["mse"], partial(dp.private_mse, [1.0])]),
     # records
-    (
-        lambda y: dp.private_accuracy_score(y, np.array([0.0, 1.0, 0.0], dtype=y.dtype), **SAFE),
-        ValueError,
-        "whole|compared",
-        [np.array([98765.5, 1, 0]), np.array([98765.5, 1, 0], object), np.array([Odd(), 1, 0], object)],
-    ),
-    (
-        lambda name, size: dp.private_mse(np.ones(6), np.ones(6), **SAFE, **{name: np.ones(size)}),
-        ValueError,
-        lambda name, size: (
-            f"^Found input variables with .* of samples: .*: y_true has 6, {name} has {size}.$"
-        ),
-        [(name, size) for name in ("sample_weight", "groups") for size in (1, 5, 7)],
-    ),
-    (
-        lambda case, name, value: case(*with_sentinel(case, 0), **SAFE | {name: value}),
-        ValueError,
-        lambda case, name, value: name,
-        [
-            (CASES[case], name, value)
-            for name, cases in {
-                "epsilon": ["mse"],
-                "bounds": ["mse", "variance", "mean"],
-                "max_loss": ["mean loss", "mape", "log loss"],
-                "labels": ["log loss", "brier, 3 labels"],
-            }.items()
-            for case in cases
-            for value in BAD_OPTIONS[name]
-        ],
-    ),
-    (
-        lambda p: dp.private_log_loss([0, 1], p, **SAFE),
-        ValueError,
-        "y_proba",
-        [[0.5, p] for p in (-1e-9, -1e-300, 1 + 2**-52, 1.0000001, 2.0, 98765.25, -98765.25)],
-    ),
-    (
-        lambda p: dp.private_log_loss([0, 1], [[0.5, 0.25, 0.25], [p, 0, 0]], **SAFE, labels=[0, 1, 2]),
-        ValueError,
-        "y_proba",
-        [-1e-9, 1.0000001, 98765.25, -98765.25],
-    ),
-    (
-        lambda case, label: case(*replaced(valid(case), 0, [label, *valid(case)[0][1:]]), **SAFE),
-        ValueError,
-        "label",
-        [
-            (CASES[name], label)
-            for name in ("log loss", "log loss, 3 labels")
-            for label in (-1, 3, 0.5, 98765.25)
-        ],
-    ),
-    (
-        lambda label, array: dp.private_log_loss(
-            np.array(["no", label], object) if array else ["no", label],
-            [0.1, 0.9],
-            **SAFE,
-            labels=["no", "yes"],
-        ),
-        INVALID,
-        "NaN|not in labels",
-        [
-            (label, array)
-            for label in ("987654.25", 987654.25, None, NAN, b"98765", 98765j)
-            for array in (True, False)
-        ],
-    ),
-    (
-        lambda label: dp.private_log_loss(["no", label], [0.1, 0.9], **SAFE, labels=["no", "yes"]),
-        INVALID,
-        "not in labels",
-        [("98765",), ["98765"]],
-    ),
-    (
-        lambda y, labels: dp.private_log_loss(y, [0.5] * len(y), **SAFE, labels=labels),
-        ValueError,
-        "label|NaN|0 sample|numeric|1d array",
-        [
-            ([0, 2], [0, 1]),
-            ([-1, 0], [0, 1]),
-            ([0.5, 0], [0, 1]),
-            (["egg", "ham"], ["ham", "spam"]),
-            ([None, "ham"], ["ham", "spam"]),
-            ([1, "ham"], ["ham", "spam"]),
-            ([["x"], {"y": 1}], ["ham", "spam"]),
-            ([NAN, 0.0], [0, 1]),
-            (["0", "1"], [0, 1]),
-            ([0, 1], ["0", "1"]),
-            ([], [0, 1]),
-            ([], ["a", "b"]),
-            ([["a", "b"]], ["a", "b"]),
-            ("ab", ["a", "b"]),
-            (["a", "b"], [0, 1]),
-        ],
-    ),
-    (
-        lambda labels, p: dp.private_log_loss([0, 1], p, **SAFE, labels=labels),
-        ValueError,
-        "label",
-        [
-            (["a"], [0.5, 0.5]),
-            (["a", "a"], [0.5, 0.5]),
-            ([], [0.5, 0.5]),
-            (["a", "b", "c"], [[0.5, 0.5]] * 2),
-            (["a", "b"], S3[:2]),
-            *(
-                (labels, [[0.5, 0.5]] * 2)
-                for labels in (
-                    "ab",
-                    b"ab",
-                    3,
-                    {"a", "b"},
-                    [["a", "b"]],
-                    np.array([0, None], object),
-                    [1j, 2j],
-                    object(),
-                )
-            ),
-        ],
-    ),
-    (
-        lambda y: dp.private_log_loss(y, [0.1, 0.2], **SAFE),
-        ValueError,
-        r"pass labels=\[...\]",
-        [["a", "b"], np.array(["a", "b"]), np.array(["a", "b"], object), pd.Series(["a", "b"])],
-    ),
-    (
-        lambda p: dp.private_log_loss([0, 1], p, **SAFE),
-        ValueError,
-        "predict_proba",
-        [["a", "b"], [1, 2], np.array(["a", "b"])],
-    ),
-    (
-        lambda loss: dp.private_mean_loss([1.0, loss], **SAFE),
-        ValueError,
-        "^Negative values in data passed to `losses`",
-        [-987654.25, -5e-324],
-    ),
+    (lambda y: dp.private_accuracy_score(y, np.array([0.0, 1.0, 0.0], dtype=y.dtype), **SAFE),
+     ValueError, "whole|compared",
+     [np.array([98765.5, 1, 0]), np.array([98765.5, 1, 0], object), np.array([Odd(), 1, 0], object)]),
+    (lambda name, size: dp.private_mse(np.ones(6), np.ones(6), **SAFE, **{name: np.ones(size)}),
+     ValueError,
+     lambda name, size: (
+         f"^Found input variables with .* of samples: .*: y_true has 6, {name} has {size}.$"
+     ), [(name, size) for name in ("sample_weight", "groups") for size in (1, 5, 7)]),
+    (lambda case, name, value: case(*with_sentinel(case, 0), **SAFE | {name: value}),
+     ValueError, lambda case, name, value: name, [
+         (CASES[case], name, value)
+         for name, cases in {
+             "epsilon": ["mse"],
+             "bounds": ["mse", "variance", "mean"],
+             "max_loss": ["mean loss", "mape", "log loss"],
+             "labels": ["log loss", "brier, 3 labels"],
+         }.items()
+         for case in cases
+         for value in BAD_OPTIONS[name]
+     ]),
+    (lambda p: dp.private_log_loss([0, 1], p, **SAFE),
+     ValueError, "y_proba",
+     [[0.5, p] for p in (-1e-9, -1e-300, 1 + 2**-52, 1.0000001, 2.0, 98765.25, -98765.25)]),
+    (lambda p: dp.private_log_loss([0, 1], [[0.5, 0.25, 0.25], [p, 0, 0]], **SAFE, labels=[0, 1, 2]),
+     ValueError, "y_proba", [-1e-9, 1.0000001, 98765.25, -98765.25]),
+    (lambda case, label: case(*replaced(valid(case), 0, [label, *valid(case)[0][1:]]), **SAFE),
+     ValueError, "label", [
+         (CASES[name], label)
+         for name in ("log loss", "log loss, 3 labels")
+         for label in (-1, 3, 0.5, 98765.25)
+     ]),
+    (lambda label, array: dp.private_log_loss(
+         np.array(["no", label], object) if array else ["no", label],
+         [0.1, 0.9],
+         **SAFE,
+         labels=["no", "yes"],
+     ),
+     INVALID, "NaN|not in labels", [
+         (label, array)
+         for label in ("987654.25", 987654.25, None, NAN, b"98765", 98765j)
+         for array in (True, False)
+     ]),
+    (lambda label: dp.private_log_loss(["no", label], [0.1, 0.9], **SAFE, labels=["no", "yes"]),
+     INVALID, "not in labels", [("98765",), ["98765"]]),
+    (lambda y, labels: dp.private_log_loss(y, [0.5] * len(y), **SAFE, labels=labels),
+     ValueError, "label|NaN|0 sample|numeric|1d array", [
+         ([0, 2], [0, 1]), ([-1, 0], [0, 1]), ([0.5, 0], [0, 1]), (["egg", "ham"], ["ham", "spam"]),
+         ([None, "ham"], ["ham", "spam"]), ([1, "ham"], ["ham", "spam"]),
+         ([["x"], {"y": 1}], ["ham", "spam"]), ([NAN, 0.0], [0, 1]), (["0", "1"], [0, 1]),
+         ([0, 1], ["0", "1"]), ([], [0, 1]), ([], ["a", "b"]), ([["a", "b"]], ["a", "b"]),
+         ("ab", ["a", "b"]), (["a", "b"], [0, 1]),
+     ]),
+    (lambda labels, p: dp.private_log_loss([0, 1], p, **SAFE, labels=labels),
+     ValueError, "label", [
+         (["a"], [0.5, 0.5]),
+         (["a", "a"], [0.5, 0.5]),
+         ([], [0.5, 0.5]),
+         (["a", "b", "c"], [[0.5, 0.5]] * 2),
+         (["a", "b"], S3[:2]),
+         *(
+             (labels, [[0.5, 0.5]] * 2)
+             for labels in (
+                 "ab", b"ab", 3, {"a", "b"}, [["a", "b"]], np.array([0, None], object), [1j, 2j], object(),
+             )
+         ),
+     ]),
+    (lambda y: dp.private_log_loss(y, [0.1, 0.2], **SAFE),
+     ValueError, r"pass labels=\[...\]",
+     [["a", "b"], np.array(["a", "b"]), np.array(["a", "b"], object), pd.Series(["a", "b"])]),
+    (lambda p: dp.private_log_loss([0, 1], p, **SAFE),
+     ValueError, "predict_proba", [["a", "b"], [1, 2], np.array(["a", "b"])]),
+    (lambda loss: dp.private_mean_loss([1.0, loss], **SAFE),
+     ValueError, "^Negative values in data passed to `losses`", [-987654.25, -5e-324]),
     (lambda: dp.private_mse(ComplexTensor(), [1.0, 2.0], **SAFE), ValueError, "Complex data not supported"),
-    (
-        lambda name: dp.private_accuracy_score(**{"y_true": Y, "y_pred": Y, name: Gradient()}, **SAFE),
-        TypeError,
-        "^What was given cannot be made a NumPy array: convert it",
-        ["y_true", "y_pred", "sample_weight", "groups"],
-    ),
+    (lambda name: dp.private_accuracy_score(**{"y_true": Y, "y_pred": Y, name: Gradient()}, **SAFE),
+     TypeError, "^What was given cannot be made a NumPy array: convert it",
+     ["y_true", "y_pred", "sample_weight", "groups"]),
     (lambda: frame(by=Gradient()), TypeError, "^What was given cannot be made a NumPy array: convert it"),
-    (
-        lambda call: call([np.zeros((3, 98765)), np.zeros((3, 2))]),
-        ValueError,
-        "of different shapes",
-        [
-            lambda rows: dp.private_mse(rows, rows, **SAFE),
-            lambda rows: dp.private_log_loss([0, 1], rows, **SAFE),
-            lambda rows: dp.private_roc_auc_score([0, 1], rows, **SAFE),
-            lambda rows: dp.private_confusion_matrix(rows, [0, 1], **SAFE),
-            lambda rows: dp.private_confusion_matrix(["a", "b"], rows, labels=["a", "b"], **SAFE),
-            lambda rows: dp.private_accuracy_score(rows, rows, **SAFE),
-        ],
-    ),
-    (
-        lambda data, groups: dp.private_compare(*data, **SAFE, groups=groups),
-        ValueError,
-        "^Found input variables .* of samples: .*: y_true has ..., (pred_a|pred_b|groups) has ....$",
-        [((Y[1:], Y, Y), None), ((Y, Y, Y[1:]), None), ((Y, Y, Y), Y[1:])],
-    ),
-    (
-        lambda: dp.noise_interval(0.5, metric="accuracy", epsilon=1.0, n=9, sample_weight=[1.0] * 4),
-        ValueError,
-        r"of samples: \[9, 4\]: n has 9, sample_weight has 4\.$",
-    ),
-    (
-        lambda row, p: dp.private_mse(row, p, **SAFE, **PRIVATE_N),
-        ValueError,
-        "different number of output",
-        [(ROW, ROW[:, :1])],
-    ),
+    (lambda call: call([np.zeros((3, 98765)), np.zeros((3, 2))]),
+     ValueError, "of different shapes", [
+         lambda rows: dp.private_mse(rows, rows, **SAFE),
+         lambda rows: dp.private_log_loss([0, 1], rows, **SAFE),
+         lambda rows: dp.private_roc_auc_score([0, 1], rows, **SAFE),
+         lambda rows: dp.private_confusion_matrix(rows, [0, 1], **SAFE),
+         lambda rows: dp.private_confusion_matrix(["a", "b"], rows, labels=["a", "b"], **SAFE),
+         lambda rows: dp.private_accuracy_score(rows, rows, **SAFE),
+     ]),
+    (lambda data, groups: dp.private_compare(*data, **SAFE, groups=groups),
+     ValueError,
+     "^Found input variables .* of samples: .*: y_true has ..., (pred_a|pred_b|groups) has ....$",
+     [((Y[1:], Y, Y), None), ((Y, Y, Y[1:]), None), ((Y, Y, Y), Y[1:])]),
+    (lambda: dp.noise_interval(0.5, metric="accuracy", epsilon=1.0, n=9, sample_weight=[1.0] * 4),
+     ValueError, r"of samples: \[9, 4\]: n has 9, sample_weight has 4\.$"),
+    (lambda row, p: dp.private_mse(row, p, **SAFE, **PRIVATE_N),
+     ValueError, "different number of output", [(ROW, ROW[:, :1])]),
     (lambda: dp.private_variance(ROW, **SAFE, **PRIVATE_N), ValueError, "1d array"),
-    (
-        lambda: dp.private_log_loss(ROW, [0.5], **SAFE, **PRIVATE_N, labels=["a", "b"]),
-        ValueError,
-        "not in labels",
-    ),
-    (
-        lambda call: call(MASKED),
-        TypeError,
-        "Masked",
-        [
-            lambda it: dp.private_accuracy_score(it, [0, 1, 1], **SAFE),
-            lambda it: dp.private_accuracy_score([0, 1, 1], it, **SAFE),
-            lambda it: dp.private_log_loss(it.astype(str), [0.5] * 3, labels=["0", "1"], **SAFE),
-            lambda it: dp.private_log_loss([0, 1, 1], [0.5] * 3, labels=it[:2], **SAFE),
-            lambda it: dp.private_mae([1, 2, 3], [1, 2, 3], groups=it, **SAFE),
-            lambda it: dp.private_mae(it, [1, 2, 3], **SAFE),
-        ],
-    ),
-    (
-        lambda call: call(Decimal("sNaN")),
-        ValueError,
-        "NaN|labels must be",
-        [
-            lambda nan: dp.private_accuracy_score([nan, 1], [1, 1], **SAFE),
-            lambda nan: dp.private_log_loss([nan, "a"], [0.1, 0.2], labels=["a", "b"], **SAFE),
-            lambda nan: dp.private_mse([nan, 1], [1, 1], **SAFE),
-            lambda nan: dp.private_log_loss([1, 1], [0.1, 0.2], labels=[nan, 1], **SAFE),
-        ],
-    ),
-    (
-        lambda: dp.PrivateRandomizedSearch(Ridge(), {"alpha": [1.0]}, metric="mse", epsilon=1.0).fit(
-            np.ones((3, 2)), ONES, X_val=np.ones((3, 2)), y_val=np.array(987654.25)
-        ),
-        INVALID,
-        "one entry per record",
-    ),
-    (
-        lambda true, pred: dp.private_accuracy_score(true, pred, **SAFE, **PRIVATE_N),
-        ValueError,
-        "Mix of label",
-        [
-            (np.zeros(size, one), np.zeros(size, other))
-            for one, other in itertools.permutations(("M8[D]", "m8[h]", "m8[M]", "U1", "i8"), 2)
-            for size in (0, 1)
-        ],
-    ),
-    (
-        lambda labels: dp.ConfusionSummary(labels),
-        TypeError,
-        "labels must be made of numbers, strings",
-        [DAYS, [*DAYS], DAYS - DAYS[0]],
-    ),
-    (
-        lambda metric: metric(
-            RACE, pd.DataFrame(S3, columns=["a", "b", "c"]).assign(id=0.5), **SAFE, labels=["a", "b", "c"]
-        ),
-        ValueError,
-        "number of classes in labels is different",
-        [dp.private_log_loss],
-    ),
-    (
-        lambda metric: metric(*[np.eye(2, dtype=int)] * 2, **SAFE),
-        ValueError,
-        "call the metric once for each, at a part of epsilon",
-        [dp.private_f1_score, dp.private_confusion_matrix, dp.private_log_loss],
-    ),
-    (
-        lambda metric, true, pred: frame(metric, true, pred, RACE[: len(true)], **PRIVATE_N),
-        ValueError,
-        "does not state how many columns|different number of output",
-        [
-            (metric, true, pred)
-            for metric in (dp.private_rmse, dp.private_brier_score_loss)
-            for true, pred in (([], []), ([0, 1], [[0.25, 0.75]] * 2), ([0, 1], [[0.2, 0.3, 0.5]] * 2))
-        ],
-    ),
+    (lambda: dp.private_log_loss(ROW, [0.5], **SAFE, **PRIVATE_N, labels=["a", "b"]),
+     ValueError, "not in labels"),
+    (lambda call: call(MASKED),
+     TypeError, "Masked", [
+         lambda it: dp.private_accuracy_score(it, [0, 1, 1], **SAFE),
+         lambda it: dp.private_accuracy_score([0, 1, 1], it, **SAFE),
+         lambda it: dp.private_log_loss(it.astype(str), [0.5] * 3, labels=["0", "1"], **SAFE),
+         lambda it: dp.private_log_loss([0, 1, 1], [0.5] * 3, labels=it[:2], **SAFE),
+         lambda it: dp.private_mae([1, 2, 3], [1, 2, 3], groups=it, **SAFE),
+         lambda it: dp.private_mae(it, [1, 2, 3], **SAFE),
+     ]),
+    (lambda call: call(Decimal("sNaN")),
+     ValueError, "NaN|labels must be", [
+         lambda nan: dp.private_accuracy_score([nan, 1], [1, 1], **SAFE),
+         lambda nan: dp.private_log_loss([nan, "a"], [0.1, 0.2], labels=["a", "b"], **SAFE),
+         lambda nan: dp.private_mse([nan, 1], [1, 1], **SAFE),
+         lambda nan: dp.private_log_loss([1, 1], [0.1, 0.2], labels=[nan, 1], **SAFE),
+     ]),
+    (lambda: dp.PrivateRandomizedSearch(Ridge(), {"alpha": [1.0]}, metric="mse", epsilon=1.0).fit(
+         np.ones((3, 2)), ONES, X_val=np.ones((3, 2)), y_val=np.array(987654.25)
+     ),
+     INVALID, "one entry per record"),
+    (lambda true, pred: dp.private_accuracy_score(true, pred, **SAFE, **PRIVATE_N),
+     ValueError, "Mix of label", [
+         (np.zeros(size, one), np.zeros(size, other))
+         for one, other in itertools.permutations(("M8[D]", "m8[h]", "m8[M]", "U1", "i8"), 2)
+         for size in (0, 1)
+     ]),
+    (lambda labels: dp.ConfusionSummary(labels),
+     TypeError, "labels must be made of numbers, strings", [DAYS, [*DAYS], DAYS - DAYS[0]]),
+    (lambda metric: metric(
+         RACE, pd.DataFrame(S3, columns=["a", "b", "c"]).assign(id=0.5), **SAFE, labels=["a", "b", "c"]
+     ),
+     ValueError, "number of classes in labels is different", [dp.private_log_loss]),
+    (lambda metric: metric(*[np.eye(2, dtype=int)] * 2, **SAFE),
+     ValueError, "call the metric once for each, at a part of epsilon",
+     [dp.private_f1_score, dp.private_confusion_matrix, dp.private_log_loss]),
+    (lambda metric, true, pred: frame(metric, true, pred, RACE[: len(true)], **PRIVATE_N),
+     ValueError, "does not state how many columns|different number of output", [
+         (metric, true, pred)
+         for metric in (dp.private_rmse, dp.private_brier_score_loss)
+         for true, pred in (([], []), ([0, 1], [[0.25, 0.75]] * 2), ([0, 1], [[0.2, 0.3, 0.5]] * 2))
+     ]),
     # names
-    (
-        lambda name: dp.get_private_scorer(name, epsilon=1.0),
-        ValueError,
-        "^There is no metric (?!.*Did you mean).*`dp-metrics metrics` lists all",
-        ["", "_", "xyzzy"],
-    ),
-    (
-        lambda call, meant: call(),
-        INVALID,
-        lambda call, meant: f"Did you mean '{meant}",
-        [
-            (lambda: dp.get_private_scorer("neg_private_r2_score", epsilon=1.0), "private_r2_score"),
-            (lambda: dp.make_private_scorer("f1_marco", epsilon=1.0), "f1_macro"),
-            (lambda: dp.noise_interval(0.5, metric="acuracy", epsilon=1.0, n=9), "accuracy"),
-            (lambda: dp.noise_interval(0.5, metric="private_acuracy_score", epsilon=1.0, n=9), "private_acc"),
-            (
-                lambda: dp.noise_interval(0.5, metric="mean_sqared_error", epsilon=1.0, n=9),
-                "mean_squared_error",
-            ),
-            (lambda: dp.private_compare(Y, Y, Y, **SAFE, loss="zero-one"), "zero_one"),
-            (lambda: dp.private_compare(Y, Y, Y, **SAFE, loss="logloss"), "log_loss"),
-            (lambda: dp.private_compare(Y, Y, Y, **SAFE, loss="mean_sqared_error"), "mean_squared_error"),
-            (lambda: dp.expected_error("private_msee", Y, Y, epsilon=1.0), "private_mse"),
-            (lambda: dp.private_mse(Y, Y, **SAFE, mechanism="adaptiv"), "adaptive"),
-            (lambda: dp.private_mse(Y, Y, **SAFE, mechanism="inverse-sensitivity"), "inverse_sensitivity"),
-            (lambda: dp.private_mse(Y, Y, **SAFE, neighboring="replace-one"), "replace_one"),
-            (lambda: dp.private_mse(Y, Y, **SAFE, neighboring="add_remove_one"), "add_or_remove_one"),
-        ],
-    ),
+    (lambda name: dp.get_private_scorer(name, epsilon=1.0),
+     ValueError, "^There is no metric (?!.*Did you mean).*`dp-metrics metrics` lists all",
+     ["", "_", "xyzzy"]),
+    (lambda call, meant: call(),
+     INVALID, lambda call, meant: f"Did you mean '{meant}", [
+         (lambda: dp.get_private_scorer("neg_private_r2_score", epsilon=1.0), "private_r2_score"),
+         (lambda: dp.make_private_scorer("f1_marco", epsilon=1.0), "f1_macro"),
+         (lambda: dp.noise_interval(0.5, metric="acuracy", epsilon=1.0, n=9), "accuracy"),
+         (lambda: dp.noise_interval(0.5, metric="private_acuracy_score", epsilon=1.0, n=9), "private_acc"),
+         (
+             lambda: dp.noise_interval(0.5, metric="mean_sqared_error", epsilon=1.0, n=9),
+             "mean_squared_error",
+         ),
+         (lambda: dp.private_compare(Y, Y, Y, **SAFE, loss="zero-one"), "zero_one"),
+         (lambda: dp.private_compare(Y, Y, Y, **SAFE, loss="logloss"), "log_loss"),
+         (lambda: dp.private_compare(Y, Y, Y, **SAFE, loss="mean_sqared_error"), "mean_squared_error"),
+         (lambda: dp.expected_error("private_msee", Y, Y, epsilon=1.0), "private_mse"),
+         (lambda: dp.private_mse(Y, Y, **SAFE, mechanism="adaptiv"), "adaptive"),
+         (lambda: dp.private_mse(Y, Y, **SAFE, mechanism="inverse-sensitivity"), "inverse_sensitivity"),
+         (lambda: dp.private_mse(Y, Y, **SAFE, neighboring="replace-one"), "replace_one"),
+         (lambda: dp.private_mse(Y, Y, **SAFE, neighboring="add_remove_one"), "add_or_remove_one"),
+     ]),
     # options that many calls take
-    (
-        lambda epsilon: dp.private_mse(ONES, ONES, **SAFE | {"epsilon": epsilon}),
-        ValueError,
-        "epsilon must be a positive, finite number",
-        [
-            0,
-            -1,
-            0.0,
-            -0.0,
-            NAN,
-            INF,
-            -INF,
-            "1",
-            None,
-            True,
-            np.True_,
-            [1],
-            np.array([1.0]),
-            1j,
-            10**400,
-            b"1",
-        ],
-    ),
-    (
-        lambda bounds: dp.private_mse(ONES, ONES, **SAFE, bounds=bounds),
-        ValueError,
-        "bounds",
-        [
-            (1, 0),
-            (1, 1),
-            (0, NAN),
-            (0, INF),
-            (-INF, 0),
-            (0,),
-            (0, 1, 2),
-            (),
-            3.0,
-            "01",
-            ("0", "1"),
-            b"01",
-            (None, 1),
-            (0, None),
-            (0, 1j),
-            [[0, 1]],
-            [[0], [1]],
-            {0: 1, 1: 2},
-            {0, 1},
-            object(),
-            (0, 10**400),
-            True,
-        ],
-    ),
-    (
-        lambda cap: dp.private_mean_loss(ONES, **SAFE, max_loss=cap),
-        ValueError,
-        "max_loss",
-        [0, -1, NAN, INF, "3", b"3", [3], 1j, 10**400, True, object()],
-    ),
+    (lambda epsilon: dp.private_mse(ONES, ONES, **SAFE | {"epsilon": epsilon}),
+     ValueError, "epsilon must be a positive, finite number",
+     [0, -1, 0.0, -0.0, NAN, INF, -INF, "1", None, True, np.True_, [1], np.array([1.0]), 1j, 10**400, b"1"]),
+    (lambda bounds: dp.private_mse(ONES, ONES, **SAFE, bounds=bounds),
+     ValueError, "bounds", [
+         (1, 0), (1, 1), (0, NAN), (0, INF), (-INF, 0), (0,), (0, 1, 2), (), 3.0, "01", ("0", "1"), b"01",
+         (None, 1), (0, None), (0, 1j), [[0, 1]], [[0], [1]], {0: 1, 1: 2}, {0, 1}, object(), (0, 10**400),
+         True,
+     ]),
+    (lambda cap: dp.private_mean_loss(ONES, **SAFE, max_loss=cap),
+     ValueError, "max_loss", [0, -1, NAN, INF, "3", b"3", [3], 1j, 10**400, True, object()]),
     # frames of metrics by group
-    (
-        lambda options: frame(**options),
-        ValueError,
-        ...,
-        [
-            ("group_labels must be the public labels", {"group_labels": None}),
-            ("sensitive_features contains a label that is not in group_labels", {"group_labels": ["a", "b"]}),
-            ("not in group_labels", {"by": np.array(["98765 Main Street", *RACE[1:]], object)}),
-            ("each of the sensitive_features", {"group_labels": [RACES, ["f", "m"]]}),
-            ("inconsistent numbers of samples", {"true": np.array(1)}),
-            ("membership must be one of", {"membership": "secret"}),
-            ("membership='public'", {"membership": "public", **PRIVATE_N}),
-            ("overall_share", {"overall_share": 1.0}),
-            ("epsilon", {"epsilon": 0}),
-            ("metrics must be", {"metrics": {}}),
-            ("epsilon is no option", {"metrics": partial(dp.private_mae, epsilon=1.0)}),
-            ("pos_label", {"metrics": partial(dp.private_f1_score, pos_label=7)}),
-            ("its rank would tell a private one", {"metrics": dp.private_median_absolute_error}),
-            ("0 sample", {"metrics": "mae", "true": [], "pred": [], "by": [], "membership": "public"}),
-            (
-                "does not state how many columns",
-                {"metrics": "brier_score_loss", "pred": S2.tolist(), **PRIVATE_N},
-            ),
-            ("^(?!.*3).*rectangular", {"metrics": "f1", "pred": [[1], [1, 0], [0]], **OF_THREE, **PRIVATE_N}),
-            ("mechanism='hazard'", {"metrics": "roc_auc", "pred": 4 * S}),
-            (
-                "^mechanism='laplace' needs a public .* for the groups of a frame unless membership='public'",
-                {"metrics": partial(dp.private_brier_score_loss, mechanism="laplace"), "pred": S},
-            ),
-        ],
-    ),
-    (
-        lambda options: frame(**options),
-        TypeError,
-        ...,
-        [
-            ("accountant", {"accountant": 1.0}),
-            ("private metric of this package", {"metrics": roc_auc_score}),
-            ("that take y_true and y_pred", {"metrics": dp.private_variance}),
-            ("unexpected keyword", {"metrics": partial(dp.private_mae, color=1.0)}),
-            (r"collect\(\)", {"by": pl.LazyFrame({"race": RACE, "old": Y}), "group_labels": [RACES, [0, 1]]}),
-        ],
-    ),
-    (
-        lambda metric, options, words: frame(partial(metric, normalize=False), **options),
-        ValueError,
-        lambda metric, options, words: words,
-        [
-            (metric, options, words)
-            for metric in (dp.private_accuracy_score, dp.private_zero_one_loss)
-            for options, words in (
-                ({}, "^normalize=False cannot be used with mem"),
-                (PRIVATE_N, "neighboring='add_or_remove_one'"),
-            )
-        ],
-    ),
-    (
-        lambda options: frame("accuracy", **options),
-        ValueError,
-        ...,
-        [
-            ("samples: .*: y_true has 599, y_pred has 600.$", {"true": Y[1:]}),
-            ("samples: .*: y_true has 600, y_pred has 599.$", {"pred": Y[1:]}),
-            ("samples: .*: y_true has 600, sensitive_features has 599.$", {"by": RACE[1:]}),
-            ("samples: .*: y_true has 600, groups has 599.$", {"groups": Y[1:]}),
-        ],
-    ),
-    (
-        lambda ask: ask(framed(dp.private_confusion_matrix)),
-        TypeError,
-        "one number",
-        [
-            lambda made: made.difference(),
-            lambda made: made.ratio(),
-            lambda made: made.group_max(),
-            lambda made: made.group_min(),
-            lambda made: made.difference("a", "b"),
-        ],
-    ),
-    (
-        lambda ask: ask(framed(partial(dp.private_recall_score, average=None))),
-        TypeError,
-        "one number",
-        [lambda made: made.plot(), lambda made: made.population_interval(of="difference")],
-    ),
-    (
-        lambda: framed("brier_score_loss", overall_share=0).difference("to_overall"),
-        ValueError,
-        "overall_share",
-    ),
-    (
-        lambda groups: framed().difference(*groups),
-        ValueError,
-        "two of the groups: 'a', 'b', 'c'",
-        [["a"], ["a", "z"], [None, "a"]],
-    ),
+    (lambda options: frame(**options),
+     ValueError, ..., [
+         ("group_labels must be the public labels", {"group_labels": None}),
+         ("sensitive_features contains a label that is not in group_labels", {"group_labels": ["a", "b"]}),
+         ("not in group_labels", {"by": np.array(["98765 Main Street", *RACE[1:]], object)}),
+         ("each of the sensitive_features", {"group_labels": [RACES, ["f", "m"]]}),
+         ("inconsistent numbers of samples", {"true": np.array(1)}),
+         ("membership must be one of", {"membership": "secret"}),
+         ("membership='public'", {"membership": "public", **PRIVATE_N}),
+         ("overall_share", {"overall_share": 1.0}),
+         ("epsilon", {"epsilon": 0}),
+         ("metrics must be", {"metrics": {}}),
+         ("epsilon is no option", {"metrics": partial(dp.private_mae, epsilon=1.0)}),
+         ("pos_label", {"metrics": partial(dp.private_f1_score, pos_label=7)}),
+         ("its rank would tell a private one", {"metrics": dp.private_median_absolute_error}),
+         ("0 sample", {"metrics": "mae", "true": [], "pred": [], "by": [], "membership": "public"}),
+         (
+             "does not state how many columns",
+             {"metrics": "brier_score_loss", "pred": S2.tolist(), **PRIVATE_N},
+         ),
+         ("^(?!.*3).*rectangular", {"metrics": "f1", "pred": [[1], [1, 0], [0]], **OF_THREE, **PRIVATE_N}),
+         ("mechanism='hazard'", {"metrics": "roc_auc", "pred": 4 * S}),
+         (
+             "^mechanism='laplace' needs a public .* for the groups of a frame unless membership='public'",
+             {"metrics": partial(dp.private_brier_score_loss, mechanism="laplace"), "pred": S},
+         ),
+     ]),
+    (lambda options: frame(**options),
+     TypeError, ..., [
+         ("accountant", {"accountant": 1.0}),
+         ("private metric of this package", {"metrics": roc_auc_score}),
+         ("that take y_true and y_pred", {"metrics": dp.private_variance}),
+         ("unexpected keyword", {"metrics": partial(dp.private_mae, color=1.0)}),
+         (r"collect\(\)", {"by": pl.LazyFrame({"race": RACE, "old": Y}), "group_labels": [RACES, [0, 1]]}),
+     ]),
+    (lambda metric, options, words: frame(partial(metric, normalize=False), **options),
+     ValueError, lambda metric, options, words: words, [
+         (metric, options, words)
+         for metric in (dp.private_accuracy_score, dp.private_zero_one_loss)
+         for options, words in (
+             ({}, "^normalize=False cannot be used with mem"),
+             (PRIVATE_N, "neighboring='add_or_remove_one'"),
+         )
+     ]),
+    (lambda options: frame("accuracy", **options),
+     ValueError, ..., [
+         ("samples: .*: y_true has 599, y_pred has 600.$", {"true": Y[1:]}),
+         ("samples: .*: y_true has 600, y_pred has 599.$", {"pred": Y[1:]}),
+         ("samples: .*: y_true has 600, sensitive_features has 599.$", {"by": RACE[1:]}),
+         ("samples: .*: y_true has 600, groups has 599.$", {"groups": Y[1:]}),
+     ]),
+    (lambda ask: ask(framed(dp.private_confusion_matrix)),
+     TypeError, "one number", [
+         lambda made: made.difference(), lambda made: made.ratio(), lambda made: made.group_max(),
+         lambda made: made.group_min(), lambda made: made.difference("a", "b"),
+     ]),
+    (lambda ask: ask(framed(partial(dp.private_recall_score, average=None))),
+     TypeError, "one number",
+     [lambda made: made.plot(), lambda made: made.population_interval(of="difference")]),
+    (lambda: framed("brier_score_loss", overall_share=0).difference("to_overall"),
+     ValueError, "overall_share"),
+    (lambda groups: framed().difference(*groups),
+     ValueError, "two of the groups: 'a', 'b', 'c'", [["a"], ["a", "z"], [None, "a"]]),
     (lambda: framed().difference(method="largest"), ValueError, "method must be"),
     (lambda: framed({"recall": "recall", "error": "mae"}).plot("f1"), ValueError, "one of 'recall', 'error'"),
     (lambda: framed().plot(confidence=1), ValueError, "confidence"),
-    (
-        lambda name: framed({"auc": partial(dp.private_roc_auc_score, mechanism="hazard")}).released_scores(
-            name
-        ),
-        ValueError,
-        "No such metric",
-        ["auc", "auk"],
-    ),
-    (
-        lambda options: framed({"recall": "recall", "f1": "f1"}).population_interval(**options),
-        ValueError,
-        ...,
-        [
-            ("metric must be one of 'recall'", {"metric": "auc"}),
-            ("of must be", {"of": "gap"}),
-            ("of must be", {"of": ("a", "z")}),
-            ("confidence", {"confidence": 1.0}),
-            ("method must be", {"method": "quick"}),
-        ],
-    ),
-    (
-        lambda metric: framed(metric).population_interval(),
-        ValueError,
-        "precision_score has no|all people",
-        [partial(dp.private_precision_score, average="weighted"), partial(dp.private_log_loss, max_loss=2)],
-    ),
-    (
-        lambda ask: ask(framed(partial(dp.private_zero_one_loss, normalize=False), membership="public")),
-        ValueError,
-        "normalize=True",
-        [lambda made: made.population_interval(), lambda made: made.noise_interval()],
-    ),
-    (
-        lambda: framed(partial(dp.private_precision_score, average="weighted")).noise_interval(),
-        ValueError,
-        "limits of its noise",
-    ),
+    (lambda name: framed({"auc": partial(dp.private_roc_auc_score, mechanism="hazard")}).released_scores(
+         name
+     ),
+     ValueError, "No such metric", ["auc", "auk"]),
+    (lambda options: framed({"recall": "recall", "f1": "f1"}).population_interval(**options),
+     ValueError, ..., [
+         ("metric must be one of 'recall'", {"metric": "auc"}),
+         ("of must be", {"of": "gap"}),
+         ("of must be", {"of": ("a", "z")}),
+         ("confidence", {"confidence": 1.0}),
+         ("method must be", {"method": "quick"}),
+     ]),
+    (lambda metric: framed(metric).population_interval(),
+     ValueError, "precision_score has no|all people",
+     [partial(dp.private_precision_score, average="weighted"), partial(dp.private_log_loss, max_loss=2)]),
+    (lambda ask: ask(framed(partial(dp.private_zero_one_loss, normalize=False), membership="public")),
+     ValueError, "normalize=True",
+     [lambda made: made.population_interval(), lambda made: made.noise_interval()]),
+    (lambda: framed(partial(dp.private_precision_score, average="weighted")).noise_interval(),
+     ValueError, "limits of its noise"),
     (lambda: framed({"r": "recall", "f": "f1"}).noise_interval("f1"), ValueError, "one of 'r', 'f'"),
     (lambda: framed(groups=THREE_EACH).population_interval(), ValueError, "up to 3 records of each person"),
     # pages
-    (
-        lambda split: dp.private_evaluate(Y, S, **SAFE, task="regression", bounds=(0, 1), split=split),
-        ValueError,
-        "split",
-        [{}, [], "a", {"z": 1}, {"mean": 0}, {"mean": -1}, {"mean": NAN}, {"mean": INF}],
-    ),
+    (lambda split: dp.private_evaluate(Y, S, **SAFE, task="regression", bounds=(0, 1), split=split),
+     ValueError, "split", [{}, [], "a", {"z": 1}, {"mean": 0}, {"mean": -1}, {"mean": NAN}, {"mean": INF}]),
     (lambda: page().plot("pie"), ValueError, "has the pictures 'confusion matrix'"),
-    (
-        lambda asked: page().check(asked),
-        ValueError,
-        "requirement|no number of this page",
-        [{}, [], {"nothing": (">=", 1)}, {"recall": 0.5}, {"recall": ("==", 0.5)}, {"recall": (">=", "a")}],
-    ),
-    (
-        lambda name, options: dp.private_evaluate(Y, Y, **SAFE, **options),
-        ValueError,
-        lambda name, options: f"^{name} is of no use here",
-        [
-            ("bounds", {"labels": [0, 1], "bounds": (0, 1)}),
-            ("group_labels", {"labels": [0, 1], "group_labels": [0, 1]}),
-            ("membership", {"labels": [0, 1], "membership": "public"}),
-            ("edges", {"edges": [0, 0.5, 1], "task": "regression"}),
-            ("edges", {"edges": [0, 0.5, 1], "labels": [0, 1]}),
-            ("pos_label", {"pos_label": 1, "task": "regression"}),
-            ("pos_label", {"pos_label": 1, "labels": [0, 1, 2]}),
-        ],
-    ),
-    (
-        lambda data, options: dp.private_evaluate(*data, **SAFE, labels=[0, 1], **options),
-        TypeError,
-        "y_proba",
-        [
-            ((), {}),
-            ((Y,), {}),
-            ((Y, S, Y), {}),
-            ((Y, Y), {"y_pred": Y}),
-            ((Y,), {"y_score": S, "y_proba": S}),
-        ],
-    ),
-    (
-        lambda data, named: dp.private_evaluate(*data, **named, **SAFE),
-        ValueError,
-        r"(?s)alone does not tell.*labels=\[...\], epsilon=.*task=\"regression\", epsilon=.*y_proba.*y_score",
-        [((Y,), {"y_pred": S}), ((Y, S), {}), ((S,), {"y_pred": Y}), ((Y, Y), {})],
-    ),
-    (
-        lambda data, options: dp.private_evaluate(*data, **SAFE, **options),
-        TypeError,
-        r"private_evaluate\(model, X_test, y_test",
-        [((MODEL, X), {}), ((MODEL, X, Y, Y), {}), ((MODEL, X, Y), {"y_pred": Y})],
-    ),
-    (
-        lambda: dp.private_evaluate(MODEL, X, Y, **SAFE, baseline=S),
-        TypeError,
-        "baseline must be a fitted estimator",
-    ),
-    (
-        lambda model, other: dp.private_evaluate(model, X, Y, **SAFE, baseline=other),
-        TypeError,
-        "baseline must predict what the model does",
-        [(MODEL, LINE), (LINE, MODEL)],
-    ),
-    (
-        lambda model, task: dp.private_evaluate(model, X, Y, **SAFE, task=task),
-        ValueError,
-        "contradict each other",
-        [(MODEL, "regression"), (LINE, "classification")],
-    ),
-    (
-        lambda pos_label: dp.private_evaluate(MODEL, X, Y, **SAFE, pos_label=pos_label),
-        ValueError,
-        "pos_label='malignant' is not one of the public labels",
-        ["malignant"],
-    ),
-    (
-        lambda options: dp.private_evaluate(Y, **SAFE, **options),
-        ValueError,
-        "contradict each other",
-        [
-            {"y_pred": Y, "labels": [0, 1], "task": "regression"},
-            *({name: S, "task": "regression"} for name in ("y_score", "y_proba")),
-            {"y_pred": S, "y_score": S, "task": "regression"},
-        ],
-    ),
-    (
-        lambda: dp.private_evaluate(Y, **SAFE, y_pred=Y, task="regressions"),
-        ValueError,
-        "Did you mean 'regression'",
-    ),
-    (
-        lambda options: dp.private_evaluate(WORDS[0], **SAFE, **options),
-        ValueError,
-        r"pass (all of them as )?labels=\[\.\.\.\]|labels=\[\.\.\.\]",
-        [
-            {"y_score": S},
-            {"y_proba": S3},
-            {"y_pred": WORDS[1]},
-            {"y_pred": WORDS[1], "task": "classification"},
-            {"y_score": S, "pos_label": "yes"},
-            {"y_pred": Y, "task": "classification", "pos_label": "yes"},
-        ],
-    ),
-    (
-        lambda metric: metric(WORDS[0], Y, **SAFE, pos_label="yes"),
-        ValueError,
-        r"pos_label='yes' .*pass all of them as labels=\[\.\.\.\]",
-        [dp.private_roc_curve, dp.private_recall_score, dp.private_brier_score_loss],
-    ),
+    (lambda asked: page().check(asked),
+     ValueError, "requirement|no number of this page",
+     [{}, [], {"nothing": (">=", 1)}, {"recall": 0.5}, {"recall": ("==", 0.5)}, {"recall": (">=", "a")}]),
+    (lambda name, options: dp.private_evaluate(Y, Y, **SAFE, **options),
+     ValueError, lambda name, options: f"^{name} is of no use here", [
+         ("bounds", {"labels": [0, 1], "bounds": (0, 1)}),
+         ("group_labels", {"labels": [0, 1], "group_labels": [0, 1]}),
+         ("membership", {"labels": [0, 1], "membership": "public"}),
+         ("edges", {"edges": [0, 0.5, 1], "task": "regression"}),
+         ("edges", {"edges": [0, 0.5, 1], "labels": [0, 1]}),
+         ("pos_label", {"pos_label": 1, "task": "regression"}),
+         ("pos_label", {"pos_label": 1, "labels": [0, 1, 2]}),
+     ]),
+    (lambda data, options: dp.private_evaluate(*data, **SAFE, labels=[0, 1], **options),
+     TypeError, "y_proba",
+     [((), {}), ((Y,), {}), ((Y, S, Y), {}), ((Y, Y), {"y_pred": Y}), ((Y,), {"y_score": S, "y_proba": S})]),
+    (lambda data, named: dp.private_evaluate(*data, **named, **SAFE),
+     ValueError,
+     r"(?s)alone does not tell.*labels=\[...\], epsilon=.*task=\"regression\", epsilon=.*y_proba.*y_score",
+     [((Y,), {"y_pred": S}), ((Y, S), {}), ((S,), {"y_pred": Y}), ((Y, Y), {})]),
+    (lambda data, options: dp.private_evaluate(*data, **SAFE, **options),
+     TypeError, r"private_evaluate\(model, X_test, y_test",
+     [((MODEL, X), {}), ((MODEL, X, Y, Y), {}), ((MODEL, X, Y), {"y_pred": Y})]),
+    (lambda: dp.private_evaluate(MODEL, X, Y, **SAFE, baseline=S),
+     TypeError, "baseline must be a fitted estimator"),
+    (lambda model, other: dp.private_evaluate(model, X, Y, **SAFE, baseline=other),
+     TypeError, "baseline must predict what the model does", [(MODEL, LINE), (LINE, MODEL)]),
+    (lambda model, task: dp.private_evaluate(model, X, Y, **SAFE, task=task),
+     ValueError, "contradict each other", [(MODEL, "regression"), (LINE, "classification")]),
+    (lambda pos_label: dp.private_evaluate(MODEL, X, Y, **SAFE, pos_label=pos_label),
+     ValueError, "pos_label='malignant' is not one of the public labels", ["malignant"]),
+    (lambda options: dp.private_evaluate(Y, **SAFE, **options),
+     ValueError, "contradict each other", [
+         {"y_pred": Y, "labels": [0, 1], "task": "regression"},
+         *({name: S, "task": "regression"} for name in ("y_score", "y_proba")),
+         {"y_pred": S, "y_score": S, "task": "regression"},
+     ]),
+    (lambda: dp.private_evaluate(Y, **SAFE, y_pred=Y, task="regressions"),
+     ValueError, "Did you mean 'regression'"),
+    (lambda options: dp.private_evaluate(WORDS[0], **SAFE, **options),
+     ValueError, r"pass (all of them as )?labels=\[\.\.\.\]|labels=\[\.\.\.\]", [
+         {"y_score": S},
+         {"y_proba": S3},
+         {"y_pred": WORDS[1]},
+         {"y_pred": WORDS[1], "task": "classification"},
+         {"y_score": S, "pos_label": "yes"},
+         {"y_pred": Y, "task": "classification", "pos_label": "yes"},
+     ]),
+    (lambda metric: metric(WORDS[0], Y, **SAFE, pos_label="yes"),
+     ValueError, r"pos_label='yes' .*pass all of them as labels=\[\.\.\.\]",
+     [dp.private_roc_curve, dp.private_recall_score, dp.private_brier_score_loss]),
     (lambda: dp.private_evaluate(Y3, y_proba=S3, **SAFE, pos_label=1), ValueError, "more than two labels"),
-    (
-        lambda: dp.private_evaluate(Y3, S3, **SAFE, labels=range(3)),
-        ValueError,
-        "pass probabilities as y_proba=",
-    ),
-    (
-        lambda score: dp.private_evaluate(Y, y_score=score, **SAFE, labels=[0, 1]),
-        ValueError,
-        "outside",
-        [S + 0.5, -S - 0.01, 98765 * S],
-    ),
-    (
-        lambda score: dp.private_evaluate(Y, y_score=S, baseline=score, **SAFE, labels=[0, 1]),
-        ValueError,
-        "outside",
-        [S + 0.5, -S - 0.01, 98765 * S],
-    ),
-    (
-        lambda proba, options: dp.private_evaluate(Y3, y_proba=proba, **SAFE, labels=range(3), **options),
-        ValueError,
-        "proba|labels must be two",
-        [(4 * S3, {}), (S3, {"baseline": 4 * S3}), (S3[:, :2], {})],
-    ),
-    (
-        lambda true, options: dp.private_evaluate(true, **SAFE, labels=[0, 1], **options),
-        ValueError,
-        "not in|number",
-        [
-            (SECRETS, {"y_pred": Y}),
-            (Y, {"y_pred": SECRETS}),
-            (Y, {"y_pred": Y, "sensitive_features": SECRETS, "group_labels": RACES}),
-        ],
-    ),
-    (
-        lambda options: dp.private_evaluate(Y, **{"y_score": S, "labels": [0, 1], **SAFE, **options}),
-        INVALID,
-        lambda options: f"{[*options][-1]}|group_labels",
-        [
-            {"epsilon": 0},
-            {"epsilon": NAN},
-            {"epsilon": "1"},
-            {"membership": "secret"},
-            {"neighboring": "x"},
-            {"labels": [0]},
-            {"labels": "ab"},
-            {"pos_label": 7},
-            {"threshold": NAN},
-            {"threshold": "x"},
-            {"edges": [0, 2, 1]},
-            {"bounds": (1, 0)},
-            {"n": 0},
-            {"n": 2.5},
-            {"split": {}},
-            {"split": {"labels": 0}},
-            {"split": {"labels": -1}},
-            {"split": {"labels": INF}},
-            {"split": {"nothing": 1}},
-            {"split": [1]},
-            {"split": {"labels": "1"}},
-            {"accountant": 3},
-            {"random_state": "x"},
-            {"sensitive_features": RACE},
-            {"sensitive_features": RACE, "group_labels": ["a"]},
-            {"neighboring": "add_or_remove_one", "membership": "public"},
-        ],
-    ),
-    (
-        lambda options: dp.private_evaluate(
-            Y[::10], y_score=S[::10], **SAFE | {"epsilon": 0.01}, labels=[0, 1], **options
-        ),
-        ValueError,
-        "Nothing could be told",
-        [{}, {**PRIVATE_N, "n": 60}],
-    ),
+    (lambda: dp.private_evaluate(Y3, S3, **SAFE, labels=range(3)),
+     ValueError, "pass probabilities as y_proba="),
+    (lambda score: dp.private_evaluate(Y, y_score=score, **SAFE, labels=[0, 1]),
+     ValueError, "outside", [S + 0.5, -S - 0.01, 98765 * S]),
+    (lambda score: dp.private_evaluate(Y, y_score=S, baseline=score, **SAFE, labels=[0, 1]),
+     ValueError, "outside", [S + 0.5, -S - 0.01, 98765 * S]),
+    (lambda proba, options: dp.private_evaluate(Y3, y_proba=proba, **SAFE, labels=range(3), **options),
+     ValueError, "proba|labels must be two", [(4 * S3, {}), (S3, {"baseline": 4 * S3}), (S3[:, :2], {})]),
+    (lambda true, options: dp.private_evaluate(true, **SAFE, labels=[0, 1], **options),
+     ValueError, "not in|number", [
+         (SECRETS, {"y_pred": Y}),
+         (Y, {"y_pred": SECRETS}),
+         (Y, {"y_pred": Y, "sensitive_features": SECRETS, "group_labels": RACES}),
+     ]),
+    (lambda options: dp.private_evaluate(Y, **{"y_score": S, "labels": [0, 1], **SAFE, **options}),
+     INVALID, lambda options: f"{[*options][-1]}|group_labels", [
+         {"epsilon": 0},
+         {"epsilon": NAN},
+         {"epsilon": "1"},
+         {"membership": "secret"},
+         {"neighboring": "x"},
+         {"labels": [0]},
+         {"labels": "ab"},
+         {"pos_label": 7},
+         {"threshold": NAN},
+         {"threshold": "x"},
+         {"edges": [0, 2, 1]},
+         {"bounds": (1, 0)},
+         {"n": 0},
+         {"n": 2.5},
+         {"split": {}},
+         {"split": {"labels": 0}},
+         {"split": {"labels": -1}},
+         {"split": {"labels": INF}},
+         {"split": {"nothing": 1}},
+         {"split": [1]},
+         {"split": {"labels": "1"}},
+         {"accountant": 3},
+         {"random_state": "x"},
+         {"sensitive_features": RACE},
+         {"sensitive_features": RACE, "group_labels": ["a"]},
+         {"neighboring": "add_or_remove_one", "membership": "public"},
+     ]),
+    (lambda options: dp.private_evaluate(
+         Y[::10], y_score=S[::10], **SAFE | {"epsilon": 0.01}, labels=[0, 1], **options
+     ),
+     ValueError, "Nothing could be told", [{}, {**PRIVATE_N, "n": 60}]),
     # choices, scorers and searches
     (lambda: dp.private_best([], [[], []], metric="accuracy", **SAFE), ValueError, "0 sample"),
-    (
-        lambda options: best(**options),
-        ValueError,
-        ...,
-        [
-            ("pass bounds=", {"metric": "mae"}),
-            ("pass max_loss=", {"metric": "mean_poisson_deviance"}),
-            (
-                "cannot choose by private_mae",
-                {
-                    "metric": "mae",
-                    "bounds": (0, 1),
-                    "multioutput": "raw_values",
-                    "candidates": [S2] * 2,
-                    "y_true": S2,
-                },
-            ),
-            ("metric='mse'", {"metric": "r2"}),
-            ("epsilon / m, or use PrivateRandomizedSearch", {"metric": "f1"}),
-            ("Accuracy, Brier score and area", {"metric": "balanced_accuracy"}),
-            ("what one record changes", {"metric": "recall"}),
-            ("cannot choose by private_confusion_matrix", {"metric": "confusion_matrix"}),
-            ("public number of records", {"metric": "roc_auc", **PRIVATE_N}),
-            ("takes no sample_weight", {"sample_weight": np.ones(600)}),
-            ("takes no mechanism", {"mechanism": "laplace"}),
-            ("inconsistent", {"candidates": [Y, Y[1:]]}),
-            ("no metric", {"metric": "acuracy"}),
-            ("neighboring", {"neighboring": "both"}),
-        ],
-    ),
-    (
-        lambda options: best(**options),
-        TypeError,
-        ...,
-        [
-            ("unexpected keyword argument 'bounds'", {"bounds": (0, 1)}),
-            ("at least one", {"candidates": []}),
-            ("at least one", {"candidates": np.array([Y, Y])}),
-            ("Pass X", {"candidates": [LINE]}),
-        ],
-    ),
-    (
-        lambda place, bad: best(metric="mae", bounds=(0, 1), **at_place(place, bad)),
-        INVALID,
-        "^(?!.*599).*(NaN|infinity|numeric|different number of output)",
-        [
-            (place, bad)
-            for place in range(3)
-            for bad in ([NAN] * 600, [*S[:-1], INF], [*S[:-1].tolist(), "x"], S2)
-        ],
-    ),
-    (
-        lambda bad: best(metric="mae", bounds=(0, 1), candidates=[Says(bad)], X=X),
-        INVALID,
-        "NaN|infinity|numeric|number of output|column",
-        [[NAN] * 600, [*S[:-1], INF], [*S[:-1].tolist(), "x"], S2],
-    ),
-    (
-        lambda: scorer("log_loss")(MODEL, X, np.where(Y, "eggs 98765", "ham")),
-        ValueError,
-        "not in labels|numbers",
-    ),
+    (lambda options: best(**options),
+     ValueError, ..., [
+         ("pass bounds=", {"metric": "mae"}),
+         ("pass max_loss=", {"metric": "mean_poisson_deviance"}),
+         (
+             "cannot choose by private_mae",
+             {
+                 "metric": "mae",
+                 "bounds": (0, 1),
+                 "multioutput": "raw_values",
+                 "candidates": [S2] * 2,
+                 "y_true": S2,
+             },
+         ),
+         ("metric='mse'", {"metric": "r2"}),
+         ("epsilon / m, or use PrivateRandomizedSearch", {"metric": "f1"}),
+         ("Accuracy, Brier score and area", {"metric": "balanced_accuracy"}),
+         ("what one record changes", {"metric": "recall"}),
+         ("cannot choose by private_confusion_matrix", {"metric": "confusion_matrix"}),
+         ("public number of records", {"metric": "roc_auc", **PRIVATE_N}),
+         ("takes no sample_weight", {"sample_weight": np.ones(600)}),
+         ("takes no mechanism", {"mechanism": "laplace"}),
+         ("inconsistent", {"candidates": [Y, Y[1:]]}),
+         ("no metric", {"metric": "acuracy"}),
+         ("neighboring", {"neighboring": "both"}),
+     ]),
+    (lambda options: best(**options),
+     TypeError, ..., [
+         ("unexpected keyword argument 'bounds'", {"bounds": (0, 1)}),
+         ("at least one", {"candidates": []}),
+         ("at least one", {"candidates": np.array([Y, Y])}),
+         ("Pass X", {"candidates": [LINE]}),
+     ]),
+    (lambda place, bad: best(metric="mae", bounds=(0, 1), **at_place(place, bad)),
+     INVALID, "^(?!.*599).*(NaN|infinity|numeric|different number of output)", [
+         (place, bad)
+         for place in range(3)
+         for bad in ([NAN] * 600, [*S[:-1], INF], [*S[:-1].tolist(), "x"], S2)
+     ]),
+    (lambda bad: best(metric="mae", bounds=(0, 1), candidates=[Says(bad)], X=X),
+     INVALID, "NaN|infinity|numeric|number of output|column",
+     [[NAN] * 600, [*S[:-1], INF], [*S[:-1].tolist(), "x"], S2]),
+    (lambda: scorer("log_loss")(MODEL, X, np.where(Y, "eggs 98765", "ham")),
+     ValueError, "not in labels|numbers"),
     (lambda: scorer()(LINE, X, np.where(S > 0.5, NAN, 1.0)), ValueError, "Input y_true contains NaN"),
     (lambda: scorer()(LINE, X, WORDS[0]), ValueError, "dtype='numeric'|could not convert"),
     (lambda: scorer().set_params(metric_params={"random_state": 0})(LINE, X, Y), ValueError, "random_state"),
-    (
-        lambda: scorer(own_error, greater_is_better=False)(LINE, X, Y, sample_weight=np.ones(600)),
-        TypeError,
-        "^own_error takes no sample_weight; score the records without",
-    ),
-    (
-        lambda: scorer(own_error, greater_is_better=False, response_method=["decision_function"])(LINE, X, Y),
-        AttributeError,
-        "LinearRegression has none of the attributes decision_function",
-    ),
-    (
-        lambda: scorer("log_loss")(LinearSVC().fit(X, Y), X, Y),
-        AttributeError,
-        "LinearSVC has none of the attributes predict_proba",
-    ),
-    (
-        lambda: scorer("average_precision")(LinearSVC().fit(X, Y), X, Y),
-        AttributeError,
-        r"pass response_method='decision_function' and edges=\[",
-    ),
-    (
-        lambda options: search(**options),
-        ValueError,
-        ...,
-        [
-            ("epsilon must be a positive, finite number", {"epsilon": 0.0}),
-            ("too small to be divided by 3", {"epsilon": 5e-324}),
-            *(("expected_iter must be", {"expected_iter": wrong}) for wrong in (0.5, INF, NAN, "20", True)),
-            ("random_state can't be fixed", {"metric_params": {"random_state": 0}}),
-            ("accountant can't be fixed", {"metric_params": {"accountant": None}}),
-            ("epsilon can't be fixed", {"metric_params": {"epsilon": 2.0}}),
-            ("bounds must be", {"metric_params": {"bounds": (1, 0)}}),
-            ("mechanism must be", {"metric_params": {"mechanism": "magic"}}),
-            ("public upper limit", {"metric_params": {"mechanism": "laplace"}}),
-            ("response_method must be", {"response_method": "predict_log_proba"}),
-            ("Invalid parameter 'beta'", {"grid": {"beta": [1]}}),
-            ("Invalid parameter 'beta'", {"grid": [GRID, {"beta": [1]}]}),
-            ("non-empty sequence", {"grid": {"alpha": []}}),
-            ("at least one dict", {"grid": []}),
-            ("spends more than the epsilon that it is given", {"metric": greedy, "greater_is_better": False}),
-        ],
-    ),
-    (
-        lambda options: search(**options),
-        TypeError,
-        ...,
-        [
-            ("metric must be a private metric", {"metric": np.mean}),
-            ("metric must be a private metric", {"metric": dp.private_mean_loss}),
-            ("needs an estimator with predict_proba", {"response_method": "predict_proba"}),
-            ("estimator with predict_proba", {"metric": "log_loss", "estimator": LinearSVC(), "grid": {}}),
-            ("not iterable or a distribution", {"grid": {"alpha": 1.0}}),
-            ("must be a dict or a list of dicts", {"grid": "alpha"}),
-            ("must be a dict or a list of dicts", {"grid": iter([GRID])}),
-            ("estimator", {"estimator": "ridge", "grid": {}}),
-            ("accountant must be None or a PrivacyAccountant", {"accountant": 3.0}),
-            (
-                "own_error takes no sample_weight",
-                {"metric": own_error, "greater_is_better": False, "data": {"sample_weight_val": np.ones(40)}},
-            ),
-        ],
-    ),
-    (
-        lambda data: search(data=data),
-        ValueError,
-        ...,
-        [
-            ("Input y_true contains NaN", {"y_val": np.where(T[7] == T, NAN, T)}),
-            ("numeric", {"y_val": ["a"] * 40}),
-            ("inconsistent numbers of samples", {"y_val": T[1:]}),
-            ("requires y_val to be passed, but the target y_val is None", {"y_val": None}),
-            ("requires y to be passed", {"y": None}),
-            ("inconsistent numbers of samples", {"y": T[1:]}),
-            ("0 sample", {"X": Z[:0], "y": T[:0]}),
-            ("0 sample", {"X_val": Z[:0], "y_val": T[:0]}),
-            ("X_val has 2 features, but X has 3 features", {"X_val": Z[:, :2]}),
-            ("requires X_val to be passed", {"X_val": None}),
-            ("shape of those of X", {"X_val": Z[:, 0]}),
-            ("Input X_val contains NaN", {"X_val": np.where(Z[7, 1] == Z, NAN, Z)}),
-            ("Input X_val contains infinity", {"X_val": np.where(Z[7, 1] == Z, INF, Z)}),
-            ("contains NaN", {"X_val": sparse.csr_array(np.where(Z > 1, NAN, Z))}),
-            ("X_val should hold what X holds", {"X_val": Z.astype(str)}),
-            ("X_val should hold what X holds", {"X_val": [*Z[1:].tolist(), [1.0, "a", 2.0]]}),
-            ("Input X_val contains NaN", {"X_val": [*Z[1:].tolist(), [1.0, None, 2.0]]}),
-            ("shape of those of X", {"X_val": [*Z[1:].tolist(), [1.0]]}),
-            ("shape of those of X", {"X_val": pd.Series(["a"] * 40)}),
-            ("inconsistent numbers of samples", {"sample_weight_val": np.ones(39)}),
-            (
-                "feature names of X_val should match",
-                {
-                    "X": pd.DataFrame(Z, columns=["a", "b", "c"]),
-                    "X_val": pd.DataFrame(Z, columns=["b", "a", "c"]),
-                },
-            ),
-        ],
-    ),
-    (
-        lambda changed, words: search(data={"X": MIXED, "X_val": MIXED.assign(**changed)}),
-        ValueError,
-        lambda changed, words: words,
-        [
-            ({"word": 1.0}, "X_val should hold what X holds"),
-            ({"a": "x"}, "X_val should hold what X holds"),
-            ({"word": ["x"] * 39 + [None]}, "Input X_val contains NaN"),
-            ({"word": ["x"] * 39 + [3]}, "X_val should hold what X holds"),
-            ({"b": 1.0}, "X_val has 3 features, but X has 2 features"),
-        ],
-    ),
+    (lambda: scorer(own_error, greater_is_better=False)(LINE, X, Y, sample_weight=np.ones(600)),
+     TypeError, "^own_error takes no sample_weight; score the records without"),
+    (lambda: scorer(own_error, greater_is_better=False, response_method=["decision_function"])(LINE, X, Y),
+     AttributeError, "LinearRegression has none of the attributes decision_function"),
+    (lambda: scorer("log_loss")(LinearSVC().fit(X, Y), X, Y),
+     AttributeError, "LinearSVC has none of the attributes predict_proba"),
+    (lambda: scorer("average_precision")(LinearSVC().fit(X, Y), X, Y),
+     AttributeError, r"pass response_method='decision_function' and edges=\["),
+    (lambda options: search(**options),
+     ValueError, ..., [
+         ("epsilon must be a positive, finite number", {"epsilon": 0.0}),
+         ("too small to be divided by 3", {"epsilon": 5e-324}),
+         *(("expected_iter must be", {"expected_iter": wrong}) for wrong in (0.5, INF, NAN, "20", True)),
+         ("random_state can't be fixed", {"metric_params": {"random_state": 0}}),
+         ("accountant can't be fixed", {"metric_params": {"accountant": None}}),
+         ("epsilon can't be fixed", {"metric_params": {"epsilon": 2.0}}),
+         ("bounds must be", {"metric_params": {"bounds": (1, 0)}}),
+         ("mechanism must be", {"metric_params": {"mechanism": "magic"}}),
+         ("public upper limit", {"metric_params": {"mechanism": "laplace"}}),
+         ("response_method must be", {"response_method": "predict_log_proba"}),
+         ("Invalid parameter 'beta'", {"grid": {"beta": [1]}}),
+         ("Invalid parameter 'beta'", {"grid": [GRID, {"beta": [1]}]}),
+         ("non-empty sequence", {"grid": {"alpha": []}}),
+         ("at least one dict", {"grid": []}),
+         ("spends more than the epsilon that it is given", {"metric": greedy, "greater_is_better": False}),
+     ]),
+    (lambda options: search(**options),
+     TypeError, ..., [
+         ("metric must be a private metric", {"metric": np.mean}),
+         ("metric must be a private metric", {"metric": dp.private_mean_loss}),
+         ("needs an estimator with predict_proba", {"response_method": "predict_proba"}),
+         ("estimator with predict_proba", {"metric": "log_loss", "estimator": LinearSVC(), "grid": {}}),
+         ("not iterable or a distribution", {"grid": {"alpha": 1.0}}),
+         ("must be a dict or a list of dicts", {"grid": "alpha"}),
+         ("must be a dict or a list of dicts", {"grid": iter([GRID])}),
+         ("estimator", {"estimator": "ridge", "grid": {}}),
+         ("accountant must be None or a PrivacyAccountant", {"accountant": 3.0}),
+         (
+             "own_error takes no sample_weight",
+             {"metric": own_error, "greater_is_better": False, "data": {"sample_weight_val": np.ones(40)}},
+         ),
+     ]),
+    (lambda data: search(data=data),
+     ValueError, ..., [
+         ("Input y_true contains NaN", {"y_val": np.where(T[7] == T, NAN, T)}),
+         ("numeric", {"y_val": ["a"] * 40}),
+         ("inconsistent numbers of samples", {"y_val": T[1:]}),
+         ("requires y_val to be passed, but the target y_val is None", {"y_val": None}),
+         ("requires y to be passed", {"y": None}),
+         ("inconsistent numbers of samples", {"y": T[1:]}),
+         ("0 sample", {"X": Z[:0], "y": T[:0]}),
+         ("0 sample", {"X_val": Z[:0], "y_val": T[:0]}),
+         ("X_val has 2 features, but X has 3 features", {"X_val": Z[:, :2]}),
+         ("requires X_val to be passed", {"X_val": None}),
+         ("shape of those of X", {"X_val": Z[:, 0]}),
+         ("Input X_val contains NaN", {"X_val": np.where(Z[7, 1] == Z, NAN, Z)}),
+         ("Input X_val contains infinity", {"X_val": np.where(Z[7, 1] == Z, INF, Z)}),
+         ("contains NaN", {"X_val": sparse.csr_array(np.where(Z > 1, NAN, Z))}),
+         ("X_val should hold what X holds", {"X_val": Z.astype(str)}),
+         ("X_val should hold what X holds", {"X_val": [*Z[1:].tolist(), [1.0, "a", 2.0]]}),
+         ("Input X_val contains NaN", {"X_val": [*Z[1:].tolist(), [1.0, None, 2.0]]}),
+         ("shape of those of X", {"X_val": [*Z[1:].tolist(), [1.0]]}),
+         ("shape of those of X", {"X_val": pd.Series(["a"] * 40)}),
+         ("inconsistent numbers of samples", {"sample_weight_val": np.ones(39)}),
+         (
+             "feature names of X_val should match",
+             {
+                 "X": pd.DataFrame(Z, columns=["a", "b", "c"]),
+                 "X_val": pd.DataFrame(Z, columns=["b", "a", "c"]),
+             },
+         ),
+     ]),
+    (lambda changed, words: search(data={"X": MIXED, "X_val": MIXED.assign(**changed)}),
+     ValueError, lambda changed, words: words, [
+         ({"word": 1.0}, "X_val should hold what X holds"),
+         ({"a": "x"}, "X_val should hold what X holds"),
+         ({"word": ["x"] * 39 + [None]}, "Input X_val contains NaN"),
+         ({"word": ["x"] * 39 + [3]}, "X_val should hold what X holds"),
+         ({"b": 1.0}, "X_val has 3 features, but X has 2 features"),
+     ]),
     (lambda: search(data={"X": Z.view(Once)}), TypeError, r"copy\.deepcopy can copy"),
-    (
-        lambda label: search(
-            LogisticRegression(),
-            {},
-            metric="log_loss",
-            data={"y": WORDS[0][280:320], "y_val": np.array([label, *WORDS[0][281:320]], object)},
-        ),
-        ValueError,
-        "label that is not in labels",
-        ["98765", 3],
-    ),
+    (lambda label: search(
+         LogisticRegression(),
+         {},
+         metric="log_loss",
+         data={"y": WORDS[0][280:320], "y_val": np.array([label, *WORDS[0][281:320]], object)},
+     ),
+     ValueError, "label that is not in labels", ["98765", 3]),
+    # comparisons and intervals for all people
+    (lambda loss: dp.private_compare([1.0], [2.0], [3.0], **SAFE, loss=loss),
+     ValueError, ..., [
+         ("no root mean squared error of its own; pass loss='mse'", "rmse"),
+         ("no root mean squared error", dp.private_rmse),
+         ("pass loss='zero_one'", "accuracy_score"),
+         ("pass loss='zero_one'", dp.private_accuracy_score),
+         ("pass loss='zero_one'", "accuracy"),
+         ("a score", "top_k_accuracy_score"),
+         ("not the mean of one loss per record", "r2_score"),
+         ("not the mean of one loss per record", "r2"),
+         ("zeros as y_true and loss='mae'", dp.private_mean_loss),
+         ("not the mean of one loss per record", "median_absolute_error"),
+         ("zeros as y_true and loss='mae'", "private_mean"),
+         ("no metric 'unheard_of'", "unheard_of"),
+         ("takes no mechanism", partial(dp.private_mae, mechanism="laplace")),
+     ]),
+    (lambda loss: dp.private_compare([1.0], [2.0], [3.0], **SAFE, loss=loss),
+     TypeError, "loss must be a private metric", [abs, None, ["mae"]]),
+    (lambda options: dp.private_compare([1.0, 2.0], *[[1.0, 1.0]] * 2, **SAFE | options),
+     ValueError, ..., [
+         ("takes no sample_weight", {"sample_weight": [1.0, 1.0]}),
+         ("max_records needs groups", {"max_records": 2}),
+         ("needs neighboring='replace_one'", PRIVATE_N),
+         ("neighboring must be one of", {"neighboring": "other"}),
+         ("takes no normalize", {"normalize": True}),
+         ("takes no mechanism", {"mechanism": "hazard"}),
+         ("raw_values' cannot be compared", {"loss": "mae", "multioutput": "raw_values"}),
+         ("bounds", {"loss": "mae", "bounds": (1, 0)}),
+         ("epsilon", {"epsilon": 0}),
+         ("confidence", {"confidence": 95}),
+         *(("max_difference", {"max_difference": wrong}) for wrong in (0, INF, "1")),
+     ]),
+    (lambda options: dp.private_compare([1.0, 2.0], *[[1.0, 1.0]] * 2, **SAFE, **options),
+     TypeError, ..., [
+         ("unexpected keyword argument 'alpha'", {"alpha": 0.5}),
+         ("unexpected keyword argument 'max_loss'", {"loss": "mae", "max_loss": 1}),
+         ("no options", {"loss": RecordLoss(np.add, reads=(np.asarray,) * 2), "bounds": (0, 1)}),
+         ("spend_name", {"spend_name": 3}),
+     ]),
+    (lambda at, bad, limit: dp.private_compare(
+         *replaced([[0.0, 987654.0]] * 3, at, bad), **SAFE, loss="mae", max_difference=limit
+     ),
+     INVALID, "NaN|infinity|inconsistent|number of output|numeric", list(
+         itertools.product(
+             range(3),
+             ([NAN, 987654.0], [INF, 987654.0], [1.0], [[1.0, 2.0]] * 2, ["98765x", 1]),
+             (None, 1.0),
+         )
+     )),
+    (lambda proba: dp.private_compare([0, 1], proba, proba, **SAFE),
+     ValueError, "To compare probabilities pass loss='log_loss'",
+     [[0.25, 0.75], [[0.75, 0.25], [0.25, 0.75]]]),
+    (lambda y, pred: dp.private_compare(y, S2[:2], pred, **SAFE, loss="log_loss"),
+     ValueError, "not in labels|columns of|different|values in",
+     [([98765, 1], S2[:2]), ([0, 1], [0.98765, 98.765])]),
+    (lambda: dp.private_compare(["98765"], ["a"], [1], **SAFE, loss="zero_one"), INVALID, "Mix of label"),
+    (lambda loss, limit: dp.private_compare(
+         [1.0, 2.0], [1.0, 1.0], [1.0, 1.0],
+         **SAFE,
+         max_difference=limit,
+         loss=RecordLoss(loss, reads=(np.asarray,) * 2),
+     ),
+     ValueError, "loss must", list(
+         itertools.product(
+             (lambda y, p: y * NAN, lambda y, p: np.zeros(1), lambda y, p: np.zeros((2, 2))[:1]),
+             (None, 1.0),
+         )
+     )),
+    (lambda limit: dp.private_compare(
+         [0, 1], [0, 1], [1, 1], **SAFE | {"epsilon": 200.0}, max_difference=limit
+     ),
+     dp.PrivacyBudgetError, "Nothing was released", [None, 1.0]),
+    (lambda metric, data, options, method: kept(
+         metric, *data, **{"bounds": (-2.0, 2.0), "mechanism": "geometric", **options}
+     ).population_interval(method=method),
+     ValueError, "all people.*mechanism='geometric', without weights", [
+         (metric, data, options, method)
+         for method in ("sure", "approximate")
+         for metric, data, options in (
+             *(
+                 (dp.private_mse, (T, T), options)
+                 for options in (
+                     {"sample_weight": np.ones(40)},
+                     {"groups": np.arange(40)},
+                     PRIVATE_N,
+                     {"mechanism": "adaptive"},
+                     {"mechanism": "laplace"},
+                 )
+             ),
+             (dp.private_variance, (T,), {}),
+             (dp.private_median_absolute_error, (T, T), {}),
+         )
+     ]),
+    (lambda options: dp.private_mean_interval(**{"losses": [0.5, 0.25], "max_loss": 1.0, **SAFE, **options}),
+     ValueError, ..., [
+         ("Negative values", {"losses": [-1.0, 2.0]}),
+         ("NaN", {"losses": [NAN, 2.0]}),
+         ("minimum of 1", {"losses": []}),
+         ("numeric", {"losses": ["a"]}),
+         ("needs max_loss, .* or cap='private', .* neither was given", {"max_loss": None}),
+         ("both was given", {"cap": "private"}),
+         *(("cap must be one of", {"max_loss": None, "cap": cap}) for cap in ("public", 1.0)),
+         ("max_loss", {"max_loss": 0}),
+         ("confidence", {"confidence": 95}),
+         ("epsilon", {"epsilon": -1}),
+         ("takes no sample_weight", {"sample_weight": [1, 1]}),
+         ("takes no groups", {"groups": [1, 2]}),
+         ("needs neighboring='replace_one'", PRIVATE_N),
+         ("neighboring must be one of", {"neighboring": "none"}),
+     ]),
+    (lambda options: dp.private_quantile_interval(
+         **{"losses": [0.5] * 99, "q": 0.5, **SAFE, "epsilon": 5.0, **options}
+     ),
+     ValueError, ..., [
+         ("Negative values", {"losses": [-1.0] * 99}),
+         ("infinity", {"losses": [INF] * 99}),
+         ("minimum of 1", {"losses": []}),
+         *(("q must lie", {"q": q}) for q in (0, 1.0, "a")),
+         ("max_loss", {"max_loss": -1}),
+         ("confidence", {"confidence": 0}),
+         ("takes no sample_weight", {"sample_weight": [1] * 99}),
+         ("takes no groups", {"groups": [1] * 99}),
+         ("needs neighboring='replace_one'", PRIVATE_N),
+         *(("epsilon", {"losses": [1.0] * 50, "epsilon": epsilon}) for epsilon in (5e-324, 1e-300)),
+         ("too few records for any limit", {"losses": [1.0] * 3, "epsilon": 0.1}),
+     ]),
+    (lambda interval, losses: interval(losses, **SAFE | {"epsilon": 5.0}),
+     INVALID, "Negative|NaN|infinity|numeric|Complex|1d|too few records|0 sample", list(
+         itertools.product(
+             INTERVALS,
+             (
+                 [98765.0, -98765.0], [98765.0, NAN], [98765.0, INF], ["98765", 1.0], [98765.0, 1 + 2j],
+                 [[98765.0, 1.0]], [98765 * 10**400], [98765.0, None],
+                 {"a": 98765.0},
+             ),
+         )
+     )),
+    (lambda interval, epsilon: interval([0.5] * 300, **SAFE | {"epsilon": epsilon}),
+     ValueError, "epsilon", list(itertools.product(INTERVALS, (0, -1, NAN, INF, "1", None)))),
+    # the relation, and what is left of epsilon
+    (lambda relation: dp.private_mse(ONES, ONES, **SAFE, neighboring=relation),
+     ValueError, "neighboring", ["swap", "REPLACE_ONE", None, 1, ["replace_one"]]),
+    (lambda mechanism: dp.private_mae(
+         np.ones((4, 3)),
+         np.ones((4, 3)),
+         **SAFE | {"epsilon": 5e-324},
+         multioutput="raw_values",
+         bounds=(0, 1),
+         mechanism=mechanism,
+     ),
+     ValueError, "too small", ["laplace", "geometric", "above_threshold", "hazard"]),
+    (lambda digits, report, output_dict: report(
+         [1, 0, 1], [0.5, 0.5, 0.5], **SAFE, digits=digits, output_dict=output_dict
+     ),
+     ValueError, "digits", list(
+         itertools.product(
+             (-1, 0, 18, None, 4.0, "x", True),
+             (dp.private_regression_report, dp.private_probability_report),
+             (False, True),
+         )
+     )),
 ]
+# fmt: on
 
 # The same of calls that see no record: names, options, plans and files, which are public.
+# fmt: off
 WITHOUT_RECORDS = [
-    (
-        lambda text: dp.PrivateEvaluation.from_json(text),
-        ValueError,
-        "no page",
-        ["", "{}", "[1]", '{"release": null, "budget": null}'],
-    ),
-    (
-        lambda asked: parsed([asked]),
-        ValueError,
-        "no requirement",
-        ["recall", "recall=0.5", ">=1", "recall>=x"],
-    ),
+    (lambda text: dp.PrivateEvaluation.from_json(text),
+     ValueError, "no page", ["", "{}", "[1]", '{"release": null, "budget": null}']),
+    (lambda asked: parsed([asked]),
+     ValueError, "no requirement", ["recall", "recall=0.5", ">=1", "recall>=x"]),
     (lambda: parsed(["recal in 'a'>=0.5"]), ValueError, r"No page has 'recal'\. Did you mean 'recall'\?"),
     (lambda: parsed(["recall>=0.5", "recall<=0.9"]), ValueError, "two requirements of 'recall'"),
     # scorers, and plans of how many releases a tool makes
-    (
-        lambda name: dp.get_private_scorer(name, epsilon=1.0),
-        ValueError,
-        "There is no metric",
-        ["neg_private_mean_loss", "neg_accuracy", "unheard_of"],
-    ),
-    (
-        lambda name: dp.get_private_scorer(name, epsilon=1.0),
-        TypeError,
-        "metric must be a private metric",
-        ["private_mean_loss", "confusion_matrix", None, 3],
-    ),
-    (
-        lambda metric: dp.make_private_scorer(metric, epsilon=1.0),
-        TypeError,
-        r"^metric must be a private metric, a function of \(y_true, y_pred\)",
-        [
-            roc_auc_score,
-            make_scorer(roc_auc_score),
-            None,
-            dp.private_mean_loss,
-            dp.private_variance,
-            dp.private_quantile,
-            dp.private_regression_report,
-            lambda y_true, y_pred, **anything: 0.0,
-        ],
-    ),
-    (
-        lambda: dp.make_private_scorer(own_error, epsilon=1.0),
-        ValueError,
-        "greater_is_better must be given for own_error",
-    ),
-    (
-        lambda: dp.make_private_scorer(
-            own_numbers, epsilon=1.0, greater_is_better=True, multioutput="raw_values"
-        ),
-        ValueError,
-        "several numbers",
-    ),
-    (
-        lambda options, metric: dp.make_private_scorer(metric, **options),
-        ValueError,
-        ...,
-        [
-            ("epsilon must be a positive, finite number", {"epsilon": None}, "mse"),
-            ("epsilon must be a positive, finite number", {"epsilon": -1.0}, "mse"),
-            ("random_state can't be fixed", {"epsilon": 1.0, "random_state": 0}, "mse"),
-            ("sample_weight can't be fixed", {"epsilon": 1.0, "sample_weight": [1]}, "mse"),
-            ("random_state", {"epsilon": 1.0}, partial(dp.private_mse, random_state=0)),
-            ("accountant can't", {"epsilon": 1.0}, partial(dp.private_mse, accountant=None)),
-            ("response_method must be", {"epsilon": 1.0, "response_method": "fit"}, "mse"),
-        ],
-    ),
-    (
-        lambda options: dp.make_private_scorer(dp.private_mse, **options),
-        TypeError,
-        ...,
-        [
-            ("epsilon", {}),
-            ("accountant must be None or", {"epsilon": 1.0, "accountant": 3.0}),
-            ("private_mse: got an unexpected keyword", {"epsilon": 1.0, "bound": 3}),
-        ],
-    ),
-    (
-        lambda metric, options: dp.make_private_scorer(metric, epsilon=1.0, **options),
-        ValueError,
-        "a fold may lack one: pass labels=",
-        [
-            *((name, {}) for name in sorted(OVER_LABELS)),
-            *(("f1", {"average": one}) for one in ("macro", "micro", "weighted")),
-            *((name, {}) for name in ("f1_macro", "jaccard_weighted", "roc_auc_ovr")),
-            ("roc_auc", {"multi_class": "ovo"}),
-            (partial(dp.private_recall_score, average="macro"), {}),
-        ],
-    ),
+    (lambda name: dp.get_private_scorer(name, epsilon=1.0),
+     ValueError, "There is no metric", ["neg_private_mean_loss", "neg_accuracy", "unheard_of"]),
+    (lambda name: dp.get_private_scorer(name, epsilon=1.0),
+     TypeError, "metric must be a private metric", ["private_mean_loss", "confusion_matrix", None, 3]),
+    (lambda metric: dp.make_private_scorer(metric, epsilon=1.0),
+     TypeError, r"^metric must be a private metric, a function of \(y_true, y_pred\)", [
+         roc_auc_score, make_scorer(roc_auc_score), None, dp.private_mean_loss, dp.private_variance,
+         dp.private_quantile, dp.private_regression_report, lambda y_true, y_pred, **anything: 0.0,
+     ]),
+    (lambda: dp.make_private_scorer(own_error, epsilon=1.0),
+     ValueError, "greater_is_better must be given for own_error"),
+    (lambda: dp.make_private_scorer(
+         own_numbers, epsilon=1.0, greater_is_better=True, multioutput="raw_values"
+     ),
+     ValueError, "several numbers"),
+    (lambda options, metric: dp.make_private_scorer(metric, **options),
+     ValueError, ..., [
+         ("epsilon must be a positive, finite number", {"epsilon": None}, "mse"),
+         ("epsilon must be a positive, finite number", {"epsilon": -1.0}, "mse"),
+         ("random_state can't be fixed", {"epsilon": 1.0, "random_state": 0}, "mse"),
+         ("sample_weight can't be fixed", {"epsilon": 1.0, "sample_weight": [1]}, "mse"),
+         ("random_state", {"epsilon": 1.0}, partial(dp.private_mse, random_state=0)),
+         ("accountant can't", {"epsilon": 1.0}, partial(dp.private_mse, accountant=None)),
+         ("response_method must be", {"epsilon": 1.0, "response_method": "fit"}, "mse"),
+     ]),
+    (lambda options: dp.make_private_scorer(dp.private_mse, **options),
+     TypeError, ..., [
+         ("epsilon", {}),
+         ("accountant must be None or", {"epsilon": 1.0, "accountant": 3.0}),
+         ("private_mse: got an unexpected keyword", {"epsilon": 1.0, "bound": 3}),
+     ]),
+    (lambda metric, options: dp.make_private_scorer(metric, epsilon=1.0, **options),
+     ValueError, "a fold may lack one: pass labels=", [
+         *((name, {}) for name in sorted(OVER_LABELS)),
+         *(("f1", {"average": one}) for one in ("macro", "micro", "weighted")),
+         *((name, {}) for name in ("f1_macro", "jaccard_weighted", "roc_auc_ovr")),
+         ("roc_auc", {"multi_class": "ovo"}),
+         (partial(dp.private_recall_score, average="macro"), {}),
+     ]),
     (lambda: dp.PrivacyAccountant(1.0).require(1.5), dp.PrivacyBudgetError, r"epsilon=1\.5 was asked for"),
-    (
-        lambda plan, options: dp.count_releases(plan, **options),
-        ValueError,
-        ...,
-        [
-            ("X", LeaveOneOut(), {}),
-            ("cv is an iterator", iter([]), {}),
-            ("cv", "five", {}),
-            *(
-                ("no private scorer", 5, {"scoring": scoring})
-                for scoring in ("r2", 0, -1, {"a": "r2"}, ["r2"])
-            ),
-            ("Only scorers of", 5, {"scoring": dp.private_mse}),
-            ("X is needed", 5, {"train_sizes": [0.1, 0.2]}),
-            ("cannot be counted", 5, {"estimator": RidgeCV(scoring=SCORER)}),
-            ("has no private scorer", GridSearchCV(Ridge(), GRID), {}),
-            (
-                "Only scorers of make_private_scorer",
-                GridSearchCV(Ridge(), GRID, scoring=lambda *args: 0.0),
-                {},
-            ),
-            (
-                "Only scorers of",
-                GridSearchCV(Ridge(), GRID, scoring=make_scorer(dp.private_mse, epsilon=1)),
-                {},
-            ),
-            ("X and y are needed", HalvingGridSearchCV(Ridge(), GRID, scoring=SCORER), {}),
-            ("private releases of its own", GridSearchCV(RidgeCV(scoring=SCORER), {}, scoring=SCORER), {}),
-            ("of its own", GridSearchCV(GridSearchCV(Ridge(), GRID, scoring=SCORER), {}, scoring=SCORER), {}),
-            ("cv is an iterator", GridSearchCV(Ridge(), GRID, scoring=SCORER, cv=iter([])), {}),
-            (
-                "cv is an iterator",
-                HalvingGridSearchCV(Ridge(), GRID, scoring=SCORER, cv=iter([])),
-                {"X": Z, "y": T},
-            ),
-            (
-                "its own estimator and scoring",
-                GridSearchCV(Ridge(), GRID, scoring=SCORER),
-                {"scoring": SCORER},
-            ),
-            ("its own estimator and scoring", RFECV(Ridge(), scoring=SCORER), {"scoring": SCORER}),
-            *(("X and y are needed", selector, {}) for selector in (RFECV(Ridge(), scoring=SCORER), FORWARD)),
-            *(
-                (
-                    "cannot be counted",
-                    5,
-                    {"X": Z, "y": T, "scoring": SCORER, "estimator": make_pipeline(nested, Ridge())},
-                )
-                for nested in (
-                    RFECV(Ridge(), scoring=SCORER),
-                    FORWARD,
-                    GridSearchCV(Ridge(), GRID, scoring=SCORER),
-                )
-            ),
-        ],
-    ),
-    (
-        lambda model: dp.count_releases(model, Z, T),
-        ValueError,
-        ...,
-        [
-            ("cannot be counted", RidgeCV(scoring=SCORER)),
-            ("cannot be counted", LogisticRegressionCV(scoring=SCORER)),
-            ("cannot be counted", RFECV(RidgeCV(scoring=SCORER), scoring=SCORER)),
-            ("no private scorer", RFECV(Ridge())),
-            ("no private scorer", RFECV(Ridge(), scoring="r2")),
-            ("no private scorer", HistGradientBoostingRegressor(early_stopping=True)),
-            ("no private scorer", MLPClassifier(early_stopping=True)),
-            ("Only scorers of", RFECV(Ridge(), scoring=lambda *args: 0.0)),
-            ("of its own", GridSearchCV(RFECV(Ridge(), scoring=SCORER), {"step": [1, 2]}, scoring=SCORER)),
-        ],
-    ),
+    (lambda plan, options: dp.count_releases(plan, **options),
+     ValueError, ..., [
+         ("X", LeaveOneOut(), {}),
+         ("cv is an iterator", iter([]), {}),
+         ("cv", "five", {}),
+         *(
+             ("no private scorer", 5, {"scoring": scoring})
+             for scoring in ("r2", 0, -1, {"a": "r2"}, ["r2"])
+         ),
+         ("Only scorers of", 5, {"scoring": dp.private_mse}),
+         ("X is needed", 5, {"train_sizes": [0.1, 0.2]}),
+         ("cannot be counted", 5, {"estimator": RidgeCV(scoring=SCORER)}),
+         ("has no private scorer", GridSearchCV(Ridge(), GRID), {}),
+         (
+             "Only scorers of make_private_scorer",
+             GridSearchCV(Ridge(), GRID, scoring=lambda *args: 0.0),
+             {},
+         ),
+         (
+             "Only scorers of",
+             GridSearchCV(Ridge(), GRID, scoring=make_scorer(dp.private_mse, epsilon=1)),
+             {},
+         ),
+         ("X and y are needed", HalvingGridSearchCV(Ridge(), GRID, scoring=SCORER), {}),
+         ("private releases of its own", GridSearchCV(RidgeCV(scoring=SCORER), {}, scoring=SCORER), {}),
+         ("of its own", GridSearchCV(GridSearchCV(Ridge(), GRID, scoring=SCORER), {}, scoring=SCORER), {}),
+         ("cv is an iterator", GridSearchCV(Ridge(), GRID, scoring=SCORER, cv=iter([])), {}),
+         (
+             "cv is an iterator",
+             HalvingGridSearchCV(Ridge(), GRID, scoring=SCORER, cv=iter([])),
+             {"X": Z, "y": T},
+         ),
+         (
+             "its own estimator and scoring",
+             GridSearchCV(Ridge(), GRID, scoring=SCORER),
+             {"scoring": SCORER},
+         ),
+         ("its own estimator and scoring", RFECV(Ridge(), scoring=SCORER), {"scoring": SCORER}),
+         *(("X and y are needed", selector, {}) for selector in (RFECV(Ridge(), scoring=SCORER), FORWARD)),
+         *(
+             (
+                 "cannot be counted",
+                 5,
+                 {"X": Z, "y": T, "scoring": SCORER, "estimator": make_pipeline(nested, Ridge())},
+             )
+             for nested in (
+                 RFECV(Ridge(), scoring=SCORER),
+                 FORWARD,
+                 GridSearchCV(Ridge(), GRID, scoring=SCORER),
+             )
+         ),
+     ]),
+    (lambda model: dp.count_releases(model, Z, T),
+     ValueError, ..., [
+         ("cannot be counted", RidgeCV(scoring=SCORER)),
+         ("cannot be counted", LogisticRegressionCV(scoring=SCORER)),
+         ("cannot be counted", RFECV(RidgeCV(scoring=SCORER), scoring=SCORER)),
+         ("no private scorer", RFECV(Ridge())),
+         ("no private scorer", RFECV(Ridge(), scoring="r2")),
+         ("no private scorer", HistGradientBoostingRegressor(early_stopping=True)),
+         ("no private scorer", MLPClassifier(early_stopping=True)),
+         ("Only scorers of", RFECV(Ridge(), scoring=lambda *args: 0.0)),
+         ("of its own", GridSearchCV(RFECV(Ridge(), scoring=SCORER), {"step": [1, 2]}, scoring=SCORER)),
+     ]),
     (lambda: search(metric_params={"bound": 2.0}), TypeError, "unexpected keyword argument 'bound'"),
     # the command line, whose file holds nothing but secrets: it is not read
-    (
-        lambda line: typed("score", line),
-        Typed,
-        ...,
-        [
-            ("takes no option 'colour'; it takes bounds, multioutput", f"{MAE} --option colour=1"),
-            ("--option takes NAME=VALUE, not 'bounds'", f"{MAE} --option bounds"),
-            ("neither JSON nor a Python literal", f"{MAE} --option 'bounds=[0,1'"),
-            ("bounds must be None or a pair", f"{MAE} --option 'bounds=[1,0]'"),
-            ("given twice", f"{MAE} --option 'bounds=[0,1]' --option 'bounds=[0,1]'"),
-            ("groups is a column: pass --groups COL", f"{MAE} --option groups=p"),
-            ("--sensitive and --group-labels belong together", f"{MAE} --sensitive other"),
-            ("can't be used together", f"{MAE} --sensitive y --group-labels a b --groups y"),
-            ("private_mae takes no --column, but --y-true and --y-pred", f"{MAE} --column y"),
-            ("group_labels array needs to contain", f"{MAE} --sensitive y --group-labels 1 1"),
-            ("--spend-name takes one line", f"{MAE} --spend-name 'two\nlines'"),
-            ("--spend-name takes one line", f"{MAE} --spend-name \udcff"),
-            ("--total needs --budget", f"{MAE} --total 1"),
-            ("no budget file none.sqlite; to create it, pass --total T", f"{MAE} --budget none.sqlite"),
-            ("--mechanism", f"{MAE} --mechanism magic"),
-            ("--neighboring", f"{MAE} --neighboring none"),
-            ("bounds", f"{MAE} --mechanism laplace"),
-            ("private_f1_score takes no --mechanism", f"{F1} --mechanism laplace"),
-            ("max_records needs groups", f"{F1} --option max_records=2"),
-            ("average='samples'", f"{F1} --option average=samples"),
-            ("--option normalize takes true or false, not 'no'", f"{ACCURACY} --option normalize=no"),
-            ("--option normalize takes true or false, not '1'", f"{ACCURACY} --option normalize=1"),
-            ("bounds must be None or a pair", f"{R2} --option 'bounds=[1,0]'"),
-            ("error_share must lie", f"{R2} --option error_share=2"),
-            ("takes no --sample-weight", f"{R2} --sample-weight p --neighboring add_or_remove_one"),
-            ("groups cannot be used", f"{MAE} --groups p --neighboring add_or_remove_one"),
-            ("bounds must be None or a pair", f"{MAE} --groups p --option 'bounds=[1,0]'"),
-            ("bounds must", f"{MAE} --sensitive p --group-labels 0 1 --option bounds=x"),
-            ("ddof must be", "--metric std --column y --epsilon 1 --option ddof=x"),
-            (
-                "Quantiles must be in the range",
-                "--metric quantile --column y --epsilon 1 --option 'bounds=[0,1]' --option q=7",
-            ),
-            ("needs --option bounds=VALUE", "--metric mean --column y --epsilon 1"),
-            ("private_mean needs --option", "--metric mean --y-true y --epsilon 1"),
-            ("private_std needs --column, the column of x", "--metric std --epsilon 1"),
-            (r"no metric 'kappa'\. Did you mean 'cohen_kappa'\?", "--metric kappa --epsilon 1"),
-            (r"no metric 'nothing'\. `dp-metrics metrics` lists", "--metric nothing --epsilon 1"),
-            ("There is no metric 'private_compare'", "--metric private_compare --epsilon 1"),
-            ("'0' is not a positive, finite number", f"{MAE} --epsilon 0"),
-            ("--epsilon", "--metric mae --y-true y --y-pred p"),
-            ("no column 'z'; it has 'y', 'p', 'a'", f"{MAE} --y-pred z"),
-            (
-                "--group-labels is needed once for each column of --sensitive",
-                f"{ACCURACY} --sensitive a b --group-labels m f",
-            ),
-            ("--group-labels is needed once for each column", f"{ACCURACY} {BY_SEX} --group-labels 1 2"),
-            ("belong together", f"{ACCURACY} --group-labels m f"),
-            ("belong together", f"{ACCURACY} --sensitive a b"),
-            (
-                "group_labels array needs to contain",
-                f"{ACCURACY} --sensitive a b --group-labels m f --group-labels 1 1",
-            ),
-            ("no column 'none'", f"{ACCURACY} --sensitive none --group-labels m f"),
-            ("The table of all combinations of group_labels", f"{ACCURACY} --sensitive y p a" + MANY * 3),
-            ("--sensitive and --groups can't be used together", f"{ACCURACY} {BY_SEX} --groups a"),
-            ("--interval", f"{ACCURACY} --interval magic"),
-            ("'95' is not a number strictly between 0 and 1", f"{ACCURACY} --confidence 95"),
-            ("--decimal", f"{MAE} --decimal x"),
-            *(
-                ("--delimiter", f"{MAE} --delimiter {mark}")
-                for mark in ("''", "::", "'\"'", "'\n'", "1", "\u00a7")
-            ),
-            (r"must hold the names, with '\|' between", f"{MAE} --delimiter '|'"),
-        ],
-    ),
-    (
-        lambda line: typed("compare", line),
-        Typed,
-        ...,
-        [
-            ("--epsilon", MODELS),
-            ("--pred-b", "--y-true y --pred-a a --epsilon 1"),
-            ("private_roc_auc_score cannot be compared", f"{MODELS} --epsilon 1 --loss roc_auc"),
-            ("pass loss='zero_one'", f"{MODELS} --epsilon 1 --loss accuracy"),
-            ("is of one column", f"{MODELS} --epsilon 1 --loss mean"),
-            ("'magic'", f"{MODELS} --epsilon 1 --loss magic"),
-            ("takes no normalize", f"{MODELS} --epsilon 1 --option normalize=false"),
-            ("takes no option 'colour'", f"{MODELS} --epsilon 1 --option colour=1"),
-            ("bounds must be", f"{MODELS} --epsilon 1 --loss mae --option 'bounds=[1,0]'"),
-            ("max_records needs groups", f"{MODELS} --epsilon 1 --max-records 2"),
-            ("max_records must be", f"{MODELS} --epsilon 1 --groups p --max-records 0"),
-            ("not a positive, finite number", f"{MODELS} --epsilon 1 --max-difference 0"),
-            ("strictly between 0 and 1", f"{MODELS} --epsilon 1 --confidence 1"),
-            ("'1/0' is not a positive, finite number", f"{MODELS} --epsilon 1/0"),
-            ("--epsilon", f"{MODELS} --epsilon -1/3"),
-            ("'0/3' is not a positive, finite number", f"{MODELS} --epsilon 0/3"),
-            ("is not a positive, finite number", f"{MODELS} --epsilon 1/1{'0' * 999}"),
-            ("--spend-name takes one line", f"{MODELS} --epsilon 1 --spend-name 'two\nlines'"),
-            ("no column 'c'", f"{MODELS} --epsilon 1 --pred-b c"),
-        ],
-    ),
-    (
-        lambda line: typed("interval", line),
-        Typed,
-        ...,
-        [
-            ("needs --max-loss", "--column y --epsilon 1"),
-            ("needs --max-loss, a public cap, or --cap", "--column y --max-loss 1 --epsilon 1 --cap private"),
-            ("--cap is of the mean", "--column y --quantile 0.5 --epsilon 1 --cap private"),
-            ("strictly between 0 and 1", "--column y --epsilon 1 --quantile 1"),
-            ("not a positive, finite", "--column y --epsilon 1 --max-loss inf"),
-        ],
-    ),
-    (
-        lambda line: typed("evaluate", line),
-        Typed,
-        ...,
-        [
-            ("needs --y-true, and", "--epsilon 1"),
-            ("--epsilon is needed once", PAGE),
-            (r"--labels LABEL \.\.\. for labels", "--y-true y --y-pred p --epsilon 1"),
-            ("--task regression for targets", "--y-true y --y-pred p --epsilon 1"),
-            ("contradict each other", f"{PAGE} --epsilon 1 --task regression"),
-            ("--epsilon is needed once", f"{PAGE} --epsilon 1 2"),
-            (r"ends in \.html, \.md, \.json", f"{PAGE} --epsilon 1 --output page.pdf"),
-            ("can't write to", f"{PAGE} --epsilon 1 --output none/page.html"),
-            ("no requirement", f"{PAGE} --epsilon 1 --require recall"),
-            (r"Did you mean 'recall'\?", f"{PAGE} --epsilon 1 --require 'recal>=0.5'"),
-            ("once for each column", f"{PAGE} --epsilon 1 --sensitive a"),
-            ("--pos-label none is not one of the labels", f"{PAGE} --epsilon 1 --pos-label none"),
-            ("--dataset is of the demonstration", f"{PAGE} --epsilon 1 --dataset digits"),
-            ("--total needs --budget", f"{PAGE} --epsilon 1 --total 3"),
-            ("no column 'none'", "--y-true y --y-score none --labels well ill --epsilon 1"),
-        ],
-    ),
-    (
-        lambda line: typed("plan", line),
-        Typed,
-        ...,
-        [
-            ("--metric takes NAME=GUESS", "--metric f1 --n 100"),
-            ("There is no metric", "--metric f2=0.5 --n 100"),
-            ("is not a number of records", "--metric f1=0.5 --n 1"),
-            ("guess must be from", "--metric f1=1.5 --n 100"),
-            ("guess must be a finite", "--metric f1=nan --n 100"),
-            ("none of these metrics takes positives", "--metric mse=4 --n 100 --positives 0.1"),
-            ("none of these metrics takes q=0.1", "--metric mse=4 --n 100 --option q=0.1"),
-            ("private_mean needs --option bounds=VALUE", "--metric mean=4 --n 100"),
-            ("several numbers", "--metric roc_curve=0.4 --n 100"),
-            ("not a positive, finite number", "--metric f1=0.5 --n 100 --epsilon 0"),
-            ("--metric", "--n 100"),
-        ],
-    ),
-    (
-        lambda line: typed(*line.split()),
-        Typed,
-        "dp-metrics",
-        ["", "guess", "evaluate --colour", "evaluate --epsilon", "evaluate --output"],
-    ),
-    (
-        lambda content: typed("score", MAE, content),
-        Typed,
-        ...,
-        [
-            ("has no column 'y': its first line must hold the names, with ',' between", b"y;p;note\n1;0;x\n"),
-            *(
-                ("is UTF-16, and not UTF-8", "y,p,note\n1,0,x\n".encode(code))
-                for code in ("utf-16", "utf-16-le", "utf-16-be")
-            ),
-            ("more than one column 'p'", b"y,p,p\n1,2,98765\n"),
-            *(
-                ("no column '[yp]'", f"{first},98765\n1,0,x\n".encode())
-                for first in ("y,0.7", "1,-2e5", "p2,y2", "y;0,7")
-            ),
-            ("or not UTF-8", "y,p,note\n1,0,caf\u00e9\n".encode("latin-1")),
-            ("there is no file", None),
-        ],
-    ),
-]  # all rows
+    (lambda line: typed("score", line),
+     Typed, ..., [
+         ("takes no option 'colour'; it takes bounds, multioutput", f"{MAE} --option colour=1"),
+         ("--option takes NAME=VALUE, not 'bounds'", f"{MAE} --option bounds"),
+         ("neither JSON nor a Python literal", f"{MAE} --option 'bounds=[0,1'"),
+         ("bounds must be None or a pair", f"{MAE} --option 'bounds=[1,0]'"),
+         ("given twice", f"{MAE} --option 'bounds=[0,1]' --option 'bounds=[0,1]'"),
+         ("groups is a column: pass --groups COL", f"{MAE} --option groups=p"),
+         ("--sensitive and --group-labels belong together", f"{MAE} --sensitive other"),
+         ("can't be used together", f"{MAE} --sensitive y --group-labels a b --groups y"),
+         ("private_mae takes no --column, but --y-true and --y-pred", f"{MAE} --column y"),
+         ("group_labels array needs to contain", f"{MAE} --sensitive y --group-labels 1 1"),
+         ("--spend-name takes one line", f"{MAE} --spend-name 'two\nlines'"),
+         ("--spend-name takes one line", f"{MAE} --spend-name \udcff"),
+         ("--total needs --budget", f"{MAE} --total 1"),
+         ("no budget file none.sqlite; to create it, pass --total T", f"{MAE} --budget none.sqlite"),
+         ("--mechanism", f"{MAE} --mechanism magic"),
+         ("--neighboring", f"{MAE} --neighboring none"),
+         ("bounds", f"{MAE} --mechanism laplace"),
+         ("private_f1_score takes no --mechanism", f"{F1} --mechanism laplace"),
+         ("max_records needs groups", f"{F1} --option max_records=2"),
+         ("average='samples'", f"{F1} --option average=samples"),
+         ("--option normalize takes true or false, not 'no'", f"{ACCURACY} --option normalize=no"),
+         ("--option normalize takes true or false, not '1'", f"{ACCURACY} --option normalize=1"),
+         ("bounds must be None or a pair", f"{R2} --option 'bounds=[1,0]'"),
+         ("error_share must lie", f"{R2} --option error_share=2"),
+         ("takes no --sample-weight", f"{R2} --sample-weight p --neighboring add_or_remove_one"),
+         ("groups cannot be used", f"{MAE} --groups p --neighboring add_or_remove_one"),
+         ("bounds must be None or a pair", f"{MAE} --groups p --option 'bounds=[1,0]'"),
+         ("bounds must", f"{MAE} --sensitive p --group-labels 0 1 --option bounds=x"),
+         ("ddof must be", "--metric std --column y --epsilon 1 --option ddof=x"),
+         (
+             "Quantiles must be in the range",
+             "--metric quantile --column y --epsilon 1 --option 'bounds=[0,1]' --option q=7",
+         ),
+         ("needs --option bounds=VALUE", "--metric mean --column y --epsilon 1"),
+         ("private_mean needs --option", "--metric mean --y-true y --epsilon 1"),
+         ("private_std needs --column, the column of x", "--metric std --epsilon 1"),
+         (r"no metric 'kappa'\. Did you mean 'cohen_kappa'\?", "--metric kappa --epsilon 1"),
+         (r"no metric 'nothing'\. `dp-metrics metrics` lists", "--metric nothing --epsilon 1"),
+         ("There is no metric 'private_compare'", "--metric private_compare --epsilon 1"),
+         ("'0' is not a positive, finite number", f"{MAE} --epsilon 0"),
+         ("--epsilon", "--metric mae --y-true y --y-pred p"),
+         ("no column 'z'; it has 'y', 'p', 'a'", f"{MAE} --y-pred z"),
+         (
+             "--group-labels is needed once for each column of --sensitive",
+             f"{ACCURACY} --sensitive a b --group-labels m f",
+         ),
+         ("--group-labels is needed once for each column", f"{ACCURACY} {BY_SEX} --group-labels 1 2"),
+         ("belong together", f"{ACCURACY} --group-labels m f"),
+         ("belong together", f"{ACCURACY} --sensitive a b"),
+         (
+             "group_labels array needs to contain",
+             f"{ACCURACY} --sensitive a b --group-labels m f --group-labels 1 1",
+         ),
+         ("no column 'none'", f"{ACCURACY} --sensitive none --group-labels m f"),
+         ("The table of all combinations of group_labels", f"{ACCURACY} --sensitive y p a" + MANY * 3),
+         ("--sensitive and --groups can't be used together", f"{ACCURACY} {BY_SEX} --groups a"),
+         ("--interval", f"{ACCURACY} --interval magic"),
+         ("'95' is not a number strictly between 0 and 1", f"{ACCURACY} --confidence 95"),
+         ("--decimal", f"{MAE} --decimal x"),
+         *(
+             ("--delimiter", f"{MAE} --delimiter {mark}")
+             for mark in ("''", "::", "'\"'", "'\n'", "1", "\u00a7")
+         ),
+         (r"must hold the names, with '\|' between", f"{MAE} --delimiter '|'"),
+     ]),
+    (lambda line: typed("compare", line),
+     Typed, ..., [
+         ("--epsilon", MODELS),
+         ("--pred-b", "--y-true y --pred-a a --epsilon 1"),
+         ("private_roc_auc_score cannot be compared", f"{MODELS} --epsilon 1 --loss roc_auc"),
+         ("pass loss='zero_one'", f"{MODELS} --epsilon 1 --loss accuracy"),
+         ("is of one column", f"{MODELS} --epsilon 1 --loss mean"),
+         ("'magic'", f"{MODELS} --epsilon 1 --loss magic"),
+         ("takes no normalize", f"{MODELS} --epsilon 1 --option normalize=false"),
+         ("takes no option 'colour'", f"{MODELS} --epsilon 1 --option colour=1"),
+         ("bounds must be", f"{MODELS} --epsilon 1 --loss mae --option 'bounds=[1,0]'"),
+         ("max_records needs groups", f"{MODELS} --epsilon 1 --max-records 2"),
+         ("max_records must be", f"{MODELS} --epsilon 1 --groups p --max-records 0"),
+         ("not a positive, finite number", f"{MODELS} --epsilon 1 --max-difference 0"),
+         ("strictly between 0 and 1", f"{MODELS} --epsilon 1 --confidence 1"),
+         ("'1/0' is not a positive, finite number", f"{MODELS} --epsilon 1/0"),
+         ("--epsilon", f"{MODELS} --epsilon -1/3"),
+         ("'0/3' is not a positive, finite number", f"{MODELS} --epsilon 0/3"),
+         ("is not a positive, finite number", f"{MODELS} --epsilon 1/1{'0' * 999}"),
+         ("--spend-name takes one line", f"{MODELS} --epsilon 1 --spend-name 'two\nlines'"),
+         ("no column 'c'", f"{MODELS} --epsilon 1 --pred-b c"),
+     ]),
+    (lambda line: typed("interval", line),
+     Typed, ..., [
+         ("needs --max-loss", "--column y --epsilon 1"),
+         ("needs --max-loss, a public cap, or --cap", "--column y --max-loss 1 --epsilon 1 --cap private"),
+         ("--cap is of the mean", "--column y --quantile 0.5 --epsilon 1 --cap private"),
+         ("strictly between 0 and 1", "--column y --epsilon 1 --quantile 1"),
+         ("not a positive, finite", "--column y --epsilon 1 --max-loss inf"),
+     ]),
+    (lambda line: typed("evaluate", line),
+     Typed, ..., [
+         ("needs --y-true, and", "--epsilon 1"),
+         ("--epsilon is needed once", PAGE),
+         (r"--labels LABEL \.\.\. for labels", "--y-true y --y-pred p --epsilon 1"),
+         ("--task regression for targets", "--y-true y --y-pred p --epsilon 1"),
+         ("contradict each other", f"{PAGE} --epsilon 1 --task regression"),
+         ("--epsilon is needed once", f"{PAGE} --epsilon 1 2"),
+         (r"ends in \.html, \.md, \.json", f"{PAGE} --epsilon 1 --output page.pdf"),
+         ("can't write to", f"{PAGE} --epsilon 1 --output none/page.html"),
+         ("no requirement", f"{PAGE} --epsilon 1 --require recall"),
+         (r"Did you mean 'recall'\?", f"{PAGE} --epsilon 1 --require 'recal>=0.5'"),
+         ("once for each column", f"{PAGE} --epsilon 1 --sensitive a"),
+         ("--pos-label none is not one of the labels", f"{PAGE} --epsilon 1 --pos-label none"),
+         ("--dataset is of the demonstration", f"{PAGE} --epsilon 1 --dataset digits"),
+         ("--total needs --budget", f"{PAGE} --epsilon 1 --total 3"),
+         ("no column 'none'", "--y-true y --y-score none --labels well ill --epsilon 1"),
+     ]),
+    (lambda line: typed("plan", line),
+     Typed, ..., [
+         ("--metric takes NAME=GUESS", "--metric f1 --n 100"),
+         ("There is no metric", "--metric f2=0.5 --n 100"),
+         ("is not a number of records", "--metric f1=0.5 --n 1"),
+         ("guess must be from", "--metric f1=1.5 --n 100"),
+         ("guess must be a finite", "--metric f1=nan --n 100"),
+         ("none of these metrics takes positives", "--metric mse=4 --n 100 --positives 0.1"),
+         ("none of these metrics takes q=0.1", "--metric mse=4 --n 100 --option q=0.1"),
+         ("private_mean needs --option bounds=VALUE", "--metric mean=4 --n 100"),
+         ("several numbers", "--metric roc_curve=0.4 --n 100"),
+         ("not a positive, finite number", "--metric f1=0.5 --n 100 --epsilon 0"),
+         ("--metric", "--n 100"),
+     ]),
+    (lambda line: typed(*line.split()),
+     Typed, "dp-metrics", ["", "guess", "evaluate --colour", "evaluate --epsilon", "evaluate --output"]),
+    (lambda content: typed("score", MAE, content),
+     Typed, ..., [
+         ("has no column 'y': its first line must hold the names, with ',' between", b"y;p;note\n1;0;x\n"),
+         *(
+             ("is UTF-16, and not UTF-8", "y,p,note\n1,0,x\n".encode(code))
+             for code in ("utf-16", "utf-16-le", "utf-16-be")
+         ),
+         ("more than one column 'p'", b"y,p,p\n1,2,98765\n"),
+         *(
+             ("no column '[yp]'", f"{first},98765\n1,0,x\n".encode())
+             for first in ("y,0.7", "1,-2e5", "p2,y2", "y;0,7")
+         ),
+         ("or not UTF-8", "y,p,note\n1,0,caf\u00e9\n".encode("latin-1")),
+         ("there is no file", None),
+     ]),
+    # intervals of what is released, and planning
+    (lambda options: dp.noise_interval(0.5, **options),
+     INVALID, ..., [
+         ("metric must be", {}),
+         ("metric must be", {"metric": roc_auc_score}),
+         ("epsilon must be given", {"metric": "mse"}),
+         ("n must be given", {"metric": "mse", "epsilon": 1.0}),
+         ("n must be", {"metric": "mse", "epsilon": 1.0, "n": 0}),
+         ("n must be", {"metric": "mse", "epsilon": 1.0, "n": 10**16}),
+         ("epsilon", {"metric": "mse", "epsilon": 0.0, "n": 10}),
+         ("no public argument bound", {"metric": "mse", "epsilon": 1.0, "n": 10, "bound": (0, 1)}),
+         ("no public argument", {"metric": "mse", "epsilon": 1.0, "n": 10, "random_state": 0}),
+         ("confidence", {"metric": "mse", "epsilon": 1.0, "n": 10, "confidence": 95}),
+         ("outside the public range", {"metric": "mse", "epsilon": 1.0, "n": 10, "bounds": (0, 0.1)}),
+         (
+             "cannot limit what AboveThreshold releases",
+             {"metric": "mse", "epsilon": 1.0, "n": 10, "mechanism": "above_threshold"},
+         ),
+         (r"with_result\(metric\)", {"metric": "mse", "epsilon": 1.0, "n": 1000}),
+         (
+             "number of records is private",
+             {"metric": "mse", "epsilon": 1.0, "n": 10, "neighboring": "add_or_remove_one"},
+         ),
+         ("several noisy counts", {"metric": "recall_score", "epsilon": 1.0, "n": 10}),
+         (r"with_result\(metric\)", {"metric": "roc_auc_score", "epsilon": 1.0, "n": 10}),
+         ("several", {"metric": "rmse", "epsilon": 1.0, "n": 10, "multioutput": "raw_values"}),
+         ("several", {"metric": "r2_score", "epsilon": 1.0, "n": 10}),
+         ("several", {"metric": "rmse", "epsilon": 1.0, "n": 10, "multioutput": [0.3, 0.7]}),
+         ("labels must be given", {"metric": "brier_score_loss", "epsilon": 1.0, "n": 10}),
+     ]),
+    (lambda value: dp.noise_interval(value, metric="mse", epsilon=1.0, n=10),
+     ValueError, "finite number", [NAN, INF, "0.5", None, [0.5]]),
+    (lambda: dp.noise_interval(kept(dp.private_mse, T, T), n=40), TypeError, "leave out n"),
+    (lambda: dp.PrivateResult(
+         value=0.5,
+         epsilon=1.0,
+         n=10,
+         neighboring="replace_one",
+         mechanism="Hazard()",
+         metric="private_mae",
+     ).noise_interval(),
+     ValueError, "does not tell"),
+    (lambda options: kept(dp.private_f1_score, Y3, Y3, labels=[0, 1, 2], **options).noise_interval(),
+     ValueError, "need not make it larger",
+     [{"average": "weighted"}, {"average": "macro", "zero_division": NAN}]),
+    (lambda average: kept(
+         dp.private_specificity_score, Y3, Y3, labels=[0, 1, 2], average=average
+     ).noise_interval(),
+     ValueError, "need not make it larger", ["macro", "weighted", None]),
+    (lambda options: dp.accuracy_interval(kept(dp.private_accuracy_score, Y, Y, **options)),
+     ValueError, "with weights or groups|mechanism='geometric'", [
+         {"sample_weight": np.ones(600)}, {"groups": np.arange(600)}, {"groups": THREE_EACH},
+         {"mechanism": "hazard"}, {"mechanism": "laplace"},
+     ]),
+    (lambda: dp.accuracy_interval(kept(dp.private_brier_score_loss, Y, S)),
+     ValueError, "not for private_brier_score_loss"),
+    (lambda: dp.accuracy_interval(kept(dp.private_accuracy_score, Y, Y), n=1000), ValueError, "pass neither"),
+    (lambda: dp.accuracy_interval(dp.PrivateResult(**kept(dp.private_accuracy_score, Y, Y).to_dict())),
+     ValueError, "what is public about its noise"),
+    (lambda share, options: dp.accuracy_interval(share, **options),
+     INVALID, ..., [
+         *(("needs the number of records", 0.5, options) for options in ({}, {"n": 10})),
+         *(("from 0 to 1", share, {"n": 10, "epsilon": 1}) for share in (1.5, NAN, True)),
+         *(("n must be", 0.5, {"n": n, "epsilon": 1}) for n in (10.0, 0)),
+         ("epsilon", 0.5, {"n": 10, "epsilon": 0}),
+         ("confidence", 0.5, {"n": 10, "epsilon": 1, "confidence": 1}),
+     ]),
+    # mechanisms
+    (lambda options: dp.AboveThreshold(**options),
+     ValueError, lambda options: next(iter(options)), [
+         {"beta": 1.0}, {"beta": NAN}, {"beta": INF}, {"split": 0.0}, {"split": 1.0}, {"split": NAN},
+         {"scale": 0.0}, {"scale": INF}, {"spacing": "odd"}, {"first": -1}, {"max_candidates": 1},
+         {"ranks": 0},
+     ]),
+    (lambda value: dp.Hazard(resolution=value), ValueError, "resolution", [0.0, -1.0, NAN, INF]),
+    (lambda options: Adaptive(**options),
+     INVALID, lambda options: next(iter(options)),
+     [{"threshold": 0}, {"threshold": "300"}, {"share": 1.0}, {"share": -0.1}, {"share": NAN}]),
+    (lambda: get_mechanism("exponential"), ValueError, "hazard.*laplace.*'exponential'"),
+    (lambda wrong: get_mechanism(wrong), TypeError, "mechanism", [None, 3, dp.Hazard, object()]),
+    # budgets
+    (lambda act, epsilon: act(epsilon),
+     ValueError, "epsilon must be", list(
+         itertools.product(
+             (dp.PrivacyAccountant, BUDGET.require, lambda epsilon: BUDGET.spend(epsilon, "bad")),
+             (
+                 0, 0.0, -1.0, NAN, INF, 10**400, Fraction(0), Fraction(1, 10**400), True, np.True_, None,
+                 "1", 1j, [1.0], np.array(1.0),
+                 *map(Decimal, ("NaN", "sNaN", "Infinity", "-1", "1e400", "1e-999999999")),
+             ),
+         )
+     )),
+    (lambda bad: BUDGET.spend(0.5, **{"spend_name": "x", **bad}),
+     TypeError, lambda bad: f"{next(iter(bad))} must be a str",
+     [{"spend_name": 3}, {"spend_name": None}, {"mechanism": 3}, {"mechanism": 0}, {"neighboring": None}]),
+    (lambda path: dp.PrivacyAccountant(1.0, path),
+     ValueError, "path must name a file", ["", ":memory:", "nul\0"]),
+    (lambda thing: pickle.dumps(thing),
+     TypeError, "cannot be pickled.*pass path= to PrivacyAccountant",
+     [dp.PrivacyAccountant(1.0), {"nested": [dp.PrivacyAccountant(1.0)]}]),
+    (lambda metric, options: dp.records_needed(
+         metric, **{"width": 0.1, "epsilon": 1.0, "guess": 0.9, "positives": 0.3, **options}
+     ),
+     ValueError, ..., [
+         *(("needs positives", "recall", {"positives": positives}) for positives in (None, 0.0)),
+         ("All records count", "accuracy", {}),
+         ("several ratios", "mse", {}),
+         ("several ratios", partial(dp.private_recall_score, average="macro"), {}),
+         ("guess must be", "recall", {"guess": 1.1}),
+         ("width must be", "recall", {"width": 0.0}),
+         ("epsilon", "recall", {"epsilon": -1.0}),
+         ("confidence", "recall", {"confidence": 0.0}),
+         ("not enough", "recall", {"width": 1e-6}),
+         ("Did you mean 'recall'", "reccall", {"positives": None}),
+     ]),
+    (lambda plan, options: plan(dp.private_mean_loss, np.linspace(0, 1, 800), **options),
+     INVALID, "statistic|random_state|accountant|n |error_cap|bounds|max_loss|mechanism|neighboring", list(
+         itertools.product(
+             PLANS,
+             (
+                 {"statistic": "median"},
+                 {"random_state": 0},
+                 {"accountant": None},
+                 {"n": 0},
+                 {"n": 2.5},
+                 {"n": True},
+                 {"error_cap": 0},
+                 {"error_cap": "a"},
+                 {"error_cap": NAN},
+                 {"error_cap": True},
+                 {"bounds": (0, 1)},
+                 {"max_loss": -1},
+                 {"mechanism": "laplace"},
+                 {"mechanism": "magic"},
+                 {"neighboring": "swap"},
+                 {**PRIVATE_N, "groups": np.arange(800)},
+             ),
+         )
+     )),
+    (lambda options, plan: plan("accuracy", **{"guess": 0.8, **options}),
+     ValueError, ..., [
+         (words, options, plan)
+         for plan in PLANS
+         for words, options in (
+             ("n must be given", {}),
+             ("n must be given", {"n": 1}),
+             ("n must be given", {"n": 2_000_000}),
+             ("guess must be a finite", {"n": 100, "guess": NAN}),
+             ("guess must be a finite", {"n": 100, "guess": "0.8"}),
+             ("guess must be from 0 to 1", {"n": 100, "guess": 1.5}),
+             ("positives must be a share", {"n": 100, "positives": 1.0}),
+             ("classes must be a whole number", {"n": 100, "classes": 1}),
+             ("law must be", {"n": 100, "law": "cauchy"}),
+             ("takes positives and classes", {"n": 100, "law": "normal"}),
+         )
+     ]),
+    (lambda data, options: dp.expected_error(*data, epsilon=1.0, **options),
+     ValueError, ..., [
+         ("must not be given", ("accuracy", [0, 1], [0, 1]), {"guess": 0.8, "n": 2}),
+         ("pass guess=", ("accuracy", [0, 1], [0, 1]), {"positives": 0.5}),
+         ("labels needs data", ("f1",), {"guess": 0.8, "n": 2, "labels": [0, 1]}),
+         ("groups needs data", ("mse",), {"guess": 4.0, "n": 2, "groups": [0, 1]}),
+         ("inconsistent", ("mse", T, T[1:]), {"n": 100}),
+         ("inconsistent", ("mse", T, T), {"n": 100, "sample_weight": np.ones(39)}),
+         ("at least one record", ("mse", [], []), {"n": 100, **PRIVATE_N}),
+         ("is 0", ("mean_loss", np.zeros(100)), {}),
+         ("is 0", ("std", np.zeros(100)), {}),
+     ]),
+    (lambda plan, outputs, options: plan(dp.private_rmse, outputs, outputs + 1, **options),
+     ValueError, "one output, or one metric, at a time", [
+         (plan, outputs, options)
+         for plan in PLANS
+         for outputs, options in ((Z, {}), (S2, {"multioutput": "raw_values"}))
+     ]),
+    (lambda data, options: dp.expected_error(*data, epsilon=1.0, **options),
+     TypeError, ..., [
+         ("private_mean_loss has no option q or split", ("mean_loss", S), {"split": 1, "q": 0.5}),
+         ("a private metric of this package", (np.mean, S), {}),
+         ("a private metric of this package", (partial(dp.private_mean_loss, S), S), {}),
+         ("a private metric of this package", (None, S), {}),
+         ("takes losses by position", ("mean_loss",), {}),
+         ("takes losses by position", ("mean_loss", S, S), {}),
+     ]),
+    (lambda error: dp.epsilon_for_error(dp.private_mean_loss, S, error=error),
+     ValueError, "error|No epsilon", [0, -1, NAN, INF, "1", True, 1e-12]),
+    (lambda epsilon: dp.expected_error(dp.private_mean_loss, S, epsilon=epsilon),
+     ValueError, "epsilon", [0, -1, NAN]),
+    (lambda kind, options: kind(**options),
+     ValueError, lambda kind, options: next(iter(options)), [
+         *((dp.Hazard, {"resolution": wrong}) for wrong in (True, "0.1", 10**400)),
+         (dp.AboveThreshold, {"max_candidates": 10.5}),
+         (dp.AboveThreshold, {"first": 10**30}),
+         (dp.AboveThreshold, {"first": None}),
+         (dp.AboveThreshold, {"beta": None}),
+     ]),
+    (lambda metric, options: dp.population_interval(kept(metric, Y, Y, **options)),
+     ValueError, ..., [
+         ("several ratios", dp.private_f1_score, {"average": "weighted"}),
+         ("several ratios", dp.private_confusion_matrix, {}),
+         ("private_mae tells no limits", dp.private_mae, {}),
+         ("weights or groups", dp.private_accuracy_score, {"sample_weight": np.ones(600)}),
+         ("mechanism='geometric'", dp.private_accuracy_score, {"mechanism": "hazard"}),
+     ]),
+    (lambda: dp.population_interval(0.9), TypeError, "with_result"),
+    (lambda: dp.population_interval(kept(dp.private_recall_score, Y, Y), confidence=1.0),
+     ValueError, "confidence"),
+    (lambda: dp.PrivateResult(**kept(dp.private_recall_score, Y, Y).to_dict()).population_interval(),
+     ValueError, "what is public about its noise"),
+    # studies
+    (lambda: clipped_mean(S, epsilon=0.0), ValueError, "epsilon"),
+    (lambda name: get_dataset(name),
+     DatasetError, "unknown data set 'iris'; there are: synthetic, digits, diamonds, .*, cifar10", ["iris"]),
+    (lambda asked: select_studies(*asked),
+     StudyError, ..., [
+         ("unknown figure 'fig1'; there are: variance, cross-entropy, mse", [["fig1"], [], []]),
+         ("unknown mechanism 'gauss'; there are: adaptive, hazard", [[], [], ["gauss"]]),
+         ("none of these figures", [["mse"], ["adult"], []]),
+     ]),
+    (lambda: select_studies([], ["iris"], []), DatasetError, "unknown data set 'iris'; there are: synthetic"),
+    (lambda other: dp.with_result(other),
+     TypeError, "with_result takes a metric of dp_metrics or dp_metrics", [
+         "private_mse", None, [], np.mean, own_error, dp.with_result(dp.private_mse), dp.private_compare,
+         dp.ConfusionSummary().release, SCORER, dp.LossSummary(dp.private_mae).update, partial(np.mean),
+     ]),
+]
+# fmt: on
 
 
 def texts():
@@ -2079,9 +1814,9 @@ def test_it_is_refused_without_a_cost_or_a_word_of_the_data(row):
 # A quoted name or value, an option with its value, a range, or a word of what would be right or does not fit.
 WAY_OUT = re.compile(
     r"""--[a-z]|'[^']+'|"[^"]+"|`[^`]+`|\w=\S|\[\S+, \S+\]"""
-    r"|(?i:\b(must|should|pass|use|need(s|ed)?|only|takes?|make|give|requires?|required|expected|drop|choose|convert"
-    r"|ask|type|instead|at (least|most)|more than|too (small|large)|one of|none of|up to|can be|but|different"
-    r"|mix|inconsistent|match|cannot be used)\b)"
+    r"|(?i:\b(must|should|pass|use|need(s|ed)?|only|takes?|make|give|required?|requires|expected|drop|choose"
+    r"|convert|ask|type|instead|at (least|most)|more than|too (small|large|few)|one of|none of|up to|can be"
+    r"|but|different|mix|inconsistent|match|cannot be used|leave|plan|is for|there is no|can't|of one)\b)"
 )
 
 

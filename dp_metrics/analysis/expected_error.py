@@ -372,7 +372,7 @@ class _Setting:
         own = fixed.pop("mechanism", None)
         mechanism, options = own if mechanism is None else mechanism, {**fixed, **options}
         if unknown := sorted(options.keys() - self._row.options.keys()):
-            raise TypeError(f"{self._row.name} has no option {' or '.join(unknown)}.")
+            raise TypeError(f"{self._row.name} has no option {' or '.join(unknown)}: drop it.")
         self._error_cap = as_real(error_cap)
         if not self._error_cap > 0:
             raise ValueError("error_cap must be a positive number.")

@@ -139,7 +139,7 @@ def _noise_of(row: Metric, value: float, n: Any, arguments: Mapping[str, Any]) -
     settings = {name: given for name, given in arguments.items() if name not in options}
     unknown = settings.keys() - {"epsilon", "mechanism", "neighboring"}
     if unknown:
-        raise TypeError(f"{row.name} has no public argument {' or '.join(sorted(unknown))}.")
+        raise TypeError(f"{row.name} has no public argument {' or '.join(sorted(unknown))}: drop it.")
     if row.mechanism is None:
         raise ValueError(ALONE.format(f"{row.name} is made of several noisy counts"))
     release = row.settings(**settings, options={**row.options, **options})

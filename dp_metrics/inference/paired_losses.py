@@ -125,7 +125,7 @@ def paired_losses(loss: Any, shape: Shape, options: Mapping[str, Any]) -> Paired
     row, fixed = row_of(loss, "loss")
     if row not in COMPARABLE.values():
         reason = _REFUSED.get(row.name, "it is not the mean of one loss per record")
-        raise ValueError(f"{row.name} cannot be compared record by record: {reason}.")
+        raise ValueError(f"{row.name} cannot be compared record by record: {reason}; pass another loss.")
     options = {**fixed, **options}
     known = {name: value for name, value in row.options.items() if name not in _NOT_OPTIONS}
     for name in options:

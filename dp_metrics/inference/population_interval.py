@@ -208,5 +208,5 @@ def _band(result: Any, asked: Asked) -> Any:
     if not isinstance(result, PrivateResult):
         raise TypeError("A band needs a PrivateResult: call with_result(metric), and pass what that returns.")
     if result.noise is None:
-        raise ValueError("This result does not tell what is public about its noise.")
+        raise ValueError("This result does not tell what is public about its noise: use one of with_result.")
     return result.noise.band(asked)

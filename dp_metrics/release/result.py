@@ -218,7 +218,9 @@ class PrivateResult(_LikeItsValue, HtmlRepr, Generic[Value_co]):
             If the metric has no such limits, or the confidence does not lie strictly between 0 and 1.
         """
         if self.noise is None:
-            raise ValueError("This result does not tell what is public about its noise.")
+            raise ValueError(
+                "This result does not tell what is public about its noise: use one of with_result."
+            )
         return self.noise.interval(self.metric, confidence)
 
     def population_interval(self, confidence: float = 0.95, method: str = "sure") -> Interval:
@@ -243,7 +245,9 @@ class PrivateResult(_LikeItsValue, HtmlRepr, Generic[Value_co]):
         """
         asked = Asked.of(self.metric, confidence, method)
         if self.noise is None:
-            raise ValueError("This result does not tell what is public about its noise.")
+            raise ValueError(
+                "This result does not tell what is public about its noise: use one of with_result."
+            )
         return self.noise.population_interval(asked)
 
     def to_dict(self) -> dict[str, Any]:

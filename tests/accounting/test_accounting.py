@@ -101,23 +101,6 @@ def test_float_third_is_less_than_a_third(make):
     assert 0 < accountant.remaining < 1e-15
 
 
-@pytest.mark.parametrize(
-    "epsilon",
-    [
-        *(0, 0.0, -1.0, math.nan, math.inf, 10**400, Fraction(0), Fraction(1, 10**400)),
-        *(True, np.True_, None, "1", 1j, [1.0], np.array(1.0)),
-        *map(Decimal, ("NaN", "sNaN", "Infinity", "-1", "1e400", "1e-999999999")),
-    ],
-    ids=lambda epsilon: repr(epsilon)[:20],
-)
-def test_bad_epsilon_is_refused(make, epsilon):
-    accountant = make(1.0)
-    for call in (PrivacyAccountant, accountant.require, lambda value: accountant.spend(value, "bad")):
-        with pytest.raises(ValueError, match="epsilon must be"):
-            call(epsilon)
-    assert accountant.history == ()
-
-
 decimals = st.decimals(min_value="1e-6", max_value=10, places=6)
 amounts = st.one_of(
     decimals.map(float),
@@ -251,18 +234,6 @@ def test_history_holds_all_that_was_said_of_each_spend_in_order(make):
     with pytest.raises(dataclasses.FrozenInstanceError):
         first.epsilon = 0.0
     assert isinstance(accountant.history, tuple)
-
-
-@pytest.mark.parametrize(
-    "bad",
-    [{"spend_name": 3}, {"spend_name": None}, {"mechanism": 3}, {"mechanism": 0}, {"neighboring": None}],
-    ids=str,
-)
-def test_descriptions_must_be_text(make, bad):
-    accountant = make(1.0)
-    with pytest.raises(TypeError, match=f"{next(iter(bad))} must be a str"):
-        accountant.spend(0.5, **{"spend_name": "x", **bad})
-    assert accountant.spent == 0.0
 
 
 def test_floats_only_leave(make):

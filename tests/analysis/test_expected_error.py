@@ -225,15 +225,6 @@ def test_the_error_of_a_table_of_scores_includes_what_its_bins_hide():
     assert abs(fine.bias) < 0.01
 
 
-def test_several_results_are_refused_and_two_released_numbers_are_the_most():
-    three = np.column_stack([TRUE, PRED, PRED])
-    for outputs, options in ((three, {}), (TWO[0], {"multioutput": "raw_values"})):
-        for function, wanted in ((dp.expected_error, {"epsilon": 1.0}), (dp.epsilon_for_error, {"error": 1})):
-            with pytest.raises(ValueError, match="one output, or one metric, at a time"):
-                function(dp.private_rmse, outputs, outputs + 1, **wanted, **options)
-    assert dp.expected_error(dp.private_mse, three, three + 1, epsilon=1.0).mean_absolute > 0
-
-
 @pytest.mark.parametrize("epsilon", [1e-3, 0.5, 30.0])
 def test_a_noisy_count_has_the_error_of_two_sided_geometric_noise(epsilon, monkeypatch):
     def plan(shape, *, private_n, per):
@@ -359,23 +350,14 @@ def test_more_records_need_a_smaller_epsilon_and_have_a_smaller_error():
     assert dp.expected_error(metric, LOSSES, epsilon=1.0, n=100).mean_absolute > error
 
 
-def test_arrays_of_different_lengths_are_not_made_one_length_by_n():
-    with pytest.raises(ValueError, match="inconsistent"):
-        dp.expected_error(dp.private_mse, TRUE, PRED[1:], epsilon=1.0, n=100)
-    with pytest.raises(ValueError, match="inconsistent"):
-        dp.expected_error(dp.private_mse, TRUE, PRED, epsilon=1.0, n=100, sample_weight=WEIGHTS[1:])
-    with pytest.raises(ValueError, match="at least one record"):
-        dp.expected_error(dp.private_mse, [], [], epsilon=1.0, n=100, **PRIVATE_N)
+def test_the_mean_of_any_number_of_outputs_is_one_released_number():
+    three = np.column_stack([TRUE, PRED, PRED])
+    assert dp.expected_error(dp.private_mse, three, three + 1, epsilon=1.0).mean_absolute > 0
 
 
-def test_beyond_the_ends_of_what_is_searched_there_is_an_end_or_an_error():
+def test_beyond_the_ends_of_what_is_searched_there_is_an_end():
     metric = dp.private_mean_loss
     assert dp.epsilon_for_error(metric, LOSSES, error=1e6) == 1e-4
-    with pytest.raises(ValueError, match="No epsilon"):
-        dp.epsilon_for_error(metric, LOSSES, error=1e-12)
-    for nothing in (dp.private_mean_loss, dp.private_std):
-        with pytest.raises(ValueError, match="is 0"):
-            dp.expected_error(nothing, np.zeros(100), epsilon=1.0)
     assert dp.expected_error(metric, np.zeros(100), epsilon=1.0, max_loss=1.0).mean_absolute < 1e-3
     assert dp.expected_error(dp.private_std, np.zeros(100), epsilon=1.0, bounds=(0, 1)).mean_absolute < 0.2
 
@@ -387,47 +369,3 @@ def test_the_first_sentence_says_public_data_only_and_the_next_forbids_private_d
     assert first.startswith("Return, from public data only, the ")
     assert first.count(".") == 1
     assert second.strip().startswith("Never use this on private data: ")
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"statistic": "median"},
-        {"random_state": 0},
-        {"accountant": None},
-        {"n": 0},
-        {"n": 2.5},
-        {"n": True},
-        {"error_cap": 0},
-        {"error_cap": "a"},
-        {"error_cap": math.nan},
-        {"error_cap": True},
-        {"bounds": (0, 1)},
-        {"max_loss": -1},
-        {"mechanism": "laplace"},
-        {"mechanism": "magic"},
-        {"neighboring": "swap"},
-        {"neighboring": "add_or_remove_one", "groups": np.arange(800)},
-    ],
-)
-def test_bad_options_are_refused(options):
-    for function, wanted in ((dp.expected_error, {"epsilon": 1.0}), (dp.epsilon_for_error, {"error": 1.0})):
-        with pytest.raises((ValueError, TypeError)):
-            function(dp.private_mean_loss, LOSSES, **wanted, **options)
-
-
-def test_what_is_no_metric_option_error_or_epsilon_is_refused():
-    with pytest.raises(TypeError, match="private_mean_loss has no option q or split"):
-        dp.expected_error(dp.private_mean_loss, LOSSES, epsilon=1.0, split=1, q=0.5)
-    for metric in (np.mean, functools.partial(dp.private_mean_loss, LOSSES), None):
-        with pytest.raises(TypeError, match="a private metric of this package"):
-            dp.expected_error(metric, LOSSES, epsilon=1.0)
-    for data in ((), (LOSSES, LOSSES)):
-        with pytest.raises(TypeError, match="takes losses by position"):
-            dp.expected_error(dp.private_mean_loss, *data, epsilon=1.0)
-    for error in (0, -1, math.nan, math.inf, "1", True):
-        with pytest.raises(ValueError, match="error"):
-            dp.epsilon_for_error(dp.private_mean_loss, LOSSES, error=error)
-    for epsilon in (0, -1, math.nan):
-        with pytest.raises(ValueError, match="epsilon"):
-            dp.expected_error(dp.private_mean_loss, LOSSES, epsilon=epsilon)

@@ -267,39 +267,6 @@ def test_the_search_finds_the_first_epsilon_that_is_enough_wherever_it_starts(er
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({}, "n must be given"),
-        ({"n": 1}, "n must be given"),
-        ({"n": 2_000_000}, "n must be given"),
-        ({"n": 100, "guess": math.nan}, "guess must be a finite"),
-        ({"n": 100, "guess": "0.8"}, "guess must be a finite"),
-        ({"n": 100, "guess": 1.5}, "guess must be from 0 to 1"),
-        ({"n": 100, "positives": 1.0}, "positives must be a share"),
-        ({"n": 100, "classes": 1}, "classes must be a whole number"),
-        ({"n": 100, "law": "cauchy"}, "law must be"),
-        ({"n": 100, "law": "normal"}, "takes positives and classes"),
-    ],
-)
-def test_what_cannot_be_guessed_is_refused(options, message):
-    settings = {"guess": 0.8, **options}
-    for function, wanted in ((dp.expected_error, {"epsilon": 1.0}), (dp.epsilon_for_error, {"error": 0.1})):
-        with pytest.raises(ValueError, match=message):
-            function("accuracy", **wanted, **settings)
-
-
-def test_a_guess_and_data_are_not_mixed():
-    with pytest.raises(ValueError, match="must not be given"):
-        dp.expected_error("accuracy", [0, 1], [0, 1], guess=0.8, n=2, epsilon=1.0)
-    with pytest.raises(ValueError, match="pass guess="):
-        dp.expected_error("accuracy", [0, 1], [0, 1], positives=0.5, epsilon=1.0)
-    with pytest.raises(ValueError, match="labels needs data"):
-        dp.expected_error("f1", guess=0.8, n=2, labels=[0, 1], epsilon=1.0)
-    with pytest.raises(ValueError, match="groups needs data"):
-        dp.expected_error("mse", guess=4.0, n=2, groups=[0, 1], epsilon=1.0)
-
-
-@pytest.mark.parametrize(
     "name", slow_but(["accuracy", "f1"], sorted({*KINDS} - {"quantile", "median_absolute_error"}))
 )
 def test_the_number_of_records_may_be_private(name):

@@ -24,8 +24,7 @@ from dp_metrics.evaluation.engine import (
 from dp_metrics.evaluation.models import Evaluation
 from dp_metrics.evaluation.population import Population, Task, populations_of
 from dp_metrics.evaluation.results import ERROR_CAP, key_of
-from dp_metrics.evaluation.sources import DatasetError
-from dp_metrics.evaluation.studies import STUDIES, Study, StudyError, select_studies
+from dp_metrics.evaluation.studies import STUDIES, Study, select_studies
 from dp_metrics.mechanisms import MECHANISMS, AboveThreshold
 from dp_metrics.sensitivity.output_bounds import OutputBounds
 
@@ -159,17 +158,6 @@ def test_asymmetry_by_hand():
     q = math.exp(-0.5)
     above, below = 3 * q + 7 * q**2, q + q**2
     assert asymmetry_of(two, 1.0) == pytest.approx(above / (above + below) - 0.5)
-
-
-def test_names_that_do_not_exist():
-    with pytest.raises(StudyError, match=r"unknown figure 'fig1'; there are: variance, cross-entropy, mse"):
-        select_studies(["fig1"], [], [])
-    with pytest.raises(StudyError, match=r"unknown mechanism 'gauss'; there are: adaptive, hazard"):
-        select_studies([], [], ["gauss"])
-    with pytest.raises(DatasetError, match=r"unknown data set 'iris'; there are: synthetic"):
-        select_studies([], ["iris"], [])
-    with pytest.raises(StudyError, match="none of these figures"):
-        select_studies(["mse"], ["adult"], [])
 
 
 def test_what_the_studies_show():

@@ -83,24 +83,6 @@ def test_the_metrics_with_a_limit_of_their_own_have_one_by_default():
     assert lower < exact < upper < lower + 0.02
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"sample_weight": np.ones(N)},
-        {"groups": np.arange(N)},
-        {"neighboring": "add_or_remove_one"},
-        {"mechanism": "adaptive"},
-        {"mechanism": "laplace"},
-        {"function": dp.private_variance, "data": (Y,)},
-        {"function": dp.private_median_absolute_error},
-    ],
-)
-@pytest.mark.parametrize("method", ["sure", "approximate"])
-def test_what_is_refused_and_what_to_do_instead(options, method):
-    with pytest.raises(ValueError, match=r"all people.*mechanism='geometric', without weights"):
-        released(**options).population_interval(method=method)
-
-
 def covered(loss, epsilon, runs, n=400, mean=0.1):
     """Return how often the intervals of losses, uniform of a small cap or rarely large, cover the mean."""
     rng, found = np.random.default_rng(5), {"sure": 0, "approximate": 0}

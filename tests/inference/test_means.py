@@ -170,36 +170,6 @@ def test_a_call_spends_once_under_its_own_name():
         dp.private_mean_interval([0.5] * 9, max_loss=1.0, epsilon=1, accountant=accountant)
 
 
-@pytest.mark.parametrize(
-    ("changed", "match"),
-    [
-        ({"losses": [-1.0, 2.0]}, "Negative values"),
-        ({"losses": [math.nan, 2.0]}, "NaN"),
-        ({"losses": []}, "minimum of 1"),
-        ({"losses": ["a"]}, "numeric"),
-        ({"max_loss": None}, "needs max_loss, .* or cap='private', .* neither was given"),
-        ({"cap": "private"}, "both was given"),
-        ({"max_loss": None, "cap": "public"}, "cap must be one of"),
-        ({"max_loss": None, "cap": 1.0}, "cap must be one of"),
-        ({"max_loss": None, "cap": "private", "epsilon": 5e-324}, "too small to be divided"),
-        ({"max_loss": 0}, "max_loss"),
-        ({"confidence": 95}, "confidence"),
-        ({"epsilon": -1}, "epsilon"),
-        ({"sample_weight": [1, 1]}, "takes no sample_weight"),
-        ({"groups": [1, 2]}, "takes no groups"),
-        ({"neighboring": "add_or_remove_one"}, "needs neighboring='replace_one'"),
-        ({"neighboring": "none"}, "neighboring must be one of"),
-    ],
-)
-@pytest.mark.filterwarnings("ignore::dp_metrics.NoisyReleaseWarning")
-def test_what_is_refused_costs_nothing(changed, match):
-    accountant = dp.PrivacyAccountant(1)
-    arguments = {"losses": [0.5, 0.25], "max_loss": 1.0, "epsilon": 1.0, "accountant": accountant, **changed}
-    with pytest.raises((ValueError, TypeError), match=match):
-        dp.private_mean_interval(arguments.pop("losses"), **arguments)
-    assert accountant.history == ()
-
-
 def loss(a, b, epsilon):
     plan = mean_interval_plan(UNREAD, confidence=0.9, about="")
     return auditing.plan_loss(lambda shape: plan, [a], [b], epsilon=epsilon)

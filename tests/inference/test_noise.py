@@ -245,19 +245,10 @@ def test_shares_of_a_matrix_lie_between_their_limits(data):
             assert (exact <= upper + 1e-12).all()
 
 
-def test_a_mean_over_labels_with_weights_or_some_left_out_has_no_limits():
+def test_a_recall_weighted_over_labels_has_the_limits_of_accuracy():
     y = [0, 1, 2] * 50
-    for options in ({"average": "weighted"}, {"average": "macro", "zero_division": math.nan}):
-        result = dp.with_result(dp.private_f1_score)(y, y, epsilon=1.0, labels=[0, 1, 2], **options)
-        with pytest.raises(ValueError, match="need not make it larger"):
-            result.noise_interval()
-    settings = {"epsilon": 1.0, "labels": [0, 1, 2]}
-    for average in ("macro", "weighted", None):  # an error between two labels is right about the third
-        result = dp.with_result(dp.private_specificity_score)(y, y, average=average, **settings)
-        with pytest.raises(ValueError, match="need not make it larger"):
-            result.noise_interval()
-    recall = dp.with_result(dp.private_recall_score)(y, y, average="weighted", **settings)
-    assert recall.noise_interval().lower > 0.8  # which is accuracy
+    options = {"average": "weighted", "epsilon": 1.0, "labels": [0, 1, 2]}
+    assert dp.with_result(dp.private_recall_score)(y, y, **options).noise_interval().lower > 0.8
 
 
 def test_r2_has_limits_where_both_parts_have_them():
@@ -323,14 +314,6 @@ def test_post_processing_reads_no_data_draws_nothing_and_spends_nothing():
     assert not {"accountant", "random_state"} & set(inspect.signature(dp.noise_interval).parameters)
 
 
-def test_a_result_made_elsewhere_has_no_limits():
-    made = dp.PrivateResult(
-        value=0.5, epsilon=1.0, n=10, neighboring="replace_one", mechanism="Hazard()", metric="private_mae"
-    )
-    with pytest.raises(ValueError, match="does not tell"):
-        made.noise_interval()
-
-
 class Doubled(Mechanism):
     """Somebody's own mechanism."""
 
@@ -348,55 +331,6 @@ def test_a_mechanism_of_ones_own_releases_and_has_no_limits():
     result = dp.with_result(dp.private_mae)([1.0] * 200, [0.0] * 200, epsilon=1.0, mechanism=Doubled())
     with pytest.raises(ValueError, match="cannot limit what Doubled releases"):
         result.noise_interval()
-
-
-BAD = [
-    ({}, TypeError, "metric must be"),
-    ({"metric": sk.mean_squared_error}, TypeError, "metric must be"),
-    ({"metric": "mse"}, ValueError, "epsilon must be given"),
-    ({"metric": "mse", "epsilon": 1.0}, ValueError, "n must be given"),
-    ({"metric": "mse", "epsilon": 1.0, "n": 0}, ValueError, "n must be"),
-    ({"metric": "mse", "epsilon": 1.0, "n": 10**16}, ValueError, "n must be"),
-    ({"metric": "mse", "epsilon": 0.0, "n": 10}, ValueError, "epsilon"),
-    ({"metric": "mse", "epsilon": 1.0, "n": 10, "bound": (0, 1)}, TypeError, "no public argument bound"),
-    ({"metric": "mse", "epsilon": 1.0, "n": 10, "random_state": 0}, TypeError, "no public argument"),
-    ({"metric": "mse", "epsilon": 1.0, "n": 10, "confidence": 95}, ValueError, "confidence"),
-    ({"metric": "mse", "epsilon": 1.0, "n": 10, "bounds": (0, 0.1)}, ValueError, "outside the public range"),
-    (
-        {"metric": "mse", "epsilon": 1.0, "n": 10, "mechanism": "above_threshold"},
-        ValueError,
-        "cannot limit what AboveThreshold releases",
-    ),
-    ({"metric": "mse", "epsilon": 1.0, "n": 1000}, ValueError, r"with_result\(metric\)"),
-    (
-        {"metric": "mse", "epsilon": 1.0, "n": 10, "neighboring": "add_or_remove_one"},
-        ValueError,
-        "number of records is private",
-    ),
-    ({"metric": "recall_score", "epsilon": 1.0, "n": 10}, ValueError, "several noisy counts"),
-    ({"metric": "roc_auc_score", "epsilon": 1.0, "n": 10}, ValueError, r"with_result\(metric\)"),
-    ({"metric": "rmse", "epsilon": 1.0, "n": 10, "multioutput": "raw_values"}, ValueError, "several"),
-    ({"metric": "r2_score", "epsilon": 1.0, "n": 10}, ValueError, "several"),
-    ({"metric": "rmse", "epsilon": 1.0, "n": 10, "multioutput": [0.3, 0.7]}, ValueError, "several"),
-    ({"metric": "brier_score_loss", "epsilon": 1.0, "n": 10}, ValueError, "labels must be given"),
-]
-
-
-@pytest.mark.parametrize(("arguments", "error", "match"), BAD)
-def test_a_number_that_does_not_tell_its_limits_is_refused_with_the_reason(arguments, error, match):
-    with pytest.raises(error, match=match):
-        dp.noise_interval(0.5, **arguments)
-
-
-@pytest.mark.parametrize("value", [math.nan, math.inf, "0.5", None, [0.5]])
-def test_a_released_number_is_a_finite_number(value):
-    with pytest.raises(ValueError, match="finite number"):
-        dp.noise_interval(value, metric="mse", epsilon=1.0, n=10)
-
-
-def test_a_result_takes_no_settings_beside_it():
-    with pytest.raises(TypeError, match="leave out n"):
-        dp.noise_interval(released("private_mse"), n=40)
 
 
 def test_labels_make_up_records_of_their_own():

@@ -8,7 +8,6 @@ import pytest
 import dp_metrics as dp
 from dp_metrics import records_needed
 
-PRIVATE_N = {"neighboring": "add_or_remove_one"}
 CASES = {
     "recall": ("recall", dp.private_recall_score, 0.3, {}),
     "recall, private n": (
@@ -63,25 +62,3 @@ def test_all_labels_at_once_need_more():
     ask = partial(records_needed, width=0.1, epsilon=1.0, guess=0.9, positives=0.2)
     each = partial(dp.private_recall_score, average=None, labels=range(5))
     assert ask(each) > ask("recall") > ask("recall", confidence=0.8)
-
-
-@pytest.mark.parametrize(
-    ("metric", "options", "match"),
-    [
-        ("recall", {"positives": None}, "needs positives"),
-        ("recall", {"positives": 0.0}, "needs positives"),
-        ("accuracy", {}, "All records count"),
-        ("mse", {}, "several ratios"),
-        (partial(dp.private_recall_score, average="macro"), {}, "several ratios"),
-        ("recall", {"guess": 1.1}, "guess must be"),
-        ("recall", {"width": 0.0}, "width must be"),
-        ("recall", {"epsilon": -1.0}, "epsilon"),
-        ("recall", {"confidence": 0.0}, "confidence"),
-        ("recall", {"width": 1e-6}, "not enough"),
-    ],
-)
-def test_what_cannot_be_planned_is_refused(metric, options, match):
-    with pytest.raises(ValueError, match=match):
-        records_needed(metric, **{"width": 0.1, "epsilon": 1.0, "guess": 0.9, "positives": 0.3, **options})
-    with pytest.raises(ValueError, match="Did you mean 'recall'"):
-        records_needed("reccall", width=0.1, epsilon=1.0, guess=0.9)

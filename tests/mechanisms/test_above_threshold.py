@@ -306,28 +306,6 @@ def test_the_cost_does_not_grow_with_the_number_of_candidates():
         assert sum(asked) <= 2 * bounds.ranks + 3
 
 
-@pytest.mark.parametrize(
-    ("settings", "name"),
-    [
-        ({"beta": 1.0}, "beta"),
-        ({"beta": math.nan}, "beta"),
-        ({"beta": math.inf}, "beta"),
-        ({"split": 0.0}, "split"),
-        ({"split": 1.0}, "split"),
-        ({"split": math.nan}, "split"),
-        ({"scale": 0.0}, "scale"),
-        ({"scale": math.inf}, "scale"),
-        ({"spacing": "odd"}, "spacing"),
-        ({"first": -1}, "first"),
-        ({"max_candidates": 1}, "max_candidates"),
-        ({"ranks": 0}, "ranks"),
-    ],
-)
-def test_settings_out_of_range_are_refused_by_name(settings, name):
-    with pytest.raises(ValueError, match=name):
-        AboveThreshold(**settings)
-
-
 def test_evenly_spaced_candidates_need_a_bounded_metric():
     mechanism = AboveThreshold(spacing="even")
     for act in (mechanism.release, mechanism.output_distribution):

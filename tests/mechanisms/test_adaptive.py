@@ -165,21 +165,6 @@ def test_below_the_threshold_the_release_is_that_of_hazard():
         assert one == two
 
 
-@pytest.mark.parametrize(
-    ("settings", "name"),
-    [
-        ({"threshold": 0}, "threshold"),
-        ({"threshold": "300"}, "threshold"),
-        ({"share": 1.0}, "share"),
-        ({"share": -0.1}, "share"),
-        ({"share": np.nan}, "share"),
-    ],
-)
-def test_bad_settings(settings, name):
-    with pytest.raises((ValueError, TypeError), match=name):
-        Adaptive(**settings)
-
-
 @pytest.mark.parametrize("value", [0.0, 5e-324, 1e-300, 1e300, 1.7e308])
 def test_extreme_records_give_finite_releases(value):
     x = np.full(1000, value)

@@ -356,12 +356,6 @@ def test_the_number_of_ranks_is_that_of_the_specification(epsilon, n, monotonic)
     assert Hazard().count_ranks(epsilon, n=7, monotonic=monotonic, output_range=(0.0, MAX)) == 7
 
 
-@pytest.mark.parametrize("resolution", [0.0, -1.0, math.nan, math.inf])
-def test_a_resolution_is_positive_and_finite(resolution):
-    with pytest.raises(ValueError, match="resolution"):
-        Hazard(resolution=resolution)
-
-
 def test_a_metric_that_may_be_negative_or_has_a_private_n_is_refused():
     signed = OutputBounds(0.0, [-1.0], [1.0], output_range=(-2.0, 2.0), monotonic=True, n=3)
     private_n = OutputBounds(0.5, [0.0], [1.0], output_range=(0.0, 2.0), monotonic=False, n=None)

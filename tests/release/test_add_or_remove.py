@@ -433,12 +433,6 @@ def test_output_bounds_have_as_many_ranks_whatever_the_number_of_records(query, 
     assert len(ranks) == 1
 
 
-@pytest.mark.parametrize("neighboring", ["swap", "REPLACE_ONE", None, 1, ["replace_one"]])
-def test_an_unknown_relation_is_refused(neighboring):
-    with pytest.raises(ValueError, match="neighboring"):
-        dp.private_mse(Y, P, epsilon=1.0, neighboring=neighboring, random_state=NoEntropy())
-
-
 def test_the_default_is_close_on_many_records():
     x = np.random.default_rng(1).exponential(size=20_000)
     releases = [

@@ -485,29 +485,3 @@ def test_noise_makes_the_interval_wider_and_none_is_too_narrow():
         widths.append(interval.upper - interval.lower)
     assert wrong <= 22
     assert 0.18 < np.mean(widths) < 0.4
-
-
-@pytest.mark.parametrize(
-    ("metric", "options", "match"),
-    [
-        (dp.private_f1_score, {"average": "weighted"}, "several ratios"),
-        (dp.private_confusion_matrix, {}, "several ratios"),
-        (dp.private_mae, {}, "private_mae tells no limits"),
-        (dp.private_accuracy_score, {"sample_weight": np.ones(1000)}, "weights or groups"),
-        (dp.private_accuracy_score, {"mechanism": "hazard"}, "mechanism='geometric'"),
-    ],
-)
-def test_metrics_without_such_limits_say_why(metric, options, match):
-    result = dp.with_result(metric)(TRUE % 2, PREDICTED % 2, **HUGE, **options)
-    with pytest.raises(ValueError, match=match):
-        dp.population_interval(result)
-
-
-def test_other_arguments_are_refused():
-    with pytest.raises(TypeError, match="with_result"):
-        dp.population_interval(0.9)
-    result = dp.with_result(dp.private_recall_score)(TRUE % 2, PREDICTED % 2, **HUGE)
-    with pytest.raises(ValueError, match="confidence"):
-        dp.population_interval(result, confidence=1.0)
-    with pytest.raises(ValueError, match="what is public about its noise"):
-        dp.PrivateResult(**result.to_dict()).population_interval()

@@ -171,7 +171,9 @@ class ReleasedConfusion(HtmlRepr):
     def _noise_of(self, wanted: Confusion) -> ResultNoise:
         """Return all that limits of a metric of the counts follow from."""
         if self.result.noise is None:
-            raise ValueError("This result does not tell what is public about its noise.")
+            raise ValueError(
+                "This result does not tell what is public about its noise: use one of with_result."
+            )
         return replace(self.result.noise, result=wanted)
 
     def _wanted(self, metric: Callable[..., Any] | str, options: Mapping[str, Any]) -> tuple[str, Confusion]:

@@ -391,7 +391,9 @@ class ReleasedScores(HtmlRepr):
     @property
     def _noise(self) -> ResultNoise:
         if self.result.noise is None:
-            raise ValueError("This result does not tell what is public about its noise.")
+            raise ValueError(
+                "This result does not tell what is public about its noise: use one of with_result."
+            )
         return self.result.noise
 
     def _limited(self, metric: str = "roc_auc", ties: str = "any", *, is_sure: bool = True) -> ResultNoise:
