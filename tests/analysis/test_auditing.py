@@ -268,7 +268,7 @@ def test_table_of_the_audit_has_a_row_per_metric():
 
 
 @pytest.mark.slow
-@pytest.mark.weekly(reason="minutes; the gate audits at one epsilon")
+@pytest.mark.weekly(reason="minutes; the sample has each of its rows, by one mechanism")
 def test_full_audit_of_the_command_line_passes(capsys):
     assert main(["audit"]) == 0
     report = capsys.readouterr().out

@@ -176,7 +176,7 @@ def test_help_names_the_options(capsys):
 
 
 @pytest.mark.slow
-@pytest.mark.weekly(reason="the gate's step `reproduce` runs it, on real data")
+@pytest.mark.weekly(reason="the gate's step `reproduce` has two of the tables")
 def test_quick_run(tmp_path):
     """The five tables where the data are, embedded data elsewhere."""
     real = bool(os.environ.get(DATA_VARIABLE))

@@ -65,6 +65,7 @@ def test_the_constraints_have_every_direct_dependency_in_its_range():
 
 
 @pytest.mark.slow
+@pytest.mark.weekly(reason="a minute of installs, twice; each release makes the bill")
 @pytest.mark.skipif(shutil.which("bash") is None, reason="the commands in .ci are for bash")
 def test_the_bill_of_materials_is_that_of_a_plain_install_and_the_same_twice(tmp_path):
     texts = []
