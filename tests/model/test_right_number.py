@@ -272,18 +272,25 @@ def two_stages(epsilon):
     return Adaptive(threshold=1e-9, share=epsilon / HUGE)
 
 
+@pytest.mark.parametrize("in_pieces", [False, True])
 @pytest.mark.parametrize("relation", [REPLACE, ADD])
-def test_a_mean_is_that_of_terms_clipped_at_the_drawn_scale(relation):
+def test_a_mean_is_that_of_terms_clipped_at_the_drawn_scale(relation, in_pieces):
+    """Pieces keep few of the largest records; of the others they keep sums by level."""
     rng, below = random.Random(relation), 0
+    settings = {"epsilon": HUGE, "mechanism": two_stages(1.0), "neighboring": relation}
     for number in range(60):
-        x, n = some(rng, 12), 12
-        people = of_people(rng, n, relation)
+        x, capacity = some(rng, 30), 12
+        people = {} if in_pieces else of_people(rng, len(x), relation)
         terms = person_terms(x, *map(people.get, ("sample_weight", "groups")))
-        result = released(
-            dp.private_mean_loss, (x,), people, epsilon=HUGE, mechanism=two_stages(4.0), random_state=number,
-            neighboring=relation,
-        )  # fmt: skip
-        scale = Fraction(result.drawn["scale"]) if "scale" in result.drawn else None
+        if in_pieces:
+            parts = [dp.LossSummary(dp.private_mean_loss, capacity=capacity) for _ in range(3)]
+            for place, part in enumerate(parts):
+                part.update(np.array(x[place::3]))
+            release, data = parts[0].merge(parts[1]).merge(parts[2]).release, ()
+        else:
+            release, data = dp.private_mean_loss, (x,)
+        result = released(release, data, people, random_state=number, **settings)
+        scale = Fraction(result.drawn["scale"])
         exact = mean([min(term, scale) for term in terms])
         assert result.value == pytest.approx(float(exact), rel=1e-6, abs=1e-6 * float(scale))
         below += scale < max(terms)
