@@ -13,7 +13,7 @@ _LARGEST_EPSILON, exceptions._LARGEST_EPSILON = exceptions._LARGEST_EPSILON, mat
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` chooses
 def pytest_collection_modifyitems(items):
-    """Mark the first case of each test that is not in the fast suite as the gate's sample, if it is not weekly.
+    """Mark the first case of each test that has none in the fast suite for the gate, unless it is weekly.
 
     Where each case makes a promise of its own, a test is marked so by hand, with all of them.
     """
