@@ -1795,6 +1795,7 @@ def refusals_of(row):
             raise
         assert BUDGET.spent == before
         found.append(caught.value)
+    assert found
     return found
 
 

@@ -51,19 +51,6 @@ def test_methods_and_partials_and_pickles():
         assert made(0 * X, random_state=seeded()).value == bounded(0 * X, random_state=seeded())
 
 
-class Own(dp.VarianceSummary):
-    """A summary of somebody's own, which releases in another way."""
-
-    def release(self, epsilon):
-        """Return nothing private."""
-        return epsilon
-
-
-@functools.wraps(dp.private_mse)
-def doubled(*args, **kwargs):
-    return 2 * dp.private_mse(*args, **kwargs)
-
-
 def test_every_function_that_is_public_and_releases_a_metric_is_served():
     for module in (dp, distributed):
         names = {name.removeprefix("private_") for name in METRICS} & {
