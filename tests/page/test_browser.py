@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 import pytest
+from helpers import seeded
 
 import dp_metrics as dp
 
@@ -12,19 +13,22 @@ pytestmark = pytest.mark.slow
 WIDER = "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
 
-@pytest.fixture(scope="module")
-def file(tmp_path_factory):
+def page_at(epsilon, random_state=None):
     generator = np.random.default_rng(0)
     n = 4000
     ill = (generator.random(n) < 0.3).astype(int)
     score = 1 / (1 + np.exp(-generator.normal(size=n) - 2 * ill + 1))
     groups = ["women", "men", "a group with quite a long name, and <b>signs</b>", "$x$"]
-    page = dp.private_evaluate(
-        ill, y_score=score, epsilon=3.0, labels=[0, 1], baseline=generator.random(n),
+    return dp.private_evaluate(
+        ill, y_score=score, epsilon=epsilon, random_state=random_state, labels=[0, 1], baseline=generator.random(n),
         sensitive_features=np.array(groups)[generator.integers(0, 4, n)], group_labels=groups,
     )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
     path = tmp_path_factory.mktemp("page") / "evaluation.html"
-    page.to_html(path)
+    page_at(3.0).to_html(path)
     return path
 
 
@@ -36,10 +40,7 @@ def test_page_in_a_browser(browser, file, width):
     titles = [one.text for one in browser.find_elements("tag name", "h2")]
     assert titles == ["How good", "For whom", "Which is better", "What is left"]
     assert browser.get_log("browser") == []
-    wide = browser.execute_script(
-        "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
-    )
-    assert wide <= 0
+    assert browser.execute_script(WIDER) <= 0
     pictures = browser.find_elements("tag name", "img")
     assert len(pictures) >= 6
     for picture in pictures:
@@ -48,6 +49,17 @@ def test_page_in_a_browser(browser, file, width):
             "return arguments[0].complete && arguments[0].naturalWidth > 0", picture
         )
     assert "<b>signs</b>" in browser.find_element("tag name", "main").text
+
+
+def test_what_is_mostly_noise_fits_a_telephone_too(browser, tmp_path):
+    """A hidden word says so, also at the far end of a table that scrolls."""
+    path = tmp_path / "noise.html"
+    page_at(0.3, seeded()).to_html(path)
+    size = {"width": 400, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    browser.get(path.as_uri())
+    assert browser.find_elements("css selector", "td.noise:last-child .hidden")
+    assert browser.execute_script(WIDER) <= 0
 
 
 def test_as_a_pdf_it_has_six_pages_at_most(browser, file):
