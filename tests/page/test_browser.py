@@ -20,8 +20,9 @@ def page_at(epsilon, random_state=None):
     score = 1 / (1 + np.exp(-generator.normal(size=n) - 2 * ill + 1))
     groups = ["women", "men", "a group with quite a long name, and <b>signs</b>", "$x$"]
     return dp.private_evaluate(
-        ill, y_score=score, epsilon=epsilon, random_state=random_state, labels=[0, 1], baseline=generator.random(n),
+        ill, y_score=score, epsilon=epsilon, labels=[0, 1], baseline=generator.random(n),
         sensitive_features=np.array(groups)[generator.integers(0, 4, n)], group_labels=groups,
+        random_state=random_state,
     )  # fmt: skip
 
 
