@@ -457,6 +457,7 @@ def test_nothing_raises_after_the_spend(call):
 
 
 @pytest.mark.slow
+@pytest.mark.weekly(reason="a thousand pages take ten minutes")
 @settings(max_examples=1000)
 @given(calls())
 def test_nothing_raises_after_the_spend_of_many(call):

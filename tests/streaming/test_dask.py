@@ -613,6 +613,7 @@ def largest_memory():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
+@pytest.mark.weekly(reason="its limit of memory holds where nothing else runs beside it")
 @pytest.mark.slow
 def test_data_larger_than_the_memory_of_a_worker(client):
     chunks, rows = 120, 2_000_000  # 16 bytes a record: 3.8 GB, more than both workers together
