@@ -3,11 +3,13 @@
 The docstrings of `bounds`, `mechanism` and `expected_error` say so, and the page of accuracy.
 """
 
+import math
+
 import numpy as np
 import pytest
 from helpers import slow_but
 
-from dp_metrics import expected_error, private_mean_loss, private_variance
+from dp_metrics import expected_error, private_log_loss, private_mean_loss, private_variance
 
 CASES = {"mean": (private_mean_loss, "max_loss"), "variance": (private_variance, "bounds")}
 SETTINGS = [(1_000, 1.0), (10_000, 0.3), (30_000, 4.0), (1_000_000, 1.0)]
@@ -49,3 +51,24 @@ def test_with_more_or_fewer_records_there_hardly_anything_is_lost(case, setting)
 def test_with_bounds_a_hundred_times_too_wide_the_default_is_better(case):
     for records in (3.0, 10.0, 30.0):
         assert ratio(case, 10_000, 1.0, records, width=100.0) < 1
+
+
+def test_ten_certain_misses_cost_a_log_loss_what_its_documentation_says():
+    rng = np.random.default_rng(0)
+    proba = rng.beta(8, 1.5, 1000)
+    true = (rng.random(1000) < proba).astype(int)
+    proba[:10] = 1.0 - true[:10]
+    capped = math.log(1000)
+
+    def error(mechanism, max_loss=None):
+        return expected_error(
+            private_log_loss, true, proba, epsilon=1.0, mechanism=mechanism, max_loss=max_loss
+        ).mean_absolute
+
+    found = [np.mean(np.minimum(-np.log(np.clip(np.where(true, proba, 1 - proba), 2.2e-16, 1)), 36.04))]
+    found += [error("adaptive"), error("geometric"), error("adaptive", capped)]
+    said = [0.75, 0.28, 0.036, 0.013]
+    assert found == pytest.approx(said, rel=0.15)
+    text = " ".join(private_log_loss.__doc__.split())
+    assert 'the loss is {}; the default errs by {}, "geometric" by {}.'.format(*said) in text
+    assert f"the default errs by {said[-1]}." in text
