@@ -28,9 +28,8 @@ from cases import (
     valid,
     with_sentinel,
 )
-from doors import ADD_OR_REMOVE, RELATIONS, REPLACE, seeded
-from frozen_releases import Call, variations, varied_data
-from helpers import MAX, NoEntropy, assert_refused, bits
+from frozen_releases import ADD_OR_REMOVE, RELATIONS, REPLACE, Call, variations, varied_data
+from helpers import MAX, NoEntropy, assert_refused, bits, seeded
 
 import dp_metrics as dp
 from dp_metrics import PrivacyAccountant, PrivacyBudgetError

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from cases import CASES
+from doors import columns_of, typed_options
 from helpers import kind_of, new_session
 
 import dp_metrics as dp
@@ -48,24 +49,6 @@ def written(folder, columns, kind="csv"):
     return path
 
 
-def columns_of(case, data):
-    """Return columns, and the options that name them."""
-    flags = ("--column",) if len(data) == 1 else ("--y-true", "--y-pred")
-    columns, argv = {}, []
-    for flag, array in zip(flags, data, strict=True):
-        parts = array.reshape(len(array), -1).T
-        names = [f"{flag[2:]} {i}" for i in range(len(parts))]
-        columns |= dict(zip(names, parts, strict=True))
-        argv += [flag, *names]
-    return columns, argv
-
-
-def typed_options(options):
-    """Return options as they are typed: tuples in Python, everything else in JSON."""
-    spelled = {k: repr(v) if isinstance(v, tuple) else json.dumps(v) for k, v in options.items()}
-    return [word for name, value in spelled.items() for word in ("--option", f"{name}={value}")]
-
-
 def released(path, *argv, seed=7, epsilon=1.0):
     """Return what a command releases, with a seed."""
     typed = cli._parser("score").parse_args(["score", str(path), "--epsilon", str(epsilon), *argv])
@@ -87,7 +70,7 @@ def expected(function, *data, seed=7, epsilon=1.0, **options):
 def test_a_file_gives_the_bits_of_the_function(name, kind, tmp_path):
     case = CASES[name]
     data = case.data(np.random.default_rng(3), 200)
-    columns, argv = columns_of(case, data)
+    columns, argv = columns_of(data)
     for settings in ({}, {"neighboring": "add_or_remove_one"}):
         if not settings.keys() <= case.parameters or (settings and name == "roc auc, 3 labels"):
             continue
@@ -138,7 +121,7 @@ def test_what_a_summary_knows_is_never_held_whole(name, tmp_path, monkeypatch):
     whole = Predictions.whole
     monkeypatch.setattr(Predictions, "whole", lambda *args: asked.append(1) or whole(*args))
     case = CASES[name]
-    columns, argv = columns_of(case, case.data(np.random.default_rng(3), 200))
+    columns, argv = columns_of(case.data(np.random.default_rng(3), 200))
     released(written(tmp_path, columns), "--metric", case.name, *argv, *typed_options(case.options))
     assert bool(asked) != is_streamed(case.row)
 
@@ -463,7 +446,7 @@ FEW = ("mae, 2 outputs", "f1", "roc curve", "calibration curve", "classification
 )
 def test_everything_can_be_printed(name, tmp_path, capsys):
     case = CASES[name]
-    columns, argv = columns_of(case, case.data(np.random.default_rng(3), 60))
+    columns, argv = columns_of(case.data(np.random.default_rng(3), 60))
     path = written(tmp_path, columns)
     argv = [path, "--metric", case.name, "--epsilon", 2, *argv, *typed_options(case.options)]
     text = run(capsys, *argv)

@@ -2,23 +2,20 @@
 
 import functools
 import inspect
-import io
 import json
 import re
-from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 from cases import CASES
+from doors import command, score_of_file
 from helpers import kind_of
 
 import dp_metrics as dp
 from dp_metrics import PrivateMetricFrame, ReleasedConfusion, ReleasedScores, distributed
 from dp_metrics.analysis.audited import AUDITED
-from dp_metrics.cli.main import main
 from dp_metrics.metrics import FUNCTIONS, METRICS
 from dp_metrics.release.stored.questions import PER_RECORD
 from dp_metrics.streaming import dask as collections
@@ -80,16 +77,9 @@ def of_scorers(row):
     return is_named
 
 
-def run(*arguments):
-    """Return what the command line prints, or None if it fails."""
-    with redirect_stdout(io.StringIO()) as printed, redirect_stderr(io.StringIO()):
-        code = main([str(argument) for argument in arguments])
-    return printed.getvalue() if code == 0 else None
-
-
 @functools.cache
 def listed():
-    return {one["name"] for one in json.loads(run("metrics", "--json"))}
+    return {one["name"] for one in json.loads(command("metrics", "--json"))}
 
 
 def of_list(row):
@@ -97,17 +87,7 @@ def of_list(row):
 
 
 def of_command_line(row, folder):
-    columns, words = {}, []
-    flags = ["--column"] if len(row.data) == 1 else ["--y-true", "--y-pred"]
-    for flag, values in zip(flags, records(row), strict=True):
-        several = np.reshape(values, (len(values), -1)).T
-        named = {f"{flag[2:]} {place}": column for place, column in enumerate(several)}
-        columns |= named
-        words += [flag, *named]
-    for name, value in row.required.items():
-        words += ["--option", f"{name}={json.dumps(value)}"]
-    pd.DataFrame(columns).to_csv(folder / "records.csv", index=False)
-    printed = run("score", folder / "records.csv", "--metric", row.name, "--epsilon", 1, *words)
+    printed = score_of_file(row.name, records(row), folder, row.required, "--epsilon", 1)
     return printed is not None and row.name in printed
 
 
