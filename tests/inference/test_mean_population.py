@@ -77,7 +77,9 @@ def test_a_pickled_result_has_the_same_interval():
 
 def test_the_metrics_with_a_limit_of_their_own_have_one_by_default():
     chances = np.clip(0.5 + Y / 4, 0, 1)
-    result = dp.with_result(dp.private_brier_score_loss)((Y > 0).astype(int), chances, epsilon=1.0)
+    result = dp.with_result(dp.private_brier_score_loss)(
+        (Y > 0).astype(int), chances, epsilon=1.0, random_state=seeded()
+    )
     lower, upper = dp.population_interval(result, method="approximate")
     exact = np.mean(np.square(chances - (Y > 0)))
     assert lower < exact < upper < lower + 0.02
