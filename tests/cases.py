@@ -47,6 +47,11 @@ class Case:
     pick: Callable[[Any], float] | None = None  # of a report or an array, the number that is tried
 
     @property
+    def key(self) -> str:
+        """The name of the case in the table."""
+        return next(key for key, case in CASES.items() if case is self)
+
+    @property
     def row(self) -> Metric:
         return METRICS[self.name]
 

@@ -22,6 +22,8 @@ from dp_metrics._random import OSEntropy
 from dp_metrics.cli.main import main
 
 CUTS = (0, 70, 75, 200)  # where chunks begin
+# cases that have another name on a page
+ON_A_PAGE = {"median error": "median absolute error", "macro f1": "f1 (macro)", "brier": "brier score"}
 
 
 def picked(case, result):
@@ -136,6 +138,27 @@ def file(case, data, folder, *, epsilon, random_state, **settings):
         return json.loads(score_of_file(case.name, data, folder, options, "--epsilon", epsilon, "--json"))[
             "value"
         ]
+
+
+def page(case, data, **settings):
+    """Return the page of a model with the predictions of a case."""
+    y_true, given = data
+    labels = range(int(y_true.max()) + 1)
+    if case.row.predicts_labels:
+        return dp.private_evaluate(y_true, given, labels=labels, **settings)
+    if case.row.responses == ("predict",):
+        return dp.private_evaluate(y_true, given, task="regression", **settings)
+    kind = "y_score" if given.ndim == 1 else "y_proba"
+    return dp.private_evaluate(y_true, labels=labels, **{kind: given}, **settings)
+
+
+def number_of_page(case, data, **settings):
+    """Return the number of a case on the page of its predictions, or None where it tells none."""
+    name = ON_A_PAGE.get(case.key, case.key)
+    if len(case.row.data) == 1 or case.pick is not None or data[0].ndim > 1 or name == "top-k":
+        return None
+    told = page(case, data, **settings)
+    return told[name].value if name in told else None
 
 
 def stored(case, data, path, **settings):

@@ -11,6 +11,7 @@ import math
 import re
 import warnings
 from fractions import Fraction
+from importlib import import_module
 
 import doors
 import numpy as np
@@ -107,6 +108,37 @@ def test_without_noise_it_is_the_metric_of_scikit_learn_or_numpy(case):
         for settings in ({}, case.bounded):
             released = doors.call(case, data, epsilon=SURE, random_state=seeded(), **settings)
             assert released == pytest.approx(exact, rel=1e-6, abs=case.tolerance)
+
+
+# scores are counted in bins, and a quantile is a value on a grid
+OF_ITS_OWN = {"roc curve", "precision-recall curve", "average precision", "quantile"}
+
+
+@cases_where(lambda case: "." in case.row.exact_function)
+def test_with_each_of_its_options_it_is_the_metric_of_scikit_learn_or_numpy(case):
+    call = Call(case.key, REPLACE, "plain")
+    module, _, name = case.row.exact_function.rpartition(".")
+    exact_function = getattr(import_module(module), name)
+    taken = {*inspect.signature(exact_function).parameters}
+    for variation, more in [("as it is", {}), *variations(call)]:
+        made = {option: value(300) if callable(value) else value for option, value in more.items()}
+        if case.key in OF_ITS_OWN or not taken >= made.keys():
+            continue
+        data, options = varied_data(call, variation, 300), {**case.options, **made}
+        released = case.function(*data, epsilon=SURE, random_state=seeded(), **options)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # of what an average ignores
+            exact = exact_function(*data, **{option: options[option] for option in taken & options.keys()})
+        assert flat(released) == pytest.approx(flat(exact), rel=1e-5, abs=1e-5), variation
+
+
+def flat(found):
+    """Return the numbers of a result, in the order in which they stand there."""
+    if isinstance(found, dict):
+        return [number for part in found.values() for number in flat(part)]
+    if isinstance(found, str):
+        return [float(number) for number in re.findall(r"\b\d+\.\d{2,}|\b\d{2,}", found)]
+    return np.ravel(np.asarray(found, dtype=float)).tolist()
 
 
 @each_kind
@@ -269,6 +301,23 @@ def test_the_metric_of_a_group_of_a_frame_is_the_metric_of_its_records(case):
     assert found is None or found == pytest.approx(expected, rel=near, abs=max(case.tolerance, 1e-6))
 
 
+ON_PAGES = {
+    "mse", "rmse", "r2", "mae", "median error", "accuracy", "precision", "recall", "specificity", "f1",
+    "macro f1", "balanced accuracy", "roc auc", "average precision", "brier",
+}  # fmt: skip
+
+
+@each_case
+def test_a_page_tells_the_metric_of_its_records(case):
+    data = valid(case, 300)
+    found = doors.number_of_page(case, data, epsilon=SURE, random_state=seeded())
+    expected = doors.call(case, data, epsilon=SURE, random_state=seeded())
+    # a page counts scores in bins, and so is every area there
+    near = 0.01 if case.name == "private_roc_auc_score" else 1e-5
+    assert (found is None) == (case.key not in ON_PAGES)
+    assert found is None or found == pytest.approx(expected, rel=near, abs=max(case.tolerance, 1e-6))
+
+
 @each_case
 def test_what_is_stored_is_what_was_released(case, tmp_path):
     data = valid(case, 60)
@@ -354,6 +403,47 @@ def test_what_may_be_published_holds_no_record_and_no_private_number(case, tmp_p
             assert not any(re.search(secret, text) for secret in secrets)
         told = [re.search(rf"(?<![\w.]){n}(?![\w.])", text) is not None for text in shown]
         assert not any(told) if relation == ADD_OR_REMOVE else all(told[:2])
+
+
+DRAWN = ("value", "drawn", "note", "bias")  # or what follows from a number that was drawn
+
+
+def neighbours(case, relation):
+    """Return data that differ in their last record: it is another, or missing if their number is private."""
+    data = valid(case, 40)
+    others = [np.concatenate([array[:-1], array[:1]]) for array in valid(case, 40, seed=1)]
+    return data, [array[:-1] for array in data] if relation == ADD_OR_REMOVE else others
+
+
+@each_kind
+def test_what_is_said_beside_the_numbers_is_the_same_for_neighbours(case):
+    for relation in RELATIONS:
+        settings = served(case, relation)
+        if settings is None:
+            continue
+        said = []
+        for data in neighbours(case, relation):
+            accountant = PrivacyAccountant(1.0)
+            result = doors.result(case, data, epsilon=1.0, accountant=accountant, **settings)
+            facts = {name: fact for name, fact in result.to_dict().items() if name not in DRAWN}
+            (spend,) = accountant.history
+            said.append((facts, dataclasses.replace(spend, time=None)))
+        assert said[0] == said[1], relation
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("key", ["mse", "accuracy", "roc auc"])
+def test_a_page_holds_no_record_and_no_private_number(key, relation):
+    case, n = CASES[key], 2113
+    data = [array.copy() for array in valid(case, n)]
+    secret = 0.987654321 if key == "roc auc" else None if key == "accuracy" else 987654.25
+    if secret:
+        data[1][1] = secret
+    with seeded_system(5):
+        page = doors.page(case, data, epsilon=1.0, neighboring=relation)
+    for text in (page.to_html(), page.to_markdown(), page.to_json(), repr(page)):
+        assert not re.search(r"98765\d|0\.98765", text)
+        assert relation == REPLACE or not re.search(r"(?<![\w.])2,?113(?![\w.])", text)
 
 
 @each_kind
