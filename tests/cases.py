@@ -5,9 +5,11 @@ What the package knows of a metric comes from its own row; a case adds data, and
 
 import inspect
 import math
+import zlib
 from collections.abc import Callable, Container
 from dataclasses import dataclass, field
 from datetime import date
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -534,3 +536,180 @@ LEGAL_LABELS = {
     "time spans",
 }
 MIXED_LABELS = {"strings", "numeric strings"}
+
+
+# ---- calls: a case under a relation, and its options ------------------------------------------------------
+
+RELATIONS = REPLACE, ADD_OR_REMOVE = "replace_one", "add_or_remove_one"
+RULES = {
+    "default": {},
+    **{name: {"mechanism": name} for name in MECHANISMS},
+    "Hazard(resolution=0.1)": {"mechanism": Hazard(resolution=0.1)},
+    "AboveThreshold(beta=1.1,split=0.3)": {"mechanism": AboveThreshold(beta=1.1, split=0.3)},
+    "AboveThreshold(grid)": {
+        "mechanism": AboveThreshold(first=5, scale=0.25, max_candidates=300, ranks=20),
+    },
+    "AboveThreshold(even)": {"mechanism": AboveThreshold(spacing="even", max_candidates=500)},
+    "AboveThreshold.paper": {"mechanism": AboveThreshold.paper()},
+    "AboveThreshold.paper(unit)": {"mechanism": AboveThreshold.paper(unit=1 / 300)},
+}
+NEED_A_LIMIT = {"inverse_sensitivity", "piecewise_laplace", "laplace", "geometric", "AboveThreshold(even)"}
+
+
+@cache
+def records(name, n=300):
+    """Return n records of a case: within the same limits, but such that losses and sums have to be rounded.
+
+    Every machine makes the same ones, because each operation is rounded once. Labels stay whole numbers.
+    """
+    data = CASES[name].data(np.random.default_rng([zlib.crc32(name.encode()), n]), n)
+    return tuple(a if (a == np.rint(a)).all() else 0.9 * a + 0.1 * a[..., ::-1] for a in data)
+
+
+def weights(n):
+    """Return public weights, the first of which is positive and some of which are 0."""
+    made = np.random.default_rng([1, n]).integers(0, 9, n) / 4
+    made[:1] = 1.0
+    return made
+
+
+def persons(n):
+    """Return public groups of about three records."""
+    return np.random.default_rng([2, n]).integers(0, max(n // 3, 1), n)
+
+
+@dataclass(frozen=True)
+class Call:
+    """A case under a neighbouring relation: "plain", or with a limit that many records exceed."""
+
+    name: str
+    relation: str
+    form: str
+
+    def __str__(self):
+        return f"{self.name}/{self.relation}/{self.form}"
+
+    @property
+    def case(self):
+        return CASES[self.name]
+
+    @property
+    def options(self):
+        limit = self.case.bounded if self.form == "limited" else {}
+        closer = {
+            key: value / 16 if key == "max_loss" else tuple(end / 2 for end in value)
+            for key, value in limit.items()
+        }
+        # a private number of records needs the labels where they are several
+        labels = {"labels": [0, 1, 2]} if "multi_class" in self.case.options else {}
+        return {**self.case.options, **labels, **closer}
+
+    @property
+    def neighboring(self):
+        return {"neighboring": self.relation} if self.case.name in RELATED else {}
+
+    def is_served(self, mechanism):
+        """Tell whether a mechanism releases the metric with these options under this relation."""
+        unlimited = self.case.bounded and self.form == "plain"
+        if mechanism == "default" or self.case.row.mechanism is None:
+            return mechanism == "default"
+        if self.relation == ADD_OR_REMOVE and (
+            mechanism == "laplace" or (mechanism, self.case.name) == ("geometric", "private_roc_auc_score")
+        ):
+            return False
+        return not (unlimited and mechanism in NEED_A_LIMIT)
+
+    def release(self, data, mechanism="default", **settings):
+        settings = {**self.options, **self.neighboring, **RULES[mechanism], **settings}
+        return dp.with_result(self.case.function)(*data, **settings)
+
+
+RELATED = {case.name for case in CASES.values() if "neighboring" in case.parameters}
+CALLS = [
+    Call(name, relation, form)
+    for name, case in CASES.items()
+    for relation in (RELATIONS if case.name in RELATED else (REPLACE,))
+    for form in (("plain", "limited") if case.bounded else ("plain",))
+]
+LIMITED = [call for call in CALLS if call.form == "limited" or not call.case.bounded]
+
+
+OPTIONS = {
+    "sample_weight": [weights],
+    "groups": [persons],
+    "max_records": [2],
+    "bounds": [(0.5, 2.0)],
+    "max_loss": [0.75],
+    "multioutput": ["raw_values", [0.2, 1.1, 0.7]],
+    "alpha": [0.9, 1.0],
+    "q": [0, 0.25, 0.9, 1],
+    "ddof": [1, -0.5],
+    "error_share": [0.3],
+    "normalize": [False],
+    "scale_by_half": [True, False],
+    "average": ["macro", "weighted", "micro", None],
+    "zero_division": [1.0],
+    "weights": ["linear", "quadratic"],
+    "adjusted": [True],
+    "edges": [(0.1, 0.25, 0.5, 0.9)],
+    "bins": [16],
+    "n_bins": [3],
+    "k": [1],
+    "digits": [3],
+    "output_dict": [False],
+    "pos_label": [0],
+}
+OPTIONS_OF = {
+    ("private_confusion_matrix", "normalize"): ["true", "pred", "all"],
+    ("private_roc_auc_score", "average"): ["macro", None],
+    ("private_r2_score", "sample_weight"): [],  # it is refused
+    ("private_regression_report", "split"): [{"mse": 2, "mae": 1, "variance": 0.5}],
+    ("private_probability_report", "split"): [{"accuracy": 1, "log_loss": 3, "brier_score_loss": 0.1}],
+    ("private_classification_report", "target_names"): [["no", "yes"]],
+}
+TOGETHER = [
+    ("sample_weight", "groups"),
+    ("normalize", "sample_weight"),
+    ("multioutput", "sample_weight", "groups"),
+    ("max_loss", "sample_weight", "groups"),
+]
+NEEDED = {"max_records": {"groups": persons}, "average": {"labels": [0, 1]}, "digits": {"output_dict": False}}
+NAMES = np.array(["egg", "ham", "spam", "tea"])
+
+
+def variations(call):
+    """Yield further options of a metric by name; a name also says what becomes of the data."""
+    own = {
+        option: OPTIONS_OF.get((call.case.name, option), OPTIONS.get(option, []))
+        for option in call.case.row.options
+    }
+    for option, values in own.items():
+        added = NEEDED.get(option, {})
+        for value in values:
+            needed = {k: call.options.get(k, v) if k == "labels" else v for k, v in added.items() if k in own}
+            yield f"{option}={getattr(value, '__name__', value)}", {**needed, option: value}
+    for options in TOGETHER:
+        if own.keys() >= set(options) and all(own[option] for option in options):
+            yield ",".join(options), {option: own[option][0] for option in options}
+    if "labels" in own:
+        listed = NAMES[: int(records(call.name)[0].max()) + 1].tolist()
+        # columns without names belong to the sorted labels
+        named = {"labels": listed[::-1] if call.case.row.predicts_labels else listed}
+        one = {"pos_label": "egg"} if "pos_label" in own and "average" not in call.options else {}
+        yield "labels", {**named, **one}
+    if "multioutput" in own:
+        yield "several outputs", {}
+    # the limit of a log loss follows from the type of the probabilities
+    yield "float32", {"max_loss": None} if "max_loss" in call.case.options else {}
+
+
+def varied_data(call, variation, n):
+    """Return records for a variation: three outputs, labels that are names, or single precision."""
+    data = records(call.name, n)
+    if variation == "several outputs" or "multioutput" in variation:
+        data = [a if a.ndim > 1 else np.stack([a, a[::-1], np.roll(a, 1)], axis=1) for a in data]
+        return [a[:, [0, 1, -1]] for a in data]
+    if variation == "labels":
+        named = 2 if call.case.row.predicts_labels else 1
+        return [NAMES[a.astype(int)] if place < named else a for place, a in enumerate(data)]
+    return [a.astype(np.float32) for a in data] if variation == "float32" else data

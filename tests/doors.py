@@ -13,8 +13,7 @@ from unittest import mock
 import dask.array as da
 import numpy as np
 import pandas as pd
-from frozen_releases import ClassifyingEcho, Echo
-from helpers import kind_of
+from helpers import ClassifyingEcho, Echo, kind_of
 
 import dp_metrics as dp
 from dp_metrics import distributed

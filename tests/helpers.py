@@ -13,13 +13,15 @@ from fractions import Fraction
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
 from hypothesis import strategies as st
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
 from dp_metrics import PrivacyAccountant, PrivateResult
-from dp_metrics._random import SeededEntropy
+from dp_metrics._random import OSEntropy, SeededEntropy
 from dp_metrics.accounting import sessions
 from dp_metrics.inputs.floats import Floats
 from dp_metrics.inputs.losses import RecordLoss, identity
@@ -365,3 +367,32 @@ def integers(*parts, sensitivity=2, n=1, **keywords) -> tuple[Plan, KnownParts]:
 def aggregate_of(summary):
     """Return the aggregate that a summary knows its records by."""
     return summary._known.parts[0].aggregate
+
+
+class Echo(RegressorMixin, BaseEstimator):
+    """Predicts its input, plus a number: nothing that is fitted can depend on the machine."""
+
+    def __init__(self, shift=0.0):
+        self.shift = shift
+
+    def fit(self, X, y):
+        self.n_features_in_, self.classes_ = X.shape[1], np.unique(y)
+        return self
+
+    def predict(self, X):
+        return (X if X.shape[1] > 1 else X[:, 0]) + self.shift
+
+
+class ClassifyingEcho(ClassifierMixin, Echo):
+    """Takes its input for labels, or for probabilities: one column for those of the second class."""
+
+    def predict(self, X):
+        return X[:, 0]
+
+    def predict_proba(self, X):
+        return X if X.shape[1] > 1 else np.column_stack([1 - X[:, 0], X[:, 0]])
+
+
+def seeded_system(seed):
+    """Give dp_metrics a seeded stream for the operating system's, where it takes no seed."""
+    return mock.patch.object(OSEntropy, "words", SeededEntropy(seed).words)

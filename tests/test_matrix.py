@@ -20,18 +20,23 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from cases import (
+    ADD_OR_REMOVE,
     BAD_RECORDS,
     CASES,
     KINDS,
     PUBLIC_METRICS,
+    RELATIONS,
+    REPLACE,
+    Call,
     cases_where,
     each_case,
     each_kind,
     valid,
+    variations,
+    varied_data,
     with_sentinel,
 )
-from frozen_releases import ADD_OR_REMOVE, RELATIONS, REPLACE, Call, seeded_system, variations, varied_data
-from helpers import MAX, NoEntropy, assert_refused, bits, seeded
+from helpers import MAX, NoEntropy, assert_refused, bits, seeded, seeded_system
 
 import dp_metrics as dp
 from dp_metrics import PrivacyAccountant, PrivacyBudgetError

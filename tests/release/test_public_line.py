@@ -18,7 +18,7 @@ from types import CodeType, FunctionType, ModuleType
 
 import numpy as np
 import pytest
-from frozen_releases import (
+from cases import (
     ADD_OR_REMOVE,
     CALLS,
     REPLACE,
