@@ -182,7 +182,7 @@ def typed(command="", line="", content=COLUMNS):
         argv.insert(1, str(path))
         argv += [] if {"--total", "--budget"} & {*argv} else ["--budget", str(budget), "--total", "9"]
     said = io.StringIO()
-    with contextlib.redirect_stderr(said):
+    with contextlib.redirect_stderr(said), contextlib.chdir(FOLDER.name):
         code = main(argv)
     assert not budget.exists()
     assert said.getvalue().count("\n") == 1
