@@ -451,6 +451,7 @@ def test_spends_by_hand_or_of_an_earlier_version_have_a_name_and_no_value(path):
     for name in ("once", "twice", "twice"):
         budget.spend(0.25, name)
     new_session()
+    budget = PrivacyAccountant(4, path)
     with pytest.raises(ValueError, match=r"no stored value.*by hand or by an earlier version"):
         ask(spend_name="once", accountant=budget)
     for look in (lambda: ask(spend_name="twice", accountant=budget), lambda: budget["twice"]):
