@@ -126,12 +126,3 @@ def test_the_expected_error_knows_the_bias_of_a_small_class():
         private_roc_auc_score, labels, scores, epsilon=0.1, n=30_000, neighboring=BOTH[1]
     )
     assert private.mean_absolute == pytest.approx(many.mean_absolute, rel=0.6)
-
-
-def test_the_expected_error_is_that_of_releases():
-    labels, scores = some_records()
-    expected = dp.expected_error(private_roc_auc_score, labels, scores, epsilon=1.0)
-    draw, entropy = ranking_query(labels == 1, scores).prepare(Hazard(), EPSILON, private_n=False), seeded()
-    errors = draw.output_bounds.value - np.array([draw(entropy, None)[0] for _ in range(1500)])
-    assert np.abs(errors).mean() == pytest.approx(expected.mean_absolute, rel=0.1)
-    assert errors.mean() == pytest.approx(expected.bias, abs=0.1 * expected.mean_absolute)

@@ -36,12 +36,6 @@ def exact_table(ratio):
         return replace(ratio).table()
 
 
-def ratio_blocks(ratio):
-    """Return the table of a new object, whose slack is not kept yet, and the width of a block."""
-    new = replace(ratio)
-    return new.table(), 2 * new.slack + 1
-
-
 def misses(size, p, rate, rest, left_out, each=EACH):
     """Return how likely p is below the lower limit, and above the upper one, and what was left out."""
     ratio = noisy(0, 0, rate, rest=rest)
@@ -165,22 +159,6 @@ def test_what_is_shown_of_people_holds_the_limits_of_the_noise(a, b, rate, miss,
     assert 0.0 <= lower <= upper <= 1.0
 
 
-@loop_over(
-    ("ratio", "miss"),
-    [
-        (noisy(60, -12, Fraction(1, 20), rest=None, n=30), 0.2),
-        (noisy(195, -60, Fraction(1, 20), rest=None, n=30), EACH),
-        (noisy(20, -60, rest=None), 0.2),
-        (noisy(8, -60, Fraction(2), n=200), EACH),
-    ],
-)
-def test_rare_noise_makes_no_point_of_what_is_shown_of_people(ratio, miss):
-    """Limits of people alone are 1 or near it: counts so far off are so rare that nothing need be true."""
-    lower, upper = ratio_limits(ratio, miss, miss)
-    assert lower == noise_limits(ratio, miss, miss)[0] < 0.95
-    assert upper == 1.0
-
-
 @pytest.mark.parametrize(
     ("size", "p", "rate", "rest"),
     [
@@ -192,22 +170,6 @@ def test_rare_noise_makes_no_point_of_what_is_shown_of_people(ratio, miss):
 def test_the_order_that_grows_is_sure_at_a_tenth_of_the_miss(size, p, rate, rest):
     below, above, left_out = misses(size, p, Fraction(rate), rest, 0.0002, EACH / 10)
     assert max(below, above) + left_out <= EACH / 10 + 0.0002
-
-
-@pytest.mark.parametrize("rest", [None, 0, 3])
-@pytest.mark.parametrize("finest", [8, 20])
-def test_blocks_of_noises_are_as_likely_as_their_noises_or_more(rest, finest, monkeypatch):
-    ratio = noisy(160, 40, cells=(2, 1), rest=rest)
-    single, exact = exact_table(ratio), ratio_limits(ratio, EACH, EACH)
-    monkeypatch.setattr(module, "_FINEST_REACH", finest)
-    blocks, width = ratio_blocks(ratio)
-    padded = np.pad(single, (blocks.shape[0] * width - single.shape[0]) // 2)
-    sums = padded.reshape(blocks.shape[0], width, -1, width).sum(axis=(1, 3))
-    assert (blocks >= sums - 1e-9).all()
-    if rest is None:
-        np.testing.assert_allclose(blocks, sums, atol=1e-6)  # what is beyond the reach
-    limits = ratio_limits(replace(ratio), EACH, EACH)
-    assert exact[0] - 0.1 < limits[0] < exact[0] < exact[1] < limits[1] < exact[1] + 0.1
 
 
 def test_a_public_number_of_records_helps():

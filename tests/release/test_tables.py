@@ -18,7 +18,6 @@ from dp_metrics import distributed
 from dp_metrics._random import SeededEntropy
 from dp_metrics.analysis._law_comparison import draw_loss
 from dp_metrics.mechanisms import Geometric
-from dp_metrics.metrics import METRICS
 from dp_metrics.metrics.labels.count_formulas import ratio
 from dp_metrics.metrics.labels.layouts import (
     Counts,
@@ -193,19 +192,6 @@ def test_plausible_counts_of_no_record_and_of_any_size():
         assert np.isfinite(x).all()
         assert x.sum() == pytest.approx(7)
     assert np.isfinite(plausible_counts([10**400, 1, -5], cells, None)).all()
-
-
-@loop_over("name", [name for name, row in METRICS.items() if row.mechanism is None])
-def test_what_follows_from_noisy_counts_does_not_know_a_private_number_of_records(name):
-    """The same noisy counts give the same result, whatever the true number was."""
-    row, results = METRICS[name], []
-    for n in (40, 90):
-        plan, known = row.read(row.from_unit(np.linspace(0, 1, n)), {}, private_n=True)
-        release = row.settings(epsilon=1, neighboring="add_or_remove_one", options={})
-        draw = known.parts[0].prepare(Geometric(), Fraction(1), private_n=True)
-        noisy = tuple(range(5, 5 + len(draw.values)))
-        results.append(release.result(plan, known, [noisy]))
-    np.testing.assert_equal(*results)
 
 
 def test_each_number_has_noise_of_its_own_rate():
