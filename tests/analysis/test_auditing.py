@@ -205,28 +205,6 @@ def test_public_sizes_that_differ_are_an_infinite_loss(labels):
     assert auditing.frame_loss(dp.private_f1_score, *moved, **public) == math.inf
 
 
-def halves(records):
-    """Return the records of the lower and of the upper half of the unit interval."""
-    (x,) = records.arrays
-    return [replace(records, arrays=(half,)) for half in (x[x < 0.5], x[x >= 0.5])]
-
-
-@pytest.mark.parametrize(("private_n", "epsilon"), [(True, 1), (True, 2), (False, 1)])
-def test_several_plans_together_lose_what_their_shares_say(private_n, epsilon):
-    """Sums of two halves, between which a record moves: a share for each, or infinite."""
-
-    def together(shape):
-        row = METRICS["private_mean"]
-        plan = row.planned(replace(shape, n=None), {"bounds": (0, 1)}, private_n=private_n)
-        plan = replace(plan, mechanisms=("geometric",))
-        share = Share(plan, Fraction(epsilon, 2), private_n, "half")
-        return Together((share, share), halves, tuple)
-
-    a, b = np.array([0.25, 0.25, 0.75, 1.0]), np.array([0.75, 0.25, 0.75, 1.0])
-    loss = auditing.plan_loss(together, [a], [b], epsilon=1.0)
-    assert loss == (pytest.approx(epsilon) if private_n else math.inf)
-
-
 def test_plans_that_differ_have_an_infinite_loss():
     """A limit that is taken from the records, in one plan or in one of several."""
     x = np.array([0.25, 0.25, 0.75, 1.0])

@@ -3,7 +3,6 @@
 import functools
 import itertools
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,12 +11,7 @@ from sklearn import metrics as sklearn_metrics
 
 import dp_metrics as dp
 from dp_metrics._random import SeededEntropy
-from dp_metrics.analysis import expected_error as planning
-from dp_metrics.metrics import METRICS, Metric
-from dp_metrics.release.parts.part import IntegersOf
-from dp_metrics.release.plan import Plan
-from dp_metrics.sensitivity.aggregates import LossAggregate, VarianceAggregate
-from dp_metrics.sensitivity.output_bounds import mean_loss_bounds_private_n, variance_bounds_private_n
+from dp_metrics.metrics import METRICS
 
 rng = np.random.default_rng(0)
 LOSSES = rng.exponential(size=800)
@@ -84,24 +78,6 @@ def test_the_expected_error_is_that_of_releases(name):
         margin = 4.5 * math.sqrt(p * (1 - p) / size) + slack
         assert np.mean(errors <= quantile + 1e-9) > p - margin
         assert np.mean(errors < quantile - 1e-9) < p + margin
-
-
-@loop_over("epsilon", [0.01, 1.0, 10.0, 50.0])
-@loop_over("mechanism", ["geometric", "hazard", "laplace"])
-def test_a_result_that_moves_with_the_released_number_has_the_error_that_the_law_knows(mechanism, epsilon):
-    """The sum over quantiles beside the law's own method, for laws of one likely number to those of all."""
-    wrong = dp.expected_error(
-        "private_zero_one_loss", *LABELS, epsilon=epsilon, error_cap=math.inf, mechanism=mechanism
-    )
-    options = {"epsilon": epsilon, "error_cap": math.inf, "mechanism": mechanism}
-    right = dp.expected_error("private_accuracy_score", *LABELS, **options)
-    count = dp.expected_error("private_accuracy_score", *LABELS, normalize=False, **options)
-    assert right.mean_absolute == pytest.approx(wrong.mean_absolute, rel=1e-3)
-    assert count.mean_absolute == pytest.approx(N * wrong.mean_absolute, rel=1e-3)
-    assert right.bias == pytest.approx(-wrong.bias, abs=1e-9)
-    for p, quantile in right.quantiles.items():
-        mirrored = -wrong.quantiles[round(1 - p, 2)]
-        assert quantile == pytest.approx(mirrored, abs=0.02 * wrong.mean_absolute)
 
 
 FAST = {"private_f1_score", "private_accuracy_score", "private_mean", "private_log_loss", "private_roc_curve"}
@@ -183,48 +159,6 @@ def test_the_error_of_a_table_of_scores_includes_what_its_bins_hide():
     assert -0.52 < expected.bias < -0.3
     fine = dp.expected_error(dp.private_average_precision_score, y, score, epsilon=100.0, bins=128)
     assert abs(fine.bias) < 0.01
-
-
-@loop_over("epsilon", [1e-3, 0.5, 30.0])
-def test_a_noisy_count_has_the_error_of_two_sided_geometric_noise(epsilon, monkeypatch):
-    def plan(shape, *, private_n, per):
-        part = IntegersOf(lambda records: (int(np.sum(records.arrays[0])),) * per, 2)
-        return Plan((part,), lambda records: records, lambda released: released.values[0][0] / 2)
-
-    row = Metric(name="private_half", exact_function="", plan=plan, data=("x",), options={"per": 1})
-    monkeypatch.setattr(planning, "row_of", lambda name: (row, {}))
-    q = math.exp(-epsilon / 2)
-    for x in (np.ones(50), np.zeros(50)):  # of nothing there is no multiple that caps an error
-        expected = dp.expected_error("private_half", x, epsilon=epsilon, error_cap=1e9)
-        assert expected.mean_absolute == pytest.approx(q / (1 - q * q), rel=1e-3)  # half of 2 q / (1 - q^2)
-        assert expected.bias == pytest.approx(0, abs=1e-4 * expected.mean_absolute)
-        assert expected.quantiles[0.5] == 0
-        steps = 2 * expected.quantiles[0.95]  # P(noise > k) = q^(k + 1) / (1 + q)
-        assert q ** (steps + 1) / (1 + q) <= 0.051
-        assert steps == 0 or q**steps / (1 + q) >= 0.049
-    # two of them are simulated; 3 sigma of 4,000 draws
-    two = dp.expected_error("private_half", np.ones(50), epsilon=epsilon, per=2, error_cap=1e9)
-    assert two.mean_absolute == pytest.approx(q / (1 - q * q), rel=0.06, abs=1e-4)
-
-
-@loop_over("metric", [dp.private_mean_loss, dp.private_variance])
-@loop_over("mechanism", [dp.Hazard(), dp.Hazard(resolution=0.02)])
-def test_where_the_number_of_records_is_private_its_estimate_is_paid_for(metric, mechanism):
-    """The law of the release, without the plan: at 0.95 epsilon if the mechanism reads the number."""
-    epsilon, x = 0.5, LOSSES
-    if metric is dp.private_mean_loss:
-        bounds = mean_loss_bounds_private_n(LossAggregate.from_data(x, capacity=x.size))
-    else:
-        bounds = variance_bounds_private_n(VarianceAggregate.from_data(x, capacity=x.size))
-    planned = dp.expected_error(metric, x, epsilon=epsilon, mechanism=mechanism, **PRIVATE_N).mean_absolute
-
-    def error(share):
-        law = mechanism.output_distribution(replace(bounds, n=x.size), share * epsilon)
-        return law.mean_absolute_error(bounds.value, 10 * bounds.value)
-
-    right, wrong = (0.95, 1.0) if mechanism.needs_count else (1.0, 0.95)
-    assert planned == pytest.approx(error(right), rel=5e-3)
-    assert planned != pytest.approx(error(wrong), rel=1e-2)
 
 
 def enumerated_errors(wrong, right, epsilon):
