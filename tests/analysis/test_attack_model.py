@@ -9,7 +9,7 @@ import sqlite3
 import stat
 import textwrap
 import traceback
-from contextlib import closing
+from contextlib import closing, nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -38,22 +38,16 @@ def test_a_file_that_is_rolled_back_stops_whose_process_has_seen_it_and_is_unspe
     accountant, backup = budget
     copied = pickle.dumps(accountant)
     shutil.copy(backup, accountant.path)
+    uses = [lambda: dp.PrivacyAccountant(1.0, accountant.path)]
     for opened in (accountant, pickle.loads(copied)):
+        uses += [lambda one=opened: one.spend(0.1, "after the backup"), lambda one=opened: one.remaining]
+    for use in uses:
         with pytest.raises(ValueError, match="rolled back"):
-            opened.spend(0.1, "after the backup")
-        with pytest.raises(ValueError, match="rolled back"):
-            _ = opened.remaining
-    with pytest.raises(ValueError, match="rolled back"):
-        dp.PrivacyAccountant(1.0, accountant.path)
+            use()
     new_session()
-    assert dp.PrivacyAccountant(1.0, accountant.path).remaining == 1.0
-
-
-def test_a_file_that_is_rolled_back_and_spent_from_elsewhere_stops_whose_process_has_seen_it(budget):
-    accountant, backup = budget
-    shutil.copy(backup, accountant.path)
-    new_session()
-    dp.PrivacyAccountant(1.0, accountant.path).spend(0.75, "in another process, which has not seen the first")
+    elsewhere = dp.PrivacyAccountant(1.0, accountant.path)
+    assert elsewhere.remaining == 1.0
+    elsewhere.spend(0.75, "in another process, which has not seen the first")
     with pytest.raises(ValueError, match="rolled back"):
         accountant.spend(0.1, "the sum is above what was seen")
 
@@ -90,19 +84,14 @@ def test_a_file_whose_wal_was_deleted_stops_whose_process_has_seen_it_and_is_sho
     assert dp.PrivacyAccountant(1.0, path).spent == 0
 
 
-def test_a_copy_is_a_second_budget(budget, tmp_path):
+@pytest.mark.parametrize("within_a_process", [True, False])
+def test_a_copy_is_a_second_budget_and_none_within_a_process(budget, tmp_path, within_a_process):
     accountant, _ = budget
     shutil.copy(accountant.path, tmp_path / "copy.sqlite")
-    new_session()
-    dp.PrivacyAccountant(1.0, tmp_path / "copy.sqlite").spend(0.5, "in the copy, by another process")
-    accountant.spend(0.5, "in the original")
-
-
-def test_a_copy_is_no_second_budget_within_a_process(budget, tmp_path):
-    accountant, _ = budget
-    shutil.copy(accountant.path, tmp_path / "copy.sqlite")
+    if not within_a_process:
+        new_session()
     dp.PrivacyAccountant(1.0, tmp_path / "copy.sqlite").spend(0.5, "in the copy")
-    with pytest.raises(ValueError, match="is a copy"):
+    with pytest.raises(ValueError, match="is a copy") if within_a_process else nullcontext():
         accountant.spend(0.5, "in the original")
 
 
@@ -133,17 +122,19 @@ def test_an_edit_is_noticed_only_if_it_does_not_add_up(budget):
     assert dp.PrivacyAccountant(1.0, accountant.path).remaining == 1.0
 
 
+ANOTHER = "INSERT INTO history SELECT 3, time, label, '{}', mechanism, neighboring FROM history WHERE id = 1"
+
+
 @pytest.mark.parametrize(
     ("statement", "spent"),
     [
         ("DELETE FROM history WHERE id = 1", "0x1/0x2"),
         ("UPDATE history SET id = 7 WHERE id = 2", "0x3/0x4"),
-        ("INSERT INTO history SELECT 3, time, label, '-0x1/0x4', mechanism, neighboring FROM history"
-         " WHERE id = 1", "0x1/0x2"),
-        ("INSERT INTO history SELECT 3, time, label, '0x0/0x1', mechanism, neighboring FROM history"
-         " WHERE id = 1", "0x3/0x4"),
+        (ANOTHER.format("-0x1/0x4"), "0x1/0x2"),
+        (ANOTHER.format("0x0/0x1"), "0x3/0x4"),
     ],
-)  # fmt: skip
+    ids=["a gap", "another number", "a negative spend", "a spend of 0"],
+)
 def test_an_edit_that_adds_up_is_noticed_where_no_ledger_can_be_so(tmp_path, statement, spent):
     path = tmp_path / "budget.sqlite"
     for epsilon in (0.25, 0.5):
@@ -166,19 +157,14 @@ def test_the_file_has_the_permissions_that_the_umask_gives(tmp_path, umask, mode
     assert stat.S_IMODE(os.stat(path).st_mode) == mode
 
 
-def test_the_frames_of_a_traceback_hold_the_records_and_its_text_does_not():
+def test_a_traceback_holds_the_records_and_its_text_does_not_and_a_summary_the_largest_losses():
     y = np.full(5, SECRET)
     with pytest.raises(ValueError, match="NaN") as caught:
         dp.private_mae(y, [1, 2, np.nan, 4, 5], epsilon=1.0)
     frames = [frame for frame, _ in traceback.walk_tb(caught.tb)]
     assert any(value is y for frame in frames for value in frame.f_locals.values())
     assert str(SECRET)[:6] not in "".join(traceback.format_exception(caught.value))
-
-
-def test_a_summary_holds_the_largest_losses():
-    losses = np.array([1.0, SECRET])
-    data = dp.LossSummary(dp.private_mae).update(losses, np.zeros(2)).to_bytes()
-    assert np.float64(SECRET).tobytes() in data
+    assert y[:1].tobytes() in dp.LossSummary(dp.private_mae).update([1.0, SECRET], [0.0, 0.0]).to_bytes()
 
 
 def test_the_pages_have_a_row_for_each_mechanism_and_for_each_line_of_the_benchmark():

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from helpers import slow_but
+from helpers import loop_over, slow_but
 from scipy.optimize import brentq
 from scipy.special import expit
 from sklearn import metrics as sklearn_metrics
@@ -23,6 +23,10 @@ def noise(rng, n, law):
 
 def about(rng, n, law, size, centre=0.0):
     return np.full(n, centre), centre + size * noise(rng, n, law)
+
+
+def near_one(rng, n, law, size):
+    return about(rng, n, law, size, 1.0)
 
 
 def logarithmic(rng, n, law, size):
@@ -83,6 +87,10 @@ def specificity(y, p):
     return sklearn_metrics.recall_score(y, p, pos_label=0)
 
 
+def top_two(y, scores):
+    return sklearn_metrics.top_k_accuracy_score(y, scores, k=2)
+
+
 def median(x):
     return np.quantile(x, 0.5, method="inverted_cdf")
 
@@ -91,43 +99,27 @@ ERRORS, CHANCE = (1e-3, 1e3), (0.0, 1.0)
 WITHIN = {"bounds": (0, 120)}
 KINDS = {
     "mse": (4.0, about, ERRORS, sklearn_metrics.mean_squared_error, {}),
-    "rmse": (2.0, about, ERRORS, sklearn_metrics.root_mean_squared_error, {}),
     "mae": (1.5, about, ERRORS, sklearn_metrics.mean_absolute_error, {}),
     "r2": (0.8, explained, ERRORS, sklearn_metrics.r2_score, {}),
     "mean_absolute_percentage_error": (
         0.2,
-        lambda *of: about(*of, centre=1.0),
+        near_one,
         ERRORS,
         sklearn_metrics.mean_absolute_percentage_error,
         {},
     ),
     "mean_squared_log_error": (0.1, logarithmic, (1e-3, 3.0), sklearn_metrics.mean_squared_log_error, {}),
-    "mean_pinball": (0.7, about, ERRORS, sklearn_metrics.mean_pinball_loss, {}),
     "mean_poisson_deviance": (1.2, counted, ERRORS, sklearn_metrics.mean_poisson_deviance, {}),
     "median_absolute_error": (1.0, about, ERRORS, sklearn_metrics.median_absolute_error, {}),
     "log_loss": (0.3, scored, (0.01, 8.0), sklearn_metrics.log_loss, {}),
-    "brier_score": (0.09, scored, (0.01, 8.0), sklearn_metrics.brier_score_loss, {}),
     "roc_auc": (0.8, scored, (0.01, 8.0), sklearn_metrics.roc_auc_score, {}),
     "average_precision": (0.5, scored, (0.01, 8.0), sklearn_metrics.average_precision_score, {}),
     "expected_calibration_error": (0.1, shifted, (0.2, 9.0), calibration_error, {}),
-    "top_k_accuracy": (
-        0.9,
-        ranked,
-        CHANCE,
-        lambda y, s: sklearn_metrics.top_k_accuracy_score(y, s, k=2),
-        {"classes": 4},
-    ),
-    "zero_one_loss": (0.1, listed, CHANCE, sklearn_metrics.zero_one_loss, {}),
+    "top_k_accuracy": (0.9, ranked, CHANCE, top_two, {"classes": 4}),
     "accuracy": (0.9, listed, CHANCE, sklearn_metrics.accuracy_score, {}),
-    "precision": (0.6, listed, CHANCE, sklearn_metrics.precision_score, {}),
-    "recall": (0.7, listed, CHANCE, sklearn_metrics.recall_score, {}),
     "f1": (0.6, listed, CHANCE, sklearn_metrics.f1_score, {}),
-    "jaccard": (0.5, listed, CHANCE, sklearn_metrics.jaccard_score, {}),
     "specificity": (0.95, listed, CHANCE, specificity, {}),
-    "balanced_accuracy": (0.8, listed, CHANCE, sklearn_metrics.balanced_accuracy_score, {}),
-    "matthews_corrcoef": (0.5, listed, CHANCE, sklearn_metrics.matthews_corrcoef, {}),
     "cohen_kappa": (0.5, listed, CHANCE, sklearn_metrics.cohen_kappa_score, {}),
-    "variance": (3.0, numbers, ERRORS, np.var, {}),
     "std": (2.0, numbers, ERRORS, np.std, {}),
     "mean": (40.0, moved, (-60.0, 180.0), np.mean, WITHIN),
     "mean_loss": (0.3, sizes, ERRORS, np.mean, {}),
@@ -158,13 +150,10 @@ def random_data(name, law, seed):
     return at(brentq(lambda place: exact(*at(place)) - guess, *span, xtol=1e-9))
 
 
-def test_every_metric_of_one_number_can_be_guessed():
-    several = {name for name in METRICS if "report" in name or "curve" in name or "matrix" in name}
-    compared = {row_of(name)[0].name for name in KINDS}
-    assert compared <= {*METRICS} - several
-    for name in several:
-        with pytest.raises(ValueError, match="several numbers"):
-            dp.expected_error(name, guess=0.5, n=100, epsilon=1.0)
+@loop_over("name", [name for name in METRICS if "report" in name or "curve" in name or "matrix" in name])
+def test_a_metric_of_several_numbers_cannot_be_guessed(name):
+    with pytest.raises(ValueError, match="several numbers"):
+        dp.expected_error(name, guess=0.5, n=100, epsilon=1.0)
 
 
 @pytest.mark.parametrize(
@@ -212,14 +201,11 @@ def test_the_result_says_what_is_assumed():
     assert "3 degrees" in dp.expected_error("mse", guess=4, n=100, law="heavy", epsilon=1.0).assumes
     three = dp.expected_error("log_loss", guess=0.8, n=100, classes=3, epsilon=1.0)
     assert ", 3 labels, 33.3 % with label 1;" in three.assumes
+    # the specificity of labels that are drawn anew is 86 % at least
+    below = dp.expected_error("specificity", guess=0.5, n=12000, positives=0.14, epsilon=1.0)
+    assert "wrong equally often" in below.assumes
     y = np.arange(100.0)
     assert dp.expected_error("mse", y, y + 1, epsilon=1.0).assumes == ""
-
-
-def test_below_chance_labels_are_wrong_equally_often():
-    """The specificity of labels that are drawn anew is 86 % at least."""
-    expected = dp.expected_error("specificity", guess=0.5, n=12000, positives=0.14, epsilon=1.0)
-    assert "wrong equally often" in expected.assumes
 
 
 @pytest.mark.parametrize("name", slow_but(["f1"], ["f1", "mae", "roc_auc", "r2_score"]))
@@ -234,8 +220,8 @@ def test_the_epsilon_of_a_guess_is_enough_and_one_step_less_is_not(name):
     assert least.mean_absolute > 0.02 / (1.2 if name in ("f1", "r2_score") else 1)
 
 
-@pytest.mark.parametrize("digits", [2, 3])
-@pytest.mark.parametrize(
+@loop_over("digits", [2, 3])
+@loop_over(
     "error_at",
     [
         lambda epsilon: 1 / epsilon,
@@ -267,7 +253,7 @@ def test_the_search_finds_the_first_epsilon_that_is_enough_wherever_it_starts(er
 
 
 @pytest.mark.parametrize(
-    "name", slow_but(["accuracy", "f1"], sorted({*KINDS} - {"quantile", "median_absolute_error"}))
+    "name", slow_but(["accuracy", "f1"], ["accuracy", "f1", "mse", "r2", "std", "roc_auc", "mean"])
 )
 def test_the_number_of_records_may_be_private(name):
     guess = {"guess": KINDS[name][0], "n": 2000, "epsilon": 1.0, **hinted(name)}
@@ -286,7 +272,7 @@ BETWEEN = {
 """Errors whose tails are between those of a normal law and of Student's with 3 degrees of freedom."""
 
 
-@pytest.mark.parametrize("law", BETWEEN)
+@loop_over("law", BETWEEN)
 @pytest.mark.parametrize("name", ["mae", "mse", "variance"])
 def test_the_range_of_a_guess_holds_errors_with_tails_in_between(law, name):
     """Means of 8 seeded data sets; of 48 others all lay from 1.14 of the lower to 1.04 of the upper end."""
@@ -303,7 +289,7 @@ def test_the_range_of_a_guess_holds_errors_with_tails_in_between(law, name):
     assert 0.75 * low < np.mean(found) < 1.25 * high
 
 
-@pytest.mark.parametrize("name", ["mae", "mse"])
+@loop_over("name", ["mae", "mse"])
 def test_what_is_planned_from_a_guess_is_safe_for_either_tail(name):
     guess = {"guess": 2.0, "n": 3000}
     epsilon = dp.epsilon_for_error(name, error=0.1, **guess)
@@ -324,7 +310,7 @@ def rare_labels(share, predicted, seed):
 
 
 @pytest.mark.parametrize("name", ["precision", "recall", "f1"])
-@pytest.mark.parametrize(("share", "predicted"), [(0.02, 0.004), (0.05, 0.01), (0.1, 0.1), (0.05, 0.15)])
+@loop_over(("share", "predicted"), [(0.02, 0.004), (0.05, 0.01), (0.1, 0.1), (0.05, 0.15)])
 def test_the_error_of_rare_labels_is_planned_within_a_factor_of_two(name, share, predicted):
     """Of one seeded data set; of 24 others all were planned from 0.82 to 0.97 of what they are."""
     data = rare_labels(share, predicted, 1)
@@ -336,8 +322,8 @@ def test_the_error_of_rare_labels_is_planned_within_a_factor_of_two(name, share,
     assert f"{100 * predicted:.3g} % predicted" in planned.assumes
 
 
-@pytest.mark.parametrize("stretch", [1.0, 1.5, 2.0])
-@pytest.mark.parametrize("share", [0.02, 0.1])
+@loop_over("stretch", [1.0, 1.5, 2.0])
+@loop_over("share", [0.02, 0.1])
 def test_the_range_of_a_rare_log_loss_is_from_calibrated_to_overconfident(stretch, share):
     """Scores of a logistic law, not the normal one that is assumed: of 18 others 14 were in the range, and
     all from 0.86 of its lower to 1.01 of its upper end.

@@ -1,9 +1,9 @@
 """Once epsilon is recorded nothing raises, whatever the settings were; and recorded it stays."""
 
 import math
-import warnings
 from decimal import Decimal
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pytest
@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 import dp_metrics as dp
 from dp_metrics.mechanisms import MECHANISMS, Mechanism
-from dp_metrics.metrics import METRICS
 
 TINY = math.ulp(0.0)
 NUMBERS = [0, 1, 2, 7, -1, 10.5, 4.0, 0.3, 1e-320, TINY, 1e308, MAX, 10**30, math.nan, math.inf]
@@ -22,7 +21,6 @@ TEXTS = ["x", "geometric", "even", b"1"]
 OTHERS = [None, True, Fraction(1, 20), Decimal("0.1"), np.float32(0.25), np.int64(3), 1j, np.array([0.5])]
 odd = st.sampled_from([*NUMBERS, *TEXTS, *OTHERS, [], (0, 1)])
 relations = st.sampled_from(["replace_one", "add_or_remove_one"])
-epsilons = st.sampled_from([TINY, 3 * TINY, 1e-300, 0.5, 1.0, 1e6, MAX])
 sizes = st.sampled_from([0, 1, 3])
 
 
@@ -80,15 +78,6 @@ def test_no_parameter_of_a_mechanism_raises_after_the_spend(mechanism, neighbori
             attempt(dp.private_mae, y, p, **options)
 
 
-@given(epsilons, st.sampled_from(sorted(MECHANISMS)), st.sampled_from([None, (0, 1), (0, TINY), (-MAX, MAX)]))
-@settings(deadline=None, max_examples=150)
-def test_no_epsilon_raises_after_the_spend(epsilon, mechanism, bounds):
-    y = np.arange(6.0).reshape(3, 2)
-    options = {"epsilon": epsilon, "mechanism": mechanism, "bounds": bounds}
-    attempt(dp.private_mse, y, y + 1, multioutput="raw_values", **options)
-    attempt(dp.private_r2_score, y, y + 1, error_share=Fraction(1, 10**9), **options)
-
-
 @given(odd, odd, st.sampled_from([None, (0, 1), 3]), relations, sizes)
 @example(-1, None, None, "replace_one", 3)
 @example("x", None, None, "replace_one", 3)
@@ -139,42 +128,30 @@ def test_a_mechanism_gets_the_count_that_it_asks_for_and_fails_before_the_spend_
         assert accountant.history == ()
 
 
-@pytest.mark.parametrize("options", [{"multioutput": "raw_values"}, {}])
-@pytest.mark.parametrize("name", ["private_rmse", "private_r2_score"])
-def test_the_numbers_of_one_call_share_epsilon(name, options):
-    several = np.arange(12.0).reshape(4, 3)
-    plan, _ = METRICS[name].read((several, several), options, private_n=False)
-    epsilons = plan.epsilons(Fraction(1))
-    assert len(epsilons) % 3 == 0
-    assert sum(epsilons) == 1
-
-
-def test_a_warning_of_noise_comes_before_the_spend_and_tells_nothing_of_a_private_number():
-    budget, few = dp.PrivacyAccountant(1), [1.0, 2.0]
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", dp.NoisyReleaseWarning)
-        with pytest.raises(dp.NoisyReleaseWarning):
-            dp.private_mse(few, few, epsilon=0.5, accountant=budget)
-        assert budget.spent == 0
-        made = dp.with_result(dp.private_mse)(few, few, epsilon=0.5, neighboring="add_or_remove_one")
-    assert (made.noise.released.public_n, made.noise.released.total_weight) == (None, None)
-
-
-@loop_over("neighboring", ["replace_one", "add_or_remove_one"])
 @pytest.mark.parametrize("mechanism", sorted(MECHANISMS))
-@loop_over("top", [1.3e154, 1.4e154, 2e154, 1e300, MAX])
-def test_no_width_of_the_bounds_raises_after_the_spend(mechanism, neighboring, top):
-    options = {"epsilon": 1.0, "bounds": (0, top), "mechanism": mechanism, "neighboring": neighboring}
-    for x in ([], [0.0, top], [top] * 3):
-        attempt(dp.private_variance, x, **options)
-        attempt(dp.private_std, x, **options)
-        attempt(dp.private_r2_score, x, x, **options)
-    summary = dp.VarianceSummary(bounds=(0, top)).update([0.0, top])
-    attempt(
-        lambda accountant: summary.release(
-            1.0, mechanism=mechanism, neighboring=neighboring, accountant=accountant
-        )
-    )
+@loop_over("neighboring", ["replace_one", "add_or_remove_one"])
+def test_no_width_of_the_bounds_and_no_epsilon_raises_after_the_spend(mechanism, neighboring):
+    for bounds in (
+        None,
+        (0, TINY),
+        (0, 1),
+        (-MAX, MAX),
+        *((0, top) for top in (1.3e154, 1.4e154, 2e154, MAX)),
+    ):
+        options = {"bounds": bounds, "mechanism": mechanism, "neighboring": neighboring}
+        top = 2e154 if bounds is None else bounds[1]
+        for x in ([], [0.0, top], [top] * 3):
+            for metric in (dp.private_variance, dp.private_std):
+                attempt(metric, x, epsilon=1.0, **options)
+            attempt(dp.private_r2_score, x, x, epsilon=1.0, **options)
+        summary = dp.VarianceSummary(bounds=bounds).update([0.0, top])
+        options.pop("bounds")
+        attempt(lambda accountant, s=summary, o=options: s.release(1.0, **o, accountant=accountant))
+    y, options = np.arange(6.0).reshape(3, 2), {"mechanism": mechanism, "neighboring": neighboring}
+    for epsilon, bounds in product((TINY, 3 * TINY, 1e-300, 1e6, MAX), (None, (0, 1), (-MAX, MAX))):
+        options |= {"epsilon": epsilon, "bounds": bounds}
+        attempt(dp.private_mse, y, y + 1, multioutput="raw_values", **options)
+        attempt(dp.private_r2_score, y, y + 1, error_share=Fraction(1, 10**9), **options)
 
 
 def test_a_variance_of_enormous_values_is_of_their_size():
@@ -200,26 +177,19 @@ def test_each_setting_of_a_mechanism_is_tried_before_its_first_spend():
     assert accountant.spent == 1.0
 
 
-LABELS = np.arange(60) % 2
+Y = np.arange(60) % 2
 OTHER_RELEASES = {
     "frame": lambda **settings: dp.PrivateMetricFrame(
-        metrics="recall",
-        y_true=LABELS,
-        y_pred=LABELS,
-        sensitive_features=LABELS,
-        group_labels=[0, 1],
-        **settings,
+        metrics="recall", y_true=Y, y_pred=Y, sensitive_features=Y, group_labels=[0, 1], **settings
     ),
-    "page": lambda **settings: dp.private_evaluate(LABELS, y_pred=LABELS, labels=[0, 1], **settings),
-    "wins": lambda **settings: dp.private_compare(LABELS, LABELS, 1 - LABELS, **settings),
-    "mean difference": lambda **settings: dp.private_compare(
-        LABELS, LABELS, 1 - LABELS, max_difference=1, **settings
-    ),
-    "choice": lambda **settings: dp.private_best(LABELS, [LABELS, 1 - LABELS], metric="accuracy", **settings),
-    "mean interval": lambda **settings: dp.private_mean_interval(LABELS, max_loss=1, **settings),
-    "capped mean interval": lambda **settings: dp.private_mean_interval(LABELS, cap="private", **settings),
-    "quantile interval": lambda **settings: dp.private_quantile_interval(LABELS, 0.5, **settings),
-    "summary": lambda **settings: dp.ScoreSummary(labels=[0, 1]).update(LABELS, LABELS).release(**settings),
+    "page": lambda **settings: dp.private_evaluate(Y, y_pred=Y, labels=[0, 1], **settings),
+    "wins": lambda **settings: dp.private_compare(Y, Y, 1 - Y, **settings),
+    "difference": lambda **settings: dp.private_compare(Y, Y, 1 - Y, max_difference=1, **settings),
+    "choice": lambda **settings: dp.private_best(Y, [Y, 1 - Y], metric="accuracy", **settings),
+    "mean interval": lambda **settings: dp.private_mean_interval(Y, max_loss=1, **settings),
+    "capped mean interval": lambda **settings: dp.private_mean_interval(Y, cap="private", **settings),
+    "quantile interval": lambda **settings: dp.private_quantile_interval(Y, 0.5, **settings),
+    "summary": lambda **settings: dp.ScoreSummary(labels=[0, 1]).update(Y, Y).release(**settings),
 }
 
 
@@ -241,9 +211,11 @@ class Interrupted:
         raise self.failure
 
 
-@loop_over("failure", [KeyboardInterrupt, MemoryError, OSError, ValueError])
+@loop_over(
+    ("name", "failure"),
+    product([*sorted(KINDS), *OTHER_RELEASES], [KeyboardInterrupt, MemoryError, OSError, ValueError]),
+)
 @pytest.mark.filterwarnings("ignore::dp_metrics.NoisyReleaseWarning")
-@pytest.mark.parametrize("name", [*sorted(KINDS), *OTHER_RELEASES])
 def test_whatever_interrupts_a_draw_is_passed_on_as_it_is_and_the_spend_stays(name, failure):
     budget, interrupt = dp.PrivacyAccountant(10), failure("of the machine")
     with pytest.raises(failure) as caught:

@@ -1,6 +1,5 @@
 """The release of a ranking loss: its privacy, exactly, on every pair of tiny data sets; its law; its grid."""
 
-import itertools
 import math
 from fractions import Fraction
 
@@ -15,7 +14,6 @@ from dp_metrics.release.parts.ranking_loss import HazardByClass, RankingDraw, Ra
 
 EPSILON = Fraction(1)
 BOTH = ("replace_one", "add_or_remove_one")
-KINDS = list(itertools.product((0, 1), range(3)))
 
 
 def query(records):
@@ -25,11 +23,6 @@ def query(records):
 
 def draw_of(records, epsilon=EPSILON, *, private_n=False) -> RankingDraw:
     return query(records).prepare(Hazard(), epsilon, private_n=private_n)
-
-
-def loss_of(a, b, relation="replace_one"):
-    data = [np.array(records, dtype=float).reshape(-1, 2).T for records in (a, b)]
-    return auditing.metric_loss(private_roc_auc_score, *data, epsilon=1.0, neighboring=relation)
 
 
 def test_where_n_is_private_sizes_have_noise_of_their_own_and_no_rule_follows_from_n():
@@ -49,8 +42,9 @@ def test_the_loss_is_that_of_all_sizes_and_outputs_one_by_one():
             numbers = np.arange(laws[0].grid.first, laws[0].grid.last + 1)
             p, q = (np.diff(law.index_cdf(numbers), prepend=0.0) for law in laws)
             worst = max(worst, np.abs(logs[0] - logs[1] + np.log(p / q)).max())
-        # a cell of the grid has the mean density of its points
-        assert worst - 1e-6 <= loss_of(*pair) <= worst + 0.03
+        data = [np.array(records, dtype=float).reshape(-1, 2).T for records in pair]
+        told = auditing.metric_loss(private_roc_auc_score, *data, epsilon=1.0)
+        assert worst - 1e-6 <= told <= worst + 0.03  # a cell of the grid has the mean density of its points
 
 
 def some_records(n=200, share=0.2, seed=0):
@@ -121,25 +115,6 @@ def test_hazard_without_a_resolution_draws_the_sizes_and_other_mechanisms_do_not
             assert (count in result.drawn) == is_drawn
 
 
-@pytest.mark.parametrize("relation", BOTH)
-@pytest.mark.parametrize("epsilon", [math.ulp(0.0), 1e-300, 1e-9, 1.0, 1e9, 1.7e308])
-def test_no_epsilon_and_no_data_raise_after_the_spend(relation, epsilon):
-    for labels, scores in (
-        some_records(20),
-        (np.ones(3), np.zeros(3)),
-        ([0], [1e308]),
-        ([0, 1], [-1e308, -0.0]),
-        *([([], [])] if relation == BOTH[1] else []),
-    ):
-        accountant = dp.PrivacyAccountant(1.75e308)
-        with np.errstate(all="raise"):
-            value = private_roc_auc_score(
-                labels, scores, epsilon=epsilon, neighboring=relation, accountant=accountant
-            )
-        assert 0 <= value <= 1
-        assert len(accountant.history) == 1
-
-
 def test_the_expected_error_knows_the_bias_of_a_small_class():
     labels, scores = some_records(300, share=0.1)
     few = dp.expected_error(private_roc_auc_score, labels, scores, epsilon=0.1)
@@ -151,12 +126,3 @@ def test_the_expected_error_knows_the_bias_of_a_small_class():
         private_roc_auc_score, labels, scores, epsilon=0.1, n=30_000, neighboring=BOTH[1]
     )
     assert private.mean_absolute == pytest.approx(many.mean_absolute, rel=0.6)
-
-
-def test_the_expected_error_is_that_of_releases():
-    labels, scores = some_records()
-    expected = dp.expected_error(private_roc_auc_score, labels, scores, epsilon=1.0)
-    draw, entropy = ranking_query(labels == 1, scores).prepare(Hazard(), EPSILON, private_n=False), seeded()
-    errors = draw.output_bounds.value - np.array([draw(entropy, None)[0] for _ in range(1500)])
-    assert np.abs(errors).mean() == pytest.approx(expected.mean_absolute, rel=0.1)
-    assert errors.mean() == pytest.approx(expected.bias, abs=0.1 * expected.mean_absolute)

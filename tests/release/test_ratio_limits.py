@@ -1,10 +1,12 @@
 """Limits of ratios, of records and of people: exact enumeration of both misses; what metrics hand over."""
 
+import itertools
 from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
+from helpers import loop_over
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import betaincinv
@@ -13,7 +15,6 @@ from scipy.stats import binom
 import dp_metrics as dp
 from dp_metrics.mechanisms.geometric import largest_noise
 from dp_metrics.release import ratio_limits as module
-from dp_metrics.release.noisy_binomial import noisy_binomial_limits
 from dp_metrics.release.ratio_limits import NoisyRatio, edge_limits, noise_limits, ratio_limits
 
 EACH = 0.025
@@ -33,12 +34,6 @@ def exact_table(ratio):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "_FINEST_REACH", 10**6)
         return replace(ratio).table()
-
-
-def ratio_blocks(ratio):
-    """Return the table of a new object, whose slack is not kept yet, and the width of a block."""
-    new = replace(ratio)
-    return new.table(), 2 * new.slack + 1
 
 
 def misses(size, p, rate, rest, left_out, each=EACH):
@@ -165,50 +160,6 @@ def test_what_is_shown_of_people_holds_the_limits_of_the_noise(a, b, rate, miss,
 
 
 @pytest.mark.parametrize(
-    ("ratio", "miss"),
-    [
-        (noisy(60, -12, Fraction(1, 20), rest=None, n=30), 0.2),
-        (noisy(195, -60, Fraction(1, 20), rest=None, n=30), EACH),
-        (noisy(20, -60, rest=None), 0.2),
-        (noisy(8, -60, Fraction(2), n=200), EACH),
-    ],
-)
-def test_rare_noise_makes_no_point_of_what_is_shown_of_people(ratio, miss):
-    """Limits of people alone are 1 or near it: counts so far off are so rare that nothing need be true."""
-    lower, upper = ratio_limits(ratio, miss, miss)
-    assert lower == noise_limits(ratio, miss, miss)[0] < 0.95
-    assert upper == 1.0
-
-
-@pytest.mark.parametrize("n", [5, 100, 3000])
-@pytest.mark.parametrize("rate", [0.01, 0.5, 6.0])
-def test_limits_of_a_share_of_all_people_hold_those_of_the_noise(n, rate):
-    """Which needs no hull: a binomial count varies as well, and the share is its mean."""
-    for miss in (EACH, EACH / 100):
-        j = largest_noise(Fraction(rate), miss)
-        for count in {0, 1, n // 10, n // 2, n}:
-            lower, upper = noisy_binomial_limits(count, n, rate, miss_low=miss, miss_high=miss)
-            assert lower <= max(count - j, 0) / n + 1e-9
-            assert upper >= min(count + j, n) / n - 1e-9
-
-
-def test_with_many_labels_the_limits_of_people_say_something():
-    """A part of the miss for each of 10 labels, of 100 records and noise of rate .1: F1 values from .9 on.
-
-    In the order of 2 standard deviations whatever the miss is, 74 of 100 such limits were 0.
-    """
-    rng, miss, nothing = np.random.default_rng(3), 0.0025, 0
-    noise = noisy(0, 0, Fraction(1, 10))
-    q = np.exp(-0.1)
-    for _ in range(60):
-        right = int(rng.binomial(100, 0.95))
-        z = rng.geometric(1 - q, 4) - 1
-        seen = replace(noise, a=right + int(z[0] - z[1]), b=100 - right + int(z[2] - z[3]), rest=None)
-        nothing += ratio_limits(seen, miss, miss)[0] == 0.0
-    assert nothing <= 1  # with probability .003 each, 2 and more have probability .014; the seed is fixed
-
-
-@pytest.mark.parametrize(
     ("size", "p", "rate", "rest"),
     [
         (7, 0.85, 2.0, None),
@@ -219,95 +170,6 @@ def test_with_many_labels_the_limits_of_people_say_something():
 def test_the_order_that_grows_is_sure_at_a_tenth_of_the_miss(size, p, rate, rest):
     below, above, left_out = misses(size, p, Fraction(rate), rest, 0.0002, EACH / 10)
     assert max(below, above) + left_out <= EACH / 10 + 0.0002
-
-
-# not those that the rules were chosen on: positives, recall, negatives called positive, n, epsilon
-TASKS = {
-    "screening": (0.04, 0.85, 0.1, 2000, 1.0),
-    "spam": (0.45, 0.97, 0.01, 250, 0.5),
-    "churn": (0.2, 0.55, 0.15, 600, 3.0),
-}
-
-
-@pytest.mark.parametrize("task", TASKS)
-def test_limits_of_three_new_tasks_cover(task):
-    """Recall, precision and F1 of 15 samples, or of 400 (slow, below), of people and of records.
-
-    At a confidence of 80 % a miss has probability .2 at most: 9 of 15 and more come up with 8e-4, in one of
-    18 counts of misses with .015 at most; the seeds are fixed.
-    """
-    assert max(missed_of(task, 15, 0).values()) < 9
-
-
-@slow
-@pytest.mark.parametrize("task", TASKS)
-def test_limits_of_three_new_tasks_cover_in_many_draws(task):
-    """108 of 400 and more come up with probability 5e-4, in one of 18 counts with .01."""
-    assert max(missed_of(task, 400, 1).values()) < 108
-
-
-def missed_of(task, draws, seed):
-    """Return how often limits of either kind missed, with a confidence of 80 %."""
-    positives, recall, called, n, epsilon = TASKS[task]
-    found, said = positives * recall, positives * recall + (1 - positives) * called
-    of_people = {"recall": recall, "precision": found / said, "f1": 2 * found / (positives + said)}
-    rng, missed = np.random.default_rng(seed), {}
-    for draw in range(draws):
-        true = (rng.random(n) < positives).astype(int)
-        predicted = (rng.random(n) < np.where(true, recall, called)).astype(int)
-        for kind, truth in of_people.items():
-            options = {"epsilon": epsilon, "random_state": 1000 * seed + draw}
-            with pytest.warns(dp.SeededReleaseWarning):
-                result = dp.with_result(RATIOS[kind])(true, predicted, **options)
-            a, b = exact_parts(kind, true, predicted, 1)
-            exact = (1 + (kind == "f1")) * a / ((1 + (kind == "f1")) * a + b)
-            for interval, of in (
-                (result.population_interval(0.8), truth),
-                (result.noise_interval(0.8), exact),
-            ):
-                key = kind, interval.about
-                missed[key] = missed.get(key, 0) + (not interval.lower - 1e-9 <= of <= interval.upper + 1e-9)
-    return missed
-
-
-@pytest.mark.parametrize("rest", [None, 0, 3])
-@pytest.mark.parametrize("finest", [8, 20])
-def test_blocks_of_noises_are_as_likely_as_their_noises_or_more(rest, finest, monkeypatch):
-    ratio = noisy(160, 40, cells=(2, 1), rest=rest)
-    single, exact = exact_table(ratio), ratio_limits(ratio, EACH, EACH)
-    monkeypatch.setattr(module, "_FINEST_REACH", finest)
-    blocks, width = ratio_blocks(ratio)
-    padded = np.pad(single, (blocks.shape[0] * width - single.shape[0]) // 2)
-    sums = padded.reshape(blocks.shape[0], width, -1, width).sum(axis=(1, 3))
-    assert (blocks >= sums - 1e-9).all()
-    if rest is None:
-        np.testing.assert_allclose(blocks, sums, atol=1e-6)  # what is beyond the reach
-    limits = ratio_limits(replace(ratio), EACH, EACH)
-    assert exact[0] - 0.1 < limits[0] < exact[0] < exact[1] < limits[1] < exact[1] + 0.1
-
-
-@given(
-    st.floats(0.05, 0.95),
-    st.floats(0.02, 0.98),
-    st.integers(0, 12),
-    st.integers(0, 30),
-    st.sampled_from([None, 1]),
-)
-def test_what_blocks_tell_of_an_order_is_never_too_little(p, rho, s, size, rest):
-    """Of 30 or fewer records, with noises in blocks of 5, for each number of records of a block."""
-    ratio = noisy(0, 0, rest=rest)
-    single = exact_table(ratio)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "_FINEST_REACH", 15)
-        blocks, width = ratio_blocks(ratio)
-    assert width == 5
-    (told,) = module._chance(blocks, 2, rho, s)(np.array([size]), p)
-    z = np.arange(-ratio.reach, ratio.reach + 1)
-    combination = (1 - rho) * z[:, np.newaxis] - rho * z
-    for records in range(size, size + width):
-        x = np.arange(records + 1)
-        tails = [single[combination >= s + rho * records - one].sum() for one in x]
-        assert binom.pmf(x, records, p) @ tails <= told + 1e-6  # the table leaves out less
 
 
 def test_a_public_number_of_records_helps():
@@ -325,60 +187,37 @@ def test_exchange_mirrors_and_more_in_a_is_no_less(a, b, rate):
         assert (lower, upper) == (0.0, 1.0)
 
 
-@given(st.integers(1, 60), st.floats(0.01, 0.99), st.floats(0.0, 0.2), st.sampled_from([-2.5, 0.0, 0.3, 4.2]))
-def test_the_tail_rises_with_the_share(size, p, more, needed):
-    table, sizes = noisy(0, 0).table(), np.array([size])
-    places = np.arange(table.shape[0]) - table.shape[0] // 2
-    tail, first = module._tail_of_combination(table, places, 0.8)
-
-    def chance(p):
-        x, law = module._binomial_laws(sizes, p)
-        index = np.ceil((needed + 0.8 * size - x) * module._FINE).astype(int) - first
-        return float((law * tail[np.clip(index, 0, tail.size - 1)]).sum())
-
-    assert chance(p) <= chance(min(p + more, 1.0)) + 1e-12
-    x, law = module._binomial_laws(sizes, p)
-    np.testing.assert_allclose(law[0], binom.pmf(x, size, p), atol=1e-14)
-
-
-@pytest.mark.parametrize("rate", [0.05, 0.5, 3.0])
-@pytest.mark.parametrize("cells", [1, 3])
+@loop_over(("rate", "cells"), itertools.product([0.05, 0.5, 3.0], [1, 3]))
 def test_the_table_has_the_variance_of_the_noise(rate, cells):
     alone = noisy(0, 0, Fraction(rate), cells=(cells, 1), rest=None)
     places = np.arange(-alone.reach, alone.reach + 1)
-    of_a, of_b = (alone.table().sum(axis=axis) for axis in (1, 0))
     each = 0.5 / np.sinh(rate / 2) ** 2
-    assert of_a @ places**2 == pytest.approx(cells * each, rel=1e-4)
-    assert of_b @ places**2 == pytest.approx(each, rel=1e-4)
-    for place, law in enumerate((of_a, of_b)):
+    for place, number in enumerate((cells, 1)):
+        law = alone.table().sum(axis=1 - place)
+        assert law @ places**2 == pytest.approx(number * each, rel=1e-4)
         j = alone.largest_noise(place, 0.01)
         assert law[places > j].sum() <= 0.01
         if rate < 1:  # and no more than about twice as far as need be
             assert law[places > j / 2].sum() > 0.01
 
 
-@pytest.mark.parametrize("rate", [0.01, 0.5, 4.0])
+@loop_over("rate", [0.01, 0.5, 4.0])
 def test_the_box_holds_the_counts_as_rarely_left_as_promised(rate):
     j, miss = largest_noise(rate, EACH / 10), 0.8 * EACH
     for a, b in ((3000, 200), (800, 5000)):
         assert module._box_limit(noisy(a, b, Fraction(rate)), EACH) <= betaincinv(a - j, b + j + 1, miss)
 
 
-@pytest.mark.parametrize(("a", "b"), [(5, 2), (300, 40), (40_000, 100)])
-def test_without_noise_they_are_clopper_and_pearsons(a, b):
-    low, high = clopper_pearson(a, b)
-    lower, upper = ratio_limits(noisy(a, b, Fraction(60)), EACH, EACH)
-    assert lower <= low
-    assert upper >= high
-    assert upper - lower == pytest.approx(high - low, rel=0.05 if a < 10 else 0.02)
-
-
-@pytest.mark.parametrize(
-    "rate", [Fraction(1, 10**4), Fraction(1, 10**30), Fraction(1, 10**400), Fraction(3000)]
-)
-@pytest.mark.parametrize(("a", "b"), [(10**9, 10**8), (10**60, 10**60), (-(10**400), 10**400), (50, 0)])
-def test_extreme_rates_and_counts_have_limits(rate, a, b):
-    for limits in (ratio_limits, noise_limits):
+def test_without_noise_they_are_clopper_and_pearsons_and_with_more_they_end():
+    for a, b in ((5, 2), (300, 40), (40_000, 100)):
+        low, high = clopper_pearson(a, b)
+        lower, upper = ratio_limits(noisy(a, b, Fraction(60)), EACH, EACH)
+        assert lower <= low
+        assert upper >= high
+        assert upper - lower == pytest.approx(high - low, rel=0.05 if a < 10 else 0.02)
+    rates = Fraction(1, 10**4), Fraction(1, 10**30), Fraction(1, 10**400), Fraction(3000)
+    counts = (10**9, 10**8), (10**60, 10**60), (-(10**400), 10**400), (50, 0)
+    for limits, rate, (a, b) in itertools.product((ratio_limits, noise_limits), rates, counts):
         lower, upper = limits(noisy(a, b, rate), EACH, EACH)
         assert 0.0 <= lower <= upper <= 1.0
 
@@ -388,7 +227,7 @@ def test_extreme_rates_and_counts_have_limits(rate, a, b):
 RNG = np.random.default_rng(0)
 TRUE = RNG.integers(0, 5, 1000)
 PREDICTED = np.where(RNG.random(1000) < 0.7, TRUE, RNG.integers(0, 5, 1000))
-HUGE = {"epsilon": 500.0}
+RELATIONS = "replace_one", "add_or_remove_one"
 
 
 def exact_parts(kind, true, predicted, label):
@@ -406,26 +245,36 @@ RATIOS = {
 }
 
 
-@pytest.mark.parametrize("neighboring", ["replace_one", "add_or_remove_one"])
-@pytest.mark.parametrize("labels", [2, 3, 5])
+def f1_of(jaccard):
+    return 2 * jaccard / (1 + jaccard)
+
+
+def unchanged(ratio):
+    return ratio
+
+
+@loop_over(("labels", "neighboring"), itertools.product([2, 5], RELATIONS))
 @pytest.mark.parametrize("kind", RATIOS)
 def test_ratios_of_each_label_are_those_of_the_counts(kind, labels, neighboring):
     true, predicted = np.minimum(TRUE, labels - 1), np.minimum(PREDICTED, labels - 1)
-    options = {"labels": list(range(labels)), "neighboring": neighboring, **HUGE}
-    result = dp.with_result(RATIOS[kind])(true, predicted, average=None, **options)
+    options = {"neighboring": neighboring, "epsilon": 500.0}
+    result = dp.with_result(RATIOS[kind])(
+        true, predicted, average=None, labels=list(range(labels)), **options
+    )
     interval = dp.population_interval(result, confidence=1 - 0.05 * labels)
-    assert interval.lower.shape == interval.upper.shape == (labels,)
     np.testing.assert_array_equal(interval.estimate, result.value)
-    of = (lambda j: 2 * j / (1 + j)) if kind == "f1" else (lambda j: j)
-    for label in range(labels):
-        low, high = map(of, clopper_pearson(*exact_parts(kind, true, predicted, label)))
-        assert (interval.lower[label], interval.upper[label]) == pytest.approx((low, high), abs=0.003)
+    of = f1_of if kind == "f1" else unchanged
+    wanted = [
+        [of(end) for end in clopper_pearson(*exact_parts(kind, true, predicted, label))]
+        for label in range(labels)
+    ]
+    np.testing.assert_allclose(np.transpose([interval.lower, interval.upper]), wanted, atol=0.003)
     if labels == 2:
-        one = dp.with_result(RATIOS[kind])(true, predicted, neighboring=neighboring, **HUGE)
-        assert one.population_interval() == pytest.approx((interval.lower[1], interval.upper[1]), abs=0.003)
+        one = dp.with_result(RATIOS[kind])(true, predicted, **options)
+        assert one.population_interval() == pytest.approx(wanted[1], abs=0.003)
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("kind", "labels", "options", "a", "b", "ratio"),
     [
         ("recall", 2, {}, [0], [1], {"rest": 1, "n": 1000}),
@@ -443,35 +292,33 @@ def test_the_noise_is_that_of_the_release(kind, labels, options, a, b, ratio):
     result = dp.with_result(RATIOS[kind])(true, predicted, epsilon=1.0, **names, **options)
     counts, each = result.drawn["counts"], EACH / (labels if options.get("average", 0) is None else 1)
     by_hand = noisy(sum(counts[i] for i in a), sum(counts[i] for i in b), **ratio)
-    of = (lambda j: 2 * j / (1 + j)) if (kind, options.get("average")) == ("f1", None) else (lambda j: j)
+    of = f1_of if (kind, options.get("average")) == ("f1", None) else unchanged
     found = [np.ravel(end)[0] for end in result.population_interval()]
     assert found == pytest.approx([of(end) for end in ratio_limits(by_hand, each, each)], abs=1e-10)
 
 
-@pytest.mark.parametrize("neighboring", ["replace_one", "add_or_remove_one"])
-def test_shares_of_all_records(neighboring):
+@loop_over("neighboring", RELATIONS)
+def test_shares_of_all_records_and_the_recall_of_the_other_label(neighboring):
     right = int((TRUE == PREDICTED).sum())
     low, high = clopper_pearson(right, 1000 - right)
-    options = {"neighboring": neighboring, **HUGE}
+    options = {"neighboring": neighboring, "epsilon": 500.0}
     labels = {"labels": list(range(5)), **options}
-    for result in (
-        dp.with_result(dp.private_accuracy_score)(TRUE, PREDICTED, **options),
-        dp.with_result(dp.private_top_k_accuracy_score)(TRUE, np.eye(5)[PREDICTED], k=1, **labels),
-        dp.with_result(dp.private_f1_score)(TRUE, PREDICTED, average="micro", **labels),
-        dp.with_result(dp.private_recall_score)(TRUE, PREDICTED, average="weighted", **labels),
-    ):
-        assert result.population_interval() == pytest.approx((low, high), abs=0.003)
-    wrong = dp.with_result(dp.private_zero_one_loss)(TRUE, PREDICTED, **options)
-    assert wrong.population_interval() == pytest.approx((1 - high, 1 - low), abs=0.003)
-    jaccard = dp.with_result(dp.private_jaccard_score)(TRUE, PREDICTED, average="micro", **labels)
-    assert jaccard.population_interval() == pytest.approx((low / (2 - low), high / (2 - high)), abs=0.003)
-
-
-def test_specificity_is_the_recall_of_the_other_label():
-    true, predicted = TRUE > 2, PREDICTED > 2
-    result = dp.with_result(dp.private_specificity_score)(true, predicted, labels=[False, True], **HUGE)
-    expected = clopper_pearson(int((~true & ~predicted).sum()), int((~true & predicted).sum()))
-    assert result.population_interval() == pytest.approx(expected, abs=0.003)
+    two = np.array([TRUE > 2, PREDICTED > 2])
+    negatives = clopper_pearson(*((~two[0] & (two[1] == said)).sum() for said in (False, True)))
+    for metric, data, more, wanted in (
+        (dp.private_accuracy_score, (TRUE, PREDICTED), options, (low, high)),
+        (dp.private_top_k_accuracy_score, (TRUE, np.eye(5)[PREDICTED]), {"k": 1, **labels}, (low, high)),
+        (dp.private_f1_score, (TRUE, PREDICTED), {"average": "micro", **labels}, (low, high)),
+        (dp.private_recall_score, (TRUE, PREDICTED), {"average": "weighted", **labels}, (low, high)),
+        (dp.private_zero_one_loss, (TRUE, PREDICTED), options, (1 - high, 1 - low)),
+        (
+            dp.private_jaccard_score, (TRUE, PREDICTED), {"average": "micro", **labels},
+            (low / (2 - low), high / (2 - high)),
+        ),
+        (dp.private_specificity_score, two, {"labels": [False, True], **options}, negatives),
+    ):  # fmt: skip
+        interval = dp.with_result(metric)(*data, **more).population_interval()
+        assert interval == pytest.approx(wanted, abs=0.003), metric
 
 
 def test_noise_makes_the_interval_wider_and_none_is_too_narrow():

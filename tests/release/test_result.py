@@ -1,73 +1,73 @@
-"""What `with_result` returns, and what the accountant shows of it."""
+"""What `with_result` takes and returns, how it is shown, and what it promises in a registry."""
 
+import functools
+import inspect
 import json
+import operator
 import pickle
-from fractions import Fraction
+from html.parser import HTMLParser
 
 import numpy as np
 import pytest
-from helpers import NoEntropy, integers
+from helpers import NoEntropy, assert_same, loop_over, seeded
 
 import dp_metrics as dp
+from dp_metrics import distributed
 from dp_metrics._random import SeededEntropy
+from dp_metrics.mechanisms import MECHANISMS
 from dp_metrics.metrics import FUNCTIONS, METRICS
-from dp_metrics.release.draws import VectorDraw
-from dp_metrics.release.parts.part import IntegerVector
-from dp_metrics.release.release import Release, Released
 
-X = np.linspace(0.0, 1.0, 40)
+X, Y = np.linspace(0.0, 1.0, 40), np.linspace(0.0, 1.0, 40) + 1.5
+LABELS = np.arange(40) % 2
+BAD = "<script>alert(1)</script> & 'b'"
+DRAWN = {
+    "private_roc_auc_score": {"positives"},
+    "private_mean": {"spread"},
+    "private_brier_score_loss": {"spread"},
+    "private_probability_report": {"spread"},
+}
 
 
-def arguments(name):
-    row = METRICS[name]
-    return row.from_unit(X), {**row.required, **(row.limit or {})}
+def result_of(y=Y, **options):
+    return dp.with_result(dp.private_mae)(0 * y, y, **{"epsilon": 1.0, "random_state": seeded(), **options})
 
 
-@pytest.mark.parametrize("name", METRICS)
-def test_a_result_holds_the_value_and_what_may_be_published(name):
-    data, options = arguments(name)
-    plain, full = (
-        function(*data, epsilon=1.0, random_state=SeededEntropy(3), spend_name="week 3", **options)
-        for function in (FUNCTIONS[name], dp.with_result(FUNCTIONS[name]))
-    )
-    assert isinstance(full, dp.PrivateResult)
-    assert not isinstance(plain, dp.PrivateResult)
-    np.testing.assert_equal(full.value, plain)
-    assert (full.epsilon, full.n, full.neighboring) == (1.0, 40, "replace_one")
-    assert (full.metric, full.spend_name) == (name, "week 3")
-    others = {
-        "private_roc_auc_score": {"positives"},
-        "private_mean": {"spread"},
-        "private_brier_score_loss": {"spread"},
-        "private_probability_report": {"spread"},
-    }
-    of_counts = {"counts"} if METRICS[name].mechanism is None else set()
-    assert set(full.drawn) == others.get(name, of_counts)
+# ---- what it takes and returns -----------------------------------------------------------------------------
+
+
+@loop_over("name", METRICS)
+def test_a_result_is_that_of_the_metric_with_what_may_be_published(name):
+    function, row = FUNCTIONS[name], METRICS[name]
+    full = dp.with_result(function)
+    data, options = row.from_unit(X), {**row.required, **(row.limit or {})}
+    accountant = dp.PrivacyAccountant(10)
+    called = {"epsilon": 1.0, **options, "accountant": accountant}
+    result = full(*data, **called, spend_name="week 3", random_state=seeded())
+    value = function(**dict(zip(row.data, data, strict=True)), **called, random_state=seeded())
+    assert_same(value, result.value)
+    assert not isinstance(value, dp.PrivateResult)
+    assert [spend.spend_name for spend in accountant.history] == ["week 3", name]
+    assert (result.epsilon, result.n, result.neighboring) == (1.0, 40, "replace_one")
+    assert (result.metric, result.spend_name) == (name, "week 3")
+    assert set(result.drawn) == DRAWN.get(name, {"counts"} if row.mechanism is None else set())
     known = ("Adaptive", "Hazard", "Geometric", "two-sided geometric noise with sum 0")
-    assert any(name in full.mechanism for name in known)
-    if isinstance(plain, float):
-        assert float(full) == plain
-    written = json.loads(full.to_json())["value"]
+    assert any(mechanism in result.mechanism for mechanism in known)
+    written = json.loads(result.to_json())["value"]
     if name == "private_roc_curve":
         assert written[2][0] is None  # JSON has no infinity
         written[2][0] = np.inf
-    np.testing.assert_equal(written, getattr(plain, "tolist", lambda: plain)())
-    restored = pickle.loads(pickle.dumps(full))
-    np.testing.assert_equal(restored.to_dict(), full.to_dict())
-
-
-@pytest.mark.parametrize("name", METRICS)
-def test_the_spend_name_is_what_the_history_shows(name):
-    data, options = arguments(name)
-    accountant = dp.PrivacyAccountant(10)
-    for spend_name in (None, "test set, May"):
-        FUNCTIONS[name](*data, epsilon=1.0, accountant=accountant, spend_name=spend_name, **options)
-    assert [spend.spend_name for spend in accountant.history] == [name, "test set, May"]
+    np.testing.assert_equal(written, getattr(value, "tolist", lambda: value)())
+    assert_same(pickle.loads(pickle.dumps(result)).to_dict(), result.to_dict())
+    del called["epsilon"]
+    with pytest.raises(TypeError, match=rf"{name}\(\) missing a required .*argument: 'epsilon'"):
+        full(*data, **called)
+    with pytest.raises(TypeError, match=rf"{name}\(\) got an unexpected keyword argument 'return_result'"):
+        full(*data, epsilon=1.0, **called, return_result=True)
     with pytest.raises(TypeError, match="spend_name"):
-        FUNCTIONS[name](*data, epsilon=1.0, spend_name=3, random_state=NoEntropy(), **options)
+        function(*data, epsilon=1.0, **called, spend_name=3, random_state=NoEntropy())
 
 
-def test_scorers_and_summaries_pass_the_spend_name_on():
+def test_scorers_summaries_methods_and_partials_are_served_and_pass_the_spend_name_on():
     accountant = dp.PrivacyAccountant(10)
     scorer = dp.make_private_scorer(dp.private_mae, epsilon=1.0, accountant=accountant, spend_name="fold")
 
@@ -77,135 +77,213 @@ def test_scorers_and_summaries_pass_the_spend_name_on():
 
     scorer(Model(), X[:, np.newaxis], X)
     dp.LossSummary(dp.private_mae).update(X, X).release(1.0, accountant=accountant, spend_name="stream")
-    result = dp.with_result(dp.VarianceSummary().update(X).release)(1.0, accountant=accountant)
-    assert [spend.spend_name for spend in accountant.history] == ["fold #1", "stream", "private_variance"]
-    assert (result.n, result.metric) == (40, "private_variance")
+    for summary in dp.LossSummary(dp.private_mae).update(X, Y), dp.VarianceSummary().update(X):
+        result = dp.with_result(summary.release)(1.0, random_state=seeded(), accountant=accountant)
+        assert result.value == summary.release(1.0, random_state=seeded())
+        assert (result.n, result.metric) == (40, accountant.history[-1].spend_name)
+    assert [one.spend_name for one in accountant.history[:3]] == ["fold #1", "stream", "private_mae"]
+    bounded = functools.partial(functools.partial(dp.private_mse, bounds=(0, 1)), X, epsilon=1.0)
+    for made in (dp.with_result(bounded), pickle.loads(pickle.dumps(dp.with_result(bounded)))):
+        assert made(0 * X, random_state=seeded()).value == bounded(0 * X, random_state=seeded())
+    for module in (dp, distributed):
+        names = METRICS.keys() & {*module.__all__}
+        assert len(names) > 30
+        for name in names:
+            assert inspect.isroutine(getattr(module, name))
+            dp.with_result(getattr(module, name))
 
 
-def test_pickles_of_older_results_which_call_the_name_of_the_spend_a_label_are_read():
-    result = dp.with_result(dp.private_mae)(X, X, epsilon=1.0, spend_name="week 3")
-    restore, (fields,) = result.__reduce__()
-    fields["label"] = fields.pop("spend_name")
-    assert restore(fields) == result
+def test_a_private_number_of_records_is_told_by_a_noisy_count_if_any():
+    options = {"neighboring": "add_or_remove_one", "random_state": None}
+    results = [result_of(**options) for _ in range(20)]
+    assert {result.n for result in results} == {None}
+    assert len({result.drawn["count"] for result in results}) > 1
+    assert dict(result_of(mechanism=dp.Hazard(resolution=0.1), **options).drawn) == {}
 
 
-def test_a_private_number_of_records_is_not_in_the_result_but_its_noisy_count_is():
-    many = np.linspace(0.0, 1.0, 48_271)
-    result = dp.with_result(dp.private_mae)(many, many, epsilon=1.0, neighboring="add_or_remove_one")
-    assert result.n is None
-    assert result.drawn["count"] >= 1
-    # Numbers that were drawn may have these five digits, in about one of 10,000 runs.
-    shown = repr(result).replace(repr(result.value), "").replace(str(result.drawn["count"]), "")
-    assert "48271" not in shown.replace(",", "").replace(".", "")
-    counts = {
-        dp.with_result(dp.private_mae)(X, X, epsilon=1.0, neighboring="add_or_remove_one").drawn["count"]
-        for _ in range(20)
-    }
-    assert len(counts) > 1
-    fixed = dp.with_result(dp.private_mae)(
-        X,
-        X,
-        epsilon=1.0,
-        neighboring="add_or_remove_one",
-        mechanism=dp.Hazard(resolution=0.1),
-    )
-    assert dict(fixed.drawn) == {}
-
-
-def test_arrays_become_lists_in_json_and_nothing_can_be_changed():
-    y = np.ones((5, 2))
-    result = dp.with_result(dp.private_mse)(y, y, epsilon=1.0, multioutput="raw_values")
-    assert json.loads(result.to_json())["value"] == result.value.tolist()
+def test_nothing_of_a_result_can_be_changed_and_older_ones_are_read():
+    several = result_of(np.ones((5, 2)), multioutput="raw_values")
+    assert json.loads(several.to_json())["value"] == several.value.tolist()
+    result = result_of(random_state=None, spend_name="week 3")
     with pytest.raises(AttributeError):
         result.epsilon = 0.1
     with pytest.raises(TypeError):
         result.drawn["count"] = 3
+    with pytest.raises(TypeError):
+        result.deployment["privacy_loss"]["privacy_parameters"]["epsilon"] = 0.1
+    restore, (fields,) = result.__reduce__()
+    fields["label"] = fields.pop("spend_name")  # as it was called
+    assert restore(fields) == result
+    written = json.loads(result.to_json())
+    assert dp.PrivateResult(**written).to_json() == result.to_json()
+    del written["deployment"]
+    assert dp.PrivateResult(**written).deployment is None
 
 
-def settings(accountant=None, neighboring="replace_one", seed=0):
-    return Release(
-        "table",
-        epsilon=1,
-        mechanism=None,
-        default="hazard",
-        accountant=accountant,
-        random_state=SeededEntropy(seed),
-        neighboring=neighboring,
+# ---- how it is shown ---------------------------------------------------------------------------------------
+
+
+def test_a_result_calculates_compares_and_is_formatted_as_its_value():
+    result = result_of()
+    value, many = result.value, np.array([1.0, result.value, 3.0])
+    for operation in (
+        operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv, operator.mod,
+        operator.pow, operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge,
+    ):  # fmt: skip
+        for other in (2.5, 2, value, np.float64(0.5)):
+            for found, plain in (
+                (operation(result, other), operation(value, other)),
+                (operation(other, result), operation(other, value)),
+            ):
+                assert (found, type(found)) == (plain, type(plain)), operation
+        assert operation(result, result) == operation(value, value)
+        np.testing.assert_array_equal(operation(result, many), operation(value, many))
+        np.testing.assert_array_equal(operation(many, result), operation(many, value))
+    assert (f"{result:.3f}", format(result, "10.2e")) == (f"{value:.3f}", format(value, "10.2e"))
+    assert (round(result, 2), round(result), float(result)) == (round(value, 2), round(value), value)
+    assert (-result, +result, abs(-result)) == (-value, value, value)
+    assert len({result, value}) == 1
+    assert (result == "0.5") is False
+    several = result_of(np.ones((5, 2)), multioutput="raw_values")
+    assert (several == several.value).all()
+    for wrong in (lambda: result + "text", lambda: hash(several)):
+        with pytest.raises(TypeError):
+            wrong()
+
+
+class Tags(HTMLParser):
+    """The tags of a page, checked to be closed in order, and its text."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.open, self.seen, self.text = [], set(), ""
+        self.feed(page)
+        assert not self.open
+
+    def handle_starttag(self, tag, attrs):
+        self.open.append(tag)
+        self.seen.add(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def test_a_result_shows_its_value_its_cost_and_its_limits():
+    result = result_of(spend_name="week 47")
+    shown = repr(result)
+    limits = repr(tuple(result.noise_interval()))
+    for text in (repr(result.value), "private_mae", "epsilon=1.0", "n=40", "week 47", limits):
+        assert text in shown
+    assert f"{result}" == str(result) == shown
+    assert "noise_interval" not in repr(dp.with_result(dp.private_roc_curve)(LABELS, X, epsilon=1.0))
+
+
+def shown_objects():
+    """Yield objects whose public text is hostile, and what else has to be shown."""
+    budget = dp.PrivacyAccountant(9.0)
+    paid = {"epsilon": 1.0, "accountant": budget}
+    yield result_of(spend_name=BAD, accountant=budget), ["private_mae", "40", "limits of the noise"]
+    labels = np.array(sorted(["a", BAD]))
+    named = labels[LABELS]
+    frame = functools.partial(
+        dp.PrivateMetricFrame, y_true=LABELS, sensitive_features=named, group_labels=labels, **paid
     )
+    several = {BAD: dp.private_recall_score, "loss": dp.private_zero_one_loss}
+    yield frame(metrics=several, y_pred=LABELS), ["overall loss", "rests on", "limits"]
+    yield frame(metrics="roc_auc", y_pred=X), ["group size"]
+    matrix = dp.ConfusionSummary(labels=labels).update(named, named)
+    yield matrix, ["ConfusionSummary"]
+    yield matrix.release(1.0), ["predicted"]
+    yield dp.ScoreSummary(labels=labels).update(named, X), ["ScoreSummary"]
+    yield dp.Interval(0.1, np.array([0.2, 0.3]), 0.95, BAD, BAD), ["0.2", "95 %"]
+    yield budget, ["spent", "left", "releases", "begins anew"]
 
 
-def vector_plan(values, sensitivity=2, **keywords):
-    return integers(values, sensitivity=sensitivity, n=sum(values), **keywords)
+def test_cards_escape_everything_and_say_what_matters(tmp_path):
+    for one, words in shown_objects():
+        page = Tags(one._repr_html_())
+        assert page.seen <= {"div", "style", "b", "table", "thead", "tbody", "tr", "th", "td"}
+        assert all(word in page.text for word in words), (one, page.text)
+        assert "alert" in page.text, type(one)
+    compared = dp.private_compare(X, Y, X + 3, loss="mae", epsilon=1.0)
+    for one in (compared, dp.LossSummary(dp.private_mse), dp.VarianceSummary()):
+        assert str(one) in Tags(one._repr_html_()).text
+    scores = dp.ScoreSummary().update(LABELS, X).release(1.0)
+    assert f"{scores.roc_auc_score():.6g}" in Tags(scores._repr_html_()).text
+    budget = dp.PrivacyAccountant(2.0, tmp_path / "budget")
+    (tmp_path / "budget").unlink()
+    assert "spent" not in Tags(budget._repr_html_()).text
 
 
-def test_whole_numbers_are_released_with_exact_noise_and_then_postprocessed():
-    accountant = dp.PrivacyAccountant(1)
-    plan = vector_plan((30, 10, 0), postprocess=lambda released: released.values[0])
-    result = settings(accountant).run(*plan)
-    assert len(result.value) == 3
-    assert all(isinstance(count, int) for count in result.value)
-    assert accountant.spent == 1
-    share = settings().run(
-        *vector_plan((30, 10), postprocess=lambda r: r.values[0][0] / max(sum(r.values[0]), 1))
-    )
-    assert isinstance(share.value, float)
+# ---- what it promises in a registry ------------------------------------------------------------------------
+
+# Of schemas/deployments-schema.yaml in opendp/deployments-registry-data, 15 July 2026: the fields of the
+# "deployment" of an entry that a library can know; the schema allows no others.
+FIELDS = {
+    "dp_variant": {"variant_name", "data_domain", "unprotected_quantities"},
+    "privacy_loss": {
+        "privacy_unit",
+        "privacy_unit_details",
+        "privacy_parameters",
+        "privacy_parameters_details",
+    },
+    "deployment_model": {"model_name", "model_name_details"},
+    "accounting": {"post_processing", "composition"},
+    "implementation": {"mechanisms", "preprocessing_and_hyperparameter_tuning", "justification"},
+}
 
 
-@pytest.mark.parametrize("neighboring", ["replace_one", "add_or_remove_one"])
-def test_a_vector_needs_no_count(neighboring):
-    result = settings(neighboring=neighboring).run(*vector_plan((3, 4)))
-    assert dict(result.drawn) == {}
-    assert result.mechanism == "two-sided geometric noise"
+def promised(losses=X, **options):
+    return dp.with_result(dp.private_mean_loss)(losses, epsilon=2.0, max_loss=1.0, **options)
 
 
-def test_a_vector_is_as_private_as_its_sensitivity_says():
-    # P(noise = k) is proportional to exp(-rate |k|) in each coordinate, so the loss of two vectors is
-    # the rate times the sum of their differences: epsilon, exactly, for neighbours as far apart as stated
-    draw = IntegerVector((5, 1, 7), 2, n=13).prepare(dp.Hazard(), Fraction(3, 10), private_n=False)
-    assert isinstance(draw, VectorDraw)
-    assert draw.rates == ((3, Fraction(3, 20)),)
-    a, b = (5, 1, 7), (4, 2, 7)
-    loss = Fraction(3, 20) * sum(abs(x - y) for x, y in zip(a, b, strict=True))
-    assert loss == Fraction(3, 10)
+def test_a_result_fills_in_fields_that_the_registry_has_whatever_the_records():
+    for relation in ("replace_one", "add_or_remove_one"):
+        result = promised(neighboring=relation)
+        others = [promised(other, neighboring=relation) for other in (0 * X, 0 * X + 1, 0 * X + 5e-324)]
+        (written,) = {json.dumps(json.loads(one.to_json())["deployment"]) for one in (result, *others)}
+        told = json.loads(written)
+        assert told.keys() == FIELDS.keys()
+        for part, fields in FIELDS.items():
+            assert told[part].keys() <= fields
+            assert all(told[part].values())
+        assert told["dp_variant"]["variant_name"] == "Pure DP"
+        assert told["deployment_model"]["model_name"] in {
+            "Local",
+            "Central",
+            "Shuffle",
+            "Federated",
+            "Varies",
+        }
+        assert told["privacy_loss"]["privacy_parameters"] == {"epsilon": result.epsilon}
+        hides_n = "number" not in told["dp_variant"]["unprotected_quantities"]
+        assert hides_n == (result.n is None) == (relation == "add_or_remove_one")
+        replaced = "replaced" in told["privacy_loss"]["privacy_unit_details"]
+        assert replaced == (relation == "replace_one")
+        assert f"dp_metrics {dp.__version__}." in told["implementation"]["mechanisms"]
+        assert result.mechanism in told["implementation"]["mechanisms"]
 
 
-def test_the_noise_of_a_vector_follows_its_law():
-    # chi-squared with 8 cells of expected counts above 50; a right sampler exceeds 40 with probability 2e-6
-    rate, size = Fraction(1, 2), 4000
-    entropy = SeededEntropy(11)
-    noise = np.array([VectorDraw((0, 0), ((2, rate),))(entropy, None)[0] for _ in range(size // 2)]).ravel()
-    q = np.exp(-float(rate))
-    cells = np.arange(-3, 4)
-    expected = size * (1 - q) / (1 + q) * q ** np.abs(cells)
-    counts = np.array([(noise == cell).sum() for cell in cells])
-    rest = size - expected.sum()
-    statistic = ((counts - expected) ** 2 / expected).sum() + (size - counts.sum() - rest) ** 2 / rest
-    assert statistic < 40
-    assert abs(np.corrcoef(noise[::2], noise[1::2])[0, 1]) < 0.12  # false alarm below 1e-6
+class MyHazard(dp.Hazard):
+    """A rule of somebody else's, even if it is derived from one of ours."""
 
 
-def test_a_plan_that_cannot_be_drawn_spends_nothing():
-    accountant = dp.PrivacyAccountant(1)
-    with pytest.raises(ValueError, match="too small"):
-        Release(
-            "table",
-            epsilon=5e-324,
-            mechanism=None,
-            default="hazard",
-            accountant=accountant,
-            random_state=NoEntropy(),
-            neighboring="replace_one",
-        ).run(*integers((1,), (1,), (1,), sensitivity=1))
-    assert accountant.history == ()
-
-
-def test_a_result_is_computed_from_what_was_released_only():
-    seen = []
-
-    def postprocess(released: Released):
-        seen.append(released)
-        return 0.0
-
-    settings().run(*vector_plan((3, 4), postprocess=postprocess))
-    assert seen[0].values[0] != (3, 4) or seen[0].epsilon == 1
-    assert (seen[0].epsilon, seen[0].neighboring) == (1, "replace_one")
+@pytest.mark.filterwarnings("ignore::dp_metrics.SeededReleaseWarning")
+def test_only_what_is_exact_as_executed_is_called_so_and_only_what_is_ours_and_unseeded_promised():
+    y, p = [0, 1] * 20, [0.25, 0.75] * 20
+    results = {name: promised(mechanism=name) for name in MECHANISMS}
+    results["counts"] = dp.with_result(dp.private_confusion_matrix)(y, y, labels=[0, 1], epsilon=1.0)
+    results["area"] = dp.with_result(dp.private_roc_auc_score)(y, p, epsilon=1.0)
+    for name, result in results.items():
+        told = result.deployment["implementation"]["mechanisms"]
+        is_exact = name in ("adaptive", "geometric", "hazard", "counts", "area")
+        assert ("Exact as executed" in told, "drawn as floats" in told) == (is_exact, not is_exact), name
+    for nothing in (
+        {"mechanism": MyHazard()}, {"random_state": 0}, {"random_state": SeededEntropy(0)},
+        {"random_state": np.random.default_rng(0)},
+    ):  # fmt: skip
+        result = promised(**nothing)
+        assert result.deployment is json.loads(result.to_json())["deployment"] is None

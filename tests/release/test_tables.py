@@ -2,8 +2,11 @@
 
 import itertools
 import math
+import tracemalloc
 from fractions import Fraction
+from functools import partial
 
+import dask.array as da
 import numpy as np
 import pytest
 from helpers import loop_over
@@ -11,10 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dp_metrics as dp
+from dp_metrics import distributed
 from dp_metrics._random import SeededEntropy
 from dp_metrics.analysis._law_comparison import draw_loss
 from dp_metrics.mechanisms import Geometric
-from dp_metrics.metrics import METRICS
 from dp_metrics.metrics.labels.count_formulas import ratio
 from dp_metrics.metrics.labels.layouts import (
     Counts,
@@ -25,7 +28,9 @@ from dp_metrics.metrics.labels.layouts import (
     whole,
 )
 from dp_metrics.release.draws import VectorDraw
-from dp_metrics.release.parts.count_table import CountTable, plausible_counts
+from dp_metrics.release.parts import count_table
+from dp_metrics.release.parts.count_table import CountTable, noisy_total, plausible_counts
+from dp_metrics.release.parts.nested_table import NestedTable, columns_for, merged_columns
 
 LAYOUTS = {
     "right or wrong": lambda k: right_or_wrong(),
@@ -52,8 +57,7 @@ def weights_of(layout):
     return [weight for size, weight in layout.cells for _ in range(size)]
 
 
-@loop_over("labels", [2, 3, 4])
-@pytest.mark.parametrize("name", LAYOUTS)
+@loop_over(("name", "labels"), itertools.product(LAYOUTS, [2, 3, 4]))
 def test_a_record_moves_the_weighted_counts_by_two_if_replaced_and_by_one_if_added(name, labels):
     layout = LAYOUTS[name](labels)
     weights = weights_of(layout)
@@ -74,26 +78,19 @@ def test_a_record_moves_the_weighted_counts_by_two_if_replaced_and_by_one_if_add
     assert read.n == len(several)
 
 
-@pytest.mark.parametrize("n", [0, 12, 500, None])
-def test_as_many_records_are_missed_as_are_wrong(n):
+def test_as_many_records_are_missed_as_are_wrong_which_makes_mean_recalls_more_accurate():
     """A record that is wrong is both; where n is public, the supports of all labels add up to it."""
     layout, rng = of_each_label(5, "missed", "wrong"), np.random.default_rng(0)
-    for spread in (1.0, 30.0, 1e15):
-        noisy = [int(z) for z in rng.normal(20, spread, 15)]
-        counts = layout.counts(noisy, n)
+    for n, spread in itertools.product((0, 12, 500, None), (1.0, 30.0, 1e15)):
+        counts = layout.counts([int(z) for z in rng.normal(20, spread, 15)], n)
         assert min(counts.right.min(), counts.missed.min(), counts.wrong.min()) >= 0
         assert counts.missed.sum() == pytest.approx(counts.wrong.sum())
         for of_labels in (counts.true, counts.predicted):
             assert of_labels.sum() == pytest.approx(counts.n if n is None else n)
-
-
-def test_equal_sums_make_mean_recalls_more_accurate():
     matrix = np.full((10, 10), 1) + np.diag(np.full(10, 90))
-    layout, rng = of_each_label(10, "missed", "wrong"), np.random.default_rng(0)
+    layout, errors = of_each_label(10, "missed", "wrong"), []
     exact, n = layout.of(matrix), int(matrix.sum())
-    rates = np.repeat([0.5, 0.25], [10, 20])
-    errors = []
-    for z in np.rint(rng.laplace(scale=1 / rates, size=(500, 30))):
+    for z in np.rint(rng.laplace(scale=np.repeat([2.0, 4.0], [10, 20]), size=(500, 30))):
         noisy = plausible_counts(exact + z, layout.cells, n).reshape(3, 10)
         as_they_are = Counts(right=noisy[0], missed=noisy[1], wrong=noisy[2], n=n)
         recalls = [ratio(c, kind="recall") for c in (layout.counts(exact + z, n), as_they_are)]
@@ -103,8 +100,7 @@ def test_equal_sums_make_mean_recalls_more_accurate():
 
 
 @loop_over("epsilon", [Fraction(1, 10), Fraction(1), Fraction(3)])
-@loop_over("private_n", [False, True])
-@pytest.mark.parametrize("name", LAYOUTS)
+@loop_over(("name", "private_n"), itertools.product(LAYOUTS, [False, True]))
 def test_the_exact_loss_of_a_table_is_epsilon_and_no_more(name, private_n, epsilon):
     layout, labels = LAYOUTS[name](3), 3
     records = list(itertools.product(range(labels), repeat=2))
@@ -119,34 +115,7 @@ def test_the_exact_loss_of_a_table_is_epsilon_and_no_more(name, private_n, epsil
     assert 0.99 * float(epsilon) <= max(losses) <= float(epsilon)
 
 
-def test_independent_noise_at_the_whole_rate_is_rejected():
-    """Four cells, each with noise of rate epsilon: a replaced record costs twice what is claimed."""
-    a, b = ((3, 1, 0, 2), (2, 2, 0, 2))
-    claimed = ((4, Fraction(1)),)
-    assert draw_loss(VectorDraw(a, claimed), VectorDraw(b, claimed), 1) == 2
-    # with the sum 0, data sets of different size have different outputs
-    half = ((4, Fraction(1, 2)),)
-    assert draw_loss(VectorDraw(a, half, True), VectorDraw((3, 1, 0, 3), half, True), 1) == math.inf
-    assert draw_loss(VectorDraw(a, half, True), VectorDraw(b, half, True), 1) == 1
-    assert draw_loss(VectorDraw(a, half, True), VectorDraw(b, half, False), 1) == math.inf
-
-
-@pytest.mark.parametrize("cells", [2, 3, 4])
-def test_the_worst_ratio_of_zero_sum_noise_is_e_to_the_epsilon_over_all_outputs(cells):
-    """Over the lattice of outputs with the sum n, in exact rationals with q in place of exp(-epsilon / 2)."""
-    q, radius = Fraction(3, 5), 6
-    outputs = [z for z in itertools.product(range(-radius, radius + 1), repeat=cells) if sum(z) == 0]
-
-    def weight(z, x):
-        return q ** sum(abs(a - b) for a, b in zip(z, x, strict=True))
-
-    zero, moved = (0,) * cells, (1, -1, *(0,) * (cells - 2))
-    ratios = [weight(z, zero) / weight(z, moved) for z in outputs]
-    assert max(ratios) == q**-2
-    assert min(ratios) == q**2
-
-
-@pytest.mark.parametrize(("cells", "zero_sum"), [(256, True), (257, False)])
+@loop_over(("cells", "zero_sum"), [(256, True), (257, False)])
 def test_many_cells_have_independent_noise(cells, zero_sum):
     table = CountTable(np.ones(cells, dtype=np.int64), cells, ((cells, Fraction(1)),), True)
     draw = table.prepare(Geometric(), Fraction(1), private_n=False)
@@ -176,7 +145,7 @@ def test_zero_sum_noise_goes_over_the_whole_table_however_its_cells_are_listed()
     np.testing.assert_array_equal(sums, one_run)
 
 
-@pytest.mark.parametrize("cells", [((2, Fraction(1)),), ((1, Fraction(1)), (3, Fraction(1)))])
+@loop_over("cells", [((2, Fraction(1)),), ((1, Fraction(1)), (3, Fraction(1)))])
 def test_each_number_has_noise_of_its_own_law(cells):
     """Beyond the auditor, which takes a draw at its word: every value that noise can have, it has."""
     size = sum(number for number, _ in cells)
@@ -225,45 +194,130 @@ def test_plausible_counts_of_no_record_and_of_any_size():
     assert np.isfinite(plausible_counts([10**400, 1, -5], cells, None)).all()
 
 
-def test_the_noisy_counts_are_part_of_what_may_be_published():
-    y, p = [0, 1, 1, 0] * 50, [0, 1, 0, 0] * 50
-    result = dp.with_result(dp.private_confusion_matrix)(y, p, epsilon=1.0)
-    noisy = result.drawn["counts"]
-    assert sum(noisy) == 200
-    assert all(type(count) is int for count in noisy)
-    assert result.mechanism == "two-sided geometric noise with sum 0"
-    assert result.value.sum() == pytest.approx(200)
-    for metric in (dp.private_recall_score, dp.private_f1_score):
-        assert len(dp.with_result(metric)(y, p, epsilon=1.0).drawn["counts"]) == 3
+def test_each_number_has_noise_of_its_own_rate():
+    few, many = (2, Fraction(100)), (2, Fraction(1, 1000))
+    for rates, is_zero in (
+        ((few, many), [True, True, False, False]),
+        ((many, few), [False, False, True, True]),
+    ):
+        noise, _ = VectorDraw((0,) * 4, rates)(
+            SeededEntropy(0), None
+        )  # with probability exp(-100) not of few
+        assert [z == 0 for z in noise] == is_zero
 
 
-@pytest.mark.parametrize("name", [name for name, row in METRICS.items() if row.mechanism is None])
-def test_what_follows_from_noisy_counts_does_not_know_a_private_number_of_records(name):
-    """The same noisy counts give the same result, whatever the true number was."""
-    row, results = METRICS[name], []
-    for n in (40, 90):
-        plan, known = row.read(row.from_unit(np.linspace(0, 1, n)), {}, private_n=True)
-        release = row.settings(epsilon=1, neighboring="add_or_remove_one", options={})
-        draw = known.parts[0].prepare(Geometric(), Fraction(1), private_n=True)
-        noisy = tuple(range(5, 5 + len(draw.values)))
-        results.append(release.result(plan, known, [noisy]))
-    np.testing.assert_equal(*results)
+# ---- tables whose columns nest -----------------------------------------------------------------------------
 
 
-def test_the_sum_of_released_counts_is_noisy_where_the_number_of_records_is_private():
-    y, p = [0, 1, 1, 0, 2] * 8, [0, 1, 0, 0, 2] * 8
-    private = {"epsilon": 1.0, "labels": [0, 1, 2], "neighboring": "add_or_remove_one"}
-    sums = {
-        round(dp.private_confusion_matrix(y, p, **private, random_state=SeededEntropy(seed)).sum())
-        for seed in range(20)
-    }
-    assert len(sums) > 5
+def test_the_columns_are_the_power_of_two_that_is_nearest_to_the_rule():
+    sizes = (1, 30, 100, 300, 1000, 3000, 10_000, 30_000, 10**5, 10**6, 10**9)
+    for size, by_group in itertools.product(sizes, (False, True)):
+        rule = 0.9 * size**0.5 if by_group or size >= 10_000 else 1.5 * size ** (1 / 3)
+        wanted = min(max(2 ** round(math.log2(rule)), 8), 128)
+        assert columns_for(size, Fraction(1), by_group=by_group) == wanted, size
+        assert columns_for(10 * size, Fraction(1, 10), by_group=by_group) == wanted
+    for size, epsilon, wanted in (
+        (1000, Fraction(1, 10**300), 8),
+        (1000, Fraction(10**300), 128),
+        (None, 1, 32),
+    ):
+        assert columns_for(size, epsilon) == wanted
 
 
-@pytest.mark.parametrize("order", [1, -1])
-def test_each_number_has_noise_of_its_own_rate(order):
-    rates = [(2, Fraction(100)), (2, Fraction(1, 1000))][
-        ::order
-    ]  # none but with probability exp(-100); about 1,000
-    noise, _ = VectorDraw((0,) * 4, tuple(rates))(SeededEntropy(0), None)
-    assert [z == 0 for z in noise] == [True, True, False, False][::order]
+@pytest.mark.parametrize(("private_n", "rate"), [(False, Fraction(1, 4)), (True, Fraction(1, 2))])
+def test_a_record_counts_once_whatever_the_columns(private_n, rate):
+    query = NestedTable(np.ones((2, 128), dtype=np.int64))
+    assert (query.n, query.size) == (256, 256)
+    draw = query.prepare(None, Fraction(1, 2), private_n=private_n)
+    columns = 32 if private_n else 8
+    assert draw.rates == ((2 * columns, rate),)
+    assert draw.values == (128 // columns,) * (2 * columns)
+    assert draw.zero_sum is not private_n
+    assert len(NestedTable(query.table, 64).prepare(None, Fraction(1), private_n=private_n).values) == 128
+    table = np.arange(16).reshape(2, 8)
+    assert merged_columns(table, 2).tolist() == [[6, 22], [38, 54]]
+    cells = ((3, Fraction(1, 2)),)
+    for noisy, total in (
+        ([5, -2, 4], 4),
+        ([-5, -2, 4], 0),
+        ([10**400, 0, 0], 2**50),
+    ):  # of 3.5: 4, which is even
+        assert noisy_total(noisy, cells) == total
+
+
+# ---- tables of too many cells ------------------------------------------------------------------------------
+
+MANY = range(20_000)  # 4e8 cells, 3 GB
+RECORDS = np.arange(200) % 7
+MATRIX = (
+    r"confusion matrix of 20,000 labels.* 400,000,000 cells; the limit is 10,000,000\. private_accuracy_score"
+)
+EDGES = np.arange(6_000_001)
+OF_LABELS = {"y_true": RECORDS, "y_pred": RECORDS, "labels": MANY}
+FRAME = partial(dp.PrivateMetricFrame, y_true=RECORDS, y_pred=RECORDS, sensitive_features=RECORDS)
+TOO_MANY = [
+    (MATRIX, partial(dp.private_recall_score, **OF_LABELS, average="macro")),
+    (MATRIX, partial(dp.private_classification_report, **OF_LABELS)),
+    (MATRIX, partial(dp.private_cohen_kappa_score, **OF_LABELS, weights="linear")),
+    (
+        MATRIX,
+        partial(
+            FRAME, metrics=partial(dp.private_confusion_matrix, labels=MANY), group_labels=range(7)
+        ),
+    ),
+    (
+        "table of 2,000 groups and 100 labels has 20,000,000 cells; the limit is 10,000,000",
+        partial(
+            FRAME, metrics=partial(dp.private_confusion_matrix, labels=range(100)), group_labels=range(2000)
+        ),
+    ),
+    (
+        "combinations of group_labels has 1,000,000,000,000 cells; the limit is 10,000,000",
+        partial(
+            dp.PrivateMetricFrame,
+            metrics="accuracy", y_true=RECORDS, y_pred=RECORDS, group_labels=[range(10)] * 12,
+            sensitive_features=np.stack([RECORDS] * 12, axis=1),
+        ),
+    ),
+    (
+        r"these edges has 12,000,000 cells; the limit is 10,000,000\. Pass fewer edges",
+        partial(dp.private_roc_curve, RECORDS % 2, RECORDS, edges=EDGES),
+    ),
+    # summaries say so before the first record
+    (MATRIX, lambda **settings: dp.ConfusionSummary(labels=MANY)),
+    ("12,000,000 cells", lambda **settings: dp.ScoreSummary(edges=EDGES)),
+]  # fmt: skip
+
+
+@loop_over(("message", "release"), TOO_MANY)
+def test_too_many_cells_are_refused_before_they_are_made_and_paid_for(message, release):
+    accountant = dp.PrivacyAccountant(1.0)
+    for relation in ("replace_one", "add_or_remove_one"):
+        tracemalloc.start()
+        try:
+            with pytest.raises(ValueError, match=message):
+                release(epsilon=0.5, neighboring=relation, accountant=accountant)
+            assert tracemalloc.get_traced_memory()[1] < 150e6  # of which 6,000,001 edges are checked
+        finally:
+            tracemalloc.stop()
+    assert accountant.spent == 0
+
+
+def test_too_many_cells_of_collections_are_refused_before_anything_is_computed():
+    def fail(block):
+        raise AssertionError("computed")
+
+    records = da.from_array(RECORDS, chunks=50).map_blocks(fail, dtype=int, meta=np.array((), dtype=int))
+    with pytest.raises(ValueError, match=MATRIX):
+        distributed.private_recall_score(records, records, epsilon=1.0, labels=MANY, average="macro")
+
+
+def test_what_the_message_names_needs_fewer_and_the_limit_is_served(monkeypatch):
+    assert 0 <= dp.private_accuracy_score(MANY, MANY, epsilon=1.0) <= 1
+    assert len(FRAME(metrics="accuracy", group_labels=range(7), epsilon=1.0).by_group) == 7
+    of_seven = partial(dp.private_confusion_matrix, RECORDS, RECORDS, epsilon=1.0, labels=range(7))
+    monkeypatch.setattr(count_table, "MOST_CELLS", 49)
+    assert of_seven().shape == (7, 7)
+    monkeypatch.setattr(count_table, "MOST_CELLS", 48)
+    with pytest.raises(ValueError, match="49 cells; the limit is 48"):
+        of_seven()
