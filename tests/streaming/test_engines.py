@@ -1,5 +1,6 @@
 """The recipes for Spark and Ray of the page on large data, run as they stand there."""
 
+import functools
 import importlib.util
 import math
 import os
@@ -52,7 +53,7 @@ def records():
 
 def assert_same_as_one_call(engine, data, table):
     """Assert that a recipe summarises each record once, spends once, and releases what one call does."""
-    made = {name: globals()[name] for name in ("LossSummary", "private_mse", "functools", "pd")}
+    made = {"LossSummary": LossSummary, "private_mse": private_mse, "functools": functools, "pd": pd}
     made |= {"data": data, "budget": PrivacyAccountant(1.0)}
     exec(compile(recipe(engine), str(PAGE), "exec"), made)
     with warnings.catch_warnings():
