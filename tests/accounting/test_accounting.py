@@ -49,7 +49,7 @@ def test_any_kind_of_numbers_adds_up_exactly(tmp_path):
     ):
         for accountant in (PrivacyAccountant(total), PrivacyAccountant(total, tmp_path / str(number))):
             for i in range(count):
-                rest = Fraction(total) * (count - i) / count
+                rest = Fraction(float(total)) * (count - i) / count
                 assert 0 <= rest - Fraction(repr(accountant.remaining)) < 1e-15  # rounded down
                 accountant.spend(part, "a part")
             assert (accountant.total, accountant.spent, accountant.remaining) == (total, total, 0.0)
