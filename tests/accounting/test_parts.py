@@ -17,7 +17,6 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 from cases import CASES, KINDS, valid
 from helpers import NoEntropy, list_table, loop_over
@@ -331,7 +330,7 @@ def test_whatever_is_asked_for_next_no_record_loses_more_than_the_total():
     assert worst == 1
 
 
-# Copies, threads, pandas
+# Copies and threads
 
 
 def test_copies_of_a_part_are_the_same_budget(make):
@@ -368,19 +367,6 @@ def test_threads_divide_a_budget_once_and_share_its_parts(make):
         assert sum(pool.map(work, range(8))) == 100
     assert (budget.spent, len(budget.history)) == (0.5, 1)
     assert [len(part.history) for part in budget.parallel(0.5, ["a", "b"]).values()] == [50, 50]
-
-
-def test_a_history_is_a_data_frame(make):
-    budget = make(1.0)
-    part = budget.parallel(0.5, ["a", "b"])["a"]
-    dp.private_mae(y, score, epsilon=0.25, accountant=part, spend_name="week 1")
-    dp.private_mae(y, score, epsilon=0.125, accountant=part)
-    table = pd.DataFrame(part.history)
-    assert [*table.columns] == ["time", "spend_name", "epsilon", "mechanism", "neighboring"]
-    assert table["spend_name"].tolist() == ["week 1", "private_mae"]
-    assert table.groupby("neighboring")["epsilon"].sum().to_dict() == {"replace_one": 0.375}
-    assert str(table["time"].dt.tz) == "UTC"
-    assert pd.DataFrame(budget.history)["spend_name"].tolist() == ["parallel: a, b"]
 
 
 # The page of the documentation
