@@ -188,6 +188,8 @@ def test_foreign_bytes_are_refused():
         assert_refused(foreign)
     assert_refused(data.replace(b"\r\n", b"\n"))
     assert_refused(forged(LOSS, magic=b"DPMSUM\n\n"))
+    with pytest.raises(ValueError, match="damaged or incomplete"):
+        LossSummary.from_bytes(data[:-1])
     for version in (0, 1, 3, 2**32 - 1):
         with pytest.raises(ValueError, match=f"^This summary has version {version} of the format"):
             LossSummary.from_bytes(forged(LOSS, version=version))
