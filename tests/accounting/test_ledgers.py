@@ -661,7 +661,7 @@ def test_processes_neither_exceed_the_budget_nor_lose_a_spend(path, processes, s
 
 @needs_fork
 @pytest.mark.slow
-@pytest.mark.parametrize("rounds", [2, 200])
+@pytest.mark.parametrize("rounds", [2, 100])
 def test_processes_that_race_to_create_and_divide_a_file_agree(path, rounds):
     """On one file, on one relation, and on the same parts."""
     script = """
