@@ -19,6 +19,8 @@ from fractions import Fraction
 from functools import cache, partial
 from pathlib import Path
 
+import dask.array as da
+import dask.bag
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -37,6 +39,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
 import dp_metrics as dp
+from dp_metrics import LossSummary, distributed
 from dp_metrics.cli.main import main
 from dp_metrics.evaluation.compared import clipped_mean
 from dp_metrics.evaluation.datasets import get_dataset
@@ -123,6 +126,25 @@ def at_place(place, bad):
     """Return data of a choice with bad records as the true or the predicted ones."""
     true, *candidates = replaced([Y, S, S], place, bad)
     return {"y_true": true, "candidates": candidates}
+
+
+LAZY = da.ones(4, chunks=2)
+
+
+def losses(weights=None):
+    return LossSummary.from_data("mean_loss", [98765.25, 1.0], sample_weight=weights)
+
+
+def outputs(number):
+    return LossSummary.from_data("mse", *np.ones((2, 1, number)))
+
+
+def halves(dtype, columns=2):
+    return LossSummary.from_data("log_loss", [0], np.full((1, columns), 1 / columns, dtype))
+
+
+LOSSES = LossSummary.from_data("mse", *PAIR)
+VALUES = dp.VarianceSummary.from_data([98765.25, 1.0, 2.0])
 
 
 class Says:
@@ -1748,6 +1770,103 @@ WITHOUT_RECORDS = [
      ValueError, "confidence"),
     (lambda: dp.PrivateResult(**kept(dp.private_recall_score, Y, Y).to_dict()).population_interval(),
      ValueError, "what is public about its noise"),
+    # summaries, and collections of Dask
+    (lambda options: LOSSES.release(**{**SAFE, **options}),
+     INVALID, lambda options: f"^{[*options][-1]} must be",
+     [{"epsilon": 0}, {"neighboring": "other"}, {"neighboring": None}, {"mechanism": "gaussian"},
+      {"mechanism": 3}, {"accountant": 3}, {"random_state": "x"}]),
+    (lambda summary, options: summary.release(**{**SAFE, **options}),
+     ValueError, ..., [
+         ("^sample_weight cannot be used", losses([1, 1]), PRIVATE_N),
+         ("must contain at least one non-zero", losses([0, 0]), {}),
+         ("^normalize=False cannot be used", LossSummary("zero_one", normalize=False), PRIVATE_N),
+         ("^ddof=1 cannot be used", VALUES, {"ddof": 1, **PRIVATE_N}),
+         ("^ddof must be smaller", VALUES, {"ddof": 3}),
+         ("^ddof must be", VALUES, {"ddof": NAN}),
+         ("pass bounds|give .*bounds", VALUES, {"mechanism": "laplace"}),
+         ("bounds", LOSSES, {"mechanism": "laplace"}),
+         ("update the summary first", LossSummary("mse"), {}),
+         ("bins", dp.ScoreSummary().update(Y, S), {"bins": 3}),
+     ]),
+    (lambda one, other: one.merge(other),
+     ValueError, ..., [
+         (words, *pair)
+         for words, a, b in (
+             ("type is VarianceSummary here and LossSummary there|LossSummary here", VALUES, LOSSES),
+             ('metric is "private_m.e" here', LossSummary("mse"), LossSummary("mae")),
+             ("capacity is", LossSummary("mse"), LossSummary("mse", capacity=9)),
+             ("bounds is", dp.VarianceSummary(bounds=(0, 1)), dp.VarianceSummary()),
+             ("bounds is .*not given", LossSummary("mse"), LossSummary("mse", bounds=(0, 1))),
+             ("labels is", dp.ConfusionSummary(["a", "b"]), dp.ConfusionSummary(["b", "a"])),
+             ("pos_label is", dp.ScoreSummary(), dp.ScoreSummary(pos_label=0)),
+             ("edges is", dp.ScoreSummary(), dp.ScoreSummary(edges=[0, 1, 2])),
+             ("same number of outputs", outputs(2), outputs(3)),
+             ("merge only", LOSSES, losses([1, 1])),
+             ("same number .*, and probabilities one type", halves("f4"), halves("f8")),
+             ("same number of outputs or columns", halves("f8"), halves("f8", 3)),
+         )
+         for pair in ((a, b), (b, a))
+     ]),
+    (lambda other: LOSSES.merge(other), ValueError, "merge only", [None, 3, [1.0], b"", dp.VarianceSummary]),
+    (lambda metric: LossSummary(metric),
+     TypeError, "^metric must be (one of .*mean of one loss|a private metric of)", [
+         dp.private_r2_score, dp.private_std, "private_quantile", dp.private_regression_report, own_error,
+         partial(dp.private_mse, [0.0]), None, 3, LossSummary,
+     ]),
+    (lambda option: LossSummary("mse", **{option: None}),
+     TypeError, lambda option: f"^{option} is no option of a summary.*update.*release", [
+         "epsilon", "neighboring", "mechanism", "accountant", "random_state", "sample_weight", "groups",
+         "spend_name",
+     ]),
+    (lambda option: LossSummary("mse", **{option: None}),
+     TypeError, lambda option: f"^private_mse.. got an unexpected keyword argument '{option}'",
+     ["max_loss", "labels", "y_true", "ddof"]),
+    (lambda value: LossSummary("log_loss", labels=value),
+     TypeError, "^labels must be made of", [object(), {1, 2}, {"a": 1}, b"x", 1j, [[b"x"]]]),
+    (lambda capacity, make: make(capacity=capacity),
+     ValueError, "^capacity must be a positive integer", list(
+         itertools.product(
+             [0, -1, 1.5, 4.0, True, np.True_, None, "7", NAN],
+             [partial(LossSummary, "mse"), partial(dp.VarianceSummary.from_data, [1])],
+         )
+     )),
+    (lambda name, options: LossSummary.from_data(CASES[name].function, *valid(CASES[name], 3), **options),
+     ValueError, lambda name, options: next(iter(options)), [
+         ("mse", {"bounds": (1, 0)}), ("mse, 3 outputs", {"multioutput": "raw_values"}),
+         ("mse, 3 outputs", {"multioutput": "other"}), ("mean loss", {"max_loss": -1}),
+         ("pinball", {"alpha": 2}), ("log loss", {"labels": [0, 1, 2]}), ("brier", {"pos_label": 7}),
+         ("mean", {"bounds": None}),
+     ]),
+    (lambda: LossSummary.from_data("rmse", np.ones((3, 2)), np.ones((3, 2))), ValueError, "root of several"),
+    (lambda options: dp.ScoreSummary(**options),
+     ValueError, lambda options: next(iter(options)),
+     [{"labels": [0, 1, 2]}, {"pos_label": 3}, {"edges": [0, 1]}, {"edges": [0, 2, 1]}]),
+    (lambda: scores().calibration_curve(0), ValueError, "n_bins"),
+    (lambda: scores(-1.0, 0.0, 1.0).calibration_curve(), ValueError, "probabilities"),
+    (lambda case, at, wrong: getattr(distributed, case.name)(
+         *replaced([da.ones(2, chunks=1)] * len(case.row.data), at, wrong), **{**SAFE, **case.options}
+     ),
+     TypeError, lambda case, at, wrong: rf"for data in memory use dp_metrics\.{case.name}\.", [
+         (case, at, wrong)
+         for case, at in arguments(lambda case: case.name in distributed.__all__)
+         for wrong in (np.ones(2), [0.25, 98765.25], dask.bag.from_sequence([98765.25]), da.ones(2).sum())
+     ]),
+    (lambda metric, groups: metric(LAZY, LAZY, **SAFE, groups=groups),
+     ValueError, "takes no groups: the records of one person may lie in several partitions", [
+         (metric, groups)
+         for metric in (distributed.private_mse, distributed.private_f1_score)
+         for groups in (LAZY, [1, 1, 2, 2])
+     ]),
+    (lambda options: distributed.private_mse(LAZY, LAZY, **{**SAFE, **options}),
+     TypeError, ..., [
+         ("sample_weight must be a dask", {"sample_weight": np.ones(4)}),
+         (r"^private_mse\(\) got an unexpected keyword argument 'capacity'$", {"capacity": 9}),
+     ]),
+    (lambda: distributed.private_mse(LAZY, LAZY), TypeError, r"missing a required .*argument: 'epsilon'$"),
+    (lambda: distributed.private_r2_score(LAZY, LAZY, **SAFE, sample_weight=LAZY),
+     ValueError, "takes no sample_weight"),
+    (lambda: distributed.private_r2_score(LAZY, LAZY, **{**SAFE, "epsilon": 5e-324}, error_share=0.1),
+     ValueError, "too small to be divided"),
     # studies
     (lambda: clipped_mean(S, epsilon=0.0), ValueError, "epsilon"),
     (lambda name: get_dataset(name),

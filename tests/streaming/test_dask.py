@@ -17,56 +17,42 @@ from pathlib import Path
 
 import dask
 import dask.array as da
-import dask.bag
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
 from cases import CASES, valid
 from dask.distributed import Client, LocalCluster
-from helpers import BAD_OPTIONS, NoEntropy, assert_refused, kind_of, loop_over, messages, new_session, seeded
+from helpers import (
+    BAD_OPTIONS,
+    NoEntropy,
+    assert_refused,
+    assert_same,
+    loop_over,
+    messages,
+    new_session,
+    seeded,
+)
 
 import dp_metrics as dp
-from dp_metrics import (
-    ConfusionSummary,
-    LossSummary,
-    PrivacyAccountant,
-    PrivacyBudgetError,
-    ScoreSummary,
-    SeededReleaseWarning,
-    distributed,
-)
+from dp_metrics import ConfusionSummary, LossSummary, PrivacyAccountant, ScoreSummary, distributed
 from dp_metrics._random import SeededEntropy
 from dp_metrics.metrics import FUNCTIONS, METRICS
 from dp_metrics.streaming import _collections
 from dp_metrics.streaming import dask as twins
 from dp_metrics.streaming._summary import Summary
+from dp_metrics.streaming.summaries import CAPACITY
 
+RELATIONS = ("replace_one", "add_or_remove_one")
+PRIVATE_N = {"neighboring": "add_or_remove_one"}
+REFUSED = (ValueError, TypeError)
 SERVED = [name for name in METRICS if name in distributed.__all__]
-ROWS = {name: case for name, case in CASES.items() if case.name in SERVED}
-# one summary serves many: two of labels, one of scores and a few of losses are tried each time
-ALIKE = {
-    name
-    for name, case in ROWS.items()
-    if (kind_of(case.row) == "confusion" or kind_of(case.row) == "scores")
-    and name not in ("f1", "kappa", "roc curve")
-} | {
-    "mae",
-    "mae, 2 outputs",
-    "mape",
-    "msle",
-    "pinball",
-    "poisson",
-    "brier",
-    "brier, 3 labels",
-    "zero-one",
-    "std",
-}
-MARKS = {name: [pytest.mark.slow] if name in ALIKE else [] for name in ROWS}
-each_case = pytest.mark.parametrize(
-    "case", [pytest.param(case, id=name, marks=MARKS[name]) for name, case in ROWS.items()]
-)
-each_name = pytest.mark.parametrize("name", SERVED)
+# one of each kind of summary
+SOME = [CASES[name] for name in (
+    "mse, 3 outputs", "log loss, 3 labels", "variance", "r2", "f1", "roc curve", "calibration error", "mean",
+    "probability report",
+)]  # fmt: skip
+each_kind = loop_over("case", SOME)
 
 
 def of(case):
@@ -75,51 +61,34 @@ def of(case):
     return function if case.pick is None else lambda *data, **settings: case.pick(function(*data, **settings))
 
 
+# The same bits
+
+
 def chunked(*rows):
-    def form(position, array):
-        return da.from_array(array, chunks=(rows, *array.shape[1:]))
-
-    return form
+    return lambda position, array: da.from_array(array, chunks=(rows, *array.shape[1:]))
 
 
-def columns_apart(position, array):
-    return da.from_array(array, chunks=(9, *[1] * (array.ndim - 1)))
-
-
-def own_chunks(position, array):
-    return da.from_array(array, chunks=(7 + 4 * position, *array.shape[1:]))
-
-
-def parts(array, sizes=(0, 13, 0, 20, 7, 0)):
+def frame(position, array, sizes=(0, 13, 0, 20, 7, 0)):
     """Return partitions of 40 records, some of them empty."""
-    frame = pd.Series(array) if array.ndim == 1 else pd.DataFrame(array)
+    table = pd.Series(array) if array.ndim == 1 else pd.DataFrame(array)
     ends = np.cumsum(sizes)
-    return [frame.iloc[end - size : end] for size, end in zip(sizes, ends, strict=True)]
-
-
-def frame(position, array):
-    pieces = parts(array)
+    pieces = [table.iloc[end - size : end] for size, end in zip(sizes, ends, strict=True)]
     return dd.from_delayed([dask.delayed(piece) for piece in pieces], meta=pieces[0])
-
-
-def unknown_chunks(position, array):
-    return frame(position, array).to_dask_array()
-
-
-def mixed(position, array):
-    return (chunked(0, 13, 0, 20, 7, 0) if position else frame)(position, array)
 
 
 FORMS = {
     "one chunk": chunked(40),
-    "many chunks": chunked(*[4] * 10),
     "single records": chunked(*[1] * 40),
     "empty chunks": chunked(0, 13, 0, 20, 7, 0),
-    "columns in chunks": columns_apart,
-    "chunks that differ": own_chunks,
+    "columns in chunks": lambda position, array: da.from_array(array, chunks=(9, *[1] * (array.ndim - 1))),
+    "chunks that differ": lambda position, array: da.from_array(
+        array, chunks=(7 + 4 * position, *array.shape[1:])
+    ),
     "data frame": frame,
-    "unknown chunks": unknown_chunks,
-    "array and series": mixed,
+    "unknown chunks": lambda position, array: frame(position, array).to_dask_array(),
+    "array and series": lambda position, array: (chunked(0, 13, 0, 20, 7, 0) if position else frame)(
+        position, array
+    ),
 }
 
 
@@ -127,103 +96,133 @@ def collected(form, data):
     return [FORMS[form](position, array) for position, array in enumerate(data)]
 
 
-EVERY_FORM = ["mse, 3 outputs", "log loss, 3 labels"]
-FEW_FORMS = ["chunks that differ", "array and series"]
+@loop_over("case", SOME[:2])
+@loop_over("dtype", [np.float64, np.float32])
+def test_collections_of_any_form_have_the_bits_of_all_records_at_once(case, dtype):
+    data, weights = [array.astype(dtype) for array in valid(case)], np.arange(40) // 20 / 4
+    for form in FORMS:
+        *collections, public = collected(form, [*data, weights])
+        for options in ({}, case.bounded, {"epsilon": 0.1, **PRIVATE_N}):
+            options = {"epsilon": 1.0, **options}
+            expected = case(*data, random_state=seeded(), **options)
+            assert of(case)(*collections, random_state=seeded(), **options) == expected, form
+        expected = case(*data, sample_weight=weights, random_state=seeded())
+        assert expected == of(case)(*collections, epsilon=1.0, sample_weight=public, random_state=seeded())
+
+
+def heavy(outputs=1, n=1500):
+    """Return targets and predictions with heavy tails: all mechanisms reach beyond the first ranks."""
+    rng = np.random.default_rng(1)
+    y = rng.standard_t(3, size=(n, outputs))
+    p = y + 0.5 * rng.standard_t(3, size=(n, outputs))
+    return (y[:, 0], p[:, 0]) if outputs == 1 else (y, p)
+
+
+def two_classes():
+    rng = np.random.default_rng(2)
+    p = rng.beta(0.4, 0.6, size=1500)
+    return (rng.random(1500) < p**1.3).astype(int), p
+
+
+def three_classes():
+    rng = np.random.default_rng(3)
+    return np.array(["ham", "spam", "egg"])[rng.integers(0, 3, 1500)], rng.dirichlet([1, 1, 1], 1500)
+
+
+def lazy(data):
+    """Return the data in chunks, in others for each argument."""
+    several = zip(data, (200, 170, 90), strict=False)
+    return [da.from_array(array, chunks=(rows, *array.shape[1:])) for array, rows in several]
+
+
+WORDS = {"labels": ["egg", "ham", "spam"]}
+CALLS = [
+    ("private_mse", heavy(2), {"multioutput": [1, 0.5]}),
+    ("private_mse", heavy(2), {"multioutput": "raw_values"}),
+    ("private_mse", heavy(), {"mechanism": dp.Hazard(resolution=0.5)}),
+    ("private_mse", heavy(), {"mechanism": "laplace", "bounds": (-4, 4)}),
+    ("private_std", heavy()[:1], {"ddof": 1, "bounds": (-4, 4)}),
+    ("private_brier_score_loss", two_classes(), {"pos_label": 0}),
+    ("private_accuracy_score", three_classes()[:1] * 2, {}),
+    ("private_log_loss", three_classes(), {**WORDS, "normalize": False}),
+    ("private_r2_score", heavy(), {"error_share": 0.2}),
+    ("private_r2_score", heavy(), {"bounds": (-4, 4), "mechanism": "geometric"}),
+    ("private_r2_score", heavy(), {"mechanism": "hazard"}),
+    ("private_r2_score", heavy(2), {"multioutput": [1, 2.5]}),
+    ("private_r2_score", heavy(2), {"multioutput": "raw_values"}),
+    ("private_rmse", heavy(3), {}),
+    ("private_regression_report", heavy(), {"split": {"mse": 3, "mae": 1, "variance": 1}}),
+    ("private_probability_report", two_classes(), {"output_dict": True}),
+    ("private_probability_report", three_classes(), {**WORDS, "max_loss": 5.0}),
+    ("private_calibration_curve", two_classes(), {"n_bins": 3}),
+    ("private_expected_calibration_error", two_classes(), {"n_bins": 7, "mechanism": "hazard"}),
+]
+
+
+def published(metric, data, settings):
+    """Return all that a result tells, in bits, or what refuses it."""
+    try:
+        result = dp.with_result(metric)(*data, random_state=seeded(), **settings)
+    except ValueError as error:
+        return str(error), None
+    return result.to_dict(), pickle.dumps(result.value)
+
+
+@loop_over(("name", "data", "options"), CALLS)
+def test_all_that_is_published_is_the_same_to_the_bit(name, data, options):
+    # with 10 the default takes two stages for each part, and with .2 for no variance
+    for relation, epsilon in zip(RELATIONS, (10.0, 0.2), strict=True):
+        settings = {"epsilon": epsilon, "neighboring": relation, **options}
+        in_memory = published(getattr(dp, name), data, settings)
+        ours = published(getattr(distributed, name), lazy(data), settings)
+        assert_same(ours[0], in_memory[0])
+        assert ours[1] == in_memory[1]
+        assert ours[1] is not None or relation == RELATIONS[1]
 
 
 @pytest.mark.parametrize(
-    ("case", "form"),
+    ("name", "mechanisms"),
     [
-        pytest.param(case, form, id=f"{name}, {form}", marks=MARKS[name])
-        for name, case in ROWS.items()
-        for form in (FORMS if name in EVERY_FORM else FEW_FORMS)
+        ("private_mse", ("adaptive", "hazard", "above_threshold")),
+        pytest.param("private_r2_score", ("hazard", "above_threshold"), marks=pytest.mark.slow),
+        pytest.param("private_regression_report", ("hazard",), marks=pytest.mark.slow),
     ],
 )
-@pytest.mark.parametrize("dtype", [np.float64, pytest.param(np.float32, marks=pytest.mark.slow)])
-def test_a_release_has_the_bits_of_the_metric_with_all_records_at_once(case, form, dtype):
-    data = [array.astype(dtype) for array in valid(case)]
-    collections = collected(form, data)
-    for settings in ({}, case.bounded, {"neighboring": "add_or_remove_one"}, {"epsilon": 0.1}):
-        expected = case(*data, random_state=seeded(), **settings)
-        settings = {"epsilon": 1.0, **settings}
-        assert of(case)(*collections, random_state=seeded(), **settings) == expected
+def test_epsilon_decides_how_many_ranks_are_kept(name, mechanisms):
+    """With fewer ranks than a release can use it would have other bits, and warn."""
+    data = np.random.default_rng(0).standard_normal((2, 7000)) ** 2
+    chunks = [da.from_array(column, chunks=900) for column in data]
+    for mechanism, bounds, relation in itertools.product(mechanisms, (None, (0.0, 5.0)), RELATIONS):
+        settings = {"epsilon": 0.01, "mechanism": mechanism, "bounds": bounds, "neighboring": relation}
+        expected = getattr(dp, name)(*data, random_state=seeded(), **settings)
+        assert getattr(distributed, name)(*chunks, random_state=seeded(), **settings) == expected
 
 
-@pytest.mark.parametrize(
-    ("case", "form"),
-    [
-        pytest.param(case, form, id=f"{name}, {form}", marks=MARKS[name])
-        for name, case in ROWS.items()
-        if "sample_weight" in case.row.options and case.name != "private_r2_score"
-        for form in (FORMS if name in EVERY_FORM else FEW_FORMS)
-    ],
-)
-def test_weights_too(case, form):
-    data = valid(case)
-    weights = np.random.default_rng(2).integers(1, 8, 40) / 4
-    *collections, public = collected(form, [*data, weights])
-    for settings in ({}, case.bounded):
-        expected = case(*data, sample_weight=weights, random_state=seeded(), **settings)
-        released = of(case)(
-            *collections, epsilon=1.0, sample_weight=public, random_state=seeded(), **settings
-        )
-        assert released == expected
+def test_a_variance_of_more_records_than_a_summary_keeps_or_of_a_private_number_has_one_stage():
+    def r2(module, n, **options):
+        data = heavy(n=n) if module is dp else lazy(heavy(n=n))
+        return module.private_r2_score(*data, epsilon=10.0, random_state=seeded(), **options)
+
+    assert r2(distributed, CAPACITY) == r2(dp, CAPACITY)
+    # in memory there are two stages; what the page on large data says
+    assert r2(distributed, CAPACITY + 1) != r2(dp, CAPACITY + 1)
+    assert r2(distributed, CAPACITY, **PRIVATE_N) != r2(dp, CAPACITY, **PRIVATE_N)
+    for options in ({}, PRIVATE_N):
+        by_hazard = {"mechanism": "hazard", **options}
+        assert r2(distributed, CAPACITY + 1, **by_hazard) == r2(dp, CAPACITY + 1, **by_hazard)
 
 
-def test_a_chunk_of_records_without_weight_changes_nothing():
-    data, weights = valid(CASES["mse"]), np.repeat([0.0, 1.0], 20)
-    expected = dp.private_mse(*data, epsilon=1.0, sample_weight=weights, random_state=seeded())
-    *collections, public = collected("many chunks", [*data, weights])
-    settings = {"epsilon": 1.0, "sample_weight": public, "random_state": seeded()}
-    assert distributed.private_mse(*collections, **settings) == expected
-
-
-@pytest.mark.parametrize(
-    ("name", "options"),
-    [
-        ("mse, 3 outputs", {"multioutput": [1, 0.5, 2]}),
-        ("mse", {"mechanism": "above_threshold"}),
-        ("mse", {"mechanism": dp.Hazard(resolution=0.5)}),
-        ("mse", {"mechanism": "laplace", "bounds": (-4, 4)}),
-        ("variance", {"ddof": 1}),
-        ("std", {"ddof": 1, "bounds": (-4, 4)}),
-        ("zero-one", {"normalize": False}),
-        ("accuracy", {"normalize": False, "mechanism": "hazard"}),
-        ("brier", {"pos_label": 0}),
-        ("brier, 3 labels", {"scale_by_half": True}),
-        ("log loss, 3 labels", {"labels": [0, 1, 2], "normalize": False}),
-    ],
-)
-def test_options_mean_the_same(name, options):
-    case, data = CASES[name], valid(CASES[name])
-    released = of(case)(*collected("chunks that differ", data), epsilon=1.0, random_state=seeded(), **options)
-    assert released == case(*data, random_state=seeded(), **options)
-
-
-@pytest.mark.parametrize("form", ["many chunks", "data frame", "array and series"])
-def test_labels_are_of_any_type(form):
-    y = np.array(["ham", "spam", "spam", "egg"] * 10, dtype=object)
-    _, proba = valid(CASES["log loss, 3 labels"])
-    pairs = {"private_log_loss": (y, proba), "private_accuracy_score": (y, np.roll(y, 1))}
-    for name, data in pairs.items():
-        options = {"labels": ["egg", "ham", "spam"]} if data[1] is proba else {}
-        expected = getattr(dp, name)(*data, epsilon=1.0, random_state=seeded(), **options)
-        metric = getattr(distributed, name)
-        assert metric(*collected(form, data), epsilon=1.0, random_state=seeded(), **options) == expected
-
-
-def test_a_summary_of_collections_is_that_of_all_records_and_serves_any_release():
+def test_a_summary_of_collections_is_that_of_all_records():
     y, p = valid(CASES["f1"])
-    made = distributed.summarised(ConfusionSummary(), *collected("chunks that differ", (y, p)))
-    assert made.to_bytes() == ConfusionSummary().update(y, p).to_bytes()
-    scores = valid(CASES["brier"])
-    made = distributed.summarised(ScoreSummary(), *collected("data frame", scores))
-    assert made.to_bytes() == ScoreSummary().update(*scores).to_bytes()
-    (x,) = valid(CASES["variance"])
-    made = distributed.summarised(dp.VarianceSummary(), *collected("data frame", (x,)))
-    assert made.to_bytes() == dp.VarianceSummary().update(x).to_bytes()
-    with pytest.raises(ValueError, match="must be empty"):
-        distributed.summarised(made, *collected("data frame", (x,)))
+    for empty, data in (
+        (ConfusionSummary(), (y, p)),
+        (ScoreSummary(), valid(CASES["brier"])),
+        (dp.VarianceSummary(), valid(CASES["variance"])),
+    ):
+        made = distributed.summarised(empty, *collected("data frame", data))
+        assert made.to_bytes() == type(empty)().update(*data).to_bytes() != empty.to_bytes()
+        with pytest.raises(ValueError, match="must be empty"):
+            distributed.summarised(made, *collected("data frame", data))
     with pytest.raises(TypeError, match="argument 2 must be a dask"):
         distributed.summarised(ConfusionSummary(), da.from_array(y), p)
     with pytest.raises(ValueError, match="not in labels"):
@@ -232,45 +231,22 @@ def test_a_summary_of_collections_is_that_of_all_records_and_serves_any_release(
 
 def test_columns_of_one_frame_belong_together():
     table = pd.DataFrame({"y": np.arange(100.0), "p": np.arange(100.0) % 7, "keep": [True, False] * 50})
-    lazy = dd.from_pandas(table, npartitions=6)
-    lazy, kept = lazy[lazy.keep & (lazy.y > 30)], table[table.keep & (table.y > 30)]
+    frames = dd.from_pandas(table, npartitions=6)
+    frames, kept = frames[frames.keep & (frames.y > 30)], table[table.keep & (table.y > 30)]
     expected = dp.private_mae(kept.y, kept.p, epsilon=1.0, random_state=seeded())
-    for y, p in ((lazy.y, lazy.p), (lazy.y.values, lazy.p), (lazy[["y"]], lazy[["p"]])):
+    for y, p in ((frames.y, frames.p), (frames.y.values, frames.p), (frames[["y"]], frames[["p"]])):
         assert distributed.private_mae(y, p, epsilon=1.0, random_state=seeded()) == expected
 
 
-def counting(calls, chunks=(10,) * 4):
-    """Return a lazy array that counts how often one of its chunks is computed."""
-
-    def make(block, block_info=None):
-        calls.append(1)
-        return block
-
-    return da.ones(sum(chunks), chunks=(chunks,)).map_blocks(make, dtype=float, meta=np.empty(0))
-
-
-def test_what_two_arguments_share_is_computed_once():
-    calls = []
-    x = counting(calls)
-    distributed.private_mse(x, x * 2, epsilon=1.0)
-    assert len(calls) == 4
-
-
-def test_every_metric_that_a_summary_serves_is_there():
+def test_every_metric_that_a_summary_serves_is_there_and_looks_like_the_metric():
     # the others need all records at once: an order among them
-    assert METRICS.keys() - SERVED == {
-        "private_median_absolute_error",
-        "private_quantile",
-        "private_roc_auc_score",
-    }
+    needs_all = {"median_absolute_error", "quantile", "roc_auc_score"}
+    assert METRICS.keys() - SERVED == {f"private_{name}" for name in needs_all}
     functions = [FUNCTIONS[name] for name in SERVED]
     names = [name for name in dp.__all__ if getattr(dp, name) in functions]
     assert distributed.__all__ == [*names, "summarised"]
     for name in names:  # two names of a metric are two names of its twin
         assert getattr(distributed, name) is getattr(distributed, getattr(dp, name).__name__)
-
-
-def test_a_function_for_collections_looks_like_the_metric_but_says_what_differs():
     for name in SERVED:
         ours, metric = getattr(distributed, name), getattr(dp, name)
         assert inspect.signature(ours) == inspect.signature(metric)
@@ -282,54 +258,40 @@ def test_a_function_for_collections_looks_like_the_metric_but_says_what_differs(
         assert ">>>" not in rest  # the examples of the metric are about data in memory
 
 
-def test_arguments_that_are_unknown_or_missing_are_refused_as_python_does():
-    x = da.ones(4, chunks=2)
-    with pytest.raises(TypeError, match=r"^private_mse\(\) got an unexpected keyword argument 'capacity'$"):
-        distributed.private_mse(x, x, epsilon=1.0, capacity=9)
-    with pytest.raises(TypeError, match=r"^private_mse\(\) missing a required .*argument: 'epsilon'$"):
-        distributed.private_mse(x, x)
+@pytest.mark.slow
+def test_without_dask_the_error_names_the_extra():
+    program = """
+import sys
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name == "dask.array":
+            raise ModuleNotFoundError(name)
+sys.meta_path.insert(0, Missing())
+import dp_metrics
+try:
+    import dp_metrics.distributed
+except ImportError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert 'pip install "dp_metrics[dask]"' in done.stdout
 
 
-def test_groups_are_refused_with_the_reason():
-    x = da.ones(4, chunks=2)
-    reason = "several partitions. For data in memory use dp_metrics.private_mse."
-    for groups in (x, [1, 1, 2, 2]):
-        assert_refused(distributed.private_mse, (x, x), ValueError, reason, epsilon=1.0, groups=groups)
-    with pytest.raises(ValueError, match="takes no groups: the records of one person may lie in several"):
-        distributed.private_f1_score(x, x, epsilon=1.0, groups=x)
+# What is computed, and when
 
 
-@each_name
-def test_what_is_no_collection_of_dask_is_refused_with_a_hint(name):
-    n_data = len([p for p in inspect.signature(getattr(dp, name)).parameters.values() if p.kind.value == 1])
-    values = [0.25, 98765.25]
-    bag = dask.bag.from_sequence(values)
-    every = [np.array(values), values, pd.Series(values), bag, da.ones(3, chunks=2).sum()]
-    options = {"bounds": (0, 1)} if name == "private_mean" else {}
-    for position, wrong in itertools.product(range(n_data), every):
-        data = [da.from_array(np.array(values), chunks=1)] * n_data
-        data[position] = wrong
-        with pytest.raises(TypeError, match=rf"for data in memory use dp_metrics\.{name}\.") as caught:
-            getattr(distributed, name)(*data, epsilon=1.0, **options)
-        assert "98765" not in str(caught.value)
-
-
-def test_weights_must_be_a_collection_too():
-    x = da.ones(4, chunks=2)
-    with pytest.raises(TypeError, match="sample_weight must be a dask"):
-        distributed.private_mse(x, x, epsilon=1.0, sample_weight=np.ones(4))
-
-
-def lazy_data(case, calls):
-    """Return valid lazy arguments that count what is computed of them."""
+def counted(calls, data):
+    """Return lazy arguments of four chunks of 10 that count what is computed of them."""
 
     def make(block):
         calls.append(1)
         return block
 
     return [
-        da.from_array(array, chunks=(9, *array.shape[1:])).map_blocks(make, dtype=array.dtype, meta=array[:0])
-        for array in valid(case)
+        da.from_array(array, chunks=(10, *array.shape[1:])).map_blocks(
+            make, dtype=array.dtype, meta=array[:0]
+        )
+        for array in data
     ]
 
 
@@ -341,42 +303,39 @@ BAD = {
     "random_state": ["1"],
     "multioutput": ["variance_weighted", [1.0]],
     "ddof": [math.nan],
+    "error_share": [1.0],
+    "split": [{"mse": 1}],
     "groups": [[1] * 40],
     "unheard_of": [1],
 }
 
 
-@each_case
-def test_options_are_refused_before_anything_is_computed(case):
+@each_kind
+def test_what_would_be_refused_in_the_end_is_refused_before_anything_is_computed(case):
     calls = []
-    known = {*inspect.signature(of(case)).parameters, "groups", "unheard_of"}
-    for parameter, values in BAD.items():
-        for value in values if parameter in known else ():
+    data = counted(calls, valid(case))
+    known = {*inspect.signature(getattr(dp, case.name)).parameters, "groups", "unheard_of"}
+    for parameter in BAD.keys() & known:
+        for value in BAD[parameter]:
             options = {"accountant": PrivacyAccountant(1.0), "epsilon": 1.0, parameter: value}
-            with pytest.raises((ValueError, TypeError), match=f"{parameter}|ustom weights"):
-                of(case)(*lazy_data(case, calls), **options)
-            assert calls == [], parameter
-
-
-@each_case
-def test_what_would_be_refused_in_the_end_is_refused_in_the_beginning(case):
-    calls = []
-    data = lazy_data(case, calls)
-    with pytest.raises(PrivacyBudgetError):
+            with pytest.raises(REFUSED, match=f"{parameter}|ustom weights"):
+                of(case)(*data, **options)
+    with pytest.raises(dp.PrivacyBudgetError):
         of(case)(*data, epsilon=0.5, accountant=PrivacyAccountant(0.4), random_state=NoEntropy())
-    if not case.always_bounded:
-        for mechanism in ("laplace", "geometric", "inverse_sensitivity", "piecewise_laplace"):
+    if not case.always_bounded and "bounds" not in case.options:
+        for mechanism in ("laplace", "geometric"):
             with pytest.raises(ValueError, match="pass bounds"):
                 of(case)(*data, epsilon=0.5, mechanism=mechanism)
     if case.row.mechanism is not None:
-        options = {"mechanism": "laplace", "neighboring": "add_or_remove_one", **case.bounded}
         with pytest.raises(ValueError, match="public number of records"):
-            of(case)(*data, epsilon=0.5, **options)
+            of(case)(*data, epsilon=0.5, mechanism="laplace", **PRIVATE_N, **case.bounded)
+    with pytest.raises(TypeError, match=rf"for data in memory use dp_metrics\.{case.name}\."):
+        of(case)(*data[:-1], np.ones(40), epsilon=1.0)
     assert calls == []
 
 
-@each_case
-def test_the_spend_comes_after_the_reduction_and_before_the_draw_and_once(case):
+@each_kind
+def test_the_spend_comes_after_one_pass_over_the_data_and_before_the_draw_and_once(case):
     order = []
 
     class Budget(PrivacyAccountant):
@@ -390,9 +349,9 @@ def test_the_spend_comes_after_the_reduction_and_before_the_draw_and_once(case):
             return super().words(size)
 
     budgets = Budget(1.0), PrivacyAccountant(1.0)
-    of(case)(*lazy_data(case, order), epsilon=0.5, accountant=budgets[0], random_state=Words(3))
+    of(case)(*counted(order, valid(case)), epsilon=0.5, accountant=budgets[0], random_state=Words(3))
     computed = order.index("spend")
-    assert order[:computed] == [1] * (5 * len(valid(case)))
+    assert order[:computed] == [1] * (4 * len(valid(case)))
     assert order[computed:].count("spend") == 1
     assert set(order[computed + 1 :]) == {"draw"}
     case(*valid(case), epsilon=0.5, accountant=budgets[1])
@@ -401,124 +360,8 @@ def test_the_spend_comes_after_the_reduction_and_before_the_draw_and_once(case):
     assert (ours.epsilon, ours.mechanism, ours.neighboring) == (0.5, twin.mechanism, twin.neighboring)
 
 
-@each_case
-@loop_over("form", ["columns in chunks", "data frame"])
-def test_an_invalid_record_raises_what_the_twin_raises_before_any_spend(case, form):
-    for position in range(len(valid(case))):
-        data = [array.copy() for array in valid(case)]
-        for array, sentinel in zip(data, case.sentinels, strict=False):
-            if sentinel is not None:
-                array[1] = sentinel
-        data[position][2] = math.nan
-        with pytest.raises(ValueError, match=r"contains NaN: drop .*\.$") as twin:
-            case(*data)
-        collections = collected(form, data)
-        assert_refused(of(case), collections, ValueError, re.escape(str(twin.value)), epsilon=1.0)
-
-
-def locals_of(error):
-    """Return representations of whatever is alive in the frames of a traceback, here and in the package."""
-    found, frames = [], error.__traceback__
-    while frames is not None:
-        if frames.tb_frame.f_code.co_filename in (_collections.__file__, twins.__file__):
-            found += map(repr, frames.tb_frame.f_locals.values())
-        frames = frames.tb_next
-    return " ".join(found)
-
-
-def test_neither_keys_nor_summaries_nor_frames_show_a_value():
-    x = da.from_array(np.array([1.0, 2.0, math.nan, 987654.25]), chunks=2).persist(scheduler="threads")
-    with pytest.raises(ValueError, match="NaN") as caught:
-        distributed.private_mean_loss(x, epsilon=1.0)
-    assert "987654" not in " ".join(messages(caught.value))
-    assert "987654" not in locals_of(caught.value)
-
-
-@loop_over("known", [True, False])
-@loop_over("relation", ["replace_one", "add_or_remove_one"])
-def test_lengths_that_differ_are_refused_without_numbers(known, relation):
-    data = np.ones(40), np.ones(40)
-    if known:
-        collections = [chunked(20, 20)(0, data[0]), chunked(20, 19)(1, data[1][:39])]
-    else:
-        collections = [frame(0, data[0]), chunked(1, 12, 0, 20, 7, 0)(1, data[1])]
-    message = r"^Found input variables with inconsistent numbers of samples: y_true and {}\.$"
-    assert_refused(
-        distributed.private_mse,
-        collections,
-        ValueError,
-        message.format("y_pred"),
-        epsilon=1.0,
-        neighboring=relation,
-    )
-    if relation == "replace_one":
-        short = frame(0, data[0]), frame(0, data[0])
-        settings = {"epsilon": 1.0, "sample_weight": chunked(1, 12, 0, 20, 7, 0)(2, data[1])}
-        match = message.format("sample_weight")
-        assert_refused(distributed.private_mse, short, ValueError, match, **settings)
-
-
-def test_numbers_of_partitions_that_differ_are_refused():
-    x = frame(0, np.ones(40))
-    with pytest.raises(ValueError, match="y_true and y_pred must have the same partitions"):
-        distributed.private_mse(x, chunked(20, 20)(0, np.ones(40)), epsilon=1.0)
-    with pytest.raises(ValueError, match="y_true and y_pred and sample_weight must have the same partitions"):
-        distributed.private_mse(x, x, epsilon=1.0, sample_weight=x.repartition(npartitions=2))
-
-
-@each_case
-def test_no_record_at_all(case):
-    data = [array[:0] for array in valid(case)]
-    for pieces in ([0], [0, 0, 0]):
-        collections = [chunked(*pieces)(position, array) for position, array in enumerate(data)]
-        budget = PrivacyAccountant(1.0)
-        with pytest.raises(ValueError, match=r"^Found array with 0 sample"):
-            of(case)(*collections, epsilon=1.0, accountant=budget)
-        assert budget.spent == 0
-        settings = {"neighboring": "add_or_remove_one", "epsilon": 1.0}
-        released = of(case)(*collections, random_state=seeded(), **settings)
-        assert released == case(*data, random_state=seeded(), **settings)
-
-
-def test_a_seed_warns_once_at_the_line_of_the_caller():
-    x = da.arange(100, chunks=10)
-    for call in (distributed.private_variance, distributed.private_mean_loss, distributed.private_std):
-        with pytest.warns(SeededReleaseWarning) as caught:
-            call(x, epsilon=1.0, random_state=3)
-        assert [warning.filename for warning in caught] == [__file__]
-        assert caught[0].lineno == inspect.currentframe().f_lineno - 2
-
-
-def test_without_a_seed_releases_are_fresh():
-    x = da.arange(100, chunks=10)
-    assert len({distributed.private_variance(x, epsilon=1.0) for _ in range(6)}) > 1
-
-
-SMALL_EPSILON = {  # the mechanisms that each metric is released by
-    "private_mse": ("adaptive", "hazard", "above_threshold"),
-    "private_variance": ("hazard", "above_threshold"),
-    "private_r2_score": ("hazard", "above_threshold"),
-    "private_regression_report": ("hazard",),
-}
-
-
-@pytest.mark.parametrize("relation", ["replace_one", "add_or_remove_one"])
-@pytest.mark.parametrize(
-    "name",
-    [name if name == "private_mse" else pytest.param(name, marks=pytest.mark.slow) for name in SMALL_EPSILON],
-)
-def test_epsilon_decides_how_many_ranks_are_kept(name, relation):
-    """With fewer ranks than a release can use it would have other bits, and warn."""
-    data = np.random.default_rng(0).standard_normal((2, 7000))[: len(METRICS[name].data)] ** 2
-    chunks = [da.from_array(column, chunks=900) for column in data]
-    for mechanism, bounds in itertools.product(SMALL_EPSILON[name], (None, (0.0, 5.0))):
-        settings = {"epsilon": 0.01, "mechanism": mechanism, "bounds": bounds, "neighboring": relation}
-        expected = getattr(dp, name)(*data, random_state=seeded(), **settings)
-        assert getattr(distributed, name)(*chunks, random_state=seeded(), **settings) == expected
-
-
-def test_summaries_are_merged_in_a_tree_and_one_of_them_comes_to_the_client(monkeypatch):
-    merges, answers = [], []
+def test_what_two_arguments_share_is_computed_once_and_one_summary_comes_to_the_client(monkeypatch):
+    calls, merges, answers = [], [], []
     merge, compute = _collections._merge, dask.compute
 
     def recorded_merge(*summaries):
@@ -533,31 +376,184 @@ def test_summaries_are_merged_in_a_tree_and_one_of_them_comes_to_the_client(monk
     monkeypatch.setattr(_collections, "_merge", recorded_merge)
     monkeypatch.setattr(dask, "compute", recorded_compute)
     x = da.random.default_rng(0).random(200_000, chunks=1_000)
+    x = x.map_blocks(lambda block: calls.append(1) or block, dtype=float, meta=np.empty(0))
     distributed.private_mse(x, x**2, epsilon=1.0)
     assert sorted(merges) == [1, 4] + [8] * 28  # 200 -> 25 -> 4 -> 1
-    [(kind, size)] = answers
-    assert kind is Summary
-    assert size < 2048 * 8 + 20_000  # the ranks, and a few numbers by level; the data are 3 MB
+    assert len(calls) == 200
+    distributed.private_calibration_curve((x > 0.5).astype(int), x, epsilon=1.0)
+    assert {kind for kind, _ in answers} == {Summary}
+    # 8 bytes for each rank, and a few numbers by level; the data are 3 MB
+    assert [size < most for (_, size), most in zip(answers, (8 * 2048 + 20_000, 6000), strict=True)] == [
+        True
+    ] * 2
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("module", [pytest.param("dask", marks=pytest.mark.slow), "dask.array"])
-def test_without_dask_the_error_names_the_extra(module):
-    program = f"""
-import sys
-class Missing:
-    def find_spec(self, name, path=None, target=None):
-        if name == {module!r}:
-            raise ModuleNotFoundError(name)
-sys.meta_path.insert(0, Missing())
-import dp_metrics
-try:
-    import dp_metrics.distributed
-except ImportError as error:
-    print(error)
-"""
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert 'pip install "dp_metrics[dask]"' in done.stdout
+# What is refused in the end
+
+
+def of_package(error):
+    """Return representations of whatever is alive in the frames of a traceback within the package."""
+    found, frames = [], error.__traceback__
+    while frames is not None:
+        if frames.tb_frame.f_code.co_filename in (_collections.__file__, twins.__file__):
+            found += map(repr, frames.tb_frame.f_locals.values())
+        frames = frames.tb_next
+    return " ".join(found)
+
+
+@each_kind
+def test_an_invalid_record_raises_what_the_twin_raises_before_any_spend(case):
+    for position, form in itertools.product(range(len(valid(case))), ("columns in chunks", "data frame")):
+        data = [array.copy() for array in valid(case)]
+        for array, sentinel in zip(data, case.sentinels, strict=False):
+            if sentinel is not None:
+                array[1] = sentinel
+        data[position][2] = math.nan
+        with pytest.raises(ValueError, match=r"contains NaN: drop .*\.$") as twin:
+            case(*data)
+        collections = collected(form, data)
+        assert_refused(of(case), collections, ValueError, re.escape(str(twin.value)), epsilon=1.0)
+
+
+def test_neither_keys_nor_summaries_nor_frames_show_a_value():
+    x = da.from_array(np.array([1.0, 2.0, math.nan, 987654.25]), chunks=2).persist(scheduler="threads")
+    with pytest.raises(ValueError, match="NaN") as caught:
+        distributed.private_mean_loss(x, epsilon=1.0)
+    assert "987654" not in " ".join(messages(caught.value)) + of_package(caught.value)
+
+
+class Quoting(dp.LossSummary):
+    """A summary that refuses a chunk while an error that quotes it is handled."""
+
+    def update(self, *data, sample_weight=None):
+        try:
+            float(data[0][0])
+        except ValueError:
+            raise ValueError("refused")  # noqa: B904  # chained, as an oversight would be
+
+
+def test_what_is_wrong_with_a_chunk_is_not_chained_to_an_error_that_quotes_it():
+    empty = Quoting(dp.private_mean_loss)
+    wrong = _collections._summarise(empty, ["losses"], np.array(["a secret"], dtype=object))
+    assert isinstance(wrong, Exception)
+    assert str(wrong) == "refused"
+    assert (wrong.__cause__, wrong.__context__, wrong.__traceback__) == (None, None, None)
+
+
+def test_lengths_and_partitions_that_differ_are_refused_without_numbers():
+    y = np.ones(40)
+    x, shorter = frame(0, y), chunked(1, 12, 0, 20, 7, 0)(1, y)
+    wrong = "^Found input variables with inconsistent numbers of samples: y_true and {}\\.$"
+    mse = partial(assert_refused, distributed.private_mse, expected=ValueError, epsilon=1.0)
+    for relation, lengths in itertools.product(
+        RELATIONS, ([chunked(20, 20)(0, y), chunked(20, 19)(1, y[:39])], [x, shorter])
+    ):
+        mse(lengths, match=wrong.format("y_pred"), neighboring=relation)
+    mse((x, x), match=wrong.format("sample_weight"), sample_weight=shorter)
+    mse((x, chunked(20, 20)(0, y)), match="y_true and y_pred must have the same partitions")
+    two = x.repartition(npartitions=2)
+    mse((x, x), match="y_true and y_pred and sample_weight must have the same part", sample_weight=two)
+    mse((x, x), match="Sample weights must contain at least one non-zero", sample_weight=x * 0)
+
+
+@each_kind
+def test_no_record_at_all(case):
+    data = [array[:0] for array in valid(case)]
+    for pieces in ([0], [0, 0, 0]):
+        collections = [chunked(*pieces)(position, array) for position, array in enumerate(data)]
+        budget = PrivacyAccountant(1.0)
+        with pytest.raises(ValueError, match=r"^Found array with 0 sample"):
+            of(case)(*collections, epsilon=1.0, accountant=budget)
+        assert budget.spent == 0
+        released = of(case)(*collections, random_state=seeded(), epsilon=1.0, **PRIVATE_N)
+        assert released == case(*data, random_state=seeded(), epsilon=1.0, **PRIVATE_N)
+
+
+def told_as(told, kind, size):
+    """Return labels and probabilities in one chunk of so many records, and tell Dask a type of it."""
+    chunk = np.full((size, 2), 0.5, kind)
+    told_shape = {"shape": chunk.shape, "dtype": told, "meta": np.empty((0, 0), told)}
+    return da.zeros(size), da.from_delayed(dask.delayed(chunk), **told_shape)
+
+
+@loop_over("neighboring", RELATIONS)
+@loop_over(("told", "kind"), [*itertools.product(("f4", "f8"), repeat=2)])
+def test_the_type_of_a_chunk_never_decides_the_limit_of_a_loss(told, kind, neighboring):
+    """A record that made its chunk float64 would raise the cap of the log loss from 16 to 36 for all."""
+    budget = PrivacyAccountant(10.0)
+    sizes = (0, 1, 40) if neighboring == "add_or_remove_one" else (1, 40)
+    for size, name in itertools.product(sizes, ("private_log_loss", "private_probability_report")):
+        release, data = getattr(distributed, name), told_as(told, kind, size)
+        settings = {"epsilon": 1.0, "accountant": budget, "neighboring": neighboring}
+        if told == kind:
+            release(*data, **settings)
+            continue
+        with pytest.raises(ValueError, match="Each chunk must have as many columns"):
+            release(*data, **settings)
+    assert (budget.spent > 0) == (told == kind)
+
+
+def test_the_type_of_a_column_decides_the_limit_of_a_loss():
+    whole = pd.DataFrame({"y": 0.0, "p": pd.array([0.0] * 40, "Float32"), "q": np.zeros(40, "f4")})
+    frames = dd.from_pandas(whole.assign(r=whole.q), npartitions=3)
+    exact = partial(distributed.private_log_loss, epsilon=1e6, mechanism="hazard")
+    assert exact(frames.y + 1, frames.p) == pytest.approx(15.94, abs=0.01)
+    assert exact(frames.y + 1, frames.p.astype("Float64")) == pytest.approx(36.04, abs=0.01)
+    assert exact(frames.y + 1, frames[["q", "r"]]) == pytest.approx(15.94, abs=0.01)
+
+
+# Seeds and stored answers
+
+
+def test_a_seed_warns_once_at_the_line_of_the_caller_and_without_one_releases_are_fresh():
+    x = da.arange(100, chunks=10)
+    for call in (distributed.private_variance, distributed.private_mean_loss, distributed.private_std):
+        with pytest.warns(dp.SeededReleaseWarning) as caught:
+            call(x, epsilon=1.0, random_state=3)
+        assert [warning.filename for warning in caught] == [__file__]
+        assert caught[0].lineno == inspect.currentframe().f_lineno - 2
+    assert len({distributed.private_variance(x, epsilon=1.0) for _ in range(6)}) > 1
+
+
+def test_a_stored_release_computes_nothing(tmp_path):
+    path, calls = tmp_path / "budget.sqlite", []
+    ask = partial(distributed.private_mae, epsilon=1.0, spend_name="mae, week 47")
+    arrays = counted(calls, [np.arange(40.0)] * 2)
+    number = ask(*arrays, accountant=PrivacyAccountant(1.0, path))
+    calls.clear()
+    new_session()
+    budget = PrivacyAccountant(1.0, path)
+    with pytest.warns(dp.StoredReleaseWarning, match="records and predictions were not read"):
+        assert ask(*arrays, accountant=budget) == number
+    assert (calls, budget.spent) == ([], 1.0)
+    assert budget["mae, week 47"].noise_interval()
+
+
+@loop_over("is_known", [True, False])
+def test_collections_ask_by_their_totals(is_known, tmp_path):
+    """Chunks have no order: weights in another order are one question, other weights or fewer records not."""
+    path, y, weights = tmp_path / f"budget {is_known}", np.arange(60.0), np.arange(60.0) / 7
+
+    def ask(rows, sample_weight, chunks):
+        new_session()
+        arrays = [da.from_array(one, chunks=chunks) for one in (y[rows], y[rows] / 2, sample_weight)]
+        if not is_known:
+            arrays = [one[one >= 0] for one in arrays]  # whose length is known when it is computed
+        budget = PrivacyAccountant(1.0, path)
+        settings = {"epsilon": 1.0, "accountant": budget, "spend_name": "x"}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", dp.StoredReleaseWarning)
+            return distributed.private_mae(*arrays[:2], sample_weight=arrays[2], **settings), budget.spent
+
+    first = ask(slice(None), weights, 20)
+    assert ask(slice(None), weights[::-1].copy(), 17) == first
+    with pytest.raises(ValueError, match=r"total weight was .* and is"):
+        ask(slice(None), weights + 1, 20)
+    with pytest.raises(ValueError, match="number of records was 60 and is 59"):
+        ask(slice(1, None), weights[1:], 20)
+
+
+# Worker processes
 
 
 @pytest.fixture(scope="module")
@@ -581,8 +577,8 @@ def test_worker_processes_give_the_same_bits_and_tell_nothing(client, capfd):
     assert len(budget.history) == 6
     # the chunks stand in the graph, and one of them is invalid
     x = np.array([987654.25, 2.0, math.nan, 987654.25])
-    for form in (lambda a: da.from_array(a, chunks=2), lambda a: dd.from_pandas(pd.Series(a), npartitions=2)):
-        assert_refused(distributed.private_mean_loss, [form(x)], ValueError, "contains NaN", epsilon=1.0)
+    for lazy_x in (da.from_array(x, chunks=2), dd.from_pandas(pd.Series(x), npartitions=2)):
+        assert_refused(distributed.private_mean_loss, [lazy_x], ValueError, "contains NaN", epsilon=1.0)
     logs = f"{client.get_worker_logs()} {client.get_scheduler_logs()} {capfd.readouterr()}"
     assert "_merge" in logs  # something was logged, but
     assert "987654" not in logs
@@ -591,6 +587,11 @@ def test_worker_processes_give_the_same_bits_and_tell_nothing(client, capfd):
 def ramp(block_id, rows):
     """Return a chunk of data that can be made again."""
     return np.modf(np.arange(block_id * rows, (block_id + 1) * rows) * 0.6180339887498949)[0]
+
+
+def slow_ramp(number, rows):
+    time.sleep(0.2)
+    return ramp(number, rows)
 
 
 def generated(chunks, rows, make=ramp):
@@ -624,11 +625,6 @@ def test_data_larger_than_the_memory_of_a_worker(client):
         assert max(client.run(largest_memory).values()) < 600e6
 
 
-def slow_ramp(number, rows):
-    time.sleep(0.2)
-    return ramp(number, rows)
-
-
 @pytest.mark.slow
 def test_a_worker_that_is_killed_in_the_middle_loses_nothing_and_costs_nothing(client):
     chunks, rows = 40, 1_000
@@ -651,61 +647,3 @@ def test_a_worker_that_is_killed_in_the_middle_loses_nothing_and_costs_nothing(c
     assert [spend.epsilon for spend in budget.history] == [0.5]
     client.wait_for_workers(2)
     assert set(client.run(os.getpid).values()) != set(before.values())
-
-
-class Quoting(dp.LossSummary):
-    """A summary that refuses a chunk while an error that quotes it is handled."""
-
-    def update(self, *data, sample_weight=None):
-        try:
-            float(data[0][0])
-        except ValueError:
-            raise ValueError("refused")  # noqa: B904  # chained, as an oversight would be
-
-
-def test_what_is_wrong_with_a_chunk_is_not_chained_to_an_error_that_quotes_it():
-    empty = Quoting(dp.private_mean_loss)
-    wrong = _collections._summarise(empty, ["losses"], np.array(["a secret"], dtype=object))
-    assert isinstance(wrong, Exception)
-    assert str(wrong) == "refused"
-    assert (wrong.__cause__, wrong.__context__, wrong.__traceback__) == (None, None, None)
-
-
-def test_a_stored_release_computes_nothing(tmp_path):
-    path, y = tmp_path / "budget.sqlite", np.arange(100.0)
-    ask = partial(distributed.private_mae, epsilon=1.0, spend_name="mae, week 47")
-    calls = []
-    arrays = [da.from_array(y, chunks=20).map_blocks(lambda a: calls.append(1) or a, dtype=float)] * 2
-    number = ask(*arrays, accountant=PrivacyAccountant(1.0, path))
-    done = len(calls)
-    new_session()
-    budget = PrivacyAccountant(1.0, path)
-    with pytest.warns(dp.StoredReleaseWarning, match="records and predictions were not read"):
-        assert ask(*arrays, accountant=budget) == number
-    assert len(calls) == done
-    assert budget.spent == 1.0
-    assert budget["mae, week 47"].noise_interval()
-
-
-@pytest.mark.parametrize("is_known", [True, False])
-def test_collections_ask_by_their_totals(is_known, tmp_path):
-    """Chunks have no order: weights in another order are one question, other weights or fewer records not."""
-    path, y, weights = tmp_path / "budget.sqlite", np.arange(60.0), np.arange(60.0) / 7
-
-    def ask(rows, sample_weight, chunks):
-        new_session()
-        arrays = [da.from_array(one, chunks=chunks) for one in (y[rows], y[rows] / 2, sample_weight)]
-        if not is_known:
-            arrays = [one[one >= 0] for one in arrays]  # whose length is known when it is computed
-        budget = PrivacyAccountant(1.0, path)
-        settings = {"epsilon": 1.0, "accountant": budget, "spend_name": "x"}
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", dp.StoredReleaseWarning)
-            return distributed.private_mae(*arrays[:2], sample_weight=arrays[2], **settings), budget.spent
-
-    first = ask(slice(None), weights, 20)
-    assert ask(slice(None), weights[::-1].copy(), 17) == first
-    with pytest.raises(ValueError, match=r"total weight was .* and is"):
-        ask(slice(None), weights + 1, 20)
-    with pytest.raises(ValueError, match="number of records was 60 and is 59"):
-        ask(slice(1, None), weights[1:], 20)

@@ -19,13 +19,10 @@ from helpers import seeded
 from dp_metrics import LossSummary, NoisyReleaseWarning, PrivacyAccountant, PrivacyBudgetError, private_mse
 
 PAGE = Path(__file__).parents[2] / "docs" / "large_data.rst"
-HAS_RAY = importlib.util.find_spec("ray") is not None
-HAS_SPARK = importlib.util.find_spec("pyspark") is not None
-HAS_JAVA = bool(shutil.which("java") or os.environ.get("JAVA_HOME"))
-# the engines warn of their own future, and leave sockets to the end of the process
-own_warnings = pytest.mark.filterwarnings("ignore")
-
-RECORDS = 4_001  # no multiple of the partitions
+HAS = {
+    "Spark": importlib.util.find_spec("pyspark") and (shutil.which("java") or os.environ.get("JAVA_HOME")),
+    "Ray": importlib.util.find_spec("ray"),
+}
 PARTITIONS = 7
 
 
@@ -40,29 +37,25 @@ def recipe(engine):
     return textwrap.dedent(block[1])
 
 
-def run(code, data):
-    """Run a recipe on a data set of an engine, as a user does, and return its variables."""
-    names = {
-        "LossSummary": LossSummary,
-        "private_mse": private_mse,
-        "functools": functools,
-        "pd": pd,
-        "data": data,
-        "budget": PrivacyAccountant(1.0),
-    }
-    exec(compile(code, str(PAGE), "exec"), names)
-    return names
+@pytest.mark.parametrize("engine", HAS)
+def test_the_page_has_a_recipe_that_compiles_and_names_what_a_user_has(engine):
+    code = compile(recipe(engine), str(PAGE), "exec")
+    assert {"data", "budget", "parts", "summary", "mse"} <= {*code.co_names}
+    assert recipe(engine).count(".release(") == 1
 
 
 def records():
     """Return targets and predictions with heavy tails, so that the extremes of a summary matter."""
     rng = np.random.default_rng(0)
-    y = rng.standard_t(3, size=RECORDS)
-    return pd.DataFrame({"y": y, "prediction": y + rng.standard_t(3, size=RECORDS), "other": "not read"})
+    y = rng.standard_t(3, size=4_001)  # no multiple of the partitions
+    return pd.DataFrame({"y": y, "prediction": y + rng.standard_t(3, size=y.size), "other": "not read"})
 
 
-def assert_same_as_one_call(made, table):
-    """Assert that a recipe summarised each record once, spent once, and releases what one call does."""
+def assert_same_as_one_call(engine, data, table):
+    """Assert that a recipe summarises each record once, spends once, and releases what one call does."""
+    made = {"LossSummary": LossSummary, "private_mse": private_mse, "functools": functools, "pd": pd}
+    made |= {"data": data, "budget": PrivacyAccountant(1.0)}
+    exec(compile(recipe(engine), str(PAGE), "exec"), made)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", NoisyReleaseWarning)  # of few records, as it should
@@ -77,13 +70,6 @@ def assert_same_as_one_call(made, table):
         made["summary"].release(epsilon=1e-9, accountant=made["budget"])
 
 
-@pytest.mark.parametrize("engine", ["Spark", "Ray"])
-def test_the_page_has_a_recipe_that_compiles_and_names_what_a_user_has(engine):
-    code = compile(recipe(engine), str(PAGE), "exec")
-    assert {"data", "budget", "parts", "summary", "mse"} <= {*code.co_names}
-    assert recipe(engine).count(".release(") == 1
-
-
 @pytest.fixture(scope="module")
 def spark():
     """Return a session of Spark on this machine: two threads, and up to three attempts at a task."""
@@ -91,66 +77,12 @@ def spark():
 
     # the workers are processes of their own, which must be of the interpreter that has the package
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    session = (
-        SparkSession.builder.master("local[2,3]")
-        .appName("dp_metrics")
-        .config("spark.ui.enabled", "false")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.driver.memory", "1g")
-        .getOrCreate()
-    )
+    session = SparkSession.builder.master("local[2,3]").appName("dp_metrics")
+    session = session.config("spark.ui.enabled", "false").config("spark.driver.bindAddress", "127.0.0.1")
+    session = session.config("spark.driver.host", "127.0.0.1").config("spark.driver.memory", "1g")
+    session = session.getOrCreate()
     yield session
     session.stop()
-
-
-needs_spark = pytest.mark.skipif(
-    not (HAS_SPARK and HAS_JAVA), reason="needs PySpark and a Java runtime: see .ci/run engines"
-)
-
-
-@pytest.mark.slow
-@own_warnings
-@needs_spark
-@pytest.mark.parametrize("partitions", [1, PARTITIONS])
-def test_the_recipe_for_spark_is_one_call_to_the_bit(spark, partitions):
-    table = records()
-    data = spark.createDataFrame(table).repartition(partitions)
-    assert data.rdd.getNumPartitions() == partitions
-    assert_same_as_one_call(run(recipe("Spark"), data), table)
-
-
-@pytest.mark.slow
-@own_warnings
-@needs_spark
-def test_the_recipe_for_spark_takes_partitions_without_records(spark):
-    table = records()
-    data = spark.createDataFrame(table).repartition(PARTITIONS)
-    limit = float(table.y.nlargest(3).iloc[-1])
-    kept = data.where(data.y > limit)
-    assert kept.rdd.glom().map(len).collect().count(0) >= PARTITIONS - 2
-    assert_same_as_one_call(run(recipe("Spark"), kept), table[table.y > limit])
-
-
-@pytest.mark.slow
-@own_warnings
-@needs_spark
-def test_a_task_of_spark_that_is_repeated_counts_its_records_once(spark, tmp_path):
-    table, flag = records(), str(tmp_path / "failed")
-
-    def failing_once(rows):
-        kept = list(rows)
-        yield from kept[: len(kept) // 2]
-        if not os.path.exists(flag):
-            Path(flag).touch()
-            os._exit(1)  # the worker dies in the middle of a partition
-        yield from kept[len(kept) // 2 :]
-
-    source = spark.createDataFrame(table).repartition(PARTITIONS)
-    data = spark.createDataFrame(source.rdd.mapPartitions(failing_once), source.schema)
-    made = run(recipe("Spark"), data)
-    assert os.path.exists(flag)
-    assert_same_as_one_call(made, table)
 
 
 @pytest.fixture(scope="module")
@@ -165,42 +97,67 @@ def ray():
     ray.shutdown()
 
 
-needs_ray = pytest.mark.skipif(not HAS_RAY, reason="needs Ray: see .ci/run engines")
+@pytest.fixture(
+    params=[
+        pytest.param(name, marks=pytest.mark.skipif(not has, reason="see .ci/run engines"))
+        for name, has in HAS.items()
+    ]
+)
+def engine(request):
+    """Return the name of an engine, and how to cut a table, keep large targets and run over partitions."""
+    if request.param == "Spark":
+        session = request.getfixturevalue("spark")
+
+        def run(data, function):
+            return session.createDataFrame(data.rdd.mapPartitions(function), data.schema)
+
+        def cut(table, partitions):
+            return session.createDataFrame(table).repartition(partitions)
+
+        return "Spark", cut, lambda data, limit: data.where(data.y > limit), run
+    of_ray = request.getfixturevalue("ray").data
+    return (
+        "Ray",
+        lambda table, partitions: of_ray.from_pandas(table).repartition(partitions),
+        lambda data, limit: data.filter(lambda row: row["y"] > limit),
+        lambda data, function: data.map_batches(function),
+    )
+
+
+# the engines warn of their own future, and leave sockets to the end of the process
+own_warnings = pytest.mark.filterwarnings("ignore")
 
 
 @pytest.mark.slow
 @own_warnings
-@needs_ray
 @pytest.mark.parametrize("partitions", [1, PARTITIONS])
-def test_the_recipe_for_ray_is_one_call_to_the_bit(ray, partitions):
+def test_a_recipe_is_one_call_to_the_bit(engine, partitions):
+    name, cut, *_ = engine
     table = records()
-    data = ray.data.from_pandas(table).repartition(partitions)
-    assert_same_as_one_call(run(recipe("Ray"), data), table)
+    assert_same_as_one_call(name, cut(table, partitions), table)
 
 
 @pytest.mark.slow
 @own_warnings
-@needs_ray
-def test_the_recipe_for_ray_takes_blocks_without_records(ray):
+def test_a_recipe_takes_partitions_without_records(engine):
+    name, cut, keep, _ = engine
     table = records()
     limit = float(table.y.nlargest(3).iloc[-1])
-    data = ray.data.from_pandas(table).repartition(PARTITIONS).filter(lambda row: row["y"] > limit)
-    assert_same_as_one_call(run(recipe("Ray"), data), table[table.y > limit])
+    assert_same_as_one_call(name, keep(cut(table, PARTITIONS), limit), table[table.y > limit])
 
 
 @pytest.mark.slow
 @own_warnings
-@needs_ray
-def test_a_task_of_ray_that_is_repeated_counts_its_records_once(ray, tmp_path):
+def test_a_task_that_is_repeated_counts_its_records_once(engine, tmp_path):
+    name, cut, _, run = engine
     table, flag = records(), str(tmp_path / "failed")
 
-    def failing_once(batch):
+    def failing_once(rows):
         if not os.path.exists(flag):
+            next(iter(rows))
             Path(flag).touch()
-            os._exit(1)  # the worker dies in the middle of a task, which Ray runs again
-        return batch
+            os._exit(1)  # the worker dies in the middle of a partition, which the engine reads again
+        return rows
 
-    data = ray.data.from_pandas(table).repartition(PARTITIONS).map_batches(failing_once)
-    made = run(recipe("Ray"), data)
+    assert_same_as_one_call(name, run(cut(table, PARTITIONS), failing_once), table)
     assert os.path.exists(flag)
-    assert_same_as_one_call(made, table)
