@@ -114,6 +114,25 @@ def of_frame(metric, pred, membership, **paid):
     return [*frame.by_group.values(), *gaps, *ends, frame.note, frame.by_group.to_frame().to_json()]
 
 
+def of_long_doubles(**paid):
+    """Of 1e-4000, which is 0 where long doubles are doubles."""
+    small, ones = np.array([np.ldexp(np.longdouble(1), -13288), 1, 1]), np.ones((2, 3))
+    return [
+        dp.private_mae(small, small, **paid),
+        dp.private_mae([1, 2, 3], [1, 2, 3], sample_weight=small, **paid),
+        dp.private_mse(ones, ones, multioutput=small, **paid),
+        dp.private_log_loss([0, 1, 1], small, **paid),
+        dp.private_variance(small, **paid),
+    ]
+
+
+def of_tiny_bounds(bounds, **paid):
+    y, paid = [0.0, 1e-310, 2.0], {"bounds": bounds, **paid}
+    pairs = dp.private_mse, dp.private_r2_score, dp.private_mean_pinball_loss
+    alone = dp.private_mean, dp.private_variance, partial(dp.private_quantile, q=0.5)
+    return [metric(y, y, **paid) for metric in pairs] + [metric(y, **paid) for metric in alone]
+
+
 def of_page(**paid):
     page = dp.private_evaluate(model(), X, Y, sensitive_features=GROUP, group_labels=["a", "b"], **paid)
     page.to_html()
@@ -181,6 +200,8 @@ CALLS = {
     "smallest epsilon": partial(of_metric, "confusion matrix", epsilon=1e-300),
     "variance by hazard": partial(of_metric, "variance", epsilon=1e-300, mechanism="hazard"),
     "containers": of_containers,
+    "long doubles": of_long_doubles,
+    **{f"bounds {end}": partial(of_tiny_bounds, (end / 8, end)) for end in (5e-324, 1e-309, 1e-200)},
     "private frame": partial(of_frame, "recall", PRED, "private"),
     "public frame": partial(of_frame, "recall", PRED, "public"),
     "frame of errors": partial(of_frame, "mse", HUGE, "private"),
