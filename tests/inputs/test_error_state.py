@@ -139,16 +139,9 @@ def of_page(**paid):
     return page.to_json()
 
 
-def of_summary(make, *data, neighboring="replace_one", **paid):
-    """Return what a summary tells that was merged and written: of a table, all that it is asked."""
-    first, second = (make().update(*(column[i::2] for column in data)) for i in (0, 1))
-    released = type(first).from_bytes(first.merge(second).to_bytes()).release(neighboring=neighboring, **paid)
-    if isinstance(released, float):
-        return released
-    tells = ("_score", "_curve", "_matrix", "_report", "_corrcoef")
-    asked = [getattr(released, name) for name in dir(released) if name.endswith(tells) and name[0] != "_"]
-    asked = [partial(one, 0.5) if "threshold" in inspect.signature(one).parameters else one for one in asked]
-    return [released.result.noise_interval(), *(one() for one in asked)]
+def of_summary(make, column, **paid):
+    first, second = (make().update(part) for part in (column[::2], column[1::2]))
+    return type(first).from_bytes(first.merge(second).to_bytes()).release(**paid)
 
 
 def of_stored(**paid):
@@ -164,34 +157,17 @@ def of_scorer(*, accountant, **paid):
     return bool(np.isfinite([scorer(model(), X, Y), *folds]).all())
 
 
-def of_search(*, accountant, **paid):
-    search = dp.PrivateRandomizedSearch(
-        LogisticRegression(), {"C": [0.1, 1.0]}, metric="accuracy", epsilon=EPSILON, accountant=accountant
-    )
-    return bool(np.isfinite(search.fit(X, Y, X_val=X, y_val=Y).best_score_))
-
-
 FREE = {
     "limits of a number": partial(dp.noise_interval, 0.5, metric="rmse", bounds=(0, 1), n=N, epsilon=1e-300),
-    "limits of a count": partial(dp.noise_interval, 0.5, metric="accuracy", n=4, epsilon=1e300),
-    "expected error": partial(dp.expected_error, dp.private_mae, SCORE, TINY, epsilon=1.0),
-    "expected error of a table": partial(dp.expected_error, dp.private_recall_score, Y, PRED, epsilon=1.0),
-    "expected error of an area": partial(dp.expected_error, dp.private_roc_auc_score, Y, SCORE, epsilon=1.0),
-    "epsilon for an error": partial(dp.epsilon_for_error, dp.private_accuracy_score, Y, PRED, error=0.1),
-    "count of releases": lambda: dp.count_releases(
-        5, train_sizes=[100, 200], scoring=dp.make_private_scorer("mae", epsilon=1.0)
+    "limits of a count": partial(
+        dp.noise_interval, 0.5, metric="zero_one", mechanism="hazard", n=4, epsilon=1e300
     ),
+    "expected error": partial(dp.expected_error, dp.private_mae, SCORE, TINY, epsilon=1.0),
+    "epsilon for an error": partial(dp.epsilon_for_error, dp.private_accuracy_score, Y, PRED, error=0.1),
     "loss of a metric": partial(
         auditing.metric_loss, dp.private_mse, (HUGE, TINY), (TINY, HUGE), epsilon=1.0
     ),
-    "loss of an area": partial(
-        auditing.metric_loss, "roc_auc", (Y[:6], SCORE[:6]), (Y[:6], [*SCORE[:5], 0.9]), epsilon=1.0
-    ),
-    "loss of a frame": partial(
-        auditing.frame_loss, dp.private_accuracy_score, (Y, PRED, GROUP), (Y, Y, GROUP),
-        group_labels=["a", "b"], epsilon=1.0,
-    ),
-}  # fmt: skip
+}
 CALLS = {
     **{name: partial(of_metric, name) for name in sorted(KINDS)},
     "private n": partial(of_metric, "mse", neighboring="add_or_remove_one"),
@@ -205,7 +181,6 @@ CALLS = {
     "private frame": partial(of_frame, "recall", PRED, "private"),
     "public frame": partial(of_frame, "recall", PRED, "public"),
     "frame of errors": partial(of_frame, "mse", HUGE, "private"),
-    "frame of areas": partial(of_frame, "roc_auc", SCORE, "public"),
     "page": of_page,
     "wins": partial(dp.private_compare, Y, SCORE, 1 - SCORE, loss="brier"),
     "mean difference": partial(dp.private_compare, HUGE, TINY, -HUGE, loss="mse", max_difference=1e300),
@@ -217,13 +192,10 @@ CALLS = {
     "interval of a quantile": lambda **paid: dp.private_quantile_interval(
         HUGE, 0.5, **{**paid, "epsilon": 5.0}
     ),
-    "summary of losses": partial(of_summary, partial(dp.LossSummary, dp.private_mse), HUGE, TINY),
+    "summary of losses": partial(of_summary, partial(dp.LossSummary, dp.private_mean_loss), HUGE),
     "summary of a variance": partial(of_summary, dp.VarianceSummary, HUGE, neighboring="add_or_remove_one"),
-    "summary of counts": partial(of_summary, dp.ConfusionSummary, Y, PRED),
-    "summary of scores": partial(of_summary, dp.ScoreSummary, Y, SCORE),
     "stored release": of_stored,
     "scorer": of_scorer,
-    "search": of_search,
     **{name: lambda call=call, **paid: call() for name, call in FREE.items()},
 }
 
