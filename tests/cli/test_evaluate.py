@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from helpers import loop_over, new_session
+from helpers import loop_over
 
 import dp_metrics as dp
 
@@ -15,7 +15,6 @@ PAGE, SCORES = "evaluate people.csv", "--y-true truth --y-score p --labels well 
 GROUPS = "--sensitive sex ward --group-labels f m --group-labels 1 2"
 OF_SCORES = f"{PAGE} {SCORES}".split()
 AS_JSON = ("--output", "page.json")  # without pictures, which take their time
-PAID = ("--budget", "b.sqlite", "--total", 3, "--spend-name", "one")
 
 
 @pytest.fixture(autouse=True)
@@ -64,7 +63,7 @@ def test_a_page_is_written_and_its_numbers_are_printed(argv, releases, run):
     assert "page written to page.json" in shown
 
 
-def test_numbers_and_questions_are_those_of_the_function(people, run):
+def test_numbers_are_those_of_the_function(people, run):
     run(*OF_SCORES, "--epsilon", 1e6, *AS_JSON)
     page = written()
     exact = dp.private_evaluate(
@@ -73,27 +72,6 @@ def test_numbers_and_questions_are_those_of_the_function(people, run):
     )  # fmt: skip
     expected = {name: one.value for name, one in exact.items()}
     assert {name: one.value for name, one in page.items()} == pytest.approx(expected)
-    columns = ("--y-true", "y", "--y-proba", "notp", "p", "--baseline", "notp", "p")
-    run(*PAGE.split(), *columns, "--epsilon", 2, *PAID, *AS_JSON)
-    new_session()
-    of = {"epsilon": 2, "accountant": dp.PrivacyAccountant(3, "b.sqlite"), "spend_name": "one"}
-    proba = people[["notp", "p"]].to_numpy()
-    with pytest.warns(dp.StoredReleaseWarning):
-        dp.private_evaluate(people.y, y_proba=proba, baseline=proba, **of)
-    assert of["accountant"].spent == 2
-
-
-@pytest.mark.parametrize("suffix", ["html", "md", "json"])
-def test_a_page_is_bought_once(people, write, run, refused, suffix):
-    asked = (*OF_SCORES, "--epsilon", "3/2", *PAID)
-    first = run(*asked, "--output", f"one.{suffix}").out
-    write("people.csv", people.assign(truth="", p="nothing that could be read"))
-    again = run(*asked, "--output", f"two.{suffix}")
-    assert again.out.replace("two", "one") == first
-    assert Path(f"one.{suffix}").read_text() == Path(f"two.{suffix}").read_text()
-    assert "that release is returned, at no cost" in again.err
-    assert "epsilon left 1.5" in first
-    refused(*OF_SCORES, "--epsilon", 1, *PAID, *AS_JSON)
 
 
 @loop_over(
