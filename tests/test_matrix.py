@@ -49,7 +49,11 @@ CONTAINERS = {
     "list": lambda a: a.tolist(),
     "float32": lambda a: a.astype(np.float32),
     "reversed strides": lambda a: a[::-1].copy()[::-1],
+    "tuple": lambda a: (*map(tuple, a),) if a.ndim == 2 else (*a,),
+    "read-only": lambda a: np.frombuffer(a.tobytes(), a.dtype).reshape(a.shape),
+    "objects": lambda a: a.astype(object),
     "pandas": lambda a: (pd.Series if a.ndim == 1 else pd.DataFrame)(a, index=range(len(a), 0, -1)),
+    "nullable": lambda a: (pd.Series if a.ndim == 1 else pd.DataFrame)(a).convert_dtypes(),
     "polars": lambda a: pl.Series(a) if a.ndim == 1 else pl.DataFrame(a),
     "pyarrow": lambda a: (
         pa.array(a) if a.ndim == 1 else pa.table({str(i): a[:, i] for i in range(a.shape[1])})

@@ -739,6 +739,38 @@ ROWS = [
          lambda it: dp.private_mae([1, 2, 3], [1, 2, 3], groups=it, **SAFE),
          lambda it: dp.private_mae(it, [1, 2, 3], **SAFE),
      ]),
+    # records of the room inputs
+    (lambda call: call(pl.LazyFrame({"only": [0, 1, 1]})),
+     TypeError, r"collect\(\)", [
+         lambda it: dp.private_mse(it, [0, 1, 1], **SAFE),
+         lambda it: dp.private_accuracy_score([0, 1, 1], it, **SAFE),
+         lambda it: dp.private_log_loss([0, 1, 1], it, **SAFE),
+         lambda it: dp.private_log_loss([0, 1, 1], [0.5] * 3, labels=it, **SAFE),
+         lambda it: dp.private_mae([1, 2, 3], [1, 2, 3], groups=it, **SAFE),
+     ]),
+    (lambda call: call(),
+     ValueError, ..., [
+         (
+             r"^y_true contains a label that is not in labels=\['a', 'b'\]: pass all labels that there may",
+             lambda: dp.private_f1_score(["a", "c"], ["a", "b"], **SAFE, labels=["a", "b"], pos_label="b"),
+         ),
+         (
+             r"\[0, 1, 2\], which is the default. Pass labels=\[\.\.\.\], one for each column.$",
+             lambda: dp.private_log_loss([0, 3], S3[:2], **SAFE),
+         ),
+         (
+             r"labels=\[0, 2, 4, 6, 8, 10, \.\.\.\]: pass all",
+             lambda: dp.private_confusion_matrix([-1], [0], **SAFE, labels=range(0, 2000, 2)),
+         ),
+         (
+             r"^sensitive_features contains a label that is not in group_labels=\[0, 1\]\.$",
+             lambda: frame("accuracy", [0, 1], [0, 1], [0, 7], group_labels=[0, 1]),
+         ),
+         (
+             "Pass labels, such as predict gives",
+             lambda: dp.private_accuracy_score([0, 1, 1, 0], [0.1, 0.9, 0.8, 0.3], **SAFE),
+         ),
+     ]),
     (lambda call: call(Decimal("sNaN")),
      ValueError, "NaN|labels must be", [
          lambda nan: dp.private_accuracy_score([nan, 1], [1, 1], **SAFE),

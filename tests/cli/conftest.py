@@ -1,12 +1,79 @@
-"""No test of the command line may reach the network."""
+"""Commands run in a folder of their own, and none may reach the network."""
 
+import json
+from unittest import mock
+
+import pandas as pd
 import pytest
 import sklearn.datasets
+from helpers import new_session, seeded
+
+from dp_metrics._random import OSEntropy
+from dp_metrics.cli.main import main
 
 
 @pytest.fixture(autouse=True)
-def no_network(monkeypatch):
+def _alone(monkeypatch, tmp_path):
     def refuse(*args, **kwargs):
         raise OSError("no network in tests")
 
     monkeypatch.setattr(sklearn.datasets, "fetch_openml", refuse)
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def run(capsys):
+    """Return what runs a command, as a process of its own, and returns what it prints."""
+
+    def run(*argv, code=0):
+        new_session()
+        found = main([*map(str, argv)])
+        shown = capsys.readouterr()
+        assert found == code, shown.err
+        assert "Traceback" not in shown.err
+        return shown
+
+    return run
+
+
+@pytest.fixture
+def refused(run):
+    """Return what runs a command that fails, and returns its one line, which tells no secret."""
+
+    def refused(*argv, code=1):
+        shown = run(*argv, code=code)
+        assert shown.out == ""
+        assert shown.err.startswith("dp-metrics: error: ")
+        assert shown.err.count("\n") == 1
+        assert "987" not in shown.err
+        return shown.err
+
+    return refused
+
+
+@pytest.fixture
+def same(run):
+    """Return what checks that a command tells as JSON what a function gives with the same noise."""
+
+    def same(argv, function):
+        with mock.patch.object(OSEntropy, "words", seeded().words):
+            shown = json.loads(run(*argv, "--json").out)
+        with mock.patch.object(OSEntropy, "words", seeded().words):
+            result = function()
+        wanted = json.loads(result.to_json())
+        assert {name: shown[name] for name in wanted} == wanted
+        return shown, result
+
+    return same
+
+
+@pytest.fixture
+def write():
+    """Return what writes columns to a file of a kind."""
+
+    def write(path, columns):
+        frame = pd.DataFrame(columns)
+        frame.to_csv(path, index=False) if path.endswith(".csv") else frame.to_parquet(path)
+        return path
+
+    return write

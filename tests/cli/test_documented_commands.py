@@ -26,8 +26,7 @@ def commands(page):
             yield shlex.split(command), re.sub(r"^   ", "", printed, flags=re.MULTILINE).strip("\n") + "\n"
 
 
-def test_the_commands_of_the_page_print_what_it_says(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
+def test_the_commands_of_the_page_print_what_it_says(capsys):
     assert doctest.testfile(str(PAGE), module_relative=False, encoding="utf-8").failed == 0
     people = pd.read_csv("test_set.csv")
     rng, ill = np.random.default_rng(0), people.ill.to_numpy()
@@ -54,8 +53,7 @@ def test_the_commands_of_the_page_print_what_it_says(tmp_path, monkeypatch, caps
 
 
 @pytest.mark.slow
-def test_the_first_commands_of_the_paper_print_what_the_page_says(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
+def test_the_first_commands_of_the_paper_print_what_the_page_says(capsys):
     first = list(commands(PAPER))[:2]
     assert [argv[1] for argv, _ in first] == ["reproduce", "reproduce"]
     for (_, *argv), printed in first:

@@ -1,7 +1,7 @@
-"""The same records in whatever holds them give the same bits, or a clear error before anything is spent."""
+"""The same values in whatever holds them are read alike; one that is missing is refused before the spend."""
 
-import importlib.util
-import tempfile
+from datetime import UTC, date, datetime
+from decimal import Decimal
 from functools import partial
 
 import numpy as np
@@ -9,327 +9,247 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from cases import CASES, valid
-from helpers import assert_refused, loop_over, seeded
+from helpers import bits, loop_over, messages, seeded
 
 import dp_metrics as dp
-from dp_metrics.inputs.containers import array_of
-from dp_metrics.inputs.shape import ArgumentShape
 
-ARROW = {"dtype_backend": "pyarrow"}
-
-
-def of_pandas(array):
-    return pd.Series(array) if array.ndim == 1 else pd.DataFrame(array)
-
-
-def reversed_index(array):
-    data = of_pandas(array)
-    data.index = range(len(data))[::-1]
-    return data
+N = 40
+Y, P = np.tile([0, 1, 1, 0], N // 4), np.tile([0, 1], N // 2)
+PAIRS = {
+    "text": ("ham", "spam"),
+    "whole": (0, 1),
+    "shares": (0.25, 0.75),
+    "truth": (False, True),
+    "days": (date(1969, 12, 31), date(2031, 5, 2)),
+}
 
 
-def one_column(make):
-    return lambda array: (
-        make({"only": array})
-        if array.ndim == 1
-        else make(dict(zip(map(str, range(9)), array.T, strict=False)))
-    )
+def of_kind(kind, codes=Y):
+    return [PAIRS[kind][code] for code in codes.tolist()]
 
 
-def of_polars(array):
-    return pl.Series(array) if array.ndim == 1 else pl.DataFrame(array)
+def of_both(kind):
+    return of_kind(kind), of_kind(kind, P)
 
 
-def of_pyarrow(array):
-    return pa.array(array) if array.ndim == 1 else one_column(pa.table)(array)
-
-
-def in_chunks(array):
-    return pa.chunked_array([array[:3], array[3:]]) if array.ndim == 1 else of_pyarrow(array)
-
-
-def tensor(array):
-    import torch
-
-    return torch.from_numpy(np.ascontiguousarray(array))
-
-
-def memory_map(array):
-    with tempfile.TemporaryFile() as file:
-        array.tofile(file)
-        file.flush()
-        return np.memmap(file, dtype=array.dtype, mode="r", shape=array.shape)
+def objects(values):
+    return np.fromiter(values, dtype=object, count=len(values))
 
 
 HOLDERS = {
-    "list": lambda array: array.tolist(),
-    "tuple": lambda array: tuple(map(tuple, array)) if array.ndim == 2 else tuple(array),
-    "not contiguous": lambda array: np.repeat(array, 2, axis=0)[::2],
-    "read-only": lambda array: np.frombuffer(array.tobytes(), dtype=array.dtype).reshape(array.shape),
-    "memory map": memory_map,
-    "objects": lambda array: array.astype(object),
-    "pandas": of_pandas,
-    "pandas, one column": one_column(pd.DataFrame),
-    "pandas, reversed index": reversed_index,
-    "pandas, nullable": lambda array: of_pandas(array).convert_dtypes(),
-    "pandas, pyarrow": lambda array: of_pandas(array).convert_dtypes(**ARROW),
-    "pandas, objects": lambda array: of_pandas(array).astype(object),
-    "polars": of_polars,
-    "polars, one column": one_column(pl.DataFrame),
-    "pyarrow": of_pyarrow,
-    "pyarrow, chunks": in_chunks,
-    "pyarrow, one column": one_column(pa.table),
-}
-COLUMNS = {"pandas, category": lambda array: pd.Series(array).astype("category")}
-NUMBERS = {"torch": tensor} if importlib.util.find_spec("torch") else {}
-
-
-def missing_in_pandas(array, **options):
-    data = of_pandas(array).convert_dtypes(**options)
-    data.iloc[(0,) * array.ndim] = pd.NA
-    return data
-
-
-def with_none(array):
-    first = None if array.ndim == 1 else [None, *array[0, 1:].tolist()]
-    return [first, *array[1:].tolist()]
-
-
-def missing_in_pyarrow(array):
-    if array.ndim == 1:
-        return pa.array(with_none(array))
-    columns = list(zip(*with_none(array), strict=True))
-    return pa.table({str(place): pa.array(column) for place, column in enumerate(columns)})
-
-
-MISSING = {
-    "pandas": missing_in_pandas,
-    "pandas, pyarrow": partial(missing_in_pandas, **ARROW),
-    "pandas, category": lambda a: pd.Series(with_none(a)).astype("category") if a.ndim == 1 else with_none(a),
-    "polars": lambda a: pl.Series(with_none(a)) if a.ndim == 1 else pl.DataFrame(with_none(a), orient="row"),
-    "pyarrow": missing_in_pyarrow,
-    "objects": lambda a: np.array(with_none(a), dtype=object),
-    "not a number": lambda a: np.array(with_none(a), dtype=float),
+    "list": list,
+    "tuple": tuple,
+    "objects": objects,
+    "pandas": pd.Series,
+    "pandas, objects": partial(pd.Series, dtype=object),
+    "pandas, nullable": lambda v: pd.Series(v).convert_dtypes(),
+    "pandas, pyarrow": lambda v: pd.Series(v).convert_dtypes(dtype_backend="pyarrow"),
+    "pandas, category": partial(pd.Series, dtype="category"),
+    "pandas, Categorical": pd.Categorical,
+    "pandas, index": pd.Index,
+    "pandas, frame": lambda v: pd.DataFrame({"only": v}),
+    "polars": pl.Series,
+    "polars, frame": lambda v: pl.DataFrame({"only": v}),
+    "polars, category": partial(pl.Series, dtype=pl.Categorical),
+    "polars, enum": partial(pl.Series, dtype=pl.Enum(["spam", "ham"])),
+    "pyarrow": pa.array,
+    "pyarrow, dictionary": lambda v: pa.array(v).dictionary_encode(),
+    "pyarrow, chunks": lambda v: pa.chunked_array([v[:9], v[9:]]),
+    "pyarrow, table": lambda v: pa.table({"only": v}),
 }
 
 
-def positive(rng):
-    return np.abs(rng.normal(size=40)).round(3)
+def frame(**how):
+    of = {"metrics": "accuracy", "y_true": Y, "y_pred": P, "sensitive_features": Y, "group_labels": [0, 1]}
+    return [*dp.PrivateMetricFrame(**{**of, **how}).by_group.values()]
 
 
-# Beside the metrics: what reads data, with the data.
-OTHERS = {
-    "wins": (dp.private_compare, lambda rng: tuple(rng.integers(0, 2, (3, 40)))),
-    "wins by error": (partial(dp.private_compare, loss="mae"), lambda rng: tuple(rng.normal(size=(3, 40)))),
-    "difference of errors": (
-        partial(dp.private_compare, loss="mse", max_difference=3.0),
-        lambda rng: tuple(rng.normal(size=(3, 40))),
+def of_persons(call, *data):
+    return (*PAIRS,), "groups", lambda v, kind, **how: call(*data, groups=v, **how)
+
+
+NUMBERS, LABELS = ("whole", "shares", "truth"), ("text", "whole", "truth", "days")
+# All that takes a value per record: of which kinds, what its refusals call them, and a call.
+DOORS = {
+    "numbers": (NUMBERS, "y_true", lambda v, kind, **how: dp.private_mae(v, Y / 2, **how)),
+    "losses": (NUMBERS, "losses", lambda v, kind, **how: dp.private_mean_loss(v, **how)),
+    "scores": (NUMBERS, "y_score", lambda v, kind, **how: dp.private_roc_auc_score(Y, v, **how)),
+    "probabilities": (NUMBERS, "y_proba", lambda v, kind, **how: dp.private_log_loss(Y, v, **how)),
+    "weights": (NUMBERS, "sample_weight", lambda v, _, **how: dp.private_mae(Y, P, sample_weight=v, **how)),
+    "labels": (LABELS, "y_pred", lambda v, kind, **how: dp.private_accuracy_score(of_kind(kind), v, **how)),
+    "public labels": (
+        LABELS, "y_true", lambda v, kind, **how: dp.private_recall_score(
+            v, of_both(kind)[1], labels=PAIRS[kind], pos_label=PAIRS[kind][1], **how
+        ),
     ),
-    "wins by probability": (
-        partial(dp.private_compare, loss="log_loss"),
-        lambda rng: (rng.integers(0, 2, 40), rng.random(40).round(3), rng.random(40).round(3)),
+    "comparison": (LABELS, "y_true", lambda v, kind, **how: dp.private_compare(v, *of_both(kind), **how)),
+    "groups of a frame": (
+        LABELS, "sensitive_features",
+        lambda v, kind, **how: frame(sensitive_features=v, group_labels=PAIRS[kind], **how),
     ),
-    "interval of a mean": (partial(dp.private_mean_interval, max_loss=5.0), lambda rng: (positive(rng),)),
-    "interval of a quantile": (
-        lambda x, **options: dp.private_quantile_interval(x, 0.5, **options),
-        lambda rng: (positive(rng),),
-    ),
-}
-
-
-def calls():
-    for name, case in CASES.items():
-        yield name, case, valid(case)
-    for name, (function, data) in OTHERS.items():
-        yield name, partial(function, epsilon=1.0), data(np.random.default_rng(0))
-
-
-CALLS = {name: (function, data) for name, function, data in calls()}
-# one call for each reader of records; the others share these readers, and run with the slow tests
-READERS = {
-    "mse", "mse, 3 outputs", "log loss", "log loss, 3 labels", "variance", "median error", "zero-one",
-    "top-k", "f1", "roc auc", "roc auc, 3 labels", "calibration curve", "mean loss", "wins",
-    "wins by error", "wins by probability", "interval of a mean", "interval of a quantile",
+    "persons": of_persons(dp.private_mae, Y, P),
+    "persons of a table": of_persons(dp.private_recall_score, Y, P),
+    "persons of a frame": of_persons(frame),
+    "persons of a comparison": of_persons(dp.private_compare, Y, P, Y),
 }  # fmt: skip
-each_reader = pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=() if name in READERS else pytest.mark.slow) for name in CALLS]
-)
 
 
-def bits(value):
-    """Return what a release says, every digit of it."""
-    if isinstance(value, np.ndarray):
-        return value.dtype, value.tolist()
-    return repr(value)
+def assert_missing(door, values, kind="text"):
+    """Check that values with a missing one are refused at no cost, without a word of the others."""
+    budget = dp.PrivacyAccountant(1.0)
+    _, called, call = DOORS[door]
+    with pytest.raises(ValueError, match=f"^Input {called} contains NaN: drop such records") as refused:
+        call(values, kind, epsilon=1.0, accountant=budget)
+    assert budget.spent == 0
+    assert not any(one.isdigit() for one in str(refused.value))
+    assert len([*messages(refused.value)]) == 1
 
 
-@loop_over("holder", [*HOLDERS, *NUMBERS])
-@each_reader
-def test_the_same_numbers_give_the_same_bits(name, holder):
-    function, data = CALLS[name]
-    hold = {**HOLDERS, **NUMBERS}[holder]
-    expected = function(*data, random_state=seeded())
-    assert bits(function(*map(hold, data), random_state=seeded())) == bits(expected)
+@pytest.mark.parametrize("door", DOORS)
+@loop_over("holder", HOLDERS)
+def test_values_are_read_alike_in_whatever_holds_them_and_none_may_be_missing(door, holder):
+    kinds, _, call = DOORS[door]
+    for kind in kinds if holder not in ("polars, category", "polars, enum") else {*kinds} & {"text"}:
+        values = of_kind(kind)
+        expected, found = (
+            bits(call(one, kind, epsilon=5.0, random_state=seeded()))
+            for one in (values, HOLDERS[holder](values))
+        )
+        assert found == expected, kind
+        assert_missing(door, HOLDERS[holder]([None, *values[1:]]), kind)
 
 
-@loop_over("missing", MISSING)
-@each_reader
-def test_a_missing_value_is_refused(name, missing):
-    function, data = CALLS[name]
-    for place in range(len(data)):
-        spoiled = [*data]
-        spoiled[place] = MISSING[missing](spoiled[place])
-        assert_refused(function, spoiled, ValueError, "NaN")
-
-
-TEXT = np.array(["ham", "spam", "spam", "ham"] * 10)
-GUESS = np.array(["ham", "spam", "ham", "spam"] * 10)
-SCORE = np.tile([0.25, 0.75, 0.5, 0.125], 10)
-PAIRS = np.column_stack([1 - SCORE, SCORE])
-KNOWN = {"labels": ["ham", "spam"]}
-OF_TEXT = {
-    "accuracy": (dp.private_accuracy_score, (TEXT, GUESS), {}),
-    "f1": (partial(dp.private_f1_score, pos_label="spam"), (TEXT, GUESS), KNOWN),
-    "confusion": (dp.private_confusion_matrix, (TEXT, GUESS), KNOWN),
-    "classification report": (dp.private_classification_report, (TEXT, GUESS), KNOWN),
-    "log loss": (dp.private_log_loss, (TEXT, PAIRS), KNOWN),
-    "brier": (dp.private_brier_score_loss, (TEXT, SCORE), KNOWN),
-    "area": (dp.private_roc_auc_score, (TEXT, SCORE), KNOWN),
-    "curve": (dp.private_roc_curve, (TEXT, SCORE), KNOWN),
-    "top": (partial(dp.private_top_k_accuracy_score, k=1), (TEXT, PAIRS), KNOWN),
-    "wins": (dp.private_compare, (TEXT, GUESS, TEXT[::-1]), {}),
-}
-HOLDERS_OF_TEXT = {
-    "list": np.ndarray.tolist,
-    "objects": lambda a: a.astype(object),
-    "pandas, str": pd.Series,
-    "pandas, objects": lambda a: pd.Series(a, dtype=object),
-    "pandas, string": lambda a: pd.Series(a, dtype="string"),
-    "pandas, category": lambda a: pd.Series(a, dtype="category"),
-    "pandas, pyarrow": lambda a: pd.Series(a, dtype="string[pyarrow]"),
-    "polars": lambda a: pl.Series(a.tolist()),
-    "polars, category": lambda a: pl.Series(a.tolist(), dtype=pl.Categorical),
-    "polars, enum": lambda a: pl.Series(a.tolist(), dtype=pl.Enum(["spam", "ham"])),
-    "pyarrow": lambda a: pa.array(a.tolist()),
-    "pyarrow, dictionary": lambda a: pa.array(a.tolist()).dictionary_encode(),
-}
-
-
-def text_only(hold, data):
-    return [hold(array) if array.dtype.kind == "U" else array for array in data]
-
-
-@loop_over("holder", HOLDERS_OF_TEXT)
-@pytest.mark.parametrize("name", OF_TEXT)
-def test_the_same_labels_give_the_same_bits(name, holder):
-    function, data, options = OF_TEXT[name]
-    options = {"epsilon": 1.0, **options}
-    expected = function(*data, random_state=seeded(), **options)
-    held = text_only(HOLDERS_OF_TEXT[holder], data)
-    assert bits(function(*held, random_state=seeded(), **options)) == bits(expected)
-
-
-@loop_over("holder", [name for name in HOLDERS_OF_TEXT if name != "list"])
-@pytest.mark.parametrize("name", OF_TEXT)
-def test_a_missing_label_is_refused(name, holder):
-    function, data, options = OF_TEXT[name]
-    hold = HOLDERS_OF_TEXT[holder]
-
-    def with_missing(array):
-        text = array.astype(object)
-        text[0] = None
-        return hold(text)
-
-    assert_refused(
-        function, text_only(with_missing, data), ValueError, "NaN|not in labels", epsilon=1.0, **options
-    )
-
-
-@loop_over("missing", [None, np.nan, pd.NA, pd.NaT, np.datetime64("NaT", "s")])
-def test_what_is_missing_is_no_label(missing):
-    labels = [missing, *TEXT[1:].tolist()]
-    for data in ((labels, TEXT), (TEXT, labels), (labels, labels)):
-        assert_refused(dp.private_accuracy_score, data, ValueError, "NaN|Mix of label", epsilon=1.0)
-        assert_refused(dp.private_compare, (*data, TEXT), ValueError, "NaN|Mix of label", epsilon=1.0)
+NOTHING = [
+    float("nan"), np.float32("nan"), pd.NA, pd.NaT, Decimal("NaN"), Decimal("sNaN"),
+    np.datetime64("NaT", "s"), np.timedelta64("NaT", "h"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    "hold",
+    ("door", "kind"),
     [
-        lambda a: pd.Series(a, dtype="boolean"),
-        lambda a: pd.Series(a, dtype="bool[pyarrow]"),
-        lambda a: pl.Series(a),
-        lambda a: pa.array(a),
+        ("numbers", "shares"),
+        ("weights", "whole"),
+        ("labels", "text"),
+        ("public labels", "text"),
+        ("persons", "whole"),
     ],
 )
-def test_truth_values_are_labels(hold):
-    true, pred = TEXT == "spam", GUESS == "spam"
-    for metric in (dp.private_accuracy_score, dp.private_f1_score, dp.private_log_loss):
-        expected = metric(true, pred, epsilon=1.0, random_state=seeded())
-        assert metric(hold(true), hold(pred), epsilon=1.0, random_state=seeded()) == expected
+@loop_over("nothing", NOTHING)
+@loop_over("hold", [list, tuple, objects, partial(pd.Series, dtype=object)])
+def test_whatever_says_that_nothing_is_there_is_missing(door, kind, nothing, hold):
+    if door not in ("numbers", "weights") or not isinstance(nothing, np.generic) or nothing.dtype.kind == "f":
+        assert_missing(door, hold([nothing, *of_kind(kind)[1:]]), kind)  # any time is no number
+    if door == "persons" and hold is objects:
+        assert_missing(door, objects([("a", nothing), *zip("b" * (N - 1), range(1, N), strict=True)]))
 
 
-@loop_over("holder", [*HOLDERS, *COLUMNS, *NUMBERS])
-def test_weights_and_groups_come_in_anything_too(holder):
-    hold = {**HOLDERS, **COLUMNS, **NUMBERS}[holder]
-    y, weights, groups = np.arange(40.0), np.tile([1.0, 2.0], 20), np.repeat(np.arange(20), 2)
-    expected, found = (
-        dp.private_mae(
-            y, y[::-1], epsilon=5.0, sample_weight=of(weights), groups=of(groups), random_state=seeded()
-        )
-        for of in (np.asarray, hold)
-    )
-    assert found == expected
+DATES = ["NaT", *["2020-01-01"] * (N - 1)]
+TYPED = {
+    "floats": np.array([np.nan, *Y[1:]]),
+    "float32": np.array([np.nan, *Y[1:]], np.float32),
+    "long double": np.array([np.nan, *Y[1:]], np.longdouble),
+    "one column": np.array([[np.nan], *Y[1:, np.newaxis]]),
+    "complex": np.array([np.nan, *Y[1:]], complex),
+    "days": np.array(DATES, "M8[D]"),
+    "spans": np.array(["NaT", *Y[1:]], "m8[h]"),
+    "records": np.array([("a", np.nan), *(("a", one) for one in Y[1:])], "U1,f8"),
+    "records of days": np.array([("a", "NaT"), *(("a", one) for one in DATES[1:])], "U1,M8[ns]"),
+    "pandas, days in a zone": pd.Series(pd.to_datetime(DATES)).dt.tz_localize("UTC"),
+    "pandas, periods": pd.PeriodIndex(DATES, freq="D"),
+    "pandas, index of two": pd.MultiIndex.from_arrays([["a"] * N, [None, *Y[1:]]]),
+}  # fmt: skip
+if hasattr(np.dtypes, "StringDType"):
+    TYPED["text of NumPy"] = np.array([None, *of_kind("text")[1:]], np.dtypes.StringDType(na_object=None))
 
 
-@pytest.mark.parametrize("metric", [dp.private_log_loss, dp.private_probability_report])
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_the_resolution_of_probabilities_is_that_of_their_type_in_anything(metric, dtype):
-    """scikit-learn clips probabilities by the type that they came in, and so limits the log loss."""
-    true, proba = np.zeros(40), np.ones(40, dtype=dtype)
-    expected = bits(metric(true, proba, epsilon=5.0, random_state=seeded()))
-    nullable, arrow = dtype.capitalize(), {"float32": "float", "float64": "double"}[dtype] + "[pyarrow]"
-    for hold in (
-        pd.Series,
-        lambda a: pd.Series(a, dtype=nullable),
-        lambda a: pd.Series(a, dtype=arrow),
-        lambda a: pd.DataFrame({"p": a}).astype(nullable),
-        pl.Series,
-        lambda a: pl.DataFrame({"p": a}),
-        pa.array,
-        lambda a: pa.table({"p": a}),
-        *NUMBERS.values(),
-    ):
-        assert bits(metric(true, hold(proba), epsilon=5.0, random_state=seeded())) == expected
+@loop_over("name", TYPED)
+def test_no_array_of_a_type_may_lack_a_value(name):
+    assert_missing("persons", TYPED[name])
+    if name in ("floats", "float32", "long double", "one column"):
+        assert_missing("numbers", TYPED[name])
+        assert_missing("weights", TYPED[name])
 
 
-class OfObjects:
-    """A nullable column as older releases of pandas make an array of it: one of objects."""
-
-    dtype = pd.Float32Dtype()
-
-    def __array__(self, dtype=None, copy=None):
-        return np.ones(40, dtype=object)
+DAY = np.array(["2020-01-01"])
 
 
-def test_the_resolution_of_a_nullable_type_is_that_of_its_floats():
-    container = OfObjects()
-    assert ArgumentShape.of(container, array_of(container)).resolution == np.finfo(np.float32).eps
+@loop_over(
+    ("ids", "persons"),
+    [
+        ([1, "1", 2, "2"], 4),
+        ([1.5, "1.5", "a"], 3),
+        ([b"a", "a"], 2),
+        ([2**53, 2**53 + 1, 0.5], 3),
+        ([2**80, 2**80 + 1, "a"], 3),
+        (np.array([2**63, 2**63 + 1, 2**63], dtype=np.uint64), 2),
+        (pl.Series([2**60, 2**60 + 1, 2**60]), 2),
+        (pd.Series([2**60, 2**60 + 1, 2**60], dtype="Int64"), 2),
+        (pd.Series([2**60, 2**60 + 1, 2**60], dtype="int64[pyarrow]"), 2),
+        ([1, 1.0, True, np.int8(1), np.float32(1), Decimal(1), "a"], 2),
+        ([0.0, -0.0, False], 1),
+        (np.array([0.0, -0.0]), 1),
+        ([date(2020, 1, 1), datetime(2020, 1, 1), datetime(2020, 1, 1, tzinfo=UTC)], 2),
+        ([*DAY.astype("M8[D]"), *DAY.astype("M8[ns]"), datetime(2020, 1, 1), pd.Timestamp("2020-01-01")], 1),
+        (objects([("a", 1), ("a", 1.0), ("a", 2), "a"]), 3),
+        (np.array([("a", 1), ("a", 1), ("a", 2)], dtype="U1,i8"), 2),
+        (pd.MultiIndex.from_tuples([("a", 1), ("a", 1), ("a", 2)]), 2),
+    ],
+)
+def test_an_id_is_what_it_is_whatever_stands_beside_it(ids, persons):
+    labels = [0] * len(ids)
+    assert dp.private_compare(labels, labels, labels, epsilon=1.0, groups=ids).n == persons
 
 
-def test_single_and_double_precision_have_different_limits():
-    """So that the test above can fail."""
-    losses = [
-        dp.private_log_loss(np.zeros(400), np.ones(400, dtype), epsilon=5.0) for dtype in (np.float32, float)
-    ]
-    assert losses[0] < 17 < 34 < losses[1]
+@pytest.mark.parametrize(("dtype", "least", "most"), [("float32", 12, 17), ("float64", 34, 40)])
+def test_the_limit_of_a_log_loss_is_that_of_the_type_of_probabilities(dtype, least, most):
+    """scikit-learn clips probabilities by the type that they came in; elements of objects have none."""
+    wrong = np.ones(400, dtype)
+    of_arrow = {"float32": "float[pyarrow]", "float64": "double[pyarrow]"}[dtype]
+    stated = [
+        wrong, pd.Series(wrong), pd.Series(wrong, dtype=dtype.capitalize()), pd.Series(wrong, dtype=of_arrow),
+        pd.DataFrame({"p": wrong}), pd.DataFrame({"p": wrong}).astype(dtype.capitalize()), pl.Series(wrong),
+        pl.DataFrame({"p": wrong}), pa.array(wrong), pa.table({"p": wrong}),
+    ]  # fmt: skip
+    for held in stated:
+        assert least < dp.private_log_loss([0] * 400, held, epsilon=20.0) < most, type(held)
+    for held in ([*wrong], wrong.astype(object), pd.Series(wrong, dtype=object), wrong.astype(int)):
+        assert 34 < dp.private_log_loss([0] * 400, held, epsilon=20.0) < 40, type(held)
+    two_types = pd.DataFrame({"no": 1 - wrong, "yes": wrong.astype(float)})
+    assert 34 < dp.private_log_loss([0] * 400, two_types, epsilon=20.0) < 40
 
 
-@each_reader
-def test_a_lazy_frame_is_refused(name):
-    function, data = CALLS[name]
-    for place in range(len(data)):
-        lazy = [*data]
-        lazy[place] = one_column(pl.LazyFrame)(lazy[place])
-        assert_refused(function, lazy, TypeError, r"collect\(\)")
+ASKED = (
+    "getattribute", "getattr", "eq", "ne", "lt", "gt", "hash", "bool", "float", "int", "index", "complex",
+    "str", "repr", "format", "len", "iter", "getitem", "contains", "array",
+)  # fmt: skip
+
+
+def telling(*names):
+    """Return an object that quotes a record whatever of these it is asked."""
+
+    def fail(self, *_, **__):
+        raise RuntimeError("987654.25")
+
+    return object.__new__(type("Tells", (), {f"__{name}__": fail for name in names}))
+
+
+TELLING = {name: telling(name) for name in ASKED} | {"all": telling(*ASKED)}
+TELLING["class"] = type("Tells", (), {"__class__": property(lambda self: int("987654.25"))})()
+
+
+@pytest.mark.parametrize("door", DOORS)
+@loop_over("name", TELLING)
+@loop_over("hold", [list, objects])
+def test_no_object_says_a_word_of_its_own(door, name, hold):
+    (kind, *_), called, call = DOORS[door]
+    budget, refused = dp.PrivacyAccountant(2.0), None
+    try:
+        call(hold([*of_kind(kind)[:-1], TELLING[name]]), kind, epsilon=1.0, accountant=budget)
+    except (ValueError, TypeError) as error:
+        refused = error
+    if refused is None:  # what is equal to nothing but itself is a label, and an id
+        assert called == "groups" or door in ("labels", "comparison")
+    else:
+        assert not any("987654" in said for said in messages(refused))
+        assert budget.spent == 0

@@ -1,256 +1,250 @@
-"""A caller who makes NumPy raise hears nothing of the data from what is public, and gets the same bits."""
+"""Whatever a caller sets for NumPy, scikit-learn, pandas or Python: a release and its cost are the same.
 
-import functools
+A caller who makes NumPy raise hears nothing of the data from what is public.
+"""
+
+import decimal
 import inspect
 import pickle
+import sys
+import tempfile
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from fractions import Fraction
+from functools import cache, partial
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
+import sklearn
 from cases import CASES, KINDS, valid
-from helpers import bits, loop_over, seeded, slow_but
-from sklearn.dummy import DummyRegressor
-from sklearn.linear_model import LinearRegression
+from doors import stored
+from helpers import bits, seeded
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import dp_metrics as dp
 from dp_metrics import auditing
-from dp_metrics.metrics import FUNCTIONS as OF_METRICS
-from dp_metrics.metrics import METRICS
+from dp_metrics.metrics import FUNCTIONS
 
 N = 60
 RNG = np.random.default_rng(0)
-Y, PRED = (RNG.random(N) < 0.5).astype(int), (RNG.random(N) < 0.5).astype(int)
-SCORE = RNG.random(N)
-# squares overflow, and quotients underflow
-HUGE, TINY = RNG.random(N) * 1e300, RNG.random(N) * 1e-300
-GROUP = np.array(["a", "b"])[np.arange(N) % 2]
-RELATIONS = ("replace_one", "add_or_remove_one")
+X = RNG.normal(size=(N, 2))
+Y, SCORE = (X[:, 0] + RNG.normal(size=N) > 0).astype(int), 1 / (1 + np.exp(-X[:, 0]))
+PRED, GROUP = (SCORE > 0.5).astype(int), np.array(["a", "b"])[np.arange(N) % 2]
+HUGE, TINY = RNG.random(N) * 1e300, RNG.random(N) * 1e-300  # squares overflow, and quotients underflow
+EPSILON = Fraction(1, 3)  # of no decimal
 
 
-def same_under_any_state(act):
-    """Check that an act gives the same bits however NumPy treats errors, and is silent."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        expected = bits(act())
-    with np.errstate(all="raise"), warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        assert bits(act()) == expected
+@contextmanager
+def decimals(**settings) -> Iterator[None]:
+    with decimal.localcontext(decimal.Context(**settings)):
+        yield
 
 
-@loop_over("relation", RELATIONS)
-@loop_over("epsilon", [1e-300, 1.0])
-@pytest.mark.parametrize(
-    "name", slow_but(KINDS - {"mse, 3 outputs", "log loss", "mean loss", "probability report"}, CASES)
-)
-def test_metrics_and_limits_of_their_noise(name, epsilon, relation):
+@contextmanager
+def few_digits() -> Iterator[None]:
+    """Let Python refuse to write integers of more than 640 digits, the least that it takes."""
+    before = sys.get_int_max_str_digits()
+    sys.set_int_max_str_digits(640)
+    try:
+        yield
+    finally:
+        sys.set_int_max_str_digits(before)
+
+
+@contextmanager
+def warnings_raise() -> Iterator[None]:
+    with warnings.catch_warnings(), np.errstate(all="warn"):
+        warnings.simplefilter("error")
+        # these say what is public, and come before the spend
+        for ours in (dp.NoisyReleaseWarning, dp.TrainingFoldsWarning):
+            warnings.simplefilter("ignore", ours)
+        yield
+
+
+SETTINGS = {
+    "errors of NumPy": partial(np.errstate, all="raise"),
+    "warnings": warnings_raise,
+    "pandas from transformers": partial(sklearn.config_context, transform_output="pandas"),
+    "polars from transformers": partial(sklearn.config_context, transform_output="polars"),
+    "metadata routing": partial(sklearn.config_context, enable_metadata_routing=True),
+    "nothing is checked": partial(
+        sklearn.config_context, assume_finite=True, skip_parameter_validation=True, working_memory=1
+    ),
+    "short arrays": partial(np.printoptions, precision=1, threshold=2, edgeitems=1, legacy="1.13"),
+    "short tables": partial(pd.option_context, "display.precision", 1, "display.max_rows", 1),
+    "text as objects": partial(pd.option_context, "future.infer_string", False),
+    "one digit": partial(decimals, prec=1, Emax=1, Emin=-1, traps=[*decimal.Context().flags]),
+    "few digits": few_digits,
+}
+
+
+@cache
+def model():
+    return make_pipeline(StandardScaler(), LogisticRegression()).fit(X, Y)
+
+
+def of_metric(name, **settings):
     case = CASES[name]
-    options = {"neighboring": relation} if "neighboring" in case.parameters else {}
-    data = valid(case, N)
-
-    def act():
-        try:
-            result = dp.with_result(case.function)(
-                *data,
-                epsilon=epsilon,
-                random_state=seeded(),
-                **{**case.options, **case.bounded},
-                **options,
-            )
-        except ValueError as error:
-            return str(error)
-        try:
-            return result, result.noise_interval(), dp.noise_interval(result, confidence=0.5)
-        except ValueError as error:
-            return result, str(error)
-
-    same_under_any_state(act)
+    options = {**case.options, **case.bounded, "epsilon": EPSILON, "random_state": seeded()}
+    released = dp.with_result(case.function)(*valid(case, N), **{**options, **settings})
+    try:
+        return released, released.noise_interval(), released.noise_interval(confidence=0.5)
+    except ValueError as error:
+        return released, str(error)
 
 
-NUMBERS = {
-    "mae": {},
-    "mse": {"bounds": (0, 1)},
-    "accuracy": {},
-    "zero_one": {"mechanism": "hazard"},
-    "rmse": {"bounds": (0, 1)},
-    "variance": {"mechanism": "hazard"},
-    "quantile": {"q": 0.5, "bounds": (0, 1)},
+def of_containers(**paid):
+    columns = pd.Series(Y), pd.Series(SCORE), pl.Series(Y), pl.Series(SCORE), Y.tolist(), SCORE.astype(object)
+    return [dp.private_log_loss(columns[at], columns[at + 1], **paid) for at in (0, 2, 4)]
+
+
+def of_frame(metric, pred, membership, **paid):
+    frame = dp.PrivateMetricFrame(
+        metrics=metric, y_true=Y, y_pred=pred, sensitive_features=pd.Series(GROUP),
+        group_labels=["a", "b", "nobody"], membership=membership, **paid,
+    )  # fmt: skip
+    gaps = [ask(way) for ask in (frame.difference, frame.ratio) for way in ("between_groups", "to_overall")]
+    ends = frame.overall, frame.group_max(), frame.group_min()
+    return [*frame.by_group.values(), *gaps, *ends, frame.note, frame.by_group.to_frame().to_json()]
+
+
+def of_long_doubles(**paid):
+    """Of 1e-4000, which is 0 where long doubles are doubles."""
+    small, ones = np.array([np.ldexp(np.longdouble(1), -13288), 1, 1]), np.ones((2, 3))
+    return [
+        dp.private_mae(small, small, **paid),
+        dp.private_mae([1, 2, 3], [1, 2, 3], sample_weight=small, **paid),
+        dp.private_mse(ones, ones, multioutput=small, **paid),
+        dp.private_log_loss([0, 1, 1], small, **paid),
+        dp.private_variance(small, **paid),
+    ]
+
+
+def of_tiny_bounds(bounds, **paid):
+    y, paid = [0.0, 1e-310, 2.0], {"bounds": bounds, **paid}
+    pairs = dp.private_mse, dp.private_r2_score, dp.private_mean_pinball_loss
+    alone = dp.private_mean, dp.private_variance, partial(dp.private_quantile, q=0.5)
+    return [metric(y, y, **paid) for metric in pairs] + [metric(y, **paid) for metric in alone]
+
+
+def of_page(**paid):
+    page = dp.private_evaluate(model(), X, Y, sensitive_features=GROUP, group_labels=["a", "b"], **paid)
+    page.to_html()
+    return page.to_json()
+
+
+def of_summary(make, column, **paid):
+    first, second = (make().update(part) for part in (column[::2], column[1::2]))
+    return type(first).from_bytes(first.merge(second).to_bytes()).release(**paid)
+
+
+def of_stored(**paid):
+    with tempfile.TemporaryDirectory() as folder:
+        first, again = stored(CASES["mse"], valid(CASES["mse"], N), f"{folder}/budget", epsilon=EPSILON)
+    return bits(again) == bits(first)
+
+
+def of_scorer(*, accountant, **paid):
+    """Return nothing that is drawn, for a scorer takes no seed: all that is the same is what it costs."""
+    scorer = dp.make_private_scorer("roc_auc", epsilon=EPSILON, accountant=accountant)
+    folds = cross_val_score(model(), X, Y, scoring=scorer, cv=2, error_score="raise")
+    return bool(np.isfinite([scorer(model(), X, Y), *folds]).all())
+
+
+FREE = {
+    "limits of a number": partial(dp.noise_interval, 0.5, metric="rmse", bounds=(0, 1), n=N, epsilon=1e-300),
+    "limits of a count": partial(
+        dp.noise_interval, 0.5, metric="zero_one", mechanism="hazard", n=4, epsilon=1e300
+    ),
+    "expected error": partial(dp.expected_error, dp.private_mae, SCORE, TINY, epsilon=1.0),
+    "epsilon for an error": partial(dp.epsilon_for_error, dp.private_accuracy_score, Y, PRED, error=0.1),
+    "loss of a metric": partial(
+        auditing.metric_loss, dp.private_mse, (HUGE, TINY), (TINY, HUGE), epsilon=1.0
+    ),
+}
+CALLS = {
+    **{name: partial(of_metric, name) for name in sorted(KINDS)},
+    "private n": partial(of_metric, "mse", neighboring="add_or_remove_one"),
+    "weights": partial(of_metric, "mse", sample_weight=np.arange(N) % 3 + 1.0),
+    "persons": partial(of_metric, "mse", groups=np.arange(N) // 2),
+    "smallest epsilon": partial(of_metric, "confusion matrix", epsilon=1e-300),
+    "variance by hazard": partial(of_metric, "variance", epsilon=1e-300, mechanism="hazard"),
+    "containers": of_containers,
+    "long doubles": of_long_doubles,
+    **{f"bounds {end}": partial(of_tiny_bounds, (end / 8, end)) for end in (5e-324, 1e-309, 1e-200)},
+    "private frame": partial(of_frame, "recall", PRED, "private"),
+    "public frame": partial(of_frame, "recall", PRED, "public"),
+    "frame of errors": partial(of_frame, "mse", HUGE, "private"),
+    "page": of_page,
+    "wins": partial(dp.private_compare, Y, SCORE, 1 - SCORE, loss="brier"),
+    "mean difference": partial(dp.private_compare, HUGE, TINY, -HUGE, loss="mse", max_difference=1e300),
+    "choice": partial(
+        dp.private_best, HUGE, [TINY, -HUGE], metric="mean_absolute_percentage_error", max_loss=1e300
+    ),
+    "interval of a mean": partial(dp.private_mean_interval, TINY, max_loss=1e300),
+    "interval of a mean, private cap": partial(dp.private_mean_interval, HUGE, cap="private"),
+    "interval of a quantile": lambda **paid: dp.private_quantile_interval(
+        HUGE, 0.5, **{**paid, "epsilon": 5.0}
+    ),
+    "summary of losses": partial(of_summary, partial(dp.LossSummary, dp.private_mean_loss), HUGE),
+    "summary of a variance": partial(of_summary, dp.VarianceSummary, HUGE, neighboring="add_or_remove_one"),
+    "stored release": of_stored,
+    "scorer": of_scorer,
+    **{name: lambda call=call, **paid: call() for name, call in FREE.items()},
 }
 
 
-@loop_over("n", [4, 100])
-@loop_over("epsilon", [1e-300, 1.0, 1e300])
-@pytest.mark.parametrize("metric", NUMBERS)
-def test_limits_of_a_number(metric, epsilon, n):
-    def act():
-        try:
-            return dp.noise_interval(0.5, metric=metric, epsilon=epsilon, n=n, **NUMBERS[metric])
-        except ValueError as error:
-            return str(error)
-
-    same_under_any_state(act)
+def outcome(name):
+    """Return what a call gives, to the last bit, and what it cost."""
+    budget = dp.PrivacyAccountant(10)
+    found = CALLS[name](epsilon=EPSILON, accountant=budget, random_state=seeded())
+    if hasattr(found, "to_json"):
+        found = found.to_json()
+    return bits(vars(found) if hasattr(found, "__dict__") else found), budget.spent
 
 
-SCORER = dp.make_private_scorer(dp.private_mae, epsilon=1.0)
-FUNCTIONS = {
-    "accuracy interval": lambda: dp.accuracy_interval(
-        dp.with_result(dp.private_accuracy_score)(Y, PRED, epsilon=1.0, random_state=seeded())
-    ),
-    "mean interval": lambda: dp.private_mean_interval(
-        SCORE, max_loss=1.0, epsilon=1.0, random_state=seeded()
-    ),
-    "capped mean interval of huge losses": lambda: dp.private_mean_interval(
-        HUGE, cap="private", epsilon=5.0, random_state=seeded()
-    ),
-    "mean interval of tiny losses": lambda: dp.private_mean_interval(
-        TINY, max_loss=1e300, epsilon=1e-5, random_state=seeded()
-    ),
-    "quantile interval": lambda: dp.private_quantile_interval(SCORE, 0.5, epsilon=5.0, random_state=seeded()),
-    "quantile interval of huge losses": lambda: dp.private_quantile_interval(
-        HUGE, 0.5, epsilon=5.0, random_state=seeded()
-    ),
-    "comparison": lambda: vars(dp.private_compare(Y, PRED, 1 - PRED, epsilon=1.0, random_state=seeded())),
-    "choice by errors": lambda: vars(
-        dp.private_best(
-            HUGE,
-            [TINY, -HUGE],
-            metric="mean_absolute_percentage_error",
-            max_loss=1e300,
-            epsilon=1.0,
-            random_state=seeded(),
-        )
-    ),
-    "comparison of errors": lambda: vars(
-        dp.private_compare(
-            HUGE, TINY, -HUGE, loss="mse", max_difference=1e300, epsilon=1.0, random_state=seeded()
-        )
-    ),
-    "expected error": lambda: vars(dp.expected_error(dp.private_mae, SCORE, TINY, epsilon=1.0)),
-    "expected error of a table": lambda: vars(
-        dp.expected_error(dp.private_recall_score, Y, PRED, epsilon=1.0)
-    ),
-    "expected error of an area": lambda: vars(
-        dp.expected_error(dp.private_roc_auc_score, Y, SCORE, epsilon=1.0)
-    ),
-    "epsilon for an error": lambda: dp.epsilon_for_error(dp.private_accuracy_score, Y, PRED, error=0.1),
-    "count of releases": lambda: dp.count_releases(5, train_sizes=[100, 200], scoring=SCORER),
-    "loss of a metric": lambda: auditing.metric_loss(dp.private_mse, (HUGE, TINY), (TINY, HUGE), epsilon=1.0),
-    "loss of an area": lambda: auditing.metric_loss(
-        dp.private_roc_auc_score, (Y[:6], SCORE[:6]), (Y[:6], [*SCORE[:5], 0.9]), epsilon=1.0
-    ),
-    "loss of a frame": lambda: auditing.frame_loss(
-        dp.private_accuracy_score, (Y, PRED, GROUP), (Y, Y, GROUP), group_labels=["a", "b"], epsilon=1.0
-    ),
-}
+def forget_what_is_cached():
+    """Empty the caches of the package, so that what they hold is computed under the setting."""
+    modules = [module for name, module in sys.modules.items() if name.startswith("dp_metrics.")]
+    for thing in [thing for module in modules for thing in vars(module).values()]:
+        if hasattr(thing, "cache_clear"):
+            thing.cache_clear()
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
-def test_other_functions(name):
-    same_under_any_state(FUNCTIONS[name])
+@cache
+def undisturbed():
+    return {name: outcome(name) for name in CALLS}
 
 
-@pytest.mark.parametrize("membership", ["private", "public"])
-@pytest.mark.parametrize(
-    "metric",
-    [dp.private_recall_score, dp.private_accuracy_score, dp.private_mse, dp.private_roc_auc_score],
-)
-def test_frames(metric, membership):
-    pred = {dp.private_mse: HUGE, dp.private_roc_auc_score: SCORE}.get(metric, PRED)
-
-    def act():
-        made = dp.PrivateMetricFrame(
-            metrics=metric,
-            y_true=Y,
-            y_pred=pred,
-            sensitive_features=GROUP,
-            group_labels=["a", "b", "nobody"],
-            epsilon=1.0,
-            membership=membership,
-            random_state=seeded(),
-        )
-        gaps = [
-            ask(method)
-            for ask in (made.difference, made.ratio)
-            for method in ("between_groups", "to_overall")
-        ]
-        return [
-            *made.by_group.values(),
-            made.overall,
-            *gaps,
-            made.group_max(),
-            made.group_min(),
-            *made.note.values(),
-        ]
-
-    same_under_any_state(act)
-
-
-SUMMARIES = {
-    "loss": (functools.partial(dp.LossSummary, dp.private_mse), (HUGE, TINY)),
-    "variance": (dp.VarianceSummary, (HUGE,)),
-    "confusion": (dp.ConfusionSummary, (Y, PRED)),
-    "scores": (dp.ScoreSummary, (Y, SCORE)),
-}
-
-
-@pytest.mark.parametrize("relation", RELATIONS)
-@pytest.mark.parametrize("name", SUMMARIES)
-def test_summaries(name, relation):
-    make, data = SUMMARIES[name]
-
-    def act():
-        first, second = (make().update(*(column[i::2] for column in data)) for i in (0, 1))
-        read = type(first).from_bytes(first.merge(second).to_bytes())
-        options = {"neighboring": relation, "random_state": seeded()}
-        released = read.release(1.0, **options)
-        if isinstance(released, float):
-            return released
-        tells = ("_score", "_curve", "_matrix", "_report", "_corrcoef")
-        asked = [name for name in dir(released) if name.endswith(tells) and not name.startswith("_")]
-        results = [released.result.noise_interval()]
-        for method in (getattr(released, name) for name in asked):
-            results.append(method(*[0.5] * ("threshold" in inspect.signature(method).parameters)))
-        return results
-
-    same_under_any_state(act)
-
-
-def test_scorers_and_search():
-    X, y = SCORE[:, np.newaxis], SCORE * 1e200
-    fitted = LinearRegression().fit(X, SCORE)
-
-    def score():
-        scorer = dp.make_private_scorer(dp.private_mse, epsilon=1.0)
-        return isinstance(scorer(fitted, X, y), float)
-
-    def search():
-        found = dp.PrivateRandomizedSearch(
-            DummyRegressor(), {"strategy": ["mean", "median"]}, metric=dp.private_mae, epsilon=1.0
-        ).fit(X, y, X_val=X, y_val=y)
-        return isinstance(found.best_score_, float)
-
-    for act in (score, search):
-        same_under_any_state(act)
-
-
-def test_signatures_and_pickles_stay():
-    assert next(iter(inspect.signature(dp.noise_interval).parameters)) == "result_or_value"
-    for name in dp.__all__:
-        thing = getattr(dp, name)
-        if callable(thing):
-            assert getattr(dp, thing.__name__) is thing
-            assert pickle.loads(pickle.dumps(thing)) is thing
-    assert METRICS["private_mae"].name == "private_mae"
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_no_setting_changes_a_release_or_what_it_costs(setting):
+    expected = undisturbed()
+    forget_what_is_cached()
+    for name in CALLS:
+        with SETTINGS[setting]():
+            found = outcome(name)
+        assert found == expected[name], name
 
 
 def test_every_public_function_that_computes_has_a_state_of_its_own():
     """A metric has it in `Metric.planned` and `Release.run`; the others call a metric."""
-    names = [name for name in dp.__all__ if inspect.isfunction(getattr(dp, name))]
-    names = [name for name in names if getattr(dp, name) not in OF_METRICS.values()]
-    bare = {name for name in names if not hasattr(getattr(dp, name), "__wrapped__")}
+    public = {name: getattr(dp, name) for name in dp.__all__}
+    functions = {
+        name for name, one in public.items() if inspect.isfunction(one) and one not in FUNCTIONS.values()
+    }
+    bare = {name for name in functions if not hasattr(public[name], "__wrapped__")}
     assert bare == {"make_private_scorer", "get_private_scorer", "get_private_scorer_names", "with_result"}
     for kind in (dp.PrivateResult, dp.ReleasedConfusion, dp.LossSummary, dp.ScoreSummary, dp.Hazard):
-        methods = [
-            member for name, member in vars(kind).items() if name[0] != "_" and inspect.isfunction(member)
-        ]
+        methods = [one for name, one in vars(kind).items() if name[0] != "_" and inspect.isfunction(one)]
         assert methods
         assert all(hasattr(method, "__wrapped__") for method in methods)
+    assert next(iter(inspect.signature(dp.noise_interval).parameters)) == "result_or_value"
+    for thing in filter(callable, public.values()):
+        assert getattr(dp, thing.__name__) is pickle.loads(pickle.dumps(thing)) is thing

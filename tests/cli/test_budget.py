@@ -1,0 +1,221 @@
+"""`dp-metrics budget`, and budgets that pay for commands: once for a name."""
+
+import json
+from fractions import Fraction
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from helpers import new_session
+
+import dp_metrics as dp
+from dp_metrics.cli.predictions import Predictions
+
+N = 1500
+PAID = ("--budget", "b.sqlite")
+MAE = ("score", "data.csv", "--metric", "mae", "--y-true", "y", "--y-pred", "a")
+MODELS = ("compare", "data.csv", "--y-true", "y", "--pred-a", "a", "--pred-b", "b", "--epsilon", "1/3")
+
+
+def opened(total=1):
+    new_session()
+    return dp.PrivacyAccountant(total, "b.sqlite")
+
+
+@pytest.fixture
+def people(write):
+    rng = np.random.default_rng(1)
+    y = rng.integers(0, 2, N)
+    a, b = (np.where(rng.random(N) < wrong, 1 - y, y) for wrong in (0.1, 0.3))
+    made = pd.DataFrame(
+        {"y": y, "a": a, "b": b, "p": np.clip(0.3 + y * 0.4 + 0.2 * rng.normal(size=N), 0.01, 0.99)}
+        | {"loss": rng.exponential(0.2, N), "person": [f"p{at // 3}" for at in range(N)]}
+        | {"sex": rng.choice(["f", "m"], N), "ward": rng.integers(1, 3, N)}
+    )
+    write("data.csv", made)
+    return made
+
+
+def test_a_budget_is_shown_with_its_history(run):
+    budget = dp.PrivacyAccountant(Fraction(10, 3), "b.sqlite")  # a total that no float is
+    assert run("budget", "b.sqlite").out == "total 3.3333333333333335, spent 0.0, left 3.333333333333333\n"
+    budget.spend(0.1, "error\nof the \x1b[31mfirst model", mechanism="Adaptive()")
+    budget.spend(2, "its number")
+    lines = run("budget", "b.sqlite").out.splitlines()
+    assert lines[0] == f"total {budget.total!r}, spent 2.1, left {budget.remaining!r}"
+    shown = [" ".join(line.split()[at:]) for line, at in zip(lines[2:], (0, 2, 2), strict=True)]
+    assert shown == [
+        "time (UTC) epsilon spend name value mechanism neighbours",
+        "0.1 error of the [31mfirst model none stored Adaptive() replace one",
+        "2.0 its number none stored replace one",
+    ]
+    document = json.loads(run("budget", "b.sqlite", "--json").out)
+    of_budget = {"total": budget.total, "spent": budget.spent, "remaining": budget.remaining}
+    assert document == {**document, **of_budget}
+    assert [(one["spend_name"], one["epsilon"], one["neighboring"]) for one in document["history"]] == [
+        (one.spend_name, one.epsilon, one.neighboring) for one in budget.history
+    ]
+    assert document["history"][0]["time"] == budget.history[0].time.isoformat()
+    assert len(budget.history) == 2  # to look costs nothing
+
+
+def test_what_is_no_budget_is_refused_and_not_made_one(people, refused):
+    assert "there is no budget file" in refused("budget", "none.sqlite", code=2)
+    of_new = ("--budget", "none.sqlite", "--total", "3", "--part", "week 1")
+    assert "there is no budget file" in refused(*MAE, "--epsilon", 1, *of_new, code=2)  # no part makes one
+    assert "--part needs --budget" in refused(*MAE, "--epsilon", 1, "--part", "week 1", code=2)
+    assert not Path("none.sqlite").exists()
+    Path("text").write_text("y,p\n1,2\n" * 100)
+    Path("empty").write_text("")
+    for argv in (("budget", "text"), (*MAE, "--epsilon", 1, "--budget", "text")):
+        assert "is not a budget file of dp_metrics" in refused(*argv)
+    assert "is empty: no total was given to it" in refused("budget", "empty")
+    assert Path("empty").read_bytes() == b""
+
+
+def test_a_budget_pays_for_what_it_can(people, run, refused, monkeypatch):
+    one = (*MAE, *PAID, "--epsilon", 1)
+    assert "epsilon=4.0 was asked for" in refused(*MAE, *PAID, "--epsilon", 4, "--total", 3)
+    assert not Path("b.sqlite").exists()  # no budget is made that can't pay
+    shown = run(*one, "--total", 2.5, "--spend-name", "first")
+    assert "(epsilon 1, 1,500 records, replace one); epsilon left 1.5\n" in shown.out
+    assert "was created with a total of 2.5, not 3.0" in refused(*one, "--total", 3)
+    state = json.loads(run(*one, "--json").out)["budget"]
+    assert state == {"path": str(Path("b.sqlite").absolute()), "total": 2.5, "spent": 2.0, "remaining": 0.5}
+    other = (*MAE, *PAID, "--epsilon", 0.1, "--neighboring", "add_or_remove_one")
+    assert "kept under neighboring='replace_one'" in refused(*other)
+    monkeypatch.setattr(Predictions, "chunks", lambda *args: pytest.fail("the file was read"))
+    assert "only 0.5 remains" in refused(*one)
+    assert [spend.spend_name for spend in opened(2.5).history] == ["first", "private_mae"]
+
+
+def test_thirds_use_a_budget_up(people, run, refused):
+    for _ in range(3):
+        shown = run(*MODELS, *PAID, "--total", 1).out
+    assert shown.startswith("private_compare (epsilon 0.3333333333333333, 1,500 records, replace one); ")
+    assert "; epsilon left 0\n" in shown
+    assert "only 0.0 remains" in refused(*MODELS, *PAID)
+
+
+PAGE = ("evaluate", "data.csv", "--y-true", "y", "--y-pred", "a", "--labels", "0", "1")
+BY_TWO = ("--sensitive", "sex", "ward", "--group-labels", "m", "f", "--group-labels", "1", "2")
+# A command, and the function that asks the same question.
+BOUGHT = {
+    "score": ((*MAE, "--epsilon", "1/3"), lambda d: partial(dp.private_mae, d.y, d.a)),
+    "by group": (
+        (*MAE, "--epsilon", "1/3", *BY_TWO),
+        lambda d: partial(
+            dp.PrivateMetricFrame, metrics="mae", y_true=d.y, y_pred=d.a,
+            sensitive_features=d[["sex", "ward"]], group_labels=[["m", "f"], [1, 2]],
+        ),
+    ),
+    "compare": (MODELS, lambda d: partial(dp.private_compare, d.y, d.a, d.b)),
+    "compare persons": (
+        (*MODELS, "--groups", "person"),
+        lambda d: partial(dp.private_compare, d.y, d.a, d.b, groups=d.person),
+    ),
+    "interval": (
+        ("interval", "data.csv", "--column", "loss", "--max-loss", "1", "--epsilon", "1/3"),
+        lambda d: partial(dp.private_mean_interval, d.loss, max_loss=1),
+    ),
+    "quantile": (
+        ("interval", "data.csv", "--column", "loss", "--quantile", "0.5", "--epsilon", "1/3"),
+        lambda d: partial(dp.private_quantile_interval, d.loss, 0.5),
+    ),
+    **{
+        suffix: (
+            (*PAGE, "--epsilon", "1/3", "--output", f"page.{suffix}"),
+            lambda d: partial(dp.private_evaluate, d.y, d.a, labels=[0, 1]),
+        )
+        for suffix in ("html", "md", "json")
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BOUGHT)
+def test_a_name_is_bought_once_and_then_no_private_cell_is_looked_at(case, people, write, run, refused):
+    argv, function = BOUGHT[case]
+    paid = (*PAID, "--total", 1, "--spend-name", "week 47")
+    first, page = run(*argv, *paid).out, Path(argv[-1])
+    written = page.read_bytes() if case in ("html", "md", "json") else None
+    spoilt = people.assign(y="Zaphod987", a="", b="Zaphod987", p=None, loss=None, sex="x", ward=0)
+    write("data.csv", spoilt)
+    again = run(*argv, *paid)
+    assert again.out == first
+    assert written is None or page.read_bytes() == written
+    assert "'week 47' was stored on" in again.err
+    assert "records and predictions were not read" in again.err or written is not None
+    other = ("score", "data.csv", "--metric", "mse", *MAE[4:], "--epsilon", "1/3")
+    assert "another question" in refused(*other, *paid)
+    write("data.csv", spoilt[1:])
+    assert f"number of records was {N} and is {N - 1}" in refused(*argv, *paid)
+    budget = opened()
+    assert [(one.spend_name, one.epsilon) for one in budget.history] == [("week 47", 1 / 3)]
+    with pytest.warns(dp.StoredReleaseWarning):
+        function(people)(epsilon=Fraction(1, 3), accountant=budget, spend_name="week 47")
+    assert budget.spent == 1 / 3
+
+
+@pytest.mark.parametrize("column", ["sample_weight", "groups"])
+def test_weights_and_persons_of_a_file_belong_to_the_question(column, run, refused):
+    option, numbers = f"--{column.replace('_', '-')}", [1, 2, 2, 1] * 50
+    for y, known in ((0, numbers), (1, [*map(float, numbers)]), (2, numbers[1:] + numbers[:1])):
+        Path("data.csv").write_text("y,a,w\n" + "".join(f"1,{y},{one}\n" for one in known))
+        argv = (*MAE, option, "w", "--epsilon", 1, *PAID, "--total", 1, "--spend-name", "x")
+        if y < 2:
+            run(*argv)
+        else:
+            assert f"{column} has other values" in refused(*argv)
+    with pytest.warns(dp.StoredReleaseWarning):  # the function asks the same question
+        dp.private_mae(
+            np.ones(200), np.zeros(200), epsilon=1.0, accountant=opened(), spend_name="x", **{column: numbers}
+        )
+
+
+# ---- parts -------------------------------------------------------------------------------------------------
+
+WEEKS = ("week 1", "week 2")
+QUARTER = (*MAE, "--epsilon", "0.25", *PAID)
+
+
+@pytest.fixture
+def parts(people):
+    """Return a budget with a part for each week, the first of which has parts of its own."""
+    budget = dp.PrivacyAccountant(2, "b.sqlite")
+    budget.parallel(0.5, WEEKS)["week 1"].parallel(0.25, ["north", "south"])
+    return budget
+
+
+def test_a_part_pays_and_is_shown(parts, run, refused):
+    asked = (*QUARTER, "--part", "week 2")
+    assert "; epsilon left 0.25\n" in run(*asked, "--spend-name", "error").out
+    assert "'error' was stored on" in run(*asked, "--spend-name", "error").err  # the same question is free
+    lines = run("budget", "b.sqlite", "--part", "week 2").out.splitlines()
+    assert lines[0] == "total 0.5, spent 0.25, left 0.25"
+    assert "error" in lines[-1]
+    south = json.loads(run("budget", "b.sqlite", "--json", "--part", "week 1", "south").out)
+    assert (south["total"], south["spent"], south["history"]) == (0.25, 0.0, [])
+    cap = ("interval", "data.csv", "--column", "loss", "--max-loss", 1)
+    for argv, part in (
+        ((*MODELS[:-1], "1/4"), ["week 2"]),
+        ((*cap, "--epsilon", "1/4"), ["week 1", "north"]),
+    ):
+        assert "; epsilon left 0\n" in run(*argv, *PAID, "--part", *part).out
+        assert "only 0.0 remains" in refused(*argv, *PAID, "--part", *part)
+    assert (parts.spent, len(parts.history)) == (0.5, 1)  # for all parts together
+    assert [parts.parallel(0.5, WEEKS)[week].spent for week in WEEKS] == [0.25, 0.5]
+
+
+def test_a_part_that_is_not_there_is_refused_before_the_file_is_read(parts, refused):
+    Path("data.csv").unlink()
+    for part, message in (
+        (["week 9"], "the budget has no part 'week 9'; it has 'week 1', 'week 2'. Did you mean"),
+        (["week 2", "north"], "the budget has no part 'north'; it has none"),
+    ):
+        for argv in (QUARTER, ("budget", "b.sqlite")):
+            assert message in refused(*argv, "--part", *part, code=2)
+    other = (*QUARTER, "--part", "week 1", "north", "--total", "3")
+    assert "was created with a total of 2.0, not 3.0" in refused(*other)
+    assert parts.spent == 0.5

@@ -1,0 +1,97 @@
+"""`dp-metrics evaluate FILE`: the page of the function, paid for once; requirements as exit codes."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from helpers import loop_over
+
+import dp_metrics as dp
+
+N = 2000
+PAGE, SCORES = "evaluate people.csv", "--y-true truth --y-score p --labels well ill --pos-label ill"
+GROUPS = "--sensitive sex ward --group-labels f m --group-labels 1 2"
+OF_SCORES = f"{PAGE} {SCORES}".split()
+AS_JSON = ("--output", "page.json")  # without pictures, which take their time
+
+
+@pytest.fixture(autouse=True)
+def people(write):
+    rng = np.random.default_rng(1)
+    y, words = rng.integers(0, 2, N), np.array(["well", "ill"])
+    p = np.clip(y * 0.4 + 0.3 + 0.2 * rng.normal(size=N), 0.01, 0.99)
+    dose = rng.lognormal(3, 0.5, N)
+    made = pd.DataFrame(
+        {"truth": words[y], "p": p, "q": rng.random(N), "y": y, "pred": (p > 0.5).astype(int),
+         "other": rng.integers(0, 2, N), "notp": 1 - p,
+         "sex": np.array(["f", "m"])[rng.integers(0, 2, N)], "ward": rng.integers(1, 3, N),
+         "dose": dose, "guess": dose * rng.lognormal(0, 0.2, N), "rough": dose * rng.lognormal(0, 0.4, N)}
+    )  # fmt: skip
+    write("people.csv", made)
+    return made
+
+
+def written():
+    return dp.PrivateEvaluation.from_json(Path("page.json").read_text(encoding="utf-8"))
+
+
+@loop_over(
+    ("argv", "releases"),
+    [
+        (
+            f"{SCORES} {GROUPS} --baseline q",
+            {"labels by group", "scores", "scores by group", "loss", "comparison"},
+        ),
+        (
+            "--y-true y --y-pred pred --labels 0 1 --baseline other",
+            {"labels", "comparison"},
+        ),
+        ("--y-true y --y-proba notp p --labels 0 1", {"labels", "scores", "loss"}),
+        (
+            "--y-true dose --y-pred guess --baseline rough --task regression",
+            {"errors", "absolute error", "median error", "comparison"},
+        ),
+    ],
+)
+def test_a_page_is_written_and_its_numbers_are_printed(argv, releases, run):
+    shown = run(*f"{PAGE} {argv} --epsilon 8".split(), *AS_JSON).out
+    page = written()
+    assert ({*page.released}, page.epsilon) == (releases, 8)
+    assert all(f"  {number.name} " in shown for number in page.values())
+    assert "page written to page.json" in shown
+
+
+def test_numbers_are_those_of_the_function(people, run):
+    run(*OF_SCORES, "--epsilon", 1e6, *AS_JSON)
+    page = written()
+    exact = dp.private_evaluate(
+        people.truth.to_numpy(), y_score=people.p.to_numpy(), labels=["well", "ill"], pos_label="ill",
+        epsilon=1e6, split=dict.fromkeys(page.released, 1),
+    )  # fmt: skip
+    expected = {name: one.value for name, one in exact.items()}
+    assert {name: one.value for name, one in page.items()} == pytest.approx(expected)
+
+
+@loop_over(
+    ("required", "code", "told"),
+    [
+        (["accuracy>=0.5"], 0, "all requirements: pass"),
+        (["accuracy >= 0.99"], 1, "all requirements: fail"),
+        (
+            ["average precision>=0.9", "accuracy>=0.5", "--about", "records"],
+            2,
+            "all requirements: cannot tell",
+        ),
+    ],
+)
+def test_requirements_are_exit_codes(required, code, told, run):
+    assert told in run(*OF_SCORES, "--epsilon", 2, *AS_JSON, "--require", *required, code=code).out
+
+
+def test_json_is_all_of_it(run, refused):
+    shown = run(*OF_SCORES, "--epsilon", 2, "--json", "--output", "page.md").out
+    assert json.loads(shown)["schema"] == "dp_metrics.evaluation"
+    assert Path("page.md").read_text().startswith("# Private evaluation")
+    assert "needs a file of predictions" in refused("evaluate", "--y-true", "y", code=2)

@@ -1,0 +1,156 @@
+"""What `dp-metrics evaluate` shows without a file: experiments on public data."""
+
+import dataclasses
+import gzip
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dp_metrics.cli import experiments
+from dp_metrics.evaluation import figures, reproduce
+from dp_metrics.evaluation.compared import MECHANISM_RIVALS
+from dp_metrics.evaluation.datasets import DATASETS
+from dp_metrics.evaluation.sources import DATA_VARIABLE
+
+MECHANISMS = [rival.mechanism for rival in MECHANISM_RIVALS]
+SMALL = ("evaluate", "--dataset", "synthetic", "--epsilon", "1")
+
+
+def small_data(dataset, data_dir):
+    x = np.random.default_rng(0).normal(size=(250, 3))
+    return x, 10.0 + x[:, 0]
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch):
+    monkeypatch.setitem(DATASETS, "synthetic", dataclasses.replace(DATASETS["synthetic"], loader=small_data))
+
+
+@pytest.mark.slow
+def test_prints_a_table_and_writes_a_plot(run, monkeypatch):
+    shown = run(*SMALL, "0.5", "1")
+    lines = shown.out.splitlines()
+    assert "synthetic: regression, 50 test records, no public bounds" in shown.out
+    told = ("(NOT private, for study)", "sampling standard error", "errors capped at 10 x the true value")
+    assert [shown.out.count(one) for one in told] == [3, 3, 3]
+    headers = [i for i, line in enumerate(lines) if line.split() == ["epsilon", *MECHANISMS]]
+    assert len(headers) == 3
+    for i in headers:
+        assert [line.split()[0] for line in lines[i + 1 : i + 3]] == ["0.5", "1"]
+        assert lines[i + 1].count("needs bounds") == 3
+        assert len({len(line) for line in lines[i : i + 3]}) == 1
+    plot = experiments._OUTPUT / "synthetic.png"
+    assert f"plot written to {plot}" in shown.out
+    assert plot.stat().st_size > 10_000
+    assert "training on synthetic" in shown.err
+    bounded = dataclasses.replace(DATASETS["synthetic"], bounds=(0.0, 20_000.0))
+    monkeypatch.setitem(DATASETS, "synthetic", bounded)
+    out = run(*SMALL, "--output", "deep/er").out
+    assert "public bounds 0 to 20,000" in out
+    assert "needs bounds" not in out
+    assert "capped" not in out
+    assert Path("deep", "er", "synthetic.png").exists()
+
+
+FIELDS = [
+    "dataset", "metric", "mechanism", "epsilon", "n_test", "bounded", "release", "expected_error",
+    "error_cap", "true_value_not_private", "sampling_error_not_private",
+]  # fmt: skip
+
+
+def test_json(run):
+    document, again = (json.loads(run(*SMALL, "--json").out) for _ in range(2))
+    assert set(document) == {"warning", "plots", "pages", "rows"}
+    assert len(document["rows"]) == 3 * len(MECHANISMS)
+    row, last = document["rows"][0], document["rows"][-1]
+    assert [*row] == FIELDS
+    assert (row["dataset"], row["metric"], row["mechanism"]) == ("synthetic", "private_mse", "adaptive")
+    assert row["release"] >= 0
+    assert row["true_value_not_private"] > 0
+    assert last["release"] is last["expected_error"] is None
+    assert row["error_cap"] == 10 * row["true_value_not_private"]
+    assert (row["bounded"], row["n_test"]) == (False, 50)
+    assert [one["release"] for one in document["rows"]] != [one["release"] for one in again["rows"]]
+
+
+@pytest.fixture
+def failure(run, monkeypatch):
+    """Return what runs a command that fails before it trains, and returns its one line."""
+    monkeypatch.delenv(DATA_VARIABLE, raising=False)
+    monkeypatch.setattr(
+        reproduce, "evaluate_model", lambda *args, **kwargs: pytest.fail("a model was trained")
+    )
+
+    def failure(*argv):
+        shown = run("evaluate", *argv, code=2)
+        (line,) = (line for line in shown.err.splitlines() if "asking OpenML" not in line)
+        assert (shown.out, line[:19]) == ("", "dp-metrics: error: ")
+        return line
+
+    return failure
+
+
+def test_whatever_is_wrong_is_found_before_a_model_is_trained(failure):
+    Path("abalone.csv.gz").write_bytes(gzip.compress(b"Sex,Rings\nM,1\n" * 100)[:-9])
+    Path("taken").write_text("")
+    Path("empty").mkdir()
+    for argv, message in (
+        (
+            ("--dataset", "synthetic", "iris"),
+            "unknown data set 'iris'; there are: synthetic, digits, diamonds",
+        ),
+        (("--epsilon", "1e-400"), "argument --epsilon: '1e-400' is not a positive, finite number"),
+        (("--dataset", "diamonds"), "--data-dir"),
+        (
+            ("--dataset", "synthetic", "abalone", "--data-dir", "empty"),
+            "'abalone': can't be fetched from OpenML",
+        ),
+        (("--dataset", "abalone", "--data-dir", "."), "damaged"),
+        (("--output", "taken"), "can't write to the output folder taken:"),
+        (("--output", "taken/inside"), "can't write to the output folder"),
+    ):
+        assert message in failure(*argv)
+
+
+@pytest.mark.parametrize("package", ["xgboost", "pandas", "matplotlib", "tqdm"])
+def test_missing_extra(package, failure, monkeypatch):
+    monkeypatch.setitem(sys.modules, package, None)
+    line = failure()
+    assert line.startswith(f"dp-metrics: error: {package} ")
+    assert 'pip install "dp_metrics[evaluation]"' in line
+
+
+def test_an_output_folder_without_permission(failure, monkeypatch):
+    def refuse(dir):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(experiments.tempfile, "TemporaryFile", refuse)  # root may write anywhere
+    assert "output folder here: Permission denied" in failure("--output", "here")
+
+
+def test_a_plot_that_cannot_be_written(run, monkeypatch):
+    def disk_full(study, rows, path):
+        raise OSError(28, "No space left on device", str(path))
+
+    monkeypatch.setattr(figures, "draw_evaluation", disk_full)
+    assert "No space left on device" in run(*SMALL, code=2).err
+
+
+@pytest.mark.slow
+def test_embedded_data_end_to_end():
+    command = [sys.executable, "-m", "dp_metrics.cli.main", "evaluate", "--json", "--output", "made"]
+    shown = subprocess.run(command, check=True, capture_output=True, text=True)
+    rows = json.loads(shown.stdout)["rows"]
+    assert [row["dataset"] for row in rows].count("digits") == 4 * len(MECHANISM_RIVALS)
+    assert [row["dataset"] for row in rows].count("synthetic") == 4 * len(MECHANISM_RIVALS) * 3
+    written = sorted(path.name for path in Path("made").iterdir())
+    assert written == ["digits.html", "digits.png", "synthetic.html", "synthetic.png"]
+    assert "exact: NOT private" in Path("made", "digits.html").read_text(encoding="utf-8")
+    assert "Traceback" not in shown.stderr
+    for row in rows:
+        if row["mechanism"] == "adaptive" and row["epsilon"] == 2:
+            assert row["expected_error"] < row["true_value_not_private"]

@@ -1,0 +1,43 @@
+"""`dp-metrics metrics` and `plan`: what may be asked, and what error to expect of it."""
+
+import json
+
+import dp_metrics as dp
+from dp_metrics.metrics import METRICS
+
+
+def test_every_metric_is_listed_with_its_options(run):
+    listed, text = json.loads(run("metrics", "--json").out), run("metrics").out
+    assert [one["name"] for one in listed] == [*METRICS]
+    for one in listed:
+        assert {*one["options"], "sample_weight", "groups"} >= {*METRICS[one["name"]].options}
+        assert one["summary"].endswith(".")
+        assert one["summary"] in text
+        assert all(name in text for name in (one["name"], one["exact_function"] or "", *one["options"]))
+    assert "options: q (required), bounds (required)" in text
+
+
+def test_a_plan_is_two_tables_of_expected_errors(run):
+    plan = ("plan", "--metric", "f1=0.6", "mae=2", "--n", 12000, "--positives", 0.14, "--law", "heavy")
+    lines = run(*plan, "--epsilon", 1, 0.1).out.splitlines()
+    assert lines[0] == "Mean absolute error by the noise, 12,000 records"
+    assert lines[1].split() == ["epsilon", "0.1", "1"]
+    f1, mae = {"guess": 0.6, "positives": 0.14}, {"guess": 2.0, "law": "heavy"}
+    for line, name, guess in ((lines[2], "f1", f1), (lines[3], "mae", mae)):
+        errors = [dp.expected_error(name, n=12000, epsilon=x, **guess) for x in (0.1, 1.0)]
+        assert line.split() == [f"{name}={guess['guess']:g}", *(f"{x.mean_absolute:.2g}" for x in errors)]
+        assert f"  {name}={guess['guess']:g}: {errors[0].assumes}" in lines
+    assert lines[5] == "Mean absolute error by the noise, epsilon 1"
+    assert lines[6].split() == ["records", "3,000", "6,000", "12,000", "24,000", "48,000"]
+    assert lines[7].split()[3] == lines[2].split()[2]  # one and the same cell of both tables
+    assert lines[-1] == "Simulated, to within 30 %, and not computed: f1=0.6"
+
+
+def test_a_plan_as_json_has_the_same_numbers(run):
+    argv = ("plan", "--metric", "mean=40", "--n", 500, 300, "--option", "bounds=[0,120]", "--json")
+    document = json.loads(run(*argv).out)
+    assert document["epsilons"] == [0.1, 0.3, 1.0, 3.0, 10.0]
+    assert (document["n"], document["epsilon"], document["sizes"]) == (500, 1.0, [300, 500])
+    assert document["errors_by_epsilon"]["mean=40"][2] == document["errors_by_size"]["mean=40"][1]
+    assert document["assumes"]["mean=40"].startswith("500 records; normal numbers")
+    assert document["simulated"] == []
