@@ -43,6 +43,13 @@ CONTAINERS = {
     "list": lambda a: a.tolist(),
     "float32": lambda a: a.astype(np.float32),
     "reversed strides": lambda a: a[::-1].copy()[::-1],
+    "every second one": lambda a: np.asfortranarray(np.repeat(a, 2, axis=0))[::2],
+    "big endian": lambda a: a.astype(">f8"),
+    "not aligned": lambda a: np.frombuffer(b"\0" + a.tobytes(), np.uint8)[1:].view(float).reshape(a.shape),
+    "long double": lambda a: a.astype(np.longdouble),
+    "objects": lambda a: a.astype(object),
+    "one column": lambda a: a[:, np.newaxis] if a.ndim == 1 else a,
+    "nullable": lambda a: (pd.Series if a.ndim == 1 else pd.DataFrame)(a, dtype="Float64"),
     "pandas": lambda a: (pd.Series if a.ndim == 1 else pd.DataFrame)(a, index=range(len(a), 0, -1)),
     "polars": lambda a: pl.Series(a) if a.ndim == 1 else pl.DataFrame(a),
     "pyarrow": lambda a: (

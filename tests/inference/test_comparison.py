@@ -355,14 +355,6 @@ def test_the_parts_of_a_comparison():
     assert dp.Comparison(**json.loads(found.to_json())) == dp.Comparison(**found.to_dict()) == found
 
 
-def test_the_clip_of_a_mean_difference_is_named():
-    y = np.zeros(2000)
-    found = private_compare(y, y + 1, y + 1.5, loss="mae", max_difference=0.25, epsilon=1.0)
-    assert found.max_difference == 0.25
-    assert "clipped to [-0.25, 0.25]" in str(found)
-    assert found.estimate == pytest.approx(0.25, abs=0.005)  # not 0.5
-
-
 def test_the_catalogue_says_which_metrics_are_means_of_a_loss():
     """A metric that is new and not plain must be refused by name, as the root is."""
     refused = {name for name, row in METRICS.items() if kind_of(row) == "mean"} - {
