@@ -78,14 +78,6 @@ def test_the_nearest_edge_is_taken_and_stated():
     assert pickle.loads(pickle.dumps(at)).f1_score() == released.f1_score(0.3)
 
 
-def test_what_rests_on_no_record_is_as_scikit_learn_has_it():
-    summary = ScoreSummary().update([0] * 10, [0.2] * 10)
-    released = summary.release(1e9, random_state=seeded())
-    assert released.precision_score(0.9) == 0
-    assert released.precision_score(0.9, zero_division=1.0) == 1
-    assert released.recall_score(0.1, zero_division=1.0) == 1
-
-
 def test_a_threshold_reaches_what_is_asked():
     released = noisy()
     edges = released.counts.edges[1:-1]
@@ -95,6 +87,11 @@ def test_a_threshold_reaches_what_is_asked():
         at = released.threshold_for(recall=goal)
         assert at == max(edge for edge in edges if released.recall_score(edge) >= goal)
     assert released.threshold_for(recall=0) == edges[-1]
+    # what rests on no record is as scikit-learn has it
+    released = ScoreSummary().update([0] * 10, [0.2] * 10).release(1e9, random_state=seeded())
+    assert released.precision_score(0.9) == 0
+    assert released.precision_score(0.9, zero_division=1.0) == 1
+    assert released.recall_score(0.1, zero_division=1.0) == 1
 
 
 @loop_over("neighboring", NEIGHBORING)

@@ -27,17 +27,17 @@ def test_limits_are_those_of_the_reference():
 
 @loop_over("rest", [None, 0, 1, 6])
 @loop_over(("weight", "cells"), [(0.05, (1, 1)), (0.25, (2, 1)), (1.0, (1, 3)), (7 / 3, (1, 1))])
-@pytest.mark.parametrize("finest", [module._FINEST_REACH, 6])
-def test_limits_of_the_noise_miss_as_rarely_as_promised(weight, cells, rest, finest, monkeypatch):
+@loop_over("finest", [module._FINEST_REACH, 6])
+def test_limits_of_the_noise_miss_as_rarely_as_promised(weight, cells, rest, finest):
     """Over all noise but for 1e-7; the law is enumerated, so that there are no false alarms."""
     zero = counts(0, 0, 0.7, cells, rest)
     law, reach = zero.table(), zero.reach
-    monkeypatch.setattr(module, "_FINEST_REACH", finest)
     places = np.arange(-reach, reach + 1)
     error = places[:, np.newaxis] - weight * places
-    lower, upper = (
-        end * 1000 for end in benefit_noise_limits(counts(0, 0, 0.7, cells, rest), 1000, weight, EACH)
-    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "_FINEST_REACH", finest)
+        ends = benefit_noise_limits(counts(0, 0, 0.7, cells, rest), 1000, weight, EACH)
+    lower, upper = (end * 1000 for end in ends)
     missed = law[error > upper + 1e-9].sum() if upper < 1000 else 0.0
     assert missed <= EACH
     assert upper >= -lower - 1e-9 or lower == -1000 * weight

@@ -118,8 +118,8 @@ def test_the_report_is_laid_out_as_scikit_learns(ask, labels):
         assert table[name] == pytest.approx(row)
 
 
-@loop_over("data", [([0] * 50, [0] * 50), ([1] * 50, [0] * 50), ([0], [1])])
-@loop_over("epsilon", [1e-300, 1e-3, 1.0, 1e300])
+@loop_over("data", [([0] * 50, [0] * 50), ([0], [1])])
+@loop_over("epsilon", [1e-300, 1.0, 1e300])
 def test_one_class_only_is_no_reason_to_warn_or_fail(data, epsilon):
     with warnings.catch_warnings():
         warnings.simplefilter("error")

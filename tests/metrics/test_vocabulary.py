@@ -35,8 +35,8 @@ SEEDED = {"epsilon": 1.0, "random_state": 0}
 COUNTS = dp.ConfusionSummary(labels=[0, 1]).update(Y, Y).release(epsilon=1.0)
 
 
-def scorer(make, metric):
-    made = make(metric, epsilon=1.0, **({"labels": [0, 1]} if "labels" in row_of(metric)[0].options else {}))
+def scorer(metric):
+    made = dp.make_private_scorer(metric, epsilon=1.0, labels=[0, 1])
     return made.function.func, made.function.keywords, made.check()
 
 
@@ -63,8 +63,7 @@ def command(metric):
 
 
 PLACES = {  # and a metric that each of them takes
-    "scorer": (partial(scorer, dp.make_private_scorer), MACRO),
-    "ready-made scorer": (partial(scorer, dp.get_private_scorer), dp.private_average_precision_score),
+    "scorer": (scorer, MACRO),
     "search": (search, dp.private_log_loss),
     "frame": (frame, MACRO),
     "limits of noise": (
@@ -76,10 +75,8 @@ PLACES = {  # and a metric that each of them takes
         dp.private_recall_score,
     ),
     "error": (lambda metric: dp.expected_error(metric, Y, P, epsilon=1.0), dp.private_brier_score_loss),
-    "epsilon": (lambda metric: dp.epsilon_for_error(metric, Y, P, error=0.2), dp.private_mse),
     "summary": (lambda metric: repr(dp.LossSummary(metric)), dp.private_log_loss),
     "counts": (lambda metric: tuple(COUNTS.noise_interval(metric)), MACRO),
-    "people": (lambda metric: tuple(COUNTS.population_interval(metric)), dp.private_accuracy_score),
     "comparison": (
         lambda metric: repr(dp.private_compare(Y, P, P[::-1], loss=metric, max_difference=1.0, **SEEDED)),
         dp.private_brier_score_loss,
