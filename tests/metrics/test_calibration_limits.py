@@ -118,10 +118,6 @@ def test_bars_are_as_wide_as_mean_scores_are_unknown():
         )
         assert all((bar.get_linewidth() > 0) == (bar.get_width() == 0) for bar in bars)
     np.testing.assert_array_equal(soft.prob_pred_range, [soft.prob_pred, soft.prob_pred])
-    axes = released.plot("calibration", figure.Figure().subplots()).ax_
-    (drawn_bars,) = axes.containers
-    band = released.calibration_band(n_bins=5)
-    np.testing.assert_allclose([bar.get_x() for bar in drawn_bars], band.prob_pred_range[0])
 
 
 def exact_error(y, score, bins):
