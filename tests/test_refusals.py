@@ -24,6 +24,7 @@ import dask.bag
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from cases import BAD_RECORDS, CASES, LEGAL_LABELS, MIXED_LABELS, valid, with_sentinel
 from helpers import BAD_OPTIONS, NoEntropy, kind_of, messages, seeded
@@ -927,6 +928,15 @@ ROWS = [
      ValueError, "limits of its noise"),
     (lambda: framed({"r": "recall", "f": "f1"}).noise_interval("f1"), ValueError, "one of 'r', 'f'"),
     (lambda: framed(groups=THREE_EACH).population_interval(), ValueError, "up to 3 records of each person"),
+    (lambda hold, race, old: frame(by=hold({"race": race, "old": old}), group_labels=[RACES, [False, True]]),
+     ValueError, "^Input sensitive_features contains NaN: drop", [
+         (hold, race, old)
+         for hold in (
+             pl.DataFrame, pa.table, pd.DataFrame, pa.RecordBatch.from_pydict,
+             lambda two: pd.DataFrame(two).convert_dtypes(dtype_backend="pyarrow"),
+         )
+         for race, old in (([None, *RACE[1:].tolist()], [True] * 600), (RACE.tolist(), [None] + [True] * 599))
+     ]),
     # pages
     (lambda split: dp.private_evaluate(Y, S, **SAFE, task="regression", bounds=(0, 1), split=split),
      ValueError, "split", [{}, [], "a", {"z": 1}, {"mean": 0}, {"mean": -1}, {"mean": NAN}, {"mean": INF}]),

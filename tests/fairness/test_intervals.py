@@ -1,33 +1,49 @@
-"""Intervals of groups and gaps among all people: the right counts, the right noise, the promised cover."""
+"""Limits of groups and gaps, of the noise and among all people: the right counts, the promised cover."""
 
+import itertools
+import math
+import pickle
 from fractions import Fraction
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 import pytest
-from helpers import seeded
+from helpers import loop_over, seeded
 from scipy.special import betaincinv
+from sklearn import metrics as sk
 
 import dp_metrics as dp
-from dp_metrics._random import SeededEntropy
+from dp_metrics.fairness.alike import gaps_where_alike
+from dp_metrics.fairness.intervals import InRecords
+from dp_metrics.metrics.labels.counts import Confusion
 from dp_metrics.metrics.labels.label_limits import ratio_cells
+from dp_metrics.metrics.labels.layouts import right_or_wrong
+from dp_metrics.release.noise import CountsNoise
 from dp_metrics.release.ratio_limits import noisy_ratio, ratio_limits
+from dp_metrics.release.released import Released, ResultNoise
 
 RNG = np.random.default_rng(0)
-GROUP = RNG.choice(["a", "b", "c"], 3000, p=[0.6, 0.3, 0.1])
-TRUE = (RNG.random(3000) < 0.4).astype(int)
-PREDICTED = np.where(RNG.random(3000) < 0.8, TRUE, 1 - TRUE)
+N = 1500
+BY = RNG.choice(["a", "b", "c"], N, p=[0.6, 0.3, 0.1])
+Y = (RNG.random(N) < 0.4).astype(int)
+PRED = np.where(RNG.random(N) < 0.8, Y, 1 - Y)
+PROBA = np.clip(0.5 * Y + 0.5 * RNG.random(N), 0, 1)
+LABELS = ["a", "b", "c"]
+NO_NOISE = 1e7
+HAZARD = partial(dp.private_roc_auc_score, mechanism="hazard")  # not read from a table of scores
+MAE = partial(dp.private_mae, bounds=(0, 1))
+FIVE = {"labels": range(5)}
 
 
-def frame_of(metrics, epsilon=1500.0, labels=("a", "b", "c"), **options):
-    return dp.PrivateMetricFrame(
-        metrics=metrics, y_true=TRUE, y_pred=PREDICTED, sensitive_features=GROUP, group_labels=list(labels),
-        epsilon=epsilon, **options,
-    )  # fmt: skip
+def frame(metrics, p=PRED, labels=LABELS, **settings):
+    data = {"y_true": Y, "y_pred": p, "sensitive_features": BY}
+    return dp.PrivateMetricFrame(metrics=metrics, group_labels=labels, **{"epsilon": 1.0, **data, **settings})
 
 
-WAYS = [{}, {"membership": "public"}, {"neighboring": "add_or_remove_one"}]
-METRICS = {
+each_way = pytest.mark.parametrize(
+    "way", [{}, {"membership": "public"}, {"neighboring": "add_or_remove_one"}], ids=str
+)
+RATIOS = {
     "recall": dp.private_recall_score,
     "precision": dp.private_precision_score,
     "f1": dp.private_f1_score,
@@ -38,7 +54,7 @@ METRICS = {
 
 def counts_of(name, group):
     """Return how many records of a group are in a, and in b."""
-    true, said = TRUE[group == GROUP] == 1, PREDICTED[group == GROUP] == 1
+    true, said = Y[group == BY] == 1, PRED[group == BY] == 1
     both, right = int((true & said).sum()), int((true == said).sum())
     return {
         "recall": (both, int((true & ~said).sum())),
@@ -49,227 +65,431 @@ def counts_of(name, group):
     }[name]
 
 
-@pytest.mark.parametrize("way", WAYS, ids=str)
+def ratios_of(made):
+    """Return the noisy counts of each group of a frame of one metric that is one ratio."""
+    found = []
+    for one in made._entries[""].noise:
+        (cells,) = ratio_cells(one.result.layout, one.result.parts_of)
+        found.append(noisy_ratio(one.parts[0], cells, one.released.public_n))
+    return found
+
+
+# ---- of each group -----------------------------------------------------------------------------------------
+
+OF_LABELS = {
+    "recall": (dp.private_recall_score, sk.recall_score),
+    "f1": (dp.private_f1_score, sk.f1_score),
+    "balanced": (dp.private_balanced_accuracy_score, sk.balanced_accuracy_score),
+    "mcc": (dp.private_matthews_corrcoef, sk.matthews_corrcoef),
+    "wrong": (dp.private_zero_one_loss, sk.zero_one_loss),
+    "micro f1 of five": (
+        partial(dp.private_f1_score, average="micro", **FIVE),
+        partial(sk.f1_score, average="micro"),
+    ),
+    "precision of five": (
+        partial(dp.private_precision_score, average="macro", **FIVE),
+        lambda y, p: sk.precision_score(y, p, average="macro") * 2 / 5,
+    ),
+}
+
+
+@each_way
+def test_the_exact_values_lie_between_the_limits_of_the_noise(way):
+    """Hundreds of limits at 99.9999 %: a single miss is an alarm, by chance less than once in 1,000 runs."""
+    made = frame({name: metric for name, (metric, _) in OF_LABELS.items()}, epsilon=8.0, **way)
+    limits = partial(made.noise_interval, confidence=0.999999)
+    found, gaps, ratios = limits(), limits(of="difference"), limits(of="ratio")
+    pairs = [*itertools.combinations(LABELS, 2)]
+    signed = {pair: limits(of=pair) for pair in pairs}
+    for name, (_, twin) in OF_LABELS.items():
+        exact = {group: twin(Y[group == BY], PRED[group == BY]) for group in LABELS}
+        low, high = min(exact.values()), max(exact.values())
+        within = [(found[name][group], exact[group]) for group in LABELS]
+        within += [(gaps[name], high - low), (ratios[name], low / high)]
+        within += [(signed[a, b][name], exact[a] - exact[b]) for a, b in pairs]
+        for interval, value in within:
+            assert interval.lower - 1e-12 <= value <= interval.upper + 1e-12
+        assert found[name]["a"].upper - found[name]["a"].lower < 0.7
+        assert found[name]["a"].estimate == made.by_group["a"][name]
+
+
+@loop_over(
+    ("metric", "p"),
+    [(dp.private_f1_score, PRED), (dp.private_brier_score_loss, PROBA), (HAZARD, PROBA), (MAE, PROBA)],
+)
+def test_limits_of_a_group_are_those_of_the_metric_alone(metric, p):
+    """With public membership the first group is released as its records alone are."""
+    made = frame(metric, p, membership="public", overall_share=0, random_state=seeded())
+    rows = BY == "a"
+    alone = dp.with_result(metric)(Y[rows], p[rows], epsilon=1.0, random_state=seeded())
+    assert made.by_group["a"] == alone.value
+    assert tuple(made.noise_interval()["a"]) == tuple(alone.noise_interval())
+    assert tuple(made.noise_interval(confidence=0.5)["a"]) == tuple(alone.noise_interval(0.5))
+    assert made.noise_interval()["a"].note.endswith(alone.noise_interval().note)
+
+
+@each_way
 def test_without_noise_each_group_has_the_limits_of_its_counts(way):
-    together = frame_of(METRICS, **way)
+    together = frame(RATIOS, epsilon=NO_NOISE, **way)
     found = together.population_interval()
-    assert [*found] == [*METRICS] or {*found} == {*METRICS}
-    for name, metric in METRICS.items():
-        alone = frame_of(metric, **way).population_interval()
-        assert together.population_interval(name).keys() == alone.keys() == {"a", "b", "c"}
-        for group in "abc":
+    for name, metric in RATIOS.items():
+        made = frame(metric, epsilon=NO_NOISE, **way)
+        alone = made.population_interval()
+        assert together.population_interval(name).keys() == alone.keys() == {*LABELS}
+        for group in LABELS:
             a, b = counts_of(name, group)
             low, high = betaincinv(a, b + 1, 0.025), betaincinv(a + 1, b, 0.975)
             if name == "f1":
                 low, high = 2 * low / (1 + low), 2 * high / (1 + high)
             for interval in (alone[group], found[name][group]):
                 assert tuple(interval) == pytest.approx((low, high), abs=0.006)
-                assert f"about {a + b}" in interval.note.replace(",", "")
-            assert alone[group].estimate == frame_of(metric, **way).by_group[group]
+                assert interval.note.replace(",", "").startswith(
+                    f"It rests on about {a + b} records. It holds"
+                )
+            assert alone[group].estimate == made.by_group[group]
 
 
-@pytest.mark.parametrize(
-    ("metric", "way", "rate", "rest", "n"),
-    [
+def test_the_noise_is_that_of_the_table():
+    for metric, way, rate, rest, n in (
         (dp.private_recall_score, {}, 0.5, 7, None),  # the number of records of a group is private
         (dp.private_accuracy_score, {}, 0.5, 4, None),
-        (dp.private_recall_score, {"membership": "public"}, 0.5, 1, 300),
+        (dp.private_recall_score, {"membership": "public"}, 0.5, 1, (BY == "c").sum()),
         (dp.private_recall_score, {"neighboring": "add_or_remove_one"}, 1.0, None, None),
-    ],
+    ):
+        ratio = ratios_of(frame(metric, **way))[2]
+        expected = (1, 1), (Fraction(rate), Fraction(rate)), rest, n
+        assert (ratio.cells, ratio.rates, ratio.rest, ratio.n) == expected
+        name = "recall" if metric is dp.private_recall_score else "accuracy"
+        assert abs(ratio.a - counts_of(name, "c")[0]) < 60
+
+
+SHARE = Confusion(right_or_wrong(), lambda x: float(x.right[0] / x.n) if x.n else 0.0, None, lambda x: x.true)
+OF_SHARE = Confusion(
+    right_or_wrong(), SHARE.formula, None, SHARE.rests_on, parts_of=lambda x: (x.right, x.false_negatives)
 )
-def test_the_noise_is_that_of_the_table(metric, way, rate, rest, n):
-    ratio = ratios_of(frame_of(metric, epsilon=1.0, **way))[2]
-    expected = (1, 1), (Fraction(rate), Fraction(rate)), rest
-    assert (ratio.cells, ratio.rates, ratio.rest) == expected
-    assert ratio.n == ((GROUP == "c").sum() if n else None)
-    assert abs(ratio.a - counts_of("recall" if "recall" in metric.__name__ else "accuracy", "c")[0]) < 60
 
 
-def ratios_of(frame):
-    """Return the noisy counts of each group of a frame of one metric that is one ratio."""
-    found = []
-    for one in frame._entries[""].noise:
-        (cells,) = ratio_cells(one.result.layout, one.result.parts_of)
-        found.append(noisy_ratio(one.parts[0], cells, one.released.public_n))
-    return found
+@pytest.mark.parametrize("confusion", [SHARE, OF_SHARE], ids=["at corners", "as a ratio"])
+def test_the_exact_probability_that_limits_of_noise_miss(confusion):
+    """All noise of two groups of two counts each, with the sum 0, up to 9 either way; 1e-3 is left out."""
+    counts, rate, sure = np.array([3, 2, 6, 1]), 1.0, 0.8
+    exact = {"a": 3 / 5, "b": 6 / 7}
+
+    @cache
+    def ends(noise, confidence):
+        public = Released([noise.noisy], None, None, Fraction(1), "replace_one")
+        return ResultNoise(confusion, (noise,), public).interval("share", confidence)
+
+    class Cached(ResultNoise):
+        def interval(self, metric, confidence):
+            return ends(self.parts[0], confidence)
+
+    total, missed = 0.0, dict.fromkeys(("a", "b", "largest", "pair", "ratio"), 0.0)
+    for noise in itertools.product(range(-9, 10), repeat=3):
+        drawn = (*noise, -sum(noise))
+        weight = math.exp(-rate * sum(map(abs, drawn)))
+        if weight < 1e-8:
+            continue
+        total += weight
+        noisy = (counts + drawn).tolist()
+        of_groups = CountsNoise(tuple(noisy), ((2, Fraction(rate)),) * 2, True).split(2)
+        kept = {g: Cached(confusion, (one,), None) for g, one in zip("ab", of_groups, strict=True)}
+        limits = InRecords("share", kept, exact, {"a": 5, "b": 7}, sure)
+        found = limits.of_groups() | {
+            "largest": limits.of_range("difference", 0.0),
+            "ratio": limits.of_range("ratio", 0.0),
+            "pair": limits.of_pair(("a", "b"), 0.0),
+        }
+        gap = exact["b"] - exact["a"]
+        truths = exact | {"largest": gap, "pair": -gap, "ratio": exact["a"] / exact["b"]}
+        for name, (low, high) in found.items():
+            missed[name] += weight * (not low - 1e-12 <= truths[name] <= high + 1e-12)
+    for name, miss in missed.items():
+        assert miss / total <= 1 - sure - 1e-3, name
+    assert missed["a"] / total > 0.01  # and the limits are not trivial
 
 
-UNLIKE = np.where(GROUP == "b", 0, PREDICTED)
+def test_arrays_and_counts_that_have_a_record_twice():
+    """Of an array all limits hold together; a micro F1 adds up two counts of an error of five labels."""
+    each = frame(partial(dp.private_recall_score, average=None), epsilon=NO_NOISE).population_interval()["a"]
+    a, b = counts_of("recall", "a")
+    assert each.lower[1] == pytest.approx(betaincinv(a, b + 1, 0.0125), abs=1e-3)
+    assert each.estimate.shape == (2,)
+    metrics = {
+        "f1": partial(dp.private_f1_score, average="micro", **FIVE),
+        "micro": partial(dp.private_recall_score, average="micro", **FIVE),
+        "each": partial(dp.private_precision_score, average=None, **FIVE),
+    }
+    made = frame(metrics, epsilon=NO_NOISE)
+    with pytest.raises(ValueError, match="several ratios"):
+        made.population_interval("f1")
+    assert made.population_interval().keys() == {"micro", "each"}
+    right, wrong = counts_of("accuracy", "a")
+    low = betaincinv(right, wrong + 1, 0.025)
+    for alone in (made.population_interval("micro"), frame(metrics["micro"], epsilon=NO_NOISE)
+                  .population_interval()):  # fmt: skip
+        assert alone["a"].lower == pytest.approx(low, abs=0.003)
 
 
-def of_unlike_groups(**options):
-    return dp.PrivateMetricFrame(
-        metrics=dp.private_recall_score, y_true=TRUE, y_pred=UNLIKE, sensitive_features=GROUP,
-        group_labels=["a", "b", "c"], epsilon=1.0, **options,
-    )  # fmt: skip
+@loop_over("ask", ["population_interval", "noise_interval"])
+def test_intervals_of_groups_say_whether_they_hold_at_once_and_can_be_asked_to(ask):
+    """At once each has its part of the miss, as if it was asked for alone with the higher confidence."""
+    of = getattr(frame({"recall": RATIOS["recall"], "accuracy": RATIOS["accuracy"]}), ask)
+    near = partial(pytest.approx, abs=1e-9)
+    for metric, intervals in of(confidence=0.94, simultaneous=True).items():
+        alone = of(metric, confidence=0.99)  # six intervals
+        for group, one in intervals.items():
+            assert tuple(one) == near(tuple(alone[group]))
+            assert (one.confidence, alone[group].confidence) == (0.94, 0.99)
+            assert "All 6 intervals hold at once" in one.note
+            assert "for itself, not at once" in alone[group].note
+    one_metric = of("recall", confidence=0.97, simultaneous=True)["b"]
+    assert tuple(one_metric) == near(tuple(of("recall", confidence=0.99)["b"]))
+    gaps = of(of="difference", confidence=0.98, simultaneous=True)  # of two metrics
+    assert tuple(gaps["recall"]) == near(tuple(of("recall", of="difference", confidence=0.99)))
 
 
-def test_gaps_follow_from_the_limits_of_all_groups():
-    frame = of_unlike_groups()
-    ratios = ratios_of(frame)
-    near, wide = (np.array([ratio_limits(one, each, each) for one in ratios]) for each in (0.1 / 4, 0.1 / 12))
-    gap = frame.population_interval(of="difference", confidence=0.9)
+def test_groups_that_are_publicly_empty_and_metrics_without_limits_are_left_out():
+    made = frame(dp.private_recall_score, labels=[*LABELS, "nobody"], membership="public")
+    for ask in (made.noise_interval, made.population_interval):
+        assert ask().keys() == {*LABELS}
+        assert ask(of="difference").upper < 1
+        with pytest.raises(ValueError, match="'nobody' has no records"):
+            ask(of=("a", "nobody"))
+    none = partial(dp.private_precision_score, average="weighted")
+    made = frame({"recall": dp.private_recall_score, "weighted": none})
+    assert made.noise_interval().keys() == made.noise_interval(of="difference").keys() == {"recall"}
+    assert made.noise_interval("recall").keys() == {*LABELS}
+
+
+# ---- of gaps -----------------------------------------------------------------------------------------------
+
+
+def test_gaps_follow_from_the_limits_of_groups_at_parts_of_the_miss():
+    """Of counts, either limit misses with half of what both do; of other metrics perhaps with all of it."""
+    for metric, p, one_side in (
+        (dp.private_recall_score, PRED, 0.1),
+        (dp.private_brier_score_loss, PROBA, 0.05),
+        (dp.private_matthews_corrcoef, PRED, 0.05),
+    ):
+        made = frame(metric, p)
+
+        def limits(miss, noise=made._entries[""].noise):
+            return list(zip(*(one.interval("", 1 - miss) for one in noise), strict=True))
+
+        (low, high), (least, most), (lower, upper) = limits(one_side), limits(0.1 / 3), limits(0.1)
+        gap = made.noise_interval(of="difference", confidence=0.8)
+        assert tuple(gap) == pytest.approx((max(0, max(least) - min(most)), max(high) - min(low)))
+        pair = made.noise_interval(of=("a", "c"), confidence=0.8)
+        assert tuple(pair) == pytest.approx((lower[0] - upper[2], upper[0] - lower[2]))
+    of_people = made.population_interval(of="difference", confidence=0.8)  # the last metric is MCC
+    each = made.population_interval(confidence=0.95).values()
+    assert of_people.upper == pytest.approx(max(one.upper for one in each) - min(one.lower for one in each))
+
+
+UNLIKE = partial(frame, dp.private_recall_score, np.where(BY == "b", 0, PRED))
+
+
+def test_gaps_among_people_follow_from_the_limits_of_all_groups():
+    made = UNLIKE()
+    near, wide = (
+        np.array([ratio_limits(one, each, each) for one in ratios_of(made)]) for each in (0.1 / 4, 0.1 / 12)
+    )
+    gap = made.population_interval(of="difference", confidence=0.9)
     lower = wide[:, 0].max() - wide[:, 1].min()
     assert lower > 0.5
     assert tuple(gap) == pytest.approx((lower, near[:, 1].max() - near[:, 0].min()))
-    assert gap.estimate == frame.difference()
-    ratio = frame.population_interval(of="ratio", confidence=0.9)
+    ratio = made.population_interval(of="ratio", confidence=0.9)
     upper = wide[:, 1].min() / wide[:, 0].max()
     assert tuple(ratio) == pytest.approx((near[:, 0].min() / near[:, 1].max(), upper))
-    assert ratio.estimate == frame.ratio()
-
-
-def test_of_two_groups_the_gap_has_a_sign_and_all_four_limits_hold():
-    frame = of_unlike_groups()
-    b, c = ratios_of(frame)[1:]
-    (low_b, high_b), (low_c, high_c) = (ratio_limits(one, 0.1 / 4, 0.1 / 4) for one in (b, c))
-    gap = frame.population_interval(of=("b", "c"), confidence=0.9)
-    assert tuple(gap) == pytest.approx((low_b - high_c, high_b - low_c))
-    assert gap.upper < 0
-    assert gap.estimate == frame.difference("b", "c") == frame.by_group["b"] - frame.by_group["c"]
-    assert tuple(frame.population_interval(of=["c", "b"], confidence=0.9)) == (-gap.upper, -gap.lower)
-    assert "'b' less that of 'c' among all people" in gap.about
+    assert (gap.estimate, ratio.estimate) == (made.difference(), made.ratio())
+    # of two groups the gap has a sign, and all four limits hold
+    (low_b, high_b), (low_c, high_c) = near[1:]
+    signed = made.population_interval(of=("b", "c"), confidence=0.9)
+    assert tuple(signed) == pytest.approx((low_b - high_c, high_b - low_c))
+    assert signed.upper < 0
+    assert signed.estimate == made.difference("b", "c")
+    swapped = made.population_interval(of=["c", "b"], confidence=0.9)
+    assert tuple(swapped) == (-signed.upper, -signed.lower)
+    assert "'b' less that of 'c' among all people" in signed.about
 
 
 def test_an_approximate_gap_adds_up_squares_and_says_so():
-    frame = of_unlike_groups()
-    values = [frame.by_group[group] for group in "abc"]
+    made = UNLIKE()
+    values = [made.by_group[group] for group in LABELS]
 
-    def limits(each):
-        return [ratio_limits(one, each, each) for one in ratios_of(frame)]
-
-    def mover(i, j, ends):
-        (p, q), ((low_p, high_p), (low_q, high_q)) = (values[i], values[j]), (ends[i], ends[j])
+    def mover(i, j, each):
+        (low_p, high_p), (low_q, high_q) = (ratio_limits(ratios_of(made)[at], each, each) for at in (i, j))
+        p, q = values[i], values[j]
         return p - q - np.hypot(p - low_p, high_q - q), p - q + np.hypot(high_p - p, q - low_q)
 
-    gap = frame.population_interval(of=("b", "c"), confidence=0.9, method="approximate")
-    assert tuple(gap) == pytest.approx(mover(1, 2, limits(0.05)))
-    sure = frame.population_interval(of=("b", "c"), confidence=0.9)
+    gap = made.population_interval(of=("b", "c"), confidence=0.9, method="approximate")
+    assert tuple(gap) == pytest.approx(mover(1, 2, 0.05))
+    sure = made.population_interval(of=("b", "c"), confidence=0.9)
     assert sure.lower < gap.lower < gap.upper < sure.upper
-    largest = frame.population_interval(of="difference", confidence=0.9, method="approximate")
-    pairs = [(i, j) for i in range(3) for j in range(3) if i != j]
-    lower = max(mover(*pair, limits(0.05 / 6))[0] for pair in pairs)
-    upper = max(mover(*pair, limits(0.05))[1] for pair in pairs)
-    assert tuple(largest) == pytest.approx((lower, upper))
+    largest = made.population_interval(of="difference", confidence=0.9, method="approximate")
+    pairs = [*itertools.permutations(range(3), 2)]
+    ends = max(mover(*pair, 0.05 / 6)[0] for pair in pairs), max(mover(*pair, 0.05)[1] for pair in pairs)
+    assert tuple(largest) == pytest.approx(ends)
     for interval, is_approximate in ((gap, True), (largest, True), (sure, False)):
         assert interval.note.startswith("Approximate: ") == is_approximate
 
 
 def test_groups_of_which_nothing_is_known_leave_the_gap_open():
-    y, group = [1, 0] * 20, ["a"] * 20 + ["b"] * 20
-    frame = dp.PrivateMetricFrame(
-        metrics=dp.private_recall_score, y_true=y, y_pred=y, sensitive_features=group,
-        group_labels=["a", "b"], epsilon=0.01, random_state=seeded(),
-    )  # fmt: skip
-    for ask in (frame.population_interval, frame.noise_interval):
-        assert tuple(ask(of="ratio")) == (0.0, 1.0)
-        assert tuple(ask(of="difference")) == (0.0, 1.0)
+    y, by = [1, 0] * 20, ["a"] * 20 + ["b"] * 20
+    made = frame(
+        "recall", y, ["a", "b"], y_true=y, sensitive_features=by, epsilon=0.01, random_state=seeded()
+    )
+    for ask in (made.population_interval, made.noise_interval):
+        assert tuple(ask(of="ratio")) == tuple(ask(of="difference")) == (0.0, 1.0)
         assert tuple(ask(of=("a", "b"))) == (-1.0, 1.0)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("recalls", [(0.9, 0.9, 0.9, 0.9), (0.95, 0.9, 0.7, 0.6)])
-def test_gaps_are_covered(recalls):
-    """A smoke alarm: 150 data sets; more than 18 misses of 5 % come up less than once in 1,000 times."""
-    rng, missed, gap = np.random.default_rng(1), 0, max(recalls) - min(recalls)
-    for _ in range(150):
-        group = rng.choice(4, 800, p=[0.4, 0.3, 0.2, 0.1])
-        said = (rng.random(800) < np.array(recalls)[group]).astype(int)
-        frame = dp.PrivateMetricFrame(
-            metrics=dp.private_recall_score, y_true=np.ones(800, dtype=int), y_pred=said,
-            sensitive_features=group, group_labels=range(4), epsilon=1.0,
-        )  # fmt: skip
-        lower, upper = frame.population_interval(of="difference")
-        low, high = frame.population_interval(of="ratio")
-        missed += not lower <= gap <= upper or not low <= min(recalls) / max(recalls) <= high
-        assert upper < 0.95  # and says something
-    assert missed <= 18
-
-
-def test_publicly_empty_groups_are_left_out():
-    frame = frame_of(dp.private_recall_score, labels="abcd", membership="public")
-    assert frame.population_interval().keys() == {"a", "b", "c"}
-    assert frame.population_interval(of="difference").upper < 0.3
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("recalls", [(0.9, 0.8), (0.98, 0.98)])
-def test_approximate_gaps_are_covered(recalls):
-    """300 data sets; more than 28 misses of 5 % come up less than once in 1,000 times."""
-    rng, missed, gap = np.random.default_rng(2), np.zeros(2), recalls[0] - recalls[1]
-    for seed in range(300):
-        group = rng.choice(2, 600, p=[0.7, 0.3])
-        said = (rng.random(600) < np.array(recalls)[group]).astype(int)
-        frame = dp.PrivateMetricFrame(
-            metrics=dp.private_recall_score, y_true=np.ones(600, dtype=int), y_pred=said,
-            sensitive_features=group, group_labels=range(2), epsilon=1.0, random_state=SeededEntropy(seed),
-        )  # fmt: skip
-        for place, (of, truth) in enumerate([((0, 1), gap), ("difference", abs(gap))]):
-            lower, upper = frame.population_interval(of=of, method="approximate")
-            missed[place] += not lower <= truth <= upper
-    assert missed.max() <= 28
-
-
-def test_gaps_of_arrays_are_refused():
-    frame = frame_of(partial(dp.private_recall_score, average=None))
-    # but groups have an array each: all its limits hold together
-    interval = frame.population_interval()["a"]
-    a, b = counts_of("recall", "a")
-    assert interval.lower[1] == pytest.approx(betaincinv(a, b + 1, 0.0125), abs=1e-3)
-    assert interval.estimate.shape == (2,)
-
-
-def test_counts_that_have_a_record_twice_are_no_ratio():
-    """Beside a precision of each of 5 labels an error is in two counts: a micro F1 adds both."""
-    five = {"labels": range(5)}
-    metrics = {
-        "f1": partial(dp.private_f1_score, average="micro", **five),
-        "micro": partial(dp.private_recall_score, average="micro", **five),
-        "each": partial(dp.private_precision_score, average=None, **five),
-    }
-    frame = frame_of(metrics)
-    with pytest.raises(ValueError, match="several ratios"):
-        frame.population_interval("f1")
-    assert frame.population_interval().keys() == {"micro", "each"}
-    right = int((TRUE == PREDICTED)[GROUP == "a"].sum())
-    low = betaincinv(right, (GROUP == "a").sum() - right + 1, 0.025)
-    for found in (frame.population_interval("micro"), frame_of(metrics["micro"]).population_interval()):
-        assert found["a"].lower == pytest.approx(low, abs=0.003)
-
-
-@pytest.mark.parametrize("ask", ["population_interval", "noise_interval"])
-def test_intervals_of_groups_say_whether_they_hold_at_once_and_can_be_asked_to(ask):
-    """At once each has its part of the miss, as if it was asked for alone with the higher confidence."""
-    frame = frame_of({"recall": METRICS["recall"], "accuracy": METRICS["accuracy"]}, epsilon=1.0)
-    of = getattr(frame, ask)
-    for metric, intervals in of(confidence=0.94, simultaneous=True).items():
-        alone = of(metric, confidence=0.99)  # six intervals
-        for group, one in intervals.items():
-            assert tuple(one) == pytest.approx(tuple(alone[group]), abs=1e-9)
-            assert (one.confidence, alone[group].confidence) == (0.94, 0.99)
-            assert "All 6 intervals hold at once" in one.note
-            assert "for itself, not at once" in alone[group].note
-    one_metric = of("recall", confidence=0.97, simultaneous=True)["b"]
-    assert tuple(one_metric) == pytest.approx(tuple(of("recall", confidence=0.99)["b"]), abs=1e-9)
-    gaps = of(of="difference", confidence=0.98, simultaneous=True)  # of two metrics
-    assert tuple(gaps["recall"]) == pytest.approx(tuple(of("recall", of="difference", confidence=0.99)))
-
-
-@pytest.mark.parametrize("of", ["difference", "ratio", ("a", "b")])
-@pytest.mark.parametrize("method", ["sure", "approximate"])
-@pytest.mark.parametrize("metric", ["roc_auc", "recall", "accuracy"])
-def test_limits_of_a_gap_among_people_contain_those_of_its_noise(metric, method, of):
+@loop_over("metric", ["roc_auc", "recall", "accuracy"])
+@loop_over("method", ["sure", "approximate"])
+def test_limits_of_a_gap_among_people_contain_those_of_its_noise(metric, method):
     """Few records at a small epsilon: most of what is not known is noise."""
-    rng = np.random.default_rng(2)
-    for seed, n in enumerate((300, 900)):
-        y = rng.integers(0, 2, n)
-        score = np.clip(rng.normal(0.35 + 0.3 * y, 0.2), 0, 1)
-        made = dp.PrivateMetricFrame(
-            metrics=metric, y_true=y, y_pred=score if metric == "roc_auc" else (score > 0.5).astype(int),
-            sensitive_features=np.array(["a", "b", "c"])[rng.choice(3, n, p=[0.5, 0.3, 0.2])],
-            group_labels=["a", "b", "c"], epsilon=1.0, random_state=SeededEntropy(seed),
-        )  # fmt: skip
+    few = slice(300)
+    made = frame(
+        metric, PROBA[few] if metric == "roc_auc" else PRED[few], y_true=Y[few], sensitive_features=BY[few],
+        random_state=seeded(),
+    )  # fmt: skip
+    for of in ("difference", "ratio", ("a", "b")):
         low, high = made.noise_interval(of=of, method=method)
         lower, upper = made.population_interval(of=of, method=method)
         assert lower <= low
         assert high <= upper
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["sure", "approximate"])
+@pytest.mark.parametrize("recalls", [(0.95, 0.9, 0.7, 0.6), (0.98, 0.98)])
+def test_gaps_are_covered(recalls, method):
+    """Of 200 data sets more than 22 misses of 5 % come up less than once in 1,000 times."""
+    rng, missed = np.random.default_rng(1), np.zeros(3)
+    truths = max(recalls) - min(recalls), min(recalls) / max(recalls), recalls[0] - recalls[1]
+    for seed in range(200):
+        by = rng.choice(len(recalls), 800, p=np.arange(len(recalls), 0, -1) / sum(range(len(recalls) + 1)))
+        said = (rng.random(800) < np.array(recalls)[by]).astype(int)
+        made = frame(
+            "recall", said, range(len(recalls)), y_true=np.ones(800, dtype=int), sensitive_features=by,
+            random_state=seeded(seed),
+        )  # fmt: skip
+        for place, of in enumerate(("difference", "ratio", (0, 1))):
+            lower, upper = made.population_interval(of=of, method=method)
+            missed[place] += not lower <= truths[place] <= upper
+            assert upper - lower < 0.95  # and says something
+    assert missed.max() <= 22
+
+
+# ---- what else a frame tells -------------------------------------------------------------------------------
+
+
+def test_a_gap_says_which_gap_would_be_released_if_there_was_none():
+    made, again = (frame(dp.private_recall_score, random_state=seeded()) for _ in range(2))
+    gap = made.population_interval(of="difference")
+    assert gap == again.population_interval(of="difference")  # simulations have a seed of their own
+    gaps = gaps_where_alike(made._entries[""].noise, [0, 1, 2])
+    mean, most = gaps.mean(), np.quantile(gaps, 0.95)
+    assert gap.note == (
+        f"Were all groups alike, a gap of {mean:.2g} would be released on average, and one below {most:.2g} "
+        "in 95 of 100 releases."
+    )
+    assert 0 < mean < most < 1
+    assert "Were both groups alike, " in str(made.population_interval(of=("a", "c")))
+    assert gaps_where_alike(made._entries[""].noise, [0, 1]).mean() < 0.6 * mean  # c is small
+    assert "alike" not in made.noise_interval(of="difference").note
+    balanced = frame(dp.private_balanced_accuracy_score).population_interval(of="difference")
+    assert "alike is not known" in balanced.note
+
+
+@pytest.mark.slow
+@each_way
+@pytest.mark.parametrize("metric", [dp.private_recall_score, dp.private_f1_score])
+def test_simulated_gaps_have_the_law_of_released_ones(metric, way):
+    """Of 300 data sets without a gap; the means are within 15 %, five of their standard errors."""
+    rng, gaps, simulated, below = np.random.default_rng(4), [], [], 0
+    for seed in range(300):
+        by = np.array(LABELS)[rng.choice(3, 1000, p=[0.6, 0.3, 0.1])]
+        y = (rng.random(1000) < 0.4).astype(int)
+        said = np.where(rng.random(1000) < 0.8, y, 1 - y)
+        made = frame(metric, said, y_true=y, sensitive_features=by, random_state=seeded(seed), **way)
+        alike = gaps_where_alike(made._entries[""].noise, [0, 1, 2])
+        gaps.append(made.difference())
+        simulated.append(alike.mean())
+        below += made.difference() <= np.quantile(alike, 0.95)
+    assert np.mean(simulated) == pytest.approx(np.mean(gaps), rel=0.15)
+    assert 264 <= below <= 300  # 285 on average; fewer by chance less than once in 10,000 times
+
+
+@each_way
+def test_values_rest_on_the_records_that_count_for_them(way):
+    metrics = {
+        "recall": dp.private_recall_score,
+        "precision": dp.private_precision_score,
+        "accuracy": dp.private_accuracy_score,
+        "macro": partial(dp.private_recall_score, average="macro"),
+        "matrix": dp.private_confusion_matrix,
+    }
+    made = frame(metrics, epsilon=NO_NOISE, **way)
+    sizes = {group: int((group == BY).sum()) for group in LABELS}
+    smaller = {group: min(Y[group == BY].sum(), (1 - Y)[group == BY].sum()) for group in LABELS}
+    for group in LABELS:
+        y, p = Y[group == BY], PRED[group == BY]
+        assert made.rests_on[group] == {
+            "recall": y.sum(), "precision": p.sum(), "accuracy": y.size, "macro": smaller[group],
+            "matrix": y.size,
+        }  # fmt: skip
+    for metric, rests_on, told in (
+        (dp.private_roc_auc_score, smaller, True),
+        (HAZARD, smaller, True),
+        (dp.private_average_precision_score, smaller, True),
+        (dp.private_log_loss, sizes, True),
+        (MAE, sizes, True),
+        (partial(dp.private_mae, mechanism=dp.Hazard(resolution=0.1)), sizes, "membership" in way),
+    ):
+        made = frame(metric, PROBA, epsilon=NO_NOISE, **way)
+        assert made.group_sizes == (sizes if told else None)
+        assert dict(made.rests_on) == (rests_on if told else dict.fromkeys(LABELS))
+
+
+def test_numbers_of_records_are_noisy_and_at_least_0_and_come_from_a_table_if_there_is_one():
+    drawn = [frame(HAZARD, PROBA, epsilon=0.2, random_state=seeded(seed)) for seed in range(12)]
+    assert len({made.rests_on["c"] for made in drawn}) > 4
+    assert min(made.rests_on[group] for made in drawn for group in LABELS) == 0
+    assert min(size for made in drawn for size in made.group_sizes.values()) >= 0
+    for other, p in ((dp.private_recall_score, PRED), (dp.private_roc_auc_score, PROBA)):
+        made = frame({"brier": dp.private_brier_score_loss, "other": other}, p)
+        assert sum(made.group_sizes.values()) == pytest.approx(N)
+    made = frame({"brier": dp.private_brier_score_loss, "auc": HAZARD}, PROBA)
+    assert made.group_sizes == {group: made.rests_on[group]["brier"] for group in LABELS}
+
+
+def test_the_data_frame_has_all_that_was_released():
+    one = frame(dp.private_recall_score)
+    table = one.to_frame()
+    assert list(table.columns) == ["value", "rests_on", "note", "bias", "group_size"]
+    assert list(table.index) == LABELS
+    for column, told in (
+        ("value", one.by_group),
+        ("rests_on", one.rests_on),
+        ("group_size", one.group_sizes),
+    ):
+        assert table[column].to_dict() == dict(told)
+    table = frame({"recall": dp.private_recall_score, "auc": HAZARD}, epsilon=0.02).to_frame()
+    assert list(table.columns) == [
+        "recall", "recall_rests_on", "recall_note", "recall_bias",
+        "auc", "auc_rests_on", "auc_note", "auc_bias", "group_size",
+    ]  # fmt: skip
+    assert table["auc_note"].str.startswith("Biased").all()
+    untold = frame(partial(dp.private_mae, mechanism=dp.Hazard(resolution=0.1)), PROBA)
+    assert untold.to_frame()["group_size"].isna().all()
+    assert "rests_on={'a': None" in repr(untold)
+
+
+def test_a_frame_with_all_that_it_kept_can_be_pickled():
+    for metric, p in ((dp.private_recall_score, PRED), (dp.private_roc_auc_score, PROBA)):
+        made = frame(metric, p)
+        again = pickle.loads(pickle.dumps(made))
+        assert again.noise_interval() == made.noise_interval()
+        assert dict(again.rests_on) == dict(made.rests_on)

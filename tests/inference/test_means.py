@@ -4,25 +4,22 @@ import math
 import re
 import sys
 import warnings
-from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from itertools import product
 
 import numpy as np
 import pytest
 from helpers import NoEntropy, loop_over
 from scipy.integrate import quad
-from scipy.stats import beta, binom, gamma, invgauss, norm, weibull_min
+from scipy.stats import beta, gamma, invgauss, norm, weibull_min
 
 import dp_metrics as dp
-from dp_metrics import auditing
 from dp_metrics.inference.mean_interval_plan import mean_interval_plan
 from dp_metrics.inference.means import mean_plan
 from dp_metrics.inputs.readers import vector
 from dp_metrics.inputs.shape import Records
 from dp_metrics.release.normal_limits import mean_half_width, normal_laplace_tail
-from dp_metrics.release.parts.capped_sums import CappedDraw, cap_of
+from dp_metrics.release.parts.capped_sums import cap_of
 from dp_metrics.release.released import Released
 from dp_metrics.sensitivity.noisy_sums import FINENESS
 
@@ -34,7 +31,7 @@ def half_width(m, d, n, epsilon, miss):
     return mean_half_width(m, d, n, (1 / max(n * epsilon, 5e-324),) * 2, miss)
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("m", "d", "n", "epsilon", "width"),
     [
         (0.1, 0.06, 1000, 1, "0.011644"),
@@ -47,8 +44,8 @@ def test_reference_half_widths(m, d, n, epsilon, width):
     assert f"{half_width(m, d, n, epsilon, 0.05):.6f}" == width
 
 
-@pytest.mark.parametrize(("s", "b"), [(1.0, 1.0), (1.0, 0.05), (1.0, 0.001), (0.01, 1.0), (3.0, 2.0)])
-@pytest.mark.parametrize("h", [0.1, 1.0, 4.0])
+@loop_over(("s", "b"), [(1.0, 1.0), (1.0, 0.05), (1.0, 0.001), (0.01, 1.0), (3.0, 2.0)])
+@loop_over("h", [0.1, 1.0, 4.0])
 def test_the_tail_of_normal_plus_laplace(s, b, h):
     def tail(x):
         over, under = (h - s * x) / b, (h + s * x) / b
@@ -61,17 +58,13 @@ def test_the_tail_of_normal_plus_laplace(s, b, h):
     assert normal_laplace_tail(h, s, b) == pytest.approx(exact, rel=1e-7, abs=1e-12)
 
 
-@pytest.mark.parametrize("n", [1, 10**6])
+@loop_over("n", [1, 10**6])
 @loop_over("epsilon", [5e-324, 1e-300, 1.0, 1e6, 1e308])
 @loop_over("m", [0.0, 1e-320, 0.5, 1.0])
 @loop_over("d", [-1e308, 0.0, 0.2, 1e308])
 def test_half_a_width_is_finite_and_keeps_its_promise_whatever_is_drawn(n, epsilon, m, d):
     half = half_width(m, d, n, epsilon, 0.05)
     assert 0 < half < math.inf
-
-
-def spreads(u, w):
-    return abs(u - w) + abs(u * (1 - u) - w * (1 - w))
 
 
 UNREAD = partial(vector, name="x", private_n=False)
@@ -84,36 +77,14 @@ def known_sums(row):
     return known
 
 
-def test_a_record_moves_both_sums_by_no_more_than_one_of_them():
-    grid = [Fraction(i, 60) for i in range(61)]
-    found = [spreads(u, w) for u, w in product(grid, repeat=2)]
-    assert max(found) == 1
-    # the same for the program, in whole numbers: every pair of neighbours of one and of two records
-    values = [0.0, 1e-7, 0.1, 0.25, 1 / 3, 0.5, 0.7, 0.999999, 1.0]
-    rows = [(u,) for u in values] + list(product(values, [0.3, 0.123456789]))
-    sums = {row: known_sums(row) for row in rows}
-    changes = [
-        sum(abs(x - y) for x, y in zip(sums[a].values, sums[b].values, strict=True))
-        for a, b in product(rows, repeat=2)
-        if a[1:] == b[1:]
-    ]
-    assert {query.sensitivity for query in sums.values()} == {FINENESS + 1}
-    assert FINENESS <= max(changes) <= FINENESS + 1
-
-
 def test_rounding_both_sums_can_cost_a_step_and_the_noise_allows_for_it():
     """A search for neighbours whose whole numbers differ by FINENESS + 1: the claim is attained."""
-
-    def values(*row):
-        return known_sums(row).values
-
-    rng = np.random.default_rng(0)
-    worst = 0
+    rng, worst = np.random.default_rng(0), 0
     for _ in range(400):
         other, small = rng.random(), rng.random() / FINENESS
-        a, b = values(small, other), values(1.0, other)
-        worst = max(worst, sum(abs(x - y) for x, y in zip(a, b, strict=True)))
-    assert worst == FINENESS + 1
+        a, b = known_sums((small, other)), known_sums((1.0, other))
+        worst = max(worst, sum(abs(x - y) for x, y in zip(a.values, b.values, strict=True)))
+    assert worst == a.sensitivity == FINENESS + 1
 
 
 def from_released(values, n, epsilon="1", confidence=0.95, **scale):
@@ -158,27 +129,6 @@ def test_losses_are_clipped_to_the_cap():
     assert 0.9 < interval.lower < interval.upper < 1.1
 
 
-def test_a_call_spends_once_under_its_own_name():
-    accountant = dp.PrivacyAccountant(2)
-    dp.private_mean_interval([0.5] * 9, max_loss=1.0, epsilon=1, accountant=accountant)
-    dp.private_mean_interval([0.5] * 9, max_loss=1.0, epsilon=1, accountant=accountant, spend_name="b")
-    assert [(spend.spend_name, spend.mechanism) for spend in accountant.history] == [
-        ("private_mean_interval", "two-sided geometric noise"),
-        ("b", "two-sided geometric noise"),
-    ]
-    with pytest.raises(dp.PrivacyBudgetError):
-        dp.private_mean_interval([0.5] * 9, max_loss=1.0, epsilon=1, accountant=accountant)
-
-
-def loss(a, b, epsilon):
-    plan = mean_interval_plan(UNREAD, confidence=0.9, about="")
-    return auditing.plan_loss(lambda shape: plan, [a], [b], epsilon=epsilon)
-
-
-def test_sizes_that_differ_are_an_infinite_loss():
-    assert loss([0.5], [0.5, 0.5], 1.0) == math.inf
-
-
 def normal_coverage(values, n, epsilon, runs, half_width=half_width):
     """Return how often the normal interval covers the mean of losses with one of two values, as likely."""
     rng = np.random.default_rng(2)
@@ -201,24 +151,10 @@ def test_noise_in_the_variance_is_paid_for():
     assert normal_coverage((0.04, 0.16), 300, 3.0, 2000, without_the_term) < 0.94
 
 
-@pytest.mark.parametrize("n", [1, 99, 100])
+@loop_over("n", [1, 99, 100])
 def test_few_records_are_said_to_make_the_normal_interval_doubtful(n):
     found = dp.private_mean_interval(np.full(n, 0.5), max_loss=1.0, epsilon=1.0)
     assert ("fewer than 100 records" in found.note) == (n < 100)
-
-
-@pytest.mark.slow
-def test_the_normal_interval_of_few_records_covers_as_little_as_is_said():
-    """By the two laws of a sum of ten coins, with the noise on a grid of its quantiles."""
-    n, epsilon, p = 10, 10.0, 0.1
-    u = (np.arange(400) + 0.5) / 400
-    noise = np.where(u < 0.5, np.log(2 * u), -np.log(2 - 2 * u)) / (n * epsilon)
-    covered = 0.0
-    for ones in range(n + 1):
-        m = np.clip(ones / n + noise, 0, 1)
-        halves = [[half_width(x, d, n, epsilon, 0.05) for d in noise[::20]] for x in m[::4]]
-        covered += binom.pmf(ones, n, p) * float(np.mean(np.abs(m[::4, None] - p) <= np.array(halves)))
-    assert 0.69 < covered < 0.73
 
 
 def cap_in(interval):
@@ -257,7 +193,7 @@ def test_no_private_cap_fails_after_the_spend(losses, epsilon):
     assert [spend.epsilon for spend in accountant.history] == [epsilon]
 
 
-@pytest.mark.parametrize("drawn", [0.0, 5e-324, 1.23456, 1.797e308, MAX])
+@loop_over("drawn", [0.0, 5e-324, 1.23456, 1.797e308, MAX])
 def test_whatever_is_drawn_is_a_cap(drawn):
     """The draw of the cap is replaced: so an output at either end of the grid is tried, however rare."""
     plan = mean_plan(cap="private")
@@ -290,26 +226,6 @@ def test_few_records_for_a_private_cap_are_warned_of_before_the_spend():
     with warnings.catch_warnings():
         warnings.simplefilter("error", dp.NoisyReleaseWarning)
         with_private_cap(np.ones(100), epsilon=1.0)
-
-
-def loss_with_private_cap(a, b, epsilon):
-    return auditing.plan_loss(lambda shape: mean_plan(cap="private"), [a], [b], epsilon=epsilon)
-
-
-def test_a_private_cap_and_the_sums_cost_epsilon_together(monkeypatch):
-    rest = np.random.default_rng(0).random(9)
-    pairs = [([u, *rest], [w, *rest]) for u, w in product([0.0, 1e-3, 0.5, 1.0, 1e300], repeat=2)]
-    for epsilon in (0.1, 5.0):
-        losses = [loss_with_private_cap(a, b, epsilon) for a, b in pairs]
-        assert 0.999 * epsilon < max(losses) <= epsilon
-    assert loss_with_private_cap([1.0], [1.0, 1.0], 1.0) == math.inf
-    rates = CappedDraw._rates
-    monkeypatch.setattr(
-        CappedDraw,
-        "_rates",
-        lambda self, n: rates(replace(self, epsilon=Fraction(101, 100) * self.epsilon), n),
-    )
-    assert max(loss_with_private_cap(a, b, 1.0) for a, b in pairs) > 1.006
 
 
 @pytest.mark.slow

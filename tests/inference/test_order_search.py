@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from helpers import Words, assert_follows, draw_many, order_query
+from helpers import Words, assert_follows, draw_many, loop_over, order_query
 from numpy.testing import assert_array_equal
 
 from dp_metrics import auditing
@@ -67,7 +67,7 @@ def test_the_law_from_above_is_a_law_of_the_outputs():
     assert law.mean_absolute_error(2.0) == pytest.approx(mass @ np.abs(points - 2.0), rel=1e-3)
 
 
-@pytest.mark.parametrize("downward", [False, True])
+@loop_over("downward", [False, True])
 def test_the_first_and_the_last_output_can_be_drawn(downward):
     """The least U halts at the first cell with any hazard; the largest at none, which is the other end."""
     search = OrderSearch(0.4, downward=downward)
@@ -84,7 +84,7 @@ def neighbours(rng):
     return x, np.sort(other)
 
 
-@pytest.mark.parametrize("downward", [False, True])
+@loop_over("downward", [False, True])
 def test_the_exact_loss_is_epsilon_and_no_more(downward):
     rng, search = np.random.default_rng(0), OrderSearch(0.4, downward=downward)
     found = []

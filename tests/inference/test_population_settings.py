@@ -2,8 +2,10 @@
 
 import inspect
 
+import numpy as np
+import pandas as pd
 import pytest
-from helpers import NoEntropy
+from helpers import NoEntropy, loop_over
 
 import dp_metrics as dp
 
@@ -13,7 +15,7 @@ CALLS = {
     "quantile": (dp.private_quantile_interval, {"q": 0.5}),
 }
 LOSSES = [0.5 + place / 300 for place in range(300)]
-each_call = pytest.mark.parametrize(("function", "options"), CALLS.values(), ids=CALLS)
+each_call = loop_over(("function", "options"), CALLS.values())
 
 
 @each_call
@@ -21,6 +23,7 @@ def test_what_is_spent_is_recorded_before_anything_is_drawn(function, options):
     accountant = dp.PrivacyAccountant(1)
     with pytest.raises(NoEntropy.Drawn):
         function(LOSSES, epsilon=1.0, accountant=accountant, random_state=NoEntropy(), **options)
+    assert [spend.spend_name for spend in accountant.history] == [function.__name__]
     assert accountant.remaining == 0
     with pytest.raises(dp.PrivacyBudgetError):
         function(LOSSES, epsilon=1.0, accountant=accountant, random_state=NoEntropy(), **options)
@@ -37,7 +40,6 @@ def test_a_seed_warns_and_reproduces(function, options):
 
 @each_call
 def test_losses_come_in_any_form_and_stay_as_they_are(function, options):
-    np, pd = pytest.importorskip("numpy"), pytest.importorskip("pandas")
     array = np.array(LOSSES, dtype=np.float32)
     array.setflags(write=False)
     for losses in (array, pd.Series(array), array[:, np.newaxis], tuple(LOSSES)):
@@ -48,7 +50,7 @@ def test_losses_come_in_any_form_and_stay_as_they_are(function, options):
     np.testing.assert_array_equal(array, np.array(LOSSES, dtype=np.float32))
 
 
-@pytest.mark.parametrize("function", [dp.private_mean_interval, dp.private_quantile_interval])
+@loop_over("function", [dp.private_mean_interval, dp.private_quantile_interval])
 def test_both_take_the_same_settings(function):
     tail = ["sample_weight", "groups", "neighboring", "accountant", "random_state", "spend_name"]
     assert list(inspect.signature(function).parameters)[-6:] == tail

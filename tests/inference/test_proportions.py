@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from helpers import loop_over
 
 import dp_metrics as dp
 from dp_metrics.release.noisy_binomial import noisy_binomial_limits
@@ -22,7 +23,7 @@ def test_a_share_with_its_public_numbers():
     assert sure.lower < interval.lower < interval.upper < sure.upper
 
 
-@pytest.mark.parametrize("n", [3, 7, 1000, 999_983])
+@loop_over("n", [3, 7, 1000, 999_983])
 def test_every_share_of_whole_numbers_is_recognised_and_no_other(n):
     for count in {0, 1, n // 3, n // 2, n - 1, n}:
         for share in (count / n, 1.0 - (n - count) / n):
@@ -32,8 +33,8 @@ def test_every_share_of_whole_numbers_is_recognised_and_no_other(n):
             dp.accuracy_interval(off, n=n, epsilon=1.0)
 
 
-@pytest.mark.parametrize("normalize", [True, False])
-@pytest.mark.parametrize(
+@loop_over("normalize", [True, False])
+@loop_over(
     ("metric", "predictions", "share"),
     [
         (dp.private_accuracy_score, PREDICTED, 0.872),

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from helpers import order_query
+from helpers import loop_over, order_query
 
 import dp_metrics as dp
 from dp_metrics import auditing
@@ -18,7 +18,7 @@ from dp_metrics.release.noisy_binomial import binomial_law
 from dp_metrics.release.released import Released
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("n", "ranks"),
     [
         (300, (82, 123, 132, 133)),
@@ -73,9 +73,9 @@ def total_miss(n, epsilon, downward, low, high, q=0.5, cells=_CELLS):
 TWO_POINTS = [(1e-5, 1e12), (1e-5, 1.0)]
 
 
-@pytest.mark.parametrize("downward", [0, 1])
-@pytest.mark.parametrize(("n", "epsilon"), [(300, 1), (300, 3), (1000, "0.3")])
-@pytest.mark.parametrize(("low", "high"), TWO_POINTS)
+@loop_over("downward", [0, 1])
+@loop_over(("n", "epsilon"), [(300, 1), (300, 3), (1000, "0.3")])
+@loop_over(("low", "high"), TWO_POINTS)
 def test_exact_miss_on_two_values_is_the_bound(n, epsilon, downward, low, high):
     found, bound = total_miss(n, epsilon, downward, low, high)
     assert 0.95 * bound <= found <= bound + 1e-8
@@ -87,7 +87,7 @@ def test_one_cell_less_would_miss_more_than_the_bound():
     assert any(found > bound + 1e-6 for found, bound in misses)
 
 
-@pytest.mark.parametrize("downward", [0, 1])
+@loop_over("downward", [0, 1])
 def test_exact_miss_at_another_quantile(downward):
     found, bound = total_miss(3000, 3, downward, 1e-5, 1e12, q=0.9)
     assert 0.95 * bound <= found <= bound + 1e-8
@@ -171,8 +171,8 @@ def test_one_limit_costs_all_of_epsilon_and_no_more():
     assert 1.5 < worst <= 2.0
 
 
-@pytest.mark.parametrize("max_loss", [None, 5e-324, 1e-300, 1.0, 1e308])
-@pytest.mark.parametrize("epsilon", [1e-3, 5.0, 1e308])
+@loop_over("max_loss", [None, 5e-324, 1e-300, 1.0, 1e308])
+@loop_over("epsilon", [1e-3, 5.0, 1e308])
 def test_nothing_fails_after_the_spend(max_loss, epsilon):
     accountant = dp.PrivacyAccountant(1e308)
     for losses in ([0.0] * 50, [1e308] * 50, [5e-324, 1.0] * 25):
@@ -183,7 +183,7 @@ def test_nothing_fails_after_the_spend(max_loss, epsilon):
     assert len(accountant.history) == 3
 
 
-@pytest.mark.parametrize(
+@loop_over(
     ("n", "q", "max_loss", "least"),
     [
         (299, 0.5, None, 150), (159, 0.5, 9.0, 80),

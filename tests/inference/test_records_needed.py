@@ -4,26 +4,18 @@ from functools import partial
 
 import numpy as np
 import pytest
+from helpers import loop_over
 
 import dp_metrics as dp
 from dp_metrics import records_needed
 
+PRIVATE_N = {"neighboring": "add_or_remove_one"}
 CASES = {
     "recall": ("recall", dp.private_recall_score, 0.3, {}),
-    "recall, private n": (
-        dp.private_recall_score,
-        dp.private_recall_score,
-        0.3,
-        {"neighboring": "add_or_remove_one"},
-    ),
+    "recall, private n": (dp.private_recall_score, dp.private_recall_score, 0.3, PRIVATE_N),
     "f1": ("f1", dp.private_f1_score, 0.4, {}),
     "accuracy": ("accuracy", dp.private_accuracy_score, None, {}),
-    "accuracy, private n": (
-        "accuracy",
-        dp.private_accuracy_score,
-        None,
-        {"neighboring": "add_or_remove_one"},
-    ),
+    "accuracy, private n": ("accuracy", dp.private_accuracy_score, None, PRIVATE_N),
 }
 
 
@@ -41,8 +33,8 @@ def records(metric, n, guess, share, rng):
     return true, said
 
 
-@pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize(("width", "epsilon", "guess"), [(0.1, 1.0, 0.9), (0.2, 0.3, 0.6)])
+@loop_over("name", CASES)
+@loop_over(("width", "epsilon", "guess"), [(0.1, 1.0, 0.9), (0.2, 0.3, 0.6)])
 def test_the_width_is_about_what_was_asked_for(name, width, epsilon, guess):
     asked, metric, share, options = CASES[name]
     n = records_needed(asked, width=width, epsilon=epsilon, guess=guess, positives=share, **options)

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from helpers import seeded
+from helpers import loop_over, seeded
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import beta, binom, norm
@@ -33,7 +33,7 @@ def released(y, scores, epsilon, entropy, **options):
     return dp.ScoreSummary(**options).update(y, scores).release(epsilon, random_state=entropy)
 
 
-@pytest.mark.parametrize("away", [0.004, 0.03])
+@loop_over("away", [0.004, 0.03])
 def test_limits_hold_for_scores_that_lie_close_together(away):
     y, scores = within(4000, away)
     exact, entropy = roc_auc_score(y, scores), seeded()
@@ -162,7 +162,7 @@ def area_of(negative, positive):
     return float(negative @ (np.append(np.cumsum(positive[::-1])[::-1], 0.0)[1:] + positive / 2))
 
 
-@pytest.mark.parametrize("name", LAWS)
+@loop_over("name", LAWS)
 def test_approximate_limits_cover_laws_that_they_were_not_chosen_on(name):
     """Of the area, and with ties that count half of that of the bins, which shows the variance alone.
 
@@ -208,7 +208,7 @@ def test_without_noise_an_average_precision_lies_between_those_of_any_order_with
 
 
 def test_limits_of_an_average_precision_cover_and_say_where_bins_are_too_coarse():
-    """Sure ones may miss once in 20: more than 9 of 60 with probability 1e-3, more than 3 of 12 with .002."""
+    """Sure ones may miss once in 20: more than 9 of 60 with probability 1e-3, more than 2 of 6 with .002."""
     y, scores = scored(100_000, share=0.2, apart=2.2, seed=3)
     exact, rng, entropy = average_precision_score(y, scores), np.random.default_rng(4), seeded()
     missed = {"records": 0, "people": 0}
@@ -217,24 +217,12 @@ def test_limits_of_an_average_precision_cover_and_say_where_bins_are_too_coarse(
         told = dp.ScoreSummary().update(y[rows], scores[rows]).release(1.0, bins=8, random_state=entropy)
         lower, upper = told.noise_interval(metric="average_precision")
         missed["records"] += not lower <= average_precision_score(y[rows], scores[rows]) <= upper
-        if draw < 12:
+        if draw < 6:
             found = told.population_interval(metric="average_precision")
             assert found.lower <= lower < found.estimate < upper <= found.upper
             assert "The average precision of the unbinned scores" in found.about
             missed["people"] += not found.lower <= exact <= found.upper
     assert missed["records"] <= 9
-    assert missed["people"] <= 3
+    assert missed["people"] <= 2
     near = released(*within(4000, 0.03), 1.0, seeded())
     assert "may move the average precision" in near.noise_interval(metric="average_precision").note
-
-
-def test_an_average_precision_by_group_has_limits_too():
-    y, scores = scored(2000)
-    frame = dp.PrivateMetricFrame(
-        metrics=dp.private_average_precision_score, y_true=y, y_pred=scores, group_labels=["a", "b"],
-        sensitive_features=np.repeat(["a", "b"], 1000), epsilon=1.0, random_state=seeded(),
-    )  # fmt: skip
-    for group, told in frame.released_scores().items():
-        assert tuple(frame.noise_interval()[group]) == tuple(told.noise_interval(metric="average_precision"))
-    gap = frame.noise_interval(of=("a", "b"))
-    assert -1 < gap.lower < frame.difference("a", "b") < gap.upper < 1

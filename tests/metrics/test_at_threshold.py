@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from helpers import seeded
+from helpers import loop_over, seeded
 from sklearn import metrics as sk
 
 import dp_metrics as dp
@@ -24,16 +24,14 @@ SETTINGS = {
     "first of two is positive": ({"labels": ["yes", "no"], "pos_label": "no"}, NAMES, 1 - SCORE, "no", "yes"),
     "edges": ({"edges": np.linspace(-3, 3, 21)}, Y, 8 * SCORE - 4, 1, 0),
 }
-METHODS = {"recall_score": {}, "precision_score": {}, "f1_score": {}}
 NEIGHBORING = ["replace_one", "add_or_remove_one"]
-each_setting = pytest.mark.parametrize("setting", SETTINGS)
 
 
 def noisy(epsilon=1.0, **how):
     return ScoreSummary.from_data(Y, SCORE).release(epsilon, random_state=seeded(), **how)
 
 
-@each_setting
+@loop_over("setting", SETTINGS)
 def test_metrics_are_those_of_scikit_learn_at_every_edge(setting):
     options, y, score, positive, other = SETTINGS[setting]
     released = ScoreSummary.from_data(y, score, **options).release(1e9, random_state=seeded())
@@ -47,7 +45,7 @@ def test_metrics_are_those_of_scikit_learn_at_every_edge(setting):
         assert at.labels.tolist() == sorted({positive, other})
         assert at.accuracy_score() == pytest.approx(sk.accuracy_score(y, y_pred))
         assert at.matthews_corrcoef() == pytest.approx(sk.matthews_corrcoef(y, y_pred), abs=1e-6)
-        for name in METHODS:
+        for name in ("recall_score", "precision_score", "f1_score"):
             exact = getattr(sk, name)(y, y_pred, pos_label=positive, zero_division=0)
             assert getattr(released, name)(edge) == pytest.approx(exact, abs=1e-6)
         specificity = sk.recall_score(y, y_pred, pos_label=other)
@@ -80,14 +78,6 @@ def test_the_nearest_edge_is_taken_and_stated():
     assert pickle.loads(pickle.dumps(at)).f1_score() == released.f1_score(0.3)
 
 
-def test_what_rests_on_no_record_is_as_scikit_learn_has_it():
-    summary = ScoreSummary().update([0] * 10, [0.2] * 10)
-    released = summary.release(1e9, random_state=seeded())
-    assert released.precision_score(0.9) == 0
-    assert released.precision_score(0.9, zero_division=1.0) == 1
-    assert released.recall_score(0.1, zero_division=1.0) == 1
-
-
 def test_a_threshold_reaches_what_is_asked():
     released = noisy()
     edges = released.counts.edges[1:-1]
@@ -97,9 +87,14 @@ def test_a_threshold_reaches_what_is_asked():
         at = released.threshold_for(recall=goal)
         assert at == max(edge for edge in edges if released.recall_score(edge) >= goal)
     assert released.threshold_for(recall=0) == edges[-1]
+    # what rests on no record is as scikit-learn has it
+    released = ScoreSummary().update([0] * 10, [0.2] * 10).release(1e9, random_state=seeded())
+    assert released.precision_score(0.9) == 0
+    assert released.precision_score(0.9, zero_division=1.0) == 1
+    assert released.recall_score(0.1, zero_division=1.0) == 1
 
 
-@pytest.mark.parametrize("neighboring", NEIGHBORING)
+@loop_over("neighboring", NEIGHBORING)
 def test_limits_at_a_threshold_hold_around_the_exact_metric(neighboring):
     """Limits miss in 4 of 8 releases with probability 4e-4 at most: of 9 metrics a false alarm in 300."""
     summary, missed = ScoreSummary.from_data(Y, SCORE), Counter()
@@ -145,7 +140,7 @@ def law_of_sum(rate, cells, reach=400):
     return law
 
 
-@pytest.mark.parametrize("zero_sum", [True, False])
+@loop_over("zero_sum", [True, False])
 def test_limits_of_sums_of_counts_miss_no_more_often_than_stated(zero_sum):
     """By the exact law of the noise of each sum: alone, or on the condition that all noise has the sum 0."""
     rate, sums, miss = 0.5, [[0], [1, 2, 3], [4, 5, 6, 7, 8, 9]], 0.06

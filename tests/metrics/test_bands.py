@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from helpers import seeded
+from helpers import loop_over, seeded
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import betaincinv
@@ -142,7 +142,7 @@ def test_without_noise_the_approximate_limits_are_delongs():
     assert "unbinned scores" in sure.about
 
 
-@pytest.mark.parametrize("neighboring", ["replace_one", "add_or_remove_one"])
+@loop_over("neighboring", ["replace_one", "add_or_remove_one"])
 def test_an_area_by_hazard_has_limits_from_those_of_its_noise(neighboring):
     y, scores = scored(3000)
     for epsilon, added in ((1e4, 0.0), (0.5, 0.01)):
@@ -207,18 +207,6 @@ def test_calibration_bands():
         of_table = dp.ScoreSummary().update(y, prob).release(**HUGE).calibration_band()
     assert of_table.prob_pred.shape == (128,)
     assert "Approximate" in of_table.note
-
-
-def test_bands_are_shaded_beside_curves():
-    plt = pytest.importorskip("matplotlib.pyplot")
-    y, scores = scored(1000)
-    released = dp.ScoreSummary().update(y, scores).release(1.0)
-    fig, (left, right) = plt.subplots(1, 2)
-    (area,) = released.roc_band().shade(left, color="C1")
-    assert area.get_alpha() == 0.25
-    assert np.ptp(area.get_xy(), axis=0) == pytest.approx(1.0)
-    assert len(released.calibration_band().shade(right)) == released.counts.negative.size
-    plt.close(fig)
 
 
 @pytest.mark.slow

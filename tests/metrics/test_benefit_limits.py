@@ -4,6 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from helpers import loop_over
 
 from dp_metrics._random import made_up
 from dp_metrics.metrics.labels.benefit_limits import benefit_limits, benefit_noise_limits
@@ -24,21 +25,19 @@ def test_limits_are_those_of_the_reference():
     assert benefit_limits(seen, 1000, 0.25, EACH) == pytest.approx((0.03367, 0.06595), abs=2e-5)
 
 
-@pytest.mark.parametrize("rest", [None, 0, 1, 6])
-@pytest.mark.parametrize(
-    ("weight", "cells"), [(0.05, (1, 1)), (0.25, (2, 1)), (1.0, (1, 3)), (7 / 3, (1, 1))]
-)
-@pytest.mark.parametrize("finest", [module._FINEST_REACH, 6])
-def test_limits_of_the_noise_miss_as_rarely_as_promised(weight, cells, rest, finest, monkeypatch):
+@loop_over("rest", [None, 0, 1, 6])
+@loop_over(("weight", "cells"), [(0.05, (1, 1)), (0.25, (2, 1)), (1.0, (1, 3)), (7 / 3, (1, 1))])
+@loop_over("finest", [module._FINEST_REACH, 6])
+def test_limits_of_the_noise_miss_as_rarely_as_promised(weight, cells, rest, finest):
     """Over all noise but for 1e-7; the law is enumerated, so that there are no false alarms."""
     zero = counts(0, 0, 0.7, cells, rest)
     law, reach = zero.table(), zero.reach
-    monkeypatch.setattr(module, "_FINEST_REACH", finest)
     places = np.arange(-reach, reach + 1)
     error = places[:, np.newaxis] - weight * places
-    lower, upper = (
-        end * 1000 for end in benefit_noise_limits(counts(0, 0, 0.7, cells, rest), 1000, weight, EACH)
-    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "_FINEST_REACH", finest)
+        ends = benefit_noise_limits(counts(0, 0, 0.7, cells, rest), 1000, weight, EACH)
+    lower, upper = (end * 1000 for end in ends)
     missed = law[error > upper + 1e-9].sum() if upper < 1000 else 0.0
     assert missed <= EACH
     assert upper >= -lower - 1e-9 or lower == -1000 * weight
@@ -54,7 +53,7 @@ TASKS = {
 }
 
 
-@pytest.mark.parametrize("task", TASKS)
+@loop_over("task", TASKS)
 def test_limits_of_people_cover(task):
     """28 of 300 misses and more come up with probability .0015 at a miss of .05; the seed is fixed."""
     n, of_a, of_b, threshold, epsilon = TASKS[task]
@@ -70,8 +69,8 @@ def test_limits_of_people_cover(task):
     assert 1.0 < np.mean(widths) / wald < 1.5  # as without privacy, or a little wider
 
 
-@pytest.mark.parametrize(("a", "b"), [(-40, -3), (0, 0), (0, 900), (1000, 0), (10**30, -(10**30))])
-@pytest.mark.parametrize("rate", [1e-9, 0.01, 5.0])
+@loop_over(("a", "b"), [(-40, -3), (0, 0), (0, 900), (1000, 0), (10**30, -(10**30))])
+@loop_over("rate", [1e-9, 0.01, 5.0])
 def test_limits_are_within_the_range(a, b, rate):
     for limits in (benefit_limits, benefit_noise_limits):
         lower, upper = limits(counts(a, b, rate), 1000, 0.25, EACH)

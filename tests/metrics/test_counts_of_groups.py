@@ -1,16 +1,14 @@
 """Counts of several groups in one table tell of all records what one table of all records tells."""
 
-import itertools
-import math
 from fractions import Fraction
-from functools import cache
 
 import numpy as np
 import pytest
+from helpers import loop_over
 
 from dp_metrics.metrics.labels.counts import Confusion
 from dp_metrics.metrics.labels.label_limits import ratio_cells
-from dp_metrics.metrics.labels.layouts import matrix_layout, of_each_label, right_or_wrong, whole
+from dp_metrics.metrics.labels.layouts import matrix_layout, of_each_label, whole
 from dp_metrics.release.noise import CountsNoise
 from dp_metrics.release.ratio_limits import NoisyRatio, noise_limits, ratio_limits
 from dp_metrics.release.released import Asked, Released, ResultNoise
@@ -27,8 +25,8 @@ def matrices(labels, groups):
     return np.random.default_rng(labels).integers(0, 9, (groups, labels, labels))
 
 
-@pytest.mark.parametrize("labels", [2, 3, 4, 5])
-@pytest.mark.parametrize("groups", [1, 2, 3])
+@loop_over("labels", [2, 3, 4, 5])
+@loop_over("groups", [1, 2, 3])
 def test_the_counts_of_all_groups_add_up(labels, groups):
     layout, of_groups = matrix_layout(labels), matrices(labels, groups)
     table = np.concatenate([layout.of(matrix) for matrix in of_groups]).astype(float)
@@ -40,8 +38,8 @@ def test_the_counts_of_all_groups_add_up(labels, groups):
     assert sum(count for count, _ in layout.in_groups(groups).cells) == table.size
 
 
-@pytest.mark.parametrize("labels", [2, 3, 5])
-@pytest.mark.parametrize("n", [None, 40])
+@loop_over("labels", [2, 3, 5])
+@loop_over("n", [None, 40])
 def test_noisy_counts_of_groups_are_added_up_before_any_is_made_plausible(labels, n):
     layout, groups = matrix_layout(labels), 4
     noisy = np.random.default_rng(labels).integers(-6, 9, (groups, layout.good.size))
@@ -51,9 +49,9 @@ def test_noisy_counts_of_groups_are_added_up_before_any_is_made_plausible(labels
         assert getattr(found, kind) == pytest.approx(getattr(wanted, kind))
 
 
-@pytest.mark.parametrize("labels", [2, 3, 4, 5])
-@pytest.mark.parametrize("groups", [1, 2, 3])
-@pytest.mark.parametrize("ratio", RATIOS)
+@loop_over("labels", [2, 3, 4, 5])
+@loop_over("groups", [1, 2, 3])
+@loop_over("ratio", RATIOS)
 def test_the_ratios_of_all_groups_are_those_of_one_table(labels, groups, ratio):
     layout = matrix_layout(labels)
     one, several = (ratio_cells(each, RATIOS[ratio]) for each in (layout, layout.in_groups(groups)))
@@ -70,7 +68,7 @@ def public(noise):
     return Released([noise.noisy], None, None, Fraction(1), "replace_one")
 
 
-@pytest.mark.parametrize("ratio", RATIOS)
+@loop_over("ratio", RATIOS)
 def test_limits_of_all_groups_are_those_of_the_sums_of_their_counts(ratio):
     """Of two groups in one table, whose counts have the noise of sums of two."""
 
@@ -93,41 +91,6 @@ def test_limits_of_all_groups_are_those_of_the_sums_of_their_counts(ratio):
     assert tuple(told.interval(ratio, 0.9)) == pytest.approx(noise_limits(sums, 0.05, 0.05))
     of_people = told.population_interval(Asked(ratio, 0.9))
     assert tuple(of_people) == pytest.approx(ratio_limits(sums, 0.05, 0.05))
-
-
-@pytest.mark.parametrize(
-    ("ratio", "is_sum_known"),
-    [
-        (None, True),
-        (None, False),
-        ("accuracy", True),
-        pytest.param("accuracy", False, marks=pytest.mark.slow),
-    ],
-)
-def test_the_exact_probability_that_limits_miss(ratio, is_sum_known):
-    """All noise of two groups of two counts, but for at most 0.5 % that is far off."""
-    counts, sure, most = np.array([3, 2, 6, 1]), 0.8, 10
-    metric = Confusion(
-        right_or_wrong().in_groups(2), lambda x: float(x.right[0] / x.n) if x.n else 0.0, None,
-        lambda x: x.true, parts_of=None if ratio is None else lambda x: (x.right, x.false_negatives),
-    )  # fmt: skip
-
-    @cache
-    def ends(noisy):
-        noise = CountsNoise(noisy, ((2, Fraction(1)),) * 2, is_sum_known)
-        return tuple(ResultNoise(metric, (noise,), public(noise)).interval("accuracy", sure))
-
-    total = missed = 0.0
-    for noise in itertools.product(range(-most, most + 1), repeat=3 if is_sum_known else 4):
-        drawn = (*noise, -sum(noise)) if is_sum_known else noise
-        weight = math.exp(-sum(map(abs, drawn)))
-        if weight < 1e-5:
-            continue
-        total += weight
-        low, high = ends(tuple((counts + drawn).tolist()))
-        missed += weight * (not low - 1e-12 <= 9 / 12 <= high + 1e-12)
-    assert missed / total <= 1 - sure - 0.005
-    assert missed / total > 1e-4  # and the limits are not trivial
 
 
 def test_records_are_counted_twice_within_a_group_only():

@@ -5,21 +5,17 @@ import json
 import math
 import warnings
 from fractions import Fraction
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
-from cases import CASES, scored
-from helpers import seeded
+from cases import CASES
+from helpers import loop_over, seeded
 from scipy.stats import norm
 from sklearn import metrics as sk
-from sklearn.calibration import CalibrationDisplay, calibration_curve
+from sklearn.calibration import calibration_curve
 
 import dp_metrics as dp
-from dp_metrics import auditing
-from dp_metrics.analysis.audited import AUDITED
-from dp_metrics.metrics import FUNCTIONS, METRICS
 from dp_metrics.metrics.scores.curve_formulas import (
     ScoreCounts,
     area_under_roc,
@@ -30,14 +26,12 @@ from dp_metrics.metrics.scores.curve_formulas import (
 from dp_metrics.metrics.scores.ranked_counts import records_above
 from dp_metrics.metrics.scores.table import ScoreBins, ScoreTable
 from dp_metrics.metrics.scores.two_classes import TwoClasses
-from dp_metrics.release.draws import VectorDraw
 from dp_metrics.release.noise import CountsNoise
 from dp_metrics.release.released import Released
 
 CURVES = (dp.private_roc_curve, dp.private_precision_recall_curve, dp.private_average_precision_score)
-TABLES = (*CURVES, dp.private_calibration_curve)
-ALL = (*TABLES, dp.private_expected_calibration_error)
-each_function = pytest.mark.parametrize("function", ALL, ids=lambda function: function.__name__)
+ALL = (*CURVES, dp.private_calibration_curve, dp.private_expected_calibration_error)
+RELATIONS = ("replace_one", "add_or_remove_one")
 HUGE = 1e11
 EDGES = ScoreBins.of(None).edges
 
@@ -66,14 +60,16 @@ def test_the_edges_are_public_numbers_that_do_not_depend_on_the_library():
     np.testing.assert_array_equal(EDGES, 1 - EDGES[::-1])
 
 
-@pytest.mark.parametrize("bins", [None, 8, 32])
-@pytest.mark.parametrize("neighboring", ["replace_one", "add_or_remove_one"])
+@loop_over("bins", [None, 8, 32])
+@loop_over("neighboring", RELATIONS)
 def test_the_roc_curve_is_scikit_learns_if_scores_are_at_the_middles_of_bins(bins, neighboring):
     columns = bins or (32 if neighboring == "add_or_remove_one" else 128)
     y, score = records(bins=columns)
     found = exact(dp.private_roc_curve, y, score, bins=bins, neighboring=neighboring)
     fpr, tpr, thresholds = sk.roc_curve(y, score, drop_intermediate=False)
     assert found.thresholds.size == columns + 1
+    result = dp.with_result(dp.private_roc_curve)(y, score, epsilon=1.0)
+    assert json.loads(result.to_json())["value"][2][:2] == [None, result.value.thresholds[1]]
     assert (found.fpr[0], found.tpr[0], found.thresholds[0]) == (0, 0, math.inf)
     assert (found.fpr[-1], found.tpr[-1], found.thresholds[-1]) == (1, 1, 0)
     # at the lower edge of the bin of each score
@@ -85,7 +81,7 @@ def test_the_roc_curve_is_scikit_learns_if_scores_are_at_the_middles_of_bins(bin
     assert sk.auc(found.fpr, found.tpr) == pytest.approx(sk.roc_auc_score(y, score))
 
 
-@pytest.mark.parametrize("is_reversed", [False, True])
+@loop_over("is_reversed", [False, True])
 def test_the_precision_recall_curve_is_scikit_learns(is_reversed):
     """Also of scores that fall with the risk: nothing is made monotone."""
     y, score = records()
@@ -112,8 +108,8 @@ def test_average_precision_spreads_the_scores_of_a_bin():
     assert average_precision(one_bin) == pytest.approx(0.25)
 
 
-@pytest.mark.parametrize("levels", [1, 2, 4, 8])
-@pytest.mark.parametrize("epsilon", [4.0, 1000.0])
+@loop_over("levels", [1, 2, 4, 8])
+@loop_over("epsilon", [4.0, 1000.0])
 def test_tied_scores_have_the_average_precision_of_ties(levels, epsilon):
     """Of a tree with few leaves: the noise moves it by less than 0.001, spreading them by 0.012 to 0.1."""
     rng = np.random.default_rng(levels)
@@ -123,28 +119,18 @@ def test_tied_scores_have_the_average_precision_of_ties(levels, epsilon):
     assert found == pytest.approx(sk.average_precision_score(y, score), abs=0.002)
 
 
-def test_without_noise_no_bins_are_pooled():
-    """Of classes whose share rises and falls with the score."""
-    table = np.random.default_rng(3).integers(0, 200, (2, 16)).astype(float)
-    above = records_above(table, 0.0, table.sum(), 5)
-    np.testing.assert_allclose(above[:, ::5], np.pad(np.cumsum(table[:, ::-1], axis=1), ((0, 0), (1, 0))))
-
-
 def test_bins_are_pooled_only_where_the_share_falls_by_what_may_be_noise():
     table = np.array([[90.0, 10.0, 60.0, 1.0], [10.0, 90.0, 40.0, 9.0]])  # it falls from bin 1 to bin 2
     whole = np.pad(np.cumsum(table[:, ::-1], axis=1), ((0, 0), (1, 0)))
-    for noise, is_pooled in (
-        (1.0, False),
-        (10.0, False),
-        (15.0, True),
-    ):  # a fall of 5,000, to 4 * 115.8 * noise
+    # a fall of 5,000, to 4 * 115.8 * noise
+    for noise, is_pooled in ((0.0, False), (10.0, False), (15.0, True)):
         above = records_above(table, noise, table.sum(), 1)
         np.testing.assert_allclose(above[:, [0, 1, 3, 4]], whole[:, [0, 1, 3, 4]])
         assert (np.abs(above[:, 2] - whole[:, 2]) > 0.1).all() == is_pooled
         assert np.allclose(above[:, 2], whole[:, 2]) != is_pooled
 
 
-@pytest.mark.parametrize("largest", [1, 30, 10**6, 2**50])
+@loop_over("largest", [1, 30, 10**6, 2**50])
 def test_records_above_a_score_never_fall_and_add_up(largest):
     rng = np.random.default_rng(largest % 97)
     for n_bins, total in itertools.product((1, 2, 3, 16), (0, 1, 3000)):
@@ -182,7 +168,7 @@ def test_the_average_precision_is_off_by_less_than_that_of_counts_plausible_one_
     assert abs(of_area - bias) < 0.0036
 
 
-@pytest.mark.parametrize("n_bins", [1, 5, 10, 64])
+@loop_over("n_bins", [1, 5, 10, 64])
 def test_the_calibration_curve_is_scikit_learns_for_any_scores(n_bins):
     rng = np.random.default_rng(1)
     score = np.concatenate([rng.beta(0.3, 0.6, 500), np.linspace(0, 1, 21)])  # some on the edges
@@ -193,21 +179,8 @@ def test_the_calibration_curve_is_scikit_learns_for_any_scores(n_bins):
         strict=True,
     ):
         np.testing.assert_allclose(ours, theirs, atol=1e-5)
-
-
-def test_a_bin_without_a_record_is_left_out():
-    curve = exact(dp.private_calibration_curve, [0, 1, 1, 1], [0.1, 0.15, 0.9, 0.9])
+    curve = exact(dp.private_calibration_curve, [0, 1, 1, 1], [0.1, 0.15, 0.9, 0.9])  # three bins are empty
     np.testing.assert_allclose(curve, [[0.5, 1.0], [0.125, 0.9]], atol=1e-5)
-
-
-@pytest.mark.parametrize("n_bins", [1, 10, 1000])
-@pytest.mark.parametrize("neighboring", ["replace_one", "add_or_remove_one"])
-def test_the_expected_calibration_error(n_bins, neighboring):
-    y, score = scored(np.random.default_rng(2), 500)
-    bins = np.clip(np.ceil(score * n_bins) - 1, 0, n_bins - 1)
-    sums = [abs((y - score)[bins == number].sum()) for number in range(n_bins)]
-    found = exact(dp.private_expected_calibration_error, y, score, n_bins=n_bins, neighboring=neighboring)
-    assert found == pytest.approx(sum(sums) / 500, abs=1e-5)
 
 
 def test_the_records_of_all_blocks_count():
@@ -219,22 +192,18 @@ def test_the_records_of_all_blocks_count():
             np.testing.assert_allclose(other, one, atol=1e-6)
 
 
-def test_a_record_at_an_edge_is_at_or_above_its_threshold():
+def test_a_record_at_an_edge_is_at_or_above_its_threshold_whatever_the_edges():
     curve = exact(dp.private_roc_curve, [0, 0, 1, 1], [0.25, 0.5, 0.5, 1.0], edges=[0, 0.5, 1])
     np.testing.assert_allclose(curve.fpr, [0, 0.5, 1], atol=1e-9)
     np.testing.assert_allclose(curve.tpr, [0, 1, 1], atol=1e-9)
     assert curve.thresholds.tolist() == [math.inf, 0.5, 0.0]
-
-
-def test_edges_of_other_scores():
-    y, margin = [0, 0, 1, 1], [-3.0, 0.5, 0.2, 700.0]
-    edges = [-1, 0, 1, 2]
-    curve = exact(dp.private_roc_curve, y, margin, edges=edges)
+    margins = [-3.0, 0.5, 0.2, 700.0]
+    curve = exact(dp.private_roc_curve, [0, 0, 1, 1], margins, edges=[-1, 0, 1, 2])
     assert curve.thresholds.tolist() == [math.inf, 1, 0, -1]
     np.testing.assert_allclose([curve.fpr, curve.tpr], [[0, 0, 0.5, 1], [0, 0.5, 1, 1]], atol=1e-9)
 
 
-@each_function
+@loop_over("function", ALL)
 def test_labels_and_columns(function):
     y, score = records(60)
     expected = exact(function, y, score)
@@ -254,15 +223,12 @@ def test_labels_and_columns(function):
         np.testing.assert_equal(exact(function, labels, data, **options), expected)
 
 
-def well_formed(function, result):
+def assert_well_formed(function, result):
     arrays = [result] if isinstance(result, float) else result
     if function is dp.private_roc_curve:
         fpr, tpr, thresholds = result
-        for rates in (fpr, tpr):
-            assert (rates[0], rates[-1]) == (0, 1)
-            assert (np.diff(rates) >= 0).all()
-        assert thresholds[0] == math.inf
-        assert (np.diff(thresholds) < 0).all()
+        assert (fpr[0], tpr[0], fpr[-1], tpr[-1], thresholds[0]) == (0, 0, 1, 1, math.inf)
+        assert min(np.diff(fpr).min(), np.diff(tpr).min(), -np.diff(thresholds).max()) >= 0
         arrays = [fpr, tpr, thresholds[1:]]
     if function is dp.private_precision_recall_curve:
         assert (result.precision[-1], result.recall[-1], result.recall[0]) == (1, 0, 1)
@@ -271,26 +237,19 @@ def well_formed(function, result):
         assert np.isfinite(array).all()
         assert np.min(array, initial=0.5) >= 0
         assert np.max(array, initial=0.5) <= 1
-    return True
 
 
-@each_function
-@pytest.mark.parametrize("epsilon", [1e-300, 0.01, 1.0, 1e300])
+@loop_over("function", ALL)
+@loop_over("epsilon", [1e-300, 0.01, 1.0, 1e300])
 def test_results_are_well_formed_whatever_the_data_without_a_warning(function, epsilon):
-    n = 30
-    score = np.linspace(0, 1, n)
-    for y, relation in itertools.product(
-        (np.zeros(n), np.ones(n), score > 0.4), ("replace_one", "add_or_remove_one")
-    ):
+    score = np.linspace(0, 1, 30)
+    several = [*itertools.product(([], np.zeros(30), np.ones(30), score > 0.4), RELATIONS)][1:]
+    for (y, relation), seed in itertools.product(several, range(3)):
+        options = {"epsilon": epsilon, "neighboring": relation, "random_state": seeded(seed)}
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             warnings.simplefilter("ignore", dp.NoisyReleaseWarning)  # which reads public numbers only
-            for seed in range(3):
-                result = function(y, score, epsilon=epsilon, neighboring=relation, random_state=seeded(seed))
-                assert well_formed(function, result)
-    for seed in range(3):
-        result = function([], [], epsilon=epsilon, neighboring="add_or_remove_one", random_state=seeded(seed))
-        assert well_formed(function, result)
+            assert_well_formed(function, function(y, score[: len(y)], **options))
 
 
 def test_the_values_without_a_class():
@@ -312,111 +271,12 @@ def test_the_values_without_a_class():
 
 def test_the_number_of_bins_follows_from_public_numbers():
     y, score = records(3000)
-    sizes = {
-        epsilon: dp.private_roc_curve(y, score, epsilon=epsilon).fpr.size - 1
-        for epsilon in (0.01, 0.3, 3, 300)
-    }
-    assert sizes == {0.01: 8, 0.3: 16, 3: 32, 300: 128}
-    assert dp.private_roc_curve(y, score, epsilon=3, neighboring="add_or_remove_one").fpr.size - 1 == 32
-    assert dp.private_roc_curve(y, score, epsilon=3, bins=128).fpr.size - 1 == 128
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        *(function.__name__ for function in TABLES),
-        "private_roc_curve, add or remove",
-        "private_calibration_curve, add or remove",
-    ],
-)
-def test_the_exact_loss_of_a_table_is_epsilon(name):
-    found = auditing.audit(name, AUDITED[name].loss(0.7, "hazard"), epsilon=0.7, n=8, steps=30)
-    assert found.passed
-    assert 0.99 <= found.worst / 0.7 <= 1
-
-
-def test_every_pair_of_records_is_at_most_epsilon_apart():
-    domain = list(itertools.product((0, 1), (0.0, 0.3, 0.31, 1.0)))
-    common = [(0, 0.2), (1, 0.9)]
-    for function in TABLES:
-        losses = [
-            auditing.metric_loss(function, *(zip(*[*common, x], strict=True) for x in pair), epsilon=1.0)
-            for pair in itertools.permutations(domain, 2)
-        ]
-        assert max(losses) == pytest.approx(1.0, abs=1e-12)
-        assert max(losses) <= 1.0
-
-
-@pytest.mark.parametrize("mechanism", ["geometric", "hazard", "laplace"])
-def test_the_exact_loss_of_the_calibration_error(mechanism):
-    loss = AUDITED["private_expected_calibration_error"].loss(1.0, mechanism)
-    found = auditing.audit("error", loss, epsilon=1.0, n=6, steps=60, tolerance=1e-9)
-    assert found.passed
-    assert found.worst > 0.4
-    pair = ([0, 0, 0], [0.5, 0.5, 1.0]), ([0, 0, 1], [0.5, 0.5, 0.0])  # differs by 2, of n = 3
-    told = auditing.metric_loss(
-        dp.private_expected_calibration_error, *pair, epsilon=1.0, mechanism=mechanism, n_bins=2
-    )
-    assert 0.85 < told <= 1 + 1e-9
-
-
-def test_the_exact_loss_of_the_calibration_error_if_records_come_and_go():
-    pair = ([0, 1], [0.5, 1.0]), ([0], [0.5])
-    for mechanism in ("geometric", "hazard"):
-        told = auditing.metric_loss(
-            dp.private_expected_calibration_error,
-            *pair,
-            epsilon=1.0,
-            mechanism=mechanism,
-            neighboring="add_or_remove_one",
-        )
-        assert told <= 1
-    assert dp.private_expected_calibration_error([], [], epsilon=1.0, neighboring="add_or_remove_one") <= 1
-
-
-def test_the_error_of_the_calibration_error_is_2_over_n_epsilon():
-    y, score = scored(np.random.default_rng(3), 1000)
-    expected = dp.expected_error(dp.private_expected_calibration_error, y, score, epsilon=1.0)
-    assert expected.mean_absolute == pytest.approx(0.002, rel=0.05)
-
-
-def test_the_noise_of_a_table_has_the_sum_0_unless_n_is_private():
-    y, score = records(50)
-    for function in TABLES:
-        row = METRICS[function.__name__]
-        for private_n in (False, True):
-            planned = row.read((y, score), {}, private_n=private_n)
-            release = row.settings(
-                epsilon=1.0, options={}, neighboring="add_or_remove_one" if private_n else "replace_one"
-            )
-            (draw,), _, _ = release.prepare(*planned)
-            assert isinstance(draw, VectorDraw)
-            values, _ = draw(seeded(), None)
-            assert draw.zero_sum is not private_n
-            assert (sum(values) == sum(draw.values)) is not private_n
-
-
-def test_the_result_can_be_written_and_plotted(monkeypatch):
-    pytest.importorskip("matplotlib")
-    from matplotlib import pyplot
-
-    y, score = records(200)
-    roc = dp.with_result(dp.private_roc_curve)(y, score, epsilon=1.0)
-    assert json.loads(roc.to_json())["value"][2][:2] == [None, roc.value.thresholds[1]]
-    sk.RocCurveDisplay(fpr=roc.value.fpr, tpr=roc.value.tpr).plot()
-    curve = dp.private_precision_recall_curve(y, score, epsilon=1.0)
-    sk.PrecisionRecallDisplay(precision=curve.precision, recall=curve.recall).plot()
-    CalibrationDisplay(*dp.private_calibration_curve(y, score, epsilon=1.0), None).plot()
-    pyplot.close("all")
-
-
-def test_scorers_of_probabilities():
-    score = np.array([[0.8, 0.2], [0.1, 0.9]] * 50)
-    model = SimpleNamespace(classes_=np.array(["no", "yes"]), predict_proba=lambda X: score, fit=None)
-    y = np.array(["no", "yes"] * 50)
-    found = {
-        name: dp.make_private_scorer(FUNCTIONS[name], epsilon=100.0)(model, np.zeros((100, 1)), y)
-        for name in ("private_average_precision_score", "private_expected_calibration_error")
-    }
-    assert found["private_average_precision_score"] == pytest.approx(1, abs=0.01)
-    assert found["private_expected_calibration_error"] == pytest.approx(-0.15, abs=0.01)
+    for bins, options in (
+        (8, {"epsilon": 0.01}),
+        (16, {"epsilon": 0.3}),
+        (32, {"epsilon": 3}),
+        (128, {"epsilon": 300}),
+        (32, {"epsilon": 3, "neighboring": "add_or_remove_one"}),
+        (128, {"epsilon": 3, "bins": 128}),
+    ):
+        assert dp.private_roc_curve(y, score, **options).fpr.size == bins + 1

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from helpers import loop_over
 
 import dp_metrics as dp
 from dp_metrics import LossSummary, VarianceSummary
@@ -64,8 +65,8 @@ def test_the_measurement_sees_an_array_of_the_size_of_the_input():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", METRICS)
+@loop_over("form", FORMS)
 def test_peak_memory_beyond_the_inputs_does_not_grow_with_them(name, form, integers):
     y, p = integers
     if name == "log loss, 2 columns":
@@ -81,19 +82,17 @@ def test_peak_memory_beyond_the_inputs_does_not_grow_with_them(name, form, integ
     assert peak <= most.get(name, 2 * MEGABYTE)
 
 
-@pytest.mark.parametrize("kind", ["loss", "variance"])
-def test_peak_memory_of_an_update_does_not_grow_with_the_chunk(kind, integers):
+def test_peak_memory_of_an_update_does_not_grow_with_the_chunk(integers):
     y, p = (a.astype(np.float32) for a in integers)
     for capacity in (1, 1024):
-        if kind == "loss":
-            peak = peak_of(lambda c=capacity: LossSummary(dp.private_mse, capacity=c).update(y, p))
-        else:
-            peak = peak_of(lambda c=capacity: VarianceSummary(capacity=c).update(p))
         # sums by level take 0.8 MB while a chunk is read
-        assert peak <= (3 if kind == "loss" else 2) * MEGABYTE
+        assert (
+            peak_of(lambda c=capacity: LossSummary(dp.private_mse, capacity=c).update(y, p)) <= 3 * MEGABYTE
+        )
+        assert peak_of(lambda c=capacity: VarianceSummary(capacity=c).update(p)) <= 2 * MEGABYTE
 
 
-@pytest.mark.parametrize("order", ["ascending", "descending", "constant"])
+@loop_over("order", ["ascending", "descending", "constant"])
 def test_peak_memory_does_not_depend_on_the_order_of_the_records(order):
     x = np.linspace(0, 1, MANY) if order != "constant" else np.ones(MANY)
     x = x[::-1].copy() if order == "descending" else x

@@ -4,6 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from helpers import loop_over
 
 from dp_metrics._random import made_up
 from dp_metrics.metrics.labels.person_limits import PersonProducts, person_limits
@@ -33,7 +34,7 @@ def drawn(task, rng):
     return found, total
 
 
-@pytest.mark.parametrize("task", TASKS)
+@loop_over("task", TASKS)
 def test_limits_of_persons_cover(task):
     """15 of 120 misses and more come up with probability 9e-4 at a miss of .05; the seed is fixed."""
     alike, unlike = TASKS[task][2]

@@ -5,7 +5,7 @@ import inspect
 
 import numpy as np
 import pytest
-from helpers import seeded
+from helpers import loop_over, seeded
 from sklearn.calibration import CalibrationDisplay
 from sklearn.metrics import ConfusionMatrixDisplay, PrecisionRecallDisplay, RocCurveDisplay
 
@@ -37,7 +37,7 @@ def labels_in(axes):
     return [text.get_text() for text in axes.get_legend().get_texts()]
 
 
-@pytest.mark.parametrize("kind", DISPLAYS)
+@loop_over("kind", DISPLAYS)
 def test_a_display_is_made_of_what_was_released(kind):
     scores, axes = released(), axes_of()
     display = scores.plot(kind, axes)
