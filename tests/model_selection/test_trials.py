@@ -6,8 +6,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from helpers import Words, loss_bounds
-from sklearn.linear_model import Ridge
+from helpers import Words, assert_follows, loss_bounds
+from scipy import stats
 
 from dp_metrics._random import SeededEntropy, geometric
 from dp_metrics.mechanisms import Hazard
@@ -195,18 +195,12 @@ def test_the_code_has_the_law_of_the_proof(monkeypatch):
     assert (total < law_of_best(p, success)).all()
 
 
-def test_the_first_of_equals_is_kept():
-    trials = iter([(1.0, "first"), (3.0, "second"), (3.0, "third"), (2.0, "fourth")])
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_trials, "geometric", lambda entropy, success: 4)
-        assert best_of_geometric(trials.__next__, Fraction(1, 2), None) == (3.0, "second")
-
-
-def test_failures_rank_last_and_the_first_of_them_is_kept(monkeypatch):
-    for scores, expected in (([-math.inf, -5.0], 1), ([-math.inf, -math.inf], 0)):
-        trials = iter([(score, number) for number, score in enumerate(scores)])
-        monkeypatch.setattr(_trials, "geometric", lambda entropy, success: 2)
-        assert best_of_geometric(trials.__next__, Fraction(1, 2), None)[1] == expected
+def test_the_first_of_equals_is_kept_and_failures_rank_last(monkeypatch):
+    for scores, place in (([1, 3, 3, 2], 1), ([-math.inf, -5.0], 1), ([-math.inf, -math.inf], 0)):
+        count = len(scores)
+        monkeypatch.setattr(_trials, "geometric", lambda entropy, success, count=count: count)
+        trial = zip(scores, range(count), strict=True).__next__
+        assert best_of_geometric(trial, Fraction(1, 2), None) == (scores[place], place)
 
 
 # The number of trials
@@ -225,14 +219,14 @@ def test_the_geometric_draw_compares_integers():
 
 
 @pytest.mark.parametrize("success", [Fraction(1, 20), Fraction(1, 2), Fraction(2, 5)])
-def test_the_geometric_draw_has_its_law(success):
-    size, false_alarm = 5_000, 1e-6
-    entropy = SeededEntropy(1)
-    draws = np.array([geometric(entropy, success) for _ in range(size)])
-    values = np.arange(1, draws.max() + 1)
-    cdf = 1.0 - (1.0 - float(success)) ** values
-    empirical = np.searchsorted(np.sort(draws), values, side="right") / size
-    assert np.abs(cdf - empirical).max() <= math.sqrt(math.log(2 / false_alarm) / (2 * size))
+def test_as_many_trials_are_made_as_the_geometric_law_says(success):
+    """No cap: with a success probability of 1/2 one of 512 runs has 10 trials or more."""
+    entropy, counts = SeededEntropy(1), []
+    for _ in range(5_000):
+        made = itertools.count()
+        best_of_geometric(lambda made=made: (float(next(made)), None), success, entropy)
+        counts.append(next(made))
+    assert_follows(np.array(counts), stats.geom(float(success)))
 
 
 # The share
@@ -241,34 +235,10 @@ def test_the_geometric_draw_has_its_law(success):
 def test_three_shares_are_at_most_the_whole():
     rng = np.random.default_rng(0)
     wholes = [Fraction(repr(float(x))) for x in 10.0 ** rng.uniform(-12, 6, 2000)]
-    wholes += [
-        Fraction(1),
-        Fraction("0.1"),
-        Fraction(3),
-        Fraction(1, 3),
-        Fraction(10**30),
-        Fraction("1e-300"),
-    ]
+    wholes += map(Fraction, (1, "0.1", 3, "1/3", 10**30, "1e-300"))
     for whole in wholes:
         share = share_of_one_trial(whole)
         assert 3 * Fraction(repr(share)) <= whole
         assert 3 * Fraction(repr(math.nextafter(share, math.inf))) > whole
     assert any(float(whole / 3) != share_of_one_trial(whole) for whole in wholes)  # not for free
     assert share_of_one_trial(Fraction("5e-324")) == 0.0
-
-
-def test_the_number_of_trials_is_the_whole_geometric_number():
-    """No cap: with a success probability of 1/2 one of 512 runs has 10 trials or more."""
-    entropy, lengths = SeededEntropy(0), []
-    for _ in range(5000):
-        trials = itertools.count()
-        best_of_geometric(lambda trials=trials: (float(next(trials)), None), Fraction(1, 2), entropy)
-        lengths.append(next(trials))
-    assert max(lengths) >= 10
-    assert np.mean(lengths) == pytest.approx(2, abs=0.1)
-
-
-def test_candidates_are_drawn_with_replacement():
-    """A right draw has no setting twice with probability 1e-20."""
-    candidates = _trials.Candidates(Ridge(), {"alpha": list(range(1, 101))}, ("predict",))
-    assert len({candidates.draw()["alpha"] for _ in range(80)}) < 80
