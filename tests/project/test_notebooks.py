@@ -7,46 +7,25 @@ from pathlib import Path
 import nbformat
 import numpy as np
 import pytest
-from helpers import load_script
+from helpers import load_script, loop_over
 from sklearn.metrics import mean_squared_error
 
 from dp_metrics import Hazard, private_mse
 
 FOLDER = Path(__file__).parents[2] / "notebooks"
-NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
-each_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 
 
-def test_there_are_notebooks():
-    assert [path.stem for path in NOTEBOOKS] == [
-        "01_quickstart",
-        "02_model_selection",
-        "03_reproduce_the_paper",
-        "04_hazard_mechanism",
-        "05_beyond_one_machine",
-        "06_classifiers",
-        "07_how_sure",
-        "08_one_page",
-    ]
-
-
-@each_notebook
-def test_a_notebook_is_stored_without_outputs_and_says_first_what_it_is_good_for(path):
+@loop_over("path", sorted(FOLDER.glob("*.ipynb")))
+def test_a_notebook_has_no_outputs_or_seeds_and_says_first_what_it_is_good_for(path):
     notebook = nbformat.read(path, as_version=4)
     nbformat.validate(notebook)
     for cell in notebook.cells:
         if cell.cell_type == "code":
-            assert cell.outputs == []
-            assert cell.execution_count is None
+            assert (cell.outputs, cell.execution_count) == ([], None)
     assert notebook.cells[0].cell_type == "markdown"
     assert "you will be able to" in notebook.cells[0].source
-
-
-@each_notebook
-def test_no_cell_sets_a_seed_for_a_release(path):
-    source = "\n".join(cell.source for cell in nbformat.read(path, as_version=4).cells)
-    for call in re.findall(r"private_\w+\([^)]*\)", source):
-        assert "random_state" not in call
+    source = "\n".join(cell.source for cell in notebook.cells)
+    assert not [call for call in re.findall(r"private_\w+\([^)]*\)", source) if "random_state" in call]
 
 
 @pytest.fixture(scope="module")
