@@ -11,8 +11,6 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
-import pytest
-
 RECORD = Path(__file__).parent / "public_surface.txt"
 MODULES = ("dp_metrics", "dp_metrics.distributed", "dp_metrics.auditing")
 NO_VALUE = inspect.Parameter.empty
