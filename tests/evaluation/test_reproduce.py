@@ -1,7 +1,6 @@
 """`dp-metrics reproduce` and `report`, from the command line to the pictures, on small data."""
 
 import dataclasses
-import os
 import sys
 
 import numpy as np
@@ -140,18 +139,3 @@ def test_the_default_data_sets_are_those_of_the_paper_without_cifar_where_torch_
     monkeypatch.setattr(reproduce, "default_datasets", lambda quick: ["synthetic"])
     assert main(["reproduce", "--quick", "--figure", "mse", "--output", "out"]) == 0
     assert {row.dataset for row in ResultsFile(small / "out").rows} == {"synthetic"}
-
-
-@pytest.mark.slow
-@pytest.mark.weekly(reason="the gate's step `reproduce` has two of the tables")
-def test_quick_run(tmp_path):
-    """The five tables where the data are, embedded data elsewhere."""
-    real = bool(os.environ.get(DATA_VARIABLE))
-    names = [] if real else ["--dataset", "synthetic", "digits"]
-    argv = ["reproduce", "--quick", "--jobs", "2", "--output", str(tmp_path), *names]
-    assert main(argv) == 0
-    assert main(["reproduce", "--report", str(tmp_path)]) == 0
-    panels = {(row.figure, row.dataset, row.column, row.metric) for row in ResultsFile(tmp_path).rows}
-    assert len(panels) == (31 if real else 10)
-    page = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert "Mean error / mean error of adaptive" in page

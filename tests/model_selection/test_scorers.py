@@ -16,17 +16,13 @@ from helpers import messages, seeded
 from sklearn import metrics
 from sklearn.base import BaseEstimator, clone
 from sklearn.datasets import make_classification, make_regression
-from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.inspection import permutation_importance
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.model_selection import (
     GridSearchCV,
-    HalvingGridSearchCV,
     KFold,
-    RandomizedSearchCV,
     cross_val_score,
     cross_validate,
-    learning_curve,
     permutation_test_score,
 )
 from sklearn.pipeline import make_pipeline
@@ -188,10 +184,6 @@ def test_weights_are_routed_when_they_are_requested():
     np.testing.assert_array_equal(np.sort(np.concatenate(seen)), np.repeat(np.arange(60.0), calls))
 
 
-def _cross_val_score(model, x, y, scorer, n_jobs):
-    return cross_val_score(model, x, y, cv=3, scoring=scorer, n_jobs=n_jobs, error_score="raise"), 3
-
-
 def _cross_validate(model, x, y, scorer, n_jobs):
     plain = "r2" if y.dtype.kind == "f" else "accuracy"
     scoring = {"one": scorer, "two": clone(scorer), "plain": plain}
@@ -201,47 +193,16 @@ def _cross_validate(model, x, y, scorer, n_jobs):
     return [found[f"{part}_{name}"] for part in ("test", "train") for name in scoring], 3 * 2 * 2
 
 
-def _grid(model):
+def _grid_search(model, x, y, scorer, n_jobs):
     name = next(name for name in model.get_params() if name.split("__")[-1] in ("alpha", "C"))
-    return {name: [0.01, 0.1, 1.0, 10.0]}
+    grid = {name: [0.01, 0.1, 1.0, 10.0]}
+    search = GridSearchCV(model, grid, scoring=scorer, cv=3, n_jobs=n_jobs, error_score="raise").fit(x, y)
+    assert search.best_score_ == search.cv_results_["mean_test_score"][search.best_index_]
+    assert search.score(x, y) < 0  # one more release
+    return search.cv_results_["mean_test_score"], 4 * 3 + 1
 
 
-def _search(kind, count, **options):
-    def run(model, x, y, scorer, n_jobs):
-        search = kind(
-            model, _grid(model), scoring=scorer, cv=3, n_jobs=n_jobs, error_score="raise", **options
-        )
-        search.fit(x, y)
-        assert search.best_score_ == search.cv_results_["mean_test_score"][search.best_index_]
-        assert search.score(x, y) < 0  # one more release
-        return search.cv_results_["mean_test_score"], count + 1
-
-    return run
-
-
-def _learning_curve(model, x, y, scorer, n_jobs):
-    _, train, test = learning_curve(
-        model, x, y, train_sizes=[20, 40], cv=3, scoring=scorer, n_jobs=n_jobs, error_score="raise"
-    )
-    return [train, test], 2 * 3 * 2
-
-
-def _nested(model, x, y, scorer, n_jobs):
-    search = GridSearchCV(model, _grid(model), scoring=scorer, cv=2, error_score="raise")
-    scores = cross_val_score(search, x, y, cv=3, scoring=clone(scorer), n_jobs=n_jobs, error_score="raise")
-    return scores, 3 * (4 * 2 + 1)
-
-
-HALVING = {"min_resources": 20, "factor": 2, "random_state": 0}
-TOOLS = {
-    "cross_val_score": _cross_val_score,
-    "cross_validate": _cross_validate,
-    "GridSearchCV": _search(GridSearchCV, 4 * 3),
-    "RandomizedSearchCV": _search(RandomizedSearchCV, 2 * 3, n_iter=2, random_state=0),
-    "HalvingGridSearchCV": _search(HalvingGridSearchCV, (4 + 2) * 3 * 2, **HALVING),
-    "learning_curve": _learning_curve,
-    "nested": _nested,
-}
+TOOLS = {"cross_validate": _cross_validate, "GridSearchCV": _grid_search}
 
 
 @pytest.mark.parametrize(
@@ -249,7 +210,8 @@ TOOLS = {
     [("regression", 1, False), pytest.param("classification", 2, True, marks=pytest.mark.slow)],
 )
 @pytest.mark.parametrize("tool", TOOLS)
-def test_every_tool_of_scikit_learn_pays_for_each_call(tool, problem, n_jobs, routing, accountant):
+def test_tools_of_scikit_learn_pay_for_each_call(tool, problem, n_jobs, routing, accountant):
+    """In one process or in several; `test_release_count.py` has each of the tools."""
     model, x, y, name = PROBLEMS[problem]
     scorer = get_private_scorer(name, epsilon=0.1, accountant=accountant)
     with sklearn.config_context(enable_metadata_routing=routing):

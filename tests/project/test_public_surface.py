@@ -79,32 +79,6 @@ def test_the_public_surface_is_the_recorded_one():
     assert recorded == now
 
 
-class Before:
-    def __init__(self, epsilon: float) -> None:
-        self.epsilon = epsilon
-
-    def release(self, epsilon: float, *, seed: int = 0) -> float:
-        return epsilon + seed
-
-    @property
-    def spent(self) -> float:
-        return self.epsilon
-
-
-def test_a_change_of_a_method_is_seen(monkeypatch):
-    monkeypatch.setattr(Before.release, "__module__", "dp_metrics")
-    monkeypatch.setattr(Before.spent.fget, "__module__", "dp_metrics")
-    release = "Before.release(self, epsilon, *, seed=0) -> float"
-    recorded = [*of_class("Before", Before)]
-    assert recorded == ["Before(epsilon)", release, "Before.spent: float"]
-    for text in ("budget, *, seed=0", "epsilon, seed=0", "epsilon, *, seed=1"):
-        scope = {"__name__": "dp_metrics"}
-        exec(f"def release(self, {text}) -> float: ...", scope)
-        monkeypatch.setattr(Before, "release", scope["release"])
-        found = f"Before.release(self, {text}) -> float"
-        assert changed(recorded, [*of_class("Before", Before)]) == [f"- {release}", f"+ {found}"]
-
-
 def record():
     before = RECORD.read_text(encoding="utf-8").splitlines() if RECORD.exists() else []
     now = surface()
