@@ -23,7 +23,7 @@ BLOCKS = re.findall(r"```python\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text
 
 # --- a metric --------------------------------------------------------------------------------
 
-COPIED = ("dp_metrics", "tests", "docs", "proofs", "benchmarks", ".ci", "pyproject.toml", "conftest.py")
+COPIED = ("dp_metrics", "tests", "docs", "proofs", "benchmarks", "pyproject.toml", "conftest.py")
 COPIED += ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")
 PLACES = {
     "CHANGELOG.md",
