@@ -1,4 +1,4 @@
-"""The exact law of a private selection on toy problems, and of three selections that break the claim."""
+"""The exact law of a private selection on toy problems, and of one that breaks the claim."""
 
 import itertools
 import math
@@ -78,35 +78,6 @@ def law_of_best(p, success):
     return success * q / (factor[:-1] * factor[1:])
 
 
-def law_of_best_in_order(p, probability_of_count):
-    """Return the law of (number of the trial, score) if the candidates come in a known order."""
-    up_to = np.cumsum(p, axis=1)
-    below = np.column_stack([np.zeros(len(p)), up_to[:, :-1]])
-    law = np.zeros_like(p)
-    for count, probability in enumerate(probability_of_count, start=1):
-        for i in range(count):
-            law[i] += probability * below[:i].prod(axis=0) * p[i] * up_to[i + 1 : count].prod(axis=0)
-    return law
-
-
-def law_without_replacement(p, success):
-    """Return the law if all J candidates differ, so that J is capped: one `ParameterSampler` over lists."""
-    most = len(p)
-    counts = [success * (1 - success) ** (j - 1) for j in range(1, most)]
-    counts.append(1.0 - sum(counts))
-    law = np.zeros_like(p)
-    orders = list(itertools.permutations(range(most)))
-    for order in orders:
-        law[list(order)] += law_of_best_in_order(p[list(order)], counts) / len(orders)
-    return law
-
-
-def law_with_seeded_order(p, success, length):
-    """Return the law of (number of the trial, score) if everybody can repeat the order of the candidates."""
-    counts = [success * (1 - success) ** (j - 1) for j in range(1, length + 1)]
-    return law_of_best_in_order(p[np.arange(length) % len(p)], counts)
-
-
 def law_with_count_shown(p, success, length):
     """Return the law of (J, candidate, score)."""
     q = p / len(p)
@@ -122,37 +93,16 @@ def law_with_count_shown(p, success, length):
     )
 
 
-def test_one_trial_of_each_toy_is_private():
+def test_the_best_of_a_geometric_number_costs_three_epsilon_of_a_trial_and_no_less():
     for p, q in TOYS:
         np.testing.assert_allclose([p.sum(axis=1), q.sum(axis=1)], 1.0)
         assert log_ratio(p, q) <= EPSILON * (1 + 1e-9)
-
-
-@pytest.mark.parametrize("success", [1.0, 0.5, 0.05, 1e-3, 1e-9])
-def test_the_best_of_a_geometric_number_costs_three_epsilon_at_most(success):
-    for p, q in TOYS:
-        laws = law_of_best(p, success), law_of_best(q, success)
-        np.testing.assert_allclose([law.sum() for law in laws], 1.0)
-        assert log_ratio(*laws) <= CLAIM * (1 + 1e-9)
-
-
-def test_three_epsilon_is_needed():
+        for success in (1.0, 0.5, 0.05, 1e-3, 1e-9):
+            laws = law_of_best(p, success), law_of_best(q, success)
+            np.testing.assert_allclose([law.sum() for law in laws], 1.0)
+            assert log_ratio(*laws) <= CLAIM * (1 + 1e-9)
     p, q = tight_toy()
     assert log_ratio(law_of_best(p, 1e-9), law_of_best(q, 1e-9)) > 0.999 * CLAIM
-
-
-def test_without_replacement_the_claim_is_false():
-    p, q = extreme_toy(6)
-    loss = log_ratio(law_without_replacement(p, 1e-4), law_without_replacement(q, 1e-4))
-    assert loss > 1.9 * CLAIM
-    # the same toy, as it should be
-    assert log_ratio(law_of_best(p, 1e-4), law_of_best(q, 1e-4)) <= CLAIM
-
-
-def test_with_a_seeded_order_the_claim_is_false():
-    p, q = extreme_toy(3)
-    loss = log_ratio(law_with_seeded_order(p, 0.05, 61), law_with_seeded_order(q, 0.05, 61))
-    assert loss == pytest.approx(59 * EPSILON)  # the 61st is high and the 60 before it are low
 
 
 def test_with_the_count_shown_the_claim_is_false():
@@ -160,11 +110,6 @@ def test_with_the_count_shown_the_claim_is_false():
     for count in (4, 8):
         loss = log_ratio(law_with_count_shown(p, 0.05, count), law_with_count_shown(q, 0.05, count))
         assert loss == pytest.approx(count * EPSILON)
-    losses = [
-        log_ratio(law_with_count_shown(p, 0.05, 8), law_with_count_shown(q, 0.05, 8))
-        for p, q in hazard_toys()
-    ]
-    assert max(losses) > 1.9 * CLAIM
 
 
 # The code has that law
@@ -208,14 +153,10 @@ def test_the_first_of_equals_is_kept_and_failures_rank_last(monkeypatch):
 
 def test_the_geometric_draw_compares_integers():
     # a uniform integer below 3 is made of the two highest bits of a word; 3 is thrown away, 0 is success
-    def word(bits):
-        return bits << 62
-
-    assert geometric(Words([word(0)]), Fraction(1, 3)) == 1
-    assert geometric(Words([word(1), word(2), word(3), word(0)]), Fraction(1, 3)) == 3
-    assert geometric(Words([word(1), word(2)]), Fraction(2, 3)) == 1
-    assert geometric(Words([word(2), word(1)]), Fraction(2, 3)) == 2
-    assert geometric(Words([]), Fraction(1)) == 1
+    for bits, success, count in (
+        ([0], "1/3", 1), ([1, 2, 3, 0], "1/3", 3), ([1, 2], "2/3", 1), ([2, 1], "2/3", 2), ([], 1, 1)
+    ):  # fmt: skip
+        assert geometric(Words([word << 62 for word in bits]), Fraction(success)) == count
 
 
 @pytest.mark.parametrize("success", [Fraction(1, 20), Fraction(1, 2), Fraction(2, 5)])
