@@ -128,25 +128,21 @@ def test_a_missing_or_broken_extra_is_named(tmp_path, monkeypatch):
         import_extra("broken_extra_package")
 
 
-@pytest.mark.parametrize(
-    ("name", "columns", "mean", "variance"),
-    [
-        ("diamonds", 26, 3932.799722, 15915334.362577),
-        ("abalone", 10, 11.433684, 10.392777),
-        ("bike", 12, 189.463088, 32899.567931),
-        ("adult", 108, 0.239282, 0.182026),
-        ("diabetes", 15, 0.085, 0.077775),
-    ],
-)
-@pytest.mark.skipif(
-    not os.environ.get(DATA_VARIABLE), reason=f"set {DATA_VARIABLE} to the folder of the data"
-)
-def test_real_files(name, columns, mean, variance):
-    features, target = load_dataset(name)
-    assert features.shape == (DATASETS[name].rows, columns)
-    assert target.mean() == pytest.approx(mean, abs=1e-6)
-    assert target.var() == pytest.approx(variance, rel=1e-6, abs=1e-6)
-    bounds = DATASETS[name].bounds
-    if bounds is not None:
-        assert bounds[0] <= target.min()
-        assert target.max() <= bounds[1]
+REAL = {
+    "diamonds": (26, 3932.799722, 15915334.362577),
+    "abalone": (10, 11.433684, 10.392777),
+    "bike": (12, 189.463088, 32899.567931),
+    "adult": (108, 0.239282, 0.182026),
+    "diabetes": (15, 0.085, 0.077775),
+}
+
+
+@pytest.mark.skipif(not os.environ.get(DATA_VARIABLE), reason=f"{DATA_VARIABLE} names no folder of the data")
+@pytest.mark.parametrize("name", REAL)
+def test_real_files(name):
+    (features, target), dataset = load_dataset(name), DATASETS[name]
+    columns, mean, variance = REAL[name]
+    assert features.shape == (dataset.rows, columns)
+    assert (target.mean(), target.var()) == pytest.approx((mean, variance), rel=1e-6, abs=1e-6)
+    if dataset.bounds is not None:
+        assert dataset.bounds[0] <= target.min() <= target.max() <= dataset.bounds[1]

@@ -1,10 +1,7 @@
 """Scorers in every tool of scikit-learn that takes one, and the ways in which they must not fail there."""
 
 import math
-import multiprocessing
-import os
 import pickle
-import sys
 from itertools import product
 
 import joblib
@@ -307,27 +304,6 @@ def test_no_noise_is_repeated_between_folds():
     scorer = get_private_scorer(MSE, epsilon=0.5)
     scores = cross_val_score(LinearRegression(), records, targets, cv=KFold(4), scoring=scorer)
     assert len(set(scores)) > 1  # four times the same grid point: about once in 1e8 runs
-
-
-def _one_score(scorer, queue):
-    queue.put(scorer(RIDGE, X, Y))
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
-@pytest.mark.skipif(sys.platform == "darwin", reason="forks of a process with threads may wait for ever")
-@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
-def test_forked_workers_have_noise_of_their_own():
-    scorer = get_private_scorer(MSE, epsilon=0.5)
-    scorer(RIDGE, X, Y)
-    context = multiprocessing.get_context("fork")
-    queue = context.Queue()
-    workers = [context.Process(target=_one_score, args=(scorer, queue)) for _ in range(4)]
-    for worker in workers:
-        worker.start()
-    scores = {queue.get(timeout=60) for _ in workers}
-    for worker in workers:
-        worker.join()
-    assert len(scores) > 1  # four times the same grid point: about once in 1e8 runs
 
 
 @pytest.mark.parametrize("tool", ["cross_validate", "GridSearchCV"])
