@@ -155,11 +155,8 @@ def test_asymmetry(make_row, sign):
     ]  # fmt: skip
     (table,) = tables_of(STUDIES["asymmetry"], rows).values()
     assert table["rank correlation"].tolist() == pytest.approx([sign, sign])
-    medians = 2.0 ** (sign * np.array([2.5, 11.5, 22, 28]))
-    if sign > 0:
-        medians[:2] = [(4 + 8) / 2, (2**11 + 2**12) / 2]
-    else:
-        medians[:2] = [(1 / 4 + 1 / 8) / 2, (2**-11 + 2**-12) / 2]
+    ratios = 2.0 ** (sign * np.arange(30))
+    medians = np.array([ratios[2:4].mean(), ratios[11:13].mean(), ratios[22], ratios[28]])
     assert table.loc["AboveThreshold (paper preset)"].tolist()[:4] == pytest.approx(medians.tolist())
     assert table.loc["hazard"].tolist()[:4] == pytest.approx((2 * medians).tolist())
     assert table["simulations"].tolist() == [30, 30]

@@ -156,6 +156,8 @@ def test_the_oldest_versions_are_the_lower_bounds_and_the_window_is_that_of_spec
     support = load_script(ROOT / ".ci" / "support.py")
     bounds = dict(line.removesuffix(".*").split("==") for line in support.pins(support.project()))
     assert bounds == support.oldest(support.project())
+    jobs = yaml.safe_load((WORKFLOWS / "tests.yml").read_text("utf-8"))["jobs"]
+    assert jobs["tests"]["strategy"]["matrix"]["python"] == [*support.PYTHON]
     days = {"1.9": "2023-01-01", "1.10": "2024-11-24", "1.11": "2025-06-01"}
     for years, today, oldest in (
         (2, date(2026, 11, 24), "1.10"),
