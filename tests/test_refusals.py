@@ -175,6 +175,11 @@ def greedy(y_true, y_pred, *, epsilon, accountant=None):
     return sum(dp.private_mse(y_true, y_pred, epsilon=epsilon, accountant=accountant) for _ in range(2))
 
 
+def of_two_relations(y_true, y_pred, *, epsilon, accountant=None):
+    half = {"epsilon": epsilon / 2, "accountant": accountant}
+    return sum(dp.private_mse(y_true, y_pred, **half, **relation) for relation in ({}, PRIVATE_N))
+
+
 def scorer(metric="mse", **options):
     return dp.make_private_scorer(metric, **PAID, **options)
 
@@ -1150,6 +1155,10 @@ ROWS = [
          ("X_val should hold what X holds", {"X_val": Z.astype(str)}),
          ("X_val should hold what X holds", {"X_val": [*Z[1:].tolist(), [1.0, "a", 2.0]]}),
          ("Input X_val contains NaN", {"X_val": [*Z[1:].tolist(), [1.0, None, 2.0]]}),
+         (
+             "X_val should hold what X holds",
+             {"X": [[1.0, "x"]] * 40, "X_val": [[1.0, "x"]] * 39 + [["y", "x"]]},
+         ),
          ("shape of those of X", {"X_val": [*Z[1:].tolist(), [1.0]]}),
          ("shape of those of X", {"X_val": pd.Series(["a"] * 40)}),
          ("inconsistent numbers of samples", {"sample_weight_val": np.ones(39)}),
@@ -1456,6 +1465,9 @@ WITHOUT_RECORDS = [
          ("Only scorers of", RFECV(Ridge(), scoring=lambda *args: 0.0)),
          ("of its own", GridSearchCV(RFECV(Ridge(), scoring=SCORER), {"step": [1, 2]}, scoring=SCORER)),
      ]),
+    (lambda: search(metric=of_two_relations, greater_is_better=False),
+     ValueError, "different neighbouring relations"),
+    (lambda: search(metric=own_numbers, greater_is_better=True), TypeError, "array|scalar"),
     (lambda: search(metric_params={"bound": 2.0}), TypeError, "unexpected keyword argument 'bound'"),
     # the command line, whose file holds nothing but secrets: it is not read
     (lambda line: typed("score", line),

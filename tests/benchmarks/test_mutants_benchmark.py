@@ -1,15 +1,14 @@
 """The tables of mutants fit the code, and the runner tells what a mutant does to the tests."""
 
-import ast
 import csv
+import json
 import sys
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 
-from benchmarks import random_mutants
-from benchmarks.random_mutants import Row, around, drawn, score
+from benchmarks.random_mutants import Row, score
 
 ROOT = Path(__file__).parents[2]
 
@@ -63,70 +62,40 @@ def project(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("becomes", "fate"), [("n - 0", "killed"), ("n - 2", "survived")])
-def test_a_mutant_is_noticed_or_survives_and_is_taken_out_again(mutants, project, becomes, fate, monkeypatch):
-    row = mutants.Mutant("code.py", "rank", "", "n - 1", becomes, ("test_first.py",), ("test_wider.py",))
+def test_a_mutant_is_noticed_or_survives_and_is_taken_out_again(mutants, project):
     before = (project / "code.py").read_text()
-    verdict = mutants.judged(project, row)
-    assert verdict.fate == fate
-    if fate == "killed":
-        assert (verdict.by, verdict.stage) == ("test_wider.py::test_last", "wider")
-    assert (project / "code.py").read_text() == before
-
-
-@pytest.mark.slow
-def test_tests_that_fail_without_a_mutant_are_refused(mutants, project):
+    for becomes, fate in (("n - 0", "killed"), ("n - 2", "survived")):
+        row = mutants.Mutant("code.py", "rank", "", "n - 1", becomes, ("test_first.py",), ("test_wider.py",))
+        verdict = mutants.judged(project, row)
+        assert verdict.fate == fate
+        if fate == "killed":
+            assert (verdict.by, verdict.stage) == ("test_wider.py::test_last", "wider")
+        assert (project / "code.py").read_text() == before
     (project / "code.py").write_text("def last(n):\n    return n\n")
     row = mutants.Mutant("code.py", "rank", "", "n", "n", ("test_wider.py",), ())
     with pytest.raises(RuntimeError, match=r"test_wider\.py::test_last is killed"):
         mutants.refuse_if_red(project, [row])
 
 
-def test_the_score_and_the_page(mutants):
+def test_the_score_and_the_page(mutants, tmp_path):
     rows = [
         mutants.Mutant("dp_metrics/a/b.py", "rank", f"fear {i}", "x", str(i), ("t",), ("t",), equivalent=why)
         for i, why in enumerate(["", "", "because", ""])
     ]
-    fates = ("killed", "timed out", "survived", "survived")
-    verdicts = {
-        row.key: mutants.Verdict(row.key, fate, stage="first") for row, fate in zip(rows, fates, strict=True)
-    }
+    fates, path = ("killed", "timed out", "survived", "survived"), tmp_path / "verdicts.jsonl"
+    lines = [
+        json.dumps({"key": row.key, "fate": fate, "stage": "first"})
+        for row, last in zip(rows, fates, strict=True)
+        for fate in ("survived", last)  # the last verdict counts
+    ]
+    path.write_text("\n".join(lines) + "\n")
+    verdicts = mutants.read_verdicts(path)
     score = mutants.score(rows, verdicts)
     assert "2 of 4 mutants are noticed (50.0%), 1 of them by the time limit" in score
     assert "1 are equivalent, and of the other 3 66.7% are noticed" in score
     page = mutants.page(rows, verdicts)
     assert "fear 2. Equivalent: because" in page
     assert "fear 3. **Not noticed.**" in page
-
-
-def test_the_last_verdict_counts(mutants, tmp_path):
-    path = tmp_path / "verdicts.jsonl"
-    path.write_text('{"key": "a", "fate": "survived"}\n{"key": "a", "fate": "killed"}\n')
-    assert mutants.read_verdicts(path)["a"].fate == "killed"
-    assert mutants.read_verdicts(None) == {}
-
-
-def test_a_seed_draws_the_same_random_mutants_again(monkeypatch):
-    places = {("f.py", (line, 0), (line, 1)): [("o", i) for i in range(9)] for line in range(99)}
-    monkeypatch.setattr(random_mutants, "_places", lambda root: places)
-    monkeypatch.setattr(
-        random_mutants,
-        "_some_mutant",
-        lambda rng, root, file, start, end, mutants: (
-            Row(file, start[0], *rng.choice(mutants)) if start[0] % 3 else None
-        ),
-    )
-    rows = drawn(50, 0)
-    assert rows == drawn(60, 0)[:50] != drawn(50, 1)
-    assert len({row.line for row in rows}) == 50
-
-
-def test_a_random_mutant_has_the_lines_of_its_statement():
-    tree = ast.parse("A = 1\n@d\ndef f():\n    if (\n        b\n    ):\n        return (\n            c)\n")
-    assert around(tree, 1) == [(1, 8)]
-    assert around(tree, 2) == [(3, 8), (1, 8)]
-    assert around(tree, 5) == [(4, 6)]
-    assert around(tree, 8) == [(7, 8)]
 
 
 def test_the_page_tells_the_score_of_the_random_mutants():

@@ -47,11 +47,6 @@ def test_every_call_that_is_timed_over_time_works(monkeypatch, tmp_path):
     assert "failed" not in found
 
 
-def test_metrics_of_classifiers_are_timed():
-    found = printed("speed_of_classifiers.py")
-    assert len(re.findall(r"^\| [a-z].* \|$", found, re.MULTILINE)) >= 24  # a row for each call
-
-
 @pytest.mark.skipif("DP_METRICS_DATA" not in os.environ, reason="DP_METRICS_DATA names no folder of data")
 def test_pages_of_all_tasks_are_off_by_less_than_one(tmp_path):
     found = printed("page.py", "--page", tmp_path / "page.inc")

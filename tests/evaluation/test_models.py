@@ -31,72 +31,59 @@ def test_regression_split_and_prediction(features, monkeypatch):
     assert other.y_test.tolist() != result.y_test.tolist()
 
 
-def test_predictions_are_clipped_to_public_bounds(features):
-    dataset = dataclasses.replace(DATASETS["synthetic"], bounds=(-1.0, 2.0))
-    prediction = evaluate_model(dataset, features, 3.0 * features[:, 0], progress=False).prediction
-    assert prediction.min() == -1.0
-    assert prediction.max() == 2.0
+def test_classifiers_give_the_probability_of_one_class_or_of_each(features):
+    for name, target, classes in (
+        ("adult", (features[:, 0] > 0).astype(int), 2),
+        ("digits", np.digitize(features[:, 0], [-0.5, 0.5]), 3),
+    ):
+        result = evaluate_model(DATASETS[name], features, target, progress=False)
+        proba = result.prediction
+        proba = np.column_stack([1 - proba, proba]) if classes == 2 else proba
+        assert proba.sum(axis=1) == pytest.approx(1.0, abs=1e-12)
+        assert np.mean(proba.argmax(axis=1) == result.y_test) > 0.8
 
 
-def test_margins_of_a_binary_model_are_clipped(monkeypatch, features):
+def test_predictions_margins_and_logits_are_clipped_to_public_limits(monkeypatch, features):
     import xgboost
 
+    dataset = dataclasses.replace(DATASETS["synthetic"], bounds=(-1.0, 2.0))
+    prediction = evaluate_model(dataset, features, 3.0 * features[:, 0], progress=False).prediction
+    assert (prediction.min(), prediction.max()) == (-1.0, 2.0)
     margins = np.linspace(-30, 30, 60)
     monkeypatch.setattr(xgboost.XGBClassifier, "predict", lambda self, x, output_margin: margins)
     target = (features[:, 0] > 0).astype(int)
     result = evaluate_model(DATASETS["adult"], features, target, progress=False)
-    assert result.prediction.min() == pytest.approx(1 / (1 + np.exp(10)))
-    assert result.prediction.max() == pytest.approx(1 / (1 + np.exp(-10)))
-    assert result.max_loss == pytest.approx(np.log(1 + np.exp(10)))
-    assert (-np.log(np.minimum(result.prediction, 1 - result.prediction)) <= result.max_loss + 1e-9).all()
+    ends = result.prediction.min(), result.prediction.max()
+    assert ends == pytest.approx((1 / (1 + np.exp(10)), 1 / (1 + np.exp(-10))))
+    assert result.max_loss == pytest.approx(np.log(1 + np.exp(10))) == largest_log_loss(2, 10.0)
+    logits = np.array([[-100.0, 100.0, 0.0]] * 4)
+    monkeypatch.setattr(models, "_mlp_logits", lambda *args, **options: logits)
+    dataset = dataclasses.replace(DATASETS["mnist"], rows=5, train_rows=1)
+    result = evaluate_model(dataset, np.zeros((5, 2, 2)), np.zeros(5, int), progress=False)
+    assert -np.log(result.prediction[:, 0]) == pytest.approx(50.0)
+    assert (-np.log(result.prediction) <= result.max_loss).all()
+    assert largest_log_loss(10, 25.0) == pytest.approx(np.log(1 + 9 * np.exp(50)))
 
 
-def test_binary_model(features):
-    target = (features[:, 0] > 0).astype(int)
-    result = evaluate_model(DATASETS["adult"], features, target, progress=False)
-    assert result.prediction.shape == (60,)
-    assert np.mean((result.prediction > 0.5) == result.y_test) > 0.9
-
-
-def test_multiclass_model(features):
-    target = np.digitize(features[:, 0], [-0.5, 0.5])
-    result = evaluate_model(DATASETS["digits"], features, target, progress=False)
-    assert result.prediction.shape == (60, 3)
-    assert result.prediction.sum(axis=1) == pytest.approx(1.0, abs=1e-12)
-    assert np.mean(result.prediction.argmax(axis=1) == result.y_test) > 0.8
-
-
-def test_progress_goes_to_standard_error(features, capsys):
-    evaluate_model(DATASETS["synthetic"], features, features[:, 0])
-    shown = capsys.readouterr()
-    assert shown.out == ""
-    assert "training on synthetic: 100%" in shown.err
-    evaluate_model(DATASETS["synthetic"], features, features[:, 0], progress=False)
-    assert capsys.readouterr().err == ""
-
-
-@pytest.mark.parametrize("package", ["xgboost", "tqdm"])
-def test_missing_extra(package, features, monkeypatch):
-    monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(MissingExtraError, match=rf'{package} .* pip install "dp_metrics\[evaluation\]"'):
-        evaluate_model(DATASETS["synthetic"], features, features[:, 0])
+def test_progress_goes_to_standard_error_and_missing_extras_are_named(features, capsys, monkeypatch):
+    for progress in (True, False):
+        evaluate_model(DATASETS["synthetic"], features, features[:, 0], progress=progress)
+        shown = capsys.readouterr()
+        assert ("training on synthetic: 100%" in shown.err) == (shown.err != "") == progress
+        assert shown.out == ""
+    images = dataclasses.replace(DATASETS["cifar10"], rows=5, train_rows=4)
+    for package, extra, data in (
+        ("xgboost", "evaluation", (DATASETS["synthetic"], features, features[:, 0])),
+        ("tqdm", "evaluation", (DATASETS["synthetic"], features, features[:, 0])),
+        ("torch", "vision", (images, np.zeros((5, 32, 32, 3), np.uint8), np.zeros(5, int))),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setitem(sys.modules, package, None)
+            with pytest.raises(MissingExtraError, match=rf'{package} .* pip install "dp_metrics\[{extra}\]"'):
+                evaluate_model(*data)
 
 
 def test_multilayer_perceptron(monkeypatch):
-    rng = np.random.default_rng(0)
-    labels = rng.integers(0, 3, size=260)
-    images = rng.integers(0, 60, size=(260, 4, 4)).astype(np.uint8)
-    images[np.arange(260), labels] += 150
-    dataset = dataclasses.replace(DATASETS["mnist"], rows=260, train_rows=200, shape=(4, 4))
-    result = evaluate_model(dataset, images, labels, progress=False)  # a warning would be an error
-    assert result.y_test.tolist() == labels[200:].tolist()
-    assert result.prediction.shape == (60, 3)
-    assert result.max_loss == pytest.approx(np.log(1 + 2 * np.exp(50)))
-    again = evaluate_model(dataset, images, labels, progress=False)
-    assert np.array_equal(result.prediction, again.prediction)
-
-
-def test_logits_of_the_perceptron_are_those_of_its_probabilities(monkeypatch):
     from sklearn.neural_network import MLPClassifier
 
     fitted = []
@@ -107,34 +94,19 @@ def test_logits_of_the_perceptron_are_those_of_its_probabilities(monkeypatch):
             return super().fit(x, y)
 
     monkeypatch.setattr("sklearn.neural_network.MLPClassifier", Kept)
-    rng = np.random.default_rng(1)
-    images = rng.integers(0, 256, size=(250, 2, 3)).astype(np.uint8)
-    labels = images[:, 0, 0].astype(int) // 64
-    logits = models._mlp_logits(images[:200], labels[:200], images[200:], progress=False)
-    expected = fitted[0].predict_proba(images[200:].reshape(50, -1) / 255.0)
-    assert models._softmax(logits) == pytest.approx(expected, abs=1e-5)
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 3, size=260)
+    images = rng.integers(0, 60, size=(260, 4, 4)).astype(np.uint8)
+    images[np.arange(260), labels] += 150
+    dataset = dataclasses.replace(DATASETS["mnist"], rows=260, train_rows=200, shape=(4, 4))
+    # a warning would be an error
+    result, again = (evaluate_model(dataset, images, labels, progress=False) for _ in range(2))
+    assert result.y_test.tolist() == labels[200:].tolist()
+    expected = fitted[0].predict_proba(images[200:].reshape(60, -1) / 255.0)
+    assert result.prediction == pytest.approx(expected, abs=1e-5)
+    assert np.array_equal(result.prediction, again.prediction)
     assert (fitted[0].hidden_layer_sizes, fitted[0].activation, fitted[0].max_iter) == ((128,), "relu", 5)
-
-
-def test_logits_of_images_are_clipped(monkeypatch):
-    logits = np.array([[-100.0, 100.0, 0.0]] * 4)
-    monkeypatch.setattr(models, "_mlp_logits", lambda *args, **options: logits)
-    dataset = dataclasses.replace(DATASETS["mnist"], rows=5, train_rows=1)
-    result = evaluate_model(dataset, np.zeros((5, 2, 2)), np.zeros(5, int), progress=False)
-    assert -np.log(result.prediction[:, 0]) == pytest.approx(50.0)
-    assert (-np.log(result.prediction) <= result.max_loss).all()
-
-
-def test_caps_of_the_paper():
-    assert largest_log_loss(2, 10.0) == pytest.approx(np.log(1 + np.exp(10)))
-    assert largest_log_loss(10, 25.0) == pytest.approx(np.log(1 + 9 * np.exp(50)))
-
-
-def test_cifar_without_torch(monkeypatch):
-    monkeypatch.setitem(sys.modules, "torch", None)
-    dataset = dataclasses.replace(DATASETS["cifar10"], rows=5, train_rows=4)
-    with pytest.raises(MissingExtraError, match=r'torch .* pip install "dp_metrics\[vision\]"'):
-        evaluate_model(dataset, np.zeros((5, 32, 32, 3), np.uint8), np.zeros(5, int), progress=False)
+    assert result.max_loss == pytest.approx(np.log(1 + 2 * np.exp(50)))
 
 
 def test_convolutional_network():

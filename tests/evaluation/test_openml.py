@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn.datasets
+from helpers import loop_over
 from sklearn.utils import Bunch
 
 from dp_metrics.evaluation.datasets import DATASETS, load_dataset
@@ -35,98 +36,60 @@ def categories(values, ordered=None):
     return pd.Categorical(values, categories=ordered or sorted({v for v in values if v == v}))
 
 
-def same_as_file(name, text, tmp_path):
-    """Compare with what a file holds."""
-    (tmp_path / DATASETS[name].file_name).write_bytes(gzip.compress(text.encode()))
-    from_openml, from_file = load_dataset(name), load_dataset(name, tmp_path)
-    pd.testing.assert_frame_equal(from_openml[0], from_file[0], check_dtype=False, check_like=True)
-    assert np.array_equal(from_openml[1], from_file[1])
-
-
-def test_diamonds(openml, tmp_path):
-    frame = pd.DataFrame(
+BIKE = pd.DataFrame(
+    {
+        "season": categories(["spring", "winter"]), "year": [0, 1], "month": [1, 12], "hour": [0, 23],
+        "holiday": categories(["False", "True"]), "weekday": [6, 1],
+        "workingday": categories(["False", "True"]), "weather": categories(["clear", "heavy_rain"]),
+        "temp": [9.84, 10.66], "feel_temp": [14.395, 13.635], "humidity": [0.81, 0.8],
+        "windspeed": [0.0, 6.0], "count": [16, 40],
+    }
+)  # fmt: skip
+AS_FILES = {  # a query, what OpenML has, and the file
+    "diamonds": (
+        {"data_id": 42225},
         {
             "carat": [0.23, 0.21],
             "cut": categories(["Ideal", "Fair"], ["Ideal", "Fair", "Good"]),  # an order of its own
             "price": [326, 327],
-        }
-    )
-    asked = openml("diamonds", frame)
-    same_as_file("diamonds", "carat,cut,price\n0.23,Ideal,326\n0.21,Fair,327\n", tmp_path)
-    assert asked == [{"data_id": 42225, "as_frame": True}]
-
-
-def test_abalone(openml, tmp_path):
-    frame = pd.DataFrame(
+        },
+        "carat,cut,price\n0.23,Ideal,326\n0.21,Fair,327\n",
+    ),
+    "abalone": (
+        {"data_id": 183},
         {
-            "Sex": categories(["M", "F"]),
-            "Length": [0.455, 0.53],
-            "Whole_weight": [0.514, 0.677],
+            "Sex": categories(["M", "F"]), "Length": [0.455, 0.53], "Whole_weight": [0.514, 0.677],
             "Class_number_of_rings": categories(["15", "9"]),
-        }
-    )
-    asked = openml("abalone", frame)
-    same_as_file("abalone", "Sex,Length,Whole weight,Rings\nM,0.455,0.514,15\nF,0.53,0.677,9\n", tmp_path)
-    assert asked[0]["data_id"] == 183
-
-
-def test_adult(openml, tmp_path):
-    frame = pd.DataFrame(
+        },
+        "Sex,Length,Whole weight,Rings\nM,0.455,0.514,15\nF,0.53,0.677,9\n",
+    ),
+    "adult": (
+        {"data_id": 1590},
         {
-            "age": [39, 50],
-            "workclass": categories(["Private", np.nan]),
-            "hours-per-week": [40, 13],
+            "age": [39, 50], "workclass": categories(["Private", np.nan]), "hours-per-week": [40, 13],
             "class": categories(["<=50K", ">50K"]),
-        }
-    )
-    asked = openml("adult", frame)
-    text = "age,workclass,hours-per-week,income\n39,Private,40,<=50K\n50,?,13,>50K\n"
-    same_as_file("adult", text, tmp_path)
-    assert asked[0]["data_id"] == 1590
+        },
+        "age,workclass,hours-per-week,income\n39,Private,40,<=50K\n50,?,13,>50K\n",
+    ),
+    "bike": (
+        {"name": "Bike_Sharing_Demand", "version": 2},
+        BIKE,
+        "instant,dteday,season,yr,mnth,hr,holiday,weekday,workingday,weathersit,temp,atemp,hum,windspeed,"
+        "casual,registered,cnt\n1,2011-01-01,1,0,1,0,0,6,0,1,9.84,14.395,0.81,0.0,3,13,16\n"
+        "2,2011-01-01,4,1,12,23,1,1,1,4,10.66,13.635,0.8,6.0,8,32,40\n",
+    ),
+}  # fmt: skip
 
 
-BIKE = {
-    "season": categories(["spring", "winter"]),
-    "year": [0, 1],
-    "month": [1, 12],
-    "hour": [0, 23],
-    "holiday": categories(["False", "True"]),
-    "weekday": [6, 1],
-    "workingday": categories(["False", "True"]),
-    "weather": categories(["clear", "heavy_rain"]),
-    "temp": [9.84, 10.66],
-    "feel_temp": [14.395, 13.635],
-    "humidity": [0.81, 0.8],
-    "windspeed": [0.0, 6.0],
-    "count": [16, 40],
-}
-
-
-def test_bike(openml, tmp_path):
-    asked = openml("bike", pd.DataFrame(BIKE))
-    header = "instant,dteday,season,yr,mnth,hr,holiday,weekday,workingday,weathersit,temp,atemp,hum,windspeed"
-    text = (
-        f"{header},casual,registered,cnt\n1,2011-01-01,1,0,1,0,0,6,0,1,9.84,14.395,0.81,0.0,3,13,16\n"
-        "2,2011-01-01,4,1,12,23,1,1,1,4,10.66,13.635,0.8,6.0,8,32,40\n"
-    )
-    same_as_file("bike", text, tmp_path)
-    assert asked[0] == {"name": "Bike_Sharing_Demand", "version": 2, "as_frame": True}
-
-
-def test_bike_with_weather_nobody_heard_of(openml):
-    openml("bike", pd.DataFrame(BIKE | {"weather": categories(["clear", "frogs"])}))
-    with pytest.raises(DatasetError, match="'bike': OpenML has empty cells"):
-        load_dataset("bike")
-
-
-def test_too_few_rows_and_missing_columns(openml, monkeypatch):
-    openml("bike", pd.DataFrame(BIKE))
-    monkeypatch.setitem(DATASETS, "bike", dataclasses.replace(DATASETS["bike"], rows=17_379))
-    with pytest.raises(DatasetError, match="OpenML has 2 rows, expected 17379"):
-        load_dataset("bike")
-    openml("bike", pd.DataFrame(BIKE).drop(columns="count"))
-    with pytest.raises(DatasetError, match="OpenML has no column cnt"):
-        load_dataset("bike")
+@pytest.mark.parametrize("name", AS_FILES)
+def test_what_openml_has_comes_out_as_the_file_does(openml, tmp_path, name):
+    query, frame, text = AS_FILES[name]
+    asked = openml(name, pd.DataFrame(frame))
+    (tmp_path / DATASETS[name].file_name).write_bytes(gzip.compress(text.encode()))
+    from_openml, from_file = load_dataset(name), load_dataset(name, tmp_path)
+    pd.testing.assert_frame_equal(from_openml[0], from_file[0], check_dtype=False, check_like=True)
+    assert np.array_equal(from_openml[1], from_file[1])
+    assert asked == [{**query, "as_frame": True}]
 
 
 def digits_frame(labels=("5", "0", "4")):
@@ -149,19 +112,23 @@ def test_mnist(openml, tmp_path):
     assert np.array_equal(from_file[1], labels)
 
 
-@pytest.mark.parametrize(
-    ("frame", "message"),
+@loop_over(
+    ("name", "frame", "rows", "message"),
     [
-        (digits_frame(("5", "x", "4")), "unexpected values"),
-        (digits_frame().drop(columns="pixel7"), "unexpected values"),
-        (digits_frame().drop(columns="class"), "has no column class"),
-        (digits_frame(("5", "10", "4")), "unexpected labels"),
+        ("bike", BIKE.assign(weather=categories(["clear", "frogs"])), 2, "'bike': OpenML has empty cells"),
+        ("bike", BIKE, 17_379, "OpenML has 2 rows, expected 17379"),
+        ("bike", BIKE.drop(columns="count"), 2, "OpenML has no column cnt"),
+        ("mnist", digits_frame(("5", "x", "4")), 3, "unexpected values"),
+        ("mnist", digits_frame().drop(columns="pixel7"), 3, "unexpected values"),
+        ("mnist", digits_frame().drop(columns="class"), 3, "has no column class"),
+        ("mnist", digits_frame(("5", "10", "4")), 3, "unexpected labels"),
     ],
 )
-def test_mnist_that_is_not_mnist(openml, frame, message):
-    openml("mnist", frame)
+def test_what_openml_should_not_have_is_refused(openml, monkeypatch, name, frame, rows, message):
+    openml(name, frame)
+    monkeypatch.setitem(DATASETS, name, dataclasses.replace(DATASETS[name], rows=rows))
     with pytest.raises(DatasetError, match=message):
-        load_dataset("mnist")
+        load_dataset(name)
 
 
 def test_image_files_that_are_damaged(tmp_path, monkeypatch):
@@ -173,18 +140,20 @@ def test_image_files_that_are_damaged(tmp_path, monkeypatch):
         with pytest.raises(DatasetError, match=message):
             load_dataset("mnist", tmp_path)
 
-    np.savez(path, x_train=x[:2], y_train=y[:2], x_test=x[2:], y_test=y[2:])
+    right = {"x_train": x[:2], "y_train": y[:2], "x_test": x[2:], "y_test": y[2:]}
+    np.savez(path, **right)
     whole = path.read_bytes()
     assert load_dataset("mnist", tmp_path)[0].shape == (3, 28, 28)
-    path.write_bytes(whole[: len(whole) // 2])
-    fails("damaged or unreadable")
-    path.write_bytes(b"")
-    fails("damaged or unreadable")
-    np.savez(path, x_train=x[:2], y_train=y[:2], x_test=x[2:])
+    for damaged in (whole[: len(whole) // 2], b""):
+        path.write_bytes(damaged)
+        fails("damaged or unreadable")
+    for changes, message in (
+        ({"x_train": x[:1], "y_train": y[:1], "x_test": x[1:], "y_test": y[1:]}, "has 1 training rows, exp"),
+        ({"x_test": x[:0], "y_test": y[:0]}, "has 2 rows, expected 3"),
+        ({"x_train": x[:2, :5]}, "damaged or unreadable"),
+    ):
+        np.savez(path, **{**right, **changes})
+        fails(message)
+    del right["y_test"]
+    np.savez(path, **right)
     fails("lacks an array")
-    np.savez(path, x_train=x[:1], y_train=y[:1], x_test=x[1:], y_test=y[1:])
-    fails("has 1 training rows, expected 2")
-    np.savez(path, x_train=x[:2], y_train=y[:2], x_test=x[:0], y_test=y[:0])
-    fails("has 2 rows, expected 3")
-    np.savez(path, x_train=x[:2, :5], y_train=y[:2], x_test=x[2:], y_test=y[2:])
-    fails("damaged or unreadable")

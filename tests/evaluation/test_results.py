@@ -24,76 +24,54 @@ def test_round_trip(tmp_path, make_row):
     path = written(tmp_path, rows)
     assert path == tmp_path / "results.csv"
     for place in (tmp_path, path):
-        again = ResultsFile(place)
-        assert again.rows == rows
-        assert again.problems == []
-
-
-def test_ends_of_lines_of_windows_damage_nothing(tmp_path, make_row):
-    path = written(tmp_path, [make_row(), make_row(repeat=1)])
-    path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
-    stored = ResultsFile(path)
-    stored.append([make_row(repeat=2)])
+        assert (ResultsFile(place).rows, ResultsFile(place).problems) == (rows, [])
+    path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))  # as by an editor on Windows
+    ResultsFile(path).append([make_row(repeat=5), make_row(repeat=5, release=3.0)])  # which count once
     again = ResultsFile(path)
-    assert (again.rows, again.problems) == ([make_row(), make_row(repeat=1), make_row(repeat=2)], [])
-
-
-def test_no_file_is_an_empty_one(tmp_path):
+    assert (again.rows, again.problems) == ([*rows, make_row(repeat=5)], [])
     assert ResultsFile(tmp_path / "none.csv").rows == []
 
 
-@pytest.mark.parametrize("cut", [1, 2, 20, 60])
-def test_half_written_last_line(tmp_path, make_row, cut):
+def test_half_written_last_line(tmp_path, make_row):
     rows = [make_row(repeat=i) for i in range(3)]
     path = written(tmp_path, rows)
-    path.write_bytes(path.read_bytes()[:-cut])
-    stored = ResultsFile(path)
-    assert stored.rows == rows[:2]
-    assert stored.problems == [f"{path}: line 4 is incomplete and was dropped"]
-    stored.prepare()
-    stored.append(rows[2:])
-    again = ResultsFile(path)
-    assert again.rows == rows
-    assert again.problems == []
+    whole = path.read_bytes()
+    for missing in (1, 2, 20, 60):
+        path.write_bytes(whole[:-missing])
+        stored = ResultsFile(path)
+        assert stored.rows == rows[:2]
+        assert stored.problems == [f"{path}: line 4 is incomplete and was dropped"]
+        stored.prepare()
+        stored.append(rows[2:])
+        assert (ResultsFile(path).rows, ResultsFile(path).problems) == (rows, [])
 
 
-@pytest.mark.parametrize("damage", ["x", "mse,bike\n", "\x00\n", "\n"])
-def test_damaged_line_in_the_middle(tmp_path, make_row, damage):
+def test_damaged_line_in_the_middle(tmp_path, make_row):
     rows = [make_row(repeat=i) for i in range(3)]
     path = written(tmp_path, rows)
     lines = path.read_text().splitlines(keepends=True)
-    lines[2] = damage if damage.endswith("\n") else lines[2].replace("2.5", "2.5x")
-    path.write_text("".join(lines), newline="\n")
-    stored = ResultsFile(path)
-    assert stored.rows == [rows[0], rows[2]]
-    assert stored.problems == [f"{path}: line 3 is damaged and was dropped"]
+    for damaged in (lines[2].replace("2.5", "2.5x"), "mse,bike\n", "\x00\n", "\n"):
+        path.write_text("".join([*lines[:2], damaged, *lines[3:]]), newline="\n")
+        stored = ResultsFile(path)
+        assert stored.rows == [rows[0], rows[2]]
+        assert stored.problems == [f"{path}: line 3 is damaged and was dropped"]
 
 
-def test_repeated_lines_count_once(tmp_path, make_row):
-    path = written(tmp_path, [make_row(), make_row(release=3.0)])
-    assert ResultsFile(path).rows == [make_row()]
-
-
-@pytest.mark.parametrize("content", [b"a,b\n1,2\n", b"\x89PNG\r\n", b"{}", b"figure,data"])
-def test_something_else(tmp_path, content):
+def test_what_is_no_file_of_results_is_refused(tmp_path, make_row, monkeypatch):
     path = tmp_path / "other"
-    path.write_bytes(content)
-    with pytest.raises(ResultsError, match="line 1 is not the header"):
-        ResultsFile(path)
+    for content in (b"a,b\n1,2\n", b"\x89PNG\r\n", b"{}", b"figure,data"):
+        path.write_bytes(content)
+        with pytest.raises(ResultsError, match="line 1 is not the header"):
+            ResultsFile(path)
+    with pytest.raises(ValueError, match="can't be a line"):
+        written(tmp_path, [make_row(setting="a,b")])
 
-
-def test_unreadable(tmp_path, monkeypatch):
     def refuse(self):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(results.Path, "read_bytes", refuse)
     with pytest.raises(ResultsError, match=r"can't read the results .*: Permission denied"):
-        ResultsFile(tmp_path / "results.csv")
-
-
-def test_a_field_that_would_break_the_format(tmp_path, make_row):
-    with pytest.raises(ValueError, match="can't be a line"):
-        written(tmp_path, [make_row(setting="a,b")])
+        ResultsFile(path)
 
 
 def test_git_revision(monkeypatch):
@@ -121,10 +99,7 @@ def test_summary_by_hand(make_row):
     assert line.exact == pytest.approx(0.2)
     assert line.sampling == pytest.approx(0.05)
     assert line.overshoot_chance == pytest.approx(1e-9)
-
-
-def test_errors_without_bounds_are_capped(make_row):
-    rows = [make_row(bounded=0, repeat=i, release=x) for i, x in enumerate((3.0, 1e300))]
-    (line,) = summarise(rows).itertuples()
+    capped = [make_row(bounded=0, repeat=i, release=x) for i, x in enumerate((3.0, 1e300))]
+    (line,) = summarise(capped).itertuples()
     assert line.mean == line.bias == pytest.approx((0.5 + 10) / 2)
     assert line.raw_mean > 1e299

@@ -1,17 +1,20 @@
-"""The count of a plan is the number of releases that it makes."""
+"""The count of a plan is the number of releases that it makes; what cannot be counted is refused."""
 
 import functools
+import importlib.util
 
 import numpy as np
+import pandas as pd
 import pytest
 import sklearn
-from helpers import slow_but
+from helpers import loop_over
 from scipy import stats
 from sklearn.base import clone
 from sklearn.datasets import make_classification, make_regression
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
-from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.feature_selection import RFECV, SequentialFeatureSelector
+from sklearn.linear_model import LogisticRegression, Ridge, RidgeCV
 from sklearn.model_selection import (
     GridSearchCV,
     GroupKFold,
@@ -22,27 +25,30 @@ from sklearn.model_selection import (
     LeaveOneOut,
     RandomizedSearchCV,
     ShuffleSplit,
+    TunedThresholdClassifierCV,
     cross_validate,
     learning_curve,
 )
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from dp_metrics import (
     PrivacyAccountant,
     PrivateRandomizedSearch,
     count_releases,
     get_private_scorer,
+    private_mae,
     private_mse,
 )
+from dp_metrics.exceptions import PrivacyBudgetError, TrainingFoldsWarning
 
-X, Y = make_regression(n_samples=60, n_features=3, random_state=0)
-X_CLASS, Y_CLASS = make_classification(
+X, Y = make_regression(n_samples=60, n_features=7, random_state=0)
+LABELS = (Y > 0).astype(int)
+X_THREE, Y_THREE = make_classification(
     n_samples=90, n_features=4, n_classes=3, n_informative=3, n_redundant=0, random_state=0
 )
 UNIFORM = {"alpha": stats.uniform(0, 1)}
 ALPHAS = {"alpha": [0.1, 1.0, 10.0]}
 GROUPS = np.arange(60) // 6
+ONE_SPLIT = [(np.arange(30), np.arange(30, 60))]
 
 
 @pytest.fixture
@@ -55,146 +61,175 @@ def scorer(accountant):
     return get_private_scorer("neg_private_mse", epsilon=0.1, accountant=accountant)
 
 
-SEARCHES = {
-    "grid": functools.partial(GridSearchCV, param_grid=ALPHAS),
-    "grid, train scores": functools.partial(GridSearchCV, param_grid=ALPHAS, return_train_score=True, cv=3),
-    "grid of two dicts": functools.partial(GridSearchCV, param_grid=[ALPHAS, {"solver": ["svd"]}], cv=2),
-    "grid, splitter": functools.partial(GridSearchCV, param_grid=ALPHAS, cv=ShuffleSplit(4, random_state=0)),
-    "grid, list of splits": functools.partial(
-        GridSearchCV, param_grid=ALPHAS, cv=[(np.arange(30), np.arange(30, 60))]
-    ),
-    "grid, leave one out": functools.partial(GridSearchCV, param_grid=ALPHAS, cv=LeaveOneOut()),
-    "random": functools.partial(RandomizedSearchCV, param_distributions=UNIFORM, n_iter=4, cv=3),
-    "random, few": functools.partial(RandomizedSearchCV, param_distributions=ALPHAS, n_iter=2, cv=3),
-    "halving": functools.partial(HalvingGridSearchCV, param_grid=ALPHAS, cv=3),
-    "halving, slow": functools.partial(
-        HalvingGridSearchCV, param_grid={"alpha": list(range(1, 10))}, factor=2, min_resources=12, cv=3,
-        return_train_score=False,
-    ),
-    "halving, aggressive": functools.partial(
-        HalvingGridSearchCV, param_grid={"alpha": list(range(1, 30))}, aggressive_elimination=True, cv=2
-    ),
-    "halving, iterations": functools.partial(
-        HalvingGridSearchCV, param_grid=ALPHAS, resource="max_iter", max_resources=90, cv=2
-    ),
-    "halving, random": functools.partial(
-        HalvingRandomSearchCV, param_distributions=UNIFORM, random_state=0, cv=2
-    ),
-}  # fmt: skip
+def made(kind, *settings, **options):
+    return functools.partial(kind, *settings, **options)
+
+
+grid = made(GridSearchCV, Ridge(), ALPHAS)
+halving = made(HalvingGridSearchCV, Ridge(), cv=3)
+elimination = made(RFECV, Ridge(), cv=2)
+sequential = made(SequentialFeatureSelector, Ridge(), cv=2)
+boosting = made(HistGradientBoostingRegressor, max_iter=6, n_iter_no_change=10)
+PLANS = {
+    "grid": made(grid),
+    "grid, train scores": made(grid, return_train_score=True, cv=3),
+    "grid of two dicts": made(GridSearchCV, Ridge(), [ALPHAS, {"solver": ["svd"]}], cv=2),
+    "grid, splitter": made(grid, cv=ShuffleSplit(4, random_state=0)),
+    "grid, list of splits": made(grid, cv=ONE_SPLIT),
+    "grid, leave one out": made(grid, cv=LeaveOneOut()),
+    "random": made(RandomizedSearchCV, Ridge(), UNIFORM, n_iter=4, cv=3),
+    "random, few": made(RandomizedSearchCV, Ridge(), ALPHAS, n_iter=2, cv=3),
+    "halving": made(halving, param_grid=ALPHAS),
+    "halving, slow": made(halving, {"alpha": [*range(1, 10)]}, factor=2, min_resources=12),
+    "halving, aggressive": made(halving, {"alpha": [*range(1, 30)]}, aggressive_elimination=True),
+    "halving, iterations": made(halving, ALPHAS, resource="max_iter", max_resources=90),
+    "halving, random": made(HalvingRandomSearchCV, Ridge(), UNIFORM, random_state=0, cv=2),
+    "elimination, default folds": made(RFECV, Ridge(), step=4),
+    "elimination by 2": made(elimination, step=2),
+    "elimination by 3, at least 2": made(elimination, step=3, min_features_to_select=2),
+    "elimination by more than all": made(elimination, step=20),
+    "elimination of a third": made(elimination, step=0.34, min_features_to_select=2),
+    "elimination of very few": made(elimination, step=0.01),
+    "elimination of none": made(elimination, min_features_to_select=7),
+    "elimination, leave one out": made(elimination, step=6, cv=LeaveOneOut()),
+    "forward 2": made(sequential, n_features_to_select=2),
+    "backward 2": made(sequential, n_features_to_select=2, direction="backward"),
+    "forward half": made(sequential, n_features_to_select=0.5),
+    "backward half": made(sequential, n_features_to_select=0.5, direction="backward"),
+    "forward auto": made(sequential),
+    "backward auto": made(sequential, direction="backward"),
+    "boosting": made(boosting, early_stopping=True),
+    "boosting without validation": made(boosting, early_stopping=True, validation_fraction=None),
+    "boosting that never stops": made(boosting, early_stopping=False),
+    "boosting of few records": made(boosting),
+}
 
 
 @pytest.mark.parametrize("routing", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["", "routing"])
-@pytest.mark.parametrize("kind", SEARCHES)
-def test_a_search_makes_as_many_releases_as_were_counted(kind, accountant, scorer, routing):
-    search = SEARCHES[kind](Ridge(), scoring=scorer, error_score="raise")
+@loop_over("kind", PLANS)
+def test_a_tool_makes_as_many_releases_as_were_counted(kind, routing):
+    accountant = PrivacyAccountant(1e6)
+    tool = PLANS[kind](scoring=get_private_scorer("neg_private_mse", epsilon=0.1, accountant=accountant))
     with sklearn.config_context(enable_metadata_routing=routing):
-        expected = count_releases(search, X, Y)
+        expected = count_releases(tool, X, Y)
         assert accountant.history == ()
-        search.fit(X, Y)
-        assert len(accountant.history) == expected > 0
-        assert count_releases(search, X, Y) == expected  # fitted or not
+        tool.fit(X, Y)
+        assert len(accountant.history) == expected
+        assert count_releases(tool, X, Y) == expected  # fitted or not
+        assert (expected > 0) == (kind not in ("boosting that never stops", "boosting of few records"))
 
 
-def test_a_random_search_on_a_small_grid_tries_fewer(accountant, scorer):
-    search = RandomizedSearchCV(Ridge(), ALPHAS, n_iter=10, cv=2, scoring=scorer)
-    assert count_releases(search) == 3 * 2
-    with pytest.warns(UserWarning, match="smaller than n_iter"):
-        search.fit(X, Y)
-    assert len(accountant.history) == 3 * 2
+def test_whatever_is_smaller_than_was_asked_for_is_counted_as_it_is(accountant, scorer):
+    for tool, expected, words in (
+        (RandomizedSearchCV(Ridge(), ALPHAS, n_iter=10, cv=2, scoring=scorer), 3 * 2, "smaller than n_iter"),
+        (elimination(min_features_to_select=9, scoring=scorer), 2, "min_features_to_select=9"),
+    ):
+        before = len(accountant.history)
+        assert count_releases(tool, X) == expected
+        with pytest.warns(UserWarning, match=words):
+            tool.fit(X, Y)
+        assert len(accountant.history) - before == expected
+
+
+def test_classes_of_a_classifier_count(accountant):
+    scorer = get_private_scorer("neg_private_log_loss", epsilon=0.1, accountant=accountant)
+    options = {"scoring": scorer, "factor": 2, "min_resources": "smallest", "random_state": 0}
+    of_classes = HalvingGridSearchCV(LogisticRegression(), {"C": np.logspace(-2, 2, 8)}, cv=5, **options)
+    boosted = HistGradientBoostingClassifier(
+        max_iter=3, n_iter_no_change=10, early_stopping=True, scoring=scorer
+    )
+    for tool in (of_classes, boosted):
+        before = len(accountant.history)
+        expected = count_releases(tool, X_THREE, Y_THREE)
+        tool.fit(X_THREE, Y_THREE)
+        assert len(accountant.history) - before == expected
+    assert of_classes.n_resources_[0] == 5 * 2 * 3
+
+
+def test_what_may_stop_early_makes_at_most_as_many(accountant, scorer):
+    for tool, most in (
+        (sequential(tol=1e9, scoring=scorer), 2 * sum(range(2, 8))),
+        (boosting(max_iter=50, n_iter_no_change=1, tol=1e9, early_stopping=True, scoring=scorer), 102),
+    ):
+        before = len(accountant.history)
+        assert count_releases(tool, X, Y) == most
+        tool.fit(X, Y)
+        assert 0 < len(accountant.history) - before < most
 
 
 @pytest.mark.slow
-def test_halving_of_a_classifier_counts_its_classes(accountant):
-    scorer = get_private_scorer("neg_private_log_loss", epsilon=0.1, accountant=accountant)
-    model = make_pipeline(StandardScaler(), LogisticRegression())
-    grid = {"logisticregression__C": np.logspace(-2, 2, 8)}
-    search = HalvingGridSearchCV(
-        model,
-        grid,
-        scoring=scorer,
-        cv=5,
-        factor=2,
-        min_resources="smallest",
-        random_state=0,
-        error_score="raise",
-    )
-    expected = count_releases(search, X_CLASS, Y_CLASS)
-    search.fit(X_CLASS, Y_CLASS)
-    assert len(accountant.history) == expected
-    assert search.n_resources_[0] == 5 * 2 * 3
+def test_boosting_of_many_records_stops_early_by_default(accountant, scorer):
+    many = np.arange(20_002.0).reshape(-1, 2) % 17
+    model = HistGradientBoostingRegressor(max_iter=2, scoring=scorer)
+    assert count_releases(model, many) == 6
+    assert count_releases(model, many[:10_000]) == 0
+    model.fit(many, many[:, 0])
+    assert len(accountant.history) == 6
+    with pytest.raises(ValueError, match="X is needed"):
+        count_releases(model)
 
 
 def test_only_private_scorers_count(accountant, scorer):
     scoring = {"a": scorer, "b": clone(scorer), "r2": "r2"}
-    search = GridSearchCV(Ridge(), ALPHAS, cv=2, scoring=scoring, refit="a", return_train_score=True)
+    search = grid(cv=2, scoring=scoring, refit="a", return_train_score=True)
     assert count_releases(search) == 3 * 2 * 2 * 2
     search.fit(X, Y)
     assert len(accountant.history) == 3 * 2 * 2 * 2
 
 
 @pytest.mark.parametrize("routing", [False, True], ids=["", "routing"])
-@pytest.mark.parametrize("kind", [GridSearchCV, HalvingGridSearchCV])
-def test_a_grouped_search_makes_as_many_releases_as_were_counted(kind, accountant, scorer, routing):
-    search = kind(Ridge(), ALPHAS, cv=GroupKFold(3), scoring=scorer, error_score="raise")
-    with sklearn.config_context(enable_metadata_routing=routing):
-        expected = count_releases(search, X, Y, groups=GROUPS)
-        search.fit(X, Y, groups=GROUPS)
-    assert len(accountant.history) == expected
+def test_groups_split_a_tool(accountant, scorer, routing):
+    for tool in (grid, made(halving, ALPHAS), made(elimination, step=3)):
+        before = len(accountant.history)
+        with sklearn.config_context(enable_metadata_routing=routing):
+            one = tool(cv=GroupKFold(5), scoring=scorer)
+            expected = count_releases(one, X, Y, groups=GROUPS)
+            one.fit(X, Y, groups=GROUPS)
+        assert len(accountant.history) - before == expected > 0
 
 
-@pytest.mark.parametrize("train", [False, True])
-@pytest.mark.parametrize(
-    "cv",
-    [None, 3, KFold(4), LeaveOneOut(), LeaveOneGroupOut(), [(np.arange(30), np.arange(30, 60))]],
-    ids=repr,
-)
-def test_cross_validation_makes_as_many_releases_as_were_counted(cv, train, accountant, scorer):
+@pytest.mark.parametrize("cv", [None, 3, KFold(4), LeaveOneOut(), LeaveOneGroupOut(), ONE_SPLIT], ids=repr)
+def test_cross_validation_makes_as_many_releases_as_were_counted(cv, accountant, scorer):
     scoring = {"a": scorer, "b": clone(scorer)}
     options = {"groups": GROUPS} if isinstance(cv, LeaveOneGroupOut) else {}
-    options["return_train_score"] = train
-    expected = count_releases(cv, X, Y, scoring={**scoring, "plain": "neg_max_error"}, **options)
-    assert expected == count_releases(cv, X, Y, scoring=2, **options)
-    cross_validate(Ridge(), X, Y, cv=cv, scoring=scoring, error_score="raise", **options)
-    assert len(accountant.history) == expected
+    for train in (False, True):
+        before = len(accountant.history)
+        options["return_train_score"] = train
+        expected = count_releases(cv, X, Y, scoring={**scoring, "plain": "neg_max_error"}, **options)
+        assert expected == count_releases(cv, X, Y, scoring=2, **options)
+        cross_validate(Ridge(), X, Y, cv=cv, scoring=scoring, error_score="raise", **options)
+        assert len(accountant.history) - before == expected
 
 
-def test_cross_validation_is_counted_without_data_where_these_do_not_matter():
-    assert count_releases(7) == 7
-    assert count_releases(KFold(4), scoring=3) == 12
-
-
-@pytest.mark.parametrize(
-    "sizes", [[10, 20, 30], [0.1, 0.5, 1.0], np.linspace(0.1, 1.0, 5), [0.5, 0.501, 1.0]]
-)
 @pytest.mark.filterwarnings("ignore:Removed duplicate entries:RuntimeWarning")
-def test_a_learning_curve_makes_as_many_releases_as_were_counted(sizes, accountant, scorer):
-    expected = count_releases(3, X, Y, estimator=Ridge(), scoring=scorer, train_sizes=sizes)
-    learning_curve(Ridge(), X, Y, cv=3, scoring=scorer, train_sizes=sizes, error_score="raise")
-    assert len(accountant.history) == expected
+def test_a_learning_curve_makes_as_many_releases_as_were_counted(accountant, scorer):
+    for sizes in ([10, 20, 30], [0.1, 0.5, 1.0], np.linspace(0.1, 1.0, 5), [0.5, 0.501, 1.0]):
+        before = len(accountant.history)
+        expected = count_releases(3, X, Y, estimator=Ridge(), scoring=scorer, train_sizes=sizes)
+        learning_curve(Ridge(), X, Y, cv=3, scoring=scorer, train_sizes=sizes, error_score="raise")
+        assert len(accountant.history) - before == expected, sizes
+
+
+LONG = ("grid, leave one out", "elimination, leave one out", "halving, slow", "boosting")
 
 
 @pytest.mark.parametrize(
-    "inner", slow_but(("grid", "halving"), ["grid", "grid, leave one out", "halving", "halving, slow"])
+    "inner",
+    ["grid", "halving", "elimination by 2", *(pytest.param(one, marks=pytest.mark.slow) for one in LONG)],
 )
 def test_nested_cross_validation_makes_as_many_releases_as_were_counted(inner, accountant, scorer):
-    search = SEARCHES[inner](Ridge(), scoring=scorer, error_score="raise")
-    cv = KFold(4)  # 60 = 4 * 15
-    expected = count_releases(cv, X, Y, estimator=search, scoring=clone(scorer))
-    cross_validate(search, X, Y, cv=cv, scoring=clone(scorer), error_score="raise")
+    tool, options = PLANS[inner](scoring=scorer), {"scoring": clone(scorer), "return_train_score": True}
+    expected = count_releases(KFold(4), X, Y, estimator=tool, **options)
+    cross_validate(tool, X, Y, cv=KFold(4), error_score="raise", **options)
     assert len(accountant.history) == expected
 
 
-def test_nested_cross_validation_counts_private_scores_in_any_kind_of_data(accountant, scorer):
-    plain = GridSearchCV(Ridge(), ALPHAS, scoring="r2", cv=2)
-    assert count_releases(5, estimator=plain, scoring=scorer) == 5
-    private = GridSearchCV(Ridge(), ALPHAS, scoring=scorer, cv=2)
-    assert count_releases(5, estimator=private, scoring=scorer) == 5 * 3 * 2 + 5
-    pandas = pytest.importorskip("pandas")
-    halving = SEARCHES["halving"](Ridge(), scoring=scorer)
-    as_frame = pandas.DataFrame(X), pandas.Series(Y)
-    assert count_releases(3, *as_frame, estimator=halving) == count_releases(3, X, Y, estimator=halving)
-    as_lists = X.tolist(), Y.tolist()
-    assert count_releases(3, *as_lists, estimator=halving) == count_releases(3, X, Y, estimator=halving)
+def test_nested_cross_validation_counts_private_scores_in_any_kind_of_data(scorer):
+    assert count_releases(5, estimator=grid(scoring="r2", cv=2), scoring=scorer) == 5
+    assert count_releases(5, estimator=grid(scoring=scorer, cv=2), scoring=scorer) == 5 * 3 * 2 + 5
+    inner = PLANS["halving"](scoring=scorer)
+    several = ((X, Y), (pd.DataFrame(X), pd.Series(Y)), (X.tolist(), Y.tolist()))
+    assert len({count_releases(3, *data, estimator=inner) for data in several}) == 1
 
 
 def test_a_private_search_is_one_release(accountant, scorer):
@@ -207,35 +242,103 @@ def test_a_private_search_is_one_release(accountant, scorer):
     assert count_releases(3, X, Y, estimator=search, scoring=scorer) == 3 + 3
 
 
-def test_nothing_is_fitted_or_drawn_from_a_global_generator(scorer):
+def test_nothing_is_fitted_or_drawn_from_a_generator(scorer):
     class Refuses(Ridge):
         def fit(self, X, y):
             raise AssertionError
 
+    of_search, state = np.random.RandomState(0), np.random.RandomState(0).get_state()[1]
     np.random.seed(0)  # noqa: NPY002
-    before = np.random.get_state()[1].copy()  # noqa: NPY002
     for search in (
         HalvingRandomSearchCV(Refuses(), UNIFORM, scoring=scorer, verbose=3),
+        HalvingRandomSearchCV(Refuses(), UNIFORM, scoring=scorer, random_state=of_search),
         GridSearchCV(Refuses(), ALPHAS, scoring=scorer, cv=ShuffleSplit(3)),
     ):
         assert count_releases(search, X, Y) > 0
     count_releases(ShuffleSplit(3), X, Y, estimator=GridSearchCV(Refuses(), ALPHAS, scoring=scorer, cv=2))
-    np.testing.assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002
+    np.testing.assert_array_equal(np.random.get_state()[1], state)  # noqa: NPY002
+    np.testing.assert_array_equal(of_search.get_state()[1], state)
 
 
-def test_a_random_state_object_is_not_used_up(scorer):
-    random_state = np.random.RandomState(0)
-    search = HalvingRandomSearchCV(Ridge(), UNIFORM, scoring=scorer, random_state=random_state)
-    count_releases(search, X, Y)
-    np.testing.assert_array_equal(random_state.get_state()[1], np.random.RandomState(0).get_state()[1])
+# What is refused, because its price would not be known
 
 
-def test_halving_over_trees_makes_as_many_releases_as_were_counted(accountant):
-    scorer = get_private_scorer("neg_private_log_loss", epsilon=0.1, accountant=accountant)
-    search = HalvingGridSearchCV(
-        RandomForestClassifier(random_state=0), {"max_depth": [1, 2, 3, None]}, scoring=scorer, cv=2,
-        resource="n_estimators", max_resources=8, factor=2, error_score="raise",
-    )  # fmt: skip
-    expected = count_releases(search, X_CLASS, Y_CLASS)
-    search.fit(X_CLASS, Y_CLASS)
-    assert len(accountant.history) == expected
+def test_a_threshold_is_not_tuned_at_a_price_for_each(accountant):
+    scorer = get_private_scorer("private_accuracy_score", epsilon=0.1, accountant=accountant)
+    tuned = TunedThresholdClassifierCV(LogisticRegression(), scoring=scorer, cv=2)
+    for error, call in (
+        (AttributeError, lambda: tuned.fit(X, LABELS)),
+        (ValueError, lambda: count_releases(tuned, X, LABELS)),
+        (ValueError, lambda: count_releases(3, X, LABELS, estimator=tuned, scoring=scorer)),
+    ):
+        with pytest.raises(error, match="Release one ScoreSummary"):
+            call()
+    assert accountant.history == ()
+    assert count_releases(3, estimator=TunedThresholdClassifierCV(LogisticRegression()), scoring=scorer) == 3
+    # scikit-learn may ask, and takes another way then
+    assert not hasattr(scorer, "_score_func")
+
+
+@pytest.mark.skipif(
+    importlib.util.find_spec("sklearn.callback") is None, reason="this scikit-learn has no callbacks"
+)
+def test_callbacks_that_score_are_refused(accountant):
+    from sklearn.callback import ScoringMonitor
+
+    scorer = get_private_scorer("private_accuracy_score", epsilon=0.1, accountant=accountant)
+    model, plain = (
+        LogisticRegression().set_callbacks(ScoringMonitor(scoring={"accuracy": one}))
+        for one in (scorer, "accuracy")
+    )
+    for words, call in (
+        ("A callback scores after every", lambda: count_releases(model)),
+        ("A callback scores after every", lambda: count_releases(3, estimator=model, scoring=scorer)),
+        ("of its own in every fit", lambda: count_releases(GridSearchCV(model, {}, scoring=scorer))),
+    ):
+        with pytest.raises(ValueError, match=words):
+            call()
+    assert count_releases(3, estimator=plain, scoring=scorer) == 3
+    assert count_releases(GridSearchCV(plain, {"C": [1.0]}, scoring=scorer, cv=3)) == 3
+    model.fit(X, LABELS)
+    assert len(accountant.history) > 1  # what they would have cost
+
+
+def xgboost_model(accountant, **options):
+    xgboost = pytest.importorskip("xgboost")
+    metric = functools.partial(private_mae, epsilon=0.1, accountant=accountant)
+    metric.__name__ = "private_mae"
+    return xgboost.XGBRegressor(eval_metric=metric, disable_default_eval_metric=True, n_jobs=1, **options)
+
+
+def test_xgboost_makes_a_release_in_each_round_for_each_set(accountant):
+    for sets in (1, 2):
+        before, model = len(accountant.history), xgboost_model(accountant, n_estimators=5)
+        model.fit(X, Y, eval_set=[(X, Y)] * sets, verbose=False)
+        assert len(accountant.history) - before == 5 * sets
+        # nothing but the private numbers is kept
+        assert [[*found] for found in model.evals_result().values()] == [["private_mae"]] * sets
+    small = PrivacyAccountant(0.3)
+    with pytest.raises(PrivacyBudgetError, match=r"epsilon=0\.1 was asked for"):
+        xgboost_model(small, n_estimators=5).fit(X, Y, eval_set=[(X, Y)], verbose=False)
+    assert small.spent == 0.3
+
+
+def test_an_eval_metric_is_refused_because_its_sets_are_not_known(accountant, scorer):
+    model = xgboost_model(accountant)
+    for call in (
+        lambda: count_releases(model),
+        lambda: count_releases(3, estimator=model, scoring=scorer),
+        lambda: count_releases(model.set_params(eval_metric=private_mse)),
+    ):
+        with pytest.raises(ValueError, match="eval_metric makes a release in each round for each set"):
+            call()
+    assert count_releases(3, estimator=model.set_params(eval_metric="mae"), scoring=scorer) == 3
+
+
+@pytest.mark.parametrize("model", [RidgeCV(alphas=[0.1, 1.0, 2.0, 3.0]), boosting(early_stopping=True)])
+def test_what_passes_errors_on_has_an_ordinary_one(model):
+    accountant = PrivacyAccountant(0.3)
+    model = clone(model).set_params(scoring=get_private_scorer("mae", epsilon=0.1, accountant=accountant))
+    with pytest.warns(TrainingFoldsWarning), pytest.raises(PrivacyBudgetError):
+        model.fit(X, Y)
+    assert accountant.spent == 0.3

@@ -10,14 +10,8 @@ import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.dummy import DummyClassifier
 
-from dp_metrics import (
-    PrivateRandomizedSearch,
-    get_private_scorer_names,
-    make_private_scorer,
-    private_accuracy_score,
-    private_f1_score,
-    private_log_loss,
-)
+import dp_metrics as dp
+from dp_metrics import PrivateRandomizedSearch, private_accuracy_score, private_f1_score, private_log_loss
 from dp_metrics.metrics import NAMES, metric_of
 from dp_metrics.model_selection import _trials
 from dp_metrics.model_selection._responses import read_response, valid_response
@@ -35,21 +29,9 @@ class Raises:
 
 
 NOT_AS_OTHERS = [
-    "x",
-    None,
-    math.nan,
-    10**400,
-    0.5,
-    1 + 2j,
-    b"x",
-    Decimal("sNaN"),
-    [0.5],
-    [0.5, 0.25, 0.25],
-    np.float64(0.3),
-    np.array([]),
-    pd.NA,
-    Raises(),
-]
+    "x", None, math.nan, 10**400, 0.5, 1 + 2j, b"x", Decimal("sNaN"), [0.5], [0.5, 0.25, 0.25],
+    np.float64(0.3), np.array([]), pd.NA, Raises(),
+]  # fmt: skip
 USUAL = {  # what a model responds to each of the others, and the training targets
     "predict": [(0.5, [1.0, 2.0]), (1, [0, 1]), (2**60 + 1, [0, 1]), ("ham", ["ham", "spam"])],
     "predict_proba": [(np.array([0.25, 0.75], np.float32), [0, 1]), ([0.25, 0.75], ["ham", "spam"])],
@@ -61,19 +43,19 @@ def own_metric(y_true, y_pred, *, epsilon, accountant=None):
     return 0.0
 
 
-@pytest.mark.parametrize("name", [*get_private_scorer_names(), "own"])
-def test_one_record_changes_no_other_of_a_response_that_is_a_list(name):
-    metric = NAMES.get(name, own_metric)
-    row = metric_of(metric)
-    for method in ("predict",) if row is None else row.responses:
-        for usual, y in USUAL[method]:
+@pytest.mark.parametrize("method", USUAL)
+def test_one_record_changes_no_other_of_a_response_that_is_a_list(method):
+    for name in [*dp.get_private_scorer_names(), "own"]:
+        metric = NAMES.get(name, own_metric)
+        row = metric_of(metric)
+        for usual, y in USUAL[method] if method in (["predict"] if row is None else row.responses) else ():
             expected = judged(metric, method, [usual] * 6, y)
             for odd in NOT_AS_OTHERS:
                 for record in (odd, [odd, 0.5]):
                     found = judged(metric, method, [usual] * 2 + [record] + [usual] * 3, y)
-                    assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
+                    assert (found.dtype, found.shape) == (expected.dtype, expected.shape), name
                     others = np.delete(found, 2, axis=0).tolist()
-                    assert others == np.delete(expected, 2, axis=0).tolist()
+                    assert others == np.delete(expected, 2, axis=0).tolist(), name
 
 
 def judged(metric, method, response, y):
@@ -92,8 +74,29 @@ def test_a_missing_probability_does_not_change_the_type_of_the_others(kind):
     assert found[2].tolist() == [0.0, 0.75]
 
 
+FAR = 3.4e38
+SCORES = functools.partial(dp.private_average_precision_score, edges=[-9.0, 0.0, 9.0])
+VALID = [  # metric, response, what of it is judged; all that is valid is left as it is
+    (dp.private_mse, [1.5, math.nan, -math.inf, -5.0], [1.5, FAR, -FAR, -5.0]),
+    (dp.private_mean_poisson_deviance, [1.5, -100.0, 0.0], [1.5, 2.2e-16, 2.2e-16]),
+    (dp.private_accuracy_score, [1.0, 0.5, -2.5], [1.0, FAR, FAR]),
+    (private_log_loss, [[0.25, 0.75], [math.nan, 7.0]], [[0.25, 0.75], [0.0, 1.0]]),
+    (SCORES, [1.5, -4.0, math.inf], [1.5, -4.0, FAR]),  # scores with edges of their own are no probabilities
+    (private_f1_score, [1, 7], [1, 0]),
+]
+
+
+@pytest.mark.parametrize(("metric", "response", "expected"), VALID)
+def test_what_the_metric_refuses_is_moved_to_the_nearest_that_it_takes(metric, response, expected):
+    for dtype in (np.float32, np.float64, object):
+        found = valid_response(functools.partial(metric), np.array(response, dtype), np.array([0, 1, 2]))
+        np.testing.assert_allclose(found.astype(float), expected, rtol=0.02)
+        if metric is private_log_loss:  # of which the type is a limit
+            assert found.dtype == (dtype if dtype is not object else float)
+
+
 class Says(ClassifierMixin, BaseEstimator):
-    """A model that responds a list of labels, or raises what it is told to."""
+    """A model that responds a list of labels."""
 
     def __init__(self, first):
         self.first = first
@@ -103,75 +106,54 @@ class Says(ClassifierMixin, BaseEstimator):
         return self
 
     def predict(self, X):
-        if isinstance(self.first, BaseException):
-            raise self.first
         return [self.first, *[1] * (len(X) - 1)]
 
 
-def best_score(first, monkeypatch, metric=private_accuracy_score):
+@pytest.mark.parametrize("metric", [private_accuracy_score, private_f1_score])
+def test_one_prediction_of_a_list_does_not_decide_a_search(metric, monkeypatch):
     monkeypatch.setattr(_trials, "geometric", lambda entropy, success: 2)
     y = np.array([0, *[1] * 49])
-    search = PrivateRandomizedSearch(Says(first), {}, metric=metric, epsilon=1e6, refit=False)
-    return search.fit(y[:, np.newaxis], y, X_val=np.ones((50, 1)), y_val=np.ones(50, int)).best_score_
-
-
-@pytest.mark.parametrize("metric", [private_accuracy_score, private_f1_score])
-@pytest.mark.parametrize(
-    "first", [1, "1", None, 10**400, Raises()], ids=lambda element: type(element).__name__
-)
-def test_one_prediction_of_a_list_does_not_decide_a_search(first, metric, monkeypatch):
-    assert best_score(first, monkeypatch, metric) > 0.95
-
-
-def test_whatever_a_candidate_raises_only_fails_it(monkeypatch):
-    class Stop(BaseException):
-        """What some frameworks stop a task with."""
-
-    for error in (GeneratorExit("7316717653"), Stop("7316717653"), SystemExit(3)):
-        assert best_score(error, monkeypatch) == -math.inf
-    with pytest.raises(KeyboardInterrupt):  # of who searches
-        best_score(KeyboardInterrupt(), monkeypatch)
+    for first in (1, "1", None, 10**400, Raises()):
+        search = PrivateRandomizedSearch(Says(first), {}, metric=metric, epsilon=1e6, refit=False)
+        search.fit(y[:, np.newaxis], y, X_val=np.ones((50, 1)), y_val=np.ones(50, int))
+        assert search.best_score_ > 0.95
 
 
 TOO_MUCH = [1e39, -1e39, math.inf, np.float32(math.inf), Decimal("Infinity"), 10**400, -(2**200)]
 
 
-@pytest.mark.parametrize(
-    "element", [*TOO_MUCH, 1 + 2j, np.complex64(1), Raises()], ids=lambda element: type(element).__name__
-)
 @pytest.mark.parametrize("as_list", [True, False], ids=["list", "objects"])
-def test_a_validation_record_that_models_refuse_is_refused_before_the_spend(element, as_list):
-    rows = [[1.0, 2.0]] * 3 + [[1.0, element]]
-    if not as_list:
-        rows = np.empty((4, 2), dtype=object)
-        rows[:] = 1.0
-        rows[3, 1] = element
-    with pytest.raises(ValueError, match="X_val") as caught:
-        check_records([[1.0, 2.0]], rows, allow_nan=True)
-    error = caught.value
-    assert "7316717653" not in str(error)
-    assert error.__cause__ is None
-    assert error.__context__ is None
-    if any(element is one for one in TOO_MUCH[:3]):  # which the training records may hold as well
-        check_records([[1.0, element]], rows, allow_nan=True)
+def test_a_validation_record_that_models_refuse_is_refused_before_the_spend(as_list):
+    for element in (*TOO_MUCH, 1 + 2j, np.complex64(1), Raises()):
+        rows = [[1.0, 2.0]] * 3 + [[1.0, element]]
+        if not as_list:
+            rows = np.empty((4, 2), dtype=object)
+            rows[:] = 1.0
+            rows[3, 1] = element
+        with pytest.raises(ValueError, match="X_val") as caught:
+            check_records([[1.0, 2.0]], rows, allow_nan=True)
+        assert "7316717653" not in str(caught.value)
+        assert caught.value.__cause__ is caught.value.__context__ is None
+        if any(element is one for one in TOO_MUCH[:3]):  # which the training records may hold as well
+            check_records([[1.0, element]], rows, allow_nan=True)
 
 
-def test_floats_of_any_container_are_of_double_precision_where_n_is_private():
-    class Tensor:
-        def __array__(self, dtype=None, copy=None):
-            return np.array([0.5], np.float32)
+class Tensor:
+    """No array, but it can be one."""
 
-    scorer = make_private_scorer(private_log_loss, epsilon=1.0, neighboring="add_or_remove_one")
-    assert math.isfinite(scorer(TensorModel(Tensor()), [[0.0]], [1]))
+    def __array__(self, dtype=None, copy=None):
+        return np.array([0.5], np.float32)
 
 
-class TensorModel:
-    """A model whose response is no array, but can be one."""
+class SaysTensor:
+    """A model whose response is a tensor."""
 
     classes_ = np.array([0, 1])
 
-    def __init__(self, response):
-        self.response = response
-
     def predict_proba(self, X):
-        return self.response
+        return Tensor()
+
+
+def test_floats_of_any_container_are_of_double_precision_where_n_is_private():
+    scorer = dp.make_private_scorer(private_log_loss, epsilon=1.0, neighboring="add_or_remove_one")
+    assert math.isfinite(scorer(SaysTensor(), [[0.0]], [1]))

@@ -11,8 +11,6 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
-import pytest
-
 RECORD = Path(__file__).parent / "public_surface.txt"
 MODULES = ("dp_metrics", "dp_metrics.distributed", "dp_metrics.auditing")
 NO_VALUE = inspect.Parameter.empty
@@ -75,60 +73,10 @@ def changed(recorded, now):
 
 
 def test_the_public_surface_is_the_recorded_one():
-    lines = changed(RECORD.read_text(encoding="utf-8").splitlines(), surface())
+    recorded, now = RECORD.read_text(encoding="utf-8").splitlines(), surface()
+    lines = changed(recorded, now)
     assert not lines, "if meant, record it anew, and say so in the changelog:\n" + "\n".join(lines)
-
-
-def test_the_record_has_every_public_name_in_order():
-    recorded = RECORD.read_text(encoding="utf-8").splitlines()
-    assert recorded == surface()
-    names = {re.match(r"(?:classmethod )?([\w.]+)", line)[1] for line in recorded}
-    assert {f"{module}.{name}" for module in MODULES for name in import_module(module).__all__} <= names
-
-
-class Before:
-    def __init__(self, epsilon: float) -> None:
-        self.epsilon = epsilon
-
-    def release(self, epsilon: float, *, seed: int = 0) -> float:
-        return epsilon + seed
-
-    @property
-    def spent(self) -> float:
-        return self.epsilon
-
-
-def renamed(self, budget: float, *, seed: int = 0) -> float:
-    return budget + seed
-
-
-def positional(self, epsilon: float, seed: int = 0) -> float:
-    return epsilon + seed
-
-
-def other_default(self, epsilon: float, *, seed: int = 1) -> float:
-    return epsilon + seed
-
-
-def other_return(self, epsilon: float, *, seed: int = 0) -> int:
-    return int(epsilon) + seed
-
-
-@pytest.mark.parametrize("method", [renamed, positional, other_default, other_return, property(renamed)])
-def test_a_change_of_a_method_is_seen(monkeypatch, method):
-    monkeypatch.setattr(Before.release, "__module__", "dp_metrics")
-    monkeypatch.setattr(Before.spent.fget, "__module__", "dp_metrics")
-    monkeypatch.setattr(getattr(method, "fget", method), "__module__", "dp_metrics")
-    recorded = [*of_class("Before", Before)]
-    assert recorded == [
-        "Before(epsilon)",
-        "Before.release(self, epsilon, *, seed=0) -> float",
-        "Before.spent: float",
-    ]
-    monkeypatch.setattr(Before, "release", method)
-    gone, new = changed(recorded, [*of_class("Before", Before)])
-    assert gone == "- Before.release(self, epsilon, *, seed=0) -> float"
-    assert new.startswith("+ Before.release")
+    assert recorded == now
 
 
 def record():

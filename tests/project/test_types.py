@@ -3,14 +3,13 @@
 import re
 import subprocess
 import sys
-import typing
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from dp_metrics import distributed
-from dp_metrics.metrics import FUNCTIONS, METRICS
+from dp_metrics.metrics import METRICS
 
 ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.skipif(
@@ -48,58 +47,31 @@ def returned(function: Callable[..., T]) -> T: ...
 """
 
 
-@pytest.fixture(scope="module")
-def said(tmp_path_factory):
-    """Return a function that tells what mypy says of each of some lines."""
-    folder = tmp_path_factory.mktemp("types")
-
-    def said(lines):
-        (folder / "some.py").write_text(START + "\n".join(lines), encoding="utf-8")
-        done = subprocess.run(
-            [sys.executable, "-m", "mypy", *OPTIONS, "--cache-dir", folder / "cache", folder / "some.py"],
-            capture_output=True,
-            text=True,
-            cwd=ROOT,
-        )
-        assert not done.stderr
-        found = re.findall(
-            r"some\.py:(\d+): (?:note: Revealed type is \"|error: )(.*?)\"?$", done.stdout, re.M
-        )
-        first = START.count("\n") + 1
-        texts = {
-            int(line) - first: text.replace("dp_metrics.release.result.Private", "") for line, text in found
-        }
-        return [texts[place] for place in range(len(lines))]
-
-    return said
+def said(lines, folder):
+    """Return what mypy says of each of some lines."""
+    (folder / "some.py").write_text(START + "\n".join(lines), encoding="utf-8")
+    command = [sys.executable, "-m", "mypy", *OPTIONS, "--cache-dir", folder / "cache", folder / "some.py"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+    assert not done.stderr
+    told = r"some\.py:(\d+): (?:note: Revealed type is \"|error: )(.*?)\"?$"
+    texts = {int(line): text for line, text in re.findall(told, done.stdout, re.MULTILINE)}
+    first = START.count("\n") + 1
+    return [texts[first + at].replace("dp_metrics.release.result.Private", "") for at in range(len(lines))]
 
 
-def test_what_calls_return(said):
-    lines = [f"reveal_type({call})" for call in CALLS]
-    assert dict(zip(CALLS, said(lines), strict=True)) == CALLS
-    for found, message in zip(said([*MISTAKES]), MISTAKES.values(), strict=True):
-        assert message in found
-
-
-@pytest.mark.parametrize("module", ["dp", "distributed"])
-def test_what_every_metric_returns(said, module):
-    names = METRICS if module == "dp" else METRICS.keys() & set(distributed.__all__)
-    functions = [f"{module}.{name}" for name in names]
-    values = said([f"reveal_type(returned({name}))" for name in functions])
-    results = said([f"reveal_type(returned(dp.with_result({name})))" for name in functions])
+def test_what_calls_and_metrics_return(tmp_path):
+    functions = [
+        f"{module}.{name}"
+        for module, names in (("dp", METRICS), ("distributed", distributed.__all__))
+        for name in METRICS
+        if name in names
+    ]
+    metrics = [*functions, *(f"dp.with_result({name})" for name in functions)]
+    lines = [f"reveal_type({call})" for call in (*CALLS, *(f"returned({name})" for name in metrics))]
+    found = said([*MISTAKES, *lines], tmp_path)
+    for text in MISTAKES.values():
+        assert text in found.pop(0)
+    assert dict(zip(CALLS, found, strict=False)) == CALLS
+    values, results = np.reshape(found[len(CALLS) :], (2, -1)).tolist()
     assert results == [f"Result[{value}]" for value in values]
     assert not [value for value in values if "Any" in value.replace(ARRAY, "")]
-
-
-def parts_of(annotation):
-    """Yield an annotation and what it is made of, but for the shape of an array."""
-    yield annotation
-    if typing.get_origin(annotation) is not np.ndarray:
-        for part in typing.get_args(annotation):
-            yield from parts_of(part)
-
-
-@pytest.mark.parametrize("name", METRICS)
-def test_no_metric_is_said_to_return_anything(name):
-    function = FUNCTIONS[name]
-    assert typing.Any not in parts_of(eval(function.__annotations__["return"], function.__globals__))
