@@ -214,18 +214,6 @@ def test_the_same_options_written_otherwise_are_the_same_question(path):
         assert repr(asked_again(path, Y, **{**options, **change})) == repr(page), change
 
 
-def test_the_question_and_the_answer_hold_nothing_of_the_records(path):
-    """Other records, and a private number of them: what is stored besides noisy numbers is the same."""
-    said = []
-    for rows in (slice(None), slice(0, 17), slice(0)):
-        budget = PrivacyAccountant(5)
-        options = {**SCORES, "y_score": SCORE[rows], "sensitive_features": GROUP[rows], "baseline": None}
-        page = ask(budget, Y[rows], **options, neighboring="add_or_remove_one")
-        assert page.n is None
-        said.append((page.plan, [*page.numbers], page.evaluated.asked, page.evaluated.form))
-    assert said[0] == said[1] == said[2]
-
-
 def test_a_page_that_cannot_be_kept_is_shown(path, monkeypatch):
     def full(*arguments):
         raise OSError("no space left")
