@@ -23,49 +23,27 @@ UNIT = np.linspace(0, 1, 5)
 THIRDS = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [0.5, 0.5, 0], [0.2, 0.3, 0.5]])
 GROUPS = ["a", "b", "c"]
 BY_GROUP = {"sensitive_features": "group", "group_labels": GROUPS}
-LABELS, SCORES, ERRORS = (
-    "labels by group",
-    ("scores", "scores by group"),
-    ("errors", "absolute error by group"),
-)
-# the arguments of each kind of page, its releases, and those that need a public number of records
+TWO = {"labels": [0, 1]}
+LABELS, TARGETS = "labels by group", {"y_pred": "score", "task": "regression"}
+# the arguments of each kind of page, and the releases that need no public number of records
 KINDS = {
     "scores": (
-        {"y_score": "score", "baseline": "other score", "labels": [0, 1], **BY_GROUP},
-        (LABELS, *SCORES, "loss"),
-        ("comparison",),
+        {"y_score": "score", "baseline": "other score", **TWO, **BY_GROUP},
+        (LABELS, "scores", "scores by group", "loss"),
     ),
-    "scores and labels": (
-        {"y_score": "score", "y_pred": "pred", "labels": [0, 1]},
-        ("labels", "scores", "loss"),
-        (),
-    ),
-    "edges": (
-        {"y_score": "score", "edges": [0, 0.3, 0.6, 1], "labels": [0, 1], **BY_GROUP},
-        (LABELS, "scores"),
-        (),
-    ),
+    "scores and labels": ({"y_score": "score", "y_pred": "pred", **TWO}, ("labels", "scores", "loss")),
+    "edges": ({"y_score": "score", "edges": [0, 0.3, 0.6, 1], **TWO, **BY_GROUP}, (LABELS, "scores")),
     "probabilities": (
         {"y_proba": "proba", "baseline": "other proba", "labels": [0, 1, 2], **BY_GROUP},
         (LABELS, "loss"),
-        ("comparison",),
     ),
-    "labels": (
-        {"y_pred": "pred", "baseline": "other pred", "labels": [0, 1], **BY_GROUP},
-        (LABELS,),
-        ("comparison",),
-    ),
-    "five labels": ({"y_pred": "pred", "labels": range(5), **BY_GROUP}, (LABELS,), ()),
+    "labels": ({"y_pred": "pred", "baseline": "other pred", **TWO, **BY_GROUP}, (LABELS,)),
+    "five labels": ({"y_pred": "pred", "labels": range(5), **BY_GROUP}, (LABELS,)),
     "targets": (
-        {"y_pred": "score", "baseline": "other score", "task": "regression", **BY_GROUP},
-        ERRORS,
-        ("median error", "comparison"),
+        {**TARGETS, "baseline": "other score", **BY_GROUP},
+        ("errors", "absolute error by group"),
     ),
-    "bounded targets": (
-        {"y_pred": "score", "bounds": (0, 1), "task": "regression"},
-        ("errors", "absolute error"),
-        ("median error",),
-    ),
+    "bounded targets": ({**TARGETS, "bounds": (0, 1)}, ("errors", "absolute error")),
 }
 PER_RECORD = {"y_pred", "y_score", "y_proba", "baseline", "sensitive_features"}
 WAYS = {
@@ -128,9 +106,10 @@ def neighbours(kind, way, pairs):
 
 def arguments(kind, way, data):
     """Return the arguments of a page that holds all it can, and the names of its releases."""
-    given, always, counted = KINDS[kind]
+    given, names = KINDS[kind]
     options = {name: data[value] if name in PER_RECORD else value for name, value in given.items()}
-    names = always if way == "add or remove one" else always + counted
+    if way != "add or remove one":
+        names += ("median error",) * ("task" in given) + ("comparison",) * ("baseline" in given)
     return data["y_true"], {**options, **WAYS[way]}, names
 
 
@@ -154,7 +133,7 @@ def losses(kind, way, pairs):
 
 AUDITED = [
     (kind, way)
-    for kind, (given, *_) in KINDS.items()
+    for kind, (given, _) in KINDS.items()
     for way in WAYS
     if way != "public membership" or "group_labels" in given
 ]

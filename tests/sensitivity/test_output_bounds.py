@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from helpers import (
     MAX,
-    critical_points,
+    check_neighbours,
     distance,
     hostile_losses,
     hostile_values,
@@ -20,7 +20,6 @@ from helpers import (
     nearest,
     neighbour_pairs,
     replaced,
-    scores,
     var_bounds,
 )
 from hypothesis import example, given
@@ -56,21 +55,6 @@ def least_variance(x, rank):
     """Replace any records, so many, by the mean of the others, in exact arithmetic."""
     others = itertools.combinations(x, len(x) - rank)
     return min(variance([*kept, *[mean(kept) if kept else Fraction(0)] * rank]) for kept in others)
-
-
-def check_neighbours(a, b):
-    """Check Definition 3.4 and its consequences for the scores, between the bounds of two neighbours."""
-    for one, other in ((a, b), (b, a)):
-        assert one.value <= other.upper[0]
-        assert one.value >= other.lower[0]
-        assert (one.upper[:-1] <= other.upper[1:]).all()
-        assert (one.lower[:-1] >= other.lower[1:]).all()
-    t = critical_points(a, b)
-    change = scores(b, t) - scores(a, t)
-    assert np.abs(change).max() <= 1
-    if a.monotonic:
-        assert (change >= 0).all() or (change <= 0).all()
-        assert (b.lower >= a.lower).all() or (b.lower <= a.lower).all()
 
 
 # Small domains, every data set of which is tried; 0.1, 0.3 and 3.3 are not dyadic, so sums round.
