@@ -6,8 +6,6 @@ from itertools import product
 import numpy as np
 import pytest
 from helpers import MAX, loop_over, loss_bounds, scores, var_bounds
-from hypothesis import given
-from hypothesis import strategies as st
 
 from dp_metrics.mechanisms import AboveThreshold, Hazard
 from dp_metrics.mechanisms._grid import EvenGrid, GeometricGrid, Runs
@@ -103,24 +101,6 @@ def test_index_functions_of_large_grids_are_right_next_to_grid_points(name):
     np.testing.assert_array_equal(grid.index_at_least(high), numbers + 1)
     np.testing.assert_array_equal(grid.index_above(low), numbers)
     np.testing.assert_array_equal(grid.index_at_least(low)[1:], numbers[1:])
-
-
-@given(
-    st.sampled_from([*SMALL.values(), *LARGE.values()]),
-    st.lists(st.floats(0, MAX) | st.floats(0, 3), min_size=2, max_size=20),
-)
-def test_index_functions_are_exactly_monotone_and_right(grid, values):
-    values = np.sort(values)
-    with np.errstate(over="ignore"):
-        values = np.unique(np.concatenate([values, np.nextafter(values, np.inf)]))
-    for index, reaches in ((grid.index_at_least, np.greater_equal), (grid.index_above, np.greater)):
-        numbers = index(values)
-        assert (np.diff(numbers) >= 0).all()
-        inside = numbers <= grid.last
-        assert reaches(grid.points(numbers[inside]), values[inside]).all()
-        before = numbers > grid.first
-        assert not reaches(grid.points(numbers[before] - 1), values[before]).any()
-        np.testing.assert_array_equal(index(values[-1:]), numbers[-1:])
 
 
 @pytest.mark.parametrize(

@@ -315,7 +315,7 @@ def some_call(form, rng):
     return y_true[rows], {**options, "baseline": None} if "neighboring" in way else options
 
 
-@pytest.mark.parametrize("seeds", [range(2), pytest.param(range(2, 40), marks=pytest.mark.slow)])
+@pytest.mark.parametrize("seeds", [range(1), pytest.param(range(1, 40), marks=pytest.mark.slow)])
 @pytest.mark.parametrize("form", FORMS | EXTREME)
 def test_nothing_raises_after_the_spend(form, seeds):
     """A page is made, and has numbers whose limits are in order, or no limits for a reason."""

@@ -55,15 +55,6 @@ def test_sums_and_square_sums_are_exact(values):
     np.testing.assert_array_equal(array, np.array(values))  # the data are left alone
 
 
-@given(hostile_lists.map(cancelling) | hostile_lists)
-def test_a_rounded_sum_equals_fsum_wherever_that_is_finite(values):
-    ours = rounded_quotient(exact_sum(np.array(values)), UNIT)
-    try:
-        assert ours == math.fsum(values)
-    except OverflowError:
-        assert ours == nearest(sum(map(Fraction, values)))
-
-
 @loop_over("size", [BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK + 7])
 def test_long_arrays_of_mixed_exponents_are_summed_exactly(size):
     values = mixed_array(size, seed=size)
