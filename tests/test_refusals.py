@@ -844,6 +844,8 @@ ROWS = [
      ]),
     (lambda cap: dp.private_mean_loss(ONES, **SAFE, max_loss=cap),
      ValueError, "max_loss", [0, -1, NAN, INF, "3", b"3", [3], 1j, 10**400, True, object()]),
+    (lambda seed: dp.private_mse(ONES, ONES, **PAID, random_state=seed),
+     INVALID, "random_state", [True, np.True_, -1, 7.0, np.random]),
     # frames of metrics by group
     (lambda options: frame(**options),
      ValueError, ..., [

@@ -3,10 +3,12 @@
 import math
 from collections import Counter
 from fractions import Fraction
-from itertools import pairwise
+from itertools import pairwise, product
+from unittest import mock
 
 import numpy as np
 import pytest
+from helpers import Words, loop_over
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
@@ -28,13 +30,13 @@ def brute_force(law, reach=None):
     return k, weight / weight.sum()
 
 
-@pytest.mark.parametrize("epsilon", EPSILONS)
-@pytest.mark.parametrize("steps", STEPS)
+@loop_over(("epsilon", "steps"), product(EPSILONS, STEPS))
 def test_the_law_is_that_of_the_formula(epsilon, steps):
     law = Staircase(epsilon, steps)
     k, mass = brute_force(law)
     np.testing.assert_allclose(law.cdf(k.astype(float)), np.cumsum(mass), rtol=1e-9, atol=1e-14)
     assert law.expected == pytest.approx(mass @ np.abs(k), rel=1e-9)
+    assert law.deviation == pytest.approx(math.sqrt(mass @ np.square(k)), rel=1e-9)
     tail = 1 - np.cumsum(mass)
     for miss in MISSES.tolist():
         j = law.largest(miss)
@@ -44,8 +46,7 @@ def test_the_law_is_that_of_the_formula(epsilon, steps):
     np.testing.assert_allclose(law.quantiles(p), k[np.searchsorted(np.cumsum(mass), p)], atol=1)
 
 
-@pytest.mark.parametrize("epsilon", EPSILONS)
-@pytest.mark.parametrize("steps", STEPS)
+@loop_over(("epsilon", "steps"), product(EPSILONS, STEPS))
 def test_the_privacy_loss_of_any_shift_up_to_the_sensitivity_is_epsilon(epsilon, steps):
     _, mass = brute_force(Staircase(epsilon, steps))
     logs = np.log(mass)
@@ -55,8 +56,7 @@ def test_the_privacy_loss_of_any_shift_up_to_the_sensitivity_is_epsilon(epsilon,
     assert np.abs(logs[steps + 1 :] - logs[: -steps - 1]).max() > 1.5 * float(epsilon)
 
 
-@pytest.mark.parametrize("epsilon", EPSILONS)
-@pytest.mark.parametrize("steps", STEPS[1:])
+@loop_over(("epsilon", "steps"), product(EPSILONS, STEPS))
 def test_the_middle_stair_has_the_best_width(epsilon, steps):
     """No other law of this kind has a smaller mean absolute noise."""
 
@@ -68,15 +68,13 @@ def test_the_middle_stair_has_the_best_width(epsilon, steps):
     assert Staircase(epsilon, steps).expected <= (1 + 1e-12) * min(map(expected, range(1, steps + 1)))
 
 
-@pytest.mark.parametrize(("epsilon", "gain"), [(0.5, 0.99), (1, 0.96), (2, 0.85), (4, 0.55)])
-def test_the_mean_noise_is_that_share_of_laplace_noise(epsilon, gain):
-    steps = 1 << 20
-    assert Staircase(Fraction(epsilon), steps).expected * epsilon / steps == pytest.approx(gain, abs=0.005)
+def test_the_mean_noise_is_the_stated_share_of_laplace_noise():
+    steps, stated = 1 << 20, {0.5: 0.99, 1: 0.96, 2: 0.85, 4: 0.55}
+    shares = {e: Staircase(Fraction(e), steps).expected * e / steps for e in stated}
+    assert shares == pytest.approx(stated, abs=0.005)
 
 
-@pytest.mark.parametrize(
-    ("epsilon", "steps"), [(Fraction(1, 2), 3), (Fraction(2), 10), (Fraction(5), 40), (Fraction(1), 1)]
-)
+@loop_over(("epsilon", "steps"), [(Fraction(1, 2), 3), (Fraction(2), 10), (Fraction(5), 40)])
 def test_draws_follow_the_law(epsilon, steps):
     """Chi-squared; a false alarm once in a million."""
     law, entropy, size = Staircase(epsilon, steps), SeededEntropy(1), 8000
@@ -108,36 +106,24 @@ def test_bounds_of_the_exponential_enclose_it(exponent, bits):
         assert float(lower) == pytest.approx(math.exp(exponent), rel=1e-12)
 
 
-class Bits:
-    """Words of which the first ones are given."""
-
-    def __init__(self, first):
-        self.first, self.asked = list(first), 0
-
-    def words(self, size):
-        self.asked += size
-        taken = [self.first.pop(0) if self.first else 0 for _ in range(size)]
-        return np.array(taken, dtype=np.uint64)
-
-
-@pytest.mark.parametrize("epsilon", [Fraction(1, 3), Fraction(2), Fraction(9)])
-@pytest.mark.parametrize(("middle", "stair"), [(1, 2), (5, 8), (2**20 - 1, 2**22)])
-def test_the_stair_is_chosen_with_its_probability_to_the_last_bit(epsilon, middle, stair):
+@loop_over("epsilon", [Fraction(1, 3), Fraction(2), Fraction(9)])
+def test_the_stair_is_chosen_with_its_probability_to_the_last_bit(epsilon):
     """The first 64 bits of the uniform number decide, but for those of the probability itself."""
     lower, upper = _random._exp_bounds(epsilon, 512)
     assert upper is not None
-    ends = [stair / (stair + middle * (end - 1)) for end in (upper, lower)]
-    first, again = (math.floor(end * 2**64) for end in ends)
-    assert first == again
-    for word, is_later in ((first - 1, True), (first + 1, False)):
-        bits = Bits([word])
-        assert _random._is_later(bits, epsilon, middle, stair) == is_later
-        assert bits.asked == 1
-    assert _random._is_later(Bits([first, 0]), epsilon, middle, stair)
-    assert not _random._is_later(Bits([first, 2**64 - 1]), epsilon, middle, stair)
+    for middle, stair in ((1, 2), (5, 8), (2**20 - 1, 2**22)):
+        ends = [stair / (stair + middle * (end - 1)) for end in (upper, lower)]
+        first, again = (math.floor(end * 2**64) for end in ends)
+        assert first == again
+        for words, is_later in (([first - 1], True), ([first + 1], False)):
+            uniform = mock.Mock(wraps=Words(words))
+            assert _random._is_later(uniform, epsilon, middle, stair) == is_later
+            assert uniform.words.call_count == 1
+        assert _random._is_later(Words([first, 0]), epsilon, middle, stair)
+        assert not _random._is_later(Words([first, 2**64 - 1]), epsilon, middle, stair)
 
 
-@pytest.mark.parametrize("half", [1, 2, 3])
+@loop_over("half", [1, 2, 3])
 def test_each_place_of_a_stair_means_one_size(monkeypatch, half):
     """The middle stair and the first two later ones, place by place."""
     steps, found = 3, []
@@ -160,7 +146,7 @@ def test_extreme_epsilons():
         assert (max(map(abs, drawn)) > 1e290) if epsilon < 1 else (drawn == [0] * 20)
 
 
-@pytest.mark.parametrize("probability", [Fraction(0), Fraction(1, 3), Fraction(1)])
+@loop_over("probability", [Fraction(0), Fraction(1, 3), Fraction(1)])
 def test_a_coin_has_its_probability(probability):
     entropy = SeededEntropy(3)
     heads = sum(is_chosen(entropy, probability) for _ in range(3000))

@@ -1,5 +1,10 @@
-"""How a page reads its arguments: by types and public options; refused before the spend, and never after."""
+"""How a page reads its arguments: by types and public options; refused before the spend, and never after.
 
+What neighbouring records change of a page is audited in `test_audit.py`.
+"""
+
+import contextlib
+import itertools
 import math
 import warnings
 from functools import partial
@@ -11,8 +16,6 @@ import pyarrow as pa
 import pytest
 from cases import BAD_RECORDS, LEGAL_LABELS
 from helpers import assert_refused, loop_over
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from sklearn.base import BaseEstimator
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
@@ -21,7 +24,6 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 import dp_metrics as dp
-from dp_metrics.page import evaluate
 from dp_metrics.page.setting import LABELS, PROBABILITIES, SCORES, TARGETS
 from dp_metrics.page.setting import given as given_of
 from dp_metrics.release.release import Release
@@ -84,23 +86,8 @@ def test_keywords_say_what_a_column_is_and_values_and_types_do_not(values):
     for options in ({}, *SAYS_LABELS):
         assert kinds(Y, y_score=values, **options) == (("y_true", SCORES), None)
         assert kinds(Y, y_proba=values, **options) == (("y_true", SCORES), None)
-    for data, named in (((Y,), {"y_pred": values}), ((Y, values), {}), ((values,), {"y_pred": Y})):
-        budget = dp.PrivacyAccountant(1)
-        with pytest.raises(ValueError, match="alone does not tell") as caught:
-            dp.private_evaluate(*data, **named, epsilon=1, accountant=budget)
-        assert budget.spent == 0
-        for line in ("labels=[...], epsilon=...", 'task="regression", epsilon=...', "y_proba", "y_score"):
-            assert line in str(caught.value)
-
-
-def test_one_fraction_among_integers_does_not_choose_the_page():
-    """It makes floats of a whole column, in NumPy, pandas and polars alike."""
-    for holder in (np.array, pd.Series, pl.Series, list):
-        for one in (1, 12.5):
-            values = holder(np.array([0, 1, 0, one]).tolist())
-            with pytest.raises(ValueError, match="alone does not tell"):
-                dp.private_evaluate(values, values, epsilon=1)
-            assert kinds(Y, values, labels=[0, 1]) == (("y_true", LABELS), None)
+    with pytest.raises(ValueError, match="alone does not tell"):
+        kinds(Y, y_pred=values)
 
 
 @loop_over("values", [THREE, pd.DataFrame(THREE), pl.DataFrame(THREE), THREE.astype(np.float32)])
@@ -159,7 +146,7 @@ def test_estimators_are_recognised_before_they_predict():
     assert kinds(two, X, Y, baseline=LinearSVC().fit(X, Y))[1] == LABELS
 
 
-@pytest.mark.parametrize("pos_label", [None, "no", "yes"])
+@loop_over("pos_label", [None, "no"])
 def test_an_estimator_is_evaluated_as_its_predictions_are(pos_label):
     y = np.array(["no", "yes"])[Y]
     model, other = (
@@ -173,8 +160,8 @@ def test_an_estimator_is_evaluated_as_its_predictions_are(pos_label):
     options["labels"] = ["no", "yes"]
     same = dp.private_evaluate(y, y_score=next(arrays), baseline=next(arrays), **options)
     assert page.plan == same.plan
-    for name in page.numbers:
-        assert page[name].value == pytest.approx(same[name].value, abs=1e-4), name
+    found, wanted = ({name: one.value for name, one in made.numbers.items()} for made in (page, same))
+    assert found == pytest.approx(wanted, abs=1e-4)
 
 
 class Own(BaseEstimator):
@@ -196,15 +183,12 @@ def test_a_model_that_does_not_say_what_it_predicts_is_asked_about():
 # ---- records that are refused before the spend -------------------------------------------------------------
 
 
-def refuses(data, options, **more):
+def refuses(data, **more):
     """Check that a page of these arguments is refused with nothing spent, and without a word of the data."""
-
-    def call(*records, **settings):
-        return dp.private_evaluate(*records, **options, **settings)
-
     budget = dp.PrivacyAccountant(1e5)
+    call = partial(dp.private_evaluate, **{name: value for name, value in data.items() if name != "y_true"})
     # nothing is left out with such an epsilon
-    assert_refused(call, data, **{"epsilon": 1e4, "accountant": budget, **more})
+    assert_refused(call, (data["y_true"],), epsilon=1e4, accountant=budget, **more)
     assert budget.spent == 0
 
 
@@ -216,66 +200,48 @@ FORMS = {
 }
 WAYS = [{}, {"membership": "public"}, {"neighboring": "add_or_remove_one"}]
 NAMED = ("y_true", "y_pred", "y_score", "y_proba", "baseline")
-ODD = {
-    "an odd label": 98765,
-    "odd text": "98765 Main Street",
-    "NaN": math.nan,
-    "infinity": math.inf,
-    "None": None,
-    "a huge number": 98765 * 10**400,
-}
+ODD = [98765, "98765 Main Street", math.nan, math.inf, None, 98765 * 10**400]
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("odd", ODD)
-def test_an_odd_record_is_refused_before_the_spend(form, odd):
+def test_an_odd_record_is_refused_before_the_spend(form):
     options, y_true = FORMS[form]
-    for way in WAYS:
-        for name in (*NAMED, "sensitive_features"):
-            if name not in ("y_true", *options) or (name == "baseline" and "neighboring" in way):
-                continue
-            if odd in ("an odd label", "a huge number") and name == "baseline" and form == "labels":
-                continue  # a label that is never right
-            if odd == "an odd label" and form == "targets" and name != "sensitive_features":
-                continue  # a target like others
-            data = {"y_true": y_true, **options, **way}
-            values = data[name].tolist()
-            values[3] = [ODD[odd], *values[3][1:]] if isinstance(values[3], list) else ODD[odd]
-            data[name] = values
-            refuses((data.pop("y_true"),), data)
+    data = {"y_true": y_true, **options}
+    columns = [name for name in (*NAMED, "sensitive_features") if name in data]
+    for way, name, odd in itertools.product(WAYS, columns, ODD):
+        if name == "baseline" and ("neighboring" in way or (form == "labels" and isinstance(odd, int))):
+            continue  # a label that is never right
+        if form == "targets" and odd == 98765 and name != "sensitive_features":
+            continue  # a target like others
+        values = data[name].tolist()
+        values[3] = [odd, *values[3][1:]] if isinstance(values[3], list) else odd
+        refuses({**data, **way, name: values})
 
 
-@pytest.mark.parametrize("kind", sorted({*BAD_RECORDS} - LEGAL_LABELS - {"numeric strings"}))
-@pytest.mark.parametrize("form", ["scores", "targets"])
-def test_bad_containers_are_refused_before_the_spend(form, kind):
+@pytest.mark.parametrize(("form", "name"), [("scores", "y_score"), ("targets", "y_pred")])
+def test_bad_containers_are_refused_before_the_spend(form, name):
     options, y_true = FORMS[form]
-    spoil = BAD_RECORDS[kind][0]
-    name = "y_score" if form == "scores" else "y_pred"
-    bad = spoil((SCORE * 0.5).tolist())
-    if kind != "None":  # which is no argument at all
-        refuses((y_true,), {**options, "baseline": None, name: bad})
-    if kind != "records":  # of integers, as labels may be
-        refuses((spoil(y_true.tolist()),), options)
+    for kind in BAD_RECORDS.keys() - LEGAL_LABELS - {"numeric strings"}:
+        spoil = BAD_RECORDS[kind][0]
+        if kind != "None":  # which is no argument at all
+            refuses({"y_true": y_true, **options, "baseline": None, name: spoil((SCORE * 0.5).tolist())})
+        if kind != "records":  # of integers, as labels may be
+            refuses({"y_true": spoil(y_true.tolist()), **options})
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_lengths_must_agree_and_there_must_be_a_record(form):
     options, y_true = FORMS[form]
-    for way in WAYS:
-        for name in ("y_true", *options):
-            if name in ("labels", "group_labels", "task") or (name == "baseline" and "neighboring" in way):
-                continue
-            data = {"y_true": y_true, **options}
-            data[name] = data[name][1:]
+    data = {"y_true": y_true, **options}
+    columns = {name: value for name, value in data.items() if isinstance(value, np.ndarray)}
+    for way, name in itertools.product(WAYS, columns):
+        if name != "baseline" or "neighboring" not in way:
             other = next(iter(options)) if name == "y_true" else name
-            refuses((data.pop("y_true"),), {**data, **way}, match=f"samples: .*y_true .*{other}")
-    none = {
-        name: value if name in ("labels", "group_labels", "task") else value[:0]
-        for name, value in options.items()
-    }
-    for split in (None, {"absolute error" if form == "targets" else "labels": 1}):
-        for way in WAYS[:2]:
-            refuses((y_true[:0],), {**none, **way, "split": split}, match=r"0 sample\(s\)")
+            refuses({**data, **way, name: data[name][1:]}, match=f"samples: .*y_true .*{other}")
+    none = {**data, **{name: value[:0] for name, value in columns.items()}}
+    alone = {"absolute error" if form == "targets" else "labels": 1}
+    for way, split in itertools.product(WAYS[:2], (None, alone)):
+        refuses({**none, **way, "split": split}, match=r"0 sample\(s\)")
 
 
 def test_what_needs_more_records_gives_way_to_less():
@@ -283,11 +249,7 @@ def test_what_needs_more_records_gives_way_to_less():
     assert [part.name for part in plan.parts] == ["labels"]
     assert [one.about for one in plan.left_out] == ["counts of true and predicted labels, by group"]
     assert "it takes about" in plan.left_out[0].why
-    budget = dp.PrivacyAccountant(1)
-    found = dp.private_evaluate(Y, y_pred=PRED, **TWO, **BY_GROUP, epsilon=1.0, accountant=budget)
-    assert found.plan == plan
-    assert not any("in 'a'" in name for name in found.numbers)
-    refuses((Y,), {"y_pred": PRED, **TWO, **BY_GROUP, "split": {"labels": 1}}, match="split must be")
+    refuses({"y_true": Y, "y_pred": PRED, **TWO, **BY_GROUP, "split": {"labels": 1}}, match="split must be")
 
 
 # ---- nothing depends on what is private --------------------------------------------------------------------
@@ -311,17 +273,15 @@ def public_facts(monkeypatch, y_true, **options):
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("holder", [np.array, list], ids=["arrays", "lists"])
+@loop_over("holder", [np.array, list])
 def test_with_a_private_n_nothing_depends_on_the_number_of_records(form, holder, monkeypatch):
     options, y_true = FORMS[form]
     options = {**options, "neighboring": "add_or_remove_one", "baseline": None}
     for guess in (None, 50_000):
         facts = []
         for rows in (slice(None), slice(30, None), slice(1), slice(0)):
-            some = {
-                name: holder(value[rows]) if isinstance(value, np.ndarray) else value
-                for name, value in options.items()
-            }
+            cut = {name: holder(one[rows]) for name, one in options.items() if isinstance(one, np.ndarray)}
+            some = {**options, **cut}
             if form == "targets" and holder is list:
                 some["y_pred"] = options["y_pred"][rows]  # lists alone do not state their columns
             facts.append(public_facts(monkeypatch, holder(y_true[rows]), **some, n=guess))
@@ -331,134 +291,45 @@ def test_with_a_private_n_nothing_depends_on_the_number_of_records(form, holder,
         assert facts[0][-1] == guess
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("way", WAYS, ids=str)
-def test_what_is_public_does_not_depend_on_what_records_hold(form, way, monkeypatch):
-    options, y_true = FORMS[form]
-    if "neighboring" in way:
-        options = {**options, "baseline": None}
-    other = {
-        name: np.resize(value[7:8], value.shape) if name in NAMED and value is not None else value
-        for name, value in options.items()
-    }
-    if "membership" not in way:
-        other["sensitive_features"] = np.full(N, "b")
-    epsilon = {"epsilon": 200.0}  # all parts are there
-    one = public_facts(monkeypatch, y_true, **options, **way, **epsilon)
-    assert one == public_facts(monkeypatch, np.resize(y_true[:1], N), **other, **way, **epsilon)
-
-
-def test_one_record_does_not_change_how_others_are_read(monkeypatch):
-    """Neighbours give neighbouring counts: the pieces that the shares read differ in the record that does."""
-    seen = []
-    reader = evaluate.plan_of_page
-
-    def recorded(form, division):
-        plan = reader(form, division)
-        monkeypatch.setattr(type(plan), "read", lambda plan, records: seen.append(plan.reader(records)) or ())
-        return plan
-
-    monkeypatch.setattr(evaluate, "plan_of_page", recorded)
-    base = {"y_true": Y, "y_score": SCORE, "baseline": SCORE[::-1].copy(), "sensitive_features": GROUP}
-    for name, value in {
-        "y_true": 1 - Y[3], "y_score": 1.0, "baseline": 0.0, "sensitive_features": "ab".strip(GROUP[3])
-    }.items():  # fmt: skip
-        changed = {key: values.copy() for key, values in base.items()}
-        changed[name][3] = value
-        seen.clear()
-        for data in (base, changed):
-            public_facts(monkeypatch, **data, labels=[0, 1], group_labels=["a", "b"], epsilon=200.0)
-        first, second = seen
-        for one, two in zip(first, second, strict=True):
-            for a, b in zip(one.arrays, two.arrays, strict=True):
-                assert (a != b).sum() <= 1
-                assert a[3] == a[3]
-                assert np.array_equal(np.delete(a, 3), np.delete(b, 3))
-
-
 # ---- after the spend ---------------------------------------------------------------------------------------
 
-HOSTILE = [0.0, 1e-300, 0.5, 1.0, -1.0, 1e16, 1e308, -1e308]
+HOSTILE = RNG.choice([0.0, 1e-300, 0.5, 1.0, -1.0, 1e16, 1e308, -1e308], (2, N))
+EXTREME = {
+    "edges": ({"y_score": HOSTILE[0], "edges": [-1, 0, 0.3, 1e300], "threshold": 0.2, **TWO, **BY_GROUP}, Y),
+    "both": ({"y_score": PRED / 2, "y_pred": PRED, "baseline": SCORE, **TWO}, Y),
+    "five": ({"y_pred": (N * SCORE) % 5 // 1, "labels": range(5), **BY_GROUP}, 1.0 * Y3),
+    "hostile targets": ({"y_pred": HOSTILE[0], **REGRESSION, **BY_GROUP}, HOSTILE[1]),
+    "bounded targets": ({"y_pred": HOSTILE[0], "bounds": (0, 1e308), **REGRESSION}, HOSTILE[1]),
+}
 
 
-@st.composite
-def calls(draw):
-    """Return arguments of a page about few records, of one class or of several, with empty groups."""
-    kind = draw(st.sampled_from(["scores", "labels", "both", "edges", "probabilities", "five", "targets"]))
-    way = draw(st.sampled_from(WAYS))
-    n = draw(st.integers(0 if "neighboring" in way else 1, 30))
-    rng = np.random.default_rng(draw(st.integers(0, 1000)))
-    options = {**way, "epsilon": draw(st.sampled_from([1e-9, 1e-3, 0.5, 3.0, 40.0, 1e9, 1e100]))}
-    labels = {"probabilities": 3, "five": 5}.get(kind, 2)
-    some = rng.permutation(labels)[: draw(st.integers(1, labels))]  # of the labels
-    names = np.array(list("abcde"))[:labels]
-    y_true = names[rng.choice(some, n)]
-    unit = partial(rng.choice, [0.0, 0.25, 0.5, 1.0]) if draw(st.booleans()) else rng.random
-    options |= REGRESSION if kind == "targets" else {"labels": names.tolist()}
-    if kind in ("scores", "both"):
-        options["y_score"] = unit(size=n)
-    if kind == "edges":
-        options |= {"y_score": rng.choice(HOSTILE, n), "edges": [-1, 0, 0.3, 1e300], "threshold": 0.2}
-    if kind in ("labels", "both", "five"):
-        options["y_pred"] = names[rng.choice(draw(st.sampled_from([some, np.arange(labels)])), n)]
-    if kind == "probabilities":
-        options["y_proba"] = (
-            np.eye(3)[rng.integers(0, 3, n)] if draw(st.booleans()) else rng.dirichlet([1] * 3, n)
-        )
-    if kind == "targets":
-        y_true, options["y_pred"] = rng.choice(HOSTILE, n), rng.choice(HOSTILE[: draw(st.integers(1, 8))], n)
-        options["bounds"] = draw(st.sampled_from([None, (-1, 1), (0, 1e308)]))
-    if "membership" in way or draw(st.booleans()):
-        options |= {
-            "sensitive_features": rng.integers(0, draw(st.integers(1, 3)), n),
-            "group_labels": [0, 1, 2],
-        }
-    if "neighboring" not in way and draw(st.booleans()):
-        other = {
-            "scores": rng.random(n),
-            "targets": rng.random(n),
-            "probabilities": rng.dirichlet([1] * 3, n),
-        }
-        options["baseline"] = other.get(kind, options.get("y_score" if kind == "edges" else "y_pred"))
-    return y_true, options
+def some_call(form, rng):
+    """Return arguments of a page about few records, often all alike, with empty groups."""
+    options, y_true = (FORMS | EXTREME)[form]
+    way = WAYS[rng.integers(3 if "group_labels" in options else 1)]
+    n = rng.integers(0 if "neighboring" in way else 1, 30)
+    rows = rng.integers(0, N, n) if rng.random() < 0.6 else np.full(n, rng.integers(N))
+    cut = {name: one[rows] for name, one in options.items() if isinstance(one, np.ndarray)}
+    epsilon = float(rng.choice([1e-9, 1e-3, 0.5, 3.0, 40.0, 1e9, 1e100]))
+    options = {**options, **cut, **way, "epsilon": epsilon}
+    return y_true[rows], {**options, "baseline": None} if "neighboring" in way else options
 
 
-def limits(ask):
-    """Return limits, or none where there is a reason why there are none."""
-    try:
-        return ask(0.9)
-    except ValueError as error:
-        reason = str(error)
-    assert reason
-    return 0.0, 0.0
-
-
-def check_call(y_true, options):
-    """Check that a page is refused before the spend or made, and has numbers whose limits are in order."""
-    split = [
-        part.name for part in dp.private_evaluate(y_true, **{**options, "epsilon": 1e60}, dry_run=True).parts
-    ]
-    budget = dp.PrivacyAccountant(1e101)
-    with np.errstate(all="raise"), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        page = dp.private_evaluate(y_true, **options, accountant=budget, split=dict.fromkeys(split, 1))
-        assert budget.spent == options["epsilon"]
-        for number in page.numbers.values():
-            assert isinstance(number.value, float)
-            for ask in (number.noise_interval, number.population_interval):
-                lower, upper = limits(ask)
-                assert lower <= upper, number.name
-
-
-@settings(max_examples=10)
-@given(calls())
-def test_nothing_raises_after_the_spend(call):
-    check_call(*call)
-
-
-@pytest.mark.slow
-@pytest.mark.weekly(reason="a thousand pages take ten minutes")
-@settings(max_examples=1000)
-@given(calls())
-def test_nothing_raises_after_the_spend_of_many(call):
-    check_call(*call)
+@pytest.mark.parametrize("seeds", [range(1), pytest.param(range(1, 40), marks=pytest.mark.slow)])
+@pytest.mark.parametrize("form", FORMS | EXTREME)
+def test_nothing_raises_after_the_spend(form, seeds):
+    """A page is made, and has numbers whose limits are in order, or no limits for a reason."""
+    for seed in seeds:
+        y_true, options = some_call(form, np.random.default_rng(seed))
+        every = dp.private_evaluate(y_true, **{**options, "epsilon": 1e60}, dry_run=True).parts
+        split, budget = dict.fromkeys([part.name for part in every], 1), dp.PrivacyAccountant(1e101)
+        with np.errstate(all="raise"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            page = dp.private_evaluate(y_true, **options, accountant=budget, split=split)
+            assert budget.spent == options["epsilon"]
+            for number in page.numbers.values():
+                assert isinstance(number.value, float)
+                for ask in (number.noise_interval, number.population_interval):
+                    with contextlib.suppress(ValueError):  # there are none, for a reason
+                        lower, upper = ask(0.9)
+                        assert lower <= upper, (seed, number.name)

@@ -1,10 +1,12 @@
 """Without noise, by a huge epsilon, all numbers of a page are those of scikit-learn."""
 
+import itertools
 import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
+from helpers import loop_over
 from sklearn import metrics as sk
 
 import dp_metrics as dp
@@ -26,7 +28,7 @@ ESTIMATE = TARGET + RNG.normal(size=N) * 0.3
 BY_GROUP = {"sensitive_features": GROUP, "group_labels": ["a", "b", "c"]}
 GROUPS = {label: label == GROUP for label in "abc"}
 WAYS = [{}, {"membership": "public"}, {"neighboring": "add_or_remove_one"}]
-EVERY = pytest.mark.parametrize("way", WAYS, ids=str)
+EVERY = loop_over("way", WAYS)
 # a private number of records pays for limits that do not take it as known
 NEAR = 2e-3
 
@@ -78,8 +80,7 @@ def by_group(metric, name, *data, groups=None):
     return found | {f"{name} difference": max(values.values()) - min(values.values())}
 
 
-@EVERY
-@pytest.mark.parametrize("positive", [None, "yes", "no"])
+@loop_over(("way", "positive"), itertools.product(WAYS, [None, "no"]))
 def test_two_labels_that_are_text_by_group(way, positive):
     names = np.array(["no", "yes"])
     y, pred = names[Y], names[PRED]
@@ -92,8 +93,7 @@ def test_two_labels_that_are_text_by_group(way, positive):
     assert sizes == pytest.approx({label: rows.sum() for label, rows in GROUPS.items()})
 
 
-@EVERY
-@pytest.mark.parametrize("positive", [1, 0])
+@loop_over(("way", "positive"), itertools.product(WAYS, [1, 0]))
 def test_probabilities_of_two_labels(way, positive):
     score = SCORE if positive else 1 - SCORE
     found = page(Y, y_score=score, pos_label=positive, threshold=0.375, **BY_GROUP, **way)
@@ -142,7 +142,7 @@ def test_ten_labels_and_two_features(way):
         check(found, {f"{name} difference": max(values.values()) - min(values.values())})
 
 
-@pytest.mark.parametrize("labels", [None, [0, 1, 2], [2, 0, 1], np.array([0, 1, 2])], ids=str)
+@loop_over("labels", [None, [2, 0, 1], np.array([0, 1, 2])])
 def test_probabilities_of_three_labels(labels):
     named = pd.DataFrame(THREE, columns=["0", "1", "2"]) if isinstance(labels, list) else THREE
     found = page(TRUE_THREE, y_proba=named, labels=labels)
@@ -161,8 +161,7 @@ def test_probabilities_of_three_labels(labels):
     assert found["brier score"].value == pytest.approx(brier, rel=1e-3)
 
 
-@pytest.mark.parametrize("bounds", [None, (-6, 6)], ids=str)
-@EVERY
+@loop_over(("way", "bounds"), itertools.product(WAYS, [None, (-6, 6)]))
 def test_regression(way, bounds):
     found = page(TARGET, ESTIMATE, task="regression", bounds=bounds, **BY_GROUP, **way)
     mse = sk.mean_squared_error(TARGET, ESTIMATE)
@@ -185,7 +184,7 @@ def test_clipped_to_bounds():
     check(found, wanted | {"r2": sk.r2_score(*clipped)}, abs=5e-3)
 
 
-@pytest.mark.parametrize("kind", ["labels", "scores", "probabilities", "targets"])
+@loop_over("kind", ["labels", "scores", "probabilities", "targets"])
 def test_a_comparison_counts_the_records_on_which_either_model_is_better(kind):
     y_true, name, one, other, options = {
         "labels": (Y, "y_pred", PRED, OLD, {"labels": [0, 1]}),
@@ -226,8 +225,8 @@ NOISY = {
 }
 
 
-@EVERY
 @pytest.mark.parametrize("kind", NOISY)
+@EVERY
 def test_exact_numbers_lie_between_the_limits_of_the_noise(kind, way):
     """Some 2,000 limits at 99.9999 %: one that misses is an alarm, by chance in one of 500 runs at most."""
     y_true, options = NOISY[kind]
@@ -246,10 +245,9 @@ def test_exact_numbers_lie_between_the_limits_of_the_noise(kind, way):
         assert upper - lower < 0.2
 
 
-@pytest.mark.parametrize("epsilon", [3.0])
-def test_limits_among_people_on_a_page_contain_those_of_the_noise_and_none_are_missing(epsilon):
+def test_limits_among_people_on_a_page_contain_those_of_the_noise_and_none_are_missing():
     """Of all records and of groups, areas and differences of them too."""
-    found = page(Y[:1500], y_score=SCORE[:1500], epsilon=epsilon, random_state=SeededEntropy(1),
+    found = page(Y[:1500], y_score=SCORE[:1500], epsilon=3.0, random_state=SeededEntropy(1),
                  sensitive_features=GROUP[:1500], group_labels=["a", "b", "c"])  # fmt: skip
     for number in found.numbers.values():
         low, high = number.noise_interval()

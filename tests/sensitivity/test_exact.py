@@ -1,9 +1,11 @@
+"""Sums and quotients of floats that are exact, and rounded once."""
+
 import math
 from fractions import Fraction
 
 import numpy as np
 import pytest
-from helpers import HOSTILE, MAX, hostile_values, nearest, slow_but
+from helpers import MAX, hostile_values, loop_over, nearest, slow_but
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -53,26 +55,16 @@ def test_sums_and_square_sums_are_exact(values):
     np.testing.assert_array_equal(array, np.array(values))  # the data are left alone
 
 
-@given(hostile_lists.map(cancelling) | hostile_lists)
-def test_a_rounded_sum_equals_fsum_wherever_that_is_finite(values):
-    ours = rounded_quotient(exact_sum(np.array(values)), UNIT)
-    try:
-        assert ours == math.fsum(values)
-    except OverflowError:
-        assert ours == nearest(sum(map(Fraction, values)))
-
-
-@pytest.mark.parametrize("size", [BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK + 7])
+@loop_over("size", [BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK + 7])
 def test_long_arrays_of_mixed_exponents_are_summed_exactly(size):
     values = mixed_array(size, seed=size)
     assert exact_sum(values) == units(values)
     assert exact_moments(values) == (units(values), units(values, 2))
 
 
-@pytest.mark.parametrize("value", [MAX, -MAX, 5e-324, 1.0 - 2**-53, 2.0**480, 2.0**-480, 2.0**960, 2.0**500])
-@pytest.mark.parametrize("neighbour", [-math.inf, math.inf])
-def test_a_full_block_of_one_extreme_value_loses_nothing(value, neighbour):
-    value = min(max(math.nextafter(value, neighbour), -MAX), MAX)
+@loop_over("value", [MAX, -MAX, 5e-324, 1.0 - 2**-53, 2.0**480, 2.0**-480, 2.0**960, 2.0**500])
+def test_a_full_block_of_one_extreme_value_loses_nothing(value):
+    value = math.nextafter(value, 0.0) or value
     block = np.full(BLOCK, value)
     assert exact_sum(block) == BLOCK * units([value])
     assert exact_moments(block) == (BLOCK * units([value]), BLOCK * units([value], 2))
@@ -88,18 +80,6 @@ def test_a_full_block_of_nearly_equal_values_loses_no_bit(exponent):
         assert exact_moments(block) == (units(block), units(block, 2))
 
 
-def test_order_and_pieces_change_nothing():
-    values = mixed_array(3 * BLOCK, seed=0)
-    rng = np.random.default_rng(1)
-    total, squares = exact_moments(values)
-    assert exact_sum(values) == total
-    for _ in range(3):
-        pieces = np.array_split(rng.permutation(values), np.sort(rng.integers(0, values.size, 5)))
-        assert sum(exact_sum(piece) for piece in pieces) == total
-        moments = np.array([exact_moments(piece) for piece in pieces], dtype=object)
-        assert tuple(moments.sum(axis=0)) == (total, squares)
-
-
 def test_strided_and_empty_arrays_are_summed_too():
     values = mixed_array(1000, seed=3)
     assert exact_sum(values[::-3]) == units(values[::-3])
@@ -113,7 +93,7 @@ def test_every_float_is_a_whole_number_of_units(values):
     assert [Fraction(unit, UNIT) for unit in to_units(np.array(values))] == [Fraction(v) for v in values]
 
 
-@pytest.mark.parametrize("bits", [0, 1000, UNIT_BITS - 52, UNIT_BITS - 10, UNIT_BITS])
+@loop_over("bits", [0, 1000, UNIT_BITS - 52, UNIT_BITS - 10, UNIT_BITS])
 def test_larger_units_divide_what_is_a_multiple_of_them(bits):
     values = np.ldexp(np.arange(-3.0, 4.0), np.array([0, 1, 5, 9, 11, 40, 900]))
     assert to_units(values, bits) == [unit >> bits for unit in to_units(values)]
@@ -130,8 +110,3 @@ def test_ties_between_subnormals_go_to_even():
     assert rounded_quotient(1, half) == 0.0
     assert rounded_quotient(3, half) == 1e-323
     assert rounded_quotient(1, half - 1) == 5e-324
-
-
-@pytest.mark.parametrize("value", HOSTILE)
-def test_a_single_value_comes_back(value):
-    assert rounded_quotient(exact_sum(np.array([value])), UNIT) == value

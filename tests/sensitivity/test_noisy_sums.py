@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from helpers import loop_over
 
 from dp_metrics.sensitivity.aggregates import LossAggregate, VarianceAggregate
 from dp_metrics.sensitivity.calibration_bounds import calibration_sums
@@ -33,7 +34,7 @@ def test_all_sums_together_tell_the_number_of_records():
         assert [one.rounding for one in made] == [0.0, 0.5, 0.5, 0.5]
 
 
-@pytest.mark.parametrize("width", [1.0, 3.0, 1e160])
+@loop_over("width", [1.0, 3.0, 1e160])
 def test_noisy_sums_tell_no_more_variance_than_their_mean_allows(width):
     # one record at 0, minus one in the middle, three at the upper end: the mean is 5/6
     sums = (np.array([part * float(FINENESS)]) for part in (1, -1, 3))

@@ -1,7 +1,10 @@
 """One record of another size than the others changes no path that the arithmetic of all others takes."""
 
+import itertools
+from unittest import mock
+
 import numpy as np
-import pytest
+from helpers import MAX, loop_over
 
 from dp_metrics.sensitivity.aggregates import LossAggregate, VarianceAggregate
 from dp_metrics.sensitivity.exact import BlockSums
@@ -9,7 +12,7 @@ from dp_metrics.sensitivity.trimmed_variance import _Windows, least_spreads
 
 N, RANKS = 10_000, 74
 NORMAL = np.random.default_rng(0).normal(size=N)
-SIZES = [5e-324, 1e-310, 1e-200, 1e-30, 1e30, 1e200, np.finfo(np.float64).max]
+SIZES = [5e-324, 1e-310, 1e-200, 1e-30, 1e30, 1e200, MAX]
 
 
 def neighbour(value, place=-1):
@@ -18,34 +21,22 @@ def neighbour(value, place=-1):
     return other
 
 
-@pytest.fixture
-def passes(monkeypatch):
-    """Sizes of the arrays that slices are taken of, one for each slice."""
-    seen = []
-    add_sigma = BlockSums._add_sigma
-
-    def counted(self, values, exponent, out):
-        seen.append(values.size)
-        return add_sigma(self, values, exponent, out)
-
-    monkeypatch.setattr(BlockSums, "_add_sigma", counted)
-    return seen
-
-
-@pytest.mark.parametrize("place", [0, 1, -1])
-@pytest.mark.parametrize("value", SIZES)
-def test_sums_take_as_many_passes_whatever_the_size_of_one_record(value, place, passes):
+@loop_over(("value", "place"), itertools.product(SIZES, [0, 1, -1]))
+def test_sums_take_as_many_passes_whatever_the_size_of_one_record(value, place):
     counts = []
     for x in (NORMAL, neighbour(value, place)):
-        passes.clear()
-        VarianceAggregate.from_data(x, capacity=RANKS)
-        LossAggregate.from_data(np.abs(x), capacity=RANKS)
-        counts.append(list(passes))
+        # it takes slices of an array
+        with mock.patch.object(
+            BlockSums, "_add_sigma", autospec=True, side_effect=BlockSums._add_sigma
+        ) as passes:
+            VarianceAggregate.from_data(x, capacity=RANKS)
+            LossAggregate.from_data(np.abs(x), capacity=RANKS)
+        counts.append([call.args[1].size for call in passes.mock_calls])
     assert counts[0] == counts[1] == [N] * 3
 
 
-@pytest.mark.parametrize("value", [value for value in SIZES if value < 1])
-def test_integers_are_as_long_whatever_bits_a_record_has(value, monkeypatch):
+@loop_over("value", SIZES[:4])
+def test_integers_are_as_long_whatever_bits_a_record_has(value):
     """Those that windows are compared by, and those that come out."""
     lengths = []
     for x in (NORMAL, neighbour(value)):
@@ -59,17 +50,12 @@ def test_integers_are_as_long_whatever_bits_a_record_has(value, monkeypatch):
     assert difference.max() < 30  # a digit of Python's; sums and squares differ by what the record changes
 
 
-@pytest.mark.parametrize("value", [value for value in SIZES if value > 1])
-def test_a_far_outlier_leaves_no_more_windows_in_question(value, monkeypatch):
+@loop_over("value", SIZES[4:])
+def test_a_far_outlier_leaves_no_more_windows_in_question(value):
     compared = []
-    spreads = _Windows.spreads
-
-    def counted(self, ranks, drops):
-        compared.append(len(ranks))
-        return spreads(self, ranks, drops)
-
-    monkeypatch.setattr(_Windows, "spreads", counted)
     for x in (NORMAL, neighbour(value)):
-        least_spreads(VarianceAggregate.from_data(x, capacity=RANKS), RANKS)
+        with mock.patch.object(_Windows, "spreads", autospec=True, side_effect=_Windows.spreads) as spreads:
+            least_spreads(VarianceAggregate.from_data(x, capacity=RANKS), RANKS)
+        compared += [len(call.args[1]) for call in spreads.mock_calls]
     assert compared[1] == RANKS
     assert compared[3] <= RANKS + 2
