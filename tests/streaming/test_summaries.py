@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from cases import CASES, scored
-from frozen_releases import CALLS, REPLACE, variations, varied_data
+from cases import CALLS, CASES, REPLACE, scored, variations, varied_data
 from helpers import (
     NoEntropy,
     assert_same,
