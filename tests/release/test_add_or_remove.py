@@ -104,6 +104,7 @@ def test_variance_bounds_contain_all_data_sets_within_reach(domain):
         assert bounded.value == unbounded.value == nearest(variance(x))
         np.testing.assert_array_equal(bounded.lower, unbounded.lower)
         assert (unbounded.upper == MAX).all()
+        assert not bounded.monotonic
         for rank in range(1, 4):
             reach = [nearest(value) for y, value in reachable.items() if distance(x, y) <= rank]
             assert bounded.lower[rank - 1] <= min(reach)
