@@ -97,7 +97,7 @@ def test_no_error_to_expect_is_0_and_none_rises_with_epsilon(name):
     assert 0 < min(errors) <= max(errors) < math.inf
     assert all(one > 0.99 * other for one, other in itertools.pairwise(errors))
     for one in told:
-        assert abs(one.bias) <= one.mean_absolute
+        assert abs(one.bias) <= 1.001 * one.mean_absolute
         assert sorted(one.quantiles.values()) == [*one.quantiles.values()]
 
 

@@ -30,6 +30,7 @@ import dp_metrics as dp
 from dp_metrics._random import OSEntropy, SeededEntropy
 from dp_metrics.auditing import metric_loss
 from dp_metrics.mechanisms import Geometric
+from dp_metrics.metrics import METRICS
 from dp_metrics.release import release as _release
 from dp_metrics.sensitivity.aggregates import LossAggregate, VarianceAggregate
 from dp_metrics.sensitivity.noisy_sums import FINENESS, ratio_sums
@@ -103,6 +104,7 @@ def test_variance_bounds_contain_all_data_sets_within_reach(domain):
         assert bounded.value == unbounded.value == nearest(variance(x))
         np.testing.assert_array_equal(bounded.lower, unbounded.lower)
         assert (unbounded.upper == MAX).all()
+        assert not bounded.monotonic
         for rank in range(1, 4):
             reach = [nearest(value) for y, value in reachable.items() if distance(x, y) <= rank]
             assert bounded.lower[rank - 1] <= min(reach)
@@ -252,3 +254,18 @@ def test_entropy_of_the_count_comes_after_the_spend(monkeypatch):
     with pytest.raises(NoEntropy.Drawn):
         dp.private_mse([1.0], [2.0], epsilon=0.5, accountant=accountant, **RELATION)
     assert accountant.spent == 0.5
+
+
+@pytest.mark.parametrize("private_n", [False, True])
+def test_a_calibration_error_tells_a_mechanism_the_number_of_records_only_where_that_is_public(private_n):
+    told = []
+
+    class Told:
+        def count_ranks(self, epsilon, *, n, monotonic, output_range):
+            told.append((n, monotonic))
+            return 3
+
+    data = np.array([0, 1] * 20), np.full(40, 0.3)
+    _, known = METRICS["private_expected_calibration_error"].read(data, {}, private_n=private_n)
+    known.parts[0].output_bounds(Told(), Fraction(1), private_n=private_n)
+    assert told == [(None, False) if private_n else (40, True)]

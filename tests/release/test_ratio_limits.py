@@ -159,6 +159,15 @@ def test_what_is_shown_of_people_holds_the_limits_of_the_noise(a, b, rate, miss,
     assert 0.0 <= lower <= upper <= 1.0
 
 
+def test_rare_noise_makes_no_point_of_what_is_shown_of_people():
+    """Limits of people alone are 1 or near it: counts so far off are so rare that nothing need be true."""
+    far_off = noisy(60, -12, Fraction(1, 20), rest=None, n=30), noisy(20, -60, rest=None)
+    for ratio, miss in ((far_off[0], 0.2), (far_off[1], 0.2), (noisy(8, -60, Fraction(2), n=200), EACH)):
+        lower, upper = ratio_limits(ratio, miss, miss)
+        assert lower == noise_limits(ratio, miss, miss)[0] < 0.95
+        assert upper == 1.0
+
+
 @pytest.mark.parametrize(
     ("size", "p", "rate", "rest"),
     [
