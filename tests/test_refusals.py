@@ -828,6 +828,7 @@ ROWS = [
          (lambda: dp.private_compare(Y, Y, Y, **SAFE, loss="mean_sqared_error"), "mean_squared_error"),
          (lambda: dp.expected_error("private_msee", Y, Y, epsilon=1.0), "private_mse"),
          (lambda: dp.private_mse(Y, Y, **SAFE, mechanism="adaptiv"), "adaptive"),
+         (lambda: dp.private_mse(Y, Y, **SAFE, mechanism="Laplase"), "laplace"),
          (lambda: dp.private_mse(Y, Y, **SAFE, mechanism="inverse-sensitivity"), "inverse_sensitivity"),
          (lambda: dp.private_mse(Y, Y, **SAFE, neighboring="replace-one"), "replace_one"),
          (lambda: dp.private_mse(Y, Y, **SAFE, neighboring="add_remove_one"), "add_or_remove_one"),

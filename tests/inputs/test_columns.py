@@ -197,6 +197,17 @@ def test_chunks_in_several_forms_make_one_summary():
     )
 
 
+def test_what_was_released_of_named_columns_is_read_again(tmp_path):
+    frame, path = pd.DataFrame({"yes": YES, "no": 1 - YES}), tmp_path / "budget.sqlite"
+    options = {"labels": ["yes", "no"], "epsilon": 1.0}
+    for metric in (dp.private_log_loss, dp.private_roc_curve):
+        paid = {"accountant": dp.PrivacyAccountant(10.0, path), "spend_name": metric.__name__}
+        made = dp.with_result(metric)(TRUE, frame, **options, **paid)
+        assert repr(dp.PrivacyAccountant(10.0, path)[metric.__name__]) == repr(made)
+    page = dp.private_evaluate(TRUE, y_proba=frame, split={"loss": 1}, **options)
+    assert dp.PrivateEvaluation.from_json(page.to_json()).to_json() == page.to_json()
+
+
 @loop_over("make", FRAMES.values())
 def test_outputs_of_the_same_names_in_another_order_are_refused(make):
     a, b = np.arange(200.0), np.arange(200.0) % 7

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 from helpers import MAX, loop_over
 
+import dp_metrics as dp
 from dp_metrics.inputs.epsilon import check_epsilon
 from dp_metrics.inputs.labels import check_labels, public_labels
 from dp_metrics.inputs.options import check_bounds, check_max_loss
@@ -55,3 +56,7 @@ def test_arrays_of_numbers_are_never_copied_as_a_whole(dtype, hold):
     assert np.shares_memory(read, np.asarray(data))
     assert np.shares_memory(float_block(read, "x"), read) == (dtype is np.float64)
     assert float_block(read[::2], "x").flags.c_contiguous
+
+
+def test_a_scorer_takes_an_array_of_output_weights():
+    dp.make_private_scorer(dp.private_mse, epsilon=1.0, multioutput=np.array([0.5, 0.5]))
