@@ -40,30 +40,21 @@ def test_docstrings_comments_and_blank_lines_do_not_count(counting):
 
 
 def test_a_room_is_a_folder_with_all_that_is_below_it(counting, tmp_path):
-    texts = {
+    for name, text in {
         "dp_metrics/a.py": "x = 1\n",
         "dp_metrics/b/c/d.py": "x = 1\ny = 2\n",
         "dp_metrics/b/page.html": "<p>\n</p>\n",
-        "dp_metrics/b/words.md": "x\n",
-        "tests/b/test_d.py": "x\n",
         "docs/measured/table.inc": "x\n",
         "docs/_build/index.html": "x\n",
-        "benchmarks/page.py": "x\n",
-        "docs/.cache/index.html": "x\n",
-    }
-    for name, text in texts.items():
-        path = tmp_path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    assert dict(counting.whole(tmp_path)) == {
+    }.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    (tmp_path / "tests").mkdir()
+    assert {room: size for room, size in counting.whole(tmp_path) if any(size)} == {
         "dp_metrics/b": (2, 6, 2),
         "dp_metrics/*": (1, 3, 0),
         "dp_metrics": (3, 9, 2),
-        "tests/b": (1, 1, 0),
-        "tests/*": (0, 0, 0),
-        "tests": (1, 1, 0),
         "docs": (0, 0, 1),
-        "benchmarks": (1, 1, 0),
     }
 
 

@@ -2,10 +2,9 @@
 
 import ast
 import re
-from graphlib import CycleError, TopologicalSorter
+from graphlib import TopologicalSorter
 from pathlib import Path
 
-import pytest
 from helpers import loop_over
 
 import dp_metrics
@@ -125,9 +124,6 @@ def modules_imported(path: Path) -> set[Path]:
 def test_no_file_imports_itself_by_way_of_others():
     graph = {path: modules_imported(path) for path in PACKAGE.rglob("*.py")}
     TopologicalSorter(graph).prepare()  # raises CycleError
-    circle = {Path("a"): {Path("b")}, Path("b"): {Path("a")}}
-    with pytest.raises(CycleError):
-        TopologicalSorter(circle).prepare()
 
 
 def test_folders_stay_small():
