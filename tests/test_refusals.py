@@ -546,7 +546,9 @@ ROWS = [
     (lambda average: dp.private_roc_auc_score(Y, S, **SAFE, average=average),
      ValueError, "'weighted' needs the private sizes|average must be", ["weighted", "micro", 3]),
     (lambda way: dp.private_roc_auc_score(Y, S, **SAFE, multi_class=way),
-     ValueError, "each record is in K - 1 of the pairs|multi_class must be", ["ovo", "x", None]),
+     ValueError, ..., [
+         ("each record is in K - 1 of the pairs", "ovo"), ("multi_class must be", "x"), ("multi_class", None),
+     ]),
     (lambda options: dp.private_roc_auc_score(Y, S, **SAFE, **options),
      ValueError,
      "^The number of classes in labels is different|y_true holds numbers, which are not in labels",

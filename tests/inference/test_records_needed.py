@@ -39,7 +39,7 @@ def test_the_width_is_about_what_was_asked_for(name, width, epsilon, guess):
     asked, metric, share, options = CASES[name]
     n = records_needed(asked, width=width, epsilon=epsilon, guess=guess, positives=share, **options)
     rng, widths = np.random.default_rng(0), []
-    for _ in range(30):
+    for _ in range(12):
         true, said = records(metric, n, guess, share, rng)
         lower, upper = dp.with_result(metric)(true, said, epsilon=epsilon, **options).population_interval()
         widths.append(upper - lower)

@@ -99,7 +99,7 @@ def test_a_band_never_falls_and_holds_every_curve_whose_shares_hold(noisy, zero_
     assert low - 1e-12 <= low_within <= high_within <= high + 1e-12
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(st.lists(st.integers(0, 30), min_size=16, max_size=16), st.integers(0, 2**31))
 def test_noise_leaves_the_area_within_its_limits(cells, seed):
     """At a confidence of 1 - 1e-9; a class without a record has the area of the diagonal."""

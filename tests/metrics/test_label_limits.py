@@ -120,6 +120,10 @@ def test_where_noise_is_nearly_all_there_is_only_sure_limits_are_given():
     ten = np.diag([3] * 10)
     mean = released(dp.private_recall_score, ten, average="macro", epsilon=0.5, random_state=1)
     assert tuple(mean.population_interval(method="approximate")) == tuple(mean.population_interval())
+    for size, is_given in ((10, False), (90, True)):
+        ratio = NoisyRatio(size, 2, (1, 1), (Fraction(1, 4),) * 2, None, None)
+        limits = combined(lambda *shares: np.mean(shares), [ratio] * 3, 0.025, is_mean=True)
+        assert (limits is not None) == is_given
     for method, match in (("sure", "method='approximate'"), ("approximate", "far above their noise")):
         with pytest.raises(ValueError, match=match):
             released(dp.private_matthews_corrcoef, few, epsilon=0.5, random_state=1).population_interval(
