@@ -26,8 +26,6 @@ from sklearn.svm import LinearSVC
 import dp_metrics as dp
 from dp_metrics.page.setting import LABELS, PROBABILITIES, SCORES, TARGETS
 from dp_metrics.page.setting import given as given_of
-from dp_metrics.release.release import Release
-from dp_metrics.release.stored.answers import answer_json
 
 RNG = np.random.default_rng(5)
 N = 60
@@ -90,15 +88,6 @@ def test_keywords_say_what_a_column_is_and_values_and_types_do_not(values):
         kinds(Y, y_pred=values)
 
 
-@loop_over("values", [THREE, pd.DataFrame(THREE), pl.DataFrame(THREE), THREE.astype(np.float32)])
-def test_more_than_two_columns(values):
-    found = ("y_true", PROBABILITIES), None
-    assert kinds(Y3, y_proba=values) == kinds(Y3, y_proba=values, labels=range(3)) == found
-    assert kinds(Y3, y_proba=THREE.tolist(), labels=range(3)) == found
-    page = dp.private_evaluate(Y3, y_proba=values, epsilon=1e5)  # of the labels 0, 1 and 2
-    assert page["recall of 2"].value > 0
-
-
 def test_labels_may_come_with_scores_and_features_at_the_end():
     found = ("y_true", LABELS, SCORES, "baseline", "feature", "feature"), LABELS
     for data, options in (((Y,), {"y_pred": PRED}), ((Y, PRED), {})):
@@ -108,7 +97,10 @@ def test_labels_may_come_with_scores_and_features_at_the_end():
         ("y_true", LABELS, PROBABILITIES, "baseline"),
         LABELS,
     )
-    assert kinds(Y3, y_proba=THREE, baseline=THREE)[1] == PROBABILITIES
+    of_three = ("y_true", PROBABILITIES, "baseline"), PROBABILITIES
+    for values in (THREE, pd.DataFrame(THREE), pl.DataFrame(THREE)):
+        assert kinds(Y3, y_proba=values, baseline=values) == of_three
+    assert kinds(Y3, y_proba=THREE.tolist(), baseline=THREE, labels=range(3)) == of_three
 
 
 # ---- estimators --------------------------------------------------------------------------------------------
@@ -242,53 +234,6 @@ def test_lengths_must_agree_and_there_must_be_a_record(form):
     alone = {"absolute error" if form == "targets" else "labels": 1}
     for way, split in itertools.product(WAYS[:2], (None, alone)):
         refuses({**none, **way, "split": split}, match=r"0 sample\(s\)")
-
-
-def test_what_needs_more_records_gives_way_to_less():
-    plan = dp.private_evaluate(Y, y_pred=PRED, **TWO, **BY_GROUP, epsilon=1.0, dry_run=True)
-    assert [part.name for part in plan.parts] == ["labels"]
-    assert [one.about for one in plan.left_out] == ["counts of true and predicted labels, by group"]
-    assert "it takes about" in plan.left_out[0].why
-    refuses({"y_true": Y, "y_pred": PRED, **TWO, **BY_GROUP, "split": {"labels": 1}}, match="split must be")
-
-
-# ---- nothing depends on what is private --------------------------------------------------------------------
-
-
-class Held(Exception):
-    """What a call is about to release."""
-
-
-def public_facts(monkeypatch, y_true, **options):
-    """Return all that is public of a call: its question, the plan, and the form that is stored."""
-
-    def held(release, read, make):
-        raise Held(release._question(), *read())
-
-    monkeypatch.setattr(Release, "answer", held)
-    with pytest.raises(Held) as caught:
-        dp.private_evaluate(y_true, **{"epsilon": 2.0, **options})
-    question, plan, _, form = caught.value.args
-    return question, plan, answer_json("page", form, [])
-
-
-@pytest.mark.parametrize("form", FORMS)
-@loop_over("holder", [np.array, list])
-def test_with_a_private_n_nothing_depends_on_the_number_of_records(form, holder, monkeypatch):
-    options, y_true = FORMS[form]
-    options = {**options, "neighboring": "add_or_remove_one", "baseline": None}
-    for guess in (None, 50_000):
-        facts = []
-        for rows in (slice(None), slice(30, None), slice(1), slice(0)):
-            cut = {name: holder(one[rows]) for name, one in options.items() if isinstance(one, np.ndarray)}
-            some = {**options, **cut}
-            if form == "targets" and holder is list:
-                some["y_pred"] = options["y_pred"][rows]  # lists alone do not state their columns
-            facts.append(public_facts(monkeypatch, holder(y_true[rows]), **some, n=guess))
-            plan = dp.private_evaluate(holder(y_true[rows]), **some, n=guess, epsilon=2.0, dry_run=True)
-            facts[-1] += (repr(plan), plan.n)
-        assert all(one == facts[0] for one in facts)
-        assert facts[0][-1] == guess
 
 
 # ---- after the spend ---------------------------------------------------------------------------------------

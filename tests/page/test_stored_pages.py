@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from helpers import new_session
-from sklearn.linear_model import LogisticRegression
 
 import dp_metrics as dp
 from dp_metrics import PrivacyAccountant, StoredReleaseWarning
@@ -24,6 +23,7 @@ Y3, THREE = RNG.integers(0, 3, N), RNG.dirichlet([1, 1, 1], N)
 GROUP = np.array(["a", "b"])[RNG.integers(0, 2, N)]
 ANSWERS = np.array(["no", "yes"])
 BY_GROUP = {"sensitive_features": GROUP, "group_labels": ["a", "b"]}
+REGRESSION = {"task": "regression"}
 TWO_FEATURES = {
     "sensitive_features": pd.DataFrame({"g": GROUP, "h": Y3}),
     "group_labels": [["a", "b"], [0, 1, 2]],
@@ -33,23 +33,9 @@ KINDS = {
     "default labels": (Y, {"y_score": SCORE, "threshold": 0.3}),
     "labels": (ANSWERS[Y], {"y_pred": ANSWERS[PRED], "labels": ["no", "yes"], "pos_label": "no", **BY_GROUP}),
     "edges": (Y, {"y_score": 10 * SCORE, "edges": [2, 4, 8], "threshold": 4, "labels": np.array([0, 1])}),
-    "probabilities": (
-        Y3,
-        {"y_proba": THREE, "labels": range(3), "baseline": THREE[::-1].copy(), **TWO_FEATURES},
-    ),
-    "targets": (
-        SCORE,
-        {"y_pred": SCORE[::-1].copy(), "task": "regression", "baseline": np.zeros(N), **BY_GROUP},
-    ),
-    "bounded targets": (
-        SCORE,
-        {
-            "y_pred": SCORE**2,
-            "task": "regression",
-            "bounds": (0, 1),
-            "split": {"errors": 1, "absolute error": 2},
-        },
-    ),
+    "probabilities": (Y3, {"y_proba": THREE, "labels": range(3), "baseline": THREE[::-1], **TWO_FEATURES}),
+    "targets": (SCORE, {"y_pred": SCORE[::-1], "baseline": np.zeros(N), **REGRESSION, **BY_GROUP}),
+    "bounded targets": (SCORE, {"y_pred": SCORE**2, "bounds": (0, 1), "split": {"errors": 1}, **REGRESSION}),
 }
 EACH = [
     *((kind, {}) for kind in KINDS),
@@ -110,22 +96,9 @@ def asked_again(path, y_true, total=5, **options):
     return page
 
 
-def limits(question):
-    try:
-        interval = question(0.9)
-    except ValueError as error:
-        return str(error)
-    return interval.lower.hex(), interval.upper.hex(), interval.about, interval.note, interval.estimate
-
-
 def told(page):
-    """Return all numbers to the bit, with their limits, and what else a page tells."""
-    numbers = [
-        (one.name, one.value.hex(), one.section, one.metric, one.release, one.note, one.label, one.group,
-         one.rests_on, limits(one.noise_interval), limits(one.population_interval))
-        for one in page.numbers.values()
-    ]  # fmt: skip
-    return repr(numbers), page.plan, page.epsilon, page.is_seeded
+    """Return all that a page tells, but for the budget, which is that of the day."""
+    return page.to_dict() | {"budget": None}, {name: one.value for name, one in page.items()}, page.plan
 
 
 @pytest.mark.parametrize(("kind", "way"), EACH)
@@ -133,45 +106,19 @@ def test_the_same_question_has_the_same_page_at_no_cost(kind, way, path):
     y_true, options = KINDS[kind]
     options = {**options, **way}
     page = ask(PrivacyAccountant(5, path), y_true, **options)
-    wanted, unread = told(page), poisoned(options)
+    unread = poisoned(options)
     if "membership" in way:  # then it is public
         unread["sensitive_features"] = GROUP.tolist()
     again = asked_again(path, Poisoned(y_true), **unread)
-    looked_up = PrivacyAccountant(5, path)["page"]
-    assert type(page) is type(again) is type(looked_up) is dp.PrivateEvaluation
-    assert wanted == told(again)
-    assert repr(looked_up) == repr(page)
     (listed,) = PrivacyAccountant(5, path).results()
     assert (listed.spend_name, listed.epsilon, listed.is_named) == ("page", 4.0, True)
-    assert listed.value.startswith("PrivateEvaluation(")
-    assert told(listed.result) == wanted
+    for stored in (again, PrivacyAccountant(5, path)["page"], listed.result):
+        assert type(stored) is dp.PrivateEvaluation
+        assert told(stored) == told(page)
     if "membership" in way:
         new_session()
         with pytest.raises(ValueError, match=r"another question.*sensitive_features has other values"):
             ask(PrivacyAccountant(5, path), Poisoned(y_true), **{**unread, "sensitive_features": GROUP[::-1]})
-
-
-def test_estimators_do_not_predict_again(path):
-    class Model(LogisticRegression):
-        predictions = 0
-
-        def predict_proba(self, x):
-            Model.predictions += 1
-            return super().predict_proba(x)
-
-    x = np.column_stack([SCORE, PRED])
-    model, other = Model().fit(x, Y), Model(C=0.01).fit(x, Y)
-
-    def call(x, y):
-        new_session()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", StoredReleaseWarning)
-            return ask(PrivacyAccountant(5, path), model, x, y, baseline=other)
-
-    page, made = call(x, Y), Model.predictions
-    assert made == 2
-    assert told(call(Poisoned(x), Poisoned(Y))) == told(page)
-    assert Model.predictions == made
 
 
 SCORES = KINDS["scores"][1]
@@ -187,19 +134,13 @@ def test_another_question_under_the_name_is_refused(path):
     ask(PrivacyAccountant(5, path), Y, **SCORES)
     new_session()
     budget = PrivacyAccountant(5, path)
-    fewer = {name: one[1:] if isinstance(one, np.ndarray) else one for name, one in SCORES.items()}
     for change in OTHERS:
         options = {**poisoned(SCORES), **change}
         if change.get("membership") == "public":
             options["sensitive_features"] = GROUP.tolist()  # which are public then
         with pytest.raises(ValueError, match="was given to another question"):
             ask(budget, Poisoned(Y), **options)
-    with pytest.raises(ValueError, match=f"number of records was {N} and is {N - 1}"):
-        ask(budget, Y[1:], **fewer)
-    with pytest.raises(ValueError, match="was given to another question"):
-        dp.private_accuracy_score(Y, PRED, epsilon=4.0, accountant=budget, spend_name="page")
     assert budget.spent == 4
-    assert [name in budget for name in ("page", "recall", "page 2")] == [True, False, False]
 
 
 def test_the_same_options_written_otherwise_are_the_same_question(path):
