@@ -62,22 +62,6 @@ def test_columns_are_the_labels_in_sorted_order_and_one_is_that_of_the_second(me
     assert exact(named[y], p, labels=named) == near(of_three(y, p))
 
 
-def test_options_of_the_brier_score():
-    y, p = binary()
-    columns, expected = np.column_stack([1 - p, p]), sk.brier_score_loss(y, p)
-    exact = partial(release, metric=dp.private_brier_score_loss, **EXACT)
-    assert exact(y, 1 - p, pos_label=0) == near(expected)
-    assert exact(y, columns) == near(expected)
-    for data in (p, columns):
-        assert exact(y, data, scale_by_half=False) == near(2 * expected)
-
-
-def test_labels_are_never_inferred_from_y_true():
-    p = [0.2, 0.9, 0.6]
-    for y in ([1, 1, 1], [0, 0, 0]):
-        assert release(y, p, **EXACT) == near(sk.log_loss(y, p, labels=[0, 1]))
-
-
 @loop_over("dtype", [np.float16, np.float32, np.float64])
 def test_probabilities_are_clipped_as_scikit_learn_clips_them(dtype):
     y, p = np.array([0, 1, 0, 1] * 50), np.array([1.0, 0.0, 0.25, 0.75] * 50, dtype=dtype)
@@ -92,16 +76,6 @@ def test_a_smaller_public_cap_clips_each_loss():
     y, p = binary()
     losses = -np.log(np.where(y == 1, p, 1 - p))
     assert release(y, p, max_loss=0.7, **EXACT) == near(np.minimum(losses, 0.7).mean())
-
-
-def test_a_sum_is_the_mean_times_the_public_total():
-    y, p = binary(37)
-    weights = np.random.default_rng(0).random(37)
-    for epsilon in (0.5, 1e11):
-        assert release(y, p, normalize=False, epsilon=epsilon) == 37 * release(y, p, epsilon=epsilon)
-        mean = release(y, p, sample_weight=weights, epsilon=epsilon)
-        total = release(y, p, sample_weight=weights, normalize=False, epsilon=epsilon)
-        assert total == near(mean * weights.sum())
 
 
 def test_only_the_probability_of_the_true_label_matters_and_rows_need_not_sum_to_one():

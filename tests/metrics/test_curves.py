@@ -183,15 +183,6 @@ def test_the_calibration_curve_is_scikit_learns_for_any_scores(n_bins):
     np.testing.assert_allclose(curve, [[0.5, 1.0], [0.125, 0.9]], atol=1e-5)
 
 
-def test_the_records_of_all_blocks_count():
-    y, scores = records(300)
-    many = np.repeat(y, 100), np.repeat(scores, 100)  # a block holds a few of them
-    for function, options in ((dp.private_roc_curve, {"bins": 128}), (dp.private_calibration_curve, {})):
-        pairs = zip(exact(function, y, scores, **options), exact(function, *many, **options), strict=True)
-        for one, other in pairs:
-            np.testing.assert_allclose(other, one, atol=1e-6)
-
-
 def test_a_record_at_an_edge_is_at_or_above_its_threshold_whatever_the_edges():
     curve = exact(dp.private_roc_curve, [0, 0, 1, 1], [0.25, 0.5, 0.5, 1.0], edges=[0, 0.5, 1])
     np.testing.assert_allclose(curve.fpr, [0, 0.5, 1], atol=1e-9)

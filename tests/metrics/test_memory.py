@@ -1,6 +1,7 @@
-"""Memory beyond that of the inputs does not grow with them."""
+"""Records are read a block at a time: in little memory, and to the last one before anything is spent."""
 
 import importlib
+import math
 import pkgutil
 import tracemalloc
 from functools import partial
@@ -9,10 +10,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from helpers import loop_over
+from cases import CASES, KINDS, valid
+from helpers import assert_refused, loop_over
 
 import dp_metrics as dp
 from dp_metrics import LossSummary, VarianceSummary
+from dp_metrics.sensitivity.exact import BLOCK
 
 MANY = 2_000_000
 MEGABYTE = 1_000_000
@@ -36,7 +39,6 @@ METRICS = {
     "brier": dp.private_brier_score_loss,
     "zero-one": dp.private_zero_one_loss,
     "mean loss": lambda y, p, **options: dp.private_mean_loss(p, **options),
-    "log loss, 2 columns": dp.private_log_loss,
     "variance": lambda y, p, **options: dp.private_variance(p, **options),
 }
 FORMS = {
@@ -69,13 +71,7 @@ def test_the_measurement_sees_an_array_of_the_size_of_the_input():
 @loop_over("form", FORMS)
 def test_peak_memory_beyond_the_inputs_does_not_grow_with_them(name, form, integers):
     y, p = integers
-    if name == "log loss, 2 columns":
-        p = np.column_stack([1 - p[: MANY // 2], p[: MANY // 2]])
-        y = y[: MANY // 2]
-        if form == "Series":
-            y, p = pd.Series(y), p.astype(np.float64)
-    if not (name == "log loss, 2 columns" and form == "Series"):
-        y, p = FORMS[form](y), FORMS[form](p)
+    y, p = FORMS[form](y), FORMS[form](p)
     peak = peak_of(partial(METRICS[name], y, p, epsilon=1.0))
     # sums by level, of which the spread of Brier scores is made, take 0.8 MB
     most = {"variance": IN_ORDER, "brier": 3 * MEGABYTE}
@@ -111,3 +107,15 @@ def test_all_caches_are_bounded():
     files = [path for path in Path(dp.__path__[0]).rglob("*.py") if path.parent.name != "evaluation"]
     assert len(found) == sum(path.read_text(encoding="utf-8").count("@lru_cache(") for path in files) > 0
     assert {*found} == {256}
+
+
+@loop_over("n", [BLOCK, BLOCK + 1])
+@loop_over("key", KINDS)
+def test_an_invalid_last_record_is_found_before_the_spend(key, n):
+    case, wrong = CASES[key], [(math.nan, "contains NaN")]
+    if key in ("log loss", "mean loss"):
+        wrong.append((-0.5, r"values in \[0, 1\]|Negative values"))
+    for value, words in wrong:
+        data = valid(case, n)
+        data[-1][-1] = value
+        assert_refused(case, data, match=words, **case.bounded)

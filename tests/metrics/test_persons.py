@@ -14,7 +14,6 @@ from dp_metrics.analysis._law_comparison import draw_loss
 from dp_metrics.auditing import frame_loss
 from dp_metrics.inference.comparison import comparison_plan
 from dp_metrics.inference.paired_losses import paired_losses
-from dp_metrics.inputs.options import check_groups, first_of_each
 from dp_metrics.inputs.shape import Records
 from dp_metrics.mechanisms import Geometric
 from dp_metrics.metrics import FUNCTIONS, METRICS
@@ -98,14 +97,6 @@ def test_the_loss_of_a_person_is_the_mean_over_all_records():
     first = of(epsilon=100.0, max_records=1)
     assert (first.noisy_difference, first.noisy_decided) == (-1, 1)
     assert "accuracy of A" not in str(first)
-
-
-def test_the_first_records_of_each_are_kept_in_their_order():
-    rows, codes, most = first_of_each(check_groups(["b", "a", "b", "b", "a"]), 2)
-    assert (rows.tolist(), codes.tolist(), most) == ([0, 1, 2, 4], [0, 1, 0, 1], 2)
-    rows, _, most = first_of_each(check_groups(["b", "a", "b", "b", "a"]), None)
-    assert (rows.tolist(), most) == ([0, 1, 2, 3, 4], 3)
-    assert first_of_each(check_groups(["b", "a", "c"]), 9)[2] == 1
 
 
 def released(name, rows=..., **public):

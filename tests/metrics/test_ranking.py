@@ -4,11 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from helpers import loop_over, seeded
-from sklearn.datasets import make_classification
-from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
-from sklearn.svm import LinearSVC
-from sklearn.tree import DecisionTreeClassifier
 
 import dp_metrics as dp
 
@@ -66,23 +62,3 @@ def test_one_class_alone_has_an_area_of_a_half_and_so_has_no_record(neighboring)
             assert without_noise([], empty, neighboring=neighboring) == near(0.5)
         several = {"labels": ["a", "b", "c"], "multi_class": "ovr", "average": None}
         assert without_noise([], [], neighboring=neighboring, **several).shape == (3,)
-
-
-@loop_over("model", [LogisticRegression(), LinearSVC(), DecisionTreeClassifier(max_depth=3)])
-def test_scorers_judge_decisions_or_else_probabilities(model):
-    X, y = make_classification(n_samples=200, n_classes=2, flip_y=0.1, random_state=0)
-    y = np.array(["ham", "spam"])[y]
-    model = model.fit(X, y)
-    scorer = dp.get_private_scorer("private_roc_auc_score", **NO_NOISE)
-    has_decision = hasattr(model, "decision_function")
-    score = model.decision_function(X) if has_decision else model.predict_proba(X)[:, 1]
-    assert scorer(model, X, y) == near(roc_auc_score(y, score))
-
-
-def test_a_scorer_of_several_labels():
-    X, y = make_classification(n_samples=300, n_classes=3, n_informative=4, random_state=0)
-    model = LogisticRegression().fit(X, y)
-    proba = {"response_method": "predict_proba", "multi_class": "ovr", "labels": [0, 1, 2]}
-    scorer = dp.get_private_scorer("private_roc_auc_score", **NO_NOISE, **proba)
-    expected = roc_auc_score(y, model.predict_proba(X), multi_class="ovr")
-    assert scorer(model, X, y) == near(expected)

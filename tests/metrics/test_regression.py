@@ -2,17 +2,20 @@
 
 import math
 from fractions import Fraction
-from functools import partial
 
 import numpy as np
 import pytest
+from cases import cases_where
 from helpers import MAX, loop_over, seeded
 from sklearn import metrics as sk
 
 import dp_metrics as dp
 from dp_metrics.analysis.simulation import loss_output_bounds
 from dp_metrics.mechanisms import MECHANISMS
+from dp_metrics.metrics import METRICS
 from dp_metrics.metrics._multioutput import r2_from_parts
+
+REFUSED = "private_r2_score"  # which takes no weights of records
 
 
 def errors(n=500, seed=0):
@@ -21,52 +24,17 @@ def errors(n=500, seed=0):
     return y, y + rng.normal(size=n)
 
 
-WEIGHTED = {
-    dp.private_mse: sk.mean_squared_error,
-    dp.private_rmse: sk.root_mean_squared_error,
-    dp.private_mae: sk.mean_absolute_error,
-    dp.private_mean_absolute_percentage_error: sk.mean_absolute_percentage_error,
-    partial(dp.private_mean_pinball_loss, alpha=0.2): partial(sk.mean_pinball_loss, alpha=0.2),
-    dp.private_mean_squared_log_error: sk.mean_squared_log_error,
-    dp.private_mean_poisson_deviance: sk.mean_poisson_deviance,
-}
-
-
-@loop_over("metric", WEIGHTED)
-@loop_over("multioutput", ["uniform_average", "raw_values", [0.2, 0, 0.8]])
-def test_weights_of_records_and_of_outputs_are_those_of_scikit_learn(metric, multioutput):
+@cases_where(lambda case: {"multioutput", "sample_weight"} <= case.parameters and case.name != REFUSED)
+def test_weights_of_records_and_of_outputs_are_those_of_scikit_learn(case):
     rng = np.random.default_rng(0)
-    (y, p), weights, options = rng.gamma(2, 1, (2, 300, 3)), rng.random(300), {"multioutput": multioutput}
-    if metric is dp.private_mean_poisson_deviance:
-        y, p, options = y[:, 0], p[:, 0], {}
-    for given in (None, weights, weights[:, np.newaxis]):  # a column of weights counts as a vector
-        expected = WEIGHTED[metric](y, p, sample_weight=None if given is None else weights, **options)
-        released = metric(y, p, epsilon=1e9, sample_weight=given, random_state=seeded(), **options)
-        np.testing.assert_allclose(released, expected, rtol=1e-5)
-        assert type(released) is (np.ndarray if options.get("multioutput") == "raw_values" else float)
-
-
-class Spy(dp.Hazard):
-    """Keeps the epsilon of each draw."""
-
-    def release(self, output_bounds, epsilon, rng=None):
-        self.seen.append(epsilon)
-        return super().release(output_bounds, epsilon, rng)
-
-
-def epsilons_of(metric, *data, **options):
-    Spy.seen = []
-    metric(*data, mechanism=Spy(), **options)
-    return Spy.seen
-
-
-def test_several_numbers_split_epsilon_exactly_and_pay_once():
-    y, accountant = np.arange(30.0).reshape(10, 3), dp.PrivacyAccountant(1)
-    of = partial(epsilons_of, dp.private_mse, y, y, multioutput="raw_values")
-    assert of(epsilon=0.1, accountant=accountant) == [Fraction(1, 30)] * 3
-    assert [spend.epsilon for spend in accountant.history] == [0.1]
-    of_parts = epsilons_of(dp.private_r2_score, y[:, :2], y[:, :2], epsilon=0.3, error_share=0.7)
-    assert of_parts == [Fraction(21, 200)] * 2 + [Fraction(9, 200)] * 2
+    (y, p), weights = rng.gamma(2, 1, (2, 300, 3)), rng.random(300)
+    for multioutput in ("uniform_average", "raw_values", [0.2, 0, 0.8]):
+        options = {**case.options, "multioutput": multioutput, "sample_weight": weights}
+        expected = getattr(sk, case.row.exact_function.rpartition(".")[2])(y, p, **options)
+        column = {**options, "sample_weight": weights[:, np.newaxis]}  # which counts as a vector
+        for given in (options, column):
+            released = case.function(y, p, epsilon=1e9, random_state=seeded(), **given)
+            np.testing.assert_allclose(released, expected, rtol=1e-5)
 
 
 @pytest.mark.filterwarnings("ignore::dp_metrics.exceptions.SeededReleaseWarning")
@@ -106,24 +74,27 @@ def test_bounds_so_close_that_their_square_underflows_leave_only_zero(mechanism)
     assert dp.private_mse([0.0, 0.0], [0.0, 1.0], **settings) == 0.0
 
 
-def test_a_mean_loss_is_what_the_other_metrics_are_made_of():
-    y, p = errors(300)
-    for loss, metric in (((p - y) ** 2, dp.private_mse), (np.abs(p - y), dp.private_mae)):
-        for mechanism in (dp.Hazard(resolution=0.01), "above_threshold"):
-            released = metric(y, p, epsilon=1.0, mechanism=mechanism, random_state=seeded())
-            settings = {"epsilon": 1.0, "mechanism": mechanism, "random_state": seeded()}
-            assert dp.private_mean_loss(loss, **settings) == released
-
-
 def test_r2_is_always_finite():
+    """Of releases `test_matrix.py` says so."""
     assert r2_from_parts(0.0, 0.0) == 1.0
     assert r2_from_parts(1.0, 0.0) == 0.0
     assert r2_from_parts(MAX, 5e-324) == -MAX
-    rng = np.random.default_rng(0)
-    for n in (1, 2, 50):
-        for y in (np.zeros(n), np.full(n, 1e308), rng.normal(size=n)):
-            pair = np.column_stack([y, -y])
-            for multioutput in ("uniform_average", "raw_values"):
-                r2 = dp.private_r2_score(pair, pair[::-1], epsilon=1e-3, multioutput=multioutput)
-                assert np.isfinite(r2).all()
-                assert np.max(r2) <= 1
+
+
+HALVES = {"split": {"mse": 2, "mae": 0.5, "variance": 1}}
+
+
+@loop_over(
+    ("name", "columns", "options", "shares"),
+    [
+        ("private_mse", 3, {"multioutput": "raw_values"}, [Fraction(1, 3)] * 3),
+        ("private_r2_score", 2, {"error_share": 0.7}, [Fraction(7, 20)] * 2 + [Fraction(3, 20)] * 2),
+        ("private_regression_report", 1, {}, [Fraction(1, 3)] * 3),
+        ("private_regression_report", 1, HALVES, [Fraction(4, 7), Fraction(1, 7), Fraction(2, 7)]),
+    ],
+)
+def test_several_numbers_have_exact_shares_of_epsilon(name, columns, options, shares):
+    y = np.arange(10.0 * columns).reshape(10, columns)
+    data = (y, y) if columns > 1 else (y[:, 0], y[:, 0])
+    plan, _ = METRICS[name].read(data, options, private_n=False)
+    assert plan.epsilons(Fraction(3, 10)) == [Fraction(3, 10) * share for share in shares]
