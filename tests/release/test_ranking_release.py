@@ -99,22 +99,6 @@ def test_of_the_sizes_the_smaller_within_its_limits_counts():
     assert HazardByClass(0.01, EPSILON, 1).most == 1
 
 
-def test_hazard_without_a_resolution_draws_the_sizes_and_other_mechanisms_do_not():
-    data = some_records()
-    for relation in BOTH:
-        for mechanism, count, is_drawn in (
-            ("hazard", "positives", True),
-            (Hazard(scale=0.1), "positives", True),
-            (Hazard(resolution=0.1), "positives", False),
-            ("above_threshold", "positives", False),
-            ("adaptive", "count", relation == BOTH[1]),
-        ):
-            result = dp.with_result(private_roc_auc_score)(
-                *data, epsilon=1.0, mechanism=mechanism, neighboring=relation
-            )
-            assert (count in result.drawn) == is_drawn
-
-
 def test_the_expected_error_knows_the_bias_of_a_small_class():
     labels, scores = some_records(300, share=0.1)
     few = dp.expected_error(private_roc_auc_score, labels, scores, epsilon=0.1)

@@ -53,31 +53,6 @@ def counts_of(layout, labels, *records):
     return layout.of(matrix)
 
 
-def weights_of(layout):
-    return [weight for size, weight in layout.cells for _ in range(size)]
-
-
-@loop_over(("name", "labels"), itertools.product(LAYOUTS, [2, 3, 4]))
-def test_a_record_moves_the_weighted_counts_by_two_if_replaced_and_by_one_if_added(name, labels):
-    layout = LAYOUTS[name](labels)
-    weights = weights_of(layout)
-    records = list(itertools.product(range(labels), repeat=2))
-
-    def distance(x, y):
-        return sum(w * abs(int(a) - int(b)) for w, a, b in zip(weights, x, y, strict=True))
-
-    alone = [counts_of(layout, labels, record) for record in records]
-    assert max(distance(x, 0 * x) for x in alone) == 1
-    assert max(distance(x, y) for x, y in itertools.product(alone, repeat=2)) == 2
-    if layout.is_partition:
-        assert {int(x.sum()) for x in alone} == {1}
-        assert set(weights) == {1}
-    # what is read of exact counts is what the matrix says
-    several = [(0, 0), (1, 1), (0, 1), (labels - 1, 0), (1, 1)]
-    read = layout.read(counts_of(layout, labels, *several).astype(float))
-    assert read.n == len(several)
-
-
 def test_as_many_records_are_missed_as_are_wrong_which_makes_mean_recalls_more_accurate():
     """A record that is wrong is both; where n is public, the supports of all labels add up to it."""
     layout, rng = of_each_label(5, "missed", "wrong"), np.random.default_rng(0)
@@ -100,13 +75,15 @@ def test_as_many_records_are_missed_as_are_wrong_which_makes_mean_recalls_more_a
 
 
 @loop_over("epsilon", [Fraction(1, 10), Fraction(1), Fraction(3)])
-@loop_over(("name", "private_n"), itertools.product(LAYOUTS, [False, True]))
-def test_the_exact_loss_of_a_table_is_epsilon_and_no_more(name, private_n, epsilon):
-    layout, labels = LAYOUTS[name](3), 3
+@loop_over(("name", "labels", "private_n"), itertools.product(LAYOUTS, [2, 3], [False, True]))
+def test_the_exact_loss_of_a_table_is_epsilon_and_no_more(name, labels, private_n, epsilon):
+    layout = LAYOUTS[name](labels)
     records = list(itertools.product(range(labels), repeat=2))
 
     def draw(*chosen):
-        counts = counts_of(layout, labels, (0, 0), (1, 2), *chosen)
+        counts = counts_of(layout, labels, (0, 0), (1, labels - 1), *chosen)
+        assert layout.read(counts.astype(float)).n == 2 + len(chosen)
+        assert not layout.is_partition or counts.sum() == 2 + len(chosen)
         table = CountTable(counts, 2 + len(chosen), layout.cells, layout.is_partition)
         return table.prepare(Geometric(), epsilon, private_n=private_n)
 
@@ -195,15 +172,9 @@ def test_plausible_counts_of_no_record_and_of_any_size():
 
 
 def test_each_number_has_noise_of_its_own_rate():
-    few, many = (2, Fraction(100)), (2, Fraction(1, 1000))
-    for rates, is_zero in (
-        ((few, many), [True, True, False, False]),
-        ((many, few), [False, False, True, True]),
-    ):
-        noise, _ = VectorDraw((0,) * 4, rates)(
-            SeededEntropy(0), None
-        )  # with probability exp(-100) not of few
-        assert [z == 0 for z in noise] == is_zero
+    rates = (2, Fraction(1, 1000)), (2, Fraction(100)), (1, Fraction(1, 1000))
+    noise, _ = VectorDraw((0,) * 5, rates)(SeededEntropy(0), None)
+    assert [z == 0 for z in noise] == [False, False, True, True, False]
 
 
 # ---- tables whose columns nest -----------------------------------------------------------------------------
@@ -257,14 +228,6 @@ OF_LABELS = {"y_true": RECORDS, "y_pred": RECORDS, "labels": MANY}
 FRAME = partial(dp.PrivateMetricFrame, y_true=RECORDS, y_pred=RECORDS, sensitive_features=RECORDS)
 TOO_MANY = [
     (MATRIX, partial(dp.private_recall_score, **OF_LABELS, average="macro")),
-    (MATRIX, partial(dp.private_classification_report, **OF_LABELS)),
-    (MATRIX, partial(dp.private_cohen_kappa_score, **OF_LABELS, weights="linear")),
-    (
-        MATRIX,
-        partial(
-            FRAME, metrics=partial(dp.private_confusion_matrix, labels=MANY), group_labels=range(7)
-        ),
-    ),
     (
         "table of 2,000 groups and 100 labels has 20,000,000 cells; the limit is 10,000,000",
         partial(
@@ -314,7 +277,6 @@ def test_too_many_cells_of_collections_are_refused_before_anything_is_computed()
 
 def test_what_the_message_names_needs_fewer_and_the_limit_is_served(monkeypatch):
     assert 0 <= dp.private_accuracy_score(MANY, MANY, epsilon=1.0) <= 1
-    assert len(FRAME(metrics="accuracy", group_labels=range(7), epsilon=1.0).by_group) == 7
     of_seven = partial(dp.private_confusion_matrix, RECORDS, RECORDS, epsilon=1.0, labels=range(7))
     monkeypatch.setattr(count_table, "MOST_CELLS", 49)
     assert of_seven().shape == (7, 7)
